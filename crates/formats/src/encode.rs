@@ -1,0 +1,138 @@
+//! From an exact value to the nearest code: the only place that rounds into a format.
+
+use crate::format::{Format, Sign};
+use crate::rounding::Rounding;
+
+/// What becomes of a value beyond the largest finite number.
+///
+/// A format without infinity gives NaN where infinity is asked for, and its largest finite number where
+/// it has no NaN either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Overflow {
+    /// Infinity of the value's sign under every rounding rule: what MMA units do.
+    Infinity,
+    /// IEEE 754 §7.4: infinity, or the largest finite number where the rule rounds back to it.
+    Ieee,
+    /// The largest finite number of the value's sign.
+    Saturate,
+}
+
+/// An exact value, or one known to lie in an open interval:
+/// `(-1)^negative * (significand + rest) * 2^exponent`, with `rest` = 0 if `inexact` is false and some
+/// unknown value strictly between 0 and 1 if it is true.
+///
+/// For an inexact value to be rounded rightly the significand has to reach below the last bit the format
+/// keeps, by one bit for the rules to nearest; what is missing cannot be made up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Real {
+    /// The sign, also of zero.
+    pub negative: bool,
+    /// Magnitude in units of 2^exponent.
+    pub significand: u128,
+    /// Weight of the significand's last bit, a power of two.
+    pub exponent: i32,
+    /// Whether something below the last bit was left out.
+    pub inexact: bool,
+}
+
+impl Real {
+    /// The exact value `significand * 2^exponent`; +0 for a significand of zero.
+    #[inline]
+    pub const fn exact(significand: i128, exponent: i32) -> Real {
+        Real { negative: significand < 0, significand: significand.unsigned_abs(), exponent, inexact: false }
+    }
+
+    /// Zero of the given sign.
+    pub const fn zero(negative: bool) -> Real {
+        Real { negative, significand: 0, exponent: 0, inexact: false }
+    }
+
+    /// Whether the value is exactly zero.
+    #[inline]
+    pub const fn is_zero(&self) -> bool {
+        self.significand == 0 && !self.inexact
+    }
+}
+
+/// The code of `value` in `format`. A result of zero keeps the value's sign where the format has a
+/// negative zero.
+///
+/// UE8M0 has no zero: what would become zero becomes its smallest number. A value below zero becomes
+/// NaN in a format without a sign.
+pub fn encode(format: &Format, value: Real, rounding: Rounding, overflow: Overflow) -> u64 {
+    if value.negative && !format.is_signed() && !value.is_zero() {
+        return format.nan_code().unwrap_or(0);
+    }
+    let magnitude = encode_magnitude(format, value, rounding);
+    let magnitude = match magnitude {
+        Some(code) => code,
+        None => overflow_code(format, value.negative, rounding, overflow),
+    };
+    let is_nan = format.specials_nan(magnitude);
+    let signed = value.negative && !is_nan && (magnitude != 0 || format.has_negative_zero());
+    if signed { magnitude | format.sign_bit() } else { magnitude }
+}
+
+/// The code of the magnitude, sign bit clear; `None` if it rounds beyond the largest finite number.
+#[inline]
+fn encode_magnitude(format: &Format, value: Real, rounding: Rounding) -> Option<u64> {
+    if value.is_zero() {
+        return Some(0);
+    }
+    // exponent of the leading bit; a value known only to lie in (0, 2^exponent) counts as smaller than all
+    let exponent = if value.significand == 0 {
+        i32::MIN / 2
+    } else {
+        value.exponent.saturating_add(127 - value.significand.leading_zeros() as i32)
+    };
+    if exponent > format.max_exponent() {
+        return None;
+    }
+    let exponent = exponent.max(format.min_exponent());
+    let last_bit = exponent - format.fraction_bits as i32;
+
+    let fall_off = i64::from(last_bit) - i64::from(value.exponent);
+    let (kept, half, rest) = if value.significand == 0 {
+        (0, false, true)
+    } else if fall_off <= 0 {
+        ((value.significand << -fall_off) as u64, false, value.inexact)
+    } else if fall_off <= 128 {
+        let below_half = value.significand & ((1 << (fall_off - 1)) - 1);
+        let half = (value.significand >> (fall_off - 1)) & 1 == 1;
+        let kept = if fall_off == 128 { 0 } else { (value.significand >> fall_off) as u64 };
+        (kept, half, below_half != 0 || value.inexact)
+    } else {
+        (0, false, true)
+    };
+    let rounded = kept + u64::from(rounding.rounds_up(value.negative, kept & 1 == 1, half, rest));
+
+    let implicit = 1u64 << format.fraction_bits;
+    let code = if rounded < implicit {
+        rounded // subnormal or zero; the smallest number of UE8M0
+    } else {
+        (((exponent + format.bias) as u64) << format.fraction_bits) + (rounded - implicit)
+    };
+    let code = code << format.padding_bits;
+    (code <= format.max_finite_code()).then_some(code)
+}
+
+fn overflow_code(format: &Format, negative: bool, rounding: Rounding, overflow: Overflow) -> u64 {
+    let to_infinity = match overflow {
+        Overflow::Infinity => true,
+        // far beyond every number, so that the nearest rules round up
+        Overflow::Ieee => rounding.rounds_up(negative, true, true, true),
+        Overflow::Saturate => false,
+    };
+    let infinity = if to_infinity { format.infinity_code().or(format.nan_code()) } else { None };
+    infinity.unwrap_or(format.max_finite_code())
+}
+
+impl Format {
+    /// Whether a code with its sign bit clear is this format's NaN where that is a fixed code.
+    const fn specials_nan(&self, magnitude: u64) -> bool {
+        match (self.sign, self.nan_code(), self.infinity_code()) {
+            (Sign::Signed, Some(nan), None) => magnitude == nan,
+            _ => false,
+        }
+    }
+}

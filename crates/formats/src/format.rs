@@ -1,0 +1,193 @@
+//! A floating-point format as a value, and the limits that follow from it.
+
+use std::fmt;
+
+/// What the top bit of a code does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sign {
+    /// One bit, set for negative values.
+    Signed,
+    /// One bit that is there and means nothing (UE4M3).
+    Ignored,
+    /// No such bit (UE8M0).
+    None,
+}
+
+impl Sign {
+    /// Bits the sign takes in a code: 1 or 0.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Sign::Signed | Sign::Ignored => 1,
+            Sign::None => 0,
+        }
+    }
+}
+
+/// Which codes are not finite numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Specials {
+    /// IEEE 754: the largest exponent field holds infinity (fraction 0) and NaN (any other fraction).
+    Ieee,
+    /// OCP E4M3: no infinity; NaN is the code whose exponent and fraction are all ones.
+    AllOnesNan,
+    /// FNUZ: no infinity, no negative zero; NaN is the code that would be negative zero.
+    NegativeZeroNan,
+    /// Every code is a finite number.
+    None,
+}
+
+/// A binary floating-point format: fields from the top of the code down are sign, exponent, fraction,
+/// padding.
+///
+/// A code stands in the low [`Format::bits`] bits of a `u64`. Padding bits are ignored by
+/// [`decode`](crate::decode()) and written as zero by [`encode`](crate::encode()).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Format {
+    /// The name used everywhere in the project, lower case.
+    pub name: &'static str,
+    /// What the top bit does.
+    pub sign: Sign,
+    /// Width of the exponent field, in bits.
+    pub exponent_bits: u32,
+    /// Width of the fraction field, in bits.
+    pub fraction_bits: u32,
+    /// Low bits of the container that carry no information (13 for TF32 in an FP32 word).
+    pub padding_bits: u32,
+    /// What is subtracted from the exponent field of a normal number.
+    pub bias: i32,
+    /// Whether exponent field 0 means zero and subnormal numbers (true for all but UE8M0).
+    pub subnormals: bool,
+    /// Which codes are not finite numbers.
+    pub specials: Specials,
+    /// The document that defines the format.
+    pub standard: &'static str,
+}
+
+impl Format {
+    /// Width of a code, in bits: sign, exponent, fraction and padding.
+    pub const fn bits(&self) -> u32 {
+        self.sign.bits() + self.exponent_bits + self.fraction_bits + self.padding_bits
+    }
+
+    /// Bytes of one code in memory: 1, 2, 4 or 8; codes of 4 and 6 bits take one byte each.
+    pub const fn bytes(&self) -> usize {
+        match self.bits() {
+            0..=8 => 1,
+            9..=16 => 2,
+            17..=32 => 4,
+            _ => 8,
+        }
+    }
+
+    /// Hexadecimal digits of one code in a recording (FP4: 1, FP6 and FP8: 2, TF32: 8).
+    pub const fn hex_digits(&self) -> usize {
+        self.bits().div_ceil(4) as usize
+    }
+
+    /// The largest code.
+    pub const fn max_code(&self) -> u64 {
+        u64::MAX >> (64 - self.bits())
+    }
+
+    /// Exponent of the smallest normal number; subnormal numbers and zero have it too.
+    pub const fn min_exponent(&self) -> i32 {
+        if self.subnormals { 1 - self.bias } else { -self.bias }
+    }
+
+    /// Exponent of the largest finite number.
+    pub const fn max_exponent(&self) -> i32 {
+        (self.max_finite_code() >> (self.fraction_bits + self.padding_bits)) as i32 - self.bias
+    }
+
+    /// Whether the format has infinities.
+    pub const fn has_infinity(&self) -> bool {
+        matches!(self.specials, Specials::Ieee)
+    }
+
+    /// Whether some code is not a number.
+    pub const fn has_nan(&self) -> bool {
+        !matches!(self.specials, Specials::None)
+    }
+
+    /// Whether negative zero has a code of its own.
+    pub const fn has_negative_zero(&self) -> bool {
+        matches!(self.sign, Sign::Signed) && !matches!(self.specials, Specials::NegativeZeroNan)
+    }
+
+    /// Whether negative numbers can be written.
+    pub const fn is_signed(&self) -> bool {
+        matches!(self.sign, Sign::Signed)
+    }
+
+    /// The code with exponent and fraction all ones, sign and padding zero.
+    const fn all_ones(&self) -> u64 {
+        (u64::MAX >> (64 - self.exponent_bits - self.fraction_bits)) << self.padding_bits
+    }
+
+    /// The bit that makes a number negative, 0 where there is none.
+    pub const fn sign_bit(&self) -> u64 {
+        match self.sign {
+            Sign::Signed => 1 << (self.bits() - 1),
+            Sign::Ignored | Sign::None => 0,
+        }
+    }
+
+    /// The code of positive infinity, if the format has one.
+    pub const fn infinity_code(&self) -> Option<u64> {
+        match self.specials {
+            Specials::Ieee => {
+                let exponent_ones = u64::MAX >> (64 - self.exponent_bits);
+                Some(exponent_ones << (self.fraction_bits + self.padding_bits))
+            }
+            _ => None,
+        }
+    }
+
+    /// The code of the quiet NaN with a positive sign and no payload, if the format has a NaN
+    /// (IEEE 754 §6.2.1: the top fraction bit is set).
+    pub const fn nan_code(&self) -> Option<u64> {
+        match self.specials {
+            Specials::Ieee => match self.infinity_code() {
+                Some(infinity) => Some(infinity | (1 << (self.fraction_bits + self.padding_bits - 1))),
+                None => None,
+            },
+            Specials::AllOnesNan => Some(self.all_ones()),
+            Specials::NegativeZeroNan => Some(1 << (self.bits() - 1)),
+            Specials::None => None,
+        }
+    }
+
+    /// The code of the largest finite number.
+    pub const fn max_finite_code(&self) -> u64 {
+        let step = 1 << self.padding_bits;
+        match self.specials {
+            Specials::Ieee => match self.infinity_code() {
+                Some(infinity) => infinity - step,
+                None => self.all_ones(),
+            },
+            Specials::AllOnesNan => self.all_ones() - step,
+            Specials::NegativeZeroNan | Specials::None => self.all_ones(),
+        }
+    }
+
+    /// The code of the smallest number above zero.
+    pub const fn min_positive_code(&self) -> u64 {
+        if self.subnormals { 1 << self.padding_bits } else { 0 }
+    }
+
+    /// The code of the smallest normal number.
+    pub const fn min_normal_code(&self) -> u64 {
+        if self.subnormals { 1 << (self.fraction_bits + self.padding_bits) } else { 0 }
+    }
+
+    /// The code of the number one.
+    pub const fn one_code(&self) -> u64 {
+        (self.bias as u64) << (self.fraction_bits + self.padding_bits)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name)
+    }
+}
