@@ -1,0 +1,86 @@
+//! GST-FDPA (paper, Algorithm 7): exact dot products of groups, scaled, then summed as in T-FDPA.
+
+use bitmma_formats::{Class, Real};
+
+use super::fused::aligned;
+use super::{Vectors, ZeroSign, finish, finish_special};
+use crate::align::cut;
+use crate::convert::Conversion;
+use crate::exact::Exact;
+use crate::model::FusedSum;
+use crate::trace::{TermName, Trace};
+
+/// d = rho(sum over groups of RZ_F(s_g * 2^(e_g - e_max)) * 2^e_max), the accumulator being one term more.
+///
+/// A group is a zero term when every one of its products is zero or a scale factor is zero; one whose
+/// products cancel keeps e_g (semantics, rule 3).
+pub fn gst_fdpa<T: Trace>(
+    sum: &FusedSum,
+    group: usize,
+    scale_fraction_bits: i32,
+    conversion: Conversion,
+    vectors: &Vectors<'_>,
+    trace: &mut T,
+) -> u64 {
+    let groups = vectors.a.len() / group;
+
+    let mut specials = vectors.specials();
+    for g in 0..groups {
+        let (alpha, beta) = vectors.scales(vectors.indices[g * group]);
+        specials.add_product(alpha, beta);
+    }
+    if let Some(special) = specials.outcome() {
+        return finish_special(special, &conversion.container(), trace);
+    }
+
+    let exponent_of = |g: usize| {
+        let elements = g * group..(g + 1) * group;
+        let (alpha, beta) = vectors.scales(vectors.indices[g * group]);
+        let zero = alpha.class == Class::Zero
+            || beta.class == Class::Zero
+            || elements.into_iter().all(|k| vectors.product_is_zero(k));
+        if zero { sum.zero_exponent } else { Some(alpha.exponent + beta.exponent) }
+    };
+    let c_exponent =
+        if vectors.c.class == Class::Zero { sum.zero_exponent } else { Some(vectors.c.exponent) };
+    let maximum = (0..groups).map(exponent_of).max().flatten().max(c_exponent);
+    let Some(maximum) = maximum else {
+        return finish(Real::zero(false), conversion, ZeroSign::Positive, trace);
+    };
+
+    let last = maximum - sum.fraction_bits as i32;
+    let mut total = cut(vectors.accumulator(), last, sum.term_rounding);
+    for g in 0..groups {
+        total += cut(scaled_group(vectors, g, group, scale_fraction_bits), last, sum.term_rounding);
+    }
+
+    if T::ON {
+        let terms = (0..groups)
+            .map(|g| {
+                let first = vectors.indices[g * group];
+                let name = TermName::Group { first, last: first + group - 1 };
+                (name, scaled_group(vectors, g, group, scale_fraction_bits), exponent_of(g))
+            })
+            .chain([(TermName::Accumulator, vectors.accumulator(), c_exponent)]);
+        trace.step(aligned("e_max", maximum, sum.fraction_bits, sum.term_rounding, terms, total));
+    }
+    finish(Real::exact(total, last), conversion, ZeroSign::Positive, trace)
+}
+
+/// s_g: the exact dot product of a group times the significands of its scale factors.
+///
+/// The products of a group span few enough bits for 128 (see `run::validate`).
+fn scaled_group(vectors: &Vectors<'_>, g: usize, group: usize, scale_fraction_bits: i32) -> Exact {
+    let elements = g * group..(g + 1) * group;
+    let lowest = elements.clone().map(|k| vectors.product(k).exponent).min().unwrap_or(0);
+    let dot: i128 = elements
+        .map(|k| vectors.product(k))
+        .map(|product| product.significand << (product.exponent - lowest))
+        .sum();
+    let (alpha, beta) = vectors.scales(vectors.indices[g * group]);
+    let scale = i128::from(alpha.significand) * i128::from(beta.significand);
+    Exact {
+        significand: dot * scale,
+        exponent: lowest + alpha.exponent + beta.exponent - 2 * scale_fraction_bits,
+    }
+}

@@ -1,0 +1,297 @@
+//! Models as TOML files.
+
+use bitmma_formats::{BlockScale, Format, Rounding, table};
+use serde::{Deserialize, Serialize};
+
+use crate::convert::Conversion;
+use crate::error::ModelError;
+use crate::lowering::{Lowering, Order};
+use crate::model::{FusedSum, Model, Operation, RoundedSum};
+
+/// The keys of a model file, named as in the paper. A key that a family does not have is an error.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    model: String,
+    #[serde(rename = "A")]
+    a: String,
+    #[serde(rename = "B")]
+    b: String,
+    #[serde(rename = "C")]
+    c: String,
+    #[serde(rename = "D")]
+    d: Option<String>,
+    rho: String,
+    #[serde(rename = "L_max", skip_serializing_if = "Option::is_none")]
+    max_length: Option<usize>,
+    #[serde(rename = "P", skip_serializing_if = "Option::is_none")]
+    pairing: Option<usize>,
+    #[serde(rename = "G", skip_serializing_if = "Option::is_none")]
+    group: Option<usize>,
+    #[serde(rename = "F", skip_serializing_if = "Option::is_none")]
+    fraction_bits: Option<u32>,
+    #[serde(rename = "F2", skip_serializing_if = "Option::is_none")]
+    sum_fraction_bits: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    term_rounding: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sum_rounding: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renormalize: Option<bool>,
+    #[serde(rename = "e_zero", skip_serializing_if = "Option::is_none")]
+    zero_exponent: Option<i32>,
+    #[serde(rename = "e_zero_c", skip_serializing_if = "Option::is_none")]
+    zero_accumulator_exponent: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    product_overflow: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flush_inputs: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nan: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scale: Option<ScaleTable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lowering: Option<LoweringTable>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ScaleTable {
+    format: String,
+    block: usize,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoweringTable {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    widen_operands: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    widen_accumulator: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<OrderValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    add_accumulator_last: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    narrow_output: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum OrderValue {
+    Sequential,
+    Reversed,
+    Interleaved { run: usize, period: usize },
+}
+
+impl Model {
+    /// The model as a file that [`Model::from_toml`] reads back.
+    pub fn to_toml(&self) -> String {
+        let file = self.to_file();
+        toml::to_string(&file).unwrap_or_else(|error| unreachable!("a model always serialises: {error}"))
+    }
+
+    /// Reads a model file and checks it.
+    ///
+    /// Keys are the paper's symbols: `model`, `A`, `B`, `C`, `D` (derived from `rho` where left out),
+    /// `rho`, and what the family has of `L_max`, `P`, `G`, `F`, `F2`, `e_zero` (left out: a zero term
+    /// brings no exponent), `e_zero_c`, `term_rounding` (`RZ`), `sum_rounding` (`RD`), `renormalize`
+    /// (false), `product_overflow`, `flush_inputs` (false), `nan`; tables `[scale]` and `[lowering]`.
+    pub fn from_toml(text: &str) -> Result<Model, ModelError> {
+        let file: File = toml::from_str(text).map_err(|error| ModelError::File(error.to_string()))?;
+        let model = file.into_model()?;
+        model.validate()?;
+        Ok(model)
+    }
+
+    fn to_file(&self) -> File {
+        let name = |format: Format| format.name.to_owned();
+        let mut file = File {
+            model: self.operation.name().to_owned(),
+            a: name(self.a),
+            b: name(self.b),
+            c: name(self.c),
+            d: Some(name(self.d)),
+            rho: self.conversion.to_string(),
+            flush_inputs: self.flush_inputs.then_some(true),
+            nan: self.nan_code,
+            scale: self.scale.map(|scale| ScaleTable { format: name(scale.format), block: scale.size }),
+            ..File::default()
+        };
+        match self.operation {
+            Operation::FtzAddMul { pairing } => file.pairing = Some(pairing),
+            Operation::Fma => {}
+            Operation::EFdpa { max_length } => file.max_length = Some(max_length),
+            Operation::TFdpa(sum) | Operation::StFdpa(sum) => file.set_fused(&sum),
+            Operation::GstFdpa { sum, group } => {
+                file.set_fused(&sum);
+                file.group = Some(group);
+            }
+            Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => file.set_rounded(&sum),
+        }
+        if self.lowering != Lowering::NONE {
+            let Lowering { widen_operands, widen_accumulator, order, add_accumulator_last, narrow_output } =
+                self.lowering;
+            file.lowering = Some(LoweringTable {
+                widen_operands: widen_operands.map(name),
+                widen_accumulator: widen_accumulator.map(name),
+                order: match order {
+                    Order::Sequential => None,
+                    Order::Reversed => Some(OrderValue::Reversed),
+                    Order::Interleaved { run, period } => Some(OrderValue::Interleaved { run, period }),
+                },
+                add_accumulator_last: add_accumulator_last.map(|conversion| conversion.to_string()),
+                narrow_output: narrow_output.map(|conversion| conversion.to_string()),
+            });
+        }
+        file
+    }
+}
+
+/// The keys of a file that only some families have: each is taken by the family that has it, and what
+/// is left over is an error.
+impl File {
+    fn set_fused(&mut self, sum: &FusedSum) {
+        self.max_length = Some(sum.max_length);
+        self.fraction_bits = Some(sum.fraction_bits);
+        self.term_rounding = Some(sum.term_rounding.to_string());
+        self.zero_exponent = sum.zero_exponent;
+    }
+
+    fn set_rounded(&mut self, sum: &RoundedSum) {
+        self.max_length = Some(sum.max_length);
+        self.fraction_bits = Some(sum.fraction_bits);
+        self.sum_fraction_bits = Some(sum.sum_fraction_bits);
+        self.term_rounding = Some(sum.term_rounding.to_string());
+        self.sum_rounding = Some(sum.sum_rounding.to_string());
+        self.renormalize = Some(sum.renormalize);
+        self.zero_accumulator_exponent = sum.zero_accumulator_exponent;
+        self.product_overflow = sum.product_overflow;
+    }
+
+    fn take_fused(&mut self) -> Result<FusedSum, ModelError> {
+        Ok(FusedSum {
+            max_length: required("L_max", self.max_length.take())?,
+            fraction_bits: required("F", self.fraction_bits.take())?,
+            term_rounding: rounding(self.term_rounding.take(), Rounding::TowardZero)?,
+            zero_exponent: self.zero_exponent.take(),
+        })
+    }
+
+    fn take_rounded(&mut self) -> Result<RoundedSum, ModelError> {
+        Ok(RoundedSum {
+            max_length: required("L_max", self.max_length.take())?,
+            fraction_bits: required("F", self.fraction_bits.take())?,
+            sum_fraction_bits: required("F2", self.sum_fraction_bits.take())?,
+            term_rounding: rounding(self.term_rounding.take(), Rounding::TowardZero)?,
+            sum_rounding: rounding(self.sum_rounding.take(), Rounding::Down)?,
+            renormalize: self.renormalize.take().unwrap_or(false),
+            zero_accumulator_exponent: self.zero_accumulator_exponent.take(),
+            product_overflow: self.product_overflow.take(),
+        })
+    }
+
+    fn take_operation(&mut self) -> Result<Operation, ModelError> {
+        match self.model.to_ascii_uppercase().as_str() {
+            "FTZ-ADDMUL" => Ok(Operation::FtzAddMul { pairing: required("P", self.pairing.take())? }),
+            "FMA" => Ok(Operation::Fma),
+            "E-FDPA" => Ok(Operation::EFdpa { max_length: required("L_max", self.max_length.take())? }),
+            "T-FDPA" => Ok(Operation::TFdpa(self.take_fused()?)),
+            "ST-FDPA" => Ok(Operation::StFdpa(self.take_fused()?)),
+            "GST-FDPA" => {
+                Ok(Operation::GstFdpa { sum: self.take_fused()?, group: required("G", self.group.take())? })
+            }
+            "TR-FDPA" => Ok(Operation::TrFdpa(self.take_rounded()?)),
+            "GTR-FDPA" => Ok(Operation::GtrFdpa(self.take_rounded()?)),
+            _ => Err(ModelError::File(format!(
+                "unknown model '{}'; one of FTZ-AddMul FMA E-FDPA T-FDPA ST-FDPA GST-FDPA TR-FDPA GTR-FDPA",
+                self.model
+            ))),
+        }
+    }
+
+    /// The first key that the family did not take.
+    fn left_over(&self) -> Option<&'static str> {
+        let keys = [
+            ("L_max", self.max_length.is_some()),
+            ("P", self.pairing.is_some()),
+            ("G", self.group.is_some()),
+            ("F", self.fraction_bits.is_some()),
+            ("F2", self.sum_fraction_bits.is_some()),
+            ("term_rounding", self.term_rounding.is_some()),
+            ("sum_rounding", self.sum_rounding.is_some()),
+            ("renormalize", self.renormalize.is_some()),
+            ("e_zero", self.zero_exponent.is_some()),
+            ("e_zero_c", self.zero_accumulator_exponent.is_some()),
+            ("product_overflow", self.product_overflow.is_some()),
+        ];
+        keys.into_iter().find(|(_, given)| *given).map(|(key, _)| key)
+    }
+
+    fn into_model(mut self) -> Result<Model, ModelError> {
+        let operation = self.take_operation()?;
+        if let Some(key) = self.left_over() {
+            return Err(ModelError::File(format!("{} has no parameter {key}", operation.name())));
+        }
+        let conversion = conversion(&self.rho)?;
+        let lowering = self.lowering.unwrap_or_default().into_lowering()?;
+        let last = lowering.narrow_output.or(lowering.add_accumulator_last).unwrap_or(conversion);
+        Ok(Model {
+            a: format(&self.a)?,
+            b: format(&self.b)?,
+            c: format(&self.c)?,
+            d: self.d.as_deref().map(format).transpose()?.unwrap_or(last.container()),
+            scale: self
+                .scale
+                .map(|scale| Ok(BlockScale { format: format(&scale.format)?, size: scale.block }))
+                .transpose()?,
+            operation,
+            conversion,
+            flush_inputs: self.flush_inputs.unwrap_or(false),
+            nan_code: self.nan,
+            lowering,
+        })
+    }
+}
+
+impl LoweringTable {
+    fn into_lowering(self) -> Result<Lowering, ModelError> {
+        let optional = |name: Option<String>| name.as_deref().map(format).transpose();
+        let converted = |name: Option<String>| name.as_deref().map(conversion).transpose();
+        Ok(Lowering {
+            widen_operands: optional(self.widen_operands)?,
+            widen_accumulator: optional(self.widen_accumulator)?,
+            order: match self.order {
+                None | Some(OrderValue::Sequential) => Order::Sequential,
+                Some(OrderValue::Reversed) => Order::Reversed,
+                Some(OrderValue::Interleaved { run, period }) => Order::Interleaved { run, period },
+            },
+            add_accumulator_last: converted(self.add_accumulator_last)?,
+            narrow_output: converted(self.narrow_output)?,
+        })
+    }
+}
+
+fn required<V>(key: &'static str, value: Option<V>) -> Result<V, ModelError> {
+    value.ok_or_else(|| ModelError::File(format!("{key} is missing")))
+}
+
+fn rounding(text: Option<String>, default: Rounding) -> Result<Rounding, ModelError> {
+    match text {
+        None => Ok(default),
+        Some(text) => text
+            .parse()
+            .map_err(|error: bitmma_formats::rounding::UnknownRounding| ModelError::File(error.to_string())),
+    }
+}
+
+fn conversion(text: &str) -> Result<Conversion, ModelError> {
+    text.parse().map_err(|error: crate::convert::UnknownConversion| ModelError::File(error.to_string()))
+}
+
+fn format(name: &str) -> Result<Format, ModelError> {
+    table::by_name(name).ok_or_else(|| {
+        let known: Vec<&str> = table::FORMATS.iter().map(|format| format.name).collect();
+        ModelError::File(format!("unknown format '{name}'; one of {}", known.join(" ")))
+    })
+}

@@ -1,0 +1,30 @@
+//! Elementary operations of matrix multiply-accumulate units, and the models that string them along K.
+//!
+//! A [`Model`] is data: an [`Operation`] with its parameters, the formats of its operands, the order in
+//! which it takes the elements. Nothing here knows which instruction, vendor or architecture calls it,
+//! and nothing here uses host floating-point arithmetic.
+#![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic)]
+
+pub mod align;
+pub mod convert;
+pub mod error;
+pub mod exact;
+pub mod fdpa;
+pub mod file;
+pub mod fma;
+pub mod ftz;
+pub mod lowering;
+pub mod model;
+#[cfg(feature = "oracle")]
+pub mod oracle;
+pub mod run;
+pub mod special;
+pub mod trace;
+
+pub use convert::Conversion;
+pub use error::ModelError;
+pub use lowering::{Lowering, Order};
+pub use model::{FusedSum, Model, Operation, RoundedSum};
+pub use run::{Operands, Prepared};
+pub use trace::{Step, Term, Trace};

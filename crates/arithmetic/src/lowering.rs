@@ -1,0 +1,63 @@
+//! What a compiler puts around an operation when it composes an instruction from others.
+
+use bitmma_formats::Format;
+
+use crate::convert::Conversion;
+
+/// In which order the elements along K enter the elementary operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// 0, 1, 2, …
+    Sequential,
+    /// K-1, …, 1, 0
+    Reversed,
+    /// First all k with (k mod period) / run = 0, then those with 1, and so on; each pass ascending.
+    Interleaved {
+        /// Consecutive elements that belong to one pass; divides `period`.
+        run: usize,
+        /// After how many elements the pattern repeats; divides K.
+        period: usize,
+    },
+}
+
+impl Order {
+    /// The indices 0…K-1 in the order in which they are taken.
+    pub fn indices(self, k: usize) -> Vec<usize> {
+        match self {
+            Order::Sequential => (0..k).collect(),
+            Order::Reversed => (0..k).rev().collect(),
+            Order::Interleaved { run, period } => (0..period / run)
+                .flat_map(|pass| (0..k).filter(move |index| index % period / run == pass))
+                .collect(),
+        }
+    }
+}
+
+/// What surrounds the elementary operations; [`Lowering::NONE`] for a native instruction.
+///
+/// In this order: A and B are widened; C is widened; the operations run in `order`, starting from C, or
+/// from +0 if C is added last; C is added; the result is narrowed to D.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lowering {
+    /// A and B are first converted to this format, exactly.
+    pub widen_operands: Option<Format>,
+    /// C is first converted to this format, exactly.
+    pub widen_accumulator: Option<Format>,
+    /// Order of the elements along K.
+    pub order: Order,
+    /// The operations start from +0 and C is added at the end by an IEEE 754 addition rounded by this.
+    pub add_accumulator_last: Option<Conversion>,
+    /// The last result is converted by this to D.
+    pub narrow_output: Option<Conversion>,
+}
+
+impl Lowering {
+    /// Nothing around the operation, elements in sequence.
+    pub const NONE: Lowering = Lowering {
+        widen_operands: None,
+        widen_accumulator: None,
+        order: Order::Sequential,
+        add_accumulator_last: None,
+        narrow_output: None,
+    };
+}

@@ -1,0 +1,62 @@
+//! FMA and FTZ-AddMul: operations that round as IEEE 754 says.
+
+use super::Element;
+use super::dyadic::Dyadic;
+use super::number::{Number, Overflow, special_sum};
+use crate::convert::Conversion;
+use bitmma_formats::Rounding;
+
+/// `x + y`, rounded once, with IEEE 754's sign of zero (§6.3): that of both, or, where they differ, +0,
+/// but -0 toward negative infinity.
+pub(super) fn add(x: &Number, y: &Number, conversion: &Conversion) -> Number {
+    match (x, y) {
+        (
+            Number::Finite { value: x, negative: x_negative, .. },
+            Number::Finite { value: y, negative: y_negative, .. },
+        ) => {
+            let sum = x + y;
+            let negative = if !sum.is_zero() {
+                sum.is_negative()
+            } else if x_negative == y_negative {
+                *x_negative
+            } else {
+                conversion.rounding == Rounding::Down
+            };
+            Number::round(&sum, negative, conversion, Overflow::Ieee)
+        }
+        _ => special_sum(&[x.clone(), y.clone()])
+            .expect("one of the two is not finite")
+            .in_reach_of(&conversion.format),
+    }
+}
+
+/// FMA (Algorithm 3): `a b + d`, the product exact.
+pub(super) fn fused_multiply_add(element: &Element, accumulator: &Number, conversion: &Conversion) -> Number {
+    add(&element.product, accumulator, conversion)
+}
+
+/// One step of Algorithm 2: products rounded one by one, summed pairwise, added to the accumulator.
+pub(super) fn pairwise(elements: &[Element], accumulator: &Number, conversion: &Conversion) -> Number {
+    let mut sums: Vec<Number> =
+        elements.iter().map(|element| flushed(element.product.convert(conversion), conversion)).collect();
+    while sums.len() > 1 {
+        sums = sums.chunks(2).map(|pair| flushing_add(&pair[0], &pair[1], conversion)).collect();
+    }
+    flushing_add(accumulator, &sums[0], conversion)
+}
+
+/// FTZ-Add (Algorithm 1).
+fn flushing_add(x: &Number, y: &Number, conversion: &Conversion) -> Number {
+    flushed(add(x, y, conversion), conversion)
+}
+
+/// `z * 0.0` if `|z|` is below the smallest normal number, z otherwise.
+fn flushed(z: Number, conversion: &Conversion) -> Number {
+    let smallest_normal = Dyadic::new(1, 1 - i64::from(conversion.format.bias));
+    match z {
+        Number::Finite { value, negative, exponent } if value.magnitude() < smallest_normal => {
+            Number::Finite { value: Dyadic::ZERO, negative, exponent }
+        }
+        z => z,
+    }
+}

@@ -1,0 +1,125 @@
+//! The models a second time, on exact rationals: for tests and fuzzing only.
+//!
+//! Written from the paper and `semantics.md` alone and sharing nothing with the first writing but the
+//! data that describe a model, so that one can be held against the other. A number is what its format's
+//! definition says it is; "cut to F bits at e" is rounding to a multiple of 2^(e-F); rounding is choosing
+//! between floor and ceiling. Nothing here is fast on purpose.
+
+mod dyadic;
+mod fused;
+mod ieee;
+mod number;
+mod rounded;
+#[cfg(test)]
+mod tests;
+
+use crate::lowering::Order;
+use crate::model::{Model, Operation};
+use dyadic::Dyadic;
+use number::Number;
+
+/// The code of D: one row of A, one column of B, one element of C.
+///
+/// `a` and `b` hold K codes each, `scale_a` and `scale_b` a code for each block of K, or none. Every NaN
+/// result is [`Model::emitted_nan`].
+///
+/// # Panics
+///
+/// If the model or the number of operands makes no sense, as [`Model::validate`] would have said.
+pub fn dot(model: &Model, a: &[u64], b: &[u64], c: u64, scale_a: &[u64], scale_b: &[u64]) -> u64 {
+    let lowering = &model.lowering;
+    let elements: Vec<Element> =
+        order(lowering.order, a.len())
+            .into_iter()
+            .map(|index| Element {
+                product: operand(model, &model.a, lowering.widen_operands.as_ref(), a[index])
+                    .times(&operand(model, &model.b, lowering.widen_operands.as_ref(), b[index])),
+                scale: model.scale.map(|scale| {
+                    let factor =
+                        |codes: &[u64]| Number::read(&scale.format, codes[index / scale.size], false);
+                    factor(scale_a).times(&factor(scale_b))
+                }),
+            })
+            .collect();
+    let c = operand(model, &model.c, lowering.widen_accumulator.as_ref(), c);
+
+    let start = if lowering.add_accumulator_last.is_some() { Number::ZERO } else { c.clone() };
+    let mut result = elements
+        .chunks(model.length(a.len()))
+        .fold(start, |accumulator, elements| operate(model, elements, &accumulator));
+    if let Some(conversion) = &lowering.add_accumulator_last {
+        result = ieee::add(&result, &c, conversion);
+    }
+    if let Some(conversion) = &lowering.narrow_output {
+        result = result.convert(conversion);
+    }
+    result.code(&model.d, model.emitted_nan())
+}
+
+/// One pair of multiplicands, multiplied exactly, and what scales it.
+struct Element {
+    /// a times b.
+    product: Number,
+    /// alpha times beta; `None` for an operation without scale factors.
+    scale: Option<Number>,
+}
+
+impl Element {
+    /// `a b alpha beta`, exactly.
+    fn scaled_product(&self) -> Number {
+        match &self.scale {
+            Some(scale) => self.product.times(scale),
+            None => self.product.clone(),
+        }
+    }
+}
+
+/// An element of A, B or C as the operation sees it: widened if asked, then flushed if asked.
+fn operand(
+    model: &Model,
+    format: &bitmma_formats::Format,
+    widen: Option<&bitmma_formats::Format>,
+    code: u64,
+) -> Number {
+    match widen {
+        None => Number::read(format, code, model.flush_inputs),
+        Some(wide) => {
+            let widened = Number::read(format, code, false).widened(wide);
+            if model.flush_inputs { widened.without_subnormals(wide) } else { widened }
+        }
+    }
+}
+
+/// The indices 0…k-1 as they enter the operations.
+fn order(order: Order, k: usize) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..k).collect();
+    match order {
+        Order::Sequential => {}
+        Order::Reversed => indices.reverse(),
+        // the sort is stable: each pass stays ascending
+        Order::Interleaved { run, period } => indices.sort_by_key(|index| (index % period) / run),
+    }
+    indices
+}
+
+/// One elementary operation on one group of elements.
+fn operate(model: &Model, elements: &[Element], accumulator: &Number) -> Number {
+    let rho = &model.conversion;
+    match &model.operation {
+        Operation::FtzAddMul { .. } => ieee::pairwise(elements, accumulator, rho),
+        Operation::Fma => ieee::fused_multiply_add(&elements[0], accumulator, rho),
+        Operation::EFdpa { .. } => fused::exact(elements, accumulator, rho),
+        Operation::TFdpa(sum) | Operation::StFdpa(sum) => fused::truncated(elements, accumulator, sum, rho),
+        Operation::GstFdpa { sum, group } => fused::grouped(elements, accumulator, sum, *group, rho),
+        Operation::TrFdpa(sum) => rounded::truncated(elements, accumulator, sum, rho),
+        Operation::GtrFdpa(sum) => rounded::grouped(elements, accumulator, sum, rho),
+    }
+}
+
+/// Value and exponent of a number that is known to be finite.
+fn finite_parts(number: &Number) -> (&Dyadic, i64) {
+    match number {
+        Number::Finite { value, exponent, .. } => (value, *exponent),
+        Number::Nan | Number::Infinite { .. } => unreachable!("special values were resolved before"),
+    }
+}

@@ -1,0 +1,498 @@
+//! A model at work: operands prepared once, elementary operations chained along K (paper, Algorithms 2,
+//! 3 and 10).
+
+use bitmma_formats::{Class, Format, Overflow, Real, Specials, Unpacked, decode, encode};
+
+use crate::convert::Conversion;
+use crate::error::ModelError;
+use crate::fdpa::{Grouping, Vectors, e_fdpa, gst_fdpa, rounded_fdpa, t_fdpa};
+use crate::fma::{Operand, add, change_format, fma};
+use crate::ftz::{MAX_PAIRING, add_mul};
+use crate::lowering::{Lowering, Order};
+use crate::model::{FusedSum, Model, Operation, RoundedSum};
+use crate::trace::{Step, Trace};
+
+/// One dot product: codes in the low bits, K elements each of `a` and `b`.
+#[derive(Clone, Copy, Debug)]
+pub struct Operands<'a> {
+    /// K codes of A's format.
+    pub a: &'a [u64],
+    /// K codes of B's format.
+    pub b: &'a [u64],
+    /// A code of C's format.
+    pub c: u64,
+    /// K / block codes of the scale format; empty for models without scale factors.
+    pub scale_a: &'a [u64],
+    /// K / block codes of the scale format; empty for models without scale factors.
+    pub scale_b: &'a [u64],
+}
+
+impl Model {
+    /// The code of D for one dot product.
+    pub fn dot(&self, operands: &Operands<'_>) -> Result<u64, ModelError> {
+        self.dot_traced(operands, &mut ())
+    }
+
+    /// The code of D for one dot product, every step reported to `trace`.
+    pub fn dot_traced<T: Trace>(&self, operands: &Operands<'_>, trace: &mut T) -> Result<u64, ModelError> {
+        let k = operands.a.len();
+        if operands.b.len() != k {
+            return Err(ModelError::Unequal { a: k, b: operands.b.len() });
+        }
+        let prepared = Prepared::new(self, k)?;
+        prepared.check_scales("A", operands.scale_a.len())?;
+        prepared.check_scales("B", operands.scale_b.len())?;
+        check_codes("A", &self.a, operands.a)?;
+        check_codes("B", &self.b, operands.b)?;
+        check_codes("C", &self.c, &[operands.c])?;
+        if let Some(scale) = &self.scale {
+            check_codes("scale A", &scale.format, operands.scale_a)?;
+            check_codes("scale B", &scale.format, operands.scale_b)?;
+        }
+        let a = prepared.vector(Side::A, operands.a.iter().copied());
+        let b = prepared.vector(Side::B, operands.b.iter().copied());
+        let scale_a = prepared.scales(operands.scale_a.iter().copied());
+        let scale_b = prepared.scales(operands.scale_b.iter().copied());
+        Ok(prepared.dot(&a, &b, operands.c, &scale_a, &scale_b, trace))
+    }
+}
+
+/// Which of the two factors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// A row of A.
+    A,
+    /// A column of B.
+    B,
+}
+
+/// A model made ready for dot products of one K.
+#[derive(Clone, Debug)]
+pub struct Prepared<'m> {
+    model: &'m Model,
+    length: usize,
+    order: Vec<usize>,
+    a: Format,
+    b: Format,
+}
+
+impl<'m> Prepared<'m> {
+    /// Checks the model and K.
+    pub fn new(model: &'m Model, k: usize) -> Result<Self, ModelError> {
+        validate(model)?;
+        let length = model.length(k);
+        let mut multiple = length.max(1);
+        if let Order::Interleaved { period, run } = model.lowering.order {
+            multiple = if k.is_multiple_of(period) { multiple * (period / run) } else { period };
+        }
+        if let Operation::GstFdpa { group, .. } = model.operation
+            && !length.is_multiple_of(group)
+        {
+            multiple = group;
+        }
+        if let Some(scale) = model.scale
+            && k.is_multiple_of(multiple)
+        {
+            multiple = scale.size;
+        }
+        if k == 0 || !k.is_multiple_of(multiple) {
+            return Err(ModelError::Length { k, model: model.operation.name(), multiple });
+        }
+        let widened = |format| model.lowering.widen_operands.unwrap_or(format);
+        let order = model.lowering.order.indices(k);
+        Ok(Prepared { model, length, order, a: widened(model.a), b: widened(model.b) })
+    }
+
+    /// Elements along K.
+    pub fn k(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The model.
+    pub fn model(&self) -> &'m Model {
+        self.model
+    }
+
+    /// A row of A or a column of B taken apart, in the order in which the operations take it.
+    ///
+    /// `codes` must give K codes.
+    pub fn vector(&self, side: Side, codes: impl Iterator<Item = u64>) -> Vec<Unpacked> {
+        let (format, wide) = match side {
+            Side::A => (&self.model.a, &self.a),
+            Side::B => (&self.model.b, &self.b),
+        };
+        let values: Vec<Unpacked> = codes.map(|code| self.read(format, wide, code)).collect();
+        match self.model.lowering.order {
+            Order::Sequential => values,
+            _ => self.order.iter().map(|&index| values[index]).collect(),
+        }
+    }
+
+    /// Scale factors taken apart.
+    pub fn scales(&self, codes: impl Iterator<Item = u64>) -> Vec<Unpacked> {
+        match &self.model.scale {
+            Some(scale) => codes.map(|code| decode(&scale.format, code)).collect(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Whether `given` is the number of scale factors one dot product takes.
+    pub fn check_scales(&self, operand: &'static str, given: usize) -> Result<(), ModelError> {
+        let k = self.k();
+        match self.model.scale {
+            None if given > 0 => {
+                Err(ModelError::NotScaled { operand, given, model: self.model.operation.name() })
+            }
+            Some(scale) if given != k / scale.size => {
+                Err(ModelError::Scales { operand, given, expected: k / scale.size, k, block: scale.size })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A code as the operations read it: flushed if the model says so, then widened.
+    fn read(&self, format: &Format, wide: &Format, code: u64) -> Unpacked {
+        let mut value = decode(format, code);
+        if self.model.flush_inputs && value.exponent == format.min_exponent() {
+            let implicit = 1 << format.fraction_bits;
+            if value.is_finite() && value.significand < implicit {
+                value = Unpacked { class: Class::Zero, negative: false, significand: 0, ..value };
+            }
+        }
+        if format == wide { value } else { widen(format, wide, value) }
+    }
+
+    /// The code of D: `a` and `b` from [`Prepared::vector`], scales from [`Prepared::scales`], `c` a code
+    /// of C's format.
+    pub fn dot<T: Trace>(
+        &self,
+        a: &[Unpacked],
+        b: &[Unpacked],
+        c: u64,
+        scale_a: &[Unpacked],
+        scale_b: &[Unpacked],
+        trace: &mut T,
+    ) -> u64 {
+        let model = self.model;
+        let chained = model.chained_format();
+        let c_wide = model.lowering.widen_accumulator.unwrap_or(model.c);
+        let c_value = self.read(&model.c, &c_wide, c);
+        let c_operand = Operand { value: c_value, fraction_bits: c_wide.fraction_bits as i32 };
+
+        let mut accumulator = match model.lowering.add_accumulator_last {
+            Some(_) => Operand::new(&chained, 0),
+            None => c_operand,
+        };
+        let mut d = 0;
+        let length = self.length;
+        for (step, first) in (0..self.k()).step_by(length).enumerate() {
+            let range = first..first + length;
+            let indices = &self.order[range.clone()];
+            if T::ON {
+                let (accumulator, format) = match (step, model.lowering.add_accumulator_last) {
+                    (0, None) => (c, model.c),
+                    _ => (d, chained),
+                };
+                trace.step(Step::Begin {
+                    operation: model.operation.name(),
+                    elements: indices.to_vec(),
+                    accumulator,
+                    format,
+                });
+            }
+            let vectors = Vectors {
+                a: &a[range.clone()],
+                b: &b[range],
+                indices,
+                scale_a,
+                scale_b,
+                block: model.scale.map_or(1, |scale| scale.size),
+                product_fraction_bits: (self.a.fraction_bits + self.b.fraction_bits) as i32,
+                c: accumulator.value,
+                c_fraction_bits: accumulator.fraction_bits,
+            };
+            d = self.elementary(&vectors, trace);
+            accumulator = Operand::new(&chained, d);
+        }
+
+        if let Some(conversion) = model.lowering.add_accumulator_last {
+            let sum = add(&accumulator, &c_operand, conversion);
+            if T::ON {
+                trace.step(Step::Binary {
+                    operation: "add C",
+                    left: d,
+                    left_format: chained,
+                    right: c,
+                    right_format: model.c,
+                    result: sum,
+                    format: conversion.container(),
+                });
+            }
+            d = sum;
+        }
+        if let Some(conversion) = model.lowering.narrow_output {
+            let from = model.lowering.add_accumulator_last.map_or(chained, |last| last.container());
+            let narrow = change_format(&from, d, conversion);
+            if T::ON {
+                let (from, from_format, to, to_format) = (d, from, narrow, model.d);
+                trace.step(Step::Changed { what: "D", from, from_format, to, to_format });
+            }
+            d = narrow;
+        }
+        if decode(&model.d, d).class == Class::Nan { model.emitted_nan() } else { d }
+    }
+
+    /// One elementary operation; its result has the chained format.
+    fn elementary<T: Trace>(&self, vectors: &Vectors<'_>, trace: &mut T) -> u64 {
+        let conversion = self.model.conversion;
+        match &self.model.operation {
+            Operation::FtzAddMul { .. } => {
+                // C is FP32 already: it was read into the chained format
+                let c = Operand { value: vectors.c, fraction_bits: vectors.c_fraction_bits };
+                let c = crate::ftz::code_of(&self.model.chained_format(), &c.value);
+                add_mul(vectors.a, vectors.b, (&self.a, &self.b), c, conversion, trace)
+            }
+            Operation::Fma => {
+                let operand = |format: &Format, value: Unpacked| Operand {
+                    value,
+                    fraction_bits: format.fraction_bits as i32,
+                };
+                let c = Operand { value: vectors.c, fraction_bits: vectors.c_fraction_bits };
+                let (a, b) = (operand(&self.a, vectors.a[0]), operand(&self.b, vectors.b[0]));
+                fma(&a, &b, &c, vectors.indices[0], conversion, trace)
+            }
+            Operation::EFdpa { .. } => e_fdpa(conversion, vectors, trace),
+            Operation::TFdpa(sum) | Operation::StFdpa(sum) => t_fdpa(sum, conversion, vectors, trace),
+            Operation::GstFdpa { sum, group } => {
+                let scale_bits = self.model.scale.map_or(0, |scale| scale.format.fraction_bits);
+                gst_fdpa(sum, *group, scale_bits as i32, conversion, vectors, trace)
+            }
+            Operation::TrFdpa(sum) => rounded_fdpa(sum, Grouping::One, conversion, vectors, trace),
+            Operation::GtrFdpa(sum) => rounded_fdpa(sum, Grouping::EvenOdd, conversion, vectors, trace),
+        }
+    }
+}
+
+/// The same number in a format that holds every number of the first.
+fn widen(from: &Format, to: &Format, value: Unpacked) -> Unpacked {
+    match value.class {
+        Class::Nan | Class::Infinity => value,
+        Class::Zero => Unpacked { exponent: to.min_exponent(), ..value },
+        Class::Finite => {
+            let real = Real {
+                negative: value.negative,
+                significand: u128::from(value.significand),
+                exponent: value.exponent - from.fraction_bits as i32,
+                inexact: false,
+            };
+            decode(to, encode(to, real, bitmma_formats::Rounding::TowardZero, Overflow::Saturate))
+        }
+    }
+}
+
+fn check_codes(operand: &'static str, format: &Format, codes: &[u64]) -> Result<(), ModelError> {
+    match codes.iter().position(|&code| code > format.max_code()) {
+        None => Ok(()),
+        Some(index) => Err(ModelError::Code {
+            operand,
+            index,
+            code: codes[index],
+            format: format.name,
+            bits: format.bits(),
+        }),
+    }
+}
+
+/// Largest L_max; sums of that many terms of 2^62 stay far below the 127 bits they are kept in.
+const MAX_LENGTH: usize = 1 << 16;
+/// Largest F and F2.
+const MAX_FRACTION_BITS: u32 = 60;
+
+/// Whether the parameters of a model make sense together.
+pub(crate) fn validate(model: &Model) -> Result<(), ModelError> {
+    let wrong = |parameter, value: String, allowed: &str| {
+        Err(ModelError::Parameter { parameter, value, allowed: allowed.to_owned() })
+    };
+    let length = model.operation.max_length();
+    if length == 0 || length > MAX_LENGTH {
+        return wrong("L_max", length.to_string(), "it may be 1 to 65536");
+    }
+    for (parameter, format) in [("A", &model.a), ("B", &model.b), ("C", &model.c)] {
+        if !format.is_signed() {
+            return wrong(
+                parameter,
+                format.to_string(),
+                "operands have a sign; ue8m0 and ue4m3 are for scale factors",
+            );
+        }
+    }
+    validate_operation(model)?;
+    validate_scale(model)?;
+    validate_lowering(model)?;
+
+    if !model.conversion.format.has_infinity() {
+        return wrong(
+            "rho",
+            model.conversion.to_string(),
+            "it must round into a format with infinity and NaN",
+        );
+    }
+    let last = model.lowering.add_accumulator_last.unwrap_or(model.conversion);
+    let d = model.lowering.narrow_output.unwrap_or(last).container();
+    if d != model.d {
+        return wrong("D", model.d.to_string(), &format!("the last conversion gives {d}"));
+    }
+    if let Some(nan) = model.nan_code
+        && (nan > model.d.max_code() || decode(&model.d, nan).class != Class::Nan)
+    {
+        return wrong("nan", format!("{nan:#x}"), &format!("it must be a NaN of {}", model.d));
+    }
+    Ok(())
+}
+
+fn validate_operation(model: &Model) -> Result<(), ModelError> {
+    let wrong = |parameter, value: String, allowed: &str| {
+        Err(ModelError::Parameter { parameter, value, allowed: allowed.to_owned() })
+    };
+    let fraction_bits = |parameter, bits: u32| {
+        if bits <= MAX_FRACTION_BITS {
+            Ok(())
+        } else {
+            wrong(parameter, bits.to_string(), "it may be 0 to 60")
+        }
+    };
+    let zero_exponent = |parameter, exponent: Option<i32>| match exponent {
+        Some(exponent) if exponent.unsigned_abs() > 1 << 16 => {
+            wrong(parameter, exponent.to_string(), "it may be -65536 to 65536")
+        }
+        _ => Ok(()),
+    };
+    let fused = |sum: &FusedSum| {
+        fraction_bits("F", sum.fraction_bits)?;
+        zero_exponent("e_zero", sum.zero_exponent)
+    };
+    let rounded = |sum: &RoundedSum| {
+        fraction_bits("F", sum.fraction_bits)?;
+        fraction_bits("F2", sum.sum_fraction_bits)?;
+        zero_exponent("e_zero_c", sum.zero_accumulator_exponent)
+    };
+    match &model.operation {
+        Operation::FtzAddMul { pairing } if !pairing.is_power_of_two() || *pairing > MAX_PAIRING => {
+            wrong("P", pairing.to_string(), "it must be a power of two, 64 at most")
+        }
+        Operation::FtzAddMul { .. } if model.c != model.chained_format() => {
+            wrong("C", model.c.to_string(), "FTZ-AddMul adds in the format of rho")
+        }
+        Operation::FtzAddMul { .. } | Operation::Fma | Operation::EFdpa { .. } => Ok(()),
+        Operation::TFdpa(sum) | Operation::StFdpa(sum) => fused(sum),
+        Operation::GstFdpa { sum, group } => {
+            fused(sum)?;
+            if *group == 0 || !sum.max_length.is_multiple_of(*group) {
+                return wrong("G", group.to_string(), &format!("it must divide L_max = {}", sum.max_length));
+            }
+            // the exact dot product of a group, times two scale factors of at most 4 bits, in 127 bits
+            let bits = |format: &Format| {
+                format.max_exponent() - format.min_exponent() + 1 + format.fraction_bits as i32
+            };
+            let span = bits(&model.a) + bits(&model.b) + 8 + group.ilog2() as i32;
+            if span > 100 {
+                return wrong(
+                    "G",
+                    group.to_string(),
+                    &format!(
+                        "an exact dot product of {} and {} in groups of {group} takes {span} bits; 100 are allowed",
+                        model.a, model.b
+                    ),
+                );
+            }
+            Ok(())
+        }
+        Operation::TrFdpa(sum) => rounded(sum),
+        Operation::GtrFdpa(sum) => {
+            rounded(sum)?;
+            if sum.max_length.is_multiple_of(2) {
+                return Ok(());
+            }
+            wrong("L_max", sum.max_length.to_string(), "GTR-FDPA takes an even number of products")
+        }
+    }
+}
+
+fn validate_scale(model: &Model) -> Result<(), ModelError> {
+    let wrong = |value: String, allowed: &str| {
+        Err(ModelError::Parameter { parameter: "scale", value, allowed: allowed.to_owned() })
+    };
+    let Some(scale) = model.scale else {
+        if model.operation.is_scaled() {
+            return wrong("none".to_owned(), "ST-FDPA and GST-FDPA take scale factors");
+        }
+        return Ok(());
+    };
+    let text = format!("{} in blocks of {}", scale.format, scale.size);
+    if scale.format.is_signed() {
+        return wrong(text, "scale factors are ue8m0 or ue4m3");
+    }
+    if scale.size == 0 || scale.size > MAX_LENGTH {
+        return wrong(text, "a block has 1 to 65536 elements");
+    }
+    match model.operation {
+        Operation::StFdpa(_)
+            if scale.format.specials == Specials::AllOnesNan && scale.format.fraction_bits > 0 =>
+        {
+            wrong(text, "ST-FDPA adds the exponents of ue8m0 factors")
+        }
+        Operation::GstFdpa { group, .. } if !scale.size.is_multiple_of(group) => {
+            wrong(text, &format!("a block must be a multiple of G = {group}"))
+        }
+        Operation::StFdpa(_) | Operation::GstFdpa { .. } if model.lowering != Lowering::NONE => {
+            wrong(text, "a composed form takes no scale factors")
+        }
+        Operation::StFdpa(_) | Operation::GstFdpa { .. } => Ok(()),
+        _ => wrong(text, "only ST-FDPA and GST-FDPA take scale factors"),
+    }
+}
+
+fn validate_lowering(model: &Model) -> Result<(), ModelError> {
+    let wrong = |parameter, value: String, allowed: &str| {
+        Err(ModelError::Parameter { parameter, value, allowed: allowed.to_owned() })
+    };
+    if let Order::Interleaved { run, period } = model.lowering.order
+        && (run == 0 || period == 0 || period > MAX_LENGTH || !period.is_multiple_of(run))
+    {
+        return wrong("order", format!("{run} of every {period}"), "the run must divide the period");
+    }
+    let pairs = [
+        ("widen_operands", model.a, model.lowering.widen_operands),
+        ("widen_operands", model.b, model.lowering.widen_operands),
+        ("widen_accumulator", model.c, model.lowering.widen_accumulator),
+    ];
+    for (parameter, from, to) in pairs {
+        if let Some(to) = to
+            && !holds_all(&to, &from)
+        {
+            return wrong(parameter, to.to_string(), &format!("it must hold every number of {from}"));
+        }
+    }
+    if model.flush_inputs && (model.lowering.widen_operands, model.lowering.widen_accumulator) != (None, None)
+    {
+        return wrong("flush_inputs", "true".to_owned(), "an operand that is widened is not flushed");
+    }
+    let unbounded = |conversion: Option<Conversion>| conversion.is_none_or(|c| c.format.has_infinity());
+    let Lowering { add_accumulator_last, narrow_output, .. } = model.lowering;
+    if !unbounded(add_accumulator_last) || !unbounded(narrow_output) {
+        return wrong(
+            "lowering",
+            "a conversion".to_owned(),
+            "it must round into a format with infinity and NaN",
+        );
+    }
+    Ok(())
+}
+
+/// Whether every finite number of `narrow` is one of `wide`.
+fn holds_all(wide: &Format, narrow: &Format) -> bool {
+    wide.fraction_bits >= narrow.fraction_bits
+        && wide.max_exponent() >= narrow.max_exponent()
+        && wide.min_exponent() - wide.fraction_bits as i32
+            <= narrow.min_exponent() - narrow.fraction_bits as i32
+}
