@@ -1,0 +1,32 @@
+//! CDNA1: gfx908.
+
+use bitmma_formats::{BF16, F16, F32};
+
+use super::{Row, instruction, old_name};
+use crate::architecture::Architecture::Cdna1;
+use crate::instruction::Instruction;
+
+// columns: [M, N, K], blocks, A and B, suffix
+#[rustfmt::skip]
+const ROWS: [Row; 15] = [
+    ([16, 16, 16],  1, (F16, F16),   ""),
+    ([16, 16,  1],  4, (F32, F32),   ""),
+    ([16, 16,  2],  4, (BF16, BF16), ""),
+    ([16, 16,  4],  4, (F16, F16),   ""),
+    ([16, 16,  4],  1, (F32, F32),   ""),
+    ([16, 16,  8],  1, (BF16, BF16), ""),
+    ([32, 32,  1],  2, (F32, F32),   ""),
+    ([32, 32,  2],  2, (BF16, BF16), ""),
+    ([32, 32,  2],  1, (F32, F32),   ""),
+    ([32, 32,  4],  1, (BF16, BF16), ""),
+    ([32, 32,  4],  2, (F16, F16),   ""),
+    ([32, 32,  8],  1, (F16, F16),   ""),
+    ([ 4,  4,  1], 16, (F32, F32),   ""),
+    ([ 4,  4,  2], 16, (BF16, BF16), ""),
+    ([ 4,  4,  4], 16, (F16, F16),   ""),
+];
+
+/// Every row.
+pub(super) fn rows() -> Vec<Instruction> {
+    ROWS.iter().map(|row| instruction(Cdna1, row, old_name)).collect()
+}

@@ -1,0 +1,119 @@
+//! What can be wrong with a name.
+
+use thiserror::Error;
+
+use crate::architecture::Architecture;
+
+/// Candidates a message prints before it only counts them.
+const PRINTED: usize = 8;
+
+/// A name that means nothing here, or more than one thing.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum LookupError {
+    /// No architecture is called that.
+    #[error("unknown architecture '{given}'{}; one of {}", did_you_mean(nearest.as_slice()), architectures())]
+    UnknownArchitecture {
+        /// What was asked for.
+        given: String,
+        /// The nearest spelling, if one is near.
+        nearest: Option<String>,
+    },
+    /// No revision is called that.
+    #[error("unknown revision '{given}'; one of hardware, paper")]
+    UnknownRevision {
+        /// What was asked for.
+        given: String,
+    },
+    /// No model family is called that.
+    #[error("unknown model '{given}'; one of {}", crate::filter::MODEL_FAMILIES.join(", "))]
+    UnknownModel {
+        /// What was asked for.
+        given: String,
+    },
+    /// The architecture has no instruction of that name.
+    #[error(
+        "{architecture} has no instruction '{given}'{}{}",
+        elsewhere_in_words(elsewhere),
+        did_you_mean(nearest)
+    )]
+    UnknownInstruction {
+        /// Where it was looked for.
+        architecture: Architecture,
+        /// What was asked for.
+        given: String,
+        /// Up to three spellings of this architecture, nearest first; empty where none is near.
+        nearest: Vec<String>,
+        /// Architectures that have exactly this instruction.
+        elsewhere: Vec<Architecture>,
+    },
+    /// The spelling leaves open which of several instructions is meant.
+    #[error("'{given}' is any of {} instructions of {architecture}: {}", candidates.len(), shortened(candidates))]
+    Ambiguous {
+        /// Where it was looked for.
+        architecture: Architecture,
+        /// What was asked for.
+        given: String,
+        /// Names of all instructions it can mean.
+        candidates: Vec<String>,
+    },
+    /// M or N is none of the sizes the instruction has.
+    #[error("{dimension} is {given}; {instruction} takes {allowed}")]
+    Extent {
+        /// `M` or `N`.
+        dimension: char,
+        /// What was asked for.
+        given: usize,
+        /// The instruction's name, ranges and all.
+        instruction: String,
+        /// The sizes in words.
+        allowed: String,
+    },
+}
+
+fn architectures() -> String {
+    Architecture::ALL.map(Architecture::name).join(", ")
+}
+
+fn did_you_mean(nearest: &[String]) -> String {
+    if nearest.is_empty() { String::new() } else { format!("; did you mean {}?", nearest.join(", ")) }
+}
+
+fn elsewhere_in_words(elsewhere: &[Architecture]) -> String {
+    let names: Vec<_> = elsewhere.iter().map(|architecture| architecture.name()).collect();
+    if names.is_empty() { String::new() } else { format!(" (found on {})", names.join(", ")) }
+}
+
+fn shortened(candidates: &[String]) -> String {
+    let shown = candidates[..candidates.len().min(PRINTED)].join(", ");
+    match candidates.len().saturating_sub(PRINTED) {
+        0 => shown,
+        more => format!("{shown}, and {more} more"),
+    }
+}
+
+/// Up to `count` of the offered `(spelling, what to print)`, nearest to `wanted` first; a spelling more
+/// than half of which would have to change is not near.
+pub(crate) fn nearest(
+    wanted: &str,
+    offered: impl Iterator<Item = (String, String)>,
+    count: usize,
+) -> Vec<String> {
+    let mut ranked: Vec<(usize, String)> = offered
+        .filter(|(spelling, _)| 2 * spelling.len().abs_diff(wanted.len()) <= spelling.len().max(wanted.len()))
+        .map(|(spelling, printed)| (strsim::damerau_levenshtein(wanted, &spelling), spelling, printed))
+        .filter(|(distance, spelling, _)| 2 * distance <= spelling.len().max(wanted.len()))
+        .map(|(distance, _, printed)| (distance, printed))
+        .collect();
+    ranked.sort_by_key(|(distance, _)| *distance); // stable: equal ones keep the tables' order
+    let mut best: Vec<String> = Vec::new();
+    for (_, printed) in ranked {
+        if best.len() == count {
+            break;
+        }
+        if !best.contains(&printed) {
+            best.push(printed);
+        }
+    }
+    best
+}

@@ -1,0 +1,90 @@
+//! Why we believe a model.
+
+use std::fmt;
+
+use crate::architecture::Architecture::{self, Ada, Ampere, Blackwell, Cdna3, Hopper, Volta};
+
+/// Where a row's model comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Evidence {
+    /// Answers of real GPUs that the model (revision `hardware`) reproduces bit for bit.
+    Recorded {
+        /// The chips that answered.
+        on: &'static [&'static str],
+        /// Where their answers come from.
+        source: &'static str,
+    },
+    /// The paper's tables print the model; its authors validated it on this chip.
+    Printed {
+        /// The chip.
+        on: &'static str,
+    },
+    /// Nobody has shown it; it follows from something that was shown.
+    Inferred {
+        /// From what.
+        why: &'static str,
+    },
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Evidence::Recorded { on, source } => write!(f, "recorded on {} ({source})", on.join(", ")),
+            Evidence::Printed { on } => write!(f, "printed in the paper, validated there on {on}"),
+            Evidence::Inferred { why } => write!(f, "inferred: {why}"),
+        }
+    }
+}
+
+/// Where the answers of NVIDIA's chips come from.
+const MATLAB: &str = "validation data of MATLAB-tensor-core, Khattak and Mikaitis";
+/// Where the answers of the MI300X come from; they are cited, the project does not hold them.
+const MI300X: &str =
+    "749 FP8 dot products cited in the project's semantics page, whose rule 11 names the instruction";
+
+/// Instructions that a real GPU has answered: architecture, name, chips, source.
+///
+/// `wgmma` was recorded at N = 8; its rows cover every N.
+#[rustfmt::skip]
+pub const RECORDED: &[(Architecture, &str, &[&str], &str)] = &[
+    (Volta, "mma.m8n8k4.f16.f16.f16.f16", &["V100"], MATLAB),
+    (Volta, "mma.m8n8k4.f32.f16.f16.f32", &["V100"], MATLAB),
+    (Ampere, "mma.m16n8k4.f32.tf32.tf32.f32", &["A100", "A2"], MATLAB),
+    (Ampere, "mma.m16n8k8.f16.f16.f16.f16", &["A100", "A2"], MATLAB),
+    (Ampere, "mma.m16n8k8.f32.bf16.bf16.f32", &["A100", "A2"], MATLAB),
+    (Ampere, "mma.m16n8k8.f32.f16.f16.f32", &["A100", "A2"], MATLAB),
+    (Ada, "mma.m16n8k32.f16.e4m3.e4m3.f16", &["an Ada card"], MATLAB),
+    (Ada, "mma.m16n8k32.f16.e5m2.e5m2.f16", &["an Ada card"], MATLAB),
+    (Ada, "mma.m16n8k32.f32.e4m3.e4m3.f32", &["an Ada card", "L40S"], MATLAB),
+    (Ada, "mma.m16n8k32.f32.e5m2.e5m2.f32", &["an Ada card", "L40S"], MATLAB),
+    (Ada, "mma.m16n8k4.f32.tf32.tf32.f32", &["an Ada card", "L40S"], MATLAB),
+    (Ada, "mma.m16n8k8.f16.f16.f16.f16", &["an Ada card", "L40S"], MATLAB),
+    (Ada, "mma.m16n8k8.f32.bf16.bf16.f32", &["an Ada card", "L40S"], MATLAB),
+    (Ada, "mma.m16n8k8.f32.f16.f16.f32", &["an Ada card", "L40S"], MATLAB),
+    (Hopper, "mma.m16n8k16.f16.f16.f16.f16", &["H100", "H200"], MATLAB),
+    (Hopper, "mma.m16n8k16.f32.bf16.bf16.f32", &["H100", "H200"], MATLAB),
+    (Hopper, "mma.m16n8k16.f32.f16.f16.f32", &["H100", "H200"], MATLAB),
+    (Hopper, "mma.m16n8k32.f16.e4m3.e4m3.f16", &["H100", "H200"], MATLAB),
+    (Hopper, "mma.m16n8k32.f16.e5m2.e5m2.f16", &["H100", "H200"], MATLAB),
+    (Hopper, "mma.m16n8k4.f32.tf32.tf32.f32", &["H100", "H200"], MATLAB),
+    (Hopper, "wgmma.m64n8k32.f32.e4m3.e4m3", &["H100", "H200"], MATLAB),
+    (Hopper, "wgmma.m64n8k32.f32.e5m2.e5m2", &["H100", "H200"], MATLAB),
+    (Blackwell, "mma.m16n8k16.f16.f16.f16.f16", &["B200"], MATLAB),
+    (Blackwell, "mma.m16n8k16.f32.bf16.bf16.f32", &["B200"], MATLAB),
+    (Blackwell, "mma.m16n8k16.f32.f16.f16.f32", &["B200"], MATLAB),
+    (Blackwell, "mma.m16n8k32.f16.e4m3.e4m3.f16", &["B200"], MATLAB),
+    (Blackwell, "mma.m16n8k32.f16.e5m2.e5m2.f16", &["B200"], MATLAB),
+    (Blackwell, "mma.m16n8k32.f32.e4m3.e4m3.f32", &["B200"], MATLAB),
+    (Blackwell, "mma.m16n8k32.f32.e5m2.e5m2.f32", &["B200"], MATLAB),
+    (Blackwell, "mma.m16n8k4.f32.tf32.tf32.f32", &["B200"], MATLAB),
+    (Cdna3, "v_mfma_f32_16x16x32_fp8_fp8", &["MI300X"], MI300X),
+];
+
+/// The recording of an instruction, if there is one; `covers` tells whether a recorded name is one of
+/// the row's.
+pub(crate) fn recorded(architecture: Architecture, covers: impl Fn(&str) -> bool) -> Option<Evidence> {
+    RECORDED
+        .iter()
+        .find(|(on, name, ..)| *on == architecture && covers(name))
+        .map(|(_, _, on, source)| Evidence::Recorded { on, source })
+}

@@ -1,0 +1,50 @@
+//! Choosing rows for a list.
+
+use bitmma_formats::Format;
+
+use crate::architecture::Architecture;
+use crate::error::LookupError;
+use crate::instruction::Instruction;
+use crate::revision::Revision;
+
+/// The paper's eight model families, in its order.
+pub const MODEL_FAMILIES: [&str; 8] =
+    ["FTZ-AddMul", "FMA", "E-FDPA", "T-FDPA", "ST-FDPA", "GST-FDPA", "TR-FDPA", "GTR-FDPA"];
+
+/// The family of that name, compared without case.
+pub fn model_family(text: &str) -> Result<&'static str, LookupError> {
+    MODEL_FAMILIES
+        .into_iter()
+        .find(|family| family.eq_ignore_ascii_case(text.trim()))
+        .ok_or_else(|| LookupError::UnknownModel { given: text.to_owned() })
+}
+
+/// What a row must be to be listed; a field that is `None` asks nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Filter {
+    /// This architecture.
+    pub architecture: Option<Architecture>,
+    /// This format among A, B, C, D and the scale factors.
+    pub format: Option<Format>,
+    /// This model family, as [`model_family`] gives it; a row whose model is unknown has none.
+    pub model: Option<&'static str>,
+}
+
+impl Filter {
+    /// Whether the row is listed.
+    pub fn matches(&self, row: &Instruction) -> bool {
+        let scale = row.scale.map(|scale| scale.format);
+        self.architecture.is_none_or(|architecture| row.architecture == architecture)
+            && self
+                .format
+                .is_none_or(|format| [row.a, row.b, row.c, row.d].contains(&format) || scale == Some(format))
+            && self.model.is_none_or(|family| {
+                row.model_ref(Revision::Hardware).is_some_and(|model| model.operation.name() == family)
+            })
+    }
+
+    /// The rows that are listed, in the catalogue's order.
+    pub fn rows(self) -> impl Iterator<Item = &'static Instruction> {
+        crate::catalogue().iter().filter(move |row| self.matches(row))
+    }
+}

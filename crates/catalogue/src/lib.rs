@@ -1,0 +1,52 @@
+//! Which instruction of which architecture uses which model.
+//!
+//! The tables in [`nvidia`] and [`amd`] state what cannot be derived, one row per line; [`catalogue`]
+//! is what follows from them: one [`Instruction`] for each form, with its spellings, shape, formats,
+//! model and the [`Evidence`] for that model. [`find`] reads a name. Nothing is computed here, and no
+//! host floating-point arithmetic happens.
+//!
+//! In are the dense floating-point instructions `mma.sync`, `wgmma.mma_async`, `tcgen05.mma` (with
+//! `cta_group::1`), `wmma.mma` and `v_mfma_*`; not in are the sparse, the integer, the `.ws` and the
+//! `cta_group::2` forms.
+#![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic)]
+
+pub mod amd;
+pub mod architecture;
+pub mod error;
+pub mod evidence;
+pub mod extent;
+pub mod filter;
+pub mod instruction;
+pub mod lookup;
+pub mod nvidia;
+pub mod precision;
+pub mod revision;
+
+use std::sync::LazyLock;
+
+pub use architecture::{Architecture, Vendor};
+pub use error::LookupError;
+pub use evidence::Evidence;
+pub use extent::Extent;
+pub use filter::{Filter, MODEL_FAMILIES, model_family};
+pub use instruction::{Composition, Family, Instruction};
+pub use lookup::{Found, find};
+pub use revision::Revision;
+
+static CATALOGUE: LazyLock<Vec<Instruction>> = LazyLock::new(|| {
+    let mut rows = nvidia::rows();
+    rows.extend(amd::rows());
+    rows.sort_by_key(|row| row.architecture);
+    rows
+});
+
+/// Every instruction, architecture by architecture, in the order of the tables.
+pub fn catalogue() -> &'static [Instruction] {
+    &CATALOGUE
+}
+
+/// The instructions of one architecture, in the order of the tables.
+pub fn of(architecture: Architecture) -> impl Iterator<Item = &'static Instruction> {
+    catalogue().iter().filter(move |row| row.architecture == architecture)
+}

@@ -1,0 +1,218 @@
+//! From a spelling to a row.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::architecture::Architecture;
+use crate::error::{LookupError, nearest};
+use crate::extent::Extent;
+use crate::instruction::{Instruction, M, N};
+
+/// A row, and the M and N that were asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    /// The row.
+    pub instruction: &'static Instruction,
+    /// Rows of A and D; the smallest the instruction has where the spelling leaves M open.
+    pub m: usize,
+    /// Columns of B and D; the smallest the instruction has where the spelling leaves N open.
+    pub n: usize,
+}
+
+impl Found {
+    /// The instruction's name for this M and N.
+    pub fn name(&self) -> String {
+        self.instruction.name_for(self.m, self.n)
+    }
+}
+
+/// What a spelling may stand under in the index: lower case, `*` in place of an M or N that has a range.
+pub(crate) struct Key {
+    pub text: String,
+    m: Option<usize>,
+    n: Option<usize>,
+}
+
+/// The index entry of a row's spelling.
+pub(crate) fn key_of(spelling: &str) -> String {
+    spelling.replace(M, "*").replace(N, "*").to_ascii_lowercase()
+}
+
+/// Replaces every `{…}` by `*`.
+fn starred(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, tail)) = rest.split_once('{') {
+        let Some((_, after)) = tail.split_once('}') else { break };
+        out += before;
+        out.push('*');
+        rest = after;
+    }
+    out + rest
+}
+
+/// A leading number, `*`, or the letter that PTX manuals put for it, and what follows.
+fn size(text: &str, letter: char) -> Option<(Option<usize>, &str)> {
+    if let Some(rest) = text.strip_prefix(['*', letter]) {
+        return Some((None, rest));
+    }
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    Some((Some(text[..digits].parse().ok()?), &text[digits..]))
+}
+
+/// A shape inside a spelling, and what stands before M, N and K in it.
+struct ShapeText<'t> {
+    m: Option<usize>,
+    n: Option<usize>,
+    k: &'t str,
+    marks: [&'static str; 3],
+}
+
+/// `m64n256k16`, or `64x256x16` as SASS writes it.
+fn shape(token: &str) -> Option<ShapeText<'_>> {
+    let marks = if token.starts_with('m') { ["m", "n", "k"] } else { ["", "x", "x"] };
+    let (m, rest) = size(token.strip_prefix(marks[0])?, 'm')?;
+    let (n, rest) = size(rest.strip_prefix(marks[1])?, 'n')?;
+    let k = rest.strip_prefix(marks[2])?;
+    k.parse::<usize>().ok().map(|_| ShapeText { m, n, k, marks })
+}
+
+/// Every key `text` may stand under, each once: as it is, with N open, with M and N open.
+pub(crate) fn keys(text: &str) -> impl Iterator<Item = Key> {
+    let text = starred(text.trim()).to_ascii_lowercase();
+    let mut found = vec![Key { text: text.clone(), m: None, n: None }];
+    let mut start = 0;
+    for token in text.split('.') {
+        if let Some(ShapeText { m, n, k, marks: [m_mark, n_mark, k_mark] }) = shape(token) {
+            let (before, after) = (&text[..start], &text[start + token.len()..]);
+            let m_text = m.map_or("*".to_owned(), |m| m.to_string());
+            let key = |m_text: &str| format!("{before}{m_mark}{m_text}{n_mark}*{k_mark}{k}{after}");
+            found.push(Key { text: key(&m_text), m: None, n });
+            found.push(Key { text: key("*"), m, n });
+            break;
+        }
+        start += token.len() + 1;
+    }
+    found.dedup_by(|key, before| key.text == before.text);
+    found.into_iter()
+}
+
+/// Rows by the keys of their names, and of their names and aliases.
+#[derive(Default)]
+struct Index {
+    names: HashMap<String, Vec<&'static Instruction>>,
+    aliases: HashMap<String, Vec<&'static Instruction>>,
+}
+
+static INDEX: LazyLock<HashMap<Architecture, Index>> = LazyLock::new(|| {
+    let mut index: HashMap<Architecture, Index> = HashMap::new();
+    for row in crate::catalogue() {
+        let entry = index.entry(row.architecture).or_default();
+        for (position, spelling) in row.spellings().enumerate() {
+            let map = if position == 0 { &mut entry.names } else { &mut entry.aliases };
+            let rows = map.entry(key_of(spelling)).or_default();
+            if !rows.iter().any(|known| std::ptr::eq(*known, row)) {
+                rows.push(row);
+            }
+        }
+    }
+    index
+});
+
+/// The rows that a spelling can mean, each with the M and N it asks for; names go before aliases.
+fn candidates(architecture: Architecture, text: &str) -> Vec<(&'static Instruction, Key)> {
+    let Some(index) = INDEX.get(&architecture) else { return vec![] };
+    for map in [&index.names, &index.aliases] {
+        let found: Vec<_> = keys(text)
+            .flat_map(|key| {
+                let rows = map.get(&key.text).into_iter().flatten();
+                rows.map(move |row| (*row, Key { text: String::new(), ..key })).collect::<Vec<_>>()
+            })
+            .collect();
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    vec![]
+}
+
+/// The size asked for, if the instruction has it; its smallest where none was asked for.
+fn choose(
+    dimension: char,
+    extent: Extent,
+    asked: Option<usize>,
+    row: &Instruction,
+) -> Result<usize, LookupError> {
+    match asked {
+        None => Ok(extent.first),
+        Some(size) if extent.contains(size) => Ok(size),
+        Some(given) => {
+            Err(LookupError::Extent { dimension, given, instruction: row.name(), allowed: extent.in_words() })
+        }
+    }
+}
+
+fn resolve(row: &'static Instruction, key: &Key) -> Result<Found, LookupError> {
+    let m = choose('M', row.m, key.m, row)?;
+    let n = choose('N', row.n, key.n, row)?;
+    Ok(Found { instruction: row, m, n })
+}
+
+/// The instruction of `architecture` that `text` names.
+///
+/// Without regard to case, `text` is a name or any alias: the full PTX spelling, the SASS name, the HIP
+/// builtin, an older spelling. Where the row has a range, M and N may be a size (`n256`), the range as
+/// it is printed (`n{8..256}`) or the letter of the manual (`nN`); the last two leave it open.
+pub fn find(architecture: Architecture, text: &str) -> Result<Found, LookupError> {
+    let candidates = candidates(architecture, text);
+    let mut found = vec![];
+    let mut refused = None;
+    for (row, key) in &candidates {
+        match resolve(row, key) {
+            Ok(one) => found.push(one),
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    match (found.as_slice(), refused) {
+        ([one], _) => Ok(*one),
+        ([], Some(error)) => Err(error),
+        ([], None) => Err(unknown(architecture, text)),
+        (several, _) => Err(LookupError::Ambiguous {
+            architecture,
+            given: text.to_owned(),
+            candidates: several.iter().map(|found| found.instruction.name()).collect(),
+        }),
+    }
+}
+
+/// The word before the first dot, which tells one family of spellings from another.
+fn first_word(text: &str) -> &str {
+    text.split('.').next().unwrap_or(text)
+}
+
+fn unknown(architecture: Architecture, text: &str) -> LookupError {
+    let wanted = text.trim().to_ascii_lowercase();
+    let asked = keys(text).last();
+    let (m, n) = asked.map_or((None, None), |key| (key.m, key.n));
+    let fitting = |extent: Extent, asked: Option<usize>| {
+        asked.filter(|size| extent.contains(*size)).unwrap_or(extent.first)
+    };
+    let mut offered: Vec<(String, String)> = crate::of(architecture)
+        .flat_map(|row| row.spellings_for(fitting(row.m, m), fitting(row.n, n)))
+        .map(|spelling| (spelling.to_ascii_lowercase(), spelling))
+        .collect();
+    let is_related = |(spelling, _): &(String, String)| first_word(spelling) == first_word(&wanted);
+    if offered.iter().any(is_related) {
+        offered.retain(is_related);
+    }
+    LookupError::UnknownInstruction {
+        architecture,
+        given: text.to_owned(),
+        nearest: nearest(&wanted, offered.into_iter(), 3),
+        elsewhere: Architecture::ALL
+            .into_iter()
+            .filter(|other| *other != architecture)
+            .filter(|other| candidates(*other, text).iter().any(|(row, key)| resolve(row, key).is_ok()))
+            .collect(),
+    }
+}

@@ -1,0 +1,113 @@
+//! `mma.sync` as the hardware has it, all but FP64.
+
+use bitmma_formats::{BlockScale, F16, F32, Format};
+
+use super::{
+    E4M3_16, E8_16, E8_32, FP4, FP8, FP8_6_4, FROM_AMPERE, FROM_TURING, Form, ONLY_BF16, ONLY_FP16,
+    ONLY_TF32, pairs, parameters,
+};
+use crate::architecture::Architecture::{self, Ada, RtxBlackwell, Turing, Volta};
+use crate::instruction::{Family, Instruction};
+
+/// Instructions that differ only in their pair of input formats.
+struct Row {
+    shape: [usize; 3],
+    blocks: usize,
+    kind: &'static str,
+    /// Formats of A and B; every A goes with every B.
+    inputs: &'static [Format],
+    c: Format,
+    d: Format,
+    scale: Option<BlockScale>,
+    on: &'static [Architecture],
+}
+
+#[allow(clippy::too_many_arguments)] // one argument per column of the table below
+const fn row(
+    shape: [usize; 3],
+    blocks: usize,
+    inputs: &'static [Format],
+    c: Format,
+    d: Format,
+    scale: Option<BlockScale>,
+    kind: &'static str,
+    on: &'static [Architecture],
+) -> Row {
+    Row { shape, blocks, kind, inputs, c, d, scale, on }
+}
+
+const FP8_UNITS: &[Architecture] = &[Ada, RtxBlackwell];
+const RTX: &[Architecture] = &[RtxBlackwell];
+const F8F6F4: &str = "kind::f8f6f4";
+const MXF8F6F4: &str = "kind::mxf8f6f4";
+const MXF4: &str = "kind::mxf4";
+const MXF4NVF4: &str = "kind::mxf4nvf4";
+
+// columns: [M, N, K], blocks, A and B, C, D, scale type and block, kind, architectures
+#[rustfmt::skip]
+const ROWS: [Row; 19] = [
+    row([16, 8,  8], 1, ONLY_FP16, F16, F16, None,    "",       FROM_TURING),
+    row([16, 8,  8], 1, ONLY_FP16, F32, F32, None,    "",       FROM_TURING),
+    row([16, 8,  8], 1, ONLY_BF16, F32, F32, None,    "",       FROM_AMPERE),
+    row([16, 8, 16], 1, ONLY_FP16, F16, F16, None,    "",       FROM_AMPERE),
+    row([16, 8, 16], 1, ONLY_FP16, F32, F32, None,    "",       FROM_AMPERE),
+    row([16, 8, 16], 1, ONLY_BF16, F32, F32, None,    "",       FROM_AMPERE),
+    row([16, 8,  4], 1, ONLY_TF32, F32, F32, None,    "",       FROM_AMPERE),
+    row([16, 8,  8], 1, ONLY_TF32, F32, F32, None,    "",       FROM_AMPERE),
+    row([16, 8, 16], 1, FP8,       F16, F16, None,    "",       FP8_UNITS),
+    row([16, 8, 16], 1, FP8,       F32, F32, None,    "",       FP8_UNITS),
+    row([16, 8, 32], 1, FP8,       F16, F16, None,    "",       FP8_UNITS),
+    row([16, 8, 32], 1, FP8,       F32, F32, None,    "",       FP8_UNITS),
+    row([16, 8, 32], 1, FP8_6_4,   F16, F16, None,    F8F6F4,   RTX),
+    row([16, 8, 32], 1, FP8_6_4,   F32, F32, None,    F8F6F4,   RTX),
+    row([16, 8, 32], 1, FP8_6_4,   F32, F32, E8_32,   MXF8F6F4, RTX),
+    row([16, 8, 64], 1, FP4,       F32, F32, E8_32,   MXF4NVF4, RTX),
+    row([16, 8, 64], 1, FP4,       F32, F32, E8_32,   MXF4,     RTX),
+    row([16, 8, 64], 1, FP4,       F32, F32, E8_16,   MXF4NVF4, RTX),
+    row([16, 8, 64], 1, FP4,       F32, F32, E4M3_16, MXF4NVF4, RTX),
+];
+
+/// `m8n8k4` on FP16: four independent products, one for each quarter of the warp; its C and D.
+pub(super) const QUARTERS: [(Format, Format); 3] = [(F16, F16), (F16, F32), (F32, F32)];
+
+impl Row {
+    fn forms(&self) -> impl Iterator<Item = Form> {
+        pairs(self.inputs).map(|inputs| Form {
+            blocks: self.blocks,
+            kind: self.kind,
+            scale: self.scale,
+            ..Form::plain(Family::MmaSync, self.shape, inputs, self.c, self.d)
+        })
+    }
+}
+
+/// The form of `m8n8k4` on FP16.
+pub(super) fn quarter((c, d): (Format, Format)) -> Form {
+    Form { blocks: 4, ..Form::plain(Family::MmaSync, [8, 8, 4], (F16, F16), c, d) }
+}
+
+/// Volta and Turing have `m8n8k4` on FP16, as HMMA.884 in two or four steps. Both with Volta's
+/// parameters, in both revisions: the paper's table has only Turing's other shapes.
+fn quarters() -> impl Iterator<Item = Instruction> {
+    QUARTERS.into_iter().flat_map(|types| {
+        let form = quarter(types);
+        let on = |architecture| {
+            let identity = form.identity(architecture, Some(form.sass(architecture)));
+            Instruction::native(identity, form.shape(), |revision| {
+                parameters::model(Volta, form.shape(), form.rounding, revision)
+            })
+        };
+        [
+            on(Volta).remarked("taken for native, as on Turing; nobody has disassembled it on Volta"),
+            on(Turing).inferred("m8n8k4 on Turing computes as on Volta: F = 23, L = 4, e_zero of Volta"),
+        ]
+    })
+}
+
+/// Every row.
+pub(super) fn rows() -> Vec<Instruction> {
+    let native = ROWS
+        .iter()
+        .flat_map(|row| row.forms().flat_map(|form| row.on.iter().map(move |on| form.native(*on))));
+    quarters().chain(native).collect()
+}

@@ -1,0 +1,140 @@
+//! How NVIDIA's instructions are written: our short name, full PTX, SASS. All of it follows from a form.
+
+use bitmma_formats::{BF16, E2M1, F16, F64, Format, TF32, UE4M3};
+
+use super::Form;
+use crate::architecture::Architecture::{self, Ada, Ampere};
+use crate::extent::Extent;
+use crate::instruction::{Family, M, N};
+
+/// A size, or the placeholder where it has a range.
+fn size(extent: Extent, placeholder: &str) -> String {
+    if extent.is_range() { placeholder.to_owned() } else { extent.first.to_string() }
+}
+
+/// The words that are not empty, with dots between them.
+fn dotted(words: &[&str]) -> String {
+    words.iter().filter(|word| !word.is_empty()).copied().collect::<Vec<_>>().join(".")
+}
+
+fn upper(format: Format) -> String {
+    format.name.to_ascii_uppercase()
+}
+
+/// Layouts of A and B in memory; they do not touch the arithmetic.
+const LAYOUTS: [&str; 4] = ["row.col", "row.row", "col.row", "col.col"];
+
+impl Form {
+    /// `m16n8k16`, with placeholders for ranges.
+    fn shape_name(&self) -> String {
+        format!("m{}n{}k{}", size(self.m, M), size(self.n, N), self.k)
+    }
+
+    /// D, A, B, C, scale factors; C only where `with_c`.
+    fn types(&self, with_c: bool) -> String {
+        let c = if with_c { self.c.name } else { "" };
+        dotted(&[self.d.name, self.a.name, self.b.name, c, self.scale.map_or("", |s| s.format.name)])
+    }
+
+    /// The short name.
+    pub(super) fn name(&self) -> String {
+        let prefix = match self.family {
+            Family::MmaSync => "mma",
+            Family::Wgmma => "wgmma",
+            Family::Tcgen05 => "tcgen05.mma",
+            Family::Wmma => "wmma",
+            Family::Mfma => "v_mfma",
+        };
+        let block = self.scale.map_or(String::new(), |scale| format!("block{}", scale.size));
+        let rounding = if self.rounding == "rn" { "" } else { self.rounding };
+        let with_c = matches!(self.family, Family::MmaSync | Family::Wmma);
+        dotted(&[prefix, &self.shape_name(), self.kind, &block, rounding, &self.types(with_c)])
+    }
+
+    /// Every other spelling but the SASS name.
+    pub(super) fn aliases(&self) -> Vec<String> {
+        let shape = self.shape_name();
+        let vector = self
+            .scale
+            .map_or(String::new(), |scale| format!("block_scale.scale_vec::{}X", self.k / scale.size));
+        // "rn" may be written or not
+        let roundings: &[&str] = if self.rounding == "rn" { &["", "rn"] } else { &[self.rounding] };
+        // only m8n8k4 on FP16 and wmma leave the layout open
+        let open = self.family == Family::Wmma || (self.blocks == 4 && self.a == F16);
+        let layouts = if open { &LAYOUTS[..] } else { &LAYOUTS[..1] };
+        let mut aliases = vec![];
+        match self.family {
+            Family::MmaSync => {
+                for (layout, rounding) in layouts.iter().flat_map(|l| roundings.iter().map(move |r| (l, r))) {
+                    let types = self.types(true);
+                    let head = ["mma.sync.aligned", &shape, layout];
+                    aliases.push(dotted(&[&head[..], &[self.kind, &vector, rounding, &types]].concat()));
+                }
+                if self.rounding == "rn" {
+                    aliases.push(dotted(&["mma", &shape, "rn", &self.types(true)]));
+                }
+            }
+            Family::Wmma => {
+                for (layout, rounding) in layouts.iter().flat_map(|l| roundings.iter().map(move |r| (l, r))) {
+                    // PTX leaves A and B out where they are FP16
+                    let types =
+                        if self.a == F16 { dotted(&[self.d.name, self.c.name]) } else { self.types(true) };
+                    aliases.push(dotted(&["wmma.mma.sync.aligned", layout, &shape, rounding, &types]));
+                }
+                if self.rounding == "rn" {
+                    aliases.push(dotted(&["wmma", &shape, "rn", &self.types(true)]));
+                }
+            }
+            Family::Wgmma => {
+                aliases.push(dotted(&["wgmma.mma_async.sync.aligned", &shape, &self.types(false)]));
+            }
+            // the types stand in a descriptor, not in the name
+            Family::Tcgen05 => aliases.push(dotted(&["tcgen05.mma.cta_group::1", self.kind, &vector])),
+            Family::Mfma => {}
+        }
+        aliases
+    }
+
+    /// The SASS instruction, with placeholders for ranges.
+    pub(super) fn sass(&self, architecture: Architecture) -> String {
+        // H: half and wider, Q: a quarter (8 bits) and narrower, O: an eighth (4 bits)
+        let unit = match (self.a, self.kind) {
+            (F64, _) => "D",
+            (_, "kind::mxf4" | "kind::mxf4nvf4") => "O",
+            (a, _) if a.bits() <= 8 => "Q",
+            _ => "H",
+        };
+        let crossed = format!("{}x{}x{}", size(self.m, M), size(self.n, N), self.k);
+        let types = self.sass_types(unit);
+        match self.family {
+            Family::Tcgen05 => format!("UTC{unit}MMA"),
+            Family::Wgmma => dotted(&[&format!("{unit}GMMA"), &crossed, &types]),
+            _ => {
+                let old = unit != "D" || matches!(architecture, Ampere | Ada);
+                let shape = if old { crossed.replace('x', "") } else { crossed };
+                let scaled = if self.scale.is_some() { "SF" } else { "" };
+                dotted(&[&format!("{unit}MMA"), scaled, &shape, &types])
+            }
+        }
+    }
+
+    fn sass_types(&self, unit: &str) -> String {
+        let d = upper(self.d);
+        match unit {
+            "D" if self.rounding == "rn" => String::new(),
+            "D" => self.rounding.to_ascii_uppercase(),
+            "H" if self.blocks == 4 => dotted(&[&d, &upper(self.c)]),
+            "H" if self.a == BF16 || self.a == TF32 => dotted(&[&d, &upper(self.a)]),
+            "H" => d,
+            _ => {
+                let scale = match self.scale {
+                    Some(scale) if scale.format == UE4M3 => "UE4M3",
+                    Some(_) => "E8",
+                    None => "",
+                };
+                let four = self.a == E2M1 && self.scale.is_some_and(|scale| self.k / scale.size == 4);
+                dotted(&[&d, &upper(self.a), &upper(self.b), scale, if four { "4X" } else { "" }])
+            }
+        }
+    }
+}

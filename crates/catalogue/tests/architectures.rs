@@ -1,0 +1,115 @@
+//! Architectures, revisions, extents, filters.
+
+use std::collections::HashMap;
+
+use bitmma_catalogue::{
+    Architecture, Extent, Filter, LookupError, MODEL_FAMILIES, Revision, Vendor, catalogue, model_family,
+};
+use bitmma_formats::table;
+
+#[test]
+fn names_and_targets() {
+    let expected = [
+        ("volta", "sm_70", Vendor::Nvidia),
+        ("turing", "sm_75", Vendor::Nvidia),
+        ("ampere", "sm_80", Vendor::Nvidia),
+        ("ada", "sm_89", Vendor::Nvidia),
+        ("hopper", "sm_90a", Vendor::Nvidia),
+        ("blackwell", "sm_100a", Vendor::Nvidia),
+        ("rtx-blackwell", "sm_120a", Vendor::Nvidia),
+        ("cdna1", "gfx908", Vendor::Amd),
+        ("cdna2", "gfx90a", Vendor::Amd),
+        ("cdna3", "gfx942", Vendor::Amd),
+    ];
+    let ours = Architecture::ALL.map(|a| (a.name(), a.target(), a.vendor()));
+    assert_eq!(ours, expected);
+}
+
+#[test]
+fn every_spelling_means_one_architecture() {
+    let mut seen = HashMap::new();
+    for architecture in Architecture::ALL {
+        let own = [architecture.name(), architecture.target()];
+        for spelling in own.iter().chain(architecture.aliases()) {
+            assert_eq!(spelling.parse::<Architecture>().unwrap(), architecture, "{spelling}");
+            assert_eq!(spelling.to_uppercase().parse::<Architecture>().unwrap(), architecture);
+            assert!(seen.insert(spelling.to_owned(), architecture).is_none(), "{spelling} stands twice");
+        }
+        assert_eq!(architecture.papers_chip().parse::<Architecture>().unwrap(), architecture);
+        assert_eq!(architecture.to_string().parse::<Architecture>().unwrap(), architecture);
+    }
+    // spellings the documents promise
+    for (text, name) in [
+        ("sm_90", "hopper"),
+        ("sm_100", "blackwell"),
+        ("sm_120", "rtx-blackwell"),
+        ("sm_86", "ampere"),
+        ("a2", "ampere"),
+        ("RTX 4090", "ada"),
+        ("H200", "hopper"),
+        ("mi250x", "cdna2"),
+        ("RTX_Blackwell", "rtx-blackwell"),
+    ] {
+        assert_eq!(text.parse::<Architecture>().unwrap().name(), name);
+    }
+}
+
+#[test]
+fn unknown_architectures_are_refused_with_the_nearest() {
+    let message = |text: &str| text.parse::<Architecture>().unwrap_err().to_string();
+    let all = "one of volta, turing, ampere, ada, hopper, blackwell, rtx-blackwell, cdna1, cdna2, cdna3";
+    assert_eq!(message("hoper"), format!("unknown architecture 'hoper'; did you mean hopper?; {all}"));
+    assert_eq!(message("cnda3"), format!("unknown architecture 'cnda3'; did you mean cdna3?; {all}"));
+    assert_eq!(message("banana split"), format!("unknown architecture 'banana split'; {all}"));
+    // not shown to compute as a relative does
+    for text in ["sm_72", "sm_87", "sm_103", "sm_121", "gfx950", "mi355x", "b300"] {
+        assert!(
+            matches!(text.parse::<Architecture>(), Err(LookupError::UnknownArchitecture { .. })),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn revisions_read_as_they_print() {
+    for revision in Revision::ALL {
+        assert_eq!(revision.to_string().to_uppercase().parse::<Revision>().unwrap(), revision);
+    }
+    let error = "papre".parse::<Revision>().unwrap_err();
+    assert_eq!(error.to_string(), "unknown revision 'papre'; one of hardware, paper");
+}
+
+#[test]
+fn extents() {
+    let n = Extent::range(8, 256, 8);
+    assert_eq!(n.sizes().count(), 32);
+    assert!((0..300).all(|size| n.contains(size) == n.sizes().any(|one| one == size)));
+    assert_eq!((n.to_string(), n.in_words()), ("{8..256}".into(), "8 to 256 in steps of 8".into()));
+    let m = Extent::range(64, 128, 64);
+    assert_eq!((m.to_string(), m.in_words()), ("{64|128}".into(), "64 or 128".into()));
+    let one = Extent::one(16);
+    assert_eq!((one.to_string(), one.in_words(), one.is_range()), ("16".into(), "16".into(), false));
+    assert_eq!(one.sizes().collect::<Vec<_>>(), [16]);
+}
+
+#[test]
+fn filters() {
+    assert_eq!(Filter::default().rows().count(), catalogue().len());
+    let by_architecture: usize = Architecture::ALL
+        .into_iter()
+        .map(|architecture| Filter { architecture: Some(architecture), ..Filter::default() }.rows().count())
+        .sum();
+    assert_eq!(by_architecture, catalogue().len());
+    let fnuz = Filter { format: Some(table::E4M3FNUZ), ..Filter::default() };
+    assert_eq!(fnuz.rows().count(), 6);
+    let nvfp4 = Filter { format: Some(table::UE4M3), ..Filter::default() };
+    assert_eq!(nvfp4.rows().count(), 2);
+    for family in MODEL_FAMILIES {
+        let family = model_family(&family.to_lowercase()).unwrap();
+        let filter = Filter { model: Some(family), ..Filter::default() };
+        assert!(filter.rows().count() > 0, "{family}");
+        assert!(filter.rows().all(|row| row.model(Revision::Paper).unwrap().operation.name() == family));
+    }
+    let error = model_family("FDPA").unwrap_err();
+    assert!(error.to_string().starts_with("unknown model 'FDPA'; one of FTZ-AddMul, FMA"));
+}
