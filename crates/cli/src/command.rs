@@ -1,0 +1,50 @@
+//! The command line as a whole: every subcommand.
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::{Failure, Outcome};
+use crate::{compare, dot, explain, generate, list, replay, run, show};
+
+const EXAMPLE: &str = "\
+Example: one input through every instruction, and why one of them answers as it does
+  bitmma compare
+  bitmma explain hopper mma.m16n8k16.f32.f16.f16.f32 \\
+         -a '-8192 -0.5 -0.25 -0.125' -b '1024 1 1 1' -c 0x1p23
+
+Exit codes: 0 done, or everything agrees; 1 something differs; 2 an error.";
+
+/// What a GPU's matrix multiply-accumulate instruction answers, bit for bit
+#[derive(Debug, Parser)]
+#[command(name = "bitmma", version, after_help = EXAMPLE, max_term_width = 100, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    List(list::Arguments),
+    Show(show::Arguments),
+    Compare(compare::Arguments),
+    Explain(explain::Arguments),
+    Dot(dot::Arguments),
+    Run(run::Arguments),
+    Replay(replay::Arguments),
+    Generate(generate::Arguments),
+}
+
+impl Arguments {
+    /// Does what was asked for.
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
+        match &self.command {
+            Command::List(arguments) => list::run(arguments),
+            Command::Show(arguments) => show::run(arguments),
+            Command::Compare(arguments) => compare::run(arguments),
+            Command::Explain(arguments) => explain::run(arguments),
+            Command::Dot(arguments) => dot::run(arguments),
+            Command::Run(arguments) => run::run(arguments),
+            Command::Replay(arguments) => replay::run(arguments),
+            Command::Generate(arguments) => generate::run(arguments),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Instructions and models in words, as tables and as JSON.
+
+use bitmma::arithmetic::{Lowering, Operation};
+use bitmma::catalogue::Evidence;
+use bitmma::formats::Format;
+use bitmma::{Instruction, Model, Revision};
+use serde_json::{Map, Value, json};
+
+/// A parameter of a model.
+pub(crate) struct Parameter {
+    /// The paper's symbol, or the key of the model file.
+    pub(crate) symbol: &'static str,
+    /// Its value.
+    pub(crate) value: Value,
+    /// What it is.
+    pub(crate) meaning: &'static str,
+}
+
+impl Parameter {
+    /// The value without quotes.
+    pub(crate) fn text(&self) -> String {
+        match &self.value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// Every parameter of a model, in the order of the model file; `k` adds L.
+pub(crate) fn parameters(model: &Model, k: Option<usize>) -> Vec<Parameter> {
+    let mut all = Vec::new();
+    let mut add = |symbol, value: Value, meaning| all.push(Parameter { symbol, value, meaning });
+    let length = |add: &mut dyn FnMut(&'static str, Value, &'static str), max_length: usize| {
+        add("L_max", json!(max_length), "products in one sum at most");
+        if let Some(k) = k {
+            add("L", json!(model.length(k)), "products in one sum, for this K");
+        }
+    };
+    match &model.operation {
+        Operation::FtzAddMul { pairing } => {
+            add("P", json!(pairing), "products summed pairwise before C");
+        }
+        Operation::Fma => {}
+        Operation::EFdpa { max_length } => length(&mut add, *max_length),
+        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
+            length(&mut add, sum.max_length);
+            if let Operation::GstFdpa { group, .. } = &model.operation {
+                add("G", json!(group), "elements in a group");
+            }
+            add("F", json!(sum.fraction_bits), "fractional bits kept below 2^e_max");
+            add("term_rounding", json!(sum.term_rounding.to_string()), "how a term is cut to F bits");
+            add("e_zero", json!(sum.zero_exponent), "exponent of a zero term; null: it brings none");
+        }
+        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => {
+            length(&mut add, sum.max_length);
+            add("F", json!(sum.fraction_bits), "fractional bits kept of each product and of C");
+            add("F2", json!(sum.sum_fraction_bits), "fractional bits kept of the sum when C is added");
+            add("term_rounding", json!(sum.term_rounding.to_string()), "how a product is cut to F bits");
+            add("sum_rounding", json!(sum.sum_rounding.to_string()), "how sums and C are cut");
+            add(
+                "renormalize",
+                json!(sum.renormalize),
+                "whether the sum keeps a bit more and is cut again at its own exponent",
+            );
+            add(
+                "e_zero_c",
+                json!(sum.zero_accumulator_exponent),
+                "exponent of a zero C; null: it brings none",
+            );
+            add(
+                "product_overflow",
+                json!(sum.product_overflow),
+                "a product of 2^this or more is infinite; null: none is",
+            );
+        }
+    }
+    add("rho", json!(model.conversion.to_string()), "how each sum becomes a number");
+    if model.flush_inputs {
+        add("flush_inputs", json!(true), "subnormal inputs are read as +0");
+    }
+    match model.nan_code {
+        Some(nan) => add("nan", json!(code(&model.d, nan)), "the code of every NaN result"),
+        None => add("nan", json!("any"), "the vendor specifies no code for NaN results"),
+    }
+    all
+}
+
+/// Parameters in one short line, as in `L=16 F=25 RZ-FP32`.
+pub(crate) fn short(model: &Model, k: usize) -> String {
+    let length = model.length(k);
+    let own = match &model.operation {
+        Operation::FtzAddMul { pairing } => format!("P={pairing} "),
+        Operation::Fma => String::new(),
+        Operation::EFdpa { .. } => format!("L={length} "),
+        Operation::TFdpa(sum) | Operation::StFdpa(sum) => format!("L={length} F={} ", sum.fraction_bits),
+        Operation::GstFdpa { sum, group } => format!("L={length} G={group} F={} ", sum.fraction_bits),
+        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => {
+            format!("L={length} F={} F2={} ", sum.fraction_bits, sum.sum_fraction_bits)
+        }
+    };
+    format!("{own}{}", model.conversion)
+}
+
+/// Whether the hardware has it, as one word.
+pub(crate) fn kind(row: &Instruction) -> &'static str {
+    match (row.unknown, &row.composed_of) {
+        (Some(_), _) => "unknown",
+        (None, Some(_)) => "composed",
+        (None, None) => "native",
+    }
+}
+
+/// Evidence in one word.
+pub(crate) fn evidence(row: &Instruction) -> &'static str {
+    match row.evidence {
+        Evidence::Recorded { .. } => "recorded",
+        Evidence::Printed { .. } => "printed",
+        Evidence::Inferred { .. } => "inferred",
+    }
+}
+
+/// `16×8×16`, or `32×32×4 ×2` for two blocks.
+pub(crate) fn shape(row: &Instruction) -> String {
+    let blocks = if row.blocks == 1 { String::new() } else { format!(" ×{}", row.blocks) };
+    format!("{}×{}×{}{blocks}", row.m, row.n, row.k)
+}
+
+/// A code with all its digits: `0x3c00`.
+pub(crate) fn code(format: &Format, code: u64) -> String {
+    let digits = format.hex_digits();
+    format!("{code:#0width$x}", width = digits + 2)
+}
+
+/// Codes with all their digits.
+pub(crate) fn codes(format: &Format, codes: &[u64]) -> Vec<String> {
+    codes.iter().map(|one| code(format, *one)).collect()
+}
+
+/// A code and its value, as JSON.
+pub(crate) fn number(format: &Format, bits: u64) -> Value {
+    json!({
+        "value": bitmma::formats::text::display(format, bits),
+        "code": code(format, bits),
+        "format": format.name,
+    })
+}
+
+/// What a compiler puts around the operation, in words; empty for a native instruction.
+pub(crate) fn lowering(lowering: &Lowering) -> Vec<String> {
+    let mut words = Vec::new();
+    if let Some(format) = lowering.widen_operands {
+        words.push(format!("A and B widened to {format}"));
+    }
+    if let Some(format) = lowering.widen_accumulator {
+        words.push(format!("C widened to {format}"));
+    }
+    match lowering.order {
+        bitmma::arithmetic::Order::Sequential => {}
+        bitmma::arithmetic::Order::Reversed => words.push("elements from K-1 down to 0".to_owned()),
+        bitmma::arithmetic::Order::Interleaved { run, period } => {
+            words.push(format!("elements in {} passes, {run} of every {period} each", period / run));
+        }
+    }
+    if let Some(conversion) = lowering.add_accumulator_last {
+        words.push(format!("C added last, {conversion}"));
+    }
+    if let Some(conversion) = lowering.narrow_output {
+        words.push(format!("the result narrowed, {conversion}"));
+    }
+    words
+}
+
+/// A model, as JSON.
+pub(crate) fn model_json(model: &Model, k: Option<usize>) -> Value {
+    let parameters: Map<String, Value> = parameters(model, k)
+        .into_iter()
+        .map(|parameter| (parameter.symbol.to_owned(), parameter.value))
+        .collect();
+    json!({
+        "family": model.operation.name(),
+        "parameters": parameters,
+        "lowering": lowering(&model.lowering),
+    })
+}
+
+/// An instruction, as JSON.
+pub(crate) fn instruction_json(row: &Instruction, revision: Revision) -> Value {
+    let evidence_text = row.evidence.to_string();
+    let extent = |extent: bitmma::catalogue::Extent| {
+        if extent.is_range() {
+            json!({ "first": extent.first, "last": extent.last, "step": extent.step })
+        } else {
+            json!(extent.first)
+        }
+    };
+    json!({
+        "architecture": row.architecture.name(),
+        "instruction": row.name(),
+        "aliases": row.aliases(),
+        "family": row.family.name(),
+        "m": extent(row.m),
+        "n": extent(row.n),
+        "k": row.k,
+        "blocks": row.blocks,
+        "a": row.a.name,
+        "b": row.b.name,
+        "c": row.c.name,
+        "d": row.d.name,
+        "scale": row.scale.map(|scale| json!({ "format": scale.format.name, "block": scale.size })),
+        "kind": kind(row),
+        "composed_of": row.composed_of.as_ref().map(|parts| json!({
+            "count": parts.count, "part": parts.part, "around": parts.around,
+        })),
+        "unknown": row.unknown,
+        "sass": row.sass(),
+        "revision": revision.name(),
+        "model": row.model_ref(revision).map(|model| model_json(model, Some(row.k))),
+        "precision": row.precision_line(),
+        "evidence": evidence(row),
+        "evidence_text": evidence_text,
+        "remark": row.remark,
+    })
+}

@@ -1,0 +1,228 @@
+//! The documents in `docs/`, printed from the tables.
+
+use bitmma::catalogue::{MODEL_FAMILIES, Vendor};
+use bitmma::formats::text::display;
+use bitmma::formats::{Format, Specials, table::FORMATS};
+use bitmma::{Architecture, Instruction, Revision};
+use clap::CommandFactory;
+
+use crate::{command, describe};
+
+/// What every document says at its head.
+const GENERATED: &str =
+    "<!-- Printed from the tables by `bitmma generate docs docs`; edits here are lost. -->\n\n";
+
+/// Name and text of every document.
+pub(crate) fn all() -> Vec<(String, String)> {
+    [
+        ("instructions.md", instructions()),
+        ("formats.md", formats()),
+        ("models.md", models()),
+        ("commands.md", commands()),
+    ]
+    .map(|(name, text)| (name.to_owned(), GENERATED.to_owned() + &text))
+    .to_vec()
+}
+
+/// A Markdown table.
+struct Table(String);
+
+impl Table {
+    fn new(headings: &[&str]) -> Table {
+        let rule: String = headings.iter().map(|_| "---|").collect();
+        Table(format!("| {} |\n|{rule}\n", headings.join(" | ")))
+    }
+
+    fn row<C: AsRef<str>>(&mut self, cells: &[C]) {
+        let cells: Vec<String> = cells.iter().map(|cell| cell.as_ref().replace('|', "\\|")).collect();
+        self.0 += &format!("| {} |\n", cells.join(" | "));
+    }
+}
+
+fn mono(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("`{text}`") }
+}
+
+fn instructions() -> String {
+    let mut text = "# Instructions\n\n\
+        Every dense floating-point matrix instruction, by architecture. Shape: M×N×K and the number of blocks; \
+        types: D, A, B, C, and the scale factors with their block. Parameters are the paper's: L for the \
+        instruction's K, F, F2, G, P and rho. What is composed names the instructions it is made of; where it \
+        is not known how an instruction computes, the row says so and nothing is guessed.\n"
+        .to_owned();
+    for architecture in Architecture::ALL {
+        let rows: Vec<&Instruction> = bitmma::catalogue::of(architecture).collect();
+        let vendor = match architecture.vendor() {
+            Vendor::Nvidia => "NVIDIA",
+            Vendor::Amd => "AMD",
+        };
+        text += &format!(
+            "\n## {architecture}\n\n{vendor}, `{}`; also `{}`. {} instructions.\n\n",
+            architecture.target(),
+            architecture.aliases().join("`, `"),
+            rows.len()
+        );
+        let mut table =
+            Table::new(&["instruction", "shape", "types", "model", "parameters", "made", "evidence"]);
+        for row in rows {
+            table.row(&instruction_row(row));
+        }
+        text += &table.0;
+    }
+    text
+}
+
+fn instruction_row(row: &Instruction) -> [String; 7] {
+    let model = row.model_ref(Revision::Hardware);
+    let scale = row.scale.map_or(String::new(), |scale| format!(", {}/{}", scale.format, scale.size));
+    let made = match (&row.composed_of, row.unknown) {
+        (_, Some(reason)) => format!("unknown: {reason}"),
+        (Some(parts), None) => format!("composed: {parts}"),
+        (None, None) => "native".to_owned(),
+    };
+    let remark = row.remark.map_or(String::new(), |remark| format!("; {remark}"));
+    [
+        mono(&row.name()),
+        describe::shape(row),
+        format!("{} {} {} {}{scale}", row.d, row.a, row.b, row.c),
+        model.map_or("?", |model| model.operation.name()).to_owned(),
+        model.map_or("?".to_owned(), |model| describe::short(model, row.k)),
+        made,
+        format!("{}{remark}", row.evidence),
+    ]
+}
+
+fn formats() -> String {
+    let mut text =
+        "# Formats\n\nEvery limit follows from the widths, the bias and the special codes.\n\n".to_owned();
+    let mut fields =
+        Table::new(&["format", "bits", "sign", "exponent", "fraction", "ignored", "bias", "standard"]);
+    let mut limits =
+        Table::new(&["format", "largest", "smallest normal", "smallest above zero", "infinity", "NaN", "-0"]);
+    for format in FORMATS {
+        fields.row(&[
+            mono(format.name),
+            format.bits().to_string(),
+            format.sign.bits().to_string(),
+            format.exponent_bits.to_string(),
+            format.fraction_bits.to_string(),
+            format.padding_bits.to_string(),
+            format.bias.to_string(),
+            format.standard.to_owned(),
+        ]);
+        let number = |code| format!("{} `{}`", display(&format, code), describe::code(&format, code));
+        limits.row(&[
+            mono(format.name),
+            number(format.max_finite_code()),
+            number(format.min_normal_code()),
+            number(format.min_positive_code()),
+            format.infinity_code().map_or("none".to_owned(), |code| mono(&describe::code(&format, code))),
+            nan(&format),
+            if format.has_negative_zero() { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    text += &format!("{}\n{}", fields.0, limits.0);
+    text
+}
+
+fn nan(format: &Format) -> String {
+    let code = |code| mono(&describe::code(format, code));
+    match (format.specials, format.nan_code()) {
+        (_, None) => "none".to_owned(),
+        (Specials::Ieee, Some(nan)) => format!("exponent all ones, fraction not zero; quiet: {}", code(nan)),
+        (_, Some(nan)) if format.sign.bits() == 1 && nan >> (format.bits() - 1) == 0 => {
+            format!("{} and {}", code(nan), code(nan | 1 << (format.bits() - 1)))
+        }
+        (_, Some(nan)) => code(nan),
+    }
+}
+
+/// What each family does; the order and the names are those of `MODEL_FAMILIES`.
+const FAMILIES: [&str; 8] = [
+    "Algorithms 1 and 2. Products and sums of two, each rounded by rho, subnormal results flushed to zero of \
+     their sign; P products are summed pairwise before C.",
+    "Algorithm 3. A chain of IEEE 754 fused multiply-adds along K.",
+    "Algorithm 4. L products and the accumulator summed exactly, then rounded once by rho.",
+    "Algorithm 5. L products and the accumulator, each cut to F bits below 2^e_max, the largest exponent among \
+     them; summed exactly, then rounded by rho.",
+    "Algorithm 6. T-FDPA with the exponents of block scale factors added to those of the products.",
+    "Algorithm 7. Exact dot products of G elements, times their scale factors, then summed as in T-FDPA.",
+    "Algorithm 8. L products cut to F bits and summed; the sum and the accumulator then cut (RD) and added.",
+    "Algorithm 9. TR-FDPA over two groups, the products of even and those of odd index.",
+];
+
+fn models() -> String {
+    let mut text = "# Models\n\n\
+        The paper's eight model families. A model is data: `bitmma show ARCH INSTRUCTION --toml` prints it as a \
+        file, and `--model FILE` of `dot`, `explain`, `run` and `replay` reads one, changed or written by hand. K \
+        is no part of it: a model takes every K that is a multiple of L = min(K, L_max).\n\n\
+        ## Keys of every file\n\n"
+        .to_owned();
+    let mut keys = Table::new(&["key", "meaning", "if left out"]);
+    for (key, meaning, default) in [
+        ("model", "the family", "an error"),
+        ("A, B, C", "formats of the operands", "an error"),
+        ("D", "format of the result", "the format that the last conversion gives"),
+        ("rho", "how each sum becomes a number: a rounding and a format, as in RZ-FP32", "an error"),
+        ("nan", "the code of every NaN result", "a quiet NaN; any NaN agrees with any other"),
+        ("flush_inputs", "whether subnormal inputs are read as +0", "false"),
+        ("[scale] format, block", "format of the scale factors, elements that share one", "no scale factors"),
+        (
+            "[lowering] widen_operands, widen_accumulator, order, add_accumulator_last, narrow_output",
+            "what a compiler puts around the operation of a composed form",
+            "nothing",
+        ),
+    ] {
+        keys.row(&[mono(key), meaning.to_owned(), default.to_owned()]);
+    }
+    text += &keys.0;
+    text += "\nRoundings: `RZ` toward zero, `RA` away from zero, `RU` up, `RD` down; to nearest, with ties to even \
+             `RNE`, to odd `RNO`, up `RNU`, down `RND`, toward zero `RNZ`, away from zero `RNA`.\n";
+    for (family, words) in MODEL_FAMILIES.into_iter().zip(FAMILIES) {
+        text += &format!("\n## {family}\n\nPaper, {words}\n\n");
+        let example = bitmma::catalogue::catalogue().iter().find_map(|row| {
+            let model = row.model_ref(Revision::Hardware)?;
+            (row.is_native() && model.operation.name() == family).then_some((row, model))
+        });
+        let Some((row, model)) = example else { continue };
+        let own: Vec<_> = describe::parameters(model, None)
+            .into_iter()
+            .filter(|parameter| !["rho", "nan", "flush_inputs"].contains(&parameter.symbol))
+            .collect();
+        if !own.is_empty() {
+            let mut table = Table::new(&["key", "meaning", "here"]);
+            for parameter in own {
+                let value = parameter.text();
+                let value = if value == "null" { "left out".to_owned() } else { value };
+                let meaning = parameter.meaning.replace("null:", "left out:");
+                table.row(&[mono(parameter.symbol), meaning, value]);
+            }
+            text += &format!("{}\n", table.0);
+        }
+        text += &format!(
+            "`{} {}`, K = {}:\n\n```toml\n{}```\n",
+            row.architecture,
+            row.name(),
+            row.k,
+            model.to_toml()
+        );
+    }
+    text
+}
+
+fn commands() -> String {
+    let mut command = command::Arguments::command().term_width(100);
+    command.build();
+    let mut text = "# Commands\n".to_owned();
+    let mut section = |command: &mut clap::Command| {
+        let name = command.get_bin_name().unwrap_or(command.get_name()).to_owned();
+        let help = command.render_long_help().to_string();
+        let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+        text += &format!("\n## {name}\n\n```text\n{}\n```\n", help.join("\n").trim_end());
+    };
+    section(&mut command);
+    for subcommand in command.get_subcommands_mut() {
+        section(subcommand);
+    }
+    text
+}

@@ -1,0 +1,308 @@
+//! `bitmma explain`: every step of one dot product.
+
+mod json;
+mod tables;
+
+use bitmma::arithmetic::special::Special;
+use bitmma::arithmetic::trace::TermName;
+use bitmma::arithmetic::{Step, Term};
+use bitmma::explain::{Explanation, explain};
+use bitmma::formats::text::display;
+use bitmma::formats::{Class, Format, decode};
+
+use self::tables::{aligned, binaries, cell, chain_loss, converted, exact_sum};
+use crate::failure::{Failure, Outcome};
+use crate::table::Table;
+use crate::target::Target;
+use crate::values::Inputs;
+use crate::{describe, number, output, style, target, values};
+
+const EXAMPLE: &str = "\
+Examples:
+  bitmma explain hopper mma.m16n8k16.f32.f16.f16.f32 \\
+         -a '-8192 -0.5 -0.25 -0.125' -b '1024 1 1 1' -c 0x1p23
+  bitmma explain mi300x v_mfma_f32_16x16x32_fp8_fp8 -a '10 0x1p-7' -b '1 1' -c 0x1.fffff8p24
+  bitmma explain --model mine.toml -a '1 0x1p-24' -b '1 1'
+
+Each significand is written in binary, bit under bit in units of 2^e_max; what stands right of the bar \
+fell off. A value after ≈ is not exact; … leaves out digits that --json has.
+
+JSON: target, revision, model, a, b, c, scale_a, scale_b, steps [{step: begin, aligned, exact, special, \
+converted, binary or changed; …}], d {value, code, format}. Exact numbers are {value, significand, exponent}.";
+
+/// Shows every step of one dot product: which bits of which term fell off
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: target::Arguments,
+    #[command(flatten)]
+    values: values::Arguments,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let target = arguments.target.resolve()?;
+    let inputs = arguments.values.read(&target)?;
+    let explanation = explain(&target.model, &inputs.operands())?;
+    let revision = target.found.map(|_| arguments.target.revision.revision.name());
+    if arguments.json {
+        output::print_json(&json::page(&target, &inputs, &explanation, revision))?;
+    } else {
+        output::print(&Page { target: &target, inputs: &inputs }.text(&explanation, revision))?;
+    }
+    Ok(Outcome::Agrees)
+}
+
+/// What every section knows.
+struct Page<'a> {
+    target: &'a Target,
+    inputs: &'a Inputs,
+}
+
+/// An elementary operation and its steps.
+struct Section<'a> {
+    operation: &'static str,
+    elements: &'a [usize],
+    accumulator: u64,
+    format: Format,
+    steps: &'a [Step],
+}
+
+impl Section<'_> {
+    /// Whether it adds zeros only and gives back its accumulator.
+    fn is_idle(&self) -> bool {
+        let zero = |term: &Term| term.name == TermName::Accumulator || term.exact.significand == 0;
+        let mut result = None;
+        for step in self.steps {
+            match step {
+                Step::Aligned { maximum: "e'", .. } => {}
+                Step::Aligned { terms, .. } | Step::Exact { terms, .. } if terms.iter().all(zero) => {}
+                Step::Binary { operation: "FTZ-Mul", result, format, .. }
+                    if decode(format, *result).class == Class::Zero => {}
+                Step::Binary { operation: "FTZ-Add", result: code, format, .. }
+                | Step::Converted { code, format, .. } => result = Some((*code, *format)),
+                _ => return false,
+            }
+        }
+        result == Some((self.accumulator, self.format))
+    }
+}
+
+/// `0..7`, `0..1, 4..5`.
+fn ranges(elements: &[usize]) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for &element in elements {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == element => *last = element,
+            _ => runs.push((element, element)),
+        }
+    }
+    let text = |(first, last): &(usize, usize)| {
+        if first == last { first.to_string() } else { format!("{first}..{last}") }
+    };
+    let runs: Vec<String> = runs.iter().map(text).collect();
+    match &runs[..] {
+        [first, second, .., last] if runs.len() > 5 => format!("{first}, {second}, …, {last}"),
+        _ => runs.join(", "),
+    }
+}
+
+/// `-0.75 (0xbf400000)`.
+fn value_and_code(format: &Format, code: u64) -> String {
+    format!("{} ({})", display(format, code), describe::code(format, code))
+}
+
+impl Page<'_> {
+    fn text(&self, explanation: &Explanation, revision: Option<&str>) -> String {
+        let model = &self.target.model;
+        let revision = revision.map_or(String::new(), |revision| format!(", revision {revision}"));
+        let mut text = format!(
+            "{}\n{} with {}{revision}\n",
+            style::strong(&self.target.name),
+            model.operation.name(),
+            describe::short(model, self.inputs.k())
+        );
+        for note in &self.inputs.notes {
+            text += &(style::dim(note) + "\n");
+        }
+        let steps = &explanation.steps;
+        let mut starts: Vec<usize> =
+            (0..steps.len()).filter(|&index| matches!(steps[index], Step::Begin { .. })).collect();
+        starts.push(steps.len());
+        let mut sections = Vec::new();
+        let mut after: &[Step] = &[];
+        for pair in starts.windows(2) {
+            let Step::Begin { operation, elements, accumulator, format } = &steps[pair[0]] else { continue };
+            let mut own = &steps[pair[0] + 1..pair[1]];
+            // what follows the last operation is no part of it
+            let end = own.iter().position(is_afterwards).unwrap_or(own.len());
+            (own, after) = own.split_at(end);
+            let (accumulator, format) = (*accumulator, *format);
+            sections.push(Section { operation, elements, accumulator, format, steps: own });
+        }
+        text += &match model.operation.name() {
+            "FMA" => self.fma_chain(&sections),
+            _ => self.sections(&sections),
+        };
+        for step in after {
+            text += "\n";
+            text += &self.step(step, None);
+        }
+        let d = explanation.d;
+        text + &format!(
+            "\nd = {}  {}  {}\n",
+            style::strong(&display(&model.d, d)),
+            describe::code(&model.d, d),
+            model.d
+        )
+    }
+
+    /// One section for each elementary operation.
+    fn sections(&self, sections: &[Section<'_>]) -> String {
+        let mut text = String::new();
+        for (index, section) in sections.iter().enumerate() {
+            let place = match sections.len() {
+                1 => String::new(),
+                count => format!(" {} of {count}", index + 1),
+            };
+            let heading = format!("{}{place}: elements {}", section.operation, ranges(section.elements));
+            text += &format!(
+                "\n{}, accumulator {}\n",
+                style::strong(&heading),
+                value_and_code(&section.format, section.accumulator)
+            );
+            if sections.len() > 1 && section.is_idle() {
+                text += "every product is zero, and the accumulator stays as it is\n";
+            } else {
+                text += &self.steps(section);
+            }
+        }
+        text
+    }
+
+    fn steps(&self, section: &Section<'_>) -> String {
+        let binary: Vec<&Step> =
+            section.steps.iter().filter(|step| matches!(step, Step::Binary { .. })).collect();
+        if !binary.is_empty() {
+            return binaries(&binary);
+        }
+        let text: String = section.steps.iter().map(|step| self.step(step, Some(section))).collect();
+        text.trim_start().to_owned()
+    }
+
+    fn step(&self, step: &Step, section: Option<&Section<'_>>) -> String {
+        match step {
+            Step::Special(special) => self.special(*special, section),
+            Step::Aligned { maximum, exponent, terms, fraction_bits, rounding, sum } => {
+                aligned(maximum, *exponent, terms, *fraction_bits, *rounding, *sum)
+            }
+            Step::Exact { terms, sum } => exact_sum(terms, *sum),
+            Step::Converted { value, conversion, code, format } => {
+                converted(*value, *conversion, *code, format)
+            }
+            Step::Binary { .. } => binaries(&[step]),
+            Step::Changed { what, from, from_format, to, to_format } => format!(
+                "{what} changes its format: {} {from_format} → {} {to_format}\n",
+                value_and_code(from_format, *from),
+                value_and_code(to_format, *to)
+            ),
+            _ => String::new(),
+        }
+    }
+
+    /// Which operands make a result that is no finite number.
+    fn special(&self, special: Special, section: Option<&Section<'_>>) -> String {
+        let (model, inputs) = (&self.target.model, self.inputs);
+        let mut reasons = Vec::new();
+        for &k in section.map_or(&[][..], |section| section.elements) {
+            let (a, b) = (decode(&model.a, inputs.a[k]), decode(&model.b, inputs.b[k]));
+            let scale = model.scale.map(|scale| (k / scale.size, scale.format));
+            if !a.is_finite() || !b.is_finite() {
+                reasons.push(format!(
+                    "a{k}*b{k} = {} * {}",
+                    number::short(&display(&model.a, inputs.a[k])),
+                    number::short(&display(&model.b, inputs.b[k]))
+                ));
+            }
+            if let Some((block, format)) = scale
+                && k % model.scale.map_or(1, |scale| scale.size) == 0
+            {
+                for (name, codes) in [("A", &inputs.scale_a), ("B", &inputs.scale_b)] {
+                    if decode(&format, codes[block]).class == Class::Nan {
+                        reasons.push(format!("scale factor {block} of {name} is nan"));
+                    }
+                }
+            }
+        }
+        if let Some(section) = section
+            && !decode(&section.format, section.accumulator).is_finite()
+        {
+            reasons.push(format!("the accumulator is {}", display(&section.format, section.accumulator)));
+        }
+        let result = match special {
+            Special::Nan => "nan",
+            Special::Infinity { negative: false } => "inf",
+            Special::Infinity { negative: true } => "-inf",
+        };
+        let more = reasons.len().saturating_sub(3);
+        reasons.truncate(3);
+        if more > 0 {
+            reasons.push(format!("{more} more"));
+        }
+        if reasons.is_empty() {
+            reasons.push("a product is too large".to_owned());
+        }
+        let heading = style::lost(&format!("{result}, before anything is summed"));
+        format!("{heading}:\n  {}\n", reasons.join("\n  "))
+    }
+
+    /// A chain of fused multiply-adds as one table.
+    fn fma_chain(&self, sections: &[Section<'_>]) -> String {
+        let mut table = Table::new(&[">k", ">a*b", ">accumulator", ">exact", ">rounded", "code", ">lost"]);
+        let mut idle = 0;
+        let mut text = String::new();
+        for section in sections {
+            let k = section.elements[0];
+            let accumulator = display(&section.format, section.accumulator);
+            match section.steps {
+                [Step::Exact { terms, sum }, Step::Converted { code, format, .. }] => {
+                    let unchanged = *code == section.accumulator && *format == section.format;
+                    if terms[0].exact.significand == 0 && unchanged {
+                        idle += 1;
+                        continue;
+                    }
+                    table.row([
+                        k.to_string(),
+                        cell(number::real(terms[0].exact)),
+                        number::short(&accumulator),
+                        cell(*sum),
+                        number::short(&display(format, *code)),
+                        describe::code(format, *code),
+                        style::lost(&number::short(&chain_loss(terms, *code, format))),
+                    ]);
+                }
+                steps => {
+                    let steps: String = steps.iter().map(|step| self.step(step, Some(section))).collect();
+                    text += &format!("k = {k}, accumulator {accumulator}: {steps}");
+                }
+            }
+        }
+        let idle = match idle {
+            0 => String::new(),
+            1 => style::dim("1 zero product leaves the accumulator as it is") + "\n",
+            count => style::dim(&format!("{count} zero products leave the accumulator as it is")) + "\n",
+        };
+        let heading = style::strong("FMA along K");
+        let table = if table.is_empty() { String::new() } else { table.render() };
+        format!("\n{heading}, {}\n{table}{text}{idle}", self.target.model.conversion)
+    }
+}
+
+/// Steps that belong to no elementary operation.
+fn is_afterwards(step: &Step) -> bool {
+    matches!(step, Step::Changed { .. } | Step::Binary { operation: "add C", .. })
+}

@@ -1,0 +1,104 @@
+//! How a command ends.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// A command that did its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Exit code 0: done, or everything agrees.
+    Agrees,
+    /// Exit code 1: something differs.
+    Differs,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> ExitCode {
+        match outcome {
+            Outcome::Agrees => ExitCode::SUCCESS,
+            Outcome::Differs => ExitCode::from(1),
+        }
+    }
+}
+
+/// A command that did not do its work: exit code 2, and one message with its context in front.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Whoever read our output has read enough; not worth a message.
+    ClosedPipe,
+    /// What was wrong, with the numbers in it.
+    Message(String),
+}
+
+impl Failure {
+    /// A failure of its own.
+    pub(crate) fn new(message: impl Into<String>) -> Failure {
+        Failure::Message(message.into())
+    }
+
+    /// The failure with where it happened in front: `x.csv: line 3: …`.
+    pub(crate) fn within(self, context: impl fmt::Display) -> Failure {
+        match self {
+            Failure::ClosedPipe => Failure::ClosedPipe,
+            Failure::Message(message) => Failure::Message(format!("{context}: {message}")),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::ClosedPipe => f.write_str("the output was closed"),
+            Failure::Message(message) => f.write_str(message),
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
+            _ => Failure::Message(error.to_string()),
+        }
+    }
+}
+
+impl From<bitmma::Error> for Failure {
+    fn from(error: bitmma::Error) -> Failure {
+        match error {
+            bitmma::Error::Io(error) => Failure::from(error),
+            error => Failure::Message(error.to_string()),
+        }
+    }
+}
+
+impl From<bitmma::arithmetic::ModelError> for Failure {
+    fn from(error: bitmma::arithmetic::ModelError) -> Failure {
+        Failure::Message(error.to_string())
+    }
+}
+
+impl From<bitmma::catalogue::LookupError> for Failure {
+    fn from(error: bitmma::catalogue::LookupError) -> Failure {
+        Failure::Message(error.to_string())
+    }
+}
+
+impl From<bitmma::formats::text::TextError> for Failure {
+    fn from(error: bitmma::formats::text::TextError) -> Failure {
+        Failure::Message(error.to_string())
+    }
+}
+
+/// Says where a failure happened.
+pub(crate) trait Within<T> {
+    /// The value, or the failure with `context` in front.
+    fn within(self, context: impl fmt::Display) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<Failure>> Within<T> for Result<T, E> {
+    fn within(self, context: impl fmt::Display) -> Result<T, Failure> {
+        self.map_err(|error| error.into().within(context))
+    }
+}

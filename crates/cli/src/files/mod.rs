@@ -1,0 +1,191 @@
+//! Matrices in files: `.npy` and `.safetensors`, read and written without a conversion.
+//!
+//! A file's elements are either numbers of the operand's own format or unsigned integers holding its
+//! codes; anything else is an error. Nothing here computes.
+
+pub(crate) mod npy;
+pub(crate) mod output;
+pub(crate) mod safetensors;
+pub(crate) mod tensor;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use bitmma::formats::Format;
+use thiserror::Error;
+
+use crate::failure::Failure;
+
+pub(crate) use output::Output;
+pub(crate) use tensor::Tensor;
+
+/// What can be wrong with a file.
+#[derive(Debug, Error)]
+pub(crate) enum Error {
+    /// It cannot be opened, read or written.
+    #[error("{file}: {error}")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// Its name does not say what it is, or names what is not there.
+    #[error("{file}: {problem}")]
+    Name {
+        /// The file as it was given.
+        file: String,
+        /// What would be right.
+        problem: String,
+    },
+    /// It is not what it says it is.
+    #[error("{file}: {problem}")]
+    Malformed {
+        /// The file.
+        file: String,
+        /// What is wrong, with the numbers.
+        problem: String,
+    },
+    /// Its elements are something else.
+    #[error("{source_name} holds {given}; {format} is read from {accepted}")]
+    Type {
+        /// The file, and the tensor in it.
+        source_name: String,
+        /// Type and shape of its elements.
+        given: String,
+        /// The format that was expected.
+        format: &'static str,
+        /// What that is read from.
+        accepted: String,
+    },
+    /// It is no matrix.
+    #[error("{source_name} has shape {shape}; {expected}")]
+    Dimensions {
+        /// The file, and the tensor in it.
+        source_name: String,
+        /// Its shape.
+        shape: String,
+        /// The shapes that are taken.
+        expected: &'static str,
+    },
+    /// An element is no code of the format.
+    #[error(
+        "{source_name}[{index}] is {code:#x}; {format} codes have {bits} bits, so {largest:#x} is the largest"
+    )]
+    Code {
+        /// The file, and the tensor in it.
+        source_name: String,
+        /// Where it stands in the file's shape, `2, 7`.
+        index: String,
+        /// The element.
+        code: u64,
+        /// The format's name.
+        format: &'static str,
+        /// The format's width.
+        bits: u32,
+        /// Its largest code.
+        largest: u64,
+    },
+    /// The matrix cannot be held.
+    #[error("{source_name}: {error}")]
+    Matrix {
+        /// The file, and the tensor in it.
+        source_name: String,
+        /// Why not.
+        error: bitmma::Error,
+    },
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::new(error.to_string())
+    }
+}
+
+/// The two kinds of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One array, as `numpy.save` writes it.
+    Npy,
+    /// Tensors with names.
+    Safetensors,
+}
+
+impl Kind {
+    const ALL: [Kind; 2] = [Kind::Npy, Kind::Safetensors];
+
+    /// With the dot.
+    pub(crate) const fn extension(self) -> &'static str {
+        match self {
+            Kind::Npy => ".npy",
+            Kind::Safetensors => ".safetensors",
+        }
+    }
+
+    /// The kind whose extension `name` ends in, without regard to case.
+    fn of(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| {
+            let extension = kind.extension();
+            name.len() > extension.len()
+                && name
+                    .get(name.len() - extension.len()..)
+                    .is_some_and(|end| end.eq_ignore_ascii_case(extension))
+        })
+    }
+}
+
+/// A file to read, as `x.npy`, `x.safetensors` or `x.safetensors:NAME`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// The file.
+    pub(crate) path: PathBuf,
+    /// The tensor in it; `None` where it holds one.
+    pub(crate) tensor: Option<String>,
+    kind: Kind,
+}
+
+/// As it was given.
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.tensor {
+            None => write!(f, "{}", self.path.display()),
+            Some(name) => write!(f, "{}:{name}", self.path.display()),
+        }
+    }
+}
+
+impl FromStr for Source {
+    type Err = &'static str; // without the text, which clap prints
+
+    /// A tensor's name may hold colons of its own: what follows the first `.safetensors:` is the name.
+    fn from_str(text: &str) -> Result<Source, &'static str> {
+        let lower = text.to_ascii_lowercase(); // the same bytes in the same places
+        if let Some(start) = lower.find(".safetensors:") {
+            let end = start + Kind::Safetensors.extension().len();
+            let (file, name) = (&text[..end], &text[end + 1..]);
+            if name.is_empty() {
+                return Err("a tensor's name must follow the colon");
+            }
+            let kind = Kind::of(file).ok_or("the file has no name")?;
+            return Ok(Source { path: file.into(), tensor: Some(name.to_owned()), kind });
+        }
+        if lower.contains(".npy:") && Kind::of(text).is_none() {
+            return Err("a .npy file holds one array, which has no name");
+        }
+        match Kind::of(text) {
+            Some(kind) => Ok(Source { path: text.into(), tensor: None, kind }),
+            None => Err("the name must end in .npy or .safetensors"),
+        }
+    }
+}
+
+impl Source {
+    /// The elements, each a code of `format`.
+    pub(crate) fn read(&self, format: &Format) -> Result<Tensor, Error> {
+        match self.kind {
+            Kind::Npy => npy::read(&self.path, format),
+            Kind::Safetensors => safetensors::read(&self.path, self.tensor.as_deref(), format),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The elements of a file, before they are a matrix.
+
+use bitmma::Matrix;
+use bitmma::formats::Format;
+
+use super::Error;
+
+/// In which order a file lists its elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The last index runs fastest.
+    C,
+    /// The first index runs fastest.
+    Fortran,
+}
+
+/// The first byte of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Endian {
+    /// The least significant.
+    Little,
+    /// The most significant.
+    Big,
+}
+
+/// Codes as a file holds them.
+#[derive(Clone, Debug)]
+pub(crate) struct Tensor {
+    /// The file, and the tensor's name in it.
+    pub(crate) source_name: String,
+    /// Any number of dimensions.
+    pub(crate) shape: Vec<usize>,
+    /// Of the elements in `bytes`.
+    pub(crate) order: Order,
+    /// Of each element.
+    pub(crate) endian: Endian,
+    /// Bytes of an element: 1, 2, 4 or 8; codes of 4 and 6 bits take one each.
+    pub(crate) width: usize,
+    /// Exactly as many as shape and width say.
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// A shape as people write it: `2×32×8`; `()` for a scalar and `(7)` for a vector.
+pub(crate) fn dimensions(shape: &[usize]) -> String {
+    match shape {
+        [] => "()".to_owned(),
+        [one] => format!("({one})"),
+        several => several.iter().map(usize::to_string).collect::<Vec<_>>().join("×"),
+    }
+}
+
+/// Bytes that elements of `bits` bits take, packed without gaps; `None` where no file could be so large.
+pub(crate) fn packed_bytes(shape: &[usize], bits: usize) -> Option<usize> {
+    let elements = shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size))?;
+    elements.checked_mul(bits).map(|bits| bits.div_ceil(8))
+}
+
+impl Tensor {
+    /// One element.
+    fn get(&self, element: usize) -> u64 {
+        let bytes = &self.bytes[element * self.width..(element + 1) * self.width];
+        let shift_in = |code: u64, byte: &u8| code << 8 | u64::from(*byte);
+        match self.endian {
+            Endian::Little => bytes.iter().rev().fold(0, shift_in),
+            Endian::Big => bytes.iter().fold(0, shift_in),
+        }
+    }
+
+    /// The matrix, or the matrices that a first dimension counts; rows and columns exchanged where
+    /// `transposed`.
+    pub(crate) fn into_matrix(self, format: Format, transposed: bool) -> Result<Matrix, Error> {
+        let (blocks, first, second) = match self.shape[..] {
+            [first, second] => (1, first, second),
+            [blocks, first, second] => (blocks, first, second),
+            _ => {
+                return Err(Error::Dimensions {
+                    source_name: self.source_name,
+                    shape: dimensions(&self.shape),
+                    expected: "a matrix has two dimensions, several matrices of one shape have three",
+                });
+            }
+        };
+        // where one step along each dimension leads, in elements
+        let (block_step, first_step, second_step) = match self.order {
+            Order::C => (first.saturating_mul(second), second, 1), // saturates only where there is no element
+            Order::Fortran => (1, blocks, blocks.saturating_mul(first)),
+        };
+        let (rows, columns, row_step, column_step) = if transposed {
+            (second, first, second_step, first_step)
+        } else {
+            (first, second, first_step, second_step)
+        };
+        let element = |index: usize| {
+            let (block, row, column) = (index / columns / rows, index / columns % rows, index % columns);
+            self.get(block * block_step + row * row_step + column * column_step)
+        };
+        let count = self.bytes.len() / self.width;
+        if let Some((index, code)) =
+            (0..count).map(|index| (index, element(index))).find(|(_, code)| *code > format.max_code())
+        {
+            let (block, row, column) = (index / columns / rows, index / columns % rows, index % columns);
+            let (first, second) = if transposed { (column, row) } else { (row, column) };
+            let block = if self.shape.len() == 3 { format!("{block}, ") } else { String::new() };
+            return Err(Error::Code {
+                index: format!("{block}{first}, {second}"),
+                source_name: self.source_name,
+                code,
+                format: format.name,
+                bits: format.bits(),
+                largest: format.max_code(),
+            });
+        }
+        Matrix::new(format, (blocks, rows, columns), (0..count).map(element))
+            .map_err(|error| Error::Matrix { source_name: self.source_name.clone(), error })
+    }
+}

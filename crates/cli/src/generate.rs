@@ -1,0 +1,114 @@
+//! `bitmma generate`: what is printed from the tables: completions, man pages, documents.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{CommandFactory, Subcommand};
+use clap_complete::Shell;
+
+use crate::command;
+use crate::documents;
+use crate::failure::{Failure, Outcome, Within};
+use crate::output;
+
+const EXAMPLE: &str = "\
+Examples:
+  bitmma generate completions bash > ~/.local/share/bash-completion/completions/bitmma
+  bitmma generate man ~/.local/share/man/man1
+  bitmma generate docs docs";
+
+/// Writes shell completions, man pages and documents from the tables
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum What {
+    /// Completions for a shell, to the standard output
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// A man page for each command, into a folder
+    Man {
+        /// The folder; it is made if it is not there
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+    /// instructions.md, formats.md, models.md and commands.md, into a folder
+    Docs {
+        /// The folder; it is made if it is not there
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    match &arguments.what {
+        What::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(*shell, &mut command::Arguments::command(), "bitmma", &mut text);
+            output::print(&String::from_utf8_lossy(&text))?;
+        }
+        What::Man { folder } => write_all(folder, &man_pages()?)?,
+        What::Docs { folder } => write_all(folder, &documents::all())?,
+    }
+    Ok(Outcome::Agrees)
+}
+
+/// Name and text of every man page.
+fn man_pages() -> io::Result<Vec<(String, String)>> {
+    let mut command = command::Arguments::command();
+    command.build();
+    let mut pages = Vec::new();
+    let commands: Vec<clap::Command> =
+        std::iter::once(command.clone()).chain(command.get_subcommands().cloned()).collect();
+    for command in commands {
+        let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
+        let page = clap_mangen::Man::new(command);
+        let mut text = Vec::new();
+        page.render(&mut text)?;
+        pages.push((format!("{name}.1"), String::from_utf8_lossy(&text).into_owned()));
+    }
+    Ok(pages)
+}
+
+fn write_all(folder: &Path, files: &[(String, String)]) -> Result<(), Failure> {
+    fs::create_dir_all(folder).within(folder.display())?;
+    for (name, text) in files {
+        let path = folder.join(name);
+        write_whole(folder, &path, text).within(path.display())?;
+    }
+    Ok(())
+}
+
+/// Writes a file that appears whole or not at all.
+fn write_whole(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".bitmma-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // as any new file, less what the umask takes; a temporary file is its owner's alone
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let mut file = builder.tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        crate::command::Arguments::command().debug_assert();
+    }
+}

@@ -1,0 +1,101 @@
+//! `bitmma list`: the instructions there are.
+
+use bitmma::catalogue::{Evidence, Filter, MODEL_FAMILIES};
+use bitmma::formats::{Format, table::FORMATS};
+use bitmma::{Architecture, Instruction, Revision};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Outcome};
+use crate::table::Table;
+use crate::{describe, output, style, target};
+
+const EXAMPLE: &str = "\
+Examples:
+  bitmma list --arch h100 --type e4m3
+  bitmma list --model GST-FDPA
+  bitmma list --json | jq '.[] | select(.kind == \"composed\") | .instruction'
+
+Columns: parameters are the paper's (L for the instruction's K, F, F2, G, P, rho); made is native (one \
+instruction of the hardware), composed (of several) or unknown (exists, model not known); evidence is \
+recorded (real GPUs answered), printed (in the paper) or inferred; shape is M×N×K and the blocks.
+
+JSON: an array of objects with the keys architecture, instruction, aliases, family, m, n, k, blocks, a, b, \
+c, d, scale, kind, composed_of, unknown, sass, revision, model, precision, evidence, evidence_text, remark.";
+
+/// Lists the instructions: architecture, model, parameters, evidence, shape
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct Arguments {
+    /// Only this architecture: a name (hopper), a compiler target (sm_90a) or a chip (h100)
+    #[arg(long, value_name = "ARCH", value_parser = target::architecture(), hide_possible_values = true)]
+    arch: Option<Architecture>,
+    /// Only instructions with this format among A, B, C, D and the scale factors
+    #[arg(long = "type", value_name = "FORMAT", value_parser = format())]
+    format: Option<Format>,
+    /// Only this model family
+    #[arg(long, value_name = "MODEL", value_parser = family())]
+    model: Option<&'static str>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn format() -> impl TypedValueParser<Value = Format> {
+    let used =
+        |format: &Format| Filter { format: Some(*format), ..Filter::default() }.rows().next().is_some();
+    let used: Vec<&str> = FORMATS.iter().filter(|format| used(format)).map(|format| format.name).collect();
+    PossibleValuesParser::new(used)
+        .try_map(|name| bitmma::formats::table::by_name(&name).ok_or("no such format"))
+}
+
+fn family() -> impl TypedValueParser<Value = &'static str> {
+    PossibleValuesParser::new(MODEL_FAMILIES).try_map(|name| bitmma::catalogue::model_family(&name))
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let filter = Filter { architecture: arguments.arch, format: arguments.format, model: arguments.model };
+    let rows: Vec<&Instruction> = filter.rows().collect();
+    if arguments.json {
+        let rows: Vec<Value> =
+            rows.iter().map(|row| describe::instruction_json(row, Revision::Hardware)).collect();
+        output::print_json(&json!(rows))?;
+        return Ok(Outcome::Agrees);
+    }
+    let mut table =
+        Table::new(&["architecture", "model", "parameters", "made", "evidence", "shape", "instruction"]);
+    for row in &rows {
+        let model = row.model_ref(Revision::Hardware);
+        table.row([
+            row.architecture.name().to_owned(),
+            model.map_or("?".to_owned(), |model| model.operation.name().to_owned()),
+            model.map_or("?".to_owned(), |model| describe::short(model, row.k)),
+            describe::kind(row).to_owned(),
+            describe::evidence(row).to_owned(),
+            describe::shape(row),
+            style::strong(&row.name()),
+        ]);
+    }
+    let text = if rows.is_empty() { String::new() } else { table.render() };
+    output::print(&format!("{text}{}\n", style::dim(&counts(&rows))))?;
+    Ok(Outcome::Agrees)
+}
+
+fn counts(rows: &[&Instruction]) -> String {
+    let count = |holds: &dyn Fn(&Instruction) -> bool| rows.iter().filter(|row| holds(row)).count();
+    let kind = |kind: &'static str| count(&|row| describe::kind(row) == kind);
+    let known = |row: &Instruction| row.unknown.is_none();
+    let recorded = count(&|row| known(row) && matches!(row.evidence, Evidence::Recorded { .. }));
+    let printed = count(&|row| known(row) && matches!(row.evidence, Evidence::Printed { .. }));
+    let inferred = count(&|row| known(row) && matches!(row.evidence, Evidence::Inferred { .. }));
+    let s = if rows.len() == 1 { "" } else { "s" };
+    format!(
+        "{} instruction{s}: {} native, {} composed, {} unknown; models: {recorded} recorded, {printed} printed, \
+         {inferred} inferred",
+        rows.len(),
+        kind("native"),
+        kind("composed"),
+        kind("unknown")
+    )
+}

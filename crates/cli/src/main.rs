@@ -1,0 +1,40 @@
+//! The command `bitmma`.
+#![forbid(unsafe_code)]
+
+mod bits;
+mod command;
+mod compare;
+mod describe;
+mod documents;
+mod dot;
+mod explain;
+mod failure;
+mod files;
+mod generate;
+mod list;
+mod number;
+mod output;
+mod replay;
+mod run;
+mod show;
+mod style;
+mod table;
+mod target;
+mod values;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    match command::Arguments::parse().run() {
+        Ok(outcome) => outcome.into(),
+        Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::error(&failure);
+            ExitCode::from(2)
+        }
+    }
+}

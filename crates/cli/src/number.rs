@@ -1,0 +1,69 @@
+//! Exact values of intermediate results, as text.
+
+use bitmma::arithmetic::exact::{self, Exact};
+use bitmma::formats::text::display;
+use bitmma::formats::{F64, Format, Overflow, Real, Rounding, decode, encode};
+
+/// The exact value of a finite code.
+pub(crate) fn of_code(format: &Format, code: u64) -> Exact {
+    let value = decode(format, code);
+    Exact {
+        significand: i128::from(value.signed_significand()),
+        exponent: value.exponent - format.fraction_bits as i32,
+    }
+}
+
+/// The same as a real number.
+pub(crate) fn real(value: Exact) -> Real {
+    Real::exact(value.significand, value.exponent)
+}
+
+/// A real number as significand and exponent; `None` if it is not known exactly, or too long.
+pub(crate) fn exact(value: Real) -> Option<Exact> {
+    let zeros = value.significand.trailing_zeros() % 128;
+    let magnitude = i128::try_from(value.significand >> zeros).ok()?;
+    let significand = if value.negative { -magnitude } else { magnitude };
+    (!value.inexact).then_some(Exact { significand, exponent: value.exponent + zeros as i32 })
+}
+
+/// The leading bits of a real number that is too long for [`exact`].
+pub(crate) fn leading(value: Real) -> Exact {
+    let cut = Real { significand: value.significand >> 2, exponent: value.exponent + 2, ..value };
+    exact(Real { inexact: false, ..cut }).unwrap_or(Exact { significand: 0, exponent: 0 })
+}
+
+/// x - y, exactly where 128 bits hold it.
+pub(crate) fn difference(x: Exact, y: Exact) -> Real {
+    let minus_y = Exact { significand: -y.significand, ..y };
+    exact::sum([x, minus_y].into_iter())
+}
+
+/// A value in decimal: the shortest that names the same FP64 number, after `≈` where FP64 does not hold
+/// it, as a power of two where it is beyond FP64.
+pub(crate) fn text(value: Real) -> String {
+    let code = encode(&F64, value, Rounding::NearestEven, Overflow::Infinity);
+    let nearest = decode(&F64, code);
+    if !nearest.is_finite() || (code << 1 == 0 && !value.is_zero()) {
+        let leading = value.exponent + 127 - value.significand.leading_zeros() as i32;
+        let sign = if value.negative { "-" } else { "" };
+        return format!("≈{sign}2^{leading}");
+    }
+    let same = exact(value).is_some_and(|value| difference(value, of_code(&F64, code)).is_zero());
+    format!("{}{}", if same { "" } else { "≈" }, display(&F64, code))
+}
+
+/// Digits a cell of a table has room for.
+const DIGITS: usize = 8;
+
+/// A value for a cell of a table: digits beyond the first few are left out, and `…` says so.
+pub(crate) fn short(text: &str) -> String {
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, ""));
+    let Some(point) = mantissa.find('.') else { return text.to_owned() };
+    let start = mantissa.find(|digit: char| ('1'..='9').contains(&digit)).unwrap_or(point);
+    let end = (start + DIGITS).max(point + 2);
+    if mantissa.len() <= end + 2 {
+        return text.to_owned();
+    }
+    let e = if exponent.is_empty() { "" } else { "e" };
+    format!("{}…{e}{exponent}", &mantissa[..end])
+}

@@ -1,0 +1,30 @@
+//! Where results and remarks go.
+
+use std::io::Write;
+
+use crate::failure::Failure;
+
+/// Writes `text` to the standard output, without its colours where that is no terminal.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut stdout = anstream::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()?;
+    Ok(())
+}
+
+/// Writes a JSON value to the standard output.
+pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print(&format!("{value:#}\n"))
+}
+
+/// Writes a remark to the standard error. That nobody reads it is no failure.
+pub(crate) fn note(text: &str) {
+    let mut stderr = anstream::stderr().lock();
+    let _ = writeln!(stderr, "note: {text}");
+}
+
+/// Writes why the command failed to the standard error.
+pub(crate) fn error(failure: &Failure) {
+    let mut stderr = anstream::stderr().lock();
+    let _ = writeln!(stderr, "{} {failure}", crate::style::error("error:"));
+}

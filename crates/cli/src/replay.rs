@@ -1,0 +1,307 @@
+//! `bitmma replay`: recordings held against models.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use bitmma::catalogue::Found;
+use bitmma::formats::text::display;
+use bitmma::recording::{self, Answer, Record};
+use bitmma::replay::{Mismatch, Rules, replay};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Outcome, Within};
+use crate::table::Table;
+use crate::{describe, output, style, target};
+
+const EXAMPLE: &str = "\
+Examples:
+  bitmma replay recordings/*.csv
+  bitmma replay --revision paper recordings/mi300x.csv
+  my-kernel --record | bitmma replay --strict-nan -
+
+A recording is CSV with the header arch,instruction,a,b,c,scale_a,scale_b,d: one dot product a line, codes in \
+hex, `nan` for any NaN. Exit code 0: every answer agrees; 1: some differ; 2: an error.
+
+JSON: revision, model, strict_nan, instructions [{architecture, instruction, dot_products, mismatches, \
+first {file, line, a, b, c, scale_a, scale_b, expected, actual, explain}}], dot_products, mismatches, seconds.";
+
+/// Holds recordings of what GPUs answered against the models
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct Arguments {
+    /// Recordings; - is the standard input
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    revision: target::RevisionArgument,
+    /// NaNs of different codes differ even where the vendor specifies no code
+    #[arg(long)]
+    strict_nan: bool,
+    /// A model from a TOML file in place of the instructions' own
+    #[arg(long, value_name = "TOML", conflicts_with = "revision")]
+    model: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Records held against their models between two looks at the clock.
+const CHUNK: usize = 1 << 15;
+/// A bar is drawn only if it takes longer than this.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// What became of the records of one instruction, over all files.
+struct Line {
+    found: Found,
+    total: usize,
+    mismatches: usize,
+    first: Option<(PathBuf, Mismatch)>,
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let start = Instant::now();
+    let model = arguments.model.as_deref().map(target::read_model).transpose()?;
+    let rules = Rules { revision: arguments.revision.revision, strict_nan: arguments.strict_nan, model };
+    let mut lines: Vec<Line> = Vec::new();
+    let mut bar = Bar::new(start);
+    for (index, path) in arguments.files.iter().enumerate() {
+        let shown = if is_stdin(path) { Path::new("standard input") } else { path };
+        let records = read(path).within(shown.display())?;
+        for (chunk_index, chunk) in records.chunks(CHUNK).enumerate() {
+            let outcomes = replay(chunk, &rules).within(shown.display())?;
+            for outcome in outcomes {
+                let first = outcome.first.map(|mismatch| (path.clone(), mismatch));
+                take(&mut lines, outcome.found, outcome.total, outcome.mismatches, first);
+            }
+            let done = (chunk_index * CHUNK) as f64 / records.len() as f64;
+            bar.show(index as f64 + done, arguments.files.len(), shown);
+        }
+    }
+    bar.clear();
+    let seconds = start.elapsed();
+    if arguments.json {
+        output::print_json(&json(&lines, arguments, seconds))?;
+    } else {
+        output::print(&text(&lines, arguments, seconds))?;
+    }
+    let agrees = lines.iter().all(|line| line.mismatches == 0);
+    Ok(if agrees { Outcome::Agrees } else { Outcome::Differs })
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn read(path: &Path) -> Result<Vec<Record>, Failure> {
+    let mut bytes = Vec::new();
+    if is_stdin(path) {
+        io::stdin().lock().read_to_end(&mut bytes)?;
+    } else {
+        File::open(path)?.read_to_end(&mut bytes)?;
+    }
+    Ok(recording::read(&bytes[..])?)
+}
+
+fn take(
+    lines: &mut Vec<Line>,
+    found: Found,
+    total: usize,
+    mismatches: usize,
+    first: Option<(PathBuf, Mismatch)>,
+) {
+    let same = |line: &&mut Line| {
+        std::ptr::eq(line.found.instruction, found.instruction)
+            && (line.found.m, line.found.n) == (found.m, found.n)
+    };
+    match lines.iter_mut().find(same) {
+        Some(line) => {
+            line.total += total;
+            line.mismatches += mismatches;
+            line.first = line.first.take().or(first);
+        }
+        None => lines.push(Line { found, total, mismatches, first }),
+    }
+}
+
+/// A progress bar that comes late, and only to a terminal.
+struct Bar {
+    start: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Bar {
+    fn new(start: Instant) -> Bar {
+        Bar { start, bar: None }
+    }
+
+    fn show(&mut self, done: f64, files: usize, path: &Path) {
+        if self.start.elapsed() < PATIENCE {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
+            let template = ProgressStyle::with_template("{bar:40} {percent}% {wide_msg}");
+            template.into_iter().for_each(|style| bar.set_style(style));
+            bar
+        });
+        bar.set_position((1000.0 * done / files as f64) as u64);
+        bar.set_message(path.display().to_string());
+    }
+
+    fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn totals(lines: &[Line]) -> (usize, usize) {
+    (lines.iter().map(|line| line.total).sum(), lines.iter().map(|line| line.mismatches).sum())
+}
+
+fn plural(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
+fn text(lines: &[Line], arguments: &Arguments, time: Duration) -> String {
+    let mut table = Table::new(&["architecture", "instruction", ">dot products", ">mismatches"]);
+    for line in lines {
+        let mismatches = match line.mismatches {
+            0 => style::good("0"),
+            some => style::lost(&some.to_string()),
+        };
+        table.row([
+            line.found.instruction.architecture.name().to_owned(),
+            line.found.name(),
+            line.total.to_string(),
+            mismatches,
+        ]);
+    }
+    let mut text = if table.is_empty() { String::new() } else { table.render() };
+    let first = lines.iter().find_map(|line| Some((line, line.first.as_ref()?)));
+    if let Some((line, (path, mismatch))) = first {
+        text += &mismatch_text(&line.found, path, mismatch, arguments);
+    }
+    let (total, mismatches) = totals(lines);
+    let milliseconds = time.as_millis().max(1);
+    let verdict = plural(mismatches, "mismatch", "mismatches");
+    let verdict = if mismatches == 0 { style::good(&verdict) } else { style::lost(&verdict) };
+    text + &format!(
+        "{} of {}: {verdict}; {}.{:03} s, {} dot products per second\n",
+        plural(total, "dot product", "dot products"),
+        plural(lines.len(), "instruction", "instructions"),
+        milliseconds / 1000,
+        milliseconds % 1000,
+        total as u128 * 1000 / milliseconds
+    )
+}
+
+/// The command that shows how the model came to its answer.
+fn explain_command(found: &Found, record: &Record, arguments: &Arguments) -> String {
+    let row = found.instruction;
+    let mut command = match &arguments.model {
+        Some(path) => format!("bitmma explain --model {}", path.display()),
+        None => format!("bitmma explain {} {}", row.architecture, found.name()),
+    };
+    if arguments.model.is_none() && arguments.revision.revision != bitmma::Revision::default() {
+        command += &format!(" --revision {}", arguments.revision.revision);
+    }
+    command += &format!(
+        " -a '{}' -b '{}' -c {}",
+        describe::codes(&row.a, &record.a).join(" "),
+        describe::codes(&row.b, &record.b).join(" "),
+        describe::code(&row.c, record.c)
+    );
+    if let Some(scale) = row.scale {
+        command += &format!(
+            " --scale-a '{}' --scale-b '{}'",
+            describe::codes(&scale.format, &record.scale_a).join(" "),
+            describe::codes(&scale.format, &record.scale_b).join(" ")
+        );
+    }
+    command
+}
+
+fn mismatch_text(found: &Found, path: &Path, mismatch: &Mismatch, arguments: &Arguments) -> String {
+    let row = found.instruction;
+    let record = &mismatch.record;
+    let list = |format, codes: &[u64]| {
+        let words: Vec<String> = codes
+            .iter()
+            .map(|code| format!("{} ({})", display(format, *code), describe::code(format, *code)))
+            .collect();
+        words.join(", ")
+    };
+    let number = |code| format!("{}  {}  {}", display(&row.d, code), describe::code(&row.d, code), row.d);
+    let expected = match record.d {
+        Answer::Code(code) => number(code),
+        Answer::Nan => "nan  (any code)".to_owned(),
+    };
+    let mut pairs = vec![
+        ("where", format!("{}, line {}", path.display(), record.line)),
+        ("instruction", target::name_of(found)),
+        ("a", list(&row.a, &record.a)),
+        ("b", list(&row.b, &record.b)),
+        ("c", list(&row.c, &[record.c])),
+    ];
+    if let Some(scale) = row.scale {
+        pairs.push(("scale a", list(&scale.format, &record.scale_a)));
+        pairs.push(("scale b", list(&scale.format, &record.scale_b)));
+    }
+    pairs.push(("expected", style::good(&expected)));
+    pairs.push(("actual", style::lost(&number(mismatch.actual))));
+    format!(
+        "\n{}\n{}\n{}\n\n",
+        style::strong("The first mismatch"),
+        Table::pairs(&pairs, 100).render(),
+        explain_command(found, record, arguments)
+    )
+}
+
+fn json(lines: &[Line], arguments: &Arguments, time: Duration) -> Value {
+    let first = |line: &Line| {
+        let (path, mismatch) = line.first.as_ref()?;
+        let (row, record) = (line.found.instruction, &mismatch.record);
+        Some(json!({
+            "file": path.display().to_string(),
+            "line": record.line,
+            "a": describe::codes(&row.a, &record.a),
+            "b": describe::codes(&row.b, &record.b),
+            "c": describe::code(&row.c, record.c),
+            "scale_a": row.scale.map(|scale| describe::codes(&scale.format, &record.scale_a)),
+            "scale_b": row.scale.map(|scale| describe::codes(&scale.format, &record.scale_b)),
+            "expected": match record.d {
+                Answer::Code(code) => describe::number(&row.d, code),
+                Answer::Nan => json!({ "value": "nan", "code": null, "format": row.d.name }),
+            },
+            "actual": describe::number(&row.d, mismatch.actual),
+            "explain": explain_command(&line.found, record, arguments),
+        }))
+    };
+    let instructions: Vec<Value> = lines
+        .iter()
+        .map(|line| {
+            json!({
+                "architecture": line.found.instruction.architecture.name(),
+                "instruction": line.found.name(),
+                "dot_products": line.total,
+                "mismatches": line.mismatches,
+                "first": first(line),
+            })
+        })
+        .collect();
+    let (total, mismatches) = totals(lines);
+    json!({
+        "revision": arguments.model.is_none().then(|| arguments.revision.revision.name()),
+        "model": arguments.model.as_ref().map(|path| path.display().to_string()),
+        "strict_nan": arguments.strict_nan,
+        "instructions": instructions,
+        "dot_products": total,
+        "mismatches": mismatches,
+        "seconds": time.as_secs_f64(),
+    })
+}

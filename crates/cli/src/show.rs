@@ -1,0 +1,164 @@
+//! `bitmma show`: everything about one instruction, or about a model from a file.
+
+use bitmma::catalogue::Found;
+use bitmma::formats::Format;
+use bitmma::{Model, Revision};
+use serde_json::json;
+
+use crate::failure::{Failure, Outcome};
+use crate::table::Table;
+use crate::{describe, output, style, target};
+
+const EXAMPLE: &str = "\
+Examples:
+  bitmma show mi300x v_mfma_f32_16x16x32_fp8_fp8
+  bitmma show hopper mma.m16n8k16.f32.f16.f16.f32 --toml > mine.toml   # then edit F, and
+  bitmma dot --model mine.toml -a '1 0x1p-24' -b '1 1'
+
+JSON: the keys of `bitmma list --json`; for --model: model, a, b, c, d, scale.";
+
+/// Shows one instruction: formats, model, parameters, precision, evidence
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: target::Arguments,
+    /// Print the model as a file that --model reads
+    #[arg(long, conflicts_with = "json")]
+    toml: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let revision = arguments.target.revision.revision;
+    let found = arguments.target.found()?;
+    if arguments.toml {
+        let target = arguments.target.resolve()?;
+        let heading = match &target.found {
+            Some(found) => format!("# {}, K = {}, revision {revision}\n", target.name, found.instruction.k),
+            None => format!("# {}\n", target.name),
+        };
+        output::print(&format!("{heading}{}", target.model.to_toml()))?;
+        return Ok(Outcome::Agrees);
+    }
+    match (found, arguments.json) {
+        (Some(found), true) => {
+            output::print_json(&describe::instruction_json(found.instruction, revision))?;
+        }
+        (Some(found), false) => output::print(&instruction(&found, revision))?,
+        (None, json) => {
+            let target = arguments.target.resolve()?;
+            let model = &target.model;
+            if json {
+                output::print_json(&json!({
+                    "model": describe::model_json(model, None),
+                    "a": model.a.name, "b": model.b.name, "c": model.c.name, "d": model.d.name,
+                    "scale": model.scale.map(|scale| json!({
+                        "format": scale.format.name, "block": scale.size,
+                    })),
+                }))?;
+            } else {
+                let mut pairs = formats([model.a, model.b, model.c, model.d]);
+                if let Some(scale) = model.scale {
+                    pairs.push(("scale", scale_text(scale.format, scale.size)));
+                }
+                pairs.push(("model", model.operation.name().to_owned()));
+                let heading = style::strong(&target.name);
+                output::print(&format!(
+                    "{heading}\n{}{}",
+                    Table::pairs(&pairs, WIDTH).render(),
+                    parameters(model, None)
+                ))?;
+            }
+        }
+    }
+    Ok(Outcome::Agrees)
+}
+
+const WIDTH: u16 = 100;
+
+fn formats(formats: [Format; 4]) -> Vec<(&'static str, String)> {
+    let line = |format: Format| {
+        let padding = match format.padding_bits {
+            0 => String::new(),
+            bits => format!(", the low {bits} bits ignored"),
+        };
+        format!(
+            "{:<9} {} bits: sign {}, exponent {}, fraction {}{padding} ({})",
+            format.name,
+            format.bits(),
+            format.sign.bits(),
+            format.exponent_bits,
+            format.fraction_bits,
+            format.standard
+        )
+    };
+    ["A", "B", "C", "D"].into_iter().zip(formats.map(line)).collect()
+}
+
+fn scale_text(format: Format, size: usize) -> String {
+    format!("{format}, one for each {size} elements along K ({})", format.standard)
+}
+
+fn parameters(model: &Model, k: Option<usize>) -> String {
+    let mut table = Table::new(&["parameter", ">value", "meaning"]);
+    for parameter in describe::parameters(model, k) {
+        let value = match parameter.text().as_str() {
+            "null" => "none".to_owned(),
+            "true" => "yes".to_owned(),
+            "false" => "no".to_owned(),
+            other => other.to_owned(),
+        };
+        let meaning = parameter.meaning.replace("null:", "none:");
+        table.row([style::strong(parameter.symbol), value, style::dim(&meaning)]);
+    }
+    format!("\n{}", table.render())
+}
+
+fn instruction(found: &Found, revision: Revision) -> String {
+    let row = found.instruction;
+    let mut pairs: Vec<(&str, String)> = Vec::new();
+    let blocks = match row.blocks {
+        1 => String::new(),
+        blocks => format!(", {blocks} blocks: {blocks} independent products A×B+C"),
+    };
+    pairs.push((
+        "shape",
+        format!("M = {}, N = {}, K = {}{blocks}", row.m.in_words(), row.n.in_words(), row.k),
+    ));
+    pairs.extend(formats([row.a, row.b, row.c, row.d]));
+    if let Some(scale) = row.scale {
+        pairs.push(("scale", scale_text(scale.format, scale.size)));
+    }
+    pairs.push(("family", row.family.name().to_owned()));
+    pairs.push((
+        "made",
+        match (&row.composed_of, row.unknown) {
+            (_, Some(reason)) => format!("unknown: {reason}"),
+            (Some(parts), None) => format!("composed: {parts}"),
+            (None, None) => "native: one instruction of the hardware".to_owned(),
+        },
+    ));
+    if let Some(sass) = row.sass() {
+        pairs.push(("SASS", sass));
+    }
+    for (index, alias) in row.aliases().into_iter().enumerate() {
+        pairs.push((if index == 0 { "aliases" } else { "" }, alias));
+    }
+    if let Some(model) = row.model_ref(revision) {
+        let around = describe::lowering(&model.lowering);
+        let around = if around.is_empty() { String::new() } else { format!("; {}", around.join("; ")) };
+        pairs.push(("model", format!("{}, revision {revision}{around}", model.operation.name())));
+    }
+    pairs.push(("precision", row.precision_line()));
+    pairs.push(("evidence", row.evidence.to_string()));
+    if let Some(remark) = row.remark {
+        pairs.push(("remark", remark.to_owned()));
+    }
+    let heading = format!("{} {}", row.architecture, style::strong(&row.name()));
+    let parameters = row.model_ref(revision).map_or(String::new(), |model| parameters(model, Some(row.k)));
+    format!("{heading}\n{}{parameters}", Table::pairs(&pairs, WIDTH).render())
+}

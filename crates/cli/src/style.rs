@@ -1,0 +1,32 @@
+//! The few colours there are. They vanish where the output is no terminal.
+
+use anstyle::{AnsiColor, Style};
+
+fn styled(style: Style, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{style}{text}{style:#}") }
+}
+
+/// Headings and the answer itself.
+pub(crate) fn strong(text: &str) -> String {
+    styled(Style::new().bold(), text)
+}
+
+/// What matters less: padding zeros, units, remarks.
+pub(crate) fn dim(text: &str) -> String {
+    styled(Style::new().dimmed(), text)
+}
+
+/// What was lost, and what differs.
+pub(crate) fn lost(text: &str) -> String {
+    styled(AnsiColor::Red.on_default(), text)
+}
+
+/// What agrees.
+pub(crate) fn good(text: &str) -> String {
+    styled(AnsiColor::Green.on_default(), text)
+}
+
+/// The word `error:`.
+pub(crate) fn error(text: &str) -> String {
+    styled(AnsiColor::Red.on_default().bold(), text)
+}

@@ -1,0 +1,116 @@
+//! What is to be computed: an instruction of an architecture, or a model from a file.
+
+use std::path::{Path, PathBuf};
+
+use bitmma::catalogue::{Found, find};
+use bitmma::simulate::model_of;
+use bitmma::{Architecture, Model, Revision};
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+
+use crate::failure::{Failure, Within};
+
+/// `ARCH INSTRUCTION`, or `--model FILE`; and `--revision`.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)] // its name would be taken: every command calls its arguments Arguments
+pub(crate) struct Arguments {
+    /// Architecture: a name (hopper), a compiler target (sm_90a, gfx942) or a chip (h100, mi300x)
+    #[arg(value_name = "ARCH", required_unless_present = "model", value_parser = architecture())]
+    architecture: Option<Architecture>,
+    /// Instruction as `bitmma list` prints it, or an alias: full PTX, SASS, HIP builtin
+    #[arg(required_unless_present = "model")]
+    pub(crate) instruction: Option<String>,
+    /// A model from a TOML file in place of an instruction (`bitmma show … --toml` writes one)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["architecture", "instruction", "revision"])]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) revision: RevisionArgument,
+}
+
+/// `--revision`.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct RevisionArgument {
+    /// hardware: the paper's algorithms with what real GPUs showed after it; paper: exactly as printed
+    #[arg(long, default_value = "hardware", value_name = "REVISION", value_parser = revision_parser())]
+    pub(crate) revision: Revision,
+}
+
+/// Reads any spelling of an architecture; shells complete the ten names.
+pub(crate) fn architecture() -> impl TypedValueParser<Value = Architecture> {
+    ArchitectureParser
+}
+
+#[derive(Clone)]
+struct ArchitectureParser;
+
+impl TypedValueParser for ArchitectureParser {
+    type Value = Architecture;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Architecture, clap::Error> {
+        StringValueParser::new()
+            .try_map(|text| text.parse::<Architecture>())
+            .parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Architecture::ALL.into_iter().map(|one| PossibleValue::new(one.name()))))
+    }
+}
+
+fn revision_parser() -> impl TypedValueParser<Value = Revision> {
+    clap::builder::PossibleValuesParser::new(Revision::ALL.map(Revision::name))
+        .try_map(|text| text.parse::<Revision>())
+}
+
+/// What is to be computed.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    /// Architecture and instruction, or the model's file: for headings.
+    pub(crate) name: String,
+    /// The row of the catalogue; `None` for a model from a file.
+    pub(crate) found: Option<Found>,
+    /// Formats, operation and parameters.
+    pub(crate) model: Model,
+}
+
+impl Arguments {
+    /// The row of the catalogue that was asked for, whether its model is known or not; `None` for a
+    /// model from a file.
+    pub(crate) fn found(&self) -> Result<Option<Found>, Failure> {
+        match (self.architecture, &self.instruction) {
+            (Some(architecture), Some(instruction)) => Ok(Some(find(architecture, instruction)?)),
+            _ => Ok(None),
+        }
+    }
+
+    /// What was asked for; an error where it is not known how it computes.
+    pub(crate) fn resolve(&self) -> Result<Target, Failure> {
+        match (self.found()?, &self.model) {
+            (Some(found), _) => {
+                let model = model_of(&found, self.revision.revision)?;
+                Ok(Target { name: name_of(&found), found: Some(found), model })
+            }
+            (None, Some(path)) => {
+                let model = read_model(path)?;
+                Ok(Target { name: path.display().to_string(), found: None, model })
+            }
+            (None, None) => Err(Failure::new("neither an instruction nor --model was given")),
+        }
+    }
+}
+
+/// `hopper mma.m16n8k16.f32.f16.f16.f32`.
+pub(crate) fn name_of(found: &Found) -> String {
+    format!("{} {}", found.instruction.architecture, found.name())
+}
+
+/// A model from a TOML file.
+pub(crate) fn read_model(path: &Path) -> Result<Model, Failure> {
+    let text = std::fs::read_to_string(path).within(path.display())?;
+    Model::from_toml(&text).within(path.display())
+}

@@ -1,0 +1,199 @@
+//! Numbers as they are typed: lists of decimals, hexadecimal floats and codes, read into formats.
+
+use bitmma::arithmetic::{ModelError, Operands, Prepared};
+use bitmma::formats::{Format, Overflow, Rounding, decode, text};
+
+use crate::describe::code;
+use crate::failure::{Failure, Within};
+use crate::target::Target;
+
+/// What one dot product takes.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    /// Elements of A along K: "-0.5 0x1p-3 0x3c00 inf", missing ones are zero
+    #[arg(short, long, value_name = "VALUES", allow_hyphen_values = true)]
+    a: String,
+    /// Elements of B along K
+    #[arg(short, long, value_name = "VALUES", allow_hyphen_values = true)]
+    b: String,
+    /// The element of C
+    #[arg(short, long, value_name = "VALUE", default_value = "0", allow_hyphen_values = true)]
+    c: String,
+    /// Scale factors of A, one for each block along K [default: ones]
+    #[arg(long, value_name = "VALUES", allow_hyphen_values = true)]
+    scale_a: Option<String>,
+    /// Scale factors of B, one for each block along K [default: ones]
+    #[arg(long, value_name = "VALUES", allow_hyphen_values = true)]
+    scale_b: Option<String>,
+    /// Elements along K, for --model [default: as many as A and B have]
+    #[arg(short, long)]
+    k: Option<usize>,
+    /// Round values that the format does not have to the nearest it has, ties to even
+    #[arg(long)]
+    round: bool,
+}
+
+/// The operands of one dot product, as codes.
+#[derive(Clone, Debug)]
+pub(crate) struct Inputs {
+    /// K codes.
+    pub(crate) a: Vec<u64>,
+    /// K codes.
+    pub(crate) b: Vec<u64>,
+    /// One code.
+    pub(crate) c: u64,
+    /// K/block codes, or none.
+    pub(crate) scale_a: Vec<u64>,
+    /// K/block codes, or none.
+    pub(crate) scale_b: Vec<u64>,
+    /// What was filled in.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Inputs {
+    /// The same, lent to a model.
+    pub(crate) fn operands(&self) -> Operands<'_> {
+        let Inputs { a, b, c, scale_a, scale_b, .. } = self;
+        Operands { a, b, c: *c, scale_a, scale_b }
+    }
+
+    /// Elements along K.
+    pub(crate) fn k(&self) -> usize {
+        self.a.len()
+    }
+}
+
+/// The words of a list; commas count as blanks.
+pub(crate) fn words(list: &str) -> Vec<&str> {
+    list.split(|character: char| character.is_whitespace() || character == ',')
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+/// One number in `format`; refused if the format does not have it, unless it may be rounded.
+pub(crate) fn read(format: &Format, word: &str, round: bool) -> Result<u64, Failure> {
+    let parsed = text::parse(format, word, Rounding::NearestEven, Overflow::Ieee)?;
+    if parsed.names_code() {
+        return Ok(parsed.code);
+    }
+    if !decode(format, parsed.code).is_finite() {
+        let largest = text::display(format, format.max_finite_code());
+        return Err(Failure::new(format!(
+            "'{word}' is beyond the numbers of {format}, the largest of which is {largest}"
+        )));
+    }
+    if round {
+        return Ok(parsed.code);
+    }
+    Err(Failure::new(format!(
+        "'{word}' is not in {format}; the nearest is {} ({}): write that, or add --round",
+        text::display(format, parsed.code),
+        code(format, parsed.code)
+    )))
+}
+
+/// A list of numbers, each named in a failure by its place.
+pub(crate) fn read_list(name: &str, format: &Format, list: &str, round: bool) -> Result<Vec<u64>, Failure> {
+    words(list)
+        .iter()
+        .enumerate()
+        .map(|(index, word)| read(format, word, round).within(format!("{name}[{index}]")))
+        .collect()
+}
+
+/// A zero; for a format without one (UE8M0), one.
+pub(crate) fn zero(format: &Format) -> u64 {
+    if format.subnormals { 0 } else { format.one_code() }
+}
+
+impl Arguments {
+    /// Reads everything into the target's formats and fills A and B up with zeros.
+    pub(crate) fn read(&self, target: &Target) -> Result<Inputs, Failure> {
+        let model = &target.model;
+        let mut a = read_list("A", &model.a, &self.a, self.round)?;
+        let mut b = read_list("B", &model.b, &self.b, self.round)?;
+        let c = match words(&self.c)[..] {
+            [word] => read(&model.c, word, self.round).within("C")?,
+            ref several => {
+                return Err(Failure::new(format!("C has {} values; it takes one", several.len())));
+            }
+        };
+        let longest = a.len().max(b.len()).max(1);
+        let k = match (&target.found, self.k) {
+            (Some(found), Some(given)) if given != found.instruction.k => {
+                let k = found.instruction.k;
+                return Err(Failure::new(format!("K is {given}; {} takes K = {k}", target.name)));
+            }
+            (Some(found), _) => found.instruction.k,
+            (None, Some(k)) => k,
+            (None, None) => fitting(target, longest)?,
+        };
+        let mut notes = Vec::new();
+        for (name, codes) in [("A", &a), ("B", &b)] {
+            if codes.len() > k {
+                let given = codes.len();
+                return Err(Failure::new(format!(
+                    "{name} has {given} values; {} takes K = {k}",
+                    target.name
+                )));
+            }
+        }
+        match (a.len(), b.len()) {
+            (x, y) if x == k && y == k => {}
+            (x, y) if x == y => {
+                notes.push(format!("A and B have {x} of K = {k} values; the other {} are zero", k - x));
+            }
+            (x, y) => notes.push(format!("A has {x} and B has {y} of K = {k} values; the others are zero")),
+        }
+        a.resize(k, zero(&model.a));
+        b.resize(k, zero(&model.b));
+        let scale_a = self.scales("A", self.scale_a.as_deref(), target, k, &mut notes)?;
+        let scale_b = self.scales("B", self.scale_b.as_deref(), target, k, &mut notes)?;
+        Ok(Inputs { a, b, c, scale_a, scale_b, notes })
+    }
+
+    fn scales(
+        &self,
+        operand: &str,
+        given: Option<&str>,
+        target: &Target,
+        k: usize,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<u64>, Failure> {
+        let Some(scale) = target.model.scale else {
+            return match given {
+                None => Ok(Vec::new()),
+                Some(_) => Err(Failure::new(format!("{} takes no scale factors", target.name))),
+            };
+        };
+        let count = k / scale.size;
+        let Some(list) = given else {
+            notes.push(format!("the scale factors of {operand} ({count} {}) are one", scale.format));
+            return Ok(vec![scale.format.one_code(); count]);
+        };
+        let codes = read_list(&format!("scale {operand}"), &scale.format, list, self.round)?;
+        if codes.len() != count {
+            return Err(Failure::new(format!(
+                "{operand} has {} scale factors; K = {k} in blocks of {} takes {count}",
+                codes.len(),
+                scale.size
+            )));
+        }
+        Ok(codes)
+    }
+}
+
+/// The smallest K of at least `longest` that the model takes.
+fn fitting(target: &Target, longest: usize) -> Result<usize, Failure> {
+    let mut k = longest;
+    loop {
+        match Prepared::new(&target.model, k) {
+            Ok(_) => return Ok(k),
+            Err(ModelError::Length { multiple, .. }) if k.next_multiple_of(multiple) > k => {
+                k = k.next_multiple_of(multiple);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

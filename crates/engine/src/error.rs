@@ -1,0 +1,110 @@
+//! What can be wrong with a call.
+
+use bitmma_arithmetic::ModelError;
+use bitmma_catalogue::LookupError;
+use thiserror::Error;
+
+/// A call that cannot be answered; the message holds the numbers.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A matrix has the wrong number of codes for its shape.
+    #[error("{given} codes; {blocks} × {rows} × {columns} takes {expected}")]
+    Count {
+        /// Codes given.
+        given: usize,
+        /// Matrices.
+        blocks: usize,
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        columns: usize,
+        /// Codes that shape takes.
+        expected: usize,
+    },
+    /// A code does not fit its format.
+    #[error("code {index} is {code:#x}; a {format} code has {bits} bits")]
+    Code {
+        /// Its index, row-major.
+        index: usize,
+        /// The code.
+        code: u64,
+        /// The format's name.
+        format: &'static str,
+        /// The format's width in bits.
+        bits: u32,
+    },
+    /// A shape too large to hold.
+    #[error("{blocks} × {rows} × {columns} codes of {bytes} bytes cannot be held in memory")]
+    TooLarge {
+        /// Matrices.
+        blocks: usize,
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        columns: usize,
+        /// Bytes a code takes.
+        bytes: usize,
+    },
+    /// An operand has the wrong shape.
+    #[error("{operand} is {given}, {unit} takes {expected}")]
+    Shape {
+        /// Which operand.
+        operand: &'static str,
+        /// Its shape, as `16×8` or `4×16×8`.
+        given: String,
+        /// What takes it.
+        unit: String,
+        /// The shape it should have.
+        expected: String,
+    },
+    /// An operand has the wrong format.
+    #[error("{operand} is {given}, {unit} takes {expected}")]
+    Format {
+        /// Which operand.
+        operand: &'static str,
+        /// Its format.
+        given: &'static str,
+        /// What takes it.
+        unit: String,
+        /// The format it should have.
+        expected: &'static str,
+    },
+    /// Scale factors are missing, or given to something that takes none.
+    #[error("{unit} takes {expected} for {operand}")]
+    Scale {
+        /// Which operand.
+        operand: &'static str,
+        /// What takes it.
+        unit: String,
+        /// What it should be.
+        expected: String,
+    },
+    /// The instruction is known, how it computes is not.
+    #[error("{instruction} on {architecture} has no model: {reason}")]
+    NoModel {
+        /// The instruction.
+        instruction: String,
+        /// The architecture.
+        architecture: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// The model does not take these operands.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// No such architecture or instruction.
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
+    /// A recording that does not read.
+    #[error("line {line}: {problem}")]
+    Recording {
+        /// The line in the file, from 1.
+        line: u64,
+        /// What is wrong, and what would be right.
+        problem: String,
+    },
+    /// A file or stream that does not read or write.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}

@@ -1,0 +1,360 @@
+//! A product cut into blocks and tiles, and spread over threads.
+//!
+//! D is computed in panels of columns. For each block of columns and each block of K, B is packed once;
+//! for each block of rows, A is packed once; then every tile of a few rows by one panel goes through the
+//! block of K, its accumulators kept between blocks in the state of its panel. A tile's answer depends
+//! on nothing but its own rows and columns, so neither blocking nor threads can change it.
+
+use bitmma_arithmetic::Prepared;
+use bitmma_arithmetic::run::Side;
+use bitmma_arithmetic::special::Special;
+use bitmma_formats::{Class, Format, Unpacked, decode};
+use rayon::prelude::*;
+
+use super::pack::{Cells, Element, Operand, ROWS, Range, Reader, Traits, VECTORS};
+use super::simd::Simd;
+use super::{Level, Work, dispatch, special};
+use crate::error::Error;
+use crate::matrix::Matrix;
+use crate::simulate::{Line, chain};
+use crate::unit::Operands;
+
+/// What is to be computed.
+pub(super) struct Problem<'p> {
+    /// The model, for one step along K.
+    pub(super) prepared: &'p Prepared<'p>,
+    /// Elements along K of one step.
+    pub(super) step: usize,
+    /// Matrices that were checked against the model.
+    pub(super) operands: &'p Operands<'p>,
+    /// Instruction set.
+    pub(super) level: Level,
+}
+
+/// One family's way to compute tiles.
+pub(super) trait Kernel: Sync {
+    /// A packed: `ROWS` rows at a time, element by element along K.
+    type A: Send + Sync;
+    /// B packed: one panel of columns at a time, element by element along K.
+    type B: Send + Sync;
+    /// An accumulator between two blocks of K.
+    type State: Copy + Default + Send + Sync;
+
+    /// How a number is read; zero for what is not finite.
+    fn read(value: &Unpacked, format: &Format) -> Element;
+    /// Packs [`ROWS`] rows.
+    fn pack_a(&self, cells: &Cells) -> Self::A;
+    /// Packs one panel of columns.
+    fn pack_b(&self, cells: &Cells) -> Self::B;
+    /// The accumulator that a code of C is.
+    fn load(&self, c: u64) -> Self::State;
+    /// The code of D that an accumulator is.
+    fn store(&self, state: Self::State) -> u64;
+    /// Goes through a block of K with one tile; `state` has `ROWS` rows of one panel's columns. Lanes it
+    /// does not take in hand are reported to `rare`: row and column of the tile, position of the
+    /// operation's first element in the block, the accumulator; the result of that operation comes back.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the instruction set.
+    unsafe fn tile<S: Simd>(
+        &self,
+        a: &Self::A,
+        b: &Self::B,
+        k: Range,
+        state: &mut [Self::State],
+        rare: &mut dyn FnMut(usize, usize, usize, Self::State) -> Self::State,
+    );
+    /// Whether the row and column of these largest exponents may hold a product that overflows by itself.
+    fn may_overflow(&self, row: i16, column: i16) -> bool;
+}
+
+/// Columns of a block: how much of B is packed at a time.
+const COLUMN_BLOCK: usize = 4096;
+/// Elements along K of a block, about.
+const K_BLOCK: usize = 2048;
+/// Rows of a block: how much of A is packed at a time.
+const ROW_BLOCK: usize = 1024;
+/// Rows that one task takes through a panel.
+const TASK_ROWS: usize = 128;
+
+/// D by a kernel.
+pub(super) fn multiply<K: Kernel>(kernel: &K, problem: &Problem<'_>) -> Result<Matrix, Error> {
+    let (blocks, m, _) = problem.operands.a.shape();
+    let n = problem.operands.b.columns();
+    let mut codes = Vec::new();
+    codes.try_reserve_exact(blocks * m * n).map_err(|_| Error::TooLarge {
+        blocks,
+        rows: m,
+        columns: n,
+        bytes: 8,
+    })?;
+    for block in 0..blocks {
+        codes.extend(one_block(kernel, problem, block));
+    }
+    Matrix::new(problem.prepared.model().d, (blocks, m, n), codes)
+}
+
+fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize) -> Vec<u64> {
+    let (prepared, operands) = (problem.prepared, problem.operands);
+    let (m, n, k) = (operands.a.rows(), operands.b.columns(), operands.a.columns());
+    let operand = |side: Side, matrix, scales| Operand {
+        reader: Reader::new(prepared, side, K::read),
+        matrix,
+        scales,
+        scale: prepared.model().scale,
+        block,
+        order: prepared.order(),
+    };
+    let a = operand(Side::A, operands.a, operands.scale_a);
+    let b = operand(Side::B, operands.b, operands.scale_b);
+    let width = panel_width(problem.level);
+    let padded = m.next_multiple_of(ROWS);
+    let mut rows = vec![Traits::NONE; padded];
+    let mut d = vec![0u64; m * n];
+
+    for first_column in (0..n).step_by(COLUMN_BLOCK) {
+        let columns = COLUMN_BLOCK.min(n - first_column);
+        let panels = columns.div_ceil(width);
+        let mut column_traits = vec![Traits::NONE; panels * width];
+        // panel by panel, row by row
+        let mut state: Vec<K::State> = vec![K::State::default(); panels * padded * width];
+        state.par_chunks_mut(padded * width).enumerate().for_each(|(panel, state)| {
+            let first = first_column + panel * width;
+            for row in 0..m {
+                for column in 0..width.min(first_column + columns - first) {
+                    state[row * width + column] = kernel.load(operands.c.get(block, row, first + column));
+                }
+            }
+        });
+
+        for range in ranges(k, problem.step) {
+            let packed_b: Vec<(K::B, Vec<Traits>)> = (0..panels)
+                .into_par_iter()
+                .map(|panel| {
+                    let cells = b.cells(first_column + panel * width, width, range);
+                    (kernel.pack_b(&cells), cells.traits)
+                })
+                .collect();
+            let all = packed_b.iter().flat_map(|(_, traits)| traits);
+            column_traits.iter_mut().zip(all).for_each(|(known, traits)| known.join(traits));
+
+            for first_row in (0..m).step_by(ROW_BLOCK) {
+                let count = ROW_BLOCK.min(m - first_row);
+                let packed_a: Vec<(K::A, Vec<Traits>)> = (0..count.div_ceil(ROWS))
+                    .into_par_iter()
+                    .map(|group| {
+                        let cells = a.cells(first_row + group * ROWS, ROWS, range);
+                        (kernel.pack_a(&cells), cells.traits)
+                    })
+                    .collect();
+                let all = packed_a.iter().flat_map(|(_, traits)| traits);
+                rows[first_row..].iter_mut().zip(all).for_each(|(known, traits)| known.join(traits));
+
+                state.par_chunks_mut(padded * width).zip(&packed_b).enumerate().for_each(
+                    |(panel, (state, (b_panel, _)))| {
+                        let first = first_column + panel * width;
+                        let rows = count.next_multiple_of(ROWS);
+                        let state = &mut state[first_row * width..(first_row + rows) * width];
+                        state.par_chunks_mut(TASK_ROWS * width).enumerate().for_each(|(task, state)| {
+                            let groups = &packed_a[task * TASK_ROWS / ROWS..];
+                            for (group, state) in state.chunks_mut(ROWS * width).enumerate() {
+                                let first_row = first_row + task * TASK_ROWS + group * ROWS;
+                                let mut rare = |row: usize, column: usize, position: usize, c: K::State| {
+                                    let place = (block, first_row + row, first + column);
+                                    if place.1 >= m || place.2 >= n {
+                                        return c; // padding: nobody reads it
+                                    }
+                                    by_reference_operation(kernel, problem, place, range.first + position, c)
+                                };
+                                let tile = Tile {
+                                    kernel,
+                                    a: &groups[group].0,
+                                    b: b_panel,
+                                    range,
+                                    state,
+                                    rare: &mut rare,
+                                };
+                                dispatch(problem.level, tile);
+                            }
+                        });
+                    },
+                );
+            }
+        }
+
+        let fix = Fix { kernel, problem, block, a: &a, b: &b, rows: &rows[..m], columns: &column_traits, first_column };
+        let results: Vec<(usize, Vec<u64>)> = state
+            .par_chunks(padded * width)
+            .enumerate()
+            .map(|(panel, state)| {
+                let mut panel_codes: Vec<u64> = state.iter().map(|&state| kernel.store(state)).collect();
+                fix.apply((panel * width, width, columns), &mut panel_codes);
+                (panel, panel_codes)
+            })
+            .collect();
+        for (panel, codes) in results {
+            let first = first_column + panel * width;
+            let used = width.min(first_column + columns - first);
+            for row in 0..m {
+                d[row * n + first..row * n + first + used]
+                    .copy_from_slice(&codes[row * width..row * width + used]);
+            }
+        }
+    }
+    d
+}
+
+/// Columns of a panel.
+fn panel_width(level: Level) -> usize {
+    struct Width;
+    impl Work for Width {
+        type Output = usize;
+        unsafe fn run<S: Simd>(self) -> usize {
+            VECTORS * S::LANES
+        }
+    }
+    dispatch(level, Width)
+}
+
+/// K in blocks of whole steps.
+fn ranges(k: usize, step: usize) -> impl Iterator<Item = Range> {
+    let length = (K_BLOCK / step).max(1) * step;
+    (0..k).step_by(length).map(move |first| Range { first, length: length.min(k - first) })
+}
+
+fn scale_of(scales: Option<&Matrix>, block: usize, row: usize, position: usize, k: usize) -> u64 {
+    scales.map_or(0, |scales| scales.get(block, row, position * scales.columns() / k))
+}
+
+fn scale_of_column(scales: Option<&Matrix>, block: usize, column: usize, position: usize, k: usize) -> u64 {
+    scales.map_or(0, |scales| scales.get(block, position * scales.rows() / k, column))
+}
+
+/// One tile through one block of K.
+struct Tile<'t, K: Kernel> {
+    kernel: &'t K,
+    a: &'t K::A,
+    b: &'t K::B,
+    range: Range,
+    state: &'t mut [K::State],
+    rare: &'t mut dyn FnMut(usize, usize, usize, K::State) -> K::State,
+}
+
+impl<K: Kernel> Work for Tile<'_, K> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        unsafe { self.kernel.tile::<S>(self.a, self.b, self.range, self.state, self.rare) }
+    }
+}
+
+/// One elementary operation by the reference path, from an accumulator in the middle of a chain.
+#[cold]
+fn by_reference_operation<K: Kernel>(
+    kernel: &K,
+    problem: &Problem<'_>,
+    (block, row, column): (usize, usize, usize),
+    position: usize,
+    c: K::State,
+) -> K::State {
+    let (prepared, operands) = (problem.prepared, problem.operands);
+    let index = |position: usize| {
+        position / problem.step * problem.step + prepared.order()[position % problem.step]
+    };
+    let indices: Vec<usize> = (position..position + prepared.length()).map(index).collect();
+    let a: Vec<_> =
+        indices.iter().map(|&k| prepared.element(Side::A, operands.a.get(block, row, k))).collect();
+    let b: Vec<_> =
+        indices.iter().map(|&k| prepared.element(Side::B, operands.b.get(block, k, column))).collect();
+    let k = operands.a.columns();
+    let scale_a = prepared.scales(indices.iter().map(|&i| scale_of(operands.scale_a, block, row, i, k)));
+    let scale_b =
+        prepared.scales(indices.iter().map(|&i| scale_of_column(operands.scale_b, block, column, i, k)));
+    kernel.load(prepared.operation(&a, &b, kernel.store(c), &scale_a, &scale_b))
+}
+
+/// What specials among the products make of results that were computed without them.
+struct Fix<'f, K: Kernel> {
+    kernel: &'f K,
+    problem: &'f Problem<'f>,
+    block: usize,
+    a: &'f Operand<'f>,
+    b: &'f Operand<'f>,
+    rows: &'f [Traits],
+    columns: &'f [Traits],
+    first_column: usize,
+}
+
+impl<K: Kernel> Fix<'_, K> {
+    /// Corrects the codes of one panel, row by row, where a row or a column holds something special.
+    fn apply(
+        &self,
+        (first, width, columns): (usize, usize, usize),
+        codes: &mut [u64],
+    ) {
+        let used = width.min(columns - first);
+        let column_traits = &self.columns[first..first + used];
+        let k = self.problem.operands.a.columns();
+        let any_special = column_traits.iter().any(Traits::is_special);
+        let largest = column_traits.iter().map(|traits| traits.largest).max().unwrap_or(i16::MIN);
+        let mut column_kinds: Option<Vec<Vec<u8>>> = None;
+        for (row, traits) in self.rows.iter().enumerate() {
+            let overflow = self.kernel.may_overflow(traits.largest, largest);
+            if !traits.is_special() && !any_special && !overflow {
+                continue;
+            }
+            let row_kinds = kinds(self.a, row, 1, k);
+            let column_kinds =
+                column_kinds.get_or_insert_with(|| kinds(self.b, self.first_column + first, used, k));
+            for (column, column_traits) in column_traits.iter().enumerate() {
+                let code = &mut codes[row * width + column];
+                let place = (row, self.first_column + first + column);
+                if self.kernel.may_overflow(traits.largest, column_traits.largest) {
+                    *code = self.by_reference(place);
+                } else if traits.is_special() || column_traits.is_special() {
+                    self.correct(place, special::of_products(&row_kinds[0], &column_kinds[column]), code);
+                }
+            }
+        }
+    }
+
+    /// `code` came out with every special element taken for zero: it is right up to the first special
+    /// product, and infinite or NaN only if the accumulator was so or overflowed.
+    fn correct(&self, place: (usize, usize), special: Option<Special>, code: &mut u64) {
+        let model = self.problem.prepared.model();
+        let d = &model.d;
+        let Some(special) = special else { return };
+        let value = decode(d, *code);
+        *code = match special {
+            Special::Nan => model.emitted_nan(),
+            _ if value.class == Class::Nan => model.emitted_nan(),
+            // an infinite accumulator of the other sign: which came first decides
+            Special::Infinity { negative } if !value.is_finite() && value.negative != negative => {
+                self.by_reference(place)
+            }
+            Special::Infinity { .. } => bitmma_arithmetic::fdpa::special_code(special, d),
+        };
+    }
+
+    #[cold]
+    fn by_reference(&self, (row, column): (usize, usize)) -> u64 {
+        let (prepared, operands) = (self.problem.prepared, self.problem.operands);
+        let a = Line::row(prepared, operands, self.block, row);
+        let b = Line::column(prepared, operands, self.block, column);
+        chain(prepared, &a, &b, operands.c.get(self.block, row, column))
+    }
+}
+
+/// The kinds of all elements of some lines, line by line.
+fn kinds(operand: &Operand<'_>, first: usize, lines: usize, k: usize) -> Vec<Vec<u8>> {
+    let cells = operand.cells(first, lines, Range { first: 0, length: k });
+    let of_line = |line: usize| cells.elements[line..].iter().step_by(lines).map(|element| element.kind);
+    (0..lines).map(|line| of_line(line).collect()).collect()
+}
+
+/// D by the reference path.
+pub(super) fn by_reference(problem: &Problem<'_>) -> Result<Matrix, Error> {
+    crate::simulate::simulate_steps(problem.prepared.model(), problem.step, problem.operands)
+}

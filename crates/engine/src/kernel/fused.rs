@@ -1,0 +1,497 @@
+//! T- and ST-FDPA on factors whose products are exact in FP32: FP16, FP8, FP6 and FP4.
+//!
+//! For each operation of L products, first the largest exponent in bytes, then every product times one
+//! power of two per element of D, truncated to a 32-bit integer in units of 2^(e_max - F), and summed.
+//! Products of up to 22 significant bits are exact in FP32, and so is their scaling: a result below the
+//! last unit truncates to zero whether it was rounded or not. What is left is one sum per operation, the
+//! accumulator cut in the same units, and rho.
+
+use bitmma_arithmetic::run::Side;
+use bitmma_arithmetic::{FusedSum, Lowering, Operation, Prepared};
+use bitmma_formats::{Format, Rounding, Unpacked, decode, table};
+
+use super::drive::Kernel;
+use super::pack::{Cells, Element, ROWS, Range, VECTORS, kind_of};
+use super::simd::Simd;
+
+/// What zero has for an exponent: no sum with it comes near that of a nonzero product.
+const NOTHING: i8 = -128;
+/// Sums of exponents below this are of zero products.
+const NO_PRODUCT: i32 = -100;
+
+/// rho, as this kernel does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rho {
+    /// RZ into FP32 with these bits of the fraction kept.
+    TowardZero { mask: i32 },
+    /// RNE into FP16.
+    NearestFp16,
+}
+
+/// The kernel, planned for a model.
+pub(super) struct Narrow {
+    length: usize,
+    /// F.
+    fraction_bits: i32,
+    /// Products that one 32-bit sum holds beside the accumulator, whatever they are: the largest term is below
+    /// (2 - 2^-m_a)(2 - 2^-m_b)·2^F, the accumulator below 2·2^F, and 2^31 - 1 is the limit.
+    segment: usize,
+    rho: Rho,
+    /// Exponent of a subnormal accumulator, and of zero; `NOWHERE` where zero has none.
+    c_minimum: i32,
+    c_zero: i32,
+    scaled: bool,
+    /// The scale factors' format, ue8m0.
+    scale: Format,
+    c: Format,
+    d: Format,
+    nan: u64,
+}
+
+/// Smaller than every exponent.
+const NOWHERE: i32 = -100_000;
+
+impl Narrow {
+    /// The kernel for a model, if it is one for it.
+    pub(super) fn plan(prepared: &Prepared<'_>) -> Option<Narrow> {
+        let model = prepared.model();
+        let (sum, scaled) = match model.operation {
+            Operation::TFdpa(sum) => (sum, false),
+            Operation::StFdpa(sum) => (sum, true),
+            _ => return None,
+        };
+        let FusedSum { fraction_bits, term_rounding, zero_exponent, .. } = sum;
+        let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));
+        let narrow = |format: &Format| {
+            format.fraction_bits <= 11
+                && format.min_exponent() >= -15
+                && format.max_exponent() <= 16
+                && format.subnormals
+        };
+        let lowering =
+            Lowering { widen_operands: None, widen_accumulator: None, order: bitmma_arithmetic::Order::Sequential, ..model.lowering };
+        let c = model.lowering.widen_accumulator.unwrap_or(model.c);
+        let rho = match (model.conversion.rounding, model.conversion.format) {
+            (Rounding::TowardZero, format) if format == table::F32 => Rho::TowardZero { mask: -1 },
+            (Rounding::TowardZero, format) if format == table::E8M13 => Rho::TowardZero { mask: !0x3ff },
+            (Rounding::NearestEven, format) if format == table::F16 => Rho::NearestFp16,
+            _ => return None,
+        };
+        let chained = model.chained_format();
+        // an exponent of zero terms above that of a small accumulator would have to be known term by term
+        let zero = zero_exponent.unwrap_or(NOWHERE);
+        // an accumulator that stands alone must survive the cut: with fewer bits its fraction is masked
+        let fits = narrow(&a)
+            && narrow(&b)
+            && lowering == Lowering::NONE
+            && !model.flush_inputs
+            && term_rounding == Rounding::TowardZero
+            && c == chained
+            && zero <= c.min_exponent()
+            && (1..=29).contains(&fraction_bits)
+            && (rho != Rho::NearestFp16 || (fraction_bits >= 10 && !scaled));
+        if !fits {
+            return None;
+        }
+        let largest = |format: &Format| (2u128 << format.fraction_bits) - 1;
+        let product = largest(&a) * largest(&b); // in units of 2^-(fraction bits of both)
+        let down = a.fraction_bits + b.fraction_bits;
+        // the largest term, in units of 2^-F, rounded up
+        let term = ((product << fraction_bits) >> down) + 1;
+        let limit = (1u128 << 31) - 1;
+        let length = prepared.length();
+        let segment = ((limit.saturating_sub(2 << fraction_bits) / term) as usize).min(length);
+        if segment == 0 {
+            return None;
+        }
+        Some(Narrow {
+            length,
+            fraction_bits: fraction_bits as i32,
+            segment,
+            rho,
+            c_minimum: c.min_exponent(),
+            c_zero: zero,
+            scaled,
+            scale: model.scale.map_or(table::UE8M0, |scale| scale.format),
+            c: model.c,
+            d: model.d,
+            nan: model.emitted_nan(),
+        })
+    }
+
+    /// The range of e_max in which 2^(F - e_max) and 2^(e_max - F) are normal FP32 numbers and no result is
+    /// subnormal.
+    fn exponents(&self) -> (i32, i32) {
+        ((self.fraction_bits - 125).max(NO_PRODUCT), 126)
+    }
+
+    /// Exponents of scale factors, for each operation and line.
+    fn scales(&self, cells: &Cells) -> Vec<i32> {
+        if !self.scaled {
+            return Vec::new();
+        }
+        let positions = (0..cells.elements.len() / cells.lines).step_by(self.length);
+        positions
+            .flat_map(|position| (0..cells.lines).map(move |line| cells.scale(line, position)))
+            .map(|code| decode(&self.scale, code).exponent)
+            .collect()
+    }
+
+    /// Bits of an FP32 accumulator that a cut to F bits at its own exponent leaves.
+    fn own_mask(&self) -> i32 {
+        if self.fraction_bits >= 23 { -1 } else { -1 << (23 - self.fraction_bits) }
+    }
+}
+
+/// `ROWS` rows: products' factors and, four times each, their exponents.
+pub(super) struct PackedA {
+    values: Vec<f32>,
+    exponents: Vec<u32>,
+    scales: Vec<i32>,
+}
+
+/// One panel of columns.
+pub(super) struct PackedB {
+    values: Vec<f32>,
+    exponents: Vec<i8>,
+    scales: Vec<i32>,
+    columns: usize,
+}
+
+fn byte(exponent: i16) -> i8 {
+    i8::try_from(exponent).unwrap_or(NOTHING)
+}
+
+impl Kernel for Narrow {
+    type A = PackedA;
+    type B = PackedB;
+    type State = f32;
+
+    fn read(value: &Unpacked, format: &Format) -> Element {
+        let kind = kind_of(value);
+        if !matches!(value.class, bitmma_formats::Class::Finite) {
+            return Element { value: 0.0, exponent: i16::MIN, kind };
+        }
+        // at most 12 bits times a small power of two: exact
+        let unit = f32::from_bits(((value.exponent - format.fraction_bits as i32 + 127) as u32) << 23);
+        let number = value.signed_significand() as f32 * unit;
+        Element { value: number, exponent: value.exponent as i16, kind }
+    }
+
+    fn pack_a(&self, cells: &Cells) -> PackedA {
+        PackedA {
+            values: cells.elements.iter().map(|element| element.value).collect(),
+            exponents: cells
+                .elements
+                .iter()
+                .map(|element| u32::from(byte(element.exponent).cast_unsigned()) * 0x0101_0101)
+                .collect(),
+            scales: self.scales(cells),
+        }
+    }
+
+    fn pack_b(&self, cells: &Cells) -> PackedB {
+        PackedB {
+            values: cells.elements.iter().map(|element| element.value).collect(),
+            exponents: cells.elements.iter().map(|element| byte(element.exponent)).collect(),
+            scales: self.scales(cells),
+            columns: cells.lines,
+        }
+    }
+
+    fn load(&self, c: u64) -> f32 {
+        let format = if self.c == self.d { self.d } else { self.c };
+        f32_of(&format, c)
+    }
+
+    fn store(&self, state: f32) -> u64 {
+        if state.is_nan() { self.nan } else { code_of(&self.d, state) }
+    }
+
+    #[inline(always)]
+    unsafe fn tile<S: Simd>(
+        &self,
+        a: &PackedA,
+        b: &PackedB,
+        k: Range,
+        state: &mut [f32],
+        rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
+    ) {
+        unsafe {
+            match (self.scaled, self.rho) {
+                (false, Rho::TowardZero { .. }) => tile::<S, false, false>(self, a, b, k, state, rare),
+                (false, Rho::NearestFp16) => tile::<S, false, true>(self, a, b, k, state, rare),
+                (true, _) => tile::<S, true, false>(self, a, b, k, state, rare),
+            }
+        }
+    }
+
+    fn may_overflow(&self, _: i16, _: i16) -> bool {
+        false // products of these formats are far below 2^128, scaled or not they do not overflow alone
+    }
+}
+
+/// The FP32 number that an FP32 or FP16 code is; every NaN the same.
+fn f32_of(format: &Format, code: u64) -> f32 {
+    if *format == table::F32 {
+        return f32::from_bits(code as u32);
+    }
+    let value = decode(format, code);
+    match value.class {
+        bitmma_formats::Class::Nan => f32::NAN,
+        bitmma_formats::Class::Infinity if value.negative => f32::NEG_INFINITY,
+        bitmma_formats::Class::Infinity => f32::INFINITY,
+        _ => {
+            let unit = f32::from_bits(((value.exponent - format.fraction_bits as i32 + 127) as u32) << 23);
+            let magnitude = value.significand as f32 * unit;
+            if value.negative { -magnitude } else { magnitude }
+        }
+    }
+}
+
+/// The code of a number that the format holds exactly.
+fn code_of(format: &Format, number: f32) -> u64 {
+    let bits = u64::from(number.to_bits());
+    if *format == table::F32 {
+        return bits;
+    }
+    let sign = bits >> 31 << 15;
+    let exponent = (bits >> 23 & 255) as i32 - 127;
+    let magnitude = match exponent {
+        128 => 0x7c00,
+        -14..=15 => (((exponent + 15) as u64) << 10) | (bits >> 13 & 0x3ff),
+        // subnormal or zero: the implicit bit moves into the fraction
+        _ if bits << 33 == 0 => 0,
+        _ => (bits & 0x7f_ffff | 0x80_0000) >> (13 + (-14 - exponent)),
+    };
+    sign | magnitude
+}
+
+/// The lanes of one operation that vectors could not do: accumulators that are not finite, sums without
+/// products, powers out of FP32's range, sums beyond 32 bits.
+#[cold]
+fn mend(
+    plan: &Narrow,
+    (a, b): (&PackedA, &PackedB),
+    (operation, first): (usize, usize),
+    before: &[f32],
+    state: &mut [f32],
+    rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
+) {
+    let width = b.columns;
+    let (lowest, highest) = plan.exponents();
+    for (index, (&c, state)) in before.iter().zip(state).enumerate() {
+        let (row, column) = (index / width, index % width);
+        if !c.is_finite() {
+            *state = c;
+            continue;
+        }
+        let exponent = |k: usize| {
+            (a.exponents[k * ROWS + row] as u8).cast_signed().saturating_add(b.exponents[k * width + column])
+        };
+        let elements = first..first + plan.length;
+        let products = elements.clone().map(exponent).max().map_or(NOTHING, |largest| largest);
+        if i32::from(products) < NO_PRODUCT {
+            let Rho::TowardZero { mask } = plan.rho else {
+                *state = c + 0.0; // C alone, exact; -0 becomes +0
+                continue;
+            };
+            *state = f32::from_bits(c.to_bits() & (mask & plan.own_mask()).cast_unsigned()) + 0.0;
+            continue;
+        }
+        let offset = match plan.scaled {
+            true => a.scales[operation * ROWS + row] + b.scales[operation * width + column],
+            false => 0,
+        };
+        let own = match c == 0.0 {
+            true => plan.c_zero,
+            false => ((c.to_bits() >> 23 & 255) as i32 - 127).max(plan.c_minimum),
+        };
+        let maximum = (i32::from(products) + offset).max(own);
+        let inside = (lowest..=highest).contains(&maximum) && {
+            let power = |exponent: i32| f32::from_bits((exponent.clamp(1, 254) as u32) << 23);
+            let of_products = power(plan.fraction_bits - maximum + offset + 127);
+            let of_c = power(plan.fraction_bits - maximum + 127);
+            let product = |k: usize| a.values[k * ROWS + row] * b.values[k * width + column] * of_products;
+            let sum: i64 = elements.map(|k| product(k) as i64).sum::<i64>() + (c * of_c) as i64;
+            i32::try_from(sum).is_ok()
+        };
+        if !inside {
+            *state = rare(row, column, first, c);
+        }
+    }
+}
+
+/// The vectors of one row of a tile.
+type Lanes<V> = [V; VECTORS];
+
+/// One tile through one block of K, operation by operation.
+///
+/// Exponents are handled as fields of FP32 words, biased and in place: e_max of a lane is at once the
+/// bits of 2^e_max.
+#[inline(always)]
+unsafe fn tile<S: Simd, const SCALED: bool, const FP16: bool>(
+    plan: &Narrow,
+    a: &PackedA,
+    b: &PackedB,
+    k: Range,
+    state: &mut [f32],
+    rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
+) {
+    unsafe {
+        let width = VECTORS * S::LANES;
+        assert!(state.len() == ROWS * width && b.columns == width);
+        assert!(a.values.len() == k.length * ROWS && b.values.len() == k.length * width);
+        let (a_values, b_values) = (a.values.as_ptr(), b.values.as_ptr());
+        let (a_exponents, b_exponents) = (a.exponents.as_ptr(), b.exponents.as_ptr());
+
+        let field = |exponent: i32| S::i_splat(exponent.wrapping_add(127) << 23);
+        let exponent_mask = S::i_splat(0xff << 23);
+        let one = field(0);
+        // 2^(F - e_max) has the bits of 2^F·2^127·2^127 less those of 2^e_max
+        let to_units = S::i_splat((254 + plan.fraction_bits) << 23);
+        let fraction = S::i_splat(plan.fraction_bits << 23);
+        let (lowest, highest) = plan.exponents();
+        let (lowest, highest) = (field(lowest), field(highest));
+
+        for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
+            // first pass: the largest exponent of the products
+            let mut largest = [S::b_splat(0x8080_8080); ROWS];
+            for index in first..first + plan.length {
+                let b_exponent = S::b_load(b_exponents.add(index * width));
+                for row in 0..ROWS {
+                    let a_exponent = S::b_splat(*a_exponents.add(index * ROWS + row));
+                    largest[row] = S::b_max(largest[row], S::b_add(a_exponent, b_exponent));
+                }
+            }
+
+            // e_max with the accumulator, the power that brings terms to units of 2^(e_max - F), and the
+            // accumulator cut in these units, with which the sums begin
+            let mut maximum: [Lanes<S::I>; ROWS] = [[one; VECTORS]; ROWS];
+            let mut scale: [Lanes<S::F>; ROWS] = [[S::f_splat(0.0); VECTORS]; ROWS];
+            let mut sums: [Lanes<S::I>; ROWS] = [[S::i_splat(0); VECTORS]; ROWS];
+            let (mut least, mut most) = (highest, lowest);
+            for row in 0..ROWS {
+                let products = S::b_widen(largest[row]);
+                for vector in 0..VECTORS {
+                    let at = row * width + vector * S::LANES;
+                    let mut product = S::i_add(S::i_shl::<23>(products[vector]), one);
+                    let mut offset = S::i_splat(0);
+                    if SCALED {
+                        // exponents sum to a thousand at most: beyond the field they are clamped
+                        let row_scale = S::i_splat(a.scales[operation * ROWS + row]);
+                        let column_scale = b.scales.as_ptr().add(operation * width + vector * S::LANES);
+                        offset = S::i_add(row_scale, S::i_load(column_scale));
+                        let sum = S::i_add(products[vector], offset);
+                        let sum = S::i_max(S::i_min(sum, S::i_splat(128)), S::i_splat(-200));
+                        let none = S::i_gt(S::i_splat(NO_PRODUCT), products[vector]);
+                        let sum = S::i_select(none, S::i_splat(-200), sum);
+                        product = S::i_add(S::i_shl::<23>(sum), one);
+                    }
+                    let c = S::f_load(state.as_ptr().add(at));
+                    let mut own = S::i_and(S::f_bits(c), exponent_mask);
+                    if FP16 || SCALED {
+                        // subnormal accumulators have the smallest exponent, zero has e_zero
+                        own = S::i_max(own, field(plan.c_minimum));
+                        let zero = S::i_eq(S::i_shl::<1>(S::f_bits(c)), S::i_splat(0));
+                        own = S::i_select(zero, field(plan.c_zero.max(-200)), own);
+                    }
+                    let all = S::i_max(product, own);
+                    least = S::i_min(least, all);
+                    most = S::i_max(most, all);
+                    maximum[row][vector] = all;
+                    let power = S::i_sub(to_units, all);
+                    sums[row][vector] = S::f_truncate(S::f_mul(c, S::f_from_bits(power)));
+                    scale[row][vector] = if SCALED {
+                        let exponent = S::i_shr::<23>(power);
+                        let scaled = S::i_add(exponent, offset);
+                        let scaled = S::i_min(S::i_max(scaled, S::i_splat(1)), S::i_splat(254));
+                        S::f_from_bits(S::i_shl::<23>(scaled))
+                    } else {
+                        S::f_from_bits(power)
+                    };
+                }
+            }
+            let outside = S::m_or(S::i_gt(lowest, least), S::i_gt(most, highest));
+            let mut flagged = S::m_bits(outside) != 0;
+
+            // second pass: products, scaled, truncated and summed
+            let mut wrapped = S::i_splat(0);
+            let mut begin = first;
+            loop {
+                let end = (begin + plan.segment).min(first + plan.length);
+                let mut part = if begin == first { sums } else { [[S::i_splat(0); VECTORS]; ROWS] };
+                for index in begin..end {
+                    let line = b_values.add(index * width);
+                    let factors: [S::F; ROWS] = [
+                        S::f_splat(*a_values.add(index * ROWS)),
+                        S::f_splat(*a_values.add(index * ROWS + 1)),
+                    ];
+                    for vector in 0..VECTORS {
+                        let column = S::f_load(line.add(vector * S::LANES));
+                        for row in 0..ROWS {
+                            let product = S::f_mul(S::f_mul(factors[row], column), scale[row][vector]);
+                            part[row][vector] = S::i_add(part[row][vector], S::f_truncate(product));
+                        }
+                    }
+                }
+                if begin == first {
+                    sums = part;
+                } else {
+                    for row in 0..ROWS {
+                        for vector in 0..VECTORS {
+                            let (x, y) = (sums[row][vector], part[row][vector]);
+                            let sum = S::i_add(x, y);
+                            wrapped = S::i_or(wrapped, S::i_and(S::i_xor(x, sum), S::i_xor(y, sum)));
+                            sums[row][vector] = sum;
+                        }
+                    }
+                }
+                begin = end;
+                if begin == first + plan.length {
+                    break;
+                }
+            }
+            flagged |= S::m_bits(S::i_gt(S::i_splat(0), wrapped)) != 0;
+
+            let mut results = scale;
+            for row in 0..ROWS {
+                for vector in 0..VECTORS {
+                    let unit = S::f_from_bits(S::i_sub(maximum[row][vector], fraction));
+                    let truncated = S::i_to_f_toward_zero(sums[row][vector]);
+                    results[row][vector] = if FP16 {
+                        // one bit that says whether anything was cut, so that the second rounding knows
+                        let exact = S::i_eq(S::f_truncate(truncated), sums[row][vector]);
+                        let bits = S::f_bits(truncated);
+                        let odd = S::i_select(exact, bits, S::i_or(bits, S::i_splat(1)));
+                        let rounded = S::f_bits(S::f_through_f16(S::f_mul(S::f_from_bits(odd), unit)));
+                        let zero = S::i_eq(S::i_shl::<1>(rounded), S::i_splat(0));
+                        S::f_from_bits(S::i_select(zero, S::i_splat(0), rounded))
+                    } else {
+                        let Rho::TowardZero { mask } = plan.rho else { unreachable!() };
+                        S::f_from_bits(S::i_and(S::f_bits(S::f_mul(truncated, unit)), S::i_splat(mask)))
+                    };
+                }
+            }
+            if flagged {
+                let before = state.to_vec();
+                store::<S>(state, &results);
+                mend(plan, (a, b), (operation, first), &before, state, rare);
+            } else {
+                store::<S>(state, &results);
+            }
+        }
+    }
+}
+
+/// Writes the results of one operation.
+#[inline(always)]
+unsafe fn store<S: Simd>(state: &mut [f32], results: &[Lanes<S::F>; ROWS]) {
+    unsafe {
+        for (row, results) in results.iter().enumerate() {
+            for (vector, &result) in results.iter().enumerate() {
+                S::f_store(state.as_mut_ptr().add((row * VECTORS + vector) * S::LANES), result);
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Fast paths: whole matrix products in vectors, held to the reference path bit for bit.
+//!
+//! A kernel is written once, over the small trait in [`simd`]; which instruction set runs it is decided
+//! at run time ([`Level`]). [`drive`] cuts the product into blocks and tiles, packs the operands and
+//! spreads the tiles over threads; a tile keeps its accumulators from the first element along K to the
+//! last. What a kernel does not take in hand it hands to the reference path, element by element.
+#![allow(unsafe_code, clippy::float_arithmetic)] // this is the place for both
+
+mod drive;
+mod fused;
+mod pack;
+mod simd;
+mod special;
+
+use bitmma_arithmetic::{Model, Prepared};
+
+use crate::error::Error;
+use crate::matrix::Matrix;
+use crate::unit::Operands;
+use simd::{Portable, Simd};
+
+/// An instruction set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Whatever the compiler makes of plain arrays (SSE2 on x86-64, NEON on AArch64).
+    Portable,
+    /// AVX2, FMA and F16C.
+    Avx2,
+    /// AVX-512 F, BW, DQ and VL.
+    Avx512,
+}
+
+impl Level {
+    /// Every level this processor has, the fastest last.
+    pub fn available() -> Vec<Level> {
+        let mut levels = vec![Level::Portable];
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("f16c");
+            let avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl");
+            levels.extend(avx2.then_some(Level::Avx2));
+            levels.extend((avx2 && avx512).then_some(Level::Avx512));
+        }
+        levels
+    }
+
+    /// The fastest level this processor has.
+    pub fn best() -> Level {
+        Level::available().pop().unwrap_or(Level::Portable)
+    }
+}
+
+/// Work that is generic over the instruction set.
+trait Work {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the instruction set.
+    unsafe fn run<S: Simd>(self) -> Self::Output;
+}
+
+/// Runs the work compiled for `level`, which must be one of [`Level::available`].
+fn dispatch<W: Work>(level: Level, work: W) -> W::Output {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+    unsafe fn avx512<W: Work>(work: W) -> W::Output {
+        unsafe { work.run::<simd::Avx512>() }
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn avx2<W: Work>(work: W) -> W::Output {
+        unsafe { work.run::<simd::Avx2>() }
+    }
+    // SAFETY: the level is available
+    unsafe {
+        match level {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => avx512(work),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => avx2(work),
+            _ => work.run::<Portable>(),
+        }
+    }
+}
+
+/// How a product is computed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The instruction set; the best there is by default.
+    pub level: Option<Level>,
+}
+
+/// D = A·B + C, the model applied `step` elements along K at a time, each step starting from the result
+/// of the one before; K must be a multiple of `step`.
+///
+/// The answer is that of the reference path for every input; models without a kernel take the reference
+/// path itself (see [`has_kernel`]).
+pub fn multiply(
+    model: &Model,
+    step: usize,
+    operands: &Operands<'_>,
+    options: Options,
+) -> Result<Matrix, Error> {
+    crate::simulate::signature_of(model, operands).check(operands)?;
+    let (blocks, m, k) = operands.a.shape();
+    let n = operands.b.columns();
+    if blocks * m * n == 0 {
+        return Matrix::zeros(model.d, (blocks, m, n));
+    }
+    let prepared = Prepared::new(model, step)?;
+    if !k.is_multiple_of(step) || k == 0 {
+        return Err(bitmma_arithmetic::ModelError::Length {
+            k,
+            model: model.operation.name(),
+            multiple: step,
+        }
+        .into());
+    }
+    let level = options.level.unwrap_or_else(Level::best);
+    let problem = drive::Problem { prepared: &prepared, step, operands, level };
+    if let Some(kernel) = fused::Narrow::plan(&prepared) {
+        return drive::multiply(&kernel, &problem);
+    }
+    drive::by_reference(&problem)
+}
+
+/// Whether [`multiply`] has a fast path for the model.
+pub fn has_kernel(model: &Model, step: usize) -> bool {
+    Prepared::new(model, step).is_ok_and(|prepared| fused::Narrow::plan(&prepared).is_some())
+}

@@ -1,0 +1,247 @@
+//! AVX-512: F, BW, DQ and VL.
+
+use std::arch::x86_64::*;
+
+use super::Simd;
+
+const TOWARD_ZERO: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+
+#[derive(Clone, Copy)]
+pub(in super::super) struct Avx512;
+
+impl Simd for Avx512 {
+    const LANES: usize = 16;
+    type F = __m512;
+    type I = __m512i;
+    type M = __mmask16;
+    type B = __m512i;
+    type D = __m512d;
+
+    #[inline(always)]
+    unsafe fn f_splat(value: f32) -> __m512 {
+        unsafe { _mm512_set1_ps(value) }
+    }
+    #[inline(always)]
+    unsafe fn f_load(from: *const f32) -> __m512 {
+        unsafe { _mm512_loadu_ps(from) }
+    }
+    #[inline(always)]
+    unsafe fn f_store(to: *mut f32, value: __m512) {
+        unsafe { _mm512_storeu_ps(to, value) }
+    }
+    #[inline(always)]
+    unsafe fn f_add(x: __m512, y: __m512) -> __m512 {
+        unsafe { _mm512_add_ps(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn f_mul(x: __m512, y: __m512) -> __m512 {
+        unsafe { _mm512_mul_ps(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn f_fma(x: __m512, y: __m512, z: __m512) -> __m512 {
+        unsafe { _mm512_fmadd_ps(x, y, z) }
+    }
+    #[inline(always)]
+    unsafe fn f_bits(value: __m512) -> __m512i {
+        unsafe { _mm512_castps_si512(value) }
+    }
+    #[inline(always)]
+    unsafe fn f_from_bits(value: __m512i) -> __m512 {
+        unsafe { _mm512_castsi512_ps(value) }
+    }
+    #[inline(always)]
+    unsafe fn f_truncate(value: __m512) -> __m512i {
+        unsafe { _mm512_cvttps_epi32(value) }
+    }
+
+    #[inline(always)]
+    unsafe fn i_splat(value: i32) -> __m512i {
+        unsafe { _mm512_set1_epi32(value) }
+    }
+    #[inline(always)]
+    unsafe fn i_load(from: *const i32) -> __m512i {
+        unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn i_store(to: *mut i32, value: __m512i) {
+        unsafe { _mm512_storeu_si512(to.cast(), value) }
+    }
+    #[inline(always)]
+    unsafe fn i_add(x: __m512i, y: __m512i) -> __m512i {
+        unsafe { _mm512_add_epi32(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn i_sub(x: __m512i, y: __m512i) -> __m512i {
+        unsafe { _mm512_sub_epi32(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn i_and(x: __m512i, y: __m512i) -> __m512i {
+        unsafe { _mm512_and_si512(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn i_or(x: __m512i, y: __m512i) -> __m512i {
+        unsafe { _mm512_or_si512(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn i_xor(x: __m512i, y: __m512i) -> __m512i {
+        unsafe { _mm512_xor_si512(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn i_max(x: __m512i, y: __m512i) -> __m512i {
+        unsafe { _mm512_max_epi32(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn i_min(x: __m512i, y: __m512i) -> __m512i {
+        unsafe { _mm512_min_epi32(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn i_shl<const BITS: u32>(x: __m512i) -> __m512i {
+        unsafe { _mm512_slli_epi32::<BITS>(x) }
+    }
+    #[inline(always)]
+    unsafe fn i_shr<const BITS: u32>(x: __m512i) -> __m512i {
+        unsafe { _mm512_srli_epi32::<BITS>(x) }
+    }
+    #[inline(always)]
+    unsafe fn i_gt(x: __m512i, y: __m512i) -> __mmask16 {
+        unsafe { _mm512_cmpgt_epi32_mask(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn i_eq(x: __m512i, y: __m512i) -> __mmask16 {
+        unsafe { _mm512_cmpeq_epi32_mask(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn i_select(mask: __mmask16, yes: __m512i, no: __m512i) -> __m512i {
+        unsafe { _mm512_mask_blend_epi32(mask, no, yes) }
+    }
+    #[inline(always)]
+    unsafe fn m_or(x: __mmask16, y: __mmask16) -> __mmask16 {
+        x | y
+    }
+    #[inline(always)]
+    unsafe fn m_bits(mask: __mmask16) -> u32 {
+        u32::from(mask)
+    }
+    #[inline(always)]
+    unsafe fn i_to_f(value: __m512i) -> __m512 {
+        unsafe { _mm512_cvtepi32_ps(value) }
+    }
+    #[inline(always)]
+    unsafe fn i_to_f_toward_zero(value: __m512i) -> __m512 {
+        unsafe { _mm512_cvt_roundepi32_ps::<TOWARD_ZERO>(value) }
+    }
+    #[inline(always)]
+    unsafe fn f_through_f16(value: __m512) -> __m512 {
+        unsafe { _mm512_cvtph_ps(_mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value)) }
+    }
+
+    #[inline(always)]
+    unsafe fn b_splat(bytes: u32) -> __m512i {
+        unsafe { _mm512_set1_epi32(bytes.cast_signed()) }
+    }
+    #[inline(always)]
+    unsafe fn b_load(from: *const i8) -> __m512i {
+        unsafe { _mm512_loadu_si512(from.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn b_add(x: __m512i, y: __m512i) -> __m512i {
+        unsafe { _mm512_adds_epi8(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn b_max(x: __m512i, y: __m512i) -> __m512i {
+        unsafe { _mm512_max_epi8(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn b_widen(value: __m512i) -> [__m512i; 4] {
+        unsafe {
+            [
+                _mm512_cvtepi8_epi32(_mm512_castsi512_si128(value)),
+                _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32::<1>(value)),
+                _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32::<2>(value)),
+                _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32::<3>(value)),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn i_dot2(sum: __m512i, x: __m512i, y: __m512i) -> __m512i {
+        unsafe { _mm512_add_epi32(sum, _mm512_madd_epi16(x, y)) }
+    }
+
+    #[inline(always)]
+    unsafe fn d_splat(value: f64) -> __m512d {
+        unsafe { _mm512_set1_pd(value) }
+    }
+    #[inline(always)]
+    unsafe fn d_load(from: *const f64) -> __m512d {
+        unsafe { _mm512_loadu_pd(from) }
+    }
+    #[inline(always)]
+    unsafe fn d_store(to: *mut f64, value: __m512d) {
+        unsafe { _mm512_storeu_pd(to, value) }
+    }
+    #[inline(always)]
+    unsafe fn d_add(x: __m512d, y: __m512d) -> __m512d {
+        unsafe { _mm512_add_pd(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn d_sub(x: __m512d, y: __m512d) -> __m512d {
+        unsafe { _mm512_sub_pd(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn d_mul(x: __m512d, y: __m512d) -> __m512d {
+        unsafe { _mm512_mul_pd(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn d_fma(x: __m512d, y: __m512d, z: __m512d) -> __m512d {
+        unsafe { _mm512_fmadd_pd(x, y, z) }
+    }
+    #[inline(always)]
+    unsafe fn d_floor(value: __m512d) -> __m512d {
+        unsafe { _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(value) }
+    }
+    #[inline(always)]
+    unsafe fn i_to_d(value: __m512i) -> [__m512d; 2] {
+        unsafe {
+            [
+                _mm512_cvtepi32_pd(_mm512_castsi512_si256(value)),
+                _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64::<1>(value)),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn f_to_d(value: __m512) -> [__m512d; 2] {
+        unsafe {
+            [
+                _mm512_cvtps_pd(_mm512_castps512_ps256(value)),
+                _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(value)),
+            ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn d_to_f(halves: [__m512d; 2]) -> __m512 {
+        unsafe {
+            let low = _mm512_castps256_ps512(_mm512_cvtpd_ps(halves[0]));
+            _mm512_insertf32x8::<1>(low, _mm512_cvtpd_ps(halves[1]))
+        }
+    }
+    #[inline(always)]
+    unsafe fn d_words(halves: [__m512d; 2]) -> [__m512i; 2] {
+        unsafe {
+            let even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+            let odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+            let (x, y) = (_mm512_castpd_si512(halves[0]), _mm512_castpd_si512(halves[1]));
+            [_mm512_permutex2var_epi32(x, even, y), _mm512_permutex2var_epi32(x, odd, y)]
+        }
+    }
+    #[inline(always)]
+    unsafe fn d_from_words(low: __m512i, high: __m512i) -> [__m512d; 2] {
+        unsafe {
+            let first = _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+            let second = _mm512_add_epi32(first, _mm512_set1_epi32(8));
+            [
+                _mm512_castsi512_pd(_mm512_permutex2var_epi32(low, first, high)),
+                _mm512_castsi512_pd(_mm512_permutex2var_epi32(low, second, high)),
+            ]
+        }
+    }
+}

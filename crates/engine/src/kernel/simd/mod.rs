@@ -1,0 +1,112 @@
+//! Vectors of the processor behind one small trait, so that a kernel is written once.
+//!
+//! A kernel is a generic function over [`Simd`], inlined whole into an entry that is compiled for the
+//! instruction set (see `dispatch!` in the parent). [`Portable`] is plain arrays: the compiler makes of
+//! them what the target has (NEON on AArch64).
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod portable;
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+pub(super) use avx512::Avx512;
+pub(super) use portable::Portable;
+
+/// One instruction set: vectors of [`Simd::LANES`] 32-bit lanes.
+///
+/// Operations are those of the instruction of the same name; where two sets differ for some input
+/// (conversions out of range), that input is not given.
+///
+/// # Safety
+///
+/// Every function may only be called where the processor has the instruction set; the ones with
+/// pointers read or write a whole vector there, unaligned.
+#[allow(missing_docs)] // names are the operations
+pub(super) trait Simd: Copy {
+    /// 32-bit lanes of a vector.
+    const LANES: usize;
+    /// LANES × f32.
+    type F: Copy;
+    /// LANES × i32.
+    type I: Copy;
+    /// A truth value for each lane.
+    type M: Copy;
+    /// 4·LANES × i8.
+    type B: Copy;
+    /// LANES / 2 × f64.
+    type D: Copy;
+
+    unsafe fn f_splat(value: f32) -> Self::F;
+    unsafe fn f_load(from: *const f32) -> Self::F;
+    unsafe fn f_store(to: *mut f32, value: Self::F);
+    unsafe fn f_add(x: Self::F, y: Self::F) -> Self::F;
+    unsafe fn f_mul(x: Self::F, y: Self::F) -> Self::F;
+    /// x·y + z, rounded once.
+    unsafe fn f_fma(x: Self::F, y: Self::F, z: Self::F) -> Self::F;
+    unsafe fn f_bits(value: Self::F) -> Self::I;
+    unsafe fn f_from_bits(value: Self::I) -> Self::F;
+    /// Toward zero; in range.
+    unsafe fn f_truncate(value: Self::F) -> Self::I;
+
+    unsafe fn i_splat(value: i32) -> Self::I;
+    unsafe fn i_load(from: *const i32) -> Self::I;
+    unsafe fn i_store(to: *mut i32, value: Self::I);
+    unsafe fn i_add(x: Self::I, y: Self::I) -> Self::I;
+    unsafe fn i_sub(x: Self::I, y: Self::I) -> Self::I;
+    unsafe fn i_and(x: Self::I, y: Self::I) -> Self::I;
+    unsafe fn i_or(x: Self::I, y: Self::I) -> Self::I;
+    unsafe fn i_xor(x: Self::I, y: Self::I) -> Self::I;
+    unsafe fn i_max(x: Self::I, y: Self::I) -> Self::I;
+    unsafe fn i_min(x: Self::I, y: Self::I) -> Self::I;
+    unsafe fn i_shl<const BITS: u32>(x: Self::I) -> Self::I;
+    /// Zeros shifted in.
+    unsafe fn i_shr<const BITS: u32>(x: Self::I) -> Self::I;
+    unsafe fn i_gt(x: Self::I, y: Self::I) -> Self::M;
+    unsafe fn i_eq(x: Self::I, y: Self::I) -> Self::M;
+    /// `yes` where the mask holds, `no` elsewhere.
+    unsafe fn i_select(mask: Self::M, yes: Self::I, no: Self::I) -> Self::I;
+    unsafe fn m_or(x: Self::M, y: Self::M) -> Self::M;
+    /// A bit for each lane, lane 0 lowest.
+    unsafe fn m_bits(mask: Self::M) -> u32;
+    /// To nearest, ties to even.
+    unsafe fn i_to_f(value: Self::I) -> Self::F;
+    /// Toward zero.
+    unsafe fn i_to_f_toward_zero(value: Self::I) -> Self::F;
+    /// FP32 to FP16 to nearest even, and back.
+    unsafe fn f_through_f16(value: Self::F) -> Self::F;
+
+    /// Four bytes repeated.
+    unsafe fn b_splat(bytes: u32) -> Self::B;
+    unsafe fn b_load(from: *const i8) -> Self::B;
+    /// Saturating.
+    unsafe fn b_add(x: Self::B, y: Self::B) -> Self::B;
+    unsafe fn b_max(x: Self::B, y: Self::B) -> Self::B;
+    /// Sign-extended, LANES bytes at a time.
+    unsafe fn b_widen(value: Self::B) -> [Self::I; 4];
+    /// Dot products of adjacent pairs of 16-bit halves, added to `sum`: `sum + x0·y0 + x1·y1` per lane.
+    unsafe fn i_dot2(sum: Self::I, x: Self::I, y: Self::I) -> Self::I;
+
+    unsafe fn d_splat(value: f64) -> Self::D;
+    unsafe fn d_load(from: *const f64) -> Self::D;
+    unsafe fn d_store(to: *mut f64, value: Self::D);
+    unsafe fn d_add(x: Self::D, y: Self::D) -> Self::D;
+    unsafe fn d_sub(x: Self::D, y: Self::D) -> Self::D;
+    unsafe fn d_mul(x: Self::D, y: Self::D) -> Self::D;
+    /// x·y + z, rounded once.
+    unsafe fn d_fma(x: Self::D, y: Self::D, z: Self::D) -> Self::D;
+    unsafe fn d_floor(value: Self::D) -> Self::D;
+    /// Both halves widened, exactly.
+    unsafe fn i_to_d(value: Self::I) -> [Self::D; 2];
+    /// Both halves widened, exactly.
+    unsafe fn f_to_d(value: Self::F) -> [Self::D; 2];
+    /// To nearest, ties to even.
+    unsafe fn d_to_f(halves: [Self::D; 2]) -> Self::F;
+    /// The two 32-bit words of each double: a vector of all low words, a vector of all high words.
+    unsafe fn d_words(halves: [Self::D; 2]) -> [Self::I; 2];
+    /// Doubles from their low and high words.
+    unsafe fn d_from_words(low: Self::I, high: Self::I) -> [Self::D; 2];
+}

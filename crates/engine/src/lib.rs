@@ -1,0 +1,28 @@
+//! Runs a matrix multiply-accumulate instruction, bit for bit.
+//!
+//! [`simulate()`] is the reference path: the plain definition, in integers, one dot product per element of
+//! D. [`MmaUnit`] is whatever answers D for A, B and C; a [`Simulator`] is one. [`explain`] shows every
+//! step of one element. [`recording`] reads, writes and replays what real units answered.
+#![deny(unsafe_code)]
+#![deny(clippy::float_arithmetic)]
+
+pub mod error;
+pub mod explain;
+pub mod inputs;
+pub mod kernel;
+pub mod matrix;
+pub mod recording;
+pub mod replay;
+pub mod simulate;
+pub mod unit;
+
+pub use bitmma_arithmetic as arithmetic;
+pub use bitmma_catalogue as catalogue;
+pub use bitmma_formats as formats;
+
+pub use bitmma_arithmetic::Model;
+pub use bitmma_catalogue::{Architecture, Instruction, Revision};
+pub use error::Error;
+pub use matrix::Matrix;
+pub use simulate::{Simulator, simulate};
+pub use unit::{MmaUnit, Operands, Signature};

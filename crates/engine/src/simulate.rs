@@ -1,0 +1,194 @@
+//! The reference path: the plain definition, one dot product for each element of D.
+
+use bitmma_arithmetic::run::Side;
+use bitmma_arithmetic::{Model, ModelError, Prepared};
+use bitmma_catalogue::lookup::Found;
+use bitmma_catalogue::{Architecture, Revision, find};
+use bitmma_formats::Unpacked;
+use rayon::prelude::*;
+
+use crate::error::Error;
+use crate::matrix::Matrix;
+use crate::unit::{MmaUnit, Operands, Signature};
+
+/// D = A·B + C by `model`: A M×K, B K×N, C M×N, for any M and N and any K the model takes, in parallel
+/// over the rows of D.
+pub fn simulate(model: &Model, operands: &Operands<'_>) -> Result<Matrix, Error> {
+    simulate_steps(model, operands.a.columns(), operands)
+}
+
+/// As [`simulate`], the model applied to `step` elements along K at a time, each step going on from the
+/// result of the one before. K must be a multiple of `step`.
+pub fn simulate_steps(model: &Model, step: usize, operands: &Operands<'_>) -> Result<Matrix, Error> {
+    signature_of(model, operands).check(operands)?;
+    let (blocks, m, k) = operands.a.shape();
+    let n = operands.b.columns();
+    if blocks * m * n == 0 {
+        return Matrix::zeros(model.d, (blocks, m, n));
+    }
+    let prepared = Prepared::new(model, step)?;
+    if !k.is_multiple_of(step) || k == 0 {
+        let model = model.operation.name();
+        return Err(ModelError::Length { k, model, multiple: step }.into());
+    }
+    let columns: Vec<Line> = (0..blocks * n)
+        .into_par_iter()
+        .map(|index| Line::column(&prepared, operands, index / n, index % n))
+        .collect();
+    let rows: Vec<Vec<u64>> = (0..blocks * m)
+        .into_par_iter()
+        .map(|index| {
+            let (block, row) = (index / m, index % m);
+            let line = Line::row(&prepared, operands, block, row);
+            (0..n)
+                .map(|column| {
+                    let c = operands.c.get(block, row, column);
+                    chain(&prepared, &line, &columns[block * n + column], c)
+                })
+                .collect()
+        })
+        .collect();
+    Matrix::new(model.d, (blocks, m, n), rows.into_iter().flatten())
+}
+
+/// A row of A or a column of B taken apart, step by step along K.
+pub(crate) struct Line {
+    steps: Vec<(Vec<Unpacked>, Vec<Unpacked>)>,
+}
+
+impl Line {
+    /// A row of A with its scale factors.
+    pub(crate) fn row(prepared: &Prepared<'_>, operands: &Operands<'_>, block: usize, row: usize) -> Line {
+        let scales = operands.scale_a.map(|scale| scale.row(block, row).collect());
+        Line::new(prepared, Side::A, operands.a.row(block, row).collect(), scales)
+    }
+
+    /// A column of B with its scale factors.
+    pub(crate) fn column(
+        prepared: &Prepared<'_>,
+        operands: &Operands<'_>,
+        block: usize,
+        column: usize,
+    ) -> Line {
+        let scales = operands.scale_b.map(|scale| scale.column(block, column).collect());
+        Line::new(prepared, Side::B, operands.b.column(block, column).collect(), scales)
+    }
+
+    fn new(prepared: &Prepared<'_>, side: Side, codes: Vec<u64>, scales: Option<Vec<u64>>) -> Line {
+        let scales = scales.unwrap_or_default();
+        let step = prepared.k();
+        let factors = scales.len() * step / codes.len();
+        let steps = (0..codes.len() / step)
+            .map(|index| {
+                let codes = codes[index * step..(index + 1) * step].iter().copied();
+                let scales = scales[index * factors..(index + 1) * factors].iter().copied();
+                (prepared.vector(side, codes), prepared.scales(scales))
+            })
+            .collect();
+        Line { steps }
+    }
+}
+
+/// One element of D: the model applied step by step along K.
+pub(crate) fn chain(prepared: &Prepared<'_>, row: &Line, column: &Line, c: u64) -> u64 {
+    let mut d = c;
+    for (index, ((a, scale_a), (b, scale_b))) in row.steps.iter().zip(&column.steps).enumerate() {
+        d = match index {
+            0 => prepared.dot(a, b, d, scale_a, scale_b, &mut ()),
+            _ => prepared.dot_on(a, b, d, scale_a, scale_b, &mut ()),
+        };
+    }
+    d
+}
+
+/// What the model takes where M, N and K are those of the operands.
+pub(crate) fn signature_of(model: &Model, operands: &Operands<'_>) -> Signature {
+    Signature {
+        name: model.operation.name().to_owned(),
+        m: operands.a.rows(),
+        n: operands.b.columns(),
+        k: operands.a.columns(),
+        blocks: operands.a.blocks(),
+        a: model.a,
+        b: model.b,
+        c: model.c,
+        d: model.d,
+        scale: model.scale,
+    }
+}
+
+/// An instruction that is simulated by its model.
+#[derive(Clone, Debug)]
+pub struct Simulator {
+    signature: Signature,
+    model: Model,
+}
+
+impl Simulator {
+    /// The instruction of that name, with the smallest N it has where the name leaves N open.
+    pub fn instruction(
+        architecture: Architecture,
+        name: &str,
+        revision: Revision,
+    ) -> Result<Simulator, Error> {
+        Simulator::found(&find(architecture, name)?, revision)
+    }
+
+    /// An instruction that was looked up.
+    pub fn found(found: &Found, revision: Revision) -> Result<Simulator, Error> {
+        let row = found.instruction;
+        let model = model_of(found, revision)?;
+        let signature = Signature {
+            name: found.name(),
+            m: found.m,
+            n: found.n,
+            k: row.k,
+            blocks: row.blocks,
+            a: row.a,
+            b: row.b,
+            c: row.c,
+            d: row.d,
+            scale: row.scale,
+        };
+        Ok(Simulator { signature, model })
+    }
+
+    /// A model as if it were an instruction of that shape.
+    pub fn model(model: Model, (m, n, k): (usize, usize, usize)) -> Result<Simulator, Error> {
+        Prepared::new(&model, k)?;
+        let signature = Signature {
+            name: model.operation.name().to_owned(),
+            m,
+            n,
+            k,
+            blocks: 1,
+            a: model.a,
+            b: model.b,
+            c: model.c,
+            d: model.d,
+            scale: model.scale,
+        };
+        Ok(Simulator { signature, model })
+    }
+}
+
+/// The model of an instruction that was looked up; an error where it is not known.
+pub fn model_of(found: &Found, revision: Revision) -> Result<Model, Error> {
+    let row = found.instruction;
+    row.model(revision).ok_or_else(|| Error::NoModel {
+        instruction: found.name(),
+        architecture: row.architecture.name(),
+        reason: row.unknown.unwrap_or("none is known").to_owned(),
+    })
+}
+
+impl MmaUnit for Simulator {
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, Error> {
+        self.signature.check(operands)?;
+        simulate(&self.model, operands)
+    }
+}

@@ -1,0 +1,122 @@
+//! Whatever answers D for A, B and C.
+
+use bitmma_formats::{BlockScale, Format};
+
+use crate::error::Error;
+use crate::matrix::{Matrix, shape_text};
+
+/// What a unit takes and gives: D = A·B + C, with A M×K, B K×N, C and D M×N, `blocks` times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// The instruction or model.
+    pub name: String,
+    /// Rows of A, C and D.
+    pub m: usize,
+    /// Columns of B, C and D.
+    pub n: usize,
+    /// Columns of A, rows of B.
+    pub k: usize,
+    /// Independent products in one instruction.
+    pub blocks: usize,
+    /// Format of A.
+    pub a: Format,
+    /// Format of B.
+    pub b: Format,
+    /// Format of C.
+    pub c: Format,
+    /// Format of D.
+    pub d: Format,
+    /// Scale factors: A has M × K/size of them, B K/size × N.
+    pub scale: Option<BlockScale>,
+}
+
+/// The operands of one instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Operands<'a> {
+    /// M×K.
+    pub a: &'a Matrix,
+    /// K×N.
+    pub b: &'a Matrix,
+    /// M×N.
+    pub c: &'a Matrix,
+    /// M × K/block.
+    pub scale_a: Option<&'a Matrix>,
+    /// K/block × N.
+    pub scale_b: Option<&'a Matrix>,
+}
+
+/// A unit that multiplies matrices: a simulator, a recording, a GPU.
+pub trait MmaUnit {
+    /// What it takes and gives.
+    fn signature(&self) -> &Signature;
+
+    /// D, or why there is none. Operands that do not fit the signature are an error, never a panic.
+    fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, Error>;
+}
+
+impl Signature {
+    /// Checks shape and format of every operand.
+    pub fn check(&self, operands: &Operands<'_>) -> Result<(), Error> {
+        self.check_one("A", operands.a, self.a, (self.m, self.k))?;
+        self.check_one("B", operands.b, self.b, (self.k, self.n))?;
+        self.check_one("C", operands.c, self.c, (self.m, self.n))?;
+        let scales = [("scale A", operands.scale_a), ("scale B", operands.scale_b)];
+        match self.scale {
+            None => match scales.into_iter().find(|(_, given)| given.is_some()) {
+                None => Ok(()),
+                Some((operand, _)) => Err(Error::Scale {
+                    operand,
+                    unit: self.name.clone(),
+                    expected: "no scale factors".to_owned(),
+                }),
+            },
+            Some(scale) => {
+                let per_row = self.k / scale.size;
+                for ((operand, given), shape) in
+                    scales.into_iter().zip([(self.m, per_row), (per_row, self.n)])
+                {
+                    let Some(matrix) = given else {
+                        return Err(Error::Scale {
+                            operand,
+                            unit: self.name.clone(),
+                            expected: format!(
+                                "{} {} factors",
+                                shape_text((self.blocks, shape.0, shape.1)),
+                                scale.format
+                            ),
+                        });
+                    };
+                    self.check_one(operand, matrix, scale.format, shape)?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn check_one(
+        &self,
+        operand: &'static str,
+        matrix: &Matrix,
+        format: Format,
+        (rows, columns): (usize, usize),
+    ) -> Result<(), Error> {
+        if matrix.format() != format {
+            return Err(Error::Format {
+                operand,
+                given: matrix.format().name,
+                unit: self.name.clone(),
+                expected: format.name,
+            });
+        }
+        let expected = (self.blocks, rows, columns);
+        if matrix.shape() != expected {
+            return Err(Error::Shape {
+                operand,
+                given: shape_text(matrix.shape()),
+                unit: self.name.clone(),
+                expected: shape_text(expected),
+            });
+        }
+        Ok(())
+    }
+}

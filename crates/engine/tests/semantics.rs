@@ -1,0 +1,577 @@
+//! `semantics.md`, rule by rule: one directed input each whose answer was worked out by hand and differs
+//! from what the next best reading would give. FP32 codes: 2^e is (127 + e) << 23.
+
+mod common;
+
+use bitmma::arithmetic::{Operation, RoundedSum};
+use bitmma::catalogue::{Architecture, Revision, catalogue, find};
+use bitmma::formats::{BF16, E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, F32, UE4M3, UE8M0};
+use bitmma::inputs::{Case, Family, case};
+use common::{Unit, hardware, unit};
+
+use Architecture::{Ada, Ampere, Blackwell, Cdna1, Cdna2, Cdna3, Hopper, RtxBlackwell, Turing, Volta};
+
+const VOLTA: &str = "mma.m8n8k4.f32.f16.f16.f32";
+const GST: &str = "mma.m16n8k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.f32.ue8m0";
+const NVF4: &str = "mma.m16n8k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.f32.ue4m3";
+const ST: &str = "mma.m16n8k32.kind::mxf8f6f4.block32.f32.e5m2.e5m2.f32.ue8m0";
+const XF_BF16: &str = "v_mfma_f32_32x32x8_bf16";
+const XF_F16: &str = "v_mfma_f32_32x32x8_f16";
+
+/// Exp of a subnormal is the format's minimum, and neither factor nor product is normalised.
+#[test]
+fn rule_1_exponents_are_not_normalised() {
+    let volta = hardware(Volta, VOLTA);
+    // 2^-24 (subnormal, Exp -14) * 2^15: value 2^-9, Exp 1, unit 2^(1-23) = 2^-22: the 2^-23 falls off.
+    // Normalised, Exp would be -9 and the answer 2^-9 + 2^-23 = 0x3b000200.
+    volta.expect(&[(0, "0x0001", "0x1p15"), (1, "0x1p-12", "0x1p-11")], "0", 0x3b00_0000, "subnormal factor");
+    // 1.5 * 1.5 = 2.25 has Exp 0, unit 2^-23: c = 2^-23 stays. Normalised, the answer would be 0.
+    volta.expect(&[(0, "1.5", "1.5"), (1, "-1.5", "1.5")], "0x1p-23", 0x3400_0000, "product above 2");
+}
+
+/// A zero term brings e_zero into e_max. FP16 output: 2^-25 alone is a tie that goes to 0, and any more
+/// makes it 2^-24 (0x0001); e_max without the zero terms is -25. With them the unit is 2^(e_zero - F):
+/// one unit stays, half a unit falls off.
+#[test]
+fn rule_2_e_zero_with_fp16_output() {
+    // columns: architecture, instruction, factor b1 of 2^-24 that gives one unit, and half a unit
+    #[rustfmt::skip]
+    let rows = [
+        (Volta,        "mma.m8n8k4.f16.f16.f16.f16",     "0x1p-18", "0x1p-19"), // -19 - 23 = -42
+        (Turing,       "mma.m8n8k4.f16.f16.f16.f16",     "0x1p-18", "0x1p-19"), // as on Volta (rule 15)
+        (Turing,       "mma.m16n8k8.f16.f16.f16.f16",    "0x1p-20", "0x1p-21"), // -20 - 24 = -44
+        (Ampere,       "mma.m16n8k8.f16.f16.f16.f16",    "0x1p-20", "0x1p-21"),
+        (Ada,          "mma.m16n8k8.f16.f16.f16.f16",    "0x1p-20", "0x1p-21"),
+        (Hopper,       "mma.m16n8k16.f16.f16.f16.f16",   "0x1p-22", "0x1p-23"), // -21 - 25 = -46
+        (Hopper,       "wgmma.m64n8k16.f16.f16.f16",     "0x1p-22", "0x1p-23"),
+        (Blackwell,    "mma.m16n8k16.f16.f16.f16.f16",   "0x1p-22", "0x1p-23"),
+        (Blackwell,    "tcgen05.mma.m128n8k16.kind::f16.f16.f16.f16", "0x1p-22", "0x1p-23"),
+        (RtxBlackwell, "mma.m16n8k16.f16.f16.f16.f16",   "0x1p-22", "0x1p-23"),
+    ];
+    for (architecture, name, whole, half) in rows {
+        let first = (0, "0x1p-12", "0x1p-13");
+        let on_hardware = hardware(architecture, name);
+        on_hardware.expect(&[first, (1, "0x1p-24", whole)], "0", 0x0001, "one unit");
+        on_hardware.expect(&[first, (1, "0x1p-24", half)], "0", 0x0000, "half a unit");
+        let in_paper = unit(architecture, name, Revision::Paper);
+        in_paper.expect(&[first, (1, "0x1p-24", half)], "0", 0x0001, "revision paper has no e_zero");
+    }
+}
+
+/// The same with FP32 output, where it takes FP32's range in A and B to see it: terms that add up to
+/// 2^-149 (0x00000001) exactly, or to a little less, which RZ-FP32 makes 0.
+///
+/// With FP16 or FP8 inputs e_zero is never seen with an FP32 output: their products have Exp -28 or more,
+/// a nonzero c has -126 or more, both above e_zero. The same holds for FP8 with FP16 output: all its
+/// products are multiples of 2^-32, and e_zero - F is -33 (Ada), -34 (Hopper). Those cells of rule 2's
+/// table rest on the catalogue's own test.
+#[test]
+fn rule_2_e_zero_with_fp32_output() {
+    let p = |power: i32| format!("0x1p{power}");
+    // e_zero -132, F 24: unit 2^-156. 2^-150 (1 + 2^-n) + 2^-150 (1 - 2^-n), n = 6: 2^-156 stays; 7: falls
+    for architecture in [Ampere, Ada] {
+        let unit = hardware(architecture, "mma.m16n8k8.f32.bf16.bf16.f32");
+        let kept = [(0, "0x1.04p-75", "0x1p-75"), (1, "0x1.f8p-76", "0x1p-75")];
+        let lost = [(0, "0x1.02p-75", "0x1p-75"), (1, "0x1.fcp-76", "0x1p-75")];
+        unit.expect(&kept, "0", 0x0000_0001, "2^-156 is one unit");
+        unit.expect(&lost, "0", 0x0000_0000, "2^-157 is half a unit");
+        let paper = common::unit(architecture, "mma.m16n8k8.f32.bf16.bf16.f32", Revision::Paper);
+        paper.expect(&lost, "0", 0x0000_0001, "revision paper has no e_zero");
+    }
+    // e_zero -133, F 25: unit 2^-158. 2^-150 + ... + 2^-n + 2^-n = 2^-149, n = 158 stays, n = 159 falls
+    for (architecture, name) in [
+        (Hopper, "mma.m16n8k16.f32.bf16.bf16.f32"),
+        (Hopper, "wgmma.m64n8k16.f32.bf16.bf16"),
+        (Blackwell, "mma.m16n8k16.f32.bf16.bf16.f32"),
+        (Blackwell, "tcgen05.mma.m128n8k16.kind::f16.f32.bf16.bf16"),
+        (RtxBlackwell, "mma.m16n8k16.f32.bf16.bf16.f32"),
+    ] {
+        for (last, expected) in [(158, 1), (159, 0)] {
+            let powers: Vec<String> = (150..=last).chain([last]).map(|n| p(75 - n)).collect();
+            let products: Vec<_> = powers.iter().enumerate().map(|(k, a)| (k, a.as_str(), "0x1p-75")).collect();
+            hardware(architecture, name).expect(&products, "0", expected, "2^-158 is one unit");
+            let paper = common::unit(architecture, name, Revision::Paper);
+            paper.expect(&products, "0", 1, "revision paper has no e_zero");
+        }
+    }
+}
+
+/// ST-FDPA: e_zero -133, F 25 as above, with 2^-150 from the scale factors (2^-127 * 2^-23); and the
+/// scale exponents are not added to e_zero.
+#[test]
+fn rule_2_e_zero_with_scale_factors() {
+    for (architecture, name) in
+        [(RtxBlackwell, ST), (Blackwell, "tcgen05.mma.m128n8k32.kind::mxf8f6f4.block32.f32.e5m2.e5m2.ue8m0")]
+    {
+        let unit = hardware(architecture, name);
+        for (last, expected) in [(8, 1), (9, 0)] {
+            let powers: Vec<String> = (0..=last).chain([last]).map(|n| format!("0x1p-{n}")).collect();
+            let a: Vec<_> = powers.iter().enumerate().map(|(k, a)| (k, a.as_str())).collect();
+            let b: Vec<_> = (0..powers.len()).map(|k| (k, "1")).collect();
+            let mut case = unit.case(&a, &b, "0");
+            (case.scale_a[0], case.scale_b[0]) = (0, 127 - 23);
+            assert_eq!(unit.d(&case), expected, "{}", unit.shown(&case));
+        }
+        // all products zero, scale 2^60: were it added, e_max would be -73 and c = 2^-126 would fall off
+        let mut case = unit.case(&[], &[], "0x1p-126");
+        case.scale_a[0] = 127 + 60;
+        assert_eq!(unit.d(&case), 0x0080_0000, "{}", unit.shown(&case));
+    }
+}
+
+/// Groups of GST-FDPA: 16 elements whose dot product is the number of quarters, all else zero.
+fn groups(unit: &Unit, quarters: [i32; 4], exponents: [i32; 4]) -> Case {
+    let mut case = unit.case(&[], &[], "0");
+    for (group, (wanted, exponent)) in quarters.into_iter().zip(exponents).enumerate() {
+        // greedy in products of E2M1, in quarters: 6*6, 4*2, 1*1, 0.5*0.5, each of either sign
+        let mut left = wanted;
+        let mut element = 16 * group;
+        while left != 0 {
+            let choices = [("6", "6", 144), ("4", "2", 32), ("1", "1", 4), ("0.5", "0.5", 1)];
+            let (a, b, size) = choices
+                .into_iter()
+                .min_by_key(|(_, _, size)| (left.abs() - size).abs())
+                .expect("there are four");
+            case.a[element] = common::code(&E2M1, &format!("{}{a}", if left < 0 { "-" } else { "" }));
+            case.b[element] = common::code(&E2M1, b);
+            left -= size * left.signum();
+            element += 1;
+            assert!(element <= 16 * (group + 1), "{wanted} quarters take more than 16 products");
+        }
+        // alpha * beta = 2^exponent, each within 2^-127..2^127
+        let alpha = exponent.clamp(-127, 127);
+        case.scale_a[group] = (alpha + 127) as u64;
+        case.scale_b[group] = (exponent - alpha + 127) as u64;
+    }
+    case
+}
+
+/// GST-FDPA: e_zero -139, F 35: unit 2^-174; the accumulator is the zero term. Ones from 2^-150 down to
+/// 2^-n in three groups and a last 2^-n in the fourth add up to 2^-149: n = 174 stays, n = 175 falls.
+#[test]
+fn rule_2_e_zero_of_groups() {
+    let names = [
+        (RtxBlackwell, GST),
+        (Blackwell, "tcgen05.mma.m128n8k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.ue8m0"),
+    ];
+    for (architecture, name) in names {
+        let unit = hardware(architecture, name);
+        // 2047 quarters = eleven ones; the last of them at 2^-160: 2^-2 * 2^-158; then at 2^-171
+        let kept = groups(&unit, [2047, 2047, 7, 1], [-158, -169, -172, -172]);
+        let lost = groups(&unit, [2047, 2047, 15, 1], [-158, -169, -173, -173]);
+        assert_eq!(unit.d(&kept), 1, "{}", unit.shown(&kept));
+        assert_eq!(unit.d(&lost), 0, "{}", unit.shown(&lost));
+        let paper = common::unit(architecture, name, Revision::Paper);
+        assert_eq!(paper.d(&lost), 1, "{}", paper.shown(&lost));
+    }
+}
+
+/// A group that cancels keeps e_g = 35, so that the unit is 1 and 0.5 falls off; a group of zero products
+/// under the same scale factors is a zero term, and so is one with a scale factor of zero.
+#[test]
+fn rule_3_a_group_that_cancels_keeps_its_exponent() {
+    let unit = hardware(RtxBlackwell, GST);
+    let mut case = groups(&unit, [0, 2, 0, 0], [35, 0, 0, 0]);
+    assert_eq!(unit.d(&case), 0x3f00_0000, "zero products: {}", unit.shown(&case));
+    let one = common::code(&E2M1, "1");
+    (case.a[0], case.b[0], case.a[1], case.b[1]) = (one, one, one | E2M1.sign_bit(), one);
+    assert_eq!(unit.d(&case), 0, "1 - 1: {}", unit.shown(&case));
+
+    // UE4M3: alpha = 0 (Exp -6), beta = 448 (Exp 8), product 36. Were it no zero term, e_max would be 2 and
+    // c = 2^-40 would fall off at 2^(2-35). The other groups are zero terms, too.
+    let unit = hardware(RtxBlackwell, NVF4);
+    for zero in [0x00, 0x80] {
+        let mut case = unit.case(&[(0, "6")], &[(0, "6")], "0x1p-40");
+        (case.scale_a[0], case.scale_b[0]) = (zero, common::code(&UE4M3, "448"));
+        assert_eq!(unit.d(&case), 0x2b80_0000, "{}", unit.shown(&case));
+    }
+}
+
+/// TR- and GTR-FDPA: zero products take no part in e_max, and a sum of nothing but zeros in E.
+#[test]
+fn rule_4_zero_products_bring_no_exponent() {
+    for revision in Revision::ALL {
+        let tr = unit(Cdna3, XF_F16, revision);
+        // 0 * 2^15 would have Exp 1, unit 2^-23, and lose 2^-24
+        tr.expect(&[(0, "0", "0x1p15"), (1, "0x1p-12", "0x1p-12")], "0", 0x3380_0000, "e_max");
+        // and E would be 1, at which c = 2^-30 is below one unit 2^-23
+        tr.expect(&[(0, "0", "0x1p15")], "0x1p-30", 0x3080_0000, "E");
+        let gtr = unit(Cdna3, "v_mfma_f32_16x16x32_fp8_fp8", revision);
+        // 0 * 2^7 would have Exp 0, and c = 2^-40 be below one unit 2^-24. (Among FP8 products it is not
+        // seen: all are multiples of 2^-20.)
+        gtr.expect(&[(0, "0", "0x1p7"), (1, "0", "0x1p7")], "0x1p-40", 0x2b80_0000, "E");
+    }
+}
+
+/// The zero accumulator's exponent -126 cannot be seen: the final rounding to a multiple of 2^-149 does
+/// not tell. A difference found here would make it visible, and rule 4's number testable.
+#[test]
+fn rule_4_the_exponent_of_a_zero_accumulator_is_never_seen() {
+    let row = common::row(Cdna3, XF_BF16);
+    let model = row.model(Revision::Hardware).expect("known");
+    let mut other = model.clone();
+    let Operation::TrFdpa(sum) = &mut other.operation else { panic!("TR-FDPA") };
+    assert_eq!(sum.zero_accumulator_exponent, Some(-126));
+    *sum = RoundedSum { zero_accumulator_exponent: None, ..*sum };
+    let (with, without) = (
+        Unit { name: "e_zero_c = -126".to_owned(), model, k: row.k },
+        Unit { name: "no e_zero_c".to_owned(), model: other, k: row.k },
+    );
+    // products from 2^-266 to 2^-120, of either sign, c = 0
+    for index in 0..20_000 {
+        let mut tiny = case(&with.model, row.k, Family::Moderate, 0x4, index);
+        tiny.c = 0;
+        let down = (56 + index % 14) << BF16.fraction_bits;
+        for code in tiny.a.iter_mut().chain(&mut tiny.b) {
+            *code = (*code & BF16.sign_bit()) | ((*code & !BF16.sign_bit()).saturating_sub(down));
+        }
+        assert_eq!(with.d(&tiny), without.d(&tiny), "{}", with.shown(&tiny));
+    }
+}
+
+#[test]
+fn rule_5_signs_of_zero() {
+    let minus: Vec<_> = (0..4).map(|k| (k, "-0", "1")).collect();
+    let (zero, negative) = (0x0000_0000, 0x8000_0000);
+    // T, ST, GST: +0 whatever the signs, and whatever is rounded or cut
+    let ampere = hardware(Ampere, "mma.m16n8k8.f32.bf16.bf16.f32");
+    ampere.expect(&minus, "-0", zero, "zero terms");
+    ampere.expect(&[(0, "-0x1p-80", "0x1p-80")], "0", zero, "rounded to zero");
+    hardware(Volta, "mma.m8n8k4.f16.f16.f16.f16").expect(&[(0, "-0x1p-20", "0x1p-20")], "-0", 0, "FP16");
+    let st = hardware(RtxBlackwell, ST);
+    st.expect(&minus, "-0", zero, "ST");
+    let gst = hardware(RtxBlackwell, GST);
+    gst.expect(&minus, "-0", zero, "GST");
+    // E: an exact zero is +0 even of -0 only; a negative value that rounds to zero is -0
+    let exact = hardware(Cdna1, "v_mfma_f32_32x32x4bf16");
+    exact.expect(&minus[..2], "-0", zero, "E, zero terms");
+    exact.expect(&[(2, "-0x1p-80", "0x1p-80")], "0", negative, "E, rounded to zero");
+    exact.expect(&[(2, "1", "1"), (3, "-1", "1")], "-0", zero, "E, cancelled");
+    // TR and GTR as E
+    for revision in Revision::ALL {
+        let tr = unit(Cdna3, XF_BF16, revision);
+        tr.expect(&minus, "-0", zero, "TR, zero terms");
+        tr.expect(&[(2, "-0x1p-80", "0x1p-80")], "0", negative, "TR, rounded to zero");
+        tr.expect(&[(2, "1", "1"), (3, "-1", "1")], "-0", zero, "TR, cancelled");
+        let gtr = unit(Cdna3, "v_mfma_f32_32x32x16_fp8_fp8", revision);
+        gtr.expect(&[(2, "1", "1"), (3, "-1", "1")], "-0", zero, "GTR, cancelled");
+        gtr.expect(&[], "-0", zero, "GTR, zero terms");
+    }
+    // FMA: IEEE 754, -0 of -0 and -0 alone
+    let fma = hardware(Cdna1, "v_mfma_f32_16x16x4f32");
+    fma.expect(&minus, "-0", negative, "FMA, -0 + -0");
+    fma.expect(&minus[..3], "-0", zero, "FMA, one +0 among them");
+    fma.expect(&[(0, "1", "1"), (1, "-1", "1"), (2, "-0", "1"), (3, "-0", "1")], "-0", zero, "FMA, cancelled");
+    hardware(Ampere, "mma.m8n8k4.f64.f64.f64.f64").expect(&minus, "-0", 1 << 63, "FMA on FP64");
+    // FTZ-AddMul: inputs lose the sign of zero, results keep it
+    let ftz = hardware(Cdna2, "v_mfma_f32_32x32x4bf16_1k");
+    ftz.expect(&minus, "-0", zero, "FTZ, flushed inputs");
+    let all: Vec<_> = (0..4).map(|k| (k, "-0x1p-70", "0x1p-70")).collect();
+    ftz.expect(&all, "-0", zero, "FTZ, four products of -0 on a c of +0");
+    // -(2^-126 + 2^-149) + 2^-126 = -2^-149: flushed to -0
+    ftz.expect(&[(0, "0x1p-63", "0x1p-63")], "0x80800001", negative, "FTZ, result flushed with its sign");
+}
+
+/// Overflow gives infinity under RZ too, of either sign; the largest finite number stays what it is.
+#[test]
+fn rule_6_overflow_is_infinity() {
+    let ampere = hardware(Ampere, "mma.m16n8k8.f32.bf16.bf16.f32");
+    ampere.expect(&[(0, "0x1p64", "0x1p63")], "0x7f7fffff", 0x7f80_0000, "RZ-FP32, 2^127 + 2^128 - 2^104");
+    ampere.expect(&[(0, "-0x1p64", "0x1p63")], "0xff7fffff", 0xff80_0000, "RZ-FP32, negative");
+    ampere.expect(&[], "0x7f7fffff", 0x7f7f_ffff, "the largest finite number");
+    // products may exceed 2^128 inside the sum
+    ampere.expect(&[(0, "0x1p127", "2"), (1, "-0x1p127", "2"), (2, "1", "1")], "0", 0, "2^128 - 2^128 + 1");
+    let half = hardware(Ampere, "mma.m16n8k8.f16.f16.f16.f16");
+    half.expect(&[(0, "16", "1")], "65504", 0x7c00, "RNE-FP16, the tie at 65520");
+    half.expect(&[(0, "15.9921875", "1")], "65504", 0x7bff, "RNE-FP16, below the tie");
+    half.expect(&[(0, "-16", "1")], "-65504", 0xfc00, "RNE-FP16, negative");
+    // E8M13: FP8 products stay below 2^37, so only the accumulator comes near: it is cut, not overflowed
+    let ada = hardware(Ada, "mma.m16n8k32.f32.e5m2.e5m2.f32");
+    ada.expect(&[], "0x7f7fffff", 0x7f7f_fc00, "RZ-E8M13 cuts the largest FP32 number to its own");
+    // TR and E, RNE: the tie above the largest number
+    for (unit, bits) in [(hardware(Cdna3, XF_BF16), "TR"), (hardware(Cdna1, "v_mfma_f32_32x32x4bf16"), "E")] {
+        unit.expect(&[(0, "0x1p64", "0x1p63")], "0x7f7fffff", 0x7f80_0000, bits);
+    }
+}
+
+/// Infinities and NaNs first, over all products and the accumulator, whatever else is there.
+#[test]
+fn rule_7_specials_are_resolved_before_alignment() {
+    let infinite = 0x7f80_0000;
+    let ampere = hardware(Ampere, "mma.m16n8k8.f32.bf16.bf16.f32");
+    ampere.expect(&[(0, "inf", "1"), (7, "0x1p127", "-0x1p127")], "0", infinite, "inf beside -2^254");
+    ampere.expect(&[(7, "0x1p127", "-0x1p127")], "inf", infinite, "an infinite accumulator");
+    ampere.expect(&[(7, "0x1p127", "0x1p127")], "nan", 0x7fff_ffff, "a NaN accumulator");
+    ampere.expect(&[(0, "inf", "1"), (7, "-inf", "1")], "0", 0x7fff_ffff, "inf - inf among products");
+    ampere.expect(&[(3, "inf", "1")], "-inf", 0x7fff_ffff, "inf - inf with the accumulator");
+    ampere.expect(&[(3, "inf", "0")], "0", 0x7fff_ffff, "inf * 0");
+    ampere.expect(&[(3, "-inf", "-1"), (4, "inf", "2")], "inf", infinite, "inf of one sign");
+    // every family, an infinite accumulator beside the largest product of the other sign
+    for (architecture, name, large) in [
+        (Cdna1, "v_mfma_f32_32x32x4bf16", "0x1p60"),
+        (Cdna2, "v_mfma_f32_32x32x4bf16_1k", "0x1p60"),
+        (Cdna3, XF_BF16, "0x1p60"),
+        (Cdna3, "v_mfma_f32_32x32x16_fp8_fp8", "240"),
+        (RtxBlackwell, ST, "57344"),
+        (RtxBlackwell, GST, "6"),
+    ] {
+        let unit = hardware(architecture, name);
+        unit.expect(&[(0, large, &format!("-{large}"))], "inf", infinite, "kept");
+        let d = unit.answer(&[(0, large, large)], "nan");
+        assert!(d & 0x7fff_ffff > infinite, "{}: NaN is lost in {d:#x}", unit.name);
+    }
+}
+
+/// TR-FDPA: a product of 2^128 or more is infinite before rule 7 applies. T-FDPA knows no such limit.
+#[test]
+fn rule_8_product_overflow() {
+    for revision in Revision::ALL {
+        let tr = unit(Cdna3, XF_BF16, revision);
+        let large = (0, "0x1p64", "0x1p64");
+        tr.expect(&[large], "0", 0x7f80_0000, "2^128");
+        tr.expect(&[large, (1, "-0x1p64", "0x1p64")], "0", 0x7fc0_0000, "2^128 - 2^128 is inf - inf");
+        tr.expect(&[large], "-inf", 0x7fc0_0000, "against an infinite accumulator");
+        tr.expect(&[large], "-0x1p127", 0x7f80_0000, "before anything is summed");
+        // 1.5 * 2^64 * 1.5 * 2^63 = 1.125 * 2^128, Exp 127: the product counts, not its exponent
+        tr.expect(&[(0, "0x1.8p64", "0x1.8p63")], "-0x1p127", 0x7f80_0000, "the product's size");
+        // (2 - 2^-7) 2^127 is below
+        let below = [(0, "0x1.fep64", "0x1p63"), (1, "-0x1.fep64", "0x1p63")];
+        tr.expect(&below, "0x1p120", 0x7b80_0000, "below 2^128 they cancel");
+        tr.expect(&below[..1], "-inf", 0xff80_0000, "below 2^128, infinite accumulator");
+    }
+    hardware(Ampere, "mma.m16n8k8.f32.bf16.bf16.f32").expect(
+        &[(0, "0x1p64", "0x1p64"), (1, "-0x1p64", "0x1p64")],
+        "1",
+        0,
+        "T-FDPA: 2^128 - 2^128, and 1 falls off",
+    );
+}
+
+#[test]
+fn rule_9_nan_codes() {
+    for (architecture, name, nan) in [
+        (Volta, VOLTA, 0x7fff_ffff_u64),
+        (Volta, "mma.m8n8k4.f16.f16.f16.f16", 0x7fff),
+        (Ada, "mma.m16n8k32.f32.e4m3.e4m3.f32", 0x7fff_ffff),
+        (Ada, "mma.m16n8k32.f16.e4m3.e4m3.f16", 0x7fff),
+        (RtxBlackwell, ST, 0x7fff_ffff),
+        (RtxBlackwell, GST, 0x7fff_ffff),
+        (Ampere, "mma.m8n8k4.f64.f64.f64.f64", 0x7ff8_0000_0000_0000),
+        (Cdna1, "v_mfma_f32_16x16x4f32", 0x7fc0_0000),
+        (Cdna1, "v_mfma_f32_32x32x4bf16", 0x7fc0_0000),
+        (Cdna2, "v_mfma_f32_32x32x4bf16_1k", 0x7fc0_0000),
+        (Cdna3, XF_BF16, 0x7fc0_0000),
+        (Cdna3, "v_mfma_f32_32x32x16_fp8_fp8", 0x7fc0_0000),
+    ] {
+        let unit = hardware(architecture, name);
+        // a NaN with sign and payload in C: only the rule's code comes out
+        let c = unit.model.c;
+        let odd = c.nan_code().expect("C has NaN") | c.sign_bit() | 1;
+        let mut case = unit.case(&[], &[], "0");
+        case.c = odd;
+        assert_eq!(unit.d(&case), nan, "{}", unit.shown(&case));
+        // where the code is specified no other NaN agrees; where it is not, any does, but for strict bits
+        let specified = unit.model.nan_code.is_some();
+        let other = unit.model.d.nan_code().expect("D has NaN") | unit.model.d.sign_bit();
+        assert_eq!(unit.model.agrees(other, nan, false), !specified, "{name}");
+        assert!(!unit.model.agrees(other, nan, true), "{name}, strict");
+    }
+}
+
+#[test]
+fn rule_10_nan_scale_factors() {
+    for (name, nan) in [(ST, 0xff), (GST, 0xff), (NVF4, 0x7f), (NVF4, 0xff)] {
+        let unit = hardware(RtxBlackwell, name);
+        let blocks = unit.case(&[], &[], "0").scale_a.len();
+        for block in 0..blocks {
+            let mut first = unit.case(&[], &[], "inf");
+            first.scale_a[block] = nan;
+            assert_eq!(unit.d(&first), 0x7fff_ffff, "{}", unit.shown(&first));
+            let mut second = unit.case(&[], &[], "1");
+            second.scale_b[block] = nan;
+            assert_eq!(unit.d(&second), 0x7fff_ffff, "{}", unit.shown(&second));
+        }
+    }
+}
+
+// rule 11: `paper.rs`, mi300x_rounds_once_more
+
+#[test]
+fn rule_12_low_bits_of_tf32_and_xf32_are_ignored() {
+    for (architecture, name) in
+        [(Ampere, "mma.m16n8k8.f32.tf32.tf32.f32"), (Cdna3, "v_mfma_f32_16x16x8_xf32")]
+    {
+        let unit = hardware(architecture, name);
+        unit.expect(&[(0, "0x3f801fff", "0x40001fff")], "0", 0x4000_0000, "1 * 2");
+        unit.expect(&[(0, "0x00001fff", "0x3f800000")], "0", 0, "a subnormal of low bits only is zero");
+        unit.expect(&[(0, "0x7f800001", "0x3f800000")], "0", 0x7f80_0000, "infinity, not NaN");
+    }
+}
+
+#[test]
+fn rule_13_fp8_is_ocp_on_nvidia_and_fnuz_on_cdna3() {
+    let ada = hardware(Ada, "mma.m16n8k32.f32.e4m3.e4m3.f32");
+    ada.expect(&[(0, "0x38", "0x38")], "0", 0x3f80_0000, "0x38 is 1 (bias 7)");
+    ada.expect(&[(0, "0x7e", "0x38")], "0", 0x43e0_0000, "0x7e is 448, no infinity");
+    ada.expect(&[(0, "0x7f", "0x38")], "0", 0x7fff_ffff, "0x7f is NaN");
+    ada.expect(&[(0, "0xff", "0x00")], "0", 0x7fff_ffff, "0xff is NaN");
+    ada.expect(&[(0, "0x80", "0x38")], "0", 0, "0x80 is -0");
+    let ada = hardware(Ada, "mma.m16n8k32.f32.e5m2.e5m2.f32");
+    ada.expect(&[(0, "0x7c", "0x3c")], "0", 0x7f80_0000, "0x7c is infinity");
+    ada.expect(&[(0, "0x7d", "0x3c")], "0", 0x7fff_ffff, "0x7d is NaN");
+    let fp8 = hardware(Cdna3, "v_mfma_f32_16x16x32_fp8_fp8");
+    fp8.expect(&[(0, "0x40", "0x40")], "0", 0x3f80_0000, "0x40 is 1 (bias 8)");
+    fp8.expect(&[(0, "0x7f", "0x40")], "0", 0x4370_0000, "0x7f is 240");
+    fp8.expect(&[(0, "0x80", "0x00")], "0", 0x7fc0_0000, "0x80 is NaN");
+    let bf8 = hardware(Cdna3, "v_mfma_f32_16x16x32_bf8_bf8");
+    bf8.expect(&[(0, "0x40", "0x40")], "0", 0x3f80_0000, "0x40 is 1 (bias 16)");
+    bf8.expect(&[(0, "0x7c", "0x40")], "0", 0x4700_0000, "0x7c is 2^15");
+    bf8.expect(&[(0, "0x7f", "0x40")], "0", 0x4760_0000, "0x7f is 57344");
+    bf8.expect(&[(0, "0x80", "0x00")], "0", 0x7fc0_0000, "0x80 is NaN");
+    assert_eq!([E4M3, E5M2, E4M3FNUZ, E5M2FNUZ].map(|format| format.bias), [7, 15, 8, 16]);
+}
+
+#[test]
+fn rule_14_narrow_formats_and_scale_factors() {
+    let name = |format: &str| format!("mma.m16n8k32.kind::f8f6f4.f32.{format}.{format}.f32");
+    for (format, largest, code, d) in
+        [(E3M2, "28", 0x1f, 0x4444_0000), (E2M3, "7.5", 0x1f, 0x4261_0000), (E2M1, "6", 0x7, 0x4210_0000)]
+    {
+        assert_eq!(common::code(&format, largest), code);
+        assert!(!format.has_nan() && !format.has_infinity());
+        // the square of the largest: 784, 56.25, 36
+        let unit = hardware(RtxBlackwell, &name(format.name));
+        unit.expect(&[(0, largest, largest)], "0", d, "the square of the largest number");
+    }
+    // UE8M0: 2^(code - 127), no zero: code 0 is 2^-127, not zero
+    let st = hardware(RtxBlackwell, ST);
+    let mut case = st.case(&[(0, "1")], &[(0, "1")], "0");
+    (case.scale_a[0], case.scale_b[0]) = (0, 127 + 100);
+    assert_eq!(st.d(&case), (127 - 27) << 23, "{}", st.shown(&case));
+    assert_eq!(UE8M0.nan_code(), Some(0xff));
+    // UE4M3: the sign bit means nothing; zero is a zero factor
+    let gst = hardware(RtxBlackwell, NVF4);
+    for (scale, d) in [(0x38, 0x3f80_0000), (0xb8, 0x3f80_0000), (0x00, 0), (0x80, 0), (0x7e, 0x43e0_0000)] {
+        let mut case = gst.case(&[(0, "1")], &[(0, "1")], "0");
+        case.scale_a[0] = scale;
+        assert_eq!(gst.d(&case), d, "{}", gst.shown(&case));
+    }
+}
+
+#[test]
+fn rule_15_m8n8k4_on_turing_is_voltas() {
+    for types in ["f32.f16.f16.f32", "f16.f16.f16.f16", "f32.f16.f16.f16"] {
+        let name = format!("mma.m8n8k4.{types}");
+        let (turing, volta) = (hardware(Turing, &name), hardware(Volta, &name));
+        assert_eq!(turing.model, volta.model, "{types}");
+        for family in Family::ALL {
+            for index in 0..200 {
+                let case = case(&volta.model, 4, family, 0xf, index);
+                assert_eq!(turing.d(&case), volta.d(&case), "{}", turing.shown(&case));
+            }
+        }
+    }
+    // F = 23 and not 24: c = 2^23 - 2^23 - 0.5
+    let turing = hardware(Turing, VOLTA);
+    turing.expect(&[(0, "-0x1p13", "0x1p10"), (1, "-0.5", "1")], "0x1p23", 0, "F = 23");
+}
+
+#[test]
+fn rule_16_where_fp8_is_native() {
+    let name = "mma.m16n8k32.f32.e4m3.e4m3.f32";
+    for (architecture, native) in [(Ada, true), (RtxBlackwell, true), (Hopper, false), (Blackwell, false)] {
+        assert_eq!(common::row(architecture, name).is_native(), native, "{architecture}");
+    }
+    for architecture in [Volta, Turing, Ampere] {
+        assert!(find(architecture, name).is_err(), "{architecture} has no FP8");
+    }
+    assert!(common::row(Hopper, "wgmma.m64n8k32.f32.e4m3.e4m3").is_native());
+    assert!(common::row(Blackwell, "tcgen05.mma.m128n8k32.kind::f8f6f4.f32.e4m3.e4m3").is_native());
+    // RTX Blackwell: F = 25 and RZ-FP32 where Ada has F = 13 and RZ-E8M13: 1 + 2^-23
+    let products: &[(usize, &str, &str)] = &[(0, "1", "1")];
+    hardware(RtxBlackwell, name).expect(products, "0x1p-23", 0x3f80_0001, "F = 25, RZ-FP32");
+    hardware(Ada, name).expect(products, "0x1p-23", 0x3f80_0000, "F = 13, RZ-E8M13");
+}
+
+#[test]
+fn rule_17_scale_factors_of_fp4_kinds() {
+    let mma = |rest: &str| format!("mma.m16n8k64.{rest}");
+    let tcgen05 = |rest: &str| format!("tcgen05.mma.m128n8k64.{rest}");
+    for (rest, scale, exists) in [
+        ("kind::mxf4nvf4.block16", "ue8m0", true),
+        ("kind::mxf4nvf4.block16", "ue4m3", true),
+        ("kind::mxf4nvf4.block32", "ue8m0", true),
+        ("kind::mxf4nvf4.block32", "ue4m3", false),
+        ("kind::mxf4.block32", "ue8m0", true),
+        ("kind::mxf4.block16", "ue8m0", false),
+        ("kind::mxf4.block32", "ue4m3", false),
+    ] {
+        let rtx = find(RtxBlackwell, &mma(&format!("{rest}.f32.e2m1.e2m1.f32.{scale}")));
+        let data_centre = find(Blackwell, &tcgen05(&format!("{rest}.f32.e2m1.e2m1.{scale}")));
+        assert_eq!((rtx.is_ok(), data_centre.is_ok()), (exists, exists), "{rest} {scale}");
+    }
+}
+
+/// D chained through K is rounded each time: 2048 + 1 goes back to 2048, twice; in one sum it is 2050.
+#[test]
+fn rule_18_chaining_rounds_in_between() {
+    let products: &[(usize, &str, &str)] = &[(0, "1", "1"), (8, "1", "1")];
+    let chained = hardware(Ampere, "mma.m16n8k16.f16.f16.f16.f16");
+    chained.expect(products, "2048", 0x6800, "L = 8");
+    chained.expect(&[(0, "1", "1"), (7, "1", "1")], "2048", 0x6801, "in one sum");
+    hardware(Hopper, "mma.m16n8k16.f16.f16.f16.f16").expect(products, "2048", 0x6801, "L = 16");
+    // FP32: RZ after each: 2^24 + 1, twice, is 2^24; in one sum 2^24 + 2
+    let chained = hardware(Ampere, "mma.m16n8k16.f32.f16.f16.f32");
+    chained.expect(products, "0x1p24", 0x4b80_0000, "L = 8");
+    chained.expect(&[(0, "1", "1"), (7, "1", "1")], "0x1p24", 0x4b80_0001, "in one sum");
+    // E8M13 in between: Ada, L = 16: 2^13 + 0.5 + 0.5 stays 2^13 even in one sum (F = 13), 2^14 + 1 twice too
+    let ada = hardware(Ada, "mma.m16n8k32.f32.e4m3.e4m3.f32");
+    ada.expect(&[(0, "2", "1"), (16, "2", "1")], "0x1p14", 0x4680_0800, "units of 2 stay");
+    ada.expect(&[(0, "1", "1"), (16, "1", "1")], "0x1p14", 0x4680_0000, "halves of a unit fall");
+}
+
+/// An FP16 C into an FP32 D: a subnormal C has Exp -14, so that 2^-38 falls off at 2^(-14-23). Were it
+/// normalised (Exp -24), the answer would be 2^-24 + 2^-38 = 0x33800200.
+#[test]
+fn rule_18_an_fp16_c_with_an_fp32_d() {
+    for architecture in [Volta, Turing] {
+        let unit = hardware(architecture, "mma.m8n8k4.f32.f16.f16.f16");
+        let (d, small) = (0x3380_0000, [(0, "0x1p-19", "0x1p-19")]);
+        unit.expect(&small, "0x0001", d, "C = 2^-24");
+        unit.expect(&[(0, "0x1p-18", "0x1p-19")], "0x0001", 0x3380_0400, "2^-37 is one unit");
+        assert_eq!((unit.model.c.name, unit.model.d), ("f16", F32));
+    }
+}
+
+/// FP8 `mma.sync` on Hopper and Blackwell: first the products with k mod 4 in {0, 1}, then those in
+/// {2, 3}, then C by an addition to nearest.
+#[test]
+fn rule_19_composed_fp8() {
+    for architecture in [Hopper, Blackwell] {
+        for name in ["mma.m16n8k32.f32.e4m3.e4m3.f32", "mma.m16n8k16.f32.e4m3.e4m3.f32"] {
+            let unit = hardware(architecture, name);
+            // 2^16 - 2^16 in the first pass; 2^-10 beside them is below one unit 2^(16-25)
+            let large = [(0, "256", "256"), (1, "-256", "256")];
+            for (index, expected) in
+                [(2, 0x3a80_0000), (3, 0x3a80_0000), (4, 0), (5, 0), (6, 0x3a80_0000), (unit.k - 1, 0x3a80_0000)]
+            {
+                let small = (index, "0x1p-5", "0x1p-5");
+                unit.expect(&[large[0], large[1], small], "0", expected, "which pass");
+            }
+            // the second pass goes on from the first: 2^16 in it, -2^16 and 2^-10 in the second
+            unit.expect(&[large[0], (2, "-256", "256"), (3, "0x1p-5", "0x1p-5")], "0", 0, "one accumulator");
+            // C last and to nearest: 2^24 + 1.5 is 2^24 + 2, where RZ gives 2^24
+            unit.expect(&[(0, "1.5", "1")], "0x1p24", 0x4b80_0001, "C added last, RNE");
+            // C has no part in e_max: 2^-10 survives a C of 2^16 that then cancels... which RNE-FP32 rounds
+            // at 2^-7: 2^16 + 2^-10 is 2^16
+            unit.expect(&[(0, "0x1p-5", "0x1p-5")], "0x1p16", 0x4780_0000, "C added last");
+        }
+        // FP16: 2048 + (1 + 1) where the sum is made first; one HADD2 at the end
+        let unit = hardware(architecture, "mma.m16n8k32.f16.e4m3.e4m3.f16");
+        unit.expect(&[(0, "1", "1"), (2, "1", "1")], "2048", 0x6801, "2 is added to 2048 at once");
+    }
+    let composed = catalogue().iter().filter(|row| {
+        row.composed_of.is_some() && [Hopper, Blackwell].contains(&row.architecture) && row.a.bits() == 8
+    });
+    assert!(composed.count() > 0);
+}
