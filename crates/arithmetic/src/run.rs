@@ -113,6 +113,37 @@ impl<'m> Prepared<'m> {
         self.model
     }
 
+    /// L: products in one elementary operation.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The indices 0…K-1 in the order in which the operations take them.
+    pub fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// Format of the codes of A or B.
+    pub fn code_format(&self, side: Side) -> Format {
+        match side {
+            Side::A => self.model.a,
+            Side::B => self.model.b,
+        }
+    }
+
+    /// Format in which the operations see A or B: that of the codes, or what it is widened to.
+    pub fn operand_format(&self, side: Side) -> Format {
+        match side {
+            Side::A => self.a,
+            Side::B => self.b,
+        }
+    }
+
+    /// One code of A or B as the operations see it.
+    pub fn element(&self, side: Side, code: u64) -> Unpacked {
+        self.read(&self.code_format(side), &self.operand_format(side), code)
+    }
+
     /// A row of A or a column of B taken apart, in the order in which the operations take it.
     ///
     /// `codes` must give K codes.
@@ -174,14 +205,52 @@ impl<'m> Prepared<'m> {
         trace: &mut T,
     ) -> u64 {
         let model = self.model;
-        let chained = model.chained_format();
         let c_wide = model.lowering.widen_accumulator.unwrap_or(model.c);
-        let c_value = self.read(&model.c, &c_wide, c);
-        let c_operand = Operand { value: c_value, fraction_bits: c_wide.fraction_bits as i32 };
+        let c_operand = Operand {
+            value: self.read(&model.c, &c_wide, c),
+            fraction_bits: c_wide.fraction_bits as i32,
+        };
+        self.dot_from(a, b, (c, &c_operand, model.c), scale_a, scale_b, trace)
+    }
+
+    /// As [`Prepared::dot`] for a dot product that goes on where another of the same model ended: `d` is
+    /// that one's answer. Where C has another format than D, `d` is first converted to it if that is
+    /// exact, and is read in D's own format if it is not.
+    pub fn dot_on<T: Trace>(
+        &self,
+        a: &[Unpacked],
+        b: &[Unpacked],
+        d: u64,
+        scale_a: &[Unpacked],
+        scale_b: &[Unpacked],
+        trace: &mut T,
+    ) -> u64 {
+        let (c, d_format) = (&self.model.c, &self.model.d);
+        if c == d_format {
+            return self.dot(a, b, d, scale_a, scale_b, trace);
+        }
+        let wide = if holds_all(c, d_format) { c } else { d_format };
+        let value = decode(d_format, d);
+        let value = if wide == d_format { value } else { widen(d_format, wide, value) };
+        let operand = Operand { value, fraction_bits: wide.fraction_bits as i32 };
+        self.dot_from(a, b, (d, &operand, *d_format), scale_a, scale_b, trace)
+    }
+
+    fn dot_from<T: Trace>(
+        &self,
+        a: &[Unpacked],
+        b: &[Unpacked],
+        (c, c_operand, c_format): (u64, &Operand, Format),
+        scale_a: &[Unpacked],
+        scale_b: &[Unpacked],
+        trace: &mut T,
+    ) -> u64 {
+        let model = self.model;
+        let chained = model.chained_format();
 
         let mut accumulator = match model.lowering.add_accumulator_last {
             Some(_) => Operand::new(&chained, 0),
-            None => c_operand,
+            None => *c_operand,
         };
         let mut d = 0;
         let length = self.length;
@@ -190,7 +259,7 @@ impl<'m> Prepared<'m> {
             let indices = &self.order[range.clone()];
             if T::ON {
                 let (accumulator, format) = match (step, model.lowering.add_accumulator_last) {
-                    (0, None) => (c, model.c),
+                    (0, None) => (c, c_format),
                     _ => (d, chained),
                 };
                 trace.step(Step::Begin {
@@ -216,14 +285,14 @@ impl<'m> Prepared<'m> {
         }
 
         if let Some(conversion) = model.lowering.add_accumulator_last {
-            let sum = add(&accumulator, &c_operand, conversion);
+            let sum = add(&accumulator, c_operand, conversion);
             if T::ON {
                 trace.step(Step::Binary {
                     operation: "add C",
                     left: d,
                     left_format: chained,
                     right: c,
-                    right_format: model.c,
+                    right_format: c_format,
                     result: sum,
                     format: conversion.container(),
                 });
@@ -240,6 +309,32 @@ impl<'m> Prepared<'m> {
             d = narrow;
         }
         if decode(&model.d, d).class == Class::Nan { model.emitted_nan() } else { d }
+    }
+
+    /// One elementary operation in the middle of a chain: L elements of each factor, the accumulator `c` a
+    /// code of [`Model::chained_format`], one scale factor for each element (or none).
+    pub fn operation(
+        &self,
+        a: &[Unpacked],
+        b: &[Unpacked],
+        c: u64,
+        scale_a: &[Unpacked],
+        scale_b: &[Unpacked],
+    ) -> u64 {
+        let chained = self.model.chained_format();
+        let indices: Vec<usize> = (0..a.len()).collect();
+        let vectors = Vectors {
+            a,
+            b,
+            indices: &indices,
+            scale_a,
+            scale_b,
+            block: 1,
+            product_fraction_bits: (self.a.fraction_bits + self.b.fraction_bits) as i32,
+            c: decode(&chained, c),
+            c_fraction_bits: chained.fraction_bits as i32,
+        };
+        self.elementary(&vectors, &mut ())
     }
 
     /// One elementary operation; its result has the chained format.
