@@ -206,10 +206,8 @@ impl<'m> Prepared<'m> {
     ) -> u64 {
         let model = self.model;
         let c_wide = model.lowering.widen_accumulator.unwrap_or(model.c);
-        let c_operand = Operand {
-            value: self.read(&model.c, &c_wide, c),
-            fraction_bits: c_wide.fraction_bits as i32,
-        };
+        let c_operand =
+            Operand { value: self.read(&model.c, &c_wide, c), fraction_bits: c_wide.fraction_bits as i32 };
         self.dot_from(a, b, (c, &c_operand, model.c), scale_a, scale_b, trace)
     }
 
@@ -478,6 +476,10 @@ fn validate_operation(model: &Model) -> Result<(), ModelError> {
         Operation::FtzAddMul { .. } if model.c != model.chained_format() => {
             wrong("C", model.c.to_string(), "FTZ-AddMul adds in the format of rho")
         }
+        Operation::FtzAddMul { .. } if model.lowering.widen_accumulator.is_some() => {
+            let wide = model.lowering.widen_accumulator.map_or(String::new(), |wide| wide.to_string());
+            wrong("widen_accumulator", wide, "FTZ-AddMul adds in the format of rho")
+        }
         Operation::FtzAddMul { .. } | Operation::Fma | Operation::EFdpa { .. } => Ok(()),
         Operation::TFdpa(sum) | Operation::StFdpa(sum) => fused(sum),
         Operation::GstFdpa { sum, group } => {
@@ -586,7 +588,8 @@ fn validate_lowering(model: &Model) -> Result<(), ModelError> {
 
 /// Whether every finite number of `narrow` is one of `wide`.
 fn holds_all(wide: &Format, narrow: &Format) -> bool {
-    wide.fraction_bits >= narrow.fraction_bits
+    wide.is_signed()
+        && wide.fraction_bits >= narrow.fraction_bits
         && wide.max_exponent() >= narrow.max_exponent()
         && wide.min_exponent() - wide.fraction_bits as i32
             <= narrow.min_exponent() - narrow.fraction_bits as i32

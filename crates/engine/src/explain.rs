@@ -28,6 +28,8 @@ pub fn explain_element(
     operands: &Operands<'_>,
     (block, row, column): (usize, usize, usize),
 ) -> Result<Explanation, Error> {
+    model.validate()?;
+    crate::simulate::signature_of(model, operands).check(operands)?;
     let shape = operands.c.shape();
     if block >= shape.0 || row >= shape.1 || column >= shape.2 {
         return Err(Error::Shape {

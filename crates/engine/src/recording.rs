@@ -6,7 +6,7 @@
 //! NaN agrees.
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 
 use bitmma_catalogue::lookup::Found;
 use bitmma_catalogue::{Architecture, find};
@@ -47,73 +47,67 @@ pub struct Record {
     pub line: u64,
 }
 
-/// Reads a whole recording; the error names the line.
+/// Reads a whole recording; the error names the line. Fields have no quotes.
 pub fn read(source: impl Read) -> Result<Vec<Record>, Error> {
-    let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).flexible(true).from_reader(source);
-    let header = reader.headers().map_err(csv_error)?;
-    if header.iter().map(str::trim).ne(HEADER) {
-        let given = header.iter().collect::<Vec<_>>().join(",");
-        let problem = format!("the header is '{given}'; '{}' was expected", HEADER.join(","));
-        return Err(Error::Recording { line: 1, problem });
-    }
     let mut known: HashMap<(String, String), Found> = HashMap::new();
     let mut records = Vec::new();
-    let mut fields = csv::StringRecord::new();
-    while reader.read_record(&mut fields).map_err(csv_error)? {
-        let line = fields.position().map_or(0, csv::Position::line);
-        let record =
-            parse(&fields, line, &mut known).map_err(|problem| Error::Recording { line, problem })?;
-        records.push(record);
+    let mut header_seen = false;
+    let mut last = 0;
+    for (index, text) in BufReader::new(source).split(b'\n').enumerate() {
+        let line = index as u64 + 1;
+        last = line;
+        let problem = |problem| Error::Recording { line, problem };
+        let text = text?;
+        let text = std::str::from_utf8(&text).map_err(|_| problem("the text is not UTF-8".to_owned()))?;
+        let text = text.trim_start_matches('\u{feff}').trim(); // a byte order mark some editors leave
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let fields: Vec<&str> = text.split(',').map(str::trim).collect();
+        if header_seen {
+            records.push(parse(&fields, line, &mut known).map_err(problem)?);
+        } else if fields == HEADER {
+            header_seen = true;
+        } else {
+            return Err(problem(format!("the header is '{text}'; '{}' was expected", HEADER.join(","))));
+        }
+    }
+    if !header_seen {
+        let problem = format!("the header is missing; '{}' was expected", HEADER.join(","));
+        return Err(Error::Recording { line: last.max(1), problem });
     }
     Ok(records)
 }
 
-fn csv_error(error: csv::Error) -> Error {
-    let line = error.position().map_or(0, csv::Position::line);
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => Error::Io(error),
-        csv::ErrorKind::Utf8 { .. } => Error::Recording { line, problem: "the text is not UTF-8".to_owned() },
-        kind => Error::Recording { line, problem: format!("{kind:?}") },
-    }
-}
-
-fn parse(
-    fields: &csv::StringRecord,
-    line: u64,
-    known: &mut HashMap<(String, String), Found>,
-) -> Result<Record, String> {
-    if fields.len() != HEADER.len() {
+fn parse(fields: &[&str], line: u64, known: &mut HashMap<(String, String), Found>) -> Result<Record, String> {
+    let &[arch, instruction, a, b, c, scale_a, scale_b, d] = fields else {
         return Err(format!("{} fields; {} were expected: {}", fields.len(), HEADER.len(), HEADER.join(",")));
-    }
-    let key = (fields[0].trim().to_owned(), fields[1].trim().to_owned());
+    };
+    let key = (arch.to_owned(), instruction.to_owned());
     let found = match known.get(&key) {
         Some(found) => *found,
         None => {
-            let architecture: Architecture = key.0.parse().map_err(|error| format!("{error}"))?;
-            let found = find(architecture, &key.1).map_err(|error| error.to_string())?;
+            let architecture: Architecture = arch.parse().map_err(|error| format!("{error}"))?;
+            let found = find(architecture, instruction).map_err(|error| error.to_string())?;
             known.insert(key, found);
             found
         }
     };
     let row = found.instruction;
     let scale = row.scale.map(|scale| (scale.format, row.k / scale.size));
-    let scales = |column: usize| match scale {
-        Some((format, count)) => codes(&fields[column], HEADER[column], &format, count),
-        None if fields[column].trim().is_empty() => Ok(Vec::new()),
-        None => Err(format!("{} is '{}'; {} takes none", HEADER[column], &fields[column], found.name())),
+    let scales = |column: &str, text: &str| match scale {
+        Some((format, count)) => codes(text, column, &format, count),
+        None if text.is_empty() => Ok(Vec::new()),
+        None => Err(format!("{column} is '{text}'; {} takes none", found.name())),
     };
-    let d = if fields[7].trim().eq_ignore_ascii_case("nan") {
-        Answer::Nan
-    } else {
-        Answer::Code(code(fields[7].trim(), "d", &row.d)?)
-    };
+    let d = if d.eq_ignore_ascii_case("nan") { Answer::Nan } else { Answer::Code(code(d, "d", &row.d)?) };
     Ok(Record {
         found,
-        a: codes(&fields[2], "a", &row.a, row.k)?,
-        b: codes(&fields[3], "b", &row.b, row.k)?,
-        c: code(fields[4].trim(), "c", &row.c)?,
-        scale_a: scales(5)?,
-        scale_b: scales(6)?,
+        a: codes(a, "a", &row.a, row.k)?,
+        b: codes(b, "b", &row.b, row.k)?,
+        c: code(c, "c", &row.c)?,
+        scale_a: scales("scale_a", scale_a)?,
+        scale_b: scales("scale_b", scale_b)?,
         d,
         line,
     })

@@ -3,11 +3,11 @@
 
 mod common;
 
+use bitmma::Model;
+use bitmma::arithmetic::{Operation, RoundedSum};
 use bitmma::catalogue::{Architecture, Revision, catalogue};
 use bitmma::formats::{Class, F32, Format, decode};
 use bitmma::inputs::{Case, Family, case};
-use bitmma::Model;
-use bitmma::arithmetic::{Operation, RoundedSum};
 use common::{Unit, exact, exact_dot, exponent, hardware, magnitude, power, ulp};
 use dashu_ratio::RBig;
 
@@ -41,9 +41,9 @@ fn output_rounding(model: &Model, d: u64) -> RBig {
 
 /// Every random case of `unit` with finite operands and a finite result.
 fn finite_cases(unit: &Unit) -> impl Iterator<Item = Case> + '_ {
-    let cases = Family::ALL
-        .into_iter()
-        .flat_map(move |family| (0..PER_FAMILY).map(move |index| case(&unit.model, unit.k, family, SEED, index)));
+    let cases = Family::ALL.into_iter().flat_map(move |family| {
+        (0..PER_FAMILY).map(move |index| case(&unit.model, unit.k, family, SEED, index))
+    });
     cases.filter(|case| {
         exact_dot(&unit.model, case).is_some()
             && decode(&unit.model.d, unit.d(case)).class != Class::Infinity
@@ -88,7 +88,9 @@ fn largest_exponent(unit: &Unit, case: &Case) -> Option<i64> {
         None => Some(0),
         Some(scale) => {
             let block = index / scale.size;
-            Some(exponent(&scale.format, case.scale_a[block])? + exponent(&scale.format, case.scale_b[block])?)
+            Some(
+                exponent(&scale.format, case.scale_a[block])? + exponent(&scale.format, case.scale_b[block])?,
+            )
         }
     };
     let products = (0..unit.k).filter_map(|index| {
@@ -223,8 +225,9 @@ fn fma_and_exact_fdpa() {
 /// terms is L/G + 1.
 #[test]
 fn fused_sums_stay_within_their_bound() {
-    let units =
-        single_operations(|operation| !matches!(operation, Operation::Fma | Operation::EFdpa { .. } | Operation::FtzAddMul { .. }));
+    let units = single_operations(|operation| {
+        !matches!(operation, Operation::Fma | Operation::EFdpa { .. } | Operation::FtzAddMul { .. })
+    });
     assert!(units.len() >= 30, "{}", units.len());
     let (mut held, mut inexact) = (0, 0);
     for unit in &units {

@@ -40,7 +40,10 @@ impl Inputs {
         let columns: Vec<_> = (0..n).map(|column| case(model, k, family, seed + 1, column as u64)).collect();
         let c = (0..m * n).map(|index| case(model, 1.max(k / k), family, seed + 2, index as u64).c);
         let transposed = |count: usize, of: &dyn Fn(usize, usize) -> u64| -> Vec<u64> {
-            (0..count).flat_map(|row| (0..n).map(move |column| (row, column))).map(|(r, c)| of(c, r)).collect()
+            (0..count)
+                .flat_map(|row| (0..n).map(move |column| (row, column)))
+                .map(|(r, c)| of(c, r))
+                .collect()
         };
         let a = Matrix::single(model.a, m, k, rows.iter().flat_map(|case| case.a.clone())).unwrap();
         let b = transposed(k, &|column, row| columns[column].b[row]);
@@ -94,7 +97,10 @@ fn kernels_answer_as_the_reference_path() {
                                 "{name}, {level:?}, {family:?}, seed {seed}, {m}×{n}×{}: element {row},{column} is {got:#x}, the reference path says {want:#x}\n a {}\n b {}\n c {:#x}",
                                 steps * step,
                                 bitmma::recording::hex(&model.a, &inputs.a.row(0, row).collect::<Vec<_>>()),
-                                bitmma::recording::hex(&model.b, &inputs.b.column(0, column).collect::<Vec<_>>()),
+                                bitmma::recording::hex(
+                                    &model.b,
+                                    &inputs.b.column(0, column).collect::<Vec<_>>()
+                                ),
                                 inputs.c.get(0, row, column),
                             );
                         }

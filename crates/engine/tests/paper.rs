@@ -20,22 +20,22 @@ const EQUATION_1_C: &str = "0x1p23";
 
 /// A column of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class1 {
+enum Column {
     Tf32Bf16,
     Fp16,
     Fp8,
     Fp64Fp32,
 }
 
-fn class_of(row: &Instruction) -> Class1 {
+fn column_of(row: &Instruction) -> Column {
     if row.a == TF32 || row.a == XF32 || row.a == BF16 {
-        Class1::Tf32Bf16
+        Column::Tf32Bf16
     } else if row.a == F16 {
-        Class1::Fp16
+        Column::Fp16
     } else if row.a == F64 || row.a == F32 {
-        Class1::Fp64Fp32
+        Column::Fp64Fp32
     } else {
-        Class1::Fp8
+        Column::Fp8
     }
 }
 
@@ -62,11 +62,14 @@ fn is_volta_on_turing(row: &Instruction) -> bool {
     row.architecture == Turing && row.name().starts_with("mma.m8n8k4")
 }
 
+/// A cell: the answers that occur.
+type Answers = &'static [&'static str];
+
 /// Paper, table "The divergent results of different MMA instructions for the same input in Equation 1".
 /// `&[]` is the table's N/A.
 // columns: architecture, TF32/BF16, FP16, FP8
 #[rustfmt::skip]
-const DIVERGENT: [(Architecture, &[&str], &[&str], &[&str]); 10] = [
+const DIVERGENT: [(Architecture, Answers, Answers, Answers); 10] = [
     (Volta,        &[],               &["0"],      &[]),
     (Turing,       &[],               &["-0.5"],   &[]),
     (Ampere,       &["-0.5"],         &["-0.5"],   &[]),
@@ -86,18 +89,16 @@ fn table_of_divergent_results() {
     for revision in Revision::ALL {
         let mut held = 0;
         for (architecture, tf32_bf16, fp16, fp8) in DIVERGENT {
-            for (class, expected) in
-                [(Class1::Tf32Bf16, tf32_bf16), (Class1::Fp16, fp16), (Class1::Fp8, fp8)]
+            for (class, expected) in [(Column::Tf32Bf16, tf32_bf16), (Column::Fp16, fp16), (Column::Fp8, fp8)]
             {
                 let rows: Vec<_> = catalogue()
                     .iter()
-                    .filter(|row| row.architecture == architecture && class_of(row) == class)
+                    .filter(|row| row.architecture == architecture && column_of(row) == class)
                     .filter(|row| takes_equation_1(row) && !is_volta_on_turing(row))
                     .collect();
                 let answers: BTreeSet<String> = rows.iter().map(|row| equation_1(row, revision)).collect();
                 let expected: BTreeSet<String> = expected.iter().map(|text| (*text).to_owned()).collect();
-                let each: Vec<_> =
-                    rows.iter().map(|row| (row.name(), equation_1(row, revision))).collect();
+                let each: Vec<_> = rows.iter().map(|row| (row.name(), equation_1(row, revision))).collect();
                 assert_eq!(answers, expected, "{architecture} {class:?} ({revision}): {each:?}");
                 held += rows.len();
             }
@@ -122,7 +123,7 @@ fn m8n8k4_on_turing_is_not_in_the_papers_table() {
 #[test]
 fn fp64_and_fp32_give_the_exact_result() {
     let mut held = BTreeSet::new();
-    for row in catalogue().iter().filter(|row| class_of(row) == Class1::Fp64Fp32 && takes_equation_1(row)) {
+    for row in catalogue().iter().filter(|row| column_of(row) == Column::Fp64Fp32 && takes_equation_1(row)) {
         for revision in Revision::ALL {
             assert_eq!(equation_1(row, revision), "-0.875", "{} {}", row.architecture, row.name());
         }
@@ -154,12 +155,15 @@ fn which_cdna2_instruction_gives_which_of_its_two_answers() {
     }
 }
 
+/// Exponents of U and v.
+type Swamps = &'static [(i32, i32)];
+
 /// Paper, figure of summation trees: d(i,j)/v for i < j, the accumulator being index K = 4.
 struct Tree {
     /// The letter under the figure.
     figure: char,
     /// The instructions it names, and powers of two (U, v) that satisfy Equation "swamp" for them.
-    instructions: &'static [(Architecture, &'static str, &'static [(i32, i32)])],
+    instructions: &'static [(Architecture, &'static str, Swamps)],
     /// Row i, column j - 1.
     rows: [[Option<u32>; 4]; 4],
 }
@@ -238,9 +242,9 @@ fn summation_trees() {
                 let unit = unit(*architecture, name, revision);
                 assert_eq!(unit.k, 4, "{name}");
                 for (large, small) in *swamps {
-                    for i in 0..4 {
+                    for (i, numbers) in rows.iter().enumerate() {
                         for j in i + 1..=4 {
-                            let expected = rows[i][j - 1].expect("above the diagonal");
+                            let expected = numbers[j - 1].expect("above the diagonal");
                             let d = swamped(&unit, i, j, *large, *small);
                             // d = expected * v, expected being 0 to 3
                             let sought = if expected == 0 { "0".to_owned() } else { format!("{expected}") };
@@ -409,8 +413,7 @@ fn symmetry() {
             continue;
         }
         let directed = matches!(model.conversion.rounding, Rounding::Up | Rounding::Down);
-        let symmetric =
-            !directed && !matches!(model.operation, Operation::TrFdpa(_) | Operation::GtrFdpa(_));
+        let symmetric = !directed && !matches!(model.operation, Operation::TrFdpa(_) | Operation::GtrFdpa(_));
         let unit = Unit { name: format!("{} {}", row.architecture, row.name()), model, k: row.k };
         let mut differing = 0;
         for family in Family::ALL {

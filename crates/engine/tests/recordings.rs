@@ -294,22 +294,37 @@ fn what_is_wrong_is_said_with_its_numbers() {
 #[test]
 fn broken_files() {
     let header = "arch,instruction,a,b,c,scale_a,scale_b,d";
-    assert_eq!(problem(""), format!("line 1: the header is ''; '{header}' was expected"));
+    assert_eq!(problem(""), format!("line 1: the header is missing; '{header}' was expected"));
     assert!(problem("# only a comment\n").contains(&format!("'{header}' was expected")));
     assert_eq!(
         problem("arch,instruction,a,b,c,d\n"),
         format!("line 1: the header is 'arch,instruction,a,b,c,d'; '{header}' was expected")
     );
-    // the line with the mistake, not the one after the comments were dropped
-    let commented = "# one\n# two\nvolta,mma.m8n8k4.f32.f16.f16.f32,1,2,3,,,4\n";
-    assert!(problem(commented).starts_with("line 3: the header is"), "{}", problem(commented));
-    let commented = format!("# one\n# two\n{HEADER}# three\n\nvola,x,,,,,,\n");
-    assert!(problem(&commented).starts_with("line 6: unknown architecture"), "{}", problem(&commented));
     // not UTF-8, in a record and in the header
     let mut bytes = format!("{HEADER}volta,mma.m8n8k4.f32.f16.f16.f32,").into_bytes();
     bytes.extend([0xff, 0xfe, b',', b'\n']);
     assert_eq!(problem(&bytes), "line 2: the text is not UTF-8");
     assert_eq!(problem(b"arch,\xff\n"), "line 1: the text is not UTF-8");
+}
+
+/// The line with the mistake, comments and blank lines counted.
+#[test]
+fn comments_are_counted() {
+    let commented = format!("# one\n{HEADER}# three\nvola,x,,,,,,\n");
+    assert!(problem(&commented).starts_with("line 4: unknown architecture"), "{}", problem(&commented));
+    let commented = format!("{HEADER}\n\n# four\n\nvola,x,,,,,,\n");
+    assert!(problem(&commented).starts_with("line 6: unknown architecture"), "{}", problem(&commented));
+    let windows = commented.replace('\n', "\r\n");
+    assert!(problem(&windows).starts_with("line 6: unknown architecture"), "{}", problem(&windows));
+    let text = SMALL.replace("\ncdna1", "\n# a comment between\n\ncdna1");
+    let lines: Vec<u64> = read(text.as_bytes()).expect("reads").iter().map(|record| record.line).collect();
+    assert_eq!(lines, [3, 6, 7, 8]);
+}
+
+#[test]
+fn a_wrong_header_below_comments_is_on_its_own_line() {
+    let commented = "# one\n# two\nvolta,mma.m8n8k4.f32.f16.f16.f32,1,2,3,,,4\n";
+    assert!(problem(commented).starts_with("line 3: the header is"), "{}", problem(commented));
 }
 
 #[test]
@@ -357,7 +372,8 @@ fn nan_answers() {
         assert_eq!((differ(text.clone(), false), differ(text.clone(), true)), (expected, strict), "{text}");
     }
     // a number where `nan` was recorded is a mismatch
-    let number = nan_line("cdna1,v_mfma_f32_32x32x4bf16", "0000 0000 0000 0000", "0000 0000 0000 0000", "nan");
+    let number =
+        nan_line("cdna1,v_mfma_f32_32x32x4bf16", "0000 0000 0000 0000", "0000 0000 0000 0000", "nan");
     assert_eq!((differ(number.clone(), false), differ(number, true)), (1, 1));
 }
 
@@ -365,10 +381,8 @@ fn nan_answers() {
 fn a_model_in_place_of_the_instructions_own() {
     let records = file("hardware", "v100");
     let own = find(Architecture::Volta, "mma.m8n8k4.f32.f16.f16.f32").expect("is there").instruction;
-    let with_f32: Vec<_> = records
-        .into_iter()
-        .filter(|record| std::ptr::eq(record.found.instruction, own))
-        .collect();
+    let with_f32: Vec<_> =
+        records.into_iter().filter(|record| std::ptr::eq(record.found.instruction, own)).collect();
     let rules = |model| Rules { model: Some(model), ..Rules::default() };
     let model = own.model(Revision::Hardware).expect("known");
     let outcomes = replay(&with_f32, &rules(model)).expect("replays");
@@ -379,7 +393,8 @@ fn a_model_in_place_of_the_instructions_own() {
     assert!(mismatches(&replay(&with_f32, &rules(other)).expect("replays")) > 0);
     // a model of other formats
     let half = find(Architecture::Hopper, "mma.m16n8k16.f16.f16.f16.f16").expect("is there").instruction;
-    let error = replay(&with_f32, &rules(half.model(Revision::Hardware).expect("known"))).expect_err("C is FP32");
+    let error =
+        replay(&with_f32, &rules(half.model(Revision::Hardware).expect("known"))).expect_err("C is FP32");
     assert_eq!(
         error.to_string(),
         "C is f32, the model replayed against mma.m8n8k4.f32.f16.f16.f32 takes f16"

@@ -86,7 +86,9 @@ fn random(model: &Model, (blocks, m, n): (usize, usize, usize), k: usize, seed: 
         b: by_column(&|case| case.b.clone(), model.b, k),
         c: Matrix::new(model.c, (blocks, m, n), c).expect("fits"),
         scale_a: model.scale.map(|scale| by_row(&|case| case.scale_a.clone(), scale.format, k / scale.size)),
-        scale_b: model.scale.map(|scale| by_column(&|case| case.scale_b.clone(), scale.format, k / scale.size)),
+        scale_b: model
+            .scale
+            .map(|scale| by_column(&|case| case.scale_b.clone(), scale.format, k / scale.size)),
     }
 }
 
@@ -238,8 +240,7 @@ fn wrong_scale_factors_are_errors_with_the_numbers() {
     let zeros = |format: Format, shape| Matrix::zeros(format, shape).expect("fits");
     let (a, b, c) = (zeros(E4M3, (1, 16, 32)), zeros(E4M3, (1, 32, 8)), zeros(F32, (1, 16, 8)));
     let (scale_a, scale_b) = (zeros(UE8M0, (1, 16, 1)), zeros(UE8M0, (1, 1, 8)));
-    let right =
-        Operands { a: &a, b: &b, c: &c, scale_a: Some(&scale_a), scale_b: Some(&scale_b) };
+    let right = Operands { a: &a, b: &b, c: &c, scale_a: Some(&scale_a), scale_b: Some(&scale_b) };
     assert_eq!(unit.multiply(&right).expect("fits"), c);
     let says = |operands: Operands<'_>, expected: String| {
         let error = unit.multiply(&operands).expect_err(&expected);
@@ -278,8 +279,7 @@ fn nothing_times_nothing_is_nothing() {
     let model = model(Ampere, "mma.m16n8k16.f32.f16.f16.f32");
     let multiply = |blocks, m, n, k| {
         let zeros = |format: Format, shape| Matrix::zeros(format, shape).expect("fits");
-        let (a, b, c) =
-            (zeros(F16, (blocks, m, k)), zeros(F16, (blocks, k, n)), zeros(F32, (blocks, m, n)));
+        let (a, b, c) = (zeros(F16, (blocks, m, k)), zeros(F16, (blocks, k, n)), zeros(F32, (blocks, m, n)));
         simulate(&model, &Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None })
     };
     for (blocks, m, n) in [(0, 4, 4), (1, 0, 4), (1, 4, 0), (0, 0, 0)] {
@@ -328,15 +328,15 @@ fn explaining_what_is_not_there_is_an_error() {
     let small = Matrix::zeros(F16, (1, 1, 16)).expect("fits");
     let ragged = Operands { a: &small, ..operands.lent() };
     let error = explain_element(&model, &ragged, (0, 2, 0)).expect_err("A has one row");
-    assert!(error.to_string().contains("1×16"), "{error}");
+    assert!(matches!(error, Error::Shape { .. }), "{error}");
 }
 
 #[test]
 fn rows_without_a_model() {
     let mut without = 0;
     for row in catalogue().iter().filter(|row| row.model(Revision::Hardware).is_none()) {
-        let error = Simulator::instruction(row.architecture, &row.name(), Revision::Hardware)
-            .expect_err("no model");
+        let error =
+            Simulator::instruction(row.architecture, &row.name(), Revision::Hardware).expect_err("no model");
         let Error::NoModel { instruction, architecture, reason } = &error else { panic!("{error}") };
         assert_eq!((instruction.as_str(), *architecture), (row.name().as_str(), row.architecture.name()));
         assert_eq!(Some(reason.as_str()), row.unknown);

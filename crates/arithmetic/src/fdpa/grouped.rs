@@ -28,6 +28,12 @@ pub fn gst_fdpa<T: Trace>(
     for g in 0..groups {
         let (alpha, beta) = vectors.scales(vectors.indices[g * group]);
         specials.add_product(alpha, beta);
+        // infinity under a zero scale factor is infinity times zero
+        let zero = alpha.class == Class::Zero || beta.class == Class::Zero;
+        let mut elements = vectors.a[g * group..(g + 1) * group].iter().zip(&vectors.b[g * group..]);
+        if zero && elements.any(|(a, b)| a.class == Class::Infinity || b.class == Class::Infinity) {
+            specials.add_nan();
+        }
     }
     if let Some(special) = specials.outcome() {
         return finish_special(special, &conversion.container(), trace);

@@ -1,14 +1,17 @@
-//! T- and ST-FDPA on factors whose products are exact in FP32: FP16, FP8, FP6 and FP4.
+//! T- and ST-FDPA on factors of up to 12 significant bits: FP16, FP8, FP6, FP4, BF16, TF32 and XF32.
 //!
 //! For each operation of L products, first the largest exponent in bytes, then every product times one
 //! power of two per element of D, truncated to a 32-bit integer in units of 2^(e_max - F), and summed.
 //! Products of up to 22 significant bits are exact in FP32, and so is their scaling: a result below the
 //! last unit truncates to zero whether it was rounded or not. What is left is one sum per operation, the
 //! accumulator cut in the same units, and rho.
+//!
+//! Products of BF16 and TF32 may leave the range of FP32. An operation whose factors are too large or too
+//! small in some row or column of the tile is done in FP64 instead, where none does.
 
 use bitmma_arithmetic::run::Side;
-use bitmma_arithmetic::{FusedSum, Lowering, Operation, Prepared};
-use bitmma_formats::{Format, Rounding, Unpacked, decode, table};
+use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
+use bitmma_formats::{Format, Overflow, Real, Rounding, Unpacked, decode, table};
 
 use super::drive::Kernel;
 use super::pack::{Cells, Element, ROWS, Range, VECTORS, kind_of};
@@ -16,8 +19,13 @@ use super::simd::Simd;
 
 /// What zero has for an exponent: no sum with it comes near that of a nonzero product.
 const NOTHING: i8 = -128;
-/// Sums of exponents below this are of zero products.
-const NO_PRODUCT: i32 = -100;
+/// Sums of exponents below this are of zero products: none of a nonzero product is below
+/// [`SMALLEST_PRODUCT`], and zero with the largest factor comes to -128 + 30.
+const NO_PRODUCT: i32 = -95;
+/// Largest exponent of a factor for which products in FP32 and sums of exponents in bytes are right.
+const LARGEST_FACTOR: i8 = 30;
+/// Smallest exponent of a nonzero product for which they are.
+const SMALLEST_PRODUCT: i32 = -90;
 
 /// rho, as this kernel does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +49,9 @@ pub(super) struct Narrow {
     c_minimum: i32,
     c_zero: i32,
     scaled: bool,
+    /// Whether factors may be too large or too small for FP32.
+    guarded: bool,
+    conversion: Conversion,
     /// The scale factors' format, ue8m0.
     scale: Format,
     c: Format,
@@ -48,6 +59,8 @@ pub(super) struct Narrow {
     nan: u64,
 }
 
+/// Columns of the widest panel.
+const WIDEST: usize = 64;
 /// Smaller than every exponent.
 const NOWHERE: i32 = -100_000;
 
@@ -62,11 +75,15 @@ impl Narrow {
         };
         let FusedSum { fraction_bits, term_rounding, zero_exponent, .. } = sum;
         let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));
-        let narrow = |format: &Format| {
+        // exact in FP32 as numbers, subnormal ones among them, and exponents that fit a byte
+        let fits_byte = |format: &Format| {
             format.fraction_bits <= 11
-                && format.min_exponent() >= -15
-                && format.max_exponent() <= 16
+                && format.min_exponent() >= -126
+                && format.max_exponent() <= 127
                 && format.subnormals
+        };
+        let narrow = |format: &Format| {
+            format.max_exponent() <= i32::from(LARGEST_FACTOR) && format.min_exponent() >= SMALLEST_PRODUCT / 2
         };
         let lowering =
             Lowering { widen_operands: None, widen_accumulator: None, order: bitmma_arithmetic::Order::Sequential, ..model.lowering };
@@ -81,8 +98,10 @@ impl Narrow {
         // an exponent of zero terms above that of a small accumulator would have to be known term by term
         let zero = zero_exponent.unwrap_or(NOWHERE);
         // an accumulator that stands alone must survive the cut: with fewer bits its fraction is masked
-        let fits = narrow(&a)
-            && narrow(&b)
+        let guarded = !narrow(&a) || !narrow(&b);
+        let fits = fits_byte(&a)
+            && fits_byte(&b)
+            && !(scaled && guarded)
             && lowering == Lowering::NONE
             && !model.flush_inputs
             && term_rounding == Rounding::TowardZero
@@ -112,6 +131,8 @@ impl Narrow {
             c_minimum: c.min_exponent(),
             c_zero: zero,
             scaled,
+            guarded,
+            conversion: model.conversion,
             scale: model.scale.map_or(table::UE8M0, |scale| scale.format),
             c: model.c,
             d: model.d,
@@ -123,6 +144,23 @@ impl Narrow {
     /// subnormal.
     fn exponents(&self) -> (i32, i32) {
         ((self.fraction_bits - 125).max(NO_PRODUCT), 126)
+    }
+
+    /// What is known of the exponents, for each operation.
+    fn ranges(&self, cells: &Cells) -> Vec<Extremes> {
+        if !self.guarded {
+            return Vec::new();
+        }
+        let of_operation = |elements: &[Element]| {
+            let mut range = Extremes { smallest: i8::MAX, largest: i8::MIN };
+            for element in elements {
+                let exponent = byte(element.exponent);
+                range.largest = range.largest.max(exponent);
+                range.smallest = range.smallest.min(if exponent == NOTHING { i8::MAX } else { exponent });
+            }
+            range
+        };
+        cells.elements.chunks(self.length * cells.lines).map(of_operation).collect()
     }
 
     /// Exponents of scale factors, for each operation and line.
@@ -148,6 +186,7 @@ pub(super) struct PackedA {
     values: Vec<f32>,
     exponents: Vec<u32>,
     scales: Vec<i32>,
+    ranges: Vec<Extremes>,
 }
 
 /// One panel of columns.
@@ -155,7 +194,25 @@ pub(super) struct PackedB {
     values: Vec<f32>,
     exponents: Vec<i8>,
     scales: Vec<i32>,
+    ranges: Vec<Extremes>,
     columns: usize,
+}
+
+/// Smallest and largest exponent of the nonzero elements of one operation, all lines together.
+#[derive(Clone, Copy)]
+struct Extremes {
+    smallest: i8,
+    largest: i8,
+}
+
+impl Extremes {
+    /// Whether the products of such elements may be taken in FP32, their exponents summed in bytes.
+    #[inline]
+    fn are_safe_with(self, other: Extremes) -> bool {
+        self.largest <= LARGEST_FACTOR
+            && other.largest <= LARGEST_FACTOR
+            && i32::from(self.smallest) + i32::from(other.smallest) >= SMALLEST_PRODUCT
+    }
 }
 
 fn byte(exponent: i16) -> i8 {
@@ -172,9 +229,11 @@ impl Kernel for Narrow {
         if !matches!(value.class, bitmma_formats::Class::Finite) {
             return Element { value: 0.0, exponent: i16::MIN, kind };
         }
-        // at most 12 bits times a small power of two: exact
-        let unit = f32::from_bits(((value.exponent - format.fraction_bits as i32 + 127) as u32) << 23);
-        let number = value.signed_significand() as f32 * unit;
+        // at most 12 bits times a power of two within FP32: exact, in two steps where the power is subnormal
+        let number = value.signed_significand() as f32
+            * power(-(format.fraction_bits as i32))
+            * power(value.exponent.max(-63))
+            * power(value.exponent.min(-63) + 63);
         Element { value: number, exponent: value.exponent as i16, kind }
     }
 
@@ -187,6 +246,7 @@ impl Kernel for Narrow {
                 .map(|element| u32::from(byte(element.exponent).cast_unsigned()) * 0x0101_0101)
                 .collect(),
             scales: self.scales(cells),
+            ranges: self.ranges(cells),
         }
     }
 
@@ -195,6 +255,7 @@ impl Kernel for Narrow {
             values: cells.elements.iter().map(|element| element.value).collect(),
             exponents: cells.elements.iter().map(|element| byte(element.exponent)).collect(),
             scales: self.scales(cells),
+            ranges: self.ranges(cells),
             columns: cells.lines,
         }
     }
@@ -219,9 +280,9 @@ impl Kernel for Narrow {
     ) {
         unsafe {
             match (self.scaled, self.rho) {
-                (false, Rho::TowardZero { .. }) => tile::<S, false, false>(self, a, b, k, state, rare),
-                (false, Rho::NearestFp16) => tile::<S, false, true>(self, a, b, k, state, rare),
-                (true, _) => tile::<S, true, false>(self, a, b, k, state, rare),
+                (false, Rho::TowardZero { .. }) => tile::<S, false, false>(self, (a, b), k, state, rare),
+                (false, Rho::NearestFp16) => tile::<S, false, true>(self, (a, b), k, state, rare),
+                (true, _) => tile::<S, true, false>(self, (a, b), k, state, rare),
             }
         }
     }
@@ -229,6 +290,11 @@ impl Kernel for Narrow {
     fn may_overflow(&self, _: i16, _: i16) -> bool {
         false // products of these formats are far below 2^128, scaled or not they do not overflow alone
     }
+}
+
+/// 2^exponent, for -126 to 127.
+fn power(exponent: i32) -> f32 {
+    f32::from_bits(((exponent + 127) as u32) << 23)
 }
 
 /// The FP32 number that an FP32 or FP16 code is; every NaN the same.
@@ -242,8 +308,7 @@ fn f32_of(format: &Format, code: u64) -> f32 {
         bitmma_formats::Class::Infinity if value.negative => f32::NEG_INFINITY,
         bitmma_formats::Class::Infinity => f32::INFINITY,
         _ => {
-            let unit = f32::from_bits(((value.exponent - format.fraction_bits as i32 + 127) as u32) << 23);
-            let magnitude = value.significand as f32 * unit;
+            let magnitude = value.significand as f32 * power(value.exponent - format.fraction_bits as i32);
             if value.negative { -magnitude } else { magnitude }
         }
     }
@@ -274,7 +339,7 @@ fn mend(
     plan: &Narrow,
     (a, b): (&PackedA, &PackedB),
     (operation, first): (usize, usize),
-    before: &[f32],
+    (before, lanes): (&[f32], &[Lanes<u32>; ROWS]),
     state: &mut [f32],
     rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
 ) {
@@ -282,6 +347,10 @@ fn mend(
     let (lowest, highest) = plan.exponents();
     for (index, (&c, state)) in before.iter().zip(state).enumerate() {
         let (row, column) = (index / width, index % width);
+        let lanes_wide = width / VECTORS;
+        if lanes[row][column / lanes_wide] >> (column % lanes_wide) & 1 == 0 {
+            continue;
+        }
         if !c.is_finite() {
             *state = c;
             continue;
@@ -322,6 +391,54 @@ fn mend(
     }
 }
 
+/// One operation of a whole tile in FP64, for factors of any exponent.
+///
+/// A product of two such factors has 24 bits at most and an exponent of -252 to 254, so that neither it
+/// nor its scaling by 2^(F - e_max) rounds or leaves the range of FP64 unless the scaled term is far below
+/// one; L_max terms of 2^31 sum exactly.
+#[inline(always)]
+fn wide(plan: &Narrow, (a, b): (&PackedA, &PackedB), first: usize, state: &mut [f32]) {
+    let width = b.columns;
+    let elements = first..first + plan.length;
+    for (row, state) in state.chunks_exact_mut(width).enumerate() {
+        let mut maximum = [NOWHERE; WIDEST];
+        for k in elements.clone() {
+            let a_exponent = (a.exponents[k * ROWS + row] as u8).cast_signed();
+            let line = &b.exponents[k * width..(k + 1) * width];
+            for (maximum, &b_exponent) in maximum.iter_mut().zip(line) {
+                let zero = a_exponent == NOTHING || b_exponent == NOTHING;
+                let sum = if zero { NOWHERE } else { i32::from(a_exponent) + i32::from(b_exponent) };
+                *maximum = (*maximum).max(sum);
+            }
+        }
+        let (mut units, mut sums) = ([0.0f64; WIDEST], [0.0f64; WIDEST]);
+        for (column, &c) in state.iter().enumerate() {
+            let own = match c == 0.0 {
+                true => plan.c_zero,
+                false => ((c.to_bits() >> 23 & 255) as i32 - 127).max(plan.c_minimum),
+            };
+            maximum[column] = maximum[column].max(own);
+            let power = (plan.fraction_bits - maximum[column]).clamp(-1000, 1000) + 1023;
+            units[column] = f64::from_bits((power as u64) << 52);
+            sums[column] = (f64::from(c) * units[column]).trunc();
+        }
+        for k in elements.clone() {
+            let factor = f64::from(a.values[k * ROWS + row]);
+            let line = &b.values[k * width..(k + 1) * width];
+            for ((sum, &unit), &value) in sums.iter_mut().zip(&units).zip(line) {
+                *sum += (factor * f64::from(value) * unit).trunc();
+            }
+        }
+        for (column, c) in state.iter_mut().enumerate() {
+            if c.is_finite() {
+                let sum = Real::exact(sums[column] as i128, maximum[column] - plan.fraction_bits);
+                let code = plan.conversion.apply(sum, Overflow::Infinity);
+                *c = f32_of(&plan.conversion.container(), code) + 0.0; // -0 becomes +0
+            }
+        }
+    }
+}
+
 /// The vectors of one row of a tile.
 type Lanes<V> = [V; VECTORS];
 
@@ -332,8 +449,7 @@ type Lanes<V> = [V; VECTORS];
 #[inline(always)]
 unsafe fn tile<S: Simd, const SCALED: bool, const FP16: bool>(
     plan: &Narrow,
-    a: &PackedA,
-    b: &PackedB,
+    (a, b): (&PackedA, &PackedB),
     k: Range,
     state: &mut [f32],
     rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
@@ -355,6 +471,10 @@ unsafe fn tile<S: Simd, const SCALED: bool, const FP16: bool>(
         let (lowest, highest) = (field(lowest), field(highest));
 
         for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
+            if plan.guarded && !a.ranges[operation].are_safe_with(b.ranges[operation]) {
+                wide(plan, (a, b), first, state);
+                continue;
+            }
             // first pass: the largest exponent of the products
             let mut largest = [S::b_splat(0x8080_8080); ROWS];
             for index in first..first + plan.length {
@@ -474,9 +594,19 @@ unsafe fn tile<S: Simd, const SCALED: bool, const FP16: bool>(
                 }
             }
             if flagged {
-                let before = state.to_vec();
+                let all_lanes = S::m_bits(S::i_gt(S::i_splat(0), wrapped)) != 0;
+                let mut lanes = [[0u32; VECTORS]; ROWS];
+                for row in 0..ROWS {
+                    for vector in 0..VECTORS {
+                        let all = maximum[row][vector];
+                        let outside = S::m_or(S::i_gt(lowest, all), S::i_gt(all, highest));
+                        lanes[row][vector] = if all_lanes { u32::MAX } else { S::m_bits(outside) };
+                    }
+                }
+                let mut before = [0.0; ROWS * WIDEST];
+                before[..state.len()].copy_from_slice(state);
                 store::<S>(state, &results);
-                mend(plan, (a, b), (operation, first), &before, state, rare);
+                mend(plan, (a, b), (operation, first), (&before, &lanes), state, rare);
             } else {
                 store::<S>(state, &results);
             }

@@ -60,10 +60,8 @@ impl Unit {
             }
             codes
         };
-        let ones = self
-            .model
-            .scale
-            .map_or(Vec::new(), |scale| vec![scale.format.one_code(); self.k / scale.size]);
+        let ones =
+            self.model.scale.map_or(Vec::new(), |scale| vec![scale.format.one_code(); self.k / scale.size]);
         Case {
             a: vector(&self.model.a, a),
             b: vector(&self.model.b, b),

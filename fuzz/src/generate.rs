@@ -1,0 +1,199 @@
+//! Arbitrary models and operands.
+
+use arbtest::arbitrary::{Result, Unstructured};
+use bitmma::arithmetic::{Conversion, FusedSum, Lowering, Model, Operation, Order, RoundedSum};
+use bitmma::formats::{BlockScale, FORMATS, Format, Rounding, UE4M3, UE8M0, cases::notable_codes};
+use bitmma::inputs::Case;
+
+fn format(u: &mut Unstructured<'_>, wanted: impl Fn(&Format) -> bool) -> Result<Format> {
+    let formats: Vec<Format> = FORMATS.into_iter().filter(|format| wanted(format)).collect();
+    u.choose(&formats).copied()
+}
+
+/// Formats an operand may have, FP64 seldom: it makes the second implementation slow.
+fn operand(u: &mut Unstructured<'_>) -> Result<Format> {
+    let wide = u.ratio(1, 8)?;
+    format(u, |format| format.is_signed() && (wide || format.bits() <= 32))
+}
+
+pub(crate) fn rounding(u: &mut Unstructured<'_>) -> Result<Rounding> {
+    u.choose(&Rounding::ALL).map(|(rounding, _)| *rounding)
+}
+
+fn conversion(u: &mut Unstructured<'_>) -> Result<Conversion> {
+    Ok(Conversion { rounding: rounding(u)?, format: format(u, Format::has_infinity)? })
+}
+
+/// An exponent that zeros bring: none, near the formats' own, or anywhere it may be.
+fn zero_exponent(u: &mut Unstructured<'_>) -> Result<Option<i32>> {
+    Ok(match u.int_in_range(0..=5)? {
+        0 | 1 => None,
+        2 => Some(u.int_in_range(-2000..=2000)?),
+        3 => Some(u.int_in_range(-65536..=65536)?),
+        _ => Some(u.int_in_range(-160..=20)?),
+    })
+}
+
+fn length(u: &mut Unstructured<'_>) -> Result<usize> {
+    Ok(if u.ratio(1, 40)? { u.int_in_range(1..=65536)? } else { u.int_in_range(1..=16)? })
+}
+
+fn fused(u: &mut Unstructured<'_>, max_length: usize) -> Result<FusedSum> {
+    Ok(FusedSum {
+        max_length,
+        fraction_bits: u.int_in_range(0..=60)?,
+        term_rounding: rounding(u)?,
+        zero_exponent: zero_exponent(u)?,
+    })
+}
+
+fn rounded(u: &mut Unstructured<'_>, max_length: usize) -> Result<RoundedSum> {
+    Ok(RoundedSum {
+        max_length,
+        fraction_bits: u.int_in_range(0..=60)?,
+        sum_fraction_bits: u.int_in_range(0..=60)?,
+        term_rounding: rounding(u)?,
+        sum_rounding: rounding(u)?,
+        renormalize: u.arbitrary()?,
+        zero_accumulator_exponent: zero_exponent(u)?,
+        // validate takes every i32; beyond this the second implementation would write out 2^2147483647
+        product_overflow: if u.arbitrary()? { Some(u.int_in_range(-5000..=5000)?) } else { None },
+    })
+}
+
+fn operation(u: &mut Unstructured<'_>) -> Result<Operation> {
+    Ok(match u.int_in_range(0..=7)? {
+        0 => Operation::FtzAddMul { pairing: 1 << u.int_in_range(0..=4)? },
+        1 => Operation::Fma,
+        2 => Operation::EFdpa { max_length: length(u)? },
+        3 => {
+            let length = length(u)?;
+            Operation::TFdpa(fused(u, length)?)
+        }
+        4 => {
+            let length = length(u)?;
+            Operation::StFdpa(fused(u, length)?)
+        }
+        5 => {
+            let group = u.int_in_range(1..=8)?;
+            let groups: usize = u.int_in_range(1..=4)?;
+            Operation::GstFdpa { sum: fused(u, group * groups)?, group }
+        }
+        6 => {
+            let length = length(u)?;
+            Operation::TrFdpa(rounded(u, length)?)
+        }
+        _ => {
+            let length = 2 * length(u)?.min(32768);
+            Operation::GtrFdpa(rounded(u, length)?)
+        }
+    })
+}
+
+fn order(u: &mut Unstructured<'_>) -> Result<Order> {
+    Ok(match u.int_in_range(0..=2)? {
+        0 => Order::Sequential,
+        1 => Order::Reversed,
+        _ => {
+            let run = u.int_in_range(1..=3)?;
+            Order::Interleaved { run, period: run * u.int_in_range(1..=3)? }
+        }
+    })
+}
+
+fn lowering(u: &mut Unstructured<'_>) -> Result<Lowering> {
+    let some = |u: &mut Unstructured<'_>| u.ratio(1, 3);
+    let widened = |u: &mut Unstructured<'_>| format(u, |_| true);
+    Ok(Lowering {
+        widen_operands: if some(u)? { Some(widened(u)?) } else { None },
+        widen_accumulator: if some(u)? { Some(widened(u)?) } else { None },
+        order: order(u)?,
+        add_accumulator_last: if some(u)? { Some(conversion(u)?) } else { None },
+        narrow_output: if some(u)? { Some(conversion(u)?) } else { None },
+    })
+}
+
+/// Any model that its own check accepts; `None` where the dice fell on one that it refuses.
+pub(crate) fn model(u: &mut Unstructured<'_>) -> Result<Option<Model>> {
+    let operation = operation(u)?;
+    let conversion = conversion(u)?;
+    let (a, b) = (operand(u)?, operand(u)?);
+    let c = match operation {
+        Operation::FtzAddMul { .. } => conversion.container(),
+        _ => operand(u)?,
+    };
+    let mut model = Model::new(a, b, c, operation, conversion);
+    if operation.is_scaled() {
+        let (unit, grouped) = match operation {
+            Operation::GstFdpa { group, .. } => (group, true),
+            _ => (1, false),
+        };
+        // infinity under a scale factor of zero: the specification is silent, for only FP4 is scaled by
+        // UE4M3, and it has no infinity
+        let may_be_zero = grouped && !a.has_infinity() && !b.has_infinity();
+        let format = if may_be_zero && u.arbitrary()? { UE4M3 } else { UE8M0 };
+        model.scale = Some(BlockScale { format, size: unit * u.int_in_range(1..=4)? });
+    } else if u.arbitrary()? {
+        model.lowering = lowering(u)?;
+    }
+    let last = model.lowering.add_accumulator_last.unwrap_or(conversion);
+    model.d = model.lowering.narrow_output.unwrap_or(last).container();
+    model.flush_inputs = u.ratio(1, 4)?;
+    if u.ratio(1, 4)? {
+        let nans = notable_codes(&model.d);
+        let nans: Vec<u64> = nans
+            .into_iter()
+            .filter(|code| bitmma::formats::decode(&model.d, *code).class == bitmma::formats::Class::Nan)
+            .collect();
+        model.nan_code = Some(*u.choose(&nans)?);
+    }
+    Ok(model.validate().is_ok().then_some(model))
+}
+
+/// A K that the model takes, at most a few dozen; `None` if there is none that short.
+pub(crate) fn k(u: &mut Unstructured<'_>, model: &Model) -> Result<Option<usize>> {
+    let taken: Vec<usize> =
+        (1..=36).filter(|k| bitmma::arithmetic::Prepared::new(model, *k).is_ok()).collect();
+    if taken.is_empty() { Ok(None) } else { u.choose(&taken).map(|k| Some(*k)) }
+}
+
+/// A code: any bits, a notable one, zero, or a number near a chosen exponent.
+fn code(u: &mut Unstructured<'_>, format: &Format, centre: i32) -> Result<u64> {
+    Ok(match u.int_in_range(0..=7)? {
+        0 => u.arbitrary::<u64>()? & format.max_code(),
+        1 => *u.choose(&notable_codes(format))?,
+        2 => u.arbitrary::<u64>()? & format.sign_bit(),
+        _ => {
+            let exponent = centre + u.int_in_range(-4..=4)?;
+            let low = format.fraction_bits + format.padding_bits;
+            let largest = (format.max_finite_code() >> low) as i32;
+            let field = (exponent + format.bias).clamp(0, largest) as u64;
+            let fraction = match u.int_in_range(0..=2)? {
+                0 => 0,
+                1 => ((1 << format.fraction_bits) - 1) << format.padding_bits,
+                _ => u.arbitrary::<u64>()? & ((1 << low) - 1),
+            };
+            let magnitude = (field << low | fraction).min(format.max_finite_code());
+            magnitude | (u.arbitrary::<u64>()? & format.sign_bit())
+        }
+    })
+}
+
+/// Operands whose numbers lie together in some part of their range, now and then elsewhere.
+pub(crate) fn case(u: &mut Unstructured<'_>, model: &Model, k: usize) -> Result<Case> {
+    let centre = if u.arbitrary()? { 0 } else { u.int_in_range(-160..=130)? };
+    let mut vector = |format: &Format, length: usize, centre: i32| -> Result<Vec<u64>> {
+        (0..length).map(|_| code(u, format, centre)).collect()
+    };
+    let a = vector(&model.a, k, centre)?;
+    let b = vector(&model.b, k, centre)?;
+    let c = vector(&model.c, 1, 2 * centre)?[0];
+    let (scale_a, scale_b) = match model.scale {
+        None => (Vec::new(), Vec::new()),
+        Some(scale) => {
+            let count = k / scale.size;
+            (vector(&scale.format, count, -centre)?, vector(&scale.format, count, -centre)?)
+        }
+    };
+    Ok(Case { a, b, c, scale_a, scale_b })
+}

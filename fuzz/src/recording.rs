@@ -1,0 +1,95 @@
+//! Recordings: any bytes read or are an error that names a line, never a panic; what was read comes back.
+
+use bitmma::catalogue::{catalogue, find};
+use bitmma::inputs::{Case, Family, case};
+use bitmma::recording::{Answer, Record, read, write};
+use bitmma::{Error, Revision};
+
+use crate::mutate::mutate;
+use crate::{Outcome, Unstructured};
+
+/// A recording of a few dot products, changed a little; or any bytes.
+///
+/// # Panics
+///
+/// If the reader does, if its error names no line, or if records do not come back as they were.
+pub fn run(u: &mut Unstructured<'_>) -> Outcome {
+    let mut bytes: Vec<u8> = Vec::new();
+    if u.ratio(1, 8)? {
+        bytes = u.arbitrary()?;
+        if u.arbitrary()? {
+            bytes.splice(0..0, *b"arch,instruction,a,b,c,scale_a,scale_b,d\n");
+        }
+    } else {
+        let records = records(u)?;
+        write(&mut bytes, &["a comment"], &records).unwrap_or_else(|error| panic!("{error}"));
+        let back = read(bytes.as_slice()).unwrap_or_else(|error| panic!("{error}\n{}", shown(&bytes)));
+        assert!(same(&records, &back), "read otherwise than written:\n{}", shown(&bytes));
+        mutate(u, &mut bytes, 4)?;
+    }
+    hold(&bytes);
+    Ok(())
+}
+
+fn hold(bytes: &[u8]) {
+    match read(bytes) {
+        Ok(records) => {
+            let mut again = Vec::new();
+            write(&mut again, &[], &records).unwrap_or_else(|error| panic!("{error}"));
+            let back = read(again.as_slice()).unwrap_or_else(|error| panic!("{error}\n{}", shown(bytes)));
+            assert!(same(&records, &back), "does not come back:\n{}", shown(bytes));
+            let replayed = bitmma::replay::replay(&records, &bitmma::replay::Rules::default());
+            let total: usize =
+                replayed.map_or(records.len(), |outcomes| outcomes.iter().map(|one| one.total).sum());
+            assert!(total == records.len(), "{total} of {} replayed", records.len());
+        }
+        Err(Error::Recording { line, .. }) => {
+            assert!(line > 0, "an error on line 0:\n{}", shown(bytes));
+        }
+        Err(error) => panic!("{error}: from bytes in memory\n{}", shown(bytes)),
+    }
+}
+
+fn records(u: &mut Unstructured<'_>) -> arbtest::arbitrary::Result<Vec<Record>> {
+    (0..u.int_in_range(0..=3)?)
+        .map(|_| {
+            let row = u.choose(catalogue())?;
+            let found = find(row.architecture, &row.name()).unwrap_or_else(|error| panic!("{error}"));
+            let Some(model) = row.model(Revision::Hardware) else {
+                let zeros = vec![0; row.k];
+                let (scale_a, scale_b, line) = (Vec::new(), Vec::new(), 0);
+                return Ok(Record {
+                    found,
+                    a: zeros.clone(),
+                    b: zeros,
+                    c: 0,
+                    scale_a,
+                    scale_b,
+                    d: Answer::Nan,
+                    line,
+                });
+            };
+            let family = *u.choose(&Family::ALL)?;
+            let Case { a, b, c, scale_a, scale_b } = case(&model, row.k, family, u.arbitrary()?, 0);
+            let d = if u.ratio(1, 4)? {
+                Answer::Nan
+            } else {
+                Answer::Code(u.arbitrary::<u64>()? & row.d.max_code())
+            };
+            Ok(Record { found, a, b, c, scale_a, scale_b, d, line: 0 })
+        })
+        .collect()
+}
+
+/// Whether all but the lines are the same.
+fn same(left: &[Record], right: &[Record]) -> bool {
+    let plain = |record: &Record| {
+        let Record { found, a, b, c, scale_a, scale_b, d, line: _ } = record.clone();
+        (found.instruction.architecture, found.name(), a, b, c, scale_a, scale_b, d)
+    };
+    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| plain(left) == plain(right))
+}
+
+fn shown(bytes: &[u8]) -> String {
+    format!("{:?}", String::from_utf8_lossy(bytes))
+}
