@@ -88,7 +88,12 @@ impl Model {
     /// The model as a file that [`Model::from_toml`] reads back.
     pub fn to_toml(&self) -> String {
         let file = self.to_file();
-        toml::to_string(&file).unwrap_or_else(|error| unreachable!("a model always serialises: {error}"))
+        let text =
+            toml::to_string(&file).unwrap_or_else(|error| unreachable!("a model always serialises: {error}"));
+        match self.nan_code {
+            Some(nan) => text.replace(&format!("nan = {nan}\n"), &format!("nan = {nan:#x}\n")), // bits
+            None => text,
+        }
     }
 
     /// Reads a model file and checks it.

@@ -40,7 +40,7 @@ impl fmt::Display for Evidence {
 const MATLAB: &str = "validation data of MATLAB-tensor-core, Khattak and Mikaitis";
 /// Where the answers of the MI300X come from; they are cited, the project does not hold them.
 const MI300X: &str =
-    "749 FP8 dot products cited in the project's semantics page, whose rule 11 names the instruction";
+    "749 FP8 dot products, not kept here; one pair of them is in docs/semantics.md, rule 11";
 
 /// Instructions that a real GPU has answered: architecture, name, chips, source.
 ///

@@ -266,8 +266,8 @@ impl Instruction {
     }
 
     /// The internal precision in one line: what is exact, what is cut where, how results are rounded.
-    pub fn precision_line(&self) -> String {
-        match (self.model_ref(Revision::Hardware), self.unknown) {
+    pub fn precision_line(&self, revision: Revision) -> String {
+        match (self.model_ref(revision), self.unknown) {
             (Some(model), _) => crate::precision::line(model, self.k),
             (None, reason) => format!("not known: {}", reason.unwrap_or("no reason given")),
         }

@@ -54,9 +54,14 @@ fn sums(length: usize, rho: bitmma_arithmetic::Conversion) -> String {
 }
 
 fn rounded(sum: &RoundedSum, length: usize) -> String {
-    let RoundedSum { fraction_bits, sum_fraction_bits, term_rounding, sum_rounding, .. } = sum;
+    let RoundedSum { fraction_bits, sum_fraction_bits, term_rounding, sum_rounding, renormalize, .. } = sum;
+    let kept = sum_fraction_bits + u32::from(*renormalize);
+    let then = match renormalize {
+        true => format!(", normalised and cut ({sum_rounding}) to {sum_fraction_bits} bits"),
+        false => String::new(),
+    };
     format!(
         "cut ({term_rounding}) to {fraction_bits} bits below the largest exponent, sums of {length}, \
-         then added to C with {sum_fraction_bits} bits of the sum and {fraction_bits} of C kept ({sum_rounding})"
+         then added to C with {kept} bits of the sum and {fraction_bits} of C kept ({sum_rounding}){then}"
     )
 }

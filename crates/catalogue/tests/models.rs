@@ -339,7 +339,7 @@ fn mixed_inputs_have_the_parameters_of_either() {
 
 #[test]
 fn precision_in_one_line() {
-    let line = |architecture, name| find(architecture, name).unwrap().instruction.precision_line();
+    let line = |architecture, name| find(architecture, name).unwrap().instruction.precision_line(Revision::Hardware);
     assert_eq!(
         line(Hopper, "mma.m16n8k16.f32.f16.f16.f32"),
         "products exact, terms cut (RZ) to 25 bits below the largest exponent, sums of 16, result RZ-FP32"
@@ -349,9 +349,14 @@ fn precision_in_one_line() {
         "A and B widened to f16; products exact, terms cut (RZ) to 25 bits below the largest exponent, sums of \
          16, result RZ-FP32; C added last, RNE-FP32"
     );
+    assert_eq!(
+        line(Cdna3, "v_mfma_f32_32x32x8_f16"),
+        "products exact, cut (RZ) to 24 bits below the largest exponent, sums of 8, then added to C with 32 bits of \
+         the sum and 24 of C kept (RD), normalised and cut (RD) to 31 bits, result RNE-FP32"
+    );
     assert!(line(Volta, "wmma.m16n16k16.f32.f16.f16.f32").starts_with("not known: nobody has disassembled"));
     for row in catalogue() {
-        let line = row.precision_line();
+        let line = row.precision_line(Revision::Paper);
         assert!(!line.is_empty() && !line.contains('\n'), "{row}");
     }
 }

@@ -215,7 +215,7 @@ pub(crate) fn instruction_json(row: &Instruction, revision: Revision) -> Value {
         "sass": row.sass(),
         "revision": revision.name(),
         "model": row.model_ref(revision).map(|model| model_json(model, Some(row.k))),
-        "precision": row.precision_line(),
+        "precision": row.precision_line(revision),
         "evidence": evidence(row),
         "evidence_text": evidence_text,
         "remark": row.remark,

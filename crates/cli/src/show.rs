@@ -153,7 +153,7 @@ fn instruction(found: &Found, revision: Revision) -> String {
         let around = if around.is_empty() { String::new() } else { format!("; {}", around.join("; ")) };
         pairs.push(("model", format!("{}, revision {revision}{around}", model.operation.name())));
     }
-    pairs.push(("precision", row.precision_line()));
+    pairs.push(("precision", row.precision_line(revision)));
     pairs.push(("evidence", row.evidence.to_string()));
     if let Some(remark) = row.remark {
         pairs.push(("remark", remark.to_owned()));
