@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
-use crate::{compare, dot, explain, generate, list, replay, run, show};
+use crate::{bench, compare, dot, explain, gemm, generate, list, replay, run, show};
 
 const EXAMPLE: &str = "\
 Example: one input through every instruction, and why one of them answers as it does
@@ -29,7 +29,9 @@ enum Command {
     Explain(explain::Arguments),
     Dot(dot::Arguments),
     Run(run::Arguments),
+    Gemm(gemm::Arguments),
     Replay(replay::Arguments),
+    Bench(bench::Arguments),
     Generate(generate::Arguments),
 }
 
@@ -43,7 +45,9 @@ impl Arguments {
             Command::Explain(arguments) => explain::run(arguments),
             Command::Dot(arguments) => dot::run(arguments),
             Command::Run(arguments) => run::run(arguments),
+            Command::Gemm(arguments) => gemm::run(arguments),
             Command::Replay(arguments) => replay::run(arguments),
+            Command::Bench(arguments) => bench::run(arguments),
             Command::Generate(arguments) => generate::run(arguments),
         }
     }

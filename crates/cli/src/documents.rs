@@ -154,8 +154,8 @@ const FAMILIES: [&str; 8] = [
 fn models() -> String {
     let mut text = "# Models\n\n\
         The paper's eight model families. A model is data: `bitmma show ARCH INSTRUCTION --toml` prints it as a \
-        file, and `--model FILE` of `dot`, `explain`, `run` and `replay` reads one, changed or written by hand. K \
-        is no part of it: a model takes every K that is a multiple of L = min(K, L_max).\n\n\
+        file, and `--model FILE` of `dot`, `explain`, `run`, `gemm` and `replay` reads one, changed or written by \
+        hand. K is no part of it: a model takes every K that is a multiple of L = min(K, L_max).\n\n\
         ## Keys of every file\n\n"
         .to_owned();
     let mut keys = Table::new(&["key", "meaning", "if left out"]);

@@ -1,6 +1,7 @@
 //! The command `bitmma`.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)] // but for the foreign product that `bench` compares with
 
+mod bench;
 mod bits;
 mod command;
 mod compare;
@@ -10,9 +11,11 @@ mod dot;
 mod explain;
 mod failure;
 mod files;
+mod gemm;
 mod generate;
 mod list;
 mod number;
+mod operands;
 mod output;
 mod replay;
 mod run;

@@ -17,6 +17,13 @@ pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&format!("{value:#}\n"))
 }
 
+/// Appends the keys of one JSON object to another.
+pub(crate) fn extend(object: &mut serde_json::Value, more: serde_json::Value) {
+    if let (serde_json::Value::Object(object), serde_json::Value::Object(more)) = (object, more) {
+        object.extend(more);
+    }
+}
+
 /// Writes a remark to the standard error. That nobody reads it is no failure.
 pub(crate) fn note(text: &str) {
     let mut stderr = anstream::stderr().lock();

@@ -120,9 +120,11 @@ fn completions_and_man_pages() {
     assert_eq!(
         pages,
         [
+            "bitmma-bench.1",
             "bitmma-compare.1",
             "bitmma-dot.1",
             "bitmma-explain.1",
+            "bitmma-gemm.1",
             "bitmma-generate.1",
             "bitmma-list.1",
             "bitmma-replay.1",

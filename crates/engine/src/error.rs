@@ -80,6 +80,16 @@ pub enum Error {
         /// What it should be.
         expected: String,
     },
+    /// An option of a GEMM is out of its range.
+    #[error("{option} is {value}; {allowed}")]
+    GemmOption {
+        /// The option.
+        option: &'static str,
+        /// What it is.
+        value: String,
+        /// What it may be.
+        allowed: String,
+    },
     /// The instruction is known, how it computes is not.
     #[error("{instruction} on {architecture} has no model: {reason}")]
     NoModel {

@@ -2,12 +2,13 @@
 //!
 //! [`simulate()`] is the reference path: the plain definition, in integers, one dot product per element of
 //! D. [`MmaUnit`] is whatever answers D for A, B and C; a [`Simulator`] is one. [`explain`] shows every
-//! step of one element. [`recording`] reads, writes and replays what real units answered.
+//! step of one element. [`gemm()`] makes products of any shape of one instruction. [`recording`] reads, writes and replays what real units answered.
 #![deny(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
 pub mod error;
 pub mod explain;
+pub mod gemm;
 pub mod inputs;
 pub mod kernel;
 pub mod matrix;
@@ -23,6 +24,7 @@ pub use bitmma_formats as formats;
 pub use bitmma_arithmetic::Model;
 pub use bitmma_catalogue::{Architecture, Instruction, Revision};
 pub use error::Error;
+pub use gemm::{GemmOptions, gemm};
 pub use matrix::Matrix;
 pub use simulate::{Simulator, simulate};
 pub use unit::{MmaUnit, Operands, Signature};

@@ -54,6 +54,20 @@ impl Codes {
         })
     }
 
+    /// `count` zeros; `None` if they cannot be held.
+    pub(crate) fn zeros(format: &Format, count: usize) -> Option<Codes> {
+        let mut codes = Codes::with_capacity(format, count)?;
+        on_codes!(&mut codes, vector => vector.resize(count, 0));
+        Some(codes)
+    }
+
+    /// Writes codes from `start` on; bits beyond the width held are dropped.
+    pub(crate) fn write(&mut self, start: usize, codes: &[u64]) {
+        on_codes!(self, vector => {
+            vector[start..start + codes.len()].iter_mut().zip(codes).for_each(|(to, from)| *to = *from as _);
+        });
+    }
+
     fn push(&mut self, code: u64) {
         match self {
             Codes::U8(vector) => vector.push(code as u8),
@@ -110,6 +124,21 @@ impl Matrix {
             return Err(Error::Count { given, blocks, rows, columns, expected });
         }
         Ok(Matrix { format, blocks, rows, columns, codes: held })
+    }
+
+    /// Matrices of codes that are known to be codes of `format`, held in as many bytes as it takes.
+    pub(crate) fn from_codes(
+        format: Format,
+        (blocks, rows, columns): (usize, usize, usize),
+        codes: Codes,
+    ) -> Matrix {
+        debug_assert_eq!(codes.len(), blocks * rows * columns);
+        Matrix { format, blocks, rows, columns, codes }
+    }
+
+    /// The codes alone.
+    pub(crate) fn into_codes(self) -> Codes {
+        self.codes
     }
 
     /// One matrix from row-major codes.

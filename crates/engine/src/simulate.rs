@@ -20,6 +20,7 @@ pub fn simulate(model: &Model, operands: &Operands<'_>) -> Result<Matrix, Error>
 /// As [`simulate`], the model applied to `step` elements along K at a time, each step going on from the
 /// result of the one before. K must be a multiple of `step`.
 pub fn simulate_steps(model: &Model, step: usize, operands: &Operands<'_>) -> Result<Matrix, Error> {
+    model.validate()?;
     signature_of(model, operands).check(operands)?;
     let (blocks, m, k) = operands.a.shape();
     let n = operands.b.columns();
@@ -60,7 +61,7 @@ impl Line {
     /// A row of A with its scale factors.
     pub(crate) fn row(prepared: &Prepared<'_>, operands: &Operands<'_>, block: usize, row: usize) -> Line {
         let scales = operands.scale_a.map(|scale| scale.row(block, row).collect());
-        Line::new(prepared, Side::A, operands.a.row(block, row).collect(), scales)
+        Line::new(prepared, Side::A, &operands.a.row(block, row).collect::<Vec<_>>(), scales)
     }
 
     /// A column of B with its scale factors.
@@ -71,10 +72,10 @@ impl Line {
         column: usize,
     ) -> Line {
         let scales = operands.scale_b.map(|scale| scale.column(block, column).collect());
-        Line::new(prepared, Side::B, operands.b.column(block, column).collect(), scales)
+        Line::new(prepared, Side::B, &operands.b.column(block, column).collect::<Vec<_>>(), scales)
     }
 
-    fn new(prepared: &Prepared<'_>, side: Side, codes: Vec<u64>, scales: Option<Vec<u64>>) -> Line {
+    fn new(prepared: &Prepared<'_>, side: Side, codes: &[u64], scales: Option<Vec<u64>>) -> Line {
         let scales = scales.unwrap_or_default();
         let step = prepared.k();
         let factors = scales.len() * step / codes.len();

@@ -1,5 +1,6 @@
 //! FMA and FTZ-AddMul by the processor's own arithmetic: what its rounding, its zeros, its NaNs and its
 //! subnormal numbers make of directed cases, on every instruction set this processor has.
+#![allow(clippy::unwrap_used)] // a call that fails is a test that fails
 
 use bitmma::arithmetic::{Conversion, Operation};
 use bitmma::formats::{BF16, E4M3, E5M2, F16, F32, F64, Format, Rounding, TF32};
@@ -21,13 +22,22 @@ fn fma(a: Format, b: Format, conversion: Conversion) -> Model {
 fn models() -> Vec<(Model, usize)> {
     let mut models = Vec::new();
     for flush_inputs in [true, false] {
-        for (format, pairing, step) in
-            [(BF16, 2, 4), (BF16, 4, 8), (F16, 4, 8), (BF16, 1, 2), (F16, 1, 3), (F16, 2, 6), (BF16, 8, 8), (F16, 8, 16)]
-        {
+        for (format, pairing, step) in [
+            (BF16, 2, 4),
+            (BF16, 4, 8),
+            (F16, 4, 8),
+            (BF16, 1, 2),
+            (F16, 1, 3),
+            (F16, 2, 6),
+            (BF16, 8, 8),
+            (F16, 8, 16),
+        ] {
             models.push((ftz(format, format, pairing, flush_inputs), step));
         }
         // products of more than 24 bits, of a wide and a narrow format, and of formats without infinity
-        for (a, b, pairing) in [(F32, F32, 1), (F32, F32, 4), (TF32, TF32, 2), (BF16, F16, 4), (E4M3, E5M2, 2)] {
+        for (a, b, pairing) in
+            [(F32, F32, 1), (F32, F32, 4), (TF32, TF32, 2), (BF16, F16, 4), (E4M3, E5M2, 2)]
+        {
             models.push((ftz(a, b, pairing, flush_inputs), 8));
         }
     }
@@ -53,7 +63,10 @@ fn check(name: &str, model: &Model, step: usize, operands: &Operands<'_>) -> Mat
                 want == got,
                 "{name} {model:?}, {level:?}: element {row},{column} is {got:#x}, the reference path says {want:#x}\n a {}\n b {}\n c {:#x}",
                 bitmma::recording::hex(&model.a, &operands.a.row(index / (m * n), row).collect::<Vec<_>>()),
-                bitmma::recording::hex(&model.b, &operands.b.column(index / (m * n), column).collect::<Vec<_>>()),
+                bitmma::recording::hex(
+                    &model.b,
+                    &operands.b.column(index / (m * n), column).collect::<Vec<_>>()
+                ),
                 operands.c.codes().get(index),
             );
         }
@@ -72,7 +85,8 @@ fn limits(format: &Format) -> Vec<u64> {
             codes.push(((power + format.bias) as u64) << low);
         }
     }
-    let neighbours: Vec<u64> = codes.iter().flat_map(|code| [code.saturating_sub(unit), code + unit]).collect();
+    let neighbours: Vec<u64> =
+        codes.iter().flat_map(|code| [code.saturating_sub(unit), code + unit]).collect();
     codes.extend(neighbours);
     if let Some(infinity) = format.infinity_code() {
         codes.extend([infinity, infinity + unit, format.max_code() >> 1]);
@@ -92,10 +106,12 @@ fn limits_by_limits_at_every_position() {
         for position in 0..step {
             let at = |code: u64| (0..step).map(move |index| if index == position { code } else { 0 });
             let a = Matrix::single(model.a, x.len(), step, x.iter().flat_map(|&code| at(code))).unwrap();
-            let rows = (0..step).flat_map(|index| y.iter().map(move |&code| if index == position { code } else { 0 }));
+            let rows = (0..step)
+                .flat_map(|index| y.iter().map(move |&code| if index == position { code } else { 0 }));
             let b = Matrix::single(model.b, step, y.len(), rows).unwrap();
             // every product meets another accumulator at each position
-            let c = (0..x.len() * y.len()).map(|index| accumulators[(index * 7 + position * 5) % accumulators.len()]);
+            let c = (0..x.len() * y.len())
+                .map(|index| accumulators[(index * 7 + position * 5) % accumulators.len()]);
             let c = Matrix::single(model.c, x.len(), y.len(), c).unwrap();
             check("limits", &model, step, &Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None });
         }
@@ -134,7 +150,13 @@ fn limits_among_each_other() {
 }
 
 /// Random rows and columns; the elements of `from..` along K of the first family, those before of the second.
-fn random(model: &Model, (m, n, k): (usize, usize, usize), families: (Family, Family), from: usize, seed: u64) -> [Matrix; 3] {
+fn random(
+    model: &Model,
+    (m, n, k): (usize, usize, usize),
+    families: (Family, Family),
+    from: usize,
+    seed: u64,
+) -> [Matrix; 3] {
     let line = |index: usize, seed: u64, right: bool| -> Vec<u64> {
         let take = |family| {
             let case = case(model, k, family, seed, index as u64);
@@ -158,10 +180,14 @@ fn blocks_of_k_with_and_without_subnormal_results() {
     // two blocks of K; tiny numbers in one of them, so that one loop goes on where the other ended
     for (model, step) in models() {
         let k = (1040 / step) * step;
-        for (index, families) in
-            [(Family::Moderate, Family::Tiny), (Family::Tiny, Family::Moderate), (Family::Zeros, Family::Bits), (Family::Moderate, Family::Moderate)]
-                .into_iter()
-                .enumerate()
+        for (index, families) in [
+            (Family::Moderate, Family::Tiny),
+            (Family::Tiny, Family::Moderate),
+            (Family::Zeros, Family::Bits),
+            (Family::Moderate, Family::Moderate),
+        ]
+        .into_iter()
+        .enumerate()
         {
             let [a, b, c] = random(&model, (5, 67, k), families, 500, 77 + index as u64);
             check("blocks", &model, step, &Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None });
@@ -171,7 +197,11 @@ fn blocks_of_k_with_and_without_subnormal_results() {
 
 #[test]
 fn many_columns_many_matrices_and_any_number_of_threads() {
-    for (model, step) in [(ftz(BF16, BF16, 4, true), 8), (fma(F64, F64, Conversion::RNE_FP64), 4), (fma(F32, F32, Conversion::RNE_FP32), 2)] {
+    for (model, step) in [
+        (ftz(BF16, BF16, 4, true), 8),
+        (fma(F64, F64, Conversion::RNE_FP64), 4),
+        (fma(F32, F32, Conversion::RNE_FP32), 2),
+    ] {
         let [a, b, c] = random(&model, (2, 4131, step), (Family::Moderate, Family::Moderate), 0, 5);
         check("columns", &model, step, &Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None });
 
@@ -238,14 +268,24 @@ fn sums_at_the_flush_boundary() {
     assert_eq!(dot(&model, &[0x8080, 0], &[one, one], LEAST_NORMAL + 1), 0);
     assert_eq!(dot(&model, &[0x0080, 0], &[one, one], MINUS | (LEAST_NORMAL + 1)), MINUS, "negative");
     assert_eq!(dot(&model, &[0x8080, 0], &[one, one], 2 * LEAST_NORMAL), LEAST_NORMAL, "2^-126 stays");
-    // the result of one step, -0, is read as +0 by the next: K = 4 in steps of 2 and in one step
-    let a = Matrix::single(BF16, 1, 4, [0x0080, 0, 0x8000, 0x8000]).unwrap();
-    let b = Matrix::single(BF16, 4, 1, [one, one, one, one]).unwrap();
-    let c = Matrix::single(F32, 1, 1, [MINUS | (LEAST_NORMAL + 1)]).unwrap();
-    let operands = Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None };
-    assert_eq!(check("two steps", &model, 2, &operands).get(0, 0, 0), 0);
-    let unflushed = Model { flush_inputs: false, ..model };
-    assert_eq!(check("two steps", &unflushed, 2, &operands).get(0, 0, 0), MINUS);
+    // 2^-104·(1 + 2^-23) - 2^-104 is subnormal though all numbers are far from it: C's last bit is
+    assert_eq!(dot(&model, &[0x2580, 0], &[0xa580, one], 0x0b80_0001), 0);
+    assert_eq!(dot(&model, &[0x2580, 0], &[0x2580, one], 0x8b80_0001), MINUS);
+
+    // a result that is flushed to -0 is read as +0 by the next step, whose products are -0
+    let unflushed = Model { flush_inputs: false, ..model.clone() };
+    for k in [4, 514] {
+        // where K has two blocks, in the last step of the first
+        let place = k - 4;
+        let column = (0..k).map(|index| if index < place + 2 { one } else { 0xbf80 });
+        let row = (0..k).map(|index| if index == place { 0x0080 } else { 0 });
+        let a = Matrix::single(BF16, 1, k, row).unwrap();
+        let b = Matrix::single(BF16, k, 1, column).unwrap();
+        let c = Matrix::single(F32, 1, 1, [MINUS | (LEAST_NORMAL + 1)]).unwrap();
+        let operands = Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None };
+        assert_eq!(check("two steps", &model, 2, &operands).get(0, 0, 0), 0);
+        assert_eq!(check("two steps", &unflushed, 2, &operands).get(0, 0, 0), MINUS);
+    }
     // a subnormal C that is not flushed is added, then the sum is
     assert_eq!(dot(&unflushed, &[0x0080, 0], &[one, one], 1), LEAST_NORMAL + 1);
     assert_eq!(dot(&ftz(F16, F16, 4, false), &[0; 4], &[0; 4], MINUS | 5), MINUS);

@@ -42,7 +42,24 @@ impl Output {
         if !output.folder().is_dir() {
             return Err(wrong(format!("there is no directory {}", output.folder().display())));
         }
-        Ok(output)
+        // a file that cannot be made there is better known before hours of work than after
+        match output.temporary() {
+            Ok(_) => Ok(output),
+            Err(error) => Err(Error::Io { file, error }),
+        }
+    }
+
+    /// A file beside the one that was asked for, which vanishes unless it is kept.
+    fn temporary(&self) -> std::io::Result<tempfile::NamedTempFile> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".bitmma-");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            // as any new file, less what the umask takes; a temporary file is its owner's alone
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
+        }
+        builder.tempfile_in(self.folder())
     }
 
     fn folder(&self) -> &Path {
@@ -61,15 +78,7 @@ impl Output {
             (1, rows, columns) => vec![rows, columns],
             (blocks, rows, columns) => vec![blocks, rows, columns],
         };
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".bitmma-");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // as any new file, less what the umask takes; a temporary file is its owner's alone
-            builder.permissions(std::fs::Permissions::from_mode(0o666));
-        }
-        let mut file = builder.tempfile_in(self.folder())?;
+        let mut file = self.temporary()?;
         let mut target = BufWriter::new(file.as_file_mut());
         let format = d.format();
         let written = match self.kind {

@@ -15,7 +15,7 @@ use super::pack::{Cells, Element, Operand, ROWS, Range, Reader, Traits, VECTORS}
 use super::simd::Simd;
 use super::{Level, Work, dispatch, special};
 use crate::error::Error;
-use crate::matrix::Matrix;
+use crate::matrix::{Codes, Matrix};
 use crate::simulate::{Line, chain};
 use crate::unit::Operands;
 
@@ -48,6 +48,10 @@ pub(super) trait Kernel: Sync {
     fn pack_b(&self, cells: &Cells) -> Self::B;
     /// The accumulator that a code of C is.
     fn load(&self, c: u64) -> Self::State;
+    /// The accumulator that a code of D is, in the middle of a chain.
+    fn resume(&self, d: u64) -> Self::State {
+        self.load(d)
+    }
     /// The code of D that an accumulator is.
     fn store(&self, state: Self::State) -> u64;
     /// Goes through a block of K with one tile; `state` has `ROWS` rows of one panel's columns. Lanes it
@@ -72,30 +76,30 @@ pub(super) trait Kernel: Sync {
 /// Columns of a block: how much of B is packed at a time.
 const COLUMN_BLOCK: usize = 4096;
 /// Elements along K of a block, about.
-const K_BLOCK: usize = 2048;
+const K_BLOCK: usize = 128;
 /// Rows of a block: how much of A is packed at a time.
 const ROW_BLOCK: usize = 1024;
 /// Rows that one task takes through a panel.
 const TASK_ROWS: usize = 128;
 
+/// Panels whose codes are finished together.
+const FINISHED: usize = 16;
+
 /// D by a kernel.
 pub(super) fn multiply<K: Kernel>(kernel: &K, problem: &Problem<'_>) -> Result<Matrix, Error> {
     let (blocks, m, _) = problem.operands.a.shape();
     let n = problem.operands.b.columns();
-    let mut codes = Vec::new();
-    codes.try_reserve_exact(blocks * m * n).map_err(|_| Error::TooLarge {
-        blocks,
-        rows: m,
-        columns: n,
-        bytes: 8,
-    })?;
+    let format = problem.prepared.model().d;
+    let bytes = format.bytes();
+    let too_large = || Error::TooLarge { blocks, rows: m, columns: n, bytes };
+    let mut d = Codes::zeros(&format, blocks * m * n).ok_or_else(too_large)?;
     for block in 0..blocks {
-        codes.extend(one_block(kernel, problem, block));
+        one_block(kernel, problem, block, &mut d);
     }
-    Matrix::new(problem.prepared.model().d, (blocks, m, n), codes)
+    Ok(Matrix::from_codes(format, (blocks, m, n), d))
 }
 
-fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize) -> Vec<u64> {
+fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut Codes) {
     let (prepared, operands) = (problem.prepared, problem.operands);
     let (m, n, k) = (operands.a.rows(), operands.b.columns(), operands.a.columns());
     let operand = |side: Side, matrix, scales| Operand {
@@ -111,7 +115,6 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize) -> Vec<
     let width = panel_width(problem.level);
     let padded = m.next_multiple_of(ROWS);
     let mut rows = vec![Traits::NONE; padded];
-    let mut d = vec![0u64; m * n];
 
     for first_column in (0..n).step_by(COLUMN_BLOCK) {
         let columns = COLUMN_BLOCK.min(n - first_column);
@@ -183,26 +186,36 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize) -> Vec<
             }
         }
 
-        let fix = Fix { kernel, problem, block, a: &a, b: &b, rows: &rows[..m], columns: &column_traits, first_column };
-        let results: Vec<(usize, Vec<u64>)> = state
-            .par_chunks(padded * width)
-            .enumerate()
-            .map(|(panel, state)| {
-                let mut panel_codes: Vec<u64> = state.iter().map(|&state| kernel.store(state)).collect();
-                fix.apply((panel * width, width, columns), &mut panel_codes);
-                (panel, panel_codes)
-            })
-            .collect();
-        for (panel, codes) in results {
-            let first = first_column + panel * width;
-            let used = width.min(first_column + columns - first);
-            for row in 0..m {
-                d[row * n + first..row * n + first + used]
-                    .copy_from_slice(&codes[row * width..row * width + used]);
+        let fix = Fix {
+            kernel,
+            problem,
+            block,
+            a: &a,
+            b: &b,
+            rows: &rows[..m],
+            columns: &column_traits,
+            first_column,
+        };
+        // some panels at a time, so that their codes take little room beside D
+        for (first_panel, states) in state.chunks(FINISHED * padded * width).enumerate() {
+            let results: Vec<Vec<u64>> = states
+                .par_chunks(padded * width)
+                .enumerate()
+                .map(|(panel, state)| {
+                    let mut codes: Vec<u64> = state.iter().map(|&state| kernel.store(state)).collect();
+                    fix.apply(((first_panel * FINISHED + panel) * width, width, columns), &mut codes);
+                    codes
+                })
+                .collect();
+            for (panel, codes) in results.iter().enumerate() {
+                let first = first_column + (first_panel * FINISHED + panel) * width;
+                let used = width.min(first_column + columns - first);
+                for row in 0..m {
+                    d.write((block * m + row) * n + first, &codes[row * width..row * width + used]);
+                }
             }
         }
     }
-    d
 }
 
 /// Columns of a panel.
@@ -260,9 +273,8 @@ fn by_reference_operation<K: Kernel>(
     c: K::State,
 ) -> K::State {
     let (prepared, operands) = (problem.prepared, problem.operands);
-    let index = |position: usize| {
-        position / problem.step * problem.step + prepared.order()[position % problem.step]
-    };
+    let index =
+        |position: usize| position / problem.step * problem.step + prepared.order()[position % problem.step];
     let indices: Vec<usize> = (position..position + prepared.length()).map(index).collect();
     let a: Vec<_> =
         indices.iter().map(|&k| prepared.element(Side::A, operands.a.get(block, row, k))).collect();
@@ -272,7 +284,7 @@ fn by_reference_operation<K: Kernel>(
     let scale_a = prepared.scales(indices.iter().map(|&i| scale_of(operands.scale_a, block, row, i, k)));
     let scale_b =
         prepared.scales(indices.iter().map(|&i| scale_of_column(operands.scale_b, block, column, i, k)));
-    kernel.load(prepared.operation(&a, &b, kernel.store(c), &scale_a, &scale_b))
+    kernel.resume(prepared.operation(&a, &b, kernel.store(c), &scale_a, &scale_b))
 }
 
 /// What specials among the products make of results that were computed without them.
@@ -289,11 +301,7 @@ struct Fix<'f, K: Kernel> {
 
 impl<K: Kernel> Fix<'_, K> {
     /// Corrects the codes of one panel, row by row, where a row or a column holds something special.
-    fn apply(
-        &self,
-        (first, width, columns): (usize, usize, usize),
-        codes: &mut [u64],
-    ) {
+    fn apply(&self, (first, width, columns): (usize, usize, usize), codes: &mut [u64]) {
         let used = width.min(columns - first);
         let column_traits = &self.columns[first..first + used];
         let k = self.problem.operands.a.columns();
@@ -329,13 +337,20 @@ impl<K: Kernel> Fix<'_, K> {
         let value = decode(d, *code);
         *code = match special {
             Special::Nan => model.emitted_nan(),
-            _ if value.class == Class::Nan => model.emitted_nan(),
-            // an infinite accumulator of the other sign: which came first decides
-            Special::Infinity { negative } if !value.is_finite() && value.negative != negative => {
+            _ if self.c_is_nan(place) => model.emitted_nan(),
+            // the accumulator was or became infinite too: which came first, and of which sign, decides
+            Special::Infinity { negative }
+                if !value.is_finite() && (value.class == Class::Nan || value.negative != negative) =>
+            {
                 self.by_reference(place)
             }
             Special::Infinity { .. } => bitmma_arithmetic::fdpa::special_code(special, d),
         };
+    }
+
+    fn c_is_nan(&self, (row, column): (usize, usize)) -> bool {
+        let c = self.problem.operands.c;
+        decode(&c.format(), c.get(self.block, row, column)).class == Class::Nan
     }
 
     #[cold]

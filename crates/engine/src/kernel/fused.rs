@@ -14,7 +14,7 @@ use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
 use bitmma_formats::{Format, Overflow, Real, Rounding, Unpacked, decode, table};
 
 use super::drive::Kernel;
-use super::pack::{Cells, Element, ROWS, Range, VECTORS, kind_of};
+use super::pack::{Aligned, Cells, Element, ROWS, Range, VECTORS, kind_of};
 use super::simd::Simd;
 
 /// What zero has for an exponent: no sum with it comes near that of a nonzero product.
@@ -44,6 +44,9 @@ pub(super) struct Narrow {
     /// Products that one 32-bit sum holds beside the accumulator, whatever they are: the largest term is below
     /// (2 - 2^-m_a)(2 - 2^-m_b)·2^F, the accumulator below 2·2^F, and 2^31 - 1 is the limit.
     segment: usize,
+    /// Where one sum takes a whole operation and may wrap around 2^32: a wrapped sum has at least this
+    /// magnitude (2^32 less the largest magnitude a sum can have).
+    suspect: i32,
     rho: Rho,
     /// Exponent of a subnormal accumulator, and of zero; `NOWHERE` where zero has none.
     c_minimum: i32,
@@ -51,6 +54,8 @@ pub(super) struct Narrow {
     scaled: bool,
     /// Whether factors may be too large or too small for FP32.
     guarded: bool,
+    /// Where C is added last: operations of one step, which begin from zero.
+    add_last: Option<usize>,
     conversion: Conversion,
     /// The scale factors' format, ue8m0.
     scale: Format,
@@ -83,10 +88,9 @@ impl Narrow {
                 && format.subnormals
         };
         let narrow = |format: &Format| {
-            format.max_exponent() <= i32::from(LARGEST_FACTOR) && format.min_exponent() >= SMALLEST_PRODUCT / 2
+            format.max_exponent() <= i32::from(LARGEST_FACTOR)
+                && format.min_exponent() >= SMALLEST_PRODUCT / 2
         };
-        let lowering =
-            Lowering { widen_operands: None, widen_accumulator: None, order: bitmma_arithmetic::Order::Sequential, ..model.lowering };
         let c = model.lowering.widen_accumulator.unwrap_or(model.c);
         let rho = match (model.conversion.rounding, model.conversion.format) {
             (Rounding::TowardZero, format) if format == table::F32 => Rho::TowardZero { mask: -1 },
@@ -98,11 +102,19 @@ impl Narrow {
         // an exponent of zero terms above that of a small accumulator would have to be known term by term
         let zero = zero_exponent.unwrap_or(NOWHERE);
         // an accumulator that stands alone must survive the cut: with fewer bits its fraction is masked
+        let last = model.lowering.add_accumulator_last;
+        let last_fits =
+            last.is_none_or(|last| last.rounding == Rounding::NearestEven && last.format == chained);
         let guarded = !narrow(&a) || !narrow(&b);
+        // an operation has one scale factor from each side
+        let one_factor = model.scale.is_none_or(|scale| scale.size.is_multiple_of(prepared.length()));
         let fits = fits_byte(&a)
+            && one_factor
             && fits_byte(&b)
             && !(scaled && guarded)
-            && lowering == Lowering::NONE
+            && model.lowering.narrow_output.is_none()
+            && last_fits
+            && !(scaled && model.lowering != Lowering::NONE)
             && !model.flush_inputs
             && term_rounding == Rounding::TowardZero
             && c == chained
@@ -123,15 +135,23 @@ impl Narrow {
         if segment == 0 {
             return None;
         }
+        // one sum may wrap, if a wrapped one can be told by being large: by 2^30 at least, so that sums that
+        // did not wrap are seldom that large
+        let whole = term * length as u128 + (2 << fraction_bits);
+        let wrapping = whole <= (1 << 32) - (1 << 30);
+        let segment = if wrapping { length } else { segment };
+        let suspect = if whole <= limit { i32::MAX } else { ((1u128 << 32) - whole).min(limit) as i32 };
         Some(Narrow {
             length,
             fraction_bits: fraction_bits as i32,
             segment,
+            suspect: if wrapping { suspect } else { i32::MAX },
             rho,
             c_minimum: c.min_exponent(),
             c_zero: zero,
             scaled,
             guarded,
+            add_last: last.map(|_| prepared.k() / length),
             conversion: model.conversion,
             scale: model.scale.map_or(table::UE8M0, |scale| scale.format),
             c: model.c,
@@ -191,8 +211,8 @@ pub(super) struct PackedA {
 
 /// One panel of columns.
 pub(super) struct PackedB {
-    values: Vec<f32>,
-    exponents: Vec<i8>,
+    values: Aligned<f32>,
+    exponents: Aligned<i8>,
     scales: Vec<i32>,
     ranges: Vec<Extremes>,
     columns: usize,
@@ -252,8 +272,8 @@ impl Kernel for Narrow {
 
     fn pack_b(&self, cells: &Cells) -> PackedB {
         PackedB {
-            values: cells.elements.iter().map(|element| element.value).collect(),
-            exponents: cells.elements.iter().map(|element| byte(element.exponent)).collect(),
+            values: Aligned::of(cells, |element| element.value),
+            exponents: Aligned::of(cells, |element| byte(element.exponent)),
             scales: self.scales(cells),
             ranges: self.ranges(cells),
             columns: cells.lines,
@@ -261,8 +281,11 @@ impl Kernel for Narrow {
     }
 
     fn load(&self, c: u64) -> f32 {
-        let format = if self.c == self.d { self.d } else { self.c };
-        f32_of(&format, c)
+        f32_of(&self.c, c)
+    }
+
+    fn resume(&self, d: u64) -> f32 {
+        f32_of(&self.d, d)
     }
 
     fn store(&self, state: f32) -> u64 {
@@ -279,10 +302,20 @@ impl Kernel for Narrow {
         rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
     ) {
         unsafe {
-            match (self.scaled, self.rho) {
-                (false, Rho::TowardZero { .. }) => tile::<S, false, false>(self, (a, b), k, state, rare),
-                (false, Rho::NearestFp16) => tile::<S, false, true>(self, (a, b), k, state, rare),
-                (true, _) => tile::<S, true, false>(self, (a, b), k, state, rare),
+            let segmented = self.segment < self.length;
+            match (self.scaled, self.rho, segmented) {
+                (false, Rho::TowardZero { .. }, false) => {
+                    tile::<S, false, false, false>(self, (a, b), k, state, rare);
+                }
+                (false, Rho::TowardZero { .. }, true) => {
+                    tile::<S, false, false, true>(self, (a, b), k, state, rare);
+                }
+                (false, Rho::NearestFp16, false) => {
+                    tile::<S, false, true, false>(self, (a, b), k, state, rare)
+                }
+                (false, Rho::NearestFp16, true) => tile::<S, false, true, true>(self, (a, b), k, state, rare),
+                (true, _, false) => tile::<S, true, false, false>(self, (a, b), k, state, rare),
+                (true, _, true) => tile::<S, true, false, true>(self, (a, b), k, state, rare),
             }
         }
     }
@@ -345,12 +378,10 @@ fn mend(
 ) {
     let width = b.columns;
     let (lowest, highest) = plan.exponents();
-    for (index, (&c, state)) in before.iter().zip(state).enumerate() {
+    for index in flagged_lanes(lanes, width) {
         let (row, column) = (index / width, index % width);
-        let lanes_wide = width / VECTORS;
-        if lanes[row][column / lanes_wide] >> (column % lanes_wide) & 1 == 0 {
-            continue;
-        }
+        let c = before[index];
+        let state = &mut state[index];
         if !c.is_finite() {
             *state = c;
             continue;
@@ -389,6 +420,16 @@ fn mend(
             *state = rare(row, column, first, c);
         }
     }
+}
+
+/// The places of a tile that are flagged, row by row; `width` columns in a row.
+fn flagged_lanes(lanes: &[Lanes<u32>; ROWS], width: usize) -> impl Iterator<Item = usize> {
+    let lanes_of_vector = width / VECTORS;
+    lanes.iter().flatten().enumerate().flat_map(move |(vector, &bits)| {
+        (0..lanes_of_vector)
+            .filter(move |lane| bits >> lane & 1 == 1)
+            .map(move |lane| vector * lanes_of_vector + lane)
+    })
 }
 
 /// One operation of a whole tile in FP64, for factors of any exponent.
@@ -447,7 +488,7 @@ type Lanes<V> = [V; VECTORS];
 /// Exponents are handled as fields of FP32 words, biased and in place: e_max of a lane is at once the
 /// bits of 2^e_max.
 #[inline(always)]
-unsafe fn tile<S: Simd, const SCALED: bool, const FP16: bool>(
+unsafe fn tile<S: Simd, const SCALED: bool, const FP16: bool, const SEGMENTED: bool>(
     plan: &Narrow,
     (a, b): (&PackedA, &PackedB),
     k: Range,
@@ -470,7 +511,17 @@ unsafe fn tile<S: Simd, const SCALED: bool, const FP16: bool>(
         let (lowest, highest) = plan.exponents();
         let (lowest, highest) = (field(lowest), field(highest));
 
+        let mut held = [0.0; ROWS * WIDEST];
         for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
+            if let Some(operations) = plan.add_last
+                && operation % operations == 0
+            {
+                if operation > 0 {
+                    add_held::<S, FP16>(state, &held);
+                }
+                held[..state.len()].copy_from_slice(state);
+                state.fill(0.0);
+            }
             if plan.guarded && !a.ranges[operation].are_safe_with(b.ranges[operation]) {
                 wide(plan, (a, b), first, state);
                 continue;
@@ -534,30 +585,24 @@ unsafe fn tile<S: Simd, const SCALED: bool, const FP16: bool>(
             }
             let outside = S::m_or(S::i_gt(lowest, least), S::i_gt(most, highest));
             let mut flagged = S::m_bits(outside) != 0;
+            if flagged {
+                // an infinite accumulator has no place in a sum: its lane is mended
+                for (sums, maximum) in sums.iter_mut().flatten().zip(maximum.iter().flatten()) {
+                    *sums = S::i_select(S::i_gt(*maximum, highest), S::i_splat(0), *sums);
+                }
+            }
 
             // second pass: products, scaled, truncated and summed
+            let length = plan.length;
             let mut wrapped = S::i_splat(0);
-            let mut begin = first;
-            loop {
-                let end = (begin + plan.segment).min(first + plan.length);
-                let mut part = if begin == first { sums } else { [[S::i_splat(0); VECTORS]; ROWS] };
-                for index in begin..end {
-                    let line = b_values.add(index * width);
-                    let factors: [S::F; ROWS] = [
-                        S::f_splat(*a_values.add(index * ROWS)),
-                        S::f_splat(*a_values.add(index * ROWS + 1)),
-                    ];
-                    for vector in 0..VECTORS {
-                        let column = S::f_load(line.add(vector * S::LANES));
-                        for row in 0..ROWS {
-                            let product = S::f_mul(S::f_mul(factors[row], column), scale[row][vector]);
-                            part[row][vector] = S::i_add(part[row][vector], S::f_truncate(product));
-                        }
-                    }
-                }
-                if begin == first {
-                    sums = part;
-                } else {
+            if SEGMENTED {
+                let mut begin = first;
+                let held = sums;
+                sums = [[S::i_splat(0); VECTORS]; ROWS];
+                while begin < first + length {
+                    let end = (begin + plan.segment).min(first + length);
+                    let from = if begin == first { held } else { [[S::i_splat(0); VECTORS]; ROWS] };
+                    let part = add_products::<S>((a_values, b_values), begin..end, &scale, from);
                     for row in 0..ROWS {
                         for vector in 0..VECTORS {
                             let (x, y) = (sums[row][vector], part[row][vector]);
@@ -566,13 +611,21 @@ unsafe fn tile<S: Simd, const SCALED: bool, const FP16: bool>(
                             sums[row][vector] = sum;
                         }
                     }
+                    begin = end;
                 }
-                begin = end;
-                if begin == first + plan.length {
-                    break;
+            } else {
+                sums = add_products::<S>((a_values, b_values), first..first + length, &scale, sums);
+                let (mut least, mut most) = (S::i_splat(0), S::i_splat(0));
+                for sum in sums.iter().flatten() {
+                    least = S::i_min(least, *sum);
+                    most = S::i_max(most, *sum);
                 }
+                // negative where a sum is as large as only a wrapped one may be
+                let suspect = S::i_splat(plan.suspect);
+                wrapped = S::i_or(S::i_sub(suspect, most), S::i_add(least, suspect));
             }
-            flagged |= S::m_bits(S::i_gt(S::i_splat(0), wrapped)) != 0;
+            let all_lanes = S::m_bits(S::i_gt(S::i_splat(0), wrapped)) != 0;
+            flagged |= all_lanes;
 
             let mut results = scale;
             for row in 0..ROWS {
@@ -594,7 +647,6 @@ unsafe fn tile<S: Simd, const SCALED: bool, const FP16: bool>(
                 }
             }
             if flagged {
-                let all_lanes = S::m_bits(S::i_gt(S::i_splat(0), wrapped)) != 0;
                 let mut lanes = [[0u32; VECTORS]; ROWS];
                 for row in 0..ROWS {
                     for vector in 0..VECTORS {
@@ -610,6 +662,47 @@ unsafe fn tile<S: Simd, const SCALED: bool, const FP16: bool>(
             } else {
                 store::<S>(state, &results);
             }
+        }
+        if plan.add_last.is_some() {
+            add_held::<S, FP16>(state, &held);
+        }
+    }
+}
+
+/// Products of some elements, scaled, truncated and added to `sums`.
+#[inline(always)]
+unsafe fn add_products<S: Simd>(
+    (a_values, b_values): (*const f32, *const f32),
+    elements: std::ops::Range<usize>,
+    scale: &[Lanes<S::F>; ROWS],
+    mut sums: [Lanes<S::I>; ROWS],
+) -> [Lanes<S::I>; ROWS] {
+    unsafe {
+        for index in elements {
+            let line = b_values.add(index * VECTORS * S::LANES);
+            let factors: [S::F; ROWS] =
+                [S::f_splat(*a_values.add(index * ROWS)), S::f_splat(*a_values.add(index * ROWS + 1))];
+            for vector in 0..VECTORS {
+                let column = S::f_load(line.add(vector * S::LANES));
+                for row in 0..ROWS {
+                    let product = S::f_mul(S::f_mul(factors[row], column), scale[row][vector]);
+                    sums[row][vector] = S::i_add(sums[row][vector], S::f_truncate(product));
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// What a step came to, plus the accumulator it was held back from: an IEEE 754 addition in FP32, or in
+/// FP16, where the sum of two in FP32 rounds to the same (24 bits are 2·11 + 2).
+#[inline(always)]
+unsafe fn add_held<S: Simd, const FP16: bool>(state: &mut [f32], held: &[f32]) {
+    unsafe {
+        for at in (0..state.len()).step_by(S::LANES) {
+            let sum = S::f_add(S::f_load(state.as_ptr().add(at)), S::f_load(held.as_ptr().add(at)));
+            let sum = if FP16 { S::f_through_f16(sum) } else { sum };
+            S::f_store(state.as_mut_ptr().add(at), sum);
         }
     }
 }

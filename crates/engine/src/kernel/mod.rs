@@ -7,8 +7,15 @@
 #![allow(unsafe_code, clippy::float_arithmetic)] // this is the place for both
 
 mod drive;
+pub(crate) mod elementwise;
+mod exact;
+mod fma;
+mod ftz;
 mod fused;
+mod grouped;
+mod native;
 mod pack;
+mod rounded;
 mod simd;
 mod special;
 
@@ -110,6 +117,7 @@ pub fn multiply(
     operands: &Operands<'_>,
     options: Options,
 ) -> Result<Matrix, Error> {
+    model.validate()?;
     crate::simulate::signature_of(model, operands).check(operands)?;
     let (blocks, m, k) = operands.a.shape();
     let n = operands.b.columns();
@@ -127,13 +135,34 @@ pub fn multiply(
     }
     let level = options.level.unwrap_or_else(Level::best);
     let problem = drive::Problem { prepared: &prepared, step, operands, level };
-    if let Some(kernel) = fused::Narrow::plan(&prepared) {
-        return drive::multiply(&kernel, &problem);
+    match kernel_for(&prepared) {
+        Some(kernel) => kernel(&problem),
+        None => drive::by_reference(&problem),
     }
-    drive::by_reference(&problem)
+}
+
+/// A kernel that was planned for a model, ready to compute.
+type Planned = Box<dyn Fn(&drive::Problem<'_>) -> Result<Matrix, Error>>;
+
+/// The kernel for a model, if one takes it in hand.
+fn kernel_for(prepared: &Prepared<'_>) -> Option<Planned> {
+    fn driven<K: drive::Kernel + 'static>(kernel: K) -> Planned {
+        Box::new(move |problem| drive::multiply(&kernel, problem))
+    }
+    fn native<F: native::Native + 'static>(family: F) -> Planned {
+        Box::new(move |problem| native::multiply(&family, problem))
+    }
+    let fused = || fused::Narrow::plan(prepared).map(driven);
+    let grouped = || grouped::Grouped::plan(prepared).map(driven);
+    let rounded = || rounded::Rounded::plan(prepared).map(driven);
+    let exact = || exact::Exact::plan(prepared).map(driven);
+    let ftz = || ftz::FtzAddMul::plan(prepared).map(native);
+    let fma32 = || fma::Fma::<f32>::plan(prepared).map(native);
+    let fma64 = || fma::Fma::<f64>::plan(prepared).map(native);
+    fused().or_else(grouped).or_else(rounded).or_else(exact).or_else(ftz).or_else(fma32).or_else(fma64)
 }
 
 /// Whether [`multiply`] has a fast path for the model.
 pub fn has_kernel(model: &Model, step: usize) -> bool {
-    Prepared::new(model, step).is_ok_and(|prepared| fused::Narrow::plan(&prepared).is_some())
+    Prepared::new(model, step).is_ok_and(|prepared| kernel_for(&prepared).is_some())
 }

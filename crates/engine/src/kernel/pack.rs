@@ -1,5 +1,8 @@
 //! Operands taken apart once and laid out as tiles read them.
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
 use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
 use bitmma_formats::{BlockScale, Class, Format, Unpacked, decode};
@@ -63,8 +66,16 @@ pub(super) struct Reader<'p> {
     side: Side,
     read: fn(&Unpacked, &Format) -> Element,
     format: Format,
-    table: Vec<Element>,
+    table: Arc<[Element]>,
 }
+
+/// What a table depends on: the codes' format, the operand's, whether subnormal numbers are flushed, and
+/// the kernel's reading.
+type TableKey = (Format, Format, bool, usize);
+
+/// Tables of codes, kept: one of 65,536 elements takes longer to fill than a small product to compute.
+/// There are as many as formats, twice or three times.
+static TABLES: LazyLock<Mutex<HashMap<TableKey, Arc<[Element]>>>> = LazyLock::new(Mutex::default);
 
 impl<'p> Reader<'p> {
     /// A reader of one operand; `read` is the kernel's reading of a number of the (widened) format.
@@ -74,10 +85,13 @@ impl<'p> Reader<'p> {
         read: fn(&Unpacked, &Format) -> Element,
     ) -> Reader<'p> {
         let format = prepared.operand_format(side);
-        let mut reader = Reader { prepared, side, read, format, table: Vec::new() };
-        let bits = prepared.code_format(side).bits();
-        if bits <= 16 {
-            reader.table = (0..1u64 << bits).map(|code| reader.compute(code)).collect();
+        let mut reader = Reader { prepared, side, read, format, table: Arc::default() };
+        let codes = prepared.code_format(side);
+        if codes.bits() <= 16 {
+            let key = (codes, format, prepared.model().flush_inputs, read as usize);
+            let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
+            let fill = || (0..=codes.max_code()).map(|code| reader.compute(code)).collect();
+            reader.table = Arc::clone(tables.entry(key).or_insert_with(fill));
         }
         reader
     }
@@ -206,13 +220,7 @@ impl Operand<'_> {
     }
 
     /// The scale factors of some cells; elements under a NaN factor become NaN.
-    fn scales(
-        &self,
-        elements: &mut [Element],
-        first: usize,
-        lines: usize,
-        k: Range,
-    ) -> (usize, Vec<u64>) {
+    fn scales(&self, elements: &mut [Element], first: usize, lines: usize, k: Range) -> (usize, Vec<u64>) {
         let (Some(scales), Some(scale)) = (self.scales, self.scale) else {
             return (1, Vec::new());
         };
@@ -265,5 +273,49 @@ impl Traits {
     /// Whether infinity or NaN occurs.
     pub(super) fn is_special(&self) -> bool {
         self.kinds & kind::SPECIAL != 0
+    }
+}
+
+/// Numbers that begin a cache line, so that no vector of a panel lies on two.
+pub(super) struct Aligned<T> {
+    numbers: Vec<T>,
+    skip: usize,
+    length: usize,
+}
+
+impl<T: Copy + Default> Aligned<T> {
+    /// `length` zeros; `None` if there is no room for them.
+    pub(super) fn new(length: usize) -> Option<Aligned<T>> {
+        const LINE: usize = 64;
+        let slack = LINE / size_of::<T>();
+        let mut numbers = Vec::new();
+        numbers.try_reserve_exact(length.checked_add(slack)?).ok()?;
+        numbers.resize(length + slack, T::default());
+        let skip = numbers.as_ptr().align_offset(LINE).min(slack);
+        Some(Aligned { numbers, skip, length })
+    }
+
+    /// One number for each element of some cells.
+    pub(super) fn of(cells: &Cells, number: impl Fn(&Element) -> T) -> Aligned<T> {
+        let mut aligned = Aligned::new(cells.elements.len()).unwrap_or_else(|| Aligned {
+            numbers: vec![T::default(); cells.elements.len()],
+            skip: 0,
+            length: cells.elements.len(),
+        });
+        aligned.slice().iter_mut().zip(&cells.elements).for_each(|(to, element)| *to = number(element));
+        aligned
+    }
+
+    /// The numbers.
+    pub(super) fn slice(&mut self) -> &mut [T] {
+        &mut self.numbers[self.skip..self.skip + self.length]
+    }
+}
+
+impl<T> std::ops::Deref for Aligned<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.numbers[self.skip..self.skip + self.length]
     }
 }

@@ -210,6 +210,26 @@ impl Simd for Avx2 {
         unsafe { _mm256_floor_pd(value) }
     }
     #[inline(always)]
+    unsafe fn d_truncate(value: __m256d) -> __m256d {
+        unsafe { _mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(value) }
+    }
+    #[inline(always)]
+    unsafe fn d_to_f_toward_zero(halves: [__m256d; 2]) -> __m256 {
+        unsafe {
+            // to nearest, then one step back where that went away from zero
+            let sign = _mm256_set1_pd(-0.0);
+            let nearest = Self::d_to_f(halves);
+            let back = Self::f_to_d(nearest);
+            let away = |half: usize| {
+                let (after, before) =
+                    (_mm256_andnot_pd(sign, back[half]), _mm256_andnot_pd(sign, halves[half]));
+                _mm256_cmp_pd::<_CMP_GT_OQ>(after, before)
+            };
+            let [steps, _] = Self::d_words([away(0), away(1)]);
+            _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(nearest), steps))
+        }
+    }
+    #[inline(always)]
     unsafe fn i_to_d(value: __m256i) -> [__m256d; 2] {
         unsafe {
             [
@@ -255,6 +275,62 @@ impl Simd for Avx2 {
                 _mm256_castsi256_pd(_mm256_permute2x128_si256::<0x20>(x, y)),
                 _mm256_castsi256_pd(_mm256_permute2x128_si256::<0x31>(x, y)),
             ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn b_any_gt(x: __m256i, y: __m256i) -> bool {
+        unsafe { _mm256_movemask_epi8(_mm256_cmpgt_epi8(x, y)) != 0 }
+    }
+    #[inline(always)]
+    unsafe fn i_shl_by(x: __m256i, counts: __m256i) -> __m256i {
+        unsafe { _mm256_sllv_epi32(x, counts) }
+    }
+    #[inline(always)]
+    unsafe fn i_sar_by(x: __m256i, counts: __m256i) -> __m256i {
+        unsafe { _mm256_srav_epi32(x, counts) }
+    }
+    #[inline(always)]
+    unsafe fn f_floor_product(x: __m256, y: __m256) -> __m256i {
+        unsafe {
+            let product = _mm256_mul_ps(x, y);
+            let down = _mm256_cvttps_epi32(_mm256_floor_ps(product));
+            // a product that vanished has its sign left, which zero has too: -1 where x is below zero
+            let zero = _mm256_setzero_ps();
+            let vanished = _mm256_cmp_ps::<_CMP_EQ_OQ>(product, zero);
+            let below = _mm256_and_ps(vanished, _mm256_cmp_ps::<_CMP_LT_OQ>(x, zero));
+            _mm256_add_epi32(down, _mm256_castps_si256(below))
+        }
+    }
+    #[inline(always)]
+    unsafe fn d_load_f(from: *const f32) -> __m256d {
+        unsafe { _mm256_cvtps_pd(_mm_loadu_ps(from)) }
+    }
+    #[inline(always)]
+    unsafe fn d_store_f(to: *mut f32, value: __m256d) {
+        unsafe { _mm_storeu_ps(to, _mm256_cvtpd_ps(value)) }
+    }
+    #[inline(always)]
+    unsafe fn d_or(x: __m256d, y: __m256d) -> __m256d {
+        unsafe { _mm256_or_pd(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn d_nonzero(value: __m256d) -> u32 {
+        unsafe {
+            let mask = _mm256_cmp_pd::<_CMP_NEQ_UQ>(value, _mm256_setzero_pd());
+            _mm256_movemask_pd(mask).cast_unsigned()
+        }
+    }
+    #[inline(always)]
+    unsafe fn d_odd(sum: __m256d, error: __m256d) -> __m256d {
+        unsafe {
+            let (zero, one) = (_mm256_setzero_si256(), _mm256_set1_epi64x(1));
+            let bits = _mm256_castpd_si256(sum);
+            let exact = _mm256_castpd_si256(_mm256_cmp_pd::<_CMP_EQ_OQ>(error, _mm256_setzero_pd()));
+            let even = _mm256_cmpeq_epi64(_mm256_and_si256(bits, one), zero);
+            // one step up in magnitude if the error has the sum's sign, one down if not
+            let signs = _mm256_cmpgt_epi64(zero, _mm256_xor_si256(bits, _mm256_castpd_si256(error)));
+            let step = _mm256_and_si256(_mm256_andnot_si256(exact, even), _mm256_or_si256(signs, one));
+            _mm256_castsi256_pd(_mm256_add_epi64(bits, step))
         }
     }
 }

@@ -200,6 +200,17 @@ impl Simd for Avx512 {
         unsafe { _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(value) }
     }
     #[inline(always)]
+    unsafe fn d_truncate(value: __m512d) -> __m512d {
+        unsafe { _mm512_roundscale_pd::<TOWARD_ZERO>(value) }
+    }
+    #[inline(always)]
+    unsafe fn d_to_f_toward_zero(halves: [__m512d; 2]) -> __m512 {
+        unsafe {
+            let low = _mm512_castps256_ps512(_mm512_cvt_roundpd_ps::<TOWARD_ZERO>(halves[0]));
+            _mm512_insertf32x8::<1>(low, _mm512_cvt_roundpd_ps::<TOWARD_ZERO>(halves[1]))
+        }
+    }
+    #[inline(always)]
     unsafe fn i_to_d(value: __m512i) -> [__m512d; 2] {
         unsafe {
             [
@@ -242,6 +253,51 @@ impl Simd for Avx512 {
                 _mm512_castsi512_pd(_mm512_permutex2var_epi32(low, first, high)),
                 _mm512_castsi512_pd(_mm512_permutex2var_epi32(low, second, high)),
             ]
+        }
+    }
+    #[inline(always)]
+    unsafe fn b_any_gt(x: __m512i, y: __m512i) -> bool {
+        unsafe { _mm512_cmpgt_epi8_mask(x, y) != 0 }
+    }
+    #[inline(always)]
+    unsafe fn i_shl_by(x: __m512i, counts: __m512i) -> __m512i {
+        unsafe { _mm512_sllv_epi32(x, counts) }
+    }
+    #[inline(always)]
+    unsafe fn i_sar_by(x: __m512i, counts: __m512i) -> __m512i {
+        unsafe { _mm512_srav_epi32(x, counts) }
+    }
+    #[inline(always)]
+    unsafe fn f_floor_product(x: __m512, y: __m512) -> __m512i {
+        const DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+        unsafe { _mm512_cvt_roundps_epi32::<DOWN>(_mm512_mul_round_ps::<DOWN>(x, y)) }
+    }
+    #[inline(always)]
+    unsafe fn d_load_f(from: *const f32) -> __m512d {
+        unsafe { _mm512_cvtps_pd(_mm256_loadu_ps(from)) }
+    }
+    #[inline(always)]
+    unsafe fn d_store_f(to: *mut f32, value: __m512d) {
+        unsafe { _mm256_storeu_ps(to, _mm512_cvtpd_ps(value)) }
+    }
+    #[inline(always)]
+    unsafe fn d_or(x: __m512d, y: __m512d) -> __m512d {
+        unsafe { _mm512_or_pd(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn d_nonzero(value: __m512d) -> u32 {
+        unsafe { u32::from(_mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(value, _mm512_setzero_pd())) }
+    }
+    #[inline(always)]
+    unsafe fn d_odd(sum: __m512d, error: __m512d) -> __m512d {
+        unsafe {
+            let inexact = _mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(error, _mm512_setzero_pd());
+            let (bits, one) = (_mm512_castpd_si512(sum), _mm512_set1_epi64(1));
+            let even = _mm512_mask_testn_epi64_mask(inexact, bits, one);
+            // one step up in magnitude if the error has the sum's sign, one down if not
+            let signs = _mm512_srai_epi64::<63>(_mm512_xor_si512(bits, _mm512_castpd_si512(error)));
+            let step = _mm512_or_si512(signs, one);
+            _mm512_castsi512_pd(_mm512_mask_add_epi64(bits, even, bits, step))
         }
     }
 }

@@ -29,6 +29,8 @@ pub(super) use portable::Portable;
 pub(super) trait Simd: Copy {
     /// 32-bit lanes of a vector.
     const LANES: usize;
+    /// Whether fused multiply-adds are instructions; where they are not they are right, and slow.
+    const FUSED: bool = true;
     /// LANES × f32.
     type F: Copy;
     /// LANES × i32.
@@ -99,14 +101,36 @@ pub(super) trait Simd: Copy {
     /// x·y + z, rounded once.
     unsafe fn d_fma(x: Self::D, y: Self::D, z: Self::D) -> Self::D;
     unsafe fn d_floor(value: Self::D) -> Self::D;
+    unsafe fn d_truncate(value: Self::D) -> Self::D;
     /// Both halves widened, exactly.
     unsafe fn i_to_d(value: Self::I) -> [Self::D; 2];
     /// Both halves widened, exactly.
     unsafe fn f_to_d(value: Self::F) -> [Self::D; 2];
     /// To nearest, ties to even.
     unsafe fn d_to_f(halves: [Self::D; 2]) -> Self::F;
+    /// Toward zero; beyond the largest finite number that, too. Finite values only.
+    unsafe fn d_to_f_toward_zero(halves: [Self::D; 2]) -> Self::F;
     /// The two 32-bit words of each double: a vector of all low words, a vector of all high words.
     unsafe fn d_words(halves: [Self::D; 2]) -> [Self::I; 2];
     /// Doubles from their low and high words.
     unsafe fn d_from_words(low: Self::I, high: Self::I) -> [Self::D; 2];
+
+    /// Whether any byte of `x` is greater than that of `y`.
+    unsafe fn b_any_gt(x: Self::B, y: Self::B) -> bool;
+    /// Each lane shifted left by its own count; zero from 32 on.
+    unsafe fn i_shl_by(x: Self::I, counts: Self::I) -> Self::I;
+    /// Each lane shifted right by its own count, the sign shifted in; counts are not negative.
+    unsafe fn i_sar_by(x: Self::I, counts: Self::I) -> Self::I;
+    /// x·y rounded down to an integer, also where x·y is below FP32's range; exact otherwise, in range.
+    unsafe fn f_floor_product(x: Self::F, y: Self::F) -> Self::I;
+    /// LANES / 2 × f32, widened.
+    unsafe fn d_load_f(from: *const f32) -> Self::D;
+    /// LANES / 2 × f32, rounded to nearest, ties to even.
+    unsafe fn d_store_f(to: *mut f32, value: Self::D);
+    /// Bits of both.
+    unsafe fn d_or(x: Self::D, y: Self::D) -> Self::D;
+    /// A bit for each lane that is neither +0 nor -0.
+    unsafe fn d_nonzero(value: Self::D) -> u32;
+    /// `sum` + `error`, known to be rounded to nearest, rounded to odd instead; not for infinities.
+    unsafe fn d_odd(sum: Self::D, error: Self::D) -> Self::D;
 }

@@ -9,14 +9,17 @@ pub(in super::super) struct Portable;
 
 /// The function applied to each lane.
 macro_rules! lanes {
-    ($index:ident => $value:expr) => {{ std::array::from_fn(
-        #[inline(always)]
-        |$index| $value,
-    ) }};
+    ($index:ident => $value:expr) => {{
+        std::array::from_fn(
+            #[inline(always)]
+            |$index| $value,
+        )
+    }};
 }
 
 impl Simd for Portable {
     const LANES: usize = LANES;
+    const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
     type F = [f32; LANES];
     type I = [i32; LANES];
     type M = [bool; LANES];
@@ -204,6 +207,19 @@ impl Simd for Portable {
         lanes!(i => value[i].floor())
     }
     #[inline(always)]
+    unsafe fn d_truncate(value: [f64; LANES / 2]) -> [f64; LANES / 2] {
+        lanes!(i => value[i].trunc())
+    }
+    #[inline(always)]
+    unsafe fn d_to_f_toward_zero(halves: [[f64; LANES / 2]; 2]) -> [f32; LANES] {
+        lanes!(i => {
+            let value = halves[i / (LANES / 2)][i % (LANES / 2)];
+            let nearest = value as f32;
+            let away = f64::from(nearest).abs() > value.abs();
+            f32::from_bits(nearest.to_bits() - u32::from(away))
+        })
+    }
+    #[inline(always)]
     unsafe fn i_to_d(value: [i32; LANES]) -> [[f64; LANES / 2]; 2] {
         [lanes!(i => f64::from(value[i])), lanes!(i => f64::from(value[LANES / 2 + i]))]
     }
@@ -226,6 +242,54 @@ impl Simd for Portable {
             u64::from(high[i].cast_unsigned()) << 32 | u64::from(low[i].cast_unsigned())
         });
         [lanes!(i => f64::from_bits(bits[i])), lanes!(i => f64::from_bits(bits[LANES / 2 + i]))]
+    }
+    #[inline(always)]
+    unsafe fn b_any_gt(x: [i8; 4 * LANES], y: [i8; 4 * LANES]) -> bool {
+        x.iter().zip(&y).any(|(x, y)| x > y)
+    }
+    #[inline(always)]
+    unsafe fn i_shl_by(x: [i32; LANES], counts: [i32; LANES]) -> [i32; LANES] {
+        lanes!(i => x[i].unbounded_shl(counts[i].cast_unsigned()))
+    }
+    #[inline(always)]
+    unsafe fn i_sar_by(x: [i32; LANES], counts: [i32; LANES]) -> [i32; LANES] {
+        lanes!(i => x[i].unbounded_shr(counts[i].cast_unsigned()))
+    }
+    #[inline(always)]
+    unsafe fn f_floor_product(x: [f32; LANES], y: [f32; LANES]) -> [i32; LANES] {
+        lanes!(i => {
+            let product = x[i] * y[i];
+            let vanished = product == 0.0 && x[i] < 0.0;
+            (product.floor() as i32).wrapping_sub(i32::from(vanished))
+        })
+    }
+    #[inline(always)]
+    unsafe fn d_load_f(from: *const f32) -> [f64; LANES / 2] {
+        let values = unsafe { from.cast::<[f32; LANES / 2]>().read_unaligned() };
+        lanes!(i => f64::from(values[i]))
+    }
+    #[inline(always)]
+    unsafe fn d_store_f(to: *mut f32, value: [f64; LANES / 2]) {
+        let values: [f32; LANES / 2] = lanes!(i => value[i] as f32);
+        unsafe { to.cast::<[f32; LANES / 2]>().write_unaligned(values) }
+    }
+    #[inline(always)]
+    unsafe fn d_or(x: [f64; LANES / 2], y: [f64; LANES / 2]) -> [f64; LANES / 2] {
+        lanes!(i => f64::from_bits(x[i].to_bits() | y[i].to_bits()))
+    }
+    #[inline(always)]
+    unsafe fn d_nonzero(value: [f64; LANES / 2]) -> u32 {
+        value.iter().rev().fold(0, |bits, &lane| bits << 1 | u32::from(lane != 0.0))
+    }
+    #[inline(always)]
+    unsafe fn d_odd(sum: [f64; LANES / 2], error: [f64; LANES / 2]) -> [f64; LANES / 2] {
+        lanes!(i => {
+            let bits = sum[i].to_bits();
+            let up = (bits ^ error[i].to_bits()) >> 63 == 0;
+            // one step up in magnitude if the error has the sum's sign, one down if not
+            let odd = if up { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+            f64::from_bits(if error[i] != 0.0 && bits & 1 == 0 { odd } else { bits })
+        })
     }
 }
 

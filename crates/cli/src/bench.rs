@@ -1,0 +1,395 @@
+//! `bitmma bench`: products per second, beside a native matrix product in the same run.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use bitmma::catalogue::find;
+use bitmma::gemm::Target;
+use bitmma::inputs::{Family, case};
+use bitmma::kernel::has_kernel;
+use bitmma::{Architecture, GemmOptions, Matrix, Revision};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Outcome, Within};
+use crate::gemm::rate_text;
+use crate::table::Table;
+use crate::{output, target};
+
+const HELP: &str = "\
+Each row: D = A·B of N×N×N moderate numbers by one instruction, on one thread and on all, in turn with a native \
+product (the gemm crate: FP32, or FP64 where D is FP64) of the same size and threads; the medians of at least \
+three turns and about a second. Ratio: our products per second over the native ones. Path: kernel, or reference \
+where there is no kernel yet; the reference path runs at a size that takes it about a second, the native product \
+at the full one.
+
+Examples:
+  bitmma bench
+  bitmma bench --arch hopper --instruction wgmma.m64nNk16.f32.f16.f16 --size 2048
+
+JSON: size, threads, rows [{architecture, instruction, model, formats, path, size, native, one {products_per_second, \
+native_products_per_second, ratio}, all {the same}, speedup}].";
+
+/// Measures products per second, beside a native matrix product
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = HELP)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    /// Only this architecture: a name (hopper), a compiler target (sm_90a) or a chip (h100)
+    #[arg(long, value_name = "ARCH", value_parser = target::architecture(), hide_possible_values = true)]
+    arch: Option<Architecture>,
+    /// This instruction of --arch in place of the usual ones
+    #[arg(long, value_name = "INSTRUCTION", requires = "arch")]
+    instruction: Option<String>,
+    /// M, N and K
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=32768))]
+    size: u64,
+    /// What all threads are [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
+    threads: Option<u64>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One instruction for each model family and kind of format.
+const INSTRUCTIONS: [(Architecture, &str); 21] = [
+    (Architecture::Hopper, "wgmma.m64nNk16.f32.f16.f16"),
+    (Architecture::Hopper, "wgmma.m64nNk32.f32.e4m3.e4m3"),
+    (Architecture::Blackwell, "tcgen05.mma.m128nNk32.kind::f8f6f4.f32.e4m3.e4m3"),
+    (Architecture::Blackwell, "tcgen05.mma.m128nNk32.kind::f8f6f4.f32.e3m2.e2m3"),
+    (Architecture::Blackwell, "tcgen05.mma.m128nNk32.kind::f8f6f4.f32.e2m1.e2m1"),
+    (Architecture::Hopper, "wgmma.m64nNk16.f32.bf16.bf16"),
+    (Architecture::Hopper, "wgmma.m64nNk8.f32.tf32.tf32"),
+    (Architecture::Ampere, "mma.m16n8k16.f32.f16.f16.f32"),
+    (Architecture::Volta, "mma.m8n8k4.f32.f16.f16.f32"),
+    (Architecture::RtxBlackwell, "mma.m16n8k32.kind::mxf8f6f4.block32.f32.e4m3.e4m3.f32.ue8m0"),
+    (Architecture::RtxBlackwell, "mma.m16n8k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.f32.ue4m3"),
+    (Architecture::Cdna3, "v_mfma_f32_32x32x8_f16"),
+    (Architecture::Cdna3, "v_mfma_f32_32x32x8_bf16"),
+    (Architecture::Cdna3, "v_mfma_f32_32x32x4_xf32"),
+    (Architecture::Cdna3, "v_mfma_f32_32x32x16_fp8_fp8"),
+    (Architecture::Cdna1, "v_mfma_f32_32x32x8f16"),
+    (Architecture::Cdna1, "v_mfma_f32_32x32x4bf16"),
+    (Architecture::Cdna2, "v_mfma_f32_32x32x8f16"),
+    (Architecture::Cdna2, "v_mfma_f32_32x32x8bf16_1k"),
+    (Architecture::Cdna3, "v_mfma_f32_32x32x2_f32"),
+    (Architecture::Cdna3, "v_mfma_f64_16x16x4_f64"),
+];
+
+/// Turns of ours and the native product, at least.
+const TURNS: usize = 3;
+/// Seconds of turns, about.
+const SECONDS: f64 = 1.0;
+
+/// Products per second on some threads.
+#[derive(Clone, Copy)]
+struct Rates {
+    ours: f64,
+    native: f64,
+}
+
+impl Rates {
+    fn ratio(&self) -> f64 {
+        self.ours / self.native
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "products_per_second": self.ours,
+            "native_products_per_second": self.native,
+            "ratio": self.ratio(),
+        })
+    }
+}
+
+/// One instruction, measured.
+struct Measured {
+    architecture: Architecture,
+    target: Target,
+    /// M, N and K of ours.
+    size: usize,
+    one: Rates,
+    all: Rates,
+}
+
+impl Measured {
+    fn path(&self) -> &'static str {
+        if has_kernel(self.target.model(), self.target.step()) { "kernel" } else { "reference" }
+    }
+
+    fn formats(&self) -> String {
+        let model = self.target.model();
+        let scale = model.scale.map_or(String::new(), |scale| format!(" {}/{}", scale.format, scale.size));
+        format!("{} {} {} {}{scale}", model.d, model.a, model.b, model.c)
+    }
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let size = arguments.size as usize;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = arguments.threads.map_or(cores, |threads| threads as usize);
+    let chosen: Vec<(Architecture, &str)> = match (arguments.arch, &arguments.instruction) {
+        (Some(architecture), Some(name)) => vec![(architecture, name.as_str())],
+        (Some(architecture), None) => {
+            INSTRUCTIONS.into_iter().filter(|(of, _)| *of == architecture).collect()
+        }
+        (None, _) => INSTRUCTIONS.into(),
+    };
+    if chosen.is_empty() {
+        return Err(Failure::new(format!(
+            "none of the usual instructions is {}'s; name one with --instruction (`bitmma list --arch {0}`)",
+            arguments.arch.map_or("", Architecture::name)
+        )));
+    }
+    let mut rows = Vec::new();
+    for (architecture, name) in chosen {
+        let target = Target::found(&find(architecture, name)?, Revision::default())?;
+        rows.push(measure(architecture, target, size, threads).within(name)?);
+    }
+    if arguments.json {
+        let rows: Vec<Value> = rows.iter().map(json).collect();
+        output::print_json(&json!({ "size": size, "threads": threads, "rows": rows }))?;
+    } else {
+        output::print(&text(&rows, size, threads))?;
+    }
+    Ok(Outcome::Agrees)
+}
+
+/// Operands of one size.
+struct Inputs {
+    a: Matrix,
+    b: Matrix,
+    scales: Option<(Matrix, Matrix)>,
+}
+
+impl Inputs {
+    /// Moderate numbers, drawn one dot product at a time.
+    fn new(target: &Target, size: usize) -> Result<Inputs, Failure> {
+        let model = target.model();
+        let along = model.scale.map_or(0, |scale| size.div_ceil(scale.size));
+        let (elements, factors) = (size * size, size * along);
+        let (mut a, mut b, mut scale_a, mut scale_b) = (vec![], vec![], vec![], vec![]);
+        let k = target.step().max(64).next_multiple_of(target.step());
+        let mut index = 0;
+        while a.len() < elements || scale_a.len() < factors {
+            let drawn = case(model, k, Family::Moderate, 1, index);
+            index += 1;
+            a.extend(drawn.a);
+            b.extend(drawn.b);
+            scale_a.extend(drawn.scale_a);
+            scale_b.extend(drawn.scale_b);
+        }
+        let take = |codes: Vec<u64>, count| codes.into_iter().take(count);
+        let scales = match model.scale {
+            Some(scale) => Some((
+                Matrix::single(scale.format, size, along, take(scale_a, factors))?,
+                Matrix::single(scale.format, along, size, take(scale_b, factors))?,
+            )),
+            None => None,
+        };
+        let a = Matrix::single(model.a, size, size, take(a, elements))?;
+        let b = Matrix::single(model.b, size, size, take(b, elements))?;
+        Ok(Inputs { a, b, scales })
+    }
+
+    /// Seconds of one product.
+    fn seconds(&self, target: &Target, pool: &rayon::ThreadPool) -> Result<f64, Failure> {
+        let options = GemmOptions {
+            scale_a: self.scales.as_ref().map(|scales| &scales.0),
+            scale_b: self.scales.as_ref().map(|scales| &scales.1),
+            ..GemmOptions::default()
+        };
+        let start = Instant::now();
+        let d = pool.install(|| bitmma::gemm(target, black_box(&self.a), &self.b, None, &options))?;
+        let seconds = start.elapsed().as_secs_f64().max(1e-9);
+        black_box(d);
+        Ok(seconds)
+    }
+}
+
+fn measure(
+    architecture: Architecture,
+    target: Target,
+    size: usize,
+    threads: usize,
+) -> Result<Measured, Failure> {
+    let pool = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        pool.map_err(|error| Failure::new(format!("{threads} threads: {error}")))
+    };
+    let (one, all) = (pool(1)?, pool(threads)?);
+    let small = size.min(64);
+    let ours = if has_kernel(target.model(), target.step()) {
+        size
+    } else {
+        // the reference path: as large as takes it a second
+        let seconds = Inputs::new(&target, small)?.seconds(&target, &one)?;
+        let fitting = small as f64 * (SECONDS / TURNS as f64 / seconds.max(1e-9)).cbrt();
+        ((fitting as usize).next_multiple_of(target.step())).clamp(small, size)
+    };
+    let inputs = Inputs::new(&target, ours)?;
+    let rates = |pool: &rayon::ThreadPool| -> Result<Rates, Failure> {
+        let mut native = Native::new(target.working_format().bytes() == 8, size);
+        let (mut our_times, mut native_times) = (Vec::new(), Vec::new());
+        inputs.seconds(&target, pool)?; // the first one finds memory and caches cold
+        native.seconds(pool);
+        let start = Instant::now();
+        while our_times.len() < TURNS || start.elapsed().as_secs_f64() < SECONDS {
+            our_times.push(inputs.seconds(&target, pool)?);
+            native_times.push(native.seconds(pool));
+        }
+        let cube = |size: usize| (size as f64).powi(3);
+        Ok(Rates { ours: cube(ours) / median(our_times), native: cube(size) / median(native_times) })
+    };
+    let rates_of_one = rates(&one)?;
+    let rates_of_all = if threads == 1 { rates_of_one } else { rates(&all)? };
+    Ok(Measured { architecture, target, size: ours, one: rates_of_one, all: rates_of_all })
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// A native product in FP32 or FP64.
+enum Native {
+    F32(usize, [Vec<f32>; 3]),
+    F64(usize, [Vec<f64>; 3]),
+}
+
+impl Native {
+    fn new(double: bool, size: usize) -> Native {
+        let value = |index: usize| (index * 7919 % 1021) as f64 / 1021.0 - 0.5;
+        let count = size * size;
+        let doubles: Vec<f64> = (0..count).map(value).collect();
+        match double {
+            true => Native::F64(size, [doubles.clone(), doubles, vec![0.0; count]]),
+            false => {
+                let singles: Vec<f32> = doubles.into_iter().map(|value| value as f32).collect();
+                Native::F32(size, [singles.clone(), singles, vec![0.0; count]])
+            }
+        }
+    }
+
+    /// Seconds of one product.
+    fn seconds(&mut self, pool: &rayon::ThreadPool) -> f64 {
+        let parallelism = match pool.current_num_threads() {
+            1 => gemm::Parallelism::None,
+            threads => gemm::Parallelism::Rayon(threads),
+        };
+        let start = Instant::now();
+        match self {
+            Native::F32(size, [a, b, d]) => {
+                pool.install(|| native_product(*size, black_box(a), b, d, (0.0, 1.0), parallelism));
+            }
+            Native::F64(size, [a, b, d]) => {
+                pool.install(|| native_product(*size, black_box(a), b, d, (0.0, 1.0), parallelism));
+            }
+        }
+        let seconds = start.elapsed().as_secs_f64().max(1e-9);
+        black_box(self);
+        seconds
+    }
+}
+
+/// D = A·B, row-major and square, by the gemm crate.
+#[allow(unsafe_code)] // its only door
+fn native_product<T: 'static>(
+    size: usize,
+    a: &[T],
+    b: &[T],
+    d: &mut [T],
+    (zero, one): (T, T),
+    parallelism: gemm::Parallelism,
+) {
+    let count = size * size;
+    assert!(a.len() == count && b.len() == count && d.len() == count, "square matrices of that size");
+    let row = size as isize;
+    // SAFETY: each matrix has size rows of size elements, one after the other; D is not read and is
+    // nobody else's
+    unsafe {
+        gemm::gemm(
+            size,
+            size,
+            size,
+            d.as_mut_ptr(),
+            1,
+            row,
+            false,
+            a.as_ptr(),
+            1,
+            row,
+            b.as_ptr(),
+            1,
+            row,
+            zero,
+            one,
+            false,
+            false,
+            false,
+            parallelism,
+        );
+    }
+}
+
+fn text(rows: &[Measured], size: usize, threads: usize) -> String {
+    let several = format!("{threads} threads");
+    let mut table = Table::new(&[
+        "architecture",
+        "model",
+        "D A B C",
+        "path",
+        ">size",
+        ">one thread",
+        ">ratio",
+        &format!(">{several}"),
+        ">ratio",
+        ">speedup",
+    ]);
+    for row in rows {
+        table.row([
+            row.architecture.name().to_owned(),
+            row.target.model().operation.name().to_owned(),
+            row.formats(),
+            row.path().to_owned(),
+            row.size.to_string(),
+            rate_text(row.one.ours),
+            format!("{:.3}", row.one.ratio()),
+            rate_text(row.all.ours),
+            format!("{:.3}", row.all.ratio()),
+            format!("{:.2}", row.all.ours / row.one.ours),
+        ]);
+    }
+    let natives = |double: bool| {
+        let of_kind = rows.iter().filter(|row| (row.target.working_format().bytes() == 8) == double);
+        let rates: Vec<(f64, f64)> = of_kind.map(|row| (row.one.native, row.all.native)).collect();
+        let middle = |rates: Vec<f64>| rate_text(median(rates));
+        (!rates.is_empty()).then(|| {
+            format!(
+                "native {} at {size}: {} on one thread, {} on {several}\n",
+                if double { "DGEMM" } else { "SGEMM" },
+                middle(rates.iter().map(|rate| rate.0).collect()),
+                middle(rates.iter().map(|rate| rate.1).collect()),
+            )
+        })
+    };
+    let natives: String = [false, true].into_iter().filter_map(natives).collect();
+    format!("{}\n{natives}", table.render())
+}
+
+fn json(row: &Measured) -> Value {
+    let model = row.target.model();
+    json!({
+        "architecture": row.architecture.name(),
+        "instruction": row.target.name(),
+        "model": model.operation.name(),
+        "formats": row.formats(),
+        "path": row.path(),
+        "size": row.size,
+        "native": if row.target.working_format().bytes() == 8 { "DGEMM" } else { "SGEMM" },
+        "one": row.one.json(),
+        "all": row.all.json(),
+        "speedup": row.all.ours / row.one.ours,
+    })
+}

@@ -1,0 +1,313 @@
+//! `bitmma gemm`: matrices of any shape from files, multiplied as a kernel on the GPU would with one
+//! instruction, D into a file.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use bitmma::arithmetic::Conversion;
+use bitmma::formats::table::FORMATS;
+use bitmma::formats::{Format, Overflow, Rounding, text::display};
+use bitmma::gemm::{OutputConversion, Target as Unit};
+use bitmma::kernel::has_kernel;
+use bitmma::{GemmOptions, Matrix};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+
+use crate::failure::{Failure, Outcome, Within};
+use crate::files::Output;
+use crate::operands::{self, Matrices, files_help, metadata, revision_text};
+use crate::target::{self, Target};
+use crate::{output, values};
+
+const HELP: &str = concat!(
+    files_help!(),
+    "\
+Shapes: A is M×K, B K×N, C and D M×N, row-major, of any size; a third dimension in front counts products of \
+one shape. Scale factors are M × ceil(K/block) and ceil(K/block) × N. K is padded with +0 (scale factors with \
+1) to a multiple of the instruction's K, which can change the result as it does on the GPU.
+
+Order: the instruction's accumulator starts from C and goes along K. --split-k: each part starts from +0; the \
+parts' results are added in FP32 in order, then C. --promote-every: every N elements of K the accumulator \
+starts from +0 and its result is added to an FP32 sum, which starts from C (with --split-k from +0, a sum for \
+each part). --alpha, --beta other than 1: A·B from +0, then alpha·AB, beta·C and their sum, each rounded; with \
+--beta 0 C is not read. All this to nearest even, in FP64 where C or D is FP64; at the end D is rounded to the \
+instruction's D, or straight to --output-type.
+
+Example: a layer in FP8 as DeepGEMM runs it on Hopper
+  bitmma gemm hopper wgmma.m64nNk32.f32.e4m3.e4m3 -a x.safetensors:x -b w.safetensors:layer.weight \\
+         --b-transposed --promote-every 128 --output-type bf16 -o d.safetensors
+
+JSON: architecture, instruction, revision, model, model_file, k_step, padded_k, split_k, promote_every, alpha, \
+beta, output_rounding, saturate, path (kernel or reference), products, seconds, products_per_second, m, n, k, \
+blocks; a, b, c, scale_a, scale_b, d: {file, format, shape}."
+);
+
+/// Multiplies matrices of any shape from files, one instruction along K: D = alpha·A·B + beta·C
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = HELP)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: target::Arguments,
+    #[command(flatten)]
+    files: operands::Arguments,
+    /// Elements along K that --model takes at a time [default: its L_max]
+    #[arg(long, value_name = "N", conflicts_with_all = ["architecture", "instruction"])]
+    k_step: Option<usize>,
+    /// Cut K into N parts of whole instructions, as even as possible, and add their results in FP32
+    #[arg(long, value_name = "N")]
+    split_k: Option<usize>,
+    /// Move the accumulator to an FP32 sum every N elements of K, a multiple of the instruction's K
+    #[arg(long, value_name = "N")]
+    promote_every: Option<usize>,
+    /// The factor of A·B, rounded to FP32 (FP64 where C or D is FP64) [default: 1]
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    alpha: Option<String>,
+    /// The factor of C, likewise [default: 1]
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    beta: Option<String>,
+    /// Convert D to this format [default: the instruction's own]
+    #[arg(long, value_name = "FORMAT", value_parser = output_type())]
+    output_type: Option<Format>,
+    /// How --output-type rounds
+    #[arg(long, value_name = "ROUNDING", default_value = "RNE", requires = "output_type", value_parser = rounding(), hide_possible_values = true)]
+    output_rounding: Rounding,
+    /// Numbers beyond --output-type's largest, infinities too, become its largest
+    #[arg(long, requires = "output_type")]
+    saturate: bool,
+    /// Threads [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn output_type() -> impl TypedValueParser<Value = Format> {
+    let results = FORMATS.iter().filter(|format| format.is_signed()).map(|format| format.name);
+    PossibleValuesParser::new(results.collect::<Vec<_>>())
+        .try_map(|name| bitmma::formats::table::by_name(&name).ok_or("no such format"))
+}
+
+fn rounding() -> impl TypedValueParser<Value = Rounding> {
+    PossibleValuesParser::new(Rounding::ALL.map(|(_, symbol)| symbol))
+        .try_map(|symbol| symbol.parse::<Rounding>())
+}
+
+/// A bar is drawn only if it takes longer than this.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// Reads, multiplies, writes and says so.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let mut target = arguments.target.resolve()?;
+    let unit = match &target.found {
+        Some(found) => {
+            let row = found.instruction;
+            if row.m.is_range() || row.n.is_range() {
+                // M and N are those of the matrices, not of one instruction
+                target.name = format!("{} {}", row.architecture, row.name());
+            }
+            Unit::found(found, arguments.target.revision.revision)?
+        }
+        None => Unit::of_model(target.model.clone(), arguments.k_step).within("--k-step")?,
+    };
+    let output_conversion = arguments.output_type.map(|format| OutputConversion {
+        conversion: Conversion { rounding: arguments.output_rounding, format },
+        overflow: if arguments.saturate { Overflow::Saturate } else { Overflow::Ieee },
+    });
+    let d_format = output_conversion.map_or(target.model.d, |output| output.conversion.container());
+    let destination = Output::new(&arguments.files.out, &d_format).within("--out")?;
+    let factor = |flag, text: &Option<String>| {
+        let read = |text: &String| values::read(&unit.working_format(), text, true).within(flag);
+        text.as_ref().map(read).transpose()
+    };
+    let (alpha, beta) = (factor("--alpha", &arguments.alpha)?, factor("--beta", &arguments.beta)?);
+    let matrices = arguments.files.read(&target)?;
+
+    let bar = Bar { start: Instant::now(), bar: OnceLock::new() };
+    let report = |done, total| bar.show(done, total);
+    let options = GemmOptions {
+        scale_a: matrices.scale_a.as_ref(),
+        scale_b: matrices.scale_b.as_ref(),
+        split_k: arguments.split_k,
+        promote_every: arguments.promote_every,
+        alpha,
+        beta,
+        output: output_conversion,
+        threads: arguments.threads,
+        level: None,
+        progress: Some(&report),
+    };
+    let Matrices { a, b, c, .. } = &matrices;
+    let d = bitmma::gemm(&unit, a, b, c.as_ref(), &options);
+    let seconds = bar.start.elapsed();
+    bar.clear();
+    let d = d.map_err(|error| arguments.files.advise(error, a, b))?;
+    destination.write(&d, &about(arguments, &target, &unit)).within("--out")?;
+
+    let done = Done { unit: &unit, matrices: &matrices, d: &d, factors: [alpha, beta], seconds };
+    if arguments.json {
+        output::print_json(&json(arguments, &target, &done))?;
+    } else {
+        output::print(&text(arguments, &target, &done))?;
+    }
+    Ok(Outcome::Agrees)
+}
+
+/// What was computed.
+struct Done<'d> {
+    unit: &'d Unit,
+    matrices: &'d Matrices,
+    d: &'d Matrix,
+    /// alpha and beta, where they were given.
+    factors: [Option<u64>; 2],
+    seconds: Duration,
+}
+
+impl Done<'_> {
+    fn products(&self) -> u64 {
+        let (blocks, m, k) = self.matrices.a.shape();
+        [m, k, self.d.columns()].iter().fold(blocks as u64, |all, &size| all.saturating_mul(size as u64))
+    }
+
+    fn path(&self) -> &'static str {
+        if has_kernel(self.unit.model(), self.unit.step()) { "kernel" } else { "reference" }
+    }
+}
+
+/// A progress bar that comes late, and only to a terminal.
+struct Bar {
+    start: Instant,
+    bar: OnceLock<ProgressBar>,
+}
+
+impl Bar {
+    fn show(&self, done: u64, total: u64) {
+        if self.start.elapsed() < PATIENCE {
+            return;
+        }
+        let bar = self.bar.get_or_init(|| {
+            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
+            let template = ProgressStyle::with_template("{bar:40} {percent}% {wide_msg}");
+            template.into_iter().for_each(|style| bar.set_style(style));
+            bar
+        });
+        bar.set_position(done);
+        let spent = self.start.elapsed();
+        let left = spent.mul_f64((total - done) as f64 / done.max(1) as f64);
+        let rate = done as f64 / spent.as_secs_f64();
+        bar.set_message(format!("{} left, {}", span(left), rate_text(rate)));
+    }
+
+    fn clear(&self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// `75 s`, `1 h 15 min`.
+fn span(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+/// `21.3 G products/s`.
+pub(crate) fn rate_text(rate: f64) -> String {
+    match rate {
+        _ if rate >= 1e9 => format!("{:.1} G products/s", rate / 1e9),
+        _ if rate >= 1e6 => format!("{:.1} M products/s", rate / 1e6),
+        _ => format!("{rate:.0} products/s"),
+    }
+}
+
+/// What a .safetensors file says about how D came about.
+fn about(
+    arguments: &Arguments,
+    target: &Target,
+    unit: &Unit,
+) -> std::collections::BTreeMap<&'static str, String> {
+    let mut metadata = metadata(target, &arguments.target);
+    if let Some(found) = &target.found {
+        metadata.insert("instruction", found.instruction.name());
+    }
+    metadata.insert("k_step", unit.step().to_string());
+    let options = [
+        ("split_k", arguments.split_k.map(|parts| parts.to_string())),
+        ("promote_every", arguments.promote_every.map(|every| every.to_string())),
+        ("alpha", arguments.alpha.clone()),
+        ("beta", arguments.beta.clone()),
+        ("output_rounding", arguments.output_type.map(|_| arguments.output_rounding.to_string())),
+        ("saturate", arguments.output_type.map(|_| arguments.saturate.to_string())),
+    ];
+    metadata.extend(options.into_iter().filter_map(|(key, value)| Some((key, value?))));
+    metadata
+}
+
+/// What ran, then how it ran where that was asked for, then how fast.
+fn text(arguments: &Arguments, target: &Target, done: &Done<'_>) -> String {
+    let model = &target.model;
+    let (step, k) = (done.unit.step(), done.matrices.a.columns());
+    let mut how = Vec::new();
+    if !k.is_multiple_of(step) {
+        how.push(format!("K padded to {}", k.next_multiple_of(step)));
+    }
+    how.extend(arguments.split_k.map(|parts| format!("K in {parts} parts")));
+    how.extend(arguments.promote_every.map(|every| format!("promoted every {every}")));
+    let w = done.unit.working_format();
+    for (name, code) in ["alpha", "beta"].into_iter().zip(done.factors) {
+        how.extend(code.map(|code| format!("{name} {}", display(&w, code))));
+    }
+    how.extend(arguments.output_type.map(|_| {
+        let saturated = if arguments.saturate { ", saturated" } else { "" };
+        format!("D converted by {}{saturated}", arguments.output_rounding)
+    }));
+    let how = if how.is_empty() { String::new() } else { format!("; {}", how.join(", ")) };
+    let seconds = done.seconds.as_secs_f64();
+    format!(
+        "{} ({}{}): {}{how}\n{} in {seconds:.3} s: {}, {} path\n",
+        target.name,
+        model.operation.name(),
+        revision_text(target, &arguments.target),
+        arguments.files.line(target, done.matrices, done.d),
+        counted(done.products()),
+        rate_text(done.products() as f64 / seconds.max(1e-9)),
+        done.path(),
+    )
+}
+
+fn counted(products: u64) -> String {
+    format!("{products} product{}", if products == 1 { "" } else { "s" })
+}
+
+fn json(arguments: &Arguments, target: &Target, done: &Done<'_>) -> serde_json::Value {
+    let found = target.found.as_ref();
+    let w = done.unit.working_format();
+    let [alpha, beta] = done.factors.map(|code| display(&w, code.unwrap_or(w.one_code())));
+    let seconds = done.seconds.as_secs_f64();
+    let mut json = json!({
+        "architecture": found.map(|found| found.instruction.architecture.name()),
+        "instruction": found.map(|found| found.instruction.name()),
+        "revision": found.map(|_| arguments.target.revision.revision.name()),
+        "model_file": found.is_none().then_some(&target.name),
+        "model": target.model.operation.name(),
+        "k_step": done.unit.step(),
+        "padded_k": done.unit.padded(done.matrices.a.columns()),
+        "split_k": arguments.split_k,
+        "promote_every": arguments.promote_every,
+        "alpha": alpha,
+        "beta": beta,
+        "output_rounding": arguments.output_type.map(|_| arguments.output_rounding.symbol()),
+        "saturate": arguments.saturate,
+        "path": done.path(),
+        "products": done.products(),
+        "seconds": seconds,
+        "products_per_second": done.products() as f64 / seconds.max(1e-9),
+    });
+    output::extend(&mut json, arguments.files.summary(done.matrices, done.d, target.model.c));
+    json
+}

@@ -1,0 +1,198 @@
+//! The files of a product: operands read, D described; what `run` and `gemm` share.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use bitmma::Matrix;
+use bitmma::formats::Format;
+use bitmma::matrix::shape_text;
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Within};
+use crate::files::Source;
+use crate::target::{self, Target};
+
+/// What the help says of files.
+macro_rules! files_help {
+    () => {
+        "\
+Files: .npy (float16, float32, float64, or unsigned integers holding codes) or .safetensors (F64, F32, F16, \
+BF16, F8_*, F6_*, F4, or U8 to U64 holding codes); FILE.safetensors:NAME where it holds several tensors. The \
+type must be the operand's own: nothing is converted. TF32 and XF32 are read from FP32 words, UE4M3 from \
+F8_E4M3. Codes of 4 and 6 bits stand one to a byte in .npy and U8; in F4 and F6_* they are packed without \
+gaps, first element in the lowest bits, and the shape counts elements.
+
+"
+    };
+}
+pub(crate) use files_help;
+
+/// The files of the operands and of D.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    /// A, M×K
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) a: Source,
+    /// B, K×N
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) b: Source,
+    /// C, M×N [default: +0 everywhere]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) c: Option<Source>,
+    /// Scale factors of A, M × K/block
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scale_a: Option<Source>,
+    /// Scale factors of B, K/block × N
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scale_b: Option<Source>,
+    /// B is N×K in its file, and its scale factors N × K/block, as linear layers store weights
+    #[arg(long, visible_alias = "bt")]
+    pub(crate) b_transposed: bool,
+    /// Where D goes: .npy, or .safetensors (tensor `d`, with what ran as metadata)
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+}
+
+/// The matrices that were read.
+pub(crate) struct Matrices {
+    pub(crate) a: Matrix,
+    pub(crate) b: Matrix,
+    pub(crate) c: Option<Matrix>,
+    pub(crate) scale_a: Option<Matrix>,
+    pub(crate) scale_b: Option<Matrix>,
+}
+
+impl Arguments {
+    /// Reads every operand in the target's formats; scale factors must be given exactly where there are
+    /// some.
+    pub(crate) fn read(&self, target: &Target) -> Result<Matrices, Failure> {
+        self.check_scales(target)?;
+        let model = &target.model;
+        let a = read("--a", &self.a, model.a, false)?;
+        let b = read("--b", &self.b, model.b, self.b_transposed)?;
+        let c = self.c.as_ref().map(|source| read("--c", source, model.c, false)).transpose()?;
+        let scale = |flag, source: &Option<Source>, transposed| {
+            let format = model.scale.map(|scale| scale.format);
+            source
+                .as_ref()
+                .zip(format)
+                .map(|(source, format)| read(flag, source, format, transposed))
+                .transpose()
+        };
+        let scale_a = scale("--scale-a", &self.scale_a, false)?;
+        let scale_b = scale("--scale-b", &self.scale_b, self.b_transposed)?;
+        Ok(Matrices { a, b, c, scale_a, scale_b })
+    }
+
+    fn check_scales(&self, target: &Target) -> Result<(), Failure> {
+        for (flag, operand, source) in [("--scale-a", "A", &self.scale_a), ("--scale-b", "B", &self.scale_b)]
+        {
+            match (target.model.scale, source) {
+                (None, Some(_)) => {
+                    return Err(Failure::new(format!(
+                        "{flag} is given; {} takes no scale factors",
+                        target.name
+                    )));
+                }
+                (Some(scale), None) => {
+                    return Err(Failure::new(format!(
+                        "{flag} is missing; {} takes one {} factor for every {} elements of {operand} along K",
+                        target.name, scale.format, scale.size
+                    )));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The failure, with advice where B may have been meant transposed.
+    pub(crate) fn advise(&self, error: bitmma::Error, a: &Matrix, b: &Matrix) -> Failure {
+        let swapped = matches!(error, bitmma::Error::Shape { operand: "B", .. })
+            && b.columns() == a.columns()
+            && b.rows() != a.columns();
+        let hint = if swapped { transposed_hint(self.b_transposed) } else { "" };
+        match Failure::from(error) {
+            Failure::Message(message) => Failure::Message(message + hint),
+            other => other,
+        }
+    }
+
+    /// `16×16 f16 · 16×8 f16 + 16×8 f32 = 16×8 f32 in d.npy`.
+    pub(crate) fn line(&self, target: &Target, matrices: &Matrices, d: &Matrix) -> String {
+        let text = |matrix: &Matrix| format!("{} {}", shape_text(matrix.shape()), matrix.format());
+        let scaled = match target.model.scale {
+            Some(scale) => format!(", scaled by {} in blocks of {}", scale.format, scale.size),
+            None => String::new(),
+        };
+        format!(
+            "{} · {}{scaled} + {} = {} in {}",
+            text(&matrices.a),
+            text(&matrices.b),
+            matrices.c.as_ref().map_or("0".to_owned(), text),
+            text(d),
+            self.out.display()
+        )
+    }
+
+    /// The sizes, and file, format and shape of every operand, for JSON.
+    pub(crate) fn summary(&self, matrices: &Matrices, d: &Matrix, c_format: Format) -> Value {
+        let about = |file: Option<String>, format: Format, (blocks, rows, columns): (usize, usize, usize)| {
+            let shape = if blocks == 1 { vec![rows, columns] } else { vec![blocks, rows, columns] };
+            json!({ "file": file, "format": format.name, "shape": shape })
+        };
+        let read = |source: Option<&Source>, matrix: &Matrix| {
+            about(source.map(ToString::to_string), matrix.format(), matrix.shape())
+        };
+        let optional = |source: &Option<Source>, matrix: &Option<Matrix>| {
+            matrix.as_ref().map(|matrix| read(source.as_ref(), matrix))
+        };
+        let Matrices { a, b, c, scale_a, scale_b } = matrices;
+        json!({
+            "m": a.rows(),
+            "n": b.columns(),
+            "k": a.columns(),
+            "blocks": a.blocks(),
+            "a": read(Some(&self.a), a),
+            "b": read(Some(&self.b), b),
+            "c": optional(&self.c, c).unwrap_or_else(|| about(None, c_format, d.shape())),
+            "scale_a": optional(&self.scale_a, scale_a),
+            "scale_b": optional(&self.scale_b, scale_b),
+            "d": about(Some(self.out.display().to_string()), d.format(), d.shape()),
+        })
+    }
+}
+
+fn read(flag: &str, source: &Source, format: Format, transposed: bool) -> Result<Matrix, Failure> {
+    source.read(&format).and_then(|tensor| tensor.into_matrix(format, transposed)).within(flag)
+}
+
+/// What to try where B has the shape of its transpose.
+pub(crate) const fn transposed_hint(already: bool) -> &'static str {
+    if already { "" } else { " (if B's file is N×K, say --b-transposed)" }
+}
+
+/// What a .safetensors file says about how D came about.
+pub(crate) fn metadata(target: &Target, arguments: &target::Arguments) -> BTreeMap<&'static str, String> {
+    let mut metadata = BTreeMap::from([("bitmma", env!("CARGO_PKG_VERSION").to_owned())]);
+    match &target.found {
+        Some(found) => {
+            metadata.insert("architecture", found.instruction.architecture.name().to_owned());
+            metadata.insert("instruction", found.name());
+            metadata.insert("revision", arguments.revision.revision.name().to_owned());
+        }
+        None => {
+            metadata.insert("model", target.model.to_toml());
+        }
+    }
+    metadata
+}
+
+/// `, revision paper` where it is not the usual one.
+pub(crate) fn revision_text(target: &Target, arguments: &target::Arguments) -> String {
+    match (&target.found, arguments.revision.revision) {
+        (Some(_), revision) if revision != bitmma::Revision::default() => format!(", revision {revision}"),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,299 @@
+//! `bitmma gemm` and `bitmma bench`: what they compute, print and refuse.
+//!
+//! The numbers are small integers, so that every product and sum is exact in every order and plain
+//! integers say what D is; what rounds, and in which order, is tested in the engine.
+#![allow(missing_docs)]
+#![allow(clippy::unwrap_used)] // also in the helpers of tests, a panic is the answer
+
+#[path = "run/files.rs"]
+#[allow(dead_code)]
+mod files;
+
+use assert_cmd::Command;
+use files::{Bench, bytes, matrix, safetensors, words};
+use serde_json::Value;
+
+const F16: &str = "hopper wgmma.m64nNk16.f32.f16.f16";
+const FP8: &str = "hopper wgmma.m64nNk32.f32.e4m3.e4m3";
+const MX: &str = "rtx-blackwell mma.m16n8k32.kind::mxf8f6f4.block32.f32.e4m3.e4m3.f32.ue8m0";
+
+/// Code, standard output, standard error.
+fn bitmma(bench: &Bench, arguments: &str) -> (Option<i32>, String, String) {
+    let output = Command::new(assert_cmd::cargo::cargo_bin!("bitmma"))
+        .args(arguments.split_whitespace())
+        .current_dir(bench.folder())
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn fine(bench: &Bench, arguments: &str) -> String {
+    let (code, out, err) = bitmma(bench, arguments);
+    assert_eq!(code, Some(0), "{arguments}: {err}");
+    assert_eq!(err, "", "{arguments}"); // no bar where there is no terminal
+    out
+}
+
+fn refused(bench: &Bench, arguments: &str, wanted: &[&str]) {
+    let before = bench.names();
+    let (code, out, err) = bitmma(bench, arguments);
+    assert_eq!(code, Some(2), "{arguments}: {out}{err}");
+    assert_eq!(out, "", "{arguments}");
+    for text in wanted {
+        assert!(err.contains(text), "{arguments}: '{text}' is not in: {err}");
+    }
+    assert!(!err.contains("panicked"), "{err}");
+    assert_eq!(before, bench.names(), "{arguments}");
+}
+
+/// Small integers.
+fn integers(count: usize, seed: i64) -> Vec<i64> {
+    (0..count as i64).map(|index| (index * 37 + seed * 11) % 7 - 3).collect()
+}
+
+/// The code of an integer of magnitude below 2^11 in a format of these widths.
+fn code(value: i64, exponent_bits: u32, fraction_bits: u32) -> u64 {
+    if value == 0 {
+        return 0;
+    }
+    let exponent = value.unsigned_abs().ilog2();
+    let field = u64::from(exponent) + (1 << (exponent_bits - 1)) - 1;
+    let magnitude = value.unsigned_abs();
+    let fraction = if exponent <= fraction_bits {
+        magnitude << (fraction_bits - exponent)
+    } else {
+        magnitude >> (exponent - fraction_bits)
+    };
+    let sign = u64::from(value < 0) << (exponent_bits + fraction_bits);
+    sign | field << fraction_bits | fraction & ((1 << fraction_bits) - 1)
+}
+
+fn codes(values: &[i64], exponent_bits: u32, fraction_bits: u32) -> Vec<u64> {
+    values.iter().map(|&value| code(value, exponent_bits, fraction_bits)).collect()
+}
+
+fn f32_codes(values: impl IntoIterator<Item = i64>) -> Vec<u64> {
+    values.into_iter().map(|value| code(value, 8, 23)).collect()
+}
+
+/// A·B of integers.
+fn product(a: &[i64], b: &[i64], (m, n, k): (usize, usize, usize)) -> Vec<i64> {
+    (0..m * n)
+        .map(|index| (0..k).map(|along| a[index / n * k + along] * b[along * n + index % n]).sum())
+        .collect()
+}
+
+const SHAPE: (usize, usize, usize) = (5, 7, 41);
+
+/// A 5×41, B 41×7, C 5×7 in FP16, FP8 and FP32, and what they are.
+fn inputs() -> (Bench, [Vec<i64>; 3]) {
+    let bench = Bench::new();
+    let (m, n, k) = SHAPE;
+    let (a, b, c) = (integers(m * k, 1), integers(k * n, 2), integers(m * n, 3));
+    bench
+        .put("a.npy", &matrix("<f2", (m, k), &codes(&a, 5, 10)))
+        .put("b.npy", &matrix("<f2", (k, n), &codes(&b, 5, 10)))
+        .put("c.npy", &matrix("<f4", (m, n), &codes(&c, 8, 23)))
+        .put("a8.npy", &matrix("|u1", (m, k), &codes(&a, 4, 3)))
+        .put("sa.npy", &matrix("|u1", (m, 2), &vec![128; m * 2]))
+        .put("sb.npy", &matrix("|u1", (2, n), &vec![126; 2 * n]));
+    let transposed: Vec<i64> = (0..n * k).map(|index| b[index % k * n + index / k]).collect();
+    let b8 = bytes(&codes(&transposed, 4, 3), 1, false);
+    bench.put("b8.safetensors", &safetensors(&[("w", "F8_E4M3", &[n, k], b8)]));
+    (bench, [a, b, c])
+}
+
+#[test]
+fn ragged_shapes_and_what_is_said_of_them() {
+    let (bench, [a, b, c]) = inputs();
+    let out = fine(&bench, &format!("gemm {F16} -a a.npy -b b.npy -c c.npy -o d.npy"));
+    let (first, second) = out.split_once('\n').unwrap();
+    assert_eq!(
+        first,
+        "hopper wgmma.m64n{8..256}k16.f32.f16.f16 (T-FDPA): 5×41 f16 · 41×7 f16 + 5×7 f32 = 5×7 f32 in d.npy; K padded to 48"
+    );
+    assert!(second.starts_with("1435 products in 0."), "{second}");
+    assert!(second.ends_with("products/s, kernel path\n"), "{second}");
+    let ab = product(&a, &b, SHAPE);
+    let sums: Vec<i64> = ab.iter().zip(&c).map(|(ab, c)| ab + c).collect();
+    assert_eq!(bench.npy("d.npy", "<f4", &[5, 7]), f32_codes(sums.clone()));
+
+    let out = fine(
+        &bench,
+        &format!("gemm {F16} -a a.npy -b b.npy -c c.npy -o d.npy --split-k 2 --promote-every 32 --threads 2"),
+    );
+    assert!(out.contains("; K padded to 48, K in 2 parts, promoted every 32\n"), "{out}");
+    assert_eq!(bench.npy("d.npy", "<f4", &[5, 7]), f32_codes(sums));
+
+    let out = fine(
+        &bench,
+        &format!("gemm {F16} -a a.npy -b b.npy -c c.npy -o d.npy --alpha 2 --beta -0x1p1 --output-type f16"),
+    );
+    assert!(
+        out.contains("= 5×7 f16 in d.npy; K padded to 48, alpha 2, beta -2, D converted by RNE"),
+        "{out}"
+    );
+    let scaled: Vec<i64> = ab.iter().zip(&c).map(|(ab, c)| 2 * ab - 2 * c).collect();
+    assert_eq!(bench.npy("d.npy", "<f2", &[5, 7]), codes(&scaled, 5, 10));
+
+    let out = fine(&bench, &format!("gemm {F16} -a a.npy -b b.npy -o d.npy --revision paper"));
+    assert!(out.contains("(T-FDPA, revision paper): 5×41 f16 · 41×7 f16 + 0 = 5×7 f32"), "{out}");
+    assert_eq!(bench.npy("d.npy", "<f4", &[5, 7]), f32_codes(ab));
+}
+
+#[test]
+fn narrow_output_and_transposed_weights() {
+    let (bench, [a, b, _]) = inputs();
+    fine(
+        &bench,
+        &format!(
+            "gemm {FP8} -a a8.npy -b b8.safetensors:w --bt --promote-every 32 --output-type e4m3 --saturate -o d.safetensors"
+        ),
+    );
+    let file = std::fs::read(bench.path("d.safetensors")).unwrap();
+    let length = words(&file[..8], 8)[0] as usize;
+    let header: Value = serde_json::from_slice(&file[8..8 + length]).unwrap();
+    assert_eq!(header["d"]["dtype"], "F8_E4M3");
+    assert_eq!(header["d"]["shape"], serde_json::json!([5, 7]));
+    let said = &header["__metadata__"];
+    assert_eq!(said["instruction"], "wgmma.m64n{8..256}k32.f32.e4m3.e4m3");
+    assert_eq!(said["promote_every"], "32");
+    assert_eq!(said["saturate"], "true");
+    let ab = product(&a, &b, SHAPE);
+    for (ab, d) in ab.iter().zip(&file[8 + length..]) {
+        if ab.unsigned_abs() < 16 {
+            assert_eq!(u64::from(*d), code(*ab, 4, 3));
+        }
+    }
+}
+
+#[test]
+fn block_scales_with_a_ragged_k() {
+    let (bench, [a, b, _]) = inputs();
+    let run = "-a a8.npy -b b8.safetensors --b-transposed";
+    bench.put("sbt.npy", &matrix("|u1", (7, 2), &[126; 14]));
+    fine(&bench, &format!("gemm {MX} {run} --scale-a sa.npy --scale-b sbt.npy -o d.npy"));
+    // factors 2 and 1/2
+    assert_eq!(bench.npy("d.npy", "<f4", &[5, 7]), f32_codes(product(&a, &b, SHAPE)));
+    refused(
+        &bench,
+        &format!("gemm {MX} {run} --scale-a sb.npy --scale-b sbt.npy -o e.npy"),
+        &["scale A is 2×7", "takes 5×2"],
+    );
+    refused(&bench, &format!("gemm {MX} {run} --scale-a sa.npy -o e.npy"), &["--scale-b is missing"]);
+}
+
+#[test]
+fn models_and_json() {
+    let (bench, [a, b, c]) = inputs();
+    let (_, toml, _) = bitmma(&bench, "show hopper wgmma.m64nNk16.f32.f16.f16 --toml");
+    bench.put("model.toml", toml.as_bytes());
+    let operands = "-a a.npy -b b.npy -c c.npy -o d.npy --json";
+    let json: Value =
+        serde_json::from_str(&fine(&bench, &format!("gemm --model model.toml --k-step 32 {operands}")))
+            .unwrap();
+    for (key, value) in [
+        ("architecture", Value::Null),
+        ("model_file", "model.toml".into()),
+        ("model", "T-FDPA".into()),
+        ("k_step", 32.into()),
+        ("padded_k", 64.into()),
+        ("split_k", Value::Null),
+        ("alpha", "1".into()),
+        ("path", "kernel".into()),
+        ("products", (5 * 7 * 41).into()),
+        ("m", 5.into()),
+        ("n", 7.into()),
+        ("k", 41.into()),
+    ] {
+        assert_eq!(json[key], value, "{key} in {json}");
+    }
+    assert_eq!(json["d"], serde_json::json!({ "file": "d.npy", "format": "f32", "shape": [5, 7] }));
+    assert!(json["products_per_second"].as_f64().unwrap() > 0.0);
+    let sums = product(&a, &b, SHAPE).into_iter().zip(&c).map(|(ab, c)| ab + c);
+    assert_eq!(bench.npy("d.npy", "<f4", &[5, 7]), f32_codes(sums));
+
+    let json: Value =
+        serde_json::from_str(&fine(&bench, &format!("gemm --model model.toml {operands}"))).unwrap();
+    assert_eq!(json["k_step"], 16);
+    refused(&bench, &format!("gemm --model model.toml --k-step 0 {operands}"), &["--k-step: K is 0"]);
+    refused(&bench, &format!("gemm --model model.toml --k-step 17 {operands}"), &["K is 17"]);
+    refused(&bench, &format!("gemm {F16} --k-step 32 {operands}"), &["cannot be used with '--k-step <N>'"]);
+}
+
+#[test]
+fn no_elements_and_no_products() {
+    let bench = Bench::new();
+    bench
+        .put("a.npy", &matrix("<f2", (2, 0), &[]))
+        .put("b.npy", &matrix("<f2", (0, 3), &[]))
+        .put("c.npy", &matrix("<f4", (2, 3), &[1, 2, 3, 4, 5, 6]))
+        .put("none.npy", &matrix("<f2", (0, 2), &[]));
+    let out = fine(&bench, &format!("gemm {F16} -a a.npy -b b.npy -c c.npy -o d.npy"));
+    assert!(out.contains("0 products in"), "{out}");
+    assert_eq!(bench.npy("d.npy", "<f4", &[2, 3]), [1, 2, 3, 4, 5, 6]);
+    fine(&bench, &format!("gemm {F16} -a none.npy -b a.npy -o d.npy"));
+    assert_eq!(bench.npy("d.npy", "<f4", &[0, 0]), [0u64; 0]);
+}
+
+#[test]
+fn what_gemm_refuses() {
+    let (bench, _) = inputs();
+    let f16 = format!("gemm {F16} -a a.npy -b b.npy -o");
+    refused(
+        &bench,
+        &format!("{f16} e.npy --promote-every 24"),
+        &["promote_every is 24", "takes 16 elements"],
+    );
+    refused(&bench, &format!("{f16} e.npy --split-k 0"), &["split_k is 0"]);
+    refused(&bench, &format!("{f16} e.npy --threads 0"), &["threads is 0"]);
+    refused(&bench, &format!("{f16} e.npy --alpha x"), &["--alpha: 'x' is no number"]);
+    refused(&bench, &format!("{f16} e.npy --beta 1e60"), &["--beta: '1e60' is beyond the numbers of f32"]);
+    refused(&bench, &format!("{f16} e.npy --saturate"), &["--output-type"]);
+    refused(&bench, &format!("{f16} e.npy --output-type e4m3"), &["D is e4m3, which .npy has no type for"]);
+    refused(&bench, &format!("{f16} no/e.npy"), &["there is no directory no"]);
+    refused(&bench, &format!("{f16} e.txt"), &["must end in .npy or .safetensors"]);
+    refused(&bench, &format!("gemm {F16} -a a.npy -b a.npy -o e.npy"), &["B is 5×41", "takes 41×41"]);
+    refused(
+        &bench,
+        &format!("gemm {F16} -a b.npy -b b.npy -o e.npy"),
+        &["if B's file is N×K, say --b-transposed"],
+    );
+    refused(&bench, &format!("gemm {F16} -a a8.npy -b b.npy -o e.npy"), &["--a: a8.npy holds"]);
+    refused(&bench, &format!("{f16} e.npy --scale-a sa.npy"), &["takes no scale factors"]);
+}
+
+/// A folder that takes no files is known before anything is read.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_that_cannot_be_made() {
+    let bench = Bench::new();
+    refused(&bench, &format!("gemm {F16} -a none.npy -b none.npy -o /proc/d.npy"), &["--out: /proc/d.npy: "]);
+}
+
+#[test]
+fn bench_measures() {
+    let bench = Bench::new();
+    let instruction = "--arch h100 --instruction wgmma.m64nNk16.f32.f16.f16 --size 48";
+    let json: Value =
+        serde_json::from_str(&fine(&bench, &format!("bench {instruction} --threads 2 --json"))).unwrap();
+    assert_eq!((&json["size"], &json["threads"]), (&48.into(), &2.into()));
+    let row = &json["rows"][0];
+    assert_eq!(row["model"], "T-FDPA");
+    assert_eq!(row["path"], "kernel");
+    assert_eq!(row["native"], "SGEMM");
+    for threads in ["one", "all"] {
+        let number = |key: &str| row[threads][key].as_f64().unwrap();
+        let ratio = number("products_per_second") / number("native_products_per_second");
+        assert!((ratio / number("ratio") - 1.0).abs() < 1e-9 && ratio > 0.0, "{row}");
+    }
+    let out = fine(&bench, &format!("bench {instruction} --threads 1"));
+    assert!(out.starts_with("architecture") && out.contains("\nhopper "), "{out}");
+    assert!(out.contains("\nnative SGEMM at 48: "), "{out}");
+
+    refused(&bench, "bench --arch turing", &["none of the usual instructions is turing's"]);
+    refused(&bench, "bench --instruction x", &["--arch"]);
+    refused(&bench, "bench --arch h100 --instruction x", &["x"]);
+    refused(&bench, "bench --size 0", &["0"]);
+}

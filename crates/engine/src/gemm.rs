@@ -1,0 +1,568 @@
+//! Matrix products of any shape, as a kernel on the GPU makes them of one instruction.
+//!
+//! [`gemm()`] applies an instruction (or a model, so many elements along K at a time) along K, each step
+//! starting from the result of the one before, the first one from C. Elements of D are independent of
+//! each other (paper, Step 1), so M and N need no padding; K does.
+//!
+//! # Padding
+//!
+//! K is padded to a multiple of the instruction's K with elements +0 and, where there are scale factors,
+//! with factors of one. **The padding is part of the result**: in T-, ST- and GST-FDPA a zero product
+//! brings `e_zero` into the largest exponent, in FMA and FTZ-AddMul it turns an accumulator of -0 into +0.
+//! A last block of elements that K does not fill still has its own scale factor: A has
+//! M × ceil(K/block) factors, B ceil(K/block) × N.
+//!
+//! # Order of operations
+//!
+//! W is FP32, or FP64 if C or D of the instruction is FP64. Sums and products in W are those of IEEE 754,
+//! rounded to nearest even, subnormal numbers kept. What enters W (C, results of the instruction) is
+//! converted to it, which is exact.
+//!
+//! 1. Without options the accumulator starts from C, or from +0 without C: `d = C; d = mma(a, b, d)` for
+//!    each step along K.
+//! 2. `split_k = n`: the steps along K are cut into n parts, as even as whole steps allow, the earlier
+//!    ones larger; more parts than steps are as many as steps, and one part is no split. Each part starts
+//!    from +0 and ends in D's format, which is the format partial results have also where D is FP16 or
+//!    where D's numbers have fewer bits (E8M13). In W: the first part's result, plus the second's, …,
+//!    plus C.
+//! 3. `promote_every = n`: every n elements along K the instruction's accumulator starts from +0; its
+//!    result (in D's format) is added to a sum in W. That sum starts from C. With `split_k` each part has
+//!    such a sum, which starts from +0, and point 2 goes on with those.
+//! 4. `alpha`, `beta` other than one: A·B as above, everything from +0 and C left out; then, in W,
+//!    `t = alpha · AB`, `u = beta · C`, `t + u`, each rounded. With `beta` = 0 C is not read, and u is +0,
+//!    as it is without C. With `alpha` = 1 and `beta` = 1 (or no C, or `beta` = 0) points 1 to 3 hold
+//!    unchanged.
+//! 5. What came out of W is rounded to D's format, to nearest even, overflow as IEEE 754 says; a NaN gets
+//!    the code that NaN results of the instruction have.
+//! 6. `output`: the result is converted. What comes out of W is converted from there, not by way of D's
+//!    format, and so rounded once.
+//!
+//! K = 0: no step is made. A·B is +0, so D is C converted as in points 5 and 6 (through D's format if
+//! nothing is done in W).
+//!
+//! Several blocks in A, B and C are several products of one shape.
+
+mod codes;
+mod convert;
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::ops::Range;
+
+use bitmma_arithmetic::{Model, Order, Prepared};
+use bitmma_catalogue::lookup::Found;
+use bitmma_catalogue::{Architecture, Revision, find};
+use bitmma_formats::{F32, F64, Format};
+
+use crate::error::Error;
+use crate::kernel::elementwise::Word;
+use crate::kernel::{self, Level, has_kernel};
+use crate::matrix::{Codes, Matrix, shape_text};
+use crate::simulate::model_of;
+use crate::unit::Operands;
+use codes::{combine, convert, cut, fill, merge, put, words, zeroed, zeros};
+use convert::Converter;
+
+pub use convert::OutputConversion;
+
+/// What goes along K: a model, and how many elements it takes at a time.
+#[derive(Clone, Debug)]
+pub struct Target {
+    name: String,
+    model: Model,
+    step: usize,
+}
+
+impl Target {
+    /// The instruction of that name; its K elements at a time.
+    pub fn instruction(architecture: Architecture, name: &str, revision: Revision) -> Result<Target, Error> {
+        Target::found(&find(architecture, name)?, revision)
+    }
+
+    /// An instruction that was looked up.
+    pub fn found(found: &Found, revision: Revision) -> Result<Target, Error> {
+        let row = found.instruction;
+        Ok(Target { name: row.name(), model: model_of(found, revision)?, step: row.k })
+    }
+
+    /// A model, `step` elements at a time; by default as many as one elementary operation takes (L_max)
+    /// and as scale blocks and the order of its elements ask for.
+    pub fn of_model(model: Model, step: Option<usize>) -> Result<Target, Error> {
+        let step = step.unwrap_or_else(|| default_step(&model));
+        Prepared::new(&model, step)?;
+        Ok(Target { name: model.operation.name().to_owned(), model, step })
+    }
+
+    /// The instruction, with ranges where its name has some, or the model's family.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Elements along K at a time: the instruction's K.
+    pub fn step(&self) -> usize {
+        self.step
+    }
+
+    /// W: the format in which partial results are added and `alpha` and `beta` are given.
+    pub fn working_format(&self) -> Format {
+        if [self.model.c, self.model.d].iter().any(|format| format.bits() > F32.bits()) { F64 } else { F32 }
+    }
+
+    /// K after padding: the next multiple of [`Target::step`].
+    pub fn padded(&self, k: usize) -> Option<usize> {
+        k.checked_next_multiple_of(self.step)
+    }
+}
+
+/// The least multiple of L_max, times the passes of an interleaved order, that every block and period
+/// divides.
+fn default_step(model: &Model) -> usize {
+    let length = model.operation.max_length().max(1);
+    let (passes, period) = match model.lowering.order {
+        Order::Interleaved { run, period } => ((period / run.max(1)).max(1), period.max(1)),
+        Order::Sequential | Order::Reversed => (1, 1),
+    };
+    let block = model.scale.map_or(1, |scale| scale.size.max(1));
+    [period, block].into_iter().fold(length.saturating_mul(passes), |step, other| {
+        let (mut x, mut y) = (step, other);
+        while y > 0 {
+            (x, y) = (y, x % y);
+        }
+        step.saturating_mul(other / x)
+    })
+}
+
+/// How a product is made; [the module](self) says in which order what happens.
+#[derive(Clone, Copy, Default)]
+pub struct GemmOptions<'o> {
+    /// Scale factors of A, M × ceil(K/block), row-major.
+    pub scale_a: Option<&'o Matrix>,
+    /// Scale factors of B, ceil(K/block) × N, row-major.
+    pub scale_b: Option<&'o Matrix>,
+    /// Parts into which K is cut, 1 or more.
+    pub split_k: Option<usize>,
+    /// Elements along K after which the accumulator is moved to a sum in W; a multiple of the
+    /// instruction's K.
+    pub promote_every: Option<usize>,
+    /// The factor of A·B, a code of [`Target::working_format`]; one by default.
+    pub alpha: Option<u64>,
+    /// The factor of C, a code of [`Target::working_format`]; one by default.
+    pub beta: Option<u64>,
+    /// What D is converted to; by default it stays in the instruction's own format.
+    pub output: Option<OutputConversion>,
+    /// Threads, 1 or more; by default those of the rayon pool the call runs in.
+    pub threads: Option<usize>,
+    /// The instruction set; the best there is by default.
+    pub level: Option<Level>,
+    /// Called now and then with the products done and the products there are to do (M·N·K, padding not
+    /// counted); the last call has both equal. Without products it is not called.
+    pub progress: Option<&'o (dyn Fn(u64, u64) + Sync)>,
+}
+
+/// D = alpha · A·B + beta · C; A M×K, B K×N, C M×N (none: +0), for any M, N and K, zero included.
+///
+/// The answer depends on nothing but operands, target and the options that say so in [the
+/// module](self): the same bits for any number of threads and every instruction set.
+pub fn gemm(
+    target: &Target,
+    a: &Matrix,
+    b: &Matrix,
+    c: Option<&Matrix>,
+    options: &GemmOptions<'_>,
+) -> Result<Matrix, Error> {
+    let job = Job::new(target, a, b, c, options)?;
+    match options.threads {
+        None => job.run(),
+        Some(0) => Err(option("threads", 0, "at least one thread is needed".to_owned())),
+        Some(threads) => {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            pool.map_err(|error| Error::Io(std::io::Error::other(error)))?.install(|| job.run())
+        }
+    }
+}
+
+fn option(option: &'static str, value: impl std::fmt::Display, allowed: String) -> Error {
+    Error::GemmOption { option, value: value.to_string(), allowed }
+}
+
+/// Elements of a tile of D that a kernel computes at a time: bounds what is held beside D.
+const TILE: usize = 1 << 21;
+/// Columns of such a tile.
+const TILE_COLUMNS: usize = 2048;
+/// Rows of such a tile, at least: B is packed once for each.
+const TILE_ROWS: usize = 1024;
+/// Products of a tile on the reference path, about: a fraction of a second.
+const REFERENCE_PRODUCTS: usize = 1 << 24;
+/// Columns of a tile on the reference path.
+const REFERENCE_COLUMNS: usize = 256;
+
+/// A product that was checked.
+struct Job<'j> {
+    target: &'j Target,
+    a: &'j Matrix,
+    b: &'j Matrix,
+    /// None also where it is not to be read.
+    c: Option<&'j Matrix>,
+    options: &'j GemmOptions<'j>,
+    /// Whether neither alpha nor beta changes anything.
+    unit: bool,
+    /// Parts of K, each a list of runs from +0 to a result; in elements, the last one padded.
+    parts: Vec<Vec<Range<usize>>>,
+    /// From C's format into W; from D's format into W.
+    lifts: [Option<Converter>; 2],
+    /// From W into the format of the result.
+    finish: Converter,
+    /// From D's format into that of the result.
+    output: Option<Converter>,
+}
+
+/// Part of D.
+struct Tile {
+    block: usize,
+    rows: Range<usize>,
+    columns: Range<usize>,
+}
+
+impl Tile {
+    fn len(&self) -> usize {
+        self.rows.len() * self.columns.len()
+    }
+}
+
+impl<'j> Job<'j> {
+    fn new(
+        target: &'j Target,
+        a: &'j Matrix,
+        b: &'j Matrix,
+        c: Option<&'j Matrix>,
+        options: &'j GemmOptions<'j>,
+    ) -> Result<Job<'j>, Error> {
+        check_operands(target, a, b, c, options)?;
+        let working = target.working_format();
+        let factor = |name: &'static str, code: Option<u64>| match code {
+            Some(code) if code > working.max_code() => Err(option(
+                name,
+                format!("{code:#x}"),
+                format!("a code of {working} has {} bits", working.bits()),
+            )),
+            _ => Ok(code.unwrap_or(working.one_code())),
+        };
+        let (alpha, beta) = (factor("alpha", options.alpha)?, factor("beta", options.beta)?);
+        let c = c.filter(|_| beta & !working.sign_bit() != 0);
+        let one = working.one_code();
+        let unit = alpha == one && (beta == one || c.is_none());
+
+        let model = &target.model;
+        let count = (a.rows().saturating_mul(b.columns())).saturating_mul(a.blocks());
+        let lift = |from: Format| {
+            let to = OutputConversion::nearest(working);
+            (from != working).then(|| Converter::new(from, to, None, count))
+        };
+        let to_output = |from| options.output.map(|to| Converter::new(from, to, None, count));
+        let own = || {
+            let nan = Some(model.emitted_nan());
+            Converter::new(working, OutputConversion::nearest(model.d), nan, count)
+        };
+        Ok(Job {
+            target,
+            a,
+            b,
+            c,
+            options,
+            unit,
+            parts: parts(target, a.columns(), options)?,
+            lifts: [lift(model.c), lift(model.d)],
+            finish: to_output(working).unwrap_or_else(own),
+            output: to_output(model.d),
+        })
+    }
+
+    fn run(&self) -> Result<Matrix, Error> {
+        let (blocks, m, n) = (self.a.blocks(), self.a.rows(), self.b.columns());
+        let format = match self.options.output {
+            Some(output) => output.conversion.container(),
+            None => self.target.model.d,
+        };
+        let too_large = Error::TooLarge { blocks, rows: m, columns: n, bytes: format.bytes() };
+        let count = blocks.checked_mul(m).and_then(|some| some.checked_mul(n));
+        let Some(count) = count else { return Err(too_large) };
+        let progress = Progress::new(self);
+        let mut tiles = self.tiles().peekable();
+        if let Some(tile) = tiles.next_if(|tile| tile.len() == count) {
+            return Ok(Matrix::from_codes(format, (blocks, m, n), self.tile(&tile, &progress)?));
+        }
+        let mut d = zeroed(&format, count).ok_or(too_large)?;
+        for tile in tiles {
+            let codes = self.tile(&tile, &progress)?;
+            put(&codes, &mut d, &tile, (m, n));
+        }
+        Ok(Matrix::from_codes(format, (blocks, m, n), d))
+    }
+
+    /// D in tiles, one column of tiles after the other; none where D has no elements.
+    fn tiles(&self) -> impl Iterator<Item = Tile> {
+        let (blocks, m, n) = (self.a.blocks(), self.a.rows(), self.b.columns());
+        let (rows, columns) = if has_kernel(&self.target.model, self.target.step) {
+            let columns = n.clamp(1, TILE_COLUMNS);
+            ((TILE / columns).max(TILE_ROWS), columns)
+        } else {
+            let columns = n.clamp(1, REFERENCE_COLUMNS);
+            let row = columns.saturating_mul(self.a.columns().max(1));
+            ((REFERENCE_PRODUCTS / row).clamp(16, TILE_ROWS), columns)
+        };
+        let cut = |size: usize, step: usize| {
+            (0..size).step_by(step).map(move |first| first..first.saturating_add(step).min(size))
+        };
+        let tile = |block, columns, rows| Tile { block, rows, columns };
+        (0..blocks).flat_map(move |block| {
+            cut(n, columns)
+                .flat_map(move |columns| cut(m, rows).map(move |rows| tile(block, columns.clone(), rows)))
+        })
+    }
+
+    /// The codes of one tile, in the format of the result.
+    fn tile(&self, tile: &Tile, progress: &Progress<'_>) -> Result<Codes, Error> {
+        let model = &self.target.model;
+        let plain = self.unit && self.options.promote_every.is_none();
+        if !plain || self.parts.len() > 1 {
+            return match self.target.working_format() {
+                F64 => self.in_words::<u64>(tile, progress),
+                _ => self.in_words::<u32>(tile, progress),
+            };
+        }
+        let shape = (1, tile.rows.len(), tile.columns.len());
+        let d = match self.parts.first().and_then(|runs| runs.first()) {
+            Some(run) => {
+                let c = match self.c {
+                    Some(c) => cut(c, tile.block, &tile.rows, &tile.columns, 0)?,
+                    None => Cow::Owned(zeros(model.c, shape)?),
+                };
+                self.multiply(tile, run, &c, progress)?.into_codes()
+            }
+            None => {
+                let nan = Some(model.emitted_nan());
+                let to_d = Converter::new(model.c, OutputConversion::nearest(model.d), nan, tile.len());
+                match self.c {
+                    Some(c) => {
+                        let c = cut(c, tile.block, &tile.rows, &tile.columns, 0)?;
+                        convert(c.codes(), &to_d)?
+                    }
+                    None => zeros(model.d, shape)?.into_codes(),
+                }
+            }
+        };
+        match &self.output {
+            Some(output) => convert(&d, output),
+            None => Ok(d),
+        }
+    }
+
+    /// The tile's rows times its columns over one run of K, from `c`.
+    fn multiply(
+        &self,
+        tile: &Tile,
+        run: &Range<usize>,
+        c: &Matrix,
+        progress: &Progress<'_>,
+    ) -> Result<Matrix, Error> {
+        let Target { model, step, .. } = self.target;
+        let a = cut(self.a, tile.block, &tile.rows, run, 0)?;
+        let b = cut(self.b, tile.block, run, &tile.columns, 0)?;
+        let factors = match (model.scale, self.options.scale_a, self.options.scale_b) {
+            (Some(scale), Some(of_a), Some(of_b)) => {
+                let (along, one) = (run.start / scale.size..run.end / scale.size, scale.format.one_code());
+                Some((
+                    cut(of_a, tile.block, &tile.rows, &along, one)?,
+                    cut(of_b, tile.block, &along, &tile.columns, one)?,
+                ))
+            }
+            _ => None,
+        };
+        let operands = Operands {
+            a: &a,
+            b: &b,
+            c,
+            scale_a: factors.as_ref().map(|(scale_a, _)| &**scale_a),
+            scale_b: factors.as_ref().map(|(_, scale_b)| &**scale_b),
+        };
+        let d = kernel::multiply(model, *step, &operands, kernel::Options { level: self.options.level })?;
+        progress.add(tile.len(), run.end.min(self.a.columns()) - run.start);
+        Ok(d)
+    }
+
+    /// Points 2 to 6 of the module's list.
+    fn in_words<W: Word>(&self, tile: &Tile, progress: &Progress<'_>) -> Result<Codes, Error> {
+        let shape = (1, tile.rows.len(), tile.columns.len());
+        let promoted = self.options.promote_every.is_some();
+        let from_c = promoted && self.unit && self.parts.len() <= 1;
+        let [lift_c, lift_d] = &self.lifts;
+        let c = || -> Result<Vec<W>, Error> {
+            let mut words = words(tile.len(), shape)?;
+            if let Some(c) = self.c {
+                let c = cut(c, tile.block, &tile.rows, &tile.columns, 0)?;
+                merge(&mut words, c.codes(), lift_c.as_ref(), |_, c| c);
+            }
+            Ok(words)
+        };
+        let start = || if from_c { c() } else { words(tile.len(), shape) };
+        let nothing = zeros(self.target.model.c, shape)?;
+        let mut total: Option<Vec<W>> = None;
+        for runs in &self.parts {
+            let mut sum = start()?;
+            for run in runs {
+                let d = self.multiply(tile, run, &nothing, progress)?;
+                if promoted {
+                    merge(&mut sum, d.codes(), lift_d.as_ref(), W::add);
+                } else {
+                    merge(&mut sum, d.codes(), lift_d.as_ref(), |_, d| d);
+                }
+            }
+            match &mut total {
+                None => total = Some(sum),
+                Some(total) => combine(total, &sum, W::add),
+            }
+        }
+        let mut total = match total {
+            Some(total) => total,
+            None => start()?,
+        };
+        if !from_c {
+            let one = W::FORMAT.one_code();
+            let (alpha, beta) =
+                (W::of(self.options.alpha.unwrap_or(one)), W::of(self.options.beta.unwrap_or(one)));
+            let read = self.c.is_some();
+            let unit = self.unit;
+            combine(&mut total, &c()?, |ab, c| match (unit, read) {
+                (true, _) => ab.add(c),
+                (false, true) => alpha.multiply(ab).add(beta.multiply(c)),
+                (false, false) => alpha.multiply(ab).add(c),
+            });
+        }
+        let too_large = Error::TooLarge {
+            blocks: 1,
+            rows: shape.1,
+            columns: shape.2,
+            bytes: self.finish.to.conversion.container().bytes(),
+        };
+        let mut codes = zeroed(&self.finish.to.conversion.container(), tile.len()).ok_or(too_large)?;
+        fill(&mut codes, &total, |word: W| self.finish.code(word.into()));
+        Ok(codes)
+    }
+}
+
+/// The parts of K and the runs in them.
+fn parts(target: &Target, k: usize, options: &GemmOptions<'_>) -> Result<Vec<Vec<Range<usize>>>, Error> {
+    let step = target.step;
+    if target.padded(k).is_none() {
+        return Err(option(
+            "K",
+            k,
+            format!("padded to a multiple of {step} it must fit {} bits", usize::BITS),
+        ));
+    }
+    let run = match options.promote_every {
+        None => usize::MAX,
+        Some(every) if every > 0 && every.is_multiple_of(step) => every / step,
+        Some(every) => {
+            let allowed =
+                format!("{} takes {step} elements along K, so it must be a multiple of that", target.name);
+            return Err(option("promote_every", every, allowed));
+        }
+    };
+    let steps = k.div_ceil(step);
+    let count = match options.split_k {
+        None => 1,
+        Some(0) => return Err(option("split_k", 0, "K is cut into one part or more".to_owned())),
+        Some(parts) => parts.min(steps),
+    };
+    if steps == 0 {
+        return Ok(Vec::new());
+    }
+    let (each, more) = (steps / count, steps % count);
+    let first = |part: usize| part * each + part.min(more);
+    let runs = |part: usize| {
+        let end = first(part + 1);
+        let cuts = (first(part)..end).step_by(run);
+        cuts.map(|start| start * step..start.saturating_add(run).min(end) * step).collect()
+    };
+    Ok((0..count).map(runs).collect())
+}
+
+fn check_operands(
+    target: &Target,
+    a: &Matrix,
+    b: &Matrix,
+    c: Option<&Matrix>,
+    options: &GemmOptions<'_>,
+) -> Result<(), Error> {
+    let (model, unit) = (&target.model, || format!("{} in this product", target.name));
+    let check = |operand, matrix: &Matrix, format: Format, shape: (usize, usize, usize)| {
+        if matrix.format() != format {
+            return Err(Error::Format {
+                operand,
+                given: matrix.format().name,
+                unit: target.name.clone(),
+                expected: format.name,
+            });
+        }
+        if matrix.shape() != shape {
+            return Err(Error::Shape {
+                operand,
+                given: shape_text(matrix.shape()),
+                unit: unit(),
+                expected: shape_text(shape),
+            });
+        }
+        Ok(())
+    };
+    let (blocks, m, k) = a.shape();
+    let n = b.columns();
+    check("A", a, model.a, (blocks, m, k))?;
+    check("B", b, model.b, (blocks, k, n))?;
+    if let Some(c) = c {
+        check("C", c, model.c, (blocks, m, n))?;
+    }
+    let scales = [("scale A", options.scale_a), ("scale B", options.scale_b)];
+    for (index, (operand, given)) in scales.into_iter().enumerate() {
+        let missing = |expected: String| Error::Scale { operand, unit: target.name.clone(), expected };
+        match (model.scale, given) {
+            (None, None) => {}
+            (None, Some(_)) => return Err(missing("no scale factors".to_owned())),
+            (Some(scale), given) => {
+                let along = k.div_ceil(scale.size);
+                let shape = if index == 0 { (blocks, m, along) } else { (blocks, along, n) };
+                let text = || format!("{} {} factors", shape_text(shape), scale.format);
+                check(operand, given.ok_or_else(|| missing(text()))?, scale.format, shape)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Products done, for whoever wants to know.
+struct Progress<'p> {
+    report: Option<&'p (dyn Fn(u64, u64) + Sync)>,
+    done: Cell<u64>,
+    total: u64,
+}
+
+impl<'p> Progress<'p> {
+    fn new(job: &Job<'p>) -> Progress<'p> {
+        let sizes = [job.a.blocks(), job.a.rows(), job.a.columns(), job.b.columns()];
+        let total = sizes.into_iter().fold(1u64, |product, size| product.saturating_mul(size as u64));
+        Progress { report: job.options.progress, done: Cell::new(0), total }
+    }
+
+    fn add(&self, elements: usize, k: usize) {
+        let products = (elements as u64).saturating_mul(k as u64);
+        self.done.set(self.done.get().saturating_add(products));
+        if let Some(report) = self.report {
+            report(self.done.get(), self.total);
+        }
+    }
+}

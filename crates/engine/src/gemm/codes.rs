@@ -1,0 +1,208 @@
+//! Codes in bulk: parts of matrices cut out and put back, and what is done code by code.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use bitmma_formats::Format;
+use rayon::prelude::*;
+
+use super::Tile;
+use super::convert::Converter;
+use crate::error::Error;
+use crate::kernel::elementwise::Word;
+use crate::matrix::{Codes, Matrix};
+
+/// Codes that one task takes.
+const CHUNK: usize = 1 << 13;
+
+macro_rules! on_codes {
+    ($codes:expr, $vector:ident => $result:expr) => {
+        match $codes {
+            Codes::U8($vector) => $result,
+            Codes::U16($vector) => $result,
+            Codes::U32($vector) => $result,
+            Codes::U64($vector) => $result,
+        }
+    };
+}
+
+/// An unsigned integer that holds codes.
+pub(super) trait Holder: Copy + Default + Send + Sync {
+    fn hold(code: u64) -> Self;
+    fn code(self) -> u64;
+}
+
+macro_rules! holder {
+    ($($integer:ty)*) => {$(
+        impl Holder for $integer {
+            #[inline]
+            fn hold(code: u64) -> Self {
+                code as $integer
+            }
+            #[inline]
+            #[allow(clippy::useless_conversion)] // u64 is one of the four
+            fn code(self) -> u64 {
+                u64::from(self)
+            }
+        }
+    )*};
+}
+
+holder!(u8 u16 u32 u64);
+
+/// So many zeros; `None` where there is no room for them.
+fn room<T: Copy + Default>(count: usize) -> Option<Vec<T>> {
+    let mut vector = Vec::new();
+    vector.try_reserve_exact(count).ok()?;
+    vector.resize(count, T::default());
+    Some(vector)
+}
+
+/// Codes of `format`, all of them 0.
+pub(super) fn zeroed(format: &Format, count: usize) -> Option<Codes> {
+    Some(match format.bytes() {
+        1 => Codes::U8(room(count)?),
+        2 => Codes::U16(room(count)?),
+        4 => Codes::U32(room(count)?),
+        _ => Codes::U64(room(count)?),
+    })
+}
+
+/// A matrix of +0 in a format that has one.
+pub(super) fn zeros(format: Format, shape: (usize, usize, usize)) -> Result<Matrix, Error> {
+    let (blocks, rows, columns) = shape;
+    let codes = zeroed(&format, blocks * rows * columns).ok_or(Error::TooLarge {
+        blocks,
+        rows,
+        columns,
+        bytes: format.bytes(),
+    })?;
+    Ok(Matrix::from_codes(format, shape, codes))
+}
+
+/// So many +0 in W.
+pub(super) fn words<W: Word>(
+    count: usize,
+    (blocks, rows, columns): (usize, usize, usize),
+) -> Result<Vec<W>, Error> {
+    room(count).ok_or(Error::TooLarge { blocks, rows, columns, bytes: W::FORMAT.bytes() })
+}
+
+/// Rows and columns of one block of a matrix; what lies beyond it is `padding`.
+pub(super) fn cut<'m>(
+    matrix: &'m Matrix,
+    block: usize,
+    rows: &Range<usize>,
+    columns: &Range<usize>,
+    padding: u64,
+) -> Result<Cow<'m, Matrix>, Error> {
+    let (blocks, height, width) = matrix.shape();
+    if blocks == 1 && *rows == (0..height) && *columns == (0..width) {
+        return Ok(Cow::Borrowed(matrix));
+    }
+    let (format, shape) = (matrix.format(), (1, rows.len(), columns.len()));
+    let too_large =
+        || Error::TooLarge { blocks: 1, rows: rows.len(), columns: columns.len(), bytes: format.bytes() };
+    let count = rows.len().checked_mul(columns.len()).ok_or_else(too_large)?;
+    let mut codes = zeroed(&format, count).ok_or_else(too_large)?;
+    if columns.is_empty() {
+        return Ok(Cow::Owned(Matrix::from_codes(format, shape, codes)));
+    }
+    let inside = columns.start.min(width)..columns.end.min(width);
+    fn copy<T: Holder>(
+        from: &[T],
+        to: &mut [T],
+        (height, width): (usize, usize),
+        (rows, columns): (&Range<usize>, &Range<usize>),
+        inside: &Range<usize>,
+        padding: T,
+    ) {
+        for (row, line) in rows.clone().zip(to.chunks_mut(columns.len())) {
+            let taken = if row < height { inside.len() } else { 0 };
+            if taken > 0 {
+                line[..taken].copy_from_slice(&from[row * width + inside.start..row * width + inside.end]);
+            }
+            line[taken..].fill(padding);
+        }
+    }
+    let one = block * height * width..(block + 1) * height * width;
+    let (size, ranges) = ((height, width), (rows, columns));
+    match (matrix.codes(), &mut codes) {
+        (Codes::U8(from), Codes::U8(to)) => {
+            copy(&from[one], to, size, ranges, &inside, Holder::hold(padding));
+        }
+        (Codes::U16(from), Codes::U16(to)) => {
+            copy(&from[one], to, size, ranges, &inside, Holder::hold(padding));
+        }
+        (Codes::U32(from), Codes::U32(to)) => {
+            copy(&from[one], to, size, ranges, &inside, Holder::hold(padding));
+        }
+        (Codes::U64(from), Codes::U64(to)) => {
+            copy(&from[one], to, size, ranges, &inside, Holder::hold(padding));
+        }
+        _ => unreachable!("codes of one format have one width"),
+    }
+    Ok(Cow::Owned(Matrix::from_codes(format, shape, codes)))
+}
+
+/// Writes a tile to its place among M×N codes of the same width.
+pub(super) fn put(tile: &Codes, d: &mut Codes, place: &Tile, (m, n): (usize, usize)) {
+    fn copy<T: Copy>(from: &[T], to: &mut [T], place: &Tile, (m, n): (usize, usize)) {
+        for (row, line) in place.rows.clone().zip(from.chunks(place.columns.len())) {
+            let first = (place.block * m + row) * n + place.columns.start;
+            to[first..first + line.len()].copy_from_slice(line);
+        }
+    }
+    match (tile, d) {
+        (Codes::U8(from), Codes::U8(to)) => copy(from, to, place, (m, n)),
+        (Codes::U16(from), Codes::U16(to)) => copy(from, to, place, (m, n)),
+        (Codes::U32(from), Codes::U32(to)) => copy(from, to, place, (m, n)),
+        (Codes::U64(from), Codes::U64(to)) => copy(from, to, place, (m, n)),
+        _ => unreachable!("codes of one format have one width"),
+    }
+}
+
+/// `operation(word, number)` in the place of each word; the numbers lifted to W where they are not in it.
+pub(super) fn merge<W: Word>(
+    words: &mut [W],
+    numbers: &Codes,
+    lift: Option<&Converter>,
+    operation: impl Fn(W, W) -> W + Sync,
+) {
+    on_codes!(numbers, numbers => {
+        words.par_chunks_mut(CHUNK).zip(numbers.par_chunks(CHUNK)).for_each(|(words, numbers)| {
+            let pairs = words.iter_mut().zip(numbers);
+            match lift {
+                None => pairs.for_each(|(word, &number)| *word = operation(*word, W::of(number.code()))),
+                Some(lift) => pairs.for_each(|(word, &number)| {
+                    *word = operation(*word, W::of(lift.code(number.code())));
+                }),
+            }
+        });
+    });
+}
+
+/// `operation(word, other)` in the place of each word.
+pub(super) fn combine<W: Word>(words: &mut [W], others: &[W], operation: impl Fn(W, W) -> W + Sync) {
+    words.par_chunks_mut(CHUNK).zip(others.par_chunks(CHUNK)).for_each(|(words, others)| {
+        words.iter_mut().zip(others).for_each(|(word, &other)| *word = operation(*word, other));
+    });
+}
+
+/// Writes `code` of every number to its place.
+pub(super) fn fill<T: Copy + Sync>(codes: &mut Codes, numbers: &[T], code: impl Fn(T) -> u64 + Sync) {
+    on_codes!(codes, codes => {
+        codes.par_chunks_mut(CHUNK).zip(numbers.par_chunks(CHUNK)).for_each(|(codes, numbers)| {
+            codes.iter_mut().zip(numbers).for_each(|(to, &number)| *to = Holder::hold(code(number)));
+        });
+    });
+}
+
+/// Codes of another format.
+pub(super) fn convert(codes: &Codes, converter: &Converter) -> Result<Codes, Error> {
+    let format = converter.to.conversion.container();
+    let too_large = Error::TooLarge { blocks: 1, rows: 1, columns: codes.len(), bytes: format.bytes() };
+    let mut converted = zeroed(&format, codes.len()).ok_or(too_large)?;
+    on_codes!(codes, codes => fill(&mut converted, codes, |code| converter.code(code.code())));
+    Ok(converted)
+}

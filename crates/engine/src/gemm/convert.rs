@@ -1,0 +1,74 @@
+//! From the format a result has into the one it is wanted in.
+
+use bitmma_arithmetic::Conversion;
+use bitmma_formats::{Class, Format, Overflow, Real, Rounding, decode, encode};
+
+/// Into what D is converted at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputConversion {
+    /// Rounding and format; E8M13 comes in an FP32 container.
+    pub conversion: Conversion,
+    /// What numbers beyond the format's largest, infinities among them, become.
+    ///
+    /// NaN becomes the format's NaN under every policy, and where it has none (FP6, FP4) its largest
+    /// number, as PTX's `cvt.satfinite` does.
+    pub overflow: Overflow,
+}
+
+impl OutputConversion {
+    /// To nearest even, overflow as IEEE 754 says.
+    pub const fn nearest(format: Format) -> OutputConversion {
+        let conversion = Conversion { rounding: Rounding::NearestEven, format };
+        OutputConversion { conversion, overflow: Overflow::Ieee }
+    }
+}
+
+/// From one format into another, NaN under control.
+pub(super) struct Converter {
+    from: Format,
+    pub(super) to: OutputConversion,
+    /// The code of NaN; by default the format's own, or its largest number where it has none.
+    nan: Option<u64>,
+    /// Every answer, where there are few codes and many of them to convert.
+    table: Vec<u64>,
+}
+
+impl Converter {
+    pub(super) fn new(from: Format, to: OutputConversion, nan: Option<u64>, count: usize) -> Converter {
+        let mut converter = Converter { from, to, nan, table: Vec::new() };
+        if from.bits() <= 16 && count > 1 << from.bits() {
+            converter.table = (0..=from.max_code()).map(|code| converter.compute(code)).collect();
+        }
+        converter
+    }
+
+    #[inline]
+    pub(super) fn code(&self, code: u64) -> u64 {
+        if self.table.is_empty() { self.compute(code) } else { self.table[code as usize] }
+    }
+
+    fn compute(&self, code: u64) -> u64 {
+        let value = decode(&self.from, code);
+        let Conversion { rounding, format } = self.to.conversion;
+        let real = Real {
+            negative: value.negative,
+            significand: u128::from(value.significand),
+            exponent: value.exponent - self.from.fraction_bits as i32,
+            inexact: false,
+        };
+        match value.class {
+            Class::Nan => self.nan.or(format.nan_code()).unwrap_or(format.max_finite_code()),
+            // an infinity stays one where it can; a finite number of this size would be in its place
+            Class::Infinity => {
+                let beyond = Real { significand: 1, exponent: format.max_exponent() + 1, ..real };
+                let overflow = match self.to.overflow {
+                    Overflow::Saturate => Overflow::Saturate,
+                    Overflow::Ieee | Overflow::Infinity => Overflow::Infinity,
+                };
+                encode(&format, beyond, rounding, overflow)
+            }
+            Class::Zero => encode(&format, Real::zero(value.negative), rounding, self.to.overflow),
+            Class::Finite => encode(&format, real, rounding, self.to.overflow),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Sums and products of two numbers in FP32 or FP64, to nearest even, by the processor's own arithmetic.
+//!
+//! What GPU kernels do around their matrix instructions is done here element by element. The processor's
+//! operations are those of IEEE 754; only the code of a NaN is not specified there, so every NaN becomes
+//! the quiet NaN with positive sign and no payload, as in `bitmma_arithmetic::fma`, which the tests below
+//! hold these functions to.
+
+use bitmma_formats::{F32, F64, Format};
+
+/// The code of an FP32 or FP64 number.
+pub(crate) trait Word: Copy + Default + Send + Sync + Into<u64> {
+    /// Its format.
+    const FORMAT: Format;
+
+    /// The word in the low bits of `code`.
+    fn of(code: u64) -> Self;
+    /// x + y rounded to nearest even, as IEEE 754; NaN is the format's quiet NaN.
+    fn add(self, other: Self) -> Self;
+    /// x · y rounded to nearest even, as IEEE 754; NaN is the format's quiet NaN.
+    fn multiply(self, other: Self) -> Self;
+}
+
+macro_rules! word {
+    ($word:ty, $float:ty, $format:expr, $nan:expr) => {
+        impl Word for $word {
+            const FORMAT: Format = $format;
+
+            #[inline]
+            fn of(code: u64) -> Self {
+                code as $word
+            }
+
+            #[inline]
+            fn add(self, other: Self) -> Self {
+                let sum = <$float>::from_bits(self) + <$float>::from_bits(other);
+                if sum.is_nan() { $nan } else { sum.to_bits() }
+            }
+
+            #[inline]
+            fn multiply(self, other: Self) -> Self {
+                let product = <$float>::from_bits(self) * <$float>::from_bits(other);
+                if product.is_nan() { $nan } else { product.to_bits() }
+            }
+        }
+    };
+}
+
+word!(u32, f32, F32, 0x7FC0_0000);
+word!(u64, f64, F64, 0x7FF8_0000_0000_0000);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitmma_arithmetic::Conversion;
+    use bitmma_arithmetic::fma::{Operand, add, multiply};
+    use bitmma_formats::cases::notable_codes;
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::{Rng, SeedableRng};
+
+    fn agrees<W: Word>(x: u64, y: u64, rho: Conversion) {
+        let (left, right) = (Operand::new(&W::FORMAT, x), Operand::new(&W::FORMAT, y));
+        let sum: u64 = W::of(x).add(W::of(y)).into();
+        assert_eq!(sum, add(&left, &right, rho), "{} {x:#x} + {y:#x}", W::FORMAT);
+        let product: u64 = W::of(x).multiply(W::of(y)).into();
+        assert_eq!(product, multiply(&left, &right, rho), "{} {x:#x} * {y:#x}", W::FORMAT);
+    }
+
+    fn holds<W: Word>(rho: Conversion) {
+        let notable = notable_codes(&W::FORMAT);
+        for &x in &notable {
+            for &y in &notable {
+                agrees::<W>(x, y, rho);
+            }
+        }
+        let mut random = ChaCha8Rng::seed_from_u64(0xadd);
+        for _ in 0..300_000 {
+            let (x, y) = (random.next_u64() & W::FORMAT.max_code(), random.next_u64() & W::FORMAT.max_code());
+            agrees::<W>(x, y, rho);
+            // exponents close to each other, where sums cancel and round
+            let fraction = (1u64 << W::FORMAT.fraction_bits) - 1;
+            let near = (x & !fraction).wrapping_add((y >> 61) << W::FORMAT.fraction_bits) | (y & fraction);
+            agrees::<W>(x, (near ^ (y << 3 & W::FORMAT.sign_bit())) & W::FORMAT.max_code(), rho);
+            // products that come out subnormal
+            let one = W::FORMAT.one_code();
+            agrees::<W>((x & fraction) | (one >> 1), (y & fraction) | ((one >> 1) - fraction), rho);
+        }
+    }
+
+    #[test]
+    fn fp32_is_the_arithmetic_crates() {
+        holds::<u32>(Conversion::RNE_FP32);
+    }
+
+    #[test]
+    fn fp64_is_the_arithmetic_crates() {
+        holds::<u64>(Conversion::RNE_FP64);
+    }
+}

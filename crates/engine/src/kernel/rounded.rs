@@ -1,0 +1,618 @@
+//! TR- and GTR-FDPA into FP32, on factors whose products are exact in FP32 once exponents are set apart:
+//! FP16, BF16, XF32, FP8.
+//!
+//! As in [`fused`](super::fused), each operation first finds the largest exponent e_max in bytes, then
+//! multiplies every product by one power of two per element of D, truncates to a 32-bit integer in units
+//! of 2^(e_max - F), and sums to T. Here the accumulator comes after. It is brought into
+//! the unit
+//!
+//! > u = max(e_max - F, e_c - 29)
+//!
+//! where all of it is an integer below 2^30, and where the cuts of the definition do nothing, or almost:
+//!
+//! - e_c - 29 <= e_max - F: T is exact in u. With E = max(e_max, e_c), cutting c to 2^(E - F) is cutting it to u
+//!   (c has no bits below 2^(E - F) where e_c > e_max, since F >= 23; with fewer F bits c is cut to F
+//!   bits of its own before, which changes nothing where E is larger). The sum is below 2^31·u, so
+//!   that F2 >= 30 bits of it reach down to u and nothing more is cut.
+//! - otherwise T loses s = e_c - 29 - e_max + F bits. The first rounding of T, to 2^(E - F2 - 1), and the
+//!   second of the sum S, to 2^(e' - F2), are one to the coarser of the two: rounding down twice is
+//!   rounding down once. What is left of the lost bits only decides between "nothing" and "something
+//!   positive" below the last bit of the sum in u, which is set for it (as |S| >= 2^25·u, at least two
+//!   bits are cut by the conversion to FP32, and the last bit is never one that halves).
+//!
+//! The conversion of the integer to FP32 is then rho.
+
+use bitmma_arithmetic::run::Side;
+use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared, RoundedSum};
+use bitmma_formats::{Class, Format, Rounding, Unpacked, table};
+
+use super::drive::Kernel;
+use super::pack::{Cells, Element, ROWS, Range, VECTORS, kind_of};
+use super::simd::Simd;
+
+/// Bits of a large accumulator below its leading one, in u.
+const PLACE: i32 = 29;
+
+/// The kernel, planned for a model.
+#[derive(Clone, Copy)]
+pub(super) struct Rounded {
+    length: usize,
+    /// GTR-FDPA: even and odd products apart, small accumulators dropped.
+    pairs: bool,
+    /// F.
+    fraction_bits: i32,
+    /// F2.
+    sum_fraction_bits: i32,
+    /// Whether the sum is cut at its own exponent, and T one bit below E - F2.
+    renormalize: bool,
+    /// Whether sums are cut toward zero and not down.
+    toward_zero: bool,
+    /// Bits of an accumulator below its first F fractional bits.
+    coarse: i32,
+    /// Whether exponents are counted from the largest of an operation's row and column.
+    offsets: bool,
+    /// 2^this and more is an infinite product.
+    product_overflow: i32,
+    nan: u64,
+}
+
+/// The exponent of zero where exponents are absolute: far from those of products, -30 to 32, while
+/// 2^(F - 2·this) is an FP32 number.
+const ABSOLUTE_ZERO: i8 = -50;
+/// The largest sum of exponents with such a zero.
+const ABSOLUTE_NONE: i32 = -33;
+/// The exponent of zero where exponents are relative, at most 0: sums saturate and stay there.
+const RELATIVE_ZERO: i8 = -128;
+/// Relative exponents below this are read as zero: in an operation with a product of relative
+/// exponent [`RELATIVE_LEAST`] a product of such a factor is below 2^(-57 + 2), and truncates to zero.
+const RELATIVE_FLUSH: i32 = -56;
+/// Operations without a product of at least this relative exponent are left to the reference path.
+const RELATIVE_LEAST: i32 = -30;
+
+impl Rounded {
+    /// The kernel for a model, if it is one for it.
+    pub(super) fn plan(prepared: &Prepared<'_>) -> Option<Rounded> {
+        let model = prepared.model();
+        let (sum, pairs) = match model.operation {
+            Operation::TrFdpa(sum) => (sum, false),
+            Operation::GtrFdpa(sum) => (sum, true),
+            _ => return None,
+        };
+        let RoundedSum { fraction_bits, sum_fraction_bits, renormalize, .. } = sum;
+        let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));
+        let within = |format: &Format, lowest: i32, highest: i32| {
+            format.fraction_bits <= 11 && format.min_exponent() >= lowest && format.max_exponent() <= highest
+        };
+        let offsets = !(within(&a, -15, 16) && within(&b, -15, 16));
+        let lowering = Lowering { widen_operands: None, order: Order::Sequential, ..model.lowering };
+        let downward = match sum.sum_rounding {
+            Rounding::Down => true,
+            Rounding::TowardZero => false,
+            _ => return None,
+        };
+        let fits = within(&a, -126, 127)
+            && within(&b, -126, 127)
+            && !(offsets && pairs)
+            && lowering == Lowering::NONE
+            && !model.flush_inputs
+            && model.c == table::F32
+            && model.d == table::F32
+            && model.conversion == Conversion::RNE_FP32
+            && sum.term_rounding == Rounding::TowardZero
+            && sum.zero_accumulator_exponent.is_none_or(|zero| zero <= -126)
+            && (1..=25).contains(&fraction_bits)
+            && (30..=60).contains(&sum_fraction_bits);
+        if !fits {
+            return None;
+        }
+        // the largest term, in units of 2^(e_max - F): factors are below 2 by one last bit or more
+        let largest = |format: &Format| (2u128 << format.fraction_bits) - 1;
+        let down = a.fraction_bits + b.fraction_bits;
+        let term = ((largest(&a) * largest(&b)) << fraction_bits >> down) + 1;
+        let length = prepared.length();
+        let most = term * length as u128 + 2; // |T|; cuts of two partial sums add at most one each
+        // |T + c| < 2^31 as |c| <= 2^30; half of T leaves 2^25 of a c of 2^29 or more
+        let holds = most + (1 << 30) < 1 << 31 && most / 2 + 1 + (1 << 25) <= 1 << 29;
+        holds.then(|| Rounded {
+            length,
+            pairs,
+            fraction_bits: fraction_bits as i32,
+            sum_fraction_bits: sum_fraction_bits as i32,
+            renormalize,
+            toward_zero: !downward,
+            coarse: if fraction_bits >= 23 { 0 } else { (1 << (23 - fraction_bits)) - 1 },
+            offsets,
+            product_overflow: sum.product_overflow.unwrap_or(i32::MAX),
+            nan: model.emitted_nan(),
+        })
+    }
+
+    /// Whether the accumulator is cut before it is added, or sums otherwise than down.
+    fn unusual(&self) -> bool {
+        self.toward_zero || self.coarse != 0
+    }
+
+    /// Whether every place of an operation is the exponent of an FP32 number whose unit is one, too.
+    fn holds(&self, top: i32, range: TopRange) -> bool {
+        let (low, high) = (top.saturating_add(range.lowest), top.saturating_add(range.highest));
+        low.saturating_add(RELATIVE_LEAST) >= self.fraction_bits - 126
+            && high <= 127 - PLACE + self.fraction_bits
+    }
+
+    /// Lines as tiles read them: numbers, exponents, and with `offsets` the largest exponent of each
+    /// operation, from which the others are counted.
+    fn pack(&self, cells: &Cells) -> Packed {
+        let (lines, count) = (cells.lines, cells.elements.len());
+        let byte = |exponent: i16| i8::try_from(exponent).unwrap_or(ABSOLUTE_ZERO);
+        if !self.offsets {
+            return Packed {
+                values: cells.elements.iter().map(|element| element.value).collect(),
+                exponents: cells.elements.iter().map(|element| byte(element.exponent)).collect(),
+                tops: Vec::new(),
+                ranges: Vec::new(),
+            };
+        }
+        let mut packed = Packed {
+            values: vec![0.0; count],
+            exponents: vec![RELATIVE_ZERO; count],
+            tops: Vec::with_capacity(count / self.length),
+            ranges: Vec::with_capacity(count / self.length / lines),
+        };
+        let elements = cells.elements.chunks_exact(self.length * lines);
+        let values = packed.values.chunks_exact_mut(self.length * lines);
+        let exponents = packed.exponents.chunks_exact_mut(self.length * lines);
+        for ((elements, values), exponents) in elements.zip(values).zip(exponents) {
+            let mut range = TopRange { lowest: i32::MAX, highest: i32::MIN, flushed: false };
+            for line in 0..lines {
+                let top = elements[line..].iter().step_by(lines).map(|element| element.exponent).max();
+                let top = top.filter(|&top| top > i16::MIN).map(i32::from);
+                packed.tops.push(top.unwrap_or(0));
+                let Some(top) = top else { continue };
+                (range.lowest, range.highest) = (range.lowest.min(top), range.highest.max(top));
+                let unit = f64::from_bits(((1023 - top) as u64) << 52);
+                for index in (line..elements.len()).step_by(lines) {
+                    let relative = i32::from(elements[index].exponent) - top;
+                    if relative >= RELATIVE_FLUSH {
+                        values[index] = (f64::from(elements[index].value) * unit) as f32; // exact
+                        exponents[index] = relative as i8;
+                    } else {
+                        range.flushed |= elements[index].value != 0.0;
+                    }
+                }
+            }
+            packed.ranges.push(range);
+        }
+        packed
+    }
+}
+
+/// Some lines. See [`Rounded::pack`].
+pub(super) struct Packed {
+    values: Vec<f32>,
+    exponents: Vec<i8>,
+    tops: Vec<i32>,
+    ranges: Vec<TopRange>,
+}
+
+/// The largest exponents of all lines of one operation, and whether elements were too small for them.
+#[derive(Clone, Copy)]
+struct TopRange {
+    lowest: i32,
+    highest: i32,
+    flushed: bool,
+}
+
+/// Rows of A: their exponents stand four times in a word.
+pub(super) struct PackedRows {
+    lines: Packed,
+    exponents: Vec<u32>,
+}
+
+impl Kernel for Rounded {
+    type A = PackedRows;
+    type B = Packed;
+    type State = f32;
+
+    fn read(value: &Unpacked, format: &Format) -> Element {
+        let kind = kind_of(value);
+        if value.class != Class::Finite {
+            return Element { value: 0.0, exponent: i16::MIN, kind };
+        }
+        // through FP64, where both factors are normal
+        let unit = f64::from_bits(((value.exponent - format.fraction_bits as i32 + 1023) as u64) << 52);
+        let number = value.signed_significand() as f64 * unit;
+        Element { value: number as f32, exponent: value.exponent as i16, kind }
+    }
+
+    fn pack_a(&self, cells: &Cells) -> PackedRows {
+        let lines = self.pack(cells);
+        let word = |&exponent: &i8| u32::from(exponent.cast_unsigned()) * 0x0101_0101;
+        PackedRows { exponents: lines.exponents.iter().map(word).collect(), lines }
+    }
+
+    fn pack_b(&self, cells: &Cells) -> Packed {
+        self.pack(cells)
+    }
+
+    fn load(&self, c: u64) -> f32 {
+        f32::from_bits(c as u32)
+    }
+
+    fn store(&self, state: f32) -> u64 {
+        if state.is_nan() { self.nan } else { u64::from(state.to_bits()) }
+    }
+
+    #[inline(always)]
+    unsafe fn tile<S: Simd>(
+        &self,
+        a: &PackedRows,
+        b: &Packed,
+        k: Range,
+        state: &mut [f32],
+        rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
+    ) {
+        unsafe {
+            match (self.pairs, self.offsets, self.length) {
+                (false, false, 8) => tile::<S, false, false, 8>(self, a, b, k, state, rare),
+                (false, false, _) => tile::<S, false, false, 0>(self, a, b, k, state, rare),
+                (false, true, 8) => tile::<S, false, true, 8>(self, a, b, k, state, rare),
+                (false, true, 4) => tile::<S, false, true, 4>(self, a, b, k, state, rare),
+                (false, true, _) => tile::<S, false, true, 0>(self, a, b, k, state, rare),
+                (true, _, 16) => tile::<S, true, false, 16>(self, a, b, k, state, rare),
+                (true, ..) => tile::<S, true, false, 0>(self, a, b, k, state, rare),
+            }
+        }
+    }
+
+    /// A product of exponent e is below 2^(e + 2).
+    fn may_overflow(&self, row: i16, column: i16) -> bool {
+        i32::from(row) + i32::from(column) + 2 > self.product_overflow
+    }
+}
+
+/// The vectors of one row of a tile.
+type Lanes<V> = [V; VECTORS];
+
+/// Sums of the products of one operation, of all or of every other.
+#[derive(Clone, Copy)]
+struct Sums<S: Simd> {
+    /// T, in units of 2^(e_max - F).
+    t: [Lanes<S::I>; ROWS],
+    /// The exponent e_max - F + PLACE, as the exponent field of an FP32 number.
+    place: [Lanes<S::I>; ROWS],
+    /// e_max in bytes.
+    largest: [S::B; ROWS],
+}
+
+/// The field of 2^exponent.
+#[inline(always)]
+unsafe fn field<S: Simd>(exponent: i32) -> S::I {
+    unsafe { S::i_splat(exponent.wrapping_add(127) << 23) }
+}
+
+/// The sums of `count` products `first`, `first + step`, …
+#[inline(always)]
+unsafe fn sums<S: Simd>(
+    plan: &Rounded,
+    a: &PackedRows,
+    b: &Packed,
+    (first, step, count): (usize, usize, usize),
+) -> Sums<S> {
+    unsafe {
+        let width = VECTORS * S::LANES;
+        let (a_values, b_values) = (a.lines.values.as_ptr(), b.values.as_ptr());
+        let (a_exponents, b_exponents) = (a.exponents.as_ptr(), b.exponents.as_ptr());
+        let mut largest = [S::b_splat(0x8080_8080); ROWS];
+        for index in (0..count).map(|index| first + index * step) {
+            let b_exponent = S::b_load(b_exponents.add(index * width));
+            for (row, largest) in largest.iter_mut().enumerate() {
+                let a_exponent = S::b_splat(*a_exponents.add(index * ROWS + row));
+                *largest = S::b_max(*largest, S::b_add(a_exponent, b_exponent));
+            }
+        }
+        let to_place = field::<S>(PLACE - plan.fraction_bits);
+        // 2^(F - e_max), from the place: 2·127 are the biases of the two
+        let to_units = S::i_splat((254 + PLACE).wrapping_shl(23));
+        let mut place = [[to_place; VECTORS]; ROWS];
+        let mut scale = [[S::f_splat(0.0); VECTORS]; ROWS];
+        let mut t = [[S::i_splat(0); VECTORS]; ROWS];
+        for row in 0..ROWS {
+            let maximum = S::b_widen(largest[row]);
+            for vector in 0..VECTORS {
+                place[row][vector] = S::i_add(S::i_shl::<23>(maximum[vector]), to_place);
+                scale[row][vector] = S::f_from_bits(S::i_sub(to_units, place[row][vector]));
+            }
+        }
+        for index in (0..count).map(|index| first + index * step) {
+            let line = b_values.add(index * width);
+            let factors: [S::F; ROWS] =
+                [S::f_splat(*a_values.add(index * ROWS)), S::f_splat(*a_values.add(index * ROWS + 1))];
+            for vector in 0..VECTORS {
+                let column = S::f_load(line.add(vector * S::LANES));
+                for row in 0..ROWS {
+                    let product = S::f_mul(S::f_mul(factors[row], column), scale[row][vector]);
+                    t[row][vector] = S::i_add(t[row][vector], S::f_truncate(product));
+                }
+            }
+        }
+        Sums { t, place, largest }
+    }
+}
+
+/// T in units 2^`counts` times as large, rounded down or toward zero; 31 is as good as any larger count.
+#[inline(always)]
+unsafe fn cut<S: Simd>(plan: &Rounded, t: S::I, counts: S::I) -> S::I {
+    unsafe {
+        if plan.toward_zero {
+            let counts = S::i_min(counts, S::i_splat(31));
+            return S::i_sar_by(S::i_add(t, S::i_and(negative::<S>(t), ones::<S>(counts))), counts);
+        }
+        S::i_sar_by(t, counts)
+    }
+}
+
+/// All bits where the number is negative.
+#[inline(always)]
+unsafe fn negative<S: Simd>(x: S::I) -> S::I {
+    unsafe { S::i_sar_by(x, S::i_splat(31)) }
+}
+
+/// The lowest bits set, as many as `counts`, up to 31.
+#[inline(always)]
+unsafe fn ones<S: Simd>(counts: S::I) -> S::I {
+    unsafe { S::i_sub(S::i_shl_by(S::i_splat(1), counts), S::i_splat(1)) }
+}
+
+/// One tile through one block of K, operation by operation; `LENGTH` products each, or as the plan says
+/// if that is 0.
+#[inline(always)]
+unsafe fn tile<S: Simd, const PAIRS: bool, const OFFSETS: bool, const LENGTH: usize>(
+    plan: &Rounded,
+    a: &PackedRows,
+    b: &Packed,
+    k: Range,
+    state: &mut [f32],
+    rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
+) {
+    unsafe {
+        let width = VECTORS * S::LANES;
+        assert!(state.len() == ROWS * width);
+        assert!(a.exponents.len() == k.length * ROWS && b.exponents.len() == k.length * width);
+        let plan = &{ *plan }; // a copy, that no store to the state can change
+        let exponent_mask = S::i_splat(0xff << 23);
+        let least = if OFFSETS { RELATIVE_LEAST } else { ABSOLUTE_NONE + 1 };
+        let least = S::b_splat(u32::from((least as i8).cast_unsigned()) * 0x0101_0101);
+
+        let length = if LENGTH == 0 { plan.length } else { LENGTH };
+        let step = if PAIRS { 2 } else { 1 };
+        for (operation, first) in (0..k.length).step_by(length).enumerate() {
+            let mut sum = sums::<S>(plan, a, b, (first, step, length.div_ceil(step)));
+            if PAIRS {
+                join::<S>(plan, &mut sum, &sums::<S>(plan, a, b, (first + 1, step, length / step)));
+            }
+            for row in 0..ROWS {
+                let line = &mut state[row * width..(row + 1) * width];
+                let mut place = sum.place[row];
+                let mut careful = plan.unusual() || S::b_any_gt(least, sum.largest[row]);
+                let mut flushed = false;
+                if OFFSETS {
+                    let (top, range) = (a.lines.tops[operation * ROWS + row], b.ranges[operation]);
+                    flushed = range.flushed || a.lines.ranges[operation].flushed;
+                    let held = plan.holds(top, range);
+                    careful |= !held;
+                    let tops = b.tops.as_ptr().add(operation * width);
+                    for (vector, place) in place.iter_mut().enumerate() {
+                        let mut top = S::i_add(S::i_splat(top), S::i_load(tops.add(vector * S::LANES)));
+                        if !held {
+                            // beyond these limits every place is out of range
+                            top = S::i_max(S::i_min(top, S::i_splat(153)), S::i_splat(-180));
+                        }
+                        *place = S::i_add(*place, S::i_shl::<23>(top));
+                    }
+                }
+                let mut c = [S::f_splat(0.0); VECTORS];
+                let mut own = [exponent_mask; VECTORS];
+                let mut above = S::i_gt(exponent_mask, exponent_mask);
+                let mut most = S::i_splat(0);
+                for vector in 0..VECTORS {
+                    c[vector] = S::f_load(line.as_ptr().add(vector * S::LANES));
+                    own[vector] = S::i_and(S::f_bits(c[vector]), exponent_mask);
+                    above = S::m_or(above, S::i_gt(own[vector], place[vector]));
+                    most = S::i_max(most, own[vector]);
+                }
+                if !careful {
+                    if S::m_bits(above) == 0 {
+                        for vector in 0..VECTORS {
+                            let (t, place) = (sum.t[row][vector], place[vector]);
+                            let result = add_small::<S, PAIRS>(t, place, c[vector], own[vector]);
+                            S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
+                        }
+                        continue;
+                    }
+                    if S::m_bits(S::i_eq(most, exponent_mask)) == 0 {
+                        for vector in 0..VECTORS {
+                            let (t, place) = (sum.t[row][vector], place[vector]);
+                            let terms = Terms { t, place, c: c[vector], own: own[vector] };
+                            let (result, _) = add_any::<S, PAIRS, false>(plan, &terms);
+                            S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
+                        }
+                        continue;
+                    }
+                }
+                for vector in 0..VECTORS {
+                    let (t, place) = (sum.t[row][vector], place[vector]);
+                    let terms = Terms { t, place, c: c[vector], own: own[vector] };
+                    let (mut result, mut left_out) = add_any::<S, PAIRS, true>(plan, &terms);
+                    // without a product the accumulator is the answer, cut to F bits; -0 becomes +0
+                    let none = if OFFSETS { i32::from(RELATIVE_ZERO) + 1 } else { ABSOLUTE_NONE + 1 };
+                    let none = S::i_gt(field::<S>(none - plan.fraction_bits + PLACE), sum.place[row][vector]);
+                    if !flushed {
+                        let alone = S::f_add(own_bits::<S>(plan, c[vector]), S::f_splat(0.0));
+                        result = S::f_from_bits(S::i_select(none, S::f_bits(alone), S::f_bits(result)));
+                        left_out &= !S::m_bits(none);
+                    }
+                    if OFFSETS {
+                        let least = field::<S>(RELATIVE_LEAST - plan.fraction_bits + PLACE);
+                        let low = S::m_bits(S::i_gt(least, sum.place[row][vector]));
+                        left_out |= if flushed { low } else { low & !S::m_bits(none) };
+                    }
+                    S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
+                    if left_out != 0 {
+                        let line = &mut line[vector * S::LANES..(vector + 1) * S::LANES];
+                        let mut mend = |lane: usize, c: f32| rare(row, vector * S::LANES + lane, first, c);
+                        by_lane::<S>(line, c[vector], left_out, &mut mend);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Gives lanes that were left out the result of the reference path.
+#[cold]
+#[inline(never)]
+fn mend(line: &mut [f32], c: &[f32], left_out: u32, rare: &mut dyn FnMut(usize, f32) -> f32) {
+    for (lane, (result, &c)) in line.iter_mut().zip(c).enumerate() {
+        if left_out >> lane & 1 == 1 {
+            // infinity and NaN stay
+            *result = if c.is_finite() { rare(lane, c) } else { c };
+        }
+    }
+}
+
+/// [`mend`], from vectors.
+#[inline(always)]
+unsafe fn by_lane<S: Simd>(
+    line: &mut [f32],
+    c: S::F,
+    left_out: u32,
+    rare: &mut dyn FnMut(usize, f32) -> f32,
+) {
+    let mut before = [0.0; 16];
+    unsafe { S::f_store(before.as_mut_ptr(), c) };
+    mend(line, &before, left_out, rare);
+}
+
+/// The sums of even and of odd products joined at the larger exponent.
+#[inline(always)]
+unsafe fn join<S: Simd>(plan: &Rounded, even: &mut Sums<S>, odd: &Sums<S>) {
+    unsafe {
+        for row in 0..ROWS {
+            even.largest[row] = S::b_max(even.largest[row], odd.largest[row]);
+            for vector in 0..VECTORS {
+                let (x, y) = (even.place[row][vector], odd.place[row][vector]);
+                let place = S::i_max(x, y);
+                let x = cut::<S>(plan, even.t[row][vector], S::i_shr::<23>(S::i_sub(place, x)));
+                let y = cut::<S>(plan, odd.t[row][vector], S::i_shr::<23>(S::i_sub(place, y)));
+                even.t[row][vector] = S::i_add(x, y);
+                even.place[row][vector] = place;
+            }
+        }
+    }
+}
+
+/// What is added: T, e_max - F + PLACE as a field, the accumulator and the field of its exponent.
+struct Terms<S: Simd> {
+    t: S::I,
+    place: S::I,
+    c: S::F,
+    own: S::I,
+}
+
+/// c in units of the place, rounded down.
+#[inline(always)]
+unsafe fn accumulator<S: Simd, const PAIRS: bool>(place: S::I, c: S::F, own: S::I) -> S::I {
+    unsafe {
+        // 2^(PLACE - place): 2·127 are the biases of the two
+        let power = S::f_from_bits(S::i_sub(S::i_splat((254 + PLACE).wrapping_shl(23)), place));
+        let down = S::f_floor_product(c, power);
+        if PAIRS {
+            // GTR-FDPA: of less than half a unit nothing is left
+            let dropped = S::i_gt(S::i_sub(place, S::i_splat((PLACE + 1) << 23)), own);
+            return S::i_select(dropped, S::i_splat(0), down);
+        }
+        down
+    }
+}
+
+/// The sum rounded down, where no accumulator's exponent is above the place.
+#[inline(always)]
+unsafe fn add_small<S: Simd, const PAIRS: bool>(t: S::I, place: S::I, c: S::F, own: S::I) -> S::F {
+    unsafe {
+        let sum = S::i_add(t, accumulator::<S, PAIRS>(place, c, own));
+        S::f_mul(S::i_to_f(sum), S::f_from_bits(S::i_sub(place, S::i_splat(PLACE << 23))))
+    }
+}
+
+/// The accumulator cut to F fractional bits at its own exponent: nothing with F >= 23.
+#[inline(always)]
+unsafe fn own_bits<S: Simd>(plan: &Rounded, c: S::F) -> S::F {
+    unsafe {
+        if plan.coarse == 0 {
+            return c;
+        }
+        let bits = S::f_bits(c);
+        let mask = S::i_splat(plan.coarse);
+        let up = if plan.toward_zero { S::i_splat(0) } else { S::i_and(negative::<S>(bits), mask) };
+        let cut = S::i_and(S::i_add(bits, up), S::i_splat(!plan.coarse));
+        // NaN must not wrap around
+        let finite = S::i_gt(S::i_splat(0xff << 23), S::i_and(bits, S::i_splat(0xff << 23)));
+        S::f_from_bits(S::i_select(finite, cut, bits))
+    }
+}
+
+/// The sum rounded, and a bit for each lane it does not hold for: accumulators that are not finite, units
+/// out of FP32's normal range. `UNUSUAL` where the plan may be so.
+#[inline(always)]
+unsafe fn add_any<S: Simd, const PAIRS: bool, const UNUSUAL: bool>(
+    plan: &Rounded,
+    terms: &Terms<S>,
+) -> (S::F, u32) {
+    unsafe {
+        let Terms { mut t, place: of_products, own, .. } = *terms;
+        let mut c = if UNUSUAL { own_bits::<S>(plan, terms.c) } else { terms.c };
+        let place = S::i_max(own, of_products);
+        let shift = S::i_sub(place, of_products);
+        // beyond 31 nothing is left but the sign either way
+        let counts = S::i_min(S::i_shr::<23>(shift), S::i_splat(31));
+        let mut sign = S::i_splat(0);
+        if UNUSUAL && plan.toward_zero {
+            // everything times the sign of c, so that what is cut is above zero, but for T itself: if that
+            // is below, it is first rounded up to E - F2, or one bit further
+            sign = negative::<S>(S::f_bits(c));
+            c = S::f_from_bits(S::i_and(S::f_bits(c), S::i_splat(i32::MAX)));
+            t = S::i_sub(S::i_xor(t, sign), sign);
+            let kept = plan.sum_fraction_bits + i32::from(plan.renormalize) - PLACE;
+            let lost = S::i_max(S::i_sub(counts, S::i_splat(kept)), S::i_splat(0));
+            let up = ones::<S>(S::i_min(lost, S::i_splat(31)));
+            t = S::i_add(t, S::i_and(negative::<S>(t), up));
+        }
+        let kept = S::i_sar_by(t, counts);
+        let rest = S::i_sub(t, S::i_shl_by(kept, counts));
+        let sum = S::i_add(kept, accumulator::<S, PAIRS>(place, c, own));
+        // The exponent in units of u at which the sum is cut, and F2 bits below it what counts of the rest:
+        // rest·2^-s >= 2^(exponent - F2). Where |S| < 2^28·u, s is 1 at most and all of the rest counts.
+        // Beyond s = 97 the comparison wraps: such a rest is no more than a trace below an accumulator
+        // alone, which stands far from where it would matter.
+        let mut exponent = field::<S>(PLACE);
+        if plan.renormalize {
+            let own_exponent = S::i_and(S::f_bits(S::i_to_f_toward_zero(sum)), S::i_splat(0xff << 23));
+            exponent = S::i_max(own_exponent, field::<S>(PLACE - 1));
+        }
+        let limit = S::i_sub(S::i_add(exponent, shift), S::i_splat((plan.sum_fraction_bits << 23) + 1));
+        let beyond = S::i_sub(limit, S::f_bits(S::i_to_f_toward_zero(rest)));
+        let mut sum = S::i_or(sum, S::i_shr::<31>(beyond));
+        if UNUSUAL && plan.toward_zero {
+            sum = S::i_sub(S::i_xor(sum, sign), sign);
+        }
+        let unit = S::f_from_bits(S::i_sub(place, S::i_splat(PLACE << 23)));
+        let mut left_out =
+            S::m_or(S::i_gt(place, field::<S>(127)), S::i_gt(field::<S>(PLACE - 126), of_products));
+        if UNUSUAL && plan.coarse != 0 {
+            // the largest accumulators may be cut to 2^128
+            let cut = S::i_and(S::f_bits(c), S::i_splat(0xff << 23));
+            left_out = S::m_or(left_out, S::i_gt(cut, field::<S>(127)));
+        }
+        (S::f_mul(S::i_to_f(sum), unit), S::m_bits(left_out))
+    }
+}
