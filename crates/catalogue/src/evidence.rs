@@ -39,8 +39,7 @@ impl fmt::Display for Evidence {
 /// Where the answers of NVIDIA's chips come from.
 const MATLAB: &str = "validation data of MATLAB-tensor-core, Khattak and Mikaitis";
 /// Where the answers of the MI300X come from; they are cited, the project does not hold them.
-const MI300X: &str =
-    "749 FP8 dot products, not kept here; one pair of them is in docs/semantics.md, rule 11";
+const MI300X: &str = "749 FP8 dot products, not kept here; one pair of them is in docs/semantics.md, rule 11";
 
 /// Instructions that a real GPU has answered: architecture, name, chips, source.
 ///

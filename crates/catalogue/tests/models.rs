@@ -339,7 +339,8 @@ fn mixed_inputs_have_the_parameters_of_either() {
 
 #[test]
 fn precision_in_one_line() {
-    let line = |architecture, name| find(architecture, name).unwrap().instruction.precision_line(Revision::Hardware);
+    let line =
+        |architecture, name| find(architecture, name).unwrap().instruction.precision_line(Revision::Hardware);
     assert_eq!(
         line(Hopper, "mma.m16n8k16.f32.f16.f16.f32"),
         "products exact, terms cut (RZ) to 25 bits below the largest exponent, sums of 16, result RZ-FP32"

@@ -26,7 +26,7 @@ pub(crate) fn exact(value: Real) -> Option<Exact> {
     (!value.inexact).then_some(Exact { significand, exponent: value.exponent + zeros as i32 })
 }
 
-/// The leading bits of a real number that is too long for [`exact`].
+/// The leading bits of a real number that is too long for [`exact()`].
 pub(crate) fn leading(value: Real) -> Exact {
     let cut = Real { significand: value.significand >> 2, exponent: value.exponent + 2, ..value };
     exact(Real { inexact: false, ..cut }).unwrap_or(Exact { significand: 0, exponent: 0 })

@@ -38,24 +38,25 @@ impl Inputs {
     fn new(model: &Model, (m, n, k): (usize, usize, usize), family: Family, seed: u64) -> Inputs {
         let rows: Vec<_> = (0..m).map(|row| case(model, k, family, seed, row as u64)).collect();
         let columns: Vec<_> = (0..n).map(|column| case(model, k, family, seed + 1, column as u64)).collect();
-        let c = (0..m * n).map(|index| case(model, 1.max(k / k), family, seed + 2, index as u64).c);
+        let c = (0..m * n).map(|index| case(model, 1, family, seed + 2, index as u64).c);
         let transposed = |count: usize, of: &dyn Fn(usize, usize) -> u64| -> Vec<u64> {
             (0..count)
                 .flat_map(|row| (0..n).map(move |column| (row, column)))
                 .map(|(r, c)| of(c, r))
                 .collect()
         };
-        let a = Matrix::single(model.a, m, k, rows.iter().flat_map(|case| case.a.clone())).unwrap();
+        let a = Matrix::single(model.a, m, k, rows.iter().flat_map(|case| case.a.clone()))
+            .expect("a matrix of the model");
         let b = transposed(k, &|column, row| columns[column].b[row]);
-        let b = Matrix::single(model.b, k, n, b).unwrap();
-        let c = Matrix::single(model.c, m, n, c).unwrap();
+        let b = Matrix::single(model.b, k, n, b).expect("a matrix of the model");
+        let c = Matrix::single(model.c, m, n, c).expect("a matrix of the model");
         let scales = model.scale.map(|scale| {
             let count = k / scale.size;
             let left = rows.iter().flat_map(|case| case.scale_a.clone());
             let right = transposed(count, &|column, row| columns[column].scale_b[row]);
             (
-                Matrix::single(scale.format, m, count, left).unwrap(),
-                Matrix::single(scale.format, count, n, right).unwrap(),
+                Matrix::single(scale.format, m, count, left).expect("a matrix of the model"),
+                Matrix::single(scale.format, count, n, right).expect("a matrix of the model"),
             )
         });
         Inputs { a, b, c, scales }
@@ -85,10 +86,12 @@ fn kernels_answer_as_the_reference_path() {
                 let seed = (number * 1000 + index * 100 + round) as u64;
                 let (m, n, steps) = if all { (37, 67, 3) } else { small[(number + index) % small.len()] };
                 let inputs = Inputs::new(model, (m, n, steps * step), family, seed);
-                let expected = simulate_steps(model, *step, &inputs.operands()).unwrap();
+                let expected =
+                    simulate_steps(model, *step, &inputs.operands()).expect("a matrix of the model");
                 for &level in &levels {
                     let options = Options { level: Some(level) };
-                    let actual = multiply(model, *step, &inputs.operands(), options).unwrap();
+                    let actual =
+                        multiply(model, *step, &inputs.operands(), options).expect("a matrix of the model");
                     for row in 0..m {
                         for column in 0..n {
                             let (want, got) = (expected.get(0, row, column), actual.get(0, row, column));

@@ -249,12 +249,12 @@ unsafe fn tile<S: Simd, const LENGTH: usize>(
                     for vector in 0..DOUBLES {
                         let at = index * width + column + vector * (S::LANES / 2);
                         let line = S::d_load(b_values.add(at));
-                        for row in 0..ROWS {
+                        for (sums, &factor) in sums.iter_mut().zip(&factors) {
+                            let sum = &mut sums[vector];
                             // product and sum are exact: one rounding or two are the same
-                            sums[row][vector] = if S::FUSED {
-                                S::d_fma(factors[row], line, sums[row][vector])
-                            } else {
-                                S::d_add(S::d_mul(factors[row], line), sums[row][vector])
+                            *sum = match S::FUSED {
+                                true => S::d_fma(factor, line, *sum),
+                                false => S::d_add(S::d_mul(factor, line), *sum),
                             };
                         }
                     }

@@ -311,9 +311,11 @@ impl Kernel for Narrow {
                     tile::<S, false, false, true>(self, (a, b), k, state, rare);
                 }
                 (false, Rho::NearestFp16, false) => {
-                    tile::<S, false, true, false>(self, (a, b), k, state, rare)
+                    tile::<S, false, true, false>(self, (a, b), k, state, rare);
                 }
-                (false, Rho::NearestFp16, true) => tile::<S, false, true, true>(self, (a, b), k, state, rare),
+                (false, Rho::NearestFp16, true) => {
+                    tile::<S, false, true, true>(self, (a, b), k, state, rare);
+                }
                 (true, _, false) => tile::<S, true, false, false>(self, (a, b), k, state, rare),
                 (true, _, true) => tile::<S, true, false, true>(self, (a, b), k, state, rare),
             }

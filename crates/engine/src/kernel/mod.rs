@@ -1,10 +1,11 @@
 //! Fast paths: whole matrix products in vectors, held to the reference path bit for bit.
 //!
-//! A kernel is written once, over the small trait in [`simd`]; which instruction set runs it is decided
-//! at run time ([`Level`]). [`drive`] cuts the product into blocks and tiles, packs the operands and
+//! A kernel is written once, over the small trait in `simd`; which instruction set runs it is decided
+//! at run time ([`Level`]). `drive` cuts the product into blocks and tiles, packs the operands and
 //! spreads the tiles over threads; a tile keeps its accumulators from the first element along K to the
 //! last. What a kernel does not take in hand it hands to the reference path, element by element.
 #![allow(unsafe_code, clippy::float_arithmetic)] // this is the place for both
+#![allow(clippy::needless_range_loop)] // a tile is indexed by row and vector in several arrays at once
 
 mod drive;
 pub(crate) mod elementwise;

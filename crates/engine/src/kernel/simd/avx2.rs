@@ -206,10 +206,6 @@ impl Simd for Avx2 {
         unsafe { _mm256_fmadd_pd(x, y, z) }
     }
     #[inline(always)]
-    unsafe fn d_floor(value: __m256d) -> __m256d {
-        unsafe { _mm256_floor_pd(value) }
-    }
-    #[inline(always)]
     unsafe fn d_truncate(value: __m256d) -> __m256d {
         unsafe { _mm256_round_pd::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(value) }
     }

@@ -196,10 +196,6 @@ impl Simd for Avx512 {
         unsafe { _mm512_fmadd_pd(x, y, z) }
     }
     #[inline(always)]
-    unsafe fn d_floor(value: __m512d) -> __m512d {
-        unsafe { _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(value) }
-    }
-    #[inline(always)]
     unsafe fn d_truncate(value: __m512d) -> __m512d {
         unsafe { _mm512_roundscale_pd::<TOWARD_ZERO>(value) }
     }

@@ -100,7 +100,6 @@ pub(super) trait Simd: Copy {
     unsafe fn d_mul(x: Self::D, y: Self::D) -> Self::D;
     /// x·y + z, rounded once.
     unsafe fn d_fma(x: Self::D, y: Self::D, z: Self::D) -> Self::D;
-    unsafe fn d_floor(value: Self::D) -> Self::D;
     unsafe fn d_truncate(value: Self::D) -> Self::D;
     /// Both halves widened, exactly.
     unsafe fn i_to_d(value: Self::I) -> [Self::D; 2];

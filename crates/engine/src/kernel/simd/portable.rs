@@ -203,10 +203,6 @@ impl Simd for Portable {
         lanes!(i => x[i].mul_add(y[i], z[i]))
     }
     #[inline(always)]
-    unsafe fn d_floor(value: [f64; LANES / 2]) -> [f64; LANES / 2] {
-        lanes!(i => value[i].floor())
-    }
-    #[inline(always)]
     unsafe fn d_truncate(value: [f64; LANES / 2]) -> [f64; LANES / 2] {
         lanes!(i => value[i].trunc())
     }
