@@ -1,0 +1,143 @@
+//! The last steps of TR- and GTR-FDPA on vectors: cuts of integer sums, and the accumulator added.
+
+use super::Rounded;
+use crate::kernel::simd::Simd;
+
+/// Bits of a large accumulator below its leading one, in u.
+pub(super) const PLACE: i32 = 29;
+
+/// The field of 2^exponent.
+#[inline(always)]
+pub(super) unsafe fn field<S: Simd>(exponent: i32) -> S::I {
+    unsafe { S::i_splat(exponent.wrapping_add(127) << 23) }
+}
+
+/// T in units 2^`counts` times as large, rounded down or toward zero; 31 is as good as any larger count.
+#[inline(always)]
+pub(super) unsafe fn cut<S: Simd>(plan: &Rounded, t: S::I, counts: S::I) -> S::I {
+    unsafe {
+        if plan.toward_zero {
+            let counts = S::i_min(counts, S::i_splat(31));
+            return S::i_sar_by(S::i_add(t, S::i_and(negative::<S>(t), ones::<S>(counts))), counts);
+        }
+        S::i_sar_by(t, counts)
+    }
+}
+
+/// All bits where the number is negative.
+#[inline(always)]
+unsafe fn negative<S: Simd>(x: S::I) -> S::I {
+    unsafe { S::i_sar_by(x, S::i_splat(31)) }
+}
+
+/// The lowest bits set, as many as `counts`, up to 31.
+#[inline(always)]
+unsafe fn ones<S: Simd>(counts: S::I) -> S::I {
+    unsafe { S::i_sub(S::i_shl_by(S::i_splat(1), counts), S::i_splat(1)) }
+}
+
+/// What is added: T, e_max - F + PLACE as a field, the accumulator and the field of its exponent.
+pub(super) struct Terms<S: Simd> {
+    pub(super) t: S::I,
+    pub(super) place: S::I,
+    pub(super) c: S::F,
+    pub(super) own: S::I,
+}
+
+/// c in units of the place, rounded down.
+#[inline(always)]
+unsafe fn accumulator<S: Simd, const PAIRS: bool>(place: S::I, c: S::F, own: S::I) -> S::I {
+    unsafe {
+        // 2^(PLACE - place): 2·127 are the biases of the two
+        let power = S::f_from_bits(S::i_sub(S::i_splat((254 + PLACE).wrapping_shl(23)), place));
+        let down = S::f_floor_product(c, power);
+        if PAIRS {
+            // GTR-FDPA: of less than half a unit nothing is left
+            let dropped = S::i_gt(S::i_sub(place, S::i_splat((PLACE + 1) << 23)), own);
+            return S::i_select(dropped, S::i_splat(0), down);
+        }
+        down
+    }
+}
+
+/// The sum rounded down, where no accumulator's exponent is above the place.
+#[inline(always)]
+pub(super) unsafe fn add_small<S: Simd, const PAIRS: bool>(t: S::I, place: S::I, c: S::F, own: S::I) -> S::F {
+    unsafe {
+        let sum = S::i_add(t, accumulator::<S, PAIRS>(place, c, own));
+        S::f_mul(S::i_to_f(sum), S::f_from_bits(S::i_sub(place, S::i_splat(PLACE << 23))))
+    }
+}
+
+/// The accumulator cut to F fractional bits at its own exponent: nothing with F >= 23.
+#[inline(always)]
+pub(super) unsafe fn own_bits<S: Simd>(plan: &Rounded, c: S::F) -> S::F {
+    unsafe {
+        if plan.coarse == 0 {
+            return c;
+        }
+        let bits = S::f_bits(c);
+        let mask = S::i_splat(plan.coarse);
+        let up = if plan.toward_zero { S::i_splat(0) } else { S::i_and(negative::<S>(bits), mask) };
+        let cut = S::i_and(S::i_add(bits, up), S::i_splat(!plan.coarse));
+        // NaN must not wrap around
+        let finite = S::i_gt(S::i_splat(0xff << 23), S::i_and(bits, S::i_splat(0xff << 23)));
+        S::f_from_bits(S::i_select(finite, cut, bits))
+    }
+}
+
+/// The sum rounded, and a bit for each lane it does not hold for: accumulators that are not finite, units
+/// out of FP32's normal range. `UNUSUAL` where the plan may be so.
+#[inline(always)]
+pub(super) unsafe fn add_any<S: Simd, const PAIRS: bool, const UNUSUAL: bool>(
+    plan: &Rounded,
+    terms: &Terms<S>,
+) -> (S::F, u32) {
+    unsafe {
+        let Terms { mut t, place: of_products, own, .. } = *terms;
+        let mut c = if UNUSUAL { own_bits::<S>(plan, terms.c) } else { terms.c };
+        let place = S::i_max(own, of_products);
+        let shift = S::i_sub(place, of_products);
+        // beyond 31 nothing is left but the sign either way
+        let counts = S::i_min(S::i_shr::<23>(shift), S::i_splat(31));
+        let mut sign = S::i_splat(0);
+        if UNUSUAL && plan.toward_zero {
+            // everything times the sign of c, so that what is cut is above zero, but for T itself: if that
+            // is below, it is first rounded up to E - F2, or one bit further
+            sign = negative::<S>(S::f_bits(c));
+            c = S::f_from_bits(S::i_and(S::f_bits(c), S::i_splat(i32::MAX)));
+            t = S::i_sub(S::i_xor(t, sign), sign);
+            let kept = plan.sum_fraction_bits + i32::from(plan.renormalize) - PLACE;
+            let lost = S::i_max(S::i_sub(counts, S::i_splat(kept)), S::i_splat(0));
+            let up = ones::<S>(S::i_min(lost, S::i_splat(31)));
+            t = S::i_add(t, S::i_and(negative::<S>(t), up));
+        }
+        let kept = S::i_sar_by(t, counts);
+        let rest = S::i_sub(t, S::i_shl_by(kept, counts));
+        let sum = S::i_add(kept, accumulator::<S, PAIRS>(place, c, own));
+        // The exponent in units of u at which the sum is cut, and F2 bits below it what counts of the rest:
+        // rest·2^-s >= 2^(exponent - F2). Where |S| < 2^28·u, s is 1 at most and all of the rest counts.
+        // Beyond s = 97 the comparison wraps: such a rest is no more than a trace below an accumulator
+        // alone, which stands far from where it would matter.
+        let mut exponent = field::<S>(PLACE);
+        if plan.renormalize {
+            let own_exponent = S::i_and(S::f_bits(S::i_to_f_toward_zero(sum)), S::i_splat(0xff << 23));
+            exponent = S::i_max(own_exponent, field::<S>(PLACE - 1));
+        }
+        let limit = S::i_sub(S::i_add(exponent, shift), S::i_splat((plan.sum_fraction_bits << 23) + 1));
+        let beyond = S::i_sub(limit, S::f_bits(S::i_to_f_toward_zero(rest)));
+        let mut sum = S::i_or(sum, S::i_shr::<31>(beyond));
+        if UNUSUAL && plan.toward_zero {
+            sum = S::i_sub(S::i_xor(sum, sign), sign);
+        }
+        let unit = S::f_from_bits(S::i_sub(place, S::i_splat(PLACE << 23)));
+        let mut left_out =
+            S::m_or(S::i_gt(place, field::<S>(127)), S::i_gt(field::<S>(PLACE - 126), of_products));
+        if UNUSUAL && plan.coarse != 0 {
+            // the largest accumulators may be cut to 2^128
+            let cut = S::i_and(S::f_bits(c), S::i_splat(0xff << 23));
+            left_out = S::m_or(left_out, S::i_gt(cut, field::<S>(127)));
+        }
+        (S::f_mul(S::i_to_f(sum), unit), S::m_bits(left_out))
+    }
+}
