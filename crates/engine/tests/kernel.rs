@@ -81,7 +81,7 @@ fn kernels_answer_as_the_reference_path() {
     for (number, (name, model, step)) in models.iter().enumerate() {
         for (index, family) in Family::ALL.into_iter().enumerate() {
             let small = [(5, 33, 2), (1, 1, 1), (7, 17, 5)];
-            let rounds = if all { 16 } else { 1 };
+            let rounds = if all { 4 } else { 1 };
             for round in 0..rounds {
                 let seed = (number * 1000 + index * 100 + round) as u64;
                 let (m, n, steps) = if all { (37, 67, 3) } else { small[(number + index) % small.len()] };
