@@ -21,6 +21,7 @@ pub mod oracle;
 pub mod run;
 pub mod special;
 pub mod trace;
+mod validate;
 
 pub use convert::Conversion;
 pub use error::ModelError;

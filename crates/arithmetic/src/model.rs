@@ -186,7 +186,7 @@ impl Model {
 
     /// Whether the parameters make sense together; the error names the first that does not.
     pub fn validate(&self) -> Result<(), ModelError> {
-        crate::run::validate(self)
+        crate::validate::validate(self)
     }
 }
 

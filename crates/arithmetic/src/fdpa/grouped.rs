@@ -75,7 +75,7 @@ pub fn gst_fdpa<T: Trace>(
 
 /// s_g: the exact dot product of a group times the significands of its scale factors.
 ///
-/// The products of a group span few enough bits for 128 (see `run::validate`).
+/// The products of a group span few enough bits for 128 (see `validate`).
 fn scaled_group(vectors: &Vectors<'_>, g: usize, group: usize, scale_fraction_bits: i32) -> Exact {
     let elements = g * group..(g + 1) * group;
     let lowest = elements.clone().map(|k| vectors.product(k).exponent).min().unwrap_or(0);

@@ -1,0 +1,122 @@
+//! What vectors of 32-bit words could not do: single lanes, and whole operations in FP64.
+
+use bitmma_formats::{Overflow, Real};
+
+use super::tile::Lanes;
+use super::{NO_PRODUCT, NOTHING, NOWHERE, Narrow, PackedA, PackedB, Rho, WIDEST, f32_of};
+use crate::kernel::pack::{ROWS, VECTORS};
+
+/// The lanes of one operation that vectors could not do: accumulators that are not finite, sums without
+/// products, powers out of FP32's range, sums beyond 32 bits.
+#[cold]
+pub(super) fn mend(
+    plan: &Narrow,
+    (a, b): (&PackedA, &PackedB),
+    (operation, first): (usize, usize),
+    (before, lanes): (&[f32], &[Lanes<u32>; ROWS]),
+    state: &mut [f32],
+    rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
+) {
+    let width = b.columns;
+    let (lowest, highest) = plan.exponents();
+    for index in flagged_lanes(lanes, width) {
+        let (row, column) = (index / width, index % width);
+        let c = before[index];
+        let state = &mut state[index];
+        if !c.is_finite() {
+            *state = c;
+            continue;
+        }
+        let exponent = |k: usize| {
+            (a.exponents[k * ROWS + row] as u8).cast_signed().saturating_add(b.exponents[k * width + column])
+        };
+        let elements = first..first + plan.length;
+        let products = elements.clone().map(exponent).max().map_or(NOTHING, |largest| largest);
+        if i32::from(products) < NO_PRODUCT {
+            let Rho::TowardZero { mask } = plan.rho else {
+                *state = c + 0.0; // C alone, exact; -0 becomes +0
+                continue;
+            };
+            *state = f32::from_bits(c.to_bits() & (mask & plan.own_mask()).cast_unsigned()) + 0.0;
+            continue;
+        }
+        let offset = match plan.scaled {
+            true => a.scales[operation * ROWS + row] + b.scales[operation * width + column],
+            false => 0,
+        };
+        let own = match c == 0.0 {
+            true => plan.c_zero,
+            false => ((c.to_bits() >> 23 & 255) as i32 - 127).max(plan.c_minimum),
+        };
+        let maximum = (i32::from(products) + offset).max(own);
+        let inside = (lowest..=highest).contains(&maximum) && {
+            let power = |exponent: i32| f32::from_bits((exponent.clamp(1, 254) as u32) << 23);
+            let of_products = power(plan.fraction_bits - maximum + offset + 127);
+            let of_c = power(plan.fraction_bits - maximum + 127);
+            let product = |k: usize| a.values[k * ROWS + row] * b.values[k * width + column] * of_products;
+            let sum: i64 = elements.map(|k| product(k) as i64).sum::<i64>() + (c * of_c) as i64;
+            i32::try_from(sum).is_ok()
+        };
+        if !inside {
+            *state = rare(row, column, first, c);
+        }
+    }
+}
+
+/// The places of a tile that are flagged, row by row; `width` columns in a row.
+fn flagged_lanes(lanes: &[Lanes<u32>; ROWS], width: usize) -> impl Iterator<Item = usize> {
+    let lanes_of_vector = width / VECTORS;
+    lanes.iter().flatten().enumerate().flat_map(move |(vector, &bits)| {
+        (0..lanes_of_vector)
+            .filter(move |lane| bits >> lane & 1 == 1)
+            .map(move |lane| vector * lanes_of_vector + lane)
+    })
+}
+
+/// One operation of a whole tile in FP64, for factors of any exponent.
+///
+/// A product of two such factors has 24 bits at most and an exponent of -252 to 254, so that neither it
+/// nor its scaling by 2^(F - e_max) rounds or leaves the range of FP64 unless the scaled term is far below
+/// one; L_max terms of 2^31 sum exactly.
+#[inline(always)]
+pub(super) fn wide(plan: &Narrow, (a, b): (&PackedA, &PackedB), first: usize, state: &mut [f32]) {
+    let width = b.columns;
+    let elements = first..first + plan.length;
+    for (row, state) in state.chunks_exact_mut(width).enumerate() {
+        let mut maximum = [NOWHERE; WIDEST];
+        for k in elements.clone() {
+            let a_exponent = (a.exponents[k * ROWS + row] as u8).cast_signed();
+            let line = &b.exponents[k * width..(k + 1) * width];
+            for (maximum, &b_exponent) in maximum.iter_mut().zip(line) {
+                let zero = a_exponent == NOTHING || b_exponent == NOTHING;
+                let sum = if zero { NOWHERE } else { i32::from(a_exponent) + i32::from(b_exponent) };
+                *maximum = (*maximum).max(sum);
+            }
+        }
+        let (mut units, mut sums) = ([0.0f64; WIDEST], [0.0f64; WIDEST]);
+        for (column, &c) in state.iter().enumerate() {
+            let own = match c == 0.0 {
+                true => plan.c_zero,
+                false => ((c.to_bits() >> 23 & 255) as i32 - 127).max(plan.c_minimum),
+            };
+            maximum[column] = maximum[column].max(own);
+            let power = (plan.fraction_bits - maximum[column]).clamp(-1000, 1000) + 1023;
+            units[column] = f64::from_bits((power as u64) << 52);
+            sums[column] = (f64::from(c) * units[column]).trunc();
+        }
+        for k in elements.clone() {
+            let factor = f64::from(a.values[k * ROWS + row]);
+            let line = &b.values[k * width..(k + 1) * width];
+            for ((sum, &unit), &value) in sums.iter_mut().zip(&units).zip(line) {
+                *sum += (factor * f64::from(value) * unit).trunc();
+            }
+        }
+        for (column, c) in state.iter_mut().enumerate() {
+            if c.is_finite() {
+                let sum = Real::exact(sums[column] as i128, maximum[column] - plan.fraction_bits);
+                let code = plan.conversion.apply(sum, Overflow::Infinity);
+                *c = f32_of(&plan.conversion.container(), code) + 0.0; // -0 becomes +0
+            }
+        }
+    }
+}
