@@ -86,9 +86,9 @@ impl WideSum {
                 break;
             }
             (*target, carry) = if term.significand < 0 {
-                target.borrowing_sub_stable(part, carry)
+                target.borrowing_sub(part, carry)
             } else {
-                target.carrying_add_stable(part, carry)
+                target.carrying_add(part, carry)
             };
         }
     }
@@ -99,7 +99,7 @@ impl WideSum {
         if negative {
             let mut carry = true;
             for limb in limbs.iter_mut() {
-                (*limb, carry) = (!*limb).carrying_add_stable(0, carry);
+                (*limb, carry) = (!*limb).carrying_add(0, carry);
             }
         }
         let Some(top) = limbs.iter().rposition(|&limb| limb != 0) else {
@@ -117,26 +117,6 @@ impl WideSum {
         let inexact = left != 0 || limbs[..top.saturating_sub(2)].iter().any(|&limb| limb != 0);
         let exponent = self.exponent + (top as i32) * 64 - 64 - lead as i32;
         Real { negative, significand, exponent, inexact }
-    }
-}
-
-/// Add and subtract with carry, as the standard library will name them once it has them.
-trait Carry: Sized {
-    fn carrying_add_stable(self, other: Self, carry: bool) -> (Self, bool);
-    fn borrowing_sub_stable(self, other: Self, borrow: bool) -> (Self, bool);
-}
-
-impl Carry for u64 {
-    fn carrying_add_stable(self, other: u64, carry: bool) -> (u64, bool) {
-        let (sum, first) = self.overflowing_add(other);
-        let (sum, second) = sum.overflowing_add(u64::from(carry));
-        (sum, first || second)
-    }
-
-    fn borrowing_sub_stable(self, other: u64, borrow: bool) -> (u64, bool) {
-        let (difference, first) = self.overflowing_sub(other);
-        let (difference, second) = difference.overflowing_sub(u64::from(borrow));
-        (difference, first || second)
     }
 }
 

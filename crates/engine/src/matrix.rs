@@ -209,19 +209,6 @@ impl Matrix {
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.codes.len()).map(|index| self.codes.get(index))
     }
-
-    /// The same codes read in another format of the same width (TF32 words are FP32 words).
-    pub fn reinterpret(self, format: Format) -> Result<Matrix, Error> {
-        if format.bits() == self.format.bits() {
-            return Ok(Matrix { format, ..self });
-        }
-        Err(Error::Format {
-            operand: "matrix",
-            given: self.format.name,
-            unit: "reinterpretation".to_owned(),
-            expected: format.name,
-        })
-    }
 }
 
 /// A shape as people write it: `16×8`, or `4×16×8` with more than one block.

@@ -20,18 +20,11 @@ pub fn simulate(model: &Model, operands: &Operands<'_>) -> Result<Matrix, Error>
 /// As [`simulate`], the model applied to `step` elements along K at a time, each step going on from the
 /// result of the one before. K must be a multiple of `step`.
 pub fn simulate_steps(model: &Model, step: usize, operands: &Operands<'_>) -> Result<Matrix, Error> {
-    model.validate()?;
-    signature_of(model, operands).check(operands)?;
-    let (blocks, m, k) = operands.a.shape();
+    let (blocks, m, _) = operands.a.shape();
     let n = operands.b.columns();
-    if blocks * m * n == 0 {
+    let Some(prepared) = prepare(model, step, operands)? else {
         return Matrix::zeros(model.d, (blocks, m, n));
-    }
-    let prepared = Prepared::new(model, step)?;
-    if !k.is_multiple_of(step) || k == 0 {
-        let model = model.operation.name();
-        return Err(ModelError::Length { k, model, multiple: step }.into());
-    }
+    };
     let columns: Vec<Line> = (0..blocks * n)
         .into_par_iter()
         .map(|index| Line::column(&prepared, operands, index / n, index % n))
@@ -50,6 +43,26 @@ pub fn simulate_steps(model: &Model, step: usize, operands: &Operands<'_>) -> Re
         })
         .collect();
     Matrix::new(model.d, (blocks, m, n), rows.into_iter().flatten())
+}
+
+/// The model made ready for steps along K, model and operands checked; `None` where D has no element.
+pub(crate) fn prepare<'m>(
+    model: &'m Model,
+    step: usize,
+    operands: &Operands<'_>,
+) -> Result<Option<Prepared<'m>>, Error> {
+    model.validate()?;
+    signature_of(model, operands).check(operands)?;
+    let (blocks, m, k) = operands.a.shape();
+    if blocks * m * operands.b.columns() == 0 {
+        return Ok(None);
+    }
+    let prepared = Prepared::new(model, step)?;
+    if !k.is_multiple_of(step) || k == 0 {
+        let model = model.operation.name();
+        return Err(ModelError::Length { k, model, multiple: step }.into());
+    }
+    Ok(Some(prepared))
 }
 
 /// A row of A or a column of B taken apart, step by step along K.

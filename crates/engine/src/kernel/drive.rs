@@ -8,10 +8,10 @@
 use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::special::Special;
-use bitmma_formats::{Class, Format, Unpacked, decode};
+use bitmma_formats::{Class, decode};
 use rayon::prelude::*;
 
-use super::pack::{Cells, Element, Operand, ROWS, Range, Reader, Traits, VECTORS};
+use super::pack::{Cells, Operand, ROWS, Range, Reader, Traits, VECTORS};
 use super::simd::Simd;
 use super::{Level, Work, dispatch, special};
 use crate::error::Error;
@@ -37,23 +37,25 @@ pub(super) trait Kernel: Sync {
     type A: Send + Sync;
     /// B packed: one panel of columns at a time, element by element along K.
     type B: Send + Sync;
-    /// An accumulator between two blocks of K.
-    type State: Copy + Default + Send + Sync;
 
-    /// How a number is read; zero for what is not finite.
-    fn read(value: &Unpacked, format: &Format) -> Element;
     /// Packs [`ROWS`] rows.
     fn pack_a(&self, cells: &Cells) -> Self::A;
     /// Packs one panel of columns.
     fn pack_b(&self, cells: &Cells) -> Self::B;
-    /// The accumulator that a code of C is.
-    fn load(&self, c: u64) -> Self::State;
+    /// The code of a NaN result.
+    fn nan(&self) -> u64;
+    /// The accumulator that a code of C is; C is FP32 where a kernel says nothing else.
+    fn load(&self, c: u64) -> f32 {
+        f32::from_bits(c as u32)
+    }
     /// The accumulator that a code of D is, in the middle of a chain.
-    fn resume(&self, d: u64) -> Self::State {
+    fn resume(&self, d: u64) -> f32 {
         self.load(d)
     }
     /// The code of D that an accumulator is.
-    fn store(&self, state: Self::State) -> u64;
+    fn store(&self, state: f32) -> u64 {
+        if state.is_nan() { self.nan() } else { u64::from(state.to_bits()) }
+    }
     /// Goes through a block of K with one tile; `state` has `ROWS` rows of one panel's columns. Lanes it
     /// does not take in hand are reported to `rare`: row and column of the tile, position of the
     /// operation's first element in the block, the accumulator; the result of that operation comes back.
@@ -66,11 +68,13 @@ pub(super) trait Kernel: Sync {
         a: &Self::A,
         b: &Self::B,
         k: Range,
-        state: &mut [Self::State],
-        rare: &mut dyn FnMut(usize, usize, usize, Self::State) -> Self::State,
+        state: &mut [f32],
+        rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
     );
     /// Whether the row and column of these largest exponents may hold a product that overflows by itself.
-    fn may_overflow(&self, row: i16, column: i16) -> bool;
+    fn may_overflow(&self, _row: i16, _column: i16) -> bool {
+        false
+    }
 }
 
 /// Columns of a block: how much of B is packed at a time.
@@ -103,7 +107,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
     let (prepared, operands) = (problem.prepared, problem.operands);
     let (m, n, k) = (operands.a.rows(), operands.b.columns(), operands.a.columns());
     let operand = |side: Side, matrix, scales| Operand {
-        reader: Reader::new(prepared, side, K::read),
+        reader: Reader::new(prepared, side),
         matrix,
         scales,
         scale: prepared.model().scale,
@@ -121,7 +125,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
         let panels = columns.div_ceil(width);
         let mut column_traits = vec![Traits::NONE; panels * width];
         // panel by panel, row by row
-        let mut state: Vec<K::State> = vec![K::State::default(); panels * padded * width];
+        let mut state: Vec<f32> = vec![0.0; panels * padded * width];
         state.par_chunks_mut(padded * width).enumerate().for_each(|(panel, state)| {
             let first = first_column + panel * width;
             for row in 0..m {
@@ -163,7 +167,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                             let groups = &packed_a[task * TASK_ROWS / ROWS..];
                             for (group, state) in state.chunks_mut(ROWS * width).enumerate() {
                                 let first_row = first_row + task * TASK_ROWS + group * ROWS;
-                                let mut rare = |row: usize, column: usize, position: usize, c: K::State| {
+                                let mut rare = |row: usize, column: usize, position: usize, c: f32| {
                                     let place = (block, first_row + row, first + column);
                                     if place.1 >= m || place.2 >= n {
                                         return c; // padding: nobody reads it
@@ -250,8 +254,8 @@ struct Tile<'t, K: Kernel> {
     a: &'t K::A,
     b: &'t K::B,
     range: Range,
-    state: &'t mut [K::State],
-    rare: &'t mut dyn FnMut(usize, usize, usize, K::State) -> K::State,
+    state: &'t mut [f32],
+    rare: &'t mut dyn FnMut(usize, usize, usize, f32) -> f32,
 }
 
 impl<K: Kernel> Work for Tile<'_, K> {
@@ -270,8 +274,8 @@ fn by_reference_operation<K: Kernel>(
     problem: &Problem<'_>,
     (block, row, column): (usize, usize, usize),
     position: usize,
-    c: K::State,
-) -> K::State {
+    c: f32,
+) -> f32 {
     let (prepared, operands) = (problem.prepared, problem.operands);
     let index =
         |position: usize| position / problem.step * problem.step + prepared.order()[position % problem.step];

@@ -14,10 +14,10 @@
 
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared};
-use bitmma_formats::{Class, Format, Unpacked, table};
+use bitmma_formats::{Format, table};
 
 use super::drive::Kernel;
-use super::pack::{Cells, Element, ROWS, Range, VECTORS, kind_of};
+use super::pack::{Cells, Element, ROWS, Range, VECTORS};
 use super::simd::Simd;
 
 /// The kernel, planned for a model.
@@ -136,18 +136,6 @@ impl Span {
 impl Kernel for Exact {
     type A = Packed;
     type B = Packed;
-    type State = f32;
-
-    fn read(value: &Unpacked, format: &Format) -> Element {
-        let kind = kind_of(value);
-        if value.class != Class::Finite {
-            return Element { value: 0.0, exponent: i16::MIN, kind };
-        }
-        // through FP64, where both factors are normal
-        let unit = f64::from_bits(((value.exponent - format.fraction_bits as i32 + 1023) as u64) << 52);
-        let number = value.signed_significand() as f64 * unit;
-        Element { value: number as f32, exponent: value.exponent as i16, kind }
-    }
 
     fn pack_a(&self, cells: &Cells) -> Packed {
         self.pack(cells, 1)
@@ -157,12 +145,8 @@ impl Kernel for Exact {
         self.pack(cells, cells.lines)
     }
 
-    fn load(&self, c: u64) -> f32 {
-        f32::from_bits(c as u32)
-    }
-
-    fn store(&self, state: f32) -> u64 {
-        if state.is_nan() { self.nan } else { u64::from(state.to_bits()) }
+    fn nan(&self) -> u64 {
+        self.nan
     }
 
     #[inline(always)]
@@ -181,10 +165,6 @@ impl Kernel for Exact {
                 _ => tile::<S, 0>(self, a, b, k, state, rare),
             }
         }
-    }
-
-    fn may_overflow(&self, _: i16, _: i16) -> bool {
-        false
     }
 }
 

@@ -14,10 +14,10 @@ mod tile;
 
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
-use bitmma_formats::{Format, Rounding, Unpacked, decode, table};
+use bitmma_formats::{Format, Rounding, decode, table};
 
 use super::drive::Kernel;
-use super::pack::{Aligned, Cells, Element, Range, kind_of};
+use super::pack::{Aligned, Cells, Element, Range};
 use super::simd::Simd;
 use tile::tile;
 
@@ -246,20 +246,6 @@ fn byte(exponent: i16) -> i8 {
 impl Kernel for Narrow {
     type A = PackedA;
     type B = PackedB;
-    type State = f32;
-
-    fn read(value: &Unpacked, format: &Format) -> Element {
-        let kind = kind_of(value);
-        if !matches!(value.class, bitmma_formats::Class::Finite) {
-            return Element { value: 0.0, exponent: i16::MIN, kind };
-        }
-        // at most 12 bits times a power of two within FP32: exact, in two steps where the power is subnormal
-        let number = value.signed_significand() as f32
-            * power(-(format.fraction_bits as i32))
-            * power(value.exponent.max(-63))
-            * power(value.exponent.min(-63) + 63);
-        Element { value: number, exponent: value.exponent as i16, kind }
-    }
 
     fn pack_a(&self, cells: &Cells) -> PackedA {
         PackedA {
@@ -282,6 +268,10 @@ impl Kernel for Narrow {
             ranges: self.ranges(cells),
             columns: cells.lines,
         }
+    }
+
+    fn nan(&self) -> u64 {
+        self.nan
     }
 
     fn load(&self, c: u64) -> f32 {
@@ -324,10 +314,6 @@ impl Kernel for Narrow {
                 (true, _, true) => tile::<S, true, false, true>(self, (a, b), k, state, rare),
             }
         }
-    }
-
-    fn may_overflow(&self, _: i16, _: i16) -> bool {
-        false // products of these formats are far below 2^128, scaled or not they do not overflow alone
     }
 }
 

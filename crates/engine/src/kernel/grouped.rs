@@ -6,10 +6,10 @@
 
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
-use bitmma_formats::{BlockScale, Class, Format, Rounding, Unpacked, decode};
+use bitmma_formats::{BlockScale, Class, Format, Rounding, decode};
 
 use super::drive::Kernel;
-use super::pack::{Cells, Element, ROWS, Range, VECTORS, kind_of};
+use super::pack::{Cells, Element, ROWS, Range, VECTORS};
 use super::simd::Simd;
 
 /// Smaller than every exponent.
@@ -142,17 +142,6 @@ pub(super) struct Packed {
 impl Kernel for Grouped {
     type A = Packed;
     type B = Packed;
-    type State = f32;
-
-    fn read(value: &Unpacked, format: &Format) -> Element {
-        let kind = kind_of(value);
-        if !matches!(value.class, Class::Finite) {
-            return Element { value: 0.0, exponent: i16::MIN, kind };
-        }
-        let last = value.exponent - format.fraction_bits as i32;
-        let number = value.signed_significand() as f32 * f32::from_bits(((last + 127) as u32) << 23);
-        Element { value: number, exponent: value.exponent as i16, kind }
-    }
 
     fn pack_a(&self, cells: &Cells) -> Packed {
         self.pack(cells, self.a_last, self.unit)
@@ -162,12 +151,8 @@ impl Kernel for Grouped {
         self.pack(cells, self.b_last, 1.0)
     }
 
-    fn load(&self, c: u64) -> f32 {
-        f32::from_bits(c as u32)
-    }
-
-    fn store(&self, state: f32) -> u64 {
-        if state.is_nan() { self.nan } else { u64::from(state.to_bits()) }
+    fn nan(&self) -> u64 {
+        self.nan
     }
 
     #[inline(always)]
@@ -186,10 +171,6 @@ impl Kernel for Grouped {
                 }
             }
         }
-    }
-
-    fn may_overflow(&self, _: i16, _: i16) -> bool {
-        false
     }
 }
 

@@ -118,22 +118,10 @@ pub fn multiply(
     operands: &Operands<'_>,
     options: Options,
 ) -> Result<Matrix, Error> {
-    model.validate()?;
-    crate::simulate::signature_of(model, operands).check(operands)?;
-    let (blocks, m, k) = operands.a.shape();
-    let n = operands.b.columns();
-    if blocks * m * n == 0 {
-        return Matrix::zeros(model.d, (blocks, m, n));
-    }
-    let prepared = Prepared::new(model, step)?;
-    if !k.is_multiple_of(step) || k == 0 {
-        return Err(bitmma_arithmetic::ModelError::Length {
-            k,
-            model: model.operation.name(),
-            multiple: step,
-        }
-        .into());
-    }
+    let Some(prepared) = crate::simulate::prepare(model, step, operands)? else {
+        let (blocks, m, _) = operands.a.shape();
+        return Matrix::zeros(model.d, (blocks, m, operands.b.columns()));
+    };
     let level = options.level.unwrap_or_else(Level::best);
     let problem = drive::Problem { prepared: &prepared, step, operands, level };
     match kernel_for(&prepared) {

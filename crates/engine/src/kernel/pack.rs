@@ -33,6 +33,18 @@ pub(super) struct Element {
 }
 
 impl Element {
+    /// A number as every kernel reads it: exact in FP32, which holds whatever the kernels take.
+    fn of(value: &Unpacked, format: &Format) -> Element {
+        let kind = kind_of(value);
+        if value.class != Class::Finite {
+            return Element { value: 0.0, exponent: i16::MIN, kind };
+        }
+        // through FP64, where both factors are normal
+        let unit = f64::from_bits(((value.exponent - format.fraction_bits as i32 + 1023) as u64) << 52);
+        let number = value.signed_significand() as f64 * unit;
+        Element { value: number as f32, exponent: value.exponent as i16, kind }
+    }
+
     /// Zero, and padding.
     pub(super) const ZERO: Element = Element { value: 0.0, exponent: i16::MIN, kind: kind::ZERO };
     /// NaN, and what a NaN scale factor makes of an element.
@@ -50,7 +62,7 @@ pub(super) mod kind {
 }
 
 /// The kind of a value.
-pub(super) fn kind_of(value: &Unpacked) -> u8 {
+fn kind_of(value: &Unpacked) -> u8 {
     let class = match value.class {
         Class::Nan => kind::NAN,
         Class::Infinity => kind::INFINITY,
@@ -64,31 +76,25 @@ pub(super) fn kind_of(value: &Unpacked) -> u8 {
 pub(super) struct Reader<'p> {
     prepared: &'p Prepared<'p>,
     side: Side,
-    read: fn(&Unpacked, &Format) -> Element,
     format: Format,
     table: Arc<[Element]>,
 }
 
-/// What a table depends on: the codes' format, the operand's, whether subnormal numbers are flushed, and
-/// the kernel's reading.
-type TableKey = (Format, Format, bool, usize);
+/// What a table depends on: the codes' format, the operand's, and whether subnormal numbers are flushed.
+type TableKey = (Format, Format, bool);
 
 /// Tables of codes, kept: one of 65,536 elements takes longer to fill than a small product to compute.
 /// There are as many as formats, twice or three times.
 static TABLES: LazyLock<Mutex<HashMap<TableKey, Arc<[Element]>>>> = LazyLock::new(Mutex::default);
 
 impl<'p> Reader<'p> {
-    /// A reader of one operand; `read` is the kernel's reading of a number of the (widened) format.
-    pub(super) fn new(
-        prepared: &'p Prepared<'p>,
-        side: Side,
-        read: fn(&Unpacked, &Format) -> Element,
-    ) -> Reader<'p> {
+    /// A reader of one operand.
+    pub(super) fn new(prepared: &'p Prepared<'p>, side: Side) -> Reader<'p> {
         let format = prepared.operand_format(side);
-        let mut reader = Reader { prepared, side, read, format, table: Arc::default() };
+        let mut reader = Reader { prepared, side, format, table: Arc::default() };
         let codes = prepared.code_format(side);
         if codes.bits() <= 16 {
-            let key = (codes, format, prepared.model().flush_inputs, read as usize);
+            let key = (codes, format, prepared.model().flush_inputs);
             let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
             let fill = || (0..=codes.max_code()).map(|code| reader.compute(code)).collect();
             reader.table = Arc::clone(tables.entry(key).or_insert_with(fill));
@@ -97,7 +103,7 @@ impl<'p> Reader<'p> {
     }
 
     fn compute(&self, code: u64) -> Element {
-        (self.read)(&self.prepared.element(self.side, code), &self.format)
+        Element::of(&self.prepared.element(self.side, code), &self.format)
     }
 
     /// The element of a code.

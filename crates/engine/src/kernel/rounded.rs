@@ -24,10 +24,10 @@
 
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared, RoundedSum};
-use bitmma_formats::{Class, Format, Rounding, Unpacked, table};
+use bitmma_formats::{Format, Rounding, table};
 
 use super::drive::Kernel;
-use super::pack::{Cells, Element, ROWS, Range, VECTORS, kind_of};
+use super::pack::{Cells, ROWS, Range, VECTORS};
 use super::simd::Simd;
 use sum::{PLACE, Terms, add_any, add_small, cut, field, own_bits};
 
@@ -211,18 +211,6 @@ pub(super) struct PackedRows {
 impl Kernel for Rounded {
     type A = PackedRows;
     type B = Packed;
-    type State = f32;
-
-    fn read(value: &Unpacked, format: &Format) -> Element {
-        let kind = kind_of(value);
-        if value.class != Class::Finite {
-            return Element { value: 0.0, exponent: i16::MIN, kind };
-        }
-        // through FP64, where both factors are normal
-        let unit = f64::from_bits(((value.exponent - format.fraction_bits as i32 + 1023) as u64) << 52);
-        let number = value.signed_significand() as f64 * unit;
-        Element { value: number as f32, exponent: value.exponent as i16, kind }
-    }
 
     fn pack_a(&self, cells: &Cells) -> PackedRows {
         let lines = self.pack(cells);
@@ -234,12 +222,8 @@ impl Kernel for Rounded {
         self.pack(cells)
     }
 
-    fn load(&self, c: u64) -> f32 {
-        f32::from_bits(c as u32)
-    }
-
-    fn store(&self, state: f32) -> u64 {
-        if state.is_nan() { self.nan } else { u64::from(state.to_bits()) }
+    fn nan(&self) -> u64 {
+        self.nan
     }
 
     #[inline(always)]
