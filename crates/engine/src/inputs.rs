@@ -1,12 +1,20 @@
-//! Random dot products in families, each case addressed by seed and index alone.
+//! Random dot products and matrices in families, each case addressed by seed and index alone.
 //!
 //! Case `index` of a seed is the same on every machine and in every order of asking: ChaCha is a
-//! counter-based generator, the index its stream.
+//! counter-based generator, the index its stream; distributions are drawn with `libm` in Rust, not the
+//! platform's.
 
 use bitmma_arithmetic::Model;
-use bitmma_formats::{Format, cases::notable_codes};
+use bitmma_formats::{
+    BlockScale, F64, Format, Overflow, Real, Rounding, cases::notable_codes, decode, encode,
+};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+use rand_distr::{Distribution, StandardNormal, StandardUniform};
+
+use crate::error::Error;
+use crate::matrix::Matrix;
+use crate::unit::{Operands, Signature};
 
 /// What kind of numbers a case is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,11 +33,17 @@ pub enum Family {
     Spread,
     /// Limits of the format and their neighbours, specials among them.
     Notable,
+    /// N(0, 1) (paper, Step 4, first kind; scale factors as in [`Family::Moderate`], here and below).
+    Normal,
+    /// Uniform on [-1, 1).
+    Uniform,
+    /// N(0, 1) + Bernoulli(0.001) · N(0, 100): activations of neural networks.
+    Outliers,
 }
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 7] = [
+    pub const ALL: [Family; 10] = [
         Family::Bits,
         Family::Moderate,
         Family::Tiny,
@@ -37,7 +51,51 @@ impl Family {
         Family::Cancelling,
         Family::Spread,
         Family::Notable,
+        Family::Normal,
+        Family::Uniform,
+        Family::Outliers,
     ];
+
+    /// Its name in commands and files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Family::Bits => "bits",
+            Family::Moderate => "moderate",
+            Family::Tiny => "tiny",
+            Family::Zeros => "zeros",
+            Family::Cancelling => "cancelling",
+            Family::Spread => "spread",
+            Family::Notable => "notable",
+            Family::Normal => "normal",
+            Family::Uniform => "uniform",
+            Family::Outliers => "outliers",
+        }
+    }
+}
+
+/// The formats that cases are drawn in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Formats {
+    /// Of A.
+    pub a: Format,
+    /// Of B.
+    pub b: Format,
+    /// Of C.
+    pub c: Format,
+    /// Of the scale factors, and how many elements share one.
+    pub scale: Option<BlockScale>,
+}
+
+impl From<&Model> for Formats {
+    fn from(model: &Model) -> Formats {
+        Formats { a: model.a, b: model.b, c: model.c, scale: model.scale }
+    }
+}
+
+impl From<&Signature> for Formats {
+    fn from(signature: &Signature) -> Formats {
+        Formats { a: signature.a, b: signature.b, c: signature.c, scale: signature.scale }
+    }
 }
 
 /// The operands of one dot product.
@@ -55,8 +113,112 @@ pub struct Case {
     pub scale_b: Vec<u64>,
 }
 
-/// Case `index` of `family` under `seed`, for dot products of `k` elements by `model`.
-pub fn case(model: &Model, k: usize, family: Family, seed: u64, index: u64) -> Case {
+/// The operands of one instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matrices {
+    /// M×K.
+    pub a: Matrix,
+    /// K×N.
+    pub b: Matrix,
+    /// M×N.
+    pub c: Matrix,
+    /// M × K/block and K/block × N.
+    pub scales: Option<(Matrix, Matrix)>,
+}
+
+impl Matrices {
+    /// The same, borrowed.
+    pub fn operands(&self) -> Operands<'_> {
+        let (scale_a, scale_b) = self.scales.as_ref().map(|(a, b)| (a, b)).unzip();
+        Operands { a: &self.a, b: &self.b, c: &self.c, scale_a, scale_b }
+    }
+
+    /// The dot product of row `row` of A, column `column` of B and their element of C.
+    pub fn case(&self, block: usize, row: usize, column: usize) -> Case {
+        let (scale_a, scale_b) = match &self.scales {
+            Some((a, b)) => (a.row(block, row).collect(), b.column(block, column).collect()),
+            None => (Vec::new(), Vec::new()),
+        };
+        Case {
+            a: self.a.row(block, row).collect(),
+            b: self.b.column(block, column).collect(),
+            c: self.c.get(block, row, column),
+            scale_a,
+            scale_b,
+        }
+    }
+
+    /// `cases` on the diagonals of the unit's blocks, one after the other, every other element of C
+    /// that of its row; rows and columns without a case are those of the first. At most
+    /// `blocks · min(M, N)` cases, at least one.
+    pub fn diagonal(signature: &Signature, cases: &[Case]) -> Result<Matrices, Error> {
+        let size = signature.m.min(signature.n);
+        let at = |block: usize, line: usize| {
+            cases.get(block * size + line).filter(|_| line < size).unwrap_or(&cases[0])
+        };
+        Matrices::assemble(signature, at, |block, row, _| at(block, row).c)
+    }
+
+    /// Rows of A and columns of B from the case of their line, C element by element.
+    fn assemble<'c>(
+        signature: &Signature,
+        line: impl Fn(usize, usize) -> &'c Case + Copy,
+        mut c: impl FnMut(usize, usize, usize) -> u64,
+    ) -> Result<Matrices, Error> {
+        let Signature { m, n, k, blocks, .. } = *signature;
+        let rows = |format, length, of: fn(&Case) -> &[u64]| {
+            let lines = (0..blocks).flat_map(move |block| (0..m).map(move |row| line(block, row)));
+            Matrix::new(format, (blocks, m, length), lines.flat_map(|case| of(case).iter().copied()))
+        };
+        let columns = |format, length, of: fn(&Case) -> &[u64]| {
+            let codes = (0..blocks).flat_map(move |block| {
+                (0..length)
+                    .flat_map(move |element| (0..n).map(move |column| of(line(block, column))[element]))
+            });
+            Matrix::new(format, (blocks, length, n), codes)
+        };
+        let mut drawn = Vec::with_capacity(blocks * m * n);
+        for block in 0..blocks {
+            for row in 0..m {
+                drawn.extend((0..n).map(|column| c(block, row, column)));
+            }
+        }
+        Ok(Matrices {
+            a: rows(signature.a, k, |case| &case.a)?,
+            b: columns(signature.b, k, |case| &case.b)?,
+            c: Matrix::new(signature.c, (blocks, m, n), drawn)?,
+            scales: match signature.scale {
+                None => None,
+                Some(scale) => Some((
+                    rows(scale.format, k / scale.size, |case| &case.scale_a)?,
+                    columns(scale.format, k / scale.size, |case| &case.scale_b)?,
+                )),
+            },
+        })
+    }
+}
+
+/// Instruction `index` of `family` under `seed`: case `index · lines + i` gives row i of A and column i of
+/// B, `lines` being blocks · max(M, N); each element of C is drawn apart, but on the diagonal, which
+/// holds the cases whole.
+pub fn matrices(signature: &Signature, family: Family, seed: u64, index: u64) -> Result<Matrices, Error> {
+    let Signature { m, n, k, blocks, .. } = *signature;
+    let lines = m.max(n);
+    let first = index.wrapping_mul((blocks * lines) as u64);
+    let cases: Vec<Case> = (0..(blocks * lines) as u64)
+        .map(|line| case(signature, k, family, seed, first.wrapping_add(line)))
+        .collect();
+    let at = |block: usize, line: usize| &cases[block * lines + line];
+    let mut others = Random::new(!seed, index);
+    Matrices::assemble(signature, at, |block, row, column| {
+        let drawn = others.accumulator(&signature.c, family);
+        if row == column { at(block, row).c } else { drawn }
+    })
+}
+
+/// Case `index` of `family` under `seed`, for dot products of `k` elements in `formats`.
+pub fn case(formats: impl Into<Formats>, k: usize, family: Family, seed: u64, index: u64) -> Case {
+    let model = formats.into();
     let mut random = Random::new(seed, index);
     let (mut a, mut b) = (Vec::with_capacity(k), Vec::with_capacity(k));
     match family {
@@ -85,13 +247,7 @@ pub fn case(model: &Model, k: usize, family: Family, seed: u64, index: u64) -> C
         }
         random.shuffle(&mut a, &mut b);
     }
-    let c = match family {
-        Family::Spread => {
-            let shift = random.below(40) as i32 - 20;
-            random.near(&model.c, shift)
-        }
-        _ => random.code(&model.c, family),
-    };
+    let c = random.accumulator(&model.c, family);
     let mut scales = || match model.scale {
         None => Vec::new(),
         Some(scale) => (0..k / scale.size).map(|_| random.scale(&scale.format, family)).collect(),
@@ -139,7 +295,40 @@ impl Random {
                 let codes = notable_codes(format);
                 codes[self.below(codes.len() as u64) as usize]
             }
+            Family::Normal | Family::Uniform | Family::Outliers => self.drawn(format, family),
         }
+    }
+
+    fn accumulator(&mut self, format: &Format, family: Family) -> u64 {
+        match family {
+            Family::Spread => {
+                let shift = self.below(40) as i32 - 20;
+                self.near(format, shift)
+            }
+            _ => self.code(format, family),
+        }
+    }
+
+    /// The number of the format nearest to one drawn from the family's distribution.
+    #[allow(clippy::float_arithmetic)] // random numbers, not results
+    fn drawn(&mut self, format: &Format, family: Family) -> u64 {
+        let normal = |random: &mut Self| -> f64 { StandardNormal.sample(&mut random.0) };
+        let value = match family {
+            Family::Uniform => {
+                let unit: f64 = StandardUniform.sample(&mut self.0);
+                2.0 * unit - 1.0
+            }
+            Family::Outliers if self.below(1000) == 0 => normal(self) + 10.0 * normal(self),
+            _ => normal(self),
+        };
+        let unpacked = decode(&F64, value.to_bits());
+        let real = Real {
+            negative: unpacked.negative,
+            significand: unpacked.significand.into(),
+            exponent: unpacked.exponent - F64.fraction_bits as i32,
+            inexact: false,
+        };
+        encode(format, real, Rounding::NearestEven, Overflow::Saturate)
     }
 
     fn sign(&mut self, format: &Format) -> u64 {

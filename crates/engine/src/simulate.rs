@@ -1,6 +1,6 @@
 //! The reference path: the plain definition, one dot product for each element of D.
 
-use bitmma_arithmetic::run::Side;
+use bitmma_arithmetic::run::{self, Side};
 use bitmma_arithmetic::{Model, ModelError, Prepared};
 use bitmma_catalogue::lookup::Found;
 use bitmma_catalogue::{Architecture, Revision, find};
@@ -8,6 +8,7 @@ use bitmma_formats::Unpacked;
 use rayon::prelude::*;
 
 use crate::error::Error;
+use crate::inputs::Case;
 use crate::matrix::Matrix;
 use crate::unit::{MmaUnit, Operands, Signature};
 
@@ -204,5 +205,12 @@ impl MmaUnit for Simulator {
     fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, Error> {
         self.signature.check(operands)?;
         simulate(&self.model, operands)
+    }
+    fn dot_products(&self, cases: &[Case]) -> Result<Vec<u64>, Error> {
+        let dot = |case: &Case| {
+            let Case { a, b, c, scale_a, scale_b } = case;
+            self.model.dot(&run::Operands { a, b, c: *c, scale_a, scale_b })
+        };
+        Ok(cases.par_iter().with_min_len(64).map(dot).collect::<Result<_, _>>()?)
     }
 }

@@ -3,6 +3,7 @@
 use bitmma_formats::{BlockScale, Format};
 
 use crate::error::Error;
+use crate::inputs::{Case, Matrices};
 use crate::matrix::{Matrix, shape_text};
 
 /// What a unit takes and gives: D = A·B + C, with A M×K, B K×N, C and D M×N, `blocks` times.
@@ -52,6 +53,30 @@ pub trait MmaUnit {
 
     /// D, or why there is none. Operands that do not fit the signature are an error, never a panic.
     fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, Error>;
+
+    /// One D for each of the operands; a unit far away answers many in one exchange.
+    fn multiply_many(&self, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, Error> {
+        batch.iter().map(|operands| self.multiply(operands)).collect()
+    }
+
+    /// One code of D for each dot product, asked on the diagonals of as many instructions as it takes.
+    fn dot_products(&self, cases: &[Case]) -> Result<Vec<u64>, Error> {
+        let signature = self.signature();
+        let size = signature.m.min(signature.n);
+        let packed = cases
+            .chunks((signature.blocks * size).max(1))
+            .map(|chunk| Matrices::diagonal(signature, chunk))
+            .collect::<Result<Vec<_>, _>>()?;
+        let operands: Vec<_> = packed.iter().map(Matrices::operands).collect();
+        let answers = self.multiply_many(&operands)?;
+        Ok(answers
+            .iter()
+            .flat_map(|d| {
+                (0..d.blocks()).flat_map(move |block| (0..size).map(move |line| d.get(block, line, line)))
+            })
+            .take(cases.len())
+            .collect())
+    }
 }
 
 impl Signature {
