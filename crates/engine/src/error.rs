@@ -4,6 +4,38 @@ use bitmma_arithmetic::ModelError;
 use bitmma_catalogue::LookupError;
 use thiserror::Error;
 
+/// In which way a unit that is not simulated failed to answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Fault {
+    /// It could not be started, or it is not there.
+    Unavailable,
+    /// It did not answer within its time.
+    Hung,
+    /// It ended, or closed its output.
+    Died,
+    /// It answered with less than was asked for.
+    Short,
+    /// It answered with something that is no answer.
+    Wrong,
+    /// It said itself that it cannot answer.
+    Refused,
+}
+
+impl Fault {
+    /// In one word, as in "the unit hung".
+    pub const fn name(self) -> &'static str {
+        match self {
+            Fault::Unavailable => "unavailable",
+            Fault::Hung => "hung",
+            Fault::Died => "died",
+            Fault::Short => "answered short",
+            Fault::Wrong => "answered wrongly",
+            Fault::Refused => "refused",
+        }
+    }
+}
+
 /// A call that cannot be answered; the message holds the numbers.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -106,6 +138,16 @@ pub enum Error {
     /// No such architecture or instruction.
     #[error(transparent)]
     Lookup(#[from] LookupError),
+    /// A unit that is not simulated did not answer.
+    #[error("{unit} {}: {problem}", fault.name())]
+    Unit {
+        /// The unit, as it was asked for.
+        unit: String,
+        /// In which way.
+        fault: Fault,
+        /// What was seen, with the numbers.
+        problem: String,
+    },
     /// A recording that does not read.
     #[error("line {line}: {problem}")]
     Recording {

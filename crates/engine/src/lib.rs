@@ -23,11 +23,11 @@ pub use bitmma_formats as formats;
 
 pub use bitmma_arithmetic::Model;
 pub use bitmma_catalogue::{Architecture, Instruction, Revision};
-pub use error::Error;
+pub use error::{Error, Fault};
 pub use gemm::{GemmOptions, gemm};
 pub use matrix::Matrix;
 pub use simulate::{Simulator, simulate};
-pub use unit::{MmaUnit, Operands, Signature};
+pub use unit::{About, MmaUnit, Operands, Signature};
 
 /// The examples of the README, run as tests of the documentation.
 #[cfg(doctest)]

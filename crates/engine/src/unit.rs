@@ -46,10 +46,24 @@ pub struct Operands<'a> {
     pub scale_b: Option<&'a Matrix>,
 }
 
+/// What a unit says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The device that computes.
+    pub device: Option<String>,
+    /// What stands between it and us, with its version.
+    pub driver: Option<String>,
+}
+
 /// A unit that multiplies matrices: a simulator, a recording, a GPU.
 pub trait MmaUnit {
     /// What it takes and gives.
     fn signature(&self) -> &Signature;
+
+    /// What it says about itself.
+    fn about(&self) -> About {
+        About::default()
+    }
 
     /// D, or why there is none. Operands that do not fit the signature are an error, never a panic.
     fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, Error>;
