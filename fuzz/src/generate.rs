@@ -62,10 +62,11 @@ fn rounded(u: &mut Unstructured<'_>, max_length: usize) -> Result<RoundedSum> {
 }
 
 fn operation(u: &mut Unstructured<'_>) -> Result<Operation> {
-    Ok(match u.int_in_range(0..=7)? {
+    Ok(match u.int_in_range(0..=8)? {
         0 => Operation::FtzAddMul { pairing: 1 << u.int_in_range(0..=4)? },
         1 => Operation::Fma,
         2 => Operation::EFdpa { max_length: length(u)? },
+        8 => Operation::FtzFma { max_length: length(u)? },
         3 => {
             let length = length(u)?;
             Operation::TFdpa(fused(u, length)?)

@@ -126,7 +126,9 @@ impl Model {
         match self.operation {
             Operation::FtzAddMul { pairing } => file.pairing = Some(pairing),
             Operation::Fma => {}
-            Operation::EFdpa { max_length } => file.max_length = Some(max_length),
+            Operation::FtzFma { max_length } | Operation::EFdpa { max_length } => {
+                file.max_length = Some(max_length);
+            }
             Operation::TFdpa(sum) | Operation::StFdpa(sum) => file.set_fused(&sum),
             Operation::GstFdpa { sum, group } => {
                 file.set_fused(&sum);
@@ -200,6 +202,7 @@ impl File {
         match self.model.to_ascii_uppercase().as_str() {
             "FTZ-ADDMUL" => Ok(Operation::FtzAddMul { pairing: required("P", self.pairing.take())? }),
             "FMA" => Ok(Operation::Fma),
+            "FTZ-FMA" => Ok(Operation::FtzFma { max_length: required("L_max", self.max_length.take())? }),
             "E-FDPA" => Ok(Operation::EFdpa { max_length: required("L_max", self.max_length.take())? }),
             "T-FDPA" => Ok(Operation::TFdpa(self.take_fused()?)),
             "ST-FDPA" => Ok(Operation::StFdpa(self.take_fused()?)),
@@ -209,7 +212,7 @@ impl File {
             "TR-FDPA" => Ok(Operation::TrFdpa(self.take_rounded()?)),
             "GTR-FDPA" => Ok(Operation::GtrFdpa(self.take_rounded()?)),
             _ => Err(ModelError::File(format!(
-                "unknown model '{}'; one of FTZ-AddMul FMA E-FDPA T-FDPA ST-FDPA GST-FDPA TR-FDPA GTR-FDPA",
+                "unknown model '{}'; one of FTZ-AddMul FMA E-FDPA T-FDPA ST-FDPA GST-FDPA TR-FDPA GTR-FDPA FTZ-FMA",
                 self.model
             ))),
         }

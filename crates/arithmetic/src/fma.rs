@@ -1,10 +1,10 @@
-//! IEEE 754 fused multiply-add and addition (paper, Algorithm 3).
+//! IEEE 754 fused multiply-add and addition (paper, Algorithm 3), and fused multiply-adds that flush.
 
-use bitmma_formats::{Class, Format, Overflow, Real, Rounding, Unpacked, decode};
+use bitmma_formats::{Class, Format, Overflow, Real, Rounding, Unpacked, decode, encode};
 
 use crate::convert::Conversion;
 use crate::exact::{self, Exact};
-use crate::fdpa::{finish_special, special_code};
+use crate::fdpa::{Vectors, finish_special, special_code};
 use crate::special::Specials;
 use crate::trace::{Step, Term, TermName, Trace};
 
@@ -22,6 +22,14 @@ impl Operand {
     #[inline]
     pub fn new(format: &Format, code: u64) -> Operand {
         Operand { value: decode(format, code), fraction_bits: format.fraction_bits as i32 }
+    }
+
+    /// Zero of the same sign in place of a subnormal number.
+    fn flushed(mut self) -> Operand {
+        if self.value.is_finite() && self.value.significand < 1 << self.fraction_bits {
+            self.value = Unpacked { class: Class::Zero, significand: 0, ..self.value };
+        }
+        self
     }
 
     fn exact(&self) -> Exact {
@@ -48,6 +56,55 @@ pub fn fma<T: Trace>(
     conversion: Conversion,
     trace: &mut T,
 ) -> u64 {
+    fma_rounded(a, b, c, index, conversion, |value| conversion.apply(value, Overflow::Ieee), trace)
+}
+
+/// FTZ-FMA: the products of `vectors` added to `c` one by one, the last first, by fused multiply-adds that
+/// flush what goes in and what comes out.
+pub(crate) fn ftz_fma<T: Trace>(
+    vectors: &Vectors<'_>,
+    (a_format, b_format): (&Format, &Format),
+    c: &Operand,
+    conversion: Conversion,
+    trace: &mut T,
+) -> u64 {
+    let container = conversion.container();
+    let round = |value| ftz_apply(value, conversion);
+    let flushed = |format: &Format, value: Unpacked| {
+        Operand { value, fraction_bits: format.fraction_bits as i32 }.flushed()
+    };
+    let mut accumulator = c.flushed();
+    let mut code = 0;
+    for ((a, b), index) in vectors.a.iter().zip(vectors.b).zip(vectors.indices).rev() {
+        let (a, b) = (flushed(a_format, *a), flushed(b_format, *b));
+        code = fma_rounded(&a, &b, &accumulator, *index, conversion, round, trace);
+        accumulator = Operand::new(&container, code);
+    }
+    code
+}
+
+/// The code of `value`; zero of its sign if it is below the smallest normal number after rounding to that
+/// precision with an exponent that has no lower bound (IEEE 754 §7.5, tininess after rounding).
+fn ftz_apply(value: Real, conversion: Conversion) -> u64 {
+    let format = conversion.format;
+    let unbounded = Format { exponent_bits: 15, bias: (1 << 14) - 1, ..format };
+    let rounded = decode(&unbounded, encode(&unbounded, value, conversion.rounding, Overflow::Ieee));
+    if rounded.is_finite() && rounded.exponent < format.min_exponent() {
+        return if value.negative { conversion.container().sign_bit() } else { 0 };
+    }
+    conversion.apply(value, Overflow::Ieee)
+}
+
+/// a*b + c, exact, then `round`.
+fn fma_rounded<T: Trace>(
+    a: &Operand,
+    b: &Operand,
+    c: &Operand,
+    index: usize,
+    conversion: Conversion,
+    round: impl Fn(Real) -> u64,
+    trace: &mut T,
+) -> u64 {
     let mut specials = Specials::default();
     specials.add_product(&a.value, &b.value);
     specials.add(&c.value);
@@ -58,7 +115,7 @@ pub fn fma<T: Trace>(
     let terms = [product(a, b), c.exact()];
     let sum = exact::sum(terms.into_iter());
     let value = with_ieee_zero(sum, negative_product, c.value.negative, &terms, conversion.rounding);
-    let code = conversion.apply(value, Overflow::Ieee);
+    let code = round(value);
     if T::ON {
         let names = [TermName::Product(index), TermName::Accumulator];
         let terms = names

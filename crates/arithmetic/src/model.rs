@@ -42,7 +42,7 @@ pub struct RoundedSum {
     pub product_overflow: Option<i32>,
 }
 
-/// An elementary operation and its parameters: one of the paper's eight model families.
+/// An elementary operation and its parameters: one of the paper's eight model families, or FTZ-FMA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// FTZ-AddMul (Algorithms 1 and 2): products and sums of two rounded to FP32 one by one, subnormal
@@ -53,6 +53,13 @@ pub enum Operation {
     },
     /// FMA (Algorithm 3): a chain of IEEE 754 fused multiply-adds.
     Fma,
+    /// FTZ-FMA, no family of the paper: fused multiply-adds, the last of L products first, subnormal
+    /// inputs read as zero of their sign; a result that is below the smallest normal number once it is
+    /// rounded to that precision with unbounded exponent becomes zero of its sign.
+    FtzFma {
+        /// L_max: products in one operation, 1 or more; they enter from the last to the first.
+        max_length: usize,
+    },
     /// E-FDPA: an exact sum of L products and the accumulator, rounded once.
     EFdpa {
         /// L_max: products in one sum, 1 or more.
@@ -76,11 +83,12 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The family's name: `FTZ-AddMul FMA E-FDPA T-FDPA ST-FDPA GST-FDPA TR-FDPA GTR-FDPA`.
+    /// The family's name: `FTZ-AddMul FMA E-FDPA T-FDPA ST-FDPA GST-FDPA TR-FDPA GTR-FDPA`, `FTZ-FMA`.
     pub const fn name(&self) -> &'static str {
         match self {
             Operation::FtzAddMul { .. } => "FTZ-AddMul",
             Operation::Fma => "FMA",
+            Operation::FtzFma { .. } => "FTZ-FMA",
             Operation::EFdpa { .. } => "E-FDPA",
             Operation::TFdpa(_) => "T-FDPA",
             Operation::StFdpa(_) => "ST-FDPA",
@@ -95,7 +103,7 @@ impl Operation {
         match self {
             Operation::FtzAddMul { pairing } => *pairing,
             Operation::Fma => 1,
-            Operation::EFdpa { max_length } => *max_length,
+            Operation::FtzFma { max_length } | Operation::EFdpa { max_length } => *max_length,
             Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => sum.max_length,
             Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => sum.max_length,
         }

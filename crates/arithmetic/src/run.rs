@@ -5,7 +5,7 @@ use bitmma_formats::{Class, Format, Overflow, Real, Unpacked, decode, encode};
 
 use crate::error::ModelError;
 use crate::fdpa::{Grouping, Vectors, e_fdpa, gst_fdpa, rounded_fdpa, t_fdpa};
-use crate::fma::{Operand, add, change_format, fma};
+use crate::fma::{Operand, add, change_format, fma, ftz_fma};
 use crate::ftz::add_mul;
 use crate::lowering::Order;
 use crate::model::{Model, Operation};
@@ -353,6 +353,10 @@ impl<'m> Prepared<'m> {
                 let c = Operand { value: vectors.c, fraction_bits: vectors.c_fraction_bits };
                 let (a, b) = (operand(&self.a, vectors.a[0]), operand(&self.b, vectors.b[0]));
                 fma(&a, &b, &c, vectors.indices[0], conversion, trace)
+            }
+            Operation::FtzFma { .. } => {
+                let c = Operand { value: vectors.c, fraction_bits: vectors.c_fraction_bits };
+                ftz_fma(vectors, (&self.a, &self.b), &c, conversion, trace)
             }
             Operation::EFdpa { .. } => e_fdpa(conversion, vectors, trace),
             Operation::TFdpa(sum) | Operation::StFdpa(sum) => t_fdpa(sum, conversion, vectors, trace),

@@ -92,7 +92,12 @@ fn validate_operation(model: &Model) -> Result<(), ModelError> {
             let wide = model.lowering.widen_accumulator.map_or(String::new(), |wide| wide.to_string());
             wrong("widen_accumulator", wide, "FTZ-AddMul adds in the format of rho")
         }
-        Operation::FtzAddMul { .. } | Operation::Fma | Operation::EFdpa { .. } => Ok(()),
+        Operation::FtzFma { .. } if model.conversion.format.bits() > 32 => {
+            wrong("rho", model.conversion.to_string(), "FTZ-FMA rounds into formats of 32 bits or fewer")
+        }
+        Operation::FtzAddMul { .. } | Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } => {
+            Ok(())
+        }
         Operation::TFdpa(sum) | Operation::StFdpa(sum) => fused(sum),
         Operation::GstFdpa { sum, group } => {
             fused(sum)?;

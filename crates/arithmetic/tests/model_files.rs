@@ -50,6 +50,7 @@ fn models() -> Vec<Model> {
         ftz(F16, 4),
         plain(F64, F64, Operation::Fma, Conversion::RNE_FP64),
         plain(F32, F32, Operation::Fma, rne),
+        plain(BF16, F32, Operation::FtzFma { max_length: 2 }, rne),
         plain(BF16, F32, Operation::EFdpa { max_length: 2 }, rne),
         plain(F16, F32, Operation::EFdpa { max_length: 4 }, rne),
         t(F16, F32, fused(4, 23, Some(-131)), rz),
@@ -154,7 +155,7 @@ fn wrong_files_say_what_is_wrong() {
         refused(&SHORT.replace(from, to))
     };
     let formats = "f64 f32 tf32 xf32 e8m13 bf16 f16 e5m2 e4m3 e5m2fnuz e4m3fnuz e3m2 e2m3 e2m1 ue8m0 ue4m3";
-    let families = "FTZ-AddMul FMA E-FDPA T-FDPA ST-FDPA GST-FDPA TR-FDPA GTR-FDPA";
+    let families = "FTZ-AddMul FMA E-FDPA T-FDPA ST-FDPA GST-FDPA TR-FDPA GTR-FDPA FTZ-FMA";
     // values
     assert_eq!(changed("T-FDPA", "X-FDPA"), format!("model file: unknown model 'X-FDPA'; one of {families}"));
     assert_eq!(

@@ -21,6 +21,7 @@ pub mod instruction;
 pub mod lookup;
 pub mod nvidia;
 pub mod precision;
+pub mod processor;
 pub mod revision;
 
 use std::sync::LazyLock;
@@ -32,6 +33,7 @@ pub use extent::Extent;
 pub use filter::{Filter, MODEL_FAMILIES, model_family};
 pub use instruction::{Composition, Family, Instruction};
 pub use lookup::{Found, find};
+pub use processor::{Processor, processor, processors};
 pub use revision::Revision;
 
 static CATALOGUE: LazyLock<Vec<Instruction>> = LazyLock::new(|| {

@@ -11,6 +11,9 @@ pub(crate) fn line(model: &Model, k: usize) -> String {
             "each product and each sum {rho} with subnormal results flushed to zero, {pairing} products summed pairwise before C"
         ),
         Operation::Fma => format!("a chain of fused multiply-adds along K, each {rho}"),
+        Operation::FtzFma { .. } => format!(
+            "fused multiply-adds along K, of {length} products the last first, each {rho}; subnormal inputs and results flushed to zero of their sign"
+        ),
         Operation::EFdpa { .. } => format!("sums of {length} products and C exact, result {rho}"),
         Operation::TFdpa(sum) => format!("products exact, {}, {}", terms(sum), sums(length, rho)),
         Operation::StFdpa(sum) => {

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
-use crate::{bench, compare, dot, explain, gemm, generate, list, replay, run, show};
+use crate::{bench, compare, dot, explain, gemm, generate, list, replay, run, serve, show};
 
 const EXAMPLE: &str = "\
 Example: one input through every instruction, and why one of them answers as it does
@@ -31,6 +31,7 @@ enum Command {
     Run(run::Arguments),
     Gemm(gemm::Arguments),
     Replay(replay::Arguments),
+    Serve(serve::Arguments),
     Bench(bench::Arguments),
     Generate(generate::Arguments),
 }
@@ -47,6 +48,7 @@ impl Arguments {
             Command::Run(arguments) => run::run(arguments),
             Command::Gemm(arguments) => gemm::run(arguments),
             Command::Replay(arguments) => replay::run(arguments),
+            Command::Serve(arguments) => serve::run(arguments),
             Command::Bench(arguments) => bench::run(arguments),
             Command::Generate(arguments) => generate::run(arguments),
         }

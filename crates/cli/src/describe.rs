@@ -41,6 +41,10 @@ pub(crate) fn parameters(model: &Model, k: Option<usize>) -> Vec<Parameter> {
             add("P", json!(pairing), "products summed pairwise before C");
         }
         Operation::Fma => {}
+        Operation::FtzFma { max_length } => {
+            length(&mut add, *max_length);
+            add("flush", json!("subnormal inputs and results"), "what becomes zero of its sign");
+        }
         Operation::EFdpa { max_length } => length(&mut add, *max_length),
         Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
             length(&mut add, sum.max_length);
@@ -91,7 +95,7 @@ pub(crate) fn short(model: &Model, k: usize) -> String {
     let own = match &model.operation {
         Operation::FtzAddMul { pairing } => format!("P={pairing} "),
         Operation::Fma => String::new(),
-        Operation::EFdpa { .. } => format!("L={length} "),
+        Operation::FtzFma { .. } | Operation::EFdpa { .. } => format!("L={length} "),
         Operation::TFdpa(sum) | Operation::StFdpa(sum) => format!("L={length} F={} ", sum.fraction_bits),
         Operation::GstFdpa { sum, group } => format!("L={length} G={group} F={} ", sum.fraction_bits),
         Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => {

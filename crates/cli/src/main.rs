@@ -19,10 +19,12 @@ mod operands;
 mod output;
 mod replay;
 mod run;
+mod serve;
 mod show;
 mod style;
 mod table;
 mod target;
+mod unit;
 mod values;
 
 use std::process::ExitCode;

@@ -99,7 +99,7 @@ impl From<&Signature> for Formats {
 }
 
 /// The operands of one dot product.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Case {
     /// K codes.
     pub a: Vec<u64>,

@@ -8,10 +8,12 @@
 
 pub mod error;
 pub mod explain;
+pub mod fast;
 pub mod gemm;
 pub mod inputs;
 pub mod kernel;
 pub mod matrix;
+pub mod playback;
 pub mod recording;
 pub mod replay;
 pub mod simulate;
@@ -24,6 +26,7 @@ pub use bitmma_formats as formats;
 pub use bitmma_arithmetic::Model;
 pub use bitmma_catalogue::{Architecture, Instruction, Revision};
 pub use error::{Error, Fault};
+pub use fast::FastSimulator;
 pub use gemm::{GemmOptions, gemm};
 pub use matrix::Matrix;
 pub use simulate::{Simulator, simulate};

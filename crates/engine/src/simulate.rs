@@ -187,6 +187,13 @@ impl Simulator {
     }
 }
 
+impl Simulator {
+    /// How it computes.
+    pub fn own_model(&self) -> &Model {
+        &self.model
+    }
+}
+
 /// The model of an instruction that was looked up; an error where it is not known.
 pub fn model_of(found: &Found, revision: Revision) -> Result<Model, Error> {
     let row = found.instruction;

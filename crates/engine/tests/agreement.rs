@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use bitmma::arithmetic::{oracle, run::Operands};
+use bitmma::arithmetic::{Conversion, Operation, oracle, run::Operands};
 use bitmma::catalogue::{Revision, catalogue};
+use bitmma::formats::{BF16, E5M2, F16, F32, Rounding};
 use bitmma::inputs::{Case, Family, case};
 use bitmma::{Model, recording};
 use rayon::prelude::*;
@@ -24,7 +25,22 @@ fn models() -> Vec<(String, Model, usize)> {
             }
         }
     }
-    distinct.into_values().collect()
+    distinct.into_values().chain(beyond_the_catalogue()).collect()
+}
+
+/// Processors, and FTZ-FMA in other formats, lengths and roundings than any processor has.
+fn beyond_the_catalogue() -> impl Iterator<Item = (String, Model, usize)> {
+    let processors = bitmma::catalogue::processors()
+        .iter()
+        .map(|row| (row.name.to_owned(), row.model.clone(), row.shape.2));
+    let flushing = Rounding::ALL.into_iter().flat_map(|(rounding, _)| {
+        [(F16, F16, 1), (BF16, F32, 4), (F32, F32, 3), (E5M2, BF16, 8)].map(|(from, to, max_length)| {
+            let operation = Operation::FtzFma { max_length };
+            let model = Model::new(from, from, to, operation, Conversion { rounding, format: to });
+            (format!("FTZ-FMA {from} {to} {rounding}"), model, 24)
+        })
+    });
+    processors.chain(flushing)
 }
 
 #[test]

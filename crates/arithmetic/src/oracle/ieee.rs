@@ -1,4 +1,4 @@
-//! FMA and FTZ-AddMul: operations that round as IEEE 754 says.
+//! FMA, FTZ-AddMul and FTZ-FMA: operations that round as IEEE 754 says.
 
 use super::Element;
 use super::dyadic::Dyadic;
@@ -59,4 +59,42 @@ fn flushed(z: Number, conversion: &Conversion) -> Number {
         }
         z => z,
     }
+}
+
+/// A subnormal number replaced by the zero that has its sign.
+pub(super) fn signed_zero_if_subnormal(number: Number) -> Number {
+    match number {
+        Number::Finite { value, exponent, negative } if value.magnitude() < Dyadic::new(1, exponent) => {
+            Number::Finite { value: Dyadic::ZERO, exponent, negative }
+        }
+        number => number,
+    }
+}
+
+/// FTZ-FMA: from the last element to the first, `a b + d` rounded to as many bits as the format has, at
+/// whatever exponent that takes; below the smallest normal number it is zero, else it is rounded as ever.
+pub(super) fn flushing_chain(elements: &[Element], accumulator: &Number, conversion: &Conversion) -> Number {
+    elements.iter().rfold(accumulator.clone(), |accumulator, element| {
+        let accumulator = signed_zero_if_subnormal(accumulator);
+        let (Number::Finite { value: x, .. }, Number::Finite { value: y, .. }) =
+            (&element.product, &accumulator)
+        else {
+            return add(&element.product, &accumulator, conversion);
+        };
+        let (sum, result) = (x + y, add(&element.product, &accumulator, conversion));
+        if sum.is_zero() {
+            return result;
+        }
+        let smallest_normal = Dyadic::new(1, 1 - i64::from(conversion.format.bias));
+        let last_bit = sum.floor_log2() - i64::from(conversion.format.fraction_bits);
+        if sum.cut(last_bit, conversion.rounding).magnitude() >= smallest_normal {
+            return result;
+        }
+        match result {
+            Number::Finite { exponent, .. } => {
+                Number::Finite { value: Dyadic::ZERO, exponent, negative: sum.is_negative() }
+            }
+            special => special,
+        }
+    })
 }

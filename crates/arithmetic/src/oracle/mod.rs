@@ -81,12 +81,16 @@ fn operand(
     widen: Option<&bitmma_formats::Format>,
     code: u64,
 ) -> Number {
-    match widen {
+    let number = match widen {
         None => Number::read(format, code, model.flush_inputs),
         Some(wide) => {
             let widened = Number::read(format, code, false).widened(wide);
             if model.flush_inputs { widened.without_subnormals(wide) } else { widened }
         }
+    };
+    match model.operation {
+        Operation::FtzFma { .. } => ieee::signed_zero_if_subnormal(number),
+        _ => number,
     }
 }
 
@@ -108,6 +112,7 @@ fn operate(model: &Model, elements: &[Element], accumulator: &Number) -> Number 
     match &model.operation {
         Operation::FtzAddMul { .. } => ieee::pairwise(elements, accumulator, rho),
         Operation::Fma => ieee::fused_multiply_add(&elements[0], accumulator, rho),
+        Operation::FtzFma { .. } => ieee::flushing_chain(elements, accumulator, rho),
         Operation::EFdpa { .. } => fused::exact(elements, accumulator, rho),
         Operation::TFdpa(sum) | Operation::StFdpa(sum) => fused::truncated(elements, accumulator, sum, rho),
         Operation::GstFdpa { sum, group } => fused::grouped(elements, accumulator, sum, *group, rho),

@@ -1,0 +1,69 @@
+//! Instructions of processors that multiply and accumulate, with their models.
+//!
+//! They stand apart from the ten architectures: a processor has no matrix shape of its own, so the shape
+//! here is that of the unit which the crate `hardware` makes of the instruction.
+
+use std::sync::LazyLock;
+
+use bitmma_arithmetic::{Conversion, Model, Operation};
+use bitmma_formats::table::{BF16, F32, F64};
+
+/// An instruction of a processor.
+#[derive(Clone, Debug)]
+pub struct Processor {
+    /// Its name in lower case.
+    pub name: &'static str,
+    /// What it is, and which feature of the processor it takes.
+    pub about: &'static str,
+    /// M, N and K of the unit made of it.
+    pub shape: (usize, usize, usize),
+    /// How it computes.
+    pub model: Model,
+    /// Why we believe that.
+    pub evidence: &'static str,
+}
+
+/// Every instruction of a processor that is known.
+pub fn processors() -> &'static [Processor] {
+    static ROWS: LazyLock<Vec<Processor>> = LazyLock::new(rows);
+    &ROWS
+}
+
+/// The instruction of that name, compared without case.
+pub fn processor(name: &str) -> Option<&'static Processor> {
+    processors().iter().find(|row| row.name.eq_ignore_ascii_case(name.trim()))
+}
+
+const IEEE: &str = "IEEE 754 §5.4.1; held against an x86-64 server processor with FMA3";
+const VDPBF16PS: &str = "found and held against an x86-64 server processor with AVX512_BF16";
+
+fn rows() -> Vec<Processor> {
+    let fma32 = Model::new(F32, F32, F32, Operation::Fma, Conversion::RNE_FP32);
+    let fma64 = Model::new(F64, F64, F64, Operation::Fma, Conversion::RNE_FP64);
+    let pairs = Model::new(BF16, BF16, F32, Operation::FtzFma { max_length: 2 }, Conversion::RNE_FP32);
+    let row = |name, about, shape, model: &Model, evidence| {
+        let model = model.clone();
+        Processor { name, about, shape, model, evidence }
+    };
+    vec![
+        row("fma.f32", "a chain of FP32 fused multiply-adds: FMA3, or any AArch64", (8, 8, 8), &fma32, IEEE),
+        row("fma.f64", "a chain of FP64 fused multiply-adds: FMA3, or any AArch64", (8, 8, 8), &fma64, IEEE),
+        row("vdpbf16ps", "VDPBF16PS: AVX512_BF16", (16, 16, 2), &pairs, VDPBF16PS),
+        row("vdpbf16ps.k32", "sixteen VDPBF16PS in a chain: AVX512_BF16", (16, 16, 32), &pairs, VDPBF16PS),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{processor, processors};
+
+    #[test]
+    fn rows_are_sound() {
+        for row in processors() {
+            assert!(std::ptr::eq(processor(&row.name.to_uppercase()).expect("it has a name"), row));
+            row.model.validate().expect("a model of the catalogue");
+            assert!(row.shape.2.is_multiple_of(row.model.length(row.shape.2)), "{}", row.name);
+        }
+        assert!(processor("vdpbf16").is_none());
+    }
+}

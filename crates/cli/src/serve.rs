@@ -1,0 +1,38 @@
+//! `bitmma serve`: a unit of ours for whoever speaks the protocol.
+
+use bitmma_hardware::process;
+
+use crate::failure::{Failure, Outcome};
+use crate::target;
+use crate::unit::LimitArguments;
+
+const HELP: &str = "\
+A line of JSON that says what the unit is goes to the standard output; then batches are read from the standard \
+input and answered, until it ends. The protocol is in docs/protocol.md.
+
+Units:
+  sim:ARCH/INSTRUCTION  model:FILE@MxNxK  recording:FILE  cpu:NAME  exec:COMMAND
+
+Example: an instruction simulated on another machine, held against its model here
+  bitmma verify 'exec:ssh other bitmma serve cpu:vdpbf16ps' --tests 1e8";
+
+/// Answers for a unit over the standard input and output
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = HELP)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    /// The unit
+    #[arg(value_name = "UNIT")]
+    unit: String,
+    #[command(flatten)]
+    revision: target::RevisionArgument,
+    #[command(flatten)]
+    limits: LimitArguments,
+}
+
+/// Serves until the input ends.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let unit = arguments.limits.open(&arguments.unit, arguments.revision.revision)?;
+    process::serve(&*unit, std::io::stdin().lock(), std::io::stdout().lock())?;
+    Ok(Outcome::Agrees)
+}

@@ -1,0 +1,165 @@
+//! Instructions of this processor as units.
+#![allow(unsafe_code)] // an instruction of the processor is called by its intrinsic
+
+use bitmma::catalogue::{Processor, processor, processors};
+use bitmma::formats::Format;
+use bitmma::matrix::Codes;
+use bitmma::unit::{About, Signature};
+use bitmma::{Error, Fault, Matrix, MmaUnit, Operands};
+use rayon::prelude::*;
+
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+/// D in the order of its codes.
+type Multiply = fn(&Shape, &Operands<'_>) -> Vec<u64>;
+
+/// M, N, K.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    m: usize,
+    n: usize,
+    k: usize,
+}
+
+/// An instruction of this processor.
+#[derive(Clone, Debug)]
+pub struct Cpu {
+    signature: Signature,
+    shape: Shape,
+    multiply: Multiply,
+}
+
+impl Cpu {
+    /// The instruction of that name; an error that says what is missing where the processor has it not.
+    pub fn open(name: &str) -> Result<Cpu, Error> {
+        let unavailable =
+            |problem| Error::Unit { unit: format!("cpu:{name}"), fault: Fault::Unavailable, problem };
+        let Some(row) = processor(name) else {
+            let known: Vec<&str> = processors().iter().map(|row| row.name).collect();
+            return Err(unavailable(format!("there is no such instruction; there are {}", known.join(", "))));
+        };
+        let multiply = find(row).map_err(|missing| {
+            unavailable(format!("this processor ({}) has no {missing}", std::env::consts::ARCH))
+        })?;
+        let (m, n, k) = row.shape;
+        let model = &row.model;
+        let signature = Signature {
+            name: format!("cpu:{}", row.name),
+            m,
+            n,
+            k,
+            blocks: 1,
+            a: model.a,
+            b: model.b,
+            c: model.c,
+            d: model.d,
+            scale: None,
+        };
+        Ok(Cpu { signature, shape: Shape { m, n, k }, multiply })
+    }
+
+    /// The names that this processor has.
+    pub fn available() -> impl Iterator<Item = &'static str> {
+        processors().iter().filter(|row| find(row).is_ok()).map(|row| row.name)
+    }
+}
+
+/// What computes the row here, or what is missing.
+#[cfg(target_arch = "x86_64")]
+fn find(row: &Processor) -> Result<Multiply, &'static str> {
+    let fma = is_x86_feature_detected!("fma");
+    let bf16 = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16");
+    match row.name {
+        "fma.f32" if fma => Ok(x86::fma_f32),
+        "fma.f64" if fma => Ok(x86::fma_f64),
+        "vdpbf16ps" | "vdpbf16ps.k32" if bf16 => Ok(x86::vdpbf16ps),
+        "fma.f32" | "fma.f64" => Err("FMA3"),
+        _ => Err("AVX512_BF16"),
+    }
+}
+
+/// What computes the row here, or what is missing.
+#[cfg(target_arch = "aarch64")]
+fn find(row: &Processor) -> Result<Multiply, &'static str> {
+    match row.name {
+        // `mul_add` is the instruction FMADD here
+        "fma.f32" => Ok(|shape, operands| {
+            chain(shape, operands, f32s, |a, b, c| a.mul_add(b, c), |d| u64::from(d.to_bits()))
+        }),
+        "fma.f64" => {
+            Ok(|shape, operands| chain(shape, operands, f64s, |a, b, c| a.mul_add(b, c), f64::to_bits))
+        }
+        _ => Err("AVX512_BF16"),
+    }
+}
+
+/// What computes the row here, or what is missing.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn find(_: &Processor) -> Result<Multiply, &'static str> {
+    Err("instruction that is known here")
+}
+
+/// A chain of `step` along K for each element of D.
+#[inline(always)]
+fn chain<T: Copy>(
+    shape: &Shape,
+    operands: &Operands<'_>,
+    read: impl Fn(&Matrix) -> Vec<T>,
+    step: impl Fn(T, T, T) -> T,
+    code: impl Fn(T) -> u64,
+) -> Vec<u64> {
+    let Shape { m, n, k } = *shape;
+    let (a, b, c) = (read(operands.a), read(operands.b), read(operands.c));
+    let mut d = Vec::with_capacity(m * n);
+    for row in 0..m {
+        for column in 0..n {
+            let start = c[row * n + column];
+            d.push(code((0..k).fold(start, |sum, at| step(a[row * k + at], b[at * n + column], sum))));
+        }
+    }
+    d
+}
+
+fn f32s(matrix: &Matrix) -> Vec<f32> {
+    match matrix.codes() {
+        Codes::U32(codes) => codes.iter().map(|code| f32::from_bits(*code)).collect(),
+        _ => Vec::new(), // the signature was checked: FP32 codes take four bytes
+    }
+}
+
+fn f64s(matrix: &Matrix) -> Vec<f64> {
+    match matrix.codes() {
+        Codes::U64(codes) => codes.iter().map(|code| f64::from_bits(*code)).collect(),
+        _ => Vec::new(), // the signature was checked: FP64 codes take eight bytes
+    }
+}
+
+impl MmaUnit for Cpu {
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn about(&self) -> About {
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let field = |name: &str| {
+            let line = info.lines().find(|line| line.trim_end().starts_with(name))?;
+            Some(line.split_once(':')?.1.trim().to_owned())
+        };
+        let numbers = ["cpu family", "model\t", "stepping"].map(|name| field(name).unwrap_or_default());
+        let device = field("model name").map(|name| {
+            format!("{name}, family {}, model {}, stepping {}", numbers[0], numbers[1], numbers[2])
+        });
+        About { device, driver: None }
+    }
+
+    fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, Error> {
+        self.signature.check(operands)?;
+        let d: Format = self.signature.d;
+        Matrix::new(d, (1, self.shape.m, self.shape.n), (self.multiply)(&self.shape, operands))
+    }
+
+    fn multiply_many(&self, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, Error> {
+        batch.par_iter().with_min_len(16).map(|operands| self.multiply(operands)).collect()
+    }
+}
