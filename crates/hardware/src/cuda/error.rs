@@ -1,0 +1,92 @@
+//! What can go wrong between us and an NVIDIA GPU.
+
+use std::time::Duration;
+
+use bitmma::catalogue::LookupError;
+use thiserror::Error;
+
+use crate::dynamic::LibraryError;
+
+/// A GPU that cannot be asked, or that did not answer; the message holds the numbers.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The driver is not installed, or is too old to have what is needed.
+    #[error("no NVIDIA driver: {0}")]
+    Library(#[from] LibraryError),
+    /// The driver found no GPU, or none of that number.
+    #[error("there is no CUDA device {device}; the driver counts {count}")]
+    NoDevice {
+        /// The number asked for.
+        device: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A GPU whose matrix unit the catalogue does not describe.
+    #[error("{name} has compute capability {major}.{minor}, which no architecture of the catalogue has")]
+    Capability {
+        /// The device's name.
+        name: String,
+        /// Major version.
+        major: i32,
+        /// Minor version.
+        minor: i32,
+    },
+    /// The name means no instruction of the GPU's architecture.
+    #[error(transparent)]
+    Lookup(#[from] LookupError),
+    /// There is no kernel for the instruction.
+    #[error("{instruction} has no kernel: {reason}")]
+    NoKernel {
+        /// The instruction.
+        instruction: String,
+        /// Why.
+        reason: String,
+    },
+    /// A call of the driver failed.
+    #[error("{call} failed: {name} ({code}) {text}")]
+    Driver {
+        /// The function.
+        call: &'static str,
+        /// The driver's number for the failure.
+        code: i32,
+        /// The driver's name for it; may be empty.
+        name: String,
+        /// The driver's explanation; may be empty.
+        text: String,
+    },
+    /// The driver's compiler did not take the kernel.
+    #[error("the driver's compiler refuses the kernel of {instruction} ({name}, {code}): {log}")]
+    Compiler {
+        /// The instruction.
+        instruction: String,
+        /// The driver's number for the failure.
+        code: i32,
+        /// The driver's name for it.
+        name: String,
+        /// What the compiler said.
+        log: String,
+    },
+    /// The kernel did not end.
+    #[error("{instruction} gave no answer within {limit:?}; the device is given up")]
+    TimedOut {
+        /// The instruction.
+        instruction: String,
+        /// How long it had.
+        limit: Duration,
+    },
+    /// An earlier failure left the device unusable.
+    #[error("{instruction}: the device was given up after an earlier failure")]
+    GivenUp {
+        /// The instruction.
+        instruction: String,
+    },
+}
+
+/// Failures of a GPU pass through the trait of all units as [`bitmma::Error::Io`], whole:
+/// `error.get_ref()` is this error.
+impl From<Error> for bitmma::Error {
+    fn from(error: Error) -> bitmma::Error {
+        bitmma::Error::Io(std::io::Error::other(error))
+    }
+}

@@ -1,0 +1,33 @@
+//! NVIDIA GPUs: one instruction, run by the driver.
+//!
+//! The driver is opened at run time and compiles PTX text that is made for the instruction ([`ptx`]); the
+//! host decides which element stands in which register of which thread. One launch does many tiles.
+//!
+//! `libcuda.so.1` is what is opened, or what the variable `BITMMA_LIBCUDA` names.
+
+mod driver;
+mod error;
+mod fragment;
+pub mod ptx;
+mod unit;
+
+pub use error::Error;
+pub use fragment::Majors;
+pub use unit::{Device, Unit};
+
+use std::path::Path;
+
+/// The unit of an instruction of device `device`, by any spelling the catalogue knows.
+pub fn open(device: usize, instruction: &str) -> Result<Unit, Error> {
+    Device::open(device)?.unit(instruction)
+}
+
+/// As [`open()`], with the driver in that file.
+pub fn open_with(library: &Path, device: usize, instruction: &str) -> Result<Unit, Error> {
+    Device::open_with(library, device)?.unit(instruction)
+}
+
+/// How many devices the installed driver has.
+pub fn count() -> Result<usize, Error> {
+    driver::Driver::open(None)?.count()
+}

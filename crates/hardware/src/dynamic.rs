@@ -1,0 +1,76 @@
+//! Libraries that are opened at run time.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use libloading::Library;
+use thiserror::Error;
+
+/// A library that cannot be opened, or that lacks a function.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LibraryError {
+    /// It is not there, or is no library.
+    #[error("{library} cannot be opened: {reason}")]
+    Open {
+        /// The library.
+        library: String,
+        /// What the loader said.
+        reason: String,
+    },
+    /// It is there, but older than we need.
+    #[error("{library} has no function {symbol}: it is too old")]
+    Symbol {
+        /// The library.
+        library: String,
+        /// The function.
+        symbol: &'static str,
+    },
+}
+
+/// Opens the first of `names` that opens; the error is that of the first.
+pub(crate) fn open<'n>(names: impl IntoIterator<Item = &'n Path>) -> Result<(Library, String), LibraryError> {
+    let mut first = None;
+    for name in names {
+        // SAFETY: opening a library runs its initialisers. These are the vendors' drivers (or what the
+        // user named in their place), made to be opened so.
+        match unsafe { Library::new(OsString::from(name)) } {
+            Ok(library) => return Ok((library, name.display().to_string())),
+            Err(error) => {
+                first.get_or_insert(LibraryError::Open {
+                    library: name.display().to_string(),
+                    reason: error.to_string(),
+                });
+            }
+        }
+    }
+    Err(first.unwrap_or(LibraryError::Open { library: String::new(), reason: "no name given".to_owned() }))
+}
+
+/// Declares a table of functions of a library: a struct of function pointers with a constructor.
+macro_rules! functions {
+    ($(#[$doc:meta])* $table:ident { $($(#[$field_doc:meta])* $field:ident: $symbol:literal = fn($($argument:ty),*) -> $result:ty;)* }) => {
+        $(#[$doc])*
+        pub(crate) struct $table {
+            $($(#[$field_doc])* pub(crate) $field: unsafe extern "C" fn($($argument),*) -> $result,)*
+            /// Keeps the functions where they are.
+            _library: libloading::Library,
+        }
+
+        impl $table {
+            /// Finds every function, or says which one is missing.
+            pub(crate) fn of(library: libloading::Library, name: &str) -> Result<$table, crate::dynamic::LibraryError> {
+                $(
+                    // SAFETY: the declaration is the vendor's documented signature; the pointer is kept
+                    // no longer than the library, which stands beside it in the struct.
+                    let $field = *unsafe {
+                        library.get::<unsafe extern "C" fn($($argument),*) -> $result>($symbol.as_bytes())
+                    }
+                    .map_err(|_| crate::dynamic::LibraryError::Symbol { library: name.to_owned(), symbol: $symbol })?;
+                )*
+                Ok($table { $($field,)* _library: library })
+            }
+        }
+    };
+}
+pub(crate) use functions;

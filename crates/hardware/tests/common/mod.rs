@@ -1,0 +1,5 @@
+//! What several tests of this crate need.
+#![allow(dead_code)] // each test uses a part
+#![allow(clippy::print_stdout)] // tests say what they skip
+
+pub(crate) mod tools;
