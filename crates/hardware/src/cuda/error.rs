@@ -44,7 +44,7 @@ pub enum Error {
         reason: String,
     },
     /// A call of the driver failed.
-    #[error("{call} failed: {name} ({code}) {text}")]
+    #[error("{call} failed: {name}{}{code}{}", if name.is_empty() { "code " } else { " (" }, if name.is_empty() { String::new() } else { format!(") {text}") })]
     Driver {
         /// The function.
         call: &'static str,

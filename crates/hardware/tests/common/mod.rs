@@ -2,4 +2,5 @@
 #![allow(dead_code)] // each test uses a part
 #![allow(clippy::print_stdout)] // tests say what they skip
 
+pub(crate) mod fake;
 pub(crate) mod tools;
