@@ -45,7 +45,7 @@ impl Fake {
     fn set<A: Copy>(&self, function: &str, argument: A) {
         // SAFETY: every `fake_*` that is called so takes one argument of that type and gives nothing.
         unsafe {
-            self.library.get::<unsafe extern "C" fn(A)>(function.as_bytes()).expect("in the fake")(argument)
+            self.library.get::<unsafe extern "C" fn(A)>(function.as_bytes()).expect("in the fake")(argument);
         };
     }
 
@@ -54,7 +54,7 @@ impl Fake {
         unsafe {
             self.library.get::<unsafe extern "C" fn(A, B)>(function.as_bytes()).expect("in the fake")(
                 first, second,
-            )
+            );
         };
     }
 

@@ -3,4 +3,6 @@
 #![allow(clippy::print_stdout)] // tests say what they skip
 
 pub(crate) mod fake;
+pub(crate) mod ptx_machine;
+pub(crate) mod ptx_matrix;
 pub(crate) mod tools;

@@ -1,0 +1,155 @@
+//! The whole way through a driver and back: operands packed, the kernel's PTX run thread by thread by a
+//! machine of our own, D unpacked. The machine finds every element by the manual's formulas, written
+//! apart from the kernels', and computes D with the simulator; so what comes back must be what the simulator says.
+#![allow(clippy::print_stdout)] // how many
+
+mod common;
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+use bitmma::catalogue::lookup::Found;
+use bitmma::catalogue::{Family, find, of};
+use bitmma::inputs::{self, matrices};
+use bitmma::{Architecture, MmaUnit, Operands, Revision, Simulator};
+use bitmma_hardware::cuda::{Device, Error};
+use common::fake::Fake;
+use common::{ptx_machine, tools::all};
+
+unsafe extern "C" fn machine(
+    ptx: *const c_char,
+    entry: *const c_char,
+    blocks: c_uint,
+    threads: c_uint,
+    input: *const c_void,
+    output: *mut c_void,
+) -> c_int {
+    let answered = std::panic::catch_unwind(|| {
+        // SAFETY: the fake hands on the text and the name that it was given, both ended by a zero.
+        let (ptx, entry) = unsafe { (CStr::from_ptr(ptx), CStr::from_ptr(entry)) };
+        let (ptx, entry) = (ptx.to_str().expect("text"), entry.to_str().expect("a name"));
+        let tile = |register: &str| -> usize {
+            let (_, rest) =
+                ptx.split_once(&format!("mad.wide.u32 {register}, tile, ")).expect("the tile's size");
+            rest.split(',').next().expect("a number").parse().expect("a number")
+        };
+        let blocks = blocks as usize;
+        // SAFETY: the unit allocates a tile of that size for each block, the fake hands on the addresses.
+        let (input, output) = unsafe {
+            (
+                std::slice::from_raw_parts(input.cast::<u8>(), blocks * tile("input")),
+                std::slice::from_raw_parts_mut(output.cast::<u8>(), blocks * tile("output")),
+            )
+        };
+        ptx_machine::run(ptx, entry, blocks, threads as usize, input, output);
+    });
+    if answered.is_ok() { 0 } else { 719 }
+}
+
+/// Asks for two tiles of random operands and compares.
+fn check(device: &Device, name: &str) {
+    let unit = device.unit(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let model = Simulator::instruction(device.architecture, name, Revision::Hardware).expect("has a model");
+    assert_eq!(unit.signature(), model.signature());
+    let tiles: Vec<_> = [inputs::Family::Bits, inputs::Family::Normal]
+        .iter()
+        .zip(3..)
+        .map(|(family, index)| matrices(model.signature(), *family, 7, index).expect("drawn"))
+        .collect();
+    let batch: Vec<Operands<'_>> = tiles.iter().map(|tile| tile.operands()).collect();
+    let answers = unit.multiply_many(&batch).unwrap_or_else(|error| panic!("{name}: {error}"));
+    for (index, (answer, operands)) in answers.iter().zip(&batch).enumerate() {
+        assert_eq!(answer, &model.multiply(operands).expect("simulated"), "{name}, tile {index}, seed 7");
+    }
+}
+
+/// Names of the forms tried: every row with a model; of N first, last and some between.
+fn names(architecture: Architecture) -> Vec<String> {
+    let mut names = vec![];
+    for (index, row) in of(architecture).enumerate() {
+        if row.unknown.is_some() || (row.family == Family::Wmma && !row.is_native()) {
+            continue;
+        }
+        let sizes: Vec<usize> = row.n.sizes().collect();
+        for m in row.m.sizes() {
+            // every row with a few N in turn; with all N of all rows it takes minutes
+            let in_turn = [0, sizes.len() - 1, 2, 5, 7, index % sizes.len()][index % 6].min(sizes.len() - 1);
+            let chosen: Vec<usize> = if all() { (0..sizes.len()).collect() } else { vec![in_turn] };
+            for n in chosen.into_iter().map(|chosen| sizes[chosen]) {
+                names.push(Found { instruction: row, m, n }.name());
+            }
+        }
+    }
+    names
+}
+
+fn answers(architecture: Architecture, capability: (c_int, c_int)) {
+    let Some(fake) = Fake::cuda() else { return };
+    fake.capability(capability.0, capability.1);
+    fake.kernel(machine);
+    let device = Device::open_with(&fake.path, 0).expect("opens");
+    assert_eq!(device.architecture, architecture);
+    let mut tried = 0;
+    for name in names(architecture) {
+        match device.unit(&name) {
+            Ok(_) => check(&device, &name),
+            Err(Error::NoKernel { .. }) => {
+                let n = find(architecture, &name).expect("known").n;
+                assert!(!n.is_multiple_of(16), "{name}");
+                continue;
+            }
+            Err(error) => panic!("{name}: {error}"),
+        }
+        tried += 1;
+    }
+    println!("{architecture}: {tried} instructions");
+    assert_eq!(fake.live(), 0);
+}
+
+#[test]
+fn volta() {
+    answers(Architecture::Volta, (7, 0));
+}
+
+#[test]
+fn turing() {
+    answers(Architecture::Turing, (7, 5));
+}
+
+#[test]
+fn ampere() {
+    answers(Architecture::Ampere, (8, 0));
+}
+
+#[test]
+fn ada() {
+    answers(Architecture::Ada, (8, 9));
+}
+
+#[test]
+fn hopper() {
+    answers(Architecture::Hopper, (9, 0));
+}
+
+#[test]
+fn blackwell() {
+    answers(Architecture::Blackwell, (10, 0));
+}
+
+#[test]
+fn rtx_blackwell() {
+    answers(Architecture::RtxBlackwell, (12, 0));
+}
+
+/// All four orders of A and B in memory, which touch `m8n8k4` alone.
+#[test]
+fn quarters_in_every_order() {
+    let Some(fake) = Fake::cuda() else { return };
+    fake.capability(7, 0);
+    fake.kernel(machine);
+    let device = Device::open_with(&fake.path, 0).expect("opens");
+    for order in ["row.col", "row.row", "col.col", "col.row"] {
+        for types in ["f16.f16.f16.f16", "f32.f16.f16.f16", "f32.f16.f16.f32"] {
+            check(&device, &format!("mma.sync.aligned.m8n8k4.{order}.{types}"));
+        }
+    }
+}
