@@ -1,0 +1,413 @@
+//! What one dot product lost, and where: every loss of every step, its bound beside it.
+//!
+//! The paper's sources of error are additive (§"Sources of Numerical Errors"): the errors of all steps,
+//! each with its sign, add up to D minus the exact dot product. An [`Account`] holds both sides, so the
+//! claim is checked on every case, and each source has its own bound and its own measured error.
+
+use bitmma::arithmetic::run::{Operands, Side};
+use bitmma::arithmetic::trace::TermName;
+use bitmma::arithmetic::{Model, Operation, Prepared, Step, Trace};
+use bitmma::formats::{Class, Format, Rounding, decode};
+use bitmma::inputs::Case;
+
+use crate::dyadic::Dyadic;
+use crate::error::Error;
+use crate::error_source::Source;
+
+/// Something that was cut, rounded or flushed, and was not zero error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The elementary operation along K in which it happened, from 0.
+    pub operation: usize,
+    /// What lost it.
+    pub source: Source,
+    /// The term: `a1*b1`, `c`, `T`; `d` for a whole result.
+    pub term: String,
+    /// Before.
+    pub exact: Dyadic,
+    /// After.
+    pub kept: Dyadic,
+    /// Weight of the last bit that is kept, a power of two; `None` where there is none (flushing).
+    pub last_bit: Option<i64>,
+}
+
+impl Loss {
+    /// Kept minus exact.
+    pub fn error(&self) -> Dyadic {
+        &self.kept - &self.exact
+    }
+}
+
+/// What one source did to one dot product.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// The most that the source can have lost, given the exponents that occurred.
+    pub bound: Dyadic,
+    /// What it changed, with its sign.
+    pub error: Dyadic,
+}
+
+/// The account of a dot product.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// The code of D.
+    pub d: u64,
+    /// One entry for each of [`Source::ALL`], in its order.
+    pub entries: [Entry; Source::ALL.len()],
+    /// The paper's bound: (L+1)·2^(e_max−F) and the output rounding for each operation, whether or not a
+    /// term can lose bits.
+    pub paper_bound: Dyadic,
+    /// Every loss, in order; empty unless it was asked for.
+    pub losses: Vec<Loss>,
+    /// Whether all steps were finite: no infinity, NaN or overflow. There is no bound otherwise.
+    pub finite: bool,
+    /// C as it went in, plus all products as they went in; `None` if something is not finite.
+    pub exact: Option<Dyadic>,
+    /// D's value; `None` if it is not finite.
+    pub value: Option<Dyadic>,
+}
+
+impl Account {
+    /// D minus the exact dot product; `None` where one of them is not finite.
+    pub fn error(&self) -> Option<Dyadic> {
+        Some(self.value.as_ref()? - self.exact.as_ref()?)
+    }
+
+    /// The sum of all sources' bounds; `None` where the result is not finite.
+    pub fn bound(&self) -> Option<Dyadic> {
+        self.finite.then(|| self.entries.iter().fold(Dyadic::ZERO, |sum, entry| &sum + &entry.bound))
+    }
+
+    /// The sum of all sources' errors.
+    pub fn explained(&self) -> Dyadic {
+        self.entries.iter().fold(Dyadic::ZERO, |sum, entry| &sum + &entry.error)
+    }
+
+    /// What one source did.
+    pub fn entry(&self, source: Source) -> &Entry {
+        &self.entries[source as usize]
+    }
+}
+
+/// The account of one dot product of `model`, losses listed if `with_losses`.
+pub fn account(model: &Model, case: &Case, with_losses: bool) -> Result<Account, Error> {
+    let prepared = Prepared::new(model, case.a.len())?;
+    let Case { a, b, c, scale_a, scale_b } = case;
+    // checks the codes
+    model.dot(&Operands { a, b, c: *c, scale_a, scale_b })?;
+    Ok(account_prepared(&prepared, case, Start::C, with_losses))
+}
+
+/// From where a dot product starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// From an element of C.
+    C,
+    /// From the result of the dot product before: the case's `c` is a code of D's format.
+    D,
+}
+
+/// As [`account`] for a model made ready; the case's codes must fit.
+pub fn account_prepared(prepared: &Prepared<'_>, case: &Case, start: Start, with_losses: bool) -> Account {
+    let model = prepared.model();
+    let c_format = if start == Start::C { model.c } else { model.d };
+    let a = prepared.vector(Side::A, case.a.iter().copied());
+    let b = prepared.vector(Side::B, case.b.iter().copied());
+    let (scale_a, scale_b) =
+        (prepared.scales(case.scale_a.iter().copied()), prepared.scales(case.scale_b.iter().copied()));
+    let mut listener = Listener::new(model, with_losses);
+    if model.flush_inputs {
+        listener.flush(case, start);
+    }
+    let d = match start {
+        Start::C => prepared.dot(&a, &b, case.c, &scale_a, &scale_b, &mut listener),
+        Start::D => prepared.dot_on(&a, &b, case.c, &scale_a, &scale_b, &mut listener),
+    };
+    let value = Dyadic::of_code(&model.d, d);
+    let exact = exact_dot(model, case, &c_format);
+    let finite = listener.finite && value.is_some() && exact.is_some();
+    let Listener { entries, paper_bound, losses, .. } = listener;
+    let losses = losses.unwrap_or_default();
+    Account { d, entries, paper_bound, losses, finite, exact, value }
+}
+
+/// The exact dot product, scale factors included; `None` if something is not finite.
+pub fn exact_dot(model: &Model, case: &Case, c_format: &Format) -> Option<Dyadic> {
+    let mut sum = Dyadic::of_code(c_format, case.c)?;
+    for index in 0..case.a.len() {
+        sum += &exact_product(model, case, index)?;
+    }
+    Some(sum)
+}
+
+/// One product, scale factors included.
+pub(crate) fn exact_product(model: &Model, case: &Case, index: usize) -> Option<Dyadic> {
+    let mut product = &Dyadic::of_code(&model.a, case.a[index])? * &Dyadic::of_code(&model.b, case.b[index])?;
+    if let Some(scale) = model.scale {
+        product = &product * &Dyadic::of_code(&scale.format, case.scale_a[index / scale.size])?;
+        product = &product * &Dyadic::of_code(&scale.format, case.scale_b[index / scale.size])?;
+    }
+    Some(product)
+}
+
+/// Weight of a result's last bit: 2^(e_result − fraction bits), e_result not below the format's smallest.
+/// `format` may be narrower than `container`, the code's own (E8M13).
+pub fn ulp(format: &Format, container: &Format, code: u64) -> i64 {
+    let unpacked = decode(container, code);
+    let exponent = if unpacked.class == Class::Finite { unpacked.exponent } else { format.min_exponent() };
+    i64::from(exponent) - i64::from(format.fraction_bits)
+}
+
+/// Whether a rule rounds to nearest, and so loses at most half a unit.
+pub fn is_nearest(rounding: Rounding) -> bool {
+    rounding.symbol().len() == 3 // RNE, RNA, …; directed rules have two letters
+}
+
+/// The most a rule loses of one unit of weight 2^last.
+pub(crate) fn unit(rounding: Rounding, last: i64) -> Dyadic {
+    Dyadic::power(if is_nearest(rounding) { last - 1 } else { last })
+}
+
+/// Adds up what the steps of a dot product lose.
+struct Listener<'m> {
+    model: &'m Model,
+    entries: [Entry; Source::ALL.len()],
+    paper_bound: Dyadic,
+    losses: Option<Vec<Loss>>,
+    finite: bool,
+    /// Elementary operations begun.
+    begun: usize,
+    /// Terms of the paper's formula: L+1, L/G+1.
+    terms: usize,
+    /// The largest exponent of the operation under way: the paper's e_max.
+    largest: Option<i64>,
+    /// What the steps of the operation under way have summed up to, and the weight of its last bit.
+    sum: (Dyadic, i64),
+}
+
+impl<'m> Listener<'m> {
+    fn new(model: &'m Model, with_losses: bool) -> Listener<'m> {
+        Listener {
+            model,
+            entries: Default::default(),
+            paper_bound: Dyadic::ZERO,
+            losses: with_losses.then(Vec::new),
+            finite: true,
+            begun: 0,
+            terms: 0,
+            largest: None,
+            sum: (Dyadic::ZERO, 0),
+        }
+    }
+
+    fn bound(&mut self, source: Source, bound: &Dyadic) {
+        self.entries[source as usize].bound += bound;
+    }
+
+    fn lost(
+        &mut self,
+        source: Source,
+        term: impl FnOnce() -> String,
+        exact: &Dyadic,
+        kept: &Dyadic,
+        last_bit: Option<i64>,
+    ) {
+        if exact == kept {
+            return;
+        }
+        self.entries[source as usize].error += &(kept - exact);
+        if let Some(losses) = &mut self.losses {
+            losses.push(Loss {
+                operation: self.begun.saturating_sub(1),
+                source,
+                term: term(),
+                exact: exact.clone(),
+                kept: kept.clone(),
+                last_bit,
+            });
+        }
+    }
+
+    /// What reading subnormal numbers as zero loses: |x| < MinNormal times the other factor.
+    fn flush(&mut self, case: &Case, start: Start) {
+        let model = self.model;
+        let subnormal = |format: &Format, code: u64| {
+            let unpacked = decode(format, code);
+            unpacked.class == Class::Finite && unpacked.significand >> format.fraction_bits == 0
+        };
+        for index in 0..case.a.len() {
+            let (a, b) = (case.a[index], case.b[index]);
+            let small = [subnormal(&model.a, a), subnormal(&model.b, b)];
+            if small == [false, false] {
+                continue;
+            }
+            let Some(product) = exact_product(model, case, index) else { continue };
+            let (flushed, other) =
+                if small[0] { (&model.a, (&model.b, b)) } else { (&model.b, (&model.a, a)) };
+            let other = Dyadic::of_code(other.0, other.1).unwrap_or_default().magnitude();
+            let bound = &Dyadic::power(flushed.min_exponent().into()) * &other;
+            self.bound(Source::InputFlush, &bound);
+            self.paper_bound += &bound;
+            self.lost(Source::InputFlush, || format!("a{index}*b{index}"), &product, &Dyadic::ZERO, None);
+        }
+        let format = if start == Start::C { &model.c } else { &model.d };
+        if subnormal(format, case.c) {
+            let bound = Dyadic::power(format.min_exponent().into());
+            self.bound(Source::InputFlush, &bound);
+            self.paper_bound += &bound;
+            let c = Dyadic::of_code(format, case.c).unwrap_or_default();
+            self.lost(Source::InputFlush, || "c".to_owned(), &c, &Dyadic::ZERO, None);
+        }
+    }
+
+    fn rounded(
+        &mut self,
+        source: Source,
+        term: &str,
+        (value, lowest): (&Dyadic, i64),
+        (format, container, rounding): (&Format, &Format, Rounding),
+        code: u64,
+    ) {
+        let Some(kept) = Dyadic::of_code(container, code) else {
+            self.finite = false;
+            return;
+        };
+        // a directed rule under IEEE 754 §7.4 stops at the largest finite number, however far it is
+        let largest = code & !container.sign_bit() == format.max_finite_code();
+        if largest && !is_nearest(rounding) && value.floor_log2() > kept.floor_log2() {
+            self.finite = false;
+        }
+        let last = ulp(format, container, code);
+        let bound = unit(rounding, last);
+        self.paper_bound += &bound;
+        if lowest < last {
+            self.bound(source, &bound);
+        }
+        self.lost(source, || term.to_owned(), value, &kept, Some(last));
+    }
+
+    fn binary(&mut self, operation: &'static str, operands: [(u64, Format); 2], result: (u64, Format)) {
+        let values = operands.map(|(code, format)| Dyadic::of_code(&format, code));
+        let [Some(x), Some(y)] = values else {
+            self.finite = false;
+            return;
+        };
+        let lowest_of = |(code, format): (u64, Format)| ulp(&format, &format, code);
+        let lowest = operands.map(lowest_of);
+        let (value, lowest) = match operation {
+            "FTZ-Mul" => (&x * &y, lowest[0] + lowest[1]),
+            _ => (&x + &y, lowest[0].min(lowest[1])),
+        };
+        let (code, format) = result;
+        if operation == "add C" {
+            let last = self.model.lowering.add_accumulator_last.unwrap_or(self.model.conversion);
+            self.rounded(
+                Source::Lowering,
+                "d + c",
+                (&value, lowest),
+                (&last.format, &format, last.rounding),
+                code,
+            );
+            return;
+        }
+        // FTZ-Mul and FTZ-Add: 0.5 ulp of the result, or all of it where it is flushed
+        let conversion = self.model.conversion;
+        let smallest = Dyadic::power(format.min_exponent().into());
+        let term = if operation == "FTZ-Mul" { "product" } else { "sum" };
+        if code & !format.sign_bit() == 0 {
+            self.paper_bound += &(&smallest + &unit(conversion.rounding, ulp(&format, &format, code)));
+            // a multiple of the smallest normal number is none of the numbers that are flushed
+            if !x.is_zero() && !y.is_zero() && lowest < format.min_exponent().into() {
+                self.bound(Source::OutputFlush, &smallest);
+            }
+            self.lost(Source::OutputFlush, || term.to_owned(), &value, &Dyadic::ZERO, None);
+        } else {
+            self.paper_bound += &smallest;
+            self.rounded(
+                Source::AddMul,
+                term,
+                (&value, lowest),
+                (&conversion.format, &format, conversion.rounding),
+                code,
+            );
+        }
+    }
+}
+
+impl Trace for Listener<'_> {
+    const ON: bool = true;
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Begin { elements, .. } => {
+                self.begun += 1;
+                self.terms = 1 + match self.model.operation {
+                    Operation::GstFdpa { group, .. } => elements.len() / group,
+                    _ => elements.len(),
+                };
+                self.largest = None;
+                self.sum = (Dyadic::ZERO, i64::MAX);
+            }
+            Step::Special(_) => self.finite = false,
+            Step::Aligned { maximum, exponent, terms, rounding, sum, .. } => {
+                for term in &terms {
+                    let (exact, kept) = (Dyadic::from(term.exact), Dyadic::from(term.kept));
+                    if !exact.is_zero() && term.exact.exponent < term.kept.exponent {
+                        self.bound(Source::FusedSum, &unit(rounding, term.kept.exponent.into()));
+                    }
+                    let last = Some(term.kept.exponent.into());
+                    self.lost(Source::FusedSum, || term.name.to_string(), &exact, &kept, last);
+                }
+                if maximum != "e'" {
+                    self.largest = self.largest.max(Some(exponent.into()));
+                }
+                self.sum = (sum.into(), sum.exponent.into());
+            }
+            Step::Exact { terms, .. } => {
+                let exact = |term: &bitmma::arithmetic::Term| Dyadic::from(term.exact);
+                let lowest = terms.iter().filter(|term| term.exact.significand != 0);
+                let lowest = lowest.map(|term| i64::from(term.exact.exponent)).min();
+                let sum = terms.iter().fold(Dyadic::ZERO, |sum, term| &sum + &exact(term));
+                self.sum = (sum, lowest.unwrap_or(i64::MAX));
+            }
+            Step::Converted { conversion, code, format, .. } => {
+                if let (Some(largest), Some(bits)) = (self.largest, fraction_bits(&self.model.operation)) {
+                    self.paper_bound += &Dyadic::power(largest - i64::from(bits)).times(self.terms);
+                }
+                let (value, lowest) = std::mem::take(&mut self.sum);
+                let into = (&conversion.format, &format, conversion.rounding);
+                self.rounded(Source::OutputRounding, "d", (&value, lowest), into, code);
+            }
+            Step::Binary { operation, left, left_format, right, right_format, result, format } => {
+                self.binary(operation, [(left, left_format), (right, right_format)], (result, format));
+            }
+            Step::Changed { from, from_format, to, to_format, .. } => {
+                let Some(value) = Dyadic::of_code(&from_format, from) else {
+                    self.finite = false;
+                    return;
+                };
+                let narrow = self.model.lowering.narrow_output.unwrap_or(self.model.conversion);
+                let lowest = ulp(&from_format, &from_format, from);
+                let into = (&narrow.format, &to_format, narrow.rounding);
+                self.rounded(Source::Lowering, "d", (&value, lowest), into, to);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// F, for the operations that have one.
+pub(crate) fn fraction_bits(operation: &Operation) -> Option<u32> {
+    match operation {
+        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
+            Some(sum.fraction_bits)
+        }
+        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => Some(sum.fraction_bits),
+        Operation::FtzAddMul { .. } | Operation::Fma | Operation::EFdpa { .. } => None,
+    }
+}
+
+/// The name a loss's term has, for elements that a reader can look up.
+pub fn product_name(index: usize) -> String {
+    TermName::Product(index).to_string()
+}

@@ -1,0 +1,229 @@
+//! Integers times powers of two: exact sums, products and comparisons of any size.
+
+use std::cmp::Ordering;
+use std::ops::{Add, AddAssign, Mul, Neg, Sub};
+
+use bitmma::arithmetic::exact::Exact;
+use bitmma::formats::{Format, decode};
+use dashu_int::ops::BitTest;
+use dashu_int::{IBig, Sign, UBig};
+
+/// `significand * 2^exponent`, exact; equal numbers may be written in several ways.
+#[derive(Clone, Debug, Default)]
+pub struct Dyadic {
+    significand: IBig,
+    exponent: i64,
+}
+
+impl Dyadic {
+    /// Zero.
+    pub const ZERO: Dyadic = Dyadic { significand: IBig::ZERO, exponent: 0 };
+
+    /// `significand * 2^exponent`.
+    pub fn new(significand: i128, exponent: i64) -> Dyadic {
+        Dyadic { significand: IBig::from(significand), exponent }
+    }
+
+    /// 2^exponent.
+    pub fn power(exponent: i64) -> Dyadic {
+        Dyadic { significand: IBig::ONE, exponent }
+    }
+
+    /// The value of a code; `None` for infinity and NaN.
+    pub fn of_code(format: &Format, code: u64) -> Option<Dyadic> {
+        let unpacked = decode(format, code);
+        unpacked.is_finite().then(|| {
+            let exponent = i64::from(unpacked.exponent) - i64::from(format.fraction_bits);
+            Dyadic::new(i128::from(unpacked.signed_significand()), exponent)
+        })
+    }
+
+    /// Whether it is zero.
+    pub fn is_zero(&self) -> bool {
+        self.significand == IBig::ZERO
+    }
+
+    /// Whether it is below zero.
+    pub fn is_negative(&self) -> bool {
+        self.significand < IBig::ZERO
+    }
+
+    /// |x|
+    pub fn magnitude(&self) -> Dyadic {
+        if self.is_negative() { -self } else { self.clone() }
+    }
+
+    /// The largest power of two that is not above |x|, as an exponent; `None` for zero.
+    pub fn floor_log2(&self) -> Option<i64> {
+        let (_, magnitude) = self.significand.clone().into_parts();
+        (magnitude != UBig::ZERO).then(|| self.exponent + magnitude.bit_len() as i64 - 1)
+    }
+
+    /// x · 2^power.
+    #[must_use]
+    pub fn scaled(&self, power: i64) -> Dyadic {
+        Dyadic { significand: self.significand.clone(), exponent: self.exponent + power }
+    }
+
+    /// x · count.
+    #[must_use]
+    pub fn times(&self, count: usize) -> Dyadic {
+        Dyadic { significand: &self.significand * IBig::from(count), exponent: self.exponent }
+    }
+
+    /// The nearest multiple of 2^last, ties to even.
+    #[must_use]
+    pub fn rounded_to_even(&self, last: i64) -> Dyadic {
+        if self.exponent >= last || self.is_zero() {
+            return self.clone();
+        }
+        let cut = (last - self.exponent) as usize;
+        let (sign, magnitude) = self.significand.clone().into_parts();
+        let kept = &magnitude >> cut;
+        let twice = (magnitude - (&kept << cut)) << 1;
+        let unit = UBig::ONE << cut;
+        let up = twice > unit || (twice == unit && kept.bit(0));
+        let kept = if up { kept + UBig::ONE } else { kept };
+        Dyadic { significand: IBig::from_parts(sign, kept), exponent: last }
+    }
+
+    /// The nearest FP64 number, ties to even, for a picture or a quotient; beyond its range ±infinity
+    /// or zero.
+    pub fn to_f64(&self) -> f64 {
+        let (sign, magnitude) = self.significand.clone().into_parts();
+        let bits = magnitude.bit_len() as i64;
+        if bits == 0 {
+            return 0.0;
+        }
+        // 62 bits and a last one for whatever lies below them: twice what FP64 needs to round rightly
+        let cut = (bits - 62).max(0);
+        let top = &magnitude >> cut as usize;
+        let rest = cut > 0 && (&top << cut as usize) != magnitude;
+        let mut value = (u64::try_from(&top).unwrap_or(u64::MAX) | u64::from(rest)) as f64;
+        let mut power = (self.exponent + cut).clamp(-5000, 5000);
+        while power != 0 {
+            let step = power.clamp(-1000, 1000);
+            value *= f64::from_bits(((1023 + step) as u64) << 52);
+            power -= step;
+        }
+        if sign == Sign::Negative { -value } else { value }
+    }
+
+    /// self / other for a table; zero over zero is zero.
+    pub fn ratio(&self, other: &Dyadic) -> f64 {
+        if self.is_zero() {
+            return 0.0;
+        }
+        // brought near one first, so that neither over- nor underflows
+        let shift = other.floor_log2().unwrap_or(0);
+        self.scaled(-shift).to_f64() / other.scaled(-shift).to_f64()
+    }
+
+    /// The significands of two numbers at their smaller exponent.
+    fn aligned(&self, other: &Dyadic) -> (IBig, IBig, i64) {
+        let exponent = match (self.is_zero(), other.is_zero()) {
+            (true, _) => other.exponent,
+            (_, true) => self.exponent,
+            _ => self.exponent.min(other.exponent),
+        };
+        let at = |x: &Dyadic| match x.is_zero() {
+            true => IBig::ZERO,
+            false if x.exponent == exponent => x.significand.clone(),
+            false => &x.significand << (x.exponent - exponent) as usize,
+        };
+        (at(self), at(other), exponent)
+    }
+}
+
+impl From<Exact> for Dyadic {
+    fn from(exact: Exact) -> Dyadic {
+        Dyadic::new(exact.significand, i64::from(exact.exponent))
+    }
+}
+
+impl Neg for &Dyadic {
+    type Output = Dyadic;
+    fn neg(self) -> Dyadic {
+        Dyadic { significand: -&self.significand, exponent: self.exponent }
+    }
+}
+
+impl Add for &Dyadic {
+    type Output = Dyadic;
+    fn add(self, other: &Dyadic) -> Dyadic {
+        let (x, y, exponent) = self.aligned(other);
+        Dyadic { significand: x + y, exponent }
+    }
+}
+
+impl AddAssign<&Dyadic> for Dyadic {
+    fn add_assign(&mut self, other: &Dyadic) {
+        *self = &*self + other;
+    }
+}
+
+impl Sub for &Dyadic {
+    type Output = Dyadic;
+    fn sub(self, other: &Dyadic) -> Dyadic {
+        let (x, y, exponent) = self.aligned(other);
+        Dyadic { significand: x - y, exponent }
+    }
+}
+
+impl Mul for &Dyadic {
+    type Output = Dyadic;
+    fn mul(self, other: &Dyadic) -> Dyadic {
+        Dyadic {
+            significand: &self.significand * &other.significand,
+            exponent: self.exponent + other.exponent,
+        }
+    }
+}
+
+impl PartialEq for Dyadic {
+    fn eq(&self, other: &Dyadic) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Dyadic {}
+
+impl PartialOrd for Dyadic {
+    fn partial_cmp(&self, other: &Dyadic) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Dyadic {
+    fn cmp(&self, other: &Dyadic) -> Ordering {
+        let (x, y, _) = self.aligned(other);
+        x.cmp(&y)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Dyadic;
+
+    #[test]
+    fn exact_where_fp64_is_not() {
+        let (large, small) = (Dyadic::power(1000), Dyadic::power(-1000));
+        assert_eq!(&(&(&large + &small) - &large), &small);
+        assert_eq!(Dyadic::new(12, 3), Dyadic::new(3, 5));
+        assert!(Dyadic::new(-1, 900) < Dyadic::new(1, -900));
+        assert_eq!(Dyadic::new(12, 0).floor_log2(), Some(3));
+        assert_eq!(Dyadic::ZERO.floor_log2(), None);
+    }
+
+    #[test]
+    fn to_fp64_rounds_to_nearest_even() {
+        let one_and =
+            |bits: &[i64]| bits.iter().fold(Dyadic::power(0), |sum, bit| &sum + &Dyadic::power(*bit));
+        assert_eq!(one_and(&[-53]).to_f64().to_bits(), 1.0_f64.to_bits());
+        assert_eq!(one_and(&[-53, -300]).to_f64().to_bits(), 1.0_f64.to_bits() + 1);
+        assert_eq!(one_and(&[-52, -53]).to_f64().to_bits(), 1.0_f64.to_bits() + 2);
+        assert_eq!((-&Dyadic::power(-1074)).to_f64().to_bits(), (-f64::from_bits(1)).to_bits());
+        assert!(Dyadic::power(2000).to_f64().is_infinite());
+        assert!((Dyadic::power(-4000).ratio(&Dyadic::power(-4001)) - 2.0).abs() < 1e-15);
+    }
+}

@@ -1,0 +1,59 @@
+//! What can be wrong with a call.
+
+use thiserror::Error;
+
+/// A call that cannot be answered; the message holds the numbers.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The engine refuses the operands, the model or the instruction.
+    #[error(transparent)]
+    Engine(#[from] bitmma::Error),
+    /// An option is out of its range.
+    #[error("{option} is {value}; {allowed}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// What it is.
+        value: String,
+        /// What it may be.
+        allowed: String,
+    },
+    /// Two things cannot be compared.
+    #[error("{left} and {right} cannot be compared: {why}")]
+    Incomparable {
+        /// The one.
+        left: String,
+        /// The other.
+        right: String,
+        /// What they do not share.
+        why: String,
+    },
+    /// A picture that does not come out.
+    #[error("figure {figure}: {problem}")]
+    Picture {
+        /// Its name.
+        figure: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Whoever asked has had enough.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl From<bitmma::arithmetic::ModelError> for Error {
+    fn from(error: bitmma::arithmetic::ModelError) -> Error {
+        Error::Engine(error.into())
+    }
+}
+
+impl From<bitmma::catalogue::LookupError> for Error {
+    fn from(error: bitmma::catalogue::LookupError) -> Error {
+        Error::Engine(error.into())
+    }
+}
+
+pub(crate) fn option(option: &'static str, value: impl std::fmt::Display, allowed: &str) -> Error {
+    Error::Option { option, value: value.to_string(), allowed: allowed.to_owned() }
+}

@@ -1,0 +1,99 @@
+//! Where errors come from (paper, table "Sources and upper bounds of numerical error").
+
+use bitmma::Model;
+use bitmma::arithmetic::Operation;
+
+use crate::account::is_nearest;
+
+/// A place where numbers are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Source {
+    /// Subnormal numbers of A, B and C read as zero.
+    InputFlush,
+    /// The rounding of each product and each sum of two (FTZ-Mul, FTZ-Add).
+    AddMul,
+    /// Subnormal results of FTZ-Mul and FTZ-Add set to zero.
+    OutputFlush,
+    /// Terms of a fused sum cut to F bits below the largest exponent.
+    FusedSum,
+    /// rho, at the end of each elementary operation.
+    OutputRounding,
+    /// What a compiler puts around the operation: C added last, D narrowed.
+    Lowering,
+}
+
+impl Source {
+    /// Every source.
+    pub const ALL: [Source; 6] = [
+        Source::InputFlush,
+        Source::AddMul,
+        Source::OutputFlush,
+        Source::FusedSum,
+        Source::OutputRounding,
+        Source::Lowering,
+    ];
+
+    /// The paper's name where it has one.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Source::InputFlush => "input FTZ",
+            Source::AddMul => "add/mul",
+            Source::OutputFlush => "output FTZ",
+            Source::FusedSum => "fused summation",
+            Source::OutputRounding => "output rounding",
+            Source::Lowering => "lowering",
+        }
+    }
+}
+
+/// A row of the paper's table, for one model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceOf {
+    /// Which.
+    pub source: Source,
+    /// The bound of one elementary operation, as the paper writes it.
+    pub bound: String,
+}
+
+/// The sources of a model's errors, each with its bound for one elementary operation of `k` elements.
+pub fn sources(model: &Model, k: usize) -> Vec<SourceOf> {
+    let mut rows = Vec::new();
+    let mut row = |source, bound: String| rows.push(SourceOf { source, bound });
+    let rho = model.conversion;
+    let format_name = |format: &bitmma::formats::Format| match format.name.strip_prefix('f') {
+        Some(width) => format!("FP{width}"),
+        None => format.name.to_ascii_uppercase(),
+    };
+    let ulp = |conversion: bitmma::arithmetic::Conversion| {
+        let half = if is_nearest(conversion.rounding) { "0.5 ulp" } else { "1 ulp" };
+        format!("{half} {}", format_name(&conversion.format))
+    };
+    if model.flush_inputs {
+        row(Source::InputFlush, format!("2^{} ({})", model.a.min_exponent(), format_name(&model.a)));
+    }
+    let length = model.length(k);
+    match model.operation {
+        Operation::FtzAddMul { .. } => {
+            row(Source::AddMul, ulp(rho));
+            row(Source::OutputFlush, format!("2^{}", rho.container().min_exponent()));
+        }
+        Operation::Fma | Operation::EFdpa { .. } => row(Source::OutputRounding, ulp(rho)),
+        Operation::TFdpa(sum) | Operation::StFdpa(sum) => {
+            row(Source::FusedSum, format!("{} · 2^(e_max-{})", length + 1, sum.fraction_bits));
+            row(Source::OutputRounding, ulp(rho));
+        }
+        Operation::GstFdpa { sum, group } => {
+            row(Source::FusedSum, format!("{} · 2^(e_max-{})", length / group + 1, sum.fraction_bits));
+            row(Source::OutputRounding, ulp(rho));
+        }
+        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => {
+            row(Source::FusedSum, format!("{} · 2^(E-{})", length + 1, sum.fraction_bits));
+            row(Source::OutputRounding, ulp(rho));
+        }
+    }
+    let after = [model.lowering.add_accumulator_last, model.lowering.narrow_output];
+    for conversion in after.into_iter().flatten() {
+        row(Source::Lowering, ulp(conversion));
+    }
+    rows
+}

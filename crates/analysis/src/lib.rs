@@ -1,0 +1,24 @@
+//! What the arithmetic of matrix units means: where they differ, how large their errors can be and are.
+//!
+//! Nothing here decides a bit of a simulated result; FP64 serves statistics and pictures only. Errors are
+//! differences from exact results ([`dyadic`]), and every random number comes from a seed.
+#![forbid(unsafe_code)]
+
+pub mod account;
+pub mod bias;
+pub mod data;
+pub mod dyadic;
+pub mod error;
+pub mod error_bound;
+pub mod error_source;
+pub mod exact;
+pub mod progress;
+pub mod published;
+pub mod risk;
+pub mod shrink;
+pub mod statistics;
+pub mod subject;
+pub mod tightness;
+
+pub use dyadic::Dyadic;
+pub use error::Error;

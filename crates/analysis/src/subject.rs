@@ -1,0 +1,101 @@
+//! What is analysed: a model at a K, and the instructions that compute so.
+
+use bitmma::catalogue::{Instruction, catalogue};
+use bitmma::formats::Format;
+use bitmma::inputs::Formats;
+use bitmma::{Architecture, Model, Revision};
+
+/// A model at a K, and where it stands in the catalogue.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The model; its NaN code is left out, for it says nothing about numbers.
+    pub model: Model,
+    /// Elements along K.
+    pub k: usize,
+    /// The instructions that compute so; empty for a user's model.
+    pub rows: Vec<&'static Instruction>,
+    /// For headings.
+    pub name: String,
+}
+
+impl Subject {
+    /// A model that a user wrote.
+    pub fn of_model(name: impl Into<String>, model: Model, k: usize) -> Subject {
+        Subject { model, k, rows: Vec::new(), name: name.into() }
+    }
+
+    /// One instruction; `None` where it is not known how it computes.
+    pub fn of_row(row: &'static Instruction, revision: Revision) -> Option<Subject> {
+        let model = row.model(revision)?;
+        Some(Subject {
+            model,
+            k: row.k,
+            rows: vec![row],
+            name: format!("{} {}", row.architecture, row.name()),
+        })
+    }
+
+    /// The architectures it stands for.
+    pub fn architectures(&self) -> Vec<Architecture> {
+        let mut all: Vec<Architecture> = Vec::new();
+        for row in &self.rows {
+            if !all.contains(&row.architecture) {
+                all.push(row.architecture);
+            }
+        }
+        all
+    }
+
+    /// A, B, C, D and the scale format.
+    pub fn formats(&self) -> (Formats, Format) {
+        (Formats::from(&self.model), self.model.d)
+    }
+}
+
+/// The model without what has no influence on a number at this K: L_max beyond K, the code of NaN, a
+/// fused sum of one.
+pub fn essence(model: &Model, k: usize) -> Model {
+    use bitmma::arithmetic::Operation;
+    let mut model = model.clone();
+    let length = model.length(k).max(1);
+    match &mut model.operation {
+        Operation::EFdpa { max_length } => *max_length = length,
+        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
+            sum.max_length = length;
+        }
+        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => sum.max_length = length,
+        Operation::FtzAddMul { .. } | Operation::Fma => {}
+    }
+    model.nan_code = None;
+    model
+}
+
+/// Every different model of these instructions, each with all the instructions that have it, in the
+/// catalogue's order.
+pub fn subjects(revision: Revision, wanted: impl Fn(&Instruction) -> bool) -> Vec<Subject> {
+    let mut subjects: Vec<Subject> = Vec::new();
+    for row in catalogue().iter().filter(|row| wanted(row)) {
+        let Some(mut subject) = Subject::of_row(row, revision) else { continue };
+        subject.model = essence(&subject.model, subject.k);
+        match subjects.iter_mut().find(|known| known.model == subject.model) {
+            Some(known) => known.rows.push(row),
+            None => subjects.push(subject),
+        }
+    }
+    subjects
+}
+
+/// Every different elementary operation of the catalogue's native instructions: K brought down to L.
+pub fn elementary(revision: Revision) -> Vec<Subject> {
+    let mut subjects: Vec<Subject> = Vec::new();
+    for row in catalogue().iter().filter(|row| row.is_native()) {
+        let Some(mut subject) = Subject::of_row(row, revision) else { continue };
+        subject.k = subject.model.length(row.k).max(subject.model.scale.map_or(1, |scale| scale.size));
+        subject.model = essence(&subject.model, subject.k);
+        match subjects.iter_mut().find(|known| known.model == subject.model) {
+            Some(known) => known.rows.push(row),
+            None => subjects.push(subject),
+        }
+    }
+    subjects
+}

@@ -1,0 +1,179 @@
+//! How close an error comes to its bound: a worst case, by search.
+//!
+//! The search climbs: random cases of every family first, then changes of the best one, each kept unless
+//! it is worse. It is seeded, so a worst case found once is found again.
+
+use bitmma::Model;
+use bitmma::arithmetic::Prepared;
+use bitmma::formats::Format;
+use bitmma::formats::cases::notable_codes;
+use bitmma::inputs::{Case, Family, case};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+
+use crate::account::{Account, Start, account_prepared};
+use crate::dyadic::Dyadic;
+use crate::error::Error;
+use crate::error_source::Source;
+
+/// Which bound an error is held against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Objective {
+    /// |D − exact| against the sum of all sources' bounds.
+    Total,
+    /// |D − exact| against the paper's formula.
+    Paper,
+    /// What one source lost against its own bound.
+    Source(Source),
+}
+
+impl Objective {
+    /// Error over bound; `None` where there is no bound, or it is zero: nothing can be lost there.
+    pub fn ratio(self, account: &Account) -> Option<f64> {
+        let bound = account.bound()?;
+        let (error, bound) = match self {
+            Objective::Total => (account.error()?, bound),
+            Objective::Paper => (account.error()?, account.paper_bound.clone()),
+            Objective::Source(source) => {
+                let entry = account.entry(source);
+                (entry.error.clone(), entry.bound.clone())
+            }
+        };
+        (!bound.is_zero()).then(|| error.magnitude().ratio(&bound))
+    }
+}
+
+/// A case and how much of the bound it uses up.
+#[derive(Clone, Debug)]
+pub struct Worst {
+    /// The operands.
+    pub case: Case,
+    /// Error over bound.
+    pub ratio: f64,
+    /// The error.
+    pub error: Dyadic,
+    /// Cases tried.
+    pub tried: u64,
+}
+
+/// How long a search goes on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Effort {
+    /// Cases to try at most.
+    pub budget: u64,
+    /// A ratio that is good enough to stop at.
+    pub enough: f64,
+}
+
+/// The worst case that a search finds for dot products of `k` elements; `None` where no case has a bound
+/// above zero.
+pub fn search(
+    model: &Model,
+    k: usize,
+    objective: Objective,
+    Effort { budget, enough }: Effort,
+    seed: u64,
+) -> Result<Option<Worst>, Error> {
+    let prepared = Prepared::new(model, k)?;
+    let mut tried = 0;
+    let mut best: Option<Worst> = None;
+    let mut consider = |case: Case, best: &mut Option<Worst>| -> bool {
+        tried += 1;
+        let account = account_prepared(&prepared, &case, Start::C, false);
+        let (Some(ratio), Some(error)) = (objective.ratio(&account), account.error()) else { return false };
+        // as good is good enough: it may lead on
+        let better = best.as_ref().is_none_or(|best| ratio >= best.ratio);
+        if better {
+            *best = Some(Worst { case, ratio, error, tried });
+        }
+        better
+    };
+    let starts = budget / 8 / Family::ALL.len() as u64;
+    for family in Family::ALL {
+        for index in 0..starts {
+            consider(case(model, k, family, seed, index), &mut best);
+        }
+    }
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    random.set_stream(u64::MAX);
+    let mut at = best.clone();
+    for round in starts * Family::ALL.len() as u64..budget {
+        let Some(from) = at.as_ref().filter(|from| from.ratio < enough) else { break };
+        let mut next = from.case.clone();
+        for _ in 0..=random.next_u64() % 3 {
+            change(model, &mut next, &mut random);
+        }
+        consider(next, &mut best);
+        // a climb that gets stuck starts once more from a new place
+        if round % 4096 == 4095 && best.as_ref().is_some_and(|best| best.ratio < 0.5) {
+            let mut fresh = None;
+            for index in 0..64 {
+                let family = Family::ALL[(index % 10) as usize];
+                consider(case(model, k, family, seed ^ round, index), &mut fresh);
+            }
+            let ratio = best.as_ref().map_or(0.0, |best| best.ratio);
+            if fresh.as_ref().is_some_and(|fresh| fresh.ratio > ratio) {
+                best = fresh;
+            }
+        }
+        at.clone_from(&best);
+    }
+    if let Some(best) = &mut best {
+        best.tried = tried;
+    }
+    Ok(best)
+}
+
+/// One change: a bit, an exponent, a sign, a notable number, or one element's pair put everywhere.
+fn change(model: &Model, case: &mut Case, random: &mut ChaCha8Rng) {
+    let k = case.a.len();
+    let mut below = |bound: usize| (random.next_u64() % bound.max(1) as u64) as usize;
+    let element = below(k);
+    match below(10) {
+        0 => case.a[element] = change_code(&model.a, case.a[element], &mut below),
+        1 => case.b[element] = change_code(&model.b, case.b[element], &mut below),
+        2 | 3 => case.c = change_code(&model.c, case.c, &mut below),
+        4 => {
+            // the same pair everywhere but in one place
+            let kept = below(k);
+            let (a, b) = (case.a[element], case.b[element]);
+            for other in (0..k).filter(|other| *other != kept) {
+                (case.a[other], case.b[other]) = (a, b);
+            }
+        }
+        5 => {
+            let other = below(k);
+            (case.a[other], case.b[other]) = (case.a[element], case.b[element]);
+        }
+        6 => case.a[element] ^= model.a.sign_bit(),
+        7 => {
+            // both factors at once
+            case.a[element] = change_code(&model.a, case.a[element], &mut below);
+            case.b[element] = change_code(&model.b, case.b[element], &mut below);
+        }
+        8 => case.c ^= model.c.sign_bit(),
+        _ => match &model.scale {
+            Some(scale) => {
+                let block = below(case.scale_a.len());
+                let codes = if below(2) == 0 { &mut case.scale_a } else { &mut case.scale_b };
+                codes[block] = change_code(&scale.format, codes[block], &mut below);
+            }
+            None => (case.a[element], case.b[element]) = (0, 0),
+        },
+    }
+}
+
+fn change_code(format: &Format, code: u64, below: &mut impl FnMut(usize) -> usize) -> u64 {
+    let low = format.fraction_bits + format.padding_bits;
+    let changed = match below(5) {
+        0 => code ^ (1 << below(format.bits() as usize)),
+        1 => code.wrapping_add(1 << low) & format.max_code(),
+        2 => code.wrapping_sub(1 << low) & format.max_code(),
+        3 => code | (((1 << format.fraction_bits) - 1) << format.padding_bits),
+        _ => {
+            let codes = notable_codes(format);
+            codes[below(codes.len())]
+        }
+    };
+    changed & format.max_code()
+}
