@@ -116,7 +116,7 @@ pub fn account_prepared(prepared: &Prepared<'_>, case: &Case, start: Start, with
     let (scale_a, scale_b) =
         (prepared.scales(case.scale_a.iter().copied()), prepared.scales(case.scale_b.iter().copied()));
     let mut listener = Listener::new(model, with_losses);
-    if model.flush_inputs {
+    if model.flush_inputs || model.operation.flushes() {
         listener.flush(case, start);
     }
     let d = match start {
@@ -375,6 +375,15 @@ impl Trace for Listener<'_> {
                     self.paper_bound += &Dyadic::power(largest - i64::from(bits)).times(self.terms);
                 }
                 let (value, lowest) = std::mem::take(&mut self.sum);
+                if self.model.operation.flushes() && code & !format.sign_bit() == 0 {
+                    let smallest = Dyadic::power(format.min_exponent().into());
+                    self.paper_bound += &smallest;
+                    if lowest < format.min_exponent().into() {
+                        self.bound(Source::OutputFlush, &smallest);
+                    }
+                    self.lost(Source::OutputFlush, || "d".to_owned(), &value, &Dyadic::ZERO, None);
+                    return;
+                }
                 let into = (&conversion.format, &format, conversion.rounding);
                 self.rounded(Source::OutputRounding, "d", (&value, lowest), into, code);
             }
@@ -403,7 +412,9 @@ pub(crate) fn fraction_bits(operation: &Operation) -> Option<u32> {
             Some(sum.fraction_bits)
         }
         Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => Some(sum.fraction_bits),
-        Operation::FtzAddMul { .. } | Operation::Fma | Operation::EFdpa { .. } => None,
+        Operation::FtzAddMul { .. } | Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } => {
+            None
+        }
     }
 }
 

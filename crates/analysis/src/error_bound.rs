@@ -79,7 +79,7 @@ fn exponent(format: &Format, magnitude: &Dyadic) -> i64 {
 /// time; `None` where it may overflow.
 pub fn a_priori(model: &Model, step: usize, k: usize, magnitudes: &Magnitudes) -> Option<Bound> {
     let mut bound = Bound { magnitude: magnitudes.c.clone(), ..Bound::default() };
-    if model.flush_inputs {
+    if model.flush_inputs || model.operation.flushes() {
         flushed(model, magnitudes, k, &mut bound);
     }
     for _ in 0..k.div_ceil(step.max(1)) {
@@ -148,6 +148,15 @@ fn operation(model: &Model, length: usize, magnitudes: &Magnitudes, bound: &mut 
             bound.magnitude += &level.magnitude;
             bound.add(Source::OutputFlush, &smallest);
             return bound.round(Source::AddMul, rho.rounding, &rho.format).then_some(());
+        }
+        Operation::FtzFma { .. } => {
+            let smallest = Dyadic::power(rho.container().min_exponent().into());
+            for _ in 0..length {
+                bound.magnitude += &product;
+                bound.add(Source::OutputFlush, &smallest);
+                bound.round(Source::OutputRounding, rho.rounding, &rho.format).then_some(())?;
+            }
+            return Some(());
         }
         Operation::Fma | Operation::EFdpa { .. } => bound.magnitude = sum,
         Operation::TFdpa(fused) | Operation::StFdpa(fused) => {

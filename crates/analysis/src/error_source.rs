@@ -68,13 +68,17 @@ pub fn sources(model: &Model, k: usize) -> Vec<SourceOf> {
         let half = if is_nearest(conversion.rounding) { "0.5 ulp" } else { "1 ulp" };
         format!("{half} {}", format_name(&conversion.format))
     };
-    if model.flush_inputs {
+    if model.flush_inputs || model.operation.flushes() {
         row(Source::InputFlush, format!("2^{} ({})", model.a.min_exponent(), format_name(&model.a)));
     }
     let length = model.length(k);
     match model.operation {
         Operation::FtzAddMul { .. } => {
             row(Source::AddMul, ulp(rho));
+            row(Source::OutputFlush, format!("2^{}", rho.container().min_exponent()));
+        }
+        Operation::FtzFma { .. } => {
+            row(Source::OutputRounding, ulp(rho));
             row(Source::OutputFlush, format!("2^{}", rho.container().min_exponent()));
         }
         Operation::Fma | Operation::EFdpa { .. } => row(Source::OutputRounding, ulp(rho)),

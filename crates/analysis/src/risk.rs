@@ -130,7 +130,10 @@ fn reason(model: &Model, risk: Risk) -> Option<String> {
                 Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => {
                     rules.extend([("products", sum.term_rounding), ("sums", sum.sum_rounding)]);
                 }
-                Operation::FtzAddMul { .. } | Operation::Fma | Operation::EFdpa { .. } => {}
+                Operation::FtzAddMul { .. }
+                | Operation::Fma
+                | Operation::FtzFma { .. }
+                | Operation::EFdpa { .. } => {}
             }
             let lowering = [model.lowering.add_accumulator_last, model.lowering.narrow_output];
             rules.extend(lowering.into_iter().flatten().map(|conversion| ("lowering", conversion.rounding)));
@@ -148,7 +151,7 @@ fn reason(model: &Model, risk: Risk) -> Option<String> {
 fn flushed_format(model: &Model) -> Option<Format> {
     let formats = [model.a, model.b].into_iter();
     let mut flushed = formats.filter(|format| format.min_exponent() > model.d.min_exponent());
-    flushed.next().filter(|_| model.flush_inputs)
+    flushed.next().filter(|_| model.flush_inputs || model.operation.flushes())
 }
 
 /// An input that shows a risk, and how many were tried.

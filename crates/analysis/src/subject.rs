@@ -59,7 +59,7 @@ pub fn essence(model: &Model, k: usize) -> Model {
     let mut model = model.clone();
     let length = model.length(k).max(1);
     match &mut model.operation {
-        Operation::EFdpa { max_length } => *max_length = length,
+        Operation::FtzFma { max_length } | Operation::EFdpa { max_length } => *max_length = length,
         Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
             sum.max_length = length;
         }

@@ -109,6 +109,12 @@ impl Operation {
         }
     }
 
+    /// Whether subnormal operands are read as zero by the operation itself, not by
+    /// [`Model::flush_inputs`].
+    pub const fn flushes(&self) -> bool {
+        matches!(self, Operation::FtzFma { .. })
+    }
+
     /// Whether the operation takes scale factors.
     pub const fn is_scaled(&self) -> bool {
         matches!(self, Operation::StFdpa(_) | Operation::GstFdpa { .. })

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
-use crate::{bench, compare, dot, explain, gemm, generate, list, replay, run, serve, show};
+use crate::{bench, compare, dot, explain, gemm, generate, list, probe, replay, run, serve, show};
 
 const EXAMPLE: &str = "\
 Example: one input through every instruction, and why one of them answers as it does
@@ -32,6 +32,7 @@ enum Command {
     Gemm(gemm::Arguments),
     Replay(replay::Arguments),
     Serve(serve::Arguments),
+    Probe(probe::Arguments),
     Bench(bench::Arguments),
     Generate(generate::Arguments),
 }
@@ -49,6 +50,7 @@ impl Arguments {
             Command::Gemm(arguments) => gemm::run(arguments),
             Command::Replay(arguments) => replay::run(arguments),
             Command::Serve(arguments) => serve::run(arguments),
+            Command::Probe(arguments) => probe::run(arguments),
             Command::Bench(arguments) => bench::run(arguments),
             Command::Generate(arguments) => generate::run(arguments),
         }

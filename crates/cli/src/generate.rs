@@ -88,7 +88,7 @@ fn write_all(folder: &Path, files: &[(String, String)]) -> Result<(), Failure> {
 }
 
 /// Writes a file that appears whole or not at all.
-fn write_whole(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write_whole(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".bitmma-");
     #[cfg(unix)]

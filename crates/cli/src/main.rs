@@ -17,6 +17,7 @@ mod list;
 mod number;
 mod operands;
 mod output;
+mod probe;
 mod replay;
 mod run;
 mod serve;

@@ -47,16 +47,10 @@ impl LimitArguments {
         Limits { start: self.start_limit, batch: self.batch_limit }
     }
 
-    /// As [`open`], within these limits.
+    /// The unit of that name, within these limits.
     pub(crate) fn open(self, specification: &str, revision: Revision) -> Result<Box<dyn MmaUnit>, Failure> {
         open_within(specification, revision, self.limits())
     }
-}
-
-/// The unit of that name.
-#[allow(dead_code)] // for commands without limits
-pub(crate) fn open(specification: &str, revision: Revision) -> Result<Box<dyn MmaUnit>, Failure> {
-    open_within(specification, revision, Limits::default())
 }
 
 fn open_within(specification: &str, revision: Revision, limits: Limits) -> Result<Box<dyn MmaUnit>, Failure> {

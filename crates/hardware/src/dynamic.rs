@@ -1,4 +1,5 @@
 //! Libraries that are opened at run time.
+#![allow(unsafe_code)] // foreign functions of a library that is opened at run time
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,0 +1,145 @@
+//! `bitmma probe`: how an unknown unit computes.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use bitmma_probe::{Options, Progress, Verdict};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::failure::{Failure, Outcome, Within};
+use crate::generate::write_whole;
+use crate::unit::KINDS;
+use crate::{output, target, unit};
+
+mod json;
+
+const EXAMPLE: &str = "\
+Examples:
+  bitmma probe sim:hopper/mma.m16n8k16.f32.f16.f16.f32
+  bitmma probe sim:mi300x/v_mfma_f32_32x32x8_f16 --out found
+  bitmma probe sim:mi300x/v_mfma_f32_32x32x8_f16 --out found --resume
+  bitmma probe model:mine.toml@16x8x32 --json
+
+--out DIR receives model.toml (where a model was found: run, gemm, explain and replay take it), report.txt, \
+report.html and questions.csv (every question with its answer, from which --resume goes on).
+
+Exit code 0: a model was found; 1: the unit is not explained, or faulty; 2: an error.
+
+JSON: unit, m, n, k, blocks, a, b, c, d, scale, seed, verdict (found, not explained, faulty), questions, tests, order \
+{tree, notes}, features [{name, value}], revisions [case], model {parameters [{symbol, value, open, ruled_out}], toml, \
+equivalent, tried, known_as}, nearest {toml, agrees, of}, faults [{fault, place, answer, expected}].";
+
+/// Finds out how an unknown unit computes, by asking it; ends with a model, or with what it could not explain
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = format!("{EXAMPLE}\n\n{KINDS}"))]
+pub(crate) struct Arguments {
+    /// The unit
+    unit: String,
+    #[command(flatten)]
+    revision: target::RevisionArgument,
+    /// Elements of D that the model must agree with
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
+    tests: u64,
+    /// Seed of all that is random
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// A folder for the model, the reports and the log; it is made if it is not there
+    #[arg(short, long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on where an earlier probe of the same unit into the same folder was cut off
+    #[arg(long, requires = "out")]
+    resume: bool,
+    #[command(flatten)]
+    limits: unit::LimitArguments,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let unit = arguments.limits.open(&arguments.unit, arguments.revision.revision)?;
+    if let Some(folder) = &arguments.out {
+        std::fs::create_dir_all(folder).within(folder.display())?;
+    }
+    let options = Options {
+        tests: arguments.tests,
+        seed: arguments.seed,
+        log: arguments.out.as_ref().map(|folder| folder.join("questions.csv")),
+        resume: arguments.resume,
+    };
+    let mut bar = Bar::new();
+    let outcome = bitmma_probe::probe(&*unit, &options, &mut |progress| bar.show(progress));
+    bar.clear();
+    let outcome = outcome.map_err(|error| Failure::new(error.to_string()))?;
+    if let Some(folder) = &arguments.out {
+        let files = [
+            ("model.toml", outcome.to_toml()),
+            ("report.txt", Some(outcome.to_text())),
+            ("report.html", Some(outcome.to_html())),
+        ];
+        for (name, text) in files {
+            let path = folder.join(name);
+            match text {
+                Some(text) => write_whole(folder, &path, &text).within(path.display())?,
+                // a model of an earlier probe is none of this one
+                None if path.exists() => std::fs::remove_file(&path).within(path.display())?,
+                None => {}
+            }
+        }
+    }
+    if arguments.json {
+        output::print_json(&json::outcome(&outcome))?;
+    } else {
+        output::print(&outcome.summary())?;
+        if let Some(folder) = &arguments.out {
+            output::note(&format!("the whole report is in {}", folder.join("report.html").display()));
+        }
+    }
+    Ok(if matches!(outcome.verdict, Verdict::Found(_)) { Outcome::Agrees } else { Outcome::Differs })
+}
+
+/// A bar is drawn only if it takes longer than this.
+const PATIENCE: Duration = Duration::from_millis(700);
+
+/// How far it has come, on the standard error where that is a terminal.
+struct Bar {
+    start: Instant,
+    bar: ProgressBar,
+    stage: &'static str,
+}
+
+impl Bar {
+    fn new() -> Bar {
+        Bar { start: Instant::now(), bar: ProgressBar::hidden(), stage: "" }
+    }
+
+    fn show(&mut self, progress: &Progress) {
+        if self.start.elapsed() < PATIENCE {
+            return;
+        }
+        if self.bar.is_hidden() || self.stage != progress.stage {
+            self.bar.finish_and_clear();
+            self.bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            self.stage = progress.stage;
+            let template = match progress.total {
+                0 => "{spinner} {msg}",
+                _ => "{wide_bar} {percent}%  {msg}, {eta} left",
+            };
+            if let Ok(style) = ProgressStyle::with_template(template) {
+                self.bar.set_style(style);
+            }
+        }
+        self.bar.set_message(format!("{}, {} answers", progress.stage, progress.answers));
+        if progress.total > 0 {
+            self.bar.set_length(progress.total);
+            self.bar.set_position(progress.done);
+        } else {
+            self.bar.tick();
+        }
+    }
+
+    fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,206 @@
+//! The models still possible, held against everything that was observed.
+
+pub(crate) mod fit;
+pub(crate) mod refine;
+pub(crate) mod space;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use bitmma::arithmetic::run::Side;
+use bitmma::arithmetic::{Order, Prepared};
+use bitmma::formats::{Class, Format, Unpacked, decode};
+use bitmma::inputs::Case;
+use bitmma::{Model, Signature};
+use rayon::prelude::*;
+
+use crate::numbers::{is_normal, same};
+
+/// What was asked and what was answered.
+#[derive(Debug)]
+pub(crate) struct Observations {
+    signature: Signature,
+    cases: Vec<Case>,
+    answers: Vec<u64>,
+    plain: Vec<usize>,
+    all: Vec<usize>,
+    read: Mutex<HashMap<Reading, Arc<Decoded>>>,
+}
+
+/// What decides how codes are read: models that share it share the work.
+type Reading = (Option<Format>, bool, Order);
+
+/// Cases taken apart, one after the other.
+#[derive(Debug)]
+struct Decoded {
+    a: Vec<Unpacked>,
+    b: Vec<Unpacked>,
+    scale_a: Vec<Unpacked>,
+    scale_b: Vec<Unpacked>,
+}
+
+impl Observations {
+    pub(crate) fn new(signature: &Signature) -> Observations {
+        Observations {
+            signature: signature.clone(),
+            cases: Vec::new(),
+            answers: Vec::new(),
+            plain: Vec::new(),
+            all: Vec::new(),
+            read: Mutex::default(),
+        }
+    }
+
+    /// Takes questions with their answers.
+    pub(crate) fn extend(&mut self, cases: Vec<Case>, answers: Vec<u64>) {
+        let Signature { a, b, c, d, .. } = &self.signature;
+        for (case, answer) in cases.into_iter().zip(answers) {
+            let index = self.cases.len();
+            let normal = case.a.iter().all(|&code| is_normal(a, code))
+                && case.b.iter().all(|&code| is_normal(b, code))
+                && is_normal(c, case.c)
+                && self.scales_are_plain(&case)
+                && matches!(decode(d, answer).class, Class::Finite | Class::Zero);
+            if normal {
+                self.plain.push(index);
+            }
+            self.all.push(index);
+            self.cases.push(case);
+            self.answers.push(answer);
+        }
+        if let Ok(mut read) = self.read.lock() {
+            read.clear();
+        }
+    }
+
+    fn scales_are_plain(&self, case: &Case) -> bool {
+        let Some(scale) = self.signature.scale else { return true };
+        case.scale_a.iter().chain(&case.scale_b).all(|&code| {
+            let value = decode(&scale.format, code);
+            value.class == Class::Finite && (!scale.format.subnormals || is_normal(&scale.format, code))
+        })
+    }
+
+    /// Cases of normal numbers only: zeros, flushing and special values have no part in them.
+    pub(crate) fn plain(&self) -> &[usize] {
+        &self.plain
+    }
+
+    /// Every case.
+    pub(crate) fn all(&self) -> &[usize] {
+        &self.all
+    }
+
+    pub(crate) fn case(&self, index: usize) -> (&Case, u64) {
+        (&self.cases[index], self.answers[index])
+    }
+
+    fn decoded(&self, prepared: &Prepared<'_>) -> Arc<Decoded> {
+        let model = prepared.model();
+        let key = (model.lowering.widen_operands, model.flush_inputs, model.lowering.order);
+        if let Ok(read) = self.read.lock()
+            && let Some(decoded) = read.get(&key)
+        {
+            return Arc::clone(decoded);
+        }
+        let side = |side, of: fn(&Case) -> &[u64]| {
+            let vectors = self.cases.iter().map(|case| prepared.vector(side, of(case).iter().copied()));
+            vectors.flatten().collect()
+        };
+        let scales = |of: fn(&Case) -> &[u64]| {
+            prepared.scales(self.cases.iter().flat_map(|case| of(case).iter().copied()))
+        };
+        let decoded = Arc::new(Decoded {
+            a: side(Side::A, |case| &case.a),
+            b: side(Side::B, |case| &case.b),
+            scale_a: scales(|case| &case.scale_a),
+            scale_b: scales(|case| &case.scale_b),
+        });
+        if let Ok(mut read) = self.read.lock() {
+            read.insert(key, Arc::clone(&decoded));
+        }
+        decoded
+    }
+
+    /// How many of the cases `which` the model contradicts; counting stops beyond `limit`. `None` for a
+    /// model that does not take this K.
+    pub(crate) fn contradictions(&self, model: &Model, which: &[usize], limit: usize) -> Option<usize> {
+        let mut count = 0;
+        self.walk(model, which, |index, answer| {
+            count += usize::from(!same(&self.signature.d, answer, self.answers[index]));
+            count <= limit
+        })?;
+        Some(count)
+    }
+
+    /// The first of the cases `which` that the model contradicts, and what the model would answer.
+    pub(crate) fn first_contradiction(&self, model: &Model, which: &[usize]) -> Option<(usize, u64)> {
+        let mut found = None;
+        self.walk(model, which, |index, answer| {
+            if !same(&self.signature.d, answer, self.answers[index]) {
+                found = Some((index, answer));
+            }
+            found.is_none()
+        })?;
+        found
+    }
+
+    fn walk(&self, model: &Model, which: &[usize], mut each: impl FnMut(usize, u64) -> bool) -> Option<()> {
+        let k = self.signature.k;
+        let prepared = Prepared::new(model, k).ok()?;
+        let decoded = self.decoded(&prepared);
+        let blocks = model.scale.map_or(0, |scale| k / scale.size);
+        for &index in which {
+            let (elements, factors) = (index * k..(index + 1) * k, index * blocks..(index + 1) * blocks);
+            let answer = prepared.dot(
+                &decoded.a[elements.clone()],
+                &decoded.b[elements],
+                self.cases[index].c,
+                &decoded.scale_a[factors.clone()],
+                &decoded.scale_b[factors],
+                &mut (),
+            );
+            if !each(index, answer) {
+                break;
+            }
+        }
+        Some(())
+    }
+
+    /// The models that contradict nothing in `which`.
+    pub(crate) fn survivors(&self, models: Vec<Model>, which: &[usize]) -> Vec<Model> {
+        let keep: Vec<bool> = models
+            .par_iter()
+            .with_min_len(8)
+            .map(|model| self.contradictions(model, which, 0) == Some(0))
+            .collect();
+        models.into_iter().zip(keep).filter_map(|(model, keep)| keep.then_some(model)).collect()
+    }
+
+    /// The model with fewest contradictions in `which`, the first of several, with their number;
+    /// `None` if each of them has `limit` or more.
+    pub(crate) fn best(&self, models: &[Model], which: &[usize], limit: usize) -> Option<(usize, usize)> {
+        let below = limit.checked_sub(1)?;
+        let counts: Vec<_> = models
+            .par_iter()
+            .with_min_len(8)
+            .map(|model| self.contradictions(model, which, below).filter(|&count| count < limit))
+            .collect();
+        let counted =
+            counts.iter().enumerate().filter_map(|(index, count)| count.map(|count| (count, index)));
+        counted.min().map(|(count, index)| (index, count))
+    }
+}
+
+/// What a model answers to cases; `None` if it does not take them.
+pub(crate) fn answers(model: &Model, k: usize, cases: &[Case]) -> Option<Vec<u64>> {
+    let prepared = Prepared::new(model, k).ok()?;
+    let dot = |case: &Case| {
+        let a = prepared.vector(Side::A, case.a.iter().copied());
+        let b = prepared.vector(Side::B, case.b.iter().copied());
+        let scale_a = prepared.scales(case.scale_a.iter().copied());
+        let scale_b = prepared.scales(case.scale_b.iter().copied());
+        prepared.dot(&a, &b, case.c, &scale_a, &scale_b, &mut ())
+    };
+    Some(cases.par_iter().with_min_len(64).map(dot).collect())
+}

@@ -1,0 +1,137 @@
+//! Rivals of a model, and inputs on which they part.
+
+use bitmma::Model;
+use bitmma::arithmetic::{Operation, RoundedSum};
+use bitmma::inputs::{Case, Family, Formats, case};
+use rayon::prelude::*;
+
+use super::space::{Parameter, Space, fused_of, rounded_of};
+use super::{Observations, answers};
+use crate::inputs::{Kind, directed};
+use crate::numbers::same;
+
+/// Models that differ from `model` in one parameter, or in two that hide each other, and that
+/// contradict nothing that was observed.
+pub(crate) fn rivals(space: &Space, observations: &Observations, model: &Model) -> Vec<Model> {
+    use Parameter as P;
+    const PAIRS: [&[Parameter]; 9] = [
+        &[P::FractionBits, P::TermRounding],
+        &[P::SumFractionBits, P::Renormalize],
+        &[P::SumRounding, P::TermRounding],
+        &[P::FlushInputs, P::WidenOperands, P::WidenAccumulator],
+        &[P::ZeroExponent, P::WidenOperands],
+        &[P::Length, P::Order],
+        &[P::Family, P::FractionBits],
+        &[P::AddLast, P::Narrow],
+        &[P::Conversion, P::Narrow],
+    ];
+    let singles: Vec<[Parameter; 1]> = Parameter::ALL.into_iter().map(|parameter| [parameter]).collect();
+    let mut found: Vec<Model> = vec![space.canonical(model)];
+    for group in singles.iter().map(|single| &single[..]).chain(PAIRS) {
+        let candidates: Vec<Model> =
+            space.vary(model, group).into_iter().filter(|other| !found.contains(other)).collect();
+        for survivor in observations.survivors(candidates, observations.all()) {
+            let survivor = space.canonical(&survivor);
+            if !found.contains(&survivor) {
+                found.push(survivor);
+            }
+        }
+    }
+    found.remove(0);
+    found
+}
+
+/// Of rivals that differ in one number only, the outermost: what tells one between them tells those too.
+pub(crate) fn outermost(rivals: &[Model]) -> Vec<Model> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut kept = Vec::new();
+    for (index, rival) in rivals.iter().enumerate() {
+        let Some((rest, number)) = ladder(rival) else {
+            kept.push(index);
+            continue;
+        };
+        match runs.iter_mut().find(|run| run.rest == rest) {
+            None => runs.push(Run { rest, low: (number, index), high: (number, index) }),
+            Some(run) => {
+                run.low = run.low.min((number, index));
+                run.high = run.high.max((number, index));
+            }
+        }
+    }
+    kept.extend(runs.iter().flat_map(|run| [run.low.1, run.high.1]));
+    kept.sort_unstable();
+    kept.dedup();
+    kept.into_iter().map(|index| rivals[index].clone()).collect()
+}
+
+/// Rivals that differ in one number only.
+struct Run {
+    /// What they have in common.
+    rest: Model,
+    /// The smallest number, and whose it is.
+    low: (Option<i32>, usize),
+    /// The largest.
+    high: (Option<i32>, usize),
+}
+
+/// The model without its exponent of zero terms or its limit of products, and that number.
+fn ladder(model: &Model) -> Option<(Model, Option<i32>)> {
+    let mut rest = model.clone();
+    if let Some(sum) = fused_of(&model.operation) {
+        let without = bitmma::arithmetic::FusedSum { zero_exponent: None, ..*sum };
+        rest.operation = match model.operation {
+            Operation::TFdpa(_) => Operation::TFdpa(without),
+            Operation::StFdpa(_) => Operation::StFdpa(without),
+            Operation::GstFdpa { group, .. } => Operation::GstFdpa { sum: without, group },
+            other => other,
+        };
+        return Some((rest, sum.zero_exponent));
+    }
+    let sum = rounded_of(&model.operation)?;
+    let without = RoundedSum { zero_accumulator_exponent: None, ..*sum };
+    rest.operation = match model.operation {
+        Operation::TrFdpa(_) => Operation::TrFdpa(without),
+        _ => Operation::GtrFdpa(without),
+    };
+    Some((rest, sum.zero_accumulator_exponent))
+}
+
+/// Inputs tried in one go.
+pub(crate) const POOL: usize = 1024;
+
+/// A pool of inputs, of all kinds.
+pub(crate) fn pool(formats: &Formats, k: usize, seed: u64, round: u64) -> Vec<Case> {
+    (0..POOL)
+        .into_par_iter()
+        .with_min_len(64)
+        .map(|index| {
+            let index = index as u64;
+            let number = round * POOL as u64 + index;
+            match index % 8 {
+                0..=2 => directed(formats, k, Kind::Dense, seed, number),
+                7 => case(*formats, k, Family::ALL[(number / 8 % 10) as usize], seed, number),
+                _ => directed(formats, k, Kind::Any, seed, number),
+            }
+        })
+        .collect()
+}
+
+/// One case of the pool for each rival that it tells from the model, fewer where one tells several.
+pub(crate) fn splitting(space: &Space, model: &Model, rivals: &[Model], pool: &[Case]) -> Vec<Case> {
+    let k = space.signature().k;
+    let d = space.signature().d;
+    let Some(expected) = answers(model, k, pool) else { return Vec::new() };
+    let mut chosen: Vec<usize> = Vec::new();
+    for rival in rivals {
+        let told = |index: &usize| {
+            let other = answers(rival, k, std::slice::from_ref(&pool[*index]));
+            other.is_some_and(|other| !same(&d, other[0], expected[*index]))
+        };
+        if chosen.iter().any(told) {
+            continue;
+        }
+        let Some(all) = answers(rival, k, pool) else { continue };
+        chosen.extend((0..pool.len()).find(|&index| !same(&d, all[index], expected[index])));
+    }
+    chosen.into_iter().map(|index| pool[index].clone()).collect()
+}

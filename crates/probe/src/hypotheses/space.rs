@@ -1,0 +1,556 @@
+//! The space of models: eight families, every parameter, whatever may surround them.
+
+use bitmma::arithmetic::{Conversion, FusedSum, Lowering, Operation, Order, Prepared, RoundedSum};
+use bitmma::formats::{BF16, E5M2, E8M13, F16, F32, F64, Format, Rounding, TF32};
+use bitmma::{Model, Signature};
+
+/// One coordinate of the space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parameter {
+    /// The family, its own parameters made up.
+    Family,
+    /// L_max, or P.
+    Length,
+    /// G.
+    Group,
+    /// Order along K.
+    Order,
+    /// F.
+    FractionBits,
+    /// F2.
+    SumFractionBits,
+    /// How terms are cut.
+    TermRounding,
+    /// How sums are cut.
+    SumRounding,
+    /// Whether the sum is cut again at its own exponent.
+    Renormalize,
+    /// e_zero.
+    ZeroExponent,
+    /// Exponent of a zero accumulator.
+    ZeroAccumulator,
+    /// Where products become infinite.
+    ProductOverflow,
+    /// rho.
+    Conversion,
+    /// Whether, and how, C is added at the end.
+    AddLast,
+    /// Whether, and how, D is narrowed.
+    Narrow,
+    /// Whether subnormal inputs are zeros.
+    FlushInputs,
+    /// What A and B are widened to.
+    WidenOperands,
+    /// What C is widened to.
+    WidenAccumulator,
+}
+
+impl Parameter {
+    /// All of them.
+    pub(crate) const ALL: [Parameter; 18] = [
+        Parameter::Family,
+        Parameter::Length,
+        Parameter::Group,
+        Parameter::Order,
+        Parameter::FractionBits,
+        Parameter::SumFractionBits,
+        Parameter::TermRounding,
+        Parameter::SumRounding,
+        Parameter::Renormalize,
+        Parameter::ZeroExponent,
+        Parameter::ZeroAccumulator,
+        Parameter::ProductOverflow,
+        Parameter::Conversion,
+        Parameter::AddLast,
+        Parameter::Narrow,
+        Parameter::FlushInputs,
+        Parameter::WidenOperands,
+        Parameter::WidenAccumulator,
+    ];
+}
+
+/// Formats that intermediate results may have.
+const INNER: [Format; 7] = [F64, F32, TF32, E8M13, BF16, F16, E5M2];
+/// F and F2 of models.
+const FRACTION_BITS: std::ops::RangeInclusive<u32> = 0..=60;
+/// Exponents above the largest term that are tried for zero terms.
+const ABOVE: i32 = 24;
+
+/// Everything that fits one signature.
+#[derive(Clone, Debug)]
+pub(crate) struct Space {
+    signature: Signature,
+}
+
+/// What is decided before parameters are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Structure {
+    /// The family, by one of its operations.
+    pub(crate) operation: Operation,
+    /// Order along K.
+    pub(crate) order: Order,
+    /// Whether C is added at the end.
+    pub(crate) last: bool,
+    /// Whether D is narrowed at the end.
+    pub(crate) narrow: bool,
+}
+
+impl Space {
+    pub(crate) fn new(signature: &Signature) -> Space {
+        Space { signature: signature.clone() }
+    }
+
+    pub(crate) fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// Whether the model makes sense and takes this K.
+    pub(crate) fn allows(&self, model: &Model) -> bool {
+        Prepared::new(model, self.signature.k).is_ok()
+    }
+
+    /// Orders along K that differ from each other.
+    pub(crate) fn orders(&self) -> Vec<Order> {
+        let k = self.signature.k;
+        let mut orders = vec![Order::Sequential, Order::Reversed];
+        for period in divisors(k).into_iter().filter(|&period| period < k) {
+            for run in divisors(period).into_iter().filter(|&run| run < period) {
+                orders.push(Order::Interleaved { run, period });
+            }
+        }
+        orders
+    }
+
+    /// Every operation with the parameters given, for every family and length.
+    fn operations(&self, fused: FusedSum, rounded: RoundedSum) -> Vec<Operation> {
+        let mut operations = Vec::new();
+        let lengths = divisors(self.signature.k);
+        let with = |max_length| FusedSum { max_length, ..fused };
+        if let Some(scale) = self.signature.scale {
+            operations.extend(lengths.iter().map(|&length| Operation::StFdpa(with(length))));
+            for &length in &lengths {
+                let groups = divisors(length).into_iter().filter(|group| scale.size.is_multiple_of(*group));
+                operations.extend(groups.map(|group| Operation::GstFdpa { sum: with(length), group }));
+            }
+            return operations;
+        }
+        operations.push(Operation::Fma);
+        for &length in &lengths {
+            operations.push(Operation::TFdpa(with(length)));
+            operations.push(Operation::EFdpa { max_length: length });
+            operations.push(Operation::FtzAddMul { pairing: length });
+            operations.push(Operation::FtzFma { max_length: length });
+            let sum = RoundedSum { max_length: length, ..rounded };
+            operations.push(Operation::TrFdpa(sum));
+            operations.push(Operation::GtrFdpa(sum));
+        }
+        operations
+    }
+
+    /// Every structure.
+    pub(crate) fn structures(&self) -> Vec<Structure> {
+        let around: &[(bool, bool)] = match self.signature.scale {
+            Some(_) => &[(false, false)],
+            None => &[(false, false), (false, true), (true, false), (true, true)],
+        };
+        let orders = if self.signature.scale.is_some() { vec![Order::Sequential] } else { self.orders() };
+        let mut structures = Vec::new();
+        for &(last, narrow) in around {
+            for &order in &orders {
+                for operation in self.operations(FUSED, ROUNDED) {
+                    let structure = Structure { operation, order, last, narrow };
+                    if self.is_new(&structure) {
+                        structures.push(structure);
+                    }
+                }
+            }
+        }
+        structures
+    }
+
+    /// Whether no structure before it in the list says the same.
+    fn is_new(&self, structure: &Structure) -> bool {
+        let k = self.signature.k;
+        let whole = structure.operation.max_length() == k;
+        let one = structure.operation.max_length() == 1;
+        match structure.order {
+            Order::Sequential => true,
+            _ if whole => {
+                matches!(structure.operation, Operation::GtrFdpa(_)) && structure.order != Order::Reversed
+            }
+            Order::Reversed => true,
+            Order::Interleaved { run, period } => {
+                one || (k / (period / run)).is_multiple_of(structure.operation.max_length())
+            }
+        }
+    }
+
+    /// A model of that structure with everything else made up; `None` if there is none.
+    pub(crate) fn seed(
+        &self,
+        structure: &Structure,
+        fraction_bits: u32,
+        rounding: Rounding,
+    ) -> Option<Model> {
+        let Signature { a, b, c, d, scale, .. } = self.signature;
+        let inner = match (structure.narrow, d) {
+            (false, _) => d,
+            (true, F32) => F64,
+            (true, _) => F32,
+        };
+        let conversion = Conversion { rounding, format: inner };
+        let nearest = |format| Conversion { rounding: Rounding::NearestEven, format };
+        let operation = with_fraction_bits(structure.operation, fraction_bits);
+        let model = Model {
+            scale,
+            d,
+            lowering: Lowering {
+                order: structure.order,
+                add_accumulator_last: structure.last.then_some(nearest(inner)),
+                narrow_output: structure.narrow.then_some(nearest(d)),
+                ..Lowering::NONE
+            },
+            ..Model::new(a, b, c, operation, conversion)
+        };
+        self.allows(&model).then_some(model)
+    }
+
+    /// Every model that differs from `model` in the parameters named, itself included.
+    pub(crate) fn vary(&self, model: &Model, parameters: &[Parameter]) -> Vec<Model> {
+        let mut models = vec![model.clone()];
+        for &parameter in parameters {
+            models = models.iter().flat_map(|model| self.values(model, parameter)).collect();
+        }
+        models.retain(|model| self.allows(model));
+        models
+    }
+
+    /// The model with every value of one parameter; some may make no sense.
+    fn values(&self, model: &Model, parameter: Parameter) -> Vec<Model> {
+        let set = |change: &dyn Fn(&mut Model)| {
+            let mut changed = model.clone();
+            change(&mut changed);
+            changed
+        };
+        let conversions = || {
+            INNER
+                .into_iter()
+                .flat_map(|format| roundings().map(move |rounding| Conversion { rounding, format }))
+        };
+        match parameter {
+            Parameter::Family => self.families(model),
+            Parameter::Length => divisors(self.signature.k)
+                .into_iter()
+                .map(|length| set(&|model| model.operation = with_length(model.operation, length)))
+                .collect(),
+            Parameter::Group => match model.operation {
+                Operation::GstFdpa { sum, .. } => divisors(sum.max_length)
+                    .into_iter()
+                    .map(|group| set(&|model| model.operation = Operation::GstFdpa { sum, group }))
+                    .collect(),
+                _ => vec![model.clone()],
+            },
+            Parameter::Order => {
+                self.orders().into_iter().map(|order| set(&|model| model.lowering.order = order)).collect()
+            }
+            Parameter::FractionBits => match model.operation {
+                Operation::Fma
+                | Operation::FtzFma { .. }
+                | Operation::EFdpa { .. }
+                | Operation::FtzAddMul { .. } => vec![model.clone()],
+                _ => FRACTION_BITS
+                    .map(|bits| set(&|model| model.operation = with_fraction_bits(model.operation, bits)))
+                    .collect(),
+            },
+            Parameter::TermRounding => match model.operation {
+                Operation::TrFdpa(_) | Operation::GtrFdpa(_) => {
+                    rounded(model, roundings(), |sum, value| sum.term_rounding = value)
+                }
+                _ => fused(model, roundings(), |sum, value| sum.term_rounding = value),
+            },
+            Parameter::SumFractionBits => {
+                rounded(model, FRACTION_BITS, |sum, value| sum.sum_fraction_bits = value)
+            }
+            Parameter::SumRounding => rounded(model, roundings(), |sum, value| sum.sum_rounding = value),
+            Parameter::Renormalize => rounded(model, [false, true], |sum, value| sum.renormalize = value),
+            Parameter::ZeroExponent => {
+                fused(model, self.zero_exponents(model), |sum, value| sum.zero_exponent = value)
+            }
+            Parameter::ZeroAccumulator => rounded(model, self.zero_exponents(model), |sum, value| {
+                sum.zero_accumulator_exponent = value;
+            }),
+            Parameter::ProductOverflow => {
+                rounded(model, self.overflows(), |sum, value| sum.product_overflow = value)
+            }
+            Parameter::Conversion => {
+                conversions().map(|conversion| set(&|model| model.conversion = conversion)).collect()
+            }
+            Parameter::AddLast => std::iter::once(None)
+                .chain(conversions().map(Some))
+                .map(|last| set(&|model| model.lowering.add_accumulator_last = last))
+                .collect(),
+            Parameter::Narrow => std::iter::once(None)
+                .chain(conversions().map(Some))
+                .map(|narrow| set(&|model| model.lowering.narrow_output = narrow))
+                .collect(),
+            Parameter::FlushInputs => {
+                [false, true].map(|flush| set(&|model| model.flush_inputs = flush)).to_vec()
+            }
+            Parameter::WidenOperands => self
+                .wide(model, &[model.a, model.b])
+                .into_iter()
+                .map(|wide| set(&|model| model.lowering.widen_operands = wide))
+                .collect(),
+            Parameter::WidenAccumulator => self
+                .wide(model, &[model.c])
+                .into_iter()
+                .map(|wide| set(&|model| model.lowering.widen_accumulator = wide))
+                .collect(),
+        }
+    }
+
+    /// The model as each of the families would have it, where a parameter is not known in several ways.
+    fn families(&self, model: &Model) -> Vec<Model> {
+        let (mut fused, mut rounded) = (FUSED, ROUNDED);
+        let mut bits = vec![13, 24, 40, 60];
+        if let Some(sum) = fused_of(&model.operation) {
+            fused = *sum;
+            rounded = RoundedSum {
+                max_length: sum.max_length,
+                fraction_bits: sum.fraction_bits,
+                term_rounding: sum.term_rounding,
+                ..rounded
+            };
+            bits = vec![sum.fraction_bits];
+        } else if let Some(sum) = rounded_of(&model.operation) {
+            rounded = *sum;
+            fused = FusedSum {
+                max_length: sum.max_length,
+                fraction_bits: sum.fraction_bits,
+                term_rounding: sum.term_rounding,
+                ..fused
+            };
+            bits = vec![sum.fraction_bits];
+        }
+        let mut models = vec![model.clone()];
+        for operation in self.operations(fused, rounded) {
+            if operation.max_length() == model.operation.max_length() {
+                models.extend(
+                    bits.iter().map(|&bits| Model {
+                        operation: with_fraction_bits(operation, bits),
+                        ..model.clone()
+                    }),
+                );
+            }
+        }
+        models
+    }
+
+    /// Smallest and largest exponent a term that is not zero can bring.
+    pub(crate) fn term_exponents(&self, model: &Model) -> (i32, i32) {
+        let read = |format: &Format, wide: Option<Format>| {
+            let lowest = format.min_exponent() - format.fraction_bits as i32;
+            wide.map_or(format.min_exponent(), |wide| wide.min_exponent().max(lowest))
+        };
+        let scale = model
+            .scale
+            .map_or((0, 0), |scale| (2 * scale.format.min_exponent(), 2 * scale.format.max_exponent()));
+        let operands = model.lowering.widen_operands;
+        let products = match model.operation {
+            Operation::GstFdpa { .. } => scale,
+            _ => (
+                read(&model.a, operands) + read(&model.b, operands) + scale.0,
+                model.a.max_exponent() + model.b.max_exponent() + scale.1,
+            ),
+        };
+        let chained = model.conversion.format;
+        let accumulators = match model.lowering.add_accumulator_last {
+            Some(_) => (chained.min_exponent(), chained.max_exponent()),
+            None => {
+                let c = read(&model.c, model.lowering.widen_accumulator);
+                (c.min(chained.min_exponent()), model.c.max_exponent().max(chained.max_exponent()))
+            }
+        };
+        if matches!(model.operation, Operation::TrFdpa(_) | Operation::GtrFdpa(_)) {
+            return products;
+        }
+        (products.0.min(accumulators.0), products.1.max(accumulators.1))
+    }
+
+    /// Exponents of zero terms that make a difference, and none.
+    fn zero_exponents(&self, model: &Model) -> Vec<Option<i32>> {
+        let (low, high) = self.term_exponents(model);
+        std::iter::once(None).chain((low + 1..=high + ABOVE).map(Some)).collect()
+    }
+
+    /// Limits of products that make a difference, and none.
+    fn overflows(&self) -> Vec<Option<i32>> {
+        let highest = self.signature.a.max_exponent() + self.signature.b.max_exponent() + 1;
+        std::iter::once(None).chain((0..=highest).rev().map(Some)).collect()
+    }
+
+    /// Wider formats that make a difference, and none.
+    fn wide(&self, model: &Model, formats: &[Format]) -> Vec<Option<Format>> {
+        let mut wide = vec![None];
+        if matches!(
+            model.operation,
+            Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } | Operation::FtzAddMul { .. }
+        ) {
+            return wide;
+        }
+        let effect = |to: Format| -> Vec<i32> {
+            let read = |from: &Format| to.min_exponent().max(from.min_exponent() - from.fraction_bits as i32);
+            formats.iter().map(read).collect()
+        };
+        let mut known: Vec<Vec<i32>> = vec![formats.iter().map(Format::min_exponent).collect()];
+        let holds = |to: &Format| {
+            formats.iter().all(|from| {
+                to.fraction_bits >= from.fraction_bits && to.max_exponent() >= from.max_exponent()
+            })
+        };
+        for format in [F16, BF16, F32, F64] {
+            if holds(&format) && !known.contains(&effect(format)) {
+                known.push(effect(format));
+                wide.push(Some(format));
+            }
+        }
+        wide
+    }
+
+    /// The same model in the words this space uses: what makes no difference left out.
+    pub(crate) fn canonical(&self, model: &Model) -> Model {
+        let mut model = model.clone();
+        if !matches!(model.operation, Operation::FtzAddMul { .. } | Operation::Fma) {
+            let length = model.length(self.signature.k);
+            model.operation = with_length(model.operation, length);
+        }
+        if model.operation.max_length() == self.signature.k
+            && !matches!(model.operation, Operation::GtrFdpa(_))
+        {
+            model.lowering.order = Order::Sequential;
+        }
+        let (low, _) = self.term_exponents(&model);
+        if let Some(sum) = fused_mut(&mut model.operation) {
+            sum.zero_exponent = sum.zero_exponent.filter(|&exponent| exponent > low);
+        }
+        let highest = self.signature.a.max_exponent() + self.signature.b.max_exponent() + 1;
+        if let Some(sum) = rounded_mut(&mut model.operation) {
+            sum.zero_accumulator_exponent = sum.zero_accumulator_exponent.filter(|&exponent| exponent > low);
+            sum.product_overflow = sum.product_overflow.filter(|&limit| limit <= highest);
+        }
+        model
+    }
+}
+
+const FUSED: FusedSum =
+    FusedSum { max_length: 1, fraction_bits: 24, term_rounding: Rounding::TowardZero, zero_exponent: None };
+const ROUNDED: RoundedSum = RoundedSum {
+    max_length: 1,
+    fraction_bits: 24,
+    sum_fraction_bits: 31,
+    term_rounding: Rounding::TowardZero,
+    sum_rounding: Rounding::Down,
+    renormalize: false,
+    zero_accumulator_exponent: None,
+    product_overflow: None,
+};
+
+/// The model with each value of something its fused sum has; as it is if it has none.
+fn fused<V>(
+    model: &Model,
+    values: impl IntoIterator<Item = V>,
+    set: impl Fn(&mut FusedSum, V),
+) -> Vec<Model> {
+    let Some(sum) = fused_of(&model.operation) else { return vec![model.clone()] };
+    let with = |value| {
+        let mut sum = *sum;
+        set(&mut sum, value);
+        let operation = match model.operation {
+            Operation::StFdpa(_) => Operation::StFdpa(sum),
+            Operation::GstFdpa { group, .. } => Operation::GstFdpa { sum, group },
+            _ => Operation::TFdpa(sum),
+        };
+        Model { operation, ..model.clone() }
+    };
+    values.into_iter().map(with).collect()
+}
+
+/// The model with each value of something its rounded sum has; as it is if it has none.
+fn rounded<V>(
+    model: &Model,
+    values: impl IntoIterator<Item = V>,
+    set: impl Fn(&mut RoundedSum, V),
+) -> Vec<Model> {
+    let Some(sum) = rounded_of(&model.operation) else { return vec![model.clone()] };
+    let with = |value| {
+        let mut sum = *sum;
+        set(&mut sum, value);
+        let operation = match model.operation {
+            Operation::GtrFdpa(_) => Operation::GtrFdpa(sum),
+            _ => Operation::TrFdpa(sum),
+        };
+        Model { operation, ..model.clone() }
+    };
+    values.into_iter().map(with).collect()
+}
+
+fn roundings() -> impl Iterator<Item = Rounding> {
+    Rounding::ALL.into_iter().map(|(rounding, _)| rounding)
+}
+
+/// The divisors of a number, smallest first.
+pub(crate) fn divisors(of: usize) -> Vec<usize> {
+    (1..=of).filter(|&divisor| of.is_multiple_of(divisor)).collect()
+}
+
+pub(crate) fn fused_of(operation: &Operation) -> Option<&FusedSum> {
+    match operation {
+        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => Some(sum),
+        _ => None,
+    }
+}
+
+fn fused_mut(operation: &mut Operation) -> Option<&mut FusedSum> {
+    match operation {
+        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => Some(sum),
+        _ => None,
+    }
+}
+
+pub(crate) fn rounded_of(operation: &Operation) -> Option<&RoundedSum> {
+    match operation {
+        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => Some(sum),
+        _ => None,
+    }
+}
+
+fn rounded_mut(operation: &mut Operation) -> Option<&mut RoundedSum> {
+    match operation {
+        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => Some(sum),
+        _ => None,
+    }
+}
+
+fn with_length(operation: Operation, length: usize) -> Operation {
+    let mut operation = operation;
+    match &mut operation {
+        Operation::Fma => {}
+        Operation::FtzAddMul { pairing } => *pairing = length,
+        Operation::FtzFma { max_length } | Operation::EFdpa { max_length } => *max_length = length,
+        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
+            sum.max_length = length;
+        }
+        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => sum.max_length = length,
+    }
+    operation
+}
+
+fn with_fraction_bits(operation: Operation, bits: u32) -> Operation {
+    let mut operation = operation;
+    if let Some(sum) = fused_mut(&mut operation) {
+        sum.fraction_bits = bits;
+    } else if let Some(sum) = rounded_mut(&mut operation) {
+        sum.fraction_bits = bits;
+    }
+    operation
+}

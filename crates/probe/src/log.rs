@@ -1,0 +1,145 @@
+//! The log of a probe: every question with its answer, written as it is answered, read back to resume.
+//!
+//! A line is one question: `dot,PURPOSE,A,B,C,SCALE_A,SCALE_B,D` (codes in hex, blanks between),
+//! `matrix,PURPOSE,FINGERPRINT,D` (all codes of D, `code*count` where one repeats) or
+//! `validate,FAMILY,FIRST,COUNT,MISMATCHES,WHERE`. Lines that begin with `#` say what was asked.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use bitmma::Signature;
+use bitmma::inputs::Case;
+
+use crate::error::Error;
+
+/// Where questions and answers go, and where answers of an earlier run come from.
+#[derive(Debug)]
+pub(crate) struct Log {
+    file: Option<(PathBuf, File)>,
+    earlier: VecDeque<(usize, String)>,
+}
+
+impl Log {
+    /// A log that nobody reads.
+    pub(crate) fn none() -> Log {
+        Log { file: None, earlier: VecDeque::new() }
+    }
+
+    /// A new log under `heading`; with `resume`, the log that is there is read first and gone on with.
+    pub(crate) fn open(path: &Path, heading: &str, resume: bool) -> Result<Log, Error> {
+        let failed = |source| Error::File { path: path.to_owned(), source };
+        let wrong = |line, problem| Error::Log { path: path.to_owned(), line, problem };
+        let mut earlier = VecDeque::new();
+        if resume && path.exists() {
+            let bytes = std::fs::read(path).map_err(failed)?;
+            // a last line that was cut off was never answered
+            let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);
+            let text = std::str::from_utf8(&bytes[..whole]).map_err(|error| wrong(1, error.to_string()))?;
+            if !text.is_empty() {
+                let Some(rest) = text.strip_prefix(heading) else {
+                    let first = text.lines().next().unwrap_or_default();
+                    let problem = format!(
+                        "this is the log of another probe: it begins with '{first}', this one would with '{}'",
+                        heading.lines().next().unwrap_or_default()
+                    );
+                    return Err(wrong(1, problem));
+                };
+                let before = heading.lines().count();
+                earlier = rest
+                    .lines()
+                    .enumerate()
+                    .map(|(line, text)| (line + before + 1, text.to_owned()))
+                    .collect();
+            }
+            let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+            file.set_len(whole as u64).map_err(failed)?;
+        } else {
+            File::create(path).map_err(failed)?;
+        }
+        let mut file = OpenOptions::new().append(true).open(path).map_err(failed)?;
+        if file.metadata().map_err(failed)?.len() == 0 {
+            file.write_all(heading.as_bytes()).map_err(failed)?;
+        }
+        Ok(Log { file: Some((path.to_owned(), file)), earlier })
+    }
+
+    /// The answer of an earlier run to the question that begins so: what follows it on its line.
+    pub(crate) fn earlier(&mut self, question: &str) -> Result<Option<String>, Error> {
+        let Some((line, text)) = self.earlier.pop_front() else { return Ok(None) };
+        match text.strip_prefix(question).and_then(|rest| rest.strip_prefix(',')) {
+            Some(answer) => Ok(Some(answer.to_owned())),
+            None => Err(self.wrong(
+                line,
+                format!(
+                    "'{}' answers another question than '{}': another unit, seed or version",
+                    short(&text),
+                    short(question)
+                ),
+            )),
+        }
+    }
+
+    /// That a line of the log makes no sense.
+    pub(crate) fn wrong(&self, line: usize, problem: String) -> Error {
+        let path = self.file.as_ref().map_or(PathBuf::new(), |(path, _)| path.clone());
+        Error::Log { path, line, problem }
+    }
+
+    /// Writes lines, at once.
+    pub(crate) fn write(&mut self, lines: &str) -> Result<(), Error> {
+        match &mut self.file {
+            None => Ok(()),
+            Some((path, file)) => {
+                file.write_all(lines.as_bytes()).map_err(|source| Error::File { path: path.clone(), source })
+            }
+        }
+    }
+}
+
+fn short(text: &str) -> String {
+    match text.char_indices().nth(60) {
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// Codes in hex with blanks between.
+pub(crate) fn hex(codes: &[u64], digits: usize) -> String {
+    let codes: Vec<String> = codes.iter().map(|code| format!("{code:0digits$x}")).collect();
+    codes.join(" ")
+}
+
+/// A dot product as it stands in the log.
+pub(crate) fn dot_question(signature: &Signature, purpose: &str, case: &Case) -> String {
+    let scale = signature.scale.map_or(0, |scale| scale.format.hex_digits());
+    format!(
+        "dot,{purpose},{},{},{},{},{}",
+        hex(&case.a, signature.a.hex_digits()),
+        hex(&case.b, signature.b.hex_digits()),
+        hex(&[case.c], signature.c.hex_digits()),
+        hex(&case.scale_a, scale),
+        hex(&case.scale_b, scale),
+    )
+}
+
+/// Codes in hex, runs of one code as `code*count`.
+pub(crate) fn runs(codes: &[u64], digits: usize) -> String {
+    let runs = codes.chunk_by(|one, next| one == next).map(|run| match run.len() {
+        1 => format!("{:0digits$x}", run[0]),
+        count => format!("{:0digits$x}*{count}", run[0]),
+    });
+    runs.collect::<Vec<_>>().join(" ")
+}
+
+/// What [`runs`] wrote.
+pub(crate) fn from_runs(text: &str) -> Option<Vec<u64>> {
+    let mut codes = Vec::new();
+    for run in text.split_ascii_whitespace() {
+        let (code, count) = run.split_once('*').unwrap_or((run, "1"));
+        let count: usize = count.parse().ok().filter(|&count| count <= 1 << 24)?;
+        codes.extend(std::iter::repeat_n(u64::from_str_radix(code, 16).ok()?, count));
+    }
+    Some(codes)
+}

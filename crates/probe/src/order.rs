@@ -1,0 +1,259 @@
+//! Step 2: in which order and how many at a time products are summed.
+//!
+//! FPRev's method (paper, Step 2): two summands are U and -U, all others v, so small that U swamps
+//! them. What is left tells how many were added after U and -U had cancelled.
+
+use bitmma::Signature;
+use bitmma::formats::{Class, decode};
+use bitmma::inputs::{Case, Formats};
+
+use crate::error::Error;
+use crate::numbers::{normal_exponents, power, split, zero};
+use crate::session::Session;
+use crate::tree::{Sum, Tree};
+
+/// What was found out about order and arity.
+#[derive(Clone, Debug, Default)]
+pub struct Order {
+    /// The summation tree, where it could be told.
+    pub tree: Option<Tree>,
+    /// How it was asked, and what could not be told.
+    pub notes: Vec<String>,
+    /// Sums that U and -U were put in: i, j, and how many summands survived (leaf K is the accumulator).
+    pub survivors: Vec<(usize, usize, usize)>,
+    /// Dot products asked.
+    pub questions: usize,
+}
+
+/// Leaves that are compared each with each; larger groups are compared at distances of powers of two first.
+const EACH_WITH_EACH: usize = 12;
+
+/// What is asked and answered, besides the tree.
+pub(crate) type Asked = Vec<(Case, u64)>;
+
+/// Finds the tree.
+pub(crate) fn find(session: &mut Session<'_>) -> Result<(Order, Asked), Error> {
+    let signature = session.signature();
+    let mut finder = Finder {
+        session,
+        signature,
+        scale: Swamp::of(signature),
+        order: Order::default(),
+        asked: Vec::new(),
+    };
+    let Some(swamp) = finder.scale else {
+        finder.order.notes.push(format!(
+            "products of {} and {} span too few powers of two for one to swamp another; pairs are asked beside a large accumulator instead, \
+             which tells the products that share a sum, not the order of the sums (the hypotheses settle that)",
+            signature.a, signature.b
+        ));
+        finder.pairs()?;
+        return Ok((finder.order, finder.asked));
+    };
+    finder.order.notes.push(format!(
+        "U = 2^{}, v = 2^{}: d counts the summands that were added after U and -U had cancelled",
+        swamp.large, swamp.small
+    ));
+    let leaves: Vec<usize> = (0..=signature.k).collect();
+    match finder.build(&leaves)? {
+        Ok(mut forest) if forest.len() == 1 => finder.order.tree = forest.pop(),
+        Ok(_) => finder.order.notes.push("no summation tree explains all counts".to_owned()),
+        Err(note) => finder.order.notes.push(note),
+    }
+    Ok((finder.order, finder.asked))
+}
+
+/// Exponents of U and v.
+#[derive(Clone, Copy)]
+struct Swamp {
+    large: i32,
+    small: i32,
+}
+
+impl Swamp {
+    /// The widest pair that products, accumulators and results reach; `None` if it swamps nothing.
+    fn of(signature: &Signature) -> Option<Swamp> {
+        let (a, b) = (normal_exponents(&signature.a), normal_exponents(&signature.b));
+        let (c, d) = (normal_exponents(&signature.c), normal_exponents(&signature.d));
+        let large = (a.1 + b.1).min(c.1).min(d.1) - 1;
+        let small = (a.0 + b.0).max(c.0).max(d.0);
+        (large - small > 26).then_some(Swamp { large, small })
+    }
+}
+
+struct Finder<'s, 'u> {
+    session: &'s mut Session<'u>,
+    signature: &'u Signature,
+    scale: Option<Swamp>,
+    order: Order,
+    asked: Asked,
+}
+
+/// Subtrees that have their parent in common, or why there are none.
+type Forest = Result<Vec<Tree>, String>;
+
+impl Finder<'_, '_> {
+    /// Summands swamped by U at `i` and -U at each of `others`, U and -U included; `None` if d is no count.
+    fn swamped(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<Option<usize>>, Error> {
+        let Some(swamp) = self.scale else { return Ok(vec![None; pairs.len()]) };
+        let k = self.signature.k;
+        let cases: Vec<Case> = pairs
+            .iter()
+            .map(|&(i, j)| {
+                terms(self.signature, |leaf| match leaf {
+                    _ if leaf == i => Some((false, swamp.large)),
+                    _ if leaf == j => Some((true, swamp.large)),
+                    _ => Some((false, swamp.small)),
+                })
+            })
+            .collect();
+        let answers = self.session.dots("order", &cases)?;
+        self.order.questions += cases.len();
+        let counts = pairs.iter().zip(&answers).map(|(&(i, j), &answer)| {
+            let count = count(self.signature, answer, swamp.small).filter(|&count| count < k)?;
+            self.order.survivors.push((i, j, count));
+            Some(k + 1 - count)
+        });
+        let counts = counts.collect();
+        self.asked.extend(cases.into_iter().zip(answers));
+        Ok(counts)
+    }
+
+    fn build(&mut self, leaves: &[usize]) -> Result<Forest, Error> {
+        let Some((&pivot, others)) = leaves.split_first() else { return Ok(Ok(Vec::new())) };
+        if others.is_empty() {
+            return Ok(Ok(vec![Tree::Leaf(pivot)]));
+        }
+        if leaves.len() > EACH_WITH_EACH && leaves.len() <= self.signature.k && self.seems_flat(leaves)? {
+            return Ok(Ok(leaves.iter().map(|&leaf| Tree::Leaf(leaf)).collect()));
+        }
+        let pairs: Vec<_> = others.iter().map(|&other| (pivot, other)).collect();
+        let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+        for (&other, swamped) in others.iter().zip(self.swamped(&pairs)?) {
+            let Some(swamped) = swamped else {
+                return Ok(Err(format!(
+                    "U at {pivot} and -U at {other} left no whole number of v: no tree can be told"
+                )));
+            };
+            match groups.iter_mut().find(|(known, _)| *known == swamped) {
+                Some((_, group)) => group.push(other),
+                None => groups.push((swamped, vec![other])),
+            }
+        }
+        groups.sort();
+        let mut current = Tree::Leaf(pivot);
+        let mut siblings = Vec::new();
+        for (swamped, group) in groups {
+            let size = current.leaves();
+            if swamped == size + 1 && group.len() > 1 {
+                // each of them swamps itself alone
+                let leaves = group.into_iter().map(Tree::Leaf);
+                current = Tree::Node {
+                    sum: Sum::NotSwamped,
+                    children: std::iter::once(current).chain(leaves).collect(),
+                };
+                continue;
+            }
+            let forest = match self.build(&group)? {
+                Ok(forest) => forest,
+                Err(note) => return Ok(Err(note)),
+            };
+            if swamped == size + group.len() {
+                let sum = if forest.len() == 1 { Sum::Binary } else { Sum::Swamped };
+                current = Tree::Node { sum, children: std::iter::once(current).chain(forest).collect() };
+            } else if swamped > leaves.len() {
+                siblings.extend(forest);
+            } else {
+                return Ok(Err(format!(
+                    "U at {pivot} and -U at {} swamped {swamped} summands: no tree fits",
+                    group[0]
+                )));
+            }
+        }
+        Ok(Ok(std::iter::once(current).chain(siblings).collect()))
+    }
+
+    /// Whether leaves at distances of powers of two all meet only in a node above them.
+    fn seems_flat(&mut self, leaves: &[usize]) -> Result<bool, Error> {
+        let mut pairs = Vec::new();
+        let mut distance = 1;
+        while distance < leaves.len() {
+            pairs.extend(leaves.iter().zip(&leaves[distance..]).map(|(&one, &other)| (one, other)));
+            distance *= 2;
+        }
+        Ok(self
+            .swamped(&pairs)?
+            .into_iter()
+            .all(|swamped| swamped.is_some_and(|swamped| swamped > leaves.len())))
+    }
+
+    /// Which products share a sum: two halves of a last place beside a large accumulator make a whole one
+    /// only if they meet before they are rounded.
+    fn pairs(&mut self) -> Result<(), Error> {
+        let Signature { k, d, .. } = *self.signature;
+        let half = 0;
+        let large = half + 1 + d.fraction_bits as i32;
+        if large > self.signature.c.max_exponent() {
+            return Ok(());
+        }
+        let question = |signature: &Signature, i: usize, j: usize| {
+            terms(signature, |leaf| match leaf {
+                _ if leaf == k => Some((false, large)),
+                _ if leaf == i || leaf == j => Some((false, half)),
+                _ => None,
+            })
+        };
+        let cases: Vec<Case> = (1..k).map(|other| question(self.signature, 0, other)).collect();
+        let answers = self.session.dots("order", &cases)?;
+        self.order.questions += cases.len();
+        let alone = power(&d, false, large);
+        let together: Vec<usize> = (1..k).filter(|&other| answers[other - 1] != alone).collect();
+        self.order.notes.push(match together.len() {
+            0 => "no two products share a sum, or their halves are cut before they meet".to_owned(),
+            count if count == k - 1 => format!("all {k} products share one sum"),
+            count => format!("product 0 shares a sum with {count} others: {together:?}"),
+        });
+        self.asked.extend(cases.into_iter().zip(answers));
+        Ok(())
+    }
+}
+
+/// A dot product of powers of two: sign and exponent of each leaf, `None` for zero.
+pub(crate) fn terms(signature: &Signature, leaf: impl Fn(usize) -> Option<(bool, i32)>) -> Case {
+    let Signature { k, a, b, c, .. } = *signature;
+    let formats = Formats::from(signature);
+    let (of_a, of_b) = (normal_exponents(&a), normal_exponents(&b));
+    let ones = formats.scale.map_or(Vec::new(), |scale| vec![scale.format.one_code(); k / scale.size]);
+    let mut case = Case {
+        a: vec![zero(&a); k],
+        b: vec![zero(&b); k],
+        c: zero(&c),
+        scale_a: ones.clone(),
+        scale_b: ones,
+    };
+    for index in 0..k {
+        if let Some((negative, exponent)) = leaf(index) {
+            let (first, second) = split(exponent, of_a, of_b);
+            case.a[index] = power(&a, negative, first);
+            case.b[index] = power(&b, false, second);
+        }
+    }
+    if let Some((negative, exponent)) = leaf(k) {
+        case.c = power(&c, negative, exponent);
+    }
+    case
+}
+
+/// `code` in units of 2^`unit`, where it is a whole number of them, not negative.
+fn count(signature: &Signature, code: u64, unit: i32) -> Option<usize> {
+    let value = decode(&signature.d, code);
+    if value.class == Class::Zero {
+        return Some(0);
+    }
+    let shift = value.exponent - signature.d.fraction_bits as i32 - unit;
+    if value.class != Class::Finite || value.negative || !(-63..=0).contains(&shift) {
+        return None;
+    }
+    let kept = value.significand >> -shift;
+    (kept << -shift == value.significand).then_some(kept as usize)
+}

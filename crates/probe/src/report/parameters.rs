@@ -1,0 +1,230 @@
+//! The parameters of a model in words, each with the answers that show it.
+
+use bitmma::Model;
+use bitmma::arithmetic::{Conversion, Operation, Order};
+use bitmma::formats::Format;
+use bitmma::inputs::Case;
+
+use crate::hypotheses::Observations;
+use crate::hypotheses::space::{self, Space};
+
+/// A parameter with its value and what it rests on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// The paper's symbol, or the key of the model file.
+    pub symbol: &'static str,
+    /// Its value.
+    pub value: String,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Values that answer alike on everything that was tried.
+    pub open: Vec<String>,
+    /// Values that an observation contradicts, the nearest first, two of them with their observation.
+    pub against: Vec<Contradiction>,
+    /// How many other values are contradicted.
+    pub ruled_out: usize,
+}
+
+/// An observation that another value of a parameter contradicts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contradiction {
+    /// The other value.
+    pub value: String,
+    /// What was asked.
+    pub case: Case,
+    /// What was answered.
+    pub answer: u64,
+    /// What would have been answered.
+    pub would: u64,
+}
+
+/// Observations shown for one parameter.
+const SHOWN: usize = 2;
+
+/// Symbol, value and meaning of every parameter a model has, K being `k`.
+pub fn describe(model: &Model, k: usize) -> Vec<(&'static str, String, &'static str)> {
+    all()
+        .into_iter()
+        .filter_map(|(symbol, meaning, _)| Some((symbol, value(model, symbol, k)?, meaning)))
+        .collect()
+}
+
+type Row = (&'static str, &'static str, Option<space::Parameter>);
+
+/// Symbol, meaning and coordinate.
+fn all() -> [Row; 20] {
+    use space::Parameter as P;
+    [
+        ("model", "the family", Some(P::Family)),
+        ("L", "products in one sum", Some(P::Length)),
+        ("P", "products summed pairwise before C", Some(P::Length)),
+        ("G", "elements in a group", Some(P::Group)),
+        ("order", "order along K", Some(P::Order)),
+        ("F", "fractional bits kept of each term", Some(P::FractionBits)),
+        ("F2", "fractional bits kept of the sum when C is added", Some(P::SumFractionBits)),
+        ("term_rounding", "how a term is cut", Some(P::TermRounding)),
+        ("sum_rounding", "how sums and C are cut", Some(P::SumRounding)),
+        ("renormalize", "whether the sum is cut again at its own exponent", Some(P::Renormalize)),
+        ("e_zero", "exponent of a zero term", Some(P::ZeroExponent)),
+        ("e_zero_c", "exponent of a zero C", Some(P::ZeroAccumulator)),
+        ("product_overflow", "a product of 2^this or more is infinite", Some(P::ProductOverflow)),
+        ("rho", "how each sum becomes a number", Some(P::Conversion)),
+        ("flush_inputs", "whether subnormal inputs are read as +0", Some(P::FlushInputs)),
+        ("widen_operands", "what A and B are widened to first", Some(P::WidenOperands)),
+        ("widen_accumulator", "what C is widened to first", Some(P::WidenAccumulator)),
+        ("add_accumulator_last", "how C is added after all sums", Some(P::AddLast)),
+        ("narrow_output", "how the last result is narrowed to D", Some(P::Narrow)),
+        ("nan", "the code of every NaN result", None),
+    ]
+}
+
+fn value(model: &Model, symbol: &str, k: usize) -> Option<String> {
+    let fused = space::fused_of(&model.operation);
+    let rounded = space::rounded_of(&model.operation);
+    let optional = |value: Option<i32>| value.map_or("none".to_owned(), |value| value.to_string());
+    let name = |format: Option<Format>| format.map_or("none".to_owned(), |format| format.name.to_owned());
+    let conversion = |value: Option<Conversion>| value.map_or("none".to_owned(), |value| value.to_string());
+    let length = |model: &Model| match model.operation {
+        Operation::Fma | Operation::FtzAddMul { .. } => None,
+        _ => Some(model.length(k).to_string()),
+    };
+    match symbol {
+        "model" => Some(model.operation.name().to_owned()),
+        "L" => length(model),
+        "P" => match model.operation {
+            Operation::FtzAddMul { pairing } => Some(pairing.to_string()),
+            _ => None,
+        },
+        "G" => match model.operation {
+            Operation::GstFdpa { group, .. } => Some(group.to_string()),
+            _ => None,
+        },
+        "order" => Some(match model.lowering.order {
+            Order::Sequential => "sequential".to_owned(),
+            Order::Reversed => "reversed".to_owned(),
+            Order::Interleaved { run, period } => format!("interleaved, {run} of every {period}"),
+        }),
+        "F" => fused
+            .map(|sum| sum.fraction_bits)
+            .or(rounded.map(|sum| sum.fraction_bits))
+            .map(|bits| bits.to_string()),
+        "F2" => rounded.map(|sum| sum.sum_fraction_bits.to_string()),
+        "term_rounding" => fused
+            .map(|sum| sum.term_rounding)
+            .or(rounded.map(|sum| sum.term_rounding))
+            .map(|rule| rule.to_string()),
+        "sum_rounding" => rounded.map(|sum| sum.sum_rounding.to_string()),
+        "renormalize" => rounded.map(|sum| if sum.renormalize { "yes" } else { "no" }.to_owned()),
+        "e_zero" => fused.map(|sum| optional(sum.zero_exponent)),
+        "e_zero_c" => rounded.map(|sum| optional(sum.zero_accumulator_exponent)),
+        "product_overflow" => rounded.map(|sum| optional(sum.product_overflow)),
+        "rho" => Some(model.conversion.to_string()),
+        "flush_inputs" => Some(if model.flush_inputs { "yes" } else { "no" }.to_owned()),
+        "widen_operands" => Some(name(model.lowering.widen_operands)),
+        "widen_accumulator" => Some(name(model.lowering.widen_accumulator)),
+        "add_accumulator_last" => Some(conversion(model.lowering.add_accumulator_last)),
+        "narrow_output" => Some(conversion(model.lowering.narrow_output)),
+        "nan" => Some(model.nan_code.map_or("any".to_owned(), |code| {
+            let digits = model.d.hex_digits();
+            format!("0x{code:0digits$x}")
+        })),
+        _ => None,
+    }
+}
+
+/// The parameters of `model`, with what speaks against other values; `alive` are the models that answer
+/// as it does.
+pub(crate) fn with_evidence(
+    space: &Space,
+    observations: &Observations,
+    model: &Model,
+    alive: &[Model],
+) -> Vec<Parameter> {
+    let k = space.signature().k;
+    let mut parameters = Vec::new();
+    for (symbol, meaning, coordinate) in all() {
+        let Some(own) = value(model, symbol, k) else { continue };
+        let mut parameter = Parameter {
+            symbol,
+            value: own.clone(),
+            meaning,
+            open: Vec::new(),
+            against: Vec::new(),
+            ruled_out: 0,
+        };
+        let Some(coordinate) = coordinate else {
+            parameters.push(parameter);
+            continue;
+        };
+        for other in alive {
+            if let Some(open) = value(other, symbol, k).filter(|open| *open != own)
+                && !parameter.open.contains(&open)
+            {
+                parameter.open.push(open);
+            }
+        }
+        parameter.open = ranges(&parameter.open);
+        let mut others: Vec<(u64, String, Model)> = Vec::new();
+        for other in space.vary(model, &[coordinate]) {
+            let Some(other_value) = value(&other, symbol, k).filter(|other| *other != own) else { continue };
+            if !others.iter().any(|(_, known, _)| *known == other_value) {
+                others.push((distance(&own, &other_value), other_value, other));
+            }
+        }
+        others.sort_by_key(|(distance, ..)| *distance);
+        for (_, other_value, other) in others {
+            let Some((index, would)) = observations.first_contradiction(&other, observations.all()) else {
+                continue;
+            };
+            parameter.ruled_out += 1;
+            if parameter.against.len() < SHOWN {
+                let (case, answer) = observations.case(index);
+                parameter.against.push(Contradiction {
+                    value: other_value,
+                    case: case.clone(),
+                    answer,
+                    would,
+                });
+            }
+        }
+        parameters.push(parameter);
+    }
+    parameters
+}
+
+/// How far apart two values are; those that are no numbers are far from all.
+fn distance(one: &str, other: &str) -> u64 {
+    match (one.parse::<i64>(), other.parse::<i64>()) {
+        (Ok(one), Ok(other)) => one.abs_diff(other),
+        _ => u64::from(u32::MAX),
+    }
+}
+
+/// Values with runs of whole numbers as `first … last`.
+fn ranges(values: &[String]) -> Vec<String> {
+    let mut numbers: Vec<i64> = values.iter().filter_map(|value| value.parse().ok()).collect();
+    numbers.sort_unstable();
+    let words = any_rounding(values.iter().filter(|value| value.parse::<i64>().is_err()).cloned().collect());
+    let runs = numbers.chunk_by(|one, next| one + 1 == *next).map(|run| match (run.first(), run.last()) {
+        (Some(first), Some(last)) if last - first > 1 => format!("{first} … {last}"),
+        _ => run.iter().map(i64::to_string).collect::<Vec<_>>().join(", "),
+    });
+    words.into_iter().chain(runs).collect()
+}
+
+/// Conversions of all roundings into one format as one.
+fn any_rounding(values: Vec<String>) -> Vec<String> {
+    let mut grouped: Vec<(String, Vec<String>)> = Vec::new();
+    for value in values {
+        let format = value.split_once('-').map_or(value.clone(), |(_, format)| format.to_owned());
+        match grouped.iter_mut().find(|(known, _)| *known == format) {
+            Some((_, group)) => group.push(value),
+            None => grouped.push((format, vec![value])),
+        }
+    }
+    let all = bitmma::formats::Rounding::ALL.len();
+    let shown = |(format, group): (String, Vec<String>)| {
+        if group.len() + 1 >= all { vec![format!("any rounding into {format}")] } else { group }
+    };
+    grouped.into_iter().flat_map(shown).collect()
+}

@@ -1,0 +1,285 @@
+//! The report as text.
+
+use std::fmt::Write;
+
+use bitmma::Signature;
+use bitmma::formats::text::display;
+use bitmma::inputs::Case;
+
+use crate::independence::Evidence;
+use crate::report::parameters::{Parameter, describe};
+use crate::search::{Counterexample, Where};
+use crate::{Found, NotExplained, Outcome, Verdict};
+
+/// The whole report.
+pub(super) fn report(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    let out = &mut text;
+    let Signature { name, m, n, k, blocks, a, b, c, d, scale } = &outcome.signature;
+    section(out, &format!("Probe of {name}"));
+    line(out, &format!("M = {m}, N = {n}, K = {k}, {blocks} block{}", if *blocks == 1 { "" } else { "s" }));
+    let scales = scale.map_or(String::new(), |scale| {
+        format!(", a {} scale factor for each {} elements", scale.format, scale.size)
+    });
+    line(out, &format!("A {a}, B {b}, C {c}, D {d}{scales}"));
+    line(
+        out,
+        &format!(
+            "seed {}; {} elements of D asked, {} compared in validation",
+            outcome.seed, outcome.questions, outcome.tests
+        ),
+    );
+
+    section(out, "Verdict");
+    verdict(out, outcome);
+
+    section(out, "Step 1: independence");
+    match &outcome.verdict {
+        Verdict::Faulty(faults) => faults.iter().for_each(|fault| evidence(out, &outcome.signature, fault)),
+        _ => line(
+            out,
+            &format!(
+                "{} instructions: the same answers each time, in every place, in any company",
+                outcome.independence_tests
+            ),
+        ),
+    }
+    if matches!(outcome.verdict, Verdict::Faulty(_)) {
+        return text;
+    }
+
+    section(out, "Step 2: order and arity");
+    outcome.order.notes.iter().for_each(|note| line(out, note));
+    line(out, &format!("{} dot products asked", outcome.order.questions));
+    if let Some(tree) = &outcome.order.tree {
+        line(out, "");
+        out.push_str(&tree.to_text(*k));
+    }
+
+    section(out, "Step 3: features, as observed");
+    for feature in &outcome.features {
+        line(out, &format!("{}: {}", feature.name, feature.value));
+        for one in feature.observations.iter().take(4) {
+            line(out, &format!("    {}: {}", one.asked, code(&outcome.signature, one.answer)));
+        }
+        if feature.observations.len() > 4 {
+            line(out, &format!("    and {} more", feature.observations.len() - 4));
+        }
+    }
+
+    if let Verdict::Found(found) = &outcome.verdict {
+        section(out, "The model, parameter by parameter");
+        found.parameters.iter().for_each(|one| parameter(out, &outcome.signature, one));
+    }
+    if !outcome.revisions.is_empty() {
+        section(out, "Revisions: cases that contradicted an earlier model");
+        outcome.revisions.iter().for_each(|one| counterexample(out, &outcome.signature, one));
+    }
+    text
+}
+
+/// Heading and verdict.
+pub(super) fn summary(outcome: &Outcome) -> String {
+    let whole = report(outcome);
+    let end = whole.find("\nStep 1").unwrap_or(whole.len());
+    whole[..end].to_owned()
+}
+
+/// The verdict alone.
+pub(super) fn verdict_only(outcome: &Outcome) -> String {
+    let mut text = String::new();
+    verdict(&mut text, outcome);
+    text
+}
+
+fn section(out: &mut String, title: &str) {
+    let _ = write!(
+        out,
+        "{}{title}\n{}\n",
+        if out.is_empty() { "" } else { "\n" },
+        "─".repeat(title.chars().count())
+    );
+}
+
+fn line(out: &mut String, text: &str) {
+    let _ = writeln!(out, "{text}");
+}
+
+fn verdict(out: &mut String, outcome: &Outcome) {
+    match &outcome.verdict {
+        Verdict::Found(found) => self::found(out, outcome, found),
+        Verdict::NotExplained(rest) => not_explained(out, outcome, rest),
+        Verdict::Faulty(faults) => {
+            line(out, "FAULTY: no model can describe this unit.");
+            faults.iter().for_each(|fault| line(out, fault.fault.text()));
+        }
+    }
+}
+
+fn found(out: &mut String, outcome: &Outcome, found: &Found) {
+    let k = outcome.signature.k;
+    line(
+        out,
+        &format!(
+            "FOUND: {} agrees with all {} elements of D, bit for bit.",
+            found.model.operation.name(),
+            outcome.tests
+        ),
+    );
+    let own = describe(&found.model, k);
+    let values: Vec<String> =
+        own.iter().skip(1).map(|(symbol, value, _)| format!("{symbol} = {value}")).collect();
+    line(out, &values.join(", "));
+    if found.equivalent.is_empty() {
+        line(out, "No other model of the space answers so.");
+    } else {
+        line(
+            out,
+            &format!(
+                "{} other models of the space answer alike; no input told them apart ({} tried):",
+                found.equivalent.len(),
+                found.tried
+            ),
+        );
+        let open = found.parameters.iter().filter(|one| !one.open.is_empty());
+        open.for_each(|one| line(out, &format!("    {} may as well be {}", one.symbol, one.open.join(", "))));
+    }
+    if !found.known_as.is_empty() {
+        let shown: Vec<&str> = found.known_as.iter().take(6).map(String::as_str).collect();
+        let more = found.known_as.len().saturating_sub(6);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        line(out, &format!("In the catalogue it is the model of {}{more}.", shown.join(", ")));
+    }
+}
+
+fn not_explained(out: &mut String, outcome: &Outcome, rest: &NotExplained) {
+    line(out, "NOT EXPLAINED: no model of the space answers as this unit does.");
+    match &rest.nearest {
+        None => line(out, "No model came near."),
+        Some(model) => {
+            let (agrees, of) = rest.agrees;
+            line(out, &format!("The nearest agrees on {agrees} of {of} elements of D:"));
+            let values: Vec<String> = describe(model, outcome.signature.k)
+                .iter()
+                .map(|(symbol, value, _)| format!("{symbol} = {value}"))
+                .collect();
+            line(out, &format!("    {}", values.join(", ")));
+        }
+    }
+    rest.counterexamples.iter().for_each(|one| counterexample(out, &outcome.signature, one));
+}
+
+fn evidence(out: &mut String, signature: &Signature, evidence: &Evidence) {
+    let (wrong, of) = evidence.elements;
+    line(out, evidence.fault.text());
+    line(out, &format!("    asked: {}", evidence.asked));
+    line(
+        out,
+        &format!(
+            "    at {}: {} in place of {}; {wrong} of {of} elements differ",
+            place(signature, evidence.place),
+            code(signature, evidence.answer),
+            code(signature, evidence.expected)
+        ),
+    );
+    case(out, signature, &evidence.case);
+}
+
+fn parameter(out: &mut String, signature: &Signature, one: &Parameter) {
+    line(out, &format!("{} = {}: {}", one.symbol, one.value, one.meaning));
+    if !one.open.is_empty() {
+        line(out, &format!("    not told from: {}", one.open.join(", ")));
+    }
+    for against in &one.against {
+        line(
+            out,
+            &format!(
+                "    not {}: that would answer {}, the unit answers {}, to",
+                against.value,
+                code(signature, against.would),
+                code(signature, against.answer)
+            ),
+        );
+        case(out, signature, &against.case);
+    }
+    if one.ruled_out > one.against.len() {
+        line(out, &format!("    {} other values are contradicted too", one.ruled_out - one.against.len()));
+    }
+}
+
+fn counterexample(out: &mut String, signature: &Signature, one: &Counterexample) {
+    let from = match one.found.instruction {
+        Some((family, index)) => {
+            format!("instruction {index} of family {}, {}", family.name(), place(signature, one.found.place))
+        }
+        None => format!("directed dot product {}", one.found.place.row),
+    };
+    line(
+        out,
+        &format!(
+            "found in {from}: the unit answers {}, the model {}",
+            code(signature, one.answer),
+            code(signature, one.expected)
+        ),
+    );
+    match &one.where_ {
+        Where::Everywhere => line(out, "    in every place"),
+        Where::Places(places, of) => {
+            let shown: Vec<String> = places.iter().take(4).map(|&at| place(signature, at)).collect();
+            line(out, &format!("    only in {} of {of} places: {}", places.len(), shown.join("; ")));
+        }
+        Where::Company => line(out, "    only beside the other rows and columns it was found with"),
+        Where::NotAgain => line(out, "    asked again it agreed: the unit is not deterministic"),
+    }
+    case(out, signature, &one.smallest);
+}
+
+fn place(signature: &Signature, place: crate::Place) -> String {
+    let block = if signature.blocks > 1 { format!("block {}, ", place.block) } else { String::new() };
+    format!("{block}row {}, column {}", place.row, place.column)
+}
+
+/// A code of D with its value.
+pub(super) fn code(signature: &Signature, code: u64) -> String {
+    let digits = signature.d.hex_digits();
+    format!("0x{code:0digits$x} ({})", display(&signature.d, code))
+}
+
+fn case(out: &mut String, signature: &Signature, case: &Case) {
+    for part in case_lines(signature, case) {
+        line(out, &format!("        {part}"));
+    }
+}
+
+/// The elements of a case that are not zero, one line each.
+pub(super) fn case_lines(signature: &Signature, case: &Case) -> Vec<String> {
+    let Signature { a, b, c, scale, .. } = signature;
+    let of = |format: &bitmma::formats::Format, code: u64| {
+        let digits = format.hex_digits();
+        format!("0x{code:0digits$x} ({})", display(format, code))
+    };
+    let mut lines = Vec::new();
+    if case.c != 0 {
+        lines.push(format!("c = {}", of(c, case.c)));
+    }
+    let products: Vec<usize> =
+        (0..case.a.len()).filter(|&index| case.a[index] != 0 || case.b[index] != 0).collect();
+    for &index in products.iter().take(8) {
+        lines.push(format!("a{index} = {}, b{index} = {}", of(a, case.a[index]), of(b, case.b[index])));
+    }
+    if products.len() > 8 {
+        lines.push(format!("and {} more products", products.len() - 8));
+    }
+    if let Some(scale) = scale {
+        let one = scale.format.one_code();
+        for (name, codes) in [("scale_a", &case.scale_a), ("scale_b", &case.scale_b)] {
+            for (index, &code) in codes.iter().enumerate().filter(|(_, code)| **code != one) {
+                lines.push(format!("{name}{index} = {}", of(&scale.format, code)));
+            }
+        }
+    }
+    if lines.is_empty() {
+        lines.push("everything +0".to_owned());
+    }
+    lines
+}

@@ -1,0 +1,388 @@
+//! The loop: questions, hypotheses, validation, and again with what contradicted.
+
+use bitmma::inputs::{Case, Formats};
+use bitmma::{MmaUnit, Model, Signature};
+
+use crate::error::Error;
+use crate::hypotheses::fit::{Fitted, fit};
+use crate::hypotheses::space::Space;
+use crate::hypotheses::{Observations, refine};
+use crate::independence::{alone, everywhere};
+use crate::inputs::{Kind, directed};
+use crate::log::Log;
+use crate::numbers::is_nan;
+use crate::session::Session;
+use crate::shrink::shrink;
+use crate::validate::{Mismatch, validate};
+use crate::{
+    Found, NotExplained, Options, Outcome, Place, Progress, Verdict, features, independence, order, report,
+};
+
+/// A case that a model did not answer as the unit did, made small.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counterexample {
+    /// As it was found.
+    pub found: Mismatch,
+    /// The smallest that still fails.
+    pub smallest: Case,
+    /// What the unit answers to it.
+    pub answer: u64,
+    /// What the model answers to it.
+    pub expected: u64,
+    /// Whether it fails everywhere, only in some places, or only as it was found.
+    pub where_: Where,
+}
+
+/// Where a case fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// In every place it was asked in.
+    Everywhere,
+    /// Only in these places, of so many.
+    Places(Vec<Place>, usize),
+    /// Only in the company it was found in.
+    Company,
+    /// Not again.
+    NotAgain,
+}
+
+/// Questions of normal numbers, and of all kinds, that are asked before anything is supposed.
+const BASE: [(Kind, u64); 2] = [(Kind::Dense, 400), (Kind::Any, 600)];
+/// Times a model may be revised.
+const REVISIONS: usize = 16;
+/// Pools of inputs without a difference after which models count as equivalent.
+const QUIET: u64 = 12;
+/// Models that are kept apart at most.
+const ALIVE: usize = 512;
+
+/// Models still possible, the first of which speaks for them, and inputs tried in vain to part them.
+struct Alive {
+    models: Vec<Model>,
+    tried: u64,
+}
+
+pub(crate) fn probe(
+    unit: &dyn MmaUnit,
+    options: &Options,
+    progress: &mut dyn FnMut(&Progress),
+) -> Result<Outcome, Error> {
+    let signature = unit.signature();
+    let Signature { m, n, k, blocks, .. } = *signature;
+    if m * n * k * blocks == 0 {
+        return Err(Error::Empty { unit: signature.name.clone(), m, n, k, blocks });
+    }
+    let log = match &options.log {
+        None => Log::none(),
+        Some(path) => Log::open(path, &heading(signature, options), options.resume)?,
+    };
+    let mut session = Session::new(unit, log, progress);
+    session.progress("independence", 0, 0);
+    let (faults, independence_tests) = independence::check(&mut session, options.seed)?;
+    let mut outcome = Outcome {
+        signature: signature.clone(),
+        seed: options.seed,
+        independence_tests,
+        order: order::Order::default(),
+        features: Vec::new(),
+        questions: session.answered(),
+        tests: 0,
+        revisions: Vec::new(),
+        verdict: Verdict::Faulty(faults.clone()),
+    };
+    if !faults.is_empty() {
+        return Ok(outcome);
+    }
+    let mut search = Search {
+        space: Space::new(signature),
+        observations: Observations::new(signature),
+        formats: Formats::from(signature),
+        session,
+        seed: options.seed,
+        pools: 0,
+    };
+    search.session.progress("order", 0, 0);
+    let (order, asked) = order::find(&mut search.session)?;
+    outcome.order = order;
+    let (cases, answers) = asked.into_iter().unzip();
+    search.observations.extend(cases, answers);
+    search.session.progress("features", 0, 0);
+    let (features, asked) = features::observe(&mut search.session)?;
+    outcome.features = features;
+    let (cases, answers) = asked.into_iter().unzip();
+    search.observations.extend(cases, answers);
+    search.base()?;
+    search.run(options, &mut outcome)?;
+    Ok(outcome)
+}
+
+/// What the log begins with: everything that decides what is asked.
+fn heading(signature: &Signature, options: &Options) -> String {
+    let Signature { name, m, n, k, blocks, a, b, c, d, scale } = signature;
+    let scale = scale.map_or(String::new(), |scale| {
+        format!(", scale factors {} for {} elements", scale.format, scale.size)
+    });
+    format!(
+        "# bitmma probe {}, seed {}, {} tests\n# {}: {m}x{n}x{k}, {blocks} blocks, A {a}, B {b}, C {c}, D {d}{scale}\n",
+        env!("CARGO_PKG_VERSION"),
+        options.seed,
+        options.tests,
+        name.replace(['\n', '\r'], " "),
+    )
+}
+
+struct Search<'u> {
+    space: Space,
+    observations: Observations,
+    formats: Formats,
+    session: Session<'u>,
+    seed: u64,
+    pools: u64,
+}
+
+impl Search<'_> {
+    fn ask(&mut self, purpose: &'static str, cases: Vec<Case>) -> Result<Vec<u64>, Error> {
+        let answers = self.session.dots(purpose, &cases)?;
+        self.observations.extend(cases, answers.clone());
+        Ok(answers)
+    }
+
+    fn base(&mut self) -> Result<(), Error> {
+        for (kind, count) in BASE {
+            let cases: Vec<Case> = (0..count)
+                .map(|index| directed(&self.formats, self.space.signature().k, kind, self.seed, index))
+                .collect();
+            self.ask("hypotheses", cases)?;
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, options: &Options, outcome: &mut Outcome) -> Result<(), Error> {
+        self.session.progress("hypotheses", 0, 0);
+        let mut nearest: Option<Model> = None;
+        let mut alive = self.start_over(&mut nearest)?;
+        while let Some(mut now) = alive {
+            outcome.questions = self.session.answered();
+            self.set_nan_code(&mut now.models);
+            let model = now.models[0].clone();
+            let before = self.session.answered();
+            let validation = validate(&mut self.session, &model, (options.tests, self.seed), false)?;
+            outcome.tests = self.session.answered() - before;
+            nearest = Some(model.clone());
+            let Some(mismatch) = validation.first else {
+                outcome.verdict = self.found(model, now);
+                return Ok(());
+            };
+            let counterexample = self.make_small(&model, mismatch)?;
+            let everywhere = counterexample.where_ == Where::Everywhere;
+            outcome.revisions.push(counterexample);
+            alive = if everywhere && outcome.revisions.len() <= REVISIONS {
+                self.session.progress("hypotheses", 0, 0);
+                match self.revised(&now.models)? {
+                    Some(alive) => Some(alive),
+                    None => self.start_over(&mut nearest)?,
+                }
+            } else {
+                None
+            };
+        }
+        outcome.questions = self.session.answered();
+        self.not_explained(options, outcome, nearest)
+    }
+
+    /// Models fitted to all observations, refined; `None` if nothing fits, `nearest` then says what came near.
+    fn start_over(&mut self, nearest: &mut Option<Model>) -> Result<Option<Alive>, Error> {
+        for _ in 0..REVISIONS {
+            let fitted = fit(&self.space, &self.observations);
+            let perfect: Vec<Model> = fitted
+                .iter()
+                .filter(|fitted| fitted.contradictions == 0)
+                .map(|Fitted { model, .. }| model.clone())
+                .collect();
+            if perfect.is_empty() {
+                if nearest.is_none() {
+                    *nearest = fitted.first().map(|fitted| fitted.model.clone());
+                }
+                return Ok(None);
+            }
+            if let Some(alive) = self.refined(perfect)? {
+                return Ok(Some(alive));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is left near models that a new observation contradicts.
+    fn revised(&mut self, before: &[Model]) -> Result<Option<Alive>, Error> {
+        let mut models = self.observations.survivors(before.to_vec(), self.observations.all());
+        if models.is_empty() {
+            models = refine::rivals(&self.space, &self.observations, &before[0]);
+            // the model itself is first in the list, and contradicted
+            models = self.observations.survivors(models, self.observations.all());
+        }
+        if models.is_empty() { Ok(None) } else { self.refined(models) }
+    }
+
+    /// Widens the set by what else is possible, then asks what tells its members apart until nothing does.
+    fn refined(&mut self, models: Vec<Model>) -> Result<Option<Alive>, Error> {
+        let k = self.space.signature().k;
+        let mut alive: Vec<Model> = Vec::new();
+        let mut widened: Vec<Model> = Vec::new();
+        for model in models {
+            let model = self.space.canonical(&model);
+            if !alive.contains(&model) {
+                alive.push(model);
+            }
+        }
+        let mut quiet = 0;
+        let mut tried = 0;
+        loop {
+            let Some(first) = alive.first().cloned() else { return Ok(None) };
+            if !widened.contains(&first) {
+                for rival in refine::rivals(&self.space, &self.observations, &first) {
+                    if alive.len() < ALIVE && !alive.contains(&rival) {
+                        alive.push(rival);
+                    }
+                }
+                widened.push(first.clone());
+            }
+            if quiet == QUIET || alive.len() == 1 {
+                break;
+            }
+            self.session.progress("hypotheses", 0, 0);
+            let pool = refine::pool(&self.formats, k, self.seed, self.pools);
+            self.pools += 1;
+            let rivals = refine::outermost(&alive[1..]);
+            let split = refine::splitting(&self.space, &first, &rivals, &pool);
+            if split.is_empty() {
+                quiet += 1;
+                tried += pool.len() as u64;
+                continue;
+            }
+            (quiet, tried) = (0, 0);
+            self.ask("hypotheses", split)?;
+            alive = self.observations.survivors(alive, self.observations.all());
+        }
+        Ok(Some(Alive { models: alive, tried }))
+    }
+
+    /// The code of NaN results, where there is one.
+    fn set_nan_code(&self, models: &mut [Model]) {
+        let d = self.space.signature().d;
+        let mut codes: Vec<u64> = self
+            .observations
+            .all()
+            .iter()
+            .map(|&index| self.observations.case(index).1)
+            .filter(|&answer| is_nan(&d, answer))
+            .collect();
+        codes.sort_unstable();
+        codes.dedup();
+        let code = if codes.len() == 1 { Some(codes[0]) } else { None };
+        for model in models {
+            model.nan_code = code;
+        }
+    }
+
+    fn found(&self, model: Model, alive: Alive) -> Verdict {
+        let k = self.space.signature().k;
+        let parameters =
+            report::parameters::with_evidence(&self.space, &self.observations, &model, &alive.models);
+        let known_as = report::names::known_as(self.space.signature(), &model, k);
+        let equivalent = alive.models.into_iter().skip(1).collect();
+        Verdict::Found(Box::new(Found { model, equivalent, tried: alive.tried, parameters, known_as }))
+    }
+
+    fn not_explained(
+        &mut self,
+        options: &Options,
+        outcome: &mut Outcome,
+        nearest: Option<Model>,
+    ) -> Result<(), Error> {
+        let mut agrees = (0, 0);
+        if let Some(model) = &nearest {
+            let validation = validate(&mut self.session, model, (options.tests, self.seed), true)?;
+            agrees = (validation.tests - validation.differ, validation.tests);
+            outcome.tests = validation.tests;
+            if outcome.revisions.is_empty()
+                && let Some(mismatch) = validation.first
+            {
+                let counterexample = self.make_small(model, mismatch)?;
+                outcome.revisions.push(counterexample);
+            }
+        }
+        let counterexamples = outcome.revisions.iter().rev().take(3).cloned().collect();
+        outcome.verdict = Verdict::NotExplained(Box::new(NotExplained { nearest, agrees, counterexamples }));
+        Ok(())
+    }
+
+    /// The mismatch asked again, in ever simpler company, and made small where it fails.
+    fn make_small(&mut self, model: &Model, found: Mismatch) -> Result<Counterexample, Error> {
+        let signature = self.session.signature();
+        let answer_of = |case: &Case| {
+            crate::hypotheses::answers(model, signature.k, std::slice::from_ref(case))
+                .map_or(0, |codes| codes[0])
+        };
+        self.session.progress("making a case small", 0, 0);
+        let again = self.session.dots("mismatch", std::slice::from_ref(&found.case))?[0];
+        if !model.agrees(found.expected, again, false) {
+            let session = &mut self.session;
+            let observations = &mut self.observations;
+            let smallest = shrink(signature, &found.case, |cases| {
+                let answers = session.dots("mismatch", cases)?;
+                observations.extend(cases.to_vec(), answers.clone());
+                Ok(cases
+                    .iter()
+                    .zip(answers)
+                    .map(|(case, answer)| !model.agrees(answer_of(case), answer, false))
+                    .collect())
+            })?;
+            self.observations.extend(vec![found.case.clone()], vec![again]);
+            let answer = self.ask("mismatch", vec![smallest.clone()])?[0];
+            let expected = answer_of(&smallest);
+            return Ok(Counterexample { found, smallest, answer, expected, where_: Where::Everywhere });
+        }
+        // everywhere at once: in which places does it fail?
+        let all = everywhere(signature, &found.case)?;
+        let answers = self.session.instructions("mismatch", std::slice::from_ref(&all))?.remove(0);
+        let wrong: Vec<Place> = (0..answers.len())
+            .filter(|&at| !model.agrees(found.expected, answers[at], false))
+            .map(|at| Place::of(signature, at))
+            .collect();
+        let Some(&place) = wrong.first() else {
+            return self.in_company(model, found);
+        };
+        let session = &mut self.session;
+        let smallest = shrink(signature, &found.case, |cases| {
+            let asked =
+                cases.iter().map(|case| alone(signature, place, case)).collect::<Result<Vec<_>, _>>()?;
+            let answers = session.instructions("mismatch", &asked)?;
+            let at = place.index(signature);
+            Ok(cases
+                .iter()
+                .zip(answers)
+                .map(|(case, codes)| !model.agrees(answer_of(case), codes[at], false))
+                .collect())
+        })?;
+        let expected = answer_of(&smallest);
+        let asked = alone(signature, place, &smallest)?;
+        let answer = self.session.instructions("mismatch", &[asked])?.remove(0)[place.index(signature)];
+        Ok(Counterexample { found, smallest, answer, expected, where_: Where::Places(wrong, answers.len()) })
+    }
+
+    fn in_company(&mut self, model: &Model, found: Mismatch) -> Result<Counterexample, Error> {
+        let signature = self.session.signature();
+        let mut where_ = Where::NotAgain;
+        if let Some((family, index)) = found.instruction {
+            let whole = bitmma::inputs::matrices(signature, family, self.seed, index).map_err(|source| {
+                Error::Unit { answered: self.session.answered(), purpose: "mismatch", source }
+            })?;
+            let again =
+                self.session.instructions("mismatch", &[whole])?.remove(0)[found.place.index(signature)];
+            if !model.agrees(found.expected, again, false) {
+                where_ = Where::Company;
+            }
+        }
+        let (smallest, answer, expected) = (found.case.clone(), found.answer, found.expected);
+        Ok(Counterexample { found, smallest, answer, expected, where_ })
+    }
+}

@@ -1,0 +1,247 @@
+//! Step 4: a model held against random instructions, every element of D.
+
+use bitmma::formats::Class;
+use bitmma::formats::decode;
+use bitmma::inputs::{Case, Family, Formats, Matrices, matrices};
+use bitmma::kernel::{self, Options, has_kernel};
+use bitmma::{Model, Signature, simulate};
+
+use crate::Place;
+use crate::error::Error;
+use crate::inputs::{Kind, directed};
+use crate::session::Session;
+
+/// Families with their share of the tests, in percent: the paper's three kinds first.
+const SHARES: [(Family, u64); 10] = [
+    (Family::Normal, 15),
+    (Family::Uniform, 10),
+    (Family::Outliers, 10),
+    (Family::Cancelling, 15),
+    (Family::Bits, 20),
+    (Family::Spread, 10),
+    (Family::Moderate, 5),
+    (Family::Tiny, 5),
+    (Family::Zeros, 5),
+    (Family::Notable, 5),
+];
+/// Elements of D compared between two lines of the log, about.
+const BATCH: u64 = 1 << 16;
+/// Directed dot products in a hundred tests.
+const DIRECTED: u64 = 2;
+/// Seed of the directed ones, apart from those of the hypotheses.
+const DIRECTED_SEED: u64 = 0x7e57;
+
+/// A case the model does not answer as the unit does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// Family, and instruction under the seed of the probe; `None` for a directed dot product.
+    pub instruction: Option<(Family, u64)>,
+    /// Element of D.
+    pub place: Place,
+    /// The dot product.
+    pub case: Case,
+    /// What the unit answered.
+    pub answer: u64,
+    /// What the model answers.
+    pub expected: u64,
+}
+
+/// How a validation ended.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Validation {
+    /// Elements compared.
+    pub(crate) tests: u64,
+    /// Elements that differ.
+    pub(crate) differ: u64,
+    /// The first that differs, a special value only where nothing else differs in its batch.
+    pub(crate) first: Option<Mismatch>,
+}
+
+/// Holds `model` against `tests` elements of D or some more; stops after the batch with the first mismatch
+/// unless `to_the_end`.
+pub(crate) fn validate(
+    session: &mut Session<'_>,
+    model: &Model,
+    (tests, seed): (u64, u64),
+    to_the_end: bool,
+) -> Result<Validation, Error> {
+    let stage = if to_the_end { "counting agreement" } else { "validation" };
+    let elements = session.elements() as u64;
+    let mut validation = Validation::default();
+    let directed_tests = (tests * DIRECTED).div_ceil(100);
+    let mut parts: Vec<(Option<Family>, u64, u64)> = vec![(None, 0, directed_tests)];
+    // short batches of every family first, so that what is wrong shows early
+    for scale in [1, 16] {
+        for (family, share) in SHARES {
+            let instructions = (tests * share).div_ceil(100 * elements);
+            let early = instructions.div_ceil(16);
+            let (mut first, last) = if scale == 1 { (0, early) } else { (early, instructions) };
+            let batch = (BATCH / elements).max(1);
+            while first < last {
+                let count = batch.min(last - first);
+                parts.push((Some(family), first, count));
+                first += count;
+            }
+        }
+    }
+    let total =
+        parts.iter().map(|(family, _, count)| if family.is_some() { count * elements } else { *count }).sum();
+    for (family, first, count) in parts {
+        session.progress(stage, validation.tests, total);
+        let name = family.map_or("directed", Family::name);
+        let compared = if family.is_some() { count * elements } else { count };
+        let question = format!("validate,{name},{first},{count}");
+        let mut fresh = None;
+        let answer = session.summarised(&question, compared, |session| {
+            let part = match family {
+                Some(family) => instructions(session, model, family, seed, first, count)?,
+                None => dots(session, model, first, count)?,
+            };
+            let text = written(&part, session.signature());
+            fresh = Some(part);
+            Ok(text)
+        })?;
+        let part = match fresh {
+            Some(part) => part,
+            None => read(&answer, session.signature(), family, seed).ok_or_else(|| Error::Answer {
+                purpose: "validation",
+                given: format!("'{answer}' in the log"),
+                expected: "a count of mismatches and a place".to_owned(),
+            })?,
+        };
+        validation.tests += compared;
+        validation.differ += part.differ;
+        if validation.first.is_none() {
+            validation.first = part.first;
+        }
+        if validation.first.is_some() && !to_the_end {
+            break;
+        }
+    }
+    session.progress(stage, validation.tests, total);
+    Ok(validation)
+}
+
+/// The mismatches of one batch.
+#[derive(Default)]
+struct Part {
+    differ: u64,
+    first: Option<Mismatch>,
+}
+
+impl Part {
+    fn note(&mut self, signature: &Signature, mismatch: impl FnOnce() -> Mismatch) {
+        self.differ += 1;
+        let finite = |code| matches!(decode(&signature.d, code).class, Class::Finite | Class::Zero);
+        let better = match &self.first {
+            None => true,
+            Some(known) => !finite(known.answer) || !finite(known.expected),
+        };
+        if better && self.differ < 4096 {
+            let mismatch = mismatch();
+            if self.first.is_none() || (finite(mismatch.answer) && finite(mismatch.expected)) {
+                self.first = Some(mismatch);
+            }
+        }
+    }
+}
+
+fn written(part: &Part, signature: &Signature) -> String {
+    let place = part.first.as_ref().map_or(String::new(), |mismatch| {
+        let index = mismatch.instruction.map_or(mismatch.place.row as u64, |(_, index)| index);
+        let at = mismatch.place.index(signature);
+        format!("{index}:{at}:{:x}:{:x}", mismatch.answer, mismatch.expected)
+    });
+    format!("{},{place}", part.differ)
+}
+
+fn read(text: &str, signature: &Signature, family: Option<Family>, seed: u64) -> Option<Part> {
+    let (differ, place) = text.split_once(',')?;
+    let differ = differ.parse().ok()?;
+    if place.is_empty() {
+        return Some(Part { differ, first: None });
+    }
+    let mut fields = place.split(':');
+    let index: u64 = fields.next()?.parse().ok()?;
+    let at: usize = fields.next()?.parse().ok()?;
+    let answer = u64::from_str_radix(fields.next()?, 16).ok()?;
+    let expected = u64::from_str_radix(fields.next()?, 16).ok()?;
+    let first = match family {
+        Some(family) => {
+            let place = Place::of(signature, at);
+            let asked = matrices(signature, family, seed, index).ok()?;
+            let case = asked.case(place.block, place.row, place.column);
+            Mismatch { instruction: Some((family, index)), place, case, answer, expected }
+        }
+        None => {
+            let case = directed(&Formats::from(signature), signature.k, Kind::Any, DIRECTED_SEED, index);
+            Mismatch {
+                instruction: None,
+                place: Place { block: 0, row: index as usize, column: 0 },
+                case,
+                answer,
+                expected,
+            }
+        }
+    };
+    Some(Part { differ, first: Some(first) })
+}
+
+fn instructions(
+    session: &Session<'_>,
+    model: &Model,
+    family: Family,
+    seed: u64,
+    first: u64,
+    count: u64,
+) -> Result<Part, Error> {
+    let signature = session.signature();
+    let failed = |source| Error::Unit { answered: session.answered(), purpose: "validation", source };
+    let asked: Vec<Matrices> =
+        crate::parallel(first..first + count, |index| matrices(signature, family, seed, index))
+            .into_iter()
+            .collect::<Result<_, _>>()
+            .map_err(failed)?;
+    let answers = session.multiply("validation", &asked)?;
+    let fast = has_kernel(model, signature.k) && session.elements() >= 512;
+    let mut part = Part::default();
+    for (offset, (asked, answers)) in asked.iter().zip(&answers).enumerate() {
+        let operands = asked.operands();
+        let expected = match fast {
+            true => kernel::multiply(model, signature.k, &operands, Options::default()),
+            false => simulate(model, &operands),
+        }
+        .map_err(failed)?;
+        for (at, (&answer, expected)) in answers.iter().zip(expected.iter()).enumerate() {
+            if !model.agrees(expected, answer, false) {
+                part.note(signature, || {
+                    let place = Place::of(signature, at);
+                    let case = asked.case(place.block, place.row, place.column);
+                    let instruction = Some((family, first + offset as u64));
+                    Mismatch { instruction, place, case, answer, expected }
+                });
+            }
+        }
+    }
+    Ok(part)
+}
+
+fn dots(session: &Session<'_>, model: &Model, first: u64, count: u64) -> Result<Part, Error> {
+    let signature = session.signature();
+    let formats = Formats::from(signature);
+    let cases = crate::parallel(first..first + count, |index| {
+        directed(&formats, signature.k, Kind::Any, DIRECTED_SEED, index)
+    });
+    let answers = session.dots_unlogged("validation", &cases)?;
+    let mut part = Part::default();
+    let Some(expected) = crate::hypotheses::answers(model, signature.k, &cases) else { return Ok(part) };
+    for (index, (&answer, expected)) in answers.iter().zip(expected).enumerate() {
+        if !model.agrees(expected, answer, false) {
+            part.note(signature, || {
+                let place = Place { block: 0, row: (first as usize) + index, column: 0 };
+                Mismatch { instruction: None, place, case: cases[index].clone(), answer, expected }
+            });
+        }
+    }
+    Ok(part)
+}
