@@ -1,7 +1,7 @@
 //! From the format a result has into the one it is wanted in.
 
 use bitmma_arithmetic::Conversion;
-use bitmma_formats::{Class, Format, Overflow, Real, Rounding, decode, encode};
+use bitmma_formats::{Class, Format, Overflow, Real, Rounding, Specials, decode, encode};
 
 /// Into what D is converted at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +31,17 @@ pub(super) struct Converter {
     nan: Option<u64>,
     /// Every answer, where there are few codes and many of them to convert.
     table: Vec<u64>,
+    /// Whether all but NaN stays as it is.
+    same: bool,
 }
 
 impl Converter {
     pub(super) fn new(from: Format, to: OutputConversion, nan: Option<u64>, count: usize) -> Converter {
-        let mut converter = Converter { from, to, nan, table: Vec::new() };
+        let same = from == to.conversion.format
+            && from.specials == Specials::Ieee
+            && from.padding_bits == 0
+            && to.overflow != Overflow::Saturate;
+        let mut converter = Converter { from, to, nan, table: Vec::new(), same };
         if from.bits() <= 16 && count > 1 << from.bits() {
             converter.table = (0..=from.max_code()).map(|code| converter.compute(code)).collect();
         }
@@ -47,7 +53,16 @@ impl Converter {
         if self.table.is_empty() { self.compute(code) } else { self.table[code as usize] }
     }
 
+    #[inline]
     fn compute(&self, code: u64) -> u64 {
+        let infinity = ((1 << self.from.exponent_bits) - 1) << self.from.fraction_bits;
+        if self.same && code & !self.from.sign_bit() <= infinity {
+            return code;
+        }
+        self.anew(code)
+    }
+
+    fn anew(&self, code: u64) -> u64 {
         let value = decode(&self.from, code);
         let Conversion { rounding, format } = self.to.conversion;
         let real = Real {
