@@ -1,6 +1,9 @@
 //! Matrices of codes.
 
+use std::ops::Range;
+
 use bitmma_formats::Format;
+use rayon::prelude::*;
 
 use crate::error::Error;
 
@@ -38,6 +41,29 @@ macro_rules! on_codes {
     };
 }
 
+/// Codes next to each other, to be written.
+pub(crate) trait Chunk {
+    /// How many.
+    fn len(&self) -> usize;
+    /// Writes codes from `start` on; bits beyond the width held are dropped.
+    fn write(&mut self, start: usize, codes: &[u64]);
+}
+
+macro_rules! chunk {
+    ($($word:ty),*) => {$(
+        impl Chunk for &mut [$word] {
+            fn len(&self) -> usize {
+                (**self).len()
+            }
+            fn write(&mut self, start: usize, codes: &[u64]) {
+                let to = self[start..start + codes.len()].iter_mut();
+                to.zip(codes).for_each(|(to, &code)| *to = code as $word);
+            }
+        }
+    )*};
+}
+chunk!(u8, u16, u32, u64);
+
 impl Codes {
     /// An empty vector for codes of `format`, with room for `capacity`.
     fn with_capacity(format: &Format, capacity: usize) -> Option<Codes> {
@@ -61,11 +87,30 @@ impl Codes {
         Some(codes)
     }
 
-    /// Writes codes from `start` on; bits beyond the width held are dropped.
-    pub(crate) fn write(&mut self, start: usize, codes: &[u64]) {
-        on_codes!(self, vector => {
-            vector[start..start + codes.len()].iter_mut().zip(codes).for_each(|(to, from)| *to = *from as _);
-        });
+    /// Reads codes from `start` on, each made something of.
+    pub(crate) fn read<T>(&self, start: usize, into: &mut [T], of: impl Fn(u64) -> T) {
+        #[allow(clippy::useless_conversion)] // U64 is one of the four
+        {
+            on_codes!(self, vector => {
+                let codes = &vector[start..start + into.len()];
+                into.iter_mut().zip(codes).for_each(|(to, &code)| *to = of(u64::from(code)));
+            });
+        }
+    }
+
+    /// Gives parts of a range, so many codes each but for the last, to a function, on all threads.
+    pub(crate) fn each_chunk(
+        &mut self,
+        range: Range<usize>,
+        length: usize,
+        work: impl Fn(usize, &mut dyn Chunk) + Sync,
+    ) {
+        if length > 0 {
+            on_codes!(self, vector => {
+                let chunks = vector[range].par_chunks_mut(length).enumerate();
+                chunks.for_each(|(index, chunk)| work(index, &mut &mut *chunk));
+            });
+        }
     }
 
     fn push(&mut self, code: u64) {

@@ -71,6 +71,26 @@ pub(super) trait Kernel: Sync {
         state: &mut [f32],
         rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
     );
+    /// Goes through a block of K with several groups of rows, as with one; rows count through all of them.
+    ///
+    /// # Safety
+    ///
+    /// The processor has the instruction set.
+    #[inline(always)]
+    unsafe fn rows<S: Simd>(
+        &self,
+        groups: &[&Self::A],
+        b: &Self::B,
+        k: Range,
+        state: &mut [f32],
+        rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
+    ) {
+        let width = state.len() / groups.len();
+        for (group, (a, state)) in groups.iter().zip(state.chunks_exact_mut(width)).enumerate() {
+            let mut rare = |row, column, position, c| rare(group * ROWS + row, column, position, c);
+            unsafe { self.tile::<S>(a, b, k, state, &mut rare) };
+        }
+    }
     /// Whether the row and column of these largest exponents may hold a product that overflows by itself.
     fn may_overflow(&self, _row: i16, _column: i16) -> bool {
         false
@@ -83,11 +103,8 @@ const COLUMN_BLOCK: usize = 4096;
 const K_BLOCK: usize = 128;
 /// Rows of a block: how much of A is packed at a time.
 const ROW_BLOCK: usize = 1024;
-/// Rows that one task takes through a panel.
-const TASK_ROWS: usize = 128;
-
-/// Panels whose codes are finished together.
-const FINISHED: usize = 16;
+/// Rows that one task takes through a panel: as many as stay in the nearest cache with what they multiply.
+const TASK_ROWS: usize = 32;
 
 /// D by a kernel.
 pub(super) fn multiply<K: Kernel>(kernel: &K, problem: &Problem<'_>) -> Result<Matrix, Error> {
@@ -128,10 +145,10 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
         let mut state: Vec<f32> = vec![0.0; panels * padded * width];
         state.par_chunks_mut(padded * width).enumerate().for_each(|(panel, state)| {
             let first = first_column + panel * width;
-            for row in 0..m {
-                for column in 0..width.min(first_column + columns - first) {
-                    state[row * width + column] = kernel.load(operands.c.get(block, row, first + column));
-                }
+            let used = width.min(first_column + columns - first);
+            for (row, state) in state.chunks_exact_mut(width).enumerate().take(m) {
+                let start = (block * m + row) * n + first;
+                operands.c.codes().read(start, &mut state[..used], |code| kernel.load(code));
             }
         });
 
@@ -158,32 +175,24 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                 let all = packed_a.iter().flat_map(|(_, traits)| traits);
                 rows[first_row..].iter_mut().zip(all).for_each(|(known, traits)| known.join(traits));
 
+                let groups: Vec<&K::A> = packed_a.iter().map(|(group, _)| group).collect();
                 state.par_chunks_mut(padded * width).zip(&packed_b).enumerate().for_each(
                     |(panel, (state, (b_panel, _)))| {
                         let first = first_column + panel * width;
                         let rows = count.next_multiple_of(ROWS);
                         let state = &mut state[first_row * width..(first_row + rows) * width];
                         state.par_chunks_mut(TASK_ROWS * width).enumerate().for_each(|(task, state)| {
-                            let groups = &packed_a[task * TASK_ROWS / ROWS..];
-                            for (group, state) in state.chunks_mut(ROWS * width).enumerate() {
-                                let first_row = first_row + task * TASK_ROWS + group * ROWS;
-                                let mut rare = |row: usize, column: usize, position: usize, c: f32| {
-                                    let place = (block, first_row + row, first + column);
-                                    if place.1 >= m || place.2 >= n {
-                                        return c; // padding: nobody reads it
-                                    }
-                                    by_reference_operation(kernel, problem, place, range.first + position, c)
-                                };
-                                let tile = Tile {
-                                    kernel,
-                                    a: &groups[group].0,
-                                    b: b_panel,
-                                    range,
-                                    state,
-                                    rare: &mut rare,
-                                };
-                                dispatch(problem.level, tile);
-                            }
+                            let first_row = first_row + task * TASK_ROWS;
+                            let mut rare = |row: usize, column: usize, position: usize, c: f32| {
+                                let place = (block, first_row + row, first + column);
+                                if place.1 >= m || place.2 >= n {
+                                    return c; // padding: nobody reads it
+                                }
+                                by_reference_operation(kernel, problem, place, range.first + position, c)
+                            };
+                            let groups = &groups[task * TASK_ROWS / ROWS..][..state.len() / (ROWS * width)];
+                            let task = Task { kernel, groups, b: b_panel, range, state, rare: &mut rare };
+                            dispatch(problem.level, task);
                         });
                     },
                 );
@@ -200,25 +209,20 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
             columns: &column_traits,
             first_column,
         };
-        // some panels at a time, so that their codes take little room beside D
-        for (first_panel, states) in state.chunks(FINISHED * padded * width).enumerate() {
-            let results: Vec<Vec<u64>> = states
-                .par_chunks(padded * width)
-                .enumerate()
-                .map(|(panel, state)| {
-                    let mut codes: Vec<u64> = state.iter().map(|&state| kernel.store(state)).collect();
-                    fix.apply(((first_panel * FINISHED + panel) * width, width, columns), &mut codes);
-                    codes
-                })
-                .collect();
-            for (panel, codes) in results.iter().enumerate() {
-                let first = first_column + (first_panel * FINISHED + panel) * width;
+        d.each_chunk(block * m * n..(block + 1) * m * n, TASK_ROWS * n, |task, d| {
+            let first_row = task * TASK_ROWS;
+            let mut codes = vec![0; d.len() / n * width];
+            for (panel, state) in state.chunks_exact(padded * width).enumerate() {
+                let state = &state[first_row * width..][..codes.len()];
+                codes.iter_mut().zip(state).for_each(|(code, &state)| *code = kernel.store(state));
+                fix.apply(first_row, (panel * width, width, columns), &mut codes);
+                let first = first_column + panel * width;
                 let used = width.min(first_column + columns - first);
-                for row in 0..m {
-                    d.write((block * m + row) * n + first, &codes[row * width..row * width + used]);
+                for (row, codes) in codes.chunks_exact(width).enumerate() {
+                    d.write(row * n + first, &codes[..used]);
                 }
             }
-        }
+        });
     }
 }
 
@@ -248,22 +252,22 @@ fn scale_of_column(scales: Option<&Matrix>, block: usize, column: usize, positio
     scales.map_or(0, |scales| scales.get(block, position * scales.rows() / k, column))
 }
 
-/// One tile through one block of K.
-struct Tile<'t, K: Kernel> {
+/// Some rows of a panel through one block of K.
+struct Task<'t, K: Kernel> {
     kernel: &'t K,
-    a: &'t K::A,
+    groups: &'t [&'t K::A],
     b: &'t K::B,
     range: Range,
     state: &'t mut [f32],
     rare: &'t mut dyn FnMut(usize, usize, usize, f32) -> f32,
 }
 
-impl<K: Kernel> Work for Tile<'_, K> {
+impl<K: Kernel> Work for Task<'_, K> {
     type Output = ();
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        unsafe { self.kernel.tile::<S>(self.a, self.b, self.range, self.state, self.rare) }
+        unsafe { self.kernel.rows::<S>(self.groups, self.b, self.range, self.state, self.rare) }
     }
 }
 
@@ -305,14 +309,16 @@ struct Fix<'f, K: Kernel> {
 
 impl<K: Kernel> Fix<'_, K> {
     /// Corrects the codes of one panel, row by row, where a row or a column holds something special.
-    fn apply(&self, (first, width, columns): (usize, usize, usize), codes: &mut [u64]) {
+    fn apply(&self, first_row: usize, (first, width, columns): (usize, usize, usize), codes: &mut [u64]) {
         let used = width.min(columns - first);
         let column_traits = &self.columns[first..first + used];
         let k = self.problem.operands.a.columns();
         let any_special = column_traits.iter().any(Traits::is_special);
         let largest = column_traits.iter().map(|traits| traits.largest).max().unwrap_or(i16::MIN);
         let mut column_kinds: Option<Vec<Vec<u8>>> = None;
-        for (row, traits) in self.rows.iter().enumerate() {
+        for (line, codes) in codes.chunks_exact_mut(width).enumerate() {
+            let row = first_row + line;
+            let traits = &self.rows[row];
             let overflow = self.kernel.may_overflow(traits.largest, largest);
             if !traits.is_special() && !any_special && !overflow {
                 continue;
@@ -321,7 +327,7 @@ impl<K: Kernel> Fix<'_, K> {
             let column_kinds =
                 column_kinds.get_or_insert_with(|| kinds(self.b, self.first_column + first, used, k));
             for (column, column_traits) in column_traits.iter().enumerate() {
-                let code = &mut codes[row * width + column];
+                let code = &mut codes[column];
                 let place = (row, self.first_column + first + column);
                 if self.kernel.may_overflow(traits.largest, column_traits.largest) {
                     *code = self.by_reference(place);

@@ -9,8 +9,22 @@
 //! Products of BF16 and TF32 may leave the range of FP32. An operation whose factors are too large or too
 //! small in some row or column of the tile is done in FP64 instead, where none does.
 
+/// A loop in chunks of four, so that few branches are left of it.
+macro_rules! by_chunks {
+    ($k:ident in $range:expr => $body:block) => {{
+        let range = $range;
+        let mut next = range.start;
+        while next + 4 <= range.end {
+            for $k in next..next + 4 $body
+            next += 4;
+        }
+        for $k in next..range.end $body
+    }};
+}
+
 mod mend;
 mod tile;
+mod whole;
 
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
@@ -19,13 +33,16 @@ use bitmma_formats::{Format, Rounding, decode, table};
 use super::drive::Kernel;
 use super::pack::{Aligned, Cells, Element, Range};
 use super::simd::Simd;
-use tile::tile;
+use tile::rows;
+use whole::Integers;
 
-/// What zero has for an exponent: no sum with it comes near that of a nonzero product.
+/// What zero has for an exponent where sums saturate: no sum with it comes near that of a nonzero product.
 const NOTHING: i8 = -128;
-/// Sums of exponents below this are of zero products: none of a nonzero product is below
+/// Sums of exponents below this are then of zero products: none of a nonzero product is below
 /// [`SMALLEST_PRODUCT`], and zero with the largest factor comes to -128 + 30.
 const NO_PRODUCT: i32 = -95;
+/// What zero has where no sum of two exponents leaves a byte, two zeros' included.
+const SMALL_NOTHING: i8 = -64;
 /// Largest exponent of a factor for which products in FP32 and sums of exponents in bytes are right.
 const LARGEST_FACTOR: i8 = 30;
 /// Smallest exponent of a nonzero product for which they are.
@@ -58,6 +75,15 @@ pub(super) struct Narrow {
     scaled: bool,
     /// Whether factors may be too large or too small for FP32.
     guarded: bool,
+    /// Exponent of zero, in bytes, and whether sums with it saturate.
+    zero: i8,
+    saturating: bool,
+    /// Sums of exponents below this are of zero products.
+    no_product: i32,
+    /// The last bits of both formats, as exponents, where sums of which nothing is cut are looked for.
+    lasts: Option<(i32, i32)>,
+    /// Bits that two integers may have together.
+    whole_bits: u32,
     /// Where C is added last: operations of one step, which begin from zero.
     add_last: Option<usize>,
     conversion: Conversion,
@@ -65,6 +91,8 @@ pub(super) struct Narrow {
     scale: Format,
     c: Format,
     d: Format,
+    /// Whether both are FP32.
+    single: bool,
     nan: u64,
 }
 
@@ -106,9 +134,9 @@ impl Narrow {
         // an exponent of zero terms above that of a small accumulator would have to be known term by term
         let zero = zero_exponent.unwrap_or(NOWHERE);
         // an accumulator that stands alone must survive the cut: with fewer bits its fraction is masked
-        let last = model.lowering.add_accumulator_last;
+        let add_last = model.lowering.add_accumulator_last;
         let last_fits =
-            last.is_none_or(|last| last.rounding == Rounding::NearestEven && last.format == chained);
+            add_last.is_none_or(|last| last.rounding == Rounding::NearestEven && last.format == chained);
         let guarded = !narrow(&a) || !narrow(&b);
         // an operation has one scale factor from each side
         let one_factor = model.scale.is_none_or(|scale| scale.size.is_multiple_of(prepared.length()));
@@ -129,12 +157,23 @@ impl Narrow {
             return None;
         }
         let largest = |format: &Format| (2u128 << format.fraction_bits) - 1;
+        // a zero with any factor comes below every nonzero product, and no sum leaves a byte
+        let smallest_product = a.min_exponent() + b.min_exponent();
+        let largest_factor = a.max_exponent().max(b.max_exponent());
+        let saturating = guarded || i32::from(SMALL_NOTHING) + largest_factor >= smallest_product;
+        let length = prepared.length();
+        // formats of few bits, whose products are few bits apart, where as many are kept
+        let last = |format: &Format| format.min_exponent() - format.fraction_bits as i32;
+        let small = |format: &Format| {
+            format.fraction_bits <= 3 && format.max_exponent() - last(format) < 31 && last(format) > -32
+        };
+        let try_whole =
+            small(&a) && small(&b) && (20..=28).contains(&fraction_bits) && length.is_multiple_of(2);
         let product = largest(&a) * largest(&b); // in units of 2^-(fraction bits of both)
         let down = a.fraction_bits + b.fraction_bits;
         // the largest term, in units of 2^-F, rounded up
         let term = ((product << fraction_bits) >> down) + 1;
         let limit = (1u128 << 31) - 1;
-        let length = prepared.length();
         let segment = ((limit.saturating_sub(2 << fraction_bits) / term) as usize).min(length);
         if segment == 0 {
             return None;
@@ -155,11 +194,17 @@ impl Narrow {
             c_zero: zero,
             scaled,
             guarded,
-            add_last: last.map(|_| prepared.k() / length),
+            zero: if saturating { NOTHING } else { SMALL_NOTHING },
+            saturating,
+            no_product: if saturating { NO_PRODUCT } else { smallest_product },
+            lasts: try_whole.then(|| (last(&a), last(&b))),
+            whole_bits: 31u32.saturating_sub(length.next_power_of_two().ilog2()),
+            add_last: add_last.map(|_| prepared.k() / length),
             conversion: model.conversion,
             scale: model.scale.map_or(table::UE8M0, |scale| scale.format),
             c: model.c,
             d: model.d,
+            single: model.c == table::F32 && model.d == table::F32,
             nan: model.emitted_nan(),
         })
     }
@@ -167,7 +212,7 @@ impl Narrow {
     /// The range of e_max in which 2^(F - e_max) and 2^(e_max - F) are normal FP32 numbers and no result is
     /// subnormal.
     fn exponents(&self) -> (i32, i32) {
-        ((self.fraction_bits - 125).max(NO_PRODUCT), 126)
+        ((self.fraction_bits - 125).max(self.no_product), 126)
     }
 
     /// What is known of the exponents, for each operation.
@@ -178,7 +223,7 @@ impl Narrow {
         let of_operation = |elements: &[Element]| {
             let mut range = Extremes { smallest: i8::MAX, largest: i8::MIN };
             for element in elements {
-                let exponent = byte(element.exponent);
+                let exponent = byte(element.exponent, self.zero);
                 range.largest = range.largest.max(exponent);
                 range.smallest = range.smallest.min(if exponent == NOTHING { i8::MAX } else { exponent });
             }
@@ -199,6 +244,11 @@ impl Narrow {
             .collect()
     }
 
+    /// Elements as integers, where they are wanted.
+    fn integers(&self, cells: &Cells, last: Option<i32>, together: bool) -> Integers {
+        last.map_or(Integers::default(), |last| Integers::of(cells, self.length, last, together))
+    }
+
     /// Bits of an FP32 accumulator that a cut to F bits at its own exponent leaves.
     fn own_mask(&self) -> i32 {
         if self.fraction_bits >= 23 { -1 } else { -1 << (23 - self.fraction_bits) }
@@ -211,6 +261,7 @@ pub(super) struct PackedA {
     exponents: Vec<u32>,
     scales: Vec<i32>,
     ranges: Vec<Extremes>,
+    integers: Integers,
 }
 
 /// One panel of columns.
@@ -219,6 +270,7 @@ pub(super) struct PackedB {
     exponents: Aligned<i8>,
     scales: Vec<i32>,
     ranges: Vec<Extremes>,
+    integers: Integers,
     columns: usize,
 }
 
@@ -239,8 +291,8 @@ impl Extremes {
     }
 }
 
-fn byte(exponent: i16) -> i8 {
-    i8::try_from(exponent).unwrap_or(NOTHING)
+fn byte(exponent: i16, zero: i8) -> i8 {
+    i8::try_from(exponent).unwrap_or(zero)
 }
 
 impl Kernel for Narrow {
@@ -253,19 +305,21 @@ impl Kernel for Narrow {
             exponents: cells
                 .elements
                 .iter()
-                .map(|element| u32::from(byte(element.exponent).cast_unsigned()) * 0x0101_0101)
+                .map(|element| u32::from(byte(element.exponent, self.zero).cast_unsigned()) * 0x0101_0101)
                 .collect(),
             scales: self.scales(cells),
             ranges: self.ranges(cells),
+            integers: self.integers(cells, self.lasts.map(|lasts| lasts.0), false),
         }
     }
 
     fn pack_b(&self, cells: &Cells) -> PackedB {
         PackedB {
             values: Aligned::of(cells, |element| element.value),
-            exponents: Aligned::of(cells, |element| byte(element.exponent)),
+            exponents: Aligned::of(cells, |element| byte(element.exponent, self.zero)),
             scales: self.scales(cells),
             ranges: self.ranges(cells),
+            integers: self.integers(cells, self.lasts.map(|lasts| lasts.1), true),
             columns: cells.lines,
         }
     }
@@ -275,15 +329,19 @@ impl Kernel for Narrow {
     }
 
     fn load(&self, c: u64) -> f32 {
-        f32_of(&self.c, c)
+        if self.single { f32::from_bits(c as u32) } else { f32_of(&self.c, c) }
     }
 
     fn resume(&self, d: u64) -> f32 {
-        f32_of(&self.d, d)
+        if self.single { f32::from_bits(d as u32) } else { f32_of(&self.d, d) }
     }
 
     fn store(&self, state: f32) -> u64 {
-        if state.is_nan() { self.nan } else { code_of(&self.d, state) }
+        match (state.is_nan(), self.single) {
+            (true, _) => self.nan,
+            (false, true) => u64::from(state.to_bits()),
+            (false, false) => code_of(&self.d, state),
+        }
     }
 
     #[inline(always)]
@@ -295,23 +353,25 @@ impl Kernel for Narrow {
         state: &mut [f32],
         rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
     ) {
+        unsafe { self.rows::<S>(&[a], b, k, state, rare) }
+    }
+
+    #[inline(always)]
+    unsafe fn rows<S: Simd>(
+        &self,
+        groups: &[&PackedA],
+        b: &PackedB,
+        k: Range,
+        state: &mut [f32],
+        rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
+    ) {
         unsafe {
-            let segmented = self.segment < self.length;
-            match (self.scaled, self.rho, segmented) {
-                (false, Rho::TowardZero { .. }, false) => {
-                    tile::<S, false, false, false>(self, (a, b), k, state, rare);
+            match (self.scaled, self.rho) {
+                (false, Rho::TowardZero { .. }) => {
+                    rows::<S, false, false>(self, (groups, b), k, state, rare);
                 }
-                (false, Rho::TowardZero { .. }, true) => {
-                    tile::<S, false, false, true>(self, (a, b), k, state, rare);
-                }
-                (false, Rho::NearestFp16, false) => {
-                    tile::<S, false, true, false>(self, (a, b), k, state, rare);
-                }
-                (false, Rho::NearestFp16, true) => {
-                    tile::<S, false, true, true>(self, (a, b), k, state, rare);
-                }
-                (true, _, false) => tile::<S, true, false, false>(self, (a, b), k, state, rare),
-                (true, _, true) => tile::<S, true, false, true>(self, (a, b), k, state, rare),
+                (false, Rho::NearestFp16) => rows::<S, false, true>(self, (groups, b), k, state, rare),
+                (true, _) => rows::<S, true, false>(self, (groups, b), k, state, rare),
             }
         }
     }

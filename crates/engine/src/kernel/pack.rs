@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
-use bitmma_formats::{BlockScale, Class, Format, Unpacked, decode};
+use bitmma_formats::{BlockScale, Class, Format, Sign, Specials, Unpacked, decode};
 
 use crate::matrix::{Codes, Matrix};
 
@@ -78,6 +78,50 @@ pub(super) struct Reader<'p> {
     side: Side,
     format: Format,
     table: Arc<[Element]>,
+    fields: Option<Fields>,
+}
+
+/// Where the fields of an IEEE 754 format of exponents within FP32's are: its normal numbers need no table.
+#[derive(Clone, Copy)]
+struct Fields {
+    padding: u32,
+    fraction: u32,
+    /// All ones, as a field.
+    ones: u32,
+    sign: u32,
+    bias: i32,
+}
+
+impl Fields {
+    fn of(format: &Format) -> Option<Fields> {
+        let fits = format.sign == Sign::Signed
+            && format.specials == Specials::Ieee
+            && format.subnormals
+            && format.bits() <= 32
+            && format.fraction_bits <= 23
+            && format.min_exponent() >= -126
+            && format.max_exponent() <= 127;
+        fits.then(|| Fields {
+            padding: format.padding_bits,
+            fraction: format.fraction_bits,
+            ones: (1 << format.exponent_bits) - 1,
+            sign: format.bits() - 1,
+            bias: format.bias,
+        })
+    }
+
+    /// The element of a code, if it is a normal number.
+    #[inline(always)]
+    fn normal(&self, code: u32) -> Option<Element> {
+        let bits = code >> self.padding;
+        let field = bits >> self.fraction & self.ones;
+        let negative = code >> self.sign & 1;
+        let exponent = field as i32 - self.bias;
+        let fraction = (bits << (23 - self.fraction)) & 0x7f_ffff;
+        let value = f32::from_bits(negative << 31 | ((exponent + 127) as u32) << 23 | fraction);
+        let kind = kind::NEGATIVE * negative as u8;
+        (field != 0 && field != self.ones).then_some(Element { value, exponent: exponent as i16, kind })
+    }
 }
 
 /// What a table depends on: the codes' format, the operand's, and whether subnormal numbers are flushed.
@@ -91,8 +135,11 @@ impl<'p> Reader<'p> {
     /// A reader of one operand.
     pub(super) fn new(prepared: &'p Prepared<'p>, side: Side) -> Reader<'p> {
         let format = prepared.operand_format(side);
-        let mut reader = Reader { prepared, side, format, table: Arc::default() };
+        let mut reader = Reader { prepared, side, format, table: Arc::default(), fields: None };
         let codes = prepared.code_format(side);
+        if codes.bits() > 8 {
+            reader.fields = Fields::of(&codes);
+        }
         if codes.bits() <= 16 {
             let key = (codes, format, prepared.model().flush_inputs);
             let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,13 +149,19 @@ impl<'p> Reader<'p> {
         reader
     }
 
+    #[inline(never)]
     fn compute(&self, code: u64) -> Element {
         Element::of(&self.prepared.element(self.side, code), &self.format)
     }
 
     /// The element of a code.
-    #[inline]
+    #[inline(always)]
     fn element(&self, code: u64) -> Element {
+        if let Some(fields) = self.fields
+            && let Some(element) = fields.normal(code as u32)
+        {
+            return element;
+        }
         match self.table.get(code as usize) {
             Some(element) => *element,
             None => self.compute(code),

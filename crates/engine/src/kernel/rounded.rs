@@ -163,21 +163,32 @@ impl Rounded {
         let exponents = packed.exponents.chunks_exact_mut(self.length * lines);
         for ((elements, values), exponents) in elements.zip(values).zip(exponents) {
             let mut range = TopRange { lowest: i32::MAX, highest: i32::MIN, flushed: false };
-            for line in 0..lines {
-                let top = elements[line..].iter().step_by(lines).map(|element| element.exponent).max();
-                let top = top.filter(|&top| top > i16::MIN).map(i32::from);
-                packed.tops.push(top.unwrap_or(0));
-                let Some(top) = top else { continue };
+            let mut tops = vec![i16::MIN; lines];
+            for line in elements.chunks_exact(lines) {
+                tops.iter_mut().zip(line).for_each(|(top, element)| *top = (*top).max(element.exponent));
+            }
+            for &top in tops.iter().filter(|&&top| top > i16::MIN) {
+                let top = i32::from(top);
                 (range.lowest, range.highest) = (range.lowest.min(top), range.highest.max(top));
-                let unit = f64::from_bits(((1023 - top) as u64) << 52);
-                for index in (line..elements.len()).step_by(lines) {
-                    let relative = i32::from(elements[index].exponent) - top;
-                    if relative >= RELATIVE_FLUSH {
-                        values[index] = (f64::from(elements[index].value) * unit) as f32; // exact
-                        exponents[index] = relative as i8;
-                    } else {
-                        range.flushed |= elements[index].value != 0.0;
-                    }
+            }
+            // nothing is relative to what is not there; 2^-127 is no normal number, and exact
+            tops.iter_mut().for_each(|top| *top = if *top > i16::MIN { *top } else { 0 });
+            let units: Vec<f32> = tops
+                .iter()
+                .map(|&top| {
+                    f32::from_bits(if top == 127 { 1 << 22 } else { ((127 - i32::from(top)) as u32) << 23 })
+                })
+                .collect();
+            packed.tops.extend(tops.iter().map(|&top| i32::from(top)));
+            let outputs = values.chunks_exact_mut(lines).zip(exponents.chunks_exact_mut(lines));
+            for (line, (values, exponents)) in elements.chunks_exact(lines).zip(outputs) {
+                for index in 0..lines {
+                    let element = &line[index];
+                    let relative = i32::from(element.exponent) - i32::from(tops[index]);
+                    let kept = relative >= RELATIVE_FLUSH;
+                    values[index] = if kept { element.value * units[index] } else { 0.0 }; // exact
+                    exponents[index] = if kept { relative as i8 } else { RELATIVE_ZERO };
+                    range.flushed |= !kept && element.value != 0.0;
                 }
             }
             packed.ranges.push(range);
@@ -235,15 +246,27 @@ impl Kernel for Rounded {
         state: &mut [f32],
         rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
     ) {
+        unsafe { self.rows::<S>(&[a], b, k, state, rare) }
+    }
+
+    #[inline(always)]
+    unsafe fn rows<S: Simd>(
+        &self,
+        groups: &[&PackedRows],
+        b: &Packed,
+        k: Range,
+        state: &mut [f32],
+        rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
+    ) {
         unsafe {
             match (self.pairs, self.offsets, self.length) {
-                (false, false, 8) => tile::<S, false, false, 8>(self, a, b, k, state, rare),
-                (false, false, _) => tile::<S, false, false, 0>(self, a, b, k, state, rare),
-                (false, true, 8) => tile::<S, false, true, 8>(self, a, b, k, state, rare),
-                (false, true, 4) => tile::<S, false, true, 4>(self, a, b, k, state, rare),
-                (false, true, _) => tile::<S, false, true, 0>(self, a, b, k, state, rare),
-                (true, _, 16) => tile::<S, true, false, 16>(self, a, b, k, state, rare),
-                (true, ..) => tile::<S, true, false, 0>(self, a, b, k, state, rare),
+                (false, false, 8) => tiles::<S, false, false, 8>(self, (groups, b), k, state, rare),
+                (false, false, _) => tiles::<S, false, false, 0>(self, (groups, b), k, state, rare),
+                (false, true, 8) => tiles::<S, false, true, 8>(self, (groups, b), k, state, rare),
+                (false, true, 4) => tiles::<S, false, true, 4>(self, (groups, b), k, state, rare),
+                (false, true, _) => tiles::<S, false, true, 0>(self, (groups, b), k, state, rare),
+                (true, _, 16) => tiles::<S, true, false, 16>(self, (groups, b), k, state, rare),
+                (true, ..) => tiles::<S, true, false, 0>(self, (groups, b), k, state, rare),
             }
         }
     }
@@ -285,7 +308,7 @@ unsafe fn sums<S: Simd>(
             let b_exponent = S::b_load(b_exponents.add(index * width));
             for (row, largest) in largest.iter_mut().enumerate() {
                 let a_exponent = S::b_splat(*a_exponents.add(index * ROWS + row));
-                *largest = S::b_max(*largest, S::b_add(a_exponent, b_exponent));
+                *largest = S::b_max(*largest, S::b_add_saturating(a_exponent, b_exponent));
             }
         }
         let to_place = field::<S>(PLACE - plan.fraction_bits);
@@ -317,105 +340,122 @@ unsafe fn sums<S: Simd>(
     }
 }
 
-/// One tile through one block of K, operation by operation; `LENGTH` products each, or as the plan says
-/// if that is 0.
+/// Some tiles through one block of K; every tile takes one operation before any takes the next, for tiles do
+/// not wait for each other. `LENGTH` products each, or as the plan says if that is 0.
 #[inline(always)]
-unsafe fn tile<S: Simd, const PAIRS: bool, const OFFSETS: bool, const LENGTH: usize>(
+unsafe fn tiles<S: Simd, const PAIRS: bool, const OFFSETS: bool, const LENGTH: usize>(
     plan: &Rounded,
-    a: &PackedRows,
-    b: &Packed,
+    (groups, b): (&[&PackedRows], &Packed),
     k: Range,
     state: &mut [f32],
     rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
 ) {
     unsafe {
         let width = VECTORS * S::LANES;
-        assert!(state.len() == ROWS * width);
-        assert!(a.exponents.len() == k.length * ROWS && b.exponents.len() == k.length * width);
+        assert!(state.len() == groups.len() * ROWS * width && b.exponents.len() == k.length * width);
+        assert!(groups.iter().all(|a| a.exponents.len() == k.length * ROWS));
+        let length = if LENGTH == 0 { plan.length } else { LENGTH };
+        for (operation, first) in (0..k.length).step_by(length).enumerate() {
+            for (group, (a, state)) in groups.iter().zip(state.chunks_exact_mut(ROWS * width)).enumerate() {
+                let mut rare = |row, column, position, c| rare(group * ROWS + row, column, position, c);
+                let place = (operation, first, length);
+                one::<S, PAIRS, OFFSETS>(plan, (a, b), place, state, &mut rare);
+            }
+        }
+    }
+}
+
+/// One operation of one tile.
+#[inline(always)]
+unsafe fn one<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
+    plan: &Rounded,
+    (a, b): (&PackedRows, &Packed),
+    (operation, first, length): (usize, usize, usize),
+    state: &mut [f32],
+    rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
+) {
+    unsafe {
+        let width = VECTORS * S::LANES;
         let plan = &{ *plan }; // a copy, that no store to the state can change
         let exponent_mask = S::i_splat(0xff << 23);
         let least = if OFFSETS { RELATIVE_LEAST } else { ABSOLUTE_NONE + 1 };
         let least = S::b_splat(u32::from((least as i8).cast_unsigned()) * 0x0101_0101);
-
-        let length = if LENGTH == 0 { plan.length } else { LENGTH };
         let step = if PAIRS { 2 } else { 1 };
-        for (operation, first) in (0..k.length).step_by(length).enumerate() {
-            let mut sum = sums::<S>(plan, a, b, (first, step, length.div_ceil(step)));
-            if PAIRS {
-                join::<S>(plan, &mut sum, &sums::<S>(plan, a, b, (first + 1, step, length / step)));
+        let mut sum = sums::<S>(plan, a, b, (first, step, length.div_ceil(step)));
+        if PAIRS {
+            join::<S>(plan, &mut sum, &sums::<S>(plan, a, b, (first + 1, step, length / step)));
+        }
+        for row in 0..ROWS {
+            let line = &mut state[row * width..(row + 1) * width];
+            let mut place = sum.place[row];
+            let mut careful = plan.unusual() || S::b_any_gt(least, sum.largest[row]);
+            let mut flushed = false;
+            if OFFSETS {
+                let (top, range) = (a.lines.tops[operation * ROWS + row], b.ranges[operation]);
+                flushed = range.flushed || a.lines.ranges[operation].flushed;
+                let held = plan.holds(top, range);
+                careful |= !held;
+                let tops = b.tops.as_ptr().add(operation * width);
+                for (vector, place) in place.iter_mut().enumerate() {
+                    let mut top = S::i_add(S::i_splat(top), S::i_load(tops.add(vector * S::LANES)));
+                    if !held {
+                        // beyond these limits every place is out of range
+                        top = S::i_max(S::i_min(top, S::i_splat(153)), S::i_splat(-180));
+                    }
+                    *place = S::i_add(*place, S::i_shl::<23>(top));
+                }
             }
-            for row in 0..ROWS {
-                let line = &mut state[row * width..(row + 1) * width];
-                let mut place = sum.place[row];
-                let mut careful = plan.unusual() || S::b_any_gt(least, sum.largest[row]);
-                let mut flushed = false;
+            let mut c = [S::f_splat(0.0); VECTORS];
+            let mut own = [exponent_mask; VECTORS];
+            let mut above = S::i_gt(exponent_mask, exponent_mask);
+            let mut most = S::i_splat(0);
+            for vector in 0..VECTORS {
+                c[vector] = S::f_load(line.as_ptr().add(vector * S::LANES));
+                own[vector] = S::i_and(S::f_bits(c[vector]), exponent_mask);
+                above = S::m_or(above, S::i_gt(own[vector], place[vector]));
+                most = S::i_max(most, own[vector]);
+            }
+            if !careful {
+                if S::m_bits(above) == 0 {
+                    for vector in 0..VECTORS {
+                        let (t, place) = (sum.t[row][vector], place[vector]);
+                        let result = add_small::<S, PAIRS>(t, place, c[vector], own[vector]);
+                        S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
+                    }
+                    continue;
+                }
+                if S::m_bits(S::i_eq(most, exponent_mask)) == 0 {
+                    for vector in 0..VECTORS {
+                        let (t, place) = (sum.t[row][vector], place[vector]);
+                        let terms = Terms { t, place, c: c[vector], own: own[vector] };
+                        let (result, _) = add_any::<S, PAIRS, false>(plan, &terms);
+                        S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
+                    }
+                    continue;
+                }
+            }
+            for vector in 0..VECTORS {
+                let (t, place) = (sum.t[row][vector], place[vector]);
+                let terms = Terms { t, place, c: c[vector], own: own[vector] };
+                let (mut result, mut left_out) = add_any::<S, PAIRS, true>(plan, &terms);
+                // without a product the accumulator is the answer, cut to F bits; -0 becomes +0
+                let none = if OFFSETS { i32::from(RELATIVE_ZERO) + 1 } else { ABSOLUTE_NONE + 1 };
+                let none = S::i_gt(field::<S>(none - plan.fraction_bits + PLACE), sum.place[row][vector]);
+                if !flushed {
+                    let alone = S::f_add(own_bits::<S>(plan, c[vector]), S::f_splat(0.0));
+                    result = S::f_from_bits(S::i_select(none, S::f_bits(alone), S::f_bits(result)));
+                    left_out &= !S::m_bits(none);
+                }
                 if OFFSETS {
-                    let (top, range) = (a.lines.tops[operation * ROWS + row], b.ranges[operation]);
-                    flushed = range.flushed || a.lines.ranges[operation].flushed;
-                    let held = plan.holds(top, range);
-                    careful |= !held;
-                    let tops = b.tops.as_ptr().add(operation * width);
-                    for (vector, place) in place.iter_mut().enumerate() {
-                        let mut top = S::i_add(S::i_splat(top), S::i_load(tops.add(vector * S::LANES)));
-                        if !held {
-                            // beyond these limits every place is out of range
-                            top = S::i_max(S::i_min(top, S::i_splat(153)), S::i_splat(-180));
-                        }
-                        *place = S::i_add(*place, S::i_shl::<23>(top));
-                    }
+                    let least = field::<S>(RELATIVE_LEAST - plan.fraction_bits + PLACE);
+                    let low = S::m_bits(S::i_gt(least, sum.place[row][vector]));
+                    left_out |= if flushed { low } else { low & !S::m_bits(none) };
                 }
-                let mut c = [S::f_splat(0.0); VECTORS];
-                let mut own = [exponent_mask; VECTORS];
-                let mut above = S::i_gt(exponent_mask, exponent_mask);
-                let mut most = S::i_splat(0);
-                for vector in 0..VECTORS {
-                    c[vector] = S::f_load(line.as_ptr().add(vector * S::LANES));
-                    own[vector] = S::i_and(S::f_bits(c[vector]), exponent_mask);
-                    above = S::m_or(above, S::i_gt(own[vector], place[vector]));
-                    most = S::i_max(most, own[vector]);
-                }
-                if !careful {
-                    if S::m_bits(above) == 0 {
-                        for vector in 0..VECTORS {
-                            let (t, place) = (sum.t[row][vector], place[vector]);
-                            let result = add_small::<S, PAIRS>(t, place, c[vector], own[vector]);
-                            S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
-                        }
-                        continue;
-                    }
-                    if S::m_bits(S::i_eq(most, exponent_mask)) == 0 {
-                        for vector in 0..VECTORS {
-                            let (t, place) = (sum.t[row][vector], place[vector]);
-                            let terms = Terms { t, place, c: c[vector], own: own[vector] };
-                            let (result, _) = add_any::<S, PAIRS, false>(plan, &terms);
-                            S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
-                        }
-                        continue;
-                    }
-                }
-                for vector in 0..VECTORS {
-                    let (t, place) = (sum.t[row][vector], place[vector]);
-                    let terms = Terms { t, place, c: c[vector], own: own[vector] };
-                    let (mut result, mut left_out) = add_any::<S, PAIRS, true>(plan, &terms);
-                    // without a product the accumulator is the answer, cut to F bits; -0 becomes +0
-                    let none = if OFFSETS { i32::from(RELATIVE_ZERO) + 1 } else { ABSOLUTE_NONE + 1 };
-                    let none = S::i_gt(field::<S>(none - plan.fraction_bits + PLACE), sum.place[row][vector]);
-                    if !flushed {
-                        let alone = S::f_add(own_bits::<S>(plan, c[vector]), S::f_splat(0.0));
-                        result = S::f_from_bits(S::i_select(none, S::f_bits(alone), S::f_bits(result)));
-                        left_out &= !S::m_bits(none);
-                    }
-                    if OFFSETS {
-                        let least = field::<S>(RELATIVE_LEAST - plan.fraction_bits + PLACE);
-                        let low = S::m_bits(S::i_gt(least, sum.place[row][vector]));
-                        left_out |= if flushed { low } else { low & !S::m_bits(none) };
-                    }
-                    S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
-                    if left_out != 0 {
-                        let line = &mut line[vector * S::LANES..(vector + 1) * S::LANES];
-                        let mut mend = |lane: usize, c: f32| rare(row, vector * S::LANES + lane, first, c);
-                        by_lane::<S>(line, c[vector], left_out, &mut mend);
-                    }
+                S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
+                if left_out != 0 {
+                    let line = &mut line[vector * S::LANES..(vector + 1) * S::LANES];
+                    let mut mend = |lane: usize, c: f32| rare(row, vector * S::LANES + lane, first, c);
+                    by_lane::<S>(line, c[vector], left_out, &mut mend);
                 }
             }
         }

@@ -2,8 +2,8 @@
 
 use bitmma_formats::{Overflow, Real};
 
-use super::tile::Lanes;
-use super::{NO_PRODUCT, NOTHING, NOWHERE, Narrow, PackedA, PackedB, Rho, WIDEST, f32_of};
+use super::tile::{Lanes, Place};
+use super::{NOTHING, NOWHERE, Narrow, PackedA, PackedB, Rho, WIDEST, f32_of};
 use crate::kernel::pack::{ROWS, VECTORS};
 
 /// The lanes of one operation that vectors could not do: accumulators that are not finite, sums without
@@ -12,17 +12,16 @@ use crate::kernel::pack::{ROWS, VECTORS};
 pub(super) fn mend(
     plan: &Narrow,
     (a, b): (&PackedA, &PackedB),
-    (operation, first): (usize, usize),
-    (before, lanes): (&[f32], &[Lanes<u32>; ROWS]),
+    Place { operation, first, row }: Place,
+    (before, lanes): (&[f32], &Lanes<u32>),
     state: &mut [f32],
-    rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
+    rare: &mut dyn FnMut(usize, f32) -> f32,
 ) {
     let width = b.columns;
     let (lowest, highest) = plan.exponents();
-    for index in flagged_lanes(lanes, width) {
-        let (row, column) = (index / width, index % width);
-        let c = before[index];
-        let state = &mut state[index];
+    for column in flagged_lanes(lanes, width) {
+        let c = before[column];
+        let state = &mut state[column];
         if !c.is_finite() {
             *state = c;
             continue;
@@ -32,7 +31,7 @@ pub(super) fn mend(
         };
         let elements = first..first + plan.length;
         let products = elements.clone().map(exponent).max().map_or(NOTHING, |largest| largest);
-        if i32::from(products) < NO_PRODUCT {
+        if i32::from(products) < plan.no_product {
             let Rho::TowardZero { mask } = plan.rho else {
                 *state = c + 0.0; // C alone, exact; -0 becomes +0
                 continue;
@@ -58,15 +57,15 @@ pub(super) fn mend(
             i32::try_from(sum).is_ok()
         };
         if !inside {
-            *state = rare(row, column, first, c);
+            *state = rare(column, c);
         }
     }
 }
 
-/// The places of a tile that are flagged, row by row; `width` columns in a row.
-fn flagged_lanes(lanes: &[Lanes<u32>; ROWS], width: usize) -> impl Iterator<Item = usize> {
+/// The columns that are flagged; `width` columns in a row.
+fn flagged_lanes(lanes: &Lanes<u32>, width: usize) -> impl Iterator<Item = usize> {
     let lanes_of_vector = width / VECTORS;
-    lanes.iter().flatten().enumerate().flat_map(move |(vector, &bits)| {
+    lanes.iter().enumerate().flat_map(move |(vector, &bits)| {
         (0..lanes_of_vector)
             .filter(move |lane| bits >> lane & 1 == 1)
             .map(move |lane| vector * lanes_of_vector + lane)

@@ -1,42 +1,30 @@
-//! One tile through one block of K, in vectors.
+//! The rows of a task through one block of K, in vectors.
 
 use super::mend::{mend, wide};
-use super::{NO_PRODUCT, Narrow, PackedA, PackedB, Rho, WIDEST};
+use super::whole::whole_sums;
+use super::{Narrow, PackedA, PackedB, Rho};
 use crate::kernel::pack::{ROWS, Range, VECTORS};
 use crate::kernel::simd::Simd;
 
-/// The vectors of one row of a tile.
+/// The vectors of one row of a panel.
 pub(super) type Lanes<V> = [V; VECTORS];
 
-/// One tile through one block of K, operation by operation.
-///
-/// Exponents are handled as fields of FP32 words, biased and in place: e_max of a lane is at once the
-/// bits of 2^e_max.
+/// Some rows through one block of K. Every row takes one operation before any takes the next: rows do not
+/// wait for each other, as operations of one row do.
 #[inline(always)]
-pub(super) unsafe fn tile<S: Simd, const SCALED: bool, const FP16: bool, const SEGMENTED: bool>(
+pub(super) unsafe fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
     plan: &Narrow,
-    (a, b): (&PackedA, &PackedB),
+    (groups, b): (&[&PackedA], &PackedB),
     k: Range,
     state: &mut [f32],
     rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
 ) {
     unsafe {
         let width = VECTORS * S::LANES;
-        assert!(state.len() == ROWS * width && b.columns == width);
-        assert!(a.values.len() == k.length * ROWS && b.values.len() == k.length * width);
-        let (a_values, b_values) = (a.values.as_ptr(), b.values.as_ptr());
-        let (a_exponents, b_exponents) = (a.exponents.as_ptr(), b.exponents.as_ptr());
-
-        let field = |exponent: i32| S::i_splat(exponent.wrapping_add(127) << 23);
-        let exponent_mask = S::i_splat(0xff << 23);
-        let one = field(0);
-        // 2^(F - e_max) has the bits of 2^F·2^127·2^127 less those of 2^e_max
-        let to_units = S::i_splat((254 + plan.fraction_bits) << 23);
-        let fraction = S::i_splat(plan.fraction_bits << 23);
-        let (lowest, highest) = plan.exponents();
-        let (lowest, highest) = (field(lowest), field(highest));
-
-        let mut held = [0.0; ROWS * WIDEST];
+        assert!(state.len() == groups.len() * ROWS * width && b.columns == width);
+        assert!(b.values.len() == k.length * width && b.exponents.len() == k.length * width);
+        assert!(groups.iter().all(|a| a.values.len() == k.length * ROWS));
+        let mut held = Vec::new();
         for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
             if let Some(operations) = plan.add_last
                 && operation % operations == 0
@@ -44,148 +32,23 @@ pub(super) unsafe fn tile<S: Simd, const SCALED: bool, const FP16: bool, const S
                 if operation > 0 {
                     add_held::<S, FP16>(state, &held);
                 }
-                held[..state.len()].copy_from_slice(state);
+                held.clear();
+                held.extend_from_slice(state);
                 state.fill(0.0);
             }
-            if plan.guarded && !a.ranges[operation].are_safe_with(b.ranges[operation]) {
-                wide(plan, (a, b), first, state);
-                continue;
-            }
-            // first pass: the largest exponent of the products
-            let mut largest = [S::b_splat(0x8080_8080); ROWS];
-            for index in first..first + plan.length {
-                let b_exponent = S::b_load(b_exponents.add(index * width));
-                for row in 0..ROWS {
-                    let a_exponent = S::b_splat(*a_exponents.add(index * ROWS + row));
-                    largest[row] = S::b_max(largest[row], S::b_add(a_exponent, b_exponent));
+            for (group, (a, state)) in groups.iter().zip(state.chunks_exact_mut(ROWS * width)).enumerate() {
+                if plan.guarded && !a.ranges[operation].are_safe_with(b.ranges[operation]) {
+                    wide(plan, (a, b), first, state);
+                    continue;
                 }
-            }
-
-            // e_max with the accumulator, the power that brings terms to units of 2^(e_max - F), and the
-            // accumulator cut in these units, with which the sums begin
-            let mut maximum: [Lanes<S::I>; ROWS] = [[one; VECTORS]; ROWS];
-            let mut scale: [Lanes<S::F>; ROWS] = [[S::f_splat(0.0); VECTORS]; ROWS];
-            let mut sums: [Lanes<S::I>; ROWS] = [[S::i_splat(0); VECTORS]; ROWS];
-            let (mut least, mut most) = (highest, lowest);
-            for row in 0..ROWS {
-                let products = S::b_widen(largest[row]);
-                for vector in 0..VECTORS {
-                    let at = row * width + vector * S::LANES;
-                    let mut product = S::i_add(S::i_shl::<23>(products[vector]), one);
-                    let mut offset = S::i_splat(0);
-                    if SCALED {
-                        // exponents sum to a thousand at most: beyond the field they are clamped
-                        let row_scale = S::i_splat(a.scales[operation * ROWS + row]);
-                        let column_scale = b.scales.as_ptr().add(operation * width + vector * S::LANES);
-                        offset = S::i_add(row_scale, S::i_load(column_scale));
-                        let sum = S::i_add(products[vector], offset);
-                        let sum = S::i_max(S::i_min(sum, S::i_splat(128)), S::i_splat(-200));
-                        let none = S::i_gt(S::i_splat(NO_PRODUCT), products[vector]);
-                        let sum = S::i_select(none, S::i_splat(-200), sum);
-                        product = S::i_add(S::i_shl::<23>(sum), one);
-                    }
-                    let c = S::f_load(state.as_ptr().add(at));
-                    let mut own = S::i_and(S::f_bits(c), exponent_mask);
-                    if FP16 || SCALED {
-                        // subnormal accumulators have the smallest exponent, zero has e_zero
-                        own = S::i_max(own, field(plan.c_minimum));
-                        let zero = S::i_eq(S::i_shl::<1>(S::f_bits(c)), S::i_splat(0));
-                        own = S::i_select(zero, field(plan.c_zero.max(-200)), own);
-                    }
-                    let all = S::i_max(product, own);
-                    least = S::i_min(least, all);
-                    most = S::i_max(most, all);
-                    maximum[row][vector] = all;
-                    let power = S::i_sub(to_units, all);
-                    sums[row][vector] = S::f_truncate(S::f_mul(c, S::f_from_bits(power)));
-                    scale[row][vector] = if SCALED {
-                        let exponent = S::i_shr::<23>(power);
-                        let scaled = S::i_add(exponent, offset);
-                        let scaled = S::i_min(S::i_max(scaled, S::i_splat(1)), S::i_splat(254));
-                        S::f_from_bits(S::i_shl::<23>(scaled))
-                    } else {
-                        S::f_from_bits(power)
-                    };
-                }
-            }
-            let outside = S::m_or(S::i_gt(lowest, least), S::i_gt(most, highest));
-            let mut flagged = S::m_bits(outside) != 0;
-            if flagged {
-                // an infinite accumulator has no place in a sum: its lane is mended
-                for (sums, maximum) in sums.iter_mut().flatten().zip(maximum.iter().flatten()) {
-                    *sums = S::i_select(S::i_gt(*maximum, highest), S::i_splat(0), *sums);
-                }
-            }
-
-            // second pass: products, scaled, truncated and summed
-            let length = plan.length;
-            let mut wrapped = S::i_splat(0);
-            if SEGMENTED {
-                let mut begin = first;
-                let held = sums;
-                sums = [[S::i_splat(0); VECTORS]; ROWS];
-                while begin < first + length {
-                    let end = (begin + plan.segment).min(first + length);
-                    let from = if begin == first { held } else { [[S::i_splat(0); VECTORS]; ROWS] };
-                    let part = add_products::<S>((a_values, b_values), begin..end, &scale, from);
-                    for row in 0..ROWS {
-                        for vector in 0..VECTORS {
-                            let (x, y) = (sums[row][vector], part[row][vector]);
-                            let sum = S::i_add(x, y);
-                            wrapped = S::i_or(wrapped, S::i_and(S::i_xor(x, sum), S::i_xor(y, sum)));
-                            sums[row][vector] = sum;
-                        }
-                    }
-                    begin = end;
-                }
-            } else {
-                sums = add_products::<S>((a_values, b_values), first..first + length, &scale, sums);
-                let (mut least, mut most) = (S::i_splat(0), S::i_splat(0));
-                for sum in sums.iter().flatten() {
-                    least = S::i_min(least, *sum);
-                    most = S::i_max(most, *sum);
-                }
-                // negative where a sum is as large as only a wrapped one may be
-                let suspect = S::i_splat(plan.suspect);
-                wrapped = S::i_or(S::i_sub(suspect, most), S::i_add(least, suspect));
-            }
-            let all_lanes = S::m_bits(S::i_gt(S::i_splat(0), wrapped)) != 0;
-            flagged |= all_lanes;
-
-            let mut results = scale;
-            for row in 0..ROWS {
-                for vector in 0..VECTORS {
-                    let unit = S::f_from_bits(S::i_sub(maximum[row][vector], fraction));
-                    let truncated = S::i_to_f_toward_zero(sums[row][vector]);
-                    results[row][vector] = if FP16 {
-                        // one bit that says whether anything was cut, so that the second rounding knows
-                        let exact = S::i_eq(S::f_truncate(truncated), sums[row][vector]);
-                        let bits = S::f_bits(truncated);
-                        let odd = S::i_select(exact, bits, S::i_or(bits, S::i_splat(1)));
-                        let rounded = S::f_bits(S::f_through_f16(S::f_mul(S::f_from_bits(odd), unit)));
-                        let zero = S::i_eq(S::i_shl::<1>(rounded), S::i_splat(0));
-                        S::f_from_bits(S::i_select(zero, S::i_splat(0), rounded))
-                    } else {
-                        let Rho::TowardZero { mask } = plan.rho else { unreachable!() };
-                        S::f_from_bits(S::i_and(S::f_bits(S::f_mul(truncated, unit)), S::i_splat(mask)))
-                    };
-                }
-            }
-            if flagged {
-                let mut lanes = [[0u32; VECTORS]; ROWS];
-                for row in 0..ROWS {
-                    for vector in 0..VECTORS {
-                        let all = maximum[row][vector];
-                        let outside = S::m_or(S::i_gt(lowest, all), S::i_gt(all, highest));
-                        lanes[row][vector] = if all_lanes { u32::MAX } else { S::m_bits(outside) };
+                for (row, state) in state.chunks_exact_mut(width).enumerate() {
+                    let place = Place { operation, first, row };
+                    let left = one::<S, SCALED, FP16>(plan, (a, b), place, state);
+                    if let Some((before, lanes)) = left {
+                        let mut rare = |column, c| rare(group * ROWS + row, column, first, c);
+                        mend(plan, (a, b), place, (&before, &lanes), state, &mut rare);
                     }
                 }
-                let mut before = [0.0; ROWS * WIDEST];
-                before[..state.len()].copy_from_slice(state);
-                store::<S>(state, &results);
-                mend(plan, (a, b), (operation, first), (&before, &lanes), state, rare);
-            } else {
-                store::<S>(state, &results);
             }
         }
         if plan.add_last.is_some() {
@@ -194,27 +57,238 @@ pub(super) unsafe fn tile<S: Simd, const SCALED: bool, const FP16: bool, const S
     }
 }
 
-/// Products of some elements, scaled, truncated and added to `sums`.
+/// Which operation of which row.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// Number of the operation in the block of K.
+    pub(super) operation: usize,
+    /// Its first element.
+    pub(super) first: usize,
+    /// Row of the group.
+    pub(super) row: usize,
+}
+
+/// Accumulators before an operation, and a bit for each lane that vectors could not do.
+type Left = ([f32; super::WIDEST], Lanes<u32>);
+
+/// One operation of one row.
+///
+/// Exponents are handled as fields of FP32 words, biased and in place: e_max of a lane is at once the
+/// bits of 2^e_max.
 #[inline(always)]
-unsafe fn add_products<S: Simd>(
-    (a_values, b_values): (*const f32, *const f32),
-    elements: std::ops::Range<usize>,
-    scale: &[Lanes<S::F>; ROWS],
-    mut sums: [Lanes<S::I>; ROWS],
-) -> [Lanes<S::I>; ROWS] {
+unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
+    plan: &Narrow,
+    (a, b): (&PackedA, &PackedB),
+    Place { operation, first, row }: Place,
+    state: &mut [f32],
+) -> Option<Left> {
     unsafe {
-        for index in elements {
-            let line = b_values.add(index * VECTORS * S::LANES);
-            let factors: [S::F; ROWS] =
-                [S::f_splat(*a_values.add(index * ROWS)), S::f_splat(*a_values.add(index * ROWS + 1))];
-            for vector in 0..VECTORS {
-                let column = S::f_load(line.add(vector * S::LANES));
-                for row in 0..ROWS {
-                    let product = S::f_mul(S::f_mul(factors[row], column), scale[row][vector]);
-                    sums[row][vector] = S::i_add(sums[row][vector], S::f_truncate(product));
-                }
+        let width = VECTORS * S::LANES;
+        let field = |exponent: i32| S::i_splat(exponent.wrapping_add(127) << 23);
+        let exponent_mask = S::i_splat(0xff << 23);
+        // 2^(F - e_max) has the bits of 2^F·2^127·2^127 less those of 2^e_max
+        let to_units = S::i_splat((254 + plan.fraction_bits) << 23);
+        let fraction = S::i_splat(plan.fraction_bits << 23);
+        let (lowest, highest) = plan.exponents();
+        let none = S::i_splat(plan.no_product);
+
+        // e_max with the accumulator, the power that brings terms to units of 2^(e_max - F), and the
+        // accumulator cut in these units, with which the sums begin
+        let largest = largest_exponent::<S>(plan, (a, b), first, row);
+        let products = S::b_widen(largest);
+        let mut maximum: Lanes<S::I> = [to_units; VECTORS];
+        let mut scale: Lanes<S::F> = [S::f_splat(0.0); VECTORS];
+        let mut sums: Lanes<S::I> = [S::i_splat(0); VECTORS];
+        let mut offsets: Lanes<S::I> = [S::i_splat(0); VECTORS];
+        let (mut least, mut most) = (field(highest), field(lowest));
+        for vector in 0..VECTORS {
+            let mut product = S::i_add(S::i_shl::<23>(products[vector]), field(0));
+            if SCALED {
+                // exponents sum to a thousand at most: beyond the field they are clamped
+                let row_scale = S::i_splat(a.scales[operation * ROWS + row]);
+                let column_scale = b.scales.as_ptr().add(operation * width + vector * S::LANES);
+                offsets[vector] = S::i_add(row_scale, S::i_load(column_scale));
+                let sum = S::i_add(products[vector], offsets[vector]);
+                let sum = S::i_max(S::i_min(sum, S::i_splat(128)), S::i_splat(-200));
+                let sum = S::i_select(S::i_gt(none, products[vector]), S::i_splat(-200), sum);
+                product = S::i_add(S::i_shl::<23>(sum), field(0));
+            }
+            let c = S::f_load(state.as_ptr().add(vector * S::LANES));
+            let mut own = S::i_and(S::f_bits(c), exponent_mask);
+            if FP16 || SCALED {
+                // subnormal accumulators have the smallest exponent, zero has e_zero
+                own = S::i_max(own, field(plan.c_minimum));
+                let zero = S::i_eq(S::i_shl::<1>(S::f_bits(c)), S::i_splat(0));
+                own = S::i_select(zero, field(plan.c_zero.max(-200)), own);
+            }
+            let all = S::i_max(product, own);
+            least = S::i_min(least, all);
+            most = S::i_max(most, all);
+            maximum[vector] = all;
+            let power = S::i_sub(to_units, all);
+            sums[vector] = S::f_truncate(S::f_mul(c, S::f_from_bits(power)));
+            scale[vector] = if SCALED {
+                let scaled = S::i_add(S::i_shr::<23>(power), offsets[vector]);
+                let scaled = S::i_min(S::i_max(scaled, S::i_splat(1)), S::i_splat(254));
+                S::f_from_bits(S::i_shl::<23>(scaled))
+            } else {
+                S::f_from_bits(power)
+            };
+        }
+        let outside = S::m_or(S::i_gt(field(lowest), least), S::i_gt(most, field(highest)));
+        let mut flagged = S::m_bits(outside) != 0;
+        if flagged {
+            // an infinite accumulator has no place in a sum: its lane is mended
+            for (sum, maximum) in sums.iter_mut().zip(&maximum) {
+                *sum = S::i_select(S::i_gt(*maximum, field(highest)), S::i_splat(0), *sum);
             }
         }
+
+        let mut all_lanes = false;
+        let place = Place { operation, first, row };
+        let whole = match plan.lasts.is_some() && !flagged {
+            true => whole_sums::<S, SCALED>(plan, (a, b), place, (&maximum, &offsets), &sums),
+            false => None,
+        };
+        if let Some(whole) = whole {
+            sums = whole;
+        } else {
+            let wrapped;
+            (sums, wrapped) = cut_sums::<S>(plan, (a, b), place, &scale, sums);
+            all_lanes = S::m_bits(S::i_gt(S::i_splat(0), wrapped)) != 0;
+            flagged |= all_lanes;
+        }
+
+        let mut results = scale;
+        for vector in 0..VECTORS {
+            let unit = S::f_from_bits(S::i_sub(maximum[vector], fraction));
+            let truncated = S::i_to_f_toward_zero(sums[vector]);
+            results[vector] = if FP16 {
+                // one bit that says whether anything was cut, so that the second rounding knows
+                let exact = S::i_eq(S::f_truncate(truncated), sums[vector]);
+                let bits = S::f_bits(truncated);
+                let odd = S::i_select(exact, bits, S::i_or(bits, S::i_splat(1)));
+                let rounded = S::f_bits(S::f_through_f16(S::f_mul(S::f_from_bits(odd), unit)));
+                let zero = S::i_eq(S::i_shl::<1>(rounded), S::i_splat(0));
+                S::f_from_bits(S::i_select(zero, S::i_splat(0), rounded))
+            } else {
+                S::f_mul(truncated, unit)
+            };
+        }
+        if let Rho::TowardZero { mask } = plan.rho
+            && mask != -1
+        {
+            for result in &mut results {
+                *result = S::f_from_bits(S::i_and(S::f_bits(*result), S::i_splat(mask)));
+            }
+        }
+        let mut left = None;
+        if flagged {
+            let mut lanes = [u32::MAX; VECTORS];
+            if !all_lanes {
+                for (lanes, &all) in lanes.iter_mut().zip(&maximum) {
+                    *lanes = S::m_bits(S::m_or(S::i_gt(field(lowest), all), S::i_gt(all, field(highest))));
+                }
+            }
+            let mut before = [0.0; super::WIDEST];
+            before[..width].copy_from_slice(state);
+            left = Some((before, lanes));
+        }
+        for (vector, &result) in results.iter().enumerate() {
+            S::f_store(state.as_mut_ptr().add(vector * S::LANES), result);
+        }
+        left
+    }
+}
+
+/// The largest exponent of the products of one row, in bytes.
+#[inline(always)]
+unsafe fn largest_exponent<S: Simd>(
+    plan: &Narrow,
+    (a, b): (&PackedA, &PackedB),
+    first: usize,
+    row: usize,
+) -> S::B {
+    unsafe {
+        let (a, b) = (a.exponents.as_ptr(), b.exponents.as_ptr());
+        let width = VECTORS * S::LANES;
+        let mut largest = S::b_splat(0x8080_8080);
+        if plan.saturating {
+            by_chunks!(k in first..first + plan.length => {
+                let sum = S::b_add_saturating(S::b_splat(*a.add(k * ROWS + row)), S::b_load(b.add(k * width)));
+                largest = S::b_max(largest, sum);
+            });
+        } else {
+            by_chunks!(k in first..first + plan.length => {
+                let sum = S::b_add(S::b_splat(*a.add(k * ROWS + row)), S::b_load(b.add(k * width)));
+                largest = S::b_max(largest, sum);
+            });
+        }
+        largest
+    }
+}
+
+/// The sums of one operation of one row, begun with the accumulator; negative in the second, where one may
+/// have left 32 bits.
+#[inline(always)]
+unsafe fn cut_sums<S: Simd>(
+    plan: &Narrow,
+    packed: (&PackedA, &PackedB),
+    Place { first, row, .. }: Place,
+    scale: &Lanes<S::F>,
+    begin: Lanes<S::I>,
+) -> (Lanes<S::I>, S::I) {
+    unsafe {
+        let zero = S::i_splat(0);
+        let mut wrapped = zero;
+        let end = first + plan.length;
+        let mut from = (first + plan.segment).min(end);
+        let mut sums = add_products::<S>(packed, row, first..from, scale, begin);
+        while from < end {
+            let to = (from + plan.segment).min(end);
+            let part = add_products::<S>(packed, row, from..to, scale, [zero; VECTORS]);
+            for vector in 0..VECTORS {
+                let (x, y) = (sums[vector], part[vector]);
+                let sum = S::i_add(x, y);
+                wrapped = S::i_or(wrapped, S::i_and(S::i_xor(x, sum), S::i_xor(y, sum)));
+                sums[vector] = sum;
+            }
+            from = to;
+        }
+        if plan.suspect != i32::MAX {
+            let (mut least, mut most) = (zero, zero);
+            for sum in &sums {
+                least = S::i_min(least, *sum);
+                most = S::i_max(most, *sum);
+            }
+            // negative where a sum is as large as only a wrapped one may be
+            let suspect = S::i_splat(plan.suspect);
+            wrapped = S::i_or(S::i_sub(suspect, most), S::i_add(least, suspect));
+        }
+        (sums, wrapped)
+    }
+}
+
+/// Products of some elements of one row, scaled, truncated and added to `sums`.
+#[inline(always)]
+unsafe fn add_products<S: Simd>(
+    (a, b): (&PackedA, &PackedB),
+    row: usize,
+    elements: std::ops::Range<usize>,
+    scale: &Lanes<S::F>,
+    mut sums: Lanes<S::I>,
+) -> Lanes<S::I> {
+    unsafe {
+        let (a, b) = (a.values.as_ptr(), b.values.as_ptr());
+        by_chunks!(k in elements => {
+            let factor = S::f_splat(*a.add(k * ROWS + row));
+            let line = b.add(k * VECTORS * S::LANES);
+            for vector in 0..VECTORS {
+                let column = S::f_load(line.add(vector * S::LANES));
+                let product = S::f_mul(S::f_mul(factor, column), scale[vector]);
+                sums[vector] = S::i_add(sums[vector], S::f_truncate(product));
+            }
+        });
         sums
     }
 }
@@ -228,18 +302,6 @@ unsafe fn add_held<S: Simd, const FP16: bool>(state: &mut [f32], held: &[f32]) {
             let sum = S::f_add(S::f_load(state.as_ptr().add(at)), S::f_load(held.as_ptr().add(at)));
             let sum = if FP16 { S::f_through_f16(sum) } else { sum };
             S::f_store(state.as_mut_ptr().add(at), sum);
-        }
-    }
-}
-
-/// Writes the results of one operation.
-#[inline(always)]
-unsafe fn store<S: Simd>(state: &mut [f32], results: &[Lanes<S::F>; ROWS]) {
-    unsafe {
-        for (row, results) in results.iter().enumerate() {
-            for (vector, &result) in results.iter().enumerate() {
-                S::f_store(state.as_mut_ptr().add((row * VECTORS + vector) * S::LANES), result);
-            }
         }
     }
 }

@@ -154,6 +154,10 @@ impl Simd for Avx2 {
     }
     #[inline(always)]
     unsafe fn b_add(x: __m256i, y: __m256i) -> __m256i {
+        unsafe { _mm256_add_epi8(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn b_add_saturating(x: __m256i, y: __m256i) -> __m256i {
         unsafe { _mm256_adds_epi8(x, y) }
     }
     #[inline(always)]

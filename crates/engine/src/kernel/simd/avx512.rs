@@ -145,6 +145,10 @@ impl Simd for Avx512 {
     }
     #[inline(always)]
     unsafe fn b_add(x: __m512i, y: __m512i) -> __m512i {
+        unsafe { _mm512_add_epi8(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn b_add_saturating(x: __m512i, y: __m512i) -> __m512i {
         unsafe { _mm512_adds_epi8(x, y) }
     }
     #[inline(always)]

@@ -84,8 +84,9 @@ pub(super) trait Simd: Copy {
     /// Four bytes repeated.
     unsafe fn b_splat(bytes: u32) -> Self::B;
     unsafe fn b_load(from: *const i8) -> Self::B;
-    /// Saturating.
+    /// Not beyond a byte.
     unsafe fn b_add(x: Self::B, y: Self::B) -> Self::B;
+    unsafe fn b_add_saturating(x: Self::B, y: Self::B) -> Self::B;
     unsafe fn b_max(x: Self::B, y: Self::B) -> Self::B;
     /// Sign-extended, LANES bytes at a time.
     unsafe fn b_widen(value: Self::B) -> [Self::I; 4];

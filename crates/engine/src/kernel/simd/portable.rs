@@ -157,6 +157,10 @@ impl Simd for Portable {
     }
     #[inline(always)]
     unsafe fn b_add(x: [i8; 4 * LANES], y: [i8; 4 * LANES]) -> [i8; 4 * LANES] {
+        lanes!(i => x[i].wrapping_add(y[i]))
+    }
+    #[inline(always)]
+    unsafe fn b_add_saturating(x: [i8; 4 * LANES], y: [i8; 4 * LANES]) -> [i8; 4 * LANES] {
         lanes!(i => x[i].saturating_add(y[i]))
     }
     #[inline(always)]
