@@ -16,7 +16,7 @@ use crate::table::Table;
 use crate::{output, target};
 
 const HELP: &str = "\
-Each row: D = A·B of N×N×N moderate numbers by one instruction, on one thread and on all, in turn with a native \
+Each row: D = A·B of N×N×N Gaussian numbers by one instruction, on one thread and on all, in turn with a native \
 product (the gemm crate: FP32, or FP64 where D is FP64) of the same size and threads; the medians of at least \
 three turns and about a second. Ratio: our products per second over the native ones. Path: kernel, or reference \
 where there is no kernel yet; the reference path runs at a size that takes it about a second, the native product \
@@ -164,7 +164,7 @@ struct Inputs {
 }
 
 impl Inputs {
-    /// Moderate numbers, drawn one dot product at a time.
+    /// Numbers of a normal distribution, drawn one dot product at a time.
     fn new(target: &Target, size: usize) -> Result<Inputs, Failure> {
         let model = target.model();
         let along = model.scale.map_or(0, |scale| size.div_ceil(scale.size));
@@ -173,7 +173,7 @@ impl Inputs {
         let k = target.step().max(64).next_multiple_of(target.step());
         let mut index = 0;
         while a.len() < elements || scale_a.len() < factors {
-            let drawn = case(model, k, Family::Moderate, 1, index);
+            let drawn = case(model, k, Family::Normal, 1, index);
             index += 1;
             a.extend(drawn.a);
             b.extend(drawn.b);

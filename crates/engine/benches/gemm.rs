@@ -31,7 +31,7 @@ const INSTRUCTIONS: [(Architecture, &str); 14] = [
     (Architecture::Cdna3, "v_mfma_f64_16x16x4_f64"),
 ];
 
-/// Square operands of moderate numbers: A, B, and their scale factors.
+/// Square operands of numbers of a normal distribution: A, B, and their scale factors.
 fn inputs(target: &Target, size: usize) -> (Matrix, Matrix, Option<(Matrix, Matrix)>) {
     let model = target.model();
     let along = model.scale.map_or(0, |scale| size.div_ceil(scale.size));
@@ -39,7 +39,7 @@ fn inputs(target: &Target, size: usize) -> (Matrix, Matrix, Option<(Matrix, Matr
     let (mut a, mut b, mut scale_a, mut scale_b) = (vec![], vec![], vec![], vec![]);
     let mut index = 0;
     while a.len() < elements || scale_a.len() < factors {
-        let drawn = case(model, target.step(), Family::Moderate, 1, index);
+        let drawn = case(model, target.step(), Family::Normal, 1, index);
         index += 1;
         a.extend(drawn.a);
         b.extend(drawn.b);

@@ -183,7 +183,8 @@ impl Narrow {
         let whole = term * length as u128 + (2 << fraction_bits);
         let wrapping = whole <= (1 << 32) - (1 << 30);
         let segment = if wrapping { length } else { segment };
-        let suspect = if whole <= limit { i32::MAX } else { ((1u128 << 32) - whole).min(limit) as i32 };
+        let suspect =
+            if whole <= limit { i32::MAX } else { (1u128 << 32).saturating_sub(whole).min(limit) as i32 };
         Some(Narrow {
             length,
             fraction_bits: fraction_bits as i32,
@@ -245,8 +246,8 @@ impl Narrow {
     }
 
     /// Elements as integers, where they are wanted.
-    fn integers(&self, cells: &Cells, last: Option<i32>, together: bool) -> Integers {
-        last.map_or(Integers::default(), |last| Integers::of(cells, self.length, last, together))
+    fn integers(&self, cells: &Cells, scales: &[i32], last: Option<i32>, together: bool) -> Integers {
+        last.map_or(Integers::default(), |last| Integers::of(cells, self.length, scales, last, together))
     }
 
     /// Bits of an FP32 accumulator that a cut to F bits at its own exponent leaves.
@@ -300,26 +301,28 @@ impl Kernel for Narrow {
     type B = PackedB;
 
     fn pack_a(&self, cells: &Cells) -> PackedA {
+        let scales = self.scales(cells);
         PackedA {
+            integers: self.integers(cells, &scales, self.lasts.map(|lasts| lasts.0), false),
             values: cells.elements.iter().map(|element| element.value).collect(),
             exponents: cells
                 .elements
                 .iter()
                 .map(|element| u32::from(byte(element.exponent, self.zero).cast_unsigned()) * 0x0101_0101)
                 .collect(),
-            scales: self.scales(cells),
+            scales,
             ranges: self.ranges(cells),
-            integers: self.integers(cells, self.lasts.map(|lasts| lasts.0), false),
         }
     }
 
     fn pack_b(&self, cells: &Cells) -> PackedB {
+        let scales = self.scales(cells);
         PackedB {
+            integers: self.integers(cells, &scales, self.lasts.map(|lasts| lasts.1), true),
             values: Aligned::of(cells, |element| element.value),
             exponents: Aligned::of(cells, |element| byte(element.exponent, self.zero)),
-            scales: self.scales(cells),
+            scales,
             ranges: self.ranges(cells),
-            integers: self.integers(cells, self.lasts.map(|lasts| lasts.1), true),
             columns: cells.lines,
         }
     }

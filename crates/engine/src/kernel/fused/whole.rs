@@ -20,6 +20,8 @@ pub(super) struct Unit {
 
 /// Bits of an integer beside its sign.
 const MOST_BITS: u32 = 15;
+/// Scale factors of a block of K further apart than this, as exponents, cut most sums: none is looked for.
+const MOST_SPREAD: i32 = 4;
 
 /// Elements of lines as integers, two of a line in a word, the earlier one low.
 #[derive(Default)]
@@ -32,8 +34,13 @@ pub(super) struct Integers {
 impl Integers {
     /// Elements that are multiples of 2^last below 2^(last + 31), in operations of `length`; every line has its own unit, or
     /// all have one.
-    pub(super) fn of(cells: &Cells, length: usize, last: i32, together: bool) -> Integers {
+    pub(super) fn of(cells: &Cells, length: usize, scales: &[i32], last: i32, together: bool) -> Integers {
         let lines = cells.lines;
+        let spread = scales.iter().max().zip(scales.iter().min());
+        if spread.is_some_and(|(most, least)| most - least > MOST_SPREAD) {
+            let unfit = Unit { exponent: 0, bits: MOST_BITS + 1 };
+            return Integers { pairs: Vec::new(), units: vec![unfit; cells.elements.len() / length] };
+        }
         let scale = power(-last);
         // SAFETY: numbers of such formats are integers below 2^31
         let integer = |element: &Element| unsafe { (element.value * scale).to_int_unchecked::<i32>() };
