@@ -6,6 +6,9 @@
 //! last unit truncates to zero whether it was rounded or not. What is left is one sum per operation, the
 //! accumulator cut in the same units, and rho.
 //!
+//! Where a row and a panel of columns hold so few bits that no product can be cut, their sum is one of small
+//! integers instead (`whole`).
+//!
 //! Products of BF16 and TF32 may leave the range of FP32. An operation whose factors are too large or too
 //! small in some row or column of the tile is done in FP64 instead, where none does.
 
