@@ -82,13 +82,14 @@ fn write_all(folder: &Path, files: &[(String, String)]) -> Result<(), Failure> {
     fs::create_dir_all(folder).within(folder.display())?;
     for (name, text) in files {
         let path = folder.join(name);
-        write_whole(folder, &path, text).within(path.display())?;
+        write_whole(&path, text.as_bytes()).within(path.display())?;
     }
     Ok(())
 }
 
 /// Writes a file that appears whole or not at all.
-pub(crate) fn write_whole(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".bitmma-");
     #[cfg(unix)]
@@ -98,7 +99,7 @@ pub(crate) fn write_whole(folder: &Path, path: &Path, text: &str) -> io::Result<
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let mut file = builder.tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(text)?;
     file.persist(path)?;
     Ok(())
 }

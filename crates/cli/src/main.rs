@@ -27,6 +27,7 @@ mod table;
 mod target;
 mod unit;
 mod values;
+mod verify;
 
 use std::process::ExitCode;
 

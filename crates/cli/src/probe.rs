@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         for (name, text) in files {
             let path = folder.join(name);
             match text {
-                Some(text) => write_whole(folder, &path, &text).within(path.display())?,
+                Some(text) => write_whole(&path, text.as_bytes()).within(path.display())?,
                 // a model of an earlier probe is none of this one
                 None if path.exists() => std::fs::remove_file(&path).within(path.display())?,
                 None => {}

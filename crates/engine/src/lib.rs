@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
+pub mod directed;
 pub mod error;
 pub mod explain;
 pub mod fast;
@@ -16,6 +17,7 @@ pub mod matrix;
 pub mod playback;
 pub mod recording;
 pub mod replay;
+pub mod shrink;
 pub mod simulate;
 pub mod unit;
 

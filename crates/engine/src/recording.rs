@@ -13,6 +13,7 @@ use bitmma_catalogue::{Architecture, find};
 use bitmma_formats::Format;
 
 use crate::error::Error;
+use crate::inputs::{Case, Formats};
 
 /// The columns, in order.
 pub const HEADER: [&str; 8] = ["arch", "instruction", "a", "b", "c", "scale_a", "scale_b", "d"];
@@ -136,6 +137,23 @@ fn code(text: &str, column: &str, format: &Format) -> Result<u64, String> {
     }
 }
 
+/// One line of a recording, its instruction by name only: a unit need not stand in the catalogue.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// The architecture, or what stands for one (`cpu`).
+    pub architecture: &'a str,
+    /// The instruction.
+    pub instruction: &'a str,
+    /// Formats of the operands.
+    pub formats: Formats,
+    /// Format of the answer.
+    pub d_format: Format,
+    /// The operands.
+    pub case: &'a Case,
+    /// The answer.
+    pub d: Answer,
+}
+
 /// Writes a recording: `comments` line by line behind `# `, the header, the records.
 pub fn write<'a>(
     target: impl Write,
@@ -143,30 +161,52 @@ pub fn write<'a>(
     records: impl IntoIterator<Item = &'a Record>,
 ) -> Result<(), Error> {
     let mut target = std::io::BufWriter::new(target);
+    write_head(&mut target, comments)?;
+    for record in records {
+        let row = record.found.instruction;
+        let Record { a, b, c, scale_a, scale_b, d, .. } = record.clone();
+        let line = Line {
+            architecture: row.architecture.name(),
+            instruction: &record.found.name(),
+            formats: Formats { a: row.a, b: row.b, c: row.c, scale: row.scale },
+            d_format: row.d,
+            case: &Case { a, b, c, scale_a, scale_b },
+            d,
+        };
+        write_line(&mut target, &line)?;
+    }
+    target.flush()?;
+    Ok(())
+}
+
+/// Comments and the header.
+pub fn write_head(mut target: impl Write, comments: &[&str]) -> Result<(), Error> {
     for comment in comments.iter().flat_map(|comment| comment.lines()) {
         writeln!(target, "# {comment}")?;
     }
     writeln!(target, "{}", HEADER.join(","))?;
-    for record in records {
-        let row = record.found.instruction;
-        let scale = row.scale.map_or(row.a, |scale| scale.format);
-        let d = match record.d {
-            Answer::Code(code) => hex(&row.d, &[code]),
-            Answer::Nan => "nan".to_owned(),
-        };
-        let fields = [
-            row.architecture.name().to_owned(),
-            record.found.name(),
-            hex(&row.a, &record.a),
-            hex(&row.b, &record.b),
-            hex(&row.c, &[record.c]),
-            hex(&scale, &record.scale_a),
-            hex(&scale, &record.scale_b),
-            d,
-        ];
-        writeln!(target, "{}", fields.join(","))?;
-    }
-    target.flush()?;
+    Ok(())
+}
+
+/// One line.
+pub fn write_line(mut target: impl Write, line: &Line<'_>) -> Result<(), Error> {
+    let Line { formats, case, .. } = line;
+    let scale = formats.scale.map_or(formats.a, |scale| scale.format);
+    let d = match line.d {
+        Answer::Code(code) => hex(&line.d_format, &[code]),
+        Answer::Nan => "nan".to_owned(),
+    };
+    let fields = [
+        line.architecture.to_owned(),
+        line.instruction.to_owned(),
+        hex(&formats.a, &case.a),
+        hex(&formats.b, &case.b),
+        hex(&formats.c, &[case.c]),
+        hex(&scale, &case.scale_a),
+        hex(&scale, &case.scale_b),
+        d,
+    ];
+    writeln!(target, "{}", fields.join(","))?;
     Ok(())
 }
 

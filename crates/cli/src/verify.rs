@@ -1,0 +1,329 @@
+//! `bitmma verify`: a unit held against its model.
+
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use bitmma::catalogue::processor;
+use bitmma::simulate::model_of;
+use bitmma::{Error, Model, Revision, Signature};
+use bitmma_hardware::campaign::{self, Block, Failing, Identity, Kept, Plan, Shard, State, Summary, Verdict};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::failure::{Failure, Outcome, Within};
+use crate::output;
+use crate::target::{self, read_model};
+use crate::unit::{self, LimitArguments};
+
+const HELP: &str = "\
+First the directed cases (zero exponents, signs of zero, overflow, NaN codes, flushing, ties, alignment …), then \
+random instructions of ten families in turn. Every instruction is addressed by family, seed and index, so a \
+campaign is the same on every machine: with --state it survives kill -9 (--resume), --shard spreads it, --merge \
+puts it together again, always to one digest of all answers. A mismatch stops nothing.
+
+The model is that of the instruction the unit names, or --against, or --model.
+
+Units:
+  sim:ARCH/INSTRUCTION  model:FILE@MxNxK  recording:FILE  cpu:NAME  exec:COMMAND
+
+Examples:
+  bitmma verify cpu:vdpbf16ps --tests 1e8
+  bitmma verify 'exec:python3 unit.py' --model mine.toml --failures failing.csv
+  bitmma verify sim:hopper HMMA.16816.F32 HMMA.16816.F16
+  bitmma verify cpu:fma.f32 --tests 1e10 --state campaign --shard 3/7 --resume
+  bitmma verify --merge campaign/*.jsonl
+
+Exit code 0: every answer agrees; 1: some differ, or they say nothing; 2: an error, or a unit that hung, died or \
+answered short.
+
+JSON: units [{unit, device, driver, model, verdict, fault, blocks, of, shard, directed, dot_products, mismatches, \
+nan_rule, digest, first [{kind, instruction, place, a, b, c, scale_a, scale_b, expected, actual}], seconds}].";
+
+/// Holds a unit against its model: directed cases, then as many random ones as one likes
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = HELP)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    /// The unit; with instructions behind it, the part of its name that stands before them
+    #[arg(value_name = "UNIT", required_unless_present = "merge")]
+    unit: Option<String>,
+    /// Instructions of the unit, each a campaign of its own
+    #[arg(value_name = "INSTRUCTION")]
+    instructions: Vec<String>,
+    /// Random dot products, as in 1000000 or 1e9; rounded up to whole instructions
+    #[arg(long, value_name = "N", default_value = "1e6", value_parser = count)]
+    tests: u64,
+    /// Seed of the random instructions
+    #[arg(long, default_value = "0")]
+    seed: u64,
+    /// A model from a TOML file
+    #[arg(long, value_name = "TOML", conflicts_with_all = ["against", "revision"])]
+    model: Option<PathBuf>,
+    /// The model of this instruction of the catalogue
+    #[arg(long, value_name = "ARCH/INSTRUCTION")]
+    against: Option<String>,
+    #[command(flatten)]
+    revision: target::RevisionArgument,
+    /// NaNs of different codes differ even where no code is specified
+    #[arg(long)]
+    strict_nan: bool,
+    /// A folder for the state of the campaign, a file for each unit and shard
+    #[arg(long, value_name = "FOLDER")]
+    state: Option<PathBuf>,
+    /// Go on with the state that is there
+    #[arg(long, requires = "state")]
+    resume: bool,
+    /// Only every N-th block, from the I-th on
+    #[arg(long, value_name = "I/N", default_value = "1/1")]
+    shard: Shard,
+    /// Put state files of one campaign together in place of asking a unit
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["unit", "instructions", "state", "shard"])]
+    merge: Vec<PathBuf>,
+    /// Write the first mismatches, made as small as they go, as a recording
+    #[arg(long, value_name = "CSV")]
+    failures: Option<PathBuf>,
+    #[command(flatten)]
+    limits: LimitArguments,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A whole number, also as `1e9`.
+fn count(text: &str) -> Result<u64, String> {
+    let wrong = || format!("'{text}' is no whole number up to 10^15, as in 1000000 or 1e9");
+    let (digits, power) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (digits, power): (u64, u32) =
+        (digits.replace('_', "").parse().map_err(|_| wrong())?, power.parse().map_err(|_| wrong())?);
+    let number = 10u64.checked_pow(power).and_then(|scale| digits.checked_mul(scale)).ok_or_else(wrong)?;
+    if number <= 1_000_000_000_000_000 { Ok(number) } else { Err(wrong()) }
+}
+
+/// What came of one unit.
+struct Outcomes {
+    signature: Option<Signature>,
+    about: bitmma::unit::About,
+    identity: Identity,
+    shard: Shard,
+    summary: Summary,
+    failing: Vec<Failing>,
+    fault: Option<Error>,
+    seconds: f64,
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let outcomes = match &arguments.unit {
+        None => vec![merged(&arguments.merge)?],
+        Some(unit) if arguments.instructions.is_empty() => vec![verify(arguments, unit)?],
+        Some(unit) => {
+            let unit = unit.trim_end_matches('/');
+            let one = |instruction: &String| verify(arguments, &format!("{unit}/{instruction}"));
+            arguments.instructions.iter().map(one).collect::<Result<_, _>>()?
+        }
+    };
+    if let Some(path) = &arguments.failures {
+        report::write_failures(path, &outcomes).within(path.display())?;
+    }
+    if arguments.json {
+        output::print_json(&report::json(&outcomes))?;
+    } else {
+        output::print(&report::text(&outcomes))?;
+    }
+    if let Some(fault) = outcomes.iter().find_map(|one| one.fault.as_ref()) {
+        return Err(Failure::new(fault.to_string()));
+    }
+    let agrees = outcomes.iter().all(|one| one.summary.verdict == Verdict::Agrees);
+    Ok(if agrees { Outcome::Agrees } else { Outcome::Differs })
+}
+
+fn merged(paths: &[PathBuf]) -> Result<Outcomes, Failure> {
+    let start = Instant::now();
+    let (identity, blocks) = campaign::merge(paths).map_err(|error| Failure::new(error.to_string()))?;
+    let summary = Summary::of(&identity, &blocks);
+    if summary.blocks < summary.of {
+        output::note(&format!("{} of {} blocks are missing", summary.of - summary.blocks, summary.of));
+    }
+    Ok(Outcomes {
+        signature: None,
+        about: bitmma::unit::About::default(),
+        identity,
+        shard: Shard::WHOLE,
+        summary,
+        failing: Vec::new(),
+        fault: None,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+/// Why a campaign ended early.
+enum End {
+    Unit(Error),
+    Other(Failure),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> End {
+        match error {
+            Error::Unit { .. } => End::Unit(error),
+            other => End::Other(other.into()),
+        }
+    }
+}
+
+fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failure> {
+    let start = Instant::now();
+    let unit = arguments.limits.open(specification, arguments.revision.revision)?;
+    let signature = unit.signature().clone();
+    let model = model(arguments, &signature)?;
+    let plan = Plan::new(&signature, arguments.tests, arguments.seed);
+    let identity = Identity::of(&plan, &model, arguments.strict_nan);
+    let mut state = match &arguments.state {
+        None => None,
+        Some(folder) => {
+            std::fs::create_dir_all(folder).within(folder.display())?;
+            let path = folder.join(file_name(&signature.name, arguments.shard));
+            let opened = State::open(&path, &identity, arguments.resume);
+            Some(opened.map_err(|error| Failure::new(error.to_string()))?)
+        }
+    };
+    let mut blocks = state.as_ref().map(|state| state.done().clone()).unwrap_or_default();
+    let todo: Vec<u64> = (0..plan.blocks())
+        .filter(|block| arguments.shard.has(*block) && !blocks.contains_key(block))
+        .collect();
+    let bar = progress(&plan, todo.len() as u64, &signature.name);
+    let each = |block: Block| -> Result<(), End> {
+        bar.inc(block.dot_products);
+        let failed = |error: std::io::Error| End::Other(Failure::new(error.to_string()));
+        if let Some(state) = &mut state {
+            state.append(block.clone()).map_err(failed)?;
+        }
+        blocks.insert(block.block, block);
+        Ok(())
+    };
+    let ended = campaign::run(&plan, &*unit, &model, arguments.strict_nan, todo.into_iter(), each);
+    bar.finish_and_clear();
+    let mut fault = match ended {
+        Ok(()) => None,
+        Err(End::Unit(error)) => Some(error),
+        Err(End::Other(failure)) => return Err(failure),
+    };
+    let summary = Summary::of(&identity, &blocks);
+    let mut failing = Vec::new();
+    if arguments.failures.is_some() && fault.is_none() {
+        for kept in &summary.kept {
+            match campaign::least(&*unit, &model, kept, arguments.strict_nan) {
+                Ok(least) => failing.push(least),
+                Err(error) => {
+                    fault = Some(error);
+                    break;
+                }
+            }
+        }
+    }
+    Ok(Outcomes {
+        about: unit.about(),
+        signature: Some(signature),
+        identity,
+        shard: arguments.shard,
+        summary,
+        failing,
+        fault,
+        seconds: start.elapsed().as_secs_f64(),
+    })
+}
+
+/// A name for a file: letters, digits, dots and dashes of the unit's, and the shard.
+fn file_name(unit: &str, shard: Shard) -> String {
+    let plain = |char: char| if char.is_ascii_alphanumeric() || char == '.' { char } else { '-' };
+    let name: String = unit.chars().map(plain).take(150).collect();
+    match shard {
+        Shard::WHOLE => format!("{name}.jsonl"),
+        Shard { number, count } => format!("{name}.{number}-of-{count}.jsonl"),
+    }
+}
+
+fn progress(plan: &Plan, blocks: u64, name: &str) -> ProgressBar {
+    let all = blocks * plan.block_size() * plan.dot_products_each();
+    let bar = ProgressBar::with_draw_target(Some(all.min(plan.dot_products())), ProgressDrawTarget::stderr());
+    let style = ProgressStyle::with_template(
+        "{bar:30} {percent}% {human_pos} dot products, {per_sec}, {eta} left  {wide_msg}",
+    );
+    style.into_iter().for_each(|style| bar.set_style(style));
+    bar.set_message(name.to_owned());
+    bar
+}
+
+/// What the unit is held against.
+fn model(arguments: &Arguments, signature: &Signature) -> Result<Model, Failure> {
+    let model = match (&arguments.model, &arguments.against) {
+        (Some(path), _) => read_model(path)?,
+        (None, Some(name)) => model_of(&unit::found(name).within("--against")?, arguments.revision.revision)?,
+        (None, None) => model_named(&signature.name, arguments.revision.revision)?,
+    };
+    fits(&model, signature)?;
+    Ok(model)
+}
+
+/// The model of the instruction that a unit names.
+pub(crate) fn model_named(name: &str, revision: Revision) -> Result<Model, Failure> {
+    if let Some(row) = name.strip_prefix("cpu:").and_then(processor) {
+        return Ok(row.model.clone());
+    }
+    if let Some(path) = name.strip_prefix("model:") {
+        return read_model(Path::new(path));
+    }
+    match unit::found(name) {
+        Ok(found) => Ok(model_of(&found, revision)?),
+        Err(_) => Err(Failure::new(format!(
+            "the unit calls itself '{name}', which is no instruction of the catalogue; say with --model or \
+             --against what to hold it against"
+        ))),
+    }
+}
+
+fn fits(model: &Model, signature: &Signature) -> Result<(), Failure> {
+    let formats = [
+        ("A", signature.a, model.a),
+        ("B", signature.b, model.b),
+        ("C", signature.c, model.c),
+        ("D", signature.d, model.d),
+    ];
+    if let Some((operand, unit, model)) = formats.into_iter().find(|(_, unit, model)| unit != model) {
+        return Err(Failure::new(format!("{operand} of {} is {unit}, of the model {model}", signature.name)));
+    }
+    let scale = |scale: Option<bitmma::formats::BlockScale>| {
+        scale.map_or("none".to_owned(), |scale| format!("{} in blocks of {}", scale.format, scale.size))
+    };
+    if model.scale != signature.scale {
+        return Err(Failure::new(format!(
+            "scale factors of {} are {}, of the model {}",
+            signature.name,
+            scale(signature.scale),
+            scale(model.scale)
+        )));
+    }
+    bitmma::arithmetic::Prepared::new(model, signature.k)?;
+    Ok(())
+}
+
+/// The first mismatches as they were met.
+fn shown(summary: &Summary) -> &[Kept] {
+    &summary.kept[..summary.kept.len().min(12)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count;
+
+    #[test]
+    fn counts() {
+        assert_eq!(count("1e9"), Ok(1_000_000_000));
+        assert_eq!(count("12_000"), Ok(12_000));
+        assert_eq!(count("0"), Ok(0));
+        for wrong in ["", "e9", "1.5e3", "-1", "1e16", "1e99999999999", "many"] {
+            assert!(count(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What `bitmma verify` prints and writes.
+
+use std::io::Write;
+use std::path::Path;
+
+use bitmma::formats::{Class, decode};
+use bitmma::recording::{self, Answer, Line};
+use bitmma::{Error, Fault};
+use bitmma_hardware::campaign::{Shard, Verdict};
+use serde_json::{Value, json};
+
+use super::{Outcomes, shown};
+use crate::failure::Failure;
+use crate::generate::write_whole;
+use crate::style;
+use crate::table::Table;
+
+/// Digits in groups of three.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn fault(one: &Outcomes) -> Option<Fault> {
+    match one.fault {
+        Some(Error::Unit { fault, .. }) => Some(fault),
+        _ => None,
+    }
+}
+
+/// What to make of it, in words and as one word.
+fn verdict(one: &Outcomes) -> (&'static str, String) {
+    if let Some(fault) = fault(one) {
+        let text =
+            format!("the unit {} after {} of {} blocks", fault.name(), one.summary.blocks, one.summary.of);
+        return (fault.name(), style::lost(&text));
+    }
+    let mismatches = one.summary.mismatches();
+    match one.summary.verdict {
+        Verdict::Agrees => ("agrees", style::good("agrees")),
+        Verdict::Differs => ("differs", style::lost(&format!("differs: {} mismatches", grouped(mismatches)))),
+        Verdict::NanEverywhere => {
+            ("NaN everywhere", style::lost("the unit answers NaN to everything: this is no agreement"))
+        }
+        Verdict::Constant(code) => {
+            let text = format!("the unit answers {code:#x} to everything: this is no agreement");
+            ("constant", style::lost(&text))
+        }
+        Verdict::Nothing => ("nothing asked", style::lost("no block was answered: this is no agreement")),
+    }
+}
+
+/// For people.
+pub(super) fn text(outcomes: &[Outcomes]) -> String {
+    let mut text = String::new();
+    for one in outcomes {
+        let summary = &one.summary;
+        let (_, words) = verdict(one);
+        let mut pairs = vec![("unit", one.identity.unit.clone()), ("takes", one.identity.takes.clone())];
+        pairs.extend(one.about.device.clone().map(|device| ("device", device)));
+        pairs.extend(one.about.driver.clone().map(|driver| ("driver", driver)));
+        let random = summary.dot_products;
+        let rate = (random as f64 / one.seconds.max(1e-3)) as u64;
+        let asked =
+            if one.signature.is_some() { format!("; {} a second", grouped(rate)) } else { String::new() };
+        pairs.push(("dot products", format!("{} compared{asked}", grouped(random))));
+        let shard = if one.shard == Shard::WHOLE { String::new() } else { format!("; shard {}", one.shard) };
+        pairs.push(("blocks", format!("{} of {}{shard}", summary.blocks, summary.of)));
+        if let Some(digest) = &summary.digest {
+            pairs.push(("digest", digest.clone()));
+        }
+        pairs.push(("verdict", words));
+        text += &Table::pairs(&pairs, 120).render();
+        if !summary.mismatches.is_empty() {
+            let mut table = Table::new(&["family or feature", ">mismatches"]);
+            for (kind, count) in &summary.mismatches {
+                table.row([kind.clone(), grouped(*count)]);
+            }
+            text += &format!("\n{}", table.render());
+        }
+        if let Some(signature) = &one.signature {
+            let lines: Vec<String> = shown(summary).iter().map(|kept| kept.line(&signature.d)).collect();
+            if !lines.is_empty() {
+                text += &format!("\n{}\n", lines.join("\n"));
+            }
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// For programs.
+pub(super) fn json(outcomes: &[Outcomes]) -> Value {
+    let one = |one: &Outcomes| {
+        let summary = &one.summary;
+        json!({
+            "unit": one.identity.unit,
+            "takes": one.identity.takes,
+            "device": one.about.device,
+            "driver": one.about.driver,
+            "model": one.identity.model,
+            "verdict": verdict(one).0,
+            "fault": one.fault.as_ref().map(ToString::to_string),
+            "seed": one.identity.seed,
+            "strict_nan": one.identity.strict_nan,
+            "shard": one.shard.to_string(),
+            "blocks": summary.blocks,
+            "of": summary.of,
+            "directed": one.identity.directed,
+            "dot_products": summary.dot_products,
+            "mismatches": summary.mismatches(),
+            "by_kind": summary.mismatches,
+            "digest": summary.digest,
+            "first": summary.kept,
+            "seconds": one.seconds,
+        })
+    };
+    json!({ "units": outcomes.iter().map(one).collect::<Vec<_>>() })
+}
+
+/// The mismatches as a recording of what the unit answered.
+pub(super) fn write_failures(path: &Path, outcomes: &[Outcomes]) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    let mut head =
+        vec![format!("bitmma {} verify: what differs, made as small as it goes", env!("CARGO_PKG_VERSION"))];
+    for one in outcomes {
+        head.push(format!("unit: {}; seed {}", one.identity.unit, one.identity.seed));
+        head.extend(one.about.device.iter().map(|device| format!("device: {device}")));
+        head.extend(one.about.driver.iter().map(|driver| format!("driver: {driver}")));
+        head.push(format!("model: {}", one.identity.model.trim().replace('\n', "; ")));
+    }
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    recording::write_head(&mut text, &head)?;
+    for one in outcomes {
+        let Some(signature) = &one.signature else { continue };
+        let (architecture, instruction) = names(&signature.name);
+        for failing in &one.failing {
+            let repeats = if failing.repeats { "" } else { "; asked again it agreed" };
+            let line = failing.kept.line(&signature.d);
+            let expected = recording::hex(&signature.d, &[failing.expected]);
+            writeln!(text, "# {line}{repeats}; here the model says {expected}")?;
+            let nan = decode(&signature.d, failing.actual).class == Class::Nan;
+            let line = Line {
+                architecture,
+                instruction,
+                formats: signature.into(),
+                d_format: signature.d,
+                case: &failing.least,
+                d: if nan { Answer::Nan } else { Answer::Code(failing.actual) },
+            };
+            recording::write_line(&mut text, &line)?;
+        }
+    }
+    write_whole(path, &text)?;
+    Ok(())
+}
+
+/// `hopper/mma…` and `cpu:fma.f32` as architecture and instruction.
+pub(crate) fn names(unit: &str) -> (&str, &str) {
+    unit.split_once('/').or_else(|| unit.split_once(':')).unwrap_or(("", unit))
+}
