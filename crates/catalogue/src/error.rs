@@ -8,8 +8,9 @@ use crate::architecture::Architecture;
 const PRINTED: usize = 8;
 
 /// A name that means nothing here, or more than one thing.
+///
+/// Not `#[non_exhaustive]`: `bitmma::Error::kind` matches it in full.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
 pub enum LookupError {
     /// No architecture is called that.
     #[error("unknown architecture '{given}'{}; one of {}", did_you_mean(nearest.as_slice()), architectures())]
@@ -56,6 +57,20 @@ pub enum LookupError {
         given: String,
         /// Names of all instructions it can mean.
         candidates: Vec<String>,
+    },
+    /// No instruction of the architecture multiplies these formats as a library would.
+    #[error("no library multiplies {a} by {b} into {d} on the matrix unit of {architecture}; {offer}")]
+    NoInstruction {
+        /// Where it was looked for.
+        architecture: Architecture,
+        /// Format of A.
+        a: &'static str,
+        /// Format of B.
+        b: &'static str,
+        /// Format of D.
+        d: &'static str,
+        /// What there is instead.
+        offer: String,
     },
     /// M or N is none of the sizes the instruction has.
     #[error("{dimension} is {given}; {instruction} takes {allowed}")]

@@ -18,6 +18,7 @@ pub mod evidence;
 pub mod extent;
 pub mod filter;
 pub mod instruction;
+pub mod library;
 pub mod lookup;
 pub mod nvidia;
 pub mod precision;

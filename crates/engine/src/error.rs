@@ -160,3 +160,78 @@ pub enum Error {
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
+
+/// What kind of thing is wrong, without its numbers.
+///
+/// Closed on purpose: a face that answers each kind in its own way (an exception class in Python) is told
+/// by the compiler when there is one more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorKind {
+    /// [`Error::Count`].
+    Count,
+    /// [`Error::Code`].
+    Code,
+    /// [`Error::TooLarge`].
+    TooLarge,
+    /// [`Error::Shape`].
+    Shape,
+    /// [`Error::Format`].
+    Format,
+    /// [`Error::Scale`].
+    Scale,
+    /// [`Error::GemmOption`].
+    GemmOption,
+    /// [`Error::NoModel`].
+    NoModel,
+    /// [`Error::Model`].
+    Model,
+    /// [`LookupError::UnknownArchitecture`].
+    UnknownArchitecture,
+    /// [`LookupError::UnknownRevision`].
+    UnknownRevision,
+    /// [`LookupError::UnknownModel`].
+    UnknownModel,
+    /// [`LookupError::UnknownInstruction`].
+    UnknownInstruction,
+    /// [`LookupError::Ambiguous`].
+    Ambiguous,
+    /// [`LookupError::Extent`].
+    Extent,
+    /// [`LookupError::NoInstruction`].
+    NoInstruction,
+    /// [`Error::Unit`].
+    Unit,
+    /// [`Error::Recording`].
+    Recording,
+    /// [`Error::Io`].
+    Io,
+}
+
+impl Error {
+    /// Its kind.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Count { .. } => ErrorKind::Count,
+            Error::Code { .. } => ErrorKind::Code,
+            Error::TooLarge { .. } => ErrorKind::TooLarge,
+            Error::Shape { .. } => ErrorKind::Shape,
+            Error::Format { .. } => ErrorKind::Format,
+            Error::Scale { .. } => ErrorKind::Scale,
+            Error::GemmOption { .. } => ErrorKind::GemmOption,
+            Error::NoModel { .. } => ErrorKind::NoModel,
+            Error::Model(_) => ErrorKind::Model,
+            Error::Lookup(error) => match error {
+                LookupError::UnknownArchitecture { .. } => ErrorKind::UnknownArchitecture,
+                LookupError::UnknownRevision { .. } => ErrorKind::UnknownRevision,
+                LookupError::UnknownModel { .. } => ErrorKind::UnknownModel,
+                LookupError::UnknownInstruction { .. } => ErrorKind::UnknownInstruction,
+                LookupError::Ambiguous { .. } => ErrorKind::Ambiguous,
+                LookupError::Extent { .. } => ErrorKind::Extent,
+                LookupError::NoInstruction { .. } => ErrorKind::NoInstruction,
+            },
+            Error::Unit { .. } => ErrorKind::Unit,
+            Error::Recording { .. } => ErrorKind::Recording,
+            Error::Io(_) => ErrorKind::Io,
+        }
+    }
+}

@@ -27,7 +27,7 @@ pub use bitmma_formats as formats;
 
 pub use bitmma_arithmetic::Model;
 pub use bitmma_catalogue::{Architecture, Instruction, Revision};
-pub use error::{Error, Fault};
+pub use error::{Error, ErrorKind, Fault};
 pub use fast::FastSimulator;
 pub use gemm::{GemmOptions, gemm};
 pub use matrix::Matrix;

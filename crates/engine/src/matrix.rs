@@ -171,6 +171,38 @@ impl Matrix {
         Ok(Matrix { format, blocks, rows, columns, codes: held })
     }
 
+    /// `blocks` matrices of codes that are held already, row-major, in as many bytes as the format's codes
+    /// take; nothing is copied.
+    pub fn with_codes(
+        format: Format,
+        (blocks, rows, columns): (usize, usize, usize),
+        codes: Codes,
+    ) -> Result<Matrix, Error> {
+        if on_codes!(&codes, vector => bytes_of(vector)) != format.bytes() {
+            return Matrix::new(
+                format,
+                (blocks, rows, columns),
+                (0..codes.len()).map(|index| codes.get(index)),
+            );
+        }
+        let expected = blocks.checked_mul(rows).and_then(|some| some.checked_mul(columns));
+        let Some(expected) = expected else {
+            return Err(Error::TooLarge { blocks, rows, columns, bytes: format.bytes() });
+        };
+        let given = codes.len();
+        if given != expected {
+            return Err(Error::Count { given, blocks, rows, columns, expected });
+        }
+        let largest = format.max_code();
+        if format.bits() as usize != 8 * format.bytes()
+            && let Some(index) = (0..given).find(|&index| codes.get(index) > largest)
+        {
+            let code = codes.get(index);
+            return Err(Error::Code { index, code, format: format.name, bits: format.bits() });
+        }
+        Ok(Matrix { format, blocks, rows, columns, codes })
+    }
+
     /// Matrices of codes that are known to be codes of `format`, held in as many bytes as it takes.
     pub(crate) fn from_codes(
         format: Format,
@@ -181,8 +213,8 @@ impl Matrix {
         Matrix { format, blocks, rows, columns, codes }
     }
 
-    /// The codes alone.
-    pub(crate) fn into_codes(self) -> Codes {
+    /// The codes alone, row-major.
+    pub fn into_codes(self) -> Codes {
         self.codes
     }
 
@@ -254,6 +286,11 @@ impl Matrix {
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.codes.len()).map(|index| self.codes.get(index))
     }
+}
+
+/// Bytes of one code.
+fn bytes_of<V>(_: &[V]) -> usize {
+    size_of::<V>()
 }
 
 /// A shape as people write it: `16×8`, or `4×16×8` with more than one block.

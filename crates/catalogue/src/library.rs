@@ -1,0 +1,101 @@
+//! Which instruction a library's matrix product would run.
+//!
+//! cuBLAS, hipBLASLt and the frameworks above them accumulate in FP32 (FP64 for FP64) and choose a tile by
+//! speed. What a tile's M and N are does not change an element of D; what does is the family of
+//! instructions, the formats, and K. So the rule is, in this order:
+//!
+//! 1. the families that [`FAMILIES`] lists for the architecture, the first that has the formats;
+//! 2. instructions the hardware has (nothing a compiler composes), C in D's format;
+//! 3. the fewest independent blocks, the largest K, the largest M×N, the first in the tables.
+//!
+//! It is our reading of published kernels (CUTLASS, Composable Kernel), not something a vendor promises: a
+//! library may split K, or take another instruction for a small or a narrow product. FP32 on NVIDIA is
+//! computed outside the matrix unit unless TF32 is allowed, so FP32 has no instruction there.
+
+use bitmma_formats::{BlockScale, Format};
+
+use crate::architecture::Architecture::{self, *};
+use crate::error::LookupError;
+use crate::instruction::Family::{self, *};
+use crate::instruction::Instruction;
+use crate::lookup::Found;
+
+/// The families a library's kernels are written with, best first.
+#[rustfmt::skip]
+pub const FAMILIES: &[(Architecture, &[Family])] = &[
+    (Volta,        &[MmaSync]),
+    (Turing,       &[MmaSync]),
+    (Ampere,       &[MmaSync]),
+    (Ada,          &[MmaSync]),
+    (Hopper,       &[Wgmma, MmaSync]),
+    (Blackwell,    &[Tcgen05, MmaSync]),
+    (RtxBlackwell, &[MmaSync]),
+    (Cdna1,        &[Mfma]),
+    (Cdna2,        &[Mfma]),
+    (Cdna3,        &[Mfma]),
+];
+
+/// What is to be multiplied.
+#[derive(Clone, Copy, Debug)]
+pub struct Product {
+    /// Format of A.
+    pub a: Format,
+    /// Format of B.
+    pub b: Format,
+    /// Format of D, in which the sum is kept.
+    pub d: Format,
+    /// Scale factors of A and B, where there are any.
+    pub scale: Option<BlockScale>,
+}
+
+/// The instruction a library would take for `product` on `architecture`, by the rule of [the
+/// module](self), with the largest M and N it has.
+pub fn choose(architecture: Architecture, product: &Product) -> Result<Found, LookupError> {
+    let families = FAMILIES.iter().find(|(of, _)| *of == architecture).map_or(&[][..], |(_, list)| list);
+    for family in families {
+        let rows = crate::of(architecture).filter(|row| row.family == *family && row.is_native());
+        let best = rows.filter(|row| computes(row, product)).reduce(|best, row| {
+            if rank(row) > rank(best) { row } else { best } // the first of equals
+        });
+        if let Some(instruction) = best {
+            return Ok(Found { instruction, m: instruction.m.last, n: instruction.n.last });
+        }
+    }
+    Err(LookupError::NoInstruction {
+        architecture,
+        a: product.a.name,
+        b: product.b.name,
+        d: product.d.name,
+        offer: offer(architecture, families, product),
+    })
+}
+
+fn computes(row: &Instruction, product: &Product) -> bool {
+    (row.a, row.b, row.d, row.c, row.scale) == (product.a, product.b, product.d, product.d, product.scale)
+}
+
+/// Few blocks, a large K, a large tile.
+fn rank(row: &Instruction) -> (std::cmp::Reverse<usize>, usize, usize) {
+    (std::cmp::Reverse(row.blocks), row.k, row.m.last * row.n.last)
+}
+
+/// What the families multiply into D's format without scale factors (with the same ones, where some were
+/// given).
+fn offer(architecture: Architecture, families: &[Family], product: &Product) -> String {
+    let mut pairs: Vec<String> = Vec::new();
+    for row in crate::of(architecture).filter(|row| row.is_native() && families.contains(&row.family)) {
+        let pair = match row.a == row.b {
+            true => row.a.name.to_owned(),
+            false => format!("{} by {}", row.a, row.b),
+        };
+        let same = row.d == product.d && row.c == product.d && row.scale == product.scale;
+        if same && !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+    }
+    let scaled = if product.scale.is_some() { " with these scale factors" } else { "" };
+    match pairs.is_empty() {
+        true => format!("it multiplies nothing into {}{scaled}", product.d),
+        false => format!("into {}{scaled} it multiplies {}", product.d, pairs.join(", ")),
+    }
+}

@@ -1,0 +1,163 @@
+"""Views: an array of any framework as the codes it holds, and codes as an array of that framework.
+
+Nothing is converted. Where the layout allows, nothing is copied either: a view of the same memory goes to
+the native half, which copies the codes once (the product runs without the interpreter's lock).
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ._bitmma import formats as _formats
+from ._bitmma import unpack as _unpack
+from ._dtypes import DTYPE_OF, FORMATS_OF, NATIVE, WORD_OF
+from ._lazy import numpy as np
+from .errors import DeviceError, DtypeError
+
+if TYPE_CHECKING:
+    import numpy
+    from typing import TypeAlias
+
+    #: What operands may be: anything NumPy or PyTorch holds, or that DLPack or ``__array__`` hands over.
+    Array: TypeAlias = Any
+    Codes: TypeAlias = numpy.ndarray[Any, numpy.dtype[Any]]
+
+#: Bytes of one code, by format.
+BYTES = {row.name: row.bytes for row in _formats()}
+
+
+class Like(NamedTuple):
+    """What a result is to be: whose array, and whether of codes."""
+
+    torch: bool
+    codes: bool
+
+
+def like(*arrays: Array) -> Like:
+    """PyTorch if any of the operands is; codes if all of them are."""
+    given = [array for array in arrays if array is not None]
+    return Like(any(map(_is_torch, given)), all(_dtype_name(array) in WORD_OF.values() for array in given))
+
+
+def _is_torch(array: Array) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(array, getattr(torch, "Tensor", ()))
+
+
+def _dtype_name(array: Array) -> str:
+    """The dtype's name without its package; of a plain Python sequence that of the array it makes."""
+    dtype = getattr(array, "dtype", None)
+    if dtype is None:
+        dtype = np.asarray(array).dtype
+    return str(getattr(dtype, "name", dtype)).rpartition(".")[2]
+
+
+def format_of(name: str, array: Array, read_as: str | None = None) -> str:
+    """The format an array's numbers have; ``read_as`` where the dtype leaves it open."""
+    dtype = _dtype_name(array)
+    readings = FORMATS_OF.get(dtype)
+    if readings is None:
+        if read_as is not None and dtype == WORD_OF.get(BYTES.get(read_as, 0)):
+            return read_as
+        raise DtypeError(f"{name} is {dtype}; {_what_holds(read_as)}")
+    if read_as is None:
+        return readings[0]
+    if read_as not in readings:
+        raise DtypeError(f"{name} is {dtype}, which holds {readings[0]}; {_what_holds(read_as)}")
+    return read_as
+
+
+def _what_holds(format: str | None) -> str:
+    if format is None:
+        return "its format is not known from that: say what the codes are with read_as"
+    word = WORD_OF[BYTES[format]]
+    return f"{format} comes as {DTYPE_OF[format]}, or as {word} codes (bitmma.formats.encode makes them)"
+
+
+def codes(name: str, array: Array, format: str, along: int = -1) -> Codes:
+    """The codes of an array of ``format`` as unsigned integers, row by row.
+
+    ``along`` is the axis along which two FP4 codes share a byte where strides do not tell.
+    """
+    dtype = _dtype_name(array)
+    if format not in FORMATS_OF.get(dtype, ()) and dtype != WORD_OF[BYTES[format]]:
+        raise DtypeError(f"{name} is {dtype}; {_what_holds(format)}")
+    if _is_torch(array):
+        words = _torch_words(name, array, dtype)
+    else:
+        words = _numpy_words(name, array)
+    if dtype == "float4_e2m1fn_x2":
+        words = _unpacked(words, along)
+    return np.require(words, requirements=("C", "A"))
+
+
+def _numpy_words(name: str, array: Array) -> Codes:
+    device = getattr(array, "__dlpack_device__", None)
+    if device is not None and not isinstance(array, np.ndarray):
+        kind = int(device()[0])
+        if kind not in (1, 3):  # kDLCPU, kDLCUDAHost
+            raise DeviceError(f"{name} is on a device (DLPack kind {kind}); bring it to the CPU first")
+    array = np.asarray(array)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return array.view(WORD_OF[array.dtype.itemsize])
+
+
+def _torch_words(name: str, tensor: Array, dtype: str) -> Codes:
+    torch = sys.modules["torch"]
+    if tensor.device.type != "cpu":
+        raise DeviceError(f"{name} is on {tensor.device}; bring it to the CPU first: tensor.cpu()")
+    if tensor.layout != torch.strided:
+        raise DtypeError(f"{name} is a {tensor.layout} tensor; make it dense first: tensor.to_dense()")
+    tensor = tensor.detach().resolve_neg()
+    # through signed words: every PyTorch has them, and NumPy takes them by DLPack
+    size = tensor.element_size()
+    signed = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
+    words = tensor if tensor.dtype == signed else tensor.view(signed)
+    return words.numpy().view(WORD_OF[size])
+
+
+def _unpacked(words: Codes, along: int) -> Codes:
+    """Two FP4 codes from each byte, along the axis that is contiguous in memory."""
+    contiguous = [axis for axis in (-1, -2) if axis >= -words.ndim and words.strides[axis] == 1]
+    axis = contiguous[0] if len(contiguous) == 1 else along
+    lines = np.ascontiguousarray(np.moveaxis(words, axis, -1))
+    codes = _unpack(4, lines.reshape(-1), 2 * lines.size)
+    return np.moveaxis(codes.reshape(*lines.shape[:-1], 2 * lines.shape[-1]), -1, axis)
+
+
+def result(words: Codes, format: str, like: Like) -> Array:
+    """Codes of ``format`` as an array like the operands; a view."""
+    if like.torch:
+        return _torch_result(words, format, like.codes)
+    return words if like.codes else numpy_view(words, format)
+
+
+def numpy_view(words: Codes, format: str) -> Codes:
+    """Codes as a NumPy array of the format's dtype, which is ml_dtypes' where NumPy has none."""
+    name = DTYPE_OF[format]
+    if name in NATIVE:
+        return words.view(name)
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise DtypeError(
+            f"the result is {format}, for which NumPy has no dtype: install ml_dtypes, or give codes to get codes"
+        ) from None
+    dtype = getattr(ml_dtypes, name, None)
+    if dtype is None:
+        raise DtypeError(f"this ml_dtypes ({ml_dtypes.__version__}) has no {name}; give codes to get codes")
+    return words.view(dtype)
+
+
+def _torch_result(words: Codes, format: str, codes: bool) -> Array:
+    torch = sys.modules["torch"]
+    size = words.dtype.itemsize
+    signed = words if size == 1 else words.view(f"int{8 * size}")
+    tensor = torch.from_numpy(signed)
+    name = WORD_OF[size] if codes else DTYPE_OF[format]
+    dtype = getattr(torch, name, None)
+    if dtype is None:
+        raise DtypeError(f"the result is {format}, for which this PyTorch has no dtype; give codes to get codes")
+    return tensor if tensor.dtype == dtype else tensor.view(dtype)

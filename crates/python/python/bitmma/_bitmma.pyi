@@ -1,0 +1,354 @@
+"""
+The native half of bitmma.
+"""
+
+from _typeshed import Incomplete, SupportsGetItem
+from os import PathLike
+from typing import Any, SupportsFloat, SupportsIndex, final
+
+@final
+class Format:
+    """
+    A floating-point format: the widths of its fields, its bias, its special codes.
+    """
+    def __eq__(self, value: object, /) -> bool: ...
+    def __hash__(self, /) -> int: ...
+    def __ne__(self, value: object, /) -> bool: ...
+    def __repr__(self, /) -> str: ...
+    def __str__(self, /) -> str: ...
+    @property
+    def bias(self, /) -> int:
+        """
+        What is subtracted from the exponent field of a normal number.
+        """
+    @property
+    def bits(self, /) -> int:
+        """
+        Width of a code, in bits: sign, exponent, fraction and padding.
+        """
+    @property
+    def bytes(self, /) -> int:
+        """
+        Bytes of one code in an array: 1, 2, 4 or 8; codes of 4 and 6 bits take one byte each.
+        """
+    def display(self, /, code: SupportsIndex) -> str:
+        """
+        A code's value as the shortest decimal that names it.
+        """
+    @property
+    def exponent_bits(self, /) -> int:
+        """
+        Width of the exponent field, in bits.
+        """
+    @property
+    def fraction_bits(self, /) -> int:
+        """
+        Width of the fraction field, in bits.
+        """
+    @property
+    def infinity_code(self, /) -> int | None:
+        """
+        The code of positive infinity, None where the format has none.
+        """
+    @property
+    def max_finite_code(self, /) -> int:
+        """
+        The code of the largest finite number.
+        """
+    @property
+    def min_normal_code(self, /) -> int:
+        """
+        The code of the smallest normal number.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        The name used everywhere in the project, lower case.
+        """
+    @property
+    def nan_code(self, /) -> int | None:
+        """
+        The code of the quiet NaN, None where the format has none.
+        """
+    @property
+    def one_code(self, /) -> int:
+        """
+        The code of the number one.
+        """
+    @property
+    def padding_bits(self, /) -> int:
+        """
+        Low bits of the container that carry no information (13 for TF32 in an FP32 word).
+        """
+    @property
+    def standard(self, /) -> str:
+        """
+        The document that defines the format.
+        """
+
+@final
+class Instruction:
+    """
+    An instruction of one architecture, with an M and an N that it has.
+    """
+    def __repr__(self, /) -> str: ...
+    @property
+    def a(self, /) -> str:
+        """
+        The format of A.
+        """
+    @property
+    def aliases(self, /) -> list[str]:
+        """
+        Further spellings: full PTX, SASS, HIP builtin, older names.
+        """
+    @property
+    def architecture(self, /) -> str:
+        """
+        The architecture's name: `hopper`.
+        """
+    @property
+    def b(self, /) -> str:
+        """
+        The format of B.
+        """
+    @property
+    def blocks(self, /) -> int:
+        """
+        Independent products that one instruction computes.
+        """
+    @property
+    def c(self, /) -> str:
+        """
+        The format of C.
+        """
+    @property
+    def d(self, /) -> str:
+        """
+        The format of D.
+        """
+    @property
+    def evidence(self, /) -> str:
+        """
+        `recorded`, `printed` or `inferred`.
+        """
+    @property
+    def evidence_text(self, /) -> str:
+        """
+        The evidence for the model in words.
+        """
+    @property
+    def family(self, /) -> str:
+        """
+        The family, as its vendor names it: `wgmma.mma_async`.
+        """
+    @property
+    def k(self, /) -> int:
+        """
+        Columns of A, rows of B.
+        """
+    @property
+    def m(self, /) -> int:
+        """
+        Rows of A and D.
+        """
+    def model(self, /, revision: str = "hardware") -> str:
+        """
+        The model as TOML, to be edited and run like any other.
+        """
+    @property
+    def n(self, /) -> int:
+        """
+        Columns of B and D.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        The instruction's name for this M and N.
+        """
+    @property
+    def native(self, /) -> bool:
+        """
+        Whether the hardware has it as one instruction.
+        """
+    def precision(self, /, revision: str = "hardware") -> str:
+        """
+        The internal precision in one line: what is exact, what is cut where, how results are rounded.
+        """
+    @property
+    def row(self, /) -> str:
+        """
+        The name with ranges where M or N has one: `wgmma.m64n{8..256}k16.f32.f16.f16`.
+        """
+    @property
+    def scale(self, /) -> tuple[str, int] | None:
+        """
+        Format of the scale factors and how many elements share one; None where there are none.
+        """
+    @property
+    def unknown(self, /) -> str | None:
+        """
+        Why the model is not known; None where it is.
+        """
+
+@final
+class Unit:
+    """
+    An instruction that is simulated by its model, or a model without an instruction.
+    """
+    @property
+    def a(self, /) -> str:
+        """
+        Format of A.
+        """
+    @property
+    def b(self, /) -> str:
+        """
+        Format of B.
+        """
+    @property
+    def c(self, /) -> str:
+        """
+        Format of C.
+        """
+    @property
+    def d(self, /) -> str:
+        """
+        Format of D.
+        """
+    @property
+    def has_kernel(self, /) -> bool:
+        """
+        Whether a fast kernel computes it; else the reference path does.
+        """
+    @property
+    def model_toml(self, /) -> str:
+        """
+        The model as TOML.
+        """
+    @property
+    def name(self, /) -> str:
+        """
+        The instruction, or the model's family.
+        """
+    @staticmethod
+    def of_instruction(instruction: Instruction, revision_name: str) -> Unit:
+        """
+        The unit of an instruction.
+        """
+    @staticmethod
+    def of_model(toml: str, step: SupportsIndex | None = None) -> Unit:
+        """
+        The unit of a model in TOML, `step` elements along K at a time.
+        """
+    @property
+    def scale(self, /) -> tuple[str, int] | None:
+        """
+        Format of the scale factors and how many elements share one; None where there are none.
+        """
+    @property
+    def shape(self, /) -> tuple[int, int, int, int] | None:
+        """
+        Blocks, M, N and K of the instruction; None for a model, which takes any.
+        """
+    @property
+    def step(self, /) -> int:
+        """
+        Elements along K at a time.
+        """
+    @property
+    def working_format(self, /) -> str:
+        """
+        The format in which partial results of a GEMM are added: f32, or f64.
+        """
+
+def architecture(name: str) -> str:
+    """
+    The architecture that a name, a compiler target or a chip means: `hopper` for `h100` and `sm_90a`.
+    """
+
+def architectures() -> list[str]:
+    """
+    The architectures' names, by vendor and age.
+    """
+
+def choose(architecture: str, a: str, b: str, d: str, scale: tuple[str, SupportsIndex] | None = None) -> Instruction:
+    """
+    The instruction a library would take for these formats.
+    """
+
+def decode(codes: Any, format: str) -> Any:
+    """
+    The float64 words of codes (in one dimension); exact for every format.
+    """
+
+def encode(words: Any, format: str, rounding_rule: str, overflow_rule: str) -> Any:
+    """
+    Codes of `format` for the float64 or float32 numbers in `words` (their bits, in one dimension).
+    """
+
+def explain(unit: Unit, a: Any, b: Any, c: Any | None = None, scale_a: Any | None = None, scale_b: Any | None = None, element: tuple[SupportsIndex, SupportsIndex, SupportsIndex] = ...) -> tuple[list, int]:
+    """
+    The steps of one element of D, and its code; `element` is block, row, column.
+    """
+
+def find(architecture: str, instruction: str) -> Instruction:
+    """
+    The instruction that a name or an alias means.
+    """
+
+def format_named(name: str) -> Format:
+    """
+    The format of that name, compared without case.
+    """
+
+def formats() -> list[Format]:
+    """
+    Every format, widest first.
+    """
+
+def gemm(unit: Unit, a: Any, b: Any, c: Any | None = None, *, scale_a: Any | None = None, scale_b: Any | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str = "RNE", saturate: bool = False, threads: SupportsIndex | None = None, progress: Any | None = None) -> tuple[Any, str]:
+    """
+    D = alpha · A·B + beta · C, and the format D is in.
+
+    An exception that `progress` raises ends the calls of it, and is raised when the product is done.
+    """
+
+def instructions(architecture: str | None = None, format: str | None = None, model: str | None = None) -> list[Instruction]:
+    """
+    The rows of the catalogue that have this architecture, this format, this model family.
+    """
+
+def multiply(unit: Unit, a: Any, b: Any, c: Any | None = None, scale_a: Any | None = None, scale_b: Any | None = None) -> Any:
+    """
+    D of one instruction.
+    """
+
+def pack(bits: SupportsIndex, codes: Any) -> Any:
+    """
+    Codes of `bits` bits, one a byte, packed into bytes without gaps.
+    """
+
+def read_recording(path: str | PathLike[str]) -> list[dict]:
+    """
+    Reads a recording: one dictionary a line, with the keys of its header; codes are whole numbers, `d` is
+    None where any NaN agrees.
+    """
+
+def replay(paths: SupportsGetItem[int, str | PathLike[str]], revision_name: str = "hardware", strict_nan: bool = False) -> list[tuple[str, str, int, int, int | None]]:
+    """
+    Holds recordings against the instructions' models: architecture, instruction, how many dot products,
+    how many differ, and the line of the first that does.
+    """
+
+def simulate(unit: Unit, a: Any, b: Any, c: Any | None = None, scale_a: Any | None = None, scale_b: Any | None = None) -> Any:
+    """
+    D by the unit's model on the reference path, for any M and N and any K that the model takes.
+    """
+
+def unpack(bits: SupportsIndex, packed: Any, count: SupportsIndex) -> Any:
+    """
+    `count` codes of `bits` bits out of bytes, one a byte.
+    """
+
+def __getattr__(name: str) -> Incomplete: ...

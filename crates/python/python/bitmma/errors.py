@@ -1,0 +1,93 @@
+"""One class for each kind of thing that can be wrong with a call; the message holds the numbers."""
+
+from __future__ import annotations
+
+import builtins
+
+
+class Error(Exception):
+    """Anything that is wrong with a call."""
+
+
+class ShapeError(Error, ValueError):
+    """An operand has the wrong shape."""
+
+
+class CountError(ShapeError):
+    """A matrix has the wrong number of codes for its shape."""
+
+
+class ExtentError(ShapeError):
+    """M or N is none of the sizes the instruction has."""
+
+
+class TooLarge(Error, MemoryError):
+    """A result that cannot be held in memory."""
+
+
+class FormatError(Error, TypeError):
+    """An operand has the wrong format."""
+
+
+class DtypeError(FormatError):
+    """An array's dtype holds no numbers of the format that is wanted."""
+
+
+class DeviceError(Error, ValueError):
+    """An array whose data are not in the processor's memory."""
+
+
+class CodeError(Error, ValueError):
+    """A code with bits above its format's width."""
+
+
+class ScaleError(Error, ValueError):
+    """Scale factors are missing, or given to something that takes none."""
+
+
+class OptionError(Error, ValueError):
+    """An option is out of its range."""
+
+
+class ModelError(Error, ValueError):
+    """A model that makes no sense, or operands it does not take."""
+
+
+class NoModel(Error, NotImplementedError):
+    """The instruction is known, how it computes is not."""
+
+
+class UnknownArchitecture(Error, builtins.LookupError):
+    """No architecture is called that."""
+
+
+class UnknownInstruction(Error, builtins.LookupError):
+    """The architecture has no instruction of that name."""
+
+
+class AmbiguousInstruction(Error, builtins.LookupError):
+    """The spelling leaves open which of several instructions is meant."""
+
+
+class NoInstruction(Error, builtins.LookupError):
+    """No instruction multiplies these formats as a library would."""
+
+
+class UnknownFormat(Error, builtins.LookupError):
+    """No format is called that."""
+
+
+class UnknownModel(Error, builtins.LookupError):
+    """No model family is called that."""
+
+
+class UnknownRevision(Error, builtins.LookupError):
+    """No revision is called that."""
+
+
+class RecordingError(Error, ValueError):
+    """A recording that does not read; the message names the line."""
+
+
+class UnitError(Error, RuntimeError):
+    """A unit that is not simulated did not answer, or answered with what is no answer."""

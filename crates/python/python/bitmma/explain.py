@@ -1,0 +1,94 @@
+"""Every step of one element of D: which bits of which term fell off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from . import _arrays, _bitmma
+from ._bitmma import Format
+from .formats import by_name
+
+if TYPE_CHECKING:
+    from ._arrays import Array
+    from .simulate import Unit
+
+__all__ = ["Explanation", "Lost", "explain"]
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A term of a sum that was cut."""
+
+    term: str
+    """What it is: ``a3*b3``, ``c``."""
+    exact: Fraction
+    """Its exact value."""
+    kept: Fraction
+    """What went into the sum."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One dot product and the steps that led to its answer."""
+
+    steps: list[dict[str, Any]]
+    """The steps in order, each a dictionary with the key ``step``: begin, aligned, exact, special,
+    converted, binary, changed. Exact numbers are significand, sign and exponent of two."""
+    code: int
+    """The code of D."""
+    format: Format
+    """The format of D."""
+
+    @property
+    def value(self) -> float:
+        """The value of D."""
+        return float(self.format.display(self.code))
+
+    @property
+    def lost(self) -> list[Lost]:
+        """Every term of which something fell off, in the order of the steps."""
+        found = []
+        for step in self.steps:
+            for term in step.get("terms", ()):
+                exact, kept = _fraction(term["exact"]), _fraction(term["kept"])
+                if exact != kept:
+                    found.append(Lost(term["name"], exact, kept))
+        return found
+
+    def __str__(self) -> str:
+        lines = [f"{lost.term}: {float(lost.exact):g} cut to {float(lost.kept):g}" for lost in self.lost]
+        return "\n".join([*lines, f"d = {self.format.display(self.code)}"])
+
+
+def _fraction(number: dict[str, int]) -> Fraction:
+    return Fraction(number["sign"] * number["significand"]) * Fraction(2) ** number["exponent"]
+
+
+def explain(
+    unit: Unit,
+    a: Array,
+    b: Array,
+    c: Array | None = None,
+    *,
+    scale_a: Array | None = None,
+    scale_b: Array | None = None,
+    element: tuple[int, ...] = (0, 0),
+) -> Explanation:
+    """Every step of one element of D = A·B + C.
+
+    A and B are matrices, or a row and a column of one dimension. ``element`` is row and column of D, with
+    the block in front where there are several. K may be any that the model takes.
+    """
+    words_a, words_b, words_c, words_sa, words_sb = unit._operands(a, b, c, scale_a, scale_b)
+    if words_a.ndim == 1:
+        words_a, words_b = words_a.reshape(1, -1), words_b.reshape(-1, 1)
+        words_c = None if words_c is None else words_c.reshape(1, 1)
+        words_sa = None if words_sa is None else words_sa.reshape(1, -1)
+        words_sb = None if words_sb is None else words_sb.reshape(-1, 1)
+    block, row, column = element if len(element) == 3 else (0, *element)
+    steps, code = _bitmma.explain(
+        unit._native, words_a, words_b, words_c, words_sa, words_sb, element=(block, row, column)
+    )
+    return Explanation(steps, code, by_name(unit.d))

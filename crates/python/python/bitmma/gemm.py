@@ -1,0 +1,172 @@
+"""Matrix products of any shape, as a kernel on the GPU makes them of one instruction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Callable, Literal, Union, overload
+
+from . import _arrays, _bitmma
+from ._bitmma import Instruction
+from .simulate import Unit, mma
+
+if TYPE_CHECKING:
+    from ._arrays import Array
+
+__all__ = ["Info", "Target", "gemm", "matmul"]
+
+#: What goes along K: a unit, or an architecture and an instruction.
+Target = Union[Unit, "tuple[str, str]"]
+
+
+def _unit(target: Target) -> Unit:
+    return target if isinstance(target, Unit) else mma(*target)
+
+
+def gemm(
+    target: Target,
+    a: Array,
+    b: Array,
+    c: Array | None = None,
+    *,
+    scale_a: Array | None = None,
+    scale_b: Array | None = None,
+    split_k: int | None = None,
+    promote_every: int | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    output: str | None = None,
+    output_rounding: str = "RNE",
+    saturate: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Array:
+    """D = alpha · A·B + beta · C by one instruction, applied along K from +0 or C; A M×K, B K×N, C M×N.
+
+    ``target`` is a :class:`~bitmma.Unit`, or an architecture and an instruction. K is padded to the
+    instruction's K with +0 (and factors of one); the padding is part of the result.
+
+    - ``scale_a``, ``scale_b``: scale factors, M × ceil(K/block) and ceil(K/block) × N.
+    - ``split_k``: parts into which K is cut; each starts from +0, and their results are added in FP32 (or
+      FP64), then C.
+    - ``promote_every``: elements along K after which the accumulator is moved to a sum in FP32 (or FP64),
+      which starts from C: what DeepGEMM does every 128 on Hopper.
+    - ``alpha``, ``beta``: rounded to FP32 (or FP64), applied there.
+    - ``output``: the format D is converted to at the end, by ``output_rounding``, beyond its largest number
+      to infinity or (``saturate``) to that number. Without it D stays in the instruction's format.
+    - ``threads``: 1 or more. The answer is the same for any number.
+    - ``progress``: called now and then with the products done and those there are to do.
+
+    Other Python threads run meanwhile. The order of operations is stated in full in ``bitmma::gemm``.
+    """
+    unit = _unit(target)
+    words_a, words_b, words_c, words_sa, words_sb = unit._operands(a, b, c, scale_a, scale_b)
+    d, format = _bitmma.gemm(
+        unit._native,
+        words_a,
+        words_b,
+        words_c,
+        scale_a=words_sa,
+        scale_b=words_sb,
+        split_k=split_k,
+        promote_every=promote_every,
+        alpha=alpha,
+        beta=beta,
+        output=output,
+        output_rounding=output_rounding,
+        saturate=saturate,
+        threads=threads,
+        progress=progress,
+    )
+    return _arrays.result(d, format, _arrays.like(a, b))
+
+
+@dataclass(frozen=True)
+class Info:
+    """What ran in :func:`matmul`, and how."""
+
+    instruction: Instruction
+    """The row that was chosen."""
+    step: int
+    """Elements along K at a time."""
+    padded_k: int
+    """K after padding."""
+    fast: bool
+    """Whether a fast kernel ran; else the reference path did."""
+
+    def __str__(self) -> str:
+        one = self.instruction
+        return (
+            f"{one.architecture} {one.name}: {one.precision()}; K in steps of {self.step}, "
+            f"padded to {self.padded_k}; evidence: {one.evidence_text}"
+        )
+
+
+@overload
+def matmul(
+    a: Array,
+    b: Array,
+    *,
+    like: str,
+    accumulate: str = ...,
+    output: str | None = ...,
+    read_as: str | tuple[str, str] | None = ...,
+    scale_a: Array | None = ...,
+    scale_b: Array | None = ...,
+    scale_block: int | None = ...,
+    threads: int | None = ...,
+    return_info: Literal[False] = ...,
+) -> Array: ...
+@overload
+def matmul(
+    a: Array,
+    b: Array,
+    *,
+    like: str,
+    accumulate: str = ...,
+    output: str | None = ...,
+    read_as: str | tuple[str, str] | None = ...,
+    scale_a: Array | None = ...,
+    scale_b: Array | None = ...,
+    scale_block: int | None = ...,
+    threads: int | None = ...,
+    return_info: Literal[True],
+) -> tuple[Array, Info]: ...
+def matmul(
+    a: Array,
+    b: Array,
+    *,
+    like: str,
+    accumulate: str | None = None,
+    output: str | None = None,
+    read_as: str | tuple[str, str] | None = None,
+    scale_a: Array | None = None,
+    scale_b: Array | None = None,
+    scale_block: int | None = None,
+    threads: int | None = None,
+    return_info: bool = False,
+) -> Array | tuple[Array, Info]:
+    """A·B as a library would compute it on a chip: ``like="mi300x"``.
+
+    The instruction follows from the chip and the types by the rule of :func:`bitmma.catalogue.choose`; with
+    ``return_info`` the second result says which it was. D is in ``accumulate`` (f32, or f64 for f64) unless
+    ``output`` names the format it is converted to at the end, to nearest even. ``read_as`` says what A and B
+    (or each) hold where the dtype leaves it open: ``tf32`` for float32, ``e4m3`` for uint8 codes.
+    ``scale_a`` and ``scale_b`` are block scales of ``scale_block`` elements each, by default 32 for UE8M0
+    and 16 for UE4M3.
+    """
+    as_a, as_b = read_as if isinstance(read_as, tuple) else (read_as, read_as)
+    format_a, format_b = _arrays.format_of("A", a, as_a), _arrays.format_of("B", b, as_b)
+    if accumulate is None:
+        accumulate = "f64" if format_a == "f64" else "f32"
+    scale = None
+    if scale_a is not None:
+        format = _arrays.format_of("scale A", scale_a)
+        format = "ue4m3" if format == "e4m3" else format
+        scale = (format, scale_block or (16 if format == "ue4m3" else 32))
+    found = _bitmma.choose(like, format_a, format_b, accumulate, scale)
+    unit = Unit(_bitmma.Unit.of_instruction(found, "hardware"), found)
+    d = gemm(unit, a, b, scale_a=scale_a, scale_b=scale_b, output=output, threads=threads)
+    if not return_info:
+        return d
+    k = _arrays.codes("A", a, format_a).shape[-1]
+    return d, Info(found, unit.step, -(-k // unit.step) * unit.step, unit.has_kernel)

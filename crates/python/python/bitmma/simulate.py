@@ -1,0 +1,150 @@
+"""An instruction as a function of matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import _arrays, _bitmma
+from ._bitmma import Instruction
+
+if TYPE_CHECKING:
+    from ._arrays import Array, Codes
+
+__all__ = ["Unit", "mma", "simulate"]
+
+
+class Unit:
+    """Whatever answers D = A·B + C: an instruction of an architecture, or a model.
+
+    Call it with A (M×K), B (K×N) and, if you like, C (M×N, else +0); with a further dimension in front
+    where an instruction multiplies several blocks. D comes in the dtype and the framework of the operands;
+    codes in, codes out.
+    """
+
+    instruction: Instruction | None
+    """The row of the catalogue; None for a model."""
+
+    def __init__(self, native: _bitmma.Unit, instruction: Instruction | None = None) -> None:
+        self._native = native
+        self.instruction = instruction
+
+    @classmethod
+    def from_toml(cls, toml: str, *, step: int | None = None) -> Unit:
+        """A model as data (``Unit.toml`` writes one), ``step`` elements along K at a time."""
+        return cls(_bitmma.Unit.of_model(toml, step))
+
+    @property
+    def name(self) -> str:
+        """The instruction, or the model's family."""
+        return self._native.name
+
+    @property
+    def toml(self) -> str:
+        """The model as data: edit it, and run it like any other."""
+        return self._native.model_toml
+
+    @property
+    def a(self) -> str:
+        """Format of A."""
+        return self._native.a
+
+    @property
+    def b(self) -> str:
+        """Format of B."""
+        return self._native.b
+
+    @property
+    def c(self) -> str:
+        """Format of C."""
+        return self._native.c
+
+    @property
+    def d(self) -> str:
+        """Format of D."""
+        return self._native.d
+
+    @property
+    def scale(self) -> tuple[str, int] | None:
+        """Format of the scale factors and how many elements share one; None where there are none."""
+        return self._native.scale
+
+    @property
+    def step(self) -> int:
+        """Elements along K at a time."""
+        return self._native.step
+
+    @property
+    def shape(self) -> tuple[int, int, int, int] | None:
+        """Blocks, M, N and K of the instruction; None for a model, which takes any."""
+        return self._native.shape
+
+    @property
+    def working_format(self) -> str:
+        """The format in which a GEMM adds partial results: f32, or f64."""
+        return self._native.working_format
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether a fast kernel computes GEMMs of it; else the reference path does."""
+        return self._native.has_kernel
+
+    def __call__(
+        self,
+        a: Array,
+        b: Array,
+        c: Array | None = None,
+        *,
+        scale_a: Array | None = None,
+        scale_b: Array | None = None,
+    ) -> Array:
+        d = _bitmma.multiply(self._native, *self._operands(a, b, c, scale_a, scale_b))
+        return _arrays.result(d, self.d, _arrays.like(a, b))
+
+    def _operands(
+        self, a: Array, b: Array, c: Array | None, scale_a: Array | None, scale_b: Array | None
+    ) -> tuple[Codes, Codes, Codes | None, Codes | None, Codes | None]:
+        """Everything as codes."""
+        return (
+            _arrays.codes("A", a, self.a, along=-1),
+            _arrays.codes("B", b, self.b, along=-2),
+            None if c is None else _arrays.codes("C", c, self.c),
+            *self._scales(scale_a, scale_b),
+        )
+
+    def _scales(self, scale_a: Array | None, scale_b: Array | None) -> tuple[Codes | None, Codes | None]:
+        format = self.scale[0] if self.scale else "ue8m0"  # where there are none, the native half says so
+        return (
+            None if scale_a is None else _arrays.codes("scale A", scale_a, format),
+            None if scale_b is None else _arrays.codes("scale B", scale_b, format),
+        )
+
+    def __repr__(self) -> str:
+        if self.instruction is None:
+            return f"<bitmma.Unit: {self.name}, {self.step} elements along K>"
+        return f"bitmma.mma({self.instruction.architecture!r}, {self.name!r})"
+
+
+def mma(architecture: str, instruction: str, *, revision: str = "hardware") -> Unit:
+    """The instruction of an architecture, ready to be called.
+
+    ``architecture`` is a name (``hopper``), a compiler target (``sm_90a``) or a chip (``h100``).
+    ``instruction`` is a name of the catalogue or an alias (full PTX, SASS, HIP builtin). ``revision`` is
+    ``hardware``, or ``paper`` for the algorithms exactly as printed.
+    """
+    found = _bitmma.find(architecture, instruction)
+    return Unit(_bitmma.Unit.of_instruction(found, revision), found)
+
+
+def simulate(
+    unit: Unit,
+    a: Array,
+    b: Array,
+    c: Array | None = None,
+    *,
+    scale_a: Array | None = None,
+    scale_b: Array | None = None,
+) -> Array:
+    """D = A·B + C by the unit's model on the reference path: the plain definition, any M and N, any K the
+    model takes, slow. :func:`bitmma.gemm` answers the same bits faster."""
+    d = _bitmma.simulate(unit._native, *unit._operands(a, b, c, scale_a, scale_b))
+    return _arrays.result(d, unit.d, _arrays.like(a, b))

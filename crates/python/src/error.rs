@@ -1,0 +1,70 @@
+//! One exception class for each kind of error.
+
+use bitmma::ErrorKind;
+use pyo3::PyErr;
+
+/// The classes, as `python/bitmma/errors.py` defines them.
+mod classes {
+    use pyo3::import_exception;
+
+    import_exception!(bitmma.errors, AmbiguousInstruction);
+    import_exception!(bitmma.errors, CodeError);
+    import_exception!(bitmma.errors, CountError);
+    import_exception!(bitmma.errors, ExtentError);
+    import_exception!(bitmma.errors, FormatError);
+    import_exception!(bitmma.errors, ModelError);
+    import_exception!(bitmma.errors, NoInstruction);
+    import_exception!(bitmma.errors, NoModel);
+    import_exception!(bitmma.errors, OptionError);
+    import_exception!(bitmma.errors, RecordingError);
+    import_exception!(bitmma.errors, ScaleError);
+    import_exception!(bitmma.errors, ShapeError);
+    import_exception!(bitmma.errors, TooLarge);
+    import_exception!(bitmma.errors, UnitError);
+    import_exception!(bitmma.errors, UnknownArchitecture);
+    import_exception!(bitmma.errors, UnknownFormat);
+    import_exception!(bitmma.errors, UnknownInstruction);
+    import_exception!(bitmma.errors, UnknownModel);
+    import_exception!(bitmma.errors, UnknownRevision);
+}
+
+pub(crate) use classes::*;
+
+/// An error of the floors below, on its way to Python.
+pub(crate) struct Raised(bitmma::Error);
+
+impl<E: Into<bitmma::Error>> From<E> for Raised {
+    fn from(error: E) -> Raised {
+        Raised(error.into())
+    }
+}
+
+impl From<Raised> for PyErr {
+    fn from(Raised(error): Raised) -> PyErr {
+        let text = error.to_string();
+        match error.kind() {
+            ErrorKind::Count => CountError::new_err(text),
+            ErrorKind::Code => CodeError::new_err(text),
+            ErrorKind::TooLarge => TooLarge::new_err(text),
+            ErrorKind::Shape => ShapeError::new_err(text),
+            ErrorKind::Format => FormatError::new_err(text),
+            ErrorKind::Scale => ScaleError::new_err(text),
+            ErrorKind::GemmOption => OptionError::new_err(text),
+            ErrorKind::NoModel => NoModel::new_err(text),
+            ErrorKind::Model => ModelError::new_err(text),
+            ErrorKind::UnknownArchitecture => UnknownArchitecture::new_err(text),
+            ErrorKind::UnknownRevision => UnknownRevision::new_err(text),
+            ErrorKind::UnknownModel => UnknownModel::new_err(text),
+            ErrorKind::UnknownInstruction => UnknownInstruction::new_err(text),
+            ErrorKind::Ambiguous => AmbiguousInstruction::new_err(text),
+            ErrorKind::Extent => ExtentError::new_err(text),
+            ErrorKind::NoInstruction => NoInstruction::new_err(text),
+            ErrorKind::Unit => UnitError::new_err(text),
+            ErrorKind::Recording => RecordingError::new_err(text),
+            ErrorKind::Io => match error {
+                bitmma::Error::Io(error) => error.into(), // OSError and its kinds
+                other => RecordingError::new_err(other.to_string()),
+            },
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! `bitmma.formats`: what the bits of a number mean.
+
+use bitmma::formats::{
+    Class, F32, F64, FORMATS, Format as Row, Overflow, Real, Rounding, by_name, decode as decode_code,
+    encode as encode_real, packing, text,
+};
+use bitmma::matrix::Codes;
+use pyo3::prelude::*;
+
+use crate::arrays;
+use crate::error::{CodeError, FormatError, OptionError, UnknownFormat};
+
+/// A floating-point format: the widths of its fields, its bias, its special codes.
+#[pyclass(frozen, eq, hash, module = "bitmma.formats")]
+#[derive(PartialEq, Hash)]
+pub(crate) struct Format {
+    row: Row,
+}
+
+#[pymethods]
+impl Format {
+    /// The name used everywhere in the project, lower case.
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.row.name
+    }
+
+    /// Width of a code, in bits: sign, exponent, fraction and padding.
+    #[getter]
+    fn bits(&self) -> u32 {
+        self.row.bits()
+    }
+
+    /// Bytes of one code in an array: 1, 2, 4 or 8; codes of 4 and 6 bits take one byte each.
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.row.bytes()
+    }
+
+    /// Width of the exponent field, in bits.
+    #[getter]
+    fn exponent_bits(&self) -> u32 {
+        self.row.exponent_bits
+    }
+
+    /// Width of the fraction field, in bits.
+    #[getter]
+    fn fraction_bits(&self) -> u32 {
+        self.row.fraction_bits
+    }
+
+    /// Low bits of the container that carry no information (13 for TF32 in an FP32 word).
+    #[getter]
+    fn padding_bits(&self) -> u32 {
+        self.row.padding_bits
+    }
+
+    /// What is subtracted from the exponent field of a normal number.
+    #[getter]
+    fn bias(&self) -> i32 {
+        self.row.bias
+    }
+
+    /// The code of the largest finite number.
+    #[getter]
+    fn max_finite_code(&self) -> u64 {
+        self.row.max_finite_code()
+    }
+
+    /// The code of the smallest normal number.
+    #[getter]
+    fn min_normal_code(&self) -> u64 {
+        self.row.min_normal_code()
+    }
+
+    /// The code of the number one.
+    #[getter]
+    fn one_code(&self) -> u64 {
+        self.row.one_code()
+    }
+
+    /// The code of the quiet NaN, None where the format has none.
+    #[getter]
+    fn nan_code(&self) -> Option<u64> {
+        self.row.nan_code()
+    }
+
+    /// The code of positive infinity, None where the format has none.
+    #[getter]
+    fn infinity_code(&self) -> Option<u64> {
+        self.row.infinity_code()
+    }
+
+    /// The document that defines the format.
+    #[getter]
+    fn standard(&self) -> &'static str {
+        self.row.standard
+    }
+
+    /// A code's value as the shortest decimal that names it.
+    fn display(&self, code: u64) -> PyResult<String> {
+        check(&self.row, 0, code)?;
+        Ok(text::display(&self.row, code))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("bitmma.formats.by_name({:?})", self.row.name)
+    }
+
+    fn __str__(&self) -> &'static str {
+        self.row.name
+    }
+}
+
+/// Every format, widest first.
+#[pyfunction]
+pub(crate) fn formats() -> Vec<Format> {
+    FORMATS.into_iter().map(|row| Format { row }).collect()
+}
+
+/// The row of that name.
+pub(crate) fn row(name: &str) -> PyResult<Row> {
+    by_name(name).ok_or_else(|| {
+        let names = FORMATS.map(|row| row.name).join(", ");
+        UnknownFormat::new_err(format!("unknown format '{name}'; one of {names}"))
+    })
+}
+
+fn check(row: &Row, index: usize, code: u64) -> PyResult<()> {
+    if code > row.max_code() {
+        let (name, bits) = (row.name, row.bits());
+        return Err(CodeError::new_err(format!("code {index} is {code:#x}; a {name} code has {bits} bits")));
+    }
+    Ok(())
+}
+
+/// How values beyond a format's largest are treated: `ieee`, `infinity`, `saturate`.
+pub(crate) fn overflow(name: &str) -> PyResult<Overflow> {
+    match name {
+        "ieee" => Ok(Overflow::Ieee),
+        "infinity" => Ok(Overflow::Infinity),
+        "saturate" => Ok(Overflow::Saturate),
+        _ => Err(OptionError::new_err(format!("overflow is '{name}'; one of ieee, infinity, saturate"))),
+    }
+}
+
+/// A rounding rule by its symbol.
+pub(crate) fn rounding(name: &str) -> PyResult<Rounding> {
+    name.parse()
+        .map_err(|error: bitmma::formats::rounding::UnknownRounding| OptionError::new_err(error.to_string()))
+}
+
+/// The code of a code of another format, rounded once; NaN becomes the format's NaN, and its largest
+/// number where it has none.
+pub(crate) fn convert(from: &Row, code: u64, to: &Row, rounding: Rounding, overflow: Overflow) -> u64 {
+    let value = decode_code(from, code);
+    let real = Real {
+        negative: value.negative,
+        significand: u128::from(value.significand),
+        exponent: value.exponent - from.fraction_bits as i32,
+        inexact: false,
+    };
+    match value.class {
+        Class::Nan => to.nan_code().unwrap_or(to.max_finite_code()),
+        Class::Infinity => {
+            let beyond = Real { significand: 1, exponent: to.max_exponent() + 1, ..real };
+            let kept = if overflow == Overflow::Saturate { overflow } else { Overflow::Infinity };
+            encode_real(to, beyond, rounding, kept)
+        }
+        Class::Zero => encode_real(to, Real::zero(value.negative), rounding, overflow),
+        Class::Finite => encode_real(to, real, rounding, overflow),
+    }
+}
+
+/// Codes of `format` for the float64 or float32 numbers in `words` (their bits, in one dimension).
+#[pyfunction]
+pub(crate) fn encode<'py>(
+    words: &Bound<'py, PyAny>,
+    format: &str,
+    rounding_rule: &str,
+    overflow_rule: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = words.py();
+    let to = row(format)?;
+    let (rounding, overflow) = (rounding(rounding_rule)?, overflow(overflow_rule)?);
+    let (words, shape) = arrays::codes("values", words)?;
+    let from = match words {
+        Codes::U64(_) => F64,
+        Codes::U32(_) => F32,
+        Codes::U8(_) | Codes::U16(_) => {
+            return Err(FormatError::new_err("values are float64 or float32 words"));
+        }
+    };
+    let codes = py.detach(|| {
+        let codes = (0..words.len()).map(|index| convert(&from, words.get(index), &to, rounding, overflow));
+        match to.bytes() {
+            1 => Codes::U8(codes.map(|code| code as u8).collect()),
+            2 => Codes::U16(codes.map(|code| code as u16).collect()),
+            4 => Codes::U32(codes.map(|code| code as u32).collect()),
+            _ => Codes::U64(codes.collect()),
+        }
+    });
+    arrays::array(py, codes, &shape)
+}
+
+/// The float64 words of codes (in one dimension); exact for every format.
+#[pyfunction]
+pub(crate) fn decode<'py>(codes: &Bound<'py, PyAny>, format: &str) -> PyResult<Bound<'py, PyAny>> {
+    let py = codes.py();
+    let from = row(format)?;
+    let (codes, shape) = arrays::codes("codes", codes)?;
+    let words = (0..codes.len())
+        .map(|index| {
+            let code = codes.get(index);
+            check(&from, index, code)?;
+            Ok(text::to_f64_bits(&from, code))
+        })
+        .collect::<PyResult<Vec<u64>>>()?;
+    arrays::array(py, Codes::U64(words), &shape)
+}
+
+/// The format of that name, compared without case.
+#[pyfunction]
+pub(crate) fn format_named(name: &str) -> PyResult<Format> {
+    Ok(Format { row: row(name)? })
+}
+
+/// Codes of `bits` bits, one a byte, packed into bytes without gaps.
+#[pyfunction]
+pub(crate) fn pack<'py>(bits: u32, codes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let packed = packing::pack(bits, &bytes("codes", codes)?);
+    let packed = packed.map_err(|error| CodeError::new_err(error.to_string()))?;
+    let count = packed.len();
+    arrays::array(codes.py(), Codes::U8(packed), &[count])
+}
+
+/// `count` codes of `bits` bits out of bytes, one a byte.
+#[pyfunction]
+pub(crate) fn unpack<'py>(
+    bits: u32,
+    packed: &Bound<'py, PyAny>,
+    count: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let codes = packing::unpack(bits, &bytes("packed", packed)?, count);
+    let codes = codes.map_err(|error| CodeError::new_err(error.to_string()))?;
+    arrays::array(packed.py(), Codes::U8(codes), &[count])
+}
+
+fn bytes(name: &str, array: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    match arrays::codes(name, array)?.0 {
+        Codes::U8(bytes) => Ok(bytes),
+        Codes::U16(_) | Codes::U32(_) | Codes::U64(_) => {
+            Err(FormatError::new_err(format!("{name} are bytes: an array of uint8 was expected")))
+        }
+    }
+}

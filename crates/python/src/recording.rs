@@ -1,0 +1,68 @@
+//! `bitmma.recording`: what real units answered.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use bitmma::recording::{Answer, Record as Row, read};
+use bitmma::replay::{Rules, replay as hold};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::error::Raised;
+use crate::instruction::revision;
+
+/// Reads a recording: one dictionary a line, with the keys of its header; codes are whole numbers, `d` is
+/// None where any NaN agrees.
+#[pyfunction]
+pub(crate) fn read_recording(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    rows(path)?
+        .into_iter()
+        .map(|row| {
+            let Row { found, a, b, c, scale_a, scale_b, d, line } = row;
+            let record = PyDict::new(py);
+            record.set_item("arch", found.instruction.architecture.name())?;
+            record.set_item("instruction", found.name())?;
+            record.set_item("a", a)?;
+            record.set_item("b", b)?;
+            record.set_item("c", c)?;
+            record.set_item("scale_a", scale_a)?;
+            record.set_item("scale_b", scale_b)?;
+            let d = match d {
+                Answer::Code(code) => Some(code),
+                Answer::Nan => None,
+            };
+            record.set_item("d", d)?;
+            record.set_item("line", line)?;
+            Ok(record)
+        })
+        .collect()
+}
+
+fn rows(path: PathBuf) -> PyResult<Vec<Row>> {
+    Ok(read(File::open(path)?).map_err(Raised::from)?)
+}
+
+/// Holds recordings against the instructions' models: architecture, instruction, how many dot products,
+/// how many differ, and the line of the first that does.
+#[pyfunction]
+#[pyo3(signature = (paths, revision_name = "hardware", strict_nan = false))]
+#[allow(clippy::type_complexity)] // a row of a table
+pub(crate) fn replay(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    revision_name: &str,
+    strict_nan: bool,
+) -> PyResult<Vec<(&'static str, String, usize, usize, Option<u64>)>> {
+    let rules = Rules { revision: revision(revision_name)?, strict_nan, model: None };
+    let mut records = Vec::new();
+    for path in paths {
+        records.extend(rows(path)?);
+    }
+    let outcomes = py.detach(|| hold(&records, &rules)).map_err(Raised::from)?;
+    let row = |outcome: bitmma::replay::Outcome| {
+        let architecture = outcome.found.instruction.architecture.name();
+        let first = outcome.first.map(|first| first.record.line);
+        (architecture, outcome.found.name(), outcome.total, outcome.mismatches, first)
+    };
+    Ok(outcomes.into_iter().map(row).collect())
+}

@@ -1,0 +1,23 @@
+"""What several tests need."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from bitmma import formats
+
+#: The repository.
+ROOT = Path(__file__).parents[3]
+
+#: Whether the exhaustive tests were asked for.
+EVERYTHING = os.environ.get("BITMMA_TESTS") == "all"
+
+
+def random_codes(rng: np.random.Generator, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Random codes of a format, every bit random."""
+    format = formats.by_name(name)
+    words = rng.integers(0, np.iinfo(np.uint64).max, shape, np.uint64, endpoint=True)
+    return (words >> np.uint64(64 - format.bits)).astype(f"uint{8 * format.bytes}")

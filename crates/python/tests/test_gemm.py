@@ -1,0 +1,107 @@
+"""GEMM and matmul: what the options do, held against tiles of mma and against each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bitmma
+from bitmma import formats
+
+HOPPER = bitmma.mma("h100", "mma.m16n8k16.f32.f16.f16.f32")
+FP8 = bitmma.mma("h100", "wgmma.m64n8k32.f32.e4m3.e4m3")
+RNG = np.random.default_rng(3)
+A = RNG.normal(size=(32, 96)).astype(np.float16)
+B = RNG.normal(size=(96, 24)).astype(np.float16)
+C = RNG.normal(size=(32, 24)).astype(np.float32)
+
+
+def tiles(unit, a, b, c):
+    """D = A·B + C by one instruction after the other, tile by tile."""
+    _, m, n, k = unit.shape
+    d = c.copy()
+    for i in range(0, a.shape[0], m):
+        for j in range(0, b.shape[1], n):
+            for p in range(0, a.shape[1], k):
+                d[i : i + m, j : j + n] = unit(a[i : i + m, p : p + k], b[p : p + k, j : j + n], d[i : i + m, j : j + n])
+    return d
+
+
+def test_gemm_is_a_loop_over_mma():
+    assert bitmma.gemm(HOPPER, A, B, C).tobytes() == tiles(HOPPER, A, B, C).tobytes()
+    assert bitmma.simulate(HOPPER, A[:, :16], B[:16], C).tobytes() == tiles(HOPPER, A[:, :16], B[:16], C).tobytes()
+
+
+def test_split_k_adds_parts_in_fp32():
+    zero = np.zeros_like(C)
+    parts = [tiles(HOPPER, A[:, s], B[s], zero) for s in (slice(0, 32), slice(32, 64), slice(64, 96))]
+    expected = (parts[0] + parts[1]) + parts[2] + C
+    assert bitmma.gemm(HOPPER, A, B, C, split_k=3).tobytes() == expected.tobytes()
+
+
+def test_promotion_adds_in_fp32():
+    zero, expected = np.zeros_like(C), C.copy()
+    for p in range(0, 96, 32):
+        expected += tiles(HOPPER, A[:, p : p + 32], B[p : p + 32], zero)
+    assert bitmma.gemm(HOPPER, A, B, C, promote_every=32).tobytes() == expected.tobytes()
+
+
+def test_alpha_and_beta_in_fp32():
+    ab = tiles(HOPPER, A, B, np.zeros_like(C))
+    expected = np.float32(0.1) * ab + np.float32(3.0) * C
+    assert bitmma.gemm(HOPPER, A, B, C, alpha=0.1, beta=3.0).tobytes() == expected.tobytes()
+
+
+def test_output_rounds_once():
+    d = bitmma.gemm(HOPPER, A, B, C)
+    assert bitmma.gemm(HOPPER, A, B, C, output="f16").tobytes() == d.astype(np.float16).tobytes()
+    toward_zero = bitmma.gemm(HOPPER, A, B, C, output="f16", output_rounding="RZ")
+    assert (np.abs(toward_zero.astype(np.float64)) <= np.abs(d)).all()
+    large = np.full((1, 16), 256.0, np.float16)
+    assert bitmma.gemm(HOPPER, large, large.T, output="f16")[0, 0] == np.inf
+    assert bitmma.gemm(HOPPER, large, large.T, output="f16", saturate=True)[0, 0] == 65504
+
+
+def test_a_model_of_ones_own_runs_like_any_other():
+    toml = bitmma.mma("h100", "wgmma.m64n8k32.f32.e4m3.e4m3").toml
+    assert "13" in toml
+    a = formats.encode(RNG.normal(size=(8, 64)), "e4m3")
+    mine = bitmma.Unit.from_toml(toml, step=32)
+    assert np.array_equal(bitmma.gemm(mine, a, a.T), bitmma.gemm(FP8, a, a.T))
+    assert mine.shape is None and mine.instruction is None and "T-FDPA" in repr(mine)
+
+
+CHIPS = ["v100", "t4", "a100", "rtx4090", "h100", "b200", "rtx5090", "mi100", "mi250x", "mi300x"]
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_matmul_picks_an_instruction_and_says_which(chip):
+    d, info = bitmma.matmul(A, B, like=chip, return_info=True)
+    assert d.dtype == np.float32 and d.shape == (32, 24)
+    assert (info.instruction.a, info.instruction.d) == ("f16", "f32") and info.fast
+    expected = bitmma.gemm((chip, info.instruction.name), A, B)
+    assert d.tobytes() == expected.tobytes()
+    assert np.allclose(d, A.astype(np.float64) @ B.astype(np.float64), atol=1e-3)
+    assert info.padded_k == 96 and info.instruction.name in str(info)
+
+
+def test_matmul_reads_float32_as_tf32_and_codes_as_said():
+    a = RNG.normal(size=(8, 32)).astype(np.float32)
+    d, info = bitmma.matmul(a, a.T, like="a100", read_as="tf32", return_info=True)
+    assert info.instruction.a == "tf32" and d.dtype == np.float32
+    codes = formats.encode(a, "e4m3")
+    words, info = bitmma.matmul(codes, codes.T, like="h100", read_as="e4m3", return_info=True)
+    assert info.instruction.name == "wgmma.m64n256k32.f32.e4m3.e4m3" and words.dtype == np.uint32
+    assert bitmma.matmul(a, a.T, like="mi300x").dtype == np.float32  # FP32 has an instruction of its own there
+    assert bitmma.matmul(a.astype(float), a.T.astype(float), like="h100").dtype == np.float64
+
+
+def test_equation_1_of_the_paper():
+    a = np.array([[-8192, -0.5, -0.25, -0.125]], np.float16)
+    b = np.array([[1024, 1, 1, 1]], np.float16).T
+    c = np.array([[2.0**23]], np.float32)
+    answers = {"v100": 0.0, "t4": -0.5, "a100": -0.5, "rtx4090": -0.5, "h100": -0.75, "b200": -0.75}
+    answers |= {"mi100": -0.875, "mi250x": 0.0, "mi300x": -0.5}
+    for chip, answer in answers.items():
+        found = bitmma.catalogue.choose(chip, "f16", "f16")
+        assert bitmma.gemm((chip, found.name), a, b, c)[0, 0] == answer, chip
