@@ -34,7 +34,7 @@ fn ask(unit: &Unit) -> Result<Matrix, bitmma::Error> {
 fn no_driver_is_one_line() {
     let error = open_with(Path::new("/nowhere/libcuda.so.1"), 0, NAME).err().expect("no such file");
     let text = error.to_string();
-    assert!(matches!(error, Error::Library(_)), "{text}");
+    assert!(matches!(error, Error::Library { .. }), "{text}");
     assert!(text.starts_with("no NVIDIA driver: /nowhere/libcuda.so.1 cannot be opened: "), "{text}");
     assert_eq!(text.lines().count(), 1, "{text}");
 }
@@ -85,7 +85,7 @@ fn a_device_that_is_not_there_is_counted() {
     let Some(fake) = Fake::cuda() else { return };
     fake.devices(2);
     let error = Device::open_with(&fake.path, 7).err().expect("there are two");
-    assert_eq!(error.to_string(), "there is no CUDA device 7; the driver counts 2");
+    assert_eq!(error.to_string(), "there is no NVIDIA device 7; the driver counts 2");
     fake.devices(0);
     assert!(message(&fake).ends_with("device 0; the driver counts 0"));
 }
@@ -98,14 +98,12 @@ fn an_architecture_that_nobody_described_is_refused() {
     {
         fake.capability(major, minor);
         let device = Device::open_with(&fake.path, 0).expect("described");
-        assert_eq!(device.architecture.name(), name);
+        assert_eq!(device.about().architecture.name(), name);
         assert!(device.instructions().count() > 2, "{name}");
     }
     for (major, minor) in [(6, 1), (7, 2), (8, 7), (10, 3), (11, 0)] {
         fake.capability(major, minor);
-        let expected = format!(
-            "a fake GPU has compute capability {major}.{minor}, which no architecture of the catalogue has"
-        );
+        let expected = format!("a fake GPU is sm_{major}{minor}, which is no architecture of the catalogue");
         assert_eq!(message(&fake), expected);
     }
 }

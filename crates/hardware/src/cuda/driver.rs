@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
-use super::error::Error;
-use crate::dynamic::{functions, open};
+use bitmma::catalogue::Vendor;
+
+use crate::gpu::dynamic::{functions, open};
+use crate::gpu::{Error, Program};
 
 /// `CUDA_ERROR_NOT_READY`: the stream is still at work.
-pub(super) const NOT_READY: c_int = 600;
+const NOT_READY: c_int = 600;
 
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
 const CAPABILITY: [c_int; 2] = [75, 76];
@@ -21,7 +23,7 @@ const LOG_BYTES: usize = 8192;
 
 type Handle = *mut c_void;
 /// `CUdeviceptr`
-pub(super) type Address = u64;
+type Address = u64;
 
 functions! {
     /// CUDA driver API, "Data types used by CUDA driver" and the modules of the functions' names. A
@@ -60,8 +62,9 @@ impl Driver {
     pub(super) fn open(path: Option<&Path>) -> Result<Arc<Driver>, Error> {
         let named = path.map(PathBuf::from).or_else(|| std::env::var_os("BITMMA_LIBCUDA").map(PathBuf::from));
         let named = named.unwrap_or_else(|| PathBuf::from("libcuda.so.1"));
-        let (library, name) = open([named.as_path()])?;
-        let driver = Driver { api: Api::of(library, &name)? };
+        let missing = |error| Error::Library { vendor: Vendor::Nvidia, error };
+        let (library, name) = open([named.as_path()]).map_err(missing)?;
+        let driver = Driver { api: Api::of(library, &name).map_err(missing)? };
         // SAFETY: `cuInit` takes no pointer; it is to be called first, any number of times.
         driver.check("cuInit", unsafe { (driver.api.init)(0) })?;
         Ok(Arc::new(driver))
@@ -119,7 +122,7 @@ impl Driver {
     pub(super) fn device(&self, ordinal: usize) -> Result<(c_int, String, [i32; 2]), Error> {
         let count = self.count()?;
         if ordinal >= count {
-            return Err(Error::NoDevice { device: ordinal, count });
+            return Err(Error::NoDevice { vendor: Vendor::Nvidia, device: ordinal, count });
         }
         let handle = self.number("cuDeviceGet", |out| {
             // SAFETY: the driver writes one int; the ordinal is below the count, an int.
@@ -142,77 +145,125 @@ impl Driver {
     }
 }
 
-/// A device's primary context, held.
-pub(super) struct Context {
+/// A device's primary context, held, and a kernel loaded in it.
+pub(super) struct Loaded {
     driver: Arc<Driver>,
     device: c_int,
-    handle: Handle,
+    context: Handle,
+    module: Handle,
+    function: Handle,
+    threads: u32,
 }
 
-// SAFETY: the driver's functions may be called from any thread; a context is made current in the calling
+// SAFETY: the driver's functions may be called from any thread; the context is made current in the calling
 // thread before every use of what belongs to it.
-unsafe impl Send for Context {}
+unsafe impl Send for Loaded {}
 // SAFETY: as above.
-unsafe impl Sync for Context {}
+unsafe impl Sync for Loaded {}
 
-impl Context {
-    pub(super) fn retain(driver: Arc<Driver>, device: c_int) -> Result<Context, Error> {
-        let mut handle = null_mut();
+impl Loaded {
+    /// Compiles PTX text on a device the driver gave us; `entry` is the kernel, of `threads` threads.
+    pub(super) fn load(
+        driver: Arc<Driver>,
+        device: c_int,
+        instruction: &str,
+        (entry, threads): (&str, u32),
+        ptx: &str,
+    ) -> Result<Loaded, Error> {
+        let mut context = null_mut();
         // SAFETY: the driver writes one handle; the device is one it gave us.
-        let status = unsafe { (driver.api.context_retain)(&raw mut handle, device) };
+        let status = unsafe { (driver.api.context_retain)(&raw mut context, device) };
         driver.check("cuDevicePrimaryCtxRetain", status)?;
-        Ok(Context { driver, device, handle })
-    }
-
-    /// Makes the context the calling thread's.
-    pub(super) fn enter(&self) -> Result<(), Error> {
-        // SAFETY: the handle is retained until the context is dropped.
-        self.driver.check("cuCtxSetCurrent", unsafe { (self.driver.api.context_set)(self.handle) })
-    }
-
-    /// Compiles PTX text; the context must be entered.
-    pub(super) fn load(&self, instruction: &str, entry: &str, ptx: &str) -> Result<Module, Error> {
+        // from here on, dropping gives back what there is
+        let mut loaded =
+            Loaded { driver, device, context, module: null_mut(), function: null_mut(), threads };
+        loaded.enter()?;
         let text = format!("{ptx}\0");
         let mut log = vec![0u8; LOG_BYTES];
         let values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), LOG_BYTES as *mut c_void];
-        let (mut module, mut function) = (null_mut(), null_mut());
         // SAFETY: the text ends with a zero; two options stand in both arrays, the log buffer has the
         // size that the second says.
         let status = unsafe {
-            (self.driver.api.module_load)(
-                &raw mut module,
+            (loaded.driver.api.module_load)(
+                &raw mut loaded.module,
                 text.as_ptr().cast(),
                 2,
                 ERROR_LOG.as_ptr(),
                 values.as_ptr(),
             )
         };
-        if let Err(Error::Driver { code, name, .. }) = self.driver.check("cuModuleLoadDataEx", status) {
-            let said = CStr::from_bytes_until_nul(&log)
-                .map_or_else(|_| String::new(), |log| log.to_string_lossy().trim().to_owned());
+        if let Err(Error::Driver { code, name, .. }) = loaded.driver.check("cuModuleLoadDataEx", status) {
+            let said =
+                CStr::from_bytes_until_nul(&log).unwrap_or_default().to_string_lossy().trim().to_owned();
             let log = if said.is_empty() { "it gives no reason".to_owned() } else { said };
             return Err(Error::Compiler { instruction: instruction.to_owned(), code, name, log });
         }
         let name = format!("{entry}\0");
         // SAFETY: the module was just loaded, the name ends with a zero, the driver writes one handle.
-        let status =
-            unsafe { (self.driver.api.module_function)(&raw mut function, module, name.as_ptr().cast()) };
-        let module = Module { driver: Arc::clone(&self.driver), module, function };
-        self.driver.check("cuModuleGetFunction", status)?;
-        Ok(module)
+        let status = unsafe {
+            (loaded.driver.api.module_function)(&raw mut loaded.function, loaded.module, name.as_ptr().cast())
+        };
+        loaded.driver.check("cuModuleGetFunction", status)?;
+        Ok(loaded)
+    }
+}
+
+impl Program for Loaded {
+    fn enter(&self) -> Result<(), Error> {
+        // SAFETY: the handle is retained until this is dropped.
+        self.driver.check("cuCtxSetCurrent", unsafe { (self.driver.api.context_set)(self.context) })
     }
 
-    /// Device memory of `bytes`; the context must be entered.
-    pub(super) fn allocate(&self, bytes: usize) -> Result<Memory, Error> {
+    fn allocate(&self, bytes: usize) -> Result<u64, Error> {
         let mut address = 0;
         // SAFETY: the driver writes one address.
         let status = unsafe { (self.driver.api.allocate)(&raw mut address, bytes) };
         self.driver.check("cuMemAlloc", status)?;
-        Ok(Memory { driver: Arc::clone(&self.driver), address, bytes })
+        Ok(address)
     }
 
-    /// The state of the default stream: `true` when all work is done.
-    pub(super) fn is_done(&self) -> Result<bool, Error> {
+    fn free(&self, address: u64) {
+        // SAFETY: the address is one that `allocate` gave. A failure has no one left to hear it.
+        unsafe { (self.driver.api.free)(address) };
+    }
+
+    fn write(&self, address: u64, words: &[u32]) -> Result<(), Error> {
+        // SAFETY: the words are ours and initialised, the memory is long enough.
+        let status = unsafe { (self.driver.api.copy_in)(address, words.as_ptr().cast(), size_of_val(words)) };
+        self.driver.check("cuMemcpyHtoD", status)
+    }
+
+    fn read(&self, address: u64, words: &mut [u32]) -> Result<(), Error> {
+        let bytes = size_of_val(words);
+        // SAFETY: the words are ours alone while we hold them, every bit pattern is one.
+        let status = unsafe { (self.driver.api.copy_out)(words.as_mut_ptr().cast(), address, bytes) };
+        self.driver.check("cuMemcpyDtoH", status)
+    }
+
+    fn launch(&self, tiles: u32, mut input: u64, mut output: u64) -> Result<(), Error> {
+        let arguments: [*mut c_void; 2] = [(&raw mut input).cast(), (&raw mut output).cast()];
+        let (grid, block, stream) = ([tiles, 1, 1], [self.threads, 1, 1], null_mut());
+        // SAFETY: the kernel takes two pointers, which the driver copies before it returns; the tiles
+        // that the blocks reach lie within the memory, which the caller has measured.
+        let status = unsafe {
+            (self.driver.api.launch)(
+                self.function,
+                grid[0],
+                grid[1],
+                grid[2],
+                block[0],
+                block[1],
+                block[2],
+                0,
+                stream,
+                arguments.as_ptr(),
+                null(),
+            )
+        };
+        self.driver.check("cuLaunchKernel", status)
+    }
+
+    fn is_done(&self) -> Result<bool, Error> {
         // SAFETY: null is the default stream of the current context.
         match unsafe { (self.driver.api.stream_query)(null_mut()) } {
             NOT_READY => Ok(false),
@@ -221,99 +272,14 @@ impl Context {
     }
 }
 
-impl Drop for Context {
+impl Drop for Loaded {
     fn drop(&mut self) {
-        // SAFETY: retained once, released once. A failure has no one left to hear it.
-        unsafe { (self.driver.api.context_release)(self.device) };
-    }
-}
-
-/// A loaded module and its one kernel.
-pub(super) struct Module {
-    driver: Arc<Driver>,
-    module: Handle,
-    function: Handle,
-}
-
-// SAFETY: handles of the driver, which may be used from any thread that entered the context.
-unsafe impl Send for Module {}
-// SAFETY: as above.
-unsafe impl Sync for Module {}
-
-impl Module {
-    /// Starts `blocks` blocks of `threads` on the default stream.
-    pub(super) fn launch(
-        &self,
-        blocks: u32,
-        threads: u32,
-        input: &Memory,
-        output: &Memory,
-    ) -> Result<(), Error> {
-        let (mut from, mut to) = (input.address, output.address);
-        let arguments: [*mut c_void; 2] = [(&raw mut from).cast(), (&raw mut to).cast()];
-        // SAFETY: the kernel takes two pointers, which the driver copies before it returns; the tiles
-        // that the blocks reach lie within the memory, which the caller has measured.
-        let status = unsafe {
-            (self.driver.api.launch)(
-                self.function,
-                blocks,
-                1,
-                1,
-                threads,
-                1,
-                1,
-                0,
-                null_mut(),
-                arguments.as_ptr(),
-                null(),
-            )
-        };
-        self.driver.check("cuLaunchKernel", status)
-    }
-}
-
-impl Drop for Module {
-    fn drop(&mut self) {
-        // SAFETY: loaded once, unloaded once.
-        unsafe { (self.driver.api.module_unload)(self.module) };
-    }
-}
-
-/// Device memory.
-pub(super) struct Memory {
-    driver: Arc<Driver>,
-    address: Address,
-    bytes: usize,
-}
-
-impl Memory {
-    /// Bytes it holds.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Copies words to its beginning.
-    pub(super) fn write(&self, words: &[u32]) -> Result<(), Error> {
-        let bytes = size_of_val(words);
-        assert!(bytes <= self.bytes, "{bytes} bytes do not fit {}", self.bytes);
-        // SAFETY: the words are ours and initialised, the memory is long enough.
-        let status = unsafe { (self.driver.api.copy_in)(self.address, words.as_ptr().cast(), bytes) };
-        self.driver.check("cuMemcpyHtoD", status)
-    }
-
-    /// Copies words from its beginning.
-    pub(super) fn read(&self, words: &mut [u32]) -> Result<(), Error> {
-        let bytes = size_of_val(words);
-        assert!(bytes <= self.bytes, "{bytes} bytes are not in {}", self.bytes);
-        // SAFETY: the words are ours alone while we hold them, every bit pattern is one.
-        let status = unsafe { (self.driver.api.copy_out)(words.as_mut_ptr().cast(), self.address, bytes) };
-        self.driver.check("cuMemcpyDtoH", status)
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: allocated once, freed once.
-        unsafe { (self.driver.api.free)(self.address) };
+        // SAFETY: loaded once and retained once, given back once. Failures have no one left to hear them.
+        unsafe {
+            if !self.module.is_null() {
+                (self.driver.api.module_unload)(self.module);
+            }
+            (self.driver.api.context_release)(self.device);
+        }
     }
 }

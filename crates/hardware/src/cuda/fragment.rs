@@ -6,7 +6,7 @@
 //! organization", "Packing formats" and "Scale factor layout". The manual gives row and column for a thread and the i-th element it
 //! holds; here stands the inverse.
 
-use crate::image::Place;
+use crate::gpu::image::Place;
 
 /// Bytes of one row of a core matrix, the unit of layout in shared memory without swizzling.
 const CORE_ROW: usize = 16;

@@ -5,15 +5,14 @@
 //!
 //! `libcuda.so.1` is what is opened, or what the variable `BITMMA_LIBCUDA` names.
 
+mod device;
 mod driver;
-mod error;
 mod fragment;
 pub mod ptx;
-mod unit;
 
-pub use error::Error;
+pub use crate::gpu::{Error, Unit};
+pub use device::Device;
 pub use fragment::Majors;
-pub use unit::{Device, Unit};
 
 use std::path::Path;
 

@@ -4,13 +4,13 @@ use bitmma::Signature;
 use bitmma::catalogue::lookup::Found;
 use bitmma::formats::{E2M1, F16, F32, F64, Format};
 
-use super::super::error::Error;
 use super::super::fragment::{
     Majors, accumulator, multiplicand, quarter_accumulator, quarter_multiplicand, scale_of_column,
     scale_of_row,
 };
-use super::{Kernel, Text, accumulators, identifier, packed, signature, spelling, vector};
-use crate::image::{Place, Placement, Registers, TileLayout, Words, shapes};
+use super::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
+use crate::gpu::image::{Place, Placement, Registers, TileLayout, Words, shapes};
+use crate::gpu::{Error, signature};
 
 /// A warp.
 const THREADS: usize = 32;

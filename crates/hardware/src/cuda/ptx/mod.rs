@@ -1,7 +1,7 @@
 //! PTX text for one instruction: a kernel that loads a tile, runs the instruction once, and stores D.
 //!
 //! One file for each family. Every kernel takes two pointers, to the tiles that go in and to those that
-//! come out; block b of the grid does tile b. [`crate::image`] says what a tile looks like.
+//! come out; block b of the grid does tile b. [`crate::gpu::image`] says what a tile looks like.
 
 mod mma;
 mod tcgen05;
@@ -10,14 +10,14 @@ mod wmma;
 
 use std::fmt::Write;
 
+use bitmma::Architecture;
 use bitmma::catalogue::lookup::Found;
 use bitmma::catalogue::{Family, Instruction, Vendor};
 use bitmma::formats::{F16, F32, F64, Format, UE8M0};
-use bitmma::{Architecture, Signature};
 
-use super::error::Error;
 use super::fragment::Majors;
-use crate::image::{Placement, Registers, TileLayout};
+use crate::gpu::Error;
+use crate::gpu::image::{Placement, Registers, TileLayout};
 
 /// A kernel and what its tiles look like.
 #[derive(Clone, Debug)]
@@ -86,23 +86,6 @@ pub fn module<'k>(architecture: Architecture, kernels: impl IntoIterator<Item = 
 impl Kernel {
     fn new(found: &Found, name: String, text: String, threads: usize, layout: TileLayout) -> Kernel {
         Kernel { name, text, threads: threads as u32, layout, version: version(found.instruction) }
-    }
-}
-
-/// What the instruction takes and gives, for the M and N that were asked for.
-pub(crate) fn signature(found: &Found) -> Signature {
-    let row = found.instruction;
-    Signature {
-        name: found.name(),
-        m: found.m,
-        n: found.n,
-        k: row.k,
-        blocks: row.blocks,
-        a: row.a,
-        b: row.b,
-        c: row.c,
-        d: row.d,
-        scale: row.scale,
     }
 }
 

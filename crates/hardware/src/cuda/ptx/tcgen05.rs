@@ -9,11 +9,11 @@ use bitmma::Signature;
 use bitmma::catalogue::lookup::Found;
 use bitmma::formats::{BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, Format, TF32, UE8M0};
 
-use super::super::error::Error;
 use super::super::fragment::{in_core_matrices, scale_in_tensor_memory, tensor_memory};
 use super::wgmma::{DESCRIPTOR, LINE};
-use super::{Kernel, Text, identifier, signature, spelling, vector};
-use crate::image::{Placement, Registers, TileLayout, Words, shapes};
+use super::{Kernel, Text, identifier, spelling, vector};
+use crate::gpu::image::{Placement, Registers, TileLayout, Words, shapes};
+use crate::gpu::{Error, signature};
 
 /// Four warps.
 const THREADS: usize = 128;

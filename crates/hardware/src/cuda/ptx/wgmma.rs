@@ -7,10 +7,10 @@ use bitmma::Signature;
 use bitmma::catalogue::lookup::Found;
 use bitmma::formats::{BF16, F16};
 
-use super::super::error::Error;
 use super::super::fragment::{CORE, accumulator, in_core_matrices};
-use super::{Kernel, Text, accumulators, identifier, packed, signature, spelling, vector};
-use crate::image::{Place, Placement, TileLayout, Words, shapes};
+use super::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
+use crate::gpu::image::{Place, Placement, TileLayout, Words, shapes};
+use crate::gpu::{Error, signature};
 
 /// A warpgroup.
 const THREADS: usize = 128;

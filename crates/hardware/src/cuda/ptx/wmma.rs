@@ -3,9 +3,9 @@
 use bitmma::Signature;
 use bitmma::catalogue::lookup::Found;
 
-use super::super::error::Error;
-use super::{Kernel, Text, identifier, signature, spelling};
-use crate::image::{Placement, TileLayout, Words, shapes};
+use super::{Kernel, Text, identifier, spelling};
+use crate::gpu::image::{Placement, TileLayout, Words, shapes};
+use crate::gpu::{Error, signature};
 
 /// A warp.
 const THREADS: usize = 32;

@@ -60,14 +60,14 @@ macro_rules! functions {
 
         impl $table {
             /// Finds every function, or says which one is missing.
-            pub(crate) fn of(library: libloading::Library, name: &str) -> Result<$table, crate::dynamic::LibraryError> {
+            pub(crate) fn of(library: libloading::Library, name: &str) -> Result<$table, crate::gpu::dynamic::LibraryError> {
                 $(
                     // SAFETY: the declaration is the vendor's documented signature; the pointer is kept
                     // no longer than the library, which stands beside it in the struct.
                     let $field = *unsafe {
                         library.get::<unsafe extern "C" fn($($argument),*) -> $result>($symbol.as_bytes())
                     }
-                    .map_err(|_| crate::dynamic::LibraryError::Symbol { library: name.to_owned(), symbol: $symbol })?;
+                    .map_err(|_| crate::gpu::dynamic::LibraryError::Symbol { library: name.to_owned(), symbol: $symbol })?;
                 )*
                 Ok($table { $($field,)* _library: library })
             }

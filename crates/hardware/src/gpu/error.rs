@@ -1,36 +1,41 @@
-//! What can go wrong between us and an NVIDIA GPU.
+//! What can go wrong between us and a GPU.
 
 use std::time::Duration;
 
-use bitmma::catalogue::LookupError;
+use bitmma::catalogue::{LookupError, Vendor};
 use thiserror::Error;
 
-use crate::dynamic::LibraryError;
+use super::dynamic::LibraryError;
 
 /// A GPU that cannot be asked, or that did not answer; the message holds the numbers.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The driver is not installed, or is too old to have what is needed.
-    #[error("no NVIDIA driver: {0}")]
-    Library(#[from] LibraryError),
+    #[error("no {vendor} driver: {error}")]
+    Library {
+        /// Whose.
+        vendor: Vendor,
+        /// Which, and why.
+        error: LibraryError,
+    },
     /// The driver found no GPU, or none of that number.
-    #[error("there is no CUDA device {device}; the driver counts {count}")]
+    #[error("there is no {vendor} device {device}; the driver counts {count}")]
     NoDevice {
+        /// Whose.
+        vendor: Vendor,
         /// The number asked for.
         device: usize,
         /// How many there are.
         count: usize,
     },
     /// A GPU whose matrix unit the catalogue does not describe.
-    #[error("{name} has compute capability {major}.{minor}, which no architecture of the catalogue has")]
-    Capability {
+    #[error("{name} is {target}, which is no architecture of the catalogue")]
+    Architecture {
         /// The device's name.
         name: String,
-        /// Major version.
-        major: i32,
-        /// Minor version.
-        minor: i32,
+        /// What the compiler calls it.
+        target: String,
     },
     /// The name means no instruction of the GPU's architecture.
     #[error(transparent)]

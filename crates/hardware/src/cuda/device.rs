@@ -1,0 +1,65 @@
+//! An NVIDIA GPU and the instructions it can be asked for.
+
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use bitmma::Architecture;
+use bitmma::catalogue::{Instruction, find, of};
+
+use super::driver::{Driver, Loaded};
+use super::fragment::Majors;
+use super::ptx;
+use crate::gpu::{About, Error, Unit, signature};
+
+/// A GPU.
+pub struct Device {
+    driver: Arc<Driver>,
+    handle: i32,
+    about: About,
+}
+
+impl Device {
+    /// Device `device` of the installed driver.
+    pub fn open(device: usize) -> Result<Device, Error> {
+        Device::of(Driver::open(None)?, device)
+    }
+
+    /// Device `device` of the driver in that file.
+    pub fn open_with(library: &Path, device: usize) -> Result<Device, Error> {
+        Device::of(Driver::open(Some(library))?, device)
+    }
+
+    fn of(driver: Arc<Driver>, device: usize) -> Result<Device, Error> {
+        let (handle, name, [major, minor]) = driver.device(device)?;
+        let target = format!("sm_{major}{minor}");
+        let Ok(architecture) = Architecture::from_str(&target) else {
+            return Err(Error::Architecture { name, target });
+        };
+        let version = driver.version()?;
+        let spoken = format!("CUDA driver {}.{}", version / 1000, version % 1000 / 10);
+        Ok(Device { driver, handle, about: About { device: name, driver: spoken, architecture } })
+    }
+
+    /// The device and its driver.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// The instructions of the catalogue that it can be asked for, native ones and those that the driver's
+    /// compiler composes; [`Instruction::is_native`] tells them apart.
+    pub fn instructions(&self) -> impl Iterator<Item = &'static Instruction> {
+        of(self.about.architecture).filter(|row| ptx::has_kernel(row))
+    }
+
+    /// The unit of an instruction, by any spelling the catalogue knows.
+    pub fn unit(&self, instruction: &str) -> Result<Unit, Error> {
+        let found = find(self.about.architecture, instruction)?;
+        let kernel = ptx::kernel(&found, Majors::of(instruction))?;
+        let signature = signature(&found);
+        let text = ptx::module(self.about.architecture, [&kernel]);
+        let entry = (kernel.name.as_str(), kernel.threads);
+        let program = Loaded::load(Arc::clone(&self.driver), self.handle, &signature.name, entry, &text)?;
+        Ok(Unit::new(signature, kernel.layout, self.about.clone(), Box::new(program)))
+    }
+}
