@@ -42,6 +42,14 @@ impl Fake {
         Fake::new(include_str!("fake_cuda.c"), "libcuda.so.1", &[])
     }
 
+    pub(crate) fn hip() -> Option<Fake> {
+        Fake::new(include_str!("fake_hip.c"), "libamdhip64.so", &[])
+    }
+
+    pub(crate) fn comgr(major: u32) -> Option<Fake> {
+        Fake::new(include_str!("fake_comgr.c"), "libamd_comgr.so", &[&format!("-DMAJOR={major}")])
+    }
+
     fn set<A: Copy>(&self, function: &str, argument: A) {
         // SAFETY: every `fake_*` that is called so takes one argument of that type and gives nothing.
         unsafe {
@@ -74,6 +82,11 @@ impl Fake {
 
     pub(crate) fn capability(&self, major: c_int, minor: c_int) {
         self.set_two("fake_capability", major, minor);
+    }
+
+    pub(crate) fn target(&self, target: &str) {
+        let target = CString::new(target).expect("no zero");
+        self.set("fake_target", target.as_ptr());
     }
 
     pub(crate) fn hangs(&self, yes: bool) {

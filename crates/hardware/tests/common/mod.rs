@@ -6,3 +6,4 @@ pub(crate) mod fake;
 pub(crate) mod ptx_machine;
 pub(crate) mod ptx_matrix;
 pub(crate) mod tools;
+pub(crate) mod wave_machine;

@@ -26,3 +26,15 @@ pub(crate) fn run(command: &mut Command) -> String {
     assert!(output.status.success(), "{command:?}:\n{}{}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout)
 }
+
+/// LLVM's tool of that name, 19 or newer (older ones do not know CDNA3), or `None` with a line that says so.
+pub(crate) fn llvm_tool(name: &str) -> Option<PathBuf> {
+    let tool = (19..=24)
+        .rev()
+        .map(|version| PathBuf::from(format!("/usr/bin/{name}-{version}")))
+        .find(|tool| tool.is_file());
+    if tool.is_none() {
+        println!("skipped: no {name} of LLVM 19 or newer; `apt-get install clang-19 lld-19 llvm-19`");
+    }
+    tool
+}

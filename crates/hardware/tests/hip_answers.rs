@@ -1,0 +1,202 @@
+//! As `cuda_answers`, for AMD: operands packed, the kernel's assembly run lane by lane, D unpacked, and what comes
+//! back held against the simulator. Then every way in which the driver and the assembler can fail.
+#![allow(clippy::print_stdout)] // how many, and what is skipped
+
+mod common;
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use bitmma::catalogue::lookup::Found;
+use bitmma::catalogue::of;
+use bitmma::inputs::{Family, matrices};
+use bitmma::{Architecture, MmaUnit, Operands, Revision, Simulator};
+use bitmma_hardware::hip::{self, Device, Error, assembly};
+use common::fake::Fake;
+use common::wave_machine;
+
+const NAME: &str = "v_mfma_f32_32x32x8f16";
+
+/// Which architecture a launch is for stands nowhere in a code object of the fake's: one machine for each.
+macro_rules! machine {
+    ($name:ident, $architecture:ident) => {
+        unsafe extern "C" fn $name(
+            code: *const c_char,
+            entry: *const c_char,
+            blocks: c_uint,
+            threads: c_uint,
+            input: *const c_void,
+            output: *mut c_void,
+        ) -> c_int {
+            let answered = std::panic::catch_unwind(|| {
+                assert_eq!(threads, 64);
+                // SAFETY: the fake hands on the text and the name that it was given, both ended by a zero.
+                let (code, entry) = unsafe { (CStr::from_ptr(code), CStr::from_ptr(entry)) };
+                let (code, entry) = (code.to_str().expect("text"), entry.to_str().expect("a name"));
+                let mut sizes =
+                    code.lines().filter_map(|line| line.trim().strip_prefix("s_mul_i32 s8, s2, "));
+                let mut tile = || sizes.next().expect("a size").parse::<usize>().expect("a number");
+                let (input_bytes, output_bytes) = (tile(), tile());
+                let blocks = blocks as usize;
+                // SAFETY: the unit allocates a tile of that size for each block, the fake hands on the addresses.
+                let (input, output) = unsafe {
+                    (
+                        std::slice::from_raw_parts(input.cast::<u8>(), blocks * input_bytes),
+                        std::slice::from_raw_parts_mut(output.cast::<u8>(), blocks * output_bytes),
+                    )
+                };
+                wave_machine::run(Architecture::$architecture, code, entry, blocks, input, output);
+            });
+            if answered.is_ok() { 0 } else { 719 }
+        }
+    };
+}
+machine!(cdna1_machine, Cdna1);
+machine!(cdna2_machine, Cdna2);
+machine!(cdna3_machine, Cdna3);
+
+fn answers(target: &str, comgr_major: u32, machine: common::fake::Kernel) {
+    let (Some(hip), Some(comgr)) = (Fake::hip(), Fake::comgr(comgr_major)) else { return };
+    hip.target(&format!("{target}:sramecc+:xnack-"));
+    hip.kernel(machine);
+    let device = Device::open_with(&hip.path, &comgr.path, 0).expect("opens");
+    let architecture = Architecture::from_str(target).expect("known");
+    assert_eq!(device.about().architecture, architecture);
+    assert_eq!(
+        (device.about().device.as_str(), device.about().driver.as_str()),
+        ("a fake Instinct", "HIP 6.3")
+    );
+    let mut tried = 0;
+    for row in of(architecture) {
+        let name = row.name();
+        let unit = device.unit(&name).expect("opens");
+        let model = Simulator::instruction(architecture, &name, Revision::Hardware).expect("has a model");
+        assert_eq!(unit.signature(), model.signature());
+        let tiles: Vec<_> = [Family::Bits, Family::Normal]
+            .iter()
+            .zip(3..)
+            .map(|(family, index)| matrices(model.signature(), *family, 7, index).expect("drawn"))
+            .collect();
+        let batch: Vec<Operands<'_>> = tiles.iter().map(|tile| tile.operands()).collect();
+        let answers = unit.multiply_many(&batch).unwrap_or_else(|error| panic!("{name}: {error}"));
+        for (index, (answer, operands)) in answers.iter().zip(&batch).enumerate() {
+            assert_eq!(answer, &model.multiply(operands).expect("simulated"), "{name}, tile {index}, seed 7");
+        }
+        tried += 1;
+    }
+    assert_eq!(tried, device.instructions().count());
+    println!("{architecture}: {tried} instructions");
+    assert_eq!((hip.live(), comgr.live()), (0, 0));
+}
+
+#[test]
+fn cdna1() {
+    answers("gfx908", 2, cdna1_machine);
+}
+
+#[test]
+fn cdna2() {
+    answers("gfx90a", 2, cdna2_machine);
+}
+
+#[test]
+fn cdna3() {
+    answers("gfx942", 3, cdna3_machine);
+}
+
+fn message(hip: &Fake, comgr: &Fake) -> String {
+    let unit = match hip::open_with(&hip.path, &comgr.path, 0, NAME) {
+        Ok(unit) => unit.with_time_limit(Duration::from_millis(30)),
+        Err(error) => return error.to_string(),
+    };
+    let tile = matrices(unit.signature(), Family::Normal, 1, 0).expect("drawn");
+    unit.multiply(&tile.operands()).expect_err("something fails").to_string()
+}
+
+#[test]
+fn every_call_that_fails_is_named() {
+    for (call, code, expected) in [
+        ("hipInit", 100, "hipInit failed: code 100"),
+        ("hipGetDeviceCount", 100, "hipGetDeviceCount failed: code 100"),
+        ("hipGetDeviceProperties", 101, "hipGetDeviceProperties failed: code 101"),
+        ("hipRuntimeGetVersion", 1, "hipRuntimeGetVersion failed: code 1"),
+        ("hipSetDevice", 101, "hipSetDevice failed: code 101"),
+        ("hipModuleLoadData", 209, "hipModuleLoadData failed: hipErrorNoBinaryForGpu (209)"),
+        ("hipModuleGetFunction", 500, "hipModuleGetFunction failed: code 500"),
+        ("hipMalloc", 2, "hipMalloc failed: hipErrorOutOfMemory (2) out of memory"),
+        ("hipMemcpyHtoD", 1, "hipMemcpyHtoD failed: code 1"),
+        ("hipModuleLaunchKernel", 1, "hipModuleLaunchKernel failed: code 1"),
+        ("hipStreamQuery", 1, "hipStreamQuery failed: code 1"),
+        ("hipMemcpyDtoH", 1, "hipMemcpyDtoH failed: code 1"),
+    ] {
+        let (Some(hip), Some(comgr)) = (Fake::hip(), Fake::comgr(2)) else { return };
+        hip.fails(call, code);
+        let text = message(&hip, &comgr);
+        assert!(text.contains(expected), "{call}: {text}");
+        assert_eq!((hip.live(), comgr.live()), (0, 0), "{call}: something was not given back");
+    }
+}
+
+#[test]
+fn drivers_devices_and_architectures_that_are_not_there() {
+    let text = hip::open_with(Path::new("/nowhere/libamdhip64.so"), Path::new("/nowhere"), 0, NAME)
+        .err()
+        .expect("none");
+    assert!(matches!(text, Error::Library { .. }), "{text}");
+    assert!(
+        text.to_string().starts_with("no AMD driver: /nowhere/libamdhip64.so cannot be opened: "),
+        "{text}"
+    );
+    let (Some(hip), Some(comgr)) = (Fake::hip(), Fake::comgr(2)) else { return };
+    let text = hip::open_with(&hip.path, Path::new("/nowhere/libamd_comgr.so"), 0, NAME).err().expect("none");
+    assert!(text.to_string().contains("/nowhere/libamd_comgr.so cannot be opened"), "{text}");
+    hip.devices(2);
+    let text = Device::open_with(&hip.path, &comgr.path, 2).err().expect("two").to_string();
+    assert_eq!(text, "there is no AMD device 2; the driver counts 2");
+    for target in ["gfx1100", "gfx950:sramecc+:xnack-", ""] {
+        hip.target(target);
+        let plain = target.split(':').next().expect("a word");
+        let expected = format!("a fake Instinct is {plain}, which is no architecture of the catalogue");
+        assert_eq!(message(&hip, &comgr), expected);
+    }
+}
+
+#[test]
+fn what_the_assembler_says_is_passed_on() {
+    for (action, what) in [(10, "assembles"), (9, "links")] {
+        let (Some(hip), Some(comgr)) = (Fake::hip(), Fake::comgr(2)) else { return };
+        comgr.fails("", action);
+        comgr.log("kernel.s:3:2: error: instruction not supported on this GPU");
+        let text = message(&hip, &comgr);
+        assert!(text.contains(NAME) && text.contains(what), "{text}");
+        assert!(text.ends_with("error: instruction not supported on this GPU"), "{text}");
+        assert_eq!((hip.live(), comgr.live()), (0, 0));
+    }
+}
+
+#[test]
+fn a_kernel_that_does_not_end_is_given_up() {
+    let (Some(hip), Some(comgr)) = (Fake::hip(), Fake::comgr(2)) else { return };
+    hip.hangs(true);
+    assert_eq!(message(&hip, &comgr), format!("{NAME} gave no answer within 30ms; the device is given up"));
+}
+
+/// AMD's own assembler. It must be named: Debian 12's `libamd-comgr2` ends the process at its first action
+/// ("Option 'disassemble' registered more than once").
+#[test]
+fn the_real_assembler_takes_every_kernel() {
+    if std::env::var_os("BITMMA_COMGR").is_none() {
+        println!("skipped: BITMMA_COMGR names no libamd_comgr.so");
+        return;
+    }
+    for architecture in [Architecture::Cdna1, Architecture::Cdna2, Architecture::Cdna3] {
+        for row in of(architecture) {
+            let found = Found { instruction: row, m: row.m.first, n: row.n.first };
+            let kernel = assembly::kernel(&found).expect("a kernel");
+            let code = hip::assemble(architecture, &kernel, None).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(&code[..4], b"\x7fELF", "{}", row.name());
+        }
+    }
+}
