@@ -48,9 +48,8 @@ unsafe extern "C" fn machine(
 /// Asks for two tiles of random operands and compares.
 fn check(device: &Device, name: &str) {
     let unit = device.unit(name).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let model =
-        Simulator::instruction(device.about().architecture, name, Revision::Hardware).expect("has a model");
-    assert_eq!(unit.signature(), model.signature());
+    let model = Simulator::instruction(device.architecture(), name, Revision::Hardware).expect("has a model");
+    assert_eq!(unit.signature().name, format!("{}/{}", device.architecture(), model.signature().name));
     let tiles: Vec<_> = [inputs::Family::Bits, inputs::Family::Normal]
         .iter()
         .zip(3..)
@@ -88,7 +87,7 @@ fn answers(architecture: Architecture, capability: (c_int, c_int)) {
     fake.capability(capability.0, capability.1);
     fake.kernel(machine);
     let device = Device::open_with(&fake.path, 0).expect("opens");
-    assert_eq!(device.about().architecture, architecture);
+    assert_eq!(device.architecture(), architecture);
     let mut tried = 0;
     for name in names(architecture) {
         match device.unit(&name) {

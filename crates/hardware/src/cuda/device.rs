@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use bitmma::Architecture;
 use bitmma::catalogue::{Instruction, find, of};
+use bitmma::unit::About;
 
 use super::driver::{Driver, Loaded};
 use super::fragment::Majors;
 use super::ptx;
-use crate::gpu::{About, Error, Unit, signature};
+use crate::gpu::{Error, Unit, signature};
 
 /// A GPU.
 pub struct Device {
     driver: Arc<Driver>,
     handle: i32,
+    architecture: Architecture,
     about: About,
 }
 
@@ -38,7 +40,8 @@ impl Device {
         };
         let version = driver.version()?;
         let spoken = format!("CUDA driver {}.{}", version / 1000, version % 1000 / 10);
-        Ok(Device { driver, handle, about: About { device: name, driver: spoken, architecture } })
+        let about = About { device: Some(name), driver: Some(spoken) };
+        Ok(Device { driver, handle, architecture, about })
     }
 
     /// The device and its driver.
@@ -46,18 +49,23 @@ impl Device {
         &self.about
     }
 
+    /// The architecture.
+    pub fn architecture(&self) -> Architecture {
+        self.architecture
+    }
+
     /// The instructions of the catalogue that it can be asked for, native ones and those that the driver's
     /// compiler composes; [`Instruction::is_native`] tells them apart.
     pub fn instructions(&self) -> impl Iterator<Item = &'static Instruction> {
-        of(self.about.architecture).filter(|row| ptx::has_kernel(row))
+        of(self.architecture).filter(|row| ptx::has_kernel(row))
     }
 
     /// The unit of an instruction, by any spelling the catalogue knows.
     pub fn unit(&self, instruction: &str) -> Result<Unit, Error> {
-        let found = find(self.about.architecture, instruction)?;
+        let found = find(self.architecture, instruction)?;
         let kernel = ptx::kernel(&found, Majors::of(instruction))?;
         let signature = signature(&found);
-        let text = ptx::module(self.about.architecture, [&kernel]);
+        let text = ptx::module(self.architecture, [&kernel]);
         let entry = (kernel.name.as_str(), kernel.threads);
         let program = Loaded::load(Arc::clone(&self.driver), self.handle, &signature.name, entry, &text)?;
         Ok(Unit::new(signature, kernel.layout, self.about.clone(), Box::new(program)))

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bitmma::Fault;
 use bitmma::catalogue::{LookupError, Vendor};
 use thiserror::Error;
 
@@ -73,25 +74,25 @@ pub enum Error {
         log: String,
     },
     /// The kernel did not end.
-    #[error("{instruction} gave no answer within {limit:?}; the device is given up")]
+    #[error("no answer within {limit:?}; the device is given up")]
     TimedOut {
-        /// The instruction.
-        instruction: String,
         /// How long it had.
         limit: Duration,
     },
     /// An earlier failure left the device unusable.
-    #[error("{instruction}: the device was given up after an earlier failure")]
-    GivenUp {
-        /// The instruction.
-        instruction: String,
-    },
+    #[error("the device was given up after an earlier failure")]
+    GivenUp,
 }
 
-/// Failures of a GPU pass through the trait of all units as [`bitmma::Error::Io`], whole:
-/// `error.get_ref()` is this error.
-impl From<Error> for bitmma::Error {
-    fn from(error: Error) -> bitmma::Error {
-        bitmma::Error::Io(std::io::Error::other(error))
+impl Error {
+    /// The same as the failure of a unit of that name, in the words that all units share.
+    pub fn of_unit(self, unit: &str) -> bitmma::Error {
+        let fault = match self {
+            Error::Lookup(error) => return error.into(),
+            Error::TimedOut { .. } => Fault::Hung,
+            Error::Driver { .. } | Error::GivenUp => Fault::Died,
+            _ => Fault::Unavailable,
+        };
+        bitmma::Error::Unit { unit: unit.to_owned(), fault, problem: self.to_string() }
     }
 }

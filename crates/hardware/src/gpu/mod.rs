@@ -12,13 +12,13 @@ pub use dynamic::LibraryError;
 pub use error::Error;
 pub use image::{Place, Placement, Registers, TileLayout};
 pub(crate) use unit::Program;
-pub use unit::{About, Unit};
+pub use unit::Unit;
 
-/// What the instruction takes and gives, for the M and N that were asked for.
+/// What the instruction takes and gives, for the M and N that were asked for; under `ARCH/INSTRUCTION`.
 pub(crate) fn signature(found: &Found) -> Signature {
     let row = found.instruction;
     Signature {
-        name: found.name(),
+        name: format!("{}/{}", row.architecture, found.name()),
         m: found.m,
         n: found.n,
         k: row.k,

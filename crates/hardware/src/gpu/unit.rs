@@ -3,7 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use bitmma::{Architecture, Matrix, MmaUnit, Operands, Signature};
+use bitmma::unit::About;
+use bitmma::{Matrix, MmaUnit, Operands, Signature};
 use rayon::prelude::*;
 
 use super::error::Error;
@@ -74,17 +75,6 @@ impl Drop for Held {
     }
 }
 
-/// The device that answers, and what drives it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct About {
-    /// The device's name, as its driver gives it.
-    pub device: String,
-    /// The driver and its version, in words.
-    pub driver: String,
-    /// The architecture.
-    pub architecture: Architecture,
-}
-
 /// One instruction of one GPU.
 pub struct Unit {
     signature: Signature,
@@ -107,11 +97,6 @@ impl Unit {
         Unit { signature, layout, about, limit: TIME_LIMIT, held }
     }
 
-    /// The device and its driver.
-    pub fn about(&self) -> &About {
-        &self.about
-    }
-
     /// The same unit with another limit to the time of one launch.
     pub fn with_time_limit(mut self, limit: Duration) -> Unit {
         self.limit = limit;
@@ -121,9 +106,8 @@ impl Unit {
     /// D of tiles packed one after the other.
     fn exchange(&self, tiles: usize, input: &[u32]) -> Result<Vec<u32>, Error> {
         let mut guard = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let instruction = || self.signature.name.clone();
         let Some(held) = guard.as_mut() else {
-            return Err(Error::GivenUp { instruction: instruction() });
+            return Err(Error::GivenUp);
         };
         held.program.enter()?;
         let mut output = vec![0; tiles * self.layout.output_words()];
@@ -135,7 +119,7 @@ impl Unit {
             return Ok(output);
         }
         std::mem::forget(guard.take());
-        Err(Error::TimedOut { instruction: instruction(), limit: self.limit })
+        Err(Error::TimedOut { limit: self.limit })
     }
 }
 
@@ -154,8 +138,13 @@ fn wait(program: &dyn Program, limit: Duration) -> Result<bool, Error> {
 }
 
 impl MmaUnit for Unit {
+    /// Its name is `ARCH/INSTRUCTION`, by which the catalogue has its model.
     fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    fn about(&self) -> About {
+        self.about.clone()
     }
 
     fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, bitmma::Error> {
@@ -174,7 +163,8 @@ impl MmaUnit for Unit {
                 .par_chunks_exact_mut(words)
                 .zip(chunk)
                 .for_each(|(tile, operands)| self.layout.pack(operands, tile));
-            let output = self.exchange(chunk.len(), &input)?;
+            let output =
+                self.exchange(chunk.len(), &input).map_err(|error| error.of_unit(&self.signature.name))?;
             let read: Result<Vec<Matrix>, _> =
                 output.par_chunks_exact(answered).map(|tile| self.layout.unpack(tile)).collect();
             answers.extend(read?);

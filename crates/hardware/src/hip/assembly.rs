@@ -42,8 +42,8 @@ pub fn kernel(found: &Found) -> Result<Kernel, Error> {
     }
     let signature = signature(found);
     let (counts, layout) = (Counts::of(&signature), layout(&signature));
-    let name = format!("bitmma_{}", signature.name);
-    let text = text(row.architecture, &name, &signature.name, &counts, &layout);
+    let name = format!("bitmma_{}", found.name());
+    let text = text(row.architecture, &name, &found.name(), &counts, &layout);
     Ok(Kernel { name, text, layout })
 }
 
@@ -144,7 +144,8 @@ fn text(
     text.0 + &descriptor(architecture, name, c.end, accumulates)
 }
 
-/// Kernel descriptor and metadata; `vectors` is the number of vector registers.
+/// Kernel descriptor and metadata; `vectors` is the number of vector registers. Subnormal numbers are kept, as in
+/// what HIP's compiler makes.
 fn descriptor(architecture: Architecture, name: &str, vectors: usize, accumulates: bool) -> String {
     // CDNA2 and CDNA3 say where accumulation registers begin, in steps of 4; they need none here
     let offset = match architecture {
@@ -160,6 +161,7 @@ fn descriptor(architecture: Architecture, name: &str, vectors: usize, accumulate
 \t\t.amdhsa_user_sgpr_kernarg_segment_ptr 1
 \t\t.amdhsa_system_sgpr_workgroup_id_x 1
 \t\t.amdhsa_kernarg_size 16
+\t\t.amdhsa_float_denorm_mode_32 3
 {offset}\t\t.amdhsa_next_free_vgpr {vectors}
 \t\t.amdhsa_next_free_sgpr 16
 \t.end_amdhsa_kernel

@@ -1,4 +1,5 @@
 //! AMD's code object manager, `libamd_comgr`: the assembler and linker that come with its driver.
+#![allow(unsafe_code)] // the assembler is a foreign library
 
 use std::ffi::{CString, c_char, c_int};
 use std::path::{Path, PathBuf};

@@ -6,17 +6,19 @@ use std::sync::Arc;
 
 use bitmma::Architecture;
 use bitmma::catalogue::{Family, Instruction, Vendor, find, of};
+use bitmma::unit::About;
 
 use super::assembly;
 use super::comgr::Assembler;
 use super::driver::{Driver, Loaded};
-use crate::gpu::{About, Error, Unit, signature};
+use crate::gpu::{Error, Unit, signature};
 
 /// A GPU.
 pub struct Device {
     driver: Arc<Driver>,
     assembler: Assembler,
     device: usize,
+    architecture: Architecture,
     about: About,
 }
 
@@ -44,8 +46,8 @@ impl Device {
         let version = driver.version()?;
         // 60342134 is 6.3.42134
         let (major, minor) = (version / 10_000_000, version / 100_000 % 100);
-        let about = About { device: name, driver: format!("HIP {major}.{minor}"), architecture };
-        Ok(Device { driver, assembler: assembler()?, device, about })
+        let about = About { device: Some(name), driver: Some(format!("HIP {major}.{minor}")) };
+        Ok(Device { driver, assembler: assembler()?, device, architecture, about })
     }
 
     /// The device and its driver.
@@ -53,17 +55,22 @@ impl Device {
         &self.about
     }
 
+    /// The architecture.
+    pub fn architecture(&self) -> Architecture {
+        self.architecture
+    }
+
     /// The instructions of the catalogue that it can be asked for.
     pub fn instructions(&self) -> impl Iterator<Item = &'static Instruction> {
-        of(self.about.architecture).filter(|row| row.family == Family::Mfma)
+        of(self.architecture).filter(|row| row.family == Family::Mfma)
     }
 
     /// The unit of an instruction, by any spelling the catalogue knows.
     pub fn unit(&self, instruction: &str) -> Result<Unit, Error> {
-        let found = find(self.about.architecture, instruction)?;
+        let found = find(self.architecture, instruction)?;
         let kernel = assembly::kernel(&found)?;
         let signature = signature(&found);
-        let code = self.assembler.assemble(self.about.architecture, &signature.name, &kernel.text)?;
+        let code = self.assembler.assemble(self.architecture, &signature.name, &kernel.text)?;
         let program = Loaded::load(Arc::clone(&self.driver), self.device, &kernel.name, &code)?;
         Ok(Unit::new(signature, kernel.layout, self.about.clone(), Box::new(program)))
     }

@@ -1,4 +1,5 @@
 //! The functions of `libamdhip64.so` that we need, and what they hold.
+#![allow(unsafe_code)] // the driver is a foreign library
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::{Path, PathBuf};

@@ -154,7 +154,7 @@ pub(super) fn kernel(found: &Found) -> Result<Kernel, Error> {
     let layout = layout(&signature);
     let columns = Columns::of(&signature);
     let spelled = spelling(found, "tcgen05.mma.cta_group::1.")?;
-    let name = identifier(&signature.name);
+    let name = identifier(&found.name());
     let (bytes_a, bytes_b) = (signature.m * LINE, signature.n * LINE);
     let registers = accumulators(&signature);
     let mut text = Text::entry(&name, THREADS, &layout);
