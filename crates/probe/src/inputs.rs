@@ -12,6 +12,8 @@ use crate::numbers::{Random, all_exponents, normal_exponents, number, zero};
 pub(crate) enum Kind {
     /// Normal numbers only, no term zero: what cuts and rounds.
     Dense,
+    /// One product and the accumulator, normal numbers, everything else zero: what no order changes.
+    Pair,
     /// Zeros, subnormal numbers, limits, specials among them.
     Any,
 }
@@ -22,6 +24,9 @@ const WIDTHS: [i32; 14] = [7, 8, 10, 11, 12, 13, 14, 22, 23, 24, 25, 26, 31, 52]
 /// The case `index` of `seed`.
 pub(crate) fn directed(formats: &Formats, k: usize, kind: Kind, seed: u64, index: u64) -> Case {
     let mut draw = Draw { random: Random::new(seed, index), formats: *formats, k, kind };
+    if kind == Kind::Pair {
+        return draw.pair();
+    }
     let mut case = match draw.random.below(if kind == Kind::Dense { 6 } else { 12 }) {
         0 | 1 => draw.spread(),
         2 | 3 => draw.cancelling(),
@@ -50,7 +55,7 @@ impl Draw {
     /// Every element zero, scale factors drawn.
     fn empty(&mut self) -> Case {
         let count = self.formats.scale.map_or(0, |scale| self.k / scale.size);
-        let style = self.random.below(if self.kind == Kind::Dense { 3 } else { 8 });
+        let style = self.random.below(if self.kind == Kind::Any { 8 } else { 3 });
         let mut scales = || (0..count).map(|_| self.scale(style)).collect();
         Case {
             scale_a: scales(),
@@ -79,7 +84,7 @@ impl Draw {
     }
 
     fn exponents(&self) -> ((i32, i32), (i32, i32), (i32, i32)) {
-        let of = if self.kind == Kind::Dense { normal_exponents } else { all_exponents };
+        let of = if self.kind == Kind::Any { all_exponents } else { normal_exponents };
         (of(&self.formats.a), of(&self.formats.b), of(&self.formats.c))
     }
 
@@ -114,7 +119,7 @@ impl Draw {
     fn anywhere(&mut self) -> i32 {
         let (a, b, c) = self.exponents();
         let (mut low, mut high) = (a.0 + b.0, a.1 + b.1);
-        if self.kind == Kind::Dense || self.random.chance(60) {
+        if self.kind != Kind::Any || self.random.chance(60) {
             // leave room for the result
             (low, high) = (low.max(c.0 + 30), high.min(c.1 - 10));
         }
@@ -140,6 +145,26 @@ impl Draw {
         }
         let shift = if self.random.chance(50) { -self.offset(reach) } else { self.random.between(-40, 40) };
         self.accumulator(&mut case, top + shift);
+        case
+    }
+
+    /// One product, and the accumulator some way above or below it.
+    fn pair(&mut self) -> Case {
+        let mut case = self.empty();
+        let top = self.anywhere();
+        let (index, negative) = (self.random.below(self.k), self.random.chance(50));
+        self.product(&mut case, index, top, negative);
+        let distance = self.offset(45);
+        let (a, b, c) = self.exponents();
+        if self.random.chance(50) && top + distance <= c.1 {
+            self.accumulator(&mut case, top + distance);
+        } else if top - distance >= c.0 && self.random.chance(90) {
+            self.accumulator(&mut case, top - distance);
+        } else {
+            // a product of many bits by itself
+            let high = self.random.between((a.0 + b.0).max(c.0), (a.1 + b.1).min(c.1));
+            self.product(&mut case, index, high, negative);
+        }
         case
     }
 

@@ -46,8 +46,8 @@ pub enum Where {
     NotAgain,
 }
 
-/// Questions of normal numbers, and of all kinds, that are asked before anything is supposed.
-const BASE: [(Kind, u64); 2] = [(Kind::Dense, 400), (Kind::Any, 600)];
+/// Questions that are asked before anything is supposed.
+const BASE: [(Kind, u64); 3] = [(Kind::Pair, 200), (Kind::Dense, 400), (Kind::Any, 600)];
 /// Times a model may be revised.
 const REVISIONS: usize = 16;
 /// Pools of inputs without a difference after which models count as equivalent.

@@ -16,26 +16,32 @@ pub(crate) struct Fitted {
 }
 
 /// Structures that are followed up at most.
-const FOLLOWED: usize = 24;
+const FOLLOWED: usize = 16;
 /// Plain cases on which structures are ranked.
 const RANKED_ON: usize = 160;
+/// Perfect models that are enough.
+const ENOUGH: usize = 2;
 
-/// The models that fit best, best first: those that contradict nothing, or the single best one.
+/// Structures that are gone through thoroughly where none fits at once.
+const THOROUGHLY: usize = 4;
+
+/// The models that fit best, best first: those that contradict nothing, or the best ones.
 pub(crate) fn fit(space: &Space, observations: &Observations) -> Vec<Fitted> {
-    let ranked = ranked(space, observations);
+    let seeds = seeds(space, observations);
+    let ranked = ranked(space, observations, &seeds);
     let plain = observations.plain();
     let mut fitted: Vec<Fitted> = Vec::new();
     let mut perfect: Vec<Fitted> = Vec::new();
-    for structure in ranked.iter().take(FOLLOWED) {
-        let Some(start) = fit_plain(space, observations, structure) else { continue };
-        if start.contradictions * 4 > plain.len() {
+    for start in ranked.into_iter().take(FOLLOWED) {
+        let start = descend(space, observations, start, &cheap, plain);
+        if start.contradictions * 4 > plain.len() && start.contradictions > 8 {
             fitted.push(Fitted { contradictions: usize::MAX, ..start });
             continue;
         }
         let done = fit_all(space, observations, &start.model);
         if done.contradictions == 0 {
             perfect.push(done);
-            if perfect.len() >= 3 {
+            if perfect.len() >= ENOUGH {
                 break;
             }
         } else {
@@ -46,95 +52,150 @@ pub(crate) fn fit(space: &Space, observations: &Observations) -> Vec<Fitted> {
         return perfect;
     }
     fitted.sort_by_key(|fitted| fitted.contradictions);
-    fitted.truncate(3);
+    fitted.truncate(THOROUGHLY);
+    for one in &mut fitted {
+        let all = observations.contradictions(&one.model, plain, usize::MAX).unwrap_or(usize::MAX);
+        let start = Fitted { model: one.model.clone(), contradictions: all };
+        let start = descend(space, observations, start, &thorough, plain);
+        *one = fit_all(space, observations, &start.model);
+        if one.contradictions > 0 {
+            *one = descend(space, observations, one.clone(), &thorough, observations.all());
+        }
+        if one.contradictions == 0 {
+            return vec![one.clone()];
+        }
+    }
+    fitted.sort_by_key(|fitted| fitted.contradictions);
     fitted
 }
 
-/// Structures, the likeliest first: by how many plain cases they explain with parameters made up.
-fn ranked(space: &Space, observations: &Observations) -> Vec<Structure> {
+/// A model of each family, with and without what may surround it, fitted to single products and the
+/// accumulator: no order or arity has a part in those.
+fn seeds(space: &Space, observations: &Observations) -> Vec<(Structure, Model)> {
+    let pairs = observations.pairs();
+    let fit = |structure: &Structure| {
+        let made_up = made_up(space, structure);
+        let (index, contradictions) = observations.best(&made_up, pairs, usize::MAX)?;
+        let start = Fitted { model: made_up[index].clone(), contradictions };
+        let fitted = descend(space, observations, start, &cheap, pairs);
+        Some((*structure, fitted.model))
+    };
+    space.representatives().par_iter().filter_map(fit).collect()
+}
+
+/// Models of a structure with parameters made up.
+fn made_up(space: &Space, structure: &Structure) -> Vec<Model> {
+    let bits: &[u32] = match structure.operation {
+        Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } | Operation::FtzAddMul { .. } => {
+            &[0]
+        }
+        _ => &[12, 24, 36],
+    };
+    let roundings = [Rounding::TowardZero, Rounding::NearestEven];
+    let seeds = bits.iter().flat_map(|&bits| roundings.map(|rounding| space.seed(structure, bits, rounding)));
+    seeds.flatten().collect()
+}
+
+/// A model of each structure, the likeliest first: by how many plain cases it explains with the parameters of
+/// its family's seed, or with made up ones.
+fn ranked(space: &Space, observations: &Observations, seeds: &[(Structure, Model)]) -> Vec<Fitted> {
     let plain = observations.plain();
     let stride = plain.len().div_ceil(RANKED_ON).max(1);
     let some: Vec<usize> = plain.iter().copied().step_by(stride).collect();
-    let structures = space.structures();
-    let best = |structure: &Structure| -> Option<usize> {
-        let bits: &[u32] = match structure.operation {
-            Operation::Fma
-            | Operation::FtzFma { .. }
-            | Operation::EFdpa { .. }
-            | Operation::FtzAddMul { .. } => &[0],
-            _ => &[12, 24, 36],
-        };
-        let seeds = bits.iter().flat_map(|&bits| {
-            [Rounding::TowardZero, Rounding::NearestEven]
-                .into_iter()
-                .filter_map(move |rounding| space.seed(structure, bits, rounding))
+    let best = |structure: &Structure| -> Option<Fitted> {
+        let mut models = made_up(space, structure);
+        let of_family = seeds.iter().filter(|(seed, _)| {
+            seed.operation.name() == structure.operation.name()
+                && (seed.last, seed.narrow) == (structure.last, structure.narrow)
         });
-        seeds.filter_map(|seed| observations.contradictions(&seed, &some, usize::MAX)).min()
+        models.extend(of_family.filter_map(|(_, model)| space.restructured(model, structure)));
+        let counted = models.into_iter().filter_map(|model| {
+            let contradictions = observations.contradictions(&model, &some, usize::MAX)?;
+            Some(Fitted { model, contradictions })
+        });
+        counted.min_by_key(|fitted| fitted.contradictions)
     };
-    let scores: Vec<_> = structures.par_iter().map(best).collect();
-    let mut ranked: Vec<(usize, usize)> = scores
-        .into_iter()
-        .enumerate()
-        .filter_map(|(index, score)| score.map(|score| (score, index)))
-        .collect();
-    ranked.sort_unstable();
-    ranked.into_iter().map(|(_, index)| structures[index]).collect()
+    let mut ranked: Vec<Fitted> = space.structures().par_iter().filter_map(best).collect();
+    ranked.sort_by_key(|fitted| fitted.contradictions);
+    for fitted in ranked.iter_mut().take(FOLLOWED) {
+        fitted.contradictions =
+            observations.contradictions(&fitted.model, plain, usize::MAX).unwrap_or(usize::MAX);
+    }
+    ranked
 }
 
-/// Parameters that plain cases show.
-fn fit_plain(space: &Space, observations: &Observations, structure: &Structure) -> Option<Fitted> {
+/// Groups of parameters that are varied together.
+type Groups = Vec<Vec<Parameter>>;
+
+/// Parameters that normal numbers show, few at a time.
+fn cheap(model: &Model) -> Groups {
     use Parameter as P;
-    let groups: &[&[P]] = match structure.operation {
+    let mut groups = match model.operation {
         Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } | Operation::FtzAddMul { .. } => {
-            &[&[P::Conversion], &[P::AddLast], &[P::Narrow], &[P::Conversion, P::Narrow]]
+            vec![]
         }
-        Operation::TrFdpa(_) | Operation::GtrFdpa(_) => &[
-            &[P::FractionBits, P::TermRounding],
-            &[P::SumFractionBits, P::Renormalize],
-            &[P::SumRounding, P::TermRounding],
-            &[P::Conversion],
-            &[P::FractionBits, P::SumFractionBits],
-            &[P::AddLast],
-            &[P::Narrow],
+        Operation::TrFdpa(_) | Operation::GtrFdpa(_) => vec![
+            vec![P::FractionBits, P::TermRounding],
+            vec![P::SumFractionBits, P::Renormalize],
+            vec![P::SumRounding, P::TermRounding],
         ],
-        _ => &[&[P::FractionBits, P::TermRounding], &[P::Conversion], &[P::AddLast], &[P::Narrow]],
+        _ => vec![vec![P::FractionBits, P::TermRounding]],
     };
-    let seeds: Vec<Model> = [12, 24, 36]
-        .into_iter()
-        .flat_map(|bits| {
-            [Rounding::TowardZero, Rounding::NearestEven]
-                .into_iter()
-                .filter_map(move |rounding| space.seed(structure, bits, rounding))
-        })
-        .collect();
-    let (index, contradictions) = observations.best(&seeds, observations.plain(), usize::MAX)?;
-    let start = Fitted { model: seeds[index].clone(), contradictions };
-    Some(descend(space, observations, start, groups, observations.plain()))
+    groups.push(vec![P::Conversion]);
+    if model.lowering.add_accumulator_last.is_some() {
+        groups.push(vec![P::AddLast]);
+    }
+    if model.lowering.narrow_output.is_some() {
+        groups.push(vec![P::Narrow]);
+    }
+    groups
 }
 
-/// Parameters that zeros, subnormal numbers and special values show.
-pub(crate) fn fit_all(space: &Space, observations: &Observations, model: &Model) -> Fitted {
+/// The same, more at a time: what hides behind each other.
+fn thorough(model: &Model) -> Groups {
     use Parameter as P;
+    let mut groups = cheap(model);
+    match model.operation {
+        Operation::TrFdpa(_) | Operation::GtrFdpa(_) => {
+            groups.push(vec![P::SumFractionBits, P::Renormalize, P::SumRounding]);
+            groups.push(vec![P::FractionBits, P::SumFractionBits]);
+        }
+        Operation::GstFdpa { .. } => groups.push(vec![P::Group, P::FractionBits]),
+        _ => {}
+    }
+    if model.lowering.add_accumulator_last.is_some() {
+        groups.push(vec![P::Conversion, P::AddLast]);
+    }
+    if model.lowering.narrow_output.is_some() {
+        groups.push(vec![P::Conversion, P::Narrow]);
+    }
+    groups.push(vec![P::Length, P::Order]);
+    groups
+}
+
+/// Parameters that zeros, subnormal numbers and special values show, before the others.
+fn everything(model: &Model) -> Groups {
+    use Parameter as P;
+    let mut groups = vec![vec![P::FlushInputs, P::WidenOperands, P::WidenAccumulator]];
+    match model.operation {
+        Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } | Operation::FtzAddMul { .. } => {
+        }
+        Operation::TrFdpa(_) | Operation::GtrFdpa(_) => {
+            groups.extend([vec![P::ZeroAccumulator], vec![P::ProductOverflow]]);
+        }
+        _ => groups.push(vec![P::ZeroExponent]),
+    }
+    groups.extend(cheap(model));
+    groups.extend([vec![P::Group], vec![P::Length], vec![P::Order]]);
+    groups
+}
+
+/// The model fitted to everything that was observed.
+pub(crate) fn fit_all(space: &Space, observations: &Observations, model: &Model) -> Fitted {
     let contradictions =
         observations.contradictions(model, observations.all(), usize::MAX).unwrap_or(usize::MAX);
     let start = Fitted { model: model.clone(), contradictions };
-    let groups: &[&[P]] = &[
-        &[P::FlushInputs, P::WidenOperands, P::WidenAccumulator],
-        &[P::ZeroExponent],
-        &[P::ZeroAccumulator],
-        &[P::ProductOverflow],
-        &[P::Family],
-        &[P::FractionBits, P::TermRounding],
-        &[P::SumFractionBits, P::Renormalize],
-        &[P::SumRounding],
-        &[P::Conversion],
-        &[P::AddLast],
-        &[P::Narrow],
-        &[P::Group],
-        &[P::Length],
-        &[P::Order],
-    ];
-    descend(space, observations, start, groups, observations.all())
+    descend(space, observations, start, &everything, observations.all())
 }
 
 /// Goes through the groups until none of them makes it better.
@@ -142,11 +203,12 @@ fn descend(
     space: &Space,
     observations: &Observations,
     start: Fitted,
-    groups: &[&[Parameter]],
+    groups: &dyn Fn(&Model) -> Groups,
     which: &[usize],
 ) -> Fitted {
     let mut best = start;
     let mut unchanged = 0;
+    let groups = groups(&best.model);
     for group in groups.iter().cycle() {
         if best.contradictions == 0 || unchanged == groups.len() {
             break;

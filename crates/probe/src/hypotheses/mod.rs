@@ -23,6 +23,7 @@ pub(crate) struct Observations {
     cases: Vec<Case>,
     answers: Vec<u64>,
     plain: Vec<usize>,
+    pairs: Vec<usize>,
     all: Vec<usize>,
     read: Mutex<HashMap<Reading, Arc<Decoded>>>,
 }
@@ -46,6 +47,7 @@ impl Observations {
             cases: Vec::new(),
             answers: Vec::new(),
             plain: Vec::new(),
+            pairs: Vec::new(),
             all: Vec::new(),
             read: Mutex::default(),
         }
@@ -56,13 +58,24 @@ impl Observations {
         let Signature { a, b, c, d, .. } = &self.signature;
         for (case, answer) in cases.into_iter().zip(answers) {
             let index = self.cases.len();
-            let normal = case.a.iter().all(|&code| is_normal(a, code))
-                && case.b.iter().all(|&code| is_normal(b, code))
-                && is_normal(c, case.c)
-                && self.scales_are_plain(&case)
-                && matches!(decode(d, answer).class, Class::Finite | Class::Zero);
-            if normal {
+            let finite = matches!(decode(d, answer).class, Class::Finite | Class::Zero);
+            let is_zero = |code: u64, format: &Format| decode(format, code).class == Class::Zero;
+            let products =
+                case.a.iter().zip(&case.b).map(|(&x, &y)| match (is_normal(a, x), is_normal(b, y)) {
+                    (true, true) => Some(1),
+                    _ if is_zero(x, a) && is_zero(y, b) => Some(0),
+                    _ => None,
+                });
+            let products: Option<usize> = products.sum();
+            let usual = finite && self.scales_are_plain(&case);
+            if usual && products == Some(self.signature.k) && is_normal(c, case.c) {
                 self.plain.push(index);
+            }
+            if usual
+                && products.is_some_and(|count| count <= 1)
+                && (is_normal(c, case.c) || is_zero(case.c, c))
+            {
+                self.pairs.push(index);
             }
             self.all.push(index);
             self.cases.push(case);
@@ -84,6 +97,11 @@ impl Observations {
     /// Cases of normal numbers only: zeros, flushing and special values have no part in them.
     pub(crate) fn plain(&self) -> &[usize] {
         &self.plain
+    }
+
+    /// Cases of at most one product and the accumulator, normal numbers: no order or arity has a part in them.
+    pub(crate) fn pairs(&self) -> &[usize] {
+        &self.pairs
     }
 
     /// Every case.
@@ -178,17 +196,41 @@ impl Observations {
     }
 
     /// The model with fewest contradictions in `which`, the first of several, with their number;
-    /// `None` if each of them has `limit` or more.
+    /// `None` if each of them has `limit` or more. Of many models those are looked at that do best on some
+    /// of the cases.
     pub(crate) fn best(&self, models: &[Model], which: &[usize], limit: usize) -> Option<(usize, usize)> {
+        const MANY: usize = 64;
+        const SOME: usize = 80;
         let below = limit.checked_sub(1)?;
-        let counts: Vec<_> = models
+        let mut looked_at: Vec<usize> = (0..models.len()).collect();
+        if models.len() > MANY && which.len() > 2 * SOME {
+            let some: Vec<usize> = which.iter().copied().step_by(which.len() / SOME).collect();
+            let mut counted = self.counted(models, &looked_at, &some, below);
+            counted.sort_unstable();
+            let last = counted.get(MANY / 4).map_or(usize::MAX, |(count, _)| *count);
+            looked_at =
+                counted.into_iter().take_while(|(count, _)| *count <= last).map(|(_, index)| index).collect();
+            looked_at.sort_unstable();
+        }
+        self.counted(models, &looked_at, which, below).into_iter().min().map(|(count, index)| (index, count))
+    }
+
+    /// Contradictions and index of the models looked at that have `limit` of them or fewer.
+    fn counted(
+        &self,
+        models: &[Model],
+        looked_at: &[usize],
+        which: &[usize],
+        limit: usize,
+    ) -> Vec<(usize, usize)> {
+        looked_at
             .par_iter()
-            .with_min_len(8)
-            .map(|model| self.contradictions(model, which, below).filter(|&count| count < limit))
-            .collect();
-        let counted =
-            counts.iter().enumerate().filter_map(|(index, count)| count.map(|count| (count, index)));
-        counted.min().map(|(count, index)| (index, count))
+            .with_min_len(4)
+            .filter_map(|&index| {
+                let count = self.contradictions(&models[index], which, limit)?;
+                (count <= limit).then_some((count, index))
+            })
+            .collect()
     }
 }
 

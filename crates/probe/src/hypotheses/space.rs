@@ -168,6 +168,35 @@ impl Space {
         structures
     }
 
+    /// What a model of that structure would be that shares everything else with `model`.
+    pub(crate) fn restructured(&self, model: &Model, structure: &Structure) -> Option<Model> {
+        let length = structure.operation.max_length();
+        let operation = match (with_length(model.operation, length), structure.operation) {
+            (Operation::GstFdpa { sum, .. }, Operation::GstFdpa { group, .. }) => {
+                Operation::GstFdpa { sum, group }
+            }
+            (operation, _) => operation,
+        };
+        let lowering = Lowering { order: structure.order, ..model.lowering };
+        let model = Model { operation, lowering, ..model.clone() };
+        self.allows(&model).then_some(model)
+    }
+
+    /// One structure of each family with and without what may surround it.
+    pub(crate) fn representatives(&self) -> Vec<Structure> {
+        let mut structures: Vec<Structure> = Vec::new();
+        for structure in self.structures().into_iter().rev() {
+            let known = |one: &Structure| {
+                one.operation.name() == structure.operation.name()
+                    && (one.last, one.narrow) == (structure.last, structure.narrow)
+            };
+            if structure.order == Order::Sequential && !structures.iter().any(known) {
+                structures.push(structure);
+            }
+        }
+        structures
+    }
+
     /// Whether no structure before it in the list says the same.
     fn is_new(&self, structure: &Structure) -> bool {
         let k = self.signature.k;
