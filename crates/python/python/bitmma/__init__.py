@@ -2,10 +2,12 @@
 
 ``mma`` is one instruction, ``matmul`` what a library would run on a chip, ``gemm`` a product of any shape
 with every choice in your hands, ``explain`` every step of one element. ``formats``, ``catalogue`` and
-``recording`` are modules.
+``recording`` are modules; ``bitmma.torch`` (imported when first used) runs whole models.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from . import catalogue, formats, recording
 from ._bitmma import __version__
@@ -36,6 +38,9 @@ from .errors import (
 from .explain import explain
 from .gemm import gemm, matmul
 from .simulate import Unit, mma, simulate
+
+if TYPE_CHECKING:
+    from . import torch
 
 __all__ = [
     "AmbiguousInstruction",
@@ -70,4 +75,14 @@ __all__ = [
     "mma",
     "recording",
     "simulate",
+    "torch",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """``bitmma.torch`` needs PyTorch, so it is imported when it is asked for."""
+    if name == "torch":
+        import importlib
+
+        return importlib.import_module("bitmma.torch")
+    raise AttributeError(f"module 'bitmma' has no attribute {name!r}")
