@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A unit in Python: D = A·B + C in FP32, products and sums in the order of k, each rounded.
 
-    bitmma verify "exec:python3 examples/protocol/unit.py" --model chain.toml
+    bitmma record "exec:python3 examples/protocol/unit.py"
 
-Needs nothing but Python; with NumPy the loop over m, n and k would be one line.
+Needs nothing but Python; with NumPy the loop over i and j would be one line.
 """
 import json
 import struct

@@ -3,7 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
-use crate::{bench, compare, dot, explain, gemm, generate, list, probe, replay, run, serve, show, verify};
+use crate::{
+    bench, compare, dot, explain, gemm, generate, list, probe, record, replay, run, serve, show, verify,
+};
 
 const EXAMPLE: &str = "\
 Example: one input through every instruction, and why one of them answers as it does
@@ -31,6 +33,7 @@ enum Command {
     Run(run::Arguments),
     Gemm(gemm::Arguments),
     Replay(replay::Arguments),
+    Record(record::Arguments),
     Verify(verify::Arguments),
     Serve(serve::Arguments),
     Probe(probe::Arguments),
@@ -50,6 +53,7 @@ impl Arguments {
             Command::Run(arguments) => run::run(arguments),
             Command::Gemm(arguments) => gemm::run(arguments),
             Command::Replay(arguments) => replay::run(arguments),
+            Command::Record(arguments) => record::run(arguments),
             Command::Verify(arguments) => verify::run(arguments),
             Command::Serve(arguments) => serve::run(arguments),
             Command::Probe(arguments) => probe::run(arguments),

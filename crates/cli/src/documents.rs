@@ -1,11 +1,16 @@
 //! The documents in `docs/`, printed from the tables.
 
-use bitmma::catalogue::{MODEL_FAMILIES, Vendor};
+mod proven;
+
+use std::path::Path;
+
+use bitmma::catalogue::{MODEL_FAMILIES, Vendor, processors};
 use bitmma::formats::text::display;
 use bitmma::formats::{Format, Specials, table::FORMATS};
 use bitmma::{Architecture, Instruction, Revision};
 use clap::CommandFactory;
 
+use crate::failure::Failure;
 use crate::{command, describe};
 
 /// What every document says at its head.
@@ -13,15 +18,16 @@ const GENERATED: &str =
     "<!-- Printed from the tables by `bitmma generate docs docs`; edits here are lost. -->\n\n";
 
 /// Name and text of every document.
-pub(crate) fn all() -> Vec<(String, String)> {
-    [
+pub(crate) fn all(recordings: &Path) -> Result<Vec<(String, String)>, Failure> {
+    Ok([
         ("instructions.md", instructions()),
         ("formats.md", formats()),
         ("models.md", models()),
         ("commands.md", commands()),
+        ("proven.md", proven::text(recordings)?),
     ]
     .map(|(name, text)| (name.to_owned(), GENERATED.to_owned() + &text))
-    .to_vec()
+    .to_vec())
 }
 
 /// A Markdown table.
@@ -206,6 +212,13 @@ fn models() -> String {
             row.k,
             model.to_toml()
         );
+    }
+    text += "\n## FTZ-FMA\n\nNo family of the paper: what processors do. Fused multiply-adds along K, of L_max products the last \
+             first; subnormal inputs are read as zero of their sign, and so becomes a result that is below the smallest \
+             normal number once it is rounded to that precision with unbounded exponent.\n";
+    for row in processors().iter().filter(|row| row.model.operation.name() == "FTZ-FMA").take(1) {
+        text +=
+            &format!("\n`cpu:{}`, K = {}:\n\n```toml\n{}```\n", row.name, row.shape.2, row.model.to_toml());
     }
     text
 }

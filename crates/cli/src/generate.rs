@@ -39,11 +39,14 @@ enum What {
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
-    /// instructions.md, formats.md, models.md and commands.md, into a folder
+    /// instructions.md, formats.md, models.md, commands.md and proven.md, into a folder
     Docs {
         /// The folder; it is made if it is not there
         #[arg(value_name = "DIR")]
         folder: PathBuf,
+        /// The recordings that proven.md is about
+        #[arg(long, value_name = "DIR", default_value = "recordings")]
+        recordings: PathBuf,
     },
 }
 
@@ -56,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             output::print(&String::from_utf8_lossy(&text))?;
         }
         What::Man { folder } => write_all(folder, &man_pages()?)?,
-        What::Docs { folder } => write_all(folder, &documents::all())?,
+        What::Docs { folder, recordings } => write_all(folder, &documents::all(recordings)?)?,
     }
     Ok(Outcome::Agrees)
 }

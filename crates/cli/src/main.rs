@@ -18,6 +18,7 @@ mod number;
 mod operands;
 mod output;
 mod probe;
+mod record;
 mod replay;
 mod run;
 mod serve;

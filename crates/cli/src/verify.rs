@@ -2,6 +2,8 @@
 
 mod report;
 
+pub(crate) use report::names;
+
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -91,7 +93,7 @@ pub(crate) struct Arguments {
 }
 
 /// A whole number, also as `1e9`.
-fn count(text: &str) -> Result<u64, String> {
+pub(crate) fn count(text: &str) -> Result<u64, String> {
     let wrong = || format!("'{text}' is no whole number up to 10^15, as in 1000000 or 1e9");
     let (digits, power) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (digits, power): (u64, u32) =
@@ -109,6 +111,8 @@ struct Outcomes {
     summary: Summary,
     failing: Vec<Failing>,
     fault: Option<Error>,
+    /// Dot products that were asked now, not in an earlier run.
+    asked: u64,
     seconds: f64,
 }
 
@@ -153,6 +157,7 @@ fn merged(paths: &[PathBuf]) -> Result<Outcomes, Failure> {
         summary,
         failing: Vec::new(),
         fault: None,
+        asked: 0,
         seconds: start.elapsed().as_secs_f64(),
     })
 }
@@ -192,9 +197,11 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
     let todo: Vec<u64> = (0..plan.blocks())
         .filter(|block| arguments.shard.has(*block) && !blocks.contains_key(block))
         .collect();
+    let mut asked = 0;
     let bar = progress(&plan, todo.len() as u64, &signature.name);
     let each = |block: Block| -> Result<(), End> {
         bar.inc(block.dot_products);
+        asked += block.dot_products;
         let failed = |error: std::io::Error| End::Other(Failure::new(error.to_string()));
         if let Some(state) = &mut state {
             state.append(block.clone()).map_err(failed)?;
@@ -230,6 +237,7 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
         summary,
         failing,
         fault,
+        asked,
         seconds: start.elapsed().as_secs_f64(),
     })
 }

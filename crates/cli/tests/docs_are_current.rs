@@ -21,6 +21,7 @@ fn files(folder: &Path) -> BTreeMap<String, String> {
 fn docs_are_current() {
     let fresh = tempfile::tempdir().unwrap();
     let status = Command::new(assert_cmd::cargo::cargo_bin!("bitmma"))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
         .args(["generate", "docs"])
         .arg(fresh.path())
         .status()

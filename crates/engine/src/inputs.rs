@@ -4,6 +4,8 @@
 //! counter-based generator, the index its stream; distributions are drawn with `libm` in Rust, not the
 //! platform's.
 
+use std::cell::RefCell;
+
 use bitmma_arithmetic::Model;
 use bitmma_formats::{
     BlockScale, F64, Format, Overflow, Real, Rounding, cases::notable_codes, decode, encode,
@@ -255,6 +257,20 @@ pub fn case(formats: impl Into<Formats>, k: usize, family: Family, seed: u64, in
     Case { scale_a: scales(), scale_b: scales(), a, b, c }
 }
 
+/// The notable codes of a format, which each thread works out once.
+fn notable<T>(format: &Format, take: impl FnOnce(&[u64]) -> T) -> T {
+    thread_local! {
+        static KNOWN: RefCell<Vec<(Format, Vec<u64>)>> = const { RefCell::new(Vec::new()) };
+    }
+    KNOWN.with_borrow_mut(|known| {
+        let index = known.iter().position(|(one, _)| one == format).unwrap_or_else(|| {
+            known.push((*format, notable_codes(format)));
+            known.len() - 1
+        });
+        take(&known[index].1)
+    })
+}
+
 /// The random stream of one case.
 struct Random(ChaCha8Rng);
 
@@ -291,10 +307,7 @@ impl Random {
                 self.code(format, other)
             }
             Family::Spread => self.near(format, 0),
-            Family::Notable => {
-                let codes = notable_codes(format);
-                codes[self.below(codes.len() as u64) as usize]
-            }
+            Family::Notable => notable(format, |codes| codes[self.below(codes.len() as u64) as usize]),
             Family::Normal | Family::Uniform | Family::Outliers => self.drawn(format, family),
         }
     }

@@ -164,5 +164,5 @@ pub(super) fn write_failures(path: &Path, outcomes: &[Outcomes]) -> Result<(), F
 
 /// `hopper/mma…` and `cpu:fma.f32` as architecture and instruction.
 pub(crate) fn names(unit: &str) -> (&str, &str) {
-    unit.split_once('/').or_else(|| unit.split_once(':')).unwrap_or(("", unit))
+    unit.split_once('/').or_else(|| unit.split_once(':')).unwrap_or(("unit", unit))
 }

@@ -1,0 +1,169 @@
+//! `bitmma record`: what a unit answers, as a recording.
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bitmma::directed;
+use bitmma::inputs::{Case, Family, case};
+use bitmma::recording::{self, Answer, Line};
+
+use crate::failure::{Failure, Outcome, Within};
+use crate::generate::write_whole;
+use crate::unit::{self, LimitArguments};
+use crate::verify::{count, names};
+use crate::{output, target};
+
+const HELP: &str = "\
+The directed cases of every feature, then random ones of ten families in turn, under --seed. The head of the \
+recording says unit, device, driver, date, version and seed. Where the unit bears a name of the catalogue, \
+`bitmma replay` holds the recording against its model, anywhere and for ever.
+
+Units:
+  sim:ARCH/INSTRUCTION  model:FILE@MxNxK  recording:FILE  cpu:NAME  exec:COMMAND
+
+Example:
+  bitmma record 'exec:ssh gpu-box ./unit' --out recordings/hardware/mine.csv --by 'A. Person'";
+
+/// Writes what a unit answers as a recording: directed cases and a seeded sample
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = HELP)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    /// The unit; with instructions behind it, the part of its name that stands before them
+    #[arg(value_name = "UNIT")]
+    unit: String,
+    /// Instructions of the unit
+    #[arg(value_name = "INSTRUCTION")]
+    instructions: Vec<String>,
+    /// Where the recording goes; the standard output if left out
+    #[arg(long, short, value_name = "CSV")]
+    out: Option<PathBuf>,
+    /// Random dot products of each instruction
+    #[arg(long, value_name = "N", default_value = "200", value_parser = count)]
+    samples: u64,
+    /// Directed cases of each instruction at most, spread evenly over all there are
+    #[arg(long, value_name = "N", default_value = "400", value_parser = count)]
+    directed: u64,
+    /// Seed of the random ones
+    #[arg(long, default_value = "0")]
+    seed: u64,
+    /// Who records, for the head
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+    #[command(flatten)]
+    revision: target::RevisionArgument,
+    #[command(flatten)]
+    limits: LimitArguments,
+}
+
+/// Asks and writes.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let base = arguments.unit.trim_end_matches('/');
+    let units: Vec<String> = match &arguments.instructions[..] {
+        [] => vec![arguments.unit.clone()],
+        some => some.iter().map(|instruction| format!("{base}/{instruction}")).collect(),
+    };
+    let mut body = Vec::new();
+    let mut head = vec![
+        format!("bitmma {} record; date: {}; seed: {}", env!("CARGO_PKG_VERSION"), today(), arguments.seed),
+        format!("by: {}", arguments.by.as_deref().unwrap_or("not said")),
+    ];
+    let mut total = 0;
+    for specification in &units {
+        let unit = arguments.limits.open(specification, arguments.revision.revision)?;
+        let signature = unit.signature().clone();
+        let about = unit.about();
+        let (architecture, instruction) = names(&signature.name);
+        if unit::found(&signature.name).is_err() {
+            output::note(&format!(
+                "'{}' is no instruction of the catalogue: `bitmma replay` will not read this recording",
+                signature.name
+            ));
+        }
+        let cases = cases(arguments, &signature);
+        head.push(format!(
+            "unit: {}; {} directed cases, {} random",
+            signature.name, cases.0, arguments.samples
+        ));
+        head.extend(about.device.map(|device| format!("device: {device}")));
+        head.extend(about.driver.map(|driver| format!("driver: {driver}")));
+        let answers = unit.dot_products(&cases.1)?;
+        if answers.len() != cases.1.len() {
+            return Err(Failure::new(format!("{} answers to {} dot products", answers.len(), cases.1.len())));
+        }
+        for (case, d) in cases.1.iter().zip(answers) {
+            let line = Line {
+                architecture,
+                instruction,
+                formats: (&signature).into(),
+                d_format: signature.d,
+                case,
+                d: Answer::Code(d),
+            };
+            recording::write_line(&mut body, &line)?;
+            total += 1;
+        }
+    }
+    let mut text = Vec::new();
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    recording::write_head(&mut text, &head)?;
+    text.append(&mut body);
+    match &arguments.out {
+        Some(path) => {
+            write_whole(path, &text).within(path.display())?;
+            output::print(&format!("{total} dot products of {} units in {}\n", units.len(), path.display()))?;
+        }
+        None => output::print(&String::from_utf8_lossy(&text))?,
+    }
+    Ok(Outcome::Agrees)
+}
+
+/// How many are directed, and all.
+fn cases(arguments: &Arguments, signature: &bitmma::Signature) -> (usize, Vec<Case>) {
+    let all = directed::cases(signature);
+    let wanted = (arguments.directed as usize).min(all.len());
+    let mut cases: Vec<Case> = (0..wanted).map(|index| all[index * all.len() / wanted].1.clone()).collect();
+    let families = Family::ALL.len() as u64;
+    cases.extend((0..arguments.samples).map(|index| {
+        let family = Family::ALL[(index % families) as usize];
+        case(signature, signature.k, family, arguments.seed, index / families)
+    }));
+    (wanted, cases)
+}
+
+/// Today's date, UTC, as in 2026-11-21.
+fn today() -> String {
+    let days = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() / 86400);
+    date(days as i64)
+}
+
+/// The civil date so many days after 1970-01-01 (Howard Hinnant, chrono-Compatible Low-Level Date Algorithms).
+fn date(days: i64) -> String {
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153; // from March on
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let (month, carried) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{:04}-{month:02}-{day:02}", year_of_era + era * 400 + carried)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn dates() {
+        for (days, text) in [
+            (0, "1970-01-01"),
+            (59, "1970-03-01"),
+            (11_016, "2000-02-29"),
+            (11_017, "2000-03-01"),
+            (20_778, "2026-11-21"),
+        ] {
+            assert_eq!(date(days), text);
+        }
+    }
+}
