@@ -45,6 +45,13 @@ fn text(path: &Path) -> String {
     path.display().to_string()
 }
 
+/// Lines of the one file in a folder; 0 if it is not there yet.
+fn lines(folder: &Path) -> u64 {
+    let file = std::fs::read_dir(folder).ok().and_then(|mut entries| entries.next());
+    let text = file.and_then(|entry| std::fs::read(entry.ok()?.path()).ok());
+    text.map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count() as u64)
+}
+
 #[test]
 fn killed_resumed_sharded_merged_one_digest() {
     let all = std::env::var("BITMMA_TESTS").is_ok_and(|value| value == "all");
@@ -57,18 +64,17 @@ fn killed_resumed_sharded_merged_one_digest() {
     let folder = tempfile::tempdir().unwrap();
     let state = text(&folder.path().join("killed"));
     let again = ["verify", UNIT, "--tests", tests, "--state", &state, "--resume"];
-    let mut killed = 0;
-    let seconds = whole["seconds"].as_f64().unwrap();
-    for _ in 0..5 {
+    let step = whole["of"].as_u64().unwrap() / 8;
+    for kill in 1..=5 {
         let mut child = bitmma(&again).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_secs_f64(seconds / 6.0));
-        killed += i32::from(child.try_wait().unwrap().is_none());
-        child.kill().unwrap();
+        while lines(Path::new(&state)) < kill * step {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before it was killed the {kill}th time");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        child.kill().unwrap(); // SIGKILL
         child.wait().unwrap();
     }
     let resumed = unit(&again, 0);
-    println!("killed {killed} times");
-    assert!(killed >= 3, "{killed}");
     assert_eq!(resumed["digest"].as_str(), Some(&*digest));
     assert_eq!(resumed["dot_products"], whole["dot_products"]);
 

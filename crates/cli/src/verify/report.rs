@@ -66,11 +66,13 @@ pub(super) fn text(outcomes: &[Outcomes]) -> String {
         let mut pairs = vec![("unit", one.identity.unit.clone()), ("takes", one.identity.takes.clone())];
         pairs.extend(one.about.device.clone().map(|device| ("device", device)));
         pairs.extend(one.about.driver.clone().map(|driver| ("driver", driver)));
-        let random = summary.dot_products;
-        let rate = (random as f64 / one.seconds.max(1e-3)) as u64;
-        let asked =
-            if one.signature.is_some() { format!("; {} a second", grouped(rate)) } else { String::new() };
-        pairs.push(("dot products", format!("{} compared{asked}", grouped(random))));
+        let rate = (one.asked as f64 / one.seconds.max(1e-3)) as u64;
+        let speed = match one.asked {
+            0 => String::new(),
+            all if all == summary.dot_products => format!("; {} a second", grouped(rate)),
+            asked => format!(", {} of them now; {} a second", grouped(asked), grouped(rate)),
+        };
+        pairs.push(("dot products", format!("{} compared{speed}", grouped(summary.dot_products))));
         let shard = if one.shard == Shard::WHOLE { String::new() } else { format!("; shard {}", one.shard) };
         pairs.push(("blocks", format!("{} of {}{shard}", summary.blocks, summary.of)));
         if let Some(digest) = &summary.digest {
