@@ -7,18 +7,26 @@
 pub mod account;
 pub mod bias;
 pub mod data;
+pub mod describe;
+pub mod design_space;
+pub mod discrepancy;
 pub mod dyadic;
 pub mod error;
 pub mod error_bound;
 pub mod error_source;
 pub mod exact;
+pub mod page;
+pub mod plot;
 pub mod progress;
 pub mod published;
 pub mod risk;
+pub mod sections;
 pub mod shrink;
 pub mod statistics;
 pub mod subject;
+pub mod table;
 pub mod tightness;
+pub mod workaround;
 
 pub use dyadic::Dyadic;
 pub use error::Error;

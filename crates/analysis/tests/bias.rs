@@ -1,5 +1,6 @@
 //! The paper's figure: δ_RD is biased toward the negative direction, δ_RZ is symmetric.
 #![allow(missing_docs)]
+#![allow(clippy::print_stdout)] // figures for whoever reads the log
 #![allow(clippy::unwrap_used)]
 
 use bitmma::Revision;

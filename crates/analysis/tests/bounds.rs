@@ -4,6 +4,7 @@
 //! Each run tries a slice; `BITMMA_TESTS=all` tries ten million cases and more for each of the eight
 //! families.
 #![allow(missing_docs)]
+#![allow(clippy::print_stdout)] // figures for whoever reads the log
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;

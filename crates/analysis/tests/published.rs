@@ -3,6 +3,7 @@
 //! Both sides are means over 100 products of random numbers, so they are compared in units of their common
 //! sampling error. `BITMMA_TESTS=all` draws ten times as many products, which leaves theirs.
 #![allow(missing_docs)]
+#![allow(clippy::print_stdout)] // figures for whoever reads the log
 #![allow(clippy::unwrap_used)]
 
 use bitmma_analysis::published::{PRODUCTS, PUBLISHED, measure};

@@ -1,5 +1,6 @@
 //! The risky designs that the models have are those the paper lists, and what else they turn out to have.
 #![allow(missing_docs)]
+#![allow(clippy::print_stdout)] // figures for whoever reads the log
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;

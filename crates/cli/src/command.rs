@@ -4,7 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
 use crate::{
-    bench, compare, dot, explain, gemm, generate, list, probe, record, replay, run, serve, show, verify,
+    analyze, bench, compare, dot, explain, gemm, generate, list, probe, record, replay, report, run, serve,
+    show, verify,
 };
 
 const EXAMPLE: &str = "\
@@ -37,6 +38,8 @@ enum Command {
     Verify(verify::Arguments),
     Serve(serve::Arguments),
     Probe(probe::Arguments),
+    Analyze(analyze::Arguments),
+    Report(report::Arguments),
     Bench(bench::Arguments),
     Generate(generate::Arguments),
 }
@@ -57,6 +60,8 @@ impl Arguments {
             Command::Verify(arguments) => verify::run(arguments),
             Command::Serve(arguments) => serve::run(arguments),
             Command::Probe(arguments) => probe::run(arguments),
+            Command::Analyze(arguments) => analyze::run(arguments),
+            Command::Report(arguments) => report::run(arguments),
             Command::Bench(arguments) => bench::run(arguments),
             Command::Generate(arguments) => generate::run(arguments),
         }

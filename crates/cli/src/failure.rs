@@ -73,6 +73,15 @@ impl From<bitmma::Error> for Failure {
     }
 }
 
+impl From<bitmma_analysis::Error> for Failure {
+    fn from(error: bitmma_analysis::Error) -> Failure {
+        match error {
+            bitmma_analysis::Error::Engine(error) => Failure::from(error),
+            error => Failure::Message(error.to_string()),
+        }
+    }
+}
+
 impl From<bitmma::arithmetic::ModelError> for Failure {
     fn from(error: bitmma::arithmetic::ModelError) -> Failure {
         Failure::Message(error.to_string())

@@ -1,6 +1,7 @@
 //! The command `bitmma`.
 #![deny(unsafe_code)] // but for the foreign product that `bench` compares with
 
+mod analyze;
 mod bench;
 mod bits;
 mod command;
@@ -20,6 +21,7 @@ mod output;
 mod probe;
 mod record;
 mod replay;
+mod report;
 mod run;
 mod serve;
 mod show;

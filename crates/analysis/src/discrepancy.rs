@@ -1,0 +1,423 @@
+//! Where instructions differ: the paper's table, all against all, at which step, on how small an input.
+
+use bitmma::Model;
+use bitmma::arithmetic::Prepared;
+use bitmma::arithmetic::run::Operands;
+use bitmma::formats::{Format, decode};
+use bitmma::inputs::{Case, Family, case};
+use rayon::prelude::*;
+
+use crate::account::{Account, Loss, Start, account_prepared};
+use crate::dyadic::Dyadic;
+use crate::error::Error;
+use crate::shrink::{Simplicity, shrink, simplicity};
+use crate::subject::{Subject, essence};
+
+/// A result as something to compare: its value, or what else it is. Zeros are one, NaNs are one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Answer {
+    /// A finite number: sign, exponent and significand brought to their lowest terms.
+    Number(bool, i64, u64),
+    /// An infinity.
+    Infinite(bool),
+    /// NaN.
+    Nan,
+}
+
+/// The answer that a code is.
+pub fn answer(format: &Format, code: u64) -> Answer {
+    use bitmma::formats::Class;
+    let unpacked = decode(format, code);
+    match unpacked.class {
+        Class::Nan => Answer::Nan,
+        Class::Infinity => Answer::Infinite(unpacked.negative),
+        Class::Zero => Answer::Number(false, 0, 0),
+        Class::Finite => {
+            let zeros = unpacked.significand.trailing_zeros();
+            let exponent = i64::from(unpacked.exponent) - i64::from(format.fraction_bits) + i64::from(zeros);
+            Answer::Number(unpacked.negative, exponent, unpacked.significand >> zeros)
+        }
+    }
+}
+
+/// D of one dot product, as an answer.
+fn answer_of(model: &Model, case: &Case) -> Result<Answer, Error> {
+    let Case { a, b, c, scale_a, scale_b } = case;
+    let d = model.dot(&Operands { a, b, c: *c, scale_a, scale_b })?;
+    Ok(answer(&model.d, d))
+}
+
+/// Why two models answer differently.
+#[derive(Clone, Debug)]
+pub struct Parting {
+    /// The first loss that only one of the two has, or that they have differently: of the left model, of
+    /// the right.
+    pub first: (Option<Loss>, Option<Loss>),
+    /// The accounts of both.
+    pub accounts: (Account, Account),
+}
+
+/// Where two models part on one input: D of the one minus D of the other is the difference of what they
+/// lost, so the first loss that they do not share is where it begins.
+pub fn parting(left: &Model, right: &Model, case: &Case) -> Result<Parting, Error> {
+    let of = |model: &Model| crate::account::account(model, case, true);
+    let accounts = (of(left)?, of(right)?);
+    let same = |x: &Loss, y: &Loss| x.term == y.term && x.exact == y.exact && x.kept == y.kept;
+    let (x, y) = (&accounts.0.losses, &accounts.1.losses);
+    let shared = x.iter().zip(y).take_while(|(x, y)| same(x, y)).count();
+    let first = (x.get(shared).cloned(), y.get(shared).cloned());
+    Ok(Parting { first, accounts })
+}
+
+/// What a search for an input on which two models differ came to.
+#[derive(Clone, Debug)]
+pub enum Difference {
+    /// An input on which they differ.
+    Found {
+        /// The operands.
+        case: Case,
+        /// How simple it is.
+        simplicity: Simplicity,
+        /// Whether every input with fewer non-zero elements, or as many and fewer bits set, was tried.
+        smallest: bool,
+        /// Cases tried.
+        tried: u64,
+    },
+    /// The two are the same function: equal parameters, or every input tried.
+    Never {
+        /// Cases tried; 0 where the parameters are equal.
+        tried: u64,
+    },
+    /// No input was found; there may be one.
+    NotFound {
+        /// Cases tried.
+        tried: u64,
+    },
+}
+
+/// Inputs up to which a space is tried whole, as a power of two.
+const WHOLE: u32 = 22;
+
+/// The smallest input of `k` elements on which two models differ: fewest non-zero elements, then fewest
+/// bits set in significands, then exponents nearest to that of one.
+///
+/// Small spaces are tried whole. Otherwise C alone, one product, and one product and C are tried in the
+/// order of the bits set, `budget` cases in all; then random cases of every family, the first that differs
+/// shrunk.
+pub fn smallest(left: &Model, right: &Model, k: usize, budget: u64, seed: u64) -> Result<Difference, Error> {
+    comparable(left, right)?;
+    if essence(left, k) == essence(right, k) {
+        return Ok(Difference::Never { tried: 0 });
+    }
+    let (x, y) = (Prepared::new(left, k)?, Prepared::new(right, k)?);
+    let differs = |case: &Case| {
+        let code = |prepared: &Prepared<'_>| account_free(prepared, case);
+        answer(&left.d, code(&x)) != answer(&right.d, code(&y))
+    };
+    let blank = blank(left, k);
+    let bits = left.a.bits() + left.b.bits();
+    if left.scale.is_none() && k as u32 * bits + left.c.bits() <= WHOLE {
+        return Ok(whole(left, k, &blank, differs));
+    }
+
+    let mut tried = 0;
+    let mut complete = true;
+    let places = places(left, right, k);
+    for class in classes(left) {
+        let candidates = class.candidates(left, &places, budget.saturating_sub(tried));
+        complete &= candidates.complete;
+        // the first of the class in the order of its candidates, whatever the threads do
+        let found = (0..candidates.count())
+            .into_par_iter()
+            .map(|index| candidates.case(index, &blank))
+            .find_first(differs);
+        tried += candidates.count();
+        if let Some(case) = found {
+            let case = shrink(left, &case, differs);
+            return Ok(Difference::Found {
+                simplicity: simplicity(left, &case),
+                case,
+                smallest: complete,
+                tried,
+            });
+        }
+        if tried >= budget {
+            break;
+        }
+    }
+    for index in 0..budget {
+        let family = Family::ALL[(index % Family::ALL.len() as u64) as usize];
+        let drawn = case(left, k, family, seed, index);
+        tried += 1;
+        if differs(&drawn) {
+            let case = shrink(left, &drawn, differs);
+            return Ok(Difference::Found {
+                simplicity: simplicity(left, &case),
+                case,
+                smallest: false,
+                tried,
+            });
+        }
+    }
+    Ok(Difference::NotFound { tried })
+}
+
+/// D without an account.
+fn account_free(prepared: &Prepared<'_>, case: &Case) -> u64 {
+    use bitmma::arithmetic::run::Side;
+    let a = prepared.vector(Side::A, case.a.iter().copied());
+    let b = prepared.vector(Side::B, case.b.iter().copied());
+    let scale_a = prepared.scales(case.scale_a.iter().copied());
+    let scale_b = prepared.scales(case.scale_b.iter().copied());
+    prepared.dot(&a, &b, case.c, &scale_a, &scale_b, &mut ())
+}
+
+/// Whether two models take the same operands.
+pub fn comparable(left: &Model, right: &Model) -> Result<(), Error> {
+    let text = |model: &Model| {
+        let scale =
+            model.scale.map_or(String::new(), |scale| format!(", {} blocks of {}", scale.format, scale.size));
+        format!("A {}, B {}, C {}{scale}", model.a, model.b, model.c)
+    };
+    if (left.a, left.b, left.c, left.scale) == (right.a, right.b, right.c, right.scale) {
+        return Ok(());
+    }
+    Err(Error::Incomparable {
+        left: left.operation.name().to_owned(),
+        right: right.operation.name().to_owned(),
+        why: format!("the one takes {}, the other {}", text(left), text(right)),
+    })
+}
+
+/// Zeros, and scale factors of one.
+fn blank(model: &Model, k: usize) -> Case {
+    let ones = model.scale.map_or(Vec::new(), |scale| vec![scale.format.one_code(); k / scale.size]);
+    Case { a: vec![0; k], b: vec![0; k], c: 0, scale_a: ones.clone(), scale_b: ones }
+}
+
+/// Every input of a small space, the simplest that differs.
+fn whole(model: &Model, k: usize, blank: &Case, differs: impl Fn(&Case) -> bool + Sync) -> Difference {
+    let widths = (model.a.bits(), model.b.bits(), model.c.bits());
+    let count = 1_u64 << (k as u32 * (widths.0 + widths.1) + widths.2);
+    let at = |mut index: u64| {
+        let mut take = |bits: u32| {
+            let code = index & ((1 << bits) - 1);
+            index >>= bits;
+            code
+        };
+        let mut case = blank.clone();
+        case.c = take(widths.2);
+        for element in 0..k {
+            (case.a[element], case.b[element]) = (take(widths.0), take(widths.1));
+        }
+        case
+    };
+    let best = (0..count)
+        .into_par_iter()
+        .map(at)
+        .filter(|case| differs(case))
+        .map(|case| (simplicity(model, &case), case))
+        .min_by(|x, y| x.0.cmp(&y.0).then_with(|| (&x.1.a, &x.1.b, x.1.c).cmp(&(&y.1.a, &y.1.b, y.1.c))));
+    match best {
+        Some((simplicity, case)) => Difference::Found { case, simplicity, smallest: true, tried: count },
+        None => Difference::Never { tried: count },
+    }
+}
+
+/// Elements at which a single product is tried: those whose place an operation could tell apart.
+fn places(left: &Model, right: &Model, k: usize) -> Vec<usize> {
+    let mut places = vec![0, 1, k - 1];
+    for model in [left, right] {
+        let length = model.length(k).max(1);
+        places.extend([length - 1, length, length + 1]);
+    }
+    places.retain(|place| *place < k);
+    places.sort_unstable();
+    places.dedup();
+    places
+}
+
+/// Inputs with the same non-zero elements and as many bits set.
+#[derive(Clone, Copy, Debug)]
+struct Class {
+    /// Bits set in a, b and c; 0: the element is zero.
+    bits: (u32, u32, u32),
+}
+
+/// Classes in the order of their simplicity: elements first, then bits.
+fn classes(model: &Model) -> Vec<Class> {
+    let most = |format: &Format| (format.fraction_bits + 1).min(3);
+    let (a, b, c) = (most(&model.a), most(&model.b), most(&model.c));
+    let mut classes = Vec::new();
+    for a in 0..=a {
+        for b in 0..=b {
+            for c in 0..=c {
+                // a product needs both its factors, and something has to be there
+                if (a == 0) == (b == 0) && a + b + c > 0 {
+                    classes.push(Class { bits: (a, b, c) });
+                }
+            }
+        }
+    }
+    let elements =
+        |class: &Class| [class.bits.0, class.bits.1, class.bits.2].iter().filter(|bits| **bits > 0).count();
+    classes.sort_by_key(|class| (elements(class), class.bits.0 + class.bits.1 + class.bits.2, class.bits.2));
+    classes
+}
+
+/// The inputs of a class, one product and C.
+struct Candidates {
+    places: Vec<usize>,
+    a: Vec<u64>,
+    b: Vec<u64>,
+    c: Vec<u64>,
+    /// Whether these are all.
+    complete: bool,
+}
+
+impl Candidates {
+    fn count(&self) -> u64 {
+        [self.places.len(), self.a.len(), self.b.len(), self.c.len()]
+            .iter()
+            .map(|count| *count as u64)
+            .product()
+    }
+
+    /// The places vary slowest, then A, then B, then C.
+    fn case(&self, index: u64, blank: &Case) -> Case {
+        let mut rest = index;
+        let mut take = |codes: &[u64]| {
+            let code = codes[(rest % codes.len() as u64) as usize];
+            rest /= codes.len() as u64;
+            code
+        };
+        let mut case = blank.clone();
+        let (c, b, a) = (take(&self.c), take(&self.b), take(&self.a));
+        let place = self.places[rest as usize % self.places.len()];
+        (case.a[place], case.b[place], case.c) = (a, b, c);
+        case
+    }
+}
+
+impl Class {
+    /// Its inputs, the simplest exponents first, at most `budget`.
+    fn candidates(&self, model: &Model, places: &[usize], budget: u64) -> Candidates {
+        let of = |format: &Format, bits: u32| if bits == 0 { vec![0] } else { with_bits(format, bits) };
+        let (mut a, mut b) = (of(&model.a, self.bits.0), of(&model.b, self.bits.1));
+        let mut c = of(&model.c, self.bits.2);
+        let places = if self.bits.0 == 0 { &places[..1] } else { places };
+        let all: u128 =
+            [places.len(), a.len(), b.len(), c.len()].iter().map(|count| *count as u128).product();
+        let complete = all <= u128::from(budget);
+        if !complete {
+            // a budget too small for all is spent on the simplest of each operand
+            let share = ((budget as f64 / places.len() as f64).cbrt() as usize).max(1);
+            [&mut a, &mut b, &mut c].into_iter().for_each(|codes| codes.truncate(share));
+        }
+        Candidates { places: places.to_vec(), a, b, c, complete }
+    }
+}
+
+/// Codes of finite numbers with so many bits set in the significand, exponents nearest to one first.
+fn with_bits(format: &Format, bits: u32) -> Vec<u64> {
+    let low = format.padding_bits;
+    let mut codes = Vec::new();
+    let fields = format.max_finite_code() >> (format.fraction_bits + low);
+    for field in 0..=fields {
+        let implicit = u32::from(field > 0 || !format.subnormals);
+        let Some(rest) = bits.checked_sub(implicit) else { continue };
+        for_each_fraction(format.fraction_bits, rest, &mut |fraction| {
+            let code = (field << (format.fraction_bits + low)) | (fraction << low);
+            if code <= format.max_finite_code() && decode(format, code).is_finite() {
+                codes.push(code);
+                if format.is_signed() {
+                    codes.push(code | format.sign_bit());
+                }
+            }
+        });
+    }
+    let leading =
+        |code: &u64| Dyadic::of_code(format, *code).and_then(|value| value.floor_log2()).unwrap_or(0);
+    codes.sort_by_key(|code| (leading(code).unsigned_abs(), code & format.sign_bit(), *code));
+    codes
+}
+
+/// Calls `take` with every number of `width` bits of which `set` are one.
+fn for_each_fraction(width: u32, set: u32, take: &mut impl FnMut(u64)) {
+    fn go(from: u32, width: u32, set: u32, so_far: u64, take: &mut impl FnMut(u64)) {
+        if set == 0 {
+            return take(so_far);
+        }
+        for bit in from..width {
+            go(bit + 1, width, set - 1, so_far | (1 << bit), take);
+        }
+    }
+    go(0, width, set, 0, take);
+}
+
+/// Everything against everything, among models that take and give the same formats.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    /// The models; instructions with equal ones stand together.
+    pub subjects: Vec<Subject>,
+    /// K at which they were compared.
+    pub k: usize,
+    /// Cases of the adversarial families, and of N(0,1).
+    pub cases: (u64, u64),
+    /// Cases on which row and column differ: adversarial, N(0,1).
+    pub differing: Vec<Vec<(u64, u64)>>,
+}
+
+/// Compares models that take and give the same formats on `each` cases of every family, at the largest K
+/// of their instructions.
+pub fn matrix(subjects: Vec<Subject>, each: u64, seed: u64) -> Result<Matrix, Error> {
+    let k = subjects.iter().map(|subject| subject.k).max().unwrap_or(1);
+    // chained to the same K, models that differed in it may be the same
+    let mut classes: Vec<Subject> = Vec::new();
+    for mut subject in subjects {
+        // the instruction at its own K sets L; from then on it is chained
+        subject.model = essence(&subject.model, subject.k);
+        match classes.iter_mut().find(|known| essence(&known.model, k) == essence(&subject.model, k)) {
+            Some(known) => known.rows.extend(subject.rows),
+            None => classes.push(subject),
+        }
+    }
+    let Some(first) = classes.first() else {
+        return Ok(Matrix { subjects: classes, k, cases: (0, 0), differing: Vec::new() });
+    };
+    let formats = first.model.clone();
+    let cases: Vec<Case> = Family::ALL
+        .into_iter()
+        .flat_map(|family| (0..each).map(move |index| (family, index)))
+        .map(|(family, index)| case(&formats, k, family, seed, index))
+        .collect();
+    let normal = Family::ALL.iter().position(|family| *family == Family::Normal).unwrap_or(0) as u64 * each;
+    let is_normal = |index: usize| (normal..normal + each).contains(&(index as u64));
+    let answers: Vec<Vec<Answer>> = classes
+        .par_iter()
+        .map(|subject| cases.iter().map(|case| answer_of(&subject.model, case)).collect())
+        .collect::<Result<_, Error>>()?;
+    let differing = answers
+        .iter()
+        .map(|row| {
+            answers
+                .iter()
+                .map(|column| {
+                    let mut count = (0, 0);
+                    for (index, (x, y)) in row.iter().zip(column).enumerate() {
+                        let which = if is_normal(index) { &mut count.1 } else { &mut count.0 };
+                        *which += u64::from(x != y);
+                    }
+                    count
+                })
+                .collect()
+        })
+        .collect();
+    Ok(Matrix { subjects: classes, k, cases: (each * (Family::ALL.len() as u64 - 1), each), differing })
+}
+
+/// The losses of one dot product on a model, for a reader: which term lost what, where.
+pub fn losses(model: &Model, case: &Case) -> Result<Account, Error> {
+    let prepared = Prepared::new(model, case.a.len())?;
+    Ok(account_prepared(&prepared, case, Start::C, true))
+}

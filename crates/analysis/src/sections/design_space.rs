@@ -1,0 +1,257 @@
+//! Accuracy against cost.
+
+use bitmma::arithmetic::{Conversion, Operation};
+use bitmma::catalogue::catalogue;
+use bitmma::formats::{F16, Format, Rounding};
+
+use super::{Options, Section};
+use crate::cells;
+use crate::data::{Distribution, Draw, Product};
+use crate::describe::{list, parameters};
+use crate::design_space::{Design, Measured, Scaled, adder_bits, fused, grouped, measure};
+use crate::error::Error;
+use crate::plot::{Axis, Figure, Mark, Scale, Series};
+use crate::progress::Progress;
+use crate::table::Table;
+
+const LENGTHS: [usize; 4] = [4, 8, 16, 32];
+const BITS: [u32; 14] = [8, 10, 12, 13, 14, 16, 18, 20, 22, 23, 24, 25, 27, 30];
+
+pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
+    let largest = options.effort.of(2048, 65_536);
+    let side = options.effort.of(8, 16);
+    let draw = |k| Draw { factors: Distribution::STANDARD, accumulator: None, size: (side, side, k) };
+    let product = match &options.data {
+        Some(data) => Product { c: None, ..data.product.clone() },
+        None => draw(largest).product([F16, F16, bitmma::formats::F32], options.seed, 0)?,
+    };
+    let format = product.a.format();
+    if product.b.format() != format {
+        return Err(crate::error::option(
+            "B",
+            product.b.format(),
+            "the design space is swept where A and B have one format",
+        ));
+    }
+    progress.step("one instruction and a GEMM", 0, 4)?;
+    let short = match &options.data {
+        Some(_) => product.clone(),
+        None => draw(32).product([F16, F16, bitmma::formats::F32], options.seed, 1)?,
+    };
+    let mut designs = sweep(format);
+    let swept = designs.len();
+    designs.extend(real(format, options)?);
+    let gemm = measure(&designs, &product)?;
+    let one = measure(&designs, &short)?;
+    let mut tables = vec![main_table(&designs, &one, &gemm, (&short, &product))];
+    let mut figures = vec![figure(&gemm, swept, &product)];
+
+    progress.step("rounding", 1, 4)?;
+    tables.push(rounding(format, &product)?);
+    progress.step("groups", 2, 4)?;
+    tables.push(groups(options)?);
+    progress.step("growth along K", 3, 4)?;
+    if options.data.is_none() {
+        figures.push(along_k(options, &designs[swept..], largest, side)?);
+    }
+    Ok(Section {
+        name: "design-space".to_owned(),
+        title: "Design space: accuracy against cost".to_owned(),
+        text: vec![
+            "A fused sum of L products with F fractional bits, on the same data for every design. Cost: the bits of its adders, L \
+             additions each 3 + F + log2(L+1) bits wide (sign, two integer bits of a product, F, carries), rounded up. Accuracy: root \
+             mean square of the errors over that of the exact results."
+                .to_owned(),
+            "Real units are marked with their own L, F and ρ on these data, whatever formats they take themselves. Past F = 23 or so \
+             FP32 results gain nothing: what is lost then is lost by ρ, once for every L elements, so a longer L helps more."
+                .to_owned(),
+        ],
+        tables,
+        figures,
+    })
+}
+
+fn sweep(format: Format) -> Vec<Design> {
+    let one = |(length, bits)| Design {
+        name: format!("L = {length}, F = {bits}"),
+        model: fused(format, length, bits, Rounding::TowardZero, Conversion::RZ_FP32),
+    };
+    LENGTHS.into_iter().flat_map(|length| BITS.map(|bits| (length, bits))).map(one).collect()
+}
+
+/// The parameters of real units, on operands of `format`.
+fn real(format: Format, options: &Options) -> Result<Vec<Design>, Error> {
+    let mut designs: Vec<(Vec<String>, Design)> = Vec::new();
+    for row in catalogue().iter().filter(|row| row.is_native() && row.d == bitmma::formats::F32) {
+        let Some(model) = row.model(options.revision) else { continue };
+        let wanted = match model.operation {
+            Operation::TFdpa(_) => ["f16", "e4m3"].contains(&row.a.name) && row.a == row.b && row.c == row.d,
+            Operation::TrFdpa(_) => row.a == F16 && row.k >= 8,
+            _ => false,
+        };
+        let mut own = crate::subject::essence(&model, row.k);
+        (own.a, own.b) = (format, format);
+        if !wanted || own.validate().is_err() || model.operation.max_length() > row.k {
+            continue;
+        }
+        let kind = if row.a.bits() == 8 { "FP8" } else { "FP16" };
+        let label = format!("{} {kind}", row.architecture);
+        // e_zero tells generations apart and no number here
+        let key = |model: &bitmma::Model| {
+            let mut model = model.clone();
+            if let Operation::TFdpa(sum) = &mut model.operation {
+                sum.zero_exponent = None;
+            }
+            model
+        };
+        match designs.iter_mut().find(|(_, design)| key(&design.model) == key(&own)) {
+            Some((labels, _)) => {
+                if !labels.contains(&label) {
+                    labels.push(label);
+                }
+            }
+            None => designs.push((vec![label], Design { name: String::new(), model: own })),
+        }
+    }
+    Ok(designs.into_iter().map(|(labels, design)| Design { name: list(&labels, 9), ..design }).collect())
+}
+
+fn main_table(
+    designs: &[Design],
+    one: &[Measured],
+    gemm: &[Measured],
+    (short, long): (&Product, &Product),
+) -> Table {
+    let ks = (short.a.columns(), long.a.columns());
+    let mut table = Table::new(
+        "design-space",
+        "Every design",
+        format!("Data: {}; and {}.", short.about, long.about),
+        &[
+            "design",
+            "parameters",
+            "adder bits",
+            &format!("relative rms, K = {}", ks.0),
+            &format!("relative rms, K = {}", ks.1),
+            &format!("mean error, K = {}", ks.1),
+        ],
+    );
+    for ((design, one), gemm) in designs.iter().zip(one).zip(gemm) {
+        table.row(cells![
+            design.name.as_str(),
+            parameters(&design.model, 1 << 16),
+            adder_bits(&design.model),
+            one.relative,
+            gemm.relative,
+            gemm.summary.mean,
+        ]);
+    }
+    table
+}
+
+fn figure(gemm: &[Measured], swept: usize, product: &Product) -> Figure {
+    let place = |one: &Measured| Some((one.adder_bits? as f64, one.relative)).filter(|point| point.1 > 0.0);
+    let mut series: Vec<Series> = LENGTHS
+        .into_iter()
+        .zip(gemm[..swept].chunks(BITS.len()))
+        .map(|(length, points)| Series {
+            name: format!("L = {length}, F = {} to {}", BITS[0], BITS[BITS.len() - 1]),
+            mark: Mark::Line,
+            points: points.iter().filter_map(place).collect(),
+            labels: Vec::new(),
+        })
+        .collect();
+    let marked: Vec<_> =
+        gemm[swept..].iter().filter_map(|one| Some((place(one)?, one.design.name.clone()))).collect();
+    series.push(Series {
+        name: "real units".to_owned(),
+        mark: Mark::Points,
+        points: marked.iter().map(|one| one.0).collect(),
+        labels: marked.into_iter().map(|one| one.1.chars().take(26).collect()).collect(),
+    });
+    Figure {
+        name: "design-space".to_owned(),
+        title: "Accuracy against cost".to_owned(),
+        text: format!("{}. Down is better, left is cheaper.", product.about),
+        x: Axis::new("bits of the adders", Scale::Log2),
+        y: Axis::new("relative rms error", Scale::Log10),
+        series,
+    }
+}
+
+/// rho and the rounding of terms.
+fn rounding(format: Format, product: &Product) -> Result<Table, Error> {
+    let mut designs = Vec::new();
+    for (bits, rules) in [(25, ["RZ"].as_slice()), (13, ["RZ", "RNE", "RD"].as_slice())] {
+        for rule in rules {
+            for rho in ["RZ-FP32", "RNE-FP32", "RZ-E8M13", "RNE-E8M13", "RZ-FP16", "RNE-FP16"] {
+                let (Ok(rounding), Ok(conversion)) = (rule.parse(), rho.parse()) else { continue };
+                let name = format!("F = {bits}, terms {rule}, ρ = {rho}");
+                designs.push(Design { name, model: fused(format, 16, bits, rounding, conversion) });
+            }
+        }
+    }
+    let mut table = Table::new(
+        "design-rounding",
+        "ρ and the rounding of terms",
+        format!(
+            "L = 16; {}. Rounding to nearest pays where results are short; a rule that points one way shows in the mean.",
+            product.about
+        ),
+        &["design", "relative rms", "mean error", "its sampling error"],
+    );
+    for one in measure(&designs, product)? {
+        table.row(cells![one.design.name, one.relative, one.summary.mean, one.summary.mean_error]);
+    }
+    Ok(table)
+}
+
+/// G of GST-FDPA.
+fn groups(options: &Options) -> Result<Table, Error> {
+    let data = Scaled::new(16, options.effort.of(512, 4096), options.seed)?;
+    let designs: Vec<Design> = [4, 8, 16]
+        .into_iter()
+        .flat_map(|group| [10, 13, 16, 20, 25, 35].map(|bits| (group, bits)))
+        .map(|(group, bits)| Design { name: format!("G = {group}, F = {bits}"), model: grouped(group, bits) })
+        .collect();
+    let mut table = Table::new(
+        "design-groups",
+        "G: exact sums of groups (GST-FDPA)",
+        "NVFP4 data, L = 64, blocks of 16. The larger a group, the fewer terms are aligned and cut; Blackwell has G = 16, F = 35.",
+        &["design", "adder bits", "relative rms", "mean error"],
+    );
+    for one in data.measure(&designs)? {
+        table.row(cells![one.design.name, one.adder_bits, one.relative, one.summary.mean]);
+    }
+    Ok(table)
+}
+
+/// Real units on longer and longer K.
+fn along_k(options: &Options, designs: &[Design], largest: usize, side: usize) -> Result<Figure, Error> {
+    let mut series: Vec<Series> = designs
+        .iter()
+        .map(|design| Series {
+            name: design.name.chars().take(30).collect(),
+            mark: Mark::Line,
+            points: Vec::new(),
+            labels: Vec::new(),
+        })
+        .collect();
+    let mut k = 64;
+    while k <= largest {
+        let draw = Draw { factors: Distribution::STANDARD, accumulator: None, size: (side, side, k) };
+        let product = draw.product([F16, F16, bitmma::formats::F32], options.seed, 2)?;
+        for (series, one) in series.iter_mut().zip(measure(designs, &product)?) {
+            series.points.push((k as f64, one.relative));
+        }
+        k *= 4;
+    }
+    Ok(Figure {
+        name: "design-along-k".to_owned(),
+        title: "Real units along K".to_owned(),
+        text: "The accumulator stays in the unit: truncation adds up with every instruction.".to_owned(),
+        x: Axis::new("K", Scale::Log2),
+        y: Axis::new("relative rms error", Scale::Log10),
+        series,
+    })
+}

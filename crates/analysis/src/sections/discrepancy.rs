@@ -1,0 +1,282 @@
+//! Where instructions differ: the paper's table, then all against all.
+
+use std::collections::BTreeMap;
+
+use bitmma::arithmetic::run::Operands;
+use bitmma::catalogue::{Instruction, of};
+use bitmma::formats::{BF16, F16, Format, Overflow, Rounding, TF32, XF32, text};
+use bitmma::{Architecture, Revision};
+
+use super::{Options, Section};
+use crate::cells;
+use crate::describe::{format_name, input, list, parameters};
+use crate::discrepancy::{Difference, Matrix, matrix, smallest};
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::subject::{Subject, subjects};
+use crate::table::{Cell, Table, short};
+
+/// The paper's Equation 1.
+const EQUATION_1: ([&str; 4], [&str; 4], &str) =
+    (["-8192", "-0.5", "-0.25", "-0.125"], ["1024", "1", "1", "1"], "8388608");
+
+/// The paper's table of divergent results: architecture, TF32/BF16, FP16, FP8.
+#[rustfmt::skip]
+const PAPER: [(Architecture, [&str; 3]); 10] = [
+    (Architecture::Volta,        ["N/A", "0.0", "N/A"]),
+    (Architecture::Turing,       ["N/A", "-0.5", "N/A"]),
+    (Architecture::Ampere,       ["-0.5", "-0.5", "N/A"]),
+    (Architecture::Ada,          ["-0.5", "-0.5", "0.0"]),
+    (Architecture::Hopper,       ["-0.75", "-0.75", "0.0"]),
+    (Architecture::Blackwell,    ["-0.75", "-0.75", "-0.75"]),
+    (Architecture::RtxBlackwell, ["-0.75", "-0.75", "-0.75"]),
+    (Architecture::Cdna1,        ["-0.875", "-0.875", "N/A"]),
+    (Architecture::Cdna2,        ["-0.375 or 0.0", "0.0", "N/A"]),
+    (Architecture::Cdna3,        ["-0.5", "-0.5", "-1.0"]),
+];
+
+pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
+    let mut tables = vec![divergent(options.revision)];
+    let groups = groups(options.revision);
+    let each = options.effort.of(100, 4_000);
+    let budget = options.effort.of(20_000, 400_000);
+    let mut pairs = Table::new(
+        "pairs",
+        "Every pair, and the smallest input that tells it apart",
+        "Models of native instructions that take and give the same formats. Instructions with equal models stand together and never \
+         differ. The smallest input: fewest non-zero elements, then fewest bits set; \"smallest\" where all simpler inputs of C and \
+         one product were tried (at the places that the operations can tell apart), \"found\" where it was shrunk from a random one.",
+        &[
+            "A·B → D",
+            "one",
+            "other",
+            "K",
+            "differ, adversarial",
+            "differ, N(0,1)",
+            "input",
+            "which",
+            "cases tried",
+        ],
+    );
+    let mut matrices = Vec::new();
+    let mut identical = 0;
+    let total = groups.len() as u64;
+    for (done, (formats, subjects)) in groups.into_iter().enumerate() {
+        progress.step("all instructions against all", done as u64, total)?;
+        let rows: usize = subjects.iter().map(|subject| subject.rows.len()).sum();
+        let found = matrix(subjects, each, options.seed)?;
+        identical += rows - found.subjects.len();
+        pair_rows(&mut pairs, &formats, &found, budget, options.seed)?;
+        if found.subjects.len() > 1 {
+            matrices.push(matrix_table(&formats, &found));
+        }
+    }
+    let differing = pairs.rows.iter().filter(|row| row[7].short() != "no input found").count();
+    let text = vec![
+        "Only FP64 and FP32 instructions answer alike everywhere: they are chains of the same fused multiply-add. What is narrower is \
+         summed in each vendor's and generation's own way."
+            .to_owned(),
+        format!(
+            "Of {} pairs of different models that share their formats, {differing} are told apart by an input given below; {identical} \
+             further instructions have the very model of another and never differ from it. Formats that only one vendor has (FP8 FNUZ, \
+             XF32) are compared within that vendor.",
+            pairs.rows.len()
+        ),
+    ];
+    tables.extend(matrices);
+    tables.push(pairs);
+    Ok(Section {
+        name: "discrepancy".to_owned(),
+        title: "Discrepancy: who answers what".to_owned(),
+        text,
+        tables,
+        figures: Vec::new(),
+    })
+}
+
+/// A column of the paper's table.
+fn column(row: &Instruction) -> Option<usize> {
+    if row.scale.is_some() || row.a.bits() < 8 || row.b.bits() < 8 {
+        return None;
+    }
+    match row.a {
+        format if [TF32, XF32, BF16].contains(&format) => Some(0),
+        F16 => Some(1),
+        format if format.bits() == 8 => Some(2),
+        _ => None,
+    }
+}
+
+/// D of Equation 1 where the formats hold it.
+fn equation_1(row: &Instruction, revision: Revision) -> Option<String> {
+    let model = row.model_ref(revision)?;
+    let code = |format: &Format, number: &str| {
+        let parsed = text::parse(format, number, Rounding::TowardZero, Overflow::Infinity).ok()?;
+        parsed.exact.then_some(parsed.code)
+    };
+    let vector = |format: &Format, numbers: &[&str]| {
+        let mut codes: Vec<u64> = numbers.iter().map(|number| code(format, number)).collect::<Option<_>>()?;
+        (codes.len() <= row.k).then(|| codes.resize(row.k, 0))?;
+        Some(codes)
+    };
+    let (a, b) = (vector(&row.a, &EQUATION_1.0)?, vector(&row.b, &EQUATION_1.1)?);
+    let operands = Operands { a: &a, b: &b, c: code(&row.c, EQUATION_1.2)?, scale_a: &[], scale_b: &[] };
+    let decimal = text::display(&row.d, model.dot(&operands).ok()?);
+    Some(if decimal.contains('.') { decimal } else { format!("{decimal}.0") })
+}
+
+/// The paper's table of divergent results, beside ours.
+fn divergent(revision: Revision) -> Table {
+    let mut table = Table::new(
+        "divergent",
+        "Equation 1 on every architecture",
+        "a = (−2^13, −0.5, −0.25, −0.125), b = (2^10, 1, 1, 1), c = 2^23; exactly −0.875. Ours: every answer of a native instruction \
+         whose formats hold the input.",
+        &[
+            "architecture",
+            "TF32/BF16, paper",
+            "ours",
+            "FP16, paper",
+            "ours",
+            "FP8, paper",
+            "ours",
+            "where ours differ",
+        ],
+    );
+    for (architecture, paper) in PAPER {
+        let mut answers: [BTreeMap<String, Vec<String>>; 3] = Default::default();
+        for row in of(architecture).filter(|row| row.is_native()) {
+            if let (Some(column), Some(d)) = (column(row), equation_1(row, revision)) {
+                answers[column].entry(d).or_default().push(row.name());
+            }
+        }
+        let mut cells = vec![Cell::from(architecture.to_string())];
+        let mut remarks = Vec::new();
+        for (paper, answers) in paper.iter().zip(&answers) {
+            let mut ours: Vec<&str> = answers.keys().map(String::as_str).collect();
+            if ours.is_empty() {
+                ours.push("N/A");
+            }
+            let mut theirs: Vec<&str> = paper.split(" or ").collect();
+            theirs.sort_unstable();
+            ours.sort_unstable();
+            for extra in ours.iter().filter(|answer| !theirs.contains(*answer)) {
+                let names = answers.get(*extra).map_or(String::new(), |names| list(names, 2));
+                remarks.push(format!("{extra}: {names}{}", why(architecture, &names)));
+            }
+            cells.extend([Cell::from(*paper), Cell::from(ours.join(" or "))]);
+        }
+        cells.push(Cell::from(if remarks.is_empty() { "same".to_owned() } else { remarks.join("; ") }));
+        table.row(cells);
+    }
+    table
+}
+
+/// Why an answer is not the paper's.
+fn why(architecture: Architecture, names: &str) -> &'static str {
+    if architecture == Architecture::Turing && names.contains("m8n8k4") {
+        return ", which Turing computes as Volta does; the paper's row is about its other instructions";
+    }
+    ""
+}
+
+/// Models of native instructions by formats, those first that most architectures have.
+fn groups(revision: Revision) -> Vec<(String, Vec<Subject>)> {
+    let mut groups: Vec<(String, Vec<Subject>)> = Vec::new();
+    for subject in subjects(revision, Instruction::is_native) {
+        let model = &subject.model;
+        let scale = model
+            .scale
+            .map_or(String::new(), |scale| format!(", {} per {}", format_name(&scale.format), scale.size));
+        let name = format!(
+            "{}·{}{scale} + {} → {}",
+            format_name(&model.a),
+            format_name(&model.b),
+            format_name(&model.c),
+            format_name(&model.d)
+        );
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, subjects)) => subjects.push(subject),
+            None => groups.push((name, vec![subject])),
+        }
+    }
+    groups
+}
+
+fn label(subject: &Subject) -> String {
+    list(&subject.architectures(), 4)
+}
+
+fn share(count: u64, of: u64) -> f64 {
+    count as f64 / of.max(1) as f64
+}
+
+/// Models against models: the share of adversarial and of N(0,1) cases on which they differ.
+fn matrix_table(formats: &str, found: &Matrix) -> Table {
+    let name: String =
+        formats.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let mut columns = vec!["model".to_owned(), "parameters".to_owned()];
+    columns.extend(
+        found
+            .subjects
+            .iter()
+            .enumerate()
+            .map(|(index, subject)| format!("{}: {}", index + 1, label(subject))),
+    );
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let mut table = Table::new(
+        &format!("matrix-{name}"),
+        &format!("All against all: {formats}"),
+        format!(
+            "K = {}. In each cell the share of {} adversarial cases on which row and column differ, then that of {} cases of N(0,1).",
+            found.k, found.cases.0, found.cases.1
+        ),
+        &columns,
+    );
+    for (row, subject) in found.subjects.iter().enumerate() {
+        let mut cells =
+            cells![format!("{}: {}", row + 1, label(subject)), parameters(&subject.model, subject.k)]
+                .to_vec();
+        cells.extend(found.differing[row].iter().enumerate().map(|(column, count)| {
+            if row == column {
+                return Cell::from("=");
+            }
+            let percent = |share: f64| format!("{} %", short(100.0 * share));
+            Cell::from(format!(
+                "{}, {}",
+                percent(share(count.0, found.cases.0)),
+                percent(share(count.1, found.cases.1))
+            ))
+        }));
+        table.row(cells);
+    }
+    table
+}
+
+fn pair_rows(table: &mut Table, formats: &str, found: &Matrix, budget: u64, seed: u64) -> Result<(), Error> {
+    for (row, one) in found.subjects.iter().enumerate() {
+        for (column, other) in found.subjects.iter().enumerate().skip(row + 1) {
+            let count = found.differing[row][column];
+            let difference = smallest(&one.model, &other.model, found.k, budget, seed)?;
+            let (case, which, tried) = match &difference {
+                Difference::Found { case, smallest, tried, .. } => {
+                    (Some(input(&one.model, case)), if *smallest { "smallest" } else { "found" }, *tried)
+                }
+                Difference::Never { tried } => (None, "never: every input tried", *tried),
+                Difference::NotFound { tried } => (None, "no input found", *tried),
+            };
+            table.row(cells![
+                formats,
+                format!("{} ({})", label(one), parameters(&one.model, one.k)),
+                format!("{} ({})", label(other), parameters(&other.model, other.k)),
+                found.k,
+                share(count.0, found.cases.0),
+                share(count.1, found.cases.1),
+                case,
+                which,
+                tried,
+            ]);
+        }
+    }
+    Ok(())
+}

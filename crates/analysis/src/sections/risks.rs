@@ -1,0 +1,165 @@
+//! Risky designs, the paper's table beside ours.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Options, Section};
+use crate::cells;
+use crate::describe::{format_name, input, kind, list, number, parameters};
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::risk::{Assessed, Risk, assess, assess_all};
+use crate::table::Table;
+
+pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
+    progress.step("risky designs of every model", 0, 1)?;
+    let assessed = assess_all(options.revision, options.seed)?;
+    let mut table = Table::new(
+        "risks",
+        "Risky designs",
+        "Left as the paper prints it, right as the models of the catalogue have it. Nothing on the right is typed in: an \
+         instruction is listed when a search found an input on which its model shows the risk.",
+        &[
+            "paper: affected",
+            "paper: design",
+            "ours: affected",
+            "instructions",
+            "models",
+            "where ours differ",
+        ],
+    );
+    for (index, risk) in Risk::ALL.into_iter().enumerate() {
+        let (affected, design) = risk.in_the_paper();
+        let found: Vec<&Assessed> = assessed.iter().filter(|one| one.verdicts[index].present()).collect();
+        let instructions: usize = found.iter().map(|one| one.subject.rows.len()).sum();
+        table.row(cells![
+            affected,
+            design,
+            affected_text(&found),
+            instructions,
+            found.len(),
+            difference(risk)
+        ]);
+    }
+    let mut witnesses = Table::new(
+        "risk-witnesses",
+        "An input for each risk and model",
+        "The smallest input that the search came to on the first instruction of each kind. Elements that are not named are \
+         zero. For the asymmetry the last column is D of −A, B, −C: symmetric arithmetic would give −D.",
+        &["risk", "instruction", "why", "input", "D", "exact", "D of −A, B, −C"],
+    );
+    let mut seen = BTreeSet::new();
+    for (index, risk) in Risk::ALL.into_iter().enumerate() {
+        for one in &assessed {
+            let model = &one.subject.model;
+            let row = one.subject.rows[0];
+            let key = (index, row.architecture, kind(&row.a, &row.b, row.scale.is_some()), row.d.name);
+            if one.verdicts[index].present() && seen.insert(key) {
+                witness_row(&mut witnesses, risk, one, model, index);
+            }
+        }
+    }
+    let mut tables = vec![table, witnesses];
+    if let Some(data) = &options.data {
+        tables.push(own_verdicts(data, options.seed)?);
+    }
+    Ok(Section {
+        name: "risks".to_owned(),
+        title: "Risky designs".to_owned(),
+        text: vec![
+            "A design is risky where it loses more than FP32 would: numbers of A or B that D could hold are flushed; the fused \
+             sum keeps fewer than 23 fractional bits; the result is rounded to fewer bits than FP32 has; or −A, B, −C does not \
+             give −D, which makes errors add up in one direction."
+                .to_owned(),
+            "Each verdict comes with an input that shows it. Where the parameters of a model give no reason for a risk, the \
+             search has to find none; both always agreed."
+                .to_owned(),
+        ],
+        tables,
+        figures: Vec::new(),
+    })
+}
+
+/// `Ada, Hopper: FP8 (D FP32); …`.
+fn affected_text(found: &[&Assessed]) -> String {
+    let mut groups: BTreeMap<(String, String), BTreeSet<bitmma::Architecture>> = BTreeMap::new();
+    for one in found {
+        for row in &one.subject.rows {
+            let key = (kind(&row.a, &row.b, row.scale.is_some()), format_name(&row.d));
+            groups.entry(key).or_default().insert(row.architecture);
+        }
+    }
+    let mut by_architectures: BTreeMap<(Vec<String>, String), Vec<String>> = BTreeMap::new();
+    for ((input, output), architectures) in groups {
+        let names = architectures.iter().map(ToString::to_string).collect();
+        by_architectures.entry((names, output)).or_default().push(input);
+    }
+    let parts: Vec<String> = by_architectures
+        .into_iter()
+        .map(|((names, output), inputs)| {
+            format!("{}: {} input, {output} output", names.join(", "), inputs.join("/"))
+        })
+        .collect();
+    if parts.is_empty() { "none".to_owned() } else { parts.join("; ") }
+}
+
+/// Why the two sides of a row are not the same.
+fn difference(risk: Risk) -> &'static str {
+    match risk {
+        Risk::InputFlush => {
+            "no difference; BF16 is flushed too, but its subnormal numbers are no larger than those of FP32"
+        }
+        Risk::SmallF => "no difference; forms with FP16 output included, as F is the same there",
+        Risk::NarrowRho => {
+            "no difference; forms with FP16 output round by RNE-FP16 and stand in the next row"
+        }
+        Risk::NarrowOutput => "no difference; forms that a compiler composes included",
+        Risk::Asymmetry => {
+            "XF32 on CDNA3 is asymmetric, too: the paper's text says so, its table leaves it out. FP64 forms rounded up or down \
+             are asymmetric because the programmer asked for it (.rm, .rp); the paper does not treat them"
+        }
+    }
+}
+
+fn witness_row(table: &mut Table, risk: Risk, one: &Assessed, model: &bitmma::Model, index: usize) {
+    let verdict = &one.verdicts[index];
+    let Some(witness) = &verdict.witness else { return };
+    table.row(cells![
+        risk.name(),
+        one.subject.name.as_str(),
+        verdict.why.clone(),
+        input(model, &witness.case),
+        number(&model.d, witness.d),
+        witness.exact.to_f64(),
+        witness.mirrored.map(|code| number(&model.d, code)),
+    ]);
+}
+
+/// The verdicts on a user's own instruction or model.
+fn own_verdicts(data: &super::UserData, seed: u64) -> Result<Table, Error> {
+    let (model, step) = (data.target.model(), data.target.step());
+    let mut table = Table::new(
+        "own-risks",
+        &format!("Verdicts on {}", data.name),
+        parameters(model, step),
+        &["risk", "verdict", "why", "input", "D", "cases tried"],
+    );
+    for verdict in assess(model, step, seed)? {
+        let witness = verdict.witness.as_ref();
+        let text = match (verdict.present(), &verdict.why) {
+            (true, _) => "yes",
+            (false, None) => "no",
+            (false, Some(_)) => "the parameters allow it; no input found",
+        };
+        table.row(cells![
+            verdict.risk.name(),
+            text,
+            verdict.why.clone(),
+            witness.map(|witness| input(model, &witness.case)),
+            witness.map(|witness| number(&model.d, witness.d)),
+            verdict.tried,
+        ]);
+    }
+    let present: Vec<&str> = table.rows.iter().filter(|row| row[1].short() == "yes").map(|_| "").collect();
+    table.text += &format!("; {} of {} risks", list(&[present.len()], 1), Risk::ALL.len());
+    Ok(table)
+}

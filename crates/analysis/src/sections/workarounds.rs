@@ -1,0 +1,94 @@
+//! What helps, measured.
+
+use bitmma::Architecture::{Cdna2, Cdna3, Hopper, RtxBlackwell};
+use bitmma::gemm::Target;
+
+use super::{Options, Section};
+use crate::cells;
+use crate::data::{Distribution, Draw};
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::table::Table;
+use crate::workaround::attempts;
+
+pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
+    let size = options.effort.of(32, 128);
+    let k = options.effort.of(512, 4096);
+    let mut tables = Vec::new();
+    match &options.data {
+        Some(data) => {
+            let heading = format!("{}: {}", data.name, data.product.about);
+            let found = attempts(&data.target, data.architecture, &data.product, options.revision)?;
+            tables.push(table("workarounds-own", &heading, "On the data that was given.", &found));
+        }
+        None => {
+            let examples = [
+                (Hopper, "wgmma.m64n8k32.f32.e4m3.e4m3", Distribution::STANDARD, "small F and ρ = RZ-E8M13"),
+                (RtxBlackwell, "mma.m16n8k16.f16.f16.f16.f16", Distribution::STANDARD, "FP16 output"),
+                (Cdna3, "v_mfma_f32_32x32x8_f16", Distribution::normal(10.0), "asymmetry"),
+                (Cdna2, "v_mfma_f32_32x32x8f16", Distribution::normal(3e-5), "input FTZ, on small numbers"),
+            ];
+            for (index, (architecture, name, factors, risk)) in examples.into_iter().enumerate() {
+                progress.step("workarounds", index as u64, examples.len() as u64)?;
+                let target = Target::instruction(architecture, name, options.revision)?;
+                let model = target.model();
+                let draw = Draw { factors, accumulator: None, size: (size, size, k) };
+                let product = draw.product([model.a, model.b, model.c], options.seed, 0)?;
+                let found = attempts(&target, Some(architecture), &product, options.revision)?;
+                let text = format!("The risk: {risk}. A, B ~ {}.", product.about);
+                tables.push(table(
+                    &format!("workarounds-{architecture}"),
+                    &format!("{architecture} {name}"),
+                    &text,
+                    &found,
+                ));
+            }
+        }
+    }
+    Ok(Section {
+        name: "workarounds".to_owned(),
+        title: "Workarounds".to_owned(),
+        text: vec![
+            "The paper names: FP32 output in place of FP16, the FP16 instruction for FP8 data, a newer architecture, C = 0 with the \
+             accumulation outside. Libraries also promote every so many elements, and scale. Each is measured here against the \
+             exact product of the same data; the mean tells a bias, the last column how many times smaller the root mean square \
+             becomes."
+                .to_owned(),
+        ],
+        tables,
+        figures: Vec::new(),
+    })
+}
+
+fn table(name: &str, title: &str, text: &str, found: &[crate::workaround::Attempt]) -> Table {
+    let mut table = Table::new(
+        name,
+        title,
+        text,
+        &[
+            "how",
+            "instruction",
+            "mean error",
+            "its sampling error",
+            "mean square error",
+            "largest",
+            "not finite",
+            "rms, times smaller",
+        ],
+    );
+    let first = found.first().map_or(f64::NAN, |first| first.summary.root_mean_square());
+    for attempt in found {
+        let summary = &attempt.summary;
+        table.row(cells![
+            attempt.name.as_str(),
+            attempt.instruction.as_str(),
+            summary.mean,
+            summary.mean_error,
+            summary.mean_square,
+            summary.largest,
+            summary.not_finite,
+            first / summary.root_mean_square(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,236 @@
+//! `bitmma analyze`: one part of the report, on the terminal or as files.
+
+use std::path::PathBuf;
+
+use bitmma::gemm::Target as Unit;
+use bitmma_analysis::data::{Distribution, Draw, Product};
+use bitmma_analysis::progress::Progress;
+use bitmma_analysis::sections::{Effort, Options, Part, UserData, section};
+use bitmma_analysis::table::Section;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::failure::{Failure, Outcome, Within};
+use crate::files::Source;
+use crate::table::Table;
+use crate::{output, report, style, target};
+
+const HELP: &str = "\
+Parts: discrepancy (who answers what, all against all, smallest inputs), bounds (error sources, bounds, how tight), \
+risks (risky designs, each with an input that shows it), bias (round-down on CDNA3), published (means measured on real \
+GPUs), design-space (accuracy against cost), workarounds (what helps).
+
+An instruction or --model adds verdicts and measurements on it; --a and --b its data, random numbers otherwise.
+
+Examples:
+  bitmma analyze risks
+  bitmma analyze risks --model mine.toml
+  bitmma analyze bias --quick --json
+  bitmma analyze workarounds hopper wgmma.m64n8k32.f32.e4m3.e4m3 --distribution outliers --k 4096
+  bitmma analyze bounds -o bounds";
+
+/// Analyses one question: discrepancy, error bounds, risks, bias, design space, workarounds
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Arguments {
+    /// Which
+    #[arg(value_parser = part())]
+    part: Part,
+    #[command(flatten)]
+    options: OptionArguments,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Write page, numbers and pictures into this folder in place of printing
+    #[arg(short, long, value_name = "DIR", conflicts_with = "json")]
+    out: Option<PathBuf>,
+}
+
+/// The names of the parts.
+pub(crate) fn part() -> impl TypedValueParser<Value = Part> {
+    PossibleValuesParser::new(Part::ALL.map(Part::name))
+        .try_map(|name| Part::ALL.into_iter().find(|part| part.name() == name).ok_or("no such part"))
+}
+
+/// What an analysis is made with.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct OptionArguments {
+    /// An instruction to look at closely: architecture and name
+    #[arg(value_name = "ARCH", value_parser = target::architecture(), hide_possible_values = true, requires = "instruction")]
+    architecture: Option<bitmma::Architecture>,
+    /// Its name
+    instruction: Option<String>,
+    /// A model from a TOML file in its place
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["architecture", "instruction"])]
+    model: Option<PathBuf>,
+    /// A, M×K, in the instruction's format [default: random]
+    #[arg(long, value_name = "FILE", requires = "b")]
+    a: Option<Source>,
+    /// B, K×N
+    #[arg(long, value_name = "FILE", requires = "a")]
+    b: Option<Source>,
+    /// C, M×N
+    #[arg(long, value_name = "FILE", requires = "a")]
+    c: Option<Source>,
+    /// Random A and B: normal, uniform, outliers
+    #[arg(long, default_value = "normal", value_parser = ["normal", "uniform", "outliers"], conflicts_with = "a")]
+    distribution: String,
+    /// The factor of random A and B
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, conflicts_with = "a")]
+    scale: f64,
+    /// K of random A and B; M and N are 32
+    #[arg(long, value_name = "K", default_value_t = 1024, conflicts_with = "a")]
+    k: usize,
+    /// Of all random numbers
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: u64,
+    /// Fewer cases of everything
+    #[arg(long)]
+    quick: bool,
+    #[command(flatten)]
+    revision: target::RevisionArgument,
+}
+
+impl OptionArguments {
+    /// Reads files and names.
+    pub(crate) fn read(&self) -> Result<Options, Failure> {
+        let revision = self.revision.revision;
+        let effort = if self.quick { Effort::Quick } else { Effort::Full };
+        Ok(Options { seed: self.seed, revision, effort, data: self.data()? })
+    }
+
+    fn data(&self) -> Result<Option<UserData>, Failure> {
+        let (unit, name, architecture) = match (self.architecture, &self.instruction, &self.model) {
+            (Some(architecture), Some(instruction), _) => {
+                let found = bitmma::catalogue::find(architecture, instruction)?;
+                let name = format!("{architecture} {}", found.instruction.name());
+                (Unit::found(&found, self.revision.revision)?, name, Some(architecture))
+            }
+            (_, _, Some(path)) => {
+                let unit = Unit::of_model(target::read_model(path)?, None).within(path.display())?;
+                (unit, path.display().to_string(), None)
+            }
+            _ if self.a.is_some() => {
+                return Err(Failure::new("--a and --b need an instruction (ARCH INSTRUCTION) or --model"));
+            }
+            _ => return Ok(None),
+        };
+        let product = self.product(&unit)?;
+        Ok(Some(UserData { target: unit, name, architecture, product }))
+    }
+
+    fn product(&self, unit: &Unit) -> Result<Product, Failure> {
+        let model = unit.model();
+        if model.scale.is_some() {
+            return Err(Failure::new(format!(
+                "{} takes scale factors; data for it is not analysed",
+                model.operation.name()
+            )));
+        }
+        let (Some(a), Some(b)) = (&self.a, &self.b) else {
+            let scale = self.scale;
+            let factors = match self.distribution.as_str() {
+                "uniform" => Distribution::Uniform { scale },
+                "outliers" => Distribution::Outliers { scale },
+                _ => Distribution::Normal { scale },
+            };
+            let draw = Draw { factors, accumulator: None, size: (32, 32, self.k) };
+            return Ok(draw.product([model.a, model.b, model.c], self.seed, 0)?);
+        };
+        let read = |flag: &str, source: &Source, format| {
+            source.read(&format).and_then(|tensor| tensor.into_matrix(format, false)).within(flag)
+        };
+        let c = self.c.as_ref().map(|source| read("--c", source, model.c)).transpose()?;
+        let about = format!("A from {a}, B from {b}");
+        let product = Product { a: read("--a", a, model.a)?, b: read("--b", b, model.b)?, c, about };
+        // what does not fit is said now, and with the sizes
+        bitmma::gemm(unit, &product.a, &product.b, product.c.as_ref(), &bitmma::GemmOptions::default())?;
+        Ok(product)
+    }
+}
+
+/// What finished work is known by, beside its options: this build of the command.
+pub(crate) fn stamp() -> String {
+    let built = std::env::current_exe().and_then(std::fs::metadata).ok();
+    let changed = built.as_ref().and_then(|built| built.modified().ok());
+    let changed = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    format!(
+        "bitmma {} ({} bytes, {} ns)",
+        env!("CARGO_PKG_VERSION"),
+        built.map_or(0, |built| built.len()),
+        changed.map_or(0, |time| time.as_nanos())
+    )
+}
+
+/// A line that shows how far the work is, on a terminal.
+pub(crate) struct Bar {
+    bar: ProgressBar,
+    part: String,
+}
+
+impl Bar {
+    pub(crate) fn new(part: &str) -> Bar {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let template = ProgressStyle::with_template("{bar:30} {elapsed} {wide_msg}");
+        template.into_iter().for_each(|style| bar.set_style(style));
+        Bar { bar, part: part.to_owned() }
+    }
+
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Progress for Bar {
+    fn step(&self, what: &str, done: u64, total: u64) -> Result<(), bitmma_analysis::Error> {
+        self.bar.set_length(total);
+        self.bar.set_position(done);
+        self.bar.set_message(format!("{}: {what}", self.part));
+        Ok(())
+    }
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let options = arguments.options.read()?;
+    if let Some(out) = &arguments.out {
+        report::write(out, &[arguments.part], &options)?;
+        output::print(&format!("{}\n", out.join("index.html").display()))?;
+        return Ok(Outcome::Agrees);
+    }
+    let bar = Bar::new(arguments.part.name());
+    let section = section(arguments.part, &options, &bar)?;
+    bar.clear();
+    if arguments.json {
+        let json = serde_json::to_value(&section).map_err(|error| Failure::new(error.to_string()))?;
+        output::print_json(&json)?;
+    } else {
+        output::print(&text(&section))?;
+    }
+    Ok(Outcome::Agrees)
+}
+
+/// A section as text: what it says, then its tables.
+fn text(section: &Section) -> String {
+    let mut text = format!("{}\n", style::strong(&section.title));
+    for paragraph in &section.text {
+        text += &format!("{paragraph}\n");
+    }
+    for table in &section.tables {
+        let numeric = |column: usize| table.rows.iter().any(|row| row[column].is_number());
+        let headings: Vec<String> = table
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(column, name)| if numeric(column) { format!(">{name}") } else { name.clone() })
+            .collect();
+        let mut printed = Table::new(&headings);
+        for row in &table.rows {
+            printed.row(row.iter().map(bitmma_analysis::table::Cell::short));
+        }
+        text +=
+            &format!("\n{}\n{}\n{}", style::strong(&table.title), style::dim(&table.text), printed.render());
+    }
+    text
+}

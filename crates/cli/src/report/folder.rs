@@ -1,0 +1,119 @@
+//! A folder that appears whole or not at all, and keeps what was finished when its making is cut short.
+//!
+//! Work happens in `NAME.partial` beside the folder. Finished sections stand there as JSON under a mark of
+//! the options they were made with; the next run with the same options takes them as they are. At the end
+//! the folder is filled and takes its name.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bitmma_analysis::page::{About, html};
+use bitmma_analysis::table::Section;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failure, Within};
+
+/// What makes a folder one of ours.
+const NUMBERS: &str = "report.json";
+
+/// A finished section, as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Finished {
+    made_with: String,
+    section: Section,
+}
+
+/// A folder in the making.
+pub(crate) struct Folder {
+    target: PathBuf,
+    partial: PathBuf,
+}
+
+impl Folder {
+    /// Refuses a name under which there is something else.
+    pub(crate) fn new(target: &Path) -> Result<Folder, Failure> {
+        let shown = target.display().to_string();
+        let Some(name) = target.file_name() else {
+            return Err(Failure::new(format!("{shown}: this is no name for a folder")));
+        };
+        if target.exists() && !target.join(NUMBERS).is_file() {
+            let empty = target.is_dir() && fs::read_dir(target).within(&shown)?.next().is_none();
+            if !empty {
+                return Err(Failure::new(format!(
+                    "{shown} is there and holds no report: name another folder, or an empty one"
+                )));
+            }
+        }
+        let mut partial = name.to_owned();
+        partial.push(".partial");
+        Ok(Folder { target: target.to_owned(), partial: target.with_file_name(partial) })
+    }
+
+    /// A section that was finished with the same options, in this run's folder or in the one before.
+    pub(crate) fn finished(&self, name: &str, made_with: &str) -> Option<Section> {
+        [&self.partial, &self.target].into_iter().find_map(|folder| {
+            let text = fs::read_to_string(folder.join("sections").join(format!("{name}.json"))).ok()?;
+            let finished: Finished = serde_json::from_str(&text).ok()?;
+            (finished.made_with == made_with).then_some(finished.section)
+        })
+    }
+
+    /// Keeps a finished section.
+    pub(crate) fn keep(&self, section: &Section, made_with: &str) -> Result<(), Failure> {
+        let finished = Finished { made_with: made_with.to_owned(), section: section.clone() };
+        let text = serde_json::to_string(&finished).map_err(|error| Failure::new(error.to_string()))?;
+        let folder = self.partial.join("sections");
+        fs::create_dir_all(&folder).within(folder.display())?;
+        // renamed when it is whole
+        let (path, draft) = (folder.join(format!("{}.json", section.name)), folder.join("draft"));
+        fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path)).within(path.display())
+    }
+
+    /// Writes page, numbers and pictures, and gives the folder its name.
+    pub(crate) fn finish(
+        self,
+        about: &About,
+        numbers: &serde_json::Value,
+        sections: &[Section],
+    ) -> Result<(), Failure> {
+        for part in ["tables", "figures"] {
+            let folder = self.partial.join(part);
+            match fs::remove_dir_all(&folder) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(error).within(folder.display());
+                }
+                _ => fs::create_dir_all(&folder).within(folder.display())?,
+            }
+        }
+        let write = |name: &str, content: &[u8]| {
+            let path = self.partial.join(name);
+            fs::write(&path, content).within(path.display())
+        };
+        write("index.html", html(about, sections).as_bytes())?;
+        write(NUMBERS, format!("{numbers:#}\n").as_bytes())?;
+        for section in sections {
+            for table in &section.tables {
+                write(&format!("tables/{}.csv", table.name), table.csv().as_bytes())?;
+            }
+            for figure in &section.figures {
+                let name = format!("figures/{}", figure.name);
+                write(&format!("{name}.svg"), figure.svg().as_bytes())?;
+                write(&format!("{name}.png"), &figure.png()?)?;
+                write(&format!("{name}.csv"), figure.csv().as_bytes())?;
+            }
+        }
+        let shown = self.target.display().to_string();
+        if !self.target.exists() {
+            return fs::rename(&self.partial, &self.target).within(&shown);
+        }
+        // the old one steps aside and comes back if the new one cannot take its place
+        let aside = self.partial.with_extension("old");
+        fs::rename(&self.target, &aside).within(&shown)?;
+        if let Err(error) = fs::rename(&self.partial, &self.target) {
+            let _ = fs::rename(&aside, &self.target);
+            return Err(error).within(&shown);
+        }
+        fs::remove_dir_all(&aside).within(aside.display())
+    }
+}
