@@ -1,7 +1,7 @@
 //! PTX text for one instruction: a kernel that loads a tile, runs the instruction once, and stores D.
 //!
 //! One file for each family. Every kernel takes two pointers, to the tiles that go in and to those that
-//! come out; block b of the grid does tile b. [`crate::gpu::image`] says what a tile looks like.
+//! come out; block b of the grid does tile b. [`TileLayout`] says what a tile looks like.
 
 mod mma;
 mod tcgen05;
