@@ -15,10 +15,11 @@ fn mark(placement: &Placement, taken: &mut [bool], name: &str) {
     let (blocks, rows, columns) = placement.shape();
     assert_eq!(placement.offsets().len(), blocks * rows * columns, "{name}");
     for offset in placement.offsets() {
-        for bit in *offset as usize..(offset + placement.width()) as usize {
-            assert!(words.contains(&(bit / 32)), "{name}: bit {bit} is outside of words {words:?}");
-            assert!(!std::mem::replace(&mut taken[bit], true), "{name}: bit {bit} is taken twice");
-        }
+        let first = *offset as usize;
+        let bits = first..first + placement.width() as usize;
+        assert!(words.start * 32 <= bits.start && bits.end <= words.end * 32, "{name}: {bits:?} is outside");
+        assert!(taken[bits.clone()].iter().all(|taken| !taken), "{name}: bits {bits:?} are taken twice");
+        taken[bits].fill(true);
     }
 }
 

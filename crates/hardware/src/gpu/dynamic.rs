@@ -40,12 +40,17 @@ pub(crate) fn open<'n>(names: impl IntoIterator<Item = &'n Path>) -> Result<(Lib
             Err(error) => {
                 first.get_or_insert(LibraryError::Open {
                     library: name.display().to_string(),
-                    reason: error.to_string(),
+                    reason: reason(&error),
                 });
             }
         }
     }
     Err(first.unwrap_or(LibraryError::Open { library: String::new(), reason: "no name given".to_owned() }))
+}
+
+/// What the loader said, which stands in the error's source.
+fn reason(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 /// Declares a table of functions of a library: a struct of function pointers with a constructor.

@@ -3,6 +3,7 @@
 pub(crate) mod dynamic;
 pub(crate) mod error;
 pub(crate) mod image;
+mod places;
 mod unit;
 
 use bitmma::Signature;
@@ -11,6 +12,7 @@ use bitmma::catalogue::lookup::Found;
 pub use dynamic::LibraryError;
 pub use error::Error;
 pub use image::{Place, Placement, Registers, TileLayout};
+pub use places::{Misplaced, check_places};
 pub(crate) use unit::Program;
 pub use unit::Unit;
 

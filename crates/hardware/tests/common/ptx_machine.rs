@@ -193,8 +193,8 @@ impl<'m> Machine<'m> {
         match words[0] {
             "ret" => {}
             "ld" if words[1] == "param" => {
-                let marks = [("[from]", 0), ("[to]", 0)];
-                assert!(marks.iter().any(|(name, _)| *name == operands[1]));
+                // addresses count from the beginning of the tiles
+                assert!(["[from]", "[to]"].contains(&operands[1]));
                 self.each(active, operands[0], |_, _| 0);
             }
             "mov" => self.each(active, operands[0], |machine, thread| match operands[1] {
