@@ -39,8 +39,9 @@ Examples:
 Exit code 0: every answer agrees; 1: some differ, or they say nothing; 2: an error, or a unit that hung, died or \
 answered short.
 
-JSON: units [{unit, device, driver, model, verdict, fault, blocks, of, shard, directed, dot_products, mismatches, \
-nan_rule, digest, first [{kind, instruction, place, a, b, c, scale_a, scale_b, expected, actual}], seconds}].";
+JSON: units [{unit, takes, device, driver, model, verdict, fault, seed, strict_nan, shard, blocks, of, directed, \
+dot_products, mismatches, by_kind, digest, first [{kind, instruction, place, a, b, c, scale_a, scale_b, expected, \
+actual}], seconds}].";
 
 /// Holds a unit against its model: directed cases, then as many random ones as one likes
 #[derive(Clone, Debug, clap::Args)]
