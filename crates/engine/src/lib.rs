@@ -2,7 +2,8 @@
 //!
 //! [`simulate()`] is the reference path: the plain definition, in integers, one dot product per element of
 //! D. [`MmaUnit`] is whatever answers D for A, B and C; a [`Simulator`] is one. [`explain`] shows every
-//! step of one element. [`gemm()`] makes products of any shape of one instruction. [`recording`] reads, writes and replays what real units answered.
+//! step of one element. [`gemm()`] makes products of any shape of one instruction. [`recording`] reads,
+//! writes and replays what real units answered.
 //! [`directed`] aims at one feature each, [`mod@shrink`] makes a failing case small.
 #![deny(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
