@@ -19,7 +19,8 @@ recording says unit, device, driver, date, version and seed. Where the unit bear
 `bitmma replay` holds the recording against its model, anywhere and for ever.
 
 Units:
-  sim:ARCH/INSTRUCTION  model:FILE@MxNxK  recording:FILE  cpu:NAME  exec:COMMAND
+  sim:ARCH/INSTRUCTION  model:FILE@MxNxK  recording:FILE  cpu:NAME  cuda:N/INSTRUCTION  hip:N/INSTRUCTION
+  exec:COMMAND
 
 Example:
   bitmma record 'exec:ssh gpu-box ./unit' --out recordings/hardware/mine.csv --by 'A. Person'";

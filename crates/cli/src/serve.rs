@@ -11,7 +11,8 @@ A line of JSON that says what the unit is goes to the standard output; then batc
 input and answered, until it ends. The protocol is in docs/protocol.md.
 
 Units:
-  sim:ARCH/INSTRUCTION  model:FILE@MxNxK  recording:FILE  cpu:NAME  exec:COMMAND
+  sim:ARCH/INSTRUCTION  model:FILE@MxNxK  recording:FILE  cpu:NAME  cuda:N/INSTRUCTION  hip:N/INSTRUCTION
+  exec:COMMAND
 
 Example: an instruction simulated on another machine, held against its model here
   bitmma verify 'exec:ssh other bitmma serve cpu:vdpbf16ps' --tests 1e8";

@@ -1,4 +1,4 @@
-//! Units by name: `sim:`, `model:`, `recording:`, `cpu:`, `exec:`.
+//! Units by name: `sim:`, `model:`, `recording:`, `cpu:`, `cuda:`, `hip:`, `exec:`.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,7 +8,9 @@ use bitmma::catalogue::find;
 use bitmma::playback::Playback;
 use bitmma::{Architecture, FastSimulator, MmaUnit, Revision, Simulator, recording};
 use bitmma_hardware::cpu::Cpu;
+use bitmma_hardware::gpu::check_places;
 use bitmma_hardware::process::{Limits, Process};
+use bitmma_hardware::{cuda, hip};
 
 use crate::failure::{Failure, Within};
 use crate::target::read_model;
@@ -20,6 +22,8 @@ Units:
   model:FILE@MxNxK        a model from a TOML file as an instruction of that shape: model:mine.toml@16x8x16
   recording:FILE          what a recording holds; recording:FILE@ARCH/INSTRUCTION where it holds several
   cpu:NAME                an instruction of this processor: cpu:fma.f32, cpu:fma.f64, cpu:vdpbf16ps
+  cuda:N/INSTRUCTION      an instruction of NVIDIA GPU number N: cuda:0/wgmma.m64n64k16.f32.f16.f16
+  hip:N/INSTRUCTION       an instruction of AMD GPU number N: hip:0/v_mfma_f32_32x32x8_f16
   exec:COMMAND            a program that speaks the protocol of docs/protocol.md: 'exec:python3 unit.py'";
 
 /// How long a unit outside of this process may take.
@@ -62,8 +66,33 @@ fn open_within(specification: &str, revision: Revision, limits: Limits) -> Resul
         "model" => Ok(Box::new(from_model(rest)?)),
         "recording" => Ok(Box::new(recorded(rest)?)),
         "cpu" => Ok(Box::new(Cpu::open(rest)?)),
+        "cuda" => {
+            let (device, instruction) = of_device(specification, rest)?;
+            in_place(cuda::open(device, instruction).map_err(|error| error.of_unit(specification))?)
+        }
+        "hip" => {
+            let (device, instruction) = of_device(specification, rest)?;
+            in_place(hip::open(device, instruction).map_err(|error| error.of_unit(specification))?)
+        }
         "exec" => Ok(Box::new(Process::open(rest, limits)?)),
         _ => Err(Failure::new(format!("'{kind}:' is no kind of unit\n{KINDS}"))),
+    }
+}
+
+/// `N/INSTRUCTION`.
+fn of_device<'a>(specification: &str, rest: &'a str) -> Result<(usize, &'a str), Failure> {
+    let parts = rest.split_once('/').and_then(|(device, name)| Some((device.parse().ok()?, name)));
+    parts.ok_or_else(|| {
+        Failure::new(format!("'{specification}' names no instruction of a GPU, as in cuda:0/HMMA.16816.F32"))
+    })
+}
+
+/// A GPU's unit, asked first whether every element stands where we think: a wrong layout is no wrong
+/// arithmetic.
+fn in_place(unit: bitmma_hardware::gpu::Unit) -> Result<Box<dyn MmaUnit>, Failure> {
+    match check_places(&unit)? {
+        None => Ok(Box::new(unit)),
+        Some(misplaced) => Err(Failure::new(format!("{}: {misplaced}", unit.signature().name))),
     }
 }
 

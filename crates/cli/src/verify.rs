@@ -27,7 +27,8 @@ puts it together again, always to one digest of all answers. A mismatch stops no
 The model is that of the instruction the unit names, or --against, or --model.
 
 Units:
-  sim:ARCH/INSTRUCTION  model:FILE@MxNxK  recording:FILE  cpu:NAME  exec:COMMAND
+  sim:ARCH/INSTRUCTION  model:FILE@MxNxK  recording:FILE  cpu:NAME  cuda:N/INSTRUCTION  hip:N/INSTRUCTION
+  exec:COMMAND
 
 Examples:
   bitmma verify cpu:vdpbf16ps --tests 1e8

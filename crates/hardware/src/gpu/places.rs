@@ -4,6 +4,8 @@
 //! wrong. These questions have small whole numbers for answers, which every model computes exactly: what they
 //! show is the places alone.
 
+use std::fmt;
+
 use bitmma::formats::{Format, Overflow, Real, Rounding, encode};
 use bitmma::inputs::Matrices;
 use bitmma::{Error, Matrix, MmaUnit, Operands, Signature};
@@ -21,6 +23,17 @@ pub struct Misplaced {
     pub actual: u64,
     /// How many elements of all answers are wrong, and how many there are.
     pub wrong: (usize, usize),
+}
+
+impl fmt::Display for Misplaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Misplaced { element: (block, row, column), k, expected, actual, wrong: (wrong, all) } = self;
+        write!(
+            f,
+            "{wrong} of {all} elements are not where they should be; the first is D[{block}, {row}, {column}] for \
+             A[{row}, {k}] = 1: {actual:#x} in place of {expected:#x}"
+        )
+    }
 }
 
 /// Numbers that every format has.
