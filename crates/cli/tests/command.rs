@@ -127,9 +127,12 @@ fn completions_and_man_pages() {
             "bitmma-gemm.1",
             "bitmma-generate.1",
             "bitmma-list.1",
+            "bitmma-record.1",
             "bitmma-replay.1",
             "bitmma-run.1",
+            "bitmma-serve.1",
             "bitmma-show.1",
+            "bitmma-verify.1",
             "bitmma.1"
         ]
     );
