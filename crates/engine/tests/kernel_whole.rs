@@ -1,4 +1,4 @@
-//! Sums of which nothing is cut: fused sums of few bits, at the limits of what the kernel takes as integers.
+//! Fused sums of few bits, at the limits of what the kernel takes as integers, as nothing is cut, and in FP16.
 #![allow(clippy::unwrap_used)] // a call that fails is a test that fails
 
 use bitmma::catalogue::{Architecture, Revision, find};
@@ -174,6 +174,60 @@ fn scale_factors() {
             let elements = Elements { fields: (0, highest), ones: false, positive: highest == 6 };
             for exponents in [-30..10, -127..-100, 3..9, -140..128] {
                 agree(&unit, (&elements, &elements), exponents, scales.clone(), seed as u64);
+            }
+        }
+    }
+}
+
+fn hopper() -> (Model, usize) {
+    model(Architecture::Hopper, "wgmma.m64n64k32.f32.e4m3.e4m3")
+}
+
+/// Products in FP16: accumulators that push the power of two between them and the sum through all of FP16's
+/// exponents and beyond, factors of all exponents and of few.
+#[test]
+fn halves_and_their_powers() {
+    let (model, k) = hopper();
+    for (seed, (a, b)) in [(E4M3, E4M3), (E5M2, E5M2), (E4M3, E5M2), (E5M2, E4M3)].into_iter().enumerate() {
+        let unit = (Model { a, b, ..model.clone() }, k);
+        let top = |format: &Format| (1 << format.exponent_bits) - 1 - u64::from(*format == E5M2);
+        for (low_a, low_b) in [(0, 0), (1, 1), (top(&a), top(&b)), (top(&a) - 2, 0), (0, top(&b) / 2)] {
+            for (ones, positive) in [(true, true), (false, false)] {
+                let elements = |low, format: &Format| Elements { fields: (low, top(format)), ones, positive };
+                for exponents in [-30..40, 14..34, 28..29, 29..30, 30..31, 31..33, -127..-126, 100..129] {
+                    agree(&unit, (&elements(low_a, &a), &elements(low_b, &b)), exponents, 0..1, seed as u64);
+                }
+            }
+        }
+        // a column far below its panel: the largest product of a lane decides, not that of the panel
+        for span in 1..top(&b) {
+            let few = |low, high| Elements { fields: (low, high), ones: false, positive: false };
+            agree(&unit, (&few(0, span.min(top(&a))), &few(0, top(&b))), -40..10, 0..1, span);
+            agree(&unit, (&few(0, 1), &few(0, span)), -127..-126, 0..1, span);
+        }
+    }
+}
+
+/// Terms and sums in FP16 as large as they get; fewer bits kept; other formats.
+#[test]
+fn halves_of_other_bits_and_formats() {
+    let (model, k) = hopper();
+    let Operation::TFdpa(sum) = model.operation else { panic!("a fused sum") };
+    for fraction_bits in [10, 11, 12, 13, 14] {
+        for (a, b) in [(E4M3, E4M3), (E3M2, E2M3), (E2M1, E2M1), (E5M2, E5M2)] {
+            let operation = Operation::TFdpa(bitmma_arithmetic::FusedSum { fraction_bits, ..sum });
+            let unit = (Model { a, b, operation, ..model.clone() }, k);
+            if !has_kernel(&unit.0, k) {
+                continue;
+            }
+            let top = |format: &Format| (1 << format.exponent_bits) - 1 - u64::from(*format == E5M2);
+            for positive in [true, false] {
+                let elements =
+                    |format: &Format| Elements { fields: (top(format), top(format)), ones: true, positive };
+                for exponents in [-20..20, 0..1, 17..18, 30..34] {
+                    let seed = u64::from(fraction_bits);
+                    agree(&unit, (&elements(&a), &elements(&b)), exponents, 0..1, seed);
+                }
             }
         }
     }

@@ -37,6 +37,8 @@ pub(super) trait Kernel: Sync {
     type A: Send + Sync;
     /// B packed: one panel of columns at a time, element by element along K.
     type B: Send + Sync;
+    /// Whether it has a use for vectors of FP16.
+    const HALVES: bool = false;
 
     /// Packs [`ROWS`] rows.
     fn pack_a(&self, cells: &Cells) -> Self::A;
@@ -264,6 +266,7 @@ struct Task<'t, K: Kernel> {
 
 impl<K: Kernel> Work for Task<'_, K> {
     type Output = ();
+    const HALVES: bool = K::HALVES;
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {

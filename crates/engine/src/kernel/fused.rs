@@ -7,7 +7,8 @@
 //! accumulator cut in the same units, and rho.
 //!
 //! Where a row and a panel of columns hold so few bits that no product can be cut, their sum is one of small
-//! integers instead (`whole`).
+//! integers instead (`whole`). Where so few bits are kept that terms fit 16 bits, products are taken in FP16 on
+//! processors that compute in it (`halves`).
 //!
 //! Products of BF16 and TF32 may leave the range of FP32. An operation whose factors are too large or too
 //! small in some row or column of the tile is done in FP64 instead, where none does.
@@ -25,6 +26,7 @@ macro_rules! by_chunks {
     }};
 }
 
+mod halves;
 mod mend;
 mod tile;
 mod whole;
@@ -33,9 +35,11 @@ use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
 use bitmma_formats::{Format, Rounding, decode, table};
 
+use super::Level;
 use super::drive::Kernel;
 use super::pack::{Aligned, Cells, Element, Range};
 use super::simd::Simd;
+use halves::{Halves, PRODUCT_BITS};
 use tile::rows;
 use whole::Integers;
 
@@ -87,6 +91,8 @@ pub(super) struct Narrow {
     lasts: Option<(i32, i32)>,
     /// Bits that two integers may have together.
     whole_bits: u32,
+    /// Whether products may be taken in FP16, on this processor.
+    halves: bool,
     /// Where C is added last: operations of one step, which begin from zero.
     add_last: Option<usize>,
     conversion: Conversion,
@@ -188,6 +194,16 @@ impl Narrow {
         let segment = if wrapping { length } else { segment };
         let suspect =
             if whole <= limit { i32::MAX } else { (1u128 << 32).saturating_sub(whole).min(limit) as i32 };
+        let exact = |format: &Format| halves::are_exact(last(format), format.max_exponent());
+        let halves = Level::best() == Level::Avx512Halves
+            && !scaled
+            && !guarded
+            && down + 2 <= PRODUCT_BITS
+            && exact(&a)
+            && exact(&b)
+            && term < 1 << 15
+            && whole <= limit
+            && length.is_multiple_of(2);
         Some(Narrow {
             length,
             fraction_bits: fraction_bits as i32,
@@ -203,6 +219,7 @@ impl Narrow {
             no_product: if saturating { NO_PRODUCT } else { smallest_product },
             lasts: try_whole.then(|| (last(&a), last(&b))),
             whole_bits: 31u32.saturating_sub(length.next_power_of_two().ilog2()),
+            halves,
             add_last: add_last.map(|_| prepared.k() / length),
             conversion: model.conversion,
             scale: model.scale.map_or(table::UE8M0, |scale| scale.format),
@@ -266,6 +283,7 @@ pub(super) struct PackedA {
     scales: Vec<i32>,
     ranges: Vec<Extremes>,
     integers: Integers,
+    halves: Option<Halves>,
 }
 
 /// One panel of columns.
@@ -275,6 +293,7 @@ pub(super) struct PackedB {
     scales: Vec<i32>,
     ranges: Vec<Extremes>,
     integers: Integers,
+    halves: Option<Halves>,
     columns: usize,
 }
 
@@ -302,11 +321,13 @@ fn byte(exponent: i16, zero: i8) -> i8 {
 impl Kernel for Narrow {
     type A = PackedA;
     type B = PackedB;
+    const HALVES: bool = true;
 
     fn pack_a(&self, cells: &Cells) -> PackedA {
         let scales = self.scales(cells);
         PackedA {
             integers: self.integers(cells, &scales, self.lasts.map(|lasts| lasts.0), false),
+            halves: self.halves.then(|| Halves::of(cells, self.length, false)),
             values: cells.elements.iter().map(|element| element.value).collect(),
             exponents: cells
                 .elements
@@ -322,6 +343,7 @@ impl Kernel for Narrow {
         let scales = self.scales(cells);
         PackedB {
             integers: self.integers(cells, &scales, self.lasts.map(|lasts| lasts.1), true),
+            halves: self.halves.then(|| Halves::of(cells, self.length, true)),
             values: Aligned::of(cells, |element| element.value),
             exponents: Aligned::of(cells, |element| byte(element.exponent, self.zero)),
             scales,

@@ -36,6 +36,8 @@ pub enum Level {
     Avx2,
     /// AVX-512 F, BW, DQ and VL.
     Avx512,
+    /// AVX-512 with VNNI and FP16 as well.
+    Avx512Halves,
 }
 
 impl Level {
@@ -52,7 +54,9 @@ impl Level {
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl");
             levels.extend(avx2.then_some(Level::Avx2));
+            let halves = is_x86_feature_detected!("avx512vnni") && is_x86_feature_detected!("avx512fp16");
             levels.extend((avx2 && avx512).then_some(Level::Avx512));
+            levels.extend((avx2 && avx512 && halves).then_some(Level::Avx512Halves));
         }
         levels
     }
@@ -67,6 +71,9 @@ impl Level {
 trait Work {
     /// What comes of it.
     type Output;
+    /// Whether it has a use for [`Level::Avx512Halves`].
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // a level that others do not have
+    const HALVES: bool = false;
 
     /// Does it.
     ///
@@ -81,7 +88,12 @@ fn dispatch<W: Work>(level: Level, work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
     unsafe fn avx512<W: Work>(work: W) -> W::Output {
-        unsafe { work.run::<simd::Avx512>() }
+        unsafe { work.run::<simd::Avx512<false>>() }
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512fp16,avx512vnni,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+    unsafe fn avx512_halves<W: Work>(work: W) -> W::Output {
+        unsafe { work.run::<simd::Avx512<true>>() }
     }
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma,f16c")]
@@ -92,7 +104,9 @@ fn dispatch<W: Work>(level: Level, work: W) -> W::Output {
     unsafe {
         match level {
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => avx512(work),
+            Level::Avx512Halves if W::HALVES => avx512_halves(work),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 | Level::Avx512Halves => avx512(work),
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => avx2(work),
             _ => work.run::<Portable>(),

@@ -354,13 +354,15 @@ impl<T: Copy + Default> Aligned<T> {
         Some(Aligned { numbers, skip, length })
     }
 
+    /// `length` zeros, as few as those of a panel.
+    pub(super) fn zeros(length: usize) -> Aligned<T> {
+        let anywhere = || Aligned { numbers: vec![T::default(); length], skip: 0, length };
+        Aligned::new(length).unwrap_or_else(anywhere)
+    }
+
     /// One number for each element of some cells.
     pub(super) fn of(cells: &Cells, number: impl Fn(&Element) -> T) -> Aligned<T> {
-        let mut aligned = Aligned::new(cells.elements.len()).unwrap_or_else(|| Aligned {
-            numbers: vec![T::default(); cells.elements.len()],
-            skip: 0,
-            length: cells.elements.len(),
-        });
+        let mut aligned = Aligned::zeros(cells.elements.len());
         aligned.slice().iter_mut().zip(&cells.elements).for_each(|(to, element)| *to = number(element));
         aligned
     }

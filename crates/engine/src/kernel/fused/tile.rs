@@ -1,5 +1,6 @@
 //! The rows of a task through one block of K, in vectors.
 
+use super::halves::half_sums;
 use super::mend::{mend, wide};
 use super::whole::whole_sums;
 use super::{Narrow, PackedA, PackedB, Rho};
@@ -146,9 +147,12 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
 
         let mut all_lanes = false;
         let place = Place { operation, first, row };
-        let whole = match plan.lasts.is_some() && !flagged {
-            true => whole_sums::<S, SCALED>(plan, (a, b), place, (&maximum, &offsets), &sums),
-            false => None,
+        let whole = match (&a.halves, &b.halves) {
+            (Some(a), Some(b)) if S::HALVES => half_sums::<S>(plan, (a, b), place, (least, &scale), sums),
+            _ if plan.lasts.is_some() && !flagged => {
+                whole_sums::<S, SCALED>(plan, (a, b), place, (&maximum, &offsets), &sums)
+            }
+            _ => None,
         };
         if let Some(whole) = whole {
             sums = whole;

@@ -1,4 +1,4 @@
-//! AVX-512: F, BW, DQ and VL.
+//! AVX-512: F, BW, DQ and VL, and with `HALVES` VNNI and FP16 too.
 
 use std::arch::x86_64::*;
 
@@ -7,10 +7,11 @@ use super::Simd;
 const TOWARD_ZERO: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
 
 #[derive(Clone, Copy)]
-pub(in super::super) struct Avx512;
+pub(in super::super) struct Avx512<const HALVES: bool>;
 
-impl Simd for Avx512 {
+impl<const HALVES: bool> Simd for Avx512<HALVES> {
     const LANES: usize = 16;
+    const HALVES: bool = HALVES;
     type F = __m512;
     type I = __m512i;
     type M = __mmask16;
@@ -168,7 +169,27 @@ impl Simd for Avx512 {
     }
     #[inline(always)]
     unsafe fn i_dot2(sum: __m512i, x: __m512i, y: __m512i) -> __m512i {
-        unsafe { _mm512_add_epi32(sum, _mm512_madd_epi16(x, y)) }
+        unsafe {
+            match HALVES {
+                true => _mm512_dpwssd_epi32(sum, x, y),
+                false => _mm512_add_epi32(sum, _mm512_madd_epi16(x, y)),
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn h_twice(value: __m512) -> __m512i {
+        unsafe {
+            let halves = _mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value);
+            let words = _mm512_cvtepu16_epi32(halves);
+            _mm512_or_si512(words, _mm512_slli_epi32::<16>(words))
+        }
+    }
+    #[inline(always)]
+    unsafe fn h_products(x: __m512i, y: __m512i, scale: __m512i) -> __m512i {
+        unsafe {
+            let product = _mm512_mul_ph(_mm512_castsi512_ph(x), _mm512_castsi512_ph(y));
+            _mm512_cvttph_epi16(_mm512_mul_ph(product, _mm512_castsi512_ph(scale)))
+        }
     }
 
     #[inline(always)]

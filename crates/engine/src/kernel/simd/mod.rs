@@ -31,6 +31,8 @@ pub(super) trait Simd: Copy {
     const LANES: usize;
     /// Whether fused multiply-adds are instructions; where they are not they are right, and slow.
     const FUSED: bool = true;
+    /// Whether [`Simd::h_products`] are instructions; where they are not they are not to be called.
+    const HALVES: bool = false;
     /// LANES × f32.
     type F: Copy;
     /// LANES × i32.
@@ -92,6 +94,14 @@ pub(super) trait Simd: Copy {
     unsafe fn b_widen(value: Self::B) -> [Self::I; 4];
     /// Dot products of adjacent pairs of 16-bit halves, added to `sum`: `sum + x0·y0 + x1·y1` per lane.
     unsafe fn i_dot2(sum: Self::I, x: Self::I, y: Self::I) -> Self::I;
+    /// FP32 to FP16 to nearest even, twice in every word.
+    unsafe fn h_twice(_value: Self::F) -> Self::I {
+        unreachable!("an instruction set without FP16")
+    }
+    /// On 2·LANES × FP16, two in a word: x·y, times `scale`, toward zero to 16-bit integers; in range.
+    unsafe fn h_products(_x: Self::I, _y: Self::I, _scale: Self::I) -> Self::I {
+        unreachable!("an instruction set without FP16")
+    }
 
     unsafe fn d_splat(value: f64) -> Self::D;
     unsafe fn d_load(from: *const f64) -> Self::D;
