@@ -8,6 +8,8 @@ mod catalogue;
 mod compare;
 #[path = "command/explain.rs"]
 mod explain;
+#[path = "command/probe.rs"]
+mod probe;
 #[path = "command/replay.rs"]
 mod replay;
 #[path = "command/values.rs"]

@@ -20,7 +20,7 @@ mod log;
 mod numbers;
 pub mod order;
 pub mod report;
-mod search;
+pub mod search;
 mod session;
 mod shrink;
 pub mod tree;

@@ -1,7 +1,7 @@
 //! From nothing to a model: structures ranked, then parameters found one group at a time.
 
 use bitmma::Model;
-use bitmma::arithmetic::Operation;
+use bitmma::arithmetic::{Lowering, Operation};
 use bitmma::formats::Rounding;
 use rayon::prelude::*;
 
@@ -16,49 +16,43 @@ pub(crate) struct Fitted {
 }
 
 /// Structures that are followed up at most.
-const FOLLOWED: usize = 16;
+const FOLLOWED: usize = 40;
+/// Of each kind.
+const EACH: usize = 3;
 /// Plain cases on which structures are ranked.
 const RANKED_ON: usize = 160;
-/// Perfect models that are enough.
-const ENOUGH: usize = 2;
 
 /// Structures that are gone through thoroughly where none fits at once.
-const THOROUGHLY: usize = 4;
+const THOROUGHLY: usize = 10;
 
-/// The models that fit best, best first: those that contradict nothing, or the best ones.
+/// The models that fit best, best first: one that contradicts nothing, or the best ones.
 pub(crate) fn fit(space: &Space, observations: &Observations) -> Vec<Fitted> {
     let seeds = seeds(space, observations);
-    let ranked = ranked(space, observations, &seeds);
     let plain = observations.plain();
     let mut fitted: Vec<Fitted> = Vec::new();
-    let mut perfect: Vec<Fitted> = Vec::new();
-    for start in ranked.into_iter().take(FOLLOWED) {
+    for start in ranked(space, observations, &seeds) {
         let start = descend(space, observations, start, &cheap, plain);
-        if start.contradictions * 4 > plain.len() && start.contradictions > 8 {
-            fitted.push(Fitted { contradictions: usize::MAX, ..start });
+        if fitted.iter().any(|known| known.model == start.model) {
+            continue;
+        }
+        fitted.push(start.clone());
+        if start.contradictions * 10 > plain.len() && start.contradictions > 8 {
             continue;
         }
         let done = fit_all(space, observations, &start.model);
         if done.contradictions == 0 {
-            perfect.push(done);
-            if perfect.len() >= ENOUGH {
-                break;
-            }
-        } else {
-            fitted.push(done);
+            return vec![done];
         }
     }
-    if !perfect.is_empty() {
-        return perfect;
-    }
+    // none at once: the best of each kind, thoroughly
     fitted.sort_by_key(|fitted| fitted.contradictions);
+    let mut kinds = Kinds::new(1);
+    fitted.retain(|fitted| kinds.takes(&fitted.model));
     fitted.truncate(THOROUGHLY);
     for one in &mut fitted {
-        let all = observations.contradictions(&one.model, plain, usize::MAX).unwrap_or(usize::MAX);
-        let start = Fitted { model: one.model.clone(), contradictions: all };
-        let start = descend(space, observations, start, &thorough, plain);
+        let start = descend(space, observations, one.clone(), &thorough, plain);
         *one = fit_all(space, observations, &start.model);
-        if one.contradictions > 0 {
+        if one.contradictions > 0 && one.contradictions * 20 < observations.all().len() {
             *one = descend(space, observations, one.clone(), &thorough, observations.all());
         }
         if one.contradictions == 0 {
@@ -67,6 +61,25 @@ pub(crate) fn fit(space: &Space, observations: &Observations) -> Vec<Fitted> {
     }
     fitted.sort_by_key(|fitted| fitted.contradictions);
     fitted
+}
+
+/// Counts models by family and by what surrounds them, so that no kind crowds out the others.
+struct Kinds {
+    each: usize,
+    seen: Vec<(&'static str, bool, bool)>,
+}
+
+impl Kinds {
+    fn new(each: usize) -> Kinds {
+        Kinds { each, seen: Vec::new() }
+    }
+
+    fn takes(&mut self, model: &Model) -> bool {
+        let Lowering { add_accumulator_last, narrow_output, .. } = model.lowering;
+        let kind = (model.operation.name(), add_accumulator_last.is_some(), narrow_output.is_some());
+        self.seen.push(kind);
+        self.seen.iter().filter(|one| **one == kind).count() <= self.each
+    }
 }
 
 /// A model of each family, with and without what may surround it, fitted to single products and the
@@ -117,7 +130,10 @@ fn ranked(space: &Space, observations: &Observations, seeds: &[(Structure, Model
     };
     let mut ranked: Vec<Fitted> = space.structures().par_iter().filter_map(best).collect();
     ranked.sort_by_key(|fitted| fitted.contradictions);
-    for fitted in ranked.iter_mut().take(FOLLOWED) {
+    let mut kinds = Kinds::new(EACH);
+    ranked.retain(|fitted| kinds.takes(&fitted.model));
+    ranked.truncate(FOLLOWED);
+    for fitted in &mut ranked {
         fitted.contradictions =
             observations.contradictions(&fitted.model, plain, usize::MAX).unwrap_or(usize::MAX);
     }

@@ -1,0 +1,96 @@
+//! `probe`.
+
+use std::path::Path;
+
+use crate::bitmma;
+
+const VOLTA: &str = "sim:volta/mma.m8n8k4.f32.f16.f16.f32";
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn a_model_is_found_and_taken_by_other_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("found");
+    let ended = bitmma(&["probe", VOLTA, "--tests", "5000", "--out", text(&out)]);
+    let shown = ended.fine();
+    assert!(
+        shown.contains("FOUND: T-FDPA") && shown.contains("F = 23") && shown.contains("L = 4"),
+        "{shown}"
+    );
+    assert!(shown.contains("volta/mma.m8n8k4.f32.f16.f16.f32"), "{shown}");
+    let read = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
+    let (model, report, page) = (read("model.toml"), read("report.txt"), read("report.html"));
+    assert!(report.starts_with(shown.trim_end()), "{report}");
+    assert!(page.contains("<svg") && page.ends_with("</html>\n") && !page.contains("http-equiv"), "{page}");
+
+    // Equation 1 on the model that was found: Volta answers zero
+    let file = out.join("model.toml");
+    let values = ["-a", "-8192 -0.5 -0.25 -0.125", "-b", "1024 1 1 1", "-c", "0x1p23"];
+    let arguments: Vec<&str> = ["dot", "--model", text(&file)].into_iter().chain(values).collect();
+    assert!(bitmma(&arguments).fine().starts_with('0'));
+
+    // and probed in its turn, it gives itself
+    let unit = format!("model:{}@8x8x4", text(&file));
+    let again = folder.path().join("again");
+    bitmma(&["probe", &unit, "--tests", "5000", "--out", text(&again)]).fine();
+    assert_eq!(std::fs::read_to_string(again.join("model.toml")).unwrap(), model);
+
+    // cut off and resumed: the same files
+    let log = read("questions.csv");
+    std::fs::write(out.join("questions.csv"), &log[..log.len() / 2]).unwrap();
+    bitmma(&["probe", VOLTA, "--tests", "5000", "--out", text(&out), "--resume"]).fine();
+    assert_eq!(
+        (read("model.toml"), read("report.txt"), read("report.html"), read("questions.csv")),
+        (model, report, page, log)
+    );
+
+    // another seed is another probe
+    let arguments = ["probe", VOLTA, "--tests", "5000", "--seed", "2", "--out", text(&out), "--resume"];
+    assert!(bitmma(&arguments).refused().contains("another probe"));
+}
+
+#[test]
+fn json_holds_the_same() {
+    let ended = bitmma(&["probe", VOLTA, "--tests", "2000", "--json"]);
+    let json = ended.json();
+    assert_eq!(json["verdict"], "found");
+    assert_eq!(json["k"], 4);
+    let parameters = json["model"]["parameters"].as_array().unwrap();
+    let value =
+        |symbol: &str| parameters.iter().find(|one| one["symbol"] == symbol).unwrap()["value"].clone();
+    assert_eq!(
+        (value("F"), value("rho"), value("nan")),
+        ("23".into(), "RZ-FP32".into(), "0x7fffffff".into())
+    );
+    assert!(json["order"]["tree"].as_str().unwrap().contains("of 5: c, p0…p3"), "{}", ended.out);
+}
+
+#[test]
+fn what_names_no_unit_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("model.toml");
+    std::fs::write(&file, "model = 'FMA'\nA = 'f32'\nB = 'f32'\nC = 'f32'\nrho = 'RNE-FP32'\n").unwrap();
+    let path = text(&file);
+    for (unit, says) in [
+        ("hopper", "names no unit"),
+        ("gpu:0", "'gpu:' is no kind of unit"),
+        ("sim:hopper", "names no instruction"),
+        ("sim:hoper/mma", "hoper"),
+        ("sim:hopper/mma.m1n1k1", "mma.m1n1k1"),
+        ("sim:volta/wmma.m16n16k16.f32.f16.f16.f32", "no model"),
+        ("model:nowhere.toml@1x1x1", "nowhere.toml"),
+        (&format!("model:{path}"), "has no shape"),
+        (&format!("model:{path}@8x8"), "'8x8' is no shape"),
+        (&format!("model:{path}@8x0x8"), "'8x0x8' is no shape"),
+        (&format!("model:{path}@8xax8"), "'8xax8' is no shape"),
+    ] {
+        let ended = bitmma(&["probe", unit]);
+        assert!(ended.refused().contains(says), "{unit}: {}", ended.err);
+    }
+    assert!(bitmma(&["probe", VOLTA, "--resume"]).err.contains("--out"));
+    // a folder that is a file
+    assert!(bitmma(&["probe", VOLTA, "--out", path]).refused().contains("model.toml"));
+}
