@@ -10,15 +10,15 @@ use bitmma::inputs::{Case, Family, case};
 use bitmma::{MmaUnit, Model, Simulator};
 
 /// Whether everything is to be tested.
-pub fn all() -> bool {
+pub(crate) fn all() -> bool {
     std::env::var("BITMMA_TESTS").is_ok_and(|value| value == "all")
 }
 
 /// SplitMix64, written apart from the crate's own.
-pub struct Draw(pub u64);
+pub(crate) struct Draw(pub(crate) u64);
 
 impl Draw {
-    pub fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -26,19 +26,19 @@ impl Draw {
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.bits() % bound as u64) as usize
     }
 
-    pub fn between(&mut self, low: i32, high: i32) -> i32 {
+    pub(crate) fn between(&mut self, low: i32, high: i32) -> i32 {
         low + self.below((high - low + 1) as usize) as i32
     }
 
-    pub fn chance(&mut self, percent: usize) -> bool {
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    pub fn one<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(crate) fn one<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }
 
@@ -49,7 +49,7 @@ impl Draw {
 }
 
 /// A model nobody has seen, with its K: any family, any parameters.
-pub fn hidden(seed: u64) -> (Model, usize) {
+pub(crate) fn hidden(seed: u64) -> (Model, usize) {
     let mut draw = Draw(seed.wrapping_mul(0x1234_5678_9abc_def1));
     loop {
         if let Some((model, k)) = try_hidden(&mut draw)
@@ -145,7 +145,12 @@ fn try_hidden(draw: &mut Draw) -> Option<(Model, usize)> {
 }
 
 /// The first case on which the unit answers otherwise than the model, bit for bit, of many of all families.
-pub fn first_difference(unit: &dyn MmaUnit, model: &Model, each: u64, seed: u64) -> Option<(Case, u64, u64)> {
+pub(crate) fn first_difference(
+    unit: &dyn MmaUnit,
+    model: &Model,
+    each: u64,
+    seed: u64,
+) -> Option<(Case, u64, u64)> {
     let signature = unit.signature();
     let other = Simulator::model(model.clone(), (signature.m, signature.n, signature.k)).unwrap();
     for family in Family::ALL {
