@@ -78,7 +78,7 @@ pub enum Difference {
         case: Case,
         /// How simple it is.
         simplicity: Simplicity,
-        /// Whether every input with fewer non-zero elements, or as many and fewer bits set, was tried.
+        /// Whether every simpler kind of input that is tried at all was tried whole.
         smallest: bool,
         /// Cases tried.
         tried: u64,
@@ -102,8 +102,8 @@ const WHOLE: u32 = 22;
 /// bits set in significands, then exponents nearest to that of one.
 ///
 /// Small spaces are tried whole. Otherwise C alone, one product, and one product and C are tried in the
-/// order of the bits set, `budget` cases in all; then random cases of every family, the first that differs
-/// shrunk.
+/// order of the bits set, up to four (C alone: three), `budget` cases of each kind at most; then as many random
+/// cases of every family, the first that differs shrunk.
 pub fn smallest(left: &Model, right: &Model, k: usize, budget: u64, seed: u64) -> Result<Difference, Error> {
     comparable(left, right)?;
     if essence(left, k) == essence(right, k) {
@@ -124,14 +124,12 @@ pub fn smallest(left: &Model, right: &Model, k: usize, budget: u64, seed: u64) -
     let mut complete = true;
     let places = places(left, right, k);
     for class in classes(left) {
-        let candidates = class.candidates(left, &places, budget.saturating_sub(tried));
-        complete &= candidates.complete;
+        let candidates = class.candidates(left, &places);
+        let count = candidates.count().min(budget);
         // the first of the class in the order of its candidates, whatever the threads do
-        let found = (0..candidates.count())
-            .into_par_iter()
-            .map(|index| candidates.case(index, &blank))
-            .find_first(differs);
-        tried += candidates.count();
+        let found =
+            (0..count).into_par_iter().map(|index| candidates.case(index, &blank)).find_first(differs);
+        tried += count;
         if let Some(case) = found {
             let case = shrink(left, &case, differs);
             return Ok(Difference::Found {
@@ -141,9 +139,7 @@ pub fn smallest(left: &Model, right: &Model, k: usize, budget: u64, seed: u64) -
                 tried,
             });
         }
-        if tried >= budget {
-            break;
-        }
+        complete &= candidates.count() <= budget;
     }
     for index in 0..budget {
         let family = Family::ALL[(index % Family::ALL.len() as u64) as usize];
@@ -229,7 +225,7 @@ fn places(left: &Model, right: &Model, k: usize) -> Vec<usize> {
     let mut places = vec![0, 1, k - 1];
     for model in [left, right] {
         let length = model.length(k).max(1);
-        places.extend([length - 1, length, length + 1]);
+        places.push(length);
     }
     places.retain(|place| *place < k);
     places.sort_unstable();
@@ -246,23 +242,23 @@ struct Class {
 
 /// Classes in the order of their simplicity: elements first, then bits.
 fn classes(model: &Model) -> Vec<Class> {
-    let most = |format: &Format| (format.fraction_bits + 1).min(3);
-    let (a, b, c) = (most(&model.a), most(&model.b), most(&model.c));
-    let mut classes = Vec::new();
-    for a in 0..=a {
-        for b in 0..=b {
-            for c in 0..=c {
-                // a product needs both its factors, and something has to be there
-                if (a == 0) == (b == 0) && a + b + c > 0 {
-                    classes.push(Class { bits: (a, b, c) });
-                }
-            }
-        }
-    }
-    let elements =
-        |class: &Class| [class.bits.0, class.bits.1, class.bits.2].iter().filter(|bits| **bits > 0).count();
-    classes.sort_by_key(|class| (elements(class), class.bits.0 + class.bits.1 + class.bits.2, class.bits.2));
-    classes
+    let within = |bits: u32, format: &Format| bits <= format.fraction_bits + 1;
+    [
+        (0, 0, 1),
+        (0, 0, 2),
+        (0, 0, 3),
+        (1, 1, 0),
+        (1, 2, 0),
+        (2, 1, 0),
+        (1, 1, 1),
+        (1, 1, 2),
+        (1, 2, 1),
+        (2, 1, 1),
+    ]
+    .into_iter()
+    .filter(|(a, b, c)| within(*a, &model.a) && within(*b, &model.b) && within(*c, &model.c))
+    .map(|bits| Class { bits })
+    .collect()
 }
 
 /// The inputs of a class, one product and C.
@@ -271,8 +267,6 @@ struct Candidates {
     a: Vec<u64>,
     b: Vec<u64>,
     c: Vec<u64>,
-    /// Whether these are all.
-    complete: bool,
 }
 
 impl Candidates {
@@ -300,21 +294,16 @@ impl Candidates {
 }
 
 impl Class {
-    /// Its inputs, the simplest exponents first, at most `budget`.
-    fn candidates(&self, model: &Model, places: &[usize], budget: u64) -> Candidates {
+    /// Its inputs, the simplest exponents first.
+    fn candidates(&self, model: &Model, places: &[usize]) -> Candidates {
         let of = |format: &Format, bits: u32| if bits == 0 { vec![0] } else { with_bits(format, bits) };
-        let (mut a, mut b) = (of(&model.a, self.bits.0), of(&model.b, self.bits.1));
-        let mut c = of(&model.c, self.bits.2);
         let places = if self.bits.0 == 0 { &places[..1] } else { places };
-        let all: u128 =
-            [places.len(), a.len(), b.len(), c.len()].iter().map(|count| *count as u128).product();
-        let complete = all <= u128::from(budget);
-        if !complete {
-            // a budget too small for all is spent on the simplest of each operand
-            let share = ((budget as f64 / places.len() as f64).cbrt() as usize).max(1);
-            [&mut a, &mut b, &mut c].into_iter().for_each(|codes| codes.truncate(share));
+        Candidates {
+            places: places.to_vec(),
+            a: of(&model.a, self.bits.0),
+            b: of(&model.b, self.bits.1),
+            c: of(&model.c, self.bits.2),
         }
-        Candidates { places: places.to_vec(), a, b, c, complete }
     }
 }
 

@@ -1,11 +1,14 @@
 //! `bitmma compare`: one input through every instruction.
 
+mod why;
+
 use std::collections::BTreeMap;
 
 use bitmma::arithmetic::Operands;
 use bitmma::catalogue::Evidence;
 use bitmma::formats::text::{display, to_f64_bits};
 use bitmma::formats::{self, Format};
+use bitmma::inputs::Case;
 use bitmma::{Architecture, Instruction, Revision};
 use serde_json::{Value, json};
 
@@ -17,12 +20,14 @@ const EXAMPLE: &str = "\
 Examples:
   bitmma compare                      # the paper's Equation 1: its table of divergent results
   bitmma compare hopper cdna3 --composed
+  bitmma compare --why                # and what each of them lost, at which step, in which term
   bitmma compare a100 h100 mi300x -a '1 0x1p-12 0x1p-12' -b '1 0x1p-12 -0x1p-13' -c 0
 
 The input is the first row of A and the first column of B, zeros after it, and the first element of C; \
 scale factors are one. An instruction that cannot hold the input exactly is left out, and counted.
 
-JSON: revision, input {a, b, c}, answers [{architecture, instruction, class, kind, value, code, format}], \
+JSON: revision, input {a, b, c}, answers [{architecture, instruction, class, kind, value, code, format; with --why \
+losses}], \
 left_out [{architecture, instruction, reason}].";
 
 /// Puts one input through every instruction: a table of the different answers
@@ -47,6 +52,9 @@ pub(crate) struct Arguments {
     /// Also the instructions that the compiler composes of others
     #[arg(long)]
     composed: bool,
+    /// Also where the answers part: what each lost, at which step and in which term
+    #[arg(long)]
+    why: bool,
     #[command(flatten)]
     revision: target::RevisionArgument,
     /// Print JSON
@@ -164,11 +172,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let revision = arguments.revision.revision;
     let comparison = compare(&input, &architectures, revision, arguments.composed)?;
     if arguments.json {
-        output::print_json(&json(&comparison, &input, revision))?;
-    } else if arguments.a.is_none() {
-        output::print(&paper_table(&comparison, &architectures, revision, arguments.composed))?;
+        let mut json = json(&comparison, &input, revision);
+        if arguments.why
+            && let Some(answers) = json["answers"].as_array_mut()
+        {
+            for (json, answer) in answers.iter_mut().zip(&comparison.answers) {
+                let account = why::account(answer.row, &input, comparison.given, revision)?;
+                json["losses"] = account.as_ref().map_or(Value::Null, why::json);
+            }
+        }
+        output::print_json(&json)?;
     } else {
-        output::print(&answers_table(&comparison))?;
+        let mut text = if arguments.a.is_none() {
+            paper_table(&comparison, &architectures, revision, arguments.composed)
+        } else {
+            answers_table(&comparison)
+        };
+        if arguments.why {
+            text += &why::text(&comparison, &input, revision)?;
+        }
+        output::print(&text)?;
     }
     Ok(Outcome::Agrees)
 }
@@ -228,6 +251,13 @@ fn answer(
     if row.composed_of.is_some() && !composed {
         return Err(Reason::Composed);
     }
+    let Case { a, b, c, scale_a, scale_b } = operands(row, input, given)?;
+    let operands = Operands { a: &a, b: &b, c, scale_a: &scale_a, scale_b: &scale_b };
+    Ok(model.dot(&operands).map_err(Failure::from))
+}
+
+/// The input as the instruction takes it: zeros after it, scale factors of one.
+fn operands(row: &Instruction, input: &Input<'_>, given: usize) -> Result<Case, Reason> {
     if given > row.k {
         return Err(Reason::Short(row.k));
     }
@@ -248,8 +278,7 @@ fn answer(
         Some(scale) => vec![scale.format.one_code(); row.k / scale.size],
         None => Vec::new(),
     };
-    let operands = Operands { a: &a, b: &b, c, scale_a: &scales, scale_b: &scales };
-    Ok(model.dot(&operands).map_err(Failure::from))
+    Ok(Case { a, b, c, scale_a: scales.clone(), scale_b: scales })
 }
 
 /// A value as the paper writes it: `-0.5`, `0.0`.

@@ -39,13 +39,14 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     let mut tables = vec![divergent(options.revision)];
     let groups = groups(options.revision);
     let each = options.effort.of(100, 4_000);
-    let budget = options.effort.of(20_000, 400_000);
+    let budget = options.effort.of(5_000, 700_000);
     let mut pairs = Table::new(
         "pairs",
         "Every pair, and the smallest input that tells it apart",
         "Models of native instructions that take and give the same formats. Instructions with equal models stand together and never \
-         differ. The smallest input: fewest non-zero elements, then fewest bits set; \"smallest\" where all simpler inputs of C and \
-         one product were tried (at the places that the operations can tell apart), \"found\" where it was shrunk from a random one.",
+         differ. The input: fewest non-zero elements, then fewest bits set in significands. \"smallest\": every simpler one of C alone \
+         (up to three bits) or one product (up to three bits, at the places that the operations can tell apart) was tried; \"found\": \
+         not all were, or it was shrunk from a random one.",
         &[
             "A·B → D",
             "one",

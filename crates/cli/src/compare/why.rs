@@ -1,0 +1,100 @@
+//! Where answers part: what each lost, at which step and in which term.
+
+use std::collections::BTreeMap;
+
+use bitmma::Revision;
+use bitmma::catalogue::Instruction;
+use bitmma::inputs::Case;
+use bitmma_analysis::Dyadic;
+use bitmma_analysis::account::{Account, Loss};
+use bitmma_analysis::discrepancy::losses;
+use bitmma_analysis::table::short;
+use serde_json::{Value, json};
+
+use super::{Comparison, Input, ascending, decimal, names, operands};
+use crate::failure::Failure;
+use crate::style;
+
+/// What one instruction lost on the input.
+pub(super) fn account(
+    row: &Instruction,
+    input: &Input<'_>,
+    given: usize,
+    revision: Revision,
+) -> Result<Option<Account>, Failure> {
+    let (Some(model), Ok(case)) = (row.model_ref(revision), operands(row, input, given)) else {
+        return Ok(None);
+    };
+    let case: Case = case;
+    Ok(Some(losses(model, &case)?))
+}
+
+/// The steps that lost something, for JSON.
+pub(super) fn json(account: &Account) -> Value {
+    let number = |x: &Dyadic| json!(x.to_f64());
+    let loss = |loss: &Loss| {
+        json!({
+            "operation": loss.operation,
+            "source": loss.source.name(),
+            "term": loss.term,
+            "exact": number(&loss.exact),
+            "kept": number(&loss.kept),
+            "last_bit": loss.last_bit,
+        })
+    };
+    Value::Array(account.losses.iter().map(loss).collect())
+}
+
+/// Every different way to an answer, in ascending order of the answers: who takes it, and what is lost on it.
+pub(super) fn text(
+    comparison: &Comparison,
+    input: &Input<'_>,
+    revision: Revision,
+) -> Result<String, Failure> {
+    /// Instructions that lose the same, and what that is.
+    type Ways = Vec<(Vec<Loss>, Vec<&'static Instruction>)>;
+    let mut answers: BTreeMap<u64, (String, Ways)> = BTreeMap::new();
+    for answer in &comparison.answers {
+        let Some(account) = account(answer.row, input, comparison.given, revision)? else { continue };
+        let (_, ways) = answers
+            .entry(ascending(answer.row, answer.d))
+            .or_insert_with(|| (decimal(answer.row, answer.d), Vec::new()));
+        match ways.iter_mut().find(|(losses, _)| *losses == account.losses) {
+            Some((_, rows)) => rows.push(answer.row),
+            None => ways.push((account.losses, vec![answer.row])),
+        }
+    }
+    let mut text = format!("\n{}\n", style::strong("Where they part: what each loses, step by step"));
+    for (value, ways) in answers.values() {
+        for (losses, rows) in ways {
+            let mut architectures: Vec<&str> = rows.iter().map(|row| row.architecture.name()).collect();
+            architectures.dedup();
+            let who = format!("{}: {}", architectures.join(", "), names(rows, 2));
+            text += &format!("{}  {}\n", style::strong(value), style::dim(&who));
+            if losses.is_empty() {
+                text += "    nothing is lost\n";
+            }
+            for loss in losses {
+                text += &format!("    {}\n", line(loss));
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// `step 1, fused summation: a3*b3 = -0.125 becomes 0 (bits below 2^-2 fall off)`.
+fn line(loss: &Loss) -> String {
+    let number = |x: &Dyadic| short(x.to_f64());
+    let below = match loss.last_bit {
+        Some(last) => format!(" (nothing below 2^{last} is kept)"),
+        None => String::new(),
+    };
+    format!(
+        "step {}, {}: {} = {} becomes {}{below}",
+        loss.operation + 1,
+        loss.source.name(),
+        loss.term,
+        number(&loss.exact),
+        style::lost(&number(&loss.kept)),
+    )
+}
