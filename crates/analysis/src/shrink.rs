@@ -115,7 +115,7 @@ fn simpler(model: &Model, case: &Case) -> Vec<Case> {
             let moved = |format: &Format, code: u64, by: i64| {
                 let finite = decode(format, code).is_finite() && code & !format.sign_bit() != 0;
                 if finite {
-                    (code as i64 + by * step(format) as i64) as u64 & format.max_code()
+                    (code as i64).wrapping_add(by * step(format) as i64) as u64 & format.max_code()
                 } else {
                     code
                 }
