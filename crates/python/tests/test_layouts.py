@@ -35,6 +35,29 @@ def read_only(array):
     return array
 
 
+class Wrapped:
+    """An array of another library, by NumPy's protocol."""
+
+    def __init__(self, array):
+        self.array, self.dtype = array, array.dtype
+
+    def __array__(self, *_, **__):
+        return self.array
+
+
+class Lent:
+    """An array of another library, by DLPack."""
+
+    def __init__(self, array):
+        self.array, self.dtype = array, array.dtype
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
 LAYOUTS = {
     "columns first": np.asfortranarray,
     "strided": strided,
@@ -43,8 +66,8 @@ LAYOUTS = {
     "big-endian": lambda array: array.astype(array.dtype.newbyteorder(">")),
     "read-only": read_only,
     "matrix": lambda array: array.view(np.matrix),
-    "array protocol": lambda array: type("Wrapped", (), {"__array__": lambda self, *_, **__: array, "dtype": array.dtype})(),
-    "dlpack": lambda array: type("Lent", (), {"__array__": lambda self, *_, **__: array, "dtype": array.dtype, "__dlpack_device__": lambda self: (1, 0)})(),
+    "array protocol": lambda array: Wrapped(array),
+    "dlpack": lambda array: Lent(array),
 }
 
 

@@ -42,7 +42,7 @@ def array(draw, rng, dtype, shape):
     layout = draw(some.integers(0, 3))
     if layout == 1:
         return np.asfortranarray(values)
-    if layout == 2:
+    if layout == 2 and values.ndim:
         return values[..., ::-1]
     return values
 

@@ -75,7 +75,6 @@ __all__ = [
     "mma",
     "recording",
     "simulate",
-    "torch",
 ]
 
 

@@ -98,7 +98,8 @@ def _numpy_words(name: str, array: Array) -> Codes:
         kind = int(device()[0])
         if kind not in (1, 3):  # kDLCPU, kDLCUDAHost
             raise DeviceError(f"{name} is on a device (DLPack kind {kind}); bring it to the CPU first")
-    array = np.asarray(array)
+    lends = hasattr(array, "__dlpack__") and not hasattr(array, "__array__")
+    array = np.from_dlpack(array) if lends else np.asarray(array)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return array.view(WORD_OF[array.dtype.itemsize])

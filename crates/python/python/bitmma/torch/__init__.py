@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+try:
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise ImportError("bitmma.torch needs PyTorch, which is not installed: pip install torch") from error
+
 from .emulation import emulate
 from .report import Difference, Product
 
