@@ -63,7 +63,8 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
              mean square of the errors over that of the exact results."
                 .to_owned(),
             "Real units are marked with their own L, F and ρ on these data, whatever formats they take themselves. Past F = 23 or so \
-             FP32 results gain nothing: what is lost then is lost by ρ, once for every L elements, so a longer L helps more."
+             FP32 results gain nothing and can lose: what is lost then is lost by ρ = RZ, once for every L elements and always toward \
+             zero, so that it adds up, while terms cut at F = 23 lose to both sides. A longer L helps more, and so does ρ = RNE (CDNA3)."
                 .to_owned(),
         ],
         tables,
@@ -167,7 +168,7 @@ fn figure(gemm: &[Measured], swept: usize, product: &Product) -> Figure {
         name: "real units".to_owned(),
         mark: Mark::Points,
         points: marked.iter().map(|one| one.0).collect(),
-        labels: marked.into_iter().map(|one| one.1.chars().take(26).collect()).collect(),
+        labels: marked.into_iter().map(|one| brief(&one.1)).collect(),
     });
     Figure {
         name: "design-space".to_owned(),
@@ -176,6 +177,14 @@ fn figure(gemm: &[Measured], swept: usize, product: &Product) -> Figure {
         x: Axis::new("bits of the adders", Scale::Log2),
         y: Axis::new("relative rms error", Scale::Log10),
         series,
+    }
+}
+
+/// The first of several names, and how many more there are.
+fn brief(names: &str) -> String {
+    match names.split_once(", ") {
+        None => names.to_owned(),
+        Some((first, rest)) => format!("{first} + {}", rest.split(", ").count()),
     }
 }
 
