@@ -122,6 +122,7 @@ fn completions_and_man_pages() {
     assert_eq!(
         pages,
         [
+            "bitmma-analyze.1",
             "bitmma-bench.1",
             "bitmma-compare.1",
             "bitmma-dot.1",
@@ -131,6 +132,7 @@ fn completions_and_man_pages() {
             "bitmma-list.1",
             "bitmma-record.1",
             "bitmma-replay.1",
+            "bitmma-report.1",
             "bitmma-run.1",
             "bitmma-serve.1",
             "bitmma-show.1",
