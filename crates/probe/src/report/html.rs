@@ -17,7 +17,7 @@ body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem;border-bottom:1px solid #8885;padding-bottom:.2rem}\
 table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:top;padding:.3rem .6rem;border-bottom:1px solid #8883}\
 code,pre{font:13px/1.45 ui-monospace,monospace}pre{background:#8881;padding:.6rem;overflow-x:auto;margin:.3rem 0}\
-.verdict{padding:.7rem 1rem;border-left:5px solid}.found{border-color:#1f7a5c}.not{border-color:#b3261e}\
+.verdict{padding:.7rem 1rem;border-left:5px solid}.verdict pre{white-space:pre-wrap}.found{border-color:#1f7a5c}.not{border-color:#b3261e}\
 .tree{overflow-x:auto}.dim{opacity:.7}details>summary{cursor:pointer}";
 
 /// The page.

@@ -164,6 +164,10 @@ pub(crate) fn with_evidence(
             }
         }
         parameter.open = ranges(&parameter.open);
+        if matches!(symbol, "e_zero" | "e_zero_c") && own == "none" {
+            // below every exponent that a term can bring
+            parameter.open.push(format!("{} or less", space.term_exponents(model).0));
+        }
         let mut others: Vec<(u64, String, Model)> = Vec::new();
         for other in space.vary(model, &[coordinate]) {
             let Some(other_value) = value(&other, symbol, k).filter(|other| *other != own) else { continue };
