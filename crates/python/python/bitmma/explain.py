@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _bitmma
 from ._bitmma import Format
+from ._lazy import numpy as np
+from .errors import ShapeError
 from .formats import by_name
 
 if TYPE_CHECKING:
-    from ._arrays import Array
+    from ._arrays import Array, Codes
     from .simulate import Unit
 
 __all__ = ["Explanation", "Lost", "explain"]
@@ -66,6 +68,13 @@ def _fraction(number: dict[str, int]) -> Fraction:
     return Fraction(number["sign"] * number["significand"]) * Fraction(2) ** number["exponent"]
 
 
+def _line(name: str, words: Codes, shape: tuple[int, int]) -> Codes:
+    """What goes with a row of A of one dimension, as a matrix."""
+    if words.ndim != 1:
+        raise ShapeError(f"{name} has {words.ndim} dimensions; A has 1, and so must {name}")
+    return words.reshape(shape)
+
+
 def explain(
     unit: Unit,
     a: Array,
@@ -83,10 +92,14 @@ def explain(
     """
     words_a, words_b, words_c, words_sa, words_sb = unit._operands(a, b, c, scale_a, scale_b)
     if words_a.ndim == 1:
-        words_a, words_b = words_a.reshape(1, -1), words_b.reshape(-1, 1)
+        words_a, words_b = words_a[np.newaxis], _line("B", words_b, (-1, 1))
+        words_sa = None if words_sa is None else _line("scale A", words_sa, (1, -1))
+        words_sb = None if words_sb is None else _line("scale B", words_sb, (-1, 1))
+        if words_c is not None and words_c.size != 1:
+            raise ShapeError(f"C has {words_c.size} elements; a row times a column takes 1")
         words_c = None if words_c is None else words_c.reshape(1, 1)
-        words_sa = None if words_sa is None else words_sa.reshape(1, -1)
-        words_sb = None if words_sb is None else words_sb.reshape(-1, 1)
+    if len(element) not in (2, 3):
+        raise ShapeError(f"the element is {element}; row and column were expected, or block, row and column")
     block, row, column = element if len(element) == 3 else (0, *element)
     steps, code = _bitmma.explain(
         unit._native, words_a, words_b, words_c, words_sa, words_sb, element=(block, row, column)

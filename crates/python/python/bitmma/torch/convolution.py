@@ -131,7 +131,8 @@ def _spread(
 ) -> Any:
     """The transpose of :func:`_gather`: zeros between the pixels of ``x``, then the kernel turned around."""
     wide = x.new_zeros(*x.shape[:2], *[max((length - 1) * s + 1, 0) for length, s in zip(x.shape[2:], stride)])
-    wide[(..., *[slice(None, None, s) for s in stride])] = x
+    spaced: Any = (..., *[slice(None, None, s) for s in stride])
+    wide[spaced] = x
     pads = []
     for length, stuffed, kernel, p, d in zip(size, wide.shape[2:], weight.shape[2:], padding, dilation):
         before = d * (kernel - 1) - p
