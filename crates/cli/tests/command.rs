@@ -130,6 +130,7 @@ fn completions_and_man_pages() {
             "bitmma-gemm.1",
             "bitmma-generate.1",
             "bitmma-list.1",
+            "bitmma-probe.1",
             "bitmma-record.1",
             "bitmma-replay.1",
             "bitmma-report.1",

@@ -77,15 +77,17 @@ fn what_names_no_unit_is_refused() {
     for (unit, says) in [
         ("hopper", "names no unit"),
         ("gpu:0", "'gpu:' is no kind of unit"),
-        ("sim:hopper", "names no instruction"),
+        ("sim:hopper", "is no ARCH/INSTRUCTION"),
         ("sim:hoper/mma", "hoper"),
         ("sim:hopper/mma.m1n1k1", "mma.m1n1k1"),
         ("sim:volta/wmma.m16n16k16.f32.f16.f16.f32", "no model"),
         ("model:nowhere.toml@1x1x1", "nowhere.toml"),
-        (&format!("model:{path}"), "has no shape"),
-        (&format!("model:{path}@8x8"), "'8x8' is no shape"),
-        (&format!("model:{path}@8x0x8"), "'8x0x8' is no shape"),
-        (&format!("model:{path}@8xax8"), "'8xax8' is no shape"),
+        ("cuda:0", "names no instruction of a GPU"),
+        ("cuda:x/HMMA.16816.F32", "names no instruction of a GPU"),
+        (&format!("model:{path}"), "says no shape"),
+        (&format!("model:{path}@8x8"), "says no shape"),
+        (&format!("model:{path}@8x0x8"), "says no shape"),
+        (&format!("model:{path}@8xax8"), "says no shape"),
     ] {
         let ended = bitmma(&["probe", unit]);
         assert!(ended.refused().contains(says), "{unit}: {}", ended.err);
