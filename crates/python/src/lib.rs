@@ -11,6 +11,7 @@ mod explain;
 mod format;
 mod gemm;
 mod instruction;
+mod probe;
 mod recording;
 mod unit;
 
@@ -27,6 +28,8 @@ mod _bitmma {
     use crate::gemm::gemm;
     #[pymodule_export]
     use crate::instruction::{Instruction, architecture, architectures, choose, find, instructions};
+    #[pymodule_export]
+    use crate::probe::probe;
     #[pymodule_export]
     use crate::recording::{read_recording, replay};
     #[pymodule_export]

@@ -1,7 +1,8 @@
 """What a GPU's matrix multiply-accumulate instruction answers, bit for bit.
 
 ``mma`` is one instruction, ``matmul`` what a library would run on a chip, ``gemm`` a product of any shape
-with every choice in your hands, ``explain`` every step of one element. ``formats``, ``catalogue`` and
+with every choice in your hands, ``explain`` every step of one element,
+``probe`` how a function of yours computes. ``formats``, ``catalogue`` and
 ``recording`` are modules; ``bitmma.torch`` (imported when first used) runs whole models.
 """
 
@@ -37,6 +38,7 @@ from .errors import (
 )
 from .explain import explain
 from .gemm import gemm, matmul
+from .probe import ProbeOutcome, Signature, probe
 from .simulate import Unit, mma, simulate
 
 if TYPE_CHECKING:
@@ -55,9 +57,11 @@ __all__ = [
     "NoInstruction",
     "NoModel",
     "OptionError",
+    "ProbeOutcome",
     "RecordingError",
     "ScaleError",
     "ShapeError",
+    "Signature",
     "TooLarge",
     "Unit",
     "UnitError",
@@ -73,6 +77,7 @@ __all__ = [
     "gemm",
     "matmul",
     "mma",
+    "probe",
     "recording",
     "simulate",
 ]

@@ -329,6 +329,14 @@ def pack(bits: SupportsIndex, codes: Any) -> Any:
     Codes of `bits` bits, one a byte, packed into bytes without gaps.
     """
 
+def probe(call: Any, name: str, shape: tuple[SupportsIndex, SupportsIndex, SupportsIndex, SupportsIndex], formats: tuple[str, str, str, str], scale: tuple[str, SupportsIndex] | None = None, *, tests: SupportsIndex = 1000000, seed: SupportsIndex = 1, log: str | PathLike[str] | None = None, resume: bool = False, progress: Any | None = None) -> dict:
+    """
+    Finds out how a function computes; it takes stacks of codes (batch, blocks, rows, columns) A, B and C
+    and a pair of such scale factors or None, and gives all codes of D.
+
+    An exception that it or `progress` raises ends the probe.
+    """
+
 def read_recording(path: str | PathLike[str]) -> list[dict]:
     """
     Reads a recording: one dictionary a line, with the keys of its header; codes are whole numbers, `d` is

@@ -1,0 +1,227 @@
+//! `bitmma.probe`: a Python function as a unit that is asked how it computes.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use bitmma::formats::BlockScale;
+use bitmma::matrix::Codes;
+use bitmma::{Fault, Matrix, MmaUnit, Operands, Signature};
+use bitmma_probe::{Error, Options, Progress, Verdict};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::error::{OptionError, Raised, RecordingError, ShapeError, TooLarge, UnitError};
+use crate::{arrays, format};
+
+/// M, N, K and blocks at most.
+const MAX_SIZE: usize = 1 << 16;
+/// Codes of one operand at most.
+const MAX_CODES: usize = 1 << 24;
+
+/// A function of stacks of codes: `batch` instructions in one call.
+struct Function {
+    signature: Signature,
+    call: Py<PyAny>,
+    /// What it, or `progress`, raised first; after that it is not called again.
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Function {
+    /// Keeps what was raised; what the probe gets to know of it.
+    fn keep(&self, error: PyErr) {
+        if let Ok(mut raised) = self.raised.lock() {
+            raised.get_or_insert(error);
+        }
+    }
+
+    /// What a probe is told where something was raised; nobody sees it, for what was raised is raised again.
+    fn failed(&self) -> bitmma::Error {
+        let unit = self.signature.name.clone();
+        bitmma::Error::Unit { unit, fault: Fault::Refused, problem: "an exception was raised".to_owned() }
+    }
+
+    fn stopped(&self) -> bool {
+        self.raised.lock().is_ok_and(|raised| raised.is_some())
+    }
+
+    fn ask(&self, py: Python<'_>, batch: &[Operands<'_>]) -> PyResult<Vec<Matrix>> {
+        let Signature { m, n, blocks, d, .. } = self.signature;
+        let a = stack(py, &batch.iter().map(|one| one.a).collect::<Vec<_>>())?;
+        let b = stack(py, &batch.iter().map(|one| one.b).collect::<Vec<_>>())?;
+        let c = stack(py, &batch.iter().map(|one| one.c).collect::<Vec<_>>())?;
+        let scales = match self.signature.scale {
+            None => None,
+            Some(_) => Some((
+                stack(py, &batch.iter().filter_map(|one| one.scale_a).collect::<Vec<_>>())?,
+                stack(py, &batch.iter().filter_map(|one| one.scale_b).collect::<Vec<_>>())?,
+            )),
+        };
+        let given = self.call.bind(py).call1((a, b, c, scales))?;
+        let (codes, _) = arrays::codes("D", &given)?;
+        let answers = Matrix::with_codes(d, (batch.len() * blocks, m, n), codes).map_err(Raised::from)?;
+        let size = blocks * m * n;
+        let one = |index: usize| {
+            let codes = part(answers.codes(), index * size, size);
+            Ok(Matrix::with_codes(d, (blocks, m, n), codes).map_err(Raised::from)?)
+        };
+        (0..batch.len()).map(one).collect()
+    }
+}
+
+impl MmaUnit for Function {
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, bitmma::Error> {
+        let mut answers = self.multiply_many(std::slice::from_ref(operands))?;
+        answers.pop().ok_or_else(|| self.failed())
+    }
+
+    fn multiply_many(&self, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, bitmma::Error> {
+        batch.iter().try_for_each(|operands| self.signature.check(operands))?;
+        if self.stopped() {
+            return Err(self.failed());
+        }
+        Python::attach(|py| self.ask(py, batch)).map_err(|error| {
+            self.keep(error);
+            self.failed()
+        })
+    }
+}
+
+/// `count` codes from `start` on.
+fn part(codes: &Codes, start: usize, count: usize) -> Codes {
+    let range = start..start + count;
+    match codes {
+        Codes::U8(codes) => Codes::U8(codes[range].to_vec()),
+        Codes::U16(codes) => Codes::U16(codes[range].to_vec()),
+        Codes::U32(codes) => Codes::U32(codes[range].to_vec()),
+        Codes::U64(codes) => Codes::U64(codes[range].to_vec()),
+    }
+}
+
+/// The same operand of several instructions as one array: batch, blocks, rows, columns.
+fn stack<'py>(py: Python<'py>, matrices: &[&Matrix]) -> PyResult<Bound<'py, PyAny>> {
+    let Some(first) = matrices.first() else {
+        return arrays::array(py, Codes::U8(Vec::new()), &[0, 0, 0, 0]);
+    };
+    let (blocks, rows, columns) = first.shape();
+    let all = matrices.iter().flat_map(|matrix| matrix.iter());
+    let codes = match first.codes() {
+        Codes::U8(_) => Codes::U8(all.map(|code| code as u8).collect()),
+        Codes::U16(_) => Codes::U16(all.map(|code| code as u16).collect()),
+        Codes::U32(_) => Codes::U32(all.map(|code| code as u32).collect()),
+        Codes::U64(_) => Codes::U64(all.collect()),
+    };
+    arrays::array(py, codes, &[matrices.len(), blocks, rows, columns])
+}
+
+/// What is probed, as it was told.
+fn signature(
+    name: String,
+    (blocks, m, n, k): (usize, usize, usize, usize),
+    formats: [&str; 4],
+    scale: Option<(String, usize)>,
+) -> PyResult<Signature> {
+    for (what, size) in [("blocks", blocks), ("M", m), ("N", n), ("K", k)] {
+        if !(1..=MAX_SIZE).contains(&size) {
+            return Err(ShapeError::new_err(format!("{what} is {size}; 1 to {MAX_SIZE} can be probed")));
+        }
+    }
+    let codes = [m * k, k * n, m * n].into_iter().max().unwrap_or(0).saturating_mul(blocks);
+    if codes > MAX_CODES {
+        let text = format!("an operand of {codes} codes; {MAX_CODES} can be probed");
+        return Err(TooLarge::new_err(text));
+    }
+    let scale = match scale {
+        None => None,
+        Some((format, size)) if size > 0 && k.is_multiple_of(size) => {
+            Some(BlockScale { format: format::row(&format)?, size })
+        }
+        Some((_, size)) => {
+            let text = format!("a scale factor for {size} elements; K is {k}, a multiple is needed");
+            return Err(OptionError::new_err(text));
+        }
+    };
+    let [a, b, c, d] = formats;
+    let (a, b, c, d) = (format::row(a)?, format::row(b)?, format::row(c)?, format::row(d)?);
+    Ok(Signature { name, m, n, k, blocks, a, b, c, d, scale })
+}
+
+/// Why there is no outcome, as an exception.
+fn exception(error: Error) -> PyErr {
+    match error {
+        Error::Unit { source, .. } => Raised::from(source).into(),
+        Error::Log { .. } => RecordingError::new_err(error.to_string()),
+        Error::File { ref source, .. } => io::Error::new(source.kind(), error.to_string()).into(),
+        Error::Empty { .. } => ShapeError::new_err(error.to_string()),
+        other => UnitError::new_err(other.to_string()),
+    }
+}
+
+/// Finds out how a function computes; it takes stacks of codes (batch, blocks, rows, columns) A, B and C
+/// and a pair of such scale factors or None, and gives all codes of D.
+///
+/// An exception that it or `progress` raises ends the probe.
+#[pyfunction]
+#[pyo3(signature = (
+    call, name, shape, formats, scale = None, *, tests = 1_000_000, seed = 1, log = None, resume = false,
+    progress = None
+))]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // they are Python's keywords
+pub(crate) fn probe<'py>(
+    py: Python<'py>,
+    call: Py<PyAny>,
+    name: String,
+    shape: (usize, usize, usize, usize),
+    formats: (String, String, String, String),
+    scale: Option<(String, usize)>,
+    tests: u64,
+    seed: u64,
+    log: Option<PathBuf>,
+    resume: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (a, b, c, d) = &formats;
+    let signature = signature(name, shape, [a, b, c, d], scale)?;
+    let function = Function { signature, call, raised: Mutex::new(None) };
+    let options = Options { tests, seed, log, resume };
+    let mut report = |now: &Progress| {
+        if function.stopped() {
+            return;
+        }
+        let called = Python::attach(|py| {
+            py.check_signals()?;
+            progress
+                .as_ref()
+                .map_or(Ok(()), |call| call.call1(py, (now.stage, now.done, now.total)).map(drop))
+        });
+        if let Err(error) = called {
+            function.keep(error);
+        }
+    };
+    let outcome = py.detach(|| bitmma_probe::probe(&function, &options, &mut report));
+    if let Some(error) = function.raised.into_inner().ok().flatten() {
+        return Err(error);
+    }
+    let outcome = outcome.map_err(exception)?;
+    let result = PyDict::new(py);
+    let (verdict, known_as, equivalent, nearest) = match &outcome.verdict {
+        Verdict::Found(found) => ("found", found.known_as.clone(), found.equivalent.as_slice(), None),
+        Verdict::NotExplained(rest) => ("not explained", Vec::new(), &[][..], rest.nearest.as_ref()),
+        Verdict::Faulty(_) => ("faulty", Vec::new(), &[][..], None),
+    };
+    result.set_item("verdict", verdict)?;
+    result.set_item("model", outcome.to_toml())?;
+    result.set_item("known_as", known_as)?;
+    result.set_item("equivalent", PyList::new(py, equivalent.iter().map(bitmma::Model::to_toml))?)?;
+    result.set_item("nearest", nearest.map(bitmma::Model::to_toml))?;
+    result.set_item("questions", outcome.questions)?;
+    result.set_item("tests", outcome.tests)?;
+    result.set_item("summary", outcome.summary())?;
+    result.set_item("text", outcome.to_text())?;
+    result.set_item("html", outcome.to_html())?;
+    Ok(result)
+}
