@@ -28,19 +28,16 @@ use number::Number;
 /// If the model or the number of operands makes no sense, as [`Model::validate`] would have said.
 pub fn dot(model: &Model, a: &[u64], b: &[u64], c: u64, scale_a: &[u64], scale_b: &[u64]) -> u64 {
     let lowering = &model.lowering;
-    let elements: Vec<Element> =
-        order(lowering.order, a.len())
-            .into_iter()
-            .map(|index| Element {
-                product: operand(model, &model.a, lowering.widen_operands.as_ref(), a[index])
-                    .times(&operand(model, &model.b, lowering.widen_operands.as_ref(), b[index])),
-                scale: model.scale.map(|scale| {
-                    let factor =
-                        |codes: &[u64]| Number::read(&scale.format, codes[index / scale.size], false);
-                    factor(scale_a).times(&factor(scale_b))
-                }),
-            })
-            .collect();
+    let elements: Vec<Element> = order(lowering.order, a.len())
+        .into_iter()
+        .map(|index| Element {
+            product: factor(model, &model.a, a[index]).times(&factor(model, &model.b, b[index])),
+            scale: model.scale.map(|scale| {
+                let factor = |codes: &[u64]| Number::read(&scale.format, codes[index / scale.size], false);
+                factor(scale_a).times(&factor(scale_b))
+            }),
+        })
+        .collect();
     let c = operand(model, &model.c, lowering.widen_accumulator.as_ref(), c);
 
     let start = if lowering.add_accumulator_last.is_some() { Number::ZERO } else { c.clone() };
@@ -81,13 +78,19 @@ fn operand(
     widen: Option<&bitmma_formats::Format>,
     code: u64,
 ) -> Number {
-    let number = match widen {
+    match widen {
         None => Number::read(format, code, model.flush_inputs),
         Some(wide) => {
             let widened = Number::read(format, code, false).widened(wide);
             if model.flush_inputs { widened.without_subnormals(wide) } else { widened }
         }
-    };
+    }
+}
+
+/// An element of A or B as the operation takes it; FTZ-FMA reads subnormal factors as zero. Its
+/// accumulator it flushes when that enters an operation, which a C that is added last never does.
+fn factor(model: &Model, format: &bitmma_formats::Format, code: u64) -> Number {
+    let number = operand(model, format, model.lowering.widen_operands.as_ref(), code);
     match model.operation {
         Operation::FtzFma { .. } => ieee::signed_zero_if_subnormal(number),
         _ => number,
