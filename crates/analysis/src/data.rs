@@ -1,7 +1,8 @@
 //! The matrices that accuracy is measured on: drawn from a distribution, or a user's own.
 
 use bitmma::Matrix;
-use bitmma::formats::{F64, Format, Overflow, Real, Rounding, decode, encode};
+use bitmma::formats::{Format, Overflow, Real, Rounding, decode, encode};
+use bitmma::inputs::nearest;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution as _, StandardNormal, StandardUniform};
@@ -69,18 +70,6 @@ impl std::fmt::Display for Distribution {
             }
         }
     }
-}
-
-/// The number of `format` nearest to `value`; beyond its range the largest.
-pub fn nearest(format: &Format, value: f64) -> u64 {
-    let unpacked = decode(&F64, value.to_bits());
-    let real = Real {
-        negative: unpacked.negative,
-        significand: unpacked.significand.into(),
-        exponent: unpacked.exponent - F64.fraction_bits as i32,
-        inexact: false,
-    };
-    encode(format, real, Rounding::NearestEven, Overflow::Saturate)
 }
 
 /// A matrix drawn row by row from stream `stream` of `seed`: the same everywhere.

@@ -3,10 +3,11 @@
 use bitmma::arithmetic::{Conversion, FusedSum, Model, Operation};
 use bitmma::formats::{BlockScale, E2M1, F32, Format, Rounding, UE4M3};
 use bitmma::gemm::Target;
+use bitmma::inputs::nearest;
 use bitmma::{GemmOptions, Matrix};
 use rayon::prelude::*;
 
-use crate::data::{Product, nearest};
+use crate::data::Product;
 use crate::error::Error;
 use crate::exact::errors;
 use crate::statistics::Summary;

@@ -3,6 +3,7 @@
 use bitmma::catalogue::{Instruction, catalogue};
 use bitmma::formats::{BF16, Class, F16, F32, Format, decode};
 use bitmma::gemm::{OutputConversion, Target};
+use bitmma::inputs::nearest;
 use bitmma::{Architecture, GemmOptions, Matrix, Revision};
 
 use crate::data::{Product, converted};
@@ -128,7 +129,7 @@ impl Attempts<'_> {
         let rounded = |matrix: &Matrix| {
             let codes = matrix.iter().map(|code| {
                 let value = Dyadic::of_code(&matrix.format(), code).unwrap_or_default();
-                crate::data::nearest(&format, value.to_f64())
+                nearest(&format, value.to_f64())
             });
             Matrix::new(format, matrix.shape(), codes.collect::<Vec<_>>())
         };
@@ -173,6 +174,6 @@ fn scaled_attempt(all: &mut Attempts<'_>, target: &Target) -> Result<(), Error> 
 /// x · 2^by; `None` where the format does not have it.
 fn shifted(format: &Format, code: u64, by: i64) -> Option<u64> {
     let value = Dyadic::of_code(format, code)?.scaled(by);
-    let moved = crate::data::nearest(format, value.to_f64());
+    let moved = nearest(format, value.to_f64());
     (Dyadic::of_code(format, moved)? == value).then_some(moved)
 }

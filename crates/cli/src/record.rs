@@ -18,16 +18,12 @@ The directed cases of every feature, then random ones of ten families in turn, u
 recording says unit, device, driver, date, version and seed. Where the unit bears a name of the catalogue, \
 `bitmma replay` holds the recording against its model, anywhere and for ever.
 
-Units:
-  sim:ARCH/INSTRUCTION  model:FILE@MxNxK  recording:FILE  cpu:NAME  cuda:N/INSTRUCTION  hip:N/INSTRUCTION
-  exec:COMMAND
-
 Example:
   bitmma record 'exec:ssh gpu-box ./unit' --out recordings/hardware/mine.csv --by 'A. Person'";
 
 /// Writes what a unit answers as a recording: directed cases and a seeded sample
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = format!("{HELP}\n\n{}", unit::KINDS))]
 #[group(skip)]
 pub(crate) struct Arguments {
     /// The unit; with instructions behind it, the part of its name that stands before them

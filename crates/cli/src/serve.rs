@@ -4,22 +4,18 @@ use bitmma_hardware::process;
 
 use crate::failure::{Failure, Outcome};
 use crate::target;
-use crate::unit::LimitArguments;
+use crate::unit::{KINDS, LimitArguments};
 
 const HELP: &str = "\
 A line of JSON that says what the unit is goes to the standard output; then batches are read from the standard \
 input and answered, until it ends. The protocol is in docs/protocol.md.
-
-Units:
-  sim:ARCH/INSTRUCTION  model:FILE@MxNxK  recording:FILE  cpu:NAME  cuda:N/INSTRUCTION  hip:N/INSTRUCTION
-  exec:COMMAND
 
 Example: an instruction simulated on another machine, held against its model here
   bitmma verify 'exec:ssh other bitmma serve cpu:vdpbf16ps' --tests 1e8";
 
 /// Answers for a unit over the standard input and output
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = format!("{HELP}\n\n{KINDS}"))]
 #[group(skip)]
 pub(crate) struct Arguments {
     /// The unit

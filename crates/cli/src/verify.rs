@@ -26,10 +26,6 @@ puts it together again, always to one digest of all answers. A mismatch stops no
 
 The model is that of the instruction the unit names, or --against, or --model.
 
-Units:
-  sim:ARCH/INSTRUCTION  model:FILE@MxNxK  recording:FILE  cpu:NAME  cuda:N/INSTRUCTION  hip:N/INSTRUCTION
-  exec:COMMAND
-
 Examples:
   bitmma verify cpu:vdpbf16ps --tests 1e8
   bitmma verify 'exec:python3 unit.py' --model mine.toml --failures failing.csv
@@ -46,7 +42,7 @@ actual}], seconds}].";
 
 /// Holds a unit against its model: directed cases, then as many random ones as one likes
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = format!("{HELP}\n\n{}", unit::KINDS))]
 #[group(skip)]
 pub(crate) struct Arguments {
     /// The unit; with instructions behind it, the part of its name that stands before them

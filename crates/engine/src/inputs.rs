@@ -271,6 +271,23 @@ fn notable<T>(format: &Format, take: impl FnOnce(&[u64]) -> T) -> T {
     })
 }
 
+/// Zero; one in a format that has no zero.
+pub fn zero(format: &Format) -> u64 {
+    if format.subnormals { 0 } else { format.one_code() }
+}
+
+/// The number of `format` nearest to `value`; beyond its range the largest.
+pub fn nearest(format: &Format, value: f64) -> u64 {
+    let unpacked = decode(&F64, value.to_bits());
+    let real = Real {
+        negative: unpacked.negative,
+        significand: unpacked.significand.into(),
+        exponent: unpacked.exponent - F64.fraction_bits as i32,
+        inexact: false,
+    };
+    encode(format, real, Rounding::NearestEven, Overflow::Saturate)
+}
+
 /// The random stream of one case.
 struct Random(ChaCha8Rng);
 
@@ -334,14 +351,7 @@ impl Random {
             Family::Outliers if self.below(1000) == 0 => normal(self) + 10.0 * normal(self),
             _ => normal(self),
         };
-        let unpacked = decode(&F64, value.to_bits());
-        let real = Real {
-            negative: unpacked.negative,
-            significand: unpacked.significand.into(),
-            exponent: unpacked.exponent - F64.fraction_bits as i32,
-            inexact: false,
-        };
-        encode(format, real, Rounding::NearestEven, Overflow::Saturate)
+        nearest(format, value)
     }
 
     fn sign(&mut self, format: &Format) -> u64 {

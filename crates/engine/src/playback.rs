@@ -47,8 +47,7 @@ impl Playback {
                 )));
             }
         };
-        let row = found.instruction;
-        let nan = row.d.nan_code().unwrap_or(0);
+        let nan = found.instruction.d.nan_code().unwrap_or(0);
         let mut answers = HashMap::new();
         for record in records.iter().filter(|record| same(&record.found, &found)) {
             let Record { a, b, c, scale_a, scale_b, d, .. } = record.clone();
@@ -65,18 +64,7 @@ impl Playback {
                 names.join(", ")
             )));
         }
-        let signature = Signature {
-            name: name_of(&found),
-            m: found.m,
-            n: found.n,
-            k: row.k,
-            blocks: row.blocks,
-            a: row.a,
-            b: row.b,
-            c: row.c,
-            d: row.d,
-            scale: row.scale,
-        };
+        let signature = Signature::with_architecture(&found);
         Ok(Playback { signature, answers })
     }
 

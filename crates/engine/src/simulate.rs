@@ -151,20 +151,8 @@ impl Simulator {
 
     /// An instruction that was looked up.
     pub fn found(found: &Found, revision: Revision) -> Result<Simulator, Error> {
-        let row = found.instruction;
         let model = model_of(found, revision)?;
-        let signature = Signature {
-            name: found.name(),
-            m: found.m,
-            n: found.n,
-            k: row.k,
-            blocks: row.blocks,
-            a: row.a,
-            b: row.b,
-            c: row.c,
-            d: row.d,
-            scale: row.scale,
-        };
+        let signature = Signature::of(found);
         Ok(Simulator { signature, model })
     }
 

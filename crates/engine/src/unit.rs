@@ -1,5 +1,6 @@
 //! Whatever answers D for A, B and C.
 
+use bitmma_catalogue::lookup::Found;
 use bitmma_formats::{BlockScale, Format};
 
 use crate::error::Error;
@@ -94,6 +95,29 @@ pub trait MmaUnit {
 }
 
 impl Signature {
+    /// What an instruction takes and gives, for the M and N that were asked for.
+    pub fn of(found: &Found) -> Signature {
+        let row = found.instruction;
+        Signature {
+            name: found.name(),
+            m: found.m,
+            n: found.n,
+            k: row.k,
+            blocks: row.blocks,
+            a: row.a,
+            b: row.b,
+            c: row.c,
+            d: row.d,
+            scale: row.scale,
+        }
+    }
+
+    /// As [`Signature::of`], under `ARCH/INSTRUCTION`.
+    pub fn with_architecture(found: &Found) -> Signature {
+        let name = format!("{}/{}", found.instruction.architecture, found.name());
+        Signature { name, ..Signature::of(found) }
+    }
+
     /// Checks shape and format of every operand.
     pub fn check(&self, operands: &Operands<'_>) -> Result<(), Error> {
         self.check_one("A", operands.a, self.a, (self.m, self.k))?;

@@ -256,7 +256,7 @@ fn arrange<'c>(
     let Signature { m, n, k, blocks, scale, .. } = *signature;
     let failed = |source| Error::Unit { answered: 0, purpose: "independence", source };
     let rows = |format: bitmma::formats::Format, length: usize, of: fn(&Case) -> &[u64]| {
-        let zero = crate::numbers::zero(&format);
+        let zero = bitmma::inputs::zero(&format);
         let lines = (0..blocks * m).map(|line| row(line / m, line % m));
         let codes: Vec<u64> = lines
             .flat_map(|case| (0..length).map(move |at| case.map_or(zero, |case| of(case)[at])))
@@ -264,7 +264,7 @@ fn arrange<'c>(
         Matrix::new(format, (blocks, m, length), codes)
     };
     let columns = |format: bitmma::formats::Format, length: usize, of: fn(&Case) -> &[u64]| {
-        let zero = crate::numbers::zero(&format);
+        let zero = bitmma::inputs::zero(&format);
         let mut codes = Vec::with_capacity(blocks * length * n);
         for block in 0..blocks {
             for at in 0..length {
@@ -273,7 +273,7 @@ fn arrange<'c>(
         }
         Matrix::new(format, (blocks, length, n), codes)
     };
-    let zero = crate::numbers::zero(&signature.c);
+    let zero = bitmma::inputs::zero(&signature.c);
     let accumulators = (0..blocks * m * n).map(|at| c(Place::of(signature, at)).unwrap_or(zero));
     Ok(Matrices {
         a: rows(signature.a, k, |case| &case.a).map_err(failed)?,

@@ -3,9 +3,9 @@
 //! Case `index` of a seed is always the same.
 
 use bitmma::formats::cases::notable_codes;
-use bitmma::inputs::{Case, Formats};
+use bitmma::inputs::{Case, Formats, zero};
 
-use crate::numbers::{Random, all_exponents, normal_exponents, number, zero};
+use crate::numbers::{Random, all_exponents, normal_exponents, number};
 
 /// What kind of dot product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

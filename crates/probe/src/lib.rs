@@ -22,7 +22,6 @@ pub mod order;
 pub mod report;
 pub mod search;
 mod session;
-mod shrink;
 pub mod tree;
 pub mod validate;
 

@@ -92,11 +92,6 @@ pub(crate) fn split(exponent: i32, a: (i32, i32), b: (i32, i32)) -> (i32, i32) {
     (first.clamp(a.0, a.1), (exponent - first).clamp(b.0, b.1))
 }
 
-/// The code of zero, or of one where the format has no zero.
-pub(crate) fn zero(format: &Format) -> u64 {
-    if format.subnormals { 0 } else { format.one_code() }
-}
-
 /// Whether the code is a finite number with its leading bit in place.
 pub(crate) fn is_normal(format: &Format, code: u64) -> bool {
     let value = decode(format, code);

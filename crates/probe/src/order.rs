@@ -5,10 +5,10 @@
 
 use bitmma::Signature;
 use bitmma::formats::{Class, decode};
-use bitmma::inputs::{Case, Formats};
+use bitmma::inputs::{Case, Formats, zero};
 
 use crate::error::Error;
-use crate::numbers::{normal_exponents, power, split, zero};
+use crate::numbers::{normal_exponents, power, split};
 use crate::session::Session;
 use crate::tree::{Sum, Tree};
 

@@ -1,6 +1,7 @@
 //! The loop: questions, hypotheses, validation, and again with what contradicted.
 
 use bitmma::inputs::{Case, Formats};
+use bitmma::shrink::shrink;
 use bitmma::{MmaUnit, Model, Signature};
 
 use crate::error::Error;
@@ -12,7 +13,6 @@ use crate::inputs::{Kind, directed};
 use crate::log::Log;
 use crate::numbers::is_nan;
 use crate::session::Session;
-use crate::shrink::shrink;
 use crate::validate::{Mismatch, validate};
 use crate::{
     Found, NotExplained, Options, Outcome, Place, Progress, Verdict, features, independence, order, report,

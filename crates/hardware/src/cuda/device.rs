@@ -4,14 +4,14 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use bitmma::Architecture;
 use bitmma::catalogue::{Instruction, find, of};
 use bitmma::unit::About;
+use bitmma::{Architecture, Signature};
 
 use super::driver::{Driver, Loaded};
 use super::fragment::Majors;
 use super::ptx;
-use crate::gpu::{Error, Unit, signature};
+use crate::gpu::{Error, Unit};
 
 /// A GPU.
 pub struct Device {
@@ -64,7 +64,7 @@ impl Device {
     pub fn unit(&self, instruction: &str) -> Result<Unit, Error> {
         let found = find(self.architecture, instruction)?;
         let kernel = ptx::kernel(&found, Majors::of(instruction))?;
-        let signature = signature(&found);
+        let signature = Signature::with_architecture(&found);
         let text = ptx::module(self.architecture, [&kernel]);
         let entry = (kernel.name.as_str(), kernel.threads);
         let program = Loaded::load(Arc::clone(&self.driver), self.handle, &signature.name, entry, &text)?;

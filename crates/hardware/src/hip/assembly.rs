@@ -7,13 +7,13 @@
 use std::fmt::{Display, Write};
 use std::ops::Range;
 
-use bitmma::Architecture;
 use bitmma::catalogue::Family;
 use bitmma::catalogue::lookup::Found;
+use bitmma::{Architecture, Signature};
 
 use super::registers::{Counts, LANES, layout};
 use crate::gpu::image::Registers;
-use crate::gpu::{Error, TileLayout, signature};
+use crate::gpu::{Error, TileLayout};
 
 /// A kernel and what its tiles look like.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub fn kernel(found: &Found) -> Result<Kernel, Error> {
         let reason = "it is no instruction of AMD's hardware".to_owned();
         return Err(Error::NoKernel { instruction: found.name(), reason });
     }
-    let signature = signature(found);
+    let signature = Signature::with_architecture(found);
     let (counts, layout) = (Counts::of(&signature), layout(&signature));
     let name = format!("bitmma_{}", found.name());
     let text = text(row.architecture, &name, &found.name(), &counts, &layout);

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use bitmma::Architecture;
 use bitmma::catalogue::{Family, Instruction, Vendor, find, of};
 use bitmma::unit::About;
+use bitmma::{Architecture, Signature};
 
 use super::assembly;
 use super::comgr::Assembler;
 use super::driver::{Driver, Loaded};
-use crate::gpu::{Error, Unit, signature};
+use crate::gpu::{Error, Unit};
 
 /// A GPU.
 pub struct Device {
@@ -69,7 +69,7 @@ impl Device {
     pub fn unit(&self, instruction: &str) -> Result<Unit, Error> {
         let found = find(self.architecture, instruction)?;
         let kernel = assembly::kernel(&found)?;
-        let signature = signature(&found);
+        let signature = Signature::with_architecture(&found);
         let code = self.assembler.assemble(self.architecture, &signature.name, &kernel.text)?;
         let program = Loaded::load(Arc::clone(&self.driver), self.device, &kernel.name, &code)?;
         Ok(Unit::new(signature, kernel.layout, self.about.clone(), Box::new(program)))

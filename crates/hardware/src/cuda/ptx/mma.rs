@@ -9,8 +9,8 @@ use super::super::fragment::{
     scale_of_row,
 };
 use super::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
+use crate::gpu::Error;
 use crate::gpu::image::{Place, Placement, Registers, TileLayout, Words, shapes};
-use crate::gpu::{Error, signature};
 
 /// A warp.
 const THREADS: usize = 32;
@@ -116,7 +116,7 @@ fn layout(signature: &Signature, fragments: &Fragments, majors: Majors) -> TileL
 
 /// The kernel.
 pub(super) fn kernel(found: &Found, majors: Majors) -> Result<Kernel, Error> {
-    let signature = signature(found);
+    let signature = Signature::with_architecture(found);
     let fragments = fragments(&signature);
     let majors = if signature.blocks == 4 { majors } else { Majors::ROW_COL };
     let layout = layout(&signature, &fragments, majors);

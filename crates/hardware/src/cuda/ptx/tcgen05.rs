@@ -12,8 +12,8 @@ use bitmma::formats::{BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, Format, TF32
 use super::super::fragment::{in_core_matrices, scale_in_tensor_memory, tensor_memory};
 use super::wgmma::{DESCRIPTOR, LINE};
 use super::{Kernel, Text, identifier, spelling, vector};
+use crate::gpu::Error;
 use crate::gpu::image::{Placement, Registers, TileLayout, Words, shapes};
-use crate::gpu::{Error, signature};
 
 /// Four warps.
 const THREADS: usize = 128;
@@ -149,7 +149,7 @@ fn store_columns(text: &mut Text, thread: &str, column: usize, placement: &Place
 
 /// The kernel.
 pub(super) fn kernel(found: &Found) -> Result<Kernel, Error> {
-    let signature = signature(found);
+    let signature = Signature::with_architecture(found);
     refuse(found, &signature)?;
     let layout = layout(&signature);
     let columns = Columns::of(&signature);

@@ -9,8 +9,8 @@ use bitmma::formats::{BF16, F16};
 
 use super::super::fragment::{CORE, accumulator, in_core_matrices};
 use super::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
+use crate::gpu::Error;
 use crate::gpu::image::{Place, Placement, TileLayout, Words, shapes};
-use crate::gpu::{Error, signature};
 
 /// A warpgroup.
 const THREADS: usize = 128;
@@ -48,7 +48,7 @@ fn layout(signature: &Signature) -> TileLayout {
 
 /// The kernel.
 pub(super) fn kernel(found: &Found) -> Result<Kernel, Error> {
-    let signature = signature(found);
+    let signature = Signature::with_architecture(found);
     let Signature { m, n, a, c, .. } = signature;
     let layout = layout(&signature);
     let spelled = spelling(found, "wgmma.mma_async.sync.aligned.")?;

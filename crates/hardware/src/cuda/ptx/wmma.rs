@@ -4,8 +4,8 @@ use bitmma::Signature;
 use bitmma::catalogue::lookup::Found;
 
 use super::{Kernel, Text, identifier, spelling};
+use crate::gpu::Error;
 use crate::gpu::image::{Placement, TileLayout, Words, shapes};
-use crate::gpu::{Error, signature};
 
 /// A warp.
 const THREADS: usize = 32;
@@ -27,7 +27,7 @@ fn layout(signature: &Signature) -> TileLayout {
 
 /// The kernel.
 pub(super) fn kernel(found: &Found) -> Result<Kernel, Error> {
-    let signature = signature(found);
+    let signature = Signature::with_architecture(found);
     let Signature { m, n, k, .. } = signature;
     let layout = layout(&signature);
     let spelled = spelling(found, "wmma.mma.sync.aligned.row.col.")?;
