@@ -1,14 +1,19 @@
 //! The matrices that accuracy is measured on: drawn from a distribution, or a user's own.
 
-use bitmma::Matrix;
-use bitmma::formats::{Format, Overflow, Real, Rounding, decode, encode};
-use bitmma::inputs::nearest;
+use std::borrow::Cow;
+
+use bitmma::arithmetic::Model;
+use bitmma::formats::{BlockScale, F64, Format, Overflow, Real, Rounding, decode, encode};
+use bitmma::gemm::Target;
+use bitmma::inputs::{Case, nearest};
+use bitmma::{GemmOptions, Matrix};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution as _, StandardNormal, StandardUniform};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use crate::dyadic::Dyadic;
+use crate::error::{Error, option};
 
 /// What numbers are drawn from, each then rounded to nearest in its format, saturating.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,6 +91,17 @@ pub fn matrix(
     Ok(Matrix::single(format, rows, columns, codes)?)
 }
 
+/// One scale factor for every `size` elements along K.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScaleFactors {
+    /// M × ceil(K/size).
+    pub a: Matrix,
+    /// ceil(K/size) × N.
+    pub b: Matrix,
+    /// Elements of a block.
+    pub size: usize,
+}
+
 /// A, B and C of a product: M×K, K×N, M×N.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Product {
@@ -95,8 +111,75 @@ pub struct Product {
     pub b: Matrix,
     /// M×N; `None`: zero.
     pub c: Option<Matrix>,
+    /// Of A and B; `None`: they have none.
+    pub scales: Option<ScaleFactors>,
     /// What it is, for headings: `N(0,1), 128×128×128`.
     pub about: String,
+}
+
+impl Product {
+    /// D as the target computes it, scale factors included.
+    pub fn gemm(&self, target: &Target, options: &GemmOptions<'_>) -> Result<Matrix, Error> {
+        let scale = |of: fn(&ScaleFactors) -> &Matrix| self.scales.as_ref().map(of);
+        let options = GemmOptions {
+            scale_a: scale(|scales| &scales.a),
+            scale_b: scale(|scales| &scales.b),
+            ..*options
+        };
+        Ok(bitmma::gemm(target, &self.a, &self.b, self.c.as_ref(), &options)?)
+    }
+
+    /// The numbers that A and B stand for: the elements as they are, or each times its scale factor, in FP64.
+    pub fn numbers(&self) -> Result<(Cow<'_, Matrix>, Cow<'_, Matrix>), Error> {
+        let Some(ScaleFactors { a, b, size }) = &self.scales else {
+            return Ok((Cow::Borrowed(&self.a), Cow::Borrowed(&self.b)));
+        };
+        let of_a = unscaled(&self.a, |row, column| (a.format(), a.get(0, row, column / size)))?;
+        let of_b = unscaled(&self.b, |row, column| (b.format(), b.get(0, row / size, column)))?;
+        Ok((Cow::Owned(of_a), Cow::Owned(of_b)))
+    }
+
+    /// What goes into one element of D.
+    pub fn case(&self, row: usize, column: usize) -> Case {
+        let scale = |of: &dyn Fn(&ScaleFactors) -> Vec<u64>| self.scales.as_ref().map_or_else(Vec::new, of);
+        Case {
+            a: self.a.row(0, row).collect(),
+            b: self.b.column(0, column).collect(),
+            c: self.c.as_ref().map_or(0, |c| c.get(0, row, column)),
+            scale_a: scale(&|scales| scales.a.row(0, row).collect()),
+            scale_b: scale(&|scales| scales.b.column(0, column).collect()),
+        }
+    }
+
+    /// The same without C.
+    pub fn without_accumulator(&self) -> Product {
+        Product { c: None, ..self.clone() }
+    }
+}
+
+/// Every element times its scale factor. NaN stays NaN.
+fn unscaled(matrix: &Matrix, factor: impl Fn(usize, usize) -> (Format, u64)) -> Result<Matrix, Error> {
+    let columns = matrix.columns();
+    let one = |(index, element): (usize, u64)| {
+        let (format, factor) = factor(index / columns, index % columns);
+        let value = |format: &Format, code| Dyadic::of_code(format, code);
+        let Some((x, scale)) = value(&matrix.format(), element).zip(value(&format, factor)) else {
+            return Ok(f64::NAN.to_bits());
+        };
+        let exact = &x * &scale;
+        let bits = exact.to_f64().to_bits();
+        if Dyadic::of_code(&F64, bits).as_ref() == Some(&exact) {
+            Ok(bits)
+        } else {
+            Err(option(
+                "scale factor",
+                exact.to_f64(),
+                "an element times its scale factor must be a number of FP64",
+            ))
+        }
+    };
+    let codes: Vec<u64> = matrix.iter().enumerate().map(one).collect::<Result<_, Error>>()?;
+    Ok(Matrix::single(F64, matrix.rows(), columns, codes)?)
 }
 
 /// How a product is drawn.
@@ -116,6 +199,28 @@ impl Draw {
         Draw { factors, accumulator: None, size: (size, size, size) }
     }
 
+    /// Product `index` of `seed` in the formats of a model, with scale factors ~ |1/2 + N(0,1)| where it
+    /// takes some.
+    pub fn operands(&self, model: &Model, seed: u64, index: u64) -> Result<Product, Error> {
+        let product = self.product([model.a, model.b, model.c], seed, index)?;
+        let Some(BlockScale { format, size }) = model.scale else { return Ok(product) };
+        let (m, n, k) = self.size;
+        let draw = |rows: usize, columns: usize, side: u64| {
+            let mut random = ChaCha8Rng::seed_from_u64(seed);
+            random.set_stream((1 << 63) | (2 * index) | side);
+            let mut one = || {
+                let normal: f64 = StandardNormal.sample(&mut random);
+                nearest(&format, (0.5 + normal).abs())
+            };
+            let codes: Vec<u64> = (0..rows * columns).map(|_| one()).collect();
+            Matrix::single(format, rows, columns, codes)
+        };
+        let blocks = k.div_ceil(size);
+        let scales = ScaleFactors { a: draw(m, blocks, 0)?, b: draw(blocks, n, 1)?, size };
+        let about = format!("{}, scale factors |1/2 + N(0,1)|", product.about);
+        Ok(Product { scales: Some(scales), about, ..product })
+    }
+
     /// Product `index` of `seed`, A and B in formats `a` and `b`, C in `c`.
     pub fn product(&self, [a, b, c]: [Format; 3], seed: u64, index: u64) -> Result<Product, Error> {
         let (m, n, k) = self.size;
@@ -126,6 +231,7 @@ impl Draw {
                 .accumulator
                 .map(|distribution| matrix(c, (m, n), distribution, seed, 3 * index + 2))
                 .transpose()?,
+            scales: None,
             about: format!("{}, {m}×{n}×{k}", self.factors),
         })
     }

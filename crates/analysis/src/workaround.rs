@@ -34,7 +34,8 @@ pub fn attempts(
     product: &Product,
     revision: Revision,
 ) -> Result<Vec<Attempt>, Error> {
-    let mut all = Attempts { product, done: Vec::new() };
+    let (a, b) = product.numbers()?;
+    let mut all = Attempts { product, a: &a, b: &b, done: Vec::new() };
     let model = target.model();
     let plain = GemmOptions::default();
     all.run("as it is", target, &plain)?;
@@ -55,11 +56,10 @@ pub fn attempts(
     }
     let Some(architecture) = architecture else { return Ok(all.done) };
     let other = |a: Format, d: Format, of: Architecture| {
+        // the operands as they are, or the numbers they stand for
+        let (b, scale) = if a == model.a { (model.b, model.scale) } else { (a, None) };
         let found = |row: &&Instruction| {
-            row.architecture == of
-                && (row.a, row.b, row.d) == (a, if a == model.a { model.b } else { a }, d)
-                && row.scale.is_none()
-                && row.is_native()
+            row.architecture == of && (row.a, row.b, row.d, row.scale) == (a, b, d, scale) && row.is_native()
         };
         // the longest along K, which on one architecture are alike
         catalogue().iter().filter(found).max_by_key(|row| row.k)
@@ -98,13 +98,16 @@ pub fn attempts(
 
 struct Attempts<'p> {
     product: &'p Product,
+    /// The numbers that A stands for.
+    a: &'p Matrix,
+    /// The numbers that B stands for.
+    b: &'p Matrix,
     done: Vec<Attempt>,
 }
 
 impl Attempts<'_> {
     fn push(&mut self, name: &str, target: &Target, d: &Matrix) -> Result<(), Error> {
-        let Product { a, b, c, .. } = self.product;
-        let summary = Summary::of(&errors(a, b, c.as_ref(), d)?);
+        let summary = Summary::of(&errors(self.a, self.b, self.product.c.as_ref(), d)?);
         self.done.push(Attempt { name: name.to_owned(), instruction: target.name().to_owned(), summary });
         Ok(())
     }
@@ -112,14 +115,16 @@ impl Attempts<'_> {
     /// On the same numbers; nothing where the instruction's formats do not have them.
     fn run(&mut self, name: &str, target: &Target, options: &GemmOptions<'_>) -> Result<(), Error> {
         let (model, product) = (target.model(), self.product);
-        let (Some(a), Some(b)) = (converted(&product.a, model.a), converted(&product.b, model.b)) else {
+        let scales = if model.scale.is_some() { product.scales.clone() } else { None };
+        let (a, b) = if scales.is_some() { (&product.a, &product.b) } else { (self.a, self.b) };
+        let (Some(a), Some(b)) = (converted(a, model.a), converted(b, model.b)) else {
             return Ok(());
         };
         let c = product.c.as_ref().map(|c| converted(c, model.c));
         if c.as_ref().is_some_and(Option::is_none) {
             return Ok(());
         }
-        let d = bitmma::gemm(target, &a, &b, c.flatten().as_ref(), options)?;
+        let d = Product { a, b, c: c.flatten(), scales, about: String::new() }.gemm(target, options)?;
         self.push(name, target, &d)
     }
 
@@ -133,7 +138,7 @@ impl Attempts<'_> {
             });
             Matrix::new(format, matrix.shape(), codes.collect::<Vec<_>>())
         };
-        let (a, b) = (rounded(&product.a)?, rounded(&product.b)?);
+        let (a, b) = (rounded(self.a)?, rounded(self.b)?);
         let d = bitmma::gemm(target, &a, &b, product.c.as_ref(), &GemmOptions::default())?;
         self.push(name, target, &d)
     }

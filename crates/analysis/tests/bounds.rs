@@ -161,11 +161,12 @@ fn every_bound_is_met_within_a_factor_of_two() {
 /// The bounds of a GEMM's elements, and the chain that they are counted along, are those of the GEMM.
 #[test]
 fn chains_are_gemms() {
-    use bitmma::Architecture::{Ada, Cdna2, Cdna3, Hopper, Turing};
+    use bitmma::Architecture::{Ada, Cdna2, Cdna3, Hopper, RtxBlackwell, Turing};
+    use bitmma::GemmOptions;
     use bitmma::gemm::Target;
-    use bitmma::{GemmOptions, gemm};
     use bitmma_analysis::data::{Distribution, Draw};
     use bitmma_analysis::error_bound::chain;
+    use bitmma_analysis::exact::errors;
     for (architecture, name, promote) in [
         (Hopper, "wgmma.m64n8k32.f32.e4m3.e4m3", None),
         (Hopper, "wgmma.m64n8k32.f32.e4m3.e4m3", Some(64)),
@@ -175,6 +176,10 @@ fn chains_are_gemms() {
         (Cdna2, "v_mfma_f32_32x32x8f16", None),
         (Cdna3, "v_mfma_f32_32x32x8_f16", None),
         (Cdna3, "v_mfma_f32_32x32x8_f16", Some(8)),
+        (RtxBlackwell, "mma.m16n8k32.kind::mxf8f6f4.block32.f32.e4m3.e5m2.f32.ue8m0", None),
+        (RtxBlackwell, "mma.m16n8k32.kind::mxf8f6f4.block32.f32.e2m1.e2m1.f32.ue8m0", Some(64)),
+        (RtxBlackwell, "mma.m16n8k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.f32.ue4m3", None),
+        (RtxBlackwell, "mma.m16n8k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.f32.ue4m3", Some(128)),
     ] {
         let target = Target::instruction(architecture, name, Revision::Hardware).unwrap();
         let model = target.model();
@@ -183,25 +188,22 @@ fn chains_are_gemms() {
             accumulator: Some(Distribution::STANDARD),
             size: (5, 4, 300),
         };
-        let product = draw.product([model.a, model.b, model.c], 5, 0).unwrap();
+        let product = draw.operands(model, 5, 0).unwrap();
         let options = GemmOptions { promote_every: promote, ..GemmOptions::default() };
         let c = product.c.as_ref().unwrap();
-        let d = gemm(&target, &product.a, &product.b, Some(c), &options).unwrap();
-        let before = Magnitudes::of(&product.a, &product.b, Some(c)).unwrap();
+        let d = product.gemm(&target, &options).unwrap();
+        let (a, b) = product.numbers().unwrap();
+        let errors = errors(&a, &b, Some(c), &d).unwrap();
+        let before = Magnitudes::of(&a, &b, Some(c)).unwrap();
         let before = a_priori(model, target.step(), 300, &before).unwrap().total();
         for (row, column) in (0..5).flat_map(|row| (0..4).map(move |column| (row, column))) {
-            let case = Case {
-                a: product.a.row(0, row).collect(),
-                b: product.b.column(0, column).collect(),
-                c: c.get(0, row, column),
-                scale_a: Vec::new(),
-                scale_b: Vec::new(),
-            };
-            let chain = chain(&target, &case, &options).unwrap();
+            let chain = chain(&target, &product.case(row, column), &options).unwrap();
             let d = Dyadic::of_code(&model.d, d.get(0, row, column)).unwrap();
             // promoted sums stand in FP32, D in its own format
             if model.d.name == "f32" {
                 assert_eq!(chain.value, Some(d), "{architecture} {name} {promote:?}");
+                let error = chain.error().unwrap().to_f64();
+                assert_eq!(error.to_bits(), errors[row * 4 + column].to_bits(), "{architecture} {name}");
             }
             let (error, bound) = (chain.error().unwrap().magnitude(), chain.bound().unwrap());
             assert!(error <= bound, "{architecture} {name} {promote:?}");

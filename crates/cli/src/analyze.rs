@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
+use bitmma::formats::BlockScale;
 use bitmma::gemm::Target as Unit;
-use bitmma_analysis::data::{Distribution, Draw, Product};
+use bitmma_analysis::data::{Distribution, Draw, Product, ScaleFactors};
 use bitmma_analysis::progress::Progress;
 use bitmma_analysis::sections::{Effort, Options, Part, UserData, section};
 use bitmma_analysis::table::Section;
@@ -12,6 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::Source;
+use crate::operands::{check_scales, read};
 use crate::table::Table;
 use crate::{output, report, style, target};
 
@@ -73,6 +75,12 @@ pub(crate) struct OptionArguments {
     /// C, M×N
     #[arg(long, value_name = "FILE", requires = "a")]
     c: Option<Source>,
+    /// Scale factors of A, M × ceil(K/block)
+    #[arg(long, value_name = "FILE", requires = "a")]
+    scale_a: Option<Source>,
+    /// Scale factors of B, ceil(K/block) × N
+    #[arg(long, value_name = "FILE", requires = "a")]
+    scale_b: Option<Source>,
     /// Random A and B: normal, uniform, outliers
     #[arg(long, default_value = "normal", value_parser = ["normal", "uniform", "outliers"], conflicts_with = "a")]
     distribution: String,
@@ -122,12 +130,6 @@ impl OptionArguments {
 
     fn product(&self, unit: &Unit) -> Result<Product, Failure> {
         let model = unit.model();
-        if model.scale.is_some() {
-            return Err(Failure::new(format!(
-                "{} takes scale factors; data for it is not analysed",
-                model.operation.name()
-            )));
-        }
         let (Some(a), Some(b)) = (&self.a, &self.b) else {
             let scale = self.scale;
             let factors = match self.distribution.as_str() {
@@ -136,16 +138,23 @@ impl OptionArguments {
                 _ => Distribution::Normal { scale },
             };
             let draw = Draw { factors, accumulator: None, size: (32, 32, self.k) };
-            return Ok(draw.product([model.a, model.b, model.c], self.seed, 0)?);
+            return Ok(draw.operands(model, self.seed, 0)?);
         };
-        let read = |flag: &str, source: &Source, format| {
-            source.read(&format).and_then(|tensor| tensor.into_matrix(format, false)).within(flag)
-        };
+        check_scales(unit.name(), model, self.scale_a.is_some(), self.scale_b.is_some())?;
+        let read = |flag: &str, source: &Source, format| read(flag, source, format, false);
         let c = self.c.as_ref().map(|source| read("--c", source, model.c)).transpose()?;
+        let scales = match (model.scale, &self.scale_a, &self.scale_b) {
+            (Some(BlockScale { format, size }), Some(a), Some(b)) => Some(ScaleFactors {
+                a: read("--scale-a", a, format)?,
+                b: read("--scale-b", b, format)?,
+                size,
+            }),
+            _ => None,
+        };
         let about = format!("A from {a}, B from {b}");
-        let product = Product { a: read("--a", a, model.a)?, b: read("--b", b, model.b)?, c, about };
+        let product = Product { a: read("--a", a, model.a)?, b: read("--b", b, model.b)?, c, scales, about };
         // what does not fit is said now, and with the sizes
-        bitmma::gemm(unit, &product.a, &product.b, product.c.as_ref(), &bitmma::GemmOptions::default())?;
+        product.gemm(unit, &bitmma::GemmOptions::default())?;
         Ok(product)
     }
 }

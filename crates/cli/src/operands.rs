@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bitmma::Matrix;
 use bitmma::formats::Format;
 use bitmma::matrix::shape_text;
+use bitmma::{Matrix, Model};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Within};
@@ -67,7 +67,7 @@ impl Arguments {
     /// Reads every operand in the target's formats; scale factors must be given exactly where there are
     /// some.
     pub(crate) fn read(&self, target: &Target) -> Result<Matrices, Failure> {
-        self.check_scales(target)?;
+        check_scales(&target.name, &target.model, self.scale_a.is_some(), self.scale_b.is_some())?;
         let model = &target.model;
         let a = read("--a", &self.a, model.a, false)?;
         let b = read("--b", &self.b, model.b, self.b_transposed)?;
@@ -83,28 +83,6 @@ impl Arguments {
         let scale_a = scale("--scale-a", &self.scale_a, false)?;
         let scale_b = scale("--scale-b", &self.scale_b, self.b_transposed)?;
         Ok(Matrices { a, b, c, scale_a, scale_b })
-    }
-
-    fn check_scales(&self, target: &Target) -> Result<(), Failure> {
-        for (flag, operand, source) in [("--scale-a", "A", &self.scale_a), ("--scale-b", "B", &self.scale_b)]
-        {
-            match (target.model.scale, source) {
-                (None, Some(_)) => {
-                    return Err(Failure::new(format!(
-                        "{flag} is given; {} takes no scale factors",
-                        target.name
-                    )));
-                }
-                (Some(scale), None) => {
-                    return Err(Failure::new(format!(
-                        "{flag} is missing; {} takes one {} factor for every {} elements of {operand} along K",
-                        target.name, scale.format, scale.size
-                    )));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
     }
 
     /// The failure, with advice where B may have been meant transposed.
@@ -164,7 +142,26 @@ impl Arguments {
     }
 }
 
-fn read(flag: &str, source: &Source, format: Format, transposed: bool) -> Result<Matrix, Failure> {
+/// Scale factors must be given exactly where there are some.
+pub(crate) fn check_scales(name: &str, model: &Model, a: bool, b: bool) -> Result<(), Failure> {
+    for (flag, operand, given) in [("--scale-a", "A", a), ("--scale-b", "B", b)] {
+        match (model.scale, given) {
+            (None, true) => {
+                return Err(Failure::new(format!("{flag} is given; {name} takes no scale factors")));
+            }
+            (Some(scale), false) => {
+                return Err(Failure::new(format!(
+                    "{flag} is missing; {name} takes one {} factor for every {} elements of {operand} along K",
+                    scale.format, scale.size
+                )));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn read(flag: &str, source: &Source, format: Format, transposed: bool) -> Result<Matrix, Failure> {
     source.read(&format).and_then(|tensor| tensor.into_matrix(format, transposed)).within(flag)
 }
 

@@ -122,6 +122,23 @@ fn what_is_no_report_is_not_replaced() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
+/// Random elements of FP4 with scale factors; factors that are missing are asked for.
+#[test]
+fn data_with_scale_factors_is_analysed() {
+    let name = "mma.m16n8k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.f32.ue4m3";
+    let json =
+        bitmma(&["analyze", "workarounds", "rtx-blackwell", name, "--k", "256", "--quick", "--json"]).stdout;
+    let section: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let table = &section["tables"][0];
+    assert!(table["title"].as_str().unwrap().contains("scale factors"), "{}", table["title"]);
+    let hows: Vec<&str> =
+        table["rows"].as_array().unwrap().iter().map(|row| row[0].as_str().unwrap()).collect();
+    assert!(hows.contains(&"as it is") && hows.contains(&"FP16 instruction on the same data"), "{hows:?}");
+    let refused = bitmma(&["analyze", "workarounds", "rtx-blackwell", name, "--a", "a.npy", "--b", "b.npy"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--scale-a is missing"));
+}
+
 /// What each instruction lost on Equation 1 explains the paper's prose: on Ampere -0.25 and -0.125 are cut.
 #[test]
 fn compare_says_why() {

@@ -6,13 +6,14 @@ use bitmma::inputs::{Case, Family, case};
 use bitmma::{Architecture, GemmOptions, Revision};
 use rayon::prelude::*;
 
-use super::{Options, Section};
-use crate::account::{Start, account_prepared};
+use super::{Options, Section, UserData};
+use crate::account::{Entry, Start, account_prepared};
 use crate::cells;
 use crate::data::{Distribution, Draw};
 use crate::describe::{input, list, parameters};
+use crate::dyadic::Dyadic;
 use crate::error::Error;
-use crate::error_bound::{Magnitudes, a_priori, chain};
+use crate::error_bound::{Chain, Magnitudes, a_priori, chain};
 use crate::error_source::{Source, sources};
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
 use crate::progress::Progress;
@@ -48,6 +49,10 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     let cases: u64 = tried.iter().map(|one| one.cases).sum();
     let violations: u64 = tried.iter().map(|one| one.violations).sum();
     let (gemm_table, figure) = along_k(options, progress)?;
+    let mut tables = vec![sources_table(&tried), operations_table(&tried), gemm_table];
+    if let Some(data) = &options.data {
+        tables.insert(0, own(data, options.effort.of(256, 4096))?);
+    }
     Ok(Section {
         name: "bounds".to_owned(),
         title: "Error sources and bounds".to_owned(),
@@ -61,9 +66,65 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
                 tried.len()
             ),
         ],
-        tables: vec![sources_table(&tried), operations_table(&tried), gemm_table],
+        tables,
         figures: vec![figure],
     })
+}
+
+/// Errors and bounds on the user's product, source by source, at no more than `most` elements of D.
+fn own(data: &UserData, most: usize) -> Result<Table, Error> {
+    let UserData { target, product, .. } = data;
+    let model = target.model();
+    let (m, n, k) = (product.a.rows(), product.b.columns(), product.a.columns());
+    let every = (m * n).div_ceil(most).max(1);
+    let elements: Vec<usize> = (0..m * n).step_by(every).collect();
+    let chains = elements
+        .par_iter()
+        .map(|element| chain(target, &product.case(element / n, element % n), &GemmOptions::default()));
+    let chains = chains.collect::<Result<Vec<_>, _>>()?;
+    let (a, b) = product.numbers()?;
+    let before = Magnitudes::of(&a, &b, product.c.as_ref());
+    let before = before.and_then(|magnitudes| a_priori(model, target.step(), k, &magnitudes));
+    let finite: Vec<_> =
+        chains.iter().filter_map(|chain| Some((chain, chain.error()?.magnitude(), chain.bound()?))).collect();
+    let violations = finite.iter().filter(|(_, error, bound)| error > bound).count();
+    let mut table = Table::new(
+        "bounds-own",
+        &format!("{}: errors and bounds", data.name),
+        format!(
+            "{}, {} of {} elements of D, {} of them finite throughout; {violations} beyond their bound. Each error and each bound is \
+             the largest there is. A posteriori: from the exponents that occurred. A priori: from the largest magnitudes of A, B and \
+             C alone; none where those allow an overflow.",
+            product.about,
+            elements.len(),
+            m * n,
+            finite.len()
+        ),
+        &["source", "error", "a posteriori bound", "a priori bound", "error / its own bound"],
+    );
+    let mut row = |name: &str, pairs: Vec<(Dyadic, Dyadic)>, before: Option<f64>| {
+        let pairs: Vec<_> =
+            pairs.iter().map(|(error, bound)| (error.to_f64().abs(), bound.to_f64())).collect();
+        let most = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).fold(0.0, f64::max);
+        let (error, bound) = (most(|pair| pair.0), most(|pair| pair.1));
+        let share = most(|pair| if pair.1 > 0.0 { pair.0 / pair.1 } else { 0.0 });
+        if bound > 0.0 || before.is_some_and(|before| before > 0.0) {
+            table.row(cells![name, error, bound, before, share]);
+        }
+    };
+    for source in Source::ALL {
+        let sum = |of: fn(&Entry) -> &Dyadic, chain: &Chain| {
+            chain.accounts.iter().fold(Dyadic::ZERO, |sum, account| &sum + of(account.entry(source)))
+        };
+        let pairs = finite
+            .iter()
+            .map(|(chain, ..)| (sum(|entry| &entry.error, chain), sum(|entry| &entry.bound, chain)));
+        let before = before.as_ref().map(|bound| bound.by_source[source as usize].to_f64());
+        row(source.name(), pairs.collect(), before);
+    }
+    let pairs = finite.iter().map(|(_, error, bound)| (error.clone(), bound.clone()));
+    row("all of them", pairs.collect(), before.map(|bound| bound.total().to_f64()));
+    Ok(table)
 }
 
 /// Every elementary operation with its own parameters, whatever its formats.
@@ -241,14 +302,8 @@ fn along_k(options: &Options, progress: &dyn Progress) -> Result<(Table, Figure)
             let before = before.and_then(|magnitudes| a_priori(model, target.step(), k, &magnitudes));
             let (mut largest, mut sum): (f64, f64) = (0.0, 0.0);
             for element in 0..side * side {
-                let case = Case {
-                    a: product.a.row(0, element / side).collect(),
-                    b: product.b.column(0, element % side).collect(),
-                    c: 0,
-                    scale_a: Vec::new(),
-                    scale_b: Vec::new(),
-                };
-                let chain = chain(&target, &case, &GemmOptions::default())?;
+                let chain =
+                    chain(&target, &product.case(element / side, element % side), &GemmOptions::default())?;
                 let (Some(error), Some(bound)) = (chain.error(), chain.bound()) else { continue };
                 largest = largest.max(error.magnitude().to_f64());
                 sum += bound.to_f64();

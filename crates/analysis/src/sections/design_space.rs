@@ -1,14 +1,14 @@
 //! Accuracy against cost.
 
-use bitmma::arithmetic::{Conversion, Operation};
+use bitmma::arithmetic::{Conversion, Model, Operation};
 use bitmma::catalogue::catalogue;
-use bitmma::formats::{F16, Format, Rounding};
+use bitmma::formats::{BlockScale, F16, Format, Rounding};
 
 use super::{Options, Section};
 use crate::cells;
 use crate::data::{Distribution, Draw, Product};
 use crate::describe::{list, parameters};
-use crate::design_space::{Design, Measured, Scaled, adder_bits, fused, grouped, measure};
+use crate::design_space::{Design, Measured, adder_bits, fused, grouped, measure, on_scaled};
 use crate::error::Error;
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
 use crate::progress::Progress;
@@ -22,11 +22,14 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     let side = options.effort.of(8, 16);
     let draw = |k| Draw { factors: Distribution::STANDARD, accumulator: None, size: (side, side, k) };
     let product = match &options.data {
-        Some(data) => Product { c: None, ..data.product.clone() },
+        Some(data) => data.product.without_accumulator(),
         None => draw(largest).product([F16, F16, bitmma::formats::F32], options.seed, 0)?,
     };
-    let format = product.a.format();
-    if product.b.format() != format {
+    let operands = Operands {
+        format: product.a.format(),
+        scale: options.data.as_ref().and_then(|data| data.target.model().scale),
+    };
+    if product.b.format() != operands.format {
         return Err(crate::error::option(
             "B",
             product.b.format(),
@@ -38,16 +41,16 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
         Some(_) => product.clone(),
         None => draw(32).product([F16, F16, bitmma::formats::F32], options.seed, 1)?,
     };
-    let mut designs = sweep(format);
+    let mut designs = sweep(operands);
     let swept = designs.len();
-    designs.extend(real(format, options)?);
+    designs.extend(real(operands, options)?);
     let gemm = measure(&designs, &product)?;
     let one = measure(&designs, &short)?;
     let mut tables = vec![main_table(&designs, &one, &gemm, (&short, &product))];
     let mut figures = vec![figure(&gemm, swept, &product)];
 
     progress.step("rounding", 1, 4)?;
-    tables.push(rounding(format, &product)?);
+    tables.push(rounding(operands, &product)?);
     progress.step("groups", 2, 4)?;
     tables.push(groups(options)?);
     progress.step("growth along K", 3, 4)?;
@@ -72,16 +75,34 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     })
 }
 
-fn sweep(format: Format) -> Vec<Design> {
-    let one = |(length, bits)| Design {
-        name: format!("L = {length}, F = {bits}"),
-        model: fused(format, length, bits, Rounding::TowardZero, Conversion::RZ_FP32),
-    };
-    LENGTHS.into_iter().flat_map(|length| BITS.map(|bits| (length, bits))).map(one).collect()
+/// What all designs multiply.
+#[derive(Clone, Copy)]
+struct Operands {
+    format: Format,
+    scale: Option<BlockScale>,
 }
 
-/// The parameters of real units, on operands of `format`.
-fn real(format: Format, options: &Options) -> Result<Vec<Design>, Error> {
+impl Operands {
+    /// The model on these operands; `None` where its sum cannot take their scale factors.
+    fn on(self, mut model: Model) -> Option<Model> {
+        (model.a, model.b) = (self.format, self.format);
+        if let Some(scale) = self.scale {
+            model = on_scaled(model, scale);
+        }
+        model.validate().is_ok().then_some(model)
+    }
+}
+
+fn sweep(operands: Operands) -> Vec<Design> {
+    let one = |(length, bits)| {
+        let model = fused(operands.format, length, bits, Rounding::TowardZero, Conversion::RZ_FP32);
+        Some(Design { name: format!("L = {length}, F = {bits}"), model: operands.on(model)? })
+    };
+    LENGTHS.into_iter().flat_map(|length| BITS.map(|bits| (length, bits))).filter_map(one).collect()
+}
+
+/// The parameters of real units, on these operands.
+fn real(operands: Operands, options: &Options) -> Result<Vec<Design>, Error> {
     let mut designs: Vec<(Vec<String>, Design)> = Vec::new();
     for row in catalogue().iter().filter(|row| row.is_native() && row.d == bitmma::formats::F32) {
         let Some(model) = row.model(options.revision) else { continue };
@@ -90,17 +111,18 @@ fn real(format: Format, options: &Options) -> Result<Vec<Design>, Error> {
             Operation::TrFdpa(_) => row.a == F16 && row.k >= 8,
             _ => false,
         };
-        let mut own = crate::subject::essence(&model, row.k);
-        (own.a, own.b) = (format, format);
-        if !wanted || own.validate().is_err() || model.operation.max_length() > row.k {
+        if !wanted || model.operation.max_length() > row.k {
             continue;
         }
+        let Some(own) = operands.on(crate::subject::essence(&model, row.k)) else { continue };
         let kind = if row.a.bits() == 8 { "FP8" } else { "FP16" };
         let label = format!("{} {kind}", row.architecture);
         // e_zero tells generations apart and no number here
-        let key = |model: &bitmma::Model| {
+        let key = |model: &Model| {
             let mut model = model.clone();
-            if let Operation::TFdpa(sum) = &mut model.operation {
+            if let Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } =
+                &mut model.operation
+            {
                 sum.zero_exponent = None;
             }
             model
@@ -151,12 +173,12 @@ fn main_table(
 }
 
 fn figure(gemm: &[Measured], swept: usize, product: &Product) -> Figure {
+    let length = |one: &Measured| one.design.model.operation.max_length();
     let place = |one: &Measured| Some((one.adder_bits? as f64, one.relative)).filter(|point| point.1 > 0.0);
-    let mut series: Vec<Series> = LENGTHS
-        .into_iter()
-        .zip(gemm[..swept].chunks(BITS.len()))
-        .map(|(length, points)| Series {
-            name: format!("L = {length}, F = {} to {}", BITS[0], BITS[BITS.len() - 1]),
+    let mut series: Vec<Series> = gemm[..swept]
+        .chunk_by(|one, next| length(one) == length(next))
+        .map(|points| Series {
+            name: format!("L = {}, F = {} to {}", length(&points[0]), BITS[0], BITS[BITS.len() - 1]),
             mark: Mark::Line,
             points: points.iter().filter_map(place).collect(),
             labels: Vec::new(),
@@ -189,14 +211,15 @@ fn brief(names: &str) -> String {
 }
 
 /// rho and the rounding of terms.
-fn rounding(format: Format, product: &Product) -> Result<Table, Error> {
+fn rounding(operands: Operands, product: &Product) -> Result<Table, Error> {
     let mut designs = Vec::new();
     for (bits, rules) in [(25, ["RZ"].as_slice()), (13, ["RZ", "RNE", "RD"].as_slice())] {
         for rule in rules {
             for rho in ["RZ-FP32", "RNE-FP32", "RZ-E8M13", "RNE-E8M13", "RZ-FP16", "RNE-FP16"] {
                 let (Ok(rounding), Ok(conversion)) = (rule.parse(), rho.parse()) else { continue };
                 let name = format!("F = {bits}, terms {rule}, ρ = {rho}");
-                designs.push(Design { name, model: fused(format, 16, bits, rounding, conversion) });
+                let model = operands.on(fused(operands.format, 16, bits, rounding, conversion));
+                designs.extend(model.map(|model| Design { name, model }));
             }
         }
     }
@@ -217,7 +240,9 @@ fn rounding(format: Format, product: &Product) -> Result<Table, Error> {
 
 /// G of GST-FDPA.
 fn groups(options: &Options) -> Result<Table, Error> {
-    let data = Scaled::new(16, options.effort.of(512, 4096), options.seed)?;
+    let size = (16, 16, options.effort.of(512, 4096));
+    let draw = Draw { factors: Distribution::normal(2.0), accumulator: None, size };
+    let product = draw.operands(&grouped(16, 35), options.seed, 0)?;
     let designs: Vec<Design> = [4, 8, 16]
         .into_iter()
         .flat_map(|group| [10, 13, 16, 20, 25, 35].map(|bits| (group, bits)))
@@ -229,7 +254,7 @@ fn groups(options: &Options) -> Result<Table, Error> {
         "NVFP4 data, L = 64, blocks of 16. The larger a group, the fewer terms are aligned and cut; Blackwell has G = 16, F = 35.",
         &["design", "adder bits", "relative rms", "mean error"],
     );
-    for one in data.measure(&designs)? {
+    for one in measure(&designs, &product)? {
         table.row(cells![one.design.name, one.adder_bits, one.relative, one.summary.mean]);
     }
     Ok(table)

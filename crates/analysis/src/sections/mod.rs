@@ -100,11 +100,12 @@ impl Options {
     /// What a part depends on: the same text, the same numbers.
     pub fn fingerprint(&self, part: Part) -> String {
         let data = self.data.as_ref().map(|data| {
-            let Product { a, b, c, .. } = &data.product;
+            let Product { a, b, c, scales, .. } = &data.product;
+            let factors = scales.iter().flat_map(|scales| [&scales.a, &scales.b]);
             // FNV-1a over formats, shapes and codes
             let mut hash = 0xcbf2_9ce4_8422_2325_u64;
             let mut add = |number: u64| hash = (hash ^ number).wrapping_mul(0x0100_0000_01b3);
-            for matrix in [Some(a), Some(b), c.as_ref()].into_iter().flatten() {
+            for matrix in [a, b].into_iter().chain(c).chain(factors) {
                 matrix.format().name.bytes().for_each(|byte| add(byte.into()));
                 [matrix.blocks(), matrix.rows(), matrix.columns()]
                     .into_iter()
