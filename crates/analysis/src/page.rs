@@ -19,16 +19,17 @@ a{color:#0058a3}
 table{border-collapse:collapse;font-size:.85rem}
 th,td{padding:.25rem .6rem;text-align:left;vertical-align:top;border-bottom:1px solid #ddd}
 th{border-bottom:2px solid #222;vertical-align:bottom}
-td{min-width:3.5rem;max-width:26rem;overflow-wrap:break-word}
+th,td{min-width:6rem}
+td{max-width:26rem;overflow-wrap:break-word}
 td.l{min-width:16rem}
 td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 tr:nth-child(even) td{background:#f6f6f6}
 figure{margin:1rem 0;max-width:46rem}
 figure svg{width:100%;height:auto;display:block;border:1px solid #ddd}
 figcaption,.files{font-size:.9rem;color:#444;max-width:46rem}
-@media(max-width:40rem){body{font-size:15px;padding:.7rem}table{font-size:.8rem}th,td{padding:.2rem .4rem}td{max-width:16rem}}
+@media(max-width:40rem){body{font-size:15px;padding:.7rem}table{font-size:.8rem}th,td{padding:.2rem .4rem}td{max-width:18rem}}
 @media print{body{max-width:none;font-size:10pt}nav,.files{display:none}.wide{overflow:visible}table{font-size:7pt}
-td{max-width:none;min-width:0}td.l{min-width:0}figure,tr{break-inside:avoid}h2,h3{break-after:avoid}a{color:inherit;text-decoration:none}}
+th,td,td.l{max-width:none;min-width:0}figure,tr{break-inside:avoid}h2,h3{break-after:avoid}a{color:inherit;text-decoration:none}}
 ";
 
 /// What a page says of itself.
