@@ -265,7 +265,7 @@ fn along_k(options: &Options, designs: &[Design], largest: usize, side: usize) -
     let mut series: Vec<Series> = designs
         .iter()
         .map(|design| Series {
-            name: design.name.chars().take(30).collect(),
+            name: brief(&design.name),
             mark: Mark::Line,
             points: Vec::new(),
             labels: Vec::new(),
