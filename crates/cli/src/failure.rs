@@ -73,6 +73,12 @@ impl From<bitmma::Error> for Failure {
     }
 }
 
+impl From<bitmma_hardware::open::OpenError> for Failure {
+    fn from(error: bitmma_hardware::open::OpenError) -> Failure {
+        Failure::Message(error.to_string())
+    }
+}
+
 impl From<bitmma_analysis::Error> for Failure {
     fn from(error: bitmma_analysis::Error) -> Failure {
         match error {

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use bitmma_hardware::open::KINDS;
 use bitmma_probe::{Options, Progress, Verdict};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::generate::write_whole;
-use crate::unit::KINDS;
 use crate::{output, target, unit};
 
 mod json;

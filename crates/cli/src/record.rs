@@ -6,10 +6,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bitmma::directed;
 use bitmma::inputs::{Case, Family, case};
 use bitmma::recording::{self, Answer, Line};
+use bitmma_hardware::open::found;
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::generate::write_whole;
-use crate::unit::{self, LimitArguments};
+use crate::unit::LimitArguments;
 use crate::verify::{count, names};
 use crate::{output, target};
 
@@ -71,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let signature = unit.signature().clone();
         let about = unit.about();
         let (architecture, instruction) = names(&signature.name);
-        if unit::found(&signature.name).is_err() {
+        if found(&signature.name).is_err() {
             output::note(&format!(
                 "'{}' is no instruction of the catalogue: `bitmma replay` will not read this recording",
                 signature.name

@@ -1,13 +1,14 @@
 //! What is to be computed: an instruction of an architecture, or a model from a file.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bitmma::catalogue::{Found, find};
 use bitmma::simulate::model_of;
 use bitmma::{Architecture, Model, Revision};
+pub(crate) use bitmma_hardware::open::read_model;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 
-use crate::failure::{Failure, Within};
+use crate::failure::Failure;
 
 /// `ARCH INSTRUCTION`, or `--model FILE`; and `--revision`.
 #[derive(Clone, Debug, clap::Args)]
@@ -107,10 +108,4 @@ impl Arguments {
 /// `hopper mma.m16n8k16.f32.f16.f16.f32`.
 pub(crate) fn name_of(found: &Found) -> String {
     format!("{} {}", found.instruction.architecture, found.name())
-}
-
-/// A model from a TOML file.
-pub(crate) fn read_model(path: &Path) -> Result<Model, Failure> {
-    let text = std::fs::read_to_string(path).within(path.display())?;
-    Model::from_toml(&text).within(path.display())
 }

@@ -4,19 +4,19 @@ mod report;
 
 pub(crate) use report::names;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
-use bitmma::catalogue::processor;
 use bitmma::simulate::model_of;
-use bitmma::{Error, Model, Revision, Signature};
+use bitmma::{Error, Model, Signature};
 use bitmma_hardware::campaign::{self, Block, Failing, Identity, Kept, Plan, Shard, State, Summary, Verdict};
+use bitmma_hardware::open::{check_model, found, model_named};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::output;
 use crate::target::{self, read_model};
-use crate::unit::{self, LimitArguments};
+use crate::unit::LimitArguments;
 
 const HELP: &str = "\
 First the directed cases (zero exponents, signs of zero, overflow, NaN codes, flushing, ties, alignment …), then \
@@ -186,7 +186,7 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
         None => None,
         Some(folder) => {
             std::fs::create_dir_all(folder).within(folder.display())?;
-            let path = folder.join(file_name(&signature.name, arguments.shard));
+            let path = folder.join(campaign::file_name(&signature.name, arguments.shard));
             let opened = State::open(&path, &identity, arguments.resume);
             Some(opened.map_err(|error| Failure::new(error.to_string()))?)
         }
@@ -240,16 +240,6 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
     })
 }
 
-/// A name for a file: letters, digits, dots and dashes of the unit's, and the shard.
-fn file_name(unit: &str, shard: Shard) -> String {
-    let plain = |char: char| if char.is_ascii_alphanumeric() || char == '.' { char } else { '-' };
-    let name: String = unit.chars().map(plain).take(150).collect();
-    match shard {
-        Shard::WHOLE => format!("{name}.jsonl"),
-        Shard { number, count } => format!("{name}.{number}-of-{count}.jsonl"),
-    }
-}
-
 fn progress(plan: &Plan, blocks: u64, name: &str) -> ProgressBar {
     let all = blocks * plan.block_size() * plan.dot_products_each();
     let bar = ProgressBar::with_draw_target(Some(all.min(plan.dot_products())), ProgressDrawTarget::stderr());
@@ -265,53 +255,11 @@ fn progress(plan: &Plan, blocks: u64, name: &str) -> ProgressBar {
 fn model(arguments: &Arguments, signature: &Signature) -> Result<Model, Failure> {
     let model = match (&arguments.model, &arguments.against) {
         (Some(path), _) => read_model(path)?,
-        (None, Some(name)) => model_of(&unit::found(name).within("--against")?, arguments.revision.revision)?,
+        (None, Some(name)) => model_of(&found(name).within("--against")?, arguments.revision.revision)?,
         (None, None) => model_named(&signature.name, arguments.revision.revision)?,
     };
-    fits(&model, signature)?;
+    check_model(&model, signature)?;
     Ok(model)
-}
-
-/// The model of the instruction that a unit names.
-pub(crate) fn model_named(name: &str, revision: Revision) -> Result<Model, Failure> {
-    if let Some(row) = name.strip_prefix("cpu:").and_then(processor) {
-        return Ok(row.model.clone());
-    }
-    if let Some(path) = name.strip_prefix("model:") {
-        return read_model(Path::new(path));
-    }
-    match unit::found(name) {
-        Ok(found) => Ok(model_of(&found, revision)?),
-        Err(_) => Err(Failure::new(format!(
-            "the unit calls itself '{name}', which is no instruction of the catalogue; say with --model or \
-             --against what to hold it against"
-        ))),
-    }
-}
-
-fn fits(model: &Model, signature: &Signature) -> Result<(), Failure> {
-    let formats = [
-        ("A", signature.a, model.a),
-        ("B", signature.b, model.b),
-        ("C", signature.c, model.c),
-        ("D", signature.d, model.d),
-    ];
-    if let Some((operand, unit, model)) = formats.into_iter().find(|(_, unit, model)| unit != model) {
-        return Err(Failure::new(format!("{operand} of {} is {unit}, of the model {model}", signature.name)));
-    }
-    let scale = |scale: Option<bitmma::formats::BlockScale>| {
-        scale.map_or("none".to_owned(), |scale| format!("{} in blocks of {}", scale.format, scale.size))
-    };
-    if model.scale != signature.scale {
-        return Err(Failure::new(format!(
-            "scale factors of {} are {}, of the model {}",
-            signature.name,
-            scale(signature.scale),
-            scale(model.scale)
-        )));
-    }
-    bitmma::arithmetic::Prepared::new(model, signature.k)?;
-    Ok(())
 }
 
 /// The first mismatches as they were met.

@@ -17,5 +17,5 @@ pub use block::{Block, Kept};
 pub use failures::{Failing, least};
 pub use plan::{Plan, Shard, Source};
 pub use run::run;
-pub use state::{Identity, State, merge};
+pub use state::{Identity, State, file_name, merge};
 pub use summary::{Summary, Verdict};

@@ -1,4 +1,5 @@
-//! Units that are not simulated: each kind of them is a module and opens as a [`bitmma::MmaUnit`].
+//! Units that are not simulated: each kind of them is a module and opens as a [`bitmma::MmaUnit`];
+//! [`open`] opens every kind by its name.
 //!
 //! [`cpu`]: instructions of this processor. [`process`]: any program that speaks our protocol on its
 //! standard input and output. [`cuda`] and [`hip`]: one instruction on a GPU, tile by tile, through the
@@ -13,4 +14,5 @@ pub mod cpu;
 pub mod cuda;
 pub mod gpu;
 pub mod hip;
+pub mod open;
 pub mod process;

@@ -42,19 +42,19 @@ fn verdict(one: &Outcomes) -> (&'static str, String) {
             format!("the unit {} after {} of {} blocks", fault.name(), one.summary.blocks, one.summary.of);
         return (fault.name(), style::lost(&text));
     }
-    let mismatches = one.summary.mismatches();
-    match one.summary.verdict {
-        Verdict::Agrees => ("agrees", style::good("agrees")),
-        Verdict::Differs => ("differs", style::lost(&format!("differs: {} mismatches", grouped(mismatches)))),
-        Verdict::NanEverywhere => {
-            ("NaN everywhere", style::lost("the unit answers NaN to everything: this is no agreement"))
+    let verdict = one.summary.verdict;
+    let words = match verdict {
+        Verdict::Agrees => style::good("agrees"),
+        Verdict::Differs => {
+            style::lost(&format!("differs: {} mismatches", grouped(one.summary.mismatches())))
         }
+        Verdict::NanEverywhere => style::lost("the unit answers NaN to everything: this is no agreement"),
         Verdict::Constant(code) => {
-            let text = format!("the unit answers {code:#x} to everything: this is no agreement");
-            ("constant", style::lost(&text))
+            style::lost(&format!("the unit answers {code:#x} to everything: this is no agreement"))
         }
-        Verdict::Nothing => ("nothing asked", style::lost("no block was answered: this is no agreement")),
-    }
+        Verdict::Nothing => style::lost("no block was answered: this is no agreement"),
+    };
+    (verdict.name(), words)
 }
 
 /// For people.

@@ -9,7 +9,7 @@ use bitmma::arithmetic::Model;
 use serde::{Deserialize, Serialize};
 
 use super::block::Block;
-use super::plan::Plan;
+use super::plan::{Plan, Shard};
 
 /// What two files must have in common to be of one campaign.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +83,16 @@ impl Identity {
         let pairs = fields(self).into_iter().zip(fields(other));
         let ((name, own), (_, other)) = pairs.into_iter().find(|((_, own), (_, other))| own != other)?;
         Some(format!("its {name} is {other}, here it is {own}"))
+    }
+}
+
+/// What the file of a campaign is called: letters, digits, dots and dashes of the unit's name, and the shard.
+pub fn file_name(unit: &str, shard: Shard) -> String {
+    let plain = |char: char| if char.is_ascii_alphanumeric() || char == '.' { char } else { '-' };
+    let name: String = unit.chars().map(plain).take(150).collect();
+    match shard {
+        Shard::WHOLE => format!("{name}.jsonl"),
+        Shard { number, count } => format!("{name}.{number}-of-{count}.jsonl"),
     }
 }
 

@@ -42,6 +42,19 @@ pub enum Verdict {
     Nothing,
 }
 
+impl Verdict {
+    /// In a word or two, as reports for programs have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Verdict::Agrees => "agrees",
+            Verdict::Differs => "differs",
+            Verdict::NanEverywhere => "NaN everywhere",
+            Verdict::Constant(_) => "constant",
+            Verdict::Nothing => "nothing asked",
+        }
+    }
+}
+
 impl Summary {
     /// Of these blocks.
     pub fn of(identity: &Identity, blocks: &BTreeMap<u64, Block>) -> Summary {
