@@ -140,6 +140,7 @@ pub(crate) fn model(u: &mut Unstructured<'_>) -> Result<Option<Model>> {
     let last = model.lowering.add_accumulator_last.unwrap_or(conversion);
     model.d = model.lowering.narrow_output.unwrap_or(last).container();
     model.flush_inputs = u.ratio(1, 4)?;
+    model.flush_keeps_sign = model.flush_inputs && u.ratio(1, 4)?;
     if u.ratio(1, 4)? {
         let nans = notable_codes(&model.d);
         let nans: Vec<u64> = nans

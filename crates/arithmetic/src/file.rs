@@ -46,6 +46,7 @@ struct File {
     product_overflow: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     flush_inputs: Option<bool>,
+    flush_keeps_sign: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     nan: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,7 +102,7 @@ impl Model {
     /// Keys are the paper's symbols: `model`, `A`, `B`, `C`, `D` (derived from `rho` where left out),
     /// `rho`, and what the family has of `L_max`, `P`, `G`, `F`, `F2`, `e_zero` (left out: a zero term
     /// brings no exponent), `e_zero_c`, `term_rounding` (`RZ`), `sum_rounding` (`RD`), `renormalize`
-    /// (false), `product_overflow`, `flush_inputs` (false), `nan`; tables `[scale]` and `[lowering]`.
+    /// (false), `product_overflow`, `flush_inputs` (false), `flush_keeps_sign` (false), `nan`; tables `[scale]` and `[lowering]`.
     pub fn from_toml(text: &str) -> Result<Model, ModelError> {
         let file: File = toml::from_str(text).map_err(|error| ModelError::File(error.to_string()))?;
         let model = file.into_model()?;
@@ -119,6 +120,7 @@ impl Model {
             d: Some(name(self.d)),
             rho: self.conversion.to_string(),
             flush_inputs: self.flush_inputs.then_some(true),
+            flush_keeps_sign: self.flush_keeps_sign.then_some(true),
             nan: self.nan_code,
             scale: self.scale.map(|scale| ScaleTable { format: name(scale.format), block: scale.size }),
             ..File::default()
@@ -256,6 +258,7 @@ impl File {
             operation,
             conversion,
             flush_inputs: self.flush_inputs.unwrap_or(false),
+            flush_keeps_sign: self.flush_keeps_sign.unwrap_or(false),
             nan_code: self.nan,
             lowering,
         })

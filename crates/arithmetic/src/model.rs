@@ -142,6 +142,8 @@ pub struct Model {
     pub conversion: Conversion,
     /// Whether subnormal numbers and zeros of A, B and C are read as +0.
     pub flush_inputs: bool,
+    /// Whether [`Model::flush_inputs`] reads them as zero of their own sign, as Arm's BFDOT does, not as +0.
+    pub flush_keeps_sign: bool,
     /// The code a NaN result has; `None` where the vendor does not say, then any NaN agrees with any
     /// other and the quiet NaN with positive sign and no payload is written.
     pub nan_code: Option<u64>,
@@ -162,6 +164,7 @@ impl Model {
             operation,
             conversion,
             flush_inputs: false,
+            flush_keeps_sign: false,
             nan_code: None,
             lowering: Lowering::NONE,
         }

@@ -187,7 +187,8 @@ impl<'m> Prepared<'m> {
         if self.model.flush_inputs && value.exponent == format.min_exponent() {
             let implicit = 1 << format.fraction_bits;
             if value.is_finite() && value.significand < implicit {
-                value = Unpacked { class: Class::Zero, negative: false, significand: 0, ..value };
+                let negative = self.model.flush_keeps_sign && value.negative;
+                value = Unpacked { class: Class::Zero, negative, significand: 0, ..value };
             }
         }
         if format == wide { value } else { widen(format, wide, value) }

@@ -191,6 +191,9 @@ fn validate_lowering(model: &Model) -> Result<(), ModelError> {
     {
         return wrong("flush_inputs", "true".to_owned(), "an operand that is widened is not flushed");
     }
+    if model.flush_keeps_sign && !model.flush_inputs {
+        return wrong("flush_keeps_sign", "true".to_owned(), "flush_inputs must be true too");
+    }
     let unbounded = |conversion: Option<Conversion>| conversion.is_none_or(|c| c.format.has_infinity());
     let Lowering { add_accumulator_last, narrow_output, .. } = model.lowering;
     if !unbounded(add_accumulator_last) || !unbounded(narrow_output) {

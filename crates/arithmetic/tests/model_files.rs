@@ -48,6 +48,7 @@ fn models() -> Vec<Model> {
         ftz(BF16, 2),
         ftz(BF16, 4),
         ftz(F16, 4),
+        Model { flush_keeps_sign: true, ..ftz(BF16, 2) },
         plain(F64, F64, Operation::Fma, Conversion::RNE_FP64),
         plain(F32, F32, Operation::Fma, rne),
         plain(BF16, F32, Operation::FtzFma { max_length: 2 }, rne),
@@ -168,7 +169,7 @@ fn wrong_files_say_what_is_wrong() {
     );
     assert_eq!(
         changed("F = 20", "F = 20\nterm_rounding = 'down'"),
-        "model file: unknown rounding 'down'; one of RZ RA RU RD RNE RNO RNU RND RNZ RNA"
+        "model file: unknown rounding 'down'; one of RZ RA RU RD RNE RNO RNU RND RNZ RNA RO"
     );
     // ranges
     assert_eq!(changed("F = 20", "F = 61"), "F is 61; it may be 0 to 60");

@@ -251,6 +251,8 @@ fn lowerings() {
     let flushed =
         Model { flush_inputs: true, ..with(Lowering { widen_operands: Some(F32), ..Lowering::NONE }) };
     assert_eq!(refused(&flushed), "flush_inputs is true; an operand that is widened is not flushed");
+    let signed = Model { flush_keeps_sign: true, ..with(Lowering::NONE) };
+    assert_eq!(refused(&signed), "flush_keeps_sign is true; flush_inputs must be true too");
 }
 
 /// Found by fuzzing: E2M1's -4 widened to UE4M3, which has no sign, became NaN in the engine; the second

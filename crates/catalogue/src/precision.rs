@@ -35,7 +35,8 @@ pub(crate) fn line(model: &Model, k: usize) -> String {
         parts.push(format!("C widened to {format}"));
     }
     if model.flush_inputs {
-        parts.push("subnormal inputs read as +0".to_owned());
+        let zero = if model.flush_keeps_sign { "zero of their sign" } else { "+0" };
+        parts.push(format!("subnormal inputs read as {zero}"));
     }
     parts.push(core);
     if let Some(conversion) = model.lowering.add_accumulator_last {

@@ -6,6 +6,7 @@
 use std::sync::LazyLock;
 
 use bitmma_arithmetic::{Conversion, Model, Operation};
+use bitmma_formats::Rounding;
 use bitmma_formats::table::{BF16, F32, F64};
 
 /// An instruction of a processor.
@@ -35,12 +36,21 @@ pub fn processor(name: &str) -> Option<&'static Processor> {
 }
 
 const IEEE: &str = "IEEE 754 §5.4.1; held against an x86-64 server processor with FMA3";
+/// Arm Architecture Reference Manual, BFAdd, BFMul and BFRoundOdd of the shared pseudocode, FPCR.EBF = 0.
+const ARM: &str = "Arm's manual (FPCR.EBF = 0); held against the instruction under qemu-aarch64, which nobody here wrote; on no silicon";
 const VDPBF16PS: &str = "found and held against an x86-64 server processor with AVX512_BF16";
 
 fn rows() -> Vec<Processor> {
     let fma32 = Model::new(F32, F32, F32, Operation::Fma, Conversion::RNE_FP32);
     let fma64 = Model::new(F64, F64, F64, Operation::Fma, Conversion::RNE_FP64);
     let pairs = Model::new(BF16, BF16, F32, Operation::FtzFma { max_length: 2 }, Conversion::RNE_FP32);
+    let to_odd = Conversion { rounding: Rounding::ToOdd, format: F32 };
+    let dot = Model {
+        flush_inputs: true,
+        flush_keeps_sign: true,
+        nan_code: Some(0x7fc0_0000), // FPCR.DN is taken as 1
+        ..Model::new(BF16, BF16, F32, Operation::FtzAddMul { pairing: 2 }, to_odd)
+    };
     let row = |name, about, shape, model: &Model, evidence| {
         let model = model.clone();
         Processor { name, about, shape, model, evidence }
@@ -50,6 +60,8 @@ fn rows() -> Vec<Processor> {
         row("fma.f64", "a chain of FP64 fused multiply-adds: FMA3, or any AArch64", (8, 8, 8), &fma64, IEEE),
         row("vdpbf16ps", "VDPBF16PS: AVX512_BF16", (16, 16, 2), &pairs, VDPBF16PS),
         row("vdpbf16ps.k32", "sixteen VDPBF16PS in a chain: AVX512_BF16", (16, 16, 32), &pairs, VDPBF16PS),
+        row("bfdot", "BFDOT: AArch64 with FEAT_BF16", (4, 4, 2), &dot, ARM),
+        row("bfmmla", "BFMMLA: AArch64 with FEAT_BF16", (2, 2, 4), &dot, ARM),
     ]
 }
 

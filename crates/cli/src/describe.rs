@@ -80,7 +80,12 @@ pub(crate) fn parameters(model: &Model, k: Option<usize>) -> Vec<Parameter> {
     }
     add("rho", json!(model.conversion.to_string()), "how each sum becomes a number");
     if model.flush_inputs {
-        add("flush_inputs", json!(true), "subnormal inputs are read as +0");
+        add("flush_inputs", json!(true), "subnormal inputs are read as zero");
+        add(
+            "flush_keeps_sign",
+            json!(model.flush_keeps_sign),
+            "whether that zero has their sign; else it is +0",
+        );
     }
     match model.nan_code {
         Some(nan) => add("nan", json!(code(&model.d, nan)), "the code of every NaN result"),

@@ -171,7 +171,12 @@ fn models() -> String {
         ("D", "format of the result", "the format that the last conversion gives"),
         ("rho", "how each sum becomes a number: a rounding and a format, as in RZ-FP32", "an error"),
         ("nan", "the code of every NaN result", "a quiet NaN; any NaN agrees with any other"),
-        ("flush_inputs", "whether subnormal inputs are read as +0", "false"),
+        ("flush_inputs", "whether subnormal inputs and zeros are read as +0", "false"),
+        (
+            "flush_keeps_sign",
+            "whether they are read as zero of their sign instead; needs flush_inputs",
+            "false",
+        ),
         ("[scale] format, block", "format of the scale factors, elements that share one", "no scale factors"),
         (
             "[lowering] widen_operands, widen_accumulator, order, add_accumulator_last, narrow_output",
@@ -183,7 +188,7 @@ fn models() -> String {
     }
     text += &keys.0;
     text += "\nRoundings: `RZ` toward zero, `RA` away from zero, `RU` up, `RD` down; to nearest, with ties to even \
-             `RNE`, to odd `RNO`, up `RNU`, down `RND`, toward zero `RNZ`, away from zero `RNA`.\n";
+             `RNE`, to odd `RNO`, up `RNU`, down `RND`, toward zero `RNZ`, away from zero `RNA`; whatever is cut sets the last bit `RO`.\n";
     for (family, words) in MODEL_FAMILIES.into_iter().zip(FAMILIES) {
         text += &format!("\n## {family}\n\nPaper, {words}\n\n");
         let example = bitmma::catalogue::catalogue().iter().find_map(|row| {
@@ -193,7 +198,9 @@ fn models() -> String {
         let Some((row, model)) = example else { continue };
         let own: Vec<_> = describe::parameters(model, None)
             .into_iter()
-            .filter(|parameter| !["rho", "nan", "flush_inputs"].contains(&parameter.symbol))
+            .filter(|parameter| {
+                !["rho", "nan", "flush_inputs", "flush_keeps_sign"].contains(&parameter.symbol)
+            })
             .collect();
         if !own.is_empty() {
             let mut table = Table::new(&["key", "meaning", "here"]);

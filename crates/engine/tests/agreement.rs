@@ -40,7 +40,16 @@ fn beyond_the_catalogue() -> impl Iterator<Item = (String, Model, usize)> {
             (format!("FTZ-FMA {from} {to} {rounding}"), model, 24)
         })
     });
-    processors.chain(flushing)
+    // products and sums of pairs under every rounding; operands flushed to zero of their sign
+    let pairs = Rounding::ALL.into_iter().flat_map(|(rounding, _)| {
+        [(F16, F32, 1), (BF16, F32, 2), (E5M2, BF16, 4)].map(|(from, to, pairing)| {
+            let operation = Operation::FtzAddMul { pairing };
+            let model = Model::new(from, from, to, operation, Conversion { rounding, format: to });
+            let model = Model { flush_inputs: true, flush_keeps_sign: true, ..model };
+            (format!("FTZ-AddMul {from} {to} {rounding}"), model, 24)
+        })
+    });
+    processors.chain(flushing).chain(pairs)
 }
 
 #[test]

@@ -11,7 +11,8 @@ use crate::rounding::Rounding;
 pub enum Overflow {
     /// Infinity of the value's sign under every rounding rule: what MMA units do.
     Infinity,
-    /// IEEE 754 §7.4: infinity, or the largest finite number where the rule rounds back to it.
+    /// IEEE 754 §7.4: infinity, or the largest finite number where the rule rounds back to it. RO, which it does
+    /// not have, gives infinity, as in Arm's BFDOT.
     Ieee,
     /// The largest finite number of the value's sign.
     Saturate,
@@ -119,8 +120,8 @@ fn encode_magnitude(format: &Format, value: Real, rounding: Rounding) -> Option<
 fn overflow_code(format: &Format, negative: bool, rounding: Rounding, overflow: Overflow) -> u64 {
     let to_infinity = match overflow {
         Overflow::Infinity => true,
-        // far beyond every number, so that the nearest rules round up
-        Overflow::Ieee => rounding.rounds_up(negative, true, true, true),
+        // far beyond every number, so that the nearest rules round up, and RO does
+        Overflow::Ieee => rounding.rounds_up(negative, false, true, true),
         Overflow::Saturate => false,
     };
     let infinity = if to_infinity { format.infinity_code().or(format.nan_code()) } else { None };

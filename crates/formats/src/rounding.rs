@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A rounding rule (paper, "Rounding Mode"; IEEE 754 §4.3 for the five it names).
+/// A rounding rule (paper, "Rounding Mode"; IEEE 754 §4.3 for the five it names; RO is in neither).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rounding {
     /// RZ: toward zero.
@@ -26,11 +26,14 @@ pub enum Rounding {
     NearestZero,
     /// RNA: to nearest, ties away from zero.
     NearestAway,
+    /// RO: to odd, whichever neighbour has a last bit of one; what is exact stays (Boldo and Melquiond, "Emulation
+    /// of FMA and correctly rounded sums: proved algorithms using rounding to odd"). Arm's BFDOT and BFMMLA.
+    ToOdd,
 }
 
 impl Rounding {
-    /// Every rule with the paper's symbol.
-    pub const ALL: [(Rounding, &'static str); 10] = [
+    /// Every rule with its symbol, the paper's but for RO.
+    pub const ALL: [(Rounding, &'static str); 11] = [
         (Rounding::TowardZero, "RZ"),
         (Rounding::AwayFromZero, "RA"),
         (Rounding::Up, "RU"),
@@ -41,6 +44,7 @@ impl Rounding {
         (Rounding::NearestDown, "RND"),
         (Rounding::NearestZero, "RNZ"),
         (Rounding::NearestAway, "RNA"),
+        (Rounding::ToOdd, "RO"),
     ];
 
     /// Whether a magnitude is rounded to its upper neighbour.
@@ -61,6 +65,7 @@ impl Rounding {
             Rounding::NearestDown => half && (rest || negative),
             Rounding::NearestZero => half && rest,
             Rounding::NearestAway => half,
+            Rounding::ToOdd => inexact && !odd,
         }
     }
 
@@ -75,7 +80,7 @@ impl Rounding {
         }
     }
 
-    /// The paper's symbol, as in `RNE`.
+    /// Its symbol, as in `RNE`.
     pub fn symbol(self) -> &'static str {
         Self::ALL.iter().find(|(rounding, _)| *rounding == self).map_or("", |(_, symbol)| symbol)
     }
@@ -89,7 +94,7 @@ impl fmt::Display for Rounding {
 
 /// The text is no rounding symbol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown rounding '{0}'; one of RZ RA RU RD RNE RNO RNU RND RNZ RNA")]
+#[error("unknown rounding '{0}'; one of RZ RA RU RD RNE RNO RNU RND RNZ RNA RO")]
 pub struct UnknownRounding(pub String);
 
 impl FromStr for Rounding {

@@ -110,6 +110,7 @@ fn only_known_not_to_be_zero() {
                 (Up, 1, sign),
                 (Down, 0, sign | 1),
                 (AwayFromZero, 1, sign | 1),
+                (ToOdd, 1, sign | 1),
             ] {
                 assert_eq!(encode(&format, tiny(false), rounding, Ieee), positive, "{format} {rounding}");
                 assert_eq!(encode(&format, tiny(true), rounding, Ieee), negative, "{format} {rounding}");

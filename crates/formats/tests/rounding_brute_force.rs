@@ -1,4 +1,4 @@
-//! All ten rounding rules against their definition: the two neighbours are looked up in the list of all
+//! All eleven rounding rules against their definition: the two neighbours are looked up in the list of all
 //! values of the format, and compared as integers.
 #![allow(clippy::unwrap_used)] // also in the helpers of the tests
 
@@ -96,11 +96,12 @@ fn choose<'a>(
         Rounding::NearestDown => nearest(down),
         Rounding::NearestZero => nearest(low),
         Rounding::NearestAway => nearest(high),
+        Rounding::ToOdd => odd,
     }
 }
 
 /// IEEE 754-2019 §7.4 for the five rules it has; the other nearest ones as the nearest ones there, away
-/// from zero as its name says.
+/// from zero as its name says, to odd as Arm's BFDOT does.
 fn ieee_overflow_is_infinite(rounding: Rounding, negative: bool) -> bool {
     match rounding {
         Rounding::TowardZero => false,

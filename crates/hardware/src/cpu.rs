@@ -65,6 +65,9 @@ impl Cpu {
     }
 }
 
+#[cfg(target_arch = "x86_64")]
+const ARM: &str = "FEAT_BF16, which is AArch64's; crates/hardware/tests/peers/arm.c asks it there, over exec:";
+
 /// What computes the row here, or what is missing.
 #[cfg(target_arch = "x86_64")]
 fn find(row: &Processor) -> Result<Multiply, &'static str> {
@@ -75,6 +78,7 @@ fn find(row: &Processor) -> Result<Multiply, &'static str> {
         "fma.f64" if fma => Ok(x86::fma_f64),
         "vdpbf16ps" | "vdpbf16ps.k32" if bf16 => Ok(x86::vdpbf16ps),
         "fma.f32" | "fma.f64" => Err("FMA3"),
+        "bfdot" | "bfmmla" => Err(ARM),
         _ => Err("AVX512_BF16"),
     }
 }
@@ -90,6 +94,7 @@ fn find(row: &Processor) -> Result<Multiply, &'static str> {
         "fma.f64" => {
             Ok(|shape, operands| chain(shape, operands, f64s, |a, b, c| a.mul_add(b, c), f64::to_bits))
         }
+        "bfdot" | "bfmmla" => Err("kernel for it here; crates/hardware/tests/peers/arm.c asks it, over exec:"),
         _ => Err("AVX512_BF16"),
     }
 }

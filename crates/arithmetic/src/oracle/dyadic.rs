@@ -89,6 +89,7 @@ impl Dyadic {
             Rounding::NearestDown => nearest_or(&floor),
             Rounding::NearestZero => nearest_or(toward_zero),
             Rounding::NearestAway => nearest_or(away),
+            Rounding::ToOdd => odd,
         }
         .clone()
     }
@@ -204,10 +205,10 @@ mod tests {
 
     /// Quarters from -2 to 2, rounded by hand.
     #[test]
-    fn ten_rules() {
+    fn eleven_rules() {
         use Rounding::*;
         #[rustfmt::skip]
-        let rows: [(Rounding, [i32; 17]); 10] = [
+        let rows: [(Rounding, [i32; 17]); 11] = [
             //            -2 -1.75 -1.5 -1.25 -1 -.75 -.5 -.25 0 .25 .5 .75 1 1.25 1.5 1.75 2
             (TowardZero,   [-2, -1, -1, -1, -1,  0,  0,  0, 0, 0, 0, 0, 1, 1, 1, 1, 2]),
             (AwayFromZero, [-2, -2, -2, -2, -1, -1, -1, -1, 0, 1, 1, 1, 1, 2, 2, 2, 2]),
@@ -219,6 +220,7 @@ mod tests {
             (NearestDown,  [-2, -2, -2, -1, -1, -1, -1,  0, 0, 0, 0, 1, 1, 1, 1, 2, 2]),
             (NearestZero,  [-2, -2, -1, -1, -1, -1,  0,  0, 0, 0, 0, 1, 1, 1, 1, 2, 2]),
             (NearestAway,  [-2, -2, -2, -1, -1, -1, -1,  0, 0, 0, 1, 1, 1, 1, 2, 2, 2]),
+            (ToOdd,        [-2, -1, -1, -1, -1, -1, -1, -1, 0, 1, 1, 1, 1, 1, 1, 1, 2]),
         ];
         for (rule, expected) in rows {
             for (index, expected) in expected.into_iter().enumerate() {

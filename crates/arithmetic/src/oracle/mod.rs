@@ -79,6 +79,7 @@ fn operand(
     code: u64,
 ) -> Number {
     match widen {
+        None if model.flush_keeps_sign => ieee::signed_zero_if_subnormal(Number::read(format, code, false)),
         None => Number::read(format, code, model.flush_inputs),
         Some(wide) => {
             let widened = Number::read(format, code, false).widened(wide);

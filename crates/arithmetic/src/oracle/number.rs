@@ -155,7 +155,8 @@ impl Number {
                 | Rounding::NearestUp
                 | Rounding::NearestDown
                 | Rounding::NearestZero
-                | Rounding::NearestAway => false,
+                | Rounding::NearestAway
+                | Rounding::ToOdd => false,
             };
         if stays_finite {
             let bound = if value.is_negative() { largest.negated() } else { largest };

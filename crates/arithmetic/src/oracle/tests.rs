@@ -272,6 +272,10 @@ fn flushing() {
     model.flush_inputs = true;
     assert_eq!(sum(&model, subnormal, 0), 0);
     assert_eq!(sum(&model, 0x8000, 0x8000_0001), 0); // the operands are flushed without
+    model.flush_keeps_sign = true;
+    let minus = |model: &Model| dot(model, &[0x8000, 0x8001], &[one, one], 0x8000_0001, &[], &[]);
+    assert_eq!(minus(&model), 0x8000_0000); // or with it
+    assert_eq!(sum(&model, subnormal | 0x8000, code(&F32, 1, 0)), code(&F32, 1, 0));
 }
 
 /// A composed instruction: widened, interleaved, C last (`semantics.md`, 19).

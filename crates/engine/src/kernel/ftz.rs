@@ -53,7 +53,7 @@ impl FtzAddMul {
     pub(super) fn plan(prepared: &Prepared<'_>) -> Option<FtzAddMul> {
         let model = prepared.model();
         let Operation::FtzAddMul { pairing } = model.operation else { return None };
-        if !takes::<f32>(model) || !matches!(pairing, 1 | 2 | 4 | 8) {
+        if !takes::<f32>(model) || model.flush_keeps_sign || !matches!(pairing, 1 | 2 | 4 | 8) {
             return None;
         }
         let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));

@@ -26,7 +26,7 @@ static void bfmmla(const uint16_t *a, const uint16_t *b, const float *c, float *
 
 int main(int count, char **words) {
     int dot = count > 1 && strcmp(words[1], "bfdot") == 0, m = dot ? 4 : 2, k = dot ? 2 : 4;
-    printf("{\"bitmma\":1,\"name\":\"%s\",\"m\":%d,\"n\":%d,\"k\":%d,\"a\":\"bf16\",\"b\":\"bf16\",\"c\":\"f32\","
+    printf("{\"bitmma\":1,\"name\":\"cpu:%s\",\"m\":%d,\"n\":%d,\"k\":%d,\"a\":\"bf16\",\"b\":\"bf16\",\"c\":\"f32\","
            "\"d\":\"f32\"}\n", dot ? "bfdot" : "bfmmla", m, m, k);
     fflush(stdout);
     struct header head;
