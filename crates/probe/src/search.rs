@@ -48,6 +48,10 @@ pub enum Where {
 
 /// Questions that are asked before anything is supposed.
 const BASE: [(Kind, u64); 3] = [(Kind::Pair, 200), (Kind::Dense, 400), (Kind::Any, 600)];
+/// Questions of order that models are fitted to, about; all are held against what fits.
+const ORDER_QUESTIONS: usize = 400;
+/// Contradictions by which a fit is mended at a time.
+const MENDED_BY: usize = 20;
 /// Times a model may be revised.
 const REVISIONS: usize = 16;
 /// Pools of inputs without a difference after which models count as equivalent.
@@ -58,6 +62,8 @@ const ALIVE: usize = 512;
 /// Models still possible, the first of which speaks for them, and inputs tried in vain to part them.
 struct Alive {
     models: Vec<Model>,
+    /// Whether there may be more than were kept apart.
+    more: bool,
     tried: u64,
 }
 
@@ -104,7 +110,7 @@ pub(crate) fn probe(
     let (order, asked) = order::find(&mut search.session)?;
     outcome.order = order;
     let (cases, answers) = asked.into_iter().unzip();
-    search.observations.extend(cases, answers);
+    search.observations.extend_thinned(cases, answers, ORDER_QUESTIONS);
     search.session.progress("features", 0, 0);
     let (features, asked) = features::observe(&mut search.session)?;
     outcome.features = features;
@@ -204,6 +210,12 @@ impl Search<'_> {
                 }
                 return Ok(None);
             }
+            let missed: Vec<usize> =
+                perfect.iter().flat_map(|model| self.observations.contradicting(model, MENDED_BY)).collect();
+            if !missed.is_empty() {
+                self.observations.attend(missed);
+                continue;
+            }
             if let Some(alive) = self.refined(perfect)? {
                 return Ok(Some(alive));
             }
@@ -215,7 +227,7 @@ impl Search<'_> {
     fn revised(&mut self, before: &[Model]) -> Result<Option<Alive>, Error> {
         let mut models = self.observations.survivors(before.to_vec(), self.observations.all());
         if models.is_empty() {
-            models = refine::rivals(&self.space, &self.observations, &before[0]);
+            models = refine::rivals(&self.space, &self.observations, &before[0], ALIVE);
             // the model itself is first in the list, and contradicted
             models = self.observations.survivors(models, self.observations.all());
         }
@@ -233,20 +245,32 @@ impl Search<'_> {
                 alive.push(model);
             }
         }
-        let mut quiet = 0;
-        let mut tried = 0;
+        let (mut quiet, mut tried, mut more) = (0, 0, false);
         loop {
             let Some(first) = alive.first().cloned() else { return Ok(None) };
             if !widened.contains(&first) {
-                for rival in refine::rivals(&self.space, &self.observations, &first) {
-                    if alive.len() < ALIVE && !alive.contains(&rival) {
-                        alive.push(rival);
+                for rival in refine::rivals(&self.space, &self.observations, &first, ALIVE) {
+                    if alive.contains(&rival) {
+                        continue;
                     }
+                    if alive.len() == ALIVE {
+                        more = true;
+                        break;
+                    }
+                    alive.push(rival);
                 }
                 widened.push(first.clone());
             }
             if quiet == QUIET || alive.len() == 1 {
-                break;
+                // the questions of order that nothing was fitted to have a say too
+                alive = self.observations.survivors(alive, self.observations.all());
+                if alive.first() == Some(&first) {
+                    break;
+                }
+                let missed = self.observations.contradicting(&first, MENDED_BY);
+                self.observations.attend(missed);
+                quiet = 0;
+                continue;
             }
             self.session.progress("hypotheses", 0, 0);
             let pool = refine::pool(&self.formats, k, self.seed, self.pools);
@@ -259,10 +283,16 @@ impl Search<'_> {
                 continue;
             }
             (quiet, tried) = (0, 0);
+            let known = self.observations.all().len();
             self.ask("hypotheses", split)?;
-            alive = self.observations.survivors(alive, self.observations.all());
+            alive = self.observations.survivors_since(alive, known);
+            if more && alive.len() < ALIVE / 2 {
+                // there is room again for what was left out
+                more = false;
+                widened.clear();
+            }
         }
-        Ok(Some(Alive { models: alive, tried }))
+        Ok(Some(Alive { models: alive, more, tried }))
     }
 
     /// The code of NaN results, where there is one.
@@ -288,8 +318,9 @@ impl Search<'_> {
         let parameters =
             report::parameters::with_evidence(&self.space, &self.observations, &model, &alive.models);
         let known_as = report::names::known_as(self.space.signature(), &model, k);
+        let (more, tried) = (alive.more, alive.tried);
         let equivalent = alive.models.into_iter().skip(1).collect();
-        Verdict::Found(Box::new(Found { model, equivalent, tried: alive.tried, parameters, known_as }))
+        Verdict::Found(Box::new(Found { model, equivalent, more, tried, parameters, known_as }))
     }
 
     fn not_explained(

@@ -6,6 +6,7 @@ use bitmma::formats::Rounding;
 use rayon::prelude::*;
 
 use super::Observations;
+use super::refine::neighbourhood;
 use super::space::{Parameter, Space, Structure};
 
 /// A model with how many observations it contradicts.
@@ -25,13 +26,21 @@ const RANKED_ON: usize = 160;
 /// Structures that are gone through thoroughly where none fits at once.
 const THOROUGHLY: usize = 10;
 
+/// Of them, those whose whole neighbourhood is searched.
+const NEAREST: usize = 4;
+
 /// The models that fit best, best first: one that contradicts nothing, or the best ones.
 pub(crate) fn fit(space: &Space, observations: &Observations) -> Vec<Fitted> {
     let seeds = seeds(space, observations);
     let plain = observations.plain();
     let mut fitted: Vec<Fitted> = Vec::new();
+    let some = some_of(plain);
     for start in ranked(space, observations, &seeds) {
-        let start = descend(space, observations, start, &cheap, plain);
+        let mut start = descend(space, observations, start, &cheap, &some);
+        start.contradictions = count(observations, &start.model, plain);
+        if start.contradictions < plain.len() / 2 {
+            start = descend(space, observations, start, &cheap, plain);
+        }
         if fitted.iter().any(|known| known.model == start.model) {
             continue;
         }
@@ -52,9 +61,17 @@ pub(crate) fn fit(space: &Space, observations: &Observations) -> Vec<Fitted> {
     for one in &mut fitted {
         let start = descend(space, observations, one.clone(), &thorough, plain);
         *one = fit_all(space, observations, &start.model);
-        if one.contradictions > 0 && one.contradictions * 20 < observations.all().len() {
-            *one = descend(space, observations, one.clone(), &thorough, observations.all());
+        if one.contradictions > 0 && one.contradictions * 20 < observations.fitting().len() {
+            *one = descend(space, observations, one.clone(), &thorough, observations.fitting());
         }
+        if one.contradictions == 0 {
+            return vec![one.clone()];
+        }
+    }
+    // still none: other families and all that hides each other, from the nearest
+    fitted.sort_by_key(|fitted| fitted.contradictions);
+    for one in fitted.iter_mut().take(NEAREST) {
+        *one = descend(space, observations, one.clone(), &|_| neighbourhood(), observations.fitting());
         if one.contradictions == 0 {
             return vec![one.clone()];
         }
@@ -113,8 +130,7 @@ fn made_up(space: &Space, structure: &Structure) -> Vec<Model> {
 /// its family's seed, or with made up ones.
 fn ranked(space: &Space, observations: &Observations, seeds: &[(Structure, Model)]) -> Vec<Fitted> {
     let plain = observations.plain();
-    let stride = plain.len().div_ceil(RANKED_ON).max(1);
-    let some: Vec<usize> = plain.iter().copied().step_by(stride).collect();
+    let some = some_of(plain);
     let best = |structure: &Structure| -> Option<Fitted> {
         let mut models = made_up(space, structure);
         let of_family = seeds.iter().filter(|(seed, _)| {
@@ -133,11 +149,17 @@ fn ranked(space: &Space, observations: &Observations, seeds: &[(Structure, Model
     let mut kinds = Kinds::new(EACH);
     ranked.retain(|fitted| kinds.takes(&fitted.model));
     ranked.truncate(FOLLOWED);
-    for fitted in &mut ranked {
-        fitted.contradictions =
-            observations.contradictions(&fitted.model, plain, usize::MAX).unwrap_or(usize::MAX);
-    }
     ranked
+}
+
+/// About so many cases of all as structures are ranked on, evenly spaced.
+fn some_of(cases: &[usize]) -> Vec<usize> {
+    let stride = cases.len().div_ceil(RANKED_ON).max(1);
+    cases.iter().copied().step_by(stride).collect()
+}
+
+fn count(observations: &Observations, model: &Model, which: &[usize]) -> usize {
+    observations.contradictions(model, which, usize::MAX).unwrap_or(usize::MAX)
 }
 
 /// Groups of parameters that are varied together.
@@ -206,12 +228,11 @@ fn everything(model: &Model) -> Groups {
     groups
 }
 
-/// The model fitted to everything that was observed.
+/// The model fitted to all cases that models are fitted to.
 pub(crate) fn fit_all(space: &Space, observations: &Observations, model: &Model) -> Fitted {
-    let contradictions =
-        observations.contradictions(model, observations.all(), usize::MAX).unwrap_or(usize::MAX);
+    let contradictions = count(observations, model, observations.fitting());
     let start = Fitted { model: model.clone(), contradictions };
-    descend(space, observations, start, &everything, observations.all())
+    descend(space, observations, start, &everything, observations.fitting())
 }
 
 /// Goes through the groups until none of them makes it better.

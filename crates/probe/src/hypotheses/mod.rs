@@ -24,6 +24,7 @@ pub(crate) struct Observations {
     answers: Vec<u64>,
     plain: Vec<usize>,
     pairs: Vec<usize>,
+    fitting: Vec<usize>,
     all: Vec<usize>,
     read: Mutex<HashMap<Reading, Arc<Decoded>>>,
 }
@@ -48,6 +49,7 @@ impl Observations {
             answers: Vec::new(),
             plain: Vec::new(),
             pairs: Vec::new(),
+            fitting: Vec::new(),
             all: Vec::new(),
             read: Mutex::default(),
         }
@@ -55,9 +57,24 @@ impl Observations {
 
     /// Takes questions with their answers.
     pub(crate) fn extend(&mut self, cases: Vec<Case>, answers: Vec<u64>) {
+        let count = cases.len();
+        self.extend_thinned(cases, answers, count);
+    }
+
+    /// Takes questions with their answers, of which about `share` are enough to fit a model to: of K² alike
+    /// ones.
+    pub(crate) fn extend_thinned(&mut self, cases: Vec<Case>, answers: Vec<u64>, share: usize) {
         let Signature { a, b, c, d, .. } = &self.signature;
-        for (case, answer) in cases.into_iter().zip(answers) {
+        let stride = cases.len().div_ceil(share.max(1)).max(1);
+        for (number, (case, answer)) in cases.into_iter().zip(answers).enumerate() {
             let index = self.cases.len();
+            if !number.is_multiple_of(stride) {
+                self.all.push(index);
+                self.cases.push(case);
+                self.answers.push(answer);
+                continue;
+            }
+            self.fitting.push(index);
             let finite = matches!(decode(d, answer).class, Class::Finite | Class::Zero);
             let is_zero = |code: u64, format: &Format| decode(format, code).class == Class::Zero;
             let products =
@@ -102,6 +119,16 @@ impl Observations {
     /// Cases of at most one product and the accumulator, normal numbers: no order or arity has a part in them.
     pub(crate) fn pairs(&self) -> &[usize] {
         &self.pairs
+    }
+
+    /// The cases that models are fitted to.
+    pub(crate) fn fitting(&self) -> &[usize] {
+        &self.fitting
+    }
+
+    /// Fits models to these cases too.
+    pub(crate) fn attend(&mut self, which: Vec<usize>) {
+        self.fitting.extend(which);
     }
 
     /// Every case.
@@ -163,6 +190,18 @@ impl Observations {
         found
     }
 
+    /// The first `most` of all cases that the model contradicts.
+    pub(crate) fn contradicting(&self, model: &Model, most: usize) -> Vec<usize> {
+        let mut found = Vec::new();
+        let _ = self.walk(model, &self.all, |index, answer| {
+            if !same(&self.signature.d, answer, self.answers[index]) {
+                found.push(index);
+            }
+            found.len() < most
+        });
+        found
+    }
+
     fn walk(&self, model: &Model, which: &[usize], mut each: impl FnMut(usize, u64) -> bool) -> Option<()> {
         let k = self.signature.k;
         let prepared = Prepared::new(model, k).ok()?;
@@ -183,6 +222,22 @@ impl Observations {
             }
         }
         Some(())
+    }
+
+    /// Those of the models that contradict none of the cases from `first` on.
+    pub(crate) fn survivors_since(&self, models: Vec<Model>, first: usize) -> Vec<Model> {
+        let d = self.signature.d;
+        let (cases, given) = (&self.cases[first..], &self.answers[first..]);
+        let keep: Vec<bool> = models
+            .par_iter()
+            .with_min_len(8)
+            .map(|model| {
+                let answers = answers(model, self.signature.k, cases);
+                answers
+                    .is_some_and(|answers| answers.iter().zip(given).all(|(&one, &two)| same(&d, one, two)))
+            })
+            .collect();
+        models.into_iter().zip(keep).filter_map(|(model, keep)| keep.then_some(model)).collect()
     }
 
     /// The models that contradict nothing in `which`.

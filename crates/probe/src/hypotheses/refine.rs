@@ -10,11 +10,11 @@ use super::{Observations, answers};
 use crate::inputs::{Kind, directed};
 use crate::numbers::same;
 
-/// Models that differ from `model` in one parameter, or in two that hide each other, and that
-/// contradict nothing that was observed.
-pub(crate) fn rivals(space: &Space, observations: &Observations, model: &Model) -> Vec<Model> {
+/// Parameters that are varied together to see what else a model could be: each by itself, and those that
+/// hide each other.
+pub(crate) fn neighbourhood() -> Vec<Vec<Parameter>> {
     use Parameter as P;
-    const PAIRS: [&[Parameter]; 9] = [
+    const TOGETHER: [&[Parameter]; 9] = [
         &[P::FractionBits, P::TermRounding],
         &[P::SumFractionBits, P::Renormalize],
         &[P::SumRounding, P::TermRounding],
@@ -25,15 +25,29 @@ pub(crate) fn rivals(space: &Space, observations: &Observations, model: &Model) 
         &[P::AddLast, P::Narrow],
         &[P::Conversion, P::Narrow],
     ];
-    let singles: Vec<[Parameter; 1]> = Parameter::ALL.into_iter().map(|parameter| [parameter]).collect();
+    let alone = P::ALL.into_iter().map(|parameter| vec![parameter]);
+    alone.chain(TOGETHER.into_iter().map(<[Parameter]>::to_vec)).collect()
+}
+
+/// Candidates looked at between two looks at how many were found.
+const CHUNK: usize = 512;
+
+/// Models that differ from `model` in one parameter, or in two that hide each other, and that
+/// contradict none of the cases that models are fitted to; `most` of them or a few more.
+pub(crate) fn rivals(space: &Space, observations: &Observations, model: &Model, most: usize) -> Vec<Model> {
     let mut found: Vec<Model> = vec![space.canonical(model)];
-    for group in singles.iter().map(|single| &single[..]).chain(PAIRS) {
-        let candidates: Vec<Model> =
-            space.vary(model, group).into_iter().filter(|other| !found.contains(other)).collect();
-        for survivor in observations.survivors(candidates, observations.all()) {
-            let survivor = space.canonical(&survivor);
-            if !found.contains(&survivor) {
-                found.push(survivor);
+    for group in neighbourhood() {
+        let mut candidates = space.vary(model, &group);
+        candidates.retain(|other| !found.contains(other));
+        for chunk in candidates.chunks(CHUNK) {
+            if found.len() > most {
+                break;
+            }
+            for survivor in observations.survivors(chunk.to_vec(), observations.fitting()) {
+                let survivor = space.canonical(&survivor);
+                if !found.contains(&survivor) {
+                    found.push(survivor);
+                }
             }
         }
     }
