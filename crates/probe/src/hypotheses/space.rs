@@ -1,80 +1,21 @@
 //! The space of models: eight families, every parameter, whatever may surround them.
 
+mod operation;
+mod parameter;
+mod ranges;
+
 use bitmma::arithmetic::{Conversion, FusedSum, Lowering, Operation, Order, Prepared, RoundedSum};
 use bitmma::formats::{BF16, E5M2, E8M13, F16, F32, F64, Format, Rounding, TF32};
 use bitmma::{Model, Signature};
 
-/// One coordinate of the space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Parameter {
-    /// The family, its own parameters made up.
-    Family,
-    /// L_max, or P.
-    Length,
-    /// G.
-    Group,
-    /// Order along K.
-    Order,
-    /// F.
-    FractionBits,
-    /// F2.
-    SumFractionBits,
-    /// How terms are cut.
-    TermRounding,
-    /// How sums are cut.
-    SumRounding,
-    /// Whether the sum is cut again at its own exponent.
-    Renormalize,
-    /// e_zero.
-    ZeroExponent,
-    /// Exponent of a zero accumulator.
-    ZeroAccumulator,
-    /// Where products become infinite.
-    ProductOverflow,
-    /// rho.
-    Conversion,
-    /// Whether, and how, C is added at the end.
-    AddLast,
-    /// Whether, and how, D is narrowed.
-    Narrow,
-    /// Whether subnormal inputs are zeros.
-    FlushInputs,
-    /// What A and B are widened to.
-    WidenOperands,
-    /// What C is widened to.
-    WidenAccumulator,
-}
-
-impl Parameter {
-    /// All of them.
-    pub(crate) const ALL: [Parameter; 18] = [
-        Parameter::Family,
-        Parameter::Length,
-        Parameter::Group,
-        Parameter::Order,
-        Parameter::FractionBits,
-        Parameter::SumFractionBits,
-        Parameter::TermRounding,
-        Parameter::SumRounding,
-        Parameter::Renormalize,
-        Parameter::ZeroExponent,
-        Parameter::ZeroAccumulator,
-        Parameter::ProductOverflow,
-        Parameter::Conversion,
-        Parameter::AddLast,
-        Parameter::Narrow,
-        Parameter::FlushInputs,
-        Parameter::WidenOperands,
-        Parameter::WidenAccumulator,
-    ];
-}
+pub(crate) use operation::{divisors, fused_of, rounded_of};
+use operation::{fused, rounded, with_fraction_bits, with_length};
+pub(crate) use parameter::Parameter;
 
 /// Formats that intermediate results may have.
 const INNER: [Format; 7] = [F64, F32, TF32, E8M13, BF16, F16, E5M2];
 /// F and F2 of models.
 const FRACTION_BITS: std::ops::RangeInclusive<u32> = 0..=60;
-/// Exponents above the largest term that are tried for zero terms.
-const ABOVE: i32 = 24;
 
 /// Everything that fits one signature.
 #[derive(Clone, Debug)]
@@ -374,101 +315,6 @@ impl Space {
         }
         models
     }
-
-    /// Smallest and largest exponent a term that is not zero can bring.
-    pub(crate) fn term_exponents(&self, model: &Model) -> (i32, i32) {
-        let read = |format: &Format, wide: Option<Format>| {
-            let lowest = format.min_exponent() - format.fraction_bits as i32;
-            wide.map_or(format.min_exponent(), |wide| wide.min_exponent().max(lowest))
-        };
-        let scale = model
-            .scale
-            .map_or((0, 0), |scale| (2 * scale.format.min_exponent(), 2 * scale.format.max_exponent()));
-        let operands = model.lowering.widen_operands;
-        let products = match model.operation {
-            Operation::GstFdpa { .. } => scale,
-            _ => (
-                read(&model.a, operands) + read(&model.b, operands) + scale.0,
-                model.a.max_exponent() + model.b.max_exponent() + scale.1,
-            ),
-        };
-        let chained = model.conversion.format;
-        let accumulators = match model.lowering.add_accumulator_last {
-            Some(_) => (chained.min_exponent(), chained.max_exponent()),
-            None => {
-                let c = read(&model.c, model.lowering.widen_accumulator);
-                (c.min(chained.min_exponent()), model.c.max_exponent().max(chained.max_exponent()))
-            }
-        };
-        if matches!(model.operation, Operation::TrFdpa(_) | Operation::GtrFdpa(_)) {
-            return products;
-        }
-        (products.0.min(accumulators.0), products.1.max(accumulators.1))
-    }
-
-    /// Exponents of zero terms that make a difference, and none.
-    fn zero_exponents(&self, model: &Model) -> Vec<Option<i32>> {
-        let (low, high) = self.term_exponents(model);
-        std::iter::once(None).chain((low + 1..=high + ABOVE).map(Some)).collect()
-    }
-
-    /// Limits of products that make a difference, and none.
-    fn overflows(&self) -> Vec<Option<i32>> {
-        let highest = self.signature.a.max_exponent() + self.signature.b.max_exponent() + 1;
-        std::iter::once(None).chain((0..=highest).rev().map(Some)).collect()
-    }
-
-    /// Wider formats that make a difference, and none.
-    fn wide(&self, model: &Model, formats: &[Format]) -> Vec<Option<Format>> {
-        let mut wide = vec![None];
-        if matches!(
-            model.operation,
-            Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } | Operation::FtzAddMul { .. }
-        ) {
-            return wide;
-        }
-        let effect = |to: Format| -> Vec<i32> {
-            let read = |from: &Format| to.min_exponent().max(from.min_exponent() - from.fraction_bits as i32);
-            formats.iter().map(read).collect()
-        };
-        let mut known: Vec<Vec<i32>> = vec![formats.iter().map(Format::min_exponent).collect()];
-        let holds = |to: &Format| {
-            formats.iter().all(|from| {
-                to.fraction_bits >= from.fraction_bits && to.max_exponent() >= from.max_exponent()
-            })
-        };
-        for format in [F16, BF16, F32, F64] {
-            if holds(&format) && !known.contains(&effect(format)) {
-                known.push(effect(format));
-                wide.push(Some(format));
-            }
-        }
-        wide
-    }
-
-    /// The same model in the words this space uses: what makes no difference left out.
-    pub(crate) fn canonical(&self, model: &Model) -> Model {
-        let mut model = model.clone();
-        if !matches!(model.operation, Operation::FtzAddMul { .. } | Operation::Fma) {
-            let length = model.length(self.signature.k);
-            model.operation = with_length(model.operation, length);
-        }
-        if model.operation.max_length() == self.signature.k
-            && !matches!(model.operation, Operation::GtrFdpa(_))
-        {
-            model.lowering.order = Order::Sequential;
-        }
-        let (low, _) = self.term_exponents(&model);
-        if let Some(sum) = fused_mut(&mut model.operation) {
-            sum.zero_exponent = sum.zero_exponent.filter(|&exponent| exponent > low);
-        }
-        let highest = self.signature.a.max_exponent() + self.signature.b.max_exponent() + 1;
-        if let Some(sum) = rounded_mut(&mut model.operation) {
-            sum.zero_accumulator_exponent = sum.zero_accumulator_exponent.filter(|&exponent| exponent > low);
-            sum.product_overflow = sum.product_overflow.filter(|&limit| limit <= highest);
-        }
-        model
-    }
 }
 
 const FUSED: FusedSum =
@@ -484,102 +330,6 @@ const ROUNDED: RoundedSum = RoundedSum {
     product_overflow: None,
 };
 
-/// The model with each value of something its fused sum has; as it is if it has none.
-fn fused<V>(
-    model: &Model,
-    values: impl IntoIterator<Item = V>,
-    set: impl Fn(&mut FusedSum, V),
-) -> Vec<Model> {
-    let Some(sum) = fused_of(&model.operation) else { return vec![model.clone()] };
-    let with = |value| {
-        let mut sum = *sum;
-        set(&mut sum, value);
-        let operation = match model.operation {
-            Operation::StFdpa(_) => Operation::StFdpa(sum),
-            Operation::GstFdpa { group, .. } => Operation::GstFdpa { sum, group },
-            _ => Operation::TFdpa(sum),
-        };
-        Model { operation, ..model.clone() }
-    };
-    values.into_iter().map(with).collect()
-}
-
-/// The model with each value of something its rounded sum has; as it is if it has none.
-fn rounded<V>(
-    model: &Model,
-    values: impl IntoIterator<Item = V>,
-    set: impl Fn(&mut RoundedSum, V),
-) -> Vec<Model> {
-    let Some(sum) = rounded_of(&model.operation) else { return vec![model.clone()] };
-    let with = |value| {
-        let mut sum = *sum;
-        set(&mut sum, value);
-        let operation = match model.operation {
-            Operation::GtrFdpa(_) => Operation::GtrFdpa(sum),
-            _ => Operation::TrFdpa(sum),
-        };
-        Model { operation, ..model.clone() }
-    };
-    values.into_iter().map(with).collect()
-}
-
 fn roundings() -> impl Iterator<Item = Rounding> {
     Rounding::ALL.into_iter().map(|(rounding, _)| rounding)
-}
-
-/// The divisors of a number, smallest first.
-pub(crate) fn divisors(of: usize) -> Vec<usize> {
-    (1..=of).filter(|&divisor| of.is_multiple_of(divisor)).collect()
-}
-
-pub(crate) fn fused_of(operation: &Operation) -> Option<&FusedSum> {
-    match operation {
-        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => Some(sum),
-        _ => None,
-    }
-}
-
-fn fused_mut(operation: &mut Operation) -> Option<&mut FusedSum> {
-    match operation {
-        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => Some(sum),
-        _ => None,
-    }
-}
-
-pub(crate) fn rounded_of(operation: &Operation) -> Option<&RoundedSum> {
-    match operation {
-        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => Some(sum),
-        _ => None,
-    }
-}
-
-fn rounded_mut(operation: &mut Operation) -> Option<&mut RoundedSum> {
-    match operation {
-        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => Some(sum),
-        _ => None,
-    }
-}
-
-fn with_length(operation: Operation, length: usize) -> Operation {
-    let mut operation = operation;
-    match &mut operation {
-        Operation::Fma => {}
-        Operation::FtzAddMul { pairing } => *pairing = length,
-        Operation::FtzFma { max_length } | Operation::EFdpa { max_length } => *max_length = length,
-        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
-            sum.max_length = length;
-        }
-        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => sum.max_length = length,
-    }
-    operation
-}
-
-fn with_fraction_bits(operation: Operation, bits: u32) -> Operation {
-    let mut operation = operation;
-    if let Some(sum) = fused_mut(&mut operation) {
-        sum.fraction_bits = bits;
-    } else if let Some(sum) = rounded_mut(&mut operation) {
-        sum.fraction_bits = bits;
-    }
-    operation
 }

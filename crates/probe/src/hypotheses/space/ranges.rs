@@ -1,0 +1,108 @@
+//! Which values of a parameter make a difference, and a model without those that make none.
+
+use bitmma::Model;
+use bitmma::arithmetic::{Operation, Order};
+use bitmma::formats::{BF16, F16, F32, F64, Format};
+
+use super::Space;
+use super::operation::{fused_mut, rounded_mut, with_length};
+
+/// Exponents above the largest term that are tried for zero terms.
+const ABOVE: i32 = 24;
+
+impl Space {
+    /// Smallest and largest exponent a term that is not zero can bring.
+    pub(crate) fn term_exponents(&self, model: &Model) -> (i32, i32) {
+        let read = |format: &Format, wide: Option<Format>| {
+            let lowest = format.min_exponent() - format.fraction_bits as i32;
+            wide.map_or(format.min_exponent(), |wide| wide.min_exponent().max(lowest))
+        };
+        let scale = model
+            .scale
+            .map_or((0, 0), |scale| (2 * scale.format.min_exponent(), 2 * scale.format.max_exponent()));
+        let operands = model.lowering.widen_operands;
+        let products = match model.operation {
+            Operation::GstFdpa { .. } => scale,
+            _ => (
+                read(&model.a, operands) + read(&model.b, operands) + scale.0,
+                model.a.max_exponent() + model.b.max_exponent() + scale.1,
+            ),
+        };
+        let chained = model.conversion.format;
+        let accumulators = match model.lowering.add_accumulator_last {
+            Some(_) => (chained.min_exponent(), chained.max_exponent()),
+            None => {
+                let c = read(&model.c, model.lowering.widen_accumulator);
+                (c.min(chained.min_exponent()), model.c.max_exponent().max(chained.max_exponent()))
+            }
+        };
+        if matches!(model.operation, Operation::TrFdpa(_) | Operation::GtrFdpa(_)) {
+            return products;
+        }
+        (products.0.min(accumulators.0), products.1.max(accumulators.1))
+    }
+
+    /// Exponents of zero terms that make a difference, and none.
+    pub(super) fn zero_exponents(&self, model: &Model) -> Vec<Option<i32>> {
+        let (low, high) = self.term_exponents(model);
+        std::iter::once(None).chain((low + 1..=high + ABOVE).map(Some)).collect()
+    }
+
+    /// Limits of products that make a difference, and none.
+    pub(super) fn overflows(&self) -> Vec<Option<i32>> {
+        let highest = self.signature.a.max_exponent() + self.signature.b.max_exponent() + 1;
+        std::iter::once(None).chain((0..=highest).rev().map(Some)).collect()
+    }
+
+    /// Wider formats that make a difference, and none.
+    pub(super) fn wide(&self, model: &Model, formats: &[Format]) -> Vec<Option<Format>> {
+        let mut wide = vec![None];
+        if matches!(
+            model.operation,
+            Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } | Operation::FtzAddMul { .. }
+        ) {
+            return wide;
+        }
+        let effect = |to: Format| -> Vec<i32> {
+            let read = |from: &Format| to.min_exponent().max(from.min_exponent() - from.fraction_bits as i32);
+            formats.iter().map(read).collect()
+        };
+        let mut known: Vec<Vec<i32>> = vec![formats.iter().map(Format::min_exponent).collect()];
+        let holds = |to: &Format| {
+            formats.iter().all(|from| {
+                to.fraction_bits >= from.fraction_bits && to.max_exponent() >= from.max_exponent()
+            })
+        };
+        for format in [F16, BF16, F32, F64] {
+            if holds(&format) && !known.contains(&effect(format)) {
+                known.push(effect(format));
+                wide.push(Some(format));
+            }
+        }
+        wide
+    }
+
+    /// The same model in the words this space uses: what makes no difference left out.
+    pub(crate) fn canonical(&self, model: &Model) -> Model {
+        let mut model = model.clone();
+        if !matches!(model.operation, Operation::FtzAddMul { .. } | Operation::Fma) {
+            let length = model.length(self.signature.k);
+            model.operation = with_length(model.operation, length);
+        }
+        if model.operation.max_length() == self.signature.k
+            && !matches!(model.operation, Operation::GtrFdpa(_))
+        {
+            model.lowering.order = Order::Sequential;
+        }
+        let (low, _) = self.term_exponents(&model);
+        if let Some(sum) = fused_mut(&mut model.operation) {
+            sum.zero_exponent = sum.zero_exponent.filter(|&exponent| exponent > low);
+        }
+        let highest = self.signature.a.max_exponent() + self.signature.b.max_exponent() + 1;
+        if let Some(sum) = rounded_mut(&mut model.operation) {
+            sum.zero_accumulator_exponent = sum.zero_accumulator_exponent.filter(|&exponent| exponent > low);
+            sum.product_overflow = sum.product_overflow.filter(|&limit| limit <= highest);
+        }
+        model
+    }
+}
