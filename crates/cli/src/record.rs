@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bitmma::directed;
 use bitmma::inputs::{Case, Family, case};
 use bitmma::recording::{self, Answer, Line};
-use bitmma_hardware::open::found;
+use bitmma_hardware::open::{KINDS, found};
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::generate::write_whole;
@@ -24,7 +24,7 @@ Example:
 
 /// Writes what a unit answers as a recording: directed cases and a seeded sample
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = format!("{HELP}\n\n{}", unit::KINDS))]
+#[command(after_help = format!("{HELP}\n\n{KINDS}"))]
 #[group(skip)]
 pub(crate) struct Arguments {
     /// The unit; with instructions behind it, the part of its name that stands before them

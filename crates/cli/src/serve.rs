@@ -1,10 +1,11 @@
 //! `bitmma serve`: a unit of ours for whoever speaks the protocol.
 
+use bitmma_hardware::open::KINDS;
 use bitmma_hardware::process;
 
 use crate::failure::{Failure, Outcome};
 use crate::target;
-use crate::unit::{KINDS, LimitArguments};
+use crate::unit::LimitArguments;
 
 const HELP: &str = "\
 A line of JSON that says what the unit is goes to the standard output; then batches are read from the standard \

@@ -10,7 +10,7 @@ use std::time::Instant;
 use bitmma::simulate::model_of;
 use bitmma::{Error, Model, Signature};
 use bitmma_hardware::campaign::{self, Block, Failing, Identity, Kept, Plan, Shard, State, Summary, Verdict};
-use bitmma_hardware::open::{check_model, found, model_named};
+use bitmma_hardware::open::{KINDS, check_model, found, model_named};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Outcome, Within};
@@ -42,7 +42,7 @@ actual}], seconds}].";
 
 /// Holds a unit against its model: directed cases, then as many random ones as one likes
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = format!("{HELP}\n\n{}", unit::KINDS))]
+#[command(after_help = format!("{HELP}\n\n{KINDS}"))]
 #[group(skip)]
 pub(crate) struct Arguments {
     /// The unit; with instructions behind it, the part of its name that stands before them

@@ -66,7 +66,8 @@ impl Cpu {
 }
 
 #[cfg(target_arch = "x86_64")]
-const ARM: &str = "FEAT_BF16, which is AArch64's; crates/hardware/tests/peers/arm.c asks it there, over exec:";
+const ARM: &str =
+    "FEAT_BF16, which is AArch64's; crates/hardware/tests/peers/arm.c asks it there, over exec:";
 
 /// What computes the row here, or what is missing.
 #[cfg(target_arch = "x86_64")]
@@ -94,7 +95,9 @@ fn find(row: &Processor) -> Result<Multiply, &'static str> {
         "fma.f64" => {
             Ok(|shape, operands| chain(shape, operands, f64s, |a, b, c| a.mul_add(b, c), f64::to_bits))
         }
-        "bfdot" | "bfmmla" => Err("kernel for it here; crates/hardware/tests/peers/arm.c asks it, over exec:"),
+        "bfdot" | "bfmmla" => {
+            Err("kernel for it here; crates/hardware/tests/peers/arm.c asks it, over exec:")
+        }
         _ => Err("AVX512_BF16"),
     }
 }
