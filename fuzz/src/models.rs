@@ -40,7 +40,7 @@ fn shown(model: &Model, case: &Case) -> String {
     let hex = recording::hex;
     let scale = model.scale.map_or(model.a, |scale| scale.format);
     format!(
-        "{:?} {:?}\nA {} B {} C {} D {} rho {} flush {} scale {:?} nan {:x?}\n a {}\n b {}\n c {}\n scale_a {}\n scale_b {}",
+        "{:?} {:?}\nA {} B {} C {} D {} rho {} flush {:?} scale {:?} nan {:x?}\n a {}\n b {}\n c {}\n scale_a {}\n scale_b {}",
         model.operation,
         model.lowering,
         model.a,

@@ -1,7 +1,10 @@
 //! Recordings: any bytes read or are an error that names a line, never a panic; what was read comes back.
 
+use std::sync::Arc;
+
 use bitmma::catalogue::{catalogue, find};
 use bitmma::inputs::{Case, Family, case};
+use bitmma::origin::Origin;
 use bitmma::recording::{Answer, Record, read, write};
 use bitmma::{Error, Revision};
 
@@ -55,11 +58,12 @@ fn records(u: &mut Unstructured<'_>) -> arbtest::arbitrary::Result<Vec<Record>> 
         .map(|_| {
             let row = u.choose(catalogue())?;
             let found = find(row.architecture, &row.name()).unwrap_or_else(|error| panic!("{error}"));
+            let origin = Arc::new(Origin::found(found));
             let Some(model) = row.model(Revision::Hardware) else {
                 let zeros = vec![0; row.k];
                 let (scale_a, scale_b, line) = (Vec::new(), Vec::new(), 0);
                 return Ok(Record {
-                    found,
+                    origin,
                     a: zeros.clone(),
                     b: zeros,
                     c: 0,
@@ -76,7 +80,7 @@ fn records(u: &mut Unstructured<'_>) -> arbtest::arbitrary::Result<Vec<Record>> 
             } else {
                 Answer::Code(u.arbitrary::<u64>()? & row.d.max_code())
             };
-            Ok(Record { found, a, b, c, scale_a, scale_b, d, line: 0 })
+            Ok(Record { origin, a, b, c, scale_a, scale_b, d, line: 0 })
         })
         .collect()
 }
@@ -84,8 +88,8 @@ fn records(u: &mut Unstructured<'_>) -> arbtest::arbitrary::Result<Vec<Record>> 
 /// Whether all but the lines are the same.
 fn same(left: &[Record], right: &[Record]) -> bool {
     let plain = |record: &Record| {
-        let Record { found, a, b, c, scale_a, scale_b, d, line: _ } = record.clone();
-        (found.instruction.architecture, found.name(), a, b, c, scale_a, scale_b, d)
+        let Record { origin, a, b, c, scale_a, scale_b, d, line: _ } = record.clone();
+        (origin, a, b, c, scale_a, scale_b, d)
     };
     left.len() == right.len() && left.iter().zip(right).all(|(left, right)| plain(left) == plain(right))
 }

@@ -5,8 +5,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bitmma::directed;
 use bitmma::inputs::{Case, Family, case};
+use bitmma::origin::Origin;
 use bitmma::recording::{self, Answer, Line};
-use bitmma_hardware::open::{KINDS, found};
+use bitmma_hardware::open::{KINDS, check_model, model_named, read_model};
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::generate::write_whole;
@@ -16,8 +17,8 @@ use crate::{output, target};
 
 const HELP: &str = "\
 The directed cases of every feature, then random ones of ten families in turn, under --seed. The head of the \
-recording says unit, device, driver, date, version and seed. Where the unit bears a name of the catalogue, \
-`bitmma replay` holds the recording against its model, anywhere and for ever.
+recording says unit, device, driver, date, version and seed. Where the unit bears a name of the catalogue, or \
+--model gives its model, `bitmma replay` holds the recording against that, anywhere and for ever.
 
 Example:
   bitmma record 'exec:ssh gpu-box ./unit' --out recordings/hardware/mine.csv --by 'A. Person'";
@@ -45,6 +46,9 @@ pub(crate) struct Arguments {
     /// Seed of the random ones
     #[arg(long, default_value = "0")]
     seed: u64,
+    /// The model of a unit that does not stand in the catalogue, for the head
+    #[arg(long, value_name = "TOML")]
+    model: Option<PathBuf>,
     /// Who records, for the head
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
@@ -72,11 +76,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let signature = unit.signature().clone();
         let about = unit.about();
         let (architecture, instruction) = names(&signature.name);
-        if found(&signature.name).is_err() {
-            output::note(&format!(
-                "'{}' is no instruction of the catalogue: `bitmma replay` will not read this recording",
-                signature.name
-            ));
+        if Origin::named(architecture, instruction).is_err() {
+            let own = model_named(&signature.name, arguments.revision.revision).ok(); // of model:FILE
+            let model = arguments.model.as_deref().map(read_model).transpose()?.or(own);
+            match model {
+                Some(model) => {
+                    check_model(&model, &signature)?;
+                    head.push(recording::model_comment(architecture, instruction, &model));
+                }
+                None => output::note(&format!(
+                    "'{}' is no instruction of the catalogue: `bitmma replay` will ask for its model; --model \
+                     puts it into the head",
+                    signature.name
+                )),
+            }
         }
         let cases = cases(arguments, &signature);
         head.push(format!(

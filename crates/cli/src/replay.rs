@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bitmma::catalogue::Found;
+use bitmma::Model;
 use bitmma::formats::text::display;
+use bitmma::origin::Origin;
 use bitmma::recording::{self, Answer, Record};
 use bitmma::replay::{Mismatch, Rules, replay};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -23,7 +25,8 @@ Examples:
   my-kernel --record | bitmma replay --strict-nan -
 
 A recording is CSV with the header arch,instruction,a,b,c,scale_a,scale_b,d: one dot product a line, codes in \
-hex, `nan` for any NaN. Exit code 0: every answer agrees; 1: some differ; 2: an error.
+hex, `nan` for any NaN. arch is an architecture or cpu; a unit that is in neither catalogue takes its model from a \
+comment that `bitmma record --model` writes, or from --model. Exit code 0: every answer agrees; 1: some differ; 2: an error.
 
 JSON: revision, model, strict_nan, instructions [{architecture, instruction, dot_products, mismatches, \
 first {file, line, a, b, c, scale_a, scale_b, expected, actual, explain}}], dot_products, mismatches, seconds.";
@@ -40,7 +43,7 @@ pub(crate) struct Arguments {
     /// NaNs of different codes differ even where the vendor specifies no code
     #[arg(long)]
     strict_nan: bool,
-    /// A model from a TOML file in place of the instructions' own
+    /// A model from a TOML file in place of the instructions' own, and for units that have none
     #[arg(long, value_name = "TOML", conflicts_with = "revision")]
     model: Option<PathBuf>,
     /// Print JSON
@@ -55,7 +58,7 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// What became of the records of one instruction, over all files.
 struct Line {
-    found: Found,
+    origin: Arc<Origin>,
     total: usize,
     mismatches: usize,
     first: Option<(PathBuf, Mismatch)>,
@@ -70,12 +73,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut bar = Bar::new(start);
     for (index, path) in arguments.files.iter().enumerate() {
         let shown = if is_stdin(path) { Path::new("standard input") } else { path };
-        let records = read(path).within(shown.display())?;
+        let records = read(path, rules.model.as_ref()).within(shown.display())?;
         for (chunk_index, chunk) in records.chunks(CHUNK).enumerate() {
             let outcomes = replay(chunk, &rules).within(shown.display())?;
             for outcome in outcomes {
                 let first = outcome.first.map(|mismatch| (path.clone(), mismatch));
-                take(&mut lines, outcome.found, outcome.total, outcome.mismatches, first);
+                take(&mut lines, outcome.origin, outcome.total, outcome.mismatches, first);
             }
             let done = (chunk_index * CHUNK) as f64 / records.len() as f64;
             bar.show(index as f64 + done, arguments.files.len(), shown);
@@ -96,34 +99,30 @@ fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn read(path: &Path) -> Result<Vec<Record>, Failure> {
+fn read(path: &Path, model: Option<&Model>) -> Result<Vec<Record>, Failure> {
     let mut bytes = Vec::new();
     if is_stdin(path) {
         io::stdin().lock().read_to_end(&mut bytes)?;
     } else {
         File::open(path)?.read_to_end(&mut bytes)?;
     }
-    Ok(recording::read(&bytes[..])?)
+    Ok(recording::read_with(&bytes[..], model)?)
 }
 
 fn take(
     lines: &mut Vec<Line>,
-    found: Found,
+    origin: Arc<Origin>,
     total: usize,
     mismatches: usize,
     first: Option<(PathBuf, Mismatch)>,
 ) {
-    let same = |line: &&mut Line| {
-        std::ptr::eq(line.found.instruction, found.instruction)
-            && (line.found.m, line.found.n) == (found.m, found.n)
-    };
-    match lines.iter_mut().find(same) {
+    match lines.iter_mut().find(|line| line.origin == origin) {
         Some(line) => {
             line.total += total;
             line.mismatches += mismatches;
             line.first = line.first.take().or(first);
         }
-        None => lines.push(Line { found, total, mismatches, first }),
+        None => lines.push(Line { origin, total, mismatches, first }),
     }
 }
 
@@ -175,8 +174,8 @@ fn text(lines: &[Line], arguments: &Arguments, time: Duration) -> String {
             some => style::lost(&some.to_string()),
         };
         table.row([
-            line.found.instruction.architecture.name().to_owned(),
-            line.found.name(),
+            line.origin.architecture().to_owned(),
+            line.origin.instruction().to_owned(),
             line.total.to_string(),
             mismatches,
         ]);
@@ -184,7 +183,7 @@ fn text(lines: &[Line], arguments: &Arguments, time: Duration) -> String {
     let mut text = if table.is_empty() { String::new() } else { table.render() };
     let first = lines.iter().find_map(|line| Some((line, line.first.as_ref()?)));
     if let Some((line, (path, mismatch))) = first {
-        text += &mismatch_text(&line.found, path, mismatch, arguments);
+        text += &mismatch_text(&line.origin, path, mismatch, arguments);
     }
     let (total, mismatches) = totals(lines);
     let milliseconds = time.as_millis().max(1);
@@ -200,12 +199,13 @@ fn text(lines: &[Line], arguments: &Arguments, time: Duration) -> String {
     )
 }
 
-/// The command that shows how the model came to its answer.
-fn explain_command(found: &Found, record: &Record, arguments: &Arguments) -> String {
-    let row = found.instruction;
-    let mut command = match &arguments.model {
-        Some(path) => format!("bitmma explain --model {}", path.display()),
-        None => format!("bitmma explain {} {}", row.architecture, found.name()),
+/// The command that shows how the model came to its answer, where it has a name or a file.
+fn explain_command(origin: &Origin, record: &Record, arguments: &Arguments) -> Option<String> {
+    let row = origin.signature();
+    let mut command = match (&arguments.model, origin.row()) {
+        (Some(path), _) => format!("bitmma explain --model {}", path.display()),
+        (None, Some(_)) => format!("bitmma explain {} {}", origin.architecture(), origin.instruction()),
+        (None, None) => return None,
     };
     if arguments.model.is_none() && arguments.revision.revision != bitmma::Revision::default() {
         command += &format!(" --revision {}", arguments.revision.revision);
@@ -223,11 +223,11 @@ fn explain_command(found: &Found, record: &Record, arguments: &Arguments) -> Str
             describe::codes(&scale.format, &record.scale_b).join(" ")
         );
     }
-    command
+    Some(command)
 }
 
-fn mismatch_text(found: &Found, path: &Path, mismatch: &Mismatch, arguments: &Arguments) -> String {
-    let row = found.instruction;
+fn mismatch_text(origin: &Origin, path: &Path, mismatch: &Mismatch, arguments: &Arguments) -> String {
+    let row = origin.signature();
     let record = &mismatch.record;
     let list = |format, codes: &[u64]| {
         let words: Vec<String> = codes
@@ -243,7 +243,7 @@ fn mismatch_text(found: &Found, path: &Path, mismatch: &Mismatch, arguments: &Ar
     };
     let mut pairs = vec![
         ("where", format!("{}, line {}", path.display(), record.line)),
-        ("instruction", target::name_of(found)),
+        ("instruction", format!("{} {}", origin.architecture(), origin.instruction())),
         ("a", list(&row.a, &record.a)),
         ("b", list(&row.b, &record.b)),
         ("c", list(&row.c, &[record.c])),
@@ -254,18 +254,14 @@ fn mismatch_text(found: &Found, path: &Path, mismatch: &Mismatch, arguments: &Ar
     }
     pairs.push(("expected", style::good(&expected)));
     pairs.push(("actual", style::lost(&number(mismatch.actual))));
-    format!(
-        "\n{}\n{}\n{}\n\n",
-        style::strong("The first mismatch"),
-        Table::pairs(&pairs, 100).render(),
-        explain_command(found, record, arguments)
-    )
+    let explain = explain_command(origin, record, arguments).map_or(String::new(), |line| line + "\n");
+    format!("\n{}\n{}\n{explain}\n", style::strong("The first mismatch"), Table::pairs(&pairs, 100).render())
 }
 
 fn json(lines: &[Line], arguments: &Arguments, time: Duration) -> Value {
     let first = |line: &Line| {
         let (path, mismatch) = line.first.as_ref()?;
-        let (row, record) = (line.found.instruction, &mismatch.record);
+        let (row, record) = (line.origin.signature(), &mismatch.record);
         Some(json!({
             "file": path.display().to_string(),
             "line": record.line,
@@ -279,15 +275,15 @@ fn json(lines: &[Line], arguments: &Arguments, time: Duration) -> Value {
                 Answer::Nan => json!({ "value": "nan", "code": null, "format": row.d.name }),
             },
             "actual": describe::number(&row.d, mismatch.actual),
-            "explain": explain_command(&line.found, record, arguments),
+            "explain": explain_command(&line.origin, record, arguments),
         }))
     };
     let instructions: Vec<Value> = lines
         .iter()
         .map(|line| {
             json!({
-                "architecture": line.found.instruction.architecture.name(),
-                "instruction": line.found.name(),
+                "architecture": line.origin.architecture(),
+                "instruction": line.origin.instruction(),
                 "dot_products": line.total,
                 "mismatches": line.mismatches,
                 "first": first(line),

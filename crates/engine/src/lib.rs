@@ -16,6 +16,7 @@ pub mod gemm;
 pub mod inputs;
 pub mod kernel;
 pub mod matrix;
+pub mod origin;
 pub mod playback;
 pub mod recording;
 pub mod replay;

@@ -1,12 +1,12 @@
 //! A recording as a unit: it answers what was recorded, and nothing else.
 
 use std::collections::HashMap;
-
-use bitmma_catalogue::lookup::Found;
+use std::sync::Arc;
 
 use crate::error::{Error, Fault};
 use crate::inputs::{Case, Matrices};
 use crate::matrix::Matrix;
+use crate::origin::Origin;
 use crate::recording::{Answer, Record, hex};
 use crate::unit::{MmaUnit, Operands, Signature};
 
@@ -18,38 +18,47 @@ pub struct Playback {
 }
 
 impl Playback {
-    /// The records of one instruction; all of them where the recording has but one and none is named. An
-    /// answer that is any NaN is given as the format's quiet one.
-    pub fn new(records: &[Record], wanted: Option<&Found>) -> Result<Playback, Error> {
-        let same = |one: &Found, other: &Found| {
-            std::ptr::eq(one.instruction, other.instruction) && (one.m, one.n) == (other.m, other.n)
-        };
+    /// The records of what is named `ARCH/INSTRUCTION`; all of them where the recording has but one and none is
+    /// named. An answer that is any NaN is given as the format's quiet one.
+    pub fn new(records: &[Record], wanted: Option<&str>) -> Result<Playback, Error> {
         let refused = |problem: String| Error::Unit {
             unit: "the recording".to_owned(),
             fault: Fault::Unavailable,
             problem,
         };
-        let mut names: Vec<String> = Vec::new();
+        let mut origins: Vec<&Arc<Origin>> = Vec::new();
         for record in records {
-            let name = name_of(&record.found);
-            if !names.contains(&name) {
-                names.push(name);
+            if !origins.iter().any(|known| Arc::ptr_eq(known, &record.origin) || **known == record.origin) {
+                origins.push(&record.origin);
             }
         }
-        let found = match wanted {
-            Some(found) => *found,
-            None if names.len() == 1 => records[0].found,
+        let name = |origin: &Origin| format!("{}/{}", origin.architecture(), origin.instruction());
+        let names = || origins.iter().map(|origin| name(origin)).collect::<Vec<_>>().join(", ");
+        let origin = match wanted {
+            Some(text) => {
+                let other = text.split_once('/').and_then(|(architecture, instruction)| {
+                    Origin::named(architecture, instruction).ok() // by another of its names
+                });
+                let is = |origin: &Origin| {
+                    name(origin).eq_ignore_ascii_case(text)
+                        || other.as_ref().is_some_and(|other| other == origin)
+                };
+                origins
+                    .iter()
+                    .find(|origin| is(origin))
+                    .copied()
+                    .ok_or_else(|| refused(format!("it holds nothing of {text}; it holds {}", names())))?
+            }
+            None if origins.len() == 1 => origins[0],
             None => {
-                return Err(refused(format!(
-                    "it holds {} instructions; name one of them: {}",
-                    names.len(),
-                    names.join(", ")
-                )));
+                let count = origins.len();
+                return Err(refused(format!("it holds {count} instructions; name one of them: {}", names())));
             }
         };
-        let nan = found.instruction.d.nan_code().unwrap_or(0);
+        let signature = origin.signature().clone();
+        let nan = signature.d.nan_code().unwrap_or(0);
         let mut answers = HashMap::new();
-        for record in records.iter().filter(|record| same(&record.found, &found)) {
+        for record in records.iter().filter(|record| record.origin == *origin) {
             let Record { a, b, c, scale_a, scale_b, d, .. } = record.clone();
             let code = match d {
                 Answer::Code(code) => code,
@@ -57,14 +66,6 @@ impl Playback {
             };
             answers.entry(Case { a, b, c, scale_a, scale_b }).or_insert(code);
         }
-        if answers.is_empty() {
-            return Err(refused(format!(
-                "it holds nothing of {}; it holds {}",
-                name_of(&found),
-                names.join(", ")
-            )));
-        }
-        let signature = Signature::with_architecture(&found);
         Ok(Playback { signature, answers })
     }
 
@@ -81,10 +82,6 @@ impl Playback {
             ),
         })
     }
-}
-
-fn name_of(found: &Found) -> String {
-    format!("{}/{}", found.instruction.architecture, found.name())
 }
 
 impl MmaUnit for Playback {

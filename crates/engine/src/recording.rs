@@ -4,16 +4,20 @@
 //! codes in hex, blanks between, of the width their format has (FP6: 2 digits, FP4: 1, TF32: 8); `c` and
 //! `d` are one code; scale factors are K/block codes, empty where there are none; `d` may be `nan`: any
 //! NaN agrees.
+//!
+//! What is neither an instruction of the catalogue nor (`arch` being `cpu`) of a processor has its model in a
+//! comment: `# model of ARCH/INSTRUCTION: ` and the lines of its file, `; ` between them.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::Arc;
 
-use bitmma_catalogue::lookup::Found;
-use bitmma_catalogue::{Architecture, find};
+use bitmma_arithmetic::Model;
 use bitmma_formats::Format;
 
 use crate::error::Error;
 use crate::inputs::{Case, Formats};
+use crate::origin::Origin;
 
 /// The columns, in order.
 pub const HEADER: [&str; 8] = ["arch", "instruction", "a", "b", "c", "scale_a", "scale_b", "d"];
@@ -30,8 +34,8 @@ pub enum Answer {
 /// One dot product that a unit answered.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// The instruction.
-    pub found: Found,
+    /// What answered.
+    pub origin: Arc<Origin>,
     /// K codes.
     pub a: Vec<u64>,
     /// K codes.
@@ -50,7 +54,12 @@ pub struct Record {
 
 /// Reads a whole recording; the error names the line. Fields have no quotes.
 pub fn read(source: impl Read) -> Result<Vec<Record>, Error> {
-    let mut known: HashMap<(String, String), Found> = HashMap::new();
+    read_with(source, None)
+}
+
+/// As [`read`]; what no model is known of has this one.
+pub fn read_with(source: impl Read, model: Option<&Model>) -> Result<Vec<Record>, Error> {
+    let mut known = Known { origins: HashMap::new(), models: HashMap::new(), otherwise: model };
     let mut records = Vec::new();
     let mut header_seen = false;
     let mut last = 0;
@@ -61,7 +70,11 @@ pub fn read(source: impl Read) -> Result<Vec<Record>, Error> {
         let text = text?;
         let text = std::str::from_utf8(&text).map_err(|_| problem("the text is not UTF-8".to_owned()))?;
         let text = text.trim_start_matches('\u{feff}').trim(); // a byte order mark some editors leave
-        if text.is_empty() || text.starts_with('#') {
+        if let Some(comment) = text.strip_prefix('#') {
+            known.learn(comment.trim()).map_err(problem)?;
+            continue;
+        }
+        if text.is_empty() {
             continue;
         }
         let fields: Vec<&str> = text.split(',').map(str::trim).collect();
@@ -80,38 +93,76 @@ pub fn read(source: impl Read) -> Result<Vec<Record>, Error> {
     Ok(records)
 }
 
-fn parse(fields: &[&str], line: u64, known: &mut HashMap<(String, String), Found>) -> Result<Record, String> {
+/// What stands at the head of a comment that gives a model.
+const MODEL: &str = "model of ";
+
+/// The comment that gives the model of what the catalogue does not have.
+pub fn model_comment(architecture: &str, instruction: &str, model: &Model) -> String {
+    format!("{MODEL}{architecture}/{instruction}: {}", model.to_toml().trim().replace('\n', "; "))
+}
+
+/// What is known of the names in a recording.
+struct Known<'m> {
+    origins: HashMap<(String, String), Arc<Origin>>,
+    /// By `ARCH/INSTRUCTION`, from comments.
+    models: HashMap<String, Model>,
+    /// The model of a unit that nothing else is known of.
+    otherwise: Option<&'m Model>,
+}
+
+impl Known<'_> {
+    /// Keeps the model that a comment gives.
+    fn learn(&mut self, comment: &str) -> Result<(), String> {
+        let Some((name, toml)) = comment.strip_prefix(MODEL).and_then(|rest| rest.split_once(": ")) else {
+            return Ok(());
+        };
+        let model =
+            Model::from_toml(&toml.replace("; ", "\n")).map_err(|error| format!("{name}: {error}"))?;
+        self.models.insert(name.to_owned(), model);
+        Ok(())
+    }
+
+    fn origin(&mut self, architecture: &str, instruction: &str, k: usize) -> Result<Arc<Origin>, String> {
+        let key = (architecture.to_owned(), instruction.to_owned());
+        if let Some(origin) = self.origins.get(&key) {
+            return Ok(Arc::clone(origin));
+        }
+        let origin = match Origin::named(architecture, instruction) {
+            Ok(origin) => origin,
+            Err(unknown) => {
+                let name = format!("{architecture}/{instruction}");
+                let Some(model) = self.models.get(&name).or(self.otherwise) else {
+                    return Err(format!(
+                        "{unknown}; a unit that does not stand in the catalogue takes its model from --model or \
+                         from a comment, '# {MODEL}{name}: …'"
+                    ));
+                };
+                Origin::unit(architecture, instruction, model, k).map_err(|error| error.to_string())?
+            }
+        };
+        let origin = Arc::new(origin);
+        self.origins.insert(key, Arc::clone(&origin));
+        Ok(origin)
+    }
+}
+
+fn parse(fields: &[&str], line: u64, known: &mut Known<'_>) -> Result<Record, String> {
     let &[arch, instruction, a, b, c, scale_a, scale_b, d] = fields else {
         return Err(format!("{} fields; {} were expected: {}", fields.len(), HEADER.len(), HEADER.join(",")));
     };
-    let key = (arch.to_owned(), instruction.to_owned());
-    let found = match known.get(&key) {
-        Some(found) => *found,
-        None => {
-            let architecture: Architecture = arch.parse().map_err(|error| format!("{error}"))?;
-            let found = find(architecture, instruction).map_err(|error| error.to_string())?;
-            known.insert(key, found);
-            found
-        }
-    };
-    let row = found.instruction;
+    let origin = known.origin(arch, instruction, a.split_ascii_whitespace().count())?;
+    let row = origin.signature();
     let scale = row.scale.map(|scale| (scale.format, row.k / scale.size));
     let scales = |column: &str, text: &str| match scale {
         Some((format, count)) => codes(text, column, &format, count),
         None if text.is_empty() => Ok(Vec::new()),
-        None => Err(format!("{column} is '{text}'; {} takes none", found.name())),
+        None => Err(format!("{column} is '{text}'; {} takes none", origin.instruction())),
     };
     let d = if d.eq_ignore_ascii_case("nan") { Answer::Nan } else { Answer::Code(code(d, "d", &row.d)?) };
-    Ok(Record {
-        found,
-        a: codes(a, "a", &row.a, row.k)?,
-        b: codes(b, "b", &row.b, row.k)?,
-        c: code(c, "c", &row.c)?,
-        scale_a: scales("scale_a", scale_a)?,
-        scale_b: scales("scale_b", scale_b)?,
-        d,
-        line,
-    })
+    let (a, b) = (codes(a, "a", &row.a, row.k)?, codes(b, "b", &row.b, row.k)?);
+    let c = code(c, "c", &row.c)?;
+    let (scale_a, scale_b) = (scales("scale_a", scale_a)?, scales("scale_b", scale_b)?);
+    Ok(Record { origin, a, b, c, scale_a, scale_b, d, line })
 }
 
 fn codes(text: &str, column: &str, format: &Format, expected: usize) -> Result<Vec<u64>, String> {
@@ -163,13 +214,12 @@ pub fn write<'a>(
     let mut target = std::io::BufWriter::new(target);
     write_head(&mut target, comments)?;
     for record in records {
-        let row = record.found.instruction;
-        let Record { a, b, c, scale_a, scale_b, d, .. } = record.clone();
+        let Record { origin, a, b, c, scale_a, scale_b, d, .. } = record.clone();
         let line = Line {
-            architecture: row.architecture.name(),
-            instruction: &record.found.name(),
-            formats: Formats { a: row.a, b: row.b, c: row.c, scale: row.scale },
-            d_format: row.d,
+            architecture: origin.architecture(),
+            instruction: origin.instruction(),
+            formats: origin.signature().into(),
+            d_format: origin.signature().d,
             case: &Case { a, b, c, scale_a, scale_b },
             d,
         };

@@ -3,13 +3,13 @@
 use bitmma_arithmetic::Model;
 use bitmma_arithmetic::run::Operands;
 use bitmma_catalogue::Revision;
-use bitmma_catalogue::lookup::Found;
 use bitmma_formats::{Class, decode};
 use rayon::prelude::*;
+use std::sync::Arc;
 
 use crate::error::Error;
+use crate::origin::Origin;
 use crate::recording::{Answer, Record};
-use crate::simulate::model_of;
 
 /// What recordings are held against.
 #[derive(Clone, Debug, Default)]
@@ -34,8 +34,8 @@ pub struct Mismatch {
 /// What became of the records of one instruction.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The instruction.
-    pub found: Found,
+    /// What answered.
+    pub origin: Arc<Origin>,
     /// Records held against the model.
     pub total: usize,
     /// How many differ.
@@ -47,30 +47,27 @@ pub struct Outcome {
 /// Holds records against models, in parallel; one outcome for each instruction, in the order in which
 /// they first appear.
 pub fn replay(records: &[Record], rules: &Rules) -> Result<Vec<Outcome>, Error> {
-    let mut groups: Vec<(Found, Vec<&Record>)> = Vec::new();
+    let mut groups: Vec<(&Arc<Origin>, Vec<&Record>)> = Vec::new();
     for record in records {
-        let same = |found: &Found| {
-            std::ptr::eq(found.instruction, record.found.instruction)
-                && (found.m, found.n) == (record.found.m, record.found.n)
-        };
+        let same = |origin: &Arc<Origin>| Arc::ptr_eq(origin, &record.origin) || *origin == record.origin;
         // recordings come sorted: the group is nearly always the last one
-        match groups.iter_mut().rev().find(|(found, _)| same(found)) {
+        match groups.iter_mut().rev().find(|(origin, _)| same(origin)) {
             Some((_, group)) => group.push(record),
-            None => groups.push((record.found, vec![record])),
+            None => groups.push((&record.origin, vec![record])),
         }
     }
-    groups.into_par_iter().map(|(found, group)| hold(found, &group, rules)).collect()
+    groups.into_par_iter().map(|(origin, group)| hold(origin, &group, rules)).collect()
 }
 
-fn hold(found: Found, group: &[&Record], rules: &Rules) -> Result<Outcome, Error> {
+fn hold(origin: &Arc<Origin>, group: &[&Record], rules: &Rules) -> Result<Outcome, Error> {
     let own;
     let model = match &rules.model {
         Some(model) => {
-            fits(model, &found)?;
+            fits(model, origin)?;
             model
         }
         None => {
-            own = model_of(&found, rules.revision)?;
+            own = origin.model(rules.revision)?;
             &own
         }
     };
@@ -85,7 +82,7 @@ fn hold(found: Found, group: &[&Record], rules: &Rules) -> Result<Outcome, Error
     let mut differing = group.iter().zip(&answers).filter(differs);
     let first = differing.next().map(|(record, &actual)| Mismatch { record: (*record).clone(), actual });
     let mismatches = usize::from(first.is_some()) + differing.count();
-    Ok(Outcome { found, total: group.len(), mismatches, first })
+    Ok(Outcome { origin: Arc::clone(origin), total: group.len(), mismatches, first })
 }
 
 fn agrees(model: &Model, expected: Answer, actual: u64, strict_nan: bool) -> bool {
@@ -96,8 +93,8 @@ fn agrees(model: &Model, expected: Answer, actual: u64, strict_nan: bool) -> boo
 }
 
 /// A model in place of an instruction's own must take the instruction's formats.
-fn fits(model: &Model, found: &Found) -> Result<(), Error> {
-    let row = found.instruction;
+fn fits(model: &Model, origin: &Origin) -> Result<(), Error> {
+    let row = origin.signature();
     let formats =
         [("A", row.a, model.a), ("B", row.b, model.b), ("C", row.c, model.c), ("D", row.d, model.d)];
     for (operand, given, expected) in formats {
@@ -105,7 +102,7 @@ fn fits(model: &Model, found: &Found) -> Result<(), Error> {
             return Err(Error::Format {
                 operand,
                 given: given.name,
-                unit: format!("the model replayed against {}", found.name()),
+                unit: format!("the model replayed against {}", origin.instruction()),
                 expected: expected.name,
             });
         }

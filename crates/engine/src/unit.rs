@@ -1,5 +1,6 @@
 //! Whatever answers D for A, B and C.
 
+use bitmma_arithmetic::Model;
 use bitmma_catalogue::lookup::Found;
 use bitmma_formats::{BlockScale, Format};
 
@@ -112,10 +113,16 @@ impl Signature {
         }
     }
 
-    /// As [`Signature::of`], under `ARCH/INSTRUCTION`.
-    pub fn with_architecture(found: &Found) -> Signature {
+    /// As [`Signature::of`], named `ARCH/INSTRUCTION`.
+    pub fn found(found: &Found) -> Signature {
         let name = format!("{}/{}", found.instruction.architecture, found.name());
         Signature { name, ..Signature::of(found) }
+    }
+
+    /// That of one M×N×K product by a model.
+    pub fn of_model(name: String, model: &Model, (m, n, k): (usize, usize, usize)) -> Signature {
+        let Model { a, b, c, d, scale, .. } = *model;
+        Signature { name, m, n, k, blocks: 1, a, b, c, d, scale }
     }
 
     /// Checks shape and format of every operand.

@@ -66,7 +66,7 @@ fn every_recording_replays() {
                 assert!(
                     outcome.mismatches == 0,
                     "{folder}/{name}.csv, {}: {} of {} differ, first {:?}",
-                    outcome.found.name(),
+                    outcome.origin.instruction(),
                     outcome.mismatches,
                     outcome.total,
                     outcome.first
@@ -93,7 +93,7 @@ fn revision_paper_differs_where_it_should() {
     let outcomes = replay(&all(), &rules).expect("replays");
     let differing: Vec<_> = outcomes.iter().filter(|outcome| outcome.mismatches > 0).collect();
     for outcome in &differing {
-        println!("{}: {} of {}", outcome.found.name(), outcome.mismatches, outcome.total);
+        println!("{}: {} of {}", outcome.origin.instruction(), outcome.mismatches, outcome.total);
     }
     println!("{} differ, of {} instructions", mismatches(&outcomes), differing.len());
     assert_eq!((mismatches(&outcomes), differing.len()), (27, 18), "counted on the vectors of this project");
@@ -104,15 +104,15 @@ fn revision_paper_differs_where_it_should() {
         .collect();
     assert_eq!(mismatches(&replay(&recorded, &rules).expect("replays")), 0, "random normal inputs");
     for outcome in differing {
-        let row = outcome.found.instruction;
+        let row = outcome.origin.row().expect("of the catalogue").instruction;
         let first = outcome.first.as_ref().expect("there is one");
         let model = row.model(Revision::Hardware).expect("it replays");
         let family = model.operation.name();
         if family == "TR-FDPA" {
-            println!("{} {} {first:x?}", row.architecture, outcome.found.name());
+            println!("{} {} {first:x?}", row.architecture, outcome.origin.instruction());
             continue; // one more bit and one more rounding
         }
-        assert_eq!(family, "T-FDPA", "{}", outcome.found.name());
+        assert_eq!(family, "T-FDPA", "{}", outcome.origin.instruction());
         // a difference takes a zero: a product of zero, or a zero accumulator
         let record = &first.record;
         let zero = |format: &bitmma::formats::Format, code: u64| code & !format.sign_bit() == 0;
@@ -381,8 +381,10 @@ fn nan_answers() {
 fn a_model_in_place_of_the_instructions_own() {
     let records = file("hardware", "v100");
     let own = find(Architecture::Volta, "mma.m8n8k4.f32.f16.f16.f32").expect("is there").instruction;
-    let with_f32: Vec<_> =
-        records.into_iter().filter(|record| std::ptr::eq(record.found.instruction, own)).collect();
+    let with_f32: Vec<_> = records
+        .into_iter()
+        .filter(|record| record.origin.row().is_some_and(|found| std::ptr::eq(found.instruction, own)))
+        .collect();
     let rules = |model| Rules { model: Some(model), ..Rules::default() };
     let model = own.model(Revision::Hardware).expect("known");
     let outcomes = replay(&with_f32, &rules(model)).expect("replays");

@@ -43,19 +43,7 @@ impl Cpu {
             unavailable(format!("this processor ({}) has no {missing}", std::env::consts::ARCH))
         })?;
         let (m, n, k) = row.shape;
-        let model = &row.model;
-        let signature = Signature {
-            name: format!("cpu:{}", row.name),
-            m,
-            n,
-            k,
-            blocks: 1,
-            a: model.a,
-            b: model.b,
-            c: model.c,
-            d: model.d,
-            scale: None,
-        };
+        let signature = Signature::of_model(format!("cpu:{}", row.name), &row.model, row.shape);
         Ok(Cpu { signature, shape: Shape { m, n, k }, multiply })
     }
 

@@ -161,11 +161,11 @@ fn sizes(text: &str) -> Option<(usize, usize, usize)> {
 
 fn recorded(text: &str) -> Result<Playback, OpenError> {
     let (path, wanted) = match text.rsplit_once('@') {
-        Some((path, name)) if name.contains('/') && !Path::new(text).exists() => (path, Some(found(name)?)),
+        Some((path, name)) if name.contains('/') && !Path::new(text).exists() => (path, Some(name)),
         _ => (text, None),
     };
     let records = recording::read(File::open(path).map_err(of(path))?).map_err(of(path))?;
-    Playback::new(&records, wanted.as_ref()).map_err(of(path))
+    Playback::new(&records, wanted).map_err(of(path))
 }
 
 /// The model of the instruction whose name a unit bears.

@@ -18,10 +18,10 @@ pub(crate) fn read_recording(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Boun
     rows(path)?
         .into_iter()
         .map(|row| {
-            let Row { found, a, b, c, scale_a, scale_b, d, line } = row;
+            let Row { origin, a, b, c, scale_a, scale_b, d, line } = row;
             let record = PyDict::new(py);
-            record.set_item("arch", found.instruction.architecture.name())?;
-            record.set_item("instruction", found.name())?;
+            record.set_item("arch", origin.architecture())?;
+            record.set_item("instruction", origin.instruction())?;
             record.set_item("a", a)?;
             record.set_item("b", b)?;
             record.set_item("c", c)?;
@@ -52,7 +52,7 @@ pub(crate) fn replay(
     paths: Vec<PathBuf>,
     revision_name: &str,
     strict_nan: bool,
-) -> PyResult<Vec<(&'static str, String, usize, usize, Option<u64>)>> {
+) -> PyResult<Vec<(String, String, usize, usize, Option<u64>)>> {
     let rules = Rules { revision: revision(revision_name)?, strict_nan, model: None };
     let mut records = Vec::new();
     for path in paths {
@@ -60,9 +60,9 @@ pub(crate) fn replay(
     }
     let outcomes = py.detach(|| hold(&records, &rules)).map_err(Raised::from)?;
     let row = |outcome: bitmma::replay::Outcome| {
-        let architecture = outcome.found.instruction.architecture.name();
+        let architecture = outcome.origin.architecture().to_owned();
         let first = outcome.first.map(|first| first.record.line);
-        (architecture, outcome.found.name(), outcome.total, outcome.mismatches, first)
+        (architecture, outcome.origin.instruction().to_owned(), outcome.total, outcome.mismatches, first)
     };
     Ok(outcomes.into_iter().map(row).collect())
 }

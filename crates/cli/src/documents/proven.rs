@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bitmma::catalogue;
 use bitmma::catalogue::processors;
 use bitmma::recording;
 use bitmma::replay::{Rules, replay};
-use bitmma::{Architecture, catalogue};
 
 use super::{Table, mono};
 use crate::failure::{Failure, Within};
@@ -28,17 +28,22 @@ pub(super) fn text(recordings: &Path) -> Result<String, Failure> {
         `recordings/`, replayed when this page was printed. A NaN agrees with any NaN where the vendor specifies \
         no code.\n"
         .to_owned();
-    let mut by_architecture: BTreeMap<Architecture, Vec<[String; 7]>> = BTreeMap::new();
+    // architectures in their order, then whatever else has answered
+    let mut by_architecture: BTreeMap<(usize, String), Vec<[String; 7]>> = BTreeMap::new();
     let mut checked = std::collections::BTreeSet::new();
     for path in files(&recordings.join("hardware"))? {
         let bytes = fs::read(&path).within(path.display())?;
         let head = head(&String::from_utf8_lossy(&bytes));
         let records = recording::read(&bytes[..]).within(path.display())?;
         for outcome in replay(&records, &Rules::default()).within(path.display())? {
-            let architecture = outcome.found.instruction.architecture;
-            checked.insert((architecture, outcome.found.instruction.name()));
-            by_architecture.entry(architecture).or_default().push([
-                mono(&outcome.found.name()),
+            let row = outcome.origin.row().map(|found| found.instruction);
+            checked.extend(row.map(|row| (row.architecture, row.name())));
+            let place = (
+                row.map_or(usize::MAX, |row| row.architecture as usize),
+                outcome.origin.architecture().to_owned(),
+            );
+            by_architecture.entry(place).or_default().push([
+                mono(outcome.origin.instruction()),
                 head.device.clone(),
                 outcome.total.to_string(),
                 outcome.mismatches.to_string(),
@@ -53,7 +58,7 @@ pub(super) fn text(recordings: &Path) -> Result<String, Failure> {
         "\n{} of {all} instructions with a model have answers of a real unit here.\n",
         checked.len()
     );
-    for (architecture, mut rows) in by_architecture {
+    for ((_, architecture), mut rows) in by_architecture {
         rows.sort();
         text += &format!("\n## {architecture}\n\n");
         let mut table =
@@ -76,7 +81,7 @@ pub(super) fn text(recordings: &Path) -> Result<String, Failure> {
         let outcomes = replay(&recording::read(&bytes[..]).within(path.display())?, &Rules::default())?;
         let sum =
             |of: fn(&bitmma::replay::Outcome) -> usize| outcomes.iter().map(of).sum::<usize>().to_string();
-        let name = outcomes.first().map_or("", |outcome| outcome.found.instruction.architecture.name());
+        let name = outcomes.first().map_or("", |outcome| outcome.origin.architecture());
         let count = outcomes.len().to_string();
         table.row(&[name.to_owned(), count, sum(|one| one.total), sum(|one| one.mismatches)]);
     }

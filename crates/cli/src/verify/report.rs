@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bitmma::formats::{Class, decode};
 use bitmma::recording::{self, Answer, Line};
-use bitmma::{Error, Fault};
+use bitmma::{Error, Fault, Model};
 use bitmma_hardware::campaign::{Shard, Verdict};
 use serde_json::{Value, json};
 
@@ -136,7 +136,9 @@ pub(super) fn write_failures(path: &Path, outcomes: &[Outcomes]) -> Result<(), F
         head.push(format!("unit: {}; seed {}", one.identity.unit, one.identity.seed));
         head.extend(one.about.device.iter().map(|device| format!("device: {device}")));
         head.extend(one.about.driver.iter().map(|driver| format!("driver: {driver}")));
-        head.push(format!("model: {}", one.identity.model.trim().replace('\n', "; ")));
+        let (architecture, instruction) = names(&one.identity.unit);
+        let model = Model::from_toml(&one.identity.model)?;
+        head.push(recording::model_comment(architecture, instruction, &model));
     }
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
     recording::write_head(&mut text, &head)?;
@@ -166,5 +168,5 @@ pub(super) fn write_failures(path: &Path, outcomes: &[Outcomes]) -> Result<(), F
 
 /// `hopper/mma…` and `cpu:fma.f32` as architecture and instruction.
 pub(crate) fn names(unit: &str) -> (&str, &str) {
-    unit.split_once('/').or_else(|| unit.split_once(':')).unwrap_or(("unit", unit))
+    unit.split_once(['/', ':']).unwrap_or(("unit", unit))
 }

@@ -157,3 +157,36 @@ fn what_does_not_read_is_refused() {
     bitmma(&["replay", text(&path)]).refused();
     bitmma(&["replay"]).refused();
 }
+
+/// An instruction of a processor, a unit whose model the head gives, and one of which nothing is known.
+#[test]
+fn units_outside_the_catalogue() {
+    let folder = tempfile::tempdir().unwrap();
+    let bfdot = "cpu,bfdot,3f80 3f80,3f80 3f80,00000000,,,40000000\n"; // 1 + 1
+    let path = file(&folder, &format!("{HEADER}{bfdot}"));
+    assert!(bitmma(&["replay", text(&path)]).fine().contains("1 dot product of 1 instruction: 0 mismatches"));
+    let path = file(&folder, &format!("{HEADER}{}", bfdot.replace("40000000", "40000001")));
+    let ended = bitmma(&["replay", text(&path)]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.out.contains("cpu bfdot") && !ended.out.contains("bitmma explain"), "{}", ended.out);
+
+    let toml = folder.path().join("mine.toml");
+    std::fs::write(&toml, "model = 'E-FDPA'\nA = 'f16'\nB = 'f16'\nC = 'f32'\nrho = 'RO-FP32'\nL_max = 4\n")
+        .unwrap();
+    let recording = folder.path().join("mine.csv");
+    let unit = format!("model:{}@2x2x4", toml.display());
+    bitmma(&["record", &unit, "--out", text(&recording), "--samples", "20", "--directed", "20"]).fine();
+    assert!(bitmma(&["replay", text(&recording)]).fine().contains(": 0 mismatches"));
+    let written = std::fs::read_to_string(&recording).unwrap();
+    let bare: String =
+        written.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect();
+    let path = file(&folder, &bare);
+    let ended = bitmma(&["replay", text(&path)]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    for part in ["line 2: unknown architecture", "takes its model from --model", "# model of "] {
+        assert!(ended.err.contains(part), "{part} in {}", ended.err);
+    }
+    assert!(bitmma(&["replay", "--model", text(&toml), text(&path)]).fine().contains(": 0 mismatches"));
+    let path = file(&folder, &format!("# model of unit/mine: model = 'X'\n{bare}"));
+    assert!(bitmma(&["replay", text(&path)]).err.contains("line 1: unit/mine: "));
+}

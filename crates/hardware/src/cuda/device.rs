@@ -64,7 +64,7 @@ impl Device {
     pub fn unit(&self, instruction: &str) -> Result<Unit, Error> {
         let found = find(self.architecture, instruction)?;
         let kernel = ptx::kernel(&found, Majors::of(instruction))?;
-        let signature = Signature::with_architecture(&found);
+        let signature = Signature::found(&found);
         let text = ptx::module(self.architecture, [&kernel]);
         let entry = (kernel.name.as_str(), kernel.threads);
         let program = Loaded::load(Arc::clone(&self.driver), self.handle, &signature.name, entry, &text)?;

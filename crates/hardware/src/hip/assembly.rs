@@ -40,7 +40,7 @@ pub fn kernel(found: &Found) -> Result<Kernel, Error> {
         let reason = "it is no instruction of AMD's hardware".to_owned();
         return Err(Error::NoKernel { instruction: found.name(), reason });
     }
-    let signature = Signature::with_architecture(found);
+    let signature = Signature::found(found);
     let (counts, layout) = (Counts::of(&signature), layout(&signature));
     let name = format!("bitmma_{}", found.name());
     let text = text(row.architecture, &name, &found.name(), &counts, &layout);

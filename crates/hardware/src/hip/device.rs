@@ -69,7 +69,7 @@ impl Device {
     pub fn unit(&self, instruction: &str) -> Result<Unit, Error> {
         let found = find(self.architecture, instruction)?;
         let kernel = assembly::kernel(&found)?;
-        let signature = Signature::with_architecture(&found);
+        let signature = Signature::found(&found);
         let code = self.assembler.assemble(self.architecture, &signature.name, &kernel.text)?;
         let program = Loaded::load(Arc::clone(&self.driver), self.device, &kernel.name, &code)?;
         Ok(Unit::new(signature, kernel.layout, self.about.clone(), Box::new(program)))

@@ -116,7 +116,7 @@ fn layout(signature: &Signature, fragments: &Fragments, majors: Majors) -> TileL
 
 /// The kernel.
 pub(super) fn kernel(found: &Found, majors: Majors) -> Result<Kernel, Error> {
-    let signature = Signature::with_architecture(found);
+    let signature = Signature::found(found);
     let fragments = fragments(&signature);
     let majors = if signature.blocks == 4 { majors } else { Majors::ROW_COL };
     let layout = layout(&signature, &fragments, majors);

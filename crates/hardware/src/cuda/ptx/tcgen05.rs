@@ -149,7 +149,7 @@ fn store_columns(text: &mut Text, thread: &str, column: usize, placement: &Place
 
 /// The kernel.
 pub(super) fn kernel(found: &Found) -> Result<Kernel, Error> {
-    let signature = Signature::with_architecture(found);
+    let signature = Signature::found(found);
     refuse(found, &signature)?;
     let layout = layout(&signature);
     let columns = Columns::of(&signature);

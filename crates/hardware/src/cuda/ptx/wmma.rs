@@ -27,7 +27,7 @@ fn layout(signature: &Signature) -> TileLayout {
 
 /// The kernel.
 pub(super) fn kernel(found: &Found) -> Result<Kernel, Error> {
-    let signature = Signature::with_architecture(found);
+    let signature = Signature::found(found);
     let Signature { m, n, k, .. } = signature;
     let layout = layout(&signature);
     let spelled = spelling(found, "wmma.mma.sync.aligned.row.col.")?;
