@@ -45,6 +45,19 @@ impl Distribution {
         Distribution::Normal { scale }
     }
 
+    /// The names of distributions.
+    pub const NAMES: [&str; 3] = ["normal", "uniform", "outliers"];
+
+    /// The distribution of that name.
+    pub fn named(name: &str, scale: f64) -> Result<Distribution, Error> {
+        match name {
+            "normal" => Ok(Distribution::Normal { scale }),
+            "uniform" => Ok(Distribution::Uniform { scale }),
+            "outliers" => Ok(Distribution::Outliers { scale }),
+            _ => Err(crate::error::option("distribution", name, "one of normal, uniform, outliers")),
+        }
+    }
+
     fn draw(self, random: &mut ChaCha8Rng) -> f64 {
         let normal = |random: &mut ChaCha8Rng| -> f64 { StandardNormal.sample(random) };
         match self {

@@ -349,6 +349,8 @@ fn for_each_fraction(width: u32, set: u32, take: &mut impl FnMut(u64)) {
 pub struct Matrix {
     /// The models; instructions with equal ones stand together.
     pub subjects: Vec<Subject>,
+    /// For each of them the places, among those that were given, of all that compute so.
+    pub members: Vec<Vec<usize>>,
     /// K at which they were compared.
     pub k: usize,
     /// Cases of the adversarial families, and of N(0,1).
@@ -363,17 +365,27 @@ pub fn matrix(subjects: Vec<Subject>, each: u64, seed: u64) -> Result<Matrix, Er
     let k = subjects.iter().map(|subject| subject.k).max().unwrap_or(1);
     // chained to the same K, models that differed in it may be the same
     let mut classes: Vec<Subject> = Vec::new();
-    for mut subject in subjects {
+    let mut members: Vec<Vec<usize>> = Vec::new();
+    for (place, mut subject) in subjects.into_iter().enumerate() {
         // the instruction at its own K sets L; from then on it is chained
         subject.model = essence(&subject.model, subject.k);
-        match classes.iter_mut().find(|known| essence(&known.model, k) == essence(&subject.model, k)) {
-            Some(known) => known.rows.extend(subject.rows),
-            None => classes.push(subject),
+        match classes.iter().position(|known| essence(&known.model, k) == essence(&subject.model, k)) {
+            Some(known) => {
+                classes[known].rows.extend(subject.rows);
+                members[known].push(place);
+            }
+            None => {
+                classes.push(subject);
+                members.push(vec![place]);
+            }
         }
     }
     let Some(first) = classes.first() else {
-        return Ok(Matrix { subjects: classes, k, cases: (0, 0), differing: Vec::new() });
+        return Ok(Matrix { subjects: classes, members, k, cases: (0, 0), differing: Vec::new() });
     };
+    for other in &classes {
+        comparable(&first.model, &other.model)?;
+    }
     let formats = first.model.clone();
     let cases: Vec<Case> = Family::ALL
         .into_iter()
@@ -402,7 +414,13 @@ pub fn matrix(subjects: Vec<Subject>, each: u64, seed: u64) -> Result<Matrix, Er
                 .collect()
         })
         .collect();
-    Ok(Matrix { subjects: classes, k, cases: (each * (Family::ALL.len() as u64 - 1), each), differing })
+    Ok(Matrix {
+        subjects: classes,
+        members,
+        k,
+        cases: (each * (Family::ALL.len() as u64 - 1), each),
+        differing,
+    })
 }
 
 /// The losses of one dot product on a model, for a reader: which term lost what, where.

@@ -38,6 +38,11 @@ impl Dyadic {
         })
     }
 
+    /// Significand, in hexadecimal digits, and exponent.
+    pub fn to_hex(&self) -> (String, i64) {
+        (format!("{:x}", self.significand), self.exponent)
+    }
+
     /// Whether it is zero.
     pub fn is_zero(&self) -> bool {
         self.significand == IBig::ZERO

@@ -1,5 +1,8 @@
 //! What can be wrong with a call.
 
+use std::io;
+use std::path::PathBuf;
+
 use thiserror::Error;
 
 /// A call that cannot be answered; the message holds the numbers.
@@ -36,6 +39,22 @@ pub enum Error {
         figure: String,
         /// What is wrong.
         problem: String,
+    },
+    /// A folder that cannot become the report's.
+    #[error("{}: {problem}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A file of the report that cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
     },
     /// Whoever asked has had enough.
     #[error("stopped")]

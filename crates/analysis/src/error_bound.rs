@@ -8,7 +8,8 @@ use bitmma::arithmetic::{Conversion, Model, Operation, Prepared};
 use bitmma::formats::{F32, Format, Rounding};
 use bitmma::gemm::Target;
 use bitmma::inputs::Case;
-use bitmma::{GemmOptions, Matrix};
+use bitmma::{GemmOptions, Matrix, Operands};
+use rayon::prelude::*;
 
 use crate::account::{Account, Start, account_prepared, unit};
 use crate::dyadic::Dyadic;
@@ -31,6 +32,11 @@ impl Magnitudes {
     pub fn of(a: &Matrix, b: &Matrix, c: Option<&Matrix>) -> Option<Magnitudes> {
         let c = c.map_or(Some(Dyadic::ZERO), largest);
         Some(Magnitudes { a: largest(a)?, b: largest(b)?, c: c? })
+    }
+
+    /// The same with scale factors.
+    pub fn scaled(self, scale_a: &Matrix, scale_b: &Matrix) -> Option<Magnitudes> {
+        Some(Magnitudes { a: &self.a * &largest(scale_a)?, b: &self.b * &largest(scale_b)?, c: self.c })
     }
 }
 
@@ -277,6 +283,42 @@ pub fn chain(target: &Target, case: &Case, options: &GemmOptions<'_>) -> Result<
         None => accounts.last().map_or(exact.clone(), |account| account.value.clone()),
     };
     Ok(Chain { accounts, outside, value, exact })
+}
+
+/// What each element of a GEMM lost, and could have lost: error and bound, row by row, rounded to FP64;
+/// NaN where something was not finite. One product, scale factors among the operands.
+pub fn elements(
+    target: &Target,
+    operands: &Operands<'_>,
+    options: &GemmOptions<'_>,
+) -> Result<Vec<(f64, f64)>, Error> {
+    let Operands { a, b, c, scale_a, scale_b } = *operands;
+    if a.blocks() != 1 {
+        return Err(option("blocks", a.blocks(), "errors are bounded for one product"));
+    }
+    let options = GemmOptions { scale_a, scale_b, ..*options };
+    // refuses what does not fit
+    bitmma::gemm(target, a, b, Some(c), &options)?;
+    let (rows, columns) = (a.rows(), b.columns());
+    let one = |index: usize| {
+        let case = element(operands, index / columns, index % columns);
+        let chain = chain(target, &case, &options)?;
+        let number = |x: Option<Dyadic>| x.map_or(f64::NAN, |x| x.to_f64());
+        Ok((number(chain.error()), number(chain.bound())))
+    };
+    (0..rows * columns).into_par_iter().map(one).collect()
+}
+
+/// The dot product of one row and one column.
+pub fn element(operands: &Operands<'_>, row: usize, column: usize) -> Case {
+    let Operands { a, b, c, scale_a, scale_b } = operands;
+    Case {
+        a: a.row(0, row).collect(),
+        b: b.column(0, column).collect(),
+        c: c.get(0, row, column),
+        scale_a: scale_a.map_or(Vec::new(), |scale| scale.row(0, row).collect()),
+        scale_b: scale_b.map_or(Vec::new(), |scale| scale.column(0, column).collect()),
+    }
 }
 
 /// `step` elements from `first` on, padded with zeros and scale factors of one.

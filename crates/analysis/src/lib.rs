@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod bias;
+pub mod compare;
 pub mod data;
 pub mod describe;
 pub mod design_space;
@@ -19,6 +20,7 @@ pub mod page;
 pub mod plot;
 pub mod progress;
 pub mod published;
+pub mod report;
 pub mod risk;
 pub mod sections;
 pub mod shrink;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use bitmma::formats::BlockScale;
 use bitmma::gemm::Target as Unit;
-use bitmma_analysis::data::{Distribution, Draw, Product, ScaleFactors};
+use bitmma_analysis::data::{Distribution, Product, ScaleFactors};
 use bitmma_analysis::progress::Progress;
-use bitmma_analysis::sections::{Effort, Options, Part, UserData, section};
+use bitmma_analysis::sections::{Effort, Options, Part, UserData, drawn, section};
 use bitmma_analysis::table::Section;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -82,7 +82,7 @@ pub(crate) struct OptionArguments {
     #[arg(long, value_name = "FILE", requires = "a")]
     scale_b: Option<Source>,
     /// Random A and B: normal, uniform, outliers
-    #[arg(long, default_value = "normal", value_parser = ["normal", "uniform", "outliers"], conflicts_with = "a")]
+    #[arg(long, default_value = "normal", value_parser = Distribution::NAMES, conflicts_with = "a")]
     distribution: String,
     /// The factor of random A and B
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, conflicts_with = "a")]
@@ -124,22 +124,15 @@ impl OptionArguments {
             }
             _ => return Ok(None),
         };
-        let product = self.product(&unit)?;
-        Ok(Some(UserData { target: unit, name, architecture, product }))
+        let user = UserData::new(unit, name, architecture, |unit| match (&self.a, &self.b) {
+            (Some(a), Some(b)) => self.read_product(unit, a, b),
+            _ => Ok(drawn(unit, Distribution::named(&self.distribution, self.scale)?, self.k, self.seed)?),
+        });
+        Ok(Some(user?))
     }
 
-    fn product(&self, unit: &Unit) -> Result<Product, Failure> {
+    fn read_product(&self, unit: &Unit, a: &Source, b: &Source) -> Result<Product, Failure> {
         let model = unit.model();
-        let (Some(a), Some(b)) = (&self.a, &self.b) else {
-            let scale = self.scale;
-            let factors = match self.distribution.as_str() {
-                "uniform" => Distribution::Uniform { scale },
-                "outliers" => Distribution::Outliers { scale },
-                _ => Distribution::Normal { scale },
-            };
-            let draw = Draw { factors, accumulator: None, size: (32, 32, self.k) };
-            return Ok(draw.operands(model, self.seed, 0)?);
-        };
         check_scales(unit.name(), model, self.scale_a.is_some(), self.scale_b.is_some())?;
         let read = |flag: &str, source: &Source, format| read(flag, source, format, false);
         let c = self.c.as_ref().map(|source| read("--c", source, model.c)).transpose()?;
@@ -152,10 +145,7 @@ impl OptionArguments {
             _ => None,
         };
         let about = format!("A from {a}, B from {b}");
-        let product = Product { a: read("--a", a, model.a)?, b: read("--b", b, model.b)?, c, scales, about };
-        // what does not fit is said now, and with the sizes
-        product.gemm(unit, &bitmma::GemmOptions::default())?;
-        Ok(product)
+        Ok(Product { a: read("--a", a, model.a)?, b: read("--b", b, model.b)?, c, scales, about })
     }
 }
 
@@ -185,8 +175,10 @@ impl Bar {
         template.into_iter().for_each(|style| bar.set_style(style));
         Bar { bar, part: part.to_owned() }
     }
+}
 
-    pub(crate) fn clear(&self) {
+impl Drop for Bar {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
@@ -208,9 +200,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         output::print(&format!("{}\n", out.join("index.html").display()))?;
         return Ok(Outcome::Agrees);
     }
-    let bar = Bar::new(arguments.part.name());
-    let section = section(arguments.part, &options, &bar)?;
-    bar.clear();
+    let section = section(arguments.part, &options, &Bar::new(arguments.part.name()))?;
     if arguments.json {
         let json = serde_json::to_value(&section).map_err(|error| Failure::new(error.to_string()))?;
         output::print_json(&json)?;

@@ -4,12 +4,11 @@ mod why;
 
 use std::collections::BTreeMap;
 
-use bitmma::arithmetic::Operands;
 use bitmma::catalogue::Evidence;
 use bitmma::formats::text::{display, to_f64_bits};
 use bitmma::formats::{self, Format};
-use bitmma::inputs::Case;
 use bitmma::{Architecture, Instruction, Revision};
+use bitmma_analysis::compare::{Answer, Comparison, Input, Reason, compare};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
@@ -62,19 +61,6 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// The paper's Equation 1.
-const EQUATION_1: Input<'static> =
-    Input { a: "-8192 -0.5 -0.25 -0.125", b: "1024 1 1 1", c: "8388608", round: false };
-
-/// What goes in, as it was typed.
-#[derive(Clone, Copy)]
-struct Input<'a> {
-    a: &'a str,
-    b: &'a str,
-    c: &'a str,
-    round: bool,
-}
-
 /// A column of the paper's table: instructions by what A and B are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
@@ -114,54 +100,17 @@ impl Class {
     }
 }
 
-/// What one instruction answers.
-struct Answer {
-    row: &'static Instruction,
-    class: Class,
-    d: u64,
-}
-
-/// Why an instruction is left out.
-#[derive(Clone, Debug)]
-enum Reason {
-    /// A value that the format of an operand does not have.
-    Value {
-        operand: char,
-        format: &'static str,
-        word: String,
-    },
-    /// More values than K.
-    Short(usize),
-    Composed,
-    Unknown,
-}
-
-impl Reason {
-    fn text(&self, given: usize) -> String {
-        match self {
-            Reason::Value { operand, format, word } => format!("{format} cannot hold {operand} = {word}"),
-            Reason::Short(k) => format!("K = {k}, and {given} values were given"),
-            Reason::Composed => "composed of other instructions (add --composed)".to_owned(),
-            Reason::Unknown => "it is not known how it computes".to_owned(),
-        }
-    }
-}
-
-/// Everything the tables are made of.
-struct Comparison {
-    answers: Vec<Answer>,
-    left_out: Vec<(&'static Instruction, Reason)>,
-    /// Values in the longer of A and B.
-    given: usize,
-}
-
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let input = match (&arguments.a, &arguments.b) {
         (Some(a), Some(b)) => {
-            Input { a, b, c: arguments.c.as_deref().unwrap_or("0"), round: arguments.round }
+            let c = values::words(arguments.c.as_deref().unwrap_or("0"));
+            let [c] = c[..] else {
+                return Err(Failure::new(format!("C has {} values; it takes one", c.len())));
+            };
+            Input { a: values::words(a), b: values::words(b), c, round: arguments.round }
         }
-        _ => EQUATION_1,
+        _ => Input::equation_1(),
     };
     check(&input)?;
     let architectures = if arguments.architectures.is_empty() {
@@ -177,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             && let Some(answers) = json["answers"].as_array_mut()
         {
             for (json, answer) in answers.iter_mut().zip(&comparison.answers) {
-                let account = why::account(answer.row, &input, comparison.given, revision)?;
+                let account = input.account(answer.row, revision)?;
                 json["losses"] = account.as_ref().map_or(Value::Null, why::json);
             }
         }
@@ -199,8 +148,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 /// Refuses what is a number in no format at all; one that only some formats have is no error.
 fn check(input: &Input<'_>) -> Result<(), Failure> {
     let formats = formats::FORMATS;
-    for (name, list) in [("A", input.a), ("B", input.b), ("C", input.c)] {
-        for (index, word) in values::words(list).into_iter().enumerate() {
+    for (name, words) in [("A", &input.a[..]), ("B", &input.b), ("C", &[input.c])] {
+        for (index, word) in words.iter().enumerate() {
             let lower = word.to_ascii_lowercase();
             if lower.starts_with("0x") && !lower.contains('p') {
                 return Err(Failure::new(format!(
@@ -215,70 +164,7 @@ fn check(input: &Input<'_>) -> Result<(), Failure> {
             }
         }
     }
-    match values::words(input.c).len() {
-        1 => Ok(()),
-        several => Err(Failure::new(format!("C has {several} values; it takes one"))),
-    }
-}
-
-fn compare(
-    input: &Input<'_>,
-    architectures: &[Architecture],
-    revision: Revision,
-    composed: bool,
-) -> Result<Comparison, Failure> {
-    let given = values::words(input.a).len().max(values::words(input.b).len());
-    let mut comparison = Comparison { answers: Vec::new(), left_out: Vec::new(), given };
-    let rows = architectures.iter().flat_map(|architecture| bitmma::catalogue::of(*architecture));
-    for row in rows {
-        match answer(row, input, given, revision, composed) {
-            Ok(d) => comparison.answers.push(Answer { row, class: Class::of(row), d: d? }),
-            Err(reason) => comparison.left_out.push((row, reason)),
-        }
-    }
-    Ok(comparison)
-}
-
-/// The code of D, or why the instruction is left out.
-fn answer(
-    row: &Instruction,
-    input: &Input<'_>,
-    given: usize,
-    revision: Revision,
-    composed: bool,
-) -> Result<Result<u64, Failure>, Reason> {
-    let Some(model) = row.model_ref(revision) else { return Err(Reason::Unknown) };
-    if row.composed_of.is_some() && !composed {
-        return Err(Reason::Composed);
-    }
-    let Case { a, b, c, scale_a, scale_b } = operands(row, input, given)?;
-    let operands = Operands { a: &a, b: &b, c, scale_a: &scale_a, scale_b: &scale_b };
-    Ok(model.dot(&operands).map_err(Failure::from))
-}
-
-/// The input as the instruction takes it: zeros after it, scale factors of one.
-fn operands(row: &Instruction, input: &Input<'_>, given: usize) -> Result<Case, Reason> {
-    if given > row.k {
-        return Err(Reason::Short(row.k));
-    }
-    let list = |operand: char, format: &Format, list: &str| {
-        let mut codes = Vec::with_capacity(row.k);
-        for word in values::words(list) {
-            let code = values::read(format, word, input.round);
-            let reason = |_| Reason::Value { operand, format: format.name, word: word.to_owned() };
-            codes.push(code.map_err(reason)?);
-        }
-        codes.resize(row.k, values::zero(format));
-        Ok(codes)
-    };
-    let a = list('a', &row.a, input.a)?;
-    let b = list('b', &row.b, input.b)?;
-    let c = list('c', &row.c, input.c)?[0];
-    let scales = match row.scale {
-        Some(scale) => vec![scale.format.one_code(); row.k / scale.size],
-        None => Vec::new(),
-    };
-    Ok(Case { a, b, c, scale_a: scales.clone(), scale_b: scales })
+    Ok(())
 }
 
 /// A value as the paper writes it: `-0.5`, `0.0`.
@@ -332,7 +218,7 @@ fn paper_table(
     revision: Revision,
     composed: bool,
 ) -> String {
-    let any = |class: Class| comparison.answers.iter().any(|answer| answer.class == class);
+    let any = |class: Class| comparison.answers.iter().any(|answer| Class::of(answer.row) == class);
     let columns: Vec<Class> =
         Class::ALL.into_iter().filter(|class| *class <= Class::Fp8 || any(*class)).collect();
     let mut headings = vec!["architecture"];
@@ -350,8 +236,10 @@ fn paper_table(
             let mut cells = vec![label.clone()];
             let mut empty = true;
             for class in &columns {
-                let mine =
-                    comparison.answers.iter().filter(|answer| of_kind(answer.row) && answer.class == *class);
+                let mine = comparison
+                    .answers
+                    .iter()
+                    .filter(|answer| of_kind(answer.row) && Class::of(answer.row) == *class);
                 let groups = by_value(mine);
                 let shown = shown(&groups);
                 let exists = comparison
@@ -399,7 +287,7 @@ fn paper_table(
 
 /// How many answered, and why the others did not.
 fn closing(comparison: &Comparison) -> String {
-    let Comparison { answers, left_out, given } = comparison;
+    let Comparison { answers, left_out, given, .. } = comparison;
     let all = answers.len() + left_out.len();
     let mut lines = vec![format!("{} of {all} instructions answered", answers.len())];
     for (operands, named) in [("ab", "A or B"), ("c", "C")] {
@@ -471,7 +359,7 @@ fn who(comparison: &Comparison, answers: &[&Answer]) -> String {
             let alike = |answer: &Answer| {
                 let (row, first) = (answer.row, answers[0].row);
                 let kin = (row.architecture, row.d) == (first.architecture, first.d);
-                kin && answer.class == class && row.composed_of.is_some() == composed
+                kin && Class::of(row) == class && row.composed_of.is_some() == composed
             };
             let mine: Vec<&Instruction> =
                 answers.iter().filter(|answer| alike(answer)).map(|answer| answer.row).collect();
@@ -493,11 +381,11 @@ fn json(comparison: &Comparison, input: &Input<'_>, revision: Revision) -> Value
     let answers: Vec<Value> = comparison
         .answers
         .iter()
-        .map(|Answer { row, class, d }| {
+        .map(|Answer { row, d }| {
             json!({
                 "architecture": row.architecture.name(),
                 "instruction": row.name(),
-                "class": class.name(),
+                "class": Class::of(row).name(),
                 "kind": describe::kind(row),
                 "value": display(&row.d, *d),
                 "code": describe::code(&row.d, *d),
@@ -512,13 +400,13 @@ fn json(comparison: &Comparison, input: &Input<'_>, revision: Revision) -> Value
             json!({
                 "architecture": row.architecture.name(),
                 "instruction": row.name(),
-                "reason": reason.text(comparison.given),
+                "reason": comparison.text(reason),
             })
         })
         .collect();
     json!({
         "revision": revision.name(),
-        "input": { "a": values::words(input.a), "b": values::words(input.b), "c": input.c },
+        "input": { "a": input.a, "b": input.b, "c": input.c },
         "answers": answers,
         "left_out": left_out,
     })

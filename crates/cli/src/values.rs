@@ -1,9 +1,9 @@
 //! Numbers as they are typed: lists of decimals, hexadecimal floats and codes, read into formats.
 
 use bitmma::arithmetic::{ModelError, Operands, Prepared};
-use bitmma::formats::{Format, Overflow, Rounding, decode, text};
+use bitmma::formats::Format;
+use bitmma_analysis::compare::{self, Unread};
 
-use crate::describe::code;
 use crate::failure::{Failure, Within};
 use crate::target::Target;
 
@@ -73,24 +73,10 @@ pub(crate) fn words(list: &str) -> Vec<&str> {
 
 /// One number in `format`; refused if the format does not have it, unless it may be rounded.
 pub(crate) fn read(format: &Format, word: &str, round: bool) -> Result<u64, Failure> {
-    let parsed = text::parse(format, word, Rounding::NearestEven, Overflow::Ieee)?;
-    if parsed.names_code() {
-        return Ok(parsed.code);
-    }
-    if !decode(format, parsed.code).is_finite() {
-        let largest = text::display(format, format.max_finite_code());
-        return Err(Failure::new(format!(
-            "'{word}' is beyond the numbers of {format}, the largest of which is {largest}"
-        )));
-    }
-    if round {
-        return Ok(parsed.code);
-    }
-    Err(Failure::new(format!(
-        "'{word}' is not in {format}; the nearest is {} ({}): write that, or add --round",
-        text::display(format, parsed.code),
-        code(format, parsed.code)
-    )))
+    compare::read(format, word, round).map_err(|why| {
+        let advice = if matches!(why, Unread::Inexact { .. }) { ": write that, or add --round" } else { "" };
+        Failure::new(format!("{why}{advice}"))
+    })
 }
 
 /// A list of numbers, each named in a failure by its place.

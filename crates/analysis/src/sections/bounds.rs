@@ -3,7 +3,7 @@
 use bitmma::arithmetic::Prepared;
 use bitmma::gemm::Target;
 use bitmma::inputs::{Case, Family, case};
-use bitmma::{Architecture, GemmOptions, Revision};
+use bitmma::{Architecture, GemmOptions, Matrix, Operands, Revision};
 use rayon::prelude::*;
 
 use super::{Options, Section, UserData};
@@ -13,7 +13,7 @@ use crate::data::{Distribution, Draw};
 use crate::describe::{input, list, parameters};
 use crate::dyadic::Dyadic;
 use crate::error::Error;
-use crate::error_bound::{Chain, Magnitudes, a_priori, chain};
+use crate::error_bound::{Chain, Magnitudes, a_priori, chain, elements};
 use crate::error_source::{Source, sources};
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
 use crate::progress::Progress;
@@ -303,13 +303,11 @@ fn along_k(options: &Options, progress: &dyn Progress) -> Result<(Table, Figure)
             let before = before.and_then(|magnitudes| a_priori(model, target.step(), k, &magnitudes));
             // error and bound of the element that lost most
             let (mut largest, mut its): (f64, f64) = (0.0, 0.0);
-            for element in 0..side * side {
-                let chain =
-                    chain(&target, &product.case(element / side, element % side), &GemmOptions::default())?;
-                let (Some(error), Some(bound)) = (chain.error(), chain.bound()) else { continue };
-                let error = error.magnitude().to_f64();
-                if error >= largest {
-                    (largest, its) = (error, bound.to_f64());
+            let c = Matrix::zeros(model.c, (1, side, side))?;
+            let operands = Operands { a: &product.a, b: &product.b, c: &c, scale_a: None, scale_b: None };
+            for (error, bound) in elements(&target, &operands, &GemmOptions::default())? {
+                if bound.is_finite() && error.abs() >= largest {
+                    (largest, its) = (error.abs(), bound);
                 }
             }
             let before = before.map(|bound| bound.total().to_f64());

@@ -4,21 +4,19 @@ use std::collections::BTreeMap;
 
 use bitmma::arithmetic::run::Operands;
 use bitmma::catalogue::{Instruction, of};
-use bitmma::formats::{BF16, F16, Format, Overflow, Rounding, TF32, XF32, text};
+use bitmma::formats::{BF16, F16, TF32, XF32, text};
+use bitmma::inputs::Case;
 use bitmma::{Architecture, Revision};
 
 use super::{Options, Section};
 use crate::cells;
+use crate::compare::Input;
 use crate::describe::{format_name, input, list, parameters};
 use crate::discrepancy::{Difference, Matrix, matrix, smallest};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::subject::{Subject, subjects};
 use crate::table::{Cell, Table, short};
-
-/// The paper's Equation 1.
-const EQUATION_1: ([&str; 4], [&str; 4], &str) =
-    (["-8192", "-0.5", "-0.25", "-0.125"], ["1024", "1", "1", "1"], "8388608");
 
 /// The paper's table of divergent results: architecture, TF32/BF16, FP16, FP8.
 #[rustfmt::skip]
@@ -110,18 +108,9 @@ fn column(row: &Instruction) -> Option<usize> {
 
 /// D of Equation 1 where the formats hold it.
 fn equation_1(row: &Instruction, revision: Revision) -> Option<String> {
-    let model = row.model_ref(revision)?;
-    let code = |format: &Format, number: &str| {
-        let parsed = text::parse(format, number, Rounding::TowardZero, Overflow::Infinity).ok()?;
-        parsed.exact.then_some(parsed.code)
-    };
-    let vector = |format: &Format, numbers: &[&str]| {
-        let mut codes: Vec<u64> = numbers.iter().map(|number| code(format, number)).collect::<Option<_>>()?;
-        (codes.len() <= row.k).then(|| codes.resize(row.k, 0))?;
-        Some(codes)
-    };
-    let (a, b) = (vector(&row.a, &EQUATION_1.0)?, vector(&row.b, &EQUATION_1.1)?);
-    let operands = Operands { a: &a, b: &b, c: code(&row.c, EQUATION_1.2)?, scale_a: &[], scale_b: &[] };
+    let (model, case) = (row.model_ref(revision)?, Input::equation_1().case(row).ok()?);
+    let Case { a, b, c, scale_a, scale_b } = &case;
+    let operands = Operands { a, b, c: *c, scale_a, scale_b };
     let decimal = text::display(&row.d, model.dot(&operands).ok()?);
     Some(if decimal.contains('.') { decimal } else { format!("{decimal}.0") })
 }

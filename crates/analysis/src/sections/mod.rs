@@ -12,7 +12,7 @@ use bitmma::Revision;
 use bitmma::gemm::Target;
 use serde::{Deserialize, Serialize};
 
-use crate::data::Product;
+use crate::data::{Distribution, Draw, Product};
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::table::Section;
@@ -130,6 +130,26 @@ pub struct UserData {
     pub architecture: Option<bitmma::Architecture>,
     /// The operands.
     pub product: Product,
+}
+
+impl UserData {
+    /// Refuses operands that do not fit.
+    pub fn new<E: From<Error>>(
+        target: Target,
+        name: String,
+        architecture: Option<bitmma::Architecture>,
+        product: impl FnOnce(&Target) -> Result<Product, E>,
+    ) -> Result<UserData, E> {
+        let product = product(&target)?;
+        product.gemm(&target, &bitmma::GemmOptions::default())?;
+        Ok(UserData { target, name, architecture, product })
+    }
+}
+
+/// Random A and B of 32×K and K×32 in the target's formats, scale factors where it takes some.
+pub fn drawn(target: &Target, factors: Distribution, k: usize, seed: u64) -> Result<Product, Error> {
+    let draw = Draw { factors, accumulator: None, size: (32, 32, k) };
+    draw.operands(target.model(), seed, 0)
 }
 
 /// Makes one part.

@@ -4,30 +4,15 @@ use std::collections::BTreeMap;
 
 use bitmma::Revision;
 use bitmma::catalogue::Instruction;
-use bitmma::inputs::Case;
 use bitmma_analysis::Dyadic;
 use bitmma_analysis::account::{Account, Loss};
-use bitmma_analysis::discrepancy::losses;
+use bitmma_analysis::compare::{Comparison, Input};
 use bitmma_analysis::table::short;
 use serde_json::{Value, json};
 
-use super::{Comparison, Input, ascending, decimal, names, operands};
+use super::{ascending, decimal, names};
 use crate::failure::Failure;
 use crate::style;
-
-/// What one instruction lost on the input.
-pub(super) fn account(
-    row: &Instruction,
-    input: &Input<'_>,
-    given: usize,
-    revision: Revision,
-) -> Result<Option<Account>, Failure> {
-    let (Some(model), Ok(case)) = (row.model_ref(revision), operands(row, input, given)) else {
-        return Ok(None);
-    };
-    let case: Case = case;
-    Ok(Some(losses(model, &case)?))
-}
 
 /// The steps that lost something, for JSON.
 pub(super) fn json(account: &Account) -> Value {
@@ -55,7 +40,7 @@ pub(super) fn text(
     type Ways = Vec<(Vec<Loss>, Vec<&'static Instruction>)>;
     let mut answers: BTreeMap<u64, (String, Ways)> = BTreeMap::new();
     for answer in &comparison.answers {
-        let Some(account) = account(answer.row, input, comparison.given, revision)? else { continue };
+        let Some(account) = input.account(answer.row, revision)? else { continue };
         let (_, ways) = answers
             .entry(ascending(answer.row, answer.d))
             .or_insert_with(|| (decimal(answer.row, answer.d), Vec::new()));

@@ -141,7 +141,23 @@ fn try_hidden(draw: &mut Draw) -> Option<(Model, usize)> {
     };
     let flush_inputs = draw.chance(25);
     let nan_code = if draw.chance(50) { d.nan_code() } else { None };
-    Some((Model { a, b, c, d, scale, operation, conversion, flush_inputs, nan_code, lowering }, k))
+    let flush_keeps_sign = false;
+    Some((
+        Model {
+            a,
+            b,
+            c,
+            d,
+            scale,
+            operation,
+            conversion,
+            flush_inputs,
+            flush_keeps_sign,
+            nan_code,
+            lowering,
+        },
+        k,
+    ))
 }
 
 /// The first case on which the unit answers otherwise than the model, bit for bit, of many of all families.

@@ -8,11 +8,20 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bitmma_analysis::page::{About, html};
-use bitmma_analysis::table::Section;
 use serde::{Deserialize, Serialize};
 
-use crate::failure::{Failure, Within};
+use crate::error::Error;
+use crate::page::{About, html};
+use crate::table::Section;
+
+/// The operating system's error, with the file it is about.
+fn at(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
+    |source| Error::File { path: path.to_owned(), source }
+}
+
+fn refused(folder: &Path, problem: &str) -> Error {
+    Error::Folder { folder: folder.to_owned(), problem: problem.to_owned() }
+}
 
 /// What makes a folder one of ours.
 const NUMBERS: &str = "report.json";
@@ -25,24 +34,24 @@ struct Finished {
 }
 
 /// A folder in the making.
-pub(crate) struct Folder {
+pub(super) struct Folder {
     target: PathBuf,
     partial: PathBuf,
 }
 
 impl Folder {
     /// Refuses a name under which there is something else.
-    pub(crate) fn new(target: &Path) -> Result<Folder, Failure> {
-        let shown = target.display().to_string();
+    pub(super) fn new(target: &Path) -> Result<Folder, Error> {
         let Some(name) = target.file_name() else {
-            return Err(Failure::new(format!("{shown}: this is no name for a folder")));
+            return Err(refused(target, "this is no name for a folder"));
         };
         if target.exists() && !target.join(NUMBERS).is_file() {
-            let empty = target.is_dir() && fs::read_dir(target).within(&shown)?.next().is_none();
+            let empty = target.is_dir() && fs::read_dir(target).map_err(at(target))?.next().is_none();
             if !empty {
-                return Err(Failure::new(format!(
-                    "{shown} is there and holds no report: name another folder, or an empty one"
-                )));
+                return Err(refused(
+                    target,
+                    "it is there and holds no report: name another folder, or an empty one",
+                ));
             }
         }
         let mut partial = name.to_owned();
@@ -51,7 +60,7 @@ impl Folder {
     }
 
     /// A section that was finished with the same options, in this run's folder or in the one before.
-    pub(crate) fn finished(&self, name: &str, made_with: &str) -> Option<Section> {
+    pub(super) fn finished(&self, name: &str, made_with: &str) -> Option<Section> {
         [&self.partial, &self.target].into_iter().find_map(|folder| {
             let text = fs::read_to_string(folder.join("sections").join(format!("{name}.json"))).ok()?;
             let finished: Finished = serde_json::from_str(&text).ok()?;
@@ -60,35 +69,36 @@ impl Folder {
     }
 
     /// Keeps a finished section.
-    pub(crate) fn keep(&self, section: &Section, made_with: &str) -> Result<(), Failure> {
+    pub(super) fn keep(&self, section: &Section, made_with: &str) -> Result<(), Error> {
         let finished = Finished { made_with: made_with.to_owned(), section: section.clone() };
-        let text = serde_json::to_string(&finished).map_err(|error| Failure::new(error.to_string()))?;
+        let text =
+            serde_json::to_string(&finished).map_err(|error| refused(&self.target, &error.to_string()))?;
         let folder = self.partial.join("sections");
-        fs::create_dir_all(&folder).within(folder.display())?;
+        fs::create_dir_all(&folder).map_err(at(&folder))?;
         // renamed when it is whole
         let (path, draft) = (folder.join(format!("{}.json", section.name)), folder.join("draft"));
-        fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path)).within(path.display())
+        fs::write(&draft, text).and_then(|()| fs::rename(&draft, &path)).map_err(at(&path))
     }
 
     /// Writes page, numbers and pictures, and gives the folder its name.
-    pub(crate) fn finish(
+    pub(super) fn finish(
         self,
         about: &About,
         numbers: &serde_json::Value,
         sections: &[Section],
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         for part in ["tables", "figures"] {
             let folder = self.partial.join(part);
             match fs::remove_dir_all(&folder) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(error).within(folder.display());
+                    return Err(at(&folder)(error));
                 }
-                _ => fs::create_dir_all(&folder).within(folder.display())?,
+                _ => fs::create_dir_all(&folder).map_err(at(&folder))?,
             }
         }
         let write = |name: &str, content: &[u8]| {
             let path = self.partial.join(name);
-            fs::write(&path, content).within(path.display())
+            fs::write(&path, content).map_err(at(&path))
         };
         write("index.html", html(about, sections).as_bytes())?;
         write(NUMBERS, format!("{numbers:#}\n").as_bytes())?;
@@ -103,17 +113,16 @@ impl Folder {
                 write(&format!("{name}.csv"), figure.csv().as_bytes())?;
             }
         }
-        let shown = self.target.display().to_string();
         if !self.target.exists() {
-            return fs::rename(&self.partial, &self.target).within(&shown);
+            return fs::rename(&self.partial, &self.target).map_err(at(&self.target));
         }
         // the old one steps aside and comes back if the new one cannot take its place
         let aside = self.partial.with_extension("old");
-        fs::rename(&self.target, &aside).within(&shown)?;
+        fs::rename(&self.target, &aside).map_err(at(&self.target))?;
         if let Err(error) = fs::rename(&self.partial, &self.target) {
             let _ = fs::rename(&aside, &self.target);
-            return Err(error).within(&shown);
+            return Err(at(&self.target)(error));
         }
-        fs::remove_dir_all(&aside).within(aside.display())
+        fs::remove_dir_all(&aside).map_err(at(&aside))
     }
 }

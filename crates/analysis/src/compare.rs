@@ -1,0 +1,201 @@
+//! One input through every instruction: who answers what, and what each lost on the way.
+
+use bitmma::arithmetic::Operands;
+use bitmma::catalogue::of;
+use bitmma::formats::text::{TextError, display, parse};
+use bitmma::formats::{Format, Overflow, Rounding, decode};
+use bitmma::inputs::Case;
+use bitmma::{Architecture, Instruction, Revision};
+
+use crate::account::Account;
+use crate::discrepancy::losses;
+use crate::error::Error;
+
+/// What goes in, as text that every format reads for itself: decimals, hexadecimal floats, `inf`, `nan`.
+#[derive(Clone, Debug)]
+pub struct Input<'a> {
+    /// Elements of A along K; zeros after them.
+    pub a: Vec<&'a str>,
+    /// Elements of B along K; zeros after them.
+    pub b: Vec<&'a str>,
+    /// The element of C.
+    pub c: &'a str,
+    /// Whether numbers that a format does not have are rounded to nearest, ties to even.
+    pub round: bool,
+}
+
+/// Why a word is no number of a format.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unread {
+    /// It is no number at all, or a code of more bits.
+    #[error(transparent)]
+    Text(#[from] TextError),
+    /// It is beyond the format's range.
+    #[error("'{word}' is beyond the numbers of {format}, the largest of which is {largest}")]
+    Beyond {
+        /// The word.
+        word: String,
+        /// The format.
+        format: &'static str,
+        /// The largest finite number.
+        largest: String,
+    },
+    /// The format has no such number.
+    #[error("'{word}' is not in {format}; the nearest is {nearest} (0x{code:0digits$x})")]
+    Inexact {
+        /// The word.
+        word: String,
+        /// The format.
+        format: &'static str,
+        /// The nearest number it has.
+        nearest: String,
+        /// The code of that.
+        code: u64,
+        /// Digits of a code.
+        digits: usize,
+    },
+}
+
+/// One number in `format`; refused if the format does not have it, unless it may be rounded.
+pub fn read(format: &Format, word: &str, round: bool) -> Result<u64, Unread> {
+    let parsed = parse(format, word, Rounding::NearestEven, Overflow::Ieee)?;
+    if parsed.names_code() {
+        return Ok(parsed.code);
+    }
+    let (word, name) = (word.to_owned(), format.name);
+    if !decode(format, parsed.code).is_finite() {
+        let largest = display(format, format.max_finite_code());
+        return Err(Unread::Beyond { word, format: name, largest });
+    }
+    if round {
+        return Ok(parsed.code);
+    }
+    let digits = format.hex_digits();
+    let nearest = display(format, parsed.code);
+    Err(Unread::Inexact { word, format: name, nearest, code: parsed.code, digits })
+}
+
+/// What one instruction answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    /// The instruction.
+    pub row: &'static Instruction,
+    /// The code of D.
+    pub d: u64,
+}
+
+/// Why an instruction is left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// A value that the format of an operand does not have.
+    Value {
+        /// `a`, `b` or `c`.
+        operand: char,
+        /// The operand's format.
+        format: &'static str,
+        /// The value.
+        word: String,
+    },
+    /// More values than K, which this is.
+    Short(usize),
+    /// The compiler makes it of other instructions, which was not asked for.
+    Composed,
+    /// It is not known how it computes.
+    Unknown,
+}
+
+/// Who answers what.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// In the catalogue's order.
+    pub answers: Vec<Answer>,
+    /// The others.
+    pub left_out: Vec<(&'static Instruction, Reason)>,
+    /// Values in the longer of A and B.
+    pub given: usize,
+}
+
+impl Comparison {
+    /// A reason in words.
+    pub fn text(&self, reason: &Reason) -> String {
+        match reason {
+            Reason::Value { operand, format, word } => format!("{format} cannot hold {operand} = {word}"),
+            Reason::Short(k) => format!("K = {k}, and {} values were given", self.given),
+            Reason::Composed => "composed of other instructions, which were not asked for".to_owned(),
+            Reason::Unknown => "it is not known how it computes".to_owned(),
+        }
+    }
+}
+
+impl Input<'_> {
+    /// The paper's Equation 1, exactly −0.875.
+    pub fn equation_1() -> Input<'static> {
+        let (a, b) = (["-8192", "-0.5", "-0.25", "-0.125"], ["1024", "1", "1", "1"]);
+        Input { a: a.to_vec(), b: b.to_vec(), c: "8388608", round: false }
+    }
+
+    /// Values in the longer of A and B.
+    pub fn given(&self) -> usize {
+        self.a.len().max(self.b.len())
+    }
+
+    /// The input as an instruction takes it: zeros after it, scale factors of one.
+    pub fn case(&self, row: &Instruction) -> Result<Case, Reason> {
+        if self.given() > row.k {
+            return Err(Reason::Short(row.k));
+        }
+        let one = |operand: char, format: &Format, word: &str| {
+            let missing = |_| Reason::Value { operand, format: format.name, word: word.to_owned() };
+            read(format, word, self.round).map_err(missing)
+        };
+        let list = |operand: char, format: &Format, words: &[&str]| {
+            let codes: Result<Vec<u64>, Reason> =
+                words.iter().map(|word| one(operand, format, word)).collect();
+            let zero = if format.subnormals { 0 } else { format.one_code() };
+            codes.map(|mut codes| {
+                codes.resize(row.k, zero);
+                codes
+            })
+        };
+        let (a, b) = (list('a', &row.a, &self.a)?, list('b', &row.b, &self.b)?);
+        let c = one('c', &row.c, self.c)?;
+        let scales = match row.scale {
+            Some(scale) => vec![scale.format.one_code(); row.k / scale.size],
+            None => Vec::new(),
+        };
+        Ok(Case { a, b, c, scale_a: scales.clone(), scale_b: scales })
+    }
+
+    /// What one instruction loses on it; `None` where it does not take it.
+    pub fn account(&self, row: &Instruction, revision: Revision) -> Result<Option<Account>, Error> {
+        let (Some(model), Ok(case)) = (row.model_ref(revision), self.case(row)) else { return Ok(None) };
+        losses(model, &case).map(Some)
+    }
+}
+
+/// The input through every instruction of these architectures; those that a compiler makes of others only
+/// where `composed` says so.
+pub fn compare(
+    input: &Input<'_>,
+    architectures: &[Architecture],
+    revision: Revision,
+    composed: bool,
+) -> Result<Comparison, Error> {
+    let mut comparison = Comparison { answers: Vec::new(), left_out: Vec::new(), given: input.given() };
+    for row in architectures.iter().flat_map(|architecture| of(*architecture)) {
+        let case = match row.model_ref(revision) {
+            None => Err(Reason::Unknown),
+            Some(_) if row.composed_of.is_some() && !composed => Err(Reason::Composed),
+            Some(model) => input.case(row).map(|case| (model, case)),
+        };
+        match case {
+            Ok((model, Case { a, b, c, scale_a, scale_b })) => {
+                let operands = Operands { a: &a, b: &b, c, scale_a: &scale_a, scale_b: &scale_b };
+                comparison.answers.push(Answer { row, d: model.dot(&operands)? });
+            }
+            Err(reason) => comparison.left_out.push((row, reason)),
+        }
+    }
+    Ok(comparison)
+}
