@@ -3,6 +3,7 @@
 use bitmma::Matrix;
 use bitmma::formats::Format as Row;
 use bitmma::matrix::Codes;
+use numpy::ndarray::{ArrayView2, ArrayViewD, s};
 use numpy::{IntoPyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
@@ -11,11 +12,13 @@ use crate::error::{FormatError, Raised, ShapeError};
 
 /// The codes of an array of unsigned integers, row by row, and its shape.
 pub(crate) fn codes<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<(Codes, Vec<usize>)> {
-    fn of<'py, T: numpy::Element + Copy>(array: &Bound<'py, PyAny>) -> Option<(Vec<T>, Vec<usize>)> {
+    fn of<'py, T: numpy::Element + Copy + Default>(
+        array: &Bound<'py, PyAny>,
+    ) -> Option<(Vec<T>, Vec<usize>)> {
         let array: PyReadonlyArrayDyn<'py, T> = array.extract().ok()?;
         let codes = match array.as_slice() {
-            Ok(slice) => slice.to_vec(),
-            Err(_) => array.as_array().iter().copied().collect(),
+            Ok(slice) if array.is_c_contiguous() => slice.to_vec(), // a slice is there column by column, too
+            _ => by_rows(&array.as_array()),
         };
         Some((codes, array.shape().to_vec()))
     }
@@ -33,6 +36,37 @@ pub(crate) fn codes<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<(Cod
     }
 }
 
+/// Rows and columns that are copied at a time where memory runs along the columns: the lines of both
+/// sides stay in the cache.
+const BLOCK: usize = 64;
+
+/// The elements of any layout, row by row, copied once.
+fn by_rows<T: Copy + Default>(array: &ArrayViewD<'_, T>) -> Vec<T> {
+    let matrices: Vec<ArrayView2<'_, T>> = match (array.view().into_dimensionality(), array.ndim()) {
+        (Ok(matrix), _) => vec![matrix],
+        (_, 3) => array.outer_iter().filter_map(|block| block.into_dimensionality().ok()).collect(),
+        _ => Vec::new(),
+    };
+    let (rows, columns) = matrices.first().map_or((0, 0), |matrix| matrix.dim());
+    if rows < 2 || columns < 2 {
+        return array.iter().copied().collect();
+    }
+    let mut all = vec![T::default(); array.len()];
+    for (matrix, to) in matrices.iter().zip(all.chunks_exact_mut(rows * columns)) {
+        for top in (0..rows).step_by(BLOCK) {
+            let band = matrix.slice(s![top..rows.min(top + BLOCK), ..]);
+            for left in (0..columns).step_by(BLOCK) {
+                let right = columns.min(left + BLOCK);
+                let lines = to[top * columns..].chunks_mut(columns);
+                for (line, row) in lines.zip(band.slice(s![.., left..right]).rows()) {
+                    line[left..right].iter_mut().zip(row).for_each(|(to, &code)| *to = code);
+                }
+            }
+        }
+    }
+    all
+}
+
 /// A matrix of `format` from an array of two dimensions, or of three, the first of which counts blocks.
 pub(crate) fn matrix(name: &str, format: Row, array: &Bound<'_, PyAny>) -> PyResult<Matrix> {
     let (codes, shape) = codes(name, array)?;
@@ -48,15 +82,6 @@ pub(crate) fn matrix(name: &str, format: Row, array: &Bound<'_, PyAny>) -> PyRes
         }
     };
     Ok(Matrix::with_codes(format, shape, codes).map_err(Raised::from)?)
-}
-
-/// As [`matrix`], where there is one.
-pub(crate) fn optional(
-    name: &str,
-    format: Row,
-    array: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Option<Matrix>> {
-    array.map(|array| matrix(name, format, array)).transpose()
 }
 
 /// Codes as an array of the shape given, without a copy.

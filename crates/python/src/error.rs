@@ -17,6 +17,7 @@ mod classes {
     import_exception!(bitmma.errors, NoModel);
     import_exception!(bitmma.errors, OptionError);
     import_exception!(bitmma.errors, RecordingError);
+    import_exception!(bitmma.errors, ReportError);
     import_exception!(bitmma.errors, ScaleError);
     import_exception!(bitmma.errors, ShapeError);
     import_exception!(bitmma.errors, TooLarge);

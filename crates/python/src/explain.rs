@@ -8,23 +8,21 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::error::Raised;
-use crate::unit::{Given, Unit};
+use crate::operands::Arrays;
+use crate::unit::Unit;
 
 /// The steps of one element of D, and its code; `element` is block, row, column.
 #[pyfunction]
-#[pyo3(signature = (unit, a, b, c = None, scale_a = None, scale_b = None, element = (0, 0, 0)))]
+#[pyo3(signature = (unit, operands, element = (0, 0, 0)))]
 pub(crate) fn explain<'py>(
+    py: Python<'py>,
     unit: &Unit,
-    a: &Bound<'py, PyAny>,
-    b: &Bound<'py, PyAny>,
-    c: Option<&Bound<'py, PyAny>>,
-    scale_a: Option<&Bound<'py, PyAny>>,
-    scale_b: Option<&Bound<'py, PyAny>>,
+    operands: Arrays<'py>,
     element: (usize, usize, usize),
 ) -> PyResult<(Bound<'py, PyList>, u64)> {
-    let py = a.py();
-    let given = Given::new(unit, [a, b], c, [scale_a, scale_b])?;
-    let explained = explain_element(unit.model(), &given.operands(), element).map_err(Raised::from)?;
+    let mut given = operands.read(unit)?;
+    let c = given.take_c(unit)?;
+    let explained = explain_element(unit.model(), &given.with(&c), element).map_err(Raised::from)?;
     let steps: Vec<Bound<'py, PyDict>> =
         explained.steps.iter().map(|step| dictionary(py, step)).collect::<PyResult<_>>()?;
     Ok((PyList::new(py, steps)?, explained.d))

@@ -1,16 +1,19 @@
 //! The Python package's native half: the floors' names again, thin.
 //!
-//! Nothing is computed here. An array comes in as unsigned integers that hold codes, laid out row by row;
+//! Nothing is computed here. An array comes in as unsigned integers that hold codes, in any layout;
 //! `python/bitmma` makes such views of NumPy's, `ml_dtypes`' and PyTorch's arrays and turns the answer back
 //! into what came in. Codes are copied once on the way in: the product runs without the interpreter's
 //! lock, and another thread may write to the array meanwhile. The answer is handed over without a copy.
 
+mod analysis;
 mod arrays;
 mod error;
 mod explain;
 mod format;
 mod gemm;
 mod instruction;
+mod listener;
+mod operands;
 mod probe;
 mod recording;
 mod unit;
@@ -20,6 +23,20 @@ use pyo3::prelude::*;
 /// The native half of bitmma.
 #[pymodule]
 mod _bitmma {
+    #[pymodule_export]
+    use crate::analysis::accuracy::{
+        bias_distributions, bias_growth, exact_errors, measure_designs, workarounds,
+    };
+    #[pymodule_export]
+    use crate::analysis::bounds::{account, error_sources, product_bounds, worst_case};
+    #[pymodule_export]
+    use crate::analysis::compare::compare;
+    #[pymodule_export]
+    use crate::analysis::discrepancy::{difference_matrix, smallest_difference};
+    #[pymodule_export]
+    use crate::analysis::report::{Section, report_parts, report_section, write_report};
+    #[pymodule_export]
+    use crate::analysis::risk::{assess, assess_all};
     #[pymodule_export]
     use crate::explain::explain;
     #[pymodule_export]

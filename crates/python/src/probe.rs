@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use bitmma::formats::BlockScale;
 use bitmma::matrix::Codes;
@@ -12,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::error::{OptionError, Raised, RecordingError, ShapeError, TooLarge, UnitError};
+use crate::listener::Listener;
 use crate::{arrays, format};
 
 /// M, N, K and blocks at most.
@@ -23,26 +23,15 @@ const MAX_CODES: usize = 1 << 24;
 struct Function {
     signature: Signature,
     call: Py<PyAny>,
-    /// What it, or `progress`, raised first; after that it is not called again.
-    raised: Mutex<Option<PyErr>>,
+    /// Who hears of it; keeps what either raised first, after which neither is called again.
+    listener: Listener,
 }
 
 impl Function {
-    /// Keeps what was raised; what the probe gets to know of it.
-    fn keep(&self, error: PyErr) {
-        if let Ok(mut raised) = self.raised.lock() {
-            raised.get_or_insert(error);
-        }
-    }
-
     /// What a probe is told where something was raised; nobody sees it, for what was raised is raised again.
     fn failed(&self) -> bitmma::Error {
         let unit = self.signature.name.clone();
         bitmma::Error::Unit { unit, fault: Fault::Refused, problem: "an exception was raised".to_owned() }
-    }
-
-    fn stopped(&self) -> bool {
-        self.raised.lock().is_ok_and(|raised| raised.is_some())
     }
 
     fn ask(&self, py: Python<'_>, batch: &[Operands<'_>]) -> PyResult<Vec<Matrix>> {
@@ -81,11 +70,11 @@ impl MmaUnit for Function {
 
     fn multiply_many(&self, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, bitmma::Error> {
         batch.iter().try_for_each(|operands| self.signature.check(operands))?;
-        if self.stopped() {
+        if self.listener.stopped() {
             return Err(self.failed());
         }
         Python::attach(|py| self.ask(py, batch)).map_err(|error| {
-            self.keep(error);
+            self.listener.keep(error);
             self.failed()
         })
     }
@@ -186,27 +175,13 @@ pub(crate) fn probe<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (a, b, c, d) = &formats;
     let signature = signature(name, shape, [a, b, c, d], scale)?;
-    let function = Function { signature, call, raised: Mutex::new(None) };
+    let function = Function { signature, call, listener: Listener::new(progress) };
     let options = Options { tests, seed, log, resume };
     let mut report = |now: &Progress| {
-        if function.stopped() {
-            return;
-        }
-        let called = Python::attach(|py| {
-            py.check_signals()?;
-            progress
-                .as_ref()
-                .map_or(Ok(()), |call| call.call1(py, (now.stage, now.done, now.total)).map(drop))
-        });
-        if let Err(error) = called {
-            function.keep(error);
-        }
+        function.listener.tell(|call| call.call1((now.stage, now.done, now.total)).map(drop));
     };
     let outcome = py.detach(|| bitmma_probe::probe(&function, &options, &mut report));
-    if let Some(error) = function.raised.into_inner().ok().flatten() {
-        return Err(error);
-    }
-    let outcome = outcome.map_err(exception)?;
+    let outcome = function.listener.end(outcome.map_err(exception))?;
     let result = PyDict::new(py);
     let (verdict, known_as, equivalent, nearest) = match &outcome.verdict {
         Verdict::Found(found) => ("found", found.known_as.clone(), found.equivalent.as_slice(), None),

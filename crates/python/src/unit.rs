@@ -2,12 +2,13 @@
 
 use bitmma::gemm::Target;
 use bitmma::kernel::has_kernel;
-use bitmma::{Matrix, MmaUnit, Model, Operands, Simulator};
+use bitmma::{Instruction as Row, Matrix, MmaUnit, Model, Operands, Simulator};
 use pyo3::prelude::*;
 
 use crate::arrays;
-use crate::error::{Raised, ScaleError};
+use crate::error::Raised;
 use crate::instruction::{Instruction, revision};
+use crate::operands::Arrays;
 
 /// An instruction that is simulated by its model, or a model without an instruction.
 #[pyclass(frozen, module = "bitmma._bitmma")]
@@ -15,6 +16,8 @@ pub(crate) struct Unit {
     /// What answers for one instruction; None for a model, which takes any shape.
     simulator: Option<Simulator>,
     pub(crate) target: Target,
+    /// The row of the catalogue; None for a model.
+    pub(crate) row: Option<&'static Row>,
 }
 
 impl Unit {
@@ -31,7 +34,7 @@ impl Unit {
         let revision = revision(revision_name)?;
         let simulator = Simulator::found(&instruction.found, revision).map_err(Raised::from)?;
         let target = Target::found(&instruction.found, revision).map_err(Raised::from)?;
-        Ok(Unit { simulator: Some(simulator), target })
+        Ok(Unit { simulator: Some(simulator), target, row: Some(instruction.found.instruction) })
     }
 
     /// The unit of a model in TOML, `step` elements along K at a time.
@@ -40,12 +43,12 @@ impl Unit {
     fn of_model(toml: &str, step: Option<usize>) -> PyResult<Unit> {
         let model = Model::from_toml(toml).map_err(Raised::from)?;
         let target = Target::of_model(model, step).map_err(Raised::from)?;
-        Ok(Unit { simulator: None, target })
+        Ok(Unit { simulator: None, target, row: None })
     }
 
     /// The instruction, or the model's family.
     #[getter]
-    fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         match &self.simulator {
             Some(simulator) => &simulator.signature().name,
             None => self.target.name(),
@@ -114,89 +117,37 @@ impl Unit {
     }
 }
 
-/// A, B, C and scale factors as they came from Python, made matrices of the unit's formats.
-pub(crate) struct Given {
-    a: Matrix,
-    b: Matrix,
-    c: Matrix,
-    scale_a: Option<Matrix>,
-    scale_b: Option<Matrix>,
-}
-
-impl Given {
-    pub(crate) fn new(
-        unit: &Unit,
-        [a, b]: [&Bound<'_, PyAny>; 2],
-        c: Option<&Bound<'_, PyAny>>,
-        scales: [Option<&Bound<'_, PyAny>>; 2],
-    ) -> PyResult<Given> {
-        let model = unit.model();
-        let (a, b) = (arrays::matrix("A", model.a, a)?, arrays::matrix("B", model.b, b)?);
-        let c = match c {
-            Some(c) => arrays::matrix("C", model.c, c)?,
-            None => Matrix::zeros(model.c, (a.blocks(), a.rows(), b.columns())).map_err(Raised::from)?,
-        };
-        let [scale_a, scale_b] = self::scales(model, unit.name(), scales)?;
-        Ok(Given { a, b, c, scale_a, scale_b })
-    }
-
-    pub(crate) fn operands(&self) -> Operands<'_> {
-        let Given { a, b, c, scale_a, scale_b } = self;
-        Operands { a, b, c, scale_a: scale_a.as_ref(), scale_b: scale_b.as_ref() }
-    }
-}
-
-/// The scale factors of A and of B.
-pub(crate) fn scales(
-    model: &Model,
-    name: &str,
-    given: [Option<&Bound<'_, PyAny>>; 2],
-) -> PyResult<[Option<Matrix>; 2]> {
-    match model.scale {
-        Some(scale) => Ok([
-            arrays::optional("scale A", scale.format, given[0])?,
-            arrays::optional("scale B", scale.format, given[1])?,
-        ]),
-        None if given.iter().any(Option::is_some) => {
-            Err(ScaleError::new_err(format!("{name} takes no scale factors")))
-        }
-        None => Ok([None, None]),
-    }
-}
-
 /// D of one instruction.
 #[pyfunction]
-#[pyo3(signature = (unit, a, b, c = None, scale_a = None, scale_b = None))]
 pub(crate) fn multiply<'py>(
+    py: Python<'py>,
     unit: &Unit,
-    a: &Bound<'py, PyAny>,
-    b: &Bound<'py, PyAny>,
-    c: Option<&Bound<'py, PyAny>>,
-    scale_a: Option<&Bound<'py, PyAny>>,
-    scale_b: Option<&Bound<'py, PyAny>>,
+    operands: Arrays<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = a.py();
-    let given = Given::new(unit, [a, b], c, [scale_a, scale_b])?;
-    let d = py.detach(|| match &unit.simulator {
-        Some(simulator) => simulator.multiply(&given.operands()),
-        None => bitmma::simulate(unit.model(), &given.operands()),
-    });
-    arrays::result(py, d.map_err(Raised::from)?, arrays::is_blocked(a)?)
+    answer(py, unit, &operands, |operands| match &unit.simulator {
+        Some(simulator) => simulator.multiply(operands),
+        None => bitmma::simulate(unit.model(), operands),
+    })
 }
 
 /// D by the unit's model on the reference path, for any M and N and any K that the model takes.
 #[pyfunction]
-#[pyo3(signature = (unit, a, b, c = None, scale_a = None, scale_b = None))]
 pub(crate) fn simulate<'py>(
+    py: Python<'py>,
     unit: &Unit,
-    a: &Bound<'py, PyAny>,
-    b: &Bound<'py, PyAny>,
-    c: Option<&Bound<'py, PyAny>>,
-    scale_a: Option<&Bound<'py, PyAny>>,
-    scale_b: Option<&Bound<'py, PyAny>>,
+    operands: Arrays<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let py = a.py();
-    let given = Given::new(unit, [a, b], c, [scale_a, scale_b])?;
-    let d = py.detach(|| bitmma::simulate(unit.model(), &given.operands()));
-    arrays::result(py, d.map_err(Raised::from)?, arrays::is_blocked(a)?)
+    answer(py, unit, &operands, |operands| bitmma::simulate(unit.model(), operands))
+}
+
+fn answer<'py>(
+    py: Python<'py>,
+    unit: &Unit,
+    operands: &Arrays<'py>,
+    work: impl FnOnce(&Operands<'_>) -> Result<Matrix, bitmma::Error> + Send,
+) -> PyResult<Bound<'py, PyAny>> {
+    let mut given = operands.read(unit)?;
+    let c = given.take_c(unit)?;
+    let d = py.detach(|| work(&given.with(&c))).map_err(Raised::from)?;
+    arrays::result(py, d, given.blocked)
 }

@@ -20,12 +20,27 @@ CLASSES = [one for _, one in inspect.getmembers(errors, inspect.isclass) if issu
 
 
 class OnGpu:
-    """An array that says by DLPack that it is on a CUDA device."""
+    """An array that says by DLPack where it is: 2 is CUDA, 10 ROCm."""
 
     shape, dtype = (16, 16), np.dtype(np.float16)
 
+    def __init__(self, kind, number=0):
+        self.device = (kind, number)
+
     def __dlpack_device__(self):
-        return (2, 0)
+        return self.device
+
+    def __array__(self, *_, **__):
+        raise AssertionError("its data were asked for")
+
+    __dlpack__ = __array__
+
+
+class OfNumba:
+    """An array that says by CUDA's own protocol where it is."""
+
+    shape, dtype = (16, 16), np.dtype(np.float16)
+    __cuda_array_interface__ = {"shape": (16, 16), "typestr": "<f2", "data": (0, False), "version": 3}
 
 
 def fails(kind, message, call):
@@ -60,7 +75,11 @@ CASES = [
     (bitmma.DtypeError, "A is uint8; its format is not known from that: say what the codes are with read_as", lambda: bitmma.matmul(F16.view(np.uint8), B, like="h100")),
     (bitmma.DtypeError, "A is float16, which holds f16; e4m3 comes as float8_e4m3fn", lambda: bitmma.matmul(F16, B, like="h100", read_as="e4m3")),
     (bitmma.DtypeError, "values are complex128", lambda: formats.encode(1j, "f16")),
-    (bitmma.DeviceError, "A is on a device (DLPack kind 2); bring it to the CPU first", lambda: bitmma.gemm(HOPPER, OnGpu(), B)),
+    (bitmma.DeviceError, "A is on cuda:0; bring it to the CPU first", lambda: bitmma.gemm(HOPPER, OnGpu(2), B)),
+    (bitmma.DeviceError, "B is on cuda:3; bring it to the CPU first", lambda: bitmma.matmul(F16, OnGpu(2, 3), like="h100")),
+    (bitmma.DeviceError, "the array is on rocm:1; bring it to the CPU first", lambda: formats.decode(OnGpu(10, 1))),
+    (bitmma.DeviceError, "B is on a device of DLPack kind 99:0", lambda: bitmma.explain(bitmma.mma(*HOPPER), F16, OnGpu(99))),
+    (bitmma.DeviceError, "A is on a CUDA device; bring it to the CPU first", lambda: bitmma.gemm(HOPPER, OfNumba(), B)),
     (bitmma.CodeError, "code 5 is 0x10; a e2m1 code has 4 bits", lambda: formats.decode(np.array([0, 1, 2, 3, 4, 16], np.uint8), "e2m1")),
     (bitmma.ScaleError, "takes no scale factors", lambda: bitmma.gemm(HOPPER, F16, B, scale_a=np.ones((16, 1), np.uint8))),
     (bitmma.ScaleError, "takes 16×1 ue8m0 factors for scale A", lambda: bitmma.gemm(("b200", "tcgen05.mma.m128n8k32.kind::mxf8f6f4.block32.f32.e4m3.e4m3.ue8m0"), F16.view(np.uint8), F16.view(np.uint8).T.copy())),

@@ -66,7 +66,7 @@ def calls(draw):
     m, n = draw(SIZES), draw(SIZES)
     k = draw(some.one_of(SIZES, some.just(row.k), some.just(2 * row.k)))
     front = (row.blocks,) if row.blocks > 1 and draw(some.booleans()) else ()
-    kind = draw(some.sampled_from(["gemm", "gemm", "matmul", "mma", "simulate", "explain", "encode"]))
+    kind = draw(some.sampled_from(["gemm", "gemm", "matmul", "mma", "simulate", "explain", "encode", "account", "bounds", "errors"]))
     if kind == "mma" and draw(some.booleans()):
         m, n, k, front = row.m, row.n, row.k, (row.blocks,) if row.blocks > 1 else ()
     operands = [
@@ -93,6 +93,11 @@ def calls(draw):
     return kind, row, operands, scales, options
 
 
+def corner(array, rows, columns):
+    """The first rows and columns, where there are such."""
+    return array if array is None or array.ndim < 2 else array[..., :rows, :columns]
+
+
 def run(kind, row, operands, scales, options):
     unit = bitmma.mma(row.architecture, row.name)
     if kind == "gemm":
@@ -105,6 +110,15 @@ def run(kind, row, operands, scales, options):
         return bitmma.simulate(unit, *operands, **scales)
     if kind == "explain":
         return bitmma.explain(unit, *operands, **scales)
+    if kind == "account":
+        return bitmma.analysis.account(unit, *operands, **scales)
+    if kind == "bounds":
+        a, b, c = operands
+        few = [corner(a, 3, None), corner(b, None, 2), corner(c, 3, 2)]
+        scales = {name: corner(array, *((3, None) if name == "scale_a" else (None, 2))) for name, array in scales.items()}
+        return bitmma.analysis.bounds(unit, *few, **scales, promote_every=options["promote_every"], threads=options["threads"])
+    if kind == "errors":
+        return bitmma.analysis.errors(unit, *operands[:2], bitmma.gemm(unit, *operands, **scales), operands[2])
     return formats.decode(formats.encode(operands[0], row.a, rounding=options["output_rounding"]), row.a)
 
 

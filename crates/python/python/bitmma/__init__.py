@@ -3,7 +3,8 @@
 ``mma`` is one instruction, ``matmul`` what a library would run on a chip, ``gemm`` a product of any shape
 with every choice in your hands, ``explain`` every step of one element,
 ``probe`` how a function of yours computes. ``formats``, ``catalogue`` and
-``recording`` are modules; ``bitmma.torch`` (imported when first used) runs whole models.
+``recording`` are modules. Imported when first used: ``bitmma.analysis``, what the arithmetic means;
+``bitmma.torch``, whole models.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from .errors import (
     NoModel,
     OptionError,
     RecordingError,
+    ReportError,
     ScaleError,
     ShapeError,
     TooLarge,
@@ -42,7 +44,7 @@ from .probe import ProbeOutcome, Signature, probe
 from .simulate import Unit, mma, simulate
 
 if TYPE_CHECKING:
-    from . import torch
+    from . import analysis, torch
 
 __all__ = [
     "AmbiguousInstruction",
@@ -59,6 +61,7 @@ __all__ = [
     "OptionError",
     "ProbeOutcome",
     "RecordingError",
+    "ReportError",
     "ScaleError",
     "ShapeError",
     "Signature",
@@ -71,6 +74,7 @@ __all__ = [
     "UnknownModel",
     "UnknownRevision",
     "__version__",
+    "analysis",
     "catalogue",
     "explain",
     "formats",
@@ -84,9 +88,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """``bitmma.torch`` needs PyTorch, so it is imported when it is asked for."""
-    if name == "torch":
+    """What is imported when it is asked for: it takes time, or needs PyTorch."""
+    if name in ("analysis", "torch"):
         import importlib
 
-        return importlib.import_module("bitmma.torch")
+        return importlib.import_module(f"bitmma.{name}")
     raise AttributeError(f"module 'bitmma' has no attribute {name!r}")

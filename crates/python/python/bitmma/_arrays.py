@@ -1,7 +1,8 @@
 """Views: an array of any framework as the codes it holds, and codes as an array of that framework.
 
-Nothing is converted. Where the layout allows, nothing is copied either: a view of the same memory goes to
-the native half, which copies the codes once (the product runs without the interpreter's lock).
+Nothing is converted. Where alignment and byte order allow, nothing is copied either: a view of the same memory
+goes to the native half, which copies the codes once, row by row (the product runs without the interpreter's
+lock).
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 BYTES = {row.name: row.bytes for row in _formats()}
 
 
+#: Devices by their numbers in DLPack (DLDeviceType), as PyTorch writes them where it does.
+DEVICES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 13: "managed cuda", 14: "oneapi"}
+
+
 class Like(NamedTuple):
     """What a result is to be: whose array, and whether of codes."""
 
@@ -37,7 +42,12 @@ class Like(NamedTuple):
 def like(*arrays: Array) -> Like:
     """PyTorch if any of the operands is; codes if all of them are."""
     given = [array for array in arrays if array is not None]
-    return Like(any(map(_is_torch, given)), all(_dtype_name(array) in WORD_OF.values() for array in given))
+    return Like(any(map(_is_torch, given)), all(map(is_codes, given)))
+
+
+def is_codes(array: Array) -> bool:
+    """Whether it holds codes, whose format the dtype does not tell."""
+    return _dtype_name(array) in WORD_OF.values()
 
 
 def _is_torch(array: Array) -> bool:
@@ -75,34 +85,47 @@ def _what_holds(format: str | None) -> str:
     return f"{format} comes as {DTYPE_OF[format]}, or as {word} codes (bitmma.formats.encode makes them)"
 
 
-def codes(name: str, array: Array, format: str, along: int = -1) -> Codes:
-    """The codes of an array of ``format`` as unsigned integers, row by row.
+def codes(name: str, array: Array, format: str) -> Codes:
+    """The codes of an array of ``format`` as unsigned integers, row by row; a view where that is the layout."""
+    return np.require(words(name, array, format), requirements=("C", "A"))
+
+
+def words(name: str, array: Array, format: str, along: int = -1) -> Codes:
+    """The codes of an array of ``format`` as unsigned integers in any layout; a view unless it is unaligned, of
+    the other byte order, or packed.
 
     ``along`` is the axis along which two FP4 codes share a byte where strides do not tell.
     """
     dtype = _dtype_name(array)
     if format not in FORMATS_OF.get(dtype, ()) and dtype != WORD_OF[BYTES[format]]:
         raise DtypeError(f"{name} is {dtype}; {_what_holds(format)}")
-    if _is_torch(array):
-        words = _torch_words(name, array, dtype)
-    else:
-        words = _numpy_words(name, array)
+    held = _torch_words(name, array, dtype) if _is_torch(array) else _numpy_words(name, array)
     if dtype == "float4_e2m1fn_x2":
-        words = _unpacked(words, along)
-    return np.require(words, requirements=("C", "A"))
+        held = _unpacked(held, along)
+    return np.require(held, requirements="A")
 
 
 def _numpy_words(name: str, array: Array) -> Codes:
-    device = getattr(array, "__dlpack_device__", None)
-    if device is not None and not isinstance(array, np.ndarray):
-        kind = int(device()[0])
-        if kind not in (1, 3):  # kDLCPU, kDLCUDAHost
-            raise DeviceError(f"{name} is on a device (DLPack kind {kind}); bring it to the CPU first")
+    if not isinstance(array, np.ndarray):
+        device = _device(array)
+        if device is not None:
+            raise DeviceError(f"{name} is on {device}; bring it to the CPU first")
     lends = hasattr(array, "__dlpack__") and not hasattr(array, "__array__")
     array = np.from_dlpack(array) if lends else np.asarray(array)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return array.view(WORD_OF[array.dtype.itemsize])
+
+
+def _device(array: Array) -> str | None:
+    """Where an array's data are, unless they are in the processor's memory."""
+    asked = getattr(array, "__dlpack_device__", None)
+    if asked is None:
+        return "a CUDA device" if hasattr(array, "__cuda_array_interface__") else None
+    kind, number = map(int, asked())
+    if kind in (1, 3, 11):  # kDLCPU, kDLCUDAHost, kDLROCMHost
+        return None
+    return f"{DEVICES.get(kind, f'a device of DLPack kind {kind}')}:{number}"
 
 
 def _torch_words(name: str, tensor: Array, dtype: str) -> Codes:

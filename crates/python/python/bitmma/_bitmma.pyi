@@ -192,6 +192,24 @@ class Instruction:
         """
 
 @final
+class Section:
+    """
+    A part of the report.
+    """
+    def json(self, /) -> str:
+        """
+        Everything as JSON: what `bitmma analyze --json` prints.
+        """
+    def png(self, /, figure: str) -> bytes:
+        """
+        A figure as a PNG file.
+        """
+    def svg(self, /, figure: str) -> str:
+        """
+        A figure, drawn.
+        """
+
+@final
 class Unit:
     """
     An instruction that is simulated by its model, or a model without an instruction.
@@ -262,6 +280,11 @@ class Unit:
         The format in which partial results of a GEMM are added: f32, or f64.
         """
 
+def account(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], element: tuple[SupportsIndex, SupportsIndex] = ...) -> Incomplete:
+    """
+    The account of one element, row and column.
+    """
+
 def architecture(name: str) -> str:
     """
     The architecture that a name, a compiler target or a chip means: `hopper` for `h100` and `sm_90a`.
@@ -272,9 +295,34 @@ def architectures() -> list[str]:
     The architectures' names, by vendor and age.
     """
 
+def assess(unit: Unit, *, k: SupportsIndex | None = None, seed: SupportsIndex = 1) -> list[Incomplete]:
+    """
+    The verdicts on one unit.
+    """
+
+def assess_all(*, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> list[Incomplete]:
+    """
+    The verdicts on every model of the catalogue.
+    """
+
+def bias_distributions(*, instructions: SupportsIndex = 1000, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None, progress: Any | None = None) -> Incomplete:
+    """
+    D minus the exact result of so many instructions of CDNA3.
+    """
+
+def bias_growth(lengths: SupportsGetItem[int, SupportsIndex], *, products: SupportsIndex = 24, distribution: str = "normal", scale: SupportsFloat | SupportsIndex = 10.0, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None, progress: Any | None = None) -> list[Incomplete]:
+    """
+    The errors of growing chains.
+    """
+
 def choose(architecture: str, a: str, b: str, d: str, scale: tuple[str, SupportsIndex] | None = None) -> Instruction:
     """
     The instruction a library would take for these formats.
+    """
+
+def compare(values: tuple[SupportsGetItem[int, str], SupportsGetItem[int, str], str] | None, architectures: SupportsGetItem[int, str] | None = None, *, round: bool = False, composed: bool = False, revision_name: str = "hardware") -> tuple[list[Incomplete], list[tuple[str, str, str]]]:
+    """
+    Who answers what; values are text that every format reads for itself. Without A the paper's Equation 1.
     """
 
 def decode(codes: Any, format: str) -> Any:
@@ -282,12 +330,27 @@ def decode(codes: Any, format: str) -> Any:
     The float64 words of codes (in one dimension); exact for every format.
     """
 
+def difference_matrix(units: SupportsGetItem[int, Unit], *, each: SupportsIndex = 4000, seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> Incomplete:
+    """
+    All against all, on so many cases of every family.
+    """
+
 def encode(words: Any, format: str, rounding_rule: str, overflow_rule: str) -> Any:
     """
     Codes of `format` for the float64 or float32 numbers in `words` (their bits, in one dimension).
     """
 
-def explain(unit: Unit, a: Any, b: Any, c: Any | None = None, scale_a: Any | None = None, scale_b: Any | None = None, element: tuple[SupportsIndex, SupportsIndex, SupportsIndex] = ...) -> tuple[list, int]:
+def error_sources(unit: Unit, k: SupportsIndex | None = None) -> list[tuple[str, str]]:
+    """
+    Where a unit's errors come from, each with the bound of one elementary operation in words.
+    """
+
+def exact_errors(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], d: Any, d_format: str) -> Any:
+    """
+    D, of any format, minus the exact product: FP64 words.
+    """
+
+def explain(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], element: tuple[SupportsIndex, SupportsIndex, SupportsIndex] = ...) -> tuple[list, int]:
     """
     The steps of one element of D, and its code; `element` is block, row, column.
     """
@@ -307,7 +370,7 @@ def formats() -> list[Format]:
     Every format, widest first.
     """
 
-def gemm(unit: Unit, a: Any, b: Any, c: Any | None = None, *, scale_a: Any | None = None, scale_b: Any | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str = "RNE", saturate: bool = False, threads: SupportsIndex | None = None, progress: Any | None = None) -> tuple[Any, str]:
+def gemm(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str = "RNE", saturate: bool = False, threads: SupportsIndex | None = None, progress: Any | None = None) -> tuple[Any, str]:
     """
     D = alpha · A·B + beta · C, and the format D is in.
 
@@ -319,7 +382,12 @@ def instructions(architecture: str | None = None, format: str | None = None, mod
     The rows of the catalogue that have this architecture, this format, this model family.
     """
 
-def multiply(unit: Unit, a: Any, b: Any, c: Any | None = None, scale_a: Any | None = None, scale_b: Any | None = None) -> Any:
+def measure_designs(units: SupportsGetItem[int, Unit], operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, threads: SupportsIndex | None = None) -> list[Incomplete]:
+    """
+    Models as designs of A·B, all on one product.
+    """
+
+def multiply(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None]) -> Any:
     """
     D of one instruction.
     """
@@ -337,6 +405,11 @@ def probe(call: Any, name: str, shape: tuple[SupportsIndex, SupportsIndex, Suppo
     An exception that it or `progress` raises ends the probe.
     """
 
+def product_bounds(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, promote_every: SupportsIndex | None = None, threads: SupportsIndex | None = None) -> Incomplete:
+    """
+    What each element of a product lost, and could have lost.
+    """
+
 def read_recording(path: str | PathLike[str]) -> list[dict]:
     """
     Reads a recording: one dictionary a line, with the keys of its header; codes are whole numbers, `d` is
@@ -349,14 +422,44 @@ def replay(paths: SupportsGetItem[int, str | PathLike[str]], revision_name: str 
     how many differ, and the line of the first that does.
     """
 
-def simulate(unit: Unit, a: Any, b: Any, c: Any | None = None, scale_a: Any | None = None, scale_b: Any | None = None) -> Any:
+def report_parts() -> list[str]:
+    """
+    The names of the report's parts, in its order.
+    """
+
+def report_section(name: str, choices: Incomplete, *, threads: SupportsIndex | None = None, progress: Any | None = None) -> Section:
+    """
+    One part.
+    """
+
+def simulate(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None]) -> Any:
     """
     D by the unit's model on the reference path, for any M and N and any K that the model takes.
+    """
+
+def smallest_difference(left: Unit, right: Unit, *, k: SupportsIndex | None = None, budget: SupportsIndex = 700000, seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> Incomplete:
+    """
+    The smallest input of K elements on which two units differ.
     """
 
 def unpack(bits: SupportsIndex, packed: Any, count: SupportsIndex) -> Any:
     """
     `count` codes of `bits` bits out of bytes, one a byte.
+    """
+
+def workarounds(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, revision_name: str = "hardware", threads: SupportsIndex | None = None) -> list[tuple[str, str, Incomplete]]:
+    """
+    What helps: how, the instruction, and the errors.
+    """
+
+def worst_case(unit: Unit, objective: str, *, k: SupportsIndex | None = None, budget: SupportsIndex = 40000, enough: SupportsFloat | SupportsIndex = 0.95, seed: SupportsIndex = 1) -> Incomplete | None:
+    """
+    The case closest to its bound that a search finds; None where nothing can be lost.
+    """
+
+def write_report(out: str | PathLike[str], names: SupportsGetItem[int, str], choices: Incomplete, build: str, *, threads: SupportsIndex | None = None, progress: Any | None = None) -> list[Section]:
+    """
+    The folder with these parts; finished ones of the same build and options are taken as they are.
     """
 
 def __getattr__(name: str) -> Incomplete: ...

@@ -89,5 +89,9 @@ class RecordingError(Error, ValueError):
     """A recording that does not read; the message names the line."""
 
 
+class ReportError(Error, RuntimeError):
+    """A report or a picture that cannot be made."""
+
+
 class UnitError(Error, RuntimeError):
     """A unit that is not simulated did not answer, or answered with what is no answer."""

@@ -59,14 +59,9 @@ def gemm(
     Other Python threads run meanwhile. The order of operations is stated in full in ``bitmma::gemm``.
     """
     unit = _unit(target)
-    words_a, words_b, words_c, words_sa, words_sb = unit._operands(a, b, c, scale_a, scale_b)
     d, format = _bitmma.gemm(
         unit._native,
-        words_a,
-        words_b,
-        words_c,
-        scale_a=words_sa,
-        scale_b=words_sb,
+        unit._operands(a, b, c, scale_a, scale_b),
         split_k=split_k,
         promote_every=promote_every,
         alpha=alpha,
@@ -168,5 +163,5 @@ def matmul(
     d = gemm(unit, a, b, scale_a=scale_a, scale_b=scale_b, output=output, threads=threads)
     if not return_info:
         return d
-    k = _arrays.codes("A", a, format_a).shape[-1]
+    k = _arrays.words("A", a, format_a).shape[-1]
     return d, Info(found, unit.step, -(-k // unit.step) * unit.step, unit.has_kernel)

@@ -8,7 +8,12 @@ from . import _arrays, _bitmma
 from ._bitmma import Instruction
 
 if TYPE_CHECKING:
+    from typing import Optional, Tuple
+
     from ._arrays import Array, Codes
+
+    #: A, B, C, scale factors of A and of B as codes, the way the native half takes them.
+    Operands = Tuple[Codes, Codes, Optional[Codes], Optional[Codes], Optional[Codes]]
 
 __all__ = ["Unit", "mma", "simulate"]
 
@@ -97,25 +102,25 @@ class Unit:
         scale_a: Array | None = None,
         scale_b: Array | None = None,
     ) -> Array:
-        d = _bitmma.multiply(self._native, *self._operands(a, b, c, scale_a, scale_b))
+        d = _bitmma.multiply(self._native, self._operands(a, b, c, scale_a, scale_b))
         return _arrays.result(d, self.d, _arrays.like(a, b))
 
     def _operands(
         self, a: Array, b: Array, c: Array | None, scale_a: Array | None, scale_b: Array | None
-    ) -> tuple[Codes, Codes, Codes | None, Codes | None, Codes | None]:
+    ) -> Operands:
         """Everything as codes."""
         return (
-            _arrays.codes("A", a, self.a, along=-1),
-            _arrays.codes("B", b, self.b, along=-2),
-            None if c is None else _arrays.codes("C", c, self.c),
+            _arrays.words("A", a, self.a, along=-1),
+            _arrays.words("B", b, self.b, along=-2),
+            None if c is None else _arrays.words("C", c, self.c),
             *self._scales(scale_a, scale_b),
         )
 
     def _scales(self, scale_a: Array | None, scale_b: Array | None) -> tuple[Codes | None, Codes | None]:
         format = self.scale[0] if self.scale else "ue8m0"  # where there are none, the native half says so
         return (
-            None if scale_a is None else _arrays.codes("scale A", scale_a, format),
-            None if scale_b is None else _arrays.codes("scale B", scale_b, format),
+            None if scale_a is None else _arrays.words("scale A", scale_a, format),
+            None if scale_b is None else _arrays.words("scale B", scale_b, format),
         )
 
     def __repr__(self) -> str:
@@ -146,5 +151,5 @@ def simulate(
 ) -> Array:
     """D = A·B + C by the unit's model on the reference path: the plain definition, any M and N, any K the
     model takes, slow. :func:`bitmma.gemm` answers the same bits faster."""
-    d = _bitmma.simulate(unit._native, *unit._operands(a, b, c, scale_a, scale_b))
+    d = _bitmma.simulate(unit._native, unit._operands(a, b, c, scale_a, scale_b))
     return _arrays.result(d, unit.d, _arrays.like(a, b))

@@ -1,0 +1,210 @@
+"""The report: every question answered for the whole catalogue, in tables, figures and words."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Iterable, Union
+
+from .. import _bitmma
+from ..errors import OptionError
+from ..gemm import Target, _unit
+
+if TYPE_CHECKING:
+    from .._arrays import Array
+    from .accuracy import Progress
+
+__all__ = ["PARTS", "Figure", "Section", "Series", "Table", "report", "section"]
+
+#: The parts of the report, in its order.
+PARTS: tuple[str, ...] = tuple(_bitmma.report_parts())
+
+#: A cell of a table: None where there is no such number.
+Cell = Union[int, float, str, None]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers in rows and columns."""
+
+    name: str
+    """File name."""
+    title: str
+    """Its heading."""
+    text: str
+    """What it says, in words."""
+    columns: list[str]
+    """Headings."""
+    rows: list[list[Cell]] = field(repr=False)
+    """Rows, each with as many cells as there are columns."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """Numbers of a figure that belong together."""
+
+    name: str
+    """Its name in the legend."""
+    mark: str
+    """``line``, ``points`` or ``steps``."""
+    points: list[tuple[float, float]] = field(repr=False)
+    """x and y."""
+    labels: list[str] = field(repr=False)
+    """A label for each point, or none."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: its numbers, and the picture."""
+
+    name: str
+    """File name."""
+    title: str
+    """Its heading."""
+    text: str
+    """What it shows, in words."""
+    x: dict[str, str]
+    """``label`` and ``scale`` (linear, log2, log10) of the axis."""
+    y: dict[str, str]
+    """The same of the other."""
+    series: list[Series]
+    """What is drawn."""
+    _drawn: _bitmma.Section = field(repr=False, compare=False)
+
+    @property
+    def svg(self) -> str:
+        """The picture."""
+        return self._drawn.svg(self.name)
+
+    @property
+    def png(self) -> bytes:
+        """The picture as a PNG file; a notebook shows it."""
+        return bytes(self._drawn.png(self.name))
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report."""
+
+    name: str
+    """One of :data:`PARTS`."""
+    title: str
+    """Its heading."""
+    text: list[str]
+    """Paragraphs."""
+    tables: list[Table]
+    """Tables."""
+    figures: list[Figure]
+    """Figures."""
+
+    def table(self, name: str) -> Table:
+        """The table of that name."""
+        return {table.name: table for table in self.tables}[name]
+
+
+def _section(native: _bitmma.Section) -> Section:
+    row = json.loads(native.json())
+    return Section(
+        name=row["name"],
+        title=row["title"],
+        text=row["text"],
+        tables=[Table(**table) for table in row["tables"]],
+        figures=[_figure(figure, native) for figure in row["figures"]],
+    )
+
+
+def _figure(row: dict[str, Any], native: _bitmma.Section) -> Figure:
+    series = []
+    for one in row["series"]:
+        points = [(x, y) for x, y in one["points"]]
+        series.append(Series(one["name"], one["mark"], points, one["labels"]))
+    return Figure(**{**row, "series": series}, _drawn=native)
+
+
+def _choices(
+    target: Target | None,
+    a: Array | None,
+    b: Array | None,
+    c: Array | None,
+    scales: tuple[Array | None, Array | None],
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    unit = None if target is None else _unit(target)
+    named, operands = None, None
+    if unit is not None:
+        one = unit.instruction
+        named = (unit._native, unit.name if one is None else f"{one.architecture} {one.row}")
+        if a is not None and b is not None:
+            operands = unit._operands(a, b, c, *scales)
+    if operands is None and not (a is None and b is None and c is None):
+        raise OptionError("data need a target, and both A and B")
+    return {**options, "unit": named, "operands": operands}
+
+
+def section(
+    part: str,
+    target: Target | None = None,
+    a: Array | None = None,
+    b: Array | None = None,
+    c: Array | None = None,
+    *,
+    scale_a: Array | None = None,
+    scale_b: Array | None = None,
+    distribution: str = "normal",
+    scale: float = 1.0,
+    k: int = 1024,
+    seed: int = 1,
+    quick: bool = False,
+    revision: str = "hardware",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Section:
+    """One part of the report, as ``bitmma analyze`` prints it: one of :data:`PARTS`.
+
+    A ``target`` adds verdicts and measurements on it; A, B and C are its data, else A and B are random, 32×K
+    and K×32, of a ``distribution`` (normal, uniform, outliers) times ``scale``. ``quick`` tries fewer cases of
+    everything: seconds in place of minutes. ``progress`` is called with what is done, how much of it, and how
+    much there is. Other Python threads run meanwhile.
+    """
+    options = {"distribution": distribution, "scale": scale, "k": k, "seed": seed, "quick": quick, "revision": revision}
+    choices = _choices(target, a, b, c, (scale_a, scale_b), options)
+    return _section(_bitmma.report_section(part, choices, threads=threads, progress=progress))
+
+
+def report(
+    out: str | os.PathLike[str],
+    target: Target | None = None,
+    a: Array | None = None,
+    b: Array | None = None,
+    c: Array | None = None,
+    *,
+    only: Iterable[str] = PARTS,
+    scale_a: Array | None = None,
+    scale_b: Array | None = None,
+    distribution: str = "normal",
+    scale: float = 1.0,
+    k: int = 1024,
+    seed: int = 1,
+    quick: bool = False,
+    revision: str = "hardware",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> list[Section]:
+    """Writes the report into the folder ``out``, as ``bitmma report`` does, and gives its sections.
+
+    The folder: index.html (one page that needs nothing else), report.json, tables, figures, sections. It
+    appears when everything is done; until then what is finished stands in ``out``.partial, and the next call
+    with the same options goes on from there. A folder that holds a report is replaced, no other is. Options as
+    for :func:`section`; ``only`` names the parts.
+    """
+    options = {"distribution": distribution, "scale": scale, "k": k, "seed": seed, "quick": quick, "revision": revision}
+    choices = _choices(target, a, b, c, (scale_a, scale_b), options)
+    built = os.stat(str(_bitmma.__file__))
+    build = f"bitmma {_bitmma.__version__} ({built.st_size} bytes, {built.st_mtime_ns} ns)"
+    parts = list(only)
+    sections = _bitmma.write_report(os.fspath(out), parts, choices, build, threads=threads, progress=progress)
+    return [_section(one) for one in sections]

@@ -1,0 +1,188 @@
+//! `bitmma.analysis`: errors measured against exact products, bias, design space, workarounds.
+
+use bitmma::formats::F64;
+use bitmma::{Matrix, Model};
+use bitmma_analysis::bias;
+use bitmma_analysis::data::Distribution;
+use bitmma_analysis::design_space::{Design, measure};
+use bitmma_analysis::statistics::{Histogram, Summary};
+use bitmma_analysis::workaround::attempts;
+use pyo3::prelude::*;
+
+use super::{Failed, long};
+use crate::error::Raised;
+use crate::instruction::revision;
+use crate::operands::Arrays;
+use crate::unit::Unit;
+use crate::{arrays, format};
+
+/// What is said of many errors.
+#[derive(IntoPyObject)]
+pub(crate) struct Errors {
+    count: u64,
+    not_finite: u64,
+    mean: f64,
+    mean_error: f64,
+    mean_square: f64,
+    mean_square_error: f64,
+    largest: f64,
+}
+
+impl From<Summary> for Errors {
+    fn from(summary: Summary) -> Errors {
+        let Summary { count, not_finite, mean, mean_error, mean_square, mean_square_error, largest } =
+            summary;
+        Errors { count, not_finite, mean, mean_error, mean_square, mean_square_error, largest }
+    }
+}
+
+/// D, of any format, minus the exact product: FP64 words.
+#[pyfunction]
+pub(crate) fn exact_errors<'py>(
+    py: Python<'py>,
+    unit: &Unit,
+    operands: Arrays<'py>,
+    d: &Bound<'py, PyAny>,
+    d_format: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let product = operands.read(unit)?.product(unit, "")?;
+    let d = arrays::matrix("D", format::row(d_format)?, d)?;
+    let errors = py.detach(|| {
+        let (a, b) = product.numbers()?;
+        bitmma_analysis::exact::errors(&a, &b, product.c.as_ref(), &d)
+    });
+    let words = errors.map_err(Failed::from)?.into_iter().map(f64::to_bits);
+    let words = Matrix::single(F64, d.rows(), d.columns(), words).map_err(Raised::from)?;
+    arrays::result(py, words, false)
+}
+
+/// Equal bins: lower end of the first, width, counts.
+type Bins = (f64, f64, Vec<u64>);
+
+fn bins(Histogram { from, width, counts }: Histogram) -> Bins {
+    (from, width, counts)
+}
+
+/// The paper's figure of the bias.
+#[derive(IntoPyObject)]
+pub(crate) struct Distributions {
+    round_down: Errors,
+    toward_zero: Errors,
+    outside: Errors,
+    round_down_bins: Bins,
+    toward_zero_bins: Bins,
+}
+
+/// D minus the exact result of so many instructions of CDNA3.
+#[pyfunction]
+#[pyo3(signature = (*, instructions = 1_000, revision_name = "hardware", seed = 1, threads = None, progress = None))]
+pub(crate) fn bias_distributions(
+    py: Python<'_>,
+    instructions: u64,
+    revision_name: &str,
+    seed: u64,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Distributions> {
+    let revision = revision(revision_name)?;
+    let found =
+        long(py, threads, progress, |listener| bias::distributions(revision, instructions, seed, listener))?;
+    Ok(Distributions {
+        round_down: found.round_down.into(),
+        toward_zero: found.toward_zero.into(),
+        outside: found.outside.into(),
+        round_down_bins: bins(found.round_down_bins),
+        toward_zero_bins: bins(found.toward_zero_bins),
+    })
+}
+
+/// Means after a chain of instructions.
+#[derive(IntoPyObject)]
+pub(crate) struct Growth {
+    k: usize,
+    round_down: Errors,
+    toward_zero: Errors,
+    outside: Errors,
+    bias: Errors,
+}
+
+/// The errors of growing chains.
+#[pyfunction]
+#[pyo3(signature = (
+    lengths, *, products = 24, distribution = "normal", scale = 10.0, revision_name = "hardware", seed = 1,
+    threads = None, progress = None
+))]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // they are Python's keywords
+pub(crate) fn bias_growth(
+    py: Python<'_>,
+    lengths: Vec<usize>,
+    products: u64,
+    distribution: &str,
+    scale: f64,
+    revision_name: &str,
+    seed: u64,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<Growth>> {
+    let revision = revision(revision_name)?;
+    let factors = Distribution::named(distribution, scale).map_err(Failed::from)?;
+    let found = long(py, threads, progress, |listener| {
+        bias::growth(revision, factors, &lengths, products, seed, listener)
+    })?;
+    let one = |row: bias::Growth| Growth {
+        k: row.k,
+        round_down: row.round_down.into(),
+        toward_zero: row.toward_zero.into(),
+        outside: row.outside.into(),
+        bias: row.bias.into(),
+    };
+    Ok(found.into_iter().map(one).collect())
+}
+
+/// What a design does on a product.
+#[derive(IntoPyObject)]
+pub(crate) struct Measured {
+    adder_bits: Option<u64>,
+    summary: Errors,
+    relative: f64,
+}
+
+/// Models as designs of A·B, all on one product.
+#[pyfunction]
+#[pyo3(signature = (units, operands, *, threads = None))]
+pub(crate) fn measure_designs(
+    py: Python<'_>,
+    units: Vec<Bound<'_, Unit>>,
+    operands: Arrays<'_>,
+    threads: Option<usize>,
+) -> PyResult<Vec<Measured>> {
+    let Some(first) = units.first() else { return Ok(Vec::new()) };
+    let product = operands.read(first.get())?.product(first.get(), "")?;
+    let model = |unit: &Bound<'_, Unit>| -> Model { unit.get().model().clone() };
+    let designs: Vec<Design> =
+        units.iter().map(|unit| Design { name: String::new(), model: model(unit) }).collect();
+    let found = long(py, threads, None, |_| measure(&designs, &product))?;
+    let one = |one: bitmma_analysis::design_space::Measured| Measured {
+        adder_bits: one.adder_bits,
+        summary: one.summary.into(),
+        relative: one.relative,
+    };
+    Ok(found.into_iter().map(one).collect())
+}
+
+/// What helps: how, the instruction, and the errors.
+#[pyfunction]
+#[pyo3(signature = (unit, operands, *, revision_name = "hardware", threads = None))]
+pub(crate) fn workarounds(
+    py: Python<'_>,
+    unit: &Unit,
+    operands: Arrays<'_>,
+    revision_name: &str,
+    threads: Option<usize>,
+) -> PyResult<Vec<(String, String, Errors)>> {
+    let revision = revision(revision_name)?;
+    let product = operands.read(unit)?.product(unit, "")?;
+    let architecture = unit.row.map(|row| row.architecture);
+    let found = long(py, threads, None, |_| attempts(&unit.target, architecture, &product, revision))?;
+    Ok(found.into_iter().map(|one| (one.name, one.instruction, one.summary.into())).collect())
+}

@@ -1,0 +1,167 @@
+//! `bitmma.analysis.account`, `bounds`, `worst_case`, `error_sources`: what is lost, and at most.
+
+use bitmma::explain::explain_element;
+use bitmma::{GemmOptions, Matrix};
+use bitmma_analysis::account::account as of_case;
+use bitmma_analysis::error_bound::{Magnitudes, a_priori, element as case_of, elements};
+use bitmma_analysis::error_source::{Source, sources};
+use bitmma_analysis::tightness::{Effort, Objective, search};
+use pyo3::prelude::*;
+
+use super::{Exact, Failed, Input, Lost, exact, long, losses, source};
+use crate::arrays;
+use crate::error::{OptionError, Raised, ShapeError};
+use crate::operands::Arrays;
+use crate::unit::Unit;
+
+/// What one dot product lost, source by source.
+#[derive(IntoPyObject)]
+pub(crate) struct Account {
+    code: u64,
+    value: Option<Exact>,
+    exact: Option<Exact>,
+    error: Option<Exact>,
+    bound: Option<Exact>,
+    paper_bound: Exact,
+    /// Source, error, bound.
+    sources: Vec<(&'static str, Exact, Exact)>,
+    losses: Vec<Lost>,
+}
+
+/// The account of one element, row and column.
+#[pyfunction]
+#[pyo3(signature = (unit, operands, element = (0, 0)))]
+pub(crate) fn account(unit: &Unit, operands: Arrays<'_>, element: (usize, usize)) -> PyResult<Account> {
+    let (row, column) = element;
+    let mut given = operands.read(unit)?;
+    let c = given.take_c(unit)?;
+    let lent = given.with(&c);
+    // refuses what does not fit
+    explain_element(unit.model(), &lent, (0, row, column)).map_err(Raised::from)?;
+    if given.a.blocks() != 1 {
+        return Err(ShapeError::new_err(format!(
+            "A has {} blocks; an account is of one product",
+            given.a.blocks()
+        )));
+    }
+    let found = of_case(unit.model(), &case_of(&lent, row, column), true).map_err(Failed::from)?;
+    Ok(Account {
+        code: found.d,
+        value: found.value.as_ref().map(exact),
+        exact: found.exact.as_ref().map(exact),
+        error: found.error().as_ref().map(exact),
+        bound: found.bound().as_ref().map(exact),
+        paper_bound: exact(&found.paper_bound),
+        sources: Source::ALL
+            .into_iter()
+            .map(|source| (source, found.entry(source)))
+            .filter(|(_, entry)| !entry.bound.is_zero() || !entry.error.is_zero())
+            .map(|(source, entry)| (source.name(), exact(&entry.error), exact(&entry.bound)))
+            .collect(),
+        losses: losses(&found),
+    })
+}
+
+/// Errors and bounds of a product, element by element.
+#[derive(IntoPyObject)]
+pub(crate) struct ProductBounds<'py> {
+    /// FP64 words, M×N.
+    error: Bound<'py, PyAny>,
+    bound: Bound<'py, PyAny>,
+    a_priori: Option<f64>,
+    /// The same by source: name and bound.
+    by_source: Vec<(&'static str, f64)>,
+}
+
+/// What each element of a product lost, and could have lost.
+#[pyfunction]
+#[pyo3(signature = (unit, operands, *, promote_every = None, threads = None))]
+pub(crate) fn product_bounds<'py>(
+    py: Python<'py>,
+    unit: &Unit,
+    operands: Arrays<'py>,
+    promote_every: Option<usize>,
+    threads: Option<usize>,
+) -> PyResult<ProductBounds<'py>> {
+    let mut given = operands.read(unit)?;
+    let c = given.take_c(unit)?;
+    let lent = given.with(&c);
+    let target = &unit.target;
+    let options = GemmOptions { promote_every, ..GemmOptions::default() };
+    let found = long(py, threads, None, |_| elements(target, &lent, &options))?;
+    let mut magnitudes = Magnitudes::of(lent.a, lent.b, Some(lent.c));
+    if let (Some(scale_a), Some(scale_b)) = (lent.scale_a, lent.scale_b) {
+        magnitudes = magnitudes.and_then(|magnitudes| magnitudes.scaled(scale_a, scale_b));
+    }
+    let k = lent.a.columns();
+    // promoted results are added outside, which a bound from magnitudes does not know
+    let before = magnitudes.filter(|_| promote_every.is_none());
+    let before = before.and_then(|magnitudes| a_priori(target.model(), target.step(), k, &magnitudes));
+    let words = |number: fn(&(f64, f64)) -> f64| {
+        let words = found.iter().map(|one| number(one).to_bits());
+        let words = Matrix::single(bitmma::formats::F64, lent.a.rows(), lent.b.columns(), words);
+        arrays::result(py, words.map_err(Raised::from)?, false)
+    };
+    let named = |bound: &bitmma_analysis::error_bound::Bound| {
+        let bounds = Source::ALL.into_iter().zip(&bound.by_source).filter(|(_, bound)| !bound.is_zero());
+        bounds.map(|(source, bound)| (source.name(), bound.to_f64())).collect()
+    };
+    Ok(ProductBounds {
+        error: words(|one| one.0)?,
+        bound: words(|one| one.1)?,
+        a_priori: before.as_ref().map(|bound| bound.total().to_f64()),
+        by_source: before.as_ref().map_or(Vec::new(), named),
+    })
+}
+
+/// A case and how much of the bound it uses up.
+#[derive(IntoPyObject)]
+pub(crate) struct Worst<'py> {
+    input: Input<'py>,
+    ratio: f64,
+    error: Exact,
+    tried: u64,
+}
+
+/// The case closest to its bound that a search finds; None where nothing can be lost.
+#[pyfunction]
+#[pyo3(signature = (unit, objective, *, k = None, budget = 40_000, enough = 0.95, seed = 1))]
+pub(crate) fn worst_case<'py>(
+    py: Python<'py>,
+    unit: &Unit,
+    objective: &str,
+    k: Option<usize>,
+    budget: u64,
+    enough: f64,
+    seed: u64,
+) -> PyResult<Option<Worst<'py>>> {
+    let objective = match (objective, source(objective)) {
+        ("total", _) => Objective::Total,
+        ("paper", _) => Objective::Paper,
+        (_, Some(source)) => Objective::Source(source),
+        _ => {
+            let names = Source::ALL.map(Source::name).join(", ");
+            let text = format!("objective is '{objective}'; one of total, paper, {names}");
+            return Err(OptionError::new_err(text));
+        }
+    };
+    let (model, k) = (unit.model(), k.unwrap_or(unit.target.step()));
+    let found = long(py, None, None, |_| search(model, k, objective, Effort { budget, enough }, seed))?;
+    let worst = |worst: bitmma_analysis::tightness::Worst| {
+        PyResult::Ok(Worst {
+            input: Input::new(py, model, &worst.case)?,
+            ratio: worst.ratio,
+            error: exact(&worst.error),
+            tried: worst.tried,
+        })
+    };
+    found.map(worst).transpose()
+}
+
+/// Where a unit's errors come from, each with the bound of one elementary operation in words.
+#[pyfunction]
+#[pyo3(signature = (unit, k = None))]
+pub(crate) fn error_sources(unit: &Unit, k: Option<usize>) -> Vec<(&'static str, String)> {
+    let rows = sources(unit.model(), k.unwrap_or(unit.target.step()));
+    rows.into_iter().map(|row| (row.source.name(), row.bound)).collect()
+}

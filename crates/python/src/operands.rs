@@ -1,0 +1,96 @@
+//! The operands of a product as they come from Python, made matrices of a unit's formats.
+
+use bitmma::formats::BlockScale;
+use bitmma::{GemmOptions, Matrix, Model, Operands};
+use bitmma_analysis::data::{Product, ScaleFactors};
+use pyo3::prelude::*;
+
+use crate::analysis::Failed;
+use crate::arrays;
+use crate::error::{Raised, ScaleError};
+use crate::unit::Unit;
+
+/// A, B, C, scale factors of A and of B: codes, C and scale factors where there are some.
+#[derive(FromPyObject)]
+pub(crate) struct Arrays<'py>(
+    Bound<'py, PyAny>,
+    Bound<'py, PyAny>,
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+    Option<Bound<'py, PyAny>>,
+);
+
+/// The same as matrices.
+pub(crate) struct Given {
+    pub(crate) a: Matrix,
+    pub(crate) b: Matrix,
+    pub(crate) c: Option<Matrix>,
+    pub(crate) scale_a: Option<Matrix>,
+    pub(crate) scale_b: Option<Matrix>,
+    /// Whether A counts blocks in a dimension of its own, and so will D.
+    pub(crate) blocked: bool,
+}
+
+impl Arrays<'_> {
+    pub(crate) fn read(&self, unit: &Unit) -> PyResult<Given> {
+        let Arrays(a, b, c, scale_a, scale_b) = self;
+        let model = unit.model();
+        Ok(Given {
+            blocked: arrays::is_blocked(a)?,
+            a: arrays::matrix("A", model.a, a)?,
+            b: arrays::matrix("B", model.b, b)?,
+            c: optional("C", model.c, c.as_ref())?,
+            scale_a: scale("scale A", unit, model, scale_a.as_ref())?,
+            scale_b: scale("scale B", unit, model, scale_b.as_ref())?,
+        })
+    }
+}
+
+impl Given {
+    /// C, zeros where none was given.
+    pub(crate) fn take_c(&mut self, unit: &Unit) -> PyResult<Matrix> {
+        let shape = (self.a.blocks(), self.a.rows(), self.b.columns());
+        let zeros = || Matrix::zeros(unit.model().c, shape);
+        Ok(self.c.take().map_or_else(zeros, Ok).map_err(Raised::from)?)
+    }
+
+    /// For the analysis, under a heading; refuses what does not fit.
+    pub(crate) fn product(self, unit: &Unit, about: &str) -> PyResult<Product> {
+        let Given { a, b, c, scale_a, scale_b, .. } = self;
+        let scales = scale_a.zip(scale_b).zip(unit.model().scale);
+        let scales = scales.map(|((a, b), BlockScale { size, .. })| ScaleFactors { a, b, size });
+        let product = Product { a, b, c, scales, about: about.to_owned() };
+        product.gemm(&unit.target, &GemmOptions::default()).map_err(Failed::from)?;
+        Ok(product)
+    }
+
+    /// Lent, with that C.
+    pub(crate) fn with<'a>(&'a self, c: &'a Matrix) -> Operands<'a> {
+        let Given { a, b, scale_a, scale_b, .. } = self;
+        Operands { a, b, c, scale_a: scale_a.as_ref(), scale_b: scale_b.as_ref() }
+    }
+}
+
+fn optional(
+    name: &str,
+    format: bitmma::formats::Format,
+    array: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<Matrix>> {
+    array.map(|array| arrays::matrix(name, format, array)).transpose()
+}
+
+fn scale(
+    name: &str,
+    unit: &Unit,
+    model: &Model,
+    array: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Option<Matrix>> {
+    match model.scale {
+        Some(scale) => optional(name, scale.format, array),
+        None if array.is_some() => {
+            let unit = unit.target.name();
+            Err(ScaleError::new_err(format!("{unit} takes no scale factors")))
+        }
+        None => Ok(None),
+    }
+}
