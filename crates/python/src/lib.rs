@@ -5,6 +5,8 @@
 //! into what came in. Codes are copied once on the way in: the product runs without the interpreter's
 //! lock, and another thread may write to the array meanwhile. The answer is handed over without a copy.
 
+#![allow(clippy::needless_pass_by_value)] // pyo3 hands Python's arguments over as values
+
 mod analysis;
 mod arrays;
 mod error;

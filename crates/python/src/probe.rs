@@ -159,7 +159,7 @@ fn exception(error: Error) -> PyErr {
     call, name, shape, formats, scale = None, *, tests = 1_000_000, seed = 1, log = None, resume = false,
     progress = None
 ))]
-#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // they are Python's keywords
+#[allow(clippy::too_many_arguments)] // they are Python's keywords
 pub(crate) fn probe<'py>(
     py: Python<'py>,
     call: Py<PyAny>,

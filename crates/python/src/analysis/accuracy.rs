@@ -112,7 +112,7 @@ pub(crate) struct Growth {
     lengths, *, products = 24, distribution = "normal", scale = 10.0, revision_name = "hardware", seed = 1,
     threads = None, progress = None
 ))]
-#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // they are Python's keywords
+#[allow(clippy::too_many_arguments)] // they are Python's keywords
 pub(crate) fn bias_growth(
     py: Python<'_>,
     lengths: Vec<usize>,

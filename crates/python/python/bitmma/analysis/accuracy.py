@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Callable, Iterable, Sequence
 
 from .. import _arrays, _bitmma
 from .._lazy import numpy as np
@@ -82,12 +82,13 @@ def bias_distributions(
     found = _bitmma.bias_distributions(
         instructions=instructions, revision_name=revision, seed=seed, threads=threads, progress=progress
     )
-    made = {name: _histogram(value) if name.endswith("bins") else Errors(**value) for name, value in found.items()}
-    return Distributions(**made)
-
-
-def _histogram(bins: Any) -> Histogram:
-    return Histogram(*bins)
+    return Distributions(
+        round_down=Errors(**found["round_down"]),
+        toward_zero=Errors(**found["toward_zero"]),
+        outside=Errors(**found["outside"]),
+        round_down_bins=Histogram(*found["round_down_bins"]),
+        toward_zero_bins=Histogram(*found["toward_zero_bins"]),
+    )
 
 
 @dataclass(frozen=True)
