@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bitmma_hardware::open::KINDS;
-use bitmma_probe::{Options, Progress, Verdict};
+use bitmma_probe::{Error, Options, Progress, Verdict};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Outcome, Within};
@@ -27,7 +27,7 @@ Exit code 0: a model was found; 1: the unit is not explained, or faulty; 2: an e
 
 JSON: unit, m, n, k, blocks, a, b, c, d, scale, seed, verdict (found, not explained, faulty), questions, tests, order \
 {tree, notes}, features [{name, value}], revisions [case], model {parameters [{symbol, value, open, ruled_out}], toml, \
-equivalent, tried, known_as}, nearest {toml, agrees, of}, faults [{fault, place, answer, expected}].";
+equivalent, more, tried, known_as}, nearest {toml, agrees, of}, faults [{fault, place, answer, expected}].";
 
 /// Finds out how an unknown unit computes, by asking it; ends with a model, or with what it could not explain
 #[derive(Clone, Debug, clap::Args)]
@@ -71,7 +71,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut bar = Bar::new();
     let outcome = bitmma_probe::probe(&*unit, &options, &mut |progress| bar.show(progress));
     bar.clear();
-    let outcome = outcome.map_err(|error| Failure::new(error.to_string()))?;
+    let outcome = outcome.map_err(|error| match (&error, &options.log) {
+        (Error::Unit { .. } | Error::Answer { .. }, Some(log)) => Failure::new(format!(
+            "{error}\nwhat was answered until then is in {}; --resume goes on from there",
+            log.display()
+        )),
+        _ => Failure::new(error.to_string()),
+    })?;
     if let Some(folder) = &arguments.out {
         let files = [
             ("model.toml", outcome.to_toml()),
