@@ -232,3 +232,27 @@ fn halves_of_other_bits_and_formats() {
         }
     }
 }
+
+/// Sixteen products of (2 - 2^-10)^2 come to 2^31 - 2^21 + 2^9 in units of 2^(e_max - 25), as near to the limit of 32 bits
+/// as products do; accumulators of their exponent lead beyond it, to both sides.
+#[test]
+fn sums_that_leave_32_bits() {
+    let (model, k) = model(Architecture::Hopper, "wgmma.m64nNk16.f32.f16.f16");
+    let mut random = ChaCha8Rng::seed_from_u64(32);
+    let n = 256u32;
+    let c = (0..n).map(|column| {
+        let exponent = 127 - 4 + column / 2 % 8;
+        u64::from(((column % 2) << 31) | (exponent << 23) | (random.next_u32() >> 9))
+    });
+    let c = Matrix::single(F32, 1, n as usize, c.collect::<Vec<_>>()).unwrap();
+    let b = Matrix::single(model.b, k, n as usize, vec![0x3fff; k * n as usize]).unwrap();
+    for factor in [0x3fff, 0xbfff] {
+        let a = Matrix::single(model.a, 1, k, vec![factor; k]).unwrap();
+        let operands = Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None };
+        let expected = simulate_steps(&model, k, &operands).unwrap();
+        for level in Level::available() {
+            let actual = multiply(&model, k, &operands, Options { level: Some(level) }).unwrap();
+            assert_eq!(expected, actual, "{level:?}, A of {factor:#x}");
+        }
+    }
+}

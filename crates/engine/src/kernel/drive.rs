@@ -11,7 +11,8 @@ use bitmma_arithmetic::special::Special;
 use bitmma_formats::{Class, decode};
 use rayon::prelude::*;
 
-use super::pack::{Cells, Operand, ROWS, Range, Reader, Traits, VECTORS};
+use super::element::Reader;
+use super::pack::{Cells, Operand, ROWS, Range, Traits, VECTORS};
 use super::simd::Simd;
 use super::{Level, Work, dispatch, special};
 use crate::error::Error;
@@ -158,8 +159,14 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
             let packed_b: Vec<(K::B, Vec<Traits>)> = (0..panels)
                 .into_par_iter()
                 .map(|panel| {
-                    let cells = b.cells(first_column + panel * width, width, range);
-                    (kernel.pack_b(&cells), cells.traits)
+                    compiled(
+                        problem.level,
+                        #[inline(always)]
+                        || {
+                            let cells = b.cells(first_column + panel * width, width, range);
+                            (kernel.pack_b(&cells), cells.traits)
+                        },
+                    )
                 })
                 .collect();
             let all = packed_b.iter().flat_map(|(_, traits)| traits);
@@ -170,8 +177,14 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                 let packed_a: Vec<(K::A, Vec<Traits>)> = (0..count.div_ceil(ROWS))
                     .into_par_iter()
                     .map(|group| {
-                        let cells = a.cells(first_row + group * ROWS, ROWS, range);
-                        (kernel.pack_a(&cells), cells.traits)
+                        compiled(
+                            problem.level,
+                            #[inline(always)]
+                            || {
+                                let cells = a.cells(first_row + group * ROWS, ROWS, range);
+                                (kernel.pack_a(&cells), cells.traits)
+                            },
+                        )
                     })
                     .collect();
                 let all = packed_a.iter().flat_map(|(_, traits)| traits);
@@ -226,6 +239,19 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
             }
         });
     }
+}
+
+/// What a function makes, compiled for the instruction set.
+fn compiled<T>(level: Level, function: impl FnOnce() -> T) -> T {
+    struct Compiled<F>(F);
+    impl<T, F: FnOnce() -> T> Work for Compiled<F> {
+        type Output = T;
+        #[inline(always)]
+        unsafe fn run<S: Simd>(self) -> T {
+            (self.0)()
+        }
+    }
+    dispatch(level, Compiled(function))
 }
 
 /// Columns of a panel.
@@ -378,7 +404,7 @@ impl<K: Kernel> Fix<'_, K> {
 /// The kinds of all elements of some lines, line by line.
 fn kinds(operand: &Operand<'_>, first: usize, lines: usize, k: usize) -> Vec<Vec<u8>> {
     let cells = operand.cells(first, lines, Range { first: 0, length: k });
-    let of_line = |line: usize| cells.elements[line..].iter().step_by(lines).map(|element| element.kind);
+    let of_line = |line: usize| cells.elements[line..].iter().step_by(lines).map(|element| element.kind());
     (0..lines).map(|line| of_line(line).collect()).collect()
 }
 

@@ -17,7 +17,8 @@ use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared};
 use bitmma_formats::{Format, table};
 
 use super::drive::Kernel;
-use super::pack::{Cells, Element, ROWS, Range, VECTORS};
+use super::element::Element;
+use super::pack::{Cells, ROWS, Range, VECTORS};
 use super::simd::Simd;
 
 /// The kernel, planned for a model.
@@ -58,6 +59,7 @@ impl Exact {
     }
 
     /// The numbers of some lines, and what those of each operation span, `groups` lines at a time.
+    #[inline(always)]
     fn pack(&self, cells: &Cells, group: usize) -> Packed {
         let mut spans = vec![Span::NONE; cells.elements.len() / self.length / group];
         let groups = cells.lines / group;
@@ -67,7 +69,7 @@ impl Exact {
                 elements.iter().for_each(|element| span.add(element));
             }
         }
-        Packed { values: cells.elements.iter().map(|element| f64::from(element.value)).collect(), spans }
+        Packed { values: cells.elements.iter().map(|element| f64::from(element.value())).collect(), spans }
     }
 }
 
@@ -89,10 +91,10 @@ impl Span {
     const NONE: Span = Span { low: 10_000, high: -10_000 };
 
     fn add(&mut self, element: &Element) {
-        if element.value == 0.0 {
+        if element.value() == 0.0 {
             return;
         }
-        let bits = element.value.to_bits();
+        let bits = element.value().to_bits();
         let field = (bits >> 23 & 255) as i32;
         let significand = bits & 0x7f_ffff | if field == 0 { 0 } else { 0x80_0000 };
         let last = field.max(1) - 127 - 23;
@@ -137,10 +139,12 @@ impl Kernel for Exact {
     type A = Packed;
     type B = Packed;
 
+    #[inline(always)]
     fn pack_a(&self, cells: &Cells) -> Packed {
         self.pack(cells, 1)
     }
 
+    #[inline(always)]
     fn pack_b(&self, cells: &Cells) -> Packed {
         self.pack(cells, cells.lines)
     }

@@ -37,7 +37,8 @@ use bitmma_formats::{Format, Rounding, decode, table};
 
 use super::Level;
 use super::drive::Kernel;
-use super::pack::{Aligned, Cells, Element, Range};
+use super::element::Element;
+use super::pack::{Aligned, Cells, Range, WIDEST};
 use super::simd::Simd;
 use halves::{Halves, PRODUCT_BITS};
 use tile::rows;
@@ -105,8 +106,6 @@ pub(super) struct Narrow {
     nan: u64,
 }
 
-/// Columns of the widest panel.
-const WIDEST: usize = 64;
 /// Smaller than every exponent.
 const NOWHERE: i32 = -100_000;
 
@@ -237,6 +236,7 @@ impl Narrow {
     }
 
     /// What is known of the exponents, for each operation.
+    #[inline(always)]
     fn ranges(&self, cells: &Cells) -> Vec<Extremes> {
         if !self.guarded {
             return Vec::new();
@@ -244,7 +244,7 @@ impl Narrow {
         let of_operation = |elements: &[Element]| {
             let mut range = Extremes { smallest: i8::MAX, largest: i8::MIN };
             for element in elements {
-                let exponent = byte(element.exponent, self.zero);
+                let exponent = byte(element.exponent(), self.zero);
                 range.largest = range.largest.max(exponent);
                 range.smallest = range.smallest.min(if exponent == NOTHING { i8::MAX } else { exponent });
             }
@@ -254,6 +254,7 @@ impl Narrow {
     }
 
     /// Exponents of scale factors, for each operation and line.
+    #[inline(always)]
     fn scales(&self, cells: &Cells) -> Vec<i32> {
         if !self.scaled {
             return Vec::new();
@@ -266,8 +267,12 @@ impl Narrow {
     }
 
     /// Elements as integers, where they are wanted.
+    #[inline(always)]
     fn integers(&self, cells: &Cells, scales: &[i32], last: Option<i32>, together: bool) -> Integers {
-        last.map_or(Integers::default(), |last| Integers::of(cells, self.length, scales, last, together))
+        match last {
+            Some(last) => Integers::of(cells, self.length, scales, last, together),
+            None => Integers::default(),
+        }
     }
 
     /// Bits of an FP32 accumulator that a cut to F bits at its own exponent leaves.
@@ -314,6 +319,7 @@ impl Extremes {
     }
 }
 
+#[inline(always)]
 fn byte(exponent: i16, zero: i8) -> i8 {
     i8::try_from(exponent).unwrap_or(zero)
 }
@@ -323,29 +329,33 @@ impl Kernel for Narrow {
     type B = PackedB;
     const HALVES: bool = true;
 
+    #[inline(always)]
     fn pack_a(&self, cells: &Cells) -> PackedA {
         let scales = self.scales(cells);
         PackedA {
             integers: self.integers(cells, &scales, self.lasts.map(|lasts| lasts.0), false),
             halves: self.halves.then(|| Halves::of(cells, self.length, false)),
-            values: cells.elements.iter().map(|element| element.value).collect(),
+            values: cells.elements.iter().map(|element| element.value()).collect(),
             exponents: cells
                 .elements
                 .iter()
-                .map(|element| u32::from(byte(element.exponent, self.zero).cast_unsigned()) * 0x0101_0101)
+                .map(|element| u32::from(byte(element.exponent(), self.zero).cast_unsigned()) * 0x0101_0101)
                 .collect(),
             scales,
             ranges: self.ranges(cells),
         }
     }
 
+    #[inline(always)]
     fn pack_b(&self, cells: &Cells) -> PackedB {
         let scales = self.scales(cells);
         PackedB {
             integers: self.integers(cells, &scales, self.lasts.map(|lasts| lasts.1), true),
             halves: self.halves.then(|| Halves::of(cells, self.length, true)),
-            values: Aligned::of(cells, |element| element.value),
-            exponents: Aligned::of(cells, |element| byte(element.exponent, self.zero)),
+            values: Aligned::of(cells, |element| element.value()),
+            exponents: Aligned::interleaved(cells.elements.len(), cells.lines, |at| {
+                byte(cells.elements[at].exponent(), self.zero)
+            }),
             scales,
             ranges: self.ranges(cells),
             columns: cells.lines,

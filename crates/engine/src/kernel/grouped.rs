@@ -9,7 +9,8 @@ use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
 use bitmma_formats::{BlockScale, Class, Format, Rounding, decode};
 
 use super::drive::Kernel;
-use super::pack::{Cells, Element, ROWS, Range, VECTORS};
+use super::element::Element;
+use super::pack::{Cells, ROWS, Range, VECTORS};
 use super::simd::Simd;
 
 /// Smaller than every exponent.
@@ -96,7 +97,7 @@ impl Grouped {
         let count = cells.elements.len() / lines;
         let integer = |element: &Element| {
             // an integer below 2^15 by construction
-            (f64::from(element.value) * f64::from_bits(((1023 - last) as u64) << 52)) as i16
+            (f64::from(element.value()) * f64::from_bits(((1023 - last) as u64) << 52)) as i16
         };
         let mut packed = Packed::default();
         for pair in cells.elements.chunks_exact(2 * lines) {
@@ -113,7 +114,7 @@ impl Grouped {
                 let finite = scale.class == Class::Finite;
                 let mut mask = 0u32;
                 for (k, element) in elements[line..].iter().step_by(lines).enumerate() {
-                    mask |= u32::from(finite && element.value != 0.0) << k;
+                    mask |= u32::from(finite && element.value() != 0.0) << k;
                 }
                 packed.masks.push(mask.cast_signed());
                 packed.exponents.push(if finite { scale.exponent } else { 0 });

@@ -8,6 +8,7 @@
 #![allow(clippy::needless_range_loop)] // a tile is indexed by row and vector in several arrays at once
 
 mod drive;
+mod element;
 pub(crate) mod elementwise;
 mod exact;
 mod fma;

@@ -1,199 +1,24 @@
 //! Operands taken apart once and laid out as tiles read them.
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
-
-use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
-use bitmma_formats::{BlockScale, Class, Format, Sign, Specials, Unpacked, decode};
+use bitmma_formats::{BlockScale, Class, decode};
 
-use crate::matrix::{Codes, Matrix};
+use super::element::{Element, Reader, kind};
+use crate::matrix::Matrix;
 
 /// Rows of a tile.
 pub(super) const ROWS: usize = 2;
 /// Vectors side by side in a tile, so that one vector of bytes covers them.
 pub(super) const VECTORS: usize = 4;
 
+/// Columns of the widest panel.
+pub(super) const WIDEST: usize = 64;
+
 /// Consecutive elements along K, counted in the order in which they are taken.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) first: usize,
     pub(super) length: usize,
-}
-
-/// What a code becomes in a kernel: a number and its exponent, and what kind of value it is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Element {
-    /// The kernel's reading of the value; 0 for zero and for what is not finite.
-    pub(super) value: f32,
-    /// The paper's Exp(x); `i16::MIN` for zero and for what is not finite.
-    pub(super) exponent: i16,
-    /// Bits of [`kind`].
-    pub(super) kind: u8,
-}
-
-impl Element {
-    /// A number as every kernel reads it: exact in FP32, which holds whatever the kernels take.
-    fn of(value: &Unpacked, format: &Format) -> Element {
-        let kind = kind_of(value);
-        if value.class != Class::Finite {
-            return Element { value: 0.0, exponent: i16::MIN, kind };
-        }
-        // through FP64, where both factors are normal
-        let unit = f64::from_bits(((value.exponent - format.fraction_bits as i32 + 1023) as u64) << 52);
-        let number = value.signed_significand() as f64 * unit;
-        Element { value: number as f32, exponent: value.exponent as i16, kind }
-    }
-
-    /// Zero, and padding.
-    pub(super) const ZERO: Element = Element { value: 0.0, exponent: i16::MIN, kind: kind::ZERO };
-    /// NaN, and what a NaN scale factor makes of an element.
-    const NAN: Element = Element { value: 0.0, exponent: i16::MIN, kind: kind::NAN };
-}
-
-/// Bits that tell what kind of value an element is.
-pub(super) mod kind {
-    pub(in super::super) const NAN: u8 = 1;
-    pub(in super::super) const INFINITY: u8 = 2;
-    pub(in super::super) const ZERO: u8 = 4;
-    pub(in super::super) const NEGATIVE: u8 = 8;
-    /// Neither zero nor a finite number.
-    pub(in super::super) const SPECIAL: u8 = NAN | INFINITY;
-}
-
-/// The kind of a value.
-fn kind_of(value: &Unpacked) -> u8 {
-    let class = match value.class {
-        Class::Nan => kind::NAN,
-        Class::Infinity => kind::INFINITY,
-        Class::Zero => kind::ZERO,
-        Class::Finite => 0,
-    };
-    class | if value.negative { kind::NEGATIVE } else { 0 }
-}
-
-/// From codes to elements: a table for formats of up to 16 bits, a function for wider ones.
-pub(super) struct Reader<'p> {
-    prepared: &'p Prepared<'p>,
-    side: Side,
-    format: Format,
-    table: Arc<[Element]>,
-    fields: Option<Fields>,
-}
-
-/// Where the fields of an IEEE 754 format of exponents within FP32's are: its normal numbers need no table.
-#[derive(Clone, Copy)]
-struct Fields {
-    padding: u32,
-    fraction: u32,
-    /// All ones, as a field.
-    ones: u32,
-    sign: u32,
-    bias: i32,
-}
-
-impl Fields {
-    fn of(format: &Format) -> Option<Fields> {
-        let fits = format.sign == Sign::Signed
-            && format.specials == Specials::Ieee
-            && format.subnormals
-            && format.bits() <= 32
-            && format.fraction_bits <= 23
-            && format.min_exponent() >= -126
-            && format.max_exponent() <= 127;
-        fits.then(|| Fields {
-            padding: format.padding_bits,
-            fraction: format.fraction_bits,
-            ones: (1 << format.exponent_bits) - 1,
-            sign: format.bits() - 1,
-            bias: format.bias,
-        })
-    }
-
-    /// The element of a code, if it is a normal number.
-    #[inline(always)]
-    fn normal(&self, code: u32) -> Option<Element> {
-        let bits = code >> self.padding;
-        let field = bits >> self.fraction & self.ones;
-        let negative = code >> self.sign & 1;
-        let exponent = field as i32 - self.bias;
-        let fraction = (bits << (23 - self.fraction)) & 0x7f_ffff;
-        let value = f32::from_bits(negative << 31 | ((exponent + 127) as u32) << 23 | fraction);
-        let kind = kind::NEGATIVE * negative as u8;
-        (field != 0 && field != self.ones).then_some(Element { value, exponent: exponent as i16, kind })
-    }
-}
-
-/// What a table depends on: the codes' format, the operand's, and whether subnormal numbers are flushed.
-type TableKey = (Format, Format, bool);
-
-/// Tables of codes, kept: one of 65,536 elements takes longer to fill than a small product to compute.
-/// There are as many as formats, twice or three times.
-static TABLES: LazyLock<Mutex<HashMap<TableKey, Arc<[Element]>>>> = LazyLock::new(Mutex::default);
-
-impl<'p> Reader<'p> {
-    /// A reader of one operand.
-    pub(super) fn new(prepared: &'p Prepared<'p>, side: Side) -> Reader<'p> {
-        let format = prepared.operand_format(side);
-        let mut reader = Reader { prepared, side, format, table: Arc::default(), fields: None };
-        let codes = prepared.code_format(side);
-        if codes.bits() > 8 {
-            reader.fields = Fields::of(&codes);
-        }
-        if codes.bits() <= 16 {
-            let key = (codes, format, prepared.model().flush_inputs);
-            let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
-            let fill = || (0..=codes.max_code()).map(|code| reader.compute(code)).collect();
-            reader.table = Arc::clone(tables.entry(key).or_insert_with(fill));
-        }
-        reader
-    }
-
-    #[inline(never)]
-    fn compute(&self, code: u64) -> Element {
-        Element::of(&self.prepared.element(self.side, code), &self.format)
-    }
-
-    /// The element of a code.
-    #[inline(always)]
-    fn element(&self, code: u64) -> Element {
-        if let Some(fields) = self.fields
-            && let Some(element) = fields.normal(code as u32)
-        {
-            return element;
-        }
-        match self.table.get(code as usize) {
-            Some(element) => *element,
-            None => self.compute(code),
-        }
-    }
-
-    /// Reads codes `first`, `first + stride`, … into every `spread`th cell.
-    pub(super) fn read(
-        &self,
-        codes: &Codes,
-        (first, stride): (usize, usize),
-        cells: &mut [Element],
-        spread: usize,
-    ) {
-        fn each<C: Copy + Into<u64>>(
-            reader: &Reader<'_>,
-            codes: &[C],
-            stride: usize,
-            cells: &mut [Element],
-            spread: usize,
-        ) {
-            for (cell, code) in cells.iter_mut().step_by(spread).zip(codes.iter().step_by(stride)) {
-                *cell = reader.element((*code).into());
-            }
-        }
-        match codes {
-            Codes::U8(codes) => each(self, &codes[first..], stride, cells, spread),
-            Codes::U16(codes) => each(self, &codes[first..], stride, cells, spread),
-            Codes::U32(codes) => each(self, &codes[first..], stride, cells, spread),
-            Codes::U64(codes) => each(self, &codes[first..], stride, cells, spread),
-        }
-    }
 }
 
 /// Elements of some lines (rows of A or columns of B) and a block of K: those of one index along K
@@ -245,7 +70,8 @@ impl Operand<'_> {
         if self.lines_are_rows() { self.matrix.rows() } else { self.matrix.columns() }
     }
 
-    /// `lines` lines from `first` and the elements of `k`; lines beyond the matrix are zero.
+    /// `lines` lines from `first` and the elements of `k`, whole steps; lines beyond the matrix are zero.
+    #[inline(always)]
     pub(super) fn cells(&self, first: usize, lines: usize, k: Range) -> Cells {
         let (rows, columns) = (self.matrix.rows(), self.matrix.columns());
         let start = self.block * rows * columns;
@@ -254,27 +80,26 @@ impl Operand<'_> {
         let codes = self.matrix.codes();
         let step = self.order.len();
         let in_sequence = self.order.is_sorted();
-        if self.lines_are_rows() && in_sequence {
+        let index = |position: usize| position / step * step + self.order[position % step];
+        if self.lines_are_rows() {
+            let mut row = vec![Element::ZERO; k.length];
             for line in 0..there {
-                let from = start + (first + line) * columns + k.first;
-                self.reader.read(codes, (from, 1), &mut elements[line..], lines);
+                self.reader.read(codes, start + (first + line) * columns + k.first, &mut row);
+                let cells = elements[line..].iter_mut().step_by(lines);
+                if in_sequence {
+                    cells.zip(&row).for_each(|(cell, element)| *cell = *element);
+                } else {
+                    cells.enumerate().for_each(|(position, cell)| *cell = row[index(position)]);
+                }
             }
         } else {
             for (position, cells) in elements.chunks_exact_mut(lines).enumerate() {
-                let position = k.first + position;
-                let index = position / step * step + self.order[position % step];
-                let (from, stride) = match self.lines_are_rows() {
-                    true => (start + first * columns + index, columns),
-                    false => (start + index * columns + first, 1),
-                };
-                self.reader.read(codes, (from, stride), &mut cells[..there], 1);
+                let row = k.first + index(position);
+                self.reader.read(codes, start + row * columns + first, &mut cells[..there]);
             }
         }
         let (block, scales) = self.scales(&mut elements, first, lines, k);
-        let mut traits = vec![Traits::NONE; lines];
-        for cells in elements.chunks_exact(lines) {
-            cells.iter().zip(&mut traits).for_each(|(element, traits)| traits.add(element));
-        }
+        let traits = Traits::of(&elements, lines);
         Cells { lines, elements, scales, block, traits }
     }
 
@@ -316,11 +141,35 @@ pub(super) struct Traits {
 impl Traits {
     pub(super) const NONE: Traits = Traits { kinds: 0, largest: i16::MIN };
 
+    /// Of each line.
+    #[inline(always)]
+    fn of(elements: &[Element], lines: usize) -> Vec<Traits> {
+        let mut traits = vec![Traits::NONE; lines];
+        if lines == ROWS {
+            for (line, traits) in traits.iter_mut().enumerate() {
+                let mut known = Traits::NONE;
+                elements.chunks_exact(ROWS).for_each(
+                    #[inline(always)]
+                    |cells| known.add(cells[line]),
+                );
+                *traits = known;
+            }
+            return traits;
+        }
+        for cells in elements.chunks_exact(lines) {
+            traits.iter_mut().zip(cells).for_each(
+                #[inline(always)]
+                |(traits, &element)| traits.add(element),
+            );
+        }
+        traits
+    }
+
     /// Takes an element into account.
-    #[inline]
-    fn add(&mut self, element: &Element) {
-        self.kinds |= element.kind;
-        self.largest = self.largest.max(element.exponent); // zero and specials have i16::MIN
+    #[inline(always)]
+    fn add(&mut self, element: Element) {
+        self.kinds |= element.kind();
+        self.largest = self.largest.max(element.exponent()); // zero and specials have i16::MIN
     }
 
     /// Takes all that another knows into account.
@@ -333,6 +182,13 @@ impl Traits {
     pub(super) fn is_special(&self) -> bool {
         self.kinds & kind::SPECIAL != 0
     }
+}
+
+/// Where the byte of a column stands in a vector of those of a panel of `width` columns: next to each other those
+/// of one lane of all vectors, so that they become exponent fields by shifts.
+pub(super) fn interleaved(column: usize, width: usize) -> usize {
+    let lanes = width / VECTORS;
+    column % lanes * VECTORS + column / lanes
 }
 
 /// Numbers that begin a cache line, so that no vector of a panel lies on two.
@@ -361,9 +217,25 @@ impl<T: Copy + Default> Aligned<T> {
     }
 
     /// One number for each element of some cells.
-    pub(super) fn of(cells: &Cells, number: impl Fn(&Element) -> T) -> Aligned<T> {
+    #[inline(always)]
+    pub(super) fn of(cells: &Cells, number: impl Fn(Element) -> T) -> Aligned<T> {
         let mut aligned = Aligned::zeros(cells.elements.len());
-        aligned.slice().iter_mut().zip(&cells.elements).for_each(|(to, element)| *to = number(element));
+        aligned.slice().iter_mut().zip(&cells.elements).for_each(|(to, &element)| *to = number(element));
+        aligned
+    }
+
+    /// Bytes of a panel of `width` columns, `count` of them, given in rows: each where [`interleaved`] says.
+    #[inline(always)]
+    pub(super) fn interleaved(count: usize, width: usize, byte: impl Fn(usize) -> T) -> Aligned<T> {
+        let mut aligned = Aligned::zeros(count);
+        let lanes = width / VECTORS;
+        for (row, bytes) in aligned.slice().chunks_exact_mut(width).enumerate() {
+            for (lane, bytes) in bytes.chunks_exact_mut(VECTORS).enumerate() {
+                for (vector, to) in bytes.iter_mut().enumerate() {
+                    *to = byte(row * width + vector * lanes + lane);
+                }
+            }
+        }
         aligned
     }
 

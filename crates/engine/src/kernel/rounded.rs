@@ -27,7 +27,8 @@ use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared, Rounde
 use bitmma_formats::{Format, Rounding, table};
 
 use super::drive::Kernel;
-use super::pack::{Cells, ROWS, Range, VECTORS};
+use super::element::Element;
+use super::pack::{Aligned, Cells, ROWS, Range, VECTORS, WIDEST};
 use super::simd::Simd;
 use sum::{PLACE, Terms, add_any, add_small, cut, field, own_bits};
 
@@ -63,6 +64,9 @@ const ABSOLUTE_ZERO: i8 = -50;
 const ABSOLUTE_NONE: i32 = -33;
 /// The exponent of zero where exponents are relative, at most 0: sums saturate and stay there.
 const RELATIVE_ZERO: i8 = -128;
+/// The largest sum of exponents with such a zero; e_max is brought up to it, so that no more than 127 below
+/// zero it becomes an exponent field by adding 127.
+const RELATIVE_NONE: i32 = -127;
 /// Relative exponents below this are read as zero: in an operation with a product of relative
 /// exponent [`RELATIVE_LEAST`] a product of such a factor is below 2^(-57 + 2), and truncates to zero.
 const RELATIVE_FLUSH: i32 = -56;
@@ -141,65 +145,71 @@ impl Rounded {
 
     /// Lines as tiles read them: numbers, exponents, and with `offsets` the largest exponent of each
     /// operation, from which the others are counted.
+    #[inline(always)]
     fn pack(&self, cells: &Cells) -> Packed {
-        let (lines, count) = (cells.lines, cells.elements.len());
-        let byte = |exponent: i16| i8::try_from(exponent).unwrap_or(ABSOLUTE_ZERO);
-        if !self.offsets {
-            return Packed {
-                values: cells.elements.iter().map(|element| element.value).collect(),
-                exponents: cells.elements.iter().map(|element| byte(element.exponent)).collect(),
-                tops: Vec::new(),
-                ranges: Vec::new(),
-            };
+        // a number of lines that is known makes loops that are vectors
+        match cells.lines {
+            ROWS => self.pack_lines(cells, ROWS),
+            lines => self.pack_lines(cells, lines),
         }
-        let mut packed = Packed {
-            values: vec![0.0; count],
-            exponents: vec![RELATIVE_ZERO; count],
-            tops: Vec::with_capacity(count / self.length),
-            ranges: Vec::with_capacity(count / self.length / lines),
-        };
-        let elements = cells.elements.chunks_exact(self.length * lines);
-        let values = packed.values.chunks_exact_mut(self.length * lines);
-        let exponents = packed.exponents.chunks_exact_mut(self.length * lines);
-        for ((elements, values), exponents) in elements.zip(values).zip(exponents) {
-            let mut range = TopRange { lowest: i32::MAX, highest: i32::MIN, flushed: false };
-            let mut tops = vec![i16::MIN; lines];
+    }
+
+    #[inline(always)]
+    fn pack_lines(&self, cells: &Cells, lines: usize) -> Packed {
+        let count = cells.elements.len();
+        let mut exponents = vec![RELATIVE_ZERO; count];
+        let (mut tops, mut ranges) = (Vec::new(), Vec::new());
+        if !self.offsets {
+            for (exponent, element) in exponents.iter_mut().zip(&cells.elements) {
+                *exponent = i8::try_from(element.exponent()).unwrap_or(ABSOLUTE_ZERO);
+            }
+            return Packed { values: Aligned::of(cells, Element::value), exponents, tops, ranges };
+        }
+        let mut numbers = Aligned::zeros(count);
+        let operation = self.length * lines;
+        let outputs = numbers.slice().chunks_exact_mut(operation).zip(exponents.chunks_exact_mut(operation));
+        for (elements, (values, exponents)) in cells.elements.chunks_exact(operation).zip(outputs) {
+            let mut largest = [i16::MIN; WIDEST];
+            let largest = &mut largest[..lines];
             for line in elements.chunks_exact(lines) {
-                tops.iter_mut().zip(line).for_each(|(top, element)| *top = (*top).max(element.exponent));
+                for (largest, element) in largest.iter_mut().zip(line) {
+                    *largest = (*largest).max(element.exponent());
+                }
             }
-            for &top in tops.iter().filter(|&&top| top > i16::MIN) {
-                let top = i32::from(top);
-                (range.lowest, range.highest) = (range.lowest.min(top), range.highest.max(top));
+            let mut range = TopRange { lowest: i32::MAX, highest: i32::MIN, flushed: false };
+            let mut units = [0.0; WIDEST];
+            for (top, unit) in largest.iter_mut().zip(&mut units) {
+                if *top > i16::MIN {
+                    range.lowest = range.lowest.min(i32::from(*top));
+                    range.highest = range.highest.max(i32::from(*top));
+                } else {
+                    *top = 0; // nothing is relative to what is not there
+                }
+                // 2^-127 is no normal number, and exact
+                let bits = if *top == 127 { 1 << 22 } else { ((127 - i32::from(*top)) as u32) << 23 };
+                *unit = f32::from_bits(bits);
             }
-            // nothing is relative to what is not there; 2^-127 is no normal number, and exact
-            tops.iter_mut().for_each(|top| *top = if *top > i16::MIN { *top } else { 0 });
-            let units: Vec<f32> = tops
-                .iter()
-                .map(|&top| {
-                    f32::from_bits(if top == 127 { 1 << 22 } else { ((127 - i32::from(top)) as u32) << 23 })
-                })
-                .collect();
-            packed.tops.extend(tops.iter().map(|&top| i32::from(top)));
+            tops.extend(largest.iter().map(|&top| i32::from(top)));
             let outputs = values.chunks_exact_mut(lines).zip(exponents.chunks_exact_mut(lines));
             for (line, (values, exponents)) in elements.chunks_exact(lines).zip(outputs) {
                 for index in 0..lines {
-                    let element = &line[index];
-                    let relative = i32::from(element.exponent) - i32::from(tops[index]);
+                    let element = line[index];
+                    let relative = i32::from(element.exponent()) - i32::from(largest[index]);
                     let kept = relative >= RELATIVE_FLUSH;
-                    values[index] = if kept { element.value * units[index] } else { 0.0 }; // exact
+                    values[index] = if kept { element.value() * units[index] } else { 0.0 }; // exact
                     exponents[index] = if kept { relative as i8 } else { RELATIVE_ZERO };
-                    range.flushed |= !kept && element.value != 0.0;
+                    range.flushed |= !kept & (element.value() != 0.0);
                 }
             }
-            packed.ranges.push(range);
+            ranges.push(range);
         }
-        packed
+        Packed { values: numbers, exponents, tops, ranges }
     }
 }
 
 /// Some lines. See [`Rounded::pack`].
 pub(super) struct Packed {
-    values: Vec<f32>,
+    values: Aligned<f32>,
     exponents: Vec<i8>,
     tops: Vec<i32>,
     ranges: Vec<TopRange>,
@@ -219,18 +229,28 @@ pub(super) struct PackedRows {
     exponents: Vec<u32>,
 }
 
+/// A panel of B, its exponents where vectors of bytes have them.
+pub(super) struct PackedColumns {
+    lines: Packed,
+    exponents: Aligned<i8>,
+}
+
 impl Kernel for Rounded {
     type A = PackedRows;
-    type B = Packed;
+    type B = PackedColumns;
 
+    #[inline(always)]
     fn pack_a(&self, cells: &Cells) -> PackedRows {
         let lines = self.pack(cells);
         let word = |&exponent: &i8| u32::from(exponent.cast_unsigned()) * 0x0101_0101;
         PackedRows { exponents: lines.exponents.iter().map(word).collect(), lines }
     }
 
-    fn pack_b(&self, cells: &Cells) -> Packed {
-        self.pack(cells)
+    #[inline(always)]
+    fn pack_b(&self, cells: &Cells) -> PackedColumns {
+        let lines = self.pack(cells);
+        let exponents = Aligned::interleaved(lines.exponents.len(), cells.lines, |at| lines.exponents[at]);
+        PackedColumns { exponents, lines }
     }
 
     fn nan(&self) -> u64 {
@@ -241,7 +261,7 @@ impl Kernel for Rounded {
     unsafe fn tile<S: Simd>(
         &self,
         a: &PackedRows,
-        b: &Packed,
+        b: &PackedColumns,
         k: Range,
         state: &mut [f32],
         rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
@@ -253,7 +273,7 @@ impl Kernel for Rounded {
     unsafe fn rows<S: Simd>(
         &self,
         groups: &[&PackedRows],
-        b: &Packed,
+        b: &PackedColumns,
         k: Range,
         state: &mut [f32],
         rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
@@ -296,14 +316,14 @@ struct Sums<S: Simd> {
 unsafe fn sums<S: Simd>(
     plan: &Rounded,
     a: &PackedRows,
-    b: &Packed,
+    b: &PackedColumns,
     (first, step, count): (usize, usize, usize),
 ) -> Sums<S> {
     unsafe {
         let width = VECTORS * S::LANES;
-        let (a_values, b_values) = (a.lines.values.as_ptr(), b.values.as_ptr());
+        let (a_values, b_values) = (a.lines.values.as_ptr(), b.lines.values.as_ptr());
         let (a_exponents, b_exponents) = (a.exponents.as_ptr(), b.exponents.as_ptr());
-        let mut largest = [S::b_splat(0x8080_8080); ROWS];
+        let mut largest = [S::b_splat(0x8181_8181); ROWS];
         for index in (0..count).map(|index| first + index * step) {
             let b_exponent = S::b_load(b_exponents.add(index * width));
             for (row, largest) in largest.iter_mut().enumerate() {
@@ -311,16 +331,16 @@ unsafe fn sums<S: Simd>(
                 *largest = S::b_max(*largest, S::b_add_saturating(a_exponent, b_exponent));
             }
         }
-        let to_place = field::<S>(PLACE - plan.fraction_bits);
+        let to_place = S::i_splat((PLACE - plan.fraction_bits) << 23);
         // 2^(F - e_max), from the place: 2·127 are the biases of the two
         let to_units = S::i_splat((254 + PLACE).wrapping_shl(23));
         let mut place = [[to_place; VECTORS]; ROWS];
         let mut scale = [[S::f_splat(0.0); VECTORS]; ROWS];
         let mut t = [[S::i_splat(0); VECTORS]; ROWS];
         for row in 0..ROWS {
-            let maximum = S::b_widen(largest[row]);
+            let maximum = S::b_fields(S::b_add(largest[row], S::b_splat(0x7f7f_7f7f)));
             for vector in 0..VECTORS {
-                place[row][vector] = S::i_add(S::i_shl::<23>(maximum[vector]), to_place);
+                place[row][vector] = S::i_add(maximum[vector], to_place);
                 scale[row][vector] = S::f_from_bits(S::i_sub(to_units, place[row][vector]));
             }
         }
@@ -345,7 +365,7 @@ unsafe fn sums<S: Simd>(
 #[inline(always)]
 unsafe fn tiles<S: Simd, const PAIRS: bool, const OFFSETS: bool, const LENGTH: usize>(
     plan: &Rounded,
-    (groups, b): (&[&PackedRows], &Packed),
+    (groups, b): (&[&PackedRows], &PackedColumns),
     k: Range,
     state: &mut [f32],
     rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
@@ -369,7 +389,7 @@ unsafe fn tiles<S: Simd, const PAIRS: bool, const OFFSETS: bool, const LENGTH: u
 #[inline(always)]
 unsafe fn one<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
     plan: &Rounded,
-    (a, b): (&PackedRows, &Packed),
+    (a, b): (&PackedRows, &PackedColumns),
     (operation, first, length): (usize, usize, usize),
     state: &mut [f32],
     rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
@@ -391,11 +411,11 @@ unsafe fn one<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
             let mut careful = plan.unusual() || S::b_any_gt(least, sum.largest[row]);
             let mut flushed = false;
             if OFFSETS {
-                let (top, range) = (a.lines.tops[operation * ROWS + row], b.ranges[operation]);
+                let (top, range) = (a.lines.tops[operation * ROWS + row], b.lines.ranges[operation]);
                 flushed = range.flushed || a.lines.ranges[operation].flushed;
                 let held = plan.holds(top, range);
                 careful |= !held;
-                let tops = b.tops.as_ptr().add(operation * width);
+                let tops = b.lines.tops.as_ptr().add(operation * width);
                 for (vector, place) in place.iter_mut().enumerate() {
                     let mut top = S::i_add(S::i_splat(top), S::i_load(tops.add(vector * S::LANES)));
                     if !held {
@@ -439,7 +459,7 @@ unsafe fn one<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
                 let terms = Terms { t, place, c: c[vector], own: own[vector] };
                 let (mut result, mut left_out) = add_any::<S, PAIRS, true>(plan, &terms);
                 // without a product the accumulator is the answer, cut to F bits; -0 becomes +0
-                let none = if OFFSETS { i32::from(RELATIVE_ZERO) + 1 } else { ABSOLUTE_NONE + 1 };
+                let none = if OFFSETS { RELATIVE_NONE + 1 } else { ABSOLUTE_NONE + 1 };
                 let none = S::i_gt(field::<S>(none - plan.fraction_bits + PLACE), sum.place[row][vector]);
                 if !flushed {
                     let alone = S::f_add(own_bits::<S>(plan, c[vector]), S::f_splat(0.0));

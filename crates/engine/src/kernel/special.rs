@@ -2,7 +2,7 @@
 
 use bitmma_arithmetic::special::Special;
 
-use super::pack::kind;
+use super::element::kind;
 
 /// NaN or infinity that the products of a row of A and a column of B hold, over the whole of K; `None` if
 /// every product is finite.

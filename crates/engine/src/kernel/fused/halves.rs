@@ -39,6 +39,7 @@ pub(super) struct Halves {
 
 impl Halves {
     /// Elements in operations of `length`; every line has its own largest exponent, or all have one.
+    #[inline(always)]
     pub(super) fn of(cells: &Cells, length: usize, together: bool) -> Halves {
         let lines = cells.lines;
         let mut halves = Halves { pairs: Aligned::zeros(cells.elements.len() / 2), tops: Vec::new() };
@@ -47,7 +48,7 @@ impl Halves {
             let mut largest = [i16::MIN; WIDEST];
             for line in elements.chunks_exact(lines) {
                 for (largest, element) in largest.iter_mut().zip(line) {
-                    *largest = (*largest).max(element.exponent);
+                    *largest = (*largest).max(element.exponent());
                 }
             }
             let largest = &mut largest[..lines];
@@ -66,7 +67,7 @@ impl Halves {
                 let (even, odd) = pair.split_at(lines);
                 let factors = even.iter().zip(odd).zip(&scales);
                 for (((even, odd), scale), word) in factors.zip(output) {
-                    let (low, high) = ((even.value * scale).to_bits(), (odd.value * scale).to_bits());
+                    let (low, high) = ((even.value() * scale).to_bits(), (odd.value() * scale).to_bits());
                     let half = |bits: u32| bits >> 16 & 0x8000 | bits >> 13 & 0x7fff;
                     *word = half(low) | half(high) << 16;
                 }
@@ -78,18 +79,22 @@ impl Halves {
     }
 }
 
-/// The sums of one operation of one row, begun with the accumulator cut in units of 2^(e_max - F), of which
-/// `least` has the smallest as fields of FP32 and `scale` has 2^(F - e_max); `None` where such a power is too large.
+/// The sums of one operation of one row, begun with the accumulator cut in units of 2^(e_max - F), with
+/// e_max in `maximum` as fields of FP32 and 2^(F - e_max) in `scale`; `None` where such a power is too large.
 #[inline(always)]
 pub(super) unsafe fn half_sums<S: Simd>(
     plan: &Narrow,
     (a, b): (&Halves, &Halves),
     Place { operation, first, row }: Place,
-    (least, scale): (S::I, &Lanes<S::F>),
+    (maximum, scale): (&Lanes<S::I>, &Lanes<S::F>),
     mut sums: Lanes<S::I>,
 ) -> Option<Lanes<S::I>> {
     unsafe {
         let moved = a.tops[operation * ROWS + row] + b.tops[operation] - 2 * TOP;
+        let mut least = maximum[0];
+        for maximum in maximum {
+            least = S::i_min(least, *maximum);
+        }
         let limit = S::i_splat((plan.fraction_bits + moved - LARGEST_POWER + 127) << 23);
         if S::m_bits(S::i_gt(limit, least)) != 0 {
             return None;

@@ -4,7 +4,7 @@ use bitmma_formats::{Overflow, Real};
 
 use super::tile::{Lanes, Place};
 use super::{NOTHING, NOWHERE, Narrow, PackedA, PackedB, Rho, WIDEST, f32_of};
-use crate::kernel::pack::{ROWS, VECTORS};
+use crate::kernel::pack::{ROWS, VECTORS, interleaved};
 
 /// The lanes of one operation that vectors could not do: accumulators that are not finite, sums without
 /// products, powers out of FP32's range, sums beyond 32 bits.
@@ -27,7 +27,8 @@ pub(super) fn mend(
             continue;
         }
         let exponent = |k: usize| {
-            (a.exponents[k * ROWS + row] as u8).cast_signed().saturating_add(b.exponents[k * width + column])
+            let own = b.exponents[k * width + interleaved(column, width)];
+            (a.exponents[k * ROWS + row] as u8).cast_signed().saturating_add(own)
         };
         let elements = first..first + plan.length;
         let products = elements.clone().map(exponent).max().map_or(NOTHING, |largest| largest);
@@ -86,7 +87,8 @@ pub(super) fn wide(plan: &Narrow, (a, b): (&PackedA, &PackedB), first: usize, st
         for k in elements.clone() {
             let a_exponent = (a.exponents[k * ROWS + row] as u8).cast_signed();
             let line = &b.exponents[k * width..(k + 1) * width];
-            for (maximum, &b_exponent) in maximum.iter_mut().zip(line) {
+            for (column, maximum) in maximum.iter_mut().enumerate().take(width) {
+                let b_exponent = line[interleaved(column, width)];
                 let zero = a_exponent == NOTHING || b_exponent == NOTHING;
                 let sum = if zero { NOWHERE } else { i32::from(a_exponent) + i32::from(b_exponent) };
                 *maximum = (*maximum).max(sum);

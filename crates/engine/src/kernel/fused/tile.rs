@@ -70,7 +70,7 @@ pub(super) struct Place {
 }
 
 /// Accumulators before an operation, and a bit for each lane that vectors could not do.
-type Left = ([f32; super::WIDEST], Lanes<u32>);
+type Left = ([f32; crate::kernel::pack::WIDEST], Lanes<u32>);
 
 /// One operation of one row.
 ///
@@ -96,22 +96,23 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
         // e_max with the accumulator, the power that brings terms to units of 2^(e_max - F), and the
         // accumulator cut in these units, with which the sums begin
         let largest = largest_exponent::<S>(plan, (a, b), first, row);
-        let products = S::b_widen(largest);
+        let products = S::b_fields(S::b_add(largest, S::b_splat(0x7f7f_7f7f)));
         let mut maximum: Lanes<S::I> = [to_units; VECTORS];
         let mut scale: Lanes<S::F> = [S::f_splat(0.0); VECTORS];
         let mut sums: Lanes<S::I> = [S::i_splat(0); VECTORS];
         let mut offsets: Lanes<S::I> = [S::i_splat(0); VECTORS];
         let (mut least, mut most) = (field(highest), field(lowest));
         for vector in 0..VECTORS {
-            let mut product = S::i_add(S::i_shl::<23>(products[vector]), field(0));
+            let mut product = products[vector];
             if SCALED {
                 // exponents sum to a thousand at most: beyond the field they are clamped
                 let row_scale = S::i_splat(a.scales[operation * ROWS + row]);
                 let column_scale = b.scales.as_ptr().add(operation * width + vector * S::LANES);
                 offsets[vector] = S::i_add(row_scale, S::i_load(column_scale));
-                let sum = S::i_add(products[vector], offsets[vector]);
+                let own = S::i_sub(S::i_shr::<23>(product), S::i_splat(127));
+                let sum = S::i_add(own, offsets[vector]);
                 let sum = S::i_max(S::i_min(sum, S::i_splat(128)), S::i_splat(-200));
-                let sum = S::i_select(S::i_gt(none, products[vector]), S::i_splat(-200), sum);
+                let sum = S::i_select(S::i_gt(none, own), S::i_splat(-200), sum);
                 product = S::i_add(S::i_shl::<23>(sum), field(0));
             }
             let c = S::f_load(state.as_ptr().add(vector * S::LANES));
@@ -123,8 +124,10 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
                 own = S::i_select(zero, field(plan.c_zero.max(-200)), own);
             }
             let all = S::i_max(product, own);
-            least = S::i_min(least, all);
-            most = S::i_max(most, all);
+            if SCALED {
+                least = S::i_min(least, all);
+            }
+            most = S::i_max(most, if SCALED { all } else { own });
             maximum[vector] = all;
             let power = S::i_sub(to_units, all);
             sums[vector] = S::f_truncate(S::f_mul(c, S::f_from_bits(power)));
@@ -136,8 +139,12 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
                 S::f_from_bits(power)
             };
         }
-        let outside = S::m_or(S::i_gt(field(lowest), least), S::i_gt(most, field(highest)));
-        let mut flagged = S::m_bits(outside) != 0;
+        let mut flagged = S::m_bits(S::i_gt(most, field(highest))) != 0;
+        flagged |= match SCALED {
+            true => S::m_bits(S::i_gt(field(lowest), least)) != 0,
+            // exponents of products are never too large, and too small only where there is none
+            false => S::b_any_gt(S::b_splat(bytes(plan.no_product)), largest),
+        };
         if flagged {
             // an infinite accumulator has no place in a sum: its lane is mended
             for (sum, maximum) in sums.iter_mut().zip(&maximum) {
@@ -148,7 +155,7 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
         let mut all_lanes = false;
         let place = Place { operation, first, row };
         let whole = match (&a.halves, &b.halves) {
-            (Some(a), Some(b)) if S::HALVES => half_sums::<S>(plan, (a, b), place, (least, &scale), sums),
+            (Some(a), Some(b)) if S::HALVES => half_sums::<S>(plan, (a, b), place, (&maximum, &scale), sums),
             _ if plan.lasts.is_some() && !flagged => {
                 whole_sums::<S, SCALED>(plan, (a, b), place, (&maximum, &offsets), &sums)
             }
@@ -157,9 +164,7 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
         if let Some(whole) = whole {
             sums = whole;
         } else {
-            let wrapped;
-            (sums, wrapped) = cut_sums::<S>(plan, (a, b), place, &scale, sums);
-            all_lanes = S::m_bits(S::i_gt(S::i_splat(0), wrapped)) != 0;
+            (sums, all_lanes) = cut_sums::<S>(plan, (a, b), place, &scale, sums);
             flagged |= all_lanes;
         }
 
@@ -194,9 +199,11 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
                     *lanes = S::m_bits(S::m_or(S::i_gt(field(lowest), all), S::i_gt(all, field(highest))));
                 }
             }
-            let mut before = [0.0; super::WIDEST];
-            before[..width].copy_from_slice(state);
-            left = Some((before, lanes));
+            if lanes.iter().any(|&lanes| lanes != 0) {
+                let mut before = [0.0; crate::kernel::pack::WIDEST];
+                before[..width].copy_from_slice(state);
+                left = Some((before, lanes));
+            }
         }
         for (vector, &result) in results.iter().enumerate() {
             S::f_store(state.as_mut_ptr().add(vector * S::LANES), result);
@@ -205,7 +212,12 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
     }
 }
 
-/// The largest exponent of the products of one row, in bytes.
+/// A byte four times in a word.
+fn bytes(byte: i32) -> u32 {
+    u32::from(byte as u8) * 0x0101_0101
+}
+
+/// The largest exponent of the products of one row, in bytes, or -127 if that is larger.
 #[inline(always)]
 unsafe fn largest_exponent<S: Simd>(
     plan: &Narrow,
@@ -216,7 +228,7 @@ unsafe fn largest_exponent<S: Simd>(
     unsafe {
         let (a, b) = (a.exponents.as_ptr(), b.exponents.as_ptr());
         let width = VECTORS * S::LANES;
-        let mut largest = S::b_splat(0x8080_8080);
+        let mut largest = S::b_splat(bytes(-127));
         if plan.saturating {
             by_chunks!(k in first..first + plan.length => {
                 let sum = S::b_add_saturating(S::b_splat(*a.add(k * ROWS + row)), S::b_load(b.add(k * width)));
@@ -232,8 +244,7 @@ unsafe fn largest_exponent<S: Simd>(
     }
 }
 
-/// The sums of one operation of one row, begun with the accumulator; negative in the second, where one may
-/// have left 32 bits.
+/// The sums of one operation of one row, begun with the accumulator, and whether one may have left 32 bits.
 #[inline(always)]
 unsafe fn cut_sums<S: Simd>(
     plan: &Narrow,
@@ -241,7 +252,7 @@ unsafe fn cut_sums<S: Simd>(
     Place { first, row, .. }: Place,
     scale: &Lanes<S::F>,
     begin: Lanes<S::I>,
-) -> (Lanes<S::I>, S::I) {
+) -> (Lanes<S::I>, bool) {
     unsafe {
         let zero = S::i_splat(0);
         let mut wrapped = zero;
@@ -259,17 +270,17 @@ unsafe fn cut_sums<S: Simd>(
             }
             from = to;
         }
+        let mut left = S::i_gt(zero, wrapped);
         if plan.suspect != i32::MAX {
-            let (mut least, mut most) = (zero, zero);
+            // magnitudes up to the limit moved to where the smallest integer is
+            let limit = plan.suspect - 1;
+            let mut most = S::i_splat(i32::MIN);
             for sum in &sums {
-                least = S::i_min(least, *sum);
-                most = S::i_max(most, *sum);
+                most = S::i_max(most, S::i_add(*sum, S::i_splat(limit.wrapping_add(i32::MIN))));
             }
-            // negative where a sum is as large as only a wrapped one may be
-            let suspect = S::i_splat(plan.suspect);
-            wrapped = S::i_or(S::i_sub(suspect, most), S::i_add(least, suspect));
+            left = S::i_gt(most, S::i_splat((2 * limit.cast_unsigned()).wrapping_sub(1 << 31).cast_signed()));
         }
-        (sums, wrapped)
+        (sums, S::m_bits(left) != 0)
     }
 }
 

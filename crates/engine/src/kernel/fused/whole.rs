@@ -6,7 +6,8 @@
 
 use super::tile::{Lanes, Place};
 use super::{Narrow, PackedA, PackedB, WIDEST, power};
-use crate::kernel::pack::{Cells, Element, ROWS, VECTORS};
+use crate::kernel::element::Element;
+use crate::kernel::pack::{Cells, ROWS, VECTORS};
 use crate::kernel::simd::Simd;
 
 /// Unit and size of the integers of one operation.
@@ -34,8 +35,24 @@ pub(super) struct Integers {
 impl Integers {
     /// Elements that are multiples of 2^last below 2^(last + 31), in operations of `length`; every line has its own unit, or
     /// all have one.
+    #[inline(always)]
     pub(super) fn of(cells: &Cells, length: usize, scales: &[i32], last: i32, together: bool) -> Integers {
-        let lines = cells.lines;
+        // a number of lines that is known makes loops that are vectors
+        match cells.lines {
+            ROWS => Integers::of_lines(cells, ROWS, length, scales, last, together),
+            lines => Integers::of_lines(cells, lines, length, scales, last, together),
+        }
+    }
+
+    #[inline(always)]
+    fn of_lines(
+        cells: &Cells,
+        lines: usize,
+        length: usize,
+        scales: &[i32],
+        last: i32,
+        together: bool,
+    ) -> Integers {
         let spread = scales.iter().max().zip(scales.iter().min());
         if spread.is_some_and(|(most, least)| most - least > MOST_SPREAD) {
             let unfit = Unit { exponent: 0, bits: MOST_BITS + 1 };
@@ -43,7 +60,7 @@ impl Integers {
         }
         let scale = power(-last);
         // SAFETY: numbers of such formats are integers below 2^31
-        let integer = |element: &Element| unsafe { (element.value * scale).to_int_unchecked::<i32>() };
+        let integer = |element: &Element| unsafe { (element.value() * scale).to_int_unchecked::<i32>() };
         let mut integers =
             Integers { pairs: Vec::with_capacity(cells.elements.len() / 2), units: Vec::new() };
         for elements in cells.elements.chunks_exact(length * lines) {

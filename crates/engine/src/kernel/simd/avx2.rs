@@ -165,14 +165,14 @@ impl Simd for Avx2 {
         unsafe { _mm256_max_epi8(x, y) }
     }
     #[inline(always)]
-    unsafe fn b_widen(value: __m256i) -> [__m256i; 4] {
+    unsafe fn b_fields(value: __m256i) -> [__m256i; 4] {
         unsafe {
-            let (low, high) = (_mm256_castsi256_si128(value), _mm256_extracti128_si256::<1>(value));
+            let field = _mm256_set1_epi32(0xff << 23);
             [
-                _mm256_cvtepi8_epi32(low),
-                _mm256_cvtepi8_epi32(_mm_srli_si128::<8>(low)),
-                _mm256_cvtepi8_epi32(high),
-                _mm256_cvtepi8_epi32(_mm_srli_si128::<8>(high)),
+                _mm256_and_si256(_mm256_slli_epi32::<23>(value), field),
+                _mm256_and_si256(_mm256_slli_epi32::<15>(value), field),
+                _mm256_and_si256(_mm256_slli_epi32::<7>(value), field),
+                _mm256_and_si256(_mm256_srli_epi32::<1>(value), field),
             ]
         }
     }

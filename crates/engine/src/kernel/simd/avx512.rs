@@ -157,13 +157,14 @@ impl<const HALVES: bool> Simd for Avx512<HALVES> {
         unsafe { _mm512_max_epi8(x, y) }
     }
     #[inline(always)]
-    unsafe fn b_widen(value: __m512i) -> [__m512i; 4] {
+    unsafe fn b_fields(value: __m512i) -> [__m512i; 4] {
         unsafe {
+            let field = _mm512_set1_epi32(0xff << 23);
             [
-                _mm512_cvtepi8_epi32(_mm512_castsi512_si128(value)),
-                _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32::<1>(value)),
-                _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32::<2>(value)),
-                _mm512_cvtepi8_epi32(_mm512_extracti32x4_epi32::<3>(value)),
+                _mm512_and_si512(_mm512_slli_epi32::<23>(value), field),
+                _mm512_and_si512(_mm512_slli_epi32::<15>(value), field),
+                _mm512_and_si512(_mm512_slli_epi32::<7>(value), field),
+                _mm512_and_si512(_mm512_srli_epi32::<1>(value), field),
             ]
         }
     }

@@ -90,8 +90,8 @@ pub(super) trait Simd: Copy {
     unsafe fn b_add(x: Self::B, y: Self::B) -> Self::B;
     unsafe fn b_add_saturating(x: Self::B, y: Self::B) -> Self::B;
     unsafe fn b_max(x: Self::B, y: Self::B) -> Self::B;
-    /// Sign-extended, LANES bytes at a time.
-    unsafe fn b_widen(value: Self::B) -> [Self::I; 4];
+    /// Bytes as exponent fields of FP32, above zeros: byte 4·j + v in lane j of the vth.
+    unsafe fn b_fields(value: Self::B) -> [Self::I; 4];
     /// Dot products of adjacent pairs of 16-bit halves, added to `sum`: `sum + x0·y0 + x1·y1` per lane.
     unsafe fn i_dot2(sum: Self::I, x: Self::I, y: Self::I) -> Self::I;
     /// FP32 to FP16 to nearest even, twice in every word.

@@ -168,8 +168,8 @@ impl Simd for Portable {
         lanes!(i => x[i].max(y[i]))
     }
     #[inline(always)]
-    unsafe fn b_widen(value: [i8; 4 * LANES]) -> [[i32; LANES]; 4] {
-        lanes!(part => lanes!(i => i32::from(value[part * LANES + i])))
+    unsafe fn b_fields(value: [i8; 4 * LANES]) -> [[i32; LANES]; 4] {
+        lanes!(part => lanes!(i => i32::from(value[4 * i + part].cast_unsigned()) << 23))
     }
     #[inline(always)]
     unsafe fn i_dot2(sum: [i32; LANES], x: [i32; LANES], y: [i32; LANES]) -> [i32; LANES] {

@@ -1,0 +1,210 @@
+//! From codes to what kernels compute with.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use bitmma_arithmetic::Prepared;
+use bitmma_arithmetic::run::Side;
+use bitmma_formats::{Class, Format, Sign, Specials, Unpacked};
+
+use crate::matrix::Codes;
+
+/// What a code becomes in a kernel: a number and its exponent, and what kind of value it is, in one word so
+/// that vectors of them are read and made: the bits of an FP32 number, 16 bits of exponent, 8 of kind.
+#[derive(Clone, Copy)]
+pub(super) struct Element(u64);
+
+impl Element {
+    /// Zero, and padding.
+    pub(super) const ZERO: Element = Element::new(0, i16::MIN, kind::ZERO);
+    /// NaN, and what a NaN scale factor makes of an element.
+    pub(super) const NAN: Element = Element::new(0, i16::MIN, kind::NAN);
+
+    const fn new(value: u32, exponent: i16, kind: u8) -> Element {
+        Element(value as u64 | (exponent.cast_unsigned() as u64) << 32 | (kind as u64) << 48)
+    }
+
+    /// A number as every kernel reads it: exact in FP32, which holds whatever the kernels take.
+    fn of(value: &Unpacked, format: &Format) -> Element {
+        let kind = kind_of(value);
+        if value.class != Class::Finite {
+            return Element::new(0, i16::MIN, kind);
+        }
+        // through FP64, where both factors are normal
+        let unit = f64::from_bits(((value.exponent - format.fraction_bits as i32 + 1023) as u64) << 52);
+        let number = value.signed_significand() as f64 * unit;
+        Element::new((number as f32).to_bits(), value.exponent as i16, kind)
+    }
+
+    /// The kernel's reading of the value; 0 for zero and for what is not finite.
+    #[inline(always)]
+    pub(super) fn value(self) -> f32 {
+        f32::from_bits(self.0 as u32)
+    }
+
+    /// The paper's Exp(x); `i16::MIN` for zero and for what is not finite.
+    #[inline(always)]
+    pub(super) fn exponent(self) -> i16 {
+        (self.0 >> 32) as i16
+    }
+
+    /// Bits of [`kind`].
+    #[inline(always)]
+    pub(super) fn kind(self) -> u8 {
+        (self.0 >> 48) as u8
+    }
+}
+
+/// Bits that tell what kind of value an element is.
+pub(super) mod kind {
+    pub(in super::super) const NAN: u8 = 1;
+    pub(in super::super) const INFINITY: u8 = 2;
+    pub(in super::super) const ZERO: u8 = 4;
+    pub(in super::super) const NEGATIVE: u8 = 8;
+    /// Neither zero nor a finite number.
+    pub(in super::super) const SPECIAL: u8 = NAN | INFINITY;
+}
+
+/// The kind of a value.
+fn kind_of(value: &Unpacked) -> u8 {
+    let class = match value.class {
+        Class::Nan => kind::NAN,
+        Class::Infinity => kind::INFINITY,
+        Class::Zero => kind::ZERO,
+        Class::Finite => 0,
+    };
+    class | if value.negative { kind::NEGATIVE } else { 0 }
+}
+
+/// From codes to elements: a table for formats of up to 16 bits, a function for wider ones.
+pub(super) struct Reader<'p> {
+    prepared: &'p Prepared<'p>,
+    pub(super) side: Side,
+    format: Format,
+    table: Arc<[Element]>,
+    fields: Option<Fields>,
+}
+
+/// Where the fields of an IEEE 754 format of exponents within FP32's are: its normal numbers and zeros need no
+/// table.
+#[derive(Clone, Copy)]
+struct Fields {
+    padding: u32,
+    fraction: u32,
+    /// All ones, as a field.
+    ones: u32,
+    sign: u32,
+    bias: i32,
+}
+
+impl Fields {
+    fn of(format: &Format) -> Option<Fields> {
+        let fits = format.sign == Sign::Signed
+            && format.specials == Specials::Ieee
+            && format.subnormals
+            && format.bits() <= 32
+            && format.fraction_bits <= 23
+            && format.min_exponent() >= -126
+            && format.max_exponent() <= 127;
+        fits.then(|| Fields {
+            padding: format.padding_bits,
+            fraction: format.fraction_bits,
+            ones: (1 << format.exponent_bits) - 1,
+            sign: format.bits() - 1,
+            bias: format.bias,
+        })
+    }
+
+    /// The element of a code, if it is a normal number or zero, and whether it is.
+    #[inline(always)]
+    fn element(&self, code: u32) -> (Element, bool) {
+        let bits = code >> self.padding;
+        let field = bits >> self.fraction & self.ones;
+        let negative = code >> self.sign & 1;
+        let exponent = field as i32 - self.bias;
+        let fraction = (bits << (23 - self.fraction)) & 0x7f_ffff;
+        let sign = kind::NEGATIVE * negative as u8;
+        let number =
+            Element::new(negative << 31 | ((exponent + 127) as u32) << 23 | fraction, exponent as i16, sign);
+        let zero = field == 0 && fraction == 0;
+        let nothing = Element::new(0, i16::MIN, kind::ZERO | sign);
+        (if zero { nothing } else { number }, zero | (field != 0) & (field != self.ones))
+    }
+}
+
+/// What a table depends on: the codes' format, the operand's, and whether subnormal numbers are flushed.
+type TableKey = (Format, Format, bool);
+
+/// Tables of codes, kept: one of 65,536 elements takes longer to fill than a small product to compute.
+/// There are as many as formats, twice or three times.
+static TABLES: LazyLock<Mutex<HashMap<TableKey, Arc<[Element]>>>> = LazyLock::new(Mutex::default);
+
+impl<'p> Reader<'p> {
+    /// A reader of one operand.
+    pub(super) fn new(prepared: &'p Prepared<'p>, side: Side) -> Reader<'p> {
+        let format = prepared.operand_format(side);
+        let mut reader = Reader { prepared, side, format, table: Arc::default(), fields: None };
+        let codes = prepared.code_format(side);
+        if codes.bits() > 8 {
+            reader.fields = Fields::of(&codes);
+        }
+        if codes.bits() <= 16 {
+            let key = (codes, format, prepared.model().flush_inputs);
+            let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
+            let fill = || (0..=codes.max_code()).map(|code| reader.compute(code)).collect();
+            reader.table = Arc::clone(tables.entry(key).or_insert_with(fill));
+        }
+        reader
+    }
+
+    #[inline(never)]
+    fn compute(&self, code: u64) -> Element {
+        Element::of(&self.prepared.element(self.side, code), &self.format)
+    }
+
+    /// Reads consecutive codes from `first` on.
+    #[inline(always)]
+    pub(super) fn read(&self, codes: &Codes, first: usize, cells: &mut [Element]) {
+        let range = first..first + cells.len();
+        match codes {
+            Codes::U8(codes) => self.each(&codes[range], cells),
+            Codes::U16(codes) => self.each(&codes[range], cells),
+            Codes::U32(codes) => self.each(&codes[range], cells),
+            Codes::U64(codes) => self.each(&codes[range], cells),
+        }
+    }
+
+    #[inline(always)]
+    fn each<C: Copy + Into<u64>>(&self, codes: &[C], cells: &mut [Element]) {
+        let Some(fields) = self.fields else {
+            let table = &*self.table;
+            for (cell, &code) in cells.iter_mut().zip(codes) {
+                let code: u64 = code.into();
+                *cell = match table.get(code as usize) {
+                    Some(element) => *element,
+                    None => self.compute(code),
+                };
+            }
+            return;
+        };
+        for (cells, codes) in cells.chunks_mut(CHUNK).zip(codes.chunks(CHUNK)) {
+            let mut all = true;
+            for (cell, &code) in cells.iter_mut().zip(codes) {
+                let (element, is_plain) = fields.element(code.into() as u32);
+                *cell = element;
+                all &= is_plain;
+            }
+            if !all {
+                for (cell, &code) in cells.iter_mut().zip(codes) {
+                    let code: u64 = code.into();
+                    if !fields.element(code as u32).1 {
+                        *cell = self.table.get(code as usize).copied().unwrap_or_else(|| self.compute(code));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Codes that are read without a branch, and looked at again if there was anything but normal numbers and zeros.
+const CHUNK: usize = 64;
