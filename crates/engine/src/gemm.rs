@@ -44,98 +44,24 @@
 
 mod codes;
 mod convert;
+mod target;
 
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 
-use bitmma_arithmetic::{Model, Order, Prepared};
-use bitmma_catalogue::lookup::Found;
-use bitmma_catalogue::{Architecture, Revision, find};
-use bitmma_formats::{F32, F64, Format};
+use bitmma_formats::{F64, Format};
 
 use crate::error::Error;
 use crate::kernel::elementwise::Word;
 use crate::kernel::{self, Level, has_kernel};
 use crate::matrix::{Codes, Matrix, shape_text};
-use crate::simulate::model_of;
 use crate::unit::Operands;
 use codes::{combine, convert, cut, fill, merge, put, words, zeroed, zeros};
 use convert::Converter;
 
 pub use convert::OutputConversion;
-
-/// What goes along K: a model, and how many elements it takes at a time.
-#[derive(Clone, Debug)]
-pub struct Target {
-    name: String,
-    model: Model,
-    step: usize,
-}
-
-impl Target {
-    /// The instruction of that name; its K elements at a time.
-    pub fn instruction(architecture: Architecture, name: &str, revision: Revision) -> Result<Target, Error> {
-        Target::found(&find(architecture, name)?, revision)
-    }
-
-    /// An instruction that was looked up.
-    pub fn found(found: &Found, revision: Revision) -> Result<Target, Error> {
-        let row = found.instruction;
-        Ok(Target { name: row.name(), model: model_of(found, revision)?, step: row.k })
-    }
-
-    /// A model, `step` elements at a time; by default as many as one elementary operation takes (L_max)
-    /// and as scale blocks and the order of its elements ask for.
-    pub fn of_model(model: Model, step: Option<usize>) -> Result<Target, Error> {
-        let step = step.unwrap_or_else(|| default_step(&model));
-        Prepared::new(&model, step)?;
-        Ok(Target { name: model.operation.name().to_owned(), model, step })
-    }
-
-    /// The instruction, with ranges where its name has some, or the model's family.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The model.
-    pub fn model(&self) -> &Model {
-        &self.model
-    }
-
-    /// Elements along K at a time: the instruction's K.
-    pub fn step(&self) -> usize {
-        self.step
-    }
-
-    /// W: the format in which partial results are added and `alpha` and `beta` are given.
-    pub fn working_format(&self) -> Format {
-        if [self.model.c, self.model.d].iter().any(|format| format.bits() > F32.bits()) { F64 } else { F32 }
-    }
-
-    /// K after padding: the next multiple of [`Target::step`].
-    pub fn padded(&self, k: usize) -> Option<usize> {
-        k.checked_next_multiple_of(self.step)
-    }
-}
-
-/// The least multiple of L_max, times the passes of an interleaved order, that every block and period
-/// divides.
-fn default_step(model: &Model) -> usize {
-    let length = model.operation.max_length().max(1);
-    let (passes, period) = match model.lowering.order {
-        Order::Interleaved { run, period } => ((period / run.max(1)).max(1), period.max(1)),
-        Order::Sequential | Order::Reversed => (1, 1),
-    };
-    let block = model.scale.map_or(1, |scale| scale.size.max(1));
-    [period, block].into_iter().fold(length.saturating_mul(passes), |step, other| {
-        let (mut x, mut y) = (step, other);
-        while y > 0 {
-            (x, y) = (y, x % y);
-        }
-        step.saturating_mul(other / x)
-    })
-}
+pub use target::Target;
 
 /// How a product is made; [the module](self) says in which order what happens.
 #[derive(Clone, Copy, Default)]

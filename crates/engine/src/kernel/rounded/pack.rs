@@ -1,0 +1,130 @@
+//! Factors of TR- and GTR-FDPA as tiles read them.
+
+use super::Rounded;
+use crate::kernel::element::Element;
+use crate::kernel::pack::{Aligned, Cells, ROWS, WIDEST};
+
+/// The exponent of zero where exponents are absolute: far from those of products, -30 to 32, while
+/// 2^(F - 2·this) is an FP32 number.
+pub(super) const ABSOLUTE_ZERO: i8 = -50;
+/// The largest sum of exponents with such a zero.
+pub(super) const ABSOLUTE_NONE: i32 = -33;
+/// The exponent of zero where exponents are relative, at most 0: sums saturate and stay there.
+pub(super) const RELATIVE_ZERO: i8 = -128;
+/// The largest sum of exponents with such a zero; e_max is brought up to it, so that no more than 127 below
+/// zero it becomes an exponent field by adding 127.
+pub(super) const RELATIVE_NONE: i32 = -127;
+/// Relative exponents below this are read as zero: in an operation with a product of relative
+/// exponent [`RELATIVE_LEAST`] a product of such a factor is below 2^(-57 + 2), and truncates to zero.
+pub(super) const RELATIVE_FLUSH: i32 = -56;
+/// Operations without a product of at least this relative exponent are left to the reference path.
+pub(super) const RELATIVE_LEAST: i32 = -30;
+
+impl Rounded {
+    /// Lines as tiles read them: numbers, exponents, and with `offsets` the largest exponent of each
+    /// operation, from which the others are counted.
+    #[inline(always)]
+    fn pack(&self, cells: &Cells) -> Packed {
+        // a number of lines that is known makes loops that are vectors
+        match cells.lines {
+            ROWS => self.pack_lines(cells, ROWS),
+            lines => self.pack_lines(cells, lines),
+        }
+    }
+
+    #[inline(always)]
+    fn pack_lines(&self, cells: &Cells, lines: usize) -> Packed {
+        let count = cells.elements.len();
+        let mut exponents = vec![RELATIVE_ZERO; count];
+        let (mut tops, mut ranges) = (Vec::new(), Vec::new());
+        if !self.offsets {
+            for (exponent, element) in exponents.iter_mut().zip(&cells.elements) {
+                *exponent = i8::try_from(element.exponent()).unwrap_or(ABSOLUTE_ZERO);
+            }
+            return Packed { values: Aligned::of(cells, Element::value), exponents, tops, ranges };
+        }
+        let mut numbers = Aligned::zeros(count);
+        let operation = self.length * lines;
+        let outputs = numbers.slice().chunks_exact_mut(operation).zip(exponents.chunks_exact_mut(operation));
+        for (elements, (values, exponents)) in cells.elements.chunks_exact(operation).zip(outputs) {
+            let mut largest = [i16::MIN; WIDEST];
+            let largest = &mut largest[..lines];
+            for line in elements.chunks_exact(lines) {
+                for (largest, element) in largest.iter_mut().zip(line) {
+                    *largest = (*largest).max(element.exponent());
+                }
+            }
+            let mut range = TopRange { lowest: i32::MAX, highest: i32::MIN, flushed: false };
+            let mut units = [0.0; WIDEST];
+            for (top, unit) in largest.iter_mut().zip(&mut units) {
+                if *top > i16::MIN {
+                    range.lowest = range.lowest.min(i32::from(*top));
+                    range.highest = range.highest.max(i32::from(*top));
+                } else {
+                    *top = 0; // nothing is relative to what is not there
+                }
+                // 2^-127 is no normal number, and exact
+                let bits = if *top == 127 { 1 << 22 } else { ((127 - i32::from(*top)) as u32) << 23 };
+                *unit = f32::from_bits(bits);
+            }
+            tops.extend(largest.iter().map(|&top| i32::from(top)));
+            let outputs = values.chunks_exact_mut(lines).zip(exponents.chunks_exact_mut(lines));
+            for (line, (values, exponents)) in elements.chunks_exact(lines).zip(outputs) {
+                for index in 0..lines {
+                    let element = line[index];
+                    let relative = i32::from(element.exponent()) - i32::from(largest[index]);
+                    let kept = relative >= RELATIVE_FLUSH;
+                    values[index] = if kept { element.value() * units[index] } else { 0.0 }; // exact
+                    exponents[index] = if kept { relative as i8 } else { RELATIVE_ZERO };
+                    range.flushed |= !kept & (element.value() != 0.0);
+                }
+            }
+            ranges.push(range);
+        }
+        Packed { values: numbers, exponents, tops, ranges }
+    }
+
+    /// Rows of A.
+    #[inline(always)]
+    pub(super) fn pack_rows(&self, cells: &Cells) -> PackedRows {
+        let lines = self.pack(cells);
+        let word = |&exponent: &i8| u32::from(exponent.cast_unsigned()) * 0x0101_0101;
+        PackedRows { exponents: lines.exponents.iter().map(word).collect(), lines }
+    }
+
+    /// A panel of B.
+    #[inline(always)]
+    pub(super) fn pack_columns(&self, cells: &Cells) -> PackedColumns {
+        let lines = self.pack(cells);
+        let exponents = Aligned::interleaved(lines.exponents.len(), cells.lines, |at| lines.exponents[at]);
+        PackedColumns { exponents, lines }
+    }
+}
+
+/// Some lines. See [`Rounded::pack`].
+pub(super) struct Packed {
+    pub(super) values: Aligned<f32>,
+    exponents: Vec<i8>,
+    pub(super) tops: Vec<i32>,
+    pub(super) ranges: Vec<TopRange>,
+}
+
+/// The largest exponents of all lines of one operation, and whether elements were too small for them.
+#[derive(Clone, Copy)]
+pub(super) struct TopRange {
+    pub(super) lowest: i32,
+    pub(super) highest: i32,
+    pub(super) flushed: bool,
+}
+
+/// Rows of A: their exponents stand four times in a word.
+pub(in super::super) struct PackedRows {
+    pub(super) lines: Packed,
+    pub(super) exponents: Vec<u32>,
+}
+
+/// A panel of B, its exponents where vectors of bytes have them.
+pub(in super::super) struct PackedColumns {
+    pub(super) lines: Packed,
+    pub(super) exponents: Aligned<i8>,
+}
