@@ -138,8 +138,8 @@ fn a_changed_answer_is_a_mismatch() {
 }
 
 fn plain(record: &Record) -> impl PartialEq + std::fmt::Debug + use<> {
-    let Record { found, a, b, c, scale_a, scale_b, d, line: _ } = record.clone();
-    (found.instruction.architecture, found.name(), a, b, c, scale_a, scale_b, d)
+    let Record { origin, a, b, c, scale_a, scale_b, d, line: _ } = record.clone();
+    (origin.architecture().to_owned(), origin.instruction().to_owned(), a, b, c, scale_a, scale_b, d)
 }
 
 fn plain_all(records: &[Record]) -> Vec<impl PartialEq + std::fmt::Debug + use<>> {

@@ -19,6 +19,7 @@ mod operands;
 mod probe;
 mod recording;
 mod unit;
+mod verify;
 
 use pyo3::prelude::*;
 
@@ -53,6 +54,8 @@ mod _bitmma {
     use crate::recording::{read_recording, replay};
     #[pymodule_export]
     use crate::unit::{Unit, multiply, simulate};
+    #[pymodule_export]
+    use crate::verify::{Blocks, Campaign};
 
     use pyo3::prelude::*;
 

@@ -2,9 +2,9 @@
 
 ``mma`` is one instruction, ``matmul`` what a library would run on a chip, ``gemm`` a product of any shape
 with every choice in your hands, ``explain`` every step of one element,
-``probe`` how a function of yours computes. ``formats``, ``catalogue`` and
-``recording`` are modules. Imported when first used: ``bitmma.analysis``, what the arithmetic means;
-``bitmma.torch``, whole models.
+``probe`` how a function of yours computes, ``verify`` whether a unit computes as its model says.
+``formats``, ``catalogue`` and ``recording`` are modules. Imported when first used: ``bitmma.analysis``, what
+the arithmetic means; ``bitmma.torch``, whole models; ``bitmma.fleet``, campaigns on a Ray cluster.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from .explain import explain
 from .gemm import gemm, matmul
 from .probe import ProbeOutcome, Signature, probe
 from .simulate import Unit, mma, simulate
+from .verify import VerifyReport, verify
 
 if TYPE_CHECKING:
     from . import analysis, torch
@@ -73,6 +74,7 @@ __all__ = [
     "UnknownInstruction",
     "UnknownModel",
     "UnknownRevision",
+    "VerifyReport",
     "__version__",
     "analysis",
     "catalogue",
@@ -84,6 +86,7 @@ __all__ = [
     "probe",
     "recording",
     "simulate",
+    "verify",
 ]
 
 

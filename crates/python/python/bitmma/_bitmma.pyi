@@ -7,6 +7,68 @@ from os import PathLike
 from typing import Any, SupportsFloat, SupportsIndex, final
 
 @final
+class Blocks:
+    """
+    What came of the blocks of a campaign so far, in memory or in a file.
+    """
+    def __new__(cls, /, identity: str, folder: str | PathLike[str] | None = None, shard: str = "1/1", resume: bool = False) -> Blocks:
+        """
+        Of a campaign; with a folder, those that are in its file, to which more will be written.
+        """
+    def add(self, /, line: str) -> None:
+        """
+        Takes a line that a campaign gave. A block that is there already must be the same.
+        """
+    def counts(self, /) -> tuple[int, int, int, int]:
+        """
+        Blocks that are there, of how many, their dot products, and how many of these differ.
+        """
+    @staticmethod
+    def merge(paths: SupportsGetItem[int, str | PathLike[str]]) -> Blocks:
+        """
+        Those of several files of one campaign.
+        """
+    def missing(self, /, shard: str = "1/1") -> list[int]:
+        """
+        The numbers of the shard's blocks that are not there yet.
+        """
+    def summary(self, /) -> str:
+        """
+        All taken together, as JSON.
+        """
+
+@final
+class Campaign:
+    """
+    A unit, the model it is held against, and what it is asked.
+    """
+    def __new__(cls, /, unit: str, *, tests: SupportsIndex = 1000000, seed: SupportsIndex = 0, model: str | None = None, against: str | None = None, revision_name: str = "hardware", strict_nan: bool = False, start_limit: SupportsFloat | SupportsIndex = 30.0, batch_limit: SupportsFloat | SupportsIndex = 120.0) -> Campaign:
+        """
+        Opens the unit; the model is that of the TOML text, or of the instruction `against`, or of the one that
+        the unit names. The limits are seconds.
+        """
+    @property
+    def about(self, /) -> tuple[str | None, str | None]:
+        """
+        Device and driver, where the unit says them.
+        """
+    @property
+    def dot_products(self, /) -> int:
+        """
+        Dot products, directed and random.
+        """
+    @property
+    def identity(self, /) -> str:
+        """
+        What two campaigns must have in common to be one, as JSON.
+        """
+    def run(self, /, blocks: SupportsGetItem[int, SupportsIndex], each: Any) -> None:
+        """
+        Asks the unit these blocks; `each` gets what came of one, as a line of JSON, as soon as it is there.
+        What it raises ends the run.
+        """
+
+@final
 class Format:
     """
     A floating-point format: the widths of its fields, its bias, its special codes.

@@ -28,7 +28,7 @@ def encode(values: Array, format: str, *, rounding: str = "RNE", overflow: str =
     """The codes of numbers in a format, each rounded once.
 
     ``values`` is anything NumPy makes numbers of. ``rounding`` is a symbol of the paper (``RNE``, ``RZ``,
-    ``RA``, ``RU``, ``RD``, ``RNO``, ``RNU``, ``RND``, ``RNZ``, ``RNA``). ``overflow`` is ``ieee``,
+    ``RA``, ``RU``, ``RD``, ``RNO``, ``RNU``, ``RND``, ``RNZ``, ``RNA``, ``RO``). ``overflow`` is ``ieee``,
     ``infinity`` or ``saturate``; a format without infinity gives NaN, or its largest number if it has none.
     """
     array = _values(values)

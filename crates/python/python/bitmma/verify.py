@@ -1,0 +1,117 @@
+"""A unit held against its model: the campaigns of ``bitmma verify``."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterable, Union
+
+from . import _bitmma
+from .simulate import Unit
+
+__all__ = ["VerifyReport", "merge", "verify"]
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """What came of a campaign, or of as much of it as there is."""
+
+    unit: str
+    """What was asked."""
+    takes: str
+    """Its shape and formats."""
+    verdict: str
+    """``agrees``, ``differs``, ``NaN everywhere``, ``constant`` (one answer to everything) or ``nothing
+    asked``; only the first is an agreement."""
+    blocks: int
+    """Blocks that were asked."""
+    of: int
+    """Blocks of the whole campaign."""
+    dot_products: int
+    """Elements of D that were compared."""
+    mismatches: int
+    """How many differ."""
+    by_kind: dict[str, int]
+    """Mismatches by family of random numbers or by directed feature."""
+    digest: str | None
+    """Over what was asked and every answer; None as long as blocks are missing."""
+    first: list[dict[str, Any]] = field(repr=False)
+    """The first mismatches of each kind, as codes."""
+    model: str = field(repr=False)
+    """What the unit was held against, as TOML."""
+    seed: int
+    strict_nan: bool
+    directed: int
+    """Directed cases in front of the random ones."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every block was asked and every answer agrees."""
+        return self.verdict == "agrees" and self.blocks == self.of
+
+
+def report(blocks: _bitmma.Blocks) -> dict[str, Any]:
+    """The fields of a report."""
+    fields: dict[str, Any] = json.loads(blocks.summary())
+    return fields
+
+
+def toml(model: str | Unit | None) -> str | None:
+    """A model as TOML."""
+    return model.toml if isinstance(model, Unit) else model
+
+
+def verify(
+    unit: str,
+    *,
+    tests: int = 1_000_000,
+    seed: int = 0,
+    model: str | Unit | None = None,
+    against: str | None = None,
+    revision: str = "hardware",
+    strict_nan: bool = False,
+    state: Path | None = None,
+    resume: bool = False,
+    shard: str = "1/1",
+    progress: Callable[[int, int], object] | None = None,
+) -> VerifyReport:
+    """Holds a unit against its model: every directed case, then random instructions of ten families.
+
+    - ``unit``: a name as ``bitmma verify`` takes it: ``sim:ARCH/INSTRUCTION``, ``cpu:NAME``, ``cuda:N/…``,
+      ``hip:N/…``, ``exec:COMMAND``, ``model:FILE@MxNxK``, ``recording:FILE``.
+    - ``tests``: random dot products, rounded up to whole instructions.
+    - ``model``: TOML text or a :class:`Unit`; ``against``: the model of this ``ARCH/INSTRUCTION``. If both are
+      left out it is that of the instruction the unit names.
+    - ``state``: a folder for the campaign's file, the same that ``bitmma verify --state`` writes; with
+      ``resume`` it goes on with what is there. ``shard``: only every N-th block, from the I-th on, as in ``3/7``.
+    - ``progress``: called after each block with the dot products that were compared and those there are.
+
+    Needs Ray to run on many machines: :func:`bitmma.fleet.verify`. A unit that cannot be asked, hangs or dies
+    raises :class:`UnitError`; the blocks that were answered are in ``state``.
+    """
+    campaign = _bitmma.Campaign(
+        unit,
+        tests=tests,
+        seed=seed,
+        model=toml(model),
+        against=against,
+        revision_name=revision,
+        strict_nan=strict_nan,
+    )
+    blocks = _bitmma.Blocks(campaign.identity, None if state is None else os.fspath(state), shard, resume)
+
+    def each(line: str) -> None:
+        blocks.add(line)
+        if progress is not None:
+            progress(blocks.counts()[2], campaign.dot_products)
+
+    campaign.run(blocks.missing(shard), each)
+    return VerifyReport(**report(blocks))
+
+
+def merge(paths: Iterable[Path]) -> VerifyReport:
+    """The report of several files of one campaign, of any machine and in any order."""
+    return VerifyReport(**report(_bitmma.Blocks.merge([os.fspath(path) for path in paths])))

@@ -1,0 +1,241 @@
+//! `bitmma.verify`: a unit held against its model, block by block.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bitmma::simulate::model_of;
+use bitmma::{Error, Model};
+use bitmma_hardware::campaign::{self, Block, Identity, Plan, Shard, State, Summary};
+use bitmma_hardware::open::{AnyUnit, OpenError, check_model, found, model_named, open};
+use bitmma_hardware::process::Limits;
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::error::{OptionError, Raised, RecordingError};
+use crate::instruction::revision;
+
+/// A unit, the model it is held against, and what it is asked.
+#[pyclass(frozen, module = "bitmma._bitmma")]
+pub(crate) struct Campaign {
+    unit: AnyUnit,
+    model: Model,
+    plan: Plan,
+    identity: Identity,
+}
+
+/// Why a unit is not to be had, as an exception of the kind of its cause.
+fn not_opened(py: Python<'_>, error: OpenError) -> PyErr {
+    match error {
+        OpenError::Unit(error) => Raised::from(error).into(),
+        OpenError::Within { context, error } => {
+            let text = format!("{context}: {error}");
+            PyErr::from_type(PyErr::from(Raised::from(error)).get_type(py), text)
+        }
+        other => OptionError::new_err(other.to_string()),
+    }
+}
+
+/// Why a campaign ended early.
+enum End {
+    Unit(Error),
+    Raised(PyErr),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> End {
+        End::Unit(error)
+    }
+}
+
+#[pymethods]
+impl Campaign {
+    /// Opens the unit; the model is that of the TOML text, or of the instruction `against`, or of the one that
+    /// the unit names. The limits are seconds.
+    #[new]
+    #[pyo3(signature = (
+        unit, *, tests = 1_000_000, seed = 0, model = None, against = None, revision_name = "hardware",
+        strict_nan = false, start_limit = 30.0, batch_limit = 120.0
+    ))]
+    #[allow(clippy::too_many_arguments)] // they are Python's keywords
+    fn new(
+        py: Python<'_>,
+        unit: &str,
+        tests: u64,
+        seed: u64,
+        model: Option<&str>,
+        against: Option<&str>,
+        revision_name: &str,
+        strict_nan: bool,
+        start_limit: f64,
+        batch_limit: f64,
+    ) -> PyResult<Campaign> {
+        let revision = revision(revision_name)?;
+        if tests > 1_000_000_000_000_000 {
+            return Err(OptionError::new_err(format!("tests is {tests}; at most 10^15 can be asked")));
+        }
+        let limits = Limits {
+            start: seconds("start_limit", start_limit)?,
+            batch: seconds("batch_limit", batch_limit)?,
+        };
+        let opened = py.detach(|| {
+            let unit = open(unit, revision, limits)?;
+            let signature = unit.signature();
+            let model = match (model, against) {
+                (Some(toml), _) => Model::from_toml(toml).map_err(Error::from)?,
+                (None, Some(name)) => model_of(&found(name)?, revision)?,
+                (None, None) => model_named(&signature.name, revision)?,
+            };
+            check_model(&model, signature)?;
+            Ok((unit, model))
+        });
+        let (unit, model) = opened.map_err(|error| not_opened(py, error))?;
+        let plan = Plan::new(unit.signature(), tests, seed);
+        let identity = Identity::of(&plan, &model, strict_nan);
+        Ok(Campaign { unit, model, plan, identity })
+    }
+
+    /// What two campaigns must have in common to be one, as JSON.
+    #[getter]
+    fn identity(&self) -> PyResult<String> {
+        serde_json::to_string(&self.identity).map_err(unreadable)
+    }
+
+    /// Dot products, directed and random.
+    #[getter]
+    fn dot_products(&self) -> u64 {
+        self.plan.dot_products()
+    }
+
+    /// Device and driver, where the unit says them.
+    #[getter]
+    fn about(&self) -> (Option<String>, Option<String>) {
+        let about = self.unit.about();
+        (about.device, about.driver)
+    }
+
+    /// Asks the unit these blocks; `each` gets what came of one, as a line of JSON, as soon as it is there.
+    /// What it raises ends the run.
+    fn run(&self, py: Python<'_>, blocks: Vec<u64>, each: Bound<'_, PyAny>) -> PyResult<()> {
+        if let Some(block) = blocks.iter().find(|block| **block >= self.plan.blocks()) {
+            let text = format!("block {block}; the campaign has {}, counted from 0", self.plan.blocks());
+            return Err(OptionError::new_err(text));
+        }
+        let each = each.unbind();
+        let tell = |block: Block| {
+            let line = serde_json::to_string(&block).map_err(|error| End::Raised(unreadable(error)))?;
+            Python::attach(|py| py.check_signals().and_then(|()| each.call1(py, (line,)).map(drop)))
+                .map_err(End::Raised)
+        };
+        let Campaign { plan, unit, model, identity } = self;
+        let ended =
+            py.detach(|| campaign::run(plan, &**unit, model, identity.strict_nan, blocks.into_iter(), tell));
+        ended.map_err(|end| match end {
+            End::Unit(error) => Raised::from(error).into(),
+            End::Raised(error) => error,
+        })
+    }
+}
+
+fn seconds(option: &str, value: f64) -> PyResult<Duration> {
+    match Duration::try_from_secs_f64(value) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => Err(OptionError::new_err(format!("{option} is {value}; seconds above 0 are expected"))),
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> PyErr {
+    RecordingError::new_err(error.to_string())
+}
+
+/// What came of the blocks of a campaign so far, in memory or in a file.
+#[pyclass(module = "bitmma._bitmma")]
+pub(crate) struct Blocks {
+    identity: Identity,
+    known: BTreeMap<u64, Block>,
+    state: Option<State>,
+}
+
+#[pymethods]
+impl Blocks {
+    /// Of a campaign; with a folder, those that are in its file, to which more will be written.
+    #[new]
+    #[pyo3(signature = (identity, folder = None, shard = "1/1", resume = false))]
+    fn new(identity: &str, folder: Option<PathBuf>, shard: &str, resume: bool) -> PyResult<Blocks> {
+        let identity: Identity = serde_json::from_str(identity).map_err(unreadable)?;
+        let Some(folder) = folder else {
+            return Ok(Blocks { identity, known: BTreeMap::new(), state: None });
+        };
+        std::fs::create_dir_all(&folder)?;
+        let path = folder.join(campaign::file_name(&identity.unit, self::shard(shard)?));
+        let state = State::open(&path, &identity, resume)?;
+        Ok(Blocks { identity, known: state.done().clone(), state: Some(state) })
+    }
+
+    /// Those of several files of one campaign.
+    #[staticmethod]
+    fn merge(paths: Vec<PathBuf>) -> PyResult<Blocks> {
+        let (identity, known) = campaign::merge(&paths)?;
+        Ok(Blocks { identity, known, state: None })
+    }
+
+    /// The numbers of the shard's blocks that are not there yet.
+    #[pyo3(signature = (shard = "1/1"))]
+    fn missing(&self, shard: &str) -> PyResult<Vec<u64>> {
+        let shard = self::shard(shard)?;
+        let all = 0..self.identity.blocks;
+        Ok(all.filter(|block| shard.has(*block) && !self.known.contains_key(block)).collect())
+    }
+
+    /// Takes a line that a campaign gave. A block that is there already must be the same.
+    fn add(&mut self, line: &str) -> PyResult<()> {
+        let block: Block = serde_json::from_str(line).map_err(unreadable)?;
+        match self.known.get(&block.block) {
+            Some(known) if *known == block => return Ok(()),
+            Some(known) => {
+                let Block { block, digest, .. } = &block;
+                let text = format!("block {block} has digest {digest}, before it had {}", known.digest);
+                return Err(RecordingError::new_err(text));
+            }
+            None => {}
+        }
+        if let Some(state) = &mut self.state {
+            state.append(block.clone())?;
+        }
+        self.known.insert(block.block, block);
+        Ok(())
+    }
+
+    /// Blocks that are there, of how many, their dot products, and how many of these differ.
+    fn counts(&self) -> (u64, u64, u64, u64) {
+        let sum = |count: fn(&Block) -> u64| self.known.values().map(count).sum();
+        let mismatches = sum(|block| block.mismatches.values().sum());
+        (self.known.len() as u64, self.identity.blocks, sum(|block| block.dot_products), mismatches)
+    }
+
+    /// All taken together, as JSON.
+    fn summary(&self) -> String {
+        let (identity, summary) = (&self.identity, Summary::of(&self.identity, &self.known));
+        json!({
+            "unit": identity.unit,
+            "takes": identity.takes,
+            "model": identity.model,
+            "seed": identity.seed,
+            "strict_nan": identity.strict_nan,
+            "directed": identity.directed,
+            "verdict": summary.verdict.name(),
+            "blocks": summary.blocks,
+            "of": summary.of,
+            "dot_products": summary.dot_products,
+            "mismatches": summary.mismatches(),
+            "by_kind": summary.mismatches,
+            "digest": summary.digest,
+            "first": summary.kept,
+        })
+        .to_string()
+    }
+}
+
+fn shard(text: &str) -> PyResult<Shard> {
+    text.parse().map_err(OptionError::new_err)
+}
