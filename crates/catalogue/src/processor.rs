@@ -36,7 +36,8 @@ pub fn processor(name: &str) -> Option<&'static Processor> {
 }
 
 const IEEE: &str = "IEEE 754 §5.4.1; held against an x86-64 server processor with FMA3";
-/// Arm Architecture Reference Manual, BFAdd, BFMul and BFRoundOdd of the shared pseudocode, FPCR.EBF = 0.
+/// Arm's A64 pages of BFDOT and BFMMLA, FPCR.EBF = 0: products, their sum and the sum with C each rounded to odd,
+/// overflow to infinity, inputs and results flushed as by FPCR.{FZ, FIZ}, default NaN as by FPCR.DN (FPCR.AH = 0).
 const ARM: &str = "Arm's manual (FPCR.EBF = 0); held against the instruction under qemu-aarch64, which nobody here wrote; on no silicon";
 const VDPBF16PS: &str = "found and held against an x86-64 server processor with AVX512_BF16";
 

@@ -330,6 +330,8 @@ const ROUNDED: RoundedSum = RoundedSum {
     product_overflow: None,
 };
 
+/// The paper's ten; to odd is known of Arm's BFDOT alone, whose flushing is not among the hypotheses either.
 fn roundings() -> impl Iterator<Item = Rounding> {
-    Rounding::ALL.into_iter().map(|(rounding, _)| rounding)
+    let all = Rounding::ALL.into_iter().map(|(rounding, _)| rounding);
+    all.filter(|rounding| *rounding != Rounding::ToOdd)
 }

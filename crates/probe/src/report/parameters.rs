@@ -226,7 +226,7 @@ fn any_rounding(values: Vec<String>) -> Vec<String> {
             None => grouped.push((format, vec![value])),
         }
     }
-    let all = bitmma::formats::Rounding::ALL.len();
+    let all = bitmma::formats::Rounding::ALL.len() - 1; // to odd is no hypothesis
     let shown = |(format, group): (String, Vec<String>)| {
         if group.len() + 1 >= all { vec![format!("any rounding into {format}")] } else { group }
     };
