@@ -7,11 +7,11 @@ mod common;
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
+use bitmma::Architecture;
 use bitmma::catalogue::lookup::Found;
 use bitmma::catalogue::{Family, find, of};
-use bitmma::inputs::{self, matrices};
-use bitmma::{Architecture, MmaUnit, Operands, Revision, Simulator};
 use bitmma_hardware::cuda::{Device, Error};
+use common::check::check;
 use common::fake::Fake;
 use common::{ptx_machine, tools::all};
 
@@ -45,23 +45,6 @@ unsafe extern "C" fn machine(
     if answered.is_ok() { 0 } else { 719 }
 }
 
-/// Asks for two tiles of random operands and compares.
-fn check(device: &Device, name: &str) {
-    let unit = device.unit(name).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let model = Simulator::instruction(device.architecture(), name, Revision::Hardware).expect("has a model");
-    assert_eq!(unit.signature().name, format!("{}/{}", device.architecture(), model.signature().name));
-    let tiles: Vec<_> = [inputs::Family::Bits, inputs::Family::Normal]
-        .iter()
-        .zip(3..)
-        .map(|(family, index)| matrices(model.signature(), *family, 7, index).expect("drawn"))
-        .collect();
-    let batch: Vec<Operands<'_>> = tiles.iter().map(|tile| tile.operands()).collect();
-    let answers = unit.multiply_many(&batch).unwrap_or_else(|error| panic!("{name}: {error}"));
-    for (index, (answer, operands)) in answers.iter().zip(&batch).enumerate() {
-        assert_eq!(answer, &model.multiply(operands).expect("simulated"), "{name}, tile {index}, seed 7");
-    }
-}
-
 /// Names of the forms tried: every row with a model; of N first, last and some between.
 fn names(architecture: Architecture) -> Vec<String> {
     let mut names = vec![];
@@ -91,7 +74,7 @@ fn answers(architecture: Architecture, capability: (c_int, c_int)) {
     let mut tried = 0;
     for name in names(architecture) {
         match device.unit(&name) {
-            Ok(_) => check(&device, &name),
+            Ok(unit) => check(&unit, architecture, &name),
             Err(Error::NoKernel { .. }) => {
                 let n = find(architecture, &name).expect("known").n;
                 assert!(!n.is_multiple_of(16), "{name}");
@@ -149,7 +132,8 @@ fn quarters_in_every_order() {
     let device = Device::open_with(&fake.path, 0).expect("opens");
     for order in ["row.col", "row.row", "col.col", "col.row"] {
         for types in ["f16.f16.f16.f16", "f32.f16.f16.f16", "f32.f16.f16.f32"] {
-            check(&device, &format!("mma.sync.aligned.m8n8k4.{order}.{types}"));
+            let name = format!("mma.sync.aligned.m8n8k4.{order}.{types}");
+            check(&device.unit(&name).expect("opens"), Architecture::Volta, &name);
         }
     }
 }

@@ -12,8 +12,9 @@ use std::time::Duration;
 use bitmma::catalogue::lookup::Found;
 use bitmma::catalogue::of;
 use bitmma::inputs::{Family, matrices};
-use bitmma::{Architecture, MmaUnit, Operands, Revision, Simulator};
+use bitmma::{Architecture, MmaUnit};
 use bitmma_hardware::hip::{self, Device, Error, assembly};
+use common::check::check;
 use common::fake::Fake;
 use common::wave_machine;
 
@@ -71,18 +72,7 @@ fn answers(target: &str, comgr_major: u32, machine: common::fake::Kernel) {
     for row in of(architecture) {
         let name = row.name();
         let unit = device.unit(&name).expect("opens");
-        let model = Simulator::instruction(architecture, &name, Revision::Hardware).expect("has a model");
-        assert_eq!(unit.signature().name, format!("{target}/{name}").replace(target, architecture.name()));
-        let tiles: Vec<_> = [Family::Bits, Family::Normal]
-            .iter()
-            .zip(3..)
-            .map(|(family, index)| matrices(model.signature(), *family, 7, index).expect("drawn"))
-            .collect();
-        let batch: Vec<Operands<'_>> = tiles.iter().map(|tile| tile.operands()).collect();
-        let answers = unit.multiply_many(&batch).unwrap_or_else(|error| panic!("{name}: {error}"));
-        for (index, (answer, operands)) in answers.iter().zip(&batch).enumerate() {
-            assert_eq!(answer, &model.multiply(operands).expect("simulated"), "{name}, tile {index}, seed 7");
-        }
+        check(&unit, architecture, &name);
         tried += 1;
     }
     assert_eq!(tried, device.instructions().count());

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test uses a part
 #![allow(clippy::print_stdout)] // tests say what they skip
 
+pub(crate) mod check;
 pub(crate) mod fake;
 pub(crate) mod ptx_machine;
 pub(crate) mod ptx_matrix;
