@@ -64,7 +64,7 @@ fn equal_models_never_differ_and_small_spaces_are_proven() {
 #[test]
 fn the_matrix_is_symmetric_and_tells_every_model_apart() {
     let wanted = |row: &bitmma::Instruction| {
-        row.is_native() && (row.a, row.c, row.d) == (F16, F32, F32) && row.scale.is_none()
+        row.is_native() && (row.a, row.b, row.c, row.d) == (F16, F16, F32, F32) && row.scale.is_none()
     };
     let found = matrix(subjects(Revision::Hardware, wanted), 300, 1).unwrap();
     let count = found.subjects.len();
