@@ -256,14 +256,15 @@ def test_designs_and_workarounds_on_own_data():
     scaled = "b200", "tcgen05.mma.m128n8k32.kind::mxf8f6f4.block32.f32.e4m3.e4m3.ue8m0"
     with pytest.raises(bitmma.ScaleError, match="scale A"):
         analysis.workarounds(scaled, A, B)
-    # factors of one change nothing; of two, the errors are four times those
-    blocks = A.shape[1] // 32
+    # with factors of two and four times C the errors are four times those with factors of one
+    blocks = -(-A.shape[1] // 32)
     ones = [np.full((A.shape[0], blocks), 127, np.uint8), np.full((blocks, B.shape[1]), 127, np.uint8)]
-    plain = analysis.workarounds(scaled, A, B, scale_a=ones[0], scale_b=ones[1])[0]
-    twos = analysis.workarounds(scaled, A, B, scale_a=ones[0] + 1, scale_b=ones[1] + 1)[0]
+    c = np.full((A.shape[0], B.shape[1]), 1e7 / 3, np.float32)
+    plain = analysis.workarounds(scaled, A, B, c, scale_a=ones[0], scale_b=ones[1])[0]
+    twos = analysis.workarounds(scaled, A, B, 4 * c, scale_a=ones[0] + 1, scale_b=ones[1] + 1)[0]
     assert plain.errors.largest > 0 and twos.errors.largest == 4 * plain.errors.largest
-    d = bitmma.gemm(scaled, A, B, scale_a=ones[0], scale_b=ones[1])
-    ours = analysis.errors(scaled, A, B, d, scale_a=ones[0], scale_b=ones[1])
+    d = bitmma.gemm(scaled, A, B, c, scale_a=ones[0], scale_b=ones[1])
+    ours = analysis.errors(scaled, A, B, d, c, scale_a=ones[0], scale_b=ones[1])
     assert abs(ours).max() == plain.errors.largest
 
 
