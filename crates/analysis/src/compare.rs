@@ -4,7 +4,7 @@ use bitmma::arithmetic::Operands;
 use bitmma::catalogue::of;
 use bitmma::formats::text::{TextError, display, parse};
 use bitmma::formats::{Format, Overflow, Rounding, decode};
-use bitmma::inputs::Case;
+use bitmma::inputs::{Case, zero};
 use bitmma::{Architecture, Instruction, Revision};
 
 use crate::account::Account;
@@ -152,9 +152,8 @@ impl Input<'_> {
         let list = |operand: char, format: &Format, words: &[&str]| {
             let codes: Result<Vec<u64>, Reason> =
                 words.iter().map(|word| one(operand, format, word)).collect();
-            let zero = if format.subnormals { 0 } else { format.one_code() };
             codes.map(|mut codes| {
-                codes.resize(row.k, zero);
+                codes.resize(row.k, zero(format));
                 codes
             })
         };

@@ -1,11 +1,10 @@
 //! The operands of a product as they come from Python, made matrices of a unit's formats.
 
 use bitmma::formats::BlockScale;
-use bitmma::{GemmOptions, Matrix, Model, Operands};
+use bitmma::{Matrix, Model, Operands};
 use bitmma_analysis::data::{Product, ScaleFactors};
 use pyo3::prelude::*;
 
-use crate::analysis::Failed;
 use crate::arrays;
 use crate::error::{Raised, ScaleError};
 use crate::unit::Unit;
@@ -54,14 +53,12 @@ impl Given {
         Ok(self.c.take().map_or_else(zeros, Ok).map_err(Raised::from)?)
     }
 
-    /// For the analysis, under a heading; refuses what does not fit.
-    pub(crate) fn product(self, unit: &Unit, about: &str) -> PyResult<Product> {
+    /// For the analysis, under a heading.
+    pub(crate) fn product(self, unit: &Unit, about: &str) -> Product {
         let Given { a, b, c, scale_a, scale_b, .. } = self;
         let scales = scale_a.zip(scale_b).zip(unit.model().scale);
         let scales = scales.map(|((a, b), BlockScale { size, .. })| ScaleFactors { a, b, size });
-        let product = Product { a, b, c, scales, about: about.to_owned() };
-        product.gemm(&unit.target, &GemmOptions::default()).map_err(Failed::from)?;
-        Ok(product)
+        Product { a, b, c, scales, about: about.to_owned() }
     }
 
     /// Lent, with that C.

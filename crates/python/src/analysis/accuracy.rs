@@ -1,9 +1,9 @@
 //! `bitmma.analysis`: errors measured against exact products, bias, design space, workarounds.
 
 use bitmma::formats::F64;
-use bitmma::{Matrix, Model};
+use bitmma::{GemmOptions, Matrix, Model};
 use bitmma_analysis::bias;
-use bitmma_analysis::data::Distribution;
+use bitmma_analysis::data::{Distribution, Product};
 use bitmma_analysis::design_space::{Design, measure};
 use bitmma_analysis::statistics::{Histogram, Summary};
 use bitmma_analysis::workaround::attempts;
@@ -45,7 +45,7 @@ pub(crate) fn exact_errors<'py>(
     d: &Bound<'py, PyAny>,
     d_format: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let product = operands.read(unit)?.product(unit, "")?;
+    let product = product(unit, &operands)?;
     let d = arrays::matrix("D", format::row(d_format)?, d)?;
     let errors = py.detach(|| {
         let (a, b) = product.numbers()?;
@@ -54,6 +54,13 @@ pub(crate) fn exact_errors<'py>(
     let words = errors.map_err(Failed::from)?.into_iter().map(f64::to_bits);
     let words = Matrix::single(F64, d.rows(), d.columns(), words).map_err(Raised::from)?;
     arrays::result(py, words, false)
+}
+
+/// The operands as one product; what does not fit is refused.
+fn product(unit: &Unit, operands: &Arrays<'_>) -> PyResult<Product> {
+    let product = operands.read(unit)?.product(unit, "");
+    product.gemm(&unit.target, &GemmOptions::default()).map_err(Failed::from)?;
+    Ok(product)
 }
 
 /// Equal bins: lower end of the first, width, counts.
@@ -157,7 +164,7 @@ pub(crate) fn measure_designs(
     threads: Option<usize>,
 ) -> PyResult<Vec<Measured>> {
     let Some(first) = units.first() else { return Ok(Vec::new()) };
-    let product = operands.read(first.get())?.product(first.get(), "")?;
+    let product = product(first.get(), &operands)?;
     let model = |unit: &Bound<'_, Unit>| -> Model { unit.get().model().clone() };
     let designs: Vec<Design> =
         units.iter().map(|unit| Design { name: String::new(), model: model(unit) }).collect();
@@ -181,7 +188,7 @@ pub(crate) fn workarounds(
     threads: Option<usize>,
 ) -> PyResult<Vec<(String, String, Errors)>> {
     let revision = revision(revision_name)?;
-    let product = operands.read(unit)?.product(unit, "")?;
+    let product = product(unit, &operands)?;
     let architecture = unit.row.map(|row| row.architecture);
     let found = long(py, threads, None, |_| attempts(&unit.target, architecture, &product, revision))?;
     Ok(found.into_iter().map(|one| (one.name, one.instruction, one.summary.into())).collect())

@@ -79,7 +79,7 @@ impl Choices<'_> {
     fn data(&self, unit: &Unit, name: &str) -> PyResult<UserData> {
         let product = match &self.operands {
             None => None,
-            Some(operands) => Some(operands.read(unit)?.product(unit, "A and B from Python")?),
+            Some(operands) => Some(operands.read(unit)?.product(unit, "A and B from Python")),
         };
         let architecture = unit.row.map(|row| row.architecture);
         let data = UserData::new(unit.target.clone(), name.to_owned(), architecture, |target| {
