@@ -25,12 +25,18 @@ struct Elements {
     fields: (u64, u64),
     ones: bool,
     positive: bool,
+    /// One in so many has a field of the lower half of all, instead; 0 for none.
+    far: u64,
 }
 
 impl Elements {
     fn code(&self, format: &Format, random: &mut ChaCha8Rng) -> u64 {
         let (lowest, highest) = self.fields;
-        let field = lowest + random.next_u64() % (highest - lowest + 1);
+        let is_far = self.far > 0 && random.next_u64().is_multiple_of(self.far);
+        let field = match is_far {
+            true => random.next_u64() % (1 << (format.exponent_bits - 1)),
+            false => lowest + random.next_u64() % (highest - lowest + 1),
+        };
         let fraction = match self.ones {
             true => (1 << format.fraction_bits) - 1,
             false => random.next_u64() & ((1 << format.fraction_bits) - 1),
@@ -106,7 +112,7 @@ fn agree(
 fn accumulators_at_the_cut() {
     let unit = blackwell();
     // products are multiples of 2^-18: nothing is cut up to e_max = 7
-    let elements = Elements { fields: (0, 9), ones: false, positive: false };
+    let elements = Elements { fields: (0, 9), ones: false, positive: false, far: 0 };
     let places =
         [5..6, 6..7, 7..8, 8..9, 9..10, 6..9, -40..9, -18..-17, -140..-100, -127..-126, 60..127, 128..129];
     for (seed, exponents) in places.into_iter().enumerate() {
@@ -121,13 +127,43 @@ fn integers_at_their_largest() {
     for highest_a in 0..=15 {
         for highest_b in (highest_a % 3..=15).step_by(3) {
             for (ones, positive) in [(true, true), (true, false), (false, true)] {
-                let a = Elements { fields: (highest_a / 2, highest_a), ones, positive };
-                let b = Elements { fields: (0, highest_b), ones, positive };
+                let a = Elements { fields: (highest_a / 2, highest_a), ones, positive, far: 0 };
+                let b = Elements { fields: (0, highest_b), ones, positive, far: 0 };
                 agree(&unit, (&a, &b), -10..12, 0..1, highest_a * 100 + highest_b);
                 // one and the same exponent everywhere: sums as large as they get in units of 2^(e_max - F)
-                let a = Elements { fields: (highest_a, highest_a), ones, positive };
-                let b = Elements { fields: (highest_b, highest_b), ones, positive };
+                let a = Elements { fields: (highest_a, highest_a), ones, positive, far: 0 };
+                let b = Elements { fields: (highest_b, highest_b), ones, positive, far: 0 };
                 agree(&unit, (&a, &b), -20..12, 0..1, highest_a * 100 + highest_b);
+            }
+        }
+    }
+}
+
+/// A few elements far below the others of their line: one, several and most of an operation.
+#[test]
+fn products_left_out() {
+    let (model, k) = blackwell();
+    let Operation::TFdpa(sum) = model.operation else { panic!("a fused sum") };
+    for fraction_bits in [20, 25, 27, 28] {
+        for (a, b) in [(E5M2, E5M2), (E5M2, E4M3), (E4M3, E5M2)] {
+            let operation = Operation::TFdpa(bitmma_arithmetic::FusedSum { fraction_bits, ..sum });
+            let unit = (Model { a, b, operation, ..model.clone() }, k);
+            assert!(has_kernel(&unit.0, k));
+            for (seed, far) in [2, 5, 16, 40, 1000].into_iter().enumerate() {
+                for (ones, positive) in [(true, true), (true, false), (false, false)] {
+                    let top = |format: &Format| (1 << format.exponent_bits) - 2;
+                    let elements = |format: &Format, span: u64, far| Elements {
+                        fields: (top(format) - span, top(format)),
+                        ones,
+                        positive,
+                        far,
+                    };
+                    for (far_a, far_b, span) in [(far, 0, 1), (0, far, 2), (far, far, 0)] {
+                        let (a, b) = (elements(&a, span, far_a), elements(&b, span, far_b));
+                        agree(&unit, (&a, &b), -10..40, 0..1, seed as u64);
+                        agree(&unit, (&a, &b), -30..-20, 0..1, seed as u64);
+                    }
+                }
             }
         }
     }
@@ -153,6 +189,7 @@ fn other_bits_and_formats() {
                         fields: (0, highest.min((1 << format.exponent_bits) - 1)),
                         ones: false,
                         positive: false,
+                        far: 0,
                     };
                     let seed = u64::from(fraction_bits) * 100 + highest;
                     agree(&(model.clone(), k), (&elements(&a), &elements(&b)), -30..10, 0..1, seed);
@@ -171,7 +208,7 @@ fn scale_factors() {
         [127..128, 126..129, 125..130, 120..134, 0..4, 60..65, 250..255].into_iter().enumerate()
     {
         for highest in [2, 6, 9, 12] {
-            let elements = Elements { fields: (0, highest), ones: false, positive: highest == 6 };
+            let elements = Elements { fields: (0, highest), ones: false, positive: highest == 6, far: 0 };
             for exponents in [-30..10, -127..-100, 3..9, -140..128] {
                 agree(&unit, (&elements, &elements), exponents, scales.clone(), seed as u64);
             }
@@ -193,7 +230,8 @@ fn halves_and_their_powers() {
         let top = |format: &Format| (1 << format.exponent_bits) - 1 - u64::from(*format == E5M2);
         for (low_a, low_b) in [(0, 0), (1, 1), (top(&a), top(&b)), (top(&a) - 2, 0), (0, top(&b) / 2)] {
             for (ones, positive) in [(true, true), (false, false)] {
-                let elements = |low, format: &Format| Elements { fields: (low, top(format)), ones, positive };
+                let elements =
+                    |low, format: &Format| Elements { fields: (low, top(format)), ones, positive, far: 0 };
                 for exponents in [-30..40, 14..34, 28..29, 29..30, 30..31, 31..33, -127..-126, 100..129] {
                     agree(&unit, (&elements(low_a, &a), &elements(low_b, &b)), exponents, 0..1, seed as u64);
                 }
@@ -201,7 +239,7 @@ fn halves_and_their_powers() {
         }
         // a column far below its panel: the largest product of a lane decides, not that of the panel
         for span in 1..top(&b) {
-            let few = |low, high| Elements { fields: (low, high), ones: false, positive: false };
+            let few = |low, high| Elements { fields: (low, high), ones: false, positive: false, far: 0 };
             agree(&unit, (&few(0, span.min(top(&a))), &few(0, top(&b))), -40..10, 0..1, span);
             agree(&unit, (&few(0, 1), &few(0, span)), -127..-126, 0..1, span);
         }
@@ -222,8 +260,12 @@ fn halves_of_other_bits_and_formats() {
             }
             let top = |format: &Format| (1 << format.exponent_bits) - 1 - u64::from(*format == E5M2);
             for positive in [true, false] {
-                let elements =
-                    |format: &Format| Elements { fields: (top(format), top(format)), ones: true, positive };
+                let elements = |format: &Format| Elements {
+                    fields: (top(format), top(format)),
+                    ones: true,
+                    positive,
+                    far: 0,
+                };
                 for exponents in [-20..20, 0..1, 17..18, 30..34] {
                     let seed = u64::from(fraction_bits);
                     agree(&unit, (&elements(&a), &elements(&b)), exponents, 0..1, seed);

@@ -90,8 +90,10 @@ pub(super) struct Narrow {
     no_product: i32,
     /// The last bits of both formats, as exponents, where sums of which nothing is cut are looked for.
     lasts: Option<(i32, i32)>,
-    /// Bits that two integers may have together.
-    whole_bits: u32,
+    /// By how many bits the unit of a sum of integers is above that of the sums, at least.
+    whole_shift: i32,
+    /// How many products may be left out of it.
+    left_out: u32,
     /// Whether products may be taken in FP16, on this processor.
     halves: bool,
     /// Where C is added last: operations of one step, which begin from zero.
@@ -172,11 +174,12 @@ impl Narrow {
         let length = prepared.length();
         // formats of few bits, whose products are few bits apart, where as many are kept
         let last = |format: &Format| format.min_exponent() - format.fraction_bits as i32;
-        let small = |format: &Format| {
-            format.fraction_bits <= 3 && format.max_exponent() - last(format) < 31 && last(format) > -32
-        };
-        let try_whole =
-            small(&a) && small(&b) && (20..=28).contains(&fraction_bits) && length.is_multiple_of(2);
+        let small = |format: &Format| format.fraction_bits <= 3 && last(format) > -32;
+        let try_whole = small(&a)
+            && small(&b)
+            && (20..=28).contains(&fraction_bits)
+            && length.is_multiple_of(2)
+            && length <= 64;
         let product = largest(&a) * largest(&b); // in units of 2^-(fraction bits of both)
         let down = a.fraction_bits + b.fraction_bits;
         // the largest term, in units of 2^-F, rounded up
@@ -217,7 +220,8 @@ impl Narrow {
             saturating,
             no_product: if saturating { NO_PRODUCT } else { smallest_product },
             lasts: try_whole.then(|| (last(&a), last(&b))),
-            whole_bits: 31u32.saturating_sub(length.next_power_of_two().ilog2()),
+            whole_shift: ((term * length as u128).ilog2() as i32 - 30).max(0),
+            left_out: whole::most_left_out(term, fraction_bits),
             halves,
             add_last: add_last.map(|_| prepared.k() / length),
             conversion: model.conversion,
@@ -268,9 +272,9 @@ impl Narrow {
 
     /// Elements as integers, where they are wanted.
     #[inline(always)]
-    fn integers(&self, cells: &Cells, scales: &[i32], last: Option<i32>, together: bool) -> Integers {
+    fn integers(&self, cells: &Cells, scales: &[i32], last: Option<i32>) -> Integers {
         match last {
-            Some(last) => Integers::of(cells, self.length, scales, last, together),
+            Some(last) => Integers::of(cells, self.length, scales, last),
             None => Integers::default(),
         }
     }
@@ -333,7 +337,7 @@ impl Kernel for Narrow {
     fn pack_a(&self, cells: &Cells) -> PackedA {
         let scales = self.scales(cells);
         PackedA {
-            integers: self.integers(cells, &scales, self.lasts.map(|lasts| lasts.0), false),
+            integers: self.integers(cells, &scales, self.lasts.map(|lasts| lasts.0)),
             halves: self.halves.then(|| Halves::of(cells, self.length, false)),
             values: cells.elements.iter().map(|element| element.value()).collect(),
             exponents: cells
@@ -350,7 +354,7 @@ impl Kernel for Narrow {
     fn pack_b(&self, cells: &Cells) -> PackedB {
         let scales = self.scales(cells);
         PackedB {
-            integers: self.integers(cells, &scales, self.lasts.map(|lasts| lasts.1), true),
+            integers: self.integers(cells, &scales, self.lasts.map(|lasts| lasts.1)),
             halves: self.halves.then(|| Halves::of(cells, self.length, true)),
             values: Aligned::of(cells, |element| element.value()),
             exponents: Aligned::interleaved(cells.elements.len(), cells.lines, |at| {

@@ -157,7 +157,7 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
         let whole = match (&a.halves, &b.halves) {
             (Some(a), Some(b)) if S::HALVES => half_sums::<S>(plan, (a, b), place, (&maximum, &scale), sums),
             _ if plan.lasts.is_some() && !flagged => {
-                whole_sums::<S, SCALED>(plan, (a, b), place, (&maximum, &offsets), &sums)
+                whole_sums::<S, SCALED>(plan, (a, b), place, (&maximum, &offsets, &scale), &sums)
             }
             _ => None,
         };
@@ -287,24 +287,36 @@ unsafe fn cut_sums<S: Simd>(
 /// Products of some elements of one row, scaled, truncated and added to `sums`.
 #[inline(always)]
 unsafe fn add_products<S: Simd>(
-    (a, b): (&PackedA, &PackedB),
+    packed: (&PackedA, &PackedB),
     row: usize,
     elements: std::ops::Range<usize>,
     scale: &Lanes<S::F>,
     mut sums: Lanes<S::I>,
 ) -> Lanes<S::I> {
     unsafe {
-        let (a, b) = (a.values.as_ptr(), b.values.as_ptr());
         by_chunks!(k in elements => {
-            let factor = S::f_splat(*a.add(k * ROWS + row));
-            let line = b.add(k * VECTORS * S::LANES);
-            for vector in 0..VECTORS {
-                let column = S::f_load(line.add(vector * S::LANES));
-                let product = S::f_mul(S::f_mul(factor, column), scale[vector]);
-                sums[vector] = S::i_add(sums[vector], S::f_truncate(product));
-            }
+            add_product::<S>(packed, (row, k), scale, &mut sums);
         });
         sums
+    }
+}
+
+/// The products of one element of one row.
+#[inline(always)]
+pub(super) unsafe fn add_product<S: Simd>(
+    (a, b): (&PackedA, &PackedB),
+    (row, k): (usize, usize),
+    scale: &Lanes<S::F>,
+    sums: &mut Lanes<S::I>,
+) {
+    unsafe {
+        let factor = S::f_splat(*a.values.as_ptr().add(k * ROWS + row));
+        let line = b.values.as_ptr().add(k * VECTORS * S::LANES);
+        for vector in 0..VECTORS {
+            let column = S::f_load(line.add(vector * S::LANES));
+            let product = S::f_mul(S::f_mul(factor, column), scale[vector]);
+            sums[vector] = S::i_add(sums[vector], S::f_truncate(product));
+        }
     }
 }
 
