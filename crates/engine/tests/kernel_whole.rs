@@ -149,9 +149,9 @@ fn products_left_out() {
             let operation = Operation::TFdpa(bitmma_arithmetic::FusedSum { fraction_bits, ..sum });
             let unit = (Model { a, b, operation, ..model.clone() }, k);
             assert!(has_kernel(&unit.0, k));
-            for (seed, far) in [2, 5, 16, 40, 1000].into_iter().enumerate() {
+            for (seed, far) in [5, 16, 40, 300, 1000].into_iter().enumerate() {
                 for (ones, positive) in [(true, true), (true, false), (false, false)] {
-                    let top = |format: &Format| (1 << format.exponent_bits) - 2;
+                    let top = |format: &Format| (1 << format.exponent_bits) - 4;
                     let elements = |format: &Format, span: u64, far| Elements {
                         fields: (top(format) - span, top(format)),
                         ones,
