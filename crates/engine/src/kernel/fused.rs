@@ -88,8 +88,9 @@ pub(super) struct Narrow {
     saturating: bool,
     /// Sums of exponents below this are of zero products.
     no_product: i32,
-    /// The last bits of both formats, as exponents, where sums of which nothing is cut are looked for.
-    lasts: Option<(i32, i32)>,
+    /// Where sums of which nothing is cut are looked for: of both formats, the last bit, as an exponent, and
+    /// how many bits there are from the first of the largest number to that.
+    lasts: Option<[(i32, i32); 2]>,
     /// By how many bits the unit of a sum of integers is above that of the sums, at least.
     whole_shift: i32,
     /// How many products may be left out of it.
@@ -219,7 +220,7 @@ impl Narrow {
             zero: if saturating { NOTHING } else { SMALL_NOTHING },
             saturating,
             no_product: if saturating { NO_PRODUCT } else { smallest_product },
-            lasts: try_whole.then(|| (last(&a), last(&b))),
+            lasts: try_whole.then(|| [&a, &b].map(|f| (last(f), f.max_exponent() - last(f) + 1))),
             whole_shift: ((term * length as u128).ilog2() as i32 - 30).max(0),
             left_out: whole::most_left_out(term, fraction_bits),
             halves,
@@ -272,7 +273,7 @@ impl Narrow {
 
     /// Elements as integers, where they are wanted.
     #[inline(always)]
-    fn integers(&self, cells: &Cells, scales: &[i32], last: Option<i32>) -> Integers {
+    fn integers(&self, cells: &Cells, scales: &[i32], last: Option<(i32, i32)>) -> Integers {
         match last {
             Some(last) => Integers::of(cells, self.length, scales, last),
             None => Integers::default(),
@@ -337,7 +338,7 @@ impl Kernel for Narrow {
     fn pack_a(&self, cells: &Cells) -> PackedA {
         let scales = self.scales(cells);
         PackedA {
-            integers: self.integers(cells, &scales, self.lasts.map(|lasts| lasts.0)),
+            integers: self.integers(cells, &scales, self.lasts.map(|[a, _]| a)),
             halves: self.halves.then(|| Halves::of(cells, self.length, false)),
             values: cells.elements.iter().map(|element| element.value()).collect(),
             exponents: cells
@@ -354,7 +355,7 @@ impl Kernel for Narrow {
     fn pack_b(&self, cells: &Cells) -> PackedB {
         let scales = self.scales(cells);
         PackedB {
-            integers: self.integers(cells, &scales, self.lasts.map(|lasts| lasts.1)),
+            integers: self.integers(cells, &scales, self.lasts.map(|[_, b]| b)),
             halves: self.halves.then(|| Halves::of(cells, self.length, true)),
             values: Aligned::of(cells, |element| element.value()),
             exponents: Aligned::interleaved(cells.elements.len(), cells.lines, |at| {

@@ -157,7 +157,7 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
         let whole = match (&a.halves, &b.halves) {
             (Some(a), Some(b)) if S::HALVES => half_sums::<S>(plan, (a, b), place, (&maximum, &scale), sums),
             _ if plan.lasts.is_some() && !flagged => {
-                whole_sums::<S, SCALED>(plan, (a, b), place, (&maximum, &offsets, &scale), &sums)
+                whole_sums::<S, SCALED>(plan, (a, b), place, (&maximum, &offsets), (&sums, &scale))
             }
             _ => None,
         };

@@ -11,11 +11,15 @@ use crate::kernel::element::Element;
 use crate::kernel::pack::{Cells, ROWS, Traits, VECTORS};
 use crate::kernel::simd::Simd;
 
-/// Bits of the integers of a row of A, beside the sign. Products of integers of both lines then have 23 bits at most,
-/// the first near that of e_max: those of 25 are whole.
+/// Bits of an integer beside its sign.
+const MOST_BITS: u32 = 15;
+/// The same for a row of A, of numbers of [`FAR`] bits: with those of a column, products have 23 bits at most, the
+/// first near that of e_max: those of 25 are whole.
 const ROW_BITS: u32 = 10;
-/// Bits of the integers of a column of B, beside the sign. A panel has more elements, that is more small ones.
+/// The same for a column of B. A panel has more elements, that is more small ones.
 const COLUMN_BITS: u32 = 13;
+/// Numbers of so many bits, from the first of the largest to the last of the smallest, are often far apart.
+const FAR: i32 = 24;
 /// Products left out of an operation, at most: more take about as long as if all were cut.
 const MOST_LEFT_OUT: u32 = 8;
 
@@ -39,13 +43,14 @@ pub(super) struct Integers {
 }
 
 impl Integers {
-    /// Elements that are multiples of 2^last, in operations of `length`.
+    /// Elements that are multiples of 2^last, of a format of `span` bits, in operations of `length`.
     #[inline(always)]
-    pub(super) fn of(cells: &Cells, length: usize, scales: &[i32], last: i32) -> Integers {
+    pub(super) fn of(cells: &Cells, length: usize, scales: &[i32], (last, span): (i32, i32)) -> Integers {
+        let bits = |few| if span < FAR { MOST_BITS } else { few };
         // a number of lines that is known makes loops that are vectors
         match cells.lines {
-            ROWS => Integers::of_lines(cells, (ROWS, ROW_BITS), length, scales, last),
-            lines => Integers::of_lines(cells, (lines, COLUMN_BITS), length, scales, last),
+            ROWS => Integers::of_lines(cells, (ROWS, bits(ROW_BITS)), length, scales, last),
+            lines => Integers::of_lines(cells, (lines, bits(COLUMN_BITS)), length, scales, last),
         }
     }
 
@@ -123,8 +128,8 @@ pub(super) unsafe fn whole_sums<S: Simd, const SCALED: bool>(
     plan: &Narrow,
     (a, b): (&PackedA, &PackedB),
     Place { operation, first, row }: Place,
-    (maximum, offsets, scale): (&Lanes<S::I>, &Lanes<S::I>, &Lanes<S::F>),
-    begin: &Lanes<S::I>,
+    (maximum, offsets): (&Lanes<S::I>, &Lanes<S::I>),
+    (begin, scale): (&Lanes<S::I>, &Lanes<S::F>),
 ) -> Option<Lanes<S::I>> {
     unsafe {
         let (x, y) = (&a.integers, &b.integers);
