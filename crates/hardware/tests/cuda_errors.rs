@@ -60,11 +60,11 @@ fn every_call_that_fails_is_named() {
         (
             "cuDevicePrimaryCtxRetain",
             2,
-            "cuDevicePrimaryCtxRetain failed: CUDA_ERROR_OUT_OF_MEMORY (2) out of memory",
+            "cuDevicePrimaryCtxRetain failed: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory",
         ),
         ("cuCtxSetCurrent", 201, "cuCtxSetCurrent failed: code 201"),
         ("cuModuleGetFunction", 500, "cuModuleGetFunction failed: code 500"),
-        ("cuMemAlloc", 2, "cuMemAlloc failed: CUDA_ERROR_OUT_OF_MEMORY (2) out of memory"),
+        ("cuMemAlloc", 2, "cuMemAlloc failed: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory"),
         ("cuMemcpyHtoD", 700, "cuMemcpyHtoD failed: CUDA_ERROR_ILLEGAL_ADDRESS (700)"),
         ("cuLaunchKernel", 701, "cuLaunchKernel failed: code 701"),
         ("cuStreamQuery", 700, "cuStreamQuery failed: CUDA_ERROR_ILLEGAL_ADDRESS (700)"),

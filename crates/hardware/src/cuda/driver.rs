@@ -66,7 +66,9 @@ impl Driver {
         let (library, name) = open([named.as_path()]).map_err(missing)?;
         let driver = Driver { api: Api::of(library, &name).map_err(missing)? };
         // SAFETY: `cuInit` takes no pointer; it is to be called first, any number of times.
-        driver.check("cuInit", unsafe { (driver.api.init)(0) })?;
+        driver
+            .check("cuInit", unsafe { (driver.api.init)(0) })
+            .map_err(|error| error.at_start(Vendor::Nvidia))?;
         Ok(Arc::new(driver))
     }
 

@@ -30,13 +30,18 @@ pub enum LibraryError {
 }
 
 /// Opens the first of `names` that opens; the error is that of the first.
-pub(crate) fn open<'n>(names: impl IntoIterator<Item = &'n Path>) -> Result<(Library, String), LibraryError> {
+///
+/// A library stays until the process ends: `libamd_comgr` registers its options with an LLVM that stays, and a
+/// second load of it ends the process ("Option 'disassemble' registered more than once").
+pub(crate) fn open<'n>(
+    names: impl IntoIterator<Item = &'n Path>,
+) -> Result<(&'static Library, String), LibraryError> {
     let mut first = None;
     for name in names {
         // SAFETY: opening a library runs its initialisers. These are the vendors' drivers (or what the
         // user named in their place), made to be opened so.
         match unsafe { Library::new(OsString::from(name)) } {
-            Ok(library) => return Ok((library, name.display().to_string())),
+            Ok(library) => return Ok((Box::leak(Box::new(library)), name.display().to_string())),
             Err(error) => {
                 first.get_or_insert(LibraryError::Open {
                     library: name.display().to_string(),
@@ -53,28 +58,28 @@ fn reason(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Declares a table of functions of a library: a struct of function pointers with a constructor.
+/// Declares a table of functions of a library: a struct of function pointers with a constructor. A function
+/// may have an older name, which is looked for where the library does not have the first.
 macro_rules! functions {
-    ($(#[$doc:meta])* $table:ident { $($(#[$field_doc:meta])* $field:ident: $symbol:literal = fn($($argument:ty),*) -> $result:ty;)* }) => {
+    ($(#[$doc:meta])* $table:ident { $($(#[$field_doc:meta])* $field:ident: $symbol:literal $(or $older:literal)? = fn($($argument:ty),*) -> $result:ty;)* }) => {
         $(#[$doc])*
         pub(crate) struct $table {
             $($(#[$field_doc])* pub(crate) $field: unsafe extern "C" fn($($argument),*) -> $result,)*
-            /// Keeps the functions where they are.
-            _library: libloading::Library,
         }
 
         impl $table {
             /// Finds every function, or says which one is missing.
-            pub(crate) fn of(library: libloading::Library, name: &str) -> Result<$table, crate::gpu::dynamic::LibraryError> {
+            pub(crate) fn of(library: &'static libloading::Library, name: &str) -> Result<$table, crate::gpu::dynamic::LibraryError> {
                 $(
-                    // SAFETY: the declaration is the vendor's documented signature; the pointer is kept
-                    // no longer than the library, which stands beside it in the struct.
-                    let $field = *unsafe {
-                        library.get::<unsafe extern "C" fn($($argument),*) -> $result>($symbol.as_bytes())
-                    }
-                    .map_err(|_| crate::gpu::dynamic::LibraryError::Symbol { library: name.to_owned(), symbol: $symbol })?;
+                    // SAFETY: the declaration is the vendor's documented signature, and the library stays.
+                    let find = |symbol: &str| unsafe {
+                        library.get::<unsafe extern "C" fn($($argument),*) -> $result>(symbol.as_bytes())
+                    };
+                    let $field = *find($symbol)
+                        $(.or_else(|_| find($older)))?
+                        .map_err(|_| crate::gpu::dynamic::LibraryError::Symbol { library: name.to_owned(), symbol: $symbol })?;
                 )*
-                Ok($table { $($field,)* _library: library })
+                Ok($table { $($field),* })
             }
         }
     };

@@ -30,6 +30,14 @@ pub enum Error {
         /// How many there are.
         count: usize,
     },
+    /// The driver does not start, as where there is no GPU or the user may not use it.
+    #[error("no {vendor} device to be had: {error}")]
+    NotStarted {
+        /// Whose.
+        vendor: Vendor,
+        /// The call that failed.
+        error: Box<Error>,
+    },
     /// A GPU whose matrix unit the catalogue does not describe.
     #[error("{name} is {target}, which is no architecture of the catalogue")]
     Architecture {
@@ -50,7 +58,7 @@ pub enum Error {
         reason: String,
     },
     /// A call of the driver failed.
-    #[error("{call} failed: {name}{}{code}{}", if name.is_empty() { "code " } else { " (" }, if name.is_empty() { String::new() } else { format!(") {text}") })]
+    #[error("{call} failed: {}", failure(name, *code, text))]
     Driver {
         /// The function.
         call: &'static str,
@@ -58,7 +66,7 @@ pub enum Error {
         code: i32,
         /// The driver's name for it; may be empty.
         name: String,
-        /// The driver's explanation; may be empty.
+        /// The driver's explanation where it is not the name again; may be empty.
         text: String,
     },
     /// The driver's compiler did not take the kernel.
@@ -84,7 +92,21 @@ pub enum Error {
     GivenUp,
 }
 
+/// `hipErrorOutOfMemory (2): out of memory`, or `code 2`.
+fn failure(name: &str, code: i32, text: &str) -> String {
+    match (name, text) {
+        ("", _) => format!("code {code}"),
+        (_, "") => format!("{name} ({code})"),
+        _ => format!("{name} ({code}): {text}"),
+    }
+}
+
 impl Error {
+    /// The failure of a driver's first call.
+    pub(crate) fn at_start(self, vendor: Vendor) -> Error {
+        Error::NotStarted { vendor, error: Box::new(self) }
+    }
+
     /// The same as the failure of a unit of that name, in the words that all units share.
     pub fn of_unit(self, unit: &str) -> bitmma::Error {
         let fault = match self {

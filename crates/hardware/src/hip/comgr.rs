@@ -83,6 +83,14 @@ impl Assembler {
         Ok(Assembler { api: Api::of(library, &name).map_err(missing)? })
     }
 
+    /// Its version, major and minor.
+    fn version(&self) -> [usize; 2] {
+        let [mut major, mut minor] = [0; 2];
+        // SAFETY: the library writes two numbers.
+        unsafe { (self.api.version)(&raw mut major, &raw mut minor) };
+        [major, minor]
+    }
+
     /// The code object of a kernel's text.
     pub(super) fn assemble(
         &self,
@@ -90,11 +98,8 @@ impl Assembler {
         instruction: &str,
         text: &str,
     ) -> Result<Vec<u8>, Error> {
-        let (mut major, mut minor) = (0, 0);
-        // SAFETY: the library writes two numbers.
-        unsafe { (self.api.version)(&raw mut major, &raw mut minor) };
         // version 3 numbers its actions anew
-        let (assemble, link) = if major >= 3 { (8, 7) } else { (10, 9) };
+        let (assemble, link) = if self.version()[0] >= 3 { (8, 7) } else { (10, 9) };
         let source = self.source(text)?;
         let input = self.set()?;
         // SAFETY: both are ours and alive.
@@ -158,8 +163,18 @@ impl Assembler {
         let output = self.set()?;
         let isa = CString::new(format!("amdgcn-amd-amdhsa--{}", architecture.target())).expect("no zero");
         // SAFETY: handles of ours that are alive; the name ends with a zero and is copied.
+        let code = unsafe { (self.api.set_isa)(action.handle, isa.as_ptr()) };
+        if code != 0 {
+            let [major, minor] = self.version();
+            return Err(Error::Compiler {
+                instruction: instruction.to_owned(),
+                code,
+                name: format!("amd_comgr {major}.{minor}"),
+                log: format!("it does not know {}; a newer ROCm's does", architecture.target()),
+            });
+        }
+        // SAFETY: as above.
         let status = unsafe {
-            check("amd_comgr_action_info_set_isa_name", (self.api.set_isa)(action.handle, isa.as_ptr()))?;
             check("amd_comgr_action_info_set_logging", (self.api.set_logging)(action.handle, true))?;
             (self.api.act)(kind, action.handle, input.handle, output.handle)
         };

@@ -28,8 +28,8 @@ functions! {
         error_name: "hipGetErrorName" = fn(c_int) -> *const c_char;
         error_string: "hipGetErrorString" = fn(c_int) -> *const c_char;
         device_count: "hipGetDeviceCount" = fn(*mut c_int) -> c_int;
-        // of ROCm 6 and later, whose structure is the one we read
-        properties: "hipGetDevicePropertiesR0600" = fn(*mut c_void, c_int) -> c_int;
+        // ROCm 6 gave its longer structure a name of its own; what is read stands in both
+        properties: "hipGetDevicePropertiesR0600" or "hipGetDeviceProperties" = fn(*mut c_void, c_int) -> c_int;
         device_set: "hipSetDevice" = fn(c_int) -> c_int;
         module_load: "hipModuleLoadData" = fn(*mut Handle, *const c_void) -> c_int;
         module_unload: "hipModuleUnload" = fn(Handle) -> c_int;
@@ -53,8 +53,13 @@ impl Driver {
     pub(super) fn open(path: Option<&Path>) -> Result<Arc<Driver>, Error> {
         let named =
             path.map(PathBuf::from).or_else(|| std::env::var_os("BITMMA_LIBAMDHIP64").map(PathBuf::from));
-        let usual =
-            ["libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "/opt/rocm/lib/libamdhip64.so"];
+        let usual = [
+            "libamdhip64.so",
+            "libamdhip64.so.7",
+            "libamdhip64.so.6",
+            "libamdhip64.so.5",
+            "/opt/rocm/lib/libamdhip64.so",
+        ];
         let missing = |error| Error::Library { vendor: Vendor::Amd, error };
         let (library, name) = match &named {
             Some(named) => open([named.as_path()]),
@@ -63,7 +68,9 @@ impl Driver {
         .map_err(missing)?;
         let driver = Driver { api: Api::of(library, &name).map_err(missing)? };
         // SAFETY: `hipInit` takes no pointer.
-        driver.check("hipInit", unsafe { (driver.api.init)(0) })?;
+        driver
+            .check("hipInit", unsafe { (driver.api.init)(0) })
+            .map_err(|error| error.at_start(Vendor::Amd))?;
         Ok(Arc::new(driver))
     }
 
@@ -83,6 +90,8 @@ impl Driver {
             0 => Ok(()),
             _ => {
                 let (name, text) = (words(self.api.error_name), words(self.api.error_string));
+                // ROCm 5 explains a failure by its name
+                let text = if text == name { String::new() } else { text };
                 Err(Error::Driver { call, code, name, text })
             }
         }
@@ -100,7 +109,8 @@ impl Driver {
     pub(super) fn count(&self) -> Result<usize, Error> {
         let mut count = 0;
         // SAFETY: the driver writes one int.
-        self.check("hipGetDeviceCount", unsafe { (self.api.device_count)(&raw mut count) })?;
+        let status = unsafe { (self.api.device_count)(&raw mut count) };
+        self.check("hipGetDeviceCount", status).map_err(|error| error.at_start(Vendor::Amd))?;
         Ok(usize::try_from(count).unwrap_or(0))
     }
 

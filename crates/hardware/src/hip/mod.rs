@@ -4,7 +4,7 @@
 //! text that is made for the instruction ([`assembly`]); the host decides which element stands in which
 //! register of which lane. One launch does many tiles.
 //!
-//! `libamdhip64.so` (ROCm 6 or newer) and `libamd_comgr.so` are what is opened, or what the variables
+//! `libamdhip64.so` (ROCm 5 or newer) and `libamd_comgr.so` are what is opened, or what the variables
 //! `BITMMA_LIBAMDHIP64` and `BITMMA_COMGR` name.
 
 pub mod assembly;
