@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::architecture::Architecture;
+use crate::processor::processors;
 
 /// Candidates a message prints before it only counts them.
 const PRINTED: usize = 8;
@@ -47,6 +48,18 @@ pub enum LookupError {
         nearest: Vec<String>,
         /// Architectures that have exactly this instruction.
         elsewhere: Vec<Architecture>,
+    },
+    /// No instruction of a processor is called that.
+    #[error(
+        "cpu has no instruction '{given}'{}; there are {}",
+        did_you_mean(nearest.as_slice()),
+        processors().iter().map(|row| row.name).collect::<Vec<_>>().join(", ")
+    )]
+    UnknownProcessorInstruction {
+        /// What was asked for.
+        given: String,
+        /// The nearest name, if one is near.
+        nearest: Option<String>,
     },
     /// The spelling leaves open which of several instructions is meant.
     #[error("'{given}' is any of {} instructions of {architecture}: {}", candidates.len(), shortened(candidates))]

@@ -6,7 +6,8 @@
 //! host floating-point arithmetic happens.
 //!
 //! In are the dense floating-point instructions `mma.sync`, `wgmma.mma_async`, `tcgen05.mma` (with
-//! `cta_group::1`), `wmma.mma` and `v_mfma_*`; not in are the sparse, the integer, the `.ws` and the
+//! `cta_group::1`), `wmma.mma` and `v_mfma_*`, and, without a model, the sparse `mma.sp` and
+//! `wgmma.mma_async.sp` that the hardware has; not in are the other sparse, the integer, the `.ws` and the
 //! `cta_group::2` forms.
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
@@ -34,7 +35,7 @@ pub use extent::Extent;
 pub use filter::{Filter, MODEL_FAMILIES, model_family};
 pub use instruction::{Composition, Family, Instruction};
 pub use lookup::{Found, find};
-pub use processor::{Processor, processor, processors};
+pub use processor::{Processor, find_processor, processor, processors};
 pub use revision::Revision;
 
 static CATALOGUE: LazyLock<Vec<Instruction>> = LazyLock::new(|| {

@@ -9,6 +9,8 @@ use bitmma_arithmetic::{Conversion, Model, Operation};
 use bitmma_formats::Rounding;
 use bitmma_formats::table::{BF16, F32, F64};
 
+use crate::error::{LookupError, nearest};
+
 /// An instruction of a processor.
 #[derive(Clone, Debug)]
 pub struct Processor {
@@ -33,6 +35,15 @@ pub fn processors() -> &'static [Processor] {
 /// The instruction of that name, compared without case.
 pub fn processor(name: &str) -> Option<&'static Processor> {
     processors().iter().find(|row| row.name.eq_ignore_ascii_case(name.trim()))
+}
+
+/// As [`processor`], with an error that names what there is.
+pub fn find_processor(name: &str) -> Result<&'static Processor, LookupError> {
+    processor(name).ok_or_else(|| {
+        let names = processors().iter().map(|row| (row.name.to_owned(), row.name.to_owned()));
+        let nearest = nearest(&name.trim().to_ascii_lowercase(), names, 1).pop();
+        LookupError::UnknownProcessorInstruction { given: name.to_owned(), nearest }
+    })
 }
 
 const IEEE: &str = "IEEE 754 §5.4.1; held against an x86-64 server processor with FMA3";

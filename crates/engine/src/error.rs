@@ -224,7 +224,9 @@ impl Error {
                 LookupError::UnknownArchitecture { .. } => ErrorKind::UnknownArchitecture,
                 LookupError::UnknownRevision { .. } => ErrorKind::UnknownRevision,
                 LookupError::UnknownModel { .. } => ErrorKind::UnknownModel,
-                LookupError::UnknownInstruction { .. } => ErrorKind::UnknownInstruction,
+                LookupError::UnknownInstruction { .. } | LookupError::UnknownProcessorInstruction { .. } => {
+                    ErrorKind::UnknownInstruction
+                }
                 LookupError::Ambiguous { .. } => ErrorKind::Ambiguous,
                 LookupError::Extent { .. } => ErrorKind::Extent,
                 LookupError::NoInstruction { .. } => ErrorKind::NoInstruction,

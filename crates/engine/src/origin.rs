@@ -2,7 +2,7 @@
 
 use bitmma_arithmetic::{Model, Prepared};
 use bitmma_catalogue::lookup::Found;
-use bitmma_catalogue::{Architecture, Processor, Revision, find, processor};
+use bitmma_catalogue::{Architecture, Processor, Revision, find, find_processor};
 
 use crate::error::Error;
 use crate::simulate::model_of;
@@ -32,10 +32,8 @@ pub(crate) const PROCESSOR: &str = "cpu";
 impl Origin {
     /// The instruction of an architecture or, if that is `cpu`, of a processor.
     pub fn named(architecture: &str, instruction: &str) -> Result<Origin, Error> {
-        if architecture.eq_ignore_ascii_case(PROCESSOR)
-            && let Some(row) = processor(instruction)
-        {
-            return Ok(Origin::processor(row));
+        if architecture.eq_ignore_ascii_case(PROCESSOR) {
+            return Ok(Origin::processor(find_processor(instruction)?));
         }
         let architecture: Architecture = architecture.parse()?;
         Ok(Origin::found(find(architecture, instruction)?))

@@ -1,7 +1,7 @@
 //! Instructions of this processor as units.
 #![allow(unsafe_code)] // an instruction of the processor is called by its intrinsic
 
-use bitmma::catalogue::{Processor, processor, processors};
+use bitmma::catalogue::{Processor, find_processor, processors};
 use bitmma::formats::Format;
 use bitmma::matrix::Codes;
 use bitmma::unit::{About, Signature};
@@ -35,10 +35,7 @@ impl Cpu {
     pub fn open(name: &str) -> Result<Cpu, Error> {
         let unavailable =
             |problem| Error::Unit { unit: format!("cpu:{name}"), fault: Fault::Unavailable, problem };
-        let Some(row) = processor(name) else {
-            let known: Vec<&str> = processors().iter().map(|row| row.name).collect();
-            return Err(unavailable(format!("there is no such instruction; there are {}", known.join(", "))));
-        };
+        let row = find_processor(name).map_err(|unknown| unavailable(unknown.to_string()))?;
         let multiply = find(row).map_err(|missing| {
             unavailable(format!("this processor ({}) has no {missing}", std::env::consts::ARCH))
         })?;

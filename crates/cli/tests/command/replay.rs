@@ -186,6 +186,16 @@ fn units_outside_the_catalogue() {
     for part in ["line 2: unknown architecture", "takes its model from --model", "# model of "] {
         assert!(ended.err.contains(part), "{part} in {}", ended.err);
     }
+    let path_of_cpu = file(&folder, &format!("{HEADER}{}", bfdot.replace("bfdot", "bfdo")));
+    let ended = bitmma(&["replay", text(&path_of_cpu)]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    for part in [
+        "line 2: cpu has no instruction 'bfdo'; did you mean bfdot?; there are fma.f32, ",
+        "# model of cpu/bfdo: ",
+    ] {
+        assert!(ended.err.contains(part), "{part} in {}", ended.err);
+    }
+    let path = file(&folder, &bare);
     assert!(bitmma(&["replay", "--model", text(&toml), text(&path)]).fine().contains(": 0 mismatches"));
     let path = file(&folder, &format!("# model of unit/mine: model = 'X'\n{bare}"));
     assert!(bitmma(&["replay", text(&path)]).err.contains("line 1: unit/mine: "));
