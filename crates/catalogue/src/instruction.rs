@@ -21,8 +21,12 @@ pub(crate) const N: &str = "{n}";
 pub enum Family {
     /// `mma.sync`: one warp (PTX ISA).
     MmaSync,
+    /// `mma.sp`: `mma.sync` with a 2:4 sparse A (PTX ISA).
+    MmaSp,
     /// `wgmma.mma_async`: four warps (PTX ISA, Hopper).
     Wgmma,
+    /// `wgmma.mma_async.sp`: the same with a 2:4 sparse A.
+    WgmmaSp,
     /// `tcgen05.mma`: one thread speaks for the block (PTX ISA, Blackwell).
     Tcgen05,
     /// `wmma.mma`: one warp, older and coarser than `mma.sync` (PTX ISA).
@@ -36,11 +40,19 @@ impl Family {
     pub const fn name(self) -> &'static str {
         match self {
             Family::MmaSync => "mma.sync",
+            Family::MmaSp => "mma.sp",
             Family::Wgmma => "wgmma.mma_async",
+            Family::WgmmaSp => "wgmma.mma_async.sp",
             Family::Tcgen05 => "tcgen05.mma",
             Family::Wmma => "wmma.mma",
             Family::Mfma => "v_mfma",
         }
+    }
+
+    /// Whether A is sparse: of every four elements along K two are stored (of two elements of 32 bits one, of
+    /// four pairs of FP4 two), and metadata says which.
+    pub const fn is_sparse(self) -> bool {
+        matches!(self, Family::MmaSp | Family::WgmmaSp)
     }
 }
 
@@ -80,7 +92,7 @@ pub struct Instruction {
     pub m: Extent,
     /// Columns of B and D in one block.
     pub n: Extent,
-    /// Columns of A and rows of B.
+    /// Columns of A and rows of B; of a sparse A, with the elements that are not stored.
     pub k: usize,
     /// Independent products A×B+C that one instruction computes.
     pub blocks: usize,
@@ -92,7 +104,7 @@ pub struct Instruction {
     pub c: Format,
     /// Format of D.
     pub d: Format,
-    /// Scale factors of A and B along K, where there are any.
+    /// Scale factors of A and B along K, where there are any; of a sparse A along the elements stored.
     pub scale: Option<BlockScale>,
     /// What the compiler makes of it; `None` for an instruction the hardware has.
     pub composed_of: Option<Composition>,
@@ -147,10 +159,13 @@ impl Instruction {
         row
     }
 
-    /// An instruction whose model nobody knows.
+    /// An instruction whose model nobody knows; its SASS name, where there is one, is an alias.
     pub(crate) fn without_model(identity: Identity, shape: Shape, reason: &'static str) -> Instruction {
         let accepted = Evidence::Inferred { why: "that it exists: the assembler accepts it" };
-        Instruction { unknown: Some(reason), ..Self::bare(identity, shape, accepted) }
+        let mut row = Self::bare(identity, shape, accepted);
+        row.aliases.extend(row.sass.clone());
+        row.unknown = Some(reason);
+        row
     }
 
     fn bare(identity: Identity, shape: Shape, evidence: Evidence) -> Instruction {
@@ -247,7 +262,12 @@ impl Instruction {
         self.sass.as_ref().map(|sass| self.filled(sass, self.m, self.n))
     }
 
-    /// Whether the hardware has it as one instruction.
+    /// Products of one element of D: K, or with a sparse A half of it.
+    pub fn products(&self) -> usize {
+        if self.family.is_sparse() { self.k / 2 } else { self.k }
+    }
+
+    /// Whether the hardware has it as one instruction, and its model is known.
     pub fn is_native(&self) -> bool {
         self.composed_of.is_none() && self.unknown.is_none()
     }

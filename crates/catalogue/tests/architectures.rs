@@ -103,7 +103,7 @@ fn filters() {
     let fnuz = Filter { format: Some(table::E4M3FNUZ), ..Filter::default() };
     assert_eq!(fnuz.rows().count(), 6);
     let nvfp4 = Filter { format: Some(table::UE4M3), ..Filter::default() };
-    assert_eq!(nvfp4.rows().count(), 2);
+    assert_eq!(nvfp4.rows().count(), 3);
     for family in MODEL_FAMILIES {
         let family = model_family(&family.to_lowercase()).unwrap();
         let filter = Filter { model: Some(family), ..Filter::default() };

@@ -128,10 +128,11 @@ pub(crate) fn evidence(row: &Instruction) -> &'static str {
     }
 }
 
-/// `16×8×16`, or `32×32×4 ×2` for two blocks.
+/// `16×8×16`, or `32×32×4 ×2` for two blocks, or `16×8×32 2:4` with a sparse A.
 pub(crate) fn shape(row: &Instruction) -> String {
     let blocks = if row.blocks == 1 { String::new() } else { format!(" ×{}", row.blocks) };
-    format!("{}×{}×{}{blocks}", row.m, row.n, row.k)
+    let sparse = if row.family.is_sparse() { " 2:4" } else { "" };
+    format!("{}×{}×{}{blocks}{sparse}", row.m, row.n, row.k)
 }
 
 /// A code with all its digits: `0x3c00`.

@@ -125,9 +125,13 @@ fn instruction(found: &Found, revision: Revision) -> String {
         1 => String::new(),
         blocks => format!(", {blocks} blocks: {blocks} independent products A×B+C"),
     };
+    let sparse = match row.family.is_sparse() {
+        true => format!("; A is 2:4 sparse: {} of {} elements are stored", row.products(), row.k),
+        false => String::new(),
+    };
     pairs.push((
         "shape",
-        format!("M = {}, N = {}, K = {}{blocks}", row.m.in_words(), row.n.in_words(), row.k),
+        format!("M = {}, N = {}, K = {}{blocks}{sparse}", row.m.in_words(), row.n.in_words(), row.k),
     ));
     pairs.extend(formats([row.a, row.b, row.c, row.d]));
     if let Some(scale) = row.scale {

@@ -96,14 +96,15 @@ pub trait MmaUnit {
 }
 
 impl Signature {
-    /// What an instruction takes and gives, for the M and N that were asked for.
+    /// What an instruction takes and gives, for the M and N that were asked for. Of a sparse A it takes the
+    /// elements that are stored, of B the rows that they meet.
     pub fn of(found: &Found) -> Signature {
         let row = found.instruction;
         Signature {
             name: found.name(),
             m: found.m,
             n: found.n,
-            k: row.k,
+            k: row.products(),
             blocks: row.blocks,
             a: row.a,
             b: row.b,

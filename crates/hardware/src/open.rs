@@ -26,7 +26,8 @@ Units:
   model:FILE@MxNxK        a model from a TOML file as an instruction of that shape: model:mine.toml@16x8x16
   recording:FILE          what a recording holds; recording:FILE@ARCH/INSTRUCTION where it holds several
   cpu:NAME                an instruction of this processor: cpu:fma.f32, cpu:fma.f64, cpu:vdpbf16ps
-  cuda:N/INSTRUCTION      an instruction of NVIDIA GPU number N: cuda:0/wgmma.m64n64k16.f32.f16.f16
+  cuda:N/INSTRUCTION      an instruction of NVIDIA GPU number N: cuda:0/wgmma.m64n64k16.f32.f16.f16; behind a sparse
+                          one .select13 (of four elements which are stored; 01 if left out) or .selectmixed
   hip:N/INSTRUCTION       an instruction of AMD GPU number N: hip:0/v_mfma_f32_32x32x8_f16
   exec:COMMAND            a program that speaks the protocol of docs/protocol.md: 'exec:python3 unit.py'";
 
@@ -177,7 +178,13 @@ pub fn model_named(name: &str, revision: Revision) -> Result<Model, OpenError> {
         return read_model(Path::new(path));
     }
     match found(name) {
-        Ok(found) => Ok(model_of(&found, revision)?),
+        Ok(found) => Ok(model_of(&found, revision).map_err(|error| match error {
+            Error::NoModel { instruction, architecture, reason } => {
+                let reason = format!("{reason}; or --model or --against says what to hold the unit against");
+                Error::NoModel { instruction, architecture, reason }
+            }
+            other => other,
+        })?),
         Err(_) => Err(OpenError::Name(format!(
             "the unit calls itself '{name}', which is no instruction of the catalogue; say with --model or \
              --against what to hold it against"

@@ -5,51 +5,22 @@
 
 mod common;
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::c_int;
 
 use bitmma::Architecture;
 use bitmma::catalogue::lookup::Found;
 use bitmma::catalogue::{Family, find, of};
 use bitmma_hardware::cuda::{Device, Error};
 use common::check::check;
-use common::fake::Fake;
-use common::{ptx_machine, tools::all};
-
-unsafe extern "C" fn machine(
-    ptx: *const c_char,
-    entry: *const c_char,
-    blocks: c_uint,
-    threads: c_uint,
-    input: *const c_void,
-    output: *mut c_void,
-) -> c_int {
-    let answered = std::panic::catch_unwind(|| {
-        // SAFETY: the fake hands on the text and the name that it was given, both ended by a zero.
-        let (ptx, entry) = unsafe { (CStr::from_ptr(ptx), CStr::from_ptr(entry)) };
-        let (ptx, entry) = (ptx.to_str().expect("text"), entry.to_str().expect("a name"));
-        let tile = |register: &str| -> usize {
-            let (_, rest) =
-                ptx.split_once(&format!("mad.wide.u32 {register}, tile, ")).expect("the tile's size");
-            rest.split(',').next().expect("a number").parse().expect("a number")
-        };
-        let blocks = blocks as usize;
-        // SAFETY: the unit allocates a tile of that size for each block, the fake hands on the addresses.
-        let (input, output) = unsafe {
-            (
-                std::slice::from_raw_parts(input.cast::<u8>(), blocks * tile("input")),
-                std::slice::from_raw_parts_mut(output.cast::<u8>(), blocks * tile("output")),
-            )
-        };
-        ptx_machine::run(ptx, entry, blocks, threads as usize, input, output);
-    });
-    if answered.is_ok() { 0 } else { 719 }
-}
+use common::fake::{Fake, ptx_block};
+use common::tools::all;
 
 /// Names of the forms tried: every row with a model; of N first, last and some between.
 fn names(architecture: Architecture) -> Vec<String> {
     let mut names = vec![];
     for (index, row) in of(architecture).enumerate() {
-        if row.unknown.is_some() || (row.family == Family::Wmma && !row.is_native()) {
+        if row.unknown.is_some() || row.family.is_sparse() || (row.family == Family::Wmma && !row.is_native())
+        {
             continue;
         }
         let sizes: Vec<usize> = row.n.sizes().collect();
@@ -68,7 +39,7 @@ fn names(architecture: Architecture) -> Vec<String> {
 fn answers(architecture: Architecture, capability: (c_int, c_int)) {
     let Some(fake) = Fake::cuda() else { return };
     fake.capability(capability.0, capability.1);
-    fake.kernel(machine);
+    fake.kernel(ptx_block);
     let device = Device::open_with(&fake.path, 0).expect("opens");
     assert_eq!(device.architecture(), architecture);
     let mut tried = 0;
@@ -128,7 +99,7 @@ fn rtx_blackwell() {
 fn quarters_in_every_order() {
     let Some(fake) = Fake::cuda() else { return };
     fake.capability(7, 0);
-    fake.kernel(machine);
+    fake.kernel(ptx_block);
     let device = Device::open_with(&fake.path, 0).expect("opens");
     for order in ["row.col", "row.row", "col.col", "col.row"] {
         for types in ["f16.f16.f16.f16", "f32.f16.f16.f16", "f32.f16.f16.f32"] {

@@ -25,6 +25,9 @@ fn mark(placement: &Placement, taken: &mut [bool], name: &str) {
 
 fn check(layout: &TileLayout, name: &str) {
     let mut taken = vec![false; layout.input_words() * 32];
+    for (index, word) in layout.background.iter().enumerate() {
+        (0..32).for_each(|bit| taken[32 * index + bit] = word >> bit & 1 == 1);
+    }
     for placement in layout.inputs.iter().chain(layout.scales.iter().flatten()) {
         mark(placement, &mut taken, name);
     }

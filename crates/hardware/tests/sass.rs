@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::process::Command;
 
 use bitmma::Architecture;
@@ -36,7 +36,7 @@ struct Assembled {
 
 fn kernels(architecture: Architecture) -> Vec<Assembled> {
     let mut kernels = vec![];
-    for row in of(architecture).filter(|row| row.is_native()) {
+    for row in of(architecture).filter(|row| row.is_native() || row.family.is_sparse()) {
         for found in forms(row) {
             match ptx::kernel(&found, Majors::ROW_COL) {
                 Ok(kernel) => kernels.push(Assembled { found, kernel }),
@@ -108,14 +108,24 @@ fn check(architecture: Architecture) {
     let Some(ptxas) = cuda_tool(if volta { "ptxas-volta" } else { "ptxas" }) else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let kernels = kernels(architecture);
-    let (source, cubin) = (folder.path().join("kernels.ptx"), folder.path().join("kernels.cubin"));
-    std::fs::write(&source, ptx::module(architecture, kernels.iter().map(|one| &one.kernel)))
-        .expect("written");
     let target = format!("-arch={}", architecture.target());
-    run(Command::new(ptxas).arg(&target).arg("-O3").arg(&source).arg("-o").arg(&cubin));
     let disassembler = if volta { "nvdisasm-volta" } else { "nvdisasm" };
-    let Some(nvdisasm) = cuda_tool(disassembler) else { return };
-    let functions = disassemble(&nvdisasm, &cubin);
+    let nvdisasm = cuda_tool(disassembler);
+    let mut functions = HashMap::new();
+    // those of one PTX version together: a version that is too low for one of them shows
+    let versions: BTreeSet<(u32, u32)> = kernels.iter().map(|one| one.kernel.version).collect();
+    for version in versions {
+        let of_version = kernels.iter().map(|one| &one.kernel).filter(|kernel| kernel.version == version);
+        let (source, cubin) = (folder.path().join("kernels.ptx"), folder.path().join("kernels.cubin"));
+        std::fs::write(&source, ptx::module(architecture, of_version)).expect("written");
+        run(Command::new(&ptxas).arg(&target).arg("-O3").arg(&source).arg("-o").arg(&cubin));
+        if let Some(nvdisasm) = &nvdisasm {
+            functions.extend(disassemble(nvdisasm, &cubin));
+        }
+    }
+    if nvdisasm.is_none() {
+        return;
+    }
     let mut wrong = vec![];
     for Assembled { found, kernel } in &kernels {
         let code = &functions[&kernel.name];
@@ -134,7 +144,8 @@ fn check(architecture: Architecture) {
         }
     }
     assert!(wrong.is_empty(), "{architecture}: {} of {}:\n{}", wrong.len(), kernels.len(), wrong.join("\n"));
-    println!("{architecture}: {} kernels", kernels.len());
+    let sparse = kernels.iter().filter(|one| one.found.instruction.family.is_sparse()).count();
+    println!("{architecture}: {} kernels, {sparse} of them sparse", kernels.len());
 }
 
 #[test]

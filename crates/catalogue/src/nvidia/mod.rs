@@ -9,6 +9,7 @@ pub mod composed;
 pub mod fp64;
 pub mod mma;
 pub mod parameters;
+pub mod sparse;
 mod spelling;
 pub mod tcgen05;
 pub mod wgmma;
@@ -69,6 +70,11 @@ impl Form {
         Form { family, m, n, k, blocks: 1, kind: "", rounding: "", a, b, c, d, scale: None }
     }
 
+    /// Products of one element of D, as [`Instruction::products`].
+    fn products(&self) -> usize {
+        if self.family.is_sparse() { self.k / 2 } else { self.k }
+    }
+
     fn shape(&self) -> Shape {
         let Form { m, n, k, blocks, a, b, c, d, scale, .. } = *self;
         Shape { m, n, k, blocks, a, b, c, d, scale }
@@ -101,5 +107,6 @@ pub(crate) fn rows() -> Vec<Instruction> {
     rows.extend(wgmma::rows());
     rows.extend(tcgen05::rows());
     rows.extend(wmma::rows());
+    rows.extend(sparse::rows());
     rows
 }

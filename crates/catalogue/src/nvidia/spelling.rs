@@ -40,23 +40,25 @@ impl Form {
     pub(super) fn name(&self) -> String {
         let prefix = match self.family {
             Family::MmaSync => "mma",
+            Family::MmaSp => "mma.sp",
             Family::Wgmma => "wgmma",
+            Family::WgmmaSp => "wgmma.sp",
             Family::Tcgen05 => "tcgen05.mma",
             Family::Wmma => "wmma",
             Family::Mfma => "v_mfma",
         };
         let block = self.scale.map_or(String::new(), |scale| format!("block{}", scale.size));
         let rounding = if self.rounding == "rn" { "" } else { self.rounding };
-        let with_c = matches!(self.family, Family::MmaSync | Family::Wmma);
+        let with_c = matches!(self.family, Family::MmaSync | Family::MmaSp | Family::Wmma);
         dotted(&[prefix, &self.shape_name(), self.kind, &block, rounding, &self.types(with_c)])
     }
 
     /// Every other spelling but the SASS name.
     pub(super) fn aliases(&self) -> Vec<String> {
         let shape = self.shape_name();
-        let vector = self
-            .scale
-            .map_or(String::new(), |scale| format!("block_scale.scale_vec::{}X", self.k / scale.size));
+        let vector = self.scale.map_or(String::new(), |scale| {
+            format!("block_scale.scale_vec::{}X", self.products() / scale.size)
+        });
         // "rn" may be written or not
         let roundings: &[&str] = if self.rounding == "rn" { &["", "rn"] } else { &[self.rounding] };
         // only m8n8k4 on FP16 and wmma leave the layout open
@@ -85,6 +87,19 @@ impl Form {
                     aliases.push(dotted(&["wmma", &shape, "rn", &self.types(true)]));
                 }
             }
+            Family::MmaSp => {
+                let types = self.types(true);
+                // the plain one, whose indices may stand in any order, has neither kinds nor FP8 with FP16
+                let plain = self.kind.is_empty() && !(self.a.bits() == 8 && self.d == F16);
+                for head in ["mma.sp::ordered_metadata.sync.aligned", "mma.sp.sync.aligned"] {
+                    if plain || head.contains("ordered") {
+                        aliases.push(dotted(&[head, &shape, "row.col", self.kind, &vector, &types]));
+                    }
+                }
+            }
+            Family::WgmmaSp => {
+                aliases.push(dotted(&["wgmma.mma_async.sp.sync.aligned", &shape, &self.types(false)]));
+            }
             Family::Wgmma => {
                 aliases.push(dotted(&["wgmma.mma_async.sync.aligned", &shape, &self.types(false)]));
             }
@@ -106,14 +121,15 @@ impl Form {
         };
         let crossed = format!("{}x{}x{}", size(self.m, M), size(self.n, N), self.k);
         let types = self.sass_types(unit);
+        let sparse = if self.family.is_sparse() { "SP" } else { "" };
         match self.family {
             Family::Tcgen05 => format!("UTC{unit}MMA"),
-            Family::Wgmma => dotted(&[&format!("{unit}GMMA"), &crossed, &types]),
+            Family::Wgmma | Family::WgmmaSp => dotted(&[&format!("{unit}GMMA"), sparse, &crossed, &types]),
             _ => {
                 let old = unit != "D" || matches!(architecture, Ampere | Ada);
                 let shape = if old { crossed.replace('x', "") } else { crossed };
                 let scaled = if self.scale.is_some() { "SF" } else { "" };
-                dotted(&[&format!("{unit}MMA"), scaled, &shape, &types])
+                dotted(&[&format!("{unit}MMA"), scaled, sparse, &shape, &types])
             }
         }
     }
@@ -132,7 +148,8 @@ impl Form {
                     Some(_) => "E8",
                     None => "",
                 };
-                let four = self.a == E2M1 && self.scale.is_some_and(|scale| self.k / scale.size == 4);
+                let four =
+                    self.a == E2M1 && self.scale.is_some_and(|scale| self.products() / scale.size == 4);
                 dotted(&[&d, &upper(self.a), &upper(self.b), scale, if four { "4X" } else { "" }])
             }
         }

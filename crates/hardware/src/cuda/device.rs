@@ -10,7 +10,7 @@ use bitmma::{Architecture, Signature};
 
 use super::driver::{Driver, Loaded};
 use super::fragment::Majors;
-use super::ptx;
+use super::{ptx, sparse};
 use crate::gpu::{Error, Unit};
 
 /// A GPU.
@@ -60,11 +60,19 @@ impl Device {
         of(self.architecture).filter(|row| ptx::has_kernel(row))
     }
 
-    /// The unit of an instruction, by any spelling the catalogue knows.
+    /// The unit of an instruction, by any spelling the catalogue knows; behind that of a sparse one may stand
+    /// which elements of A are stored ([`ptx::sparse_kernel`]), as in `….f32.select13`.
     pub fn unit(&self, instruction: &str) -> Result<Unit, Error> {
+        let (instruction, selection) = sparse::split(instruction);
         let found = find(self.architecture, instruction)?;
-        let kernel = ptx::kernel(&found, Majors::of(instruction))?;
-        let signature = Signature::found(&found);
+        let mut signature = Signature::found(&found);
+        let kernel = match selection {
+            None => ptx::kernel(&found, Majors::of(instruction))?,
+            Some(selection) => {
+                signature.name = sparse::named(&signature.name, selection);
+                ptx::sparse_kernel(&found, Some(selection))?
+            }
+        };
         let text = ptx::module(self.architecture, [&kernel]);
         let entry = (kernel.name.as_str(), kernel.threads);
         let program = Loaded::load(Arc::clone(&self.driver), self.handle, &signature.name, entry, &text)?;

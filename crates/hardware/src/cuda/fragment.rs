@@ -97,10 +97,10 @@ pub(super) fn scale_of_column(column: usize, factor: usize) -> Place {
 }
 
 /// A row of A or column of B in shared memory, K along memory, without swizzling: core matrices of eight
-/// lines by 16 bytes, the two of a line side by side. `per_row` elements of `width` bits stand in
+/// lines by 16 bytes, the `cores` of a line side by side. `per_row` elements of `width` bits stand in
 /// the 16 bytes of a row, from its first bit; what they leave is padding. Offset in bits.
-pub(super) fn in_core_matrices(line: usize, k: usize, per_row: usize, width: usize) -> usize {
-    let bytes = line / 8 * 2 * CORE + k / per_row * CORE + line % 8 * CORE_ROW;
+pub(super) fn in_core_matrices(line: usize, k: usize, cores: usize, per_row: usize, width: usize) -> usize {
+    let bytes = line / 8 * cores * CORE + k / per_row * CORE + line % 8 * CORE_ROW;
     8 * bytes + k % per_row * width
 }
 

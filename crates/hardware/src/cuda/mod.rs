@@ -9,6 +9,7 @@ mod device;
 mod driver;
 mod fragment;
 pub mod ptx;
+mod sparse;
 
 pub use crate::gpu::{Error, Unit};
 pub use device::Device;

@@ -95,14 +95,9 @@ impl Placement {
     }
 
     fn write(&self, matrix: &Matrix, tile: &mut [u32]) {
-        let width = self.width();
+        let width = self.width() as usize;
         for (offset, code) in self.offsets.iter().zip(matrix.iter()) {
-            let (word, bit) = ((offset / 32) as usize, offset % 32);
-            let shifted = u128::from(code) << bit;
-            tile[word] |= shifted as u32;
-            if bit + width > 32 {
-                tile[word + 1] |= (shifted >> 32) as u32;
-            }
+            write_bits(tile, *offset as usize, width, code);
         }
     }
 
@@ -127,6 +122,8 @@ pub struct TileLayout {
     pub scales: Option<[Placement; 2]>,
     /// D in the words that come out.
     pub output: Placement,
+    /// What stands in the first words that go in beside the operands; zero at their elements.
+    pub background: Vec<u32>,
 }
 
 impl TileLayout {
@@ -134,7 +131,7 @@ impl TileLayout {
     pub fn input_words(&self) -> usize {
         let scales = self.scales.iter().flatten();
         let ends = self.inputs.iter().chain(scales).map(|placement| placement.words.end);
-        ends.max().unwrap_or(0).next_multiple_of(4)
+        ends.max().unwrap_or(0).max(self.background.len()).next_multiple_of(4)
     }
 
     /// Words of 32 bits that come out for one tile; a multiple of 4.
@@ -145,6 +142,7 @@ impl TileLayout {
     /// Writes operands that fit the signature into a tile of zeros.
     pub fn pack(&self, operands: &Operands<'_>, tile: &mut [u32]) {
         let [a, b, c] = &self.inputs;
+        tile[..self.background.len()].copy_from_slice(&self.background);
         a.write(operands.a, tile);
         b.write(operands.b, tile);
         c.write(operands.c, tile);
@@ -157,6 +155,16 @@ impl TileLayout {
     /// Reads D from a tile that came out.
     pub fn unpack(&self, tile: &[u32]) -> Result<Matrix, Error> {
         self.output.read(tile)
+    }
+}
+
+/// Writes `width` bits from bit `offset` on into words that have zeros there.
+pub(crate) fn write_bits(words: &mut [u32], offset: usize, width: usize, code: u64) {
+    let (word, bit) = (offset / 32, offset % 32);
+    let shifted = u128::from(code) << bit;
+    words[word] |= shifted as u32;
+    if bit + width > 32 {
+        words[word + 1] |= (shifted >> 32) as u32;
     }
 }
 

@@ -79,7 +79,7 @@ pub(super) fn layout(signature: &Signature) -> TileLayout {
         Placement::new(c, shape_c, words.take(counts.c.words()), held),
     ];
     let output = Placement::new(d, shape_c, 0..counts.c.words(), held);
-    TileLayout { inputs, scales: None, output }
+    TileLayout { inputs, scales: None, output, background: vec![] }
 }
 
 #[cfg(test)]

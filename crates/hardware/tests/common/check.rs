@@ -8,6 +8,11 @@ use bitmma_hardware::gpu::Unit;
 pub(crate) fn check(unit: &Unit, architecture: Architecture, name: &str) {
     let model = Simulator::instruction(architecture, name, Revision::Hardware).expect("has a model");
     assert_eq!(unit.signature().name, format!("{architecture}/{}", model.signature().name));
+    check_against(unit, &model, name);
+}
+
+/// The same, against a model by another name.
+pub(crate) fn check_against(unit: &Unit, model: &Simulator, name: &str) {
     let tiles: Vec<_> = [Family::Bits, Family::Normal]
         .iter()
         .zip(3..)

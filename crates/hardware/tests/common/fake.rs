@@ -1,10 +1,12 @@
 //! The fake driver, compiled by the C compiler, each in a file of its own so that each has its own state.
 
-use std::ffi::{CString, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::PathBuf;
 use std::process::Command;
 
 use libloading::Library;
+
+use super::ptx_machine;
 
 /// What answers a launch: PTX text, entry point, blocks, threads, tiles in, tiles out.
 pub(crate) type Kernel =
@@ -102,4 +104,35 @@ impl Fake {
         // SAFETY: takes nothing and gives an int.
         unsafe { self.library.get::<unsafe extern "C" fn() -> c_int>(b"fake_live").expect("in the fake")() }
     }
+}
+
+/// A launch, answered by the machine that runs PTX.
+pub(crate) unsafe extern "C" fn ptx_block(
+    ptx: *const c_char,
+    entry: *const c_char,
+    blocks: c_uint,
+    threads: c_uint,
+    input: *const c_void,
+    output: *mut c_void,
+) -> c_int {
+    let answered = std::panic::catch_unwind(|| {
+        // SAFETY: the fake hands on the text and the name that it was given, both ended by a zero.
+        let (ptx, entry) = unsafe { (CStr::from_ptr(ptx), CStr::from_ptr(entry)) };
+        let (ptx, entry) = (ptx.to_str().expect("text"), entry.to_str().expect("a name"));
+        let tile = |register: &str| -> usize {
+            let (_, rest) =
+                ptx.split_once(&format!("mad.wide.u32 {register}, tile, ")).expect("the tile's size");
+            rest.split(',').next().expect("a number").parse().expect("a number")
+        };
+        let blocks = blocks as usize;
+        // SAFETY: the unit allocates a tile of that size for each block, the fake hands on the addresses.
+        let (input, output) = unsafe {
+            (
+                std::slice::from_raw_parts(input.cast::<u8>(), blocks * tile("input")),
+                std::slice::from_raw_parts_mut(output.cast::<u8>(), blocks * tile("output")),
+            )
+        };
+        ptx_machine::run(ptx, entry, blocks, threads as usize, input, output);
+    });
+    if answered.is_ok() { 0 } else { 719 }
 }

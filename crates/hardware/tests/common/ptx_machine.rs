@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::ptx_matrix;
+use super::{ptx_matrix, ptx_sparse};
 
 /// Where shared memory begins; not zero, so that a forgotten base shows.
 const SHARED_BASE: u64 = 0x400;
@@ -241,10 +241,14 @@ impl<'m> Machine<'m> {
             "mbarrier" if words[1] == "try_wait" => self.each(active, operands[0], |_, _| 1),
             "mbarrier" => assert_eq!(active, [0], "one thread makes the barrier"),
             "tcgen05" => self.tensor_memory(opcode, &words, operands, active),
+            "mma" if words[1].starts_with("sp") => ptx_sparse::mma(self, opcode, operands),
             "mma" => ptx_matrix::mma(self, opcode, operands),
             "wgmma" if words[1] == "mma_async" => {
                 assert!(!self.unfenced, "shared memory is read before a fence");
-                ptx_matrix::wgmma(self, opcode, operands);
+                match words[2] {
+                    "sp" => ptx_sparse::wgmma(self, opcode, operands),
+                    _ => ptx_matrix::wgmma(self, opcode, operands),
+                }
             }
             "wgmma" => {}
             "wmma" if words[1] == "load" || words[1] == "store" => {

@@ -10,31 +10,31 @@ use bitmma::{Architecture, Matrix, MmaUnit, Operands, Revision, Simulator};
 use super::ptx_machine::{Machine, names};
 
 /// The instruction's unit, by whatever name.
-fn simulator(machine: &Machine<'_>, name: &str) -> Simulator {
+pub(crate) fn simulator(machine: &Machine<'_>, name: &str) -> Simulator {
     let architecture = Architecture::from_str(machine.target).expect("a target we know");
     Simulator::instruction(architecture, name, Revision::Hardware)
         .unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// A matrix that is filled element by element; every element must be set, none twice.
-struct Gathered {
+pub(crate) struct Gathered {
     codes: Vec<Option<u64>>,
     columns: usize,
     rows: usize,
 }
 
 impl Gathered {
-    fn new(blocks: usize, rows: usize, columns: usize) -> Gathered {
+    pub(crate) fn new(blocks: usize, rows: usize, columns: usize) -> Gathered {
         Gathered { codes: vec![None; blocks * rows * columns], columns, rows }
     }
 
-    fn set(&mut self, block: usize, row: usize, column: usize, code: u64) {
+    pub(crate) fn set(&mut self, block: usize, row: usize, column: usize, code: u64) {
         assert!(row < self.rows && column < self.columns, "{row}, {column}");
         let before = self.codes[(block * self.rows + row) * self.columns + column].replace(code);
         assert_eq!(before, None, "element {row}, {column} of block {block} stands in two places");
     }
 
-    fn matrix(self, format: Format) -> Matrix {
+    pub(crate) fn matrix(self, format: Format) -> Matrix {
         let blocks = self.codes.len() / (self.rows * self.columns);
         let codes = self.codes.into_iter().map(|code| code.expect("every element stands somewhere"));
         Matrix::new(format, (blocks, self.rows, self.columns), codes).expect("codes of the format")
@@ -42,7 +42,7 @@ impl Gathered {
 }
 
 /// Row and column of `a_i` in lane `lane` ("Matrix fragments for mma.m16n8k…", multiplicand A).
-fn a_place(k: usize, bits: usize, m: usize, lane: usize, i: usize) -> (usize, usize) {
+pub(crate) fn a_place(k: usize, bits: usize, m: usize, lane: usize, i: usize) -> (usize, usize) {
     let (group, t) = (lane >> 2, lane % 4);
     let lower = |condition: bool| if condition { group } else { group + 8 };
     match (bits, k) {
@@ -60,7 +60,7 @@ fn a_place(k: usize, bits: usize, m: usize, lane: usize, i: usize) -> (usize, us
 }
 
 /// Row (along K) and column of `b_i` (multiplicand B).
-fn b_place(k: usize, bits: usize, lane: usize, i: usize) -> (usize, usize) {
+pub(crate) fn b_place(k: usize, bits: usize, lane: usize, i: usize) -> (usize, usize) {
     let (group, t) = (lane >> 2, lane % 4);
     let row = match (bits, k) {
         (64 | 32, 4) => t,
@@ -83,7 +83,7 @@ fn b_place(k: usize, bits: usize, lane: usize, i: usize) -> (usize, usize) {
 }
 
 /// Row and column of `c_i` (accumulators; with eight rows there are but c0 and c1).
-fn c_place(lane: usize, i: usize) -> (usize, usize) {
+pub(crate) fn c_place(lane: usize, i: usize) -> (usize, usize) {
     let (group, t) = (lane >> 2, lane % 4);
     (if i < 2 { group } else { group + 8 }, t * 2 + (i & 1))
 }
@@ -121,21 +121,33 @@ fn quarter_c(single: bool, lane: usize, i: usize) -> (usize, usize) {
 }
 
 /// The `index`-th element of `width` bits in the registers of a thread.
-fn element(machine: &Machine<'_>, registers: &[&str], thread: usize, index: usize, width: usize) -> u64 {
+pub(crate) fn element(
+    machine: &Machine<'_>,
+    registers: &[&str],
+    thread: usize,
+    index: usize,
+    width: usize,
+) -> u64 {
     let per = if width >= 32 { 1 } else { 32 / width };
     let value = machine.value(registers[index / per], thread);
     if width == 64 { value } else { value >> (index % per * width) & ((1u64 << width) - 1) }
 }
 
 /// The code in a container of `container` bits: E2M1 in the middle of eight, the others at the bottom.
-fn code(format: Format, container: usize, raw: u64) -> u64 {
+pub(crate) fn code(format: Format, container: usize, raw: u64) -> u64 {
     let code = if format.name == "e2m1" && container == 8 { raw >> 2 } else { raw };
     assert_eq!(code & !format.max_code(), 0, "bits beside a {format}");
     code
 }
 
 /// Stores D's elements, those of 16 bits two in a register.
-fn scatter<'m>(machine: &mut Machine<'m>, registers: &[&'m str], thread: usize, codes: &[u64], bits: u32) {
+pub(crate) fn scatter<'m>(
+    machine: &mut Machine<'m>,
+    registers: &[&'m str],
+    thread: usize,
+    codes: &[u64],
+    bits: u32,
+) {
     for (index, name) in registers.iter().enumerate() {
         let value = match bits {
             16 => codes[2 * index] | codes[2 * index + 1] << 16,
@@ -229,7 +241,7 @@ pub(crate) fn wmma_place(operand: &str, lane: usize, i: usize) -> (usize, usize)
 }
 
 /// A matrix in shared memory as a descriptor says: core matrices of 8 lines by 16 bytes, K along memory.
-fn described(
+pub(crate) fn described(
     machine: &Machine<'_>,
     descriptor: u64,
     lines: usize,

@@ -1,4 +1,4 @@
-//! `mma.sync`: one warp; every operand in registers.
+//! `mma.sync` and `mma.sp`: one warp; every operand in registers.
 
 use bitmma::Signature;
 use bitmma::catalogue::lookup::Found;
@@ -8,6 +8,7 @@ use super::super::fragment::{
     Majors, accumulator, multiplicand, quarter_accumulator, quarter_multiplicand, scale_of_column,
     scale_of_row,
 };
+use super::super::sparse::Selection;
 use super::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
 use crate::gpu::Error;
 use crate::gpu::image::{Place, Placement, Registers, TileLayout, Words, shapes};
@@ -43,7 +44,7 @@ fn warp(count: usize, bits: usize) -> Registers {
     Registers { threads: THREADS, count, bits }
 }
 
-fn fragments(signature: &Signature) -> Fragments {
+fn fragments(signature: &Signature, sparse: bool) -> Fragments {
     let Signature { m, n, k, blocks, a, b, c, d, .. } = *signature;
     let of = |lines: usize, format: Format| {
         let bits = if format == F64 { 64 } else { 32 };
@@ -52,7 +53,7 @@ fn fragments(signature: &Signature) -> Fragments {
     let elements = blocks * m * n / THREADS;
     Fragments {
         a: of(m, a),
-        b: of(n, b),
+        b: of(if sparse { 2 * n } else { n }, b),
         c: accumulators(THREADS, elements, c),
         d: accumulators(THREADS, elements, d),
     }
@@ -65,7 +66,12 @@ fn place(line: usize, lines: usize, k: usize, format: Format, all_k: usize) -> P
     Place { bit: element * container + lowest_bit(format, container), ..place }
 }
 
-fn layout(signature: &Signature, fragments: &Fragments, majors: Majors) -> TileLayout {
+fn layout(
+    signature: &Signature,
+    fragments: &Fragments,
+    majors: Majors,
+    selection: Option<&Selection>,
+) -> TileLayout {
     let Signature { m, n, k: all_k, blocks, a, b, c, d, scale, .. } = *signature;
     let [shape_a, shape_b, shape_c, shape_scale_a, shape_scale_b] = shapes(signature);
     let quarters = blocks == 4;
@@ -94,7 +100,7 @@ fn layout(signature: &Signature, fragments: &Fragments, majors: Majors) -> TileL
         Placement::new(b, shape_b, words.take(fragments.b.words()), |block, k, column| {
             fragments.b.offset(match quarters {
                 true => quarter(quarter_multiplicand(block, column, k, majors.b_by_column), F16),
-                false => place(column, n, k, b, all_k),
+                false => place(column, n, selection.map_or(k, |selection| selection.row(k)), b, all_k),
             })
         }),
         Placement::new(c, shape_c, words.take(fragments.c.words()), of_accumulator(fragments.c, c)),
@@ -111,34 +117,48 @@ fn layout(signature: &Signature, fragments: &Fragments, majors: Majors) -> TileL
         ]
     });
     let output = Placement::new(d, shape_c, 0..fragments.d.words(), of_accumulator(fragments.d, d));
-    TileLayout { inputs, scales, output }
+    let background = selection.map_or(vec![], |selection| {
+        let at = inputs[1].words().start * 32;
+        let fills = selection.unmet(all_k).flat_map(|k| (0..n).map(move |column| (column, k)));
+        let fills = fills.map(|(column, k)| at + fragments.b.offset(place(column, n, k, b, all_k)));
+        selection.background(signature, words.take(THREADS), fills)
+    });
+    TileLayout { inputs, scales, output, background }
 }
 
 /// The kernel.
-pub(super) fn kernel(found: &Found, majors: Majors) -> Result<Kernel, Error> {
+pub(super) fn kernel(found: &Found, majors: Majors, selection: Option<&Selection>) -> Result<Kernel, Error> {
     let signature = Signature::found(found);
-    let fragments = fragments(&signature);
+    let fragments = fragments(&signature, selection.is_some());
     let majors = if signature.blocks == 4 { majors } else { Majors::ROW_COL };
-    let layout = layout(&signature, &fragments, majors);
-    let spelled = spelling(found, "mma.sync.aligned.")?.replace("row.col", majors.words());
+    let layout = layout(&signature, &fragments, majors, selection);
+    let opcode =
+        if selection.is_some() { "mma.sp::ordered_metadata.sync.aligned." } else { "mma.sync.aligned." };
+    let spelled = spelling(found, opcode)?.replace("row.col", majors.words());
     let name = identifier(&spelled);
     let mut text = Text::entry(&name, THREADS, &layout);
     let [a, b, c] = &layout.inputs;
     let held = |format: Format| if format == F64 { F64 } else { F16 };
-    text.load("a", a, held(signature.a), &fragments.a);
-    text.load("b", b, held(signature.b), &fragments.b);
-    text.load("c", c, signature.c, &fragments.c);
+    text.load("a", a.words().start, held(signature.a), &fragments.a);
+    text.load("b", b.words().start, held(signature.b), &fragments.b);
+    text.load("c", c.words().start, signature.c, &fragments.c);
     text.registers("d", signature.d, fragments.d.count);
+    let metadata = if let Some(words) = selection.and(layout.background.len().checked_sub(THREADS)) {
+        text.load("e", words, F16, &warp(1, 32));
+        ", e0, 0" // with a sparsity selector of zero
+    } else {
+        ""
+    };
     let scaled = if let Some([a, b]) = &layout.scales {
-        text.load("s", a, F16, &warp(1, 32));
-        text.load("t", b, F16, &warp(1, 32));
+        text.load("s", a.words().start, F16, &warp(1, 32));
+        text.load("t", b.words().start, F16, &warp(1, 32));
         // byte and thread selectors of zero
         ", {s0}, {0, 0}, {t0}, {0, 0}"
     } else {
         ""
     };
     text.line(format_args!(
-        "{spelled} {}, {}, {}, {}{scaled};",
+        "{spelled} {}, {}, {}, {}{metadata}{scaled};",
         vector("d", 0..fragments.d.count),
         vector("a", 0..fragments.a.count),
         vector("b", 0..fragments.b.count),

@@ -10,12 +10,13 @@ mod wmma;
 
 use std::fmt::Write;
 
-use bitmma::Architecture;
 use bitmma::catalogue::lookup::Found;
 use bitmma::catalogue::{Family, Instruction, Vendor};
 use bitmma::formats::{F16, F32, F64, Format, UE8M0};
+use bitmma::{Architecture, Signature};
 
 use super::fragment::Majors;
+use super::sparse::Selection;
 use crate::gpu::Error;
 use crate::gpu::image::{Placement, Registers, TileLayout};
 
@@ -38,14 +39,27 @@ pub struct Kernel {
 pub fn kernel(found: &Found, majors: Majors) -> Result<Kernel, Error> {
     let row = found.instruction;
     match row.family {
-        Family::MmaSync => mma::kernel(found, majors),
-        Family::Wgmma => wgmma::kernel(found),
+        Family::MmaSync => mma::kernel(found, majors, None),
+        Family::Wgmma => wgmma::kernel(found, None),
+        Family::MmaSp | Family::WgmmaSp => sparse_kernel(found, None),
         Family::Tcgen05 => tcgen05::kernel(found),
         Family::Wmma if row.a == F64 => wmma::kernel(found),
         Family::Wmma | Family::Mfma => Err(Error::NoKernel {
             instruction: found.name(),
             reason: "it is no instruction of NVIDIA's hardware".to_owned(),
         }),
+    }
+}
+
+/// The kernel of an instruction with a sparse A, of which the elements of that name are stored: `01` to `23` of
+/// every four, `0` or `1` of two TF32, or `mixed`; the first if there is no name.
+pub fn sparse_kernel(found: &Found, selection: Option<&str>) -> Result<Kernel, Error> {
+    let refused = |reason| Error::NoKernel { instruction: found.name(), reason };
+    let selection = Selection::of(&Signature::found(found), selection).map_err(refused)?;
+    match found.instruction.family {
+        Family::MmaSp => mma::kernel(found, Majors::ROW_COL, Some(&selection)),
+        Family::WgmmaSp => wgmma::kernel(found, Some(&selection)),
+        _ => Err(refused("its A is not sparse, so nothing is selected".to_owned())),
     }
 }
 
@@ -57,9 +71,14 @@ pub fn has_kernel(row: &Instruction) -> bool {
 /// The lowest PTX version that has the instruction, so that old drivers take it too (PTX ISA, release notes;
 /// major, minor).
 fn version(row: &Instruction) -> (u32, u32) {
-    let four_factors = row.scale.is_some_and(|scale| row.k / scale.size == 4);
+    let four_factors = row.scale.is_some_and(|scale| row.products() / scale.size == 4);
     match row.architecture {
         _ if four_factors && row.scale.is_some_and(|scale| scale.format == UE8M0) => (9, 1),
+        // ::ordered_metadata
+        Architecture::Ampere | Architecture::Ada | Architecture::Hopper if row.family == Family::MmaSp => {
+            (8, 5)
+        }
+        _ if row.family == Family::WgmmaSp => (8, 2),
         _ if row.k == 64 => (8, 7),
         _ if row.family == Family::MmaSync && row.a.bits() <= 8 => (8, 7),
         Architecture::Volta => (6, 4),
@@ -166,18 +185,18 @@ impl Text {
 
     /// Sets `address` to a thread's first register of a fragment; `thread` names the register that holds
     /// its number.
-    fn locate(&mut self, base: &str, thread: &str, words: &std::ops::Range<usize>, registers: &Registers) {
+    fn locate(&mut self, base: &str, thread: &str, word: usize, registers: &Registers) {
         let bytes = registers.bits / 8;
         self.line(format_args!("mad.wide.u32 address, {thread}, {bytes}, {base};"));
-        if words.start > 0 {
-            self.line(format_args!("add.u64 address, address, {};", 4 * words.start));
+        if word > 0 {
+            self.line(format_args!("add.u64 address, address, {};", 4 * word));
         }
     }
 
-    /// Loads an operand's registers, declared here.
-    fn load(&mut self, name: &str, placement: &Placement, format: Format, registers: &Registers) {
+    /// Loads an operand's registers, declared here, from that word of the tile on.
+    fn load(&mut self, name: &str, word: usize, format: Format, registers: &Registers) {
         self.registers(name, format, registers.count);
-        self.locate("input", "thread", &placement.words(), registers);
+        self.locate("input", "thread", word, registers);
         let stride = registers.threads * registers.bits / 8;
         for index in 0..registers.count {
             let kind = register_type(format);
@@ -187,7 +206,7 @@ impl Text {
 
     /// Stores D's registers and ends the entry point.
     fn store(mut self, name: &str, placement: &Placement, format: Format, registers: &Registers) -> String {
-        self.locate("output", "thread", &placement.words(), registers);
+        self.locate("output", "thread", placement.words().start, registers);
         let stride = registers.threads * registers.bits / 8;
         for index in 0..registers.count {
             let kind = register_type(format);

@@ -10,7 +10,7 @@ use bitmma::catalogue::lookup::Found;
 use bitmma::formats::{BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, Format, TF32, UE8M0};
 
 use super::super::fragment::{in_core_matrices, scale_in_tensor_memory, tensor_memory};
-use super::wgmma::{DESCRIPTOR, LINE};
+use super::wgmma::{LINE, descriptor_fields};
 use super::{Kernel, Text, identifier, spelling, vector};
 use crate::gpu::Error;
 use crate::gpu::image::{Placement, Registers, TileLayout, Words, shapes};
@@ -97,7 +97,7 @@ fn layout(signature: &Signature) -> TileLayout {
     let registers = accumulators(signature);
     let held = |_, row, column| registers.offset(tensor_memory(row, column, m));
     let in_shared =
-        |format: Format| move |line, k| in_core_matrices(line, k, all_k / 2, format.bits() as usize);
+        |format: Format| move |line, k| in_core_matrices(line, k, 2, all_k / 2, format.bits() as usize);
     let inputs = [
         Placement::new(a, shape_a, words.take(m * LINE / 4), |_, row, k| in_shared(a)(row, k)),
         Placement::new(b, shape_b, words.take(n * LINE / 4), |_, k, column| in_shared(b)(column, k)),
@@ -115,7 +115,7 @@ fn layout(signature: &Signature) -> TileLayout {
         ]
     });
     let output = Placement::new(d, shape_c, 0..registers.words(), held);
-    TileLayout { inputs, scales, output }
+    TileLayout { inputs, scales, output, background: vec![] }
 }
 
 /// `count` cut into powers of two of at most [`AT_ONCE`]: first column and size of each.
@@ -135,7 +135,7 @@ fn pieces(count: usize) -> impl Iterator<Item = (usize, usize)> {
 /// Carries an operand of the tile into the columns of tensor memory from `column` on; `thread` names
 /// the register that numbers its lanes.
 fn store_columns(text: &mut Text, thread: &str, column: usize, placement: &Placement, held: &Registers) {
-    text.locate("input", thread, &placement.words(), held);
+    text.locate("input", thread, placement.words().start, held);
     let stride = held.threads * 4;
     for (start, size) in pieces(held.count) {
         for index in 0..size {
@@ -202,7 +202,10 @@ pub(super) fn kernel(found: &Found) -> Result<Kernel, Error> {
         text.line(format_args!("add.u32 word, base, {start};"));
         text.line("shr.u32 word, word, 4;");
         text.line(format_args!("cvt.u64.u32 {descriptor}, word;"));
-        text.line(format_args!("or.b64 {descriptor}, {descriptor}, {:#x};", DESCRIPTOR | GENERATION));
+        text.line(format_args!(
+            "or.b64 {descriptor}, {descriptor}, {:#x};",
+            descriptor_fields(2) | GENERATION
+        ));
     }
     text.line(format_args!("mov.u32 word, {:#x};", instruction_descriptor(&signature)));
     text.line("setp.ne.b32 adds, 1, 0;");
@@ -214,7 +217,7 @@ pub(super) fn kernel(found: &Found) -> Result<Kernel, Error> {
     text.line("mbarrier.try_wait.parity.shared::cta.b64 done, [bar], 0;");
     text.line("@!done bra waits;");
     text.line("tcgen05.fence::after_thread_sync;");
-    text.locate("output", "thread", &layout.output.words(), &registers);
+    text.locate("output", "thread", layout.output.words().start, &registers);
     for (start, size) in pieces(registers.count) {
         text.line(format_args!("add.u32 word, lanes, {start};"));
         let loaded = vector("r", 0..size);

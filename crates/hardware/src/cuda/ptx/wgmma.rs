@@ -1,4 +1,4 @@
-//! `wgmma.mma_async`: four warps; A and B in shared memory, C and D in registers.
+//! `wgmma.mma_async`, dense and sparse: four warps; A and B in shared memory, C and D in registers.
 //!
 //! A and B stand in shared memory as the host packed them: K along memory, no swizzling. Source: PTX
 //! ISA, "Asynchronous warpgroup level matrix instructions", "Matrix descriptor format".
@@ -8,21 +8,26 @@ use bitmma::catalogue::lookup::Found;
 use bitmma::formats::{BF16, F16};
 
 use super::super::fragment::{CORE, accumulator, in_core_matrices};
+use super::super::sparse::Selection;
 use super::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
 use crate::gpu::Error;
-use crate::gpu::image::{Place, Placement, TileLayout, Words, shapes};
+use crate::gpu::image::{Place, Placement, Registers, TileLayout, Words, shapes};
 
 /// A warpgroup.
 const THREADS: usize = 128;
 
-/// Bytes of a row of A or column of B: K is chosen by NVIDIA so that it is always this.
+/// Bytes of a row of A or column of B: K is chosen by NVIDIA so that it is always this. Beside a sparse A a
+/// column of B has twice as many.
 pub(super) const LINE: usize = 32;
 
 /// The fields of a matrix descriptor but for the address: byte distance of core matrices along K in bits
-/// 16 to 29, of groups of eight lines in bits 32 to 45, both over 16; no swizzling.
-pub(super) const DESCRIPTOR: u64 = ((CORE as u64 / 16) << 16) | ((2 * CORE as u64 / 16) << 32);
+/// 16 to 29, of groups of eight lines in bits 32 to 45, both over 16; no swizzling. A line has `cores` core
+/// matrices.
+pub(super) const fn descriptor_fields(cores: u64) -> u64 {
+    ((CORE as u64 / 16) << 16) | ((cores * CORE as u64 / 16) << 32)
+}
 
-fn layout(signature: &Signature) -> TileLayout {
+fn layout(signature: &Signature, selection: Option<&Selection>) -> TileLayout {
     let Signature { m, n, k: all_k, a, b, c, d, .. } = *signature;
     let [shape_a, shape_b, shape_c, ..] = shapes(signature);
     let mut words = Words::default();
@@ -33,28 +38,38 @@ fn layout(signature: &Signature) -> TileLayout {
         registers.offset(Place { thread, register, bit })
     };
     let width = a.bits() as usize;
+    let cores = if selection.is_some() { 4 } else { 2 };
+    let of_b = |column: usize, k: usize| in_core_matrices(column, k, cores, all_k / 2, width);
     let inputs = [
         Placement::new(a, shape_a, words.take(m * LINE / 4), |_, row, k| {
-            in_core_matrices(row, k, all_k / 2, width)
+            in_core_matrices(row, k, 2, all_k / 2, width)
         }),
-        Placement::new(b, shape_b, words.take(n * LINE / 4), |_, k, column| {
-            in_core_matrices(column, k, all_k / 2, width)
+        Placement::new(b, shape_b, words.take(cores * n * LINE / 8), |_, k, column| {
+            of_b(column, selection.map_or(k, |selection| selection.row(k)))
         }),
         Placement::new(c, shape_c, words.take(registers.words()), offset),
     ];
     let output = Placement::new(d, shape_c, 0..registers.words(), offset);
-    TileLayout { inputs, scales: None, output }
+    let background = selection.map_or(vec![], |selection| {
+        let at = inputs[1].words().start * 32;
+        let fills = selection.unmet(all_k).flat_map(|k| (0..n).map(move |column| (column, k)));
+        let metadata = words.take(THREADS);
+        selection.background(signature, metadata, fills.map(|(column, k)| at + of_b(column, k)))
+    });
+    TileLayout { inputs, scales: None, output, background }
 }
 
 /// The kernel.
-pub(super) fn kernel(found: &Found) -> Result<Kernel, Error> {
+pub(super) fn kernel(found: &Found, selection: Option<&Selection>) -> Result<Kernel, Error> {
     let signature = Signature::found(found);
     let Signature { m, n, a, c, .. } = signature;
-    let layout = layout(&signature);
-    let spelled = spelling(found, "wgmma.mma_async.sync.aligned.")?;
+    let layout = layout(&signature, selection);
+    let sparse = if selection.is_some() { "sp." } else { "" };
+    let spelled = spelling(found, &format!("wgmma.mma_async.{sparse}sync.aligned."))?;
     let name = identifier(&spelled);
     let registers = accumulators(THREADS, m * n / THREADS, c);
-    let (bytes_a, bytes_b) = (m * LINE, n * LINE);
+    let cores = if selection.is_some() { 4 } else { 2 };
+    let (bytes_a, bytes_b) = (m * LINE, n * LINE * cores / 2);
     let mut text = Text::entry(&name, THREADS, &layout);
     text.line(format_args!(".shared .align 128 .b8 shared[{}];", bytes_a + bytes_b));
     text.line(".reg .b32 base, high;");
@@ -62,21 +77,27 @@ pub(super) fn kernel(found: &Found) -> Result<Kernel, Error> {
     text.line(".reg .pred adds;");
     text.line("mov.u32 base, shared;");
     text.copy_to_shared("base", bytes_a + bytes_b, THREADS);
-    text.load("d", &layout.inputs[2], c, &registers);
+    text.load("d", layout.inputs[2].words().start, c, &registers);
+    let metadata = if let Some(words) = selection.and(layout.background.len().checked_sub(THREADS)) {
+        text.load("e", words, F16, &Registers { threads: THREADS, count: 1, bits: 32 });
+        ", e0, 0" // with a sparsity selector of zero
+    } else {
+        ""
+    };
     text.line("fence.proxy.async;");
     text.line("bar.sync 0;");
-    for (descriptor, start) in [("descriptor_a", 0), ("descriptor_b", bytes_a)] {
+    for (descriptor, start, cores) in [("descriptor_a", 0, 2), ("descriptor_b", bytes_a, cores as u64)] {
         text.line(format_args!("add.u32 word, base, {start};"));
         text.line("shr.u32 word, word, 4;");
         text.line(format_args!("cvt.u64.u32 {descriptor}, word;"));
-        text.line(format_args!("or.b64 {descriptor}, {descriptor}, {DESCRIPTOR:#x};"));
+        text.line(format_args!("or.b64 {descriptor}, {descriptor}, {:#x};", descriptor_fields(cores)));
     }
     text.line("setp.ne.b32 adds, 1, 0;");
     text.line("wgmma.fence.sync.aligned;");
     // A and B as they are, neither negated; only 16-bit types may stand transposed, and they do not
     let transposed = if a == F16 || a == BF16 { ", 0, 0" } else { "" };
     let d = vector("d", 0..registers.count);
-    text.line(format_args!("{spelled} {d}, descriptor_a, descriptor_b, adds, 1, 1{transposed};"));
+    text.line(format_args!("{spelled} {d}, descriptor_a, descriptor_b{metadata}, adds, 1, 1{transposed};"));
     text.line("wgmma.commit_group.sync.aligned;");
     text.line("wgmma.wait_group.sync.aligned 0;");
     let text = text.store("d", &layout.output, c, &registers);

@@ -22,7 +22,7 @@ fn layout(signature: &Signature) -> TileLayout {
         Placement::new(c, shape_c, take(shape_c), by_row),
     ];
     let output = Placement::new(d, shape_c, 0..inputs[2].words().len(), by_row);
-    TileLayout { inputs, scales: None, output }
+    TileLayout { inputs, scales: None, output, background: vec![] }
 }
 
 /// The kernel.
