@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::generate::write_whole;
+use crate::verify::count;
 use crate::{output, target, unit};
 
 mod json;
@@ -38,7 +39,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     revision: target::RevisionArgument,
     /// Elements of D that the model must agree with
-    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000)]
+    #[arg(long, value_name = "COUNT", default_value = "1e6", value_parser = count)]
     tests: u64,
     /// Seed of all that is random
     #[arg(long, default_value_t = 1)]

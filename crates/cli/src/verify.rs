@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use bitmma::simulate::model_of;
 use bitmma::{Error, Model, Signature};
-use bitmma_hardware::campaign::{self, Block, Failing, Identity, Kept, Plan, Shard, State, Summary, Verdict};
+use bitmma_hardware::campaign::{
+    self, Block, Failing, Identity, Kept, Plan, Settled, Shard, State, Summary, Verdict,
+};
 use bitmma_hardware::open::{KINDS, check_model, found, model_named};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -38,7 +40,9 @@ answered short.
 
 JSON: units [{unit, takes, device, driver, model, verdict, fault, seed, strict_nan, shard, blocks, of, directed, \
 dot_products, mismatches, by_kind, digest, first [{kind, instruction, place, a, b, c, scale_a, scale_b, expected, \
-actual}], seconds}].";
+actual}], claims [{rule, claim, finding, instead, tell, agree, rivals, first {a, b, c, scale_a, scale_b, expected, actual}}], \
+seconds}]. A finding is confirmed, contradicted (another answer explains all), differs (wrong, and none explains it) \
+or open (no case tells).";
 
 /// Holds a unit against its model: directed cases, then as many random ones as one likes
 #[derive(Clone, Debug, clap::Args)]
@@ -80,6 +84,10 @@ pub(crate) struct Arguments {
     /// Put state files of one campaign together in place of asking a unit
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["unit", "instructions", "state", "shard"])]
     merge: Vec<PathBuf>,
+    /// Settle what docs/semantics.md says of the model, claim by claim: in which directed cases would another answer
+    /// show, and what did the unit answer there
+    #[arg(long, conflicts_with = "merge")]
+    claims: bool,
     /// Write the first mismatches, made as small as they go, as a recording
     #[arg(long, value_name = "CSV")]
     failures: Option<PathBuf>,
@@ -108,6 +116,7 @@ struct Outcomes {
     shard: Shard,
     summary: Summary,
     failing: Vec<Failing>,
+    claims: Vec<Settled>,
     fault: Option<Error>,
     /// Dot products that were asked now, not in an earlier run.
     asked: u64,
@@ -154,6 +163,7 @@ fn merged(paths: &[PathBuf]) -> Result<Outcomes, Failure> {
         shard: Shard::WHOLE,
         summary,
         failing: Vec::new(),
+        claims: Vec::new(),
         fault: None,
         asked: 0,
         seconds: start.elapsed().as_secs_f64(),
@@ -227,6 +237,13 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
             }
         }
     }
+    let mut claims = Vec::new();
+    if arguments.claims && fault.is_none() {
+        match campaign::settle(&*unit, &model) {
+            Ok(settled) => claims = settled,
+            Err(error) => fault = Some(error),
+        }
+    }
     Ok(Outcomes {
         about: unit.about(),
         signature: Some(signature),
@@ -234,6 +251,7 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
         shard: arguments.shard,
         summary,
         failing,
+        claims,
         fault,
         asked,
         seconds: start.elapsed().as_secs_f64(),

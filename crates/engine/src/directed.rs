@@ -53,6 +53,7 @@ pub fn cases(signature: &Signature) -> Vec<(Feature, Case)> {
     let mut all = Collector { formats: signature.into(), d: signature.d, k: signature.k, cases: Vec::new() };
     all.signed_zeros();
     all.zero_exponent();
+    all.cut_by_zeros();
     all.overflow();
     all.specials();
     all.flushing();
@@ -193,6 +194,22 @@ impl Collector {
                         self.add(Feature::ZeroExponent, &[(self.k - 1, product)], c);
                     }
                 }
+            }
+        }
+    }
+
+    /// A product at the last place of D, or at half of it, and one far below: whether the small one has a part
+    /// depends on where the zeros beside them have the cut.
+    fn cut_by_zeros(&mut self) {
+        let last = self.d.min_exponent() - self.d.fraction_bits as i32;
+        for (start, below) in
+            [last, last - 1].into_iter().flat_map(|start| (1..=28).map(move |at| (start, at)))
+        {
+            for (first, second) in [(false, false), (false, true), (true, false), (true, true)] {
+                let large = self.factors(first, 1, start);
+                let small = self.factors(second, 1, start - below);
+                self.add(Feature::ZeroExponent, &[(0, large), (1, small)], Some(0));
+                self.add(Feature::ZeroExponent, &[(self.k - 1, large), (0, small)], Some(0));
             }
         }
     }

@@ -7,6 +7,7 @@
 //! order, make one [`Summary`] with one digest.
 
 mod block;
+mod claims;
 mod failures;
 mod plan;
 mod run;
@@ -14,6 +15,7 @@ mod state;
 mod summary;
 
 pub use block::{Block, Kept};
+pub use claims::{Finding, Settled, settle};
 pub use failures::{Failing, least};
 pub use plan::{Plan, Shard, Source};
 pub use run::run;

@@ -6,7 +6,7 @@ use std::path::Path;
 use bitmma::formats::{Class, decode};
 use bitmma::recording::{self, Answer, Line};
 use bitmma::{Error, Fault, Model};
-use bitmma_hardware::campaign::{Shard, Verdict};
+use bitmma_hardware::campaign::{Settled, Shard, Verdict};
 use serde_json::{Value, json};
 
 use super::{Outcomes, shown};
@@ -93,9 +93,44 @@ pub(super) fn text(outcomes: &[Outcomes]) -> String {
                 text += &format!("\n{}\n", lines.join("\n"));
             }
         }
+        if !one.claims.is_empty() {
+            let mut table = Table::new(&["rule", "claim", "finding", ">cases that tell", ">agree", "else"]);
+            for claim in &one.claims {
+                let rivals = claim.rivals.iter().map(|(rival, count)| format!("{rival}: {count}"));
+                table.row([
+                    claim.rule.to_owned(),
+                    claim.claim.clone(),
+                    claim.finding().name().to_owned(),
+                    grouped(claim.tell),
+                    grouped(claim.agree),
+                    rivals.collect::<Vec<_>>().join(", "),
+                ]);
+            }
+            text += &format!("\n{}", table.render());
+        }
         text.push('\n');
     }
     text
+}
+
+/// A claim and the first answer that is not the model's.
+fn claim(settled: &Settled) -> Value {
+    let first = settled.first.as_ref().map(|(case, expected, actual)| {
+        json!({
+            "a": case.a, "b": case.b, "c": case.c, "scale_a": case.scale_a, "scale_b": case.scale_b,
+            "expected": expected, "actual": actual,
+        })
+    });
+    json!({
+        "rule": settled.rule,
+        "claim": settled.claim,
+        "finding": settled.finding().name(),
+        "instead": settled.instead,
+        "tell": settled.tell,
+        "agree": settled.agree,
+        "rivals": settled.rivals,
+        "first": first,
+    })
 }
 
 /// For programs.
@@ -121,6 +156,7 @@ pub(super) fn json(outcomes: &[Outcomes]) -> Value {
             "by_kind": summary.mismatches,
             "digest": summary.digest,
             "first": summary.kept,
+            "claims": one.claims.iter().map(claim).collect::<Vec<_>>(),
             "seconds": one.seconds,
         })
     };
