@@ -3,6 +3,7 @@
 use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Model, Operation};
 use bitmma_formats::{F16, F32, Format};
 
+use super::mma::quarter;
 use super::{FROM_AMPERE, FROM_VOLTA, Form, ONLY_BF16, ONLY_FP16, ONLY_TF32, pairs, parameters};
 use crate::architecture::Architecture::{self, Turing, Volta};
 use crate::instruction::{Family, Instruction, Shape};
@@ -27,8 +28,9 @@ const ROWS: [Row; 6] = [
     (&TF32_SHAPES, ONLY_TF32, F32, F32, FROM_AMPERE),
 ];
 
-const NOT_DISASSEMBLED: &str =
-    "nobody has disassembled wmma.mma on Volta, so the order of the HMMA.884 in it is not known";
+/// `ptxas` 12.9.86 for sm_70, every shape, every C and D, every layout: the addresses that A and B are loaded from
+/// say which K each HMMA.884 takes.
+const FOUR_PASSES: &str = "disassembled: each element of D comes from four HMMA.884, each on the one before, in ascending order of K";
 const ONE_PASS: &str = "each element of D comes from one HMMA.16816, as in mma.m16n8k16";
 const TWO_PASSES: &str =
     "each element of D comes from two HMMA, the second on the first, taken in ascending order of K";
@@ -39,6 +41,7 @@ const WIDENED: &str = "C is converted to f32, then as with an f32 C";
 fn part_shape(architecture: Architecture, shape: &Shape) -> [usize; 3] {
     match (shape.k, architecture) {
         (8, _) => [16, 8, 4],
+        (_, Volta) => [8, 8, 4],
         (_, Turing) => [16, 8, 8],
         _ => [16, 8, 16],
     }
@@ -63,16 +66,17 @@ fn model(architecture: Architecture, shape: &Shape, revision: Revision) -> Model
 
 fn instruction(form: &Form, architecture: Architecture) -> Instruction {
     let shape = form.shape();
-    if architecture == Volta {
-        return Instruction::without_model(form.identity(Volta, None), shape, NOT_DISASSEMBLED);
-    }
     let [m, n, k] = part_shape(architecture, &shape);
     let inner = if form.c == form.d { form.d } else { F32 };
-    let part = Form::plain(Family::MmaSync, [m, n, k], (form.a, form.b), inner, inner);
-    let count = (form.m.first * form.n.first * form.k) / (m * n * k);
+    let part = match architecture {
+        Volta => quarter((inner, inner)),
+        _ => Form::plain(Family::MmaSync, [m, n, k], (form.a, form.b), inner, inner),
+    };
+    let count = (form.m.first * form.n.first * form.k) / (m * n * k * part.blocks);
     let (why, around) = match (form.c, form.d) {
         (F32, F16) => (NARROWED, "D narrowed to f16 last"),
         (F16, F32) => (WIDENED, "C widened to f32 first"),
+        _ if architecture == Volta => (FOUR_PASSES, ""),
         _ if form.k == k => (ONE_PASS, ""),
         _ => (TWO_PASSES, ""),
     };

@@ -33,7 +33,7 @@ fn show_says_everything() {
     assert_eq!(json["sass"], "HMMA.16816.F32");
     let paper = bitmma(&["show", "hopper", F16, "--json", "--revision", "paper"]).json();
     assert!(paper["model"]["parameters"]["e_zero"].is_null());
-    let unknown = bitmma(&["show", "volta", "wmma.m16n16k16.f16.f16.f16.f16", "--json"]).json();
+    let unknown = bitmma(&["show", "ampere", "mma.m8n8k4.f16.f16.f16.f16", "--json"]).json();
     assert_eq!(unknown["kind"], "unknown");
     assert!(unknown["model"].is_null());
 }

@@ -80,7 +80,7 @@ fn what_names_no_unit_is_refused() {
         ("sim:hopper", "is no ARCH/INSTRUCTION"),
         ("sim:hoper/mma", "hoper"),
         ("sim:hopper/mma.m1n1k1", "mma.m1n1k1"),
-        ("sim:volta/wmma.m16n16k16.f32.f16.f16.f32", "no model"),
+        ("sim:ampere/mma.m8n8k4.f32.f16.f16.f32", "no model"),
         ("model:nowhere.toml@1x1x1", "nowhere.toml"),
         ("cuda:0", "names no instruction of a GPU"),
         ("cuda:x/HMMA.16816.F32", "names no instruction of a GPU"),

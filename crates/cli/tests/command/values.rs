@@ -49,7 +49,7 @@ fn what_a_format_does_not_have_is_refused() {
     dot("hopper", F16, &["-a", "1", "-b", "1", "-k", "8"]).refused();
     dot("hopper", F16, &["-a", "1"]).refused();
     dot("hopper", F16, &["-a", "1", "-b", "1", "--scale-a", "1"]).refused();
-    dot("volta", "wmma.m16n16k16.f16.f16.f16.f16", &["-a", "1", "-b", "1"]).refused();
+    dot("ampere", "mma.m8n8k4.f16.f16.f16.f16", &["-a", "1", "-b", "1"]).refused();
 }
 
 /// FNUZ formats: 0x80 is NaN, and there is neither -0 nor infinity.
