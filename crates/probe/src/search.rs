@@ -110,7 +110,7 @@ pub(crate) fn probe(
     let (order, asked) = order::find(&mut search.session)?;
     outcome.order = order;
     let (cases, answers) = asked.into_iter().unzip();
-    search.observations.extend_thinned(cases, answers, ORDER_QUESTIONS);
+    search.observations.extend_order(cases, answers, ORDER_QUESTIONS);
     search.session.progress("features", 0, 0);
     let (features, asked) = features::observe(&mut search.session)?;
     outcome.features = features;
@@ -227,8 +227,8 @@ impl Search<'_> {
     fn revised(&mut self, before: &[Model]) -> Result<Option<Alive>, Error> {
         let mut models = self.observations.survivors(before.to_vec(), self.observations.all());
         if models.is_empty() {
-            models = refine::rivals(&self.space, &self.observations, &before[0], ALIVE);
-            // the model itself is first in the list, and contradicted
+            (models, _) = refine::rivals(&self.space, &self.observations, &before[0]);
+            // the model itself is not in the list, and contradicted
             models = self.observations.survivors(models, self.observations.all());
         }
         if models.is_empty() { Ok(None) } else { self.refined(models) }
@@ -245,11 +245,13 @@ impl Search<'_> {
                 alive.push(model);
             }
         }
-        let (mut quiet, mut tried, mut more) = (0, 0, false);
+        let (mut quiet, mut tried, mut more, mut room) = (0, 0, false, 0);
         loop {
             let Some(first) = alive.first().cloned() else { return Ok(None) };
             if !widened.contains(&first) {
-                for rival in refine::rivals(&self.space, &self.observations, &first, ALIVE) {
+                let (rivals, left_out) = refine::rivals(&self.space, &self.observations, &first);
+                more = left_out;
+                for rival in rivals {
                     if alive.contains(&rival) {
                         continue;
                     }
@@ -260,6 +262,7 @@ impl Search<'_> {
                     alive.push(rival);
                 }
                 widened.push(first.clone());
+                room = alive.len() / 2;
             }
             if quiet == QUIET || alive.len() == 1 {
                 // the questions of order that nothing was fitted to have a say too
@@ -273,9 +276,9 @@ impl Search<'_> {
                 continue;
             }
             self.session.progress("hypotheses", 0, 0);
-            let pool = refine::pool(&self.formats, k, self.seed, self.pools);
-            self.pools += 1;
             let rivals = refine::outermost(&alive[1..]);
+            let pool = refine::pool(&self.formats, k, self.seed, self.pools, &rivals);
+            self.pools += 1;
             let split = refine::splitting(&self.space, &first, &rivals, &pool);
             if split.is_empty() {
                 quiet += 1;
@@ -286,9 +289,8 @@ impl Search<'_> {
             let known = self.observations.all().len();
             self.ask("hypotheses", split)?;
             alive = self.observations.survivors_since(alive, known);
-            if more && alive.len() < ALIVE / 2 {
+            if more && alive.len() < room {
                 // there is room again for what was left out
-                more = false;
                 widened.clear();
             }
         }
@@ -334,8 +336,16 @@ impl Search<'_> {
             let validation = validate(&mut self.session, model, (options.tests, self.seed), true)?;
             agrees = (validation.tests - validation.differ, validation.tests);
             outcome.tests = validation.tests;
+            // what it contradicts may be too rare for validation
+            let contradicted = || {
+                let (index, expected) =
+                    self.observations.first_contradiction(model, self.observations.all())?;
+                let (case, answer) = self.observations.case(index);
+                let place = Place { block: 0, row: 0, column: 0 };
+                Some(Mismatch { instruction: None, place, case: case.clone(), answer, expected })
+            };
             if outcome.revisions.is_empty()
-                && let Some(mismatch) = validation.first
+                && let Some(mismatch) = validation.first.or_else(contradicted)
             {
                 let counterexample = self.make_small(model, mismatch)?;
                 outcome.revisions.push(counterexample);

@@ -16,8 +16,8 @@ pub(crate) struct Fitted {
     pub(crate) contradictions: usize,
 }
 
-/// Structures that are followed up at most.
-const FOLLOWED: usize = 40;
+/// Structures that are followed up at most: with parameters made up, with those of seeds, of more seeds.
+const FOLLOWED: [usize; 3] = [6, 16, 40];
 /// Of each kind.
 const EACH: usize = 3;
 /// Plain cases on which structures are ranked.
@@ -31,26 +31,32 @@ const NEAREST: usize = 4;
 
 /// The models that fit best, best first: one that contradicts nothing, or the best ones.
 pub(crate) fn fit(space: &Space, observations: &Observations) -> Vec<Fitted> {
-    let seeds = seeds(space, observations);
     let plain = observations.plain();
     let mut fitted: Vec<Fitted> = Vec::new();
-    let some = some_of(plain);
-    for start in ranked(space, observations, &seeds) {
-        let mut start = descend(space, observations, start, &cheap, &some);
-        start.contradictions = count(observations, &start.model, plain);
-        if start.contradictions < plain.len() / 2 {
-            start = descend(space, observations, start, &cheap, plain);
-        }
-        if fitted.iter().any(|known| known.model == start.model) {
-            continue;
-        }
-        fitted.push(start.clone());
-        if start.contradictions * 10 > plain.len() && start.contradictions > 8 {
-            continue;
-        }
-        let done = fit_all(space, observations, &start.model);
-        if done.contradictions == 0 {
-            return vec![done];
+    let some = some_of(plain, RANKED_ON);
+    for (round, followed) in FOLLOWED.into_iter().enumerate() {
+        let seeds = match round {
+            0 => Vec::new(),
+            1 => seeds(space, observations, &cheap, usize::MAX),
+            _ => seeds(space, observations, &of_pairs, 2),
+        };
+        for start in ranked(space, observations, &seeds, followed) {
+            let mut start = descend(space, observations, start, &cheap, &some);
+            start.contradictions = count(observations, &start.model, plain);
+            if start.contradictions < plain.len() / 2 {
+                start = descend(space, observations, start, &cheap, plain);
+            }
+            if fitted.iter().any(|known| known.model == start.model) {
+                continue;
+            }
+            fitted.push(start.clone());
+            if start.contradictions * 10 > plain.len() && start.contradictions > 8 {
+                continue;
+            }
+            let done = fit_all(space, observations, &start.model);
+            if done.contradictions == 0 {
+                return vec![done];
+            }
         }
     }
     // none at once: the best of each kind, thoroughly
@@ -99,18 +105,32 @@ impl Kinds {
     }
 }
 
-/// A model of each family, with and without what may surround it, fitted to single products and the
-/// accumulator: no order or arity has a part in those.
-fn seeds(space: &Space, observations: &Observations) -> Vec<(Structure, Model)> {
-    let pairs = observations.pairs();
+/// Models of each family, with and without what may surround it, fitted to single products and the
+/// accumulator: no order or arity has a part in those. One for every `each` that are made up.
+fn seeds(
+    space: &Space,
+    observations: &Observations,
+    groups: &(dyn Fn(&Model) -> Groups + Sync),
+    each: usize,
+) -> Vec<(Structure, Model)> {
+    let pairs = &some_of(observations.pairs(), RANKED_ON);
     let fit = |structure: &Structure| {
-        let made_up = made_up(space, structure);
-        let (index, contradictions) = observations.best(&made_up, pairs, usize::MAX)?;
-        let start = Fitted { model: made_up[index].clone(), contradictions };
-        let fitted = descend(space, observations, start, &cheap, pairs);
-        Some((*structure, fitted.model))
+        let mut seeds: Vec<Fitted> = Vec::new();
+        for made_up in made_up(space, structure).chunks(each) {
+            let Some((index, contradictions)) = observations.best(made_up, pairs, usize::MAX) else {
+                continue;
+            };
+            let start = Fitted { model: made_up[index].clone(), contradictions };
+            let seed = descend(space, observations, start, groups, pairs);
+            if !seeds.iter().any(|known| known.model == seed.model) {
+                seeds.push(seed);
+            }
+        }
+        let least = seeds.iter().map(|seed| seed.contradictions).min().unwrap_or(0);
+        seeds.retain(|seed| seed.contradictions <= least + pairs.len() / 20);
+        seeds.into_iter().map(|seed| (*structure, seed.model)).collect::<Vec<_>>()
     };
-    space.representatives().par_iter().filter_map(fit).collect()
+    space.representatives().par_iter().flat_map_iter(fit).collect()
 }
 
 /// Models of a structure with parameters made up.
@@ -126,35 +146,54 @@ fn made_up(space: &Space, structure: &Structure) -> Vec<Model> {
     seeds.flatten().collect()
 }
 
-/// A model of each structure, the likeliest first: by how many plain cases it explains with the parameters of
-/// its family's seed, or with made up ones.
-fn ranked(space: &Space, observations: &Observations, seeds: &[(Structure, Model)]) -> Vec<Fitted> {
-    let plain = observations.plain();
-    let some = some_of(plain);
-    let best = |structure: &Structure| -> Option<Fitted> {
+/// A model of each structure, the likeliest first: by how many questions of order and plain cases it explains
+/// with the parameters of its family's seeds, or with made up ones.
+fn ranked(
+    space: &Space,
+    observations: &Observations,
+    seeds: &[(Structure, Model)],
+    followed: usize,
+) -> Vec<Fitted> {
+    let (order, plain) =
+        (some_of(observations.order(), RANKED_ON / 2), some_of(observations.plain(), RANKED_ON));
+    // whatever else they have, those that explain the order best
+    let by_order = |structure: &Structure| {
         let mut models = made_up(space, structure);
         let of_family = seeds.iter().filter(|(seed, _)| {
             seed.operation.name() == structure.operation.name()
                 && (seed.last, seed.narrow) == (structure.last, structure.narrow)
         });
         models.extend(of_family.filter_map(|(_, model)| space.restructured(model, structure)));
+        let counted = models
+            .into_iter()
+            .filter_map(|model| Some((observations.contradictions(&model, &order, usize::MAX)?, model)));
+        let mut counted: Vec<(usize, Model)> = counted.collect();
+        let least = counted.iter().map(|(count, _)| *count).min()?;
+        counted.retain(|(count, _)| *count == least);
+        Some((least, counted.into_iter().map(|(_, model)| model).collect()))
+    };
+    let mut structures: Vec<(usize, Vec<Model>)> =
+        space.structures().par_iter().filter_map(by_order).collect();
+    let least = structures.iter().map(|(least, _)| *least).min().unwrap_or(0);
+    structures.retain(|(count, _)| *count <= least + order.len() / 4);
+    let by_plain = |(least, models): (usize, Vec<Model>)| {
         let counted = models.into_iter().filter_map(|model| {
-            let contradictions = observations.contradictions(&model, &some, usize::MAX)?;
+            let contradictions = 2 * least + observations.contradictions(&model, &plain, usize::MAX)?;
             Some(Fitted { model, contradictions })
         });
         counted.min_by_key(|fitted| fitted.contradictions)
     };
-    let mut ranked: Vec<Fitted> = space.structures().par_iter().filter_map(best).collect();
+    let mut ranked: Vec<Fitted> = structures.into_par_iter().filter_map(by_plain).collect();
     ranked.sort_by_key(|fitted| fitted.contradictions);
     let mut kinds = Kinds::new(EACH);
     ranked.retain(|fitted| kinds.takes(&fitted.model));
-    ranked.truncate(FOLLOWED);
+    ranked.truncate(followed);
     ranked
 }
 
-/// About so many cases of all as structures are ranked on, evenly spaced.
-fn some_of(cases: &[usize]) -> Vec<usize> {
-    let stride = cases.len().div_ceil(RANKED_ON).max(1);
+/// About so many of the cases, evenly spaced.
+fn some_of(cases: &[usize], many: usize) -> Vec<usize> {
+    let stride = cases.len().div_ceil(many).max(1);
     cases.iter().copied().step_by(stride).collect()
 }
 
@@ -185,6 +224,17 @@ fn cheap(model: &Model) -> Groups {
     }
     if model.lowering.narrow_output.is_some() {
         groups.push(vec![P::Narrow]);
+    }
+    groups
+}
+
+/// Parameters that single products beside zeros show.
+fn of_pairs(model: &Model) -> Groups {
+    use Parameter as P;
+    let mut groups = cheap(model);
+    groups.extend([vec![P::FlushInputs], vec![P::ZeroExponent], vec![P::ZeroAccumulator]]);
+    if model.lowering.narrow_output.is_some() {
+        groups.push(vec![P::Conversion, P::Narrow]);
     }
     groups
 }
@@ -240,7 +290,7 @@ fn descend(
     space: &Space,
     observations: &Observations,
     start: Fitted,
-    groups: &dyn Fn(&Model) -> Groups,
+    groups: &(dyn Fn(&Model) -> Groups + Sync),
     which: &[usize],
 ) -> Fitted {
     let mut best = start;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use bitmma::arithmetic::run::Side;
-use bitmma::arithmetic::{Order, Prepared};
+use bitmma::arithmetic::{Lowering, Order, Prepared};
 use bitmma::formats::{Class, Format, Unpacked, decode};
 use bitmma::inputs::Case;
 use bitmma::{Model, Signature};
@@ -24,13 +24,14 @@ pub(crate) struct Observations {
     answers: Vec<u64>,
     plain: Vec<usize>,
     pairs: Vec<usize>,
+    order: Vec<usize>,
     fitting: Vec<usize>,
     all: Vec<usize>,
     read: Mutex<HashMap<Reading, Arc<Decoded>>>,
 }
 
 /// What decides how codes are read: models that share it share the work.
-type Reading = (Option<Format>, bool, Order);
+type Reading = (Option<Format>, bool, bool, Order);
 
 /// Cases taken apart, one after the other.
 #[derive(Debug)]
@@ -49,6 +50,7 @@ impl Observations {
             answers: Vec::new(),
             plain: Vec::new(),
             pairs: Vec::new(),
+            order: Vec::new(),
             fitting: Vec::new(),
             all: Vec::new(),
             read: Mutex::default(),
@@ -61,9 +63,14 @@ impl Observations {
         self.extend_thinned(cases, answers, count);
     }
 
-    /// Takes questions with their answers, of which about `share` are enough to fit a model to: of K² alike
-    /// ones.
-    pub(crate) fn extend_thinned(&mut self, cases: Vec<Case>, answers: Vec<u64>, share: usize) {
+    /// Takes the questions of order with their answers, of which about `share` are enough to fit a model to:
+    /// there are K² alike ones.
+    pub(crate) fn extend_order(&mut self, cases: Vec<Case>, answers: Vec<u64>, share: usize) {
+        self.extend_thinned(cases, answers, share);
+        self.order.extend(&self.fitting);
+    }
+
+    fn extend_thinned(&mut self, cases: Vec<Case>, answers: Vec<u64>, share: usize) {
         let Signature { a, b, c, d, .. } = &self.signature;
         let stride = cases.len().div_ceil(share.max(1)).max(1);
         for (number, (case, answer)) in cases.into_iter().zip(answers).enumerate() {
@@ -121,6 +128,11 @@ impl Observations {
         &self.pairs
     }
 
+    /// Cases that tell orders apart, whatever else a model has.
+    pub(crate) fn order(&self) -> &[usize] {
+        &self.order
+    }
+
     /// The cases that models are fitted to.
     pub(crate) fn fitting(&self) -> &[usize] {
         &self.fitting
@@ -142,7 +154,8 @@ impl Observations {
 
     fn decoded(&self, prepared: &Prepared<'_>) -> Arc<Decoded> {
         let model = prepared.model();
-        let key = (model.lowering.widen_operands, model.flush_inputs, model.lowering.order);
+        let Lowering { widen_operands, order, .. } = model.lowering;
+        let key = (widen_operands, model.flush_inputs, model.flush_keeps_sign, order);
         if let Ok(read) = self.read.lock()
             && let Some(decoded) = read.get(&key)
         {
@@ -252,20 +265,27 @@ impl Observations {
 
     /// The model with fewest contradictions in `which`, the first of several, with their number;
     /// `None` if each of them has `limit` or more. Of many models those are looked at that do best on some
-    /// of the cases.
+    /// of the cases, and of very many those that do best on few.
     pub(crate) fn best(&self, models: &[Model], which: &[usize], limit: usize) -> Option<(usize, usize)> {
-        const MANY: usize = 64;
-        const SOME: usize = 80;
+        /// Cases, and models that may stay beside those that do as well.
+        const ROUNDS: [(usize, usize); 2] = [(20, 64), (80, 16)];
         let below = limit.checked_sub(1)?;
         let mut looked_at: Vec<usize> = (0..models.len()).collect();
-        if models.len() > MANY && which.len() > 2 * SOME {
-            let some: Vec<usize> = which.iter().copied().step_by(which.len() / SOME).collect();
+        for (some, stay) in ROUNDS {
+            if looked_at.len() <= 4 * stay || which.len() <= 2 * some {
+                continue;
+            }
+            let some: Vec<usize> = which.iter().copied().step_by(which.len() / some).collect();
             let mut counted = self.counted(models, &looked_at, &some, below);
             counted.sort_unstable();
-            let last = counted.get(MANY / 4).map_or(usize::MAX, |(count, _)| *count);
+            let last = counted.get(stay).map_or(usize::MAX, |(count, _)| *count);
             looked_at =
                 counted.into_iter().take_while(|(count, _)| *count <= last).map(|(_, index)| index).collect();
             looked_at.sort_unstable();
+            if last < usize::MAX && 2 * last > some.len() {
+                // all are far off: a few will do
+                looked_at = looked_at.iter().copied().step_by(looked_at.len().div_ceil(2 * stay)).collect();
+            }
         }
         self.counted(models, &looked_at, which, below).into_iter().min().map(|(count, index)| (index, count))
     }

@@ -1,5 +1,7 @@
 //! Rivals of a model, and inputs on which they part.
 
+use std::collections::HashSet;
+
 use bitmma::Model;
 use bitmma::arithmetic::{Operation, RoundedSum};
 use bitmma::inputs::{Case, Family, Formats, case};
@@ -7,19 +9,20 @@ use rayon::prelude::*;
 
 use super::space::{Parameter, Space, fused_of, rounded_of};
 use super::{Observations, answers};
-use crate::inputs::{Kind, directed};
+use crate::inputs::{Kind, around, directed};
 use crate::numbers::same;
 
 /// Parameters that are varied together to see what else a model could be: each by itself, and those that
 /// hide each other.
 pub(crate) fn neighbourhood() -> Vec<Vec<Parameter>> {
     use Parameter as P;
-    const TOGETHER: [&[Parameter]; 9] = [
+    const TOGETHER: [&[Parameter]; 10] = [
         &[P::FractionBits, P::TermRounding],
         &[P::SumFractionBits, P::Renormalize],
         &[P::SumRounding, P::TermRounding],
         &[P::FlushInputs, P::WidenOperands, P::WidenAccumulator],
         &[P::ZeroExponent, P::WidenOperands],
+        &[P::Group, P::TermRounding],
         &[P::Length, P::Order],
         &[P::Family, P::FractionBits],
         &[P::AddLast, P::Narrow],
@@ -29,30 +32,35 @@ pub(crate) fn neighbourhood() -> Vec<Vec<Parameter>> {
     alone.chain(TOGETHER.into_iter().map(<[Parameter]>::to_vec)).collect()
 }
 
-/// Candidates looked at between two looks at how many were found.
-const CHUNK: usize = 512;
+/// Rivals that are kept of those that differ in the same parameters.
+const ALIKE: usize = 32;
 
 /// Models that differ from `model` in one parameter, or in two that hide each other, and that
-/// contradict none of the cases that models are fitted to; `most` of them or a few more.
-pub(crate) fn rivals(space: &Space, observations: &Observations, model: &Model, most: usize) -> Vec<Model> {
+/// contradict none of the cases that models are fitted to; of many that differ in the same, the outermost and
+/// some between. Whether any were left out comes with them.
+pub(crate) fn rivals(space: &Space, observations: &Observations, model: &Model) -> (Vec<Model>, bool) {
     let mut found: Vec<Model> = vec![space.canonical(model)];
+    let mut more = false;
     for group in neighbourhood() {
-        let mut candidates = space.vary(model, &group);
-        candidates.retain(|other| !found.contains(other));
-        for chunk in candidates.chunks(CHUNK) {
-            if found.len() > most {
-                break;
+        let mut candidates: Vec<Model> = Vec::new();
+        let mut seen: HashSet<Model> = found.iter().cloned().collect();
+        for candidate in space.vary(model, &group) {
+            let candidate = space.canonical(&candidate);
+            if seen.insert(candidate.clone()) {
+                candidates.push(candidate);
             }
-            for survivor in observations.survivors(chunk.to_vec(), observations.fitting()) {
-                let survivor = space.canonical(&survivor);
-                if !found.contains(&survivor) {
-                    found.push(survivor);
-                }
-            }
+        }
+        let survivors = observations.survivors(candidates, observations.fitting());
+        let last = survivors.len().saturating_sub(1);
+        if survivors.len() <= ALIKE {
+            found.extend(survivors);
+        } else {
+            more = true;
+            found.extend((0..ALIKE).map(|index| survivors[index * last / (ALIKE - 1)].clone()));
         }
     }
     found.remove(0);
-    found
+    (found, more)
 }
 
 /// Of rivals that differ in one number only, the outermost: what tells one between them tells those too.
@@ -113,8 +121,11 @@ fn ladder(model: &Model) -> Option<(Model, Option<i32>)> {
 /// Inputs tried in one go.
 pub(crate) const POOL: usize = 1024;
 
-/// A pool of inputs, of all kinds.
-pub(crate) fn pool(formats: &Formats, k: usize, seed: u64, round: u64) -> Vec<Case> {
+/// A pool of inputs, of all kinds; a quarter of them around the thresholds of these models.
+pub(crate) fn pool(formats: &Formats, k: usize, seed: u64, round: u64, models: &[Model]) -> Vec<Case> {
+    let mut thresholds: Vec<(i32, i32)> = models.iter().flat_map(thresholds).collect();
+    thresholds.sort_unstable();
+    thresholds.dedup();
     (0..POOL)
         .into_par_iter()
         .with_min_len(64)
@@ -123,11 +134,25 @@ pub(crate) fn pool(formats: &Formats, k: usize, seed: u64, round: u64) -> Vec<Ca
             let number = round * POOL as u64 + index;
             match index % 8 {
                 0..=2 => directed(formats, k, Kind::Dense, seed, number),
+                3 | 4 if !thresholds.is_empty() => {
+                    let which = (number / 8) as usize % thresholds.len();
+                    around(formats, k, thresholds[which], seed, number)
+                }
                 7 => case(*formats, k, Family::ALL[(number / 8 % 10) as usize], seed, number),
                 _ => directed(formats, k, Kind::Any, seed, number),
             }
         })
         .collect()
+}
+
+/// Exponents at which something changes, each with the bits kept below it.
+fn thresholds(model: &Model) -> Vec<(i32, i32)> {
+    if let Some(sum) = fused_of(&model.operation) {
+        return sum.zero_exponent.map(|exponent| (exponent, sum.fraction_bits as i32)).into_iter().collect();
+    }
+    let Some(sum) = rounded_of(&model.operation) else { return Vec::new() };
+    let zero = sum.zero_accumulator_exponent.map(|exponent| (exponent, sum.sum_fraction_bits as i32));
+    zero.into_iter().chain(sum.product_overflow.map(|limit| (limit, 2))).collect()
 }
 
 /// One case of the pool for each rival that it tells from the model, fewer where one tells several.
