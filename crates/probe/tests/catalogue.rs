@@ -4,7 +4,7 @@
 
 mod common;
 
-use bitmma::catalogue::catalogue;
+use bitmma::catalogue::{catalogue, processors};
 use bitmma::{Instruction, Revision, Simulator};
 use bitmma_probe::{Options, Verdict, probe};
 
@@ -72,4 +72,22 @@ fn all_are_recovered() {
         .filter_map(|row| failure(row, 1_000_000).map(|why| format!("{}: {why}", name(row))))
         .collect();
     assert!(failed.is_empty(), "{} of {} rows:\n{}", failed.len(), rows.len(), failed.join("\n"));
+}
+
+/// Rounding to odd and flushing to zeros of either sign are in the space too.
+#[test]
+fn processors_are_recovered() {
+    let tests = if common::all() { 1_000_000 } else { 20_000 };
+    for row in processors() {
+        let unit = Simulator::model(row.model.clone(), row.shape).unwrap();
+        let outcome = probe(&unit, &Options { tests, ..Options::default() }, &mut |_| {}).unwrap();
+        let Verdict::Found(found) = &outcome.verdict else { panic!("{}: {}", row.name, outcome.summary()) };
+        assert_eq!(common::first_difference(&unit, &found.model, 2000, 4711), None, "{}", row.name);
+        let own = |model: &bitmma::Model| {
+            (model.operation, model.conversion, model.flush_inputs, model.flush_keeps_sign, model.lowering)
+        };
+        let described =
+            std::iter::once(&found.model).chain(&found.equivalent).any(|model| own(model) == own(&row.model));
+        assert!(described || found.more, "{}\n{}", row.name, outcome.summary());
+    }
 }

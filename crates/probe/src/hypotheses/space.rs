@@ -1,5 +1,6 @@
 //! The space of models: eight families, every parameter, whatever may surround them.
 
+mod canonical;
 mod operation;
 mod parameter;
 mod ranges;
@@ -249,6 +250,21 @@ impl Space {
             Parameter::ZeroAccumulator => rounded(model, self.zero_exponents(model), |sum, value| {
                 sum.zero_accumulator_exponent = value;
             }),
+            Parameter::ZeroFloor => {
+                let mut models = fused(model, FRACTION_BITS, |sum, bits| {
+                    let up = bits as i32 - sum.fraction_bits as i32;
+                    sum.zero_exponent = sum.zero_exponent.map(|exponent| exponent + up);
+                    sum.fraction_bits = bits;
+                });
+                if rounded_of(&model.operation).is_some() {
+                    models = rounded(model, FRACTION_BITS, |sum, bits| {
+                        let up = bits as i32 - sum.sum_fraction_bits as i32;
+                        sum.zero_accumulator_exponent = sum.zero_accumulator_exponent.map(|zero| zero + up);
+                        sum.sum_fraction_bits = bits;
+                    });
+                }
+                models
+            }
             Parameter::ProductOverflow => {
                 rounded(model, self.overflows(), |sum, value| sum.product_overflow = value)
             }
@@ -263,9 +279,11 @@ impl Space {
                 .chain(conversions().map(Some))
                 .map(|narrow| set(&|model| model.lowering.narrow_output = narrow))
                 .collect(),
-            Parameter::FlushInputs => {
-                [false, true].map(|flush| set(&|model| model.flush_inputs = flush)).to_vec()
-            }
+            Parameter::FlushInputs => [(false, false), (true, false), (true, true)]
+                .map(|(flush, keep)| {
+                    set(&|model| (model.flush_inputs, model.flush_keeps_sign) = (flush, keep))
+                })
+                .to_vec(),
             Parameter::WidenOperands => self
                 .wide(model, &[model.a, model.b])
                 .into_iter()
@@ -289,6 +307,7 @@ impl Space {
                 max_length: sum.max_length,
                 fraction_bits: sum.fraction_bits,
                 term_rounding: sum.term_rounding,
+                zero_accumulator_exponent: sum.zero_exponent,
                 ..rounded
             };
             bits = vec![sum.fraction_bits];
@@ -298,7 +317,7 @@ impl Space {
                 max_length: sum.max_length,
                 fraction_bits: sum.fraction_bits,
                 term_rounding: sum.term_rounding,
-                ..fused
+                zero_exponent: sum.zero_accumulator_exponent,
             };
             bits = vec![sum.fraction_bits];
         }
@@ -330,8 +349,7 @@ const ROUNDED: RoundedSum = RoundedSum {
     product_overflow: None,
 };
 
-/// The paper's ten; to odd is known of Arm's BFDOT alone, whose flushing is not among the hypotheses either.
+/// Every rounding.
 fn roundings() -> impl Iterator<Item = Rounding> {
-    let all = Rounding::ALL.into_iter().map(|(rounding, _)| rounding);
-    all.filter(|rounding| *rounding != Rounding::ToOdd)
+    Rounding::ALL.into_iter().map(|(rounding, _)| rounding)
 }

@@ -4,6 +4,7 @@ use bitmma::Model;
 use bitmma::arithmetic::{Conversion, Operation, Order};
 use bitmma::formats::Format;
 use bitmma::inputs::Case;
+use rayon::prelude::*;
 
 use crate::hypotheses::Observations;
 use crate::hypotheses::space::{self, Space};
@@ -69,7 +70,7 @@ fn all() -> [Row; 20] {
         ("e_zero_c", "exponent of a zero C", Some(P::ZeroAccumulator)),
         ("product_overflow", "a product of 2^this or more is infinite", Some(P::ProductOverflow)),
         ("rho", "how each sum becomes a number", Some(P::Conversion)),
-        ("flush_inputs", "whether subnormal inputs are read as +0", Some(P::FlushInputs)),
+        ("flush_inputs", "whether subnormal inputs are read as zero", Some(P::FlushInputs)),
         ("widen_operands", "what A and B are widened to first", Some(P::WidenOperands)),
         ("widen_accumulator", "what C is widened to first", Some(P::WidenAccumulator)),
         ("add_accumulator_last", "how C is added after all sums", Some(P::AddLast)),
@@ -119,7 +120,14 @@ fn value(model: &Model, symbol: &str, k: usize) -> Option<String> {
         "e_zero_c" => rounded.map(|sum| optional(sum.zero_accumulator_exponent)),
         "product_overflow" => rounded.map(|sum| optional(sum.product_overflow)),
         "rho" => Some(model.conversion.to_string()),
-        "flush_inputs" => Some(if model.flush_inputs { "yes" } else { "no" }.to_owned()),
+        "flush_inputs" => Some(
+            match (model.flush_inputs, model.flush_keeps_sign) {
+                (false, _) => "no",
+                (true, false) => "yes",
+                (true, true) => "yes, signs kept",
+            }
+            .to_owned(),
+        ),
         "widen_operands" => Some(name(model.lowering.widen_operands)),
         "widen_accumulator" => Some(name(model.lowering.widen_accumulator)),
         "add_accumulator_last" => Some(conversion(model.lowering.add_accumulator_last)),
@@ -141,6 +149,7 @@ pub(crate) fn with_evidence(
     alive: &[Model],
 ) -> Vec<Parameter> {
     let k = space.signature().k;
+    let canonical = space.canonical(model);
     let mut parameters = Vec::new();
     for (symbol, meaning, coordinate) in all() {
         let Some(own) = value(model, symbol, k) else { continue };
@@ -171,26 +180,21 @@ pub(crate) fn with_evidence(
         let mut others: Vec<(u64, String, Model)> = Vec::new();
         for other in space.vary(model, &[coordinate]) {
             let Some(other_value) = value(&other, symbol, k).filter(|other| *other != own) else { continue };
-            if !others.iter().any(|(_, known, _)| *known == other_value) {
+            if !others.iter().any(|(_, known, _)| *known == other_value)
+                && space.canonical(&other) != canonical
+            {
                 others.push((distance(&own, &other_value), other_value, other));
             }
         }
         others.sort_by_key(|(distance, ..)| *distance);
-        for (_, other_value, other) in others {
-            let Some((index, would)) = observations.first_contradiction(&other, observations.all()) else {
-                continue;
-            };
-            parameter.ruled_out += 1;
-            if parameter.against.len() < SHOWN {
-                let (case, answer) = observations.case(index);
-                parameter.against.push(Contradiction {
-                    value: other_value,
-                    case: case.clone(),
-                    answer,
-                    would,
-                });
-            }
-        }
+        let against = others.into_par_iter().map(|(_, value, other)| {
+            let (index, would) = observations.first_contradiction(&other, observations.all())?;
+            let (case, answer) = observations.case(index);
+            Some(Contradiction { value, case: case.clone(), answer, would })
+        });
+        let against: Vec<Contradiction> = against.collect::<Vec<_>>().into_iter().flatten().collect();
+        parameter.ruled_out = against.len();
+        parameter.against = against.into_iter().take(SHOWN).collect();
         parameters.push(parameter);
     }
     parameters
@@ -226,7 +230,7 @@ fn any_rounding(values: Vec<String>) -> Vec<String> {
             None => grouped.push((format, vec![value])),
         }
     }
-    let all = bitmma::formats::Rounding::ALL.len() - 1; // to odd is no hypothesis
+    let all = bitmma::formats::Rounding::ALL.len();
     let shown = |(format, group): (String, Vec<String>)| {
         if group.len() + 1 >= all { vec![format!("any rounding into {format}")] } else { group }
     };

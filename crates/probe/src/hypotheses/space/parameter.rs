@@ -25,6 +25,8 @@ pub(crate) enum Parameter {
     ZeroExponent,
     /// Exponent of a zero accumulator.
     ZeroAccumulator,
+    /// F or F2 and the exponent of zeros, their difference kept: where zeros have terms cut stays.
+    ZeroFloor,
     /// Where products become infinite.
     ProductOverflow,
     /// rho.
@@ -43,7 +45,7 @@ pub(crate) enum Parameter {
 
 impl Parameter {
     /// All of them.
-    pub(crate) const ALL: [Parameter; 18] = [
+    pub(crate) const ALL: [Parameter; 19] = [
         Parameter::Family,
         Parameter::Length,
         Parameter::Group,
@@ -55,6 +57,7 @@ impl Parameter {
         Parameter::Renormalize,
         Parameter::ZeroExponent,
         Parameter::ZeroAccumulator,
+        Parameter::ZeroFloor,
         Parameter::ProductOverflow,
         Parameter::Conversion,
         Parameter::AddLast,

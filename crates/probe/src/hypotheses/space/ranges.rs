@@ -1,11 +1,10 @@
-//! Which values of a parameter make a difference, and a model without those that make none.
+//! Which values of a parameter make a difference.
 
 use bitmma::Model;
-use bitmma::arithmetic::{Operation, Order};
+use bitmma::arithmetic::Operation;
 use bitmma::formats::{BF16, F16, F32, F64, Format};
 
 use super::Space;
-use super::operation::{fused_mut, rounded_mut, with_length};
 
 /// Exponents above the largest term that are tried for zero terms.
 const ABOVE: i32 = 24;
@@ -80,29 +79,5 @@ impl Space {
             }
         }
         wide
-    }
-
-    /// The same model in the words this space uses: what makes no difference left out.
-    pub(crate) fn canonical(&self, model: &Model) -> Model {
-        let mut model = model.clone();
-        if !matches!(model.operation, Operation::FtzAddMul { .. } | Operation::Fma) {
-            let length = model.length(self.signature.k);
-            model.operation = with_length(model.operation, length);
-        }
-        if model.operation.max_length() == self.signature.k
-            && !matches!(model.operation, Operation::GtrFdpa(_))
-        {
-            model.lowering.order = Order::Sequential;
-        }
-        let (low, _) = self.term_exponents(&model);
-        if let Some(sum) = fused_mut(&mut model.operation) {
-            sum.zero_exponent = sum.zero_exponent.filter(|&exponent| exponent > low);
-        }
-        let highest = self.signature.a.max_exponent() + self.signature.b.max_exponent() + 1;
-        if let Some(sum) = rounded_mut(&mut model.operation) {
-            sum.zero_accumulator_exponent = sum.zero_accumulator_exponent.filter(|&exponent| exponent > low);
-            sum.product_overflow = sum.product_overflow.filter(|&limit| limit <= highest);
-        }
-        model
     }
 }
