@@ -3,6 +3,8 @@
 //! FPRev's method (paper, Step 2): two summands are U and -U, all others v, so small that U swamps
 //! them. What is left tells how many were added after U and -U had cancelled.
 
+mod narrow;
+
 use bitmma::Signature;
 use bitmma::formats::{Class, decode};
 use bitmma::inputs::{Case, Formats, zero};
@@ -34,22 +36,11 @@ pub(crate) type Asked = Vec<(Case, u64)>;
 /// Finds the tree.
 pub(crate) fn find(session: &mut Session<'_>) -> Result<(Order, Asked), Error> {
     let signature = session.signature();
-    let mut finder = Finder {
-        session,
-        signature,
-        scale: Swamp::of(signature),
-        order: Order::default(),
-        asked: Vec::new(),
+    let (order, asked) = (Order::default(), Asked::new());
+    let Some(swamp) = Swamp::of(signature) else {
+        return narrow::Narrow { session, signature, order, asked }.find();
     };
-    let Some(swamp) = finder.scale else {
-        finder.order.notes.push(format!(
-            "products of {} and {} span too few powers of two for one to swamp another; pairs are asked beside a large accumulator instead, \
-             which tells the products that share a sum, not the order of the sums (the hypotheses settle that)",
-            signature.a, signature.b
-        ));
-        finder.pairs()?;
-        return Ok((finder.order, finder.asked));
-    };
+    let mut finder = Finder { session, signature, swamp, order, asked };
     finder.order.notes.push(format!(
         "U = 2^{}, v = 2^{}: d counts the summands that were added after U and -U had cancelled",
         swamp.large, swamp.small
@@ -77,14 +68,19 @@ impl Swamp {
         let (c, d) = (normal_exponents(&signature.c), normal_exponents(&signature.d));
         let large = (a.1 + b.1).min(c.1).min(d.1) - 1;
         let small = (a.0 + b.0).max(c.0).max(d.0);
-        (large - small > 26).then_some(Swamp { large, small })
+        Some(Swamp { large, small }).filter(Swamp::is_wide)
+    }
+
+    /// Whether v is lost beside U in any sum of 26 bits or fewer.
+    fn is_wide(&self) -> bool {
+        self.large - self.small > 26
     }
 }
 
 struct Finder<'s, 'u> {
     session: &'s mut Session<'u>,
     signature: &'u Signature,
-    scale: Option<Swamp>,
+    swamp: Swamp,
     order: Order,
     asked: Asked,
 }
@@ -95,7 +91,7 @@ type Forest = Result<Vec<Tree>, String>;
 impl Finder<'_, '_> {
     /// Summands swamped by U at `i` and -U at each of `others`, U and -U included; `None` if d is no count.
     fn swamped(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<Option<usize>>, Error> {
-        let Some(swamp) = self.scale else { return Ok(vec![None; pairs.len()]) };
+        let swamp = self.swamp;
         let k = self.signature.k;
         let cases: Vec<Case> = pairs
             .iter()
@@ -185,36 +181,6 @@ impl Finder<'_, '_> {
             .swamped(&pairs)?
             .into_iter()
             .all(|swamped| swamped.is_some_and(|swamped| swamped > leaves.len())))
-    }
-
-    /// Which products share a sum: two halves of a last place beside a large accumulator make a whole one
-    /// only if they meet before they are rounded.
-    fn pairs(&mut self) -> Result<(), Error> {
-        let Signature { k, d, .. } = *self.signature;
-        let half = 0;
-        let large = half + 1 + d.fraction_bits as i32;
-        if large > self.signature.c.max_exponent() {
-            return Ok(());
-        }
-        let question = |signature: &Signature, i: usize, j: usize| {
-            terms(signature, |leaf| match leaf {
-                _ if leaf == k => Some((false, large)),
-                _ if leaf == i || leaf == j => Some((false, half)),
-                _ => None,
-            })
-        };
-        let cases: Vec<Case> = (1..k).map(|other| question(self.signature, 0, other)).collect();
-        let answers = self.session.dots("order", &cases)?;
-        self.order.questions += cases.len();
-        let alone = power(&d, false, large);
-        let together: Vec<usize> = (1..k).filter(|&other| answers[other - 1] != alone).collect();
-        self.order.notes.push(match together.len() {
-            0 => "no two products share a sum, or their halves are cut before they meet".to_owned(),
-            count if count == k - 1 => format!("all {k} products share one sum"),
-            count => format!("product 0 shares a sum with {count} others: {together:?}"),
-        });
-        self.asked.extend(cases.into_iter().zip(answers));
-        Ok(())
     }
 }
 

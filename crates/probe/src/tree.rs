@@ -11,6 +11,9 @@ pub enum Sum {
     Swamped,
     /// Three or more at once; small ones survive large ones that cancel.
     NotSwamped,
+    /// Three or more at once, or in sums that are not rounded in between; how small ones fare beside large ones is
+    /// not known.
+    Undetermined,
 }
 
 impl Sum {
@@ -20,6 +23,9 @@ impl Sum {
             Sum::Binary => "sum of two",
             Sum::Swamped => "fused sum, small summands swamped",
             Sum::NotSwamped => "fused sum, small summands not swamped",
+            Sum::Undetermined => {
+                "one sum, or several without rounding; not known whether small summands are swamped"
+            }
         }
     }
 }

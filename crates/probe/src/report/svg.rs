@@ -64,6 +64,7 @@ fn draw(tree: &Tree, k: usize, level: usize, depth: usize, next: &mut usize, out
                 Sum::Binary => "#8a8f98",
                 Sum::Swamped => "#c2571a",
                 Sum::NotSwamped => "#1f7a5c",
+                Sum::Undetermined => "#5b6bbf",
             };
             let _ = writeln!(
                 out,
