@@ -60,18 +60,11 @@ fn records(u: &mut Unstructured<'_>) -> arbtest::arbitrary::Result<Vec<Record>> 
             let found = find(row.architecture, &row.name()).unwrap_or_else(|error| panic!("{error}"));
             let origin = Arc::new(Origin::found(found));
             let Some(model) = row.model(Revision::Hardware) else {
-                let zeros = vec![0; row.k];
-                let (scale_a, scale_b, line) = (Vec::new(), Vec::new(), 0);
-                return Ok(Record {
-                    origin,
-                    a: zeros.clone(),
-                    b: zeros,
-                    c: 0,
-                    scale_a,
-                    scale_b,
-                    d: Answer::Nan,
-                    line,
-                });
+                let (a, c, d, line) = (vec![0; row.products()], 0, Answer::Nan, 0);
+                let scale_a: Vec<u64> =
+                    row.scale.map_or(Vec::new(), |scale| vec![scale.format.one_code(); a.len() / scale.size]);
+                let (b, scale_b) = (a.clone(), scale_a.clone());
+                return Ok(Record { origin, a, b, c, scale_a, scale_b, d, line });
             };
             let family = *u.choose(&Family::ALL)?;
             let Case { a, b, c, scale_a, scale_b } = case(&model, row.k, family, u.arbitrary()?, 0);

@@ -29,7 +29,6 @@ fn each_mistake_has_its_kind() {
     assert!(Matrix::with_codes(TF32, (1, 1, 1), Codes::U32(vec![u32::MAX])).is_ok());
     let unknown = Simulator::instruction(Architecture::Volta, "mma.m1", Revision::Hardware).unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::UnknownInstruction);
-    let open =
-        Simulator::instruction(Architecture::Volta, "wmma.m8n32k16.f32.f16.f16.f32", Revision::Hardware);
+    let open = Simulator::instruction(Architecture::Ampere, "mma.m8n8k4.f32.f16.f16.f32", Revision::Hardware);
     assert_eq!(open.unwrap_err().kind(), ErrorKind::NoModel);
 }
