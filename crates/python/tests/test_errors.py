@@ -55,7 +55,7 @@ CASES = [
     (bitmma.UnknownInstruction, "hopper has no instruction 'wgmma.m64n256k8.f32.f16.f16'", lambda: bitmma.mma("h100", "wgmma.m64n256k8.f32.f16.f16")),
     (bitmma.AmbiguousInstruction, "is any of", lambda: bitmma.mma("b200", "UTCHMMA")),
     (bitmma.ExtentError, "N is 12; wgmma.m64n{8..256}k16.f32.f16.f16 takes 8 to 256 in steps of 8", lambda: bitmma.mma("h100", "wgmma.m64n12k16.f32.f16.f16")),
-    (bitmma.NoModel, "has no model", lambda: bitmma.mma("v100", "wmma.m16n16k16.f32.f16.f16.f32")),
+    (bitmma.NoModel, "has no model", lambda: bitmma.mma("a100", "mma.m8n8k4.f32.f16.f16.f32")),
     (bitmma.UnknownRevision, "unknown revision 'draft'; one of hardware, paper", lambda: bitmma.mma(*HOPPER, revision="draft")),
     (bitmma.UnknownModel, "unknown model 'IEEE'", lambda: bitmma.catalogue.instructions(model="IEEE")),
     (bitmma.UnknownFormat, "unknown format 'fp8'; one of f64", lambda: bitmma.catalogue.instructions(format="fp8")),
