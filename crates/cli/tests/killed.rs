@@ -43,13 +43,15 @@ impl Bench {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Starts a probe and kills the victim once the log has so many bytes.
-    fn killed(&self, out: &Path, resume: bool, victim: Victim, at: u64) -> Output {
-        let mut child = self.start(out, resume);
+    /// Starts a probe and kills the victim once the log has so many bytes, the peer once it has answered; `None` if
+    /// the probe was done before that.
+    fn killed(&self, out: &Path, resume: bool, victim: Victim, at: u64) -> Option<Output> {
         let log = out.join("questions.csv");
+        let length = || std::fs::metadata(&log).map_or(0, |log| log.len());
+        let at = if victim == Victim::Peer { at.max(length() + 1) } else { at };
+        let mut child = self.start(out, resume);
         let start = Instant::now();
-        while std::fs::metadata(&log).map_or(0, |log| log.len()) < at {
-            assert!(child.try_wait().unwrap().is_none(), "the probe ended before {at} bytes were written");
+        while length() < at && child.try_wait().unwrap().is_none() {
             assert!(start.elapsed() < PATIENCE, "no {at} bytes were written within {PATIENCE:?}");
             std::thread::sleep(Duration::from_micros(200));
         }
@@ -57,10 +59,11 @@ impl Bench {
             Victim::Probe => child.kill().unwrap(),
             Victim::Peer => {
                 let number = std::fs::read_to_string(self.peer()).unwrap();
-                assert!(Command::new("kill").args(["-9", number.trim()]).status().unwrap().success());
+                let _ = Command::new("kill").args(["-9", number.trim()]).output().unwrap();
             }
         }
-        child.wait_with_output().unwrap()
+        let output = child.wait_with_output().unwrap();
+        (output.status.code() != Some(0)).then_some(output)
     }
 }
 
@@ -84,36 +87,45 @@ fn a_killed_probe_ends_in_the_files_of_an_undisturbed_one() {
     let output = bench.start(&undisturbed, false).wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let wanted = files(&undisturbed);
-    let whole = wanted[3].1.len() as u64;
-
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     for victim in [Victim::Probe, Victim::Peer] {
-        let out = bench.folder.path().join(format!("{victim:?}"));
-        let seed = now.as_nanos() as u64;
-        let moments = moments(seed);
-        // killed again and again, each time further on, in the one log
-        for (index, thousandths) in moments.into_iter().enumerate() {
-            let at = whole * thousandths / 1000;
-            let output = bench.killed(&out, index > 0, victim, at);
-            let note = format!("{victim:?} killed at {at} of {whole} bytes, seed {seed}: {output:?}");
-            match victim {
-                Victim::Probe => assert_eq!(output.status.signal(), Some(9), "{note}"),
-                Victim::Peer => {
-                    assert_eq!(output.status.code(), Some(2), "{note}");
-                    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-                    assert!(said.contains("signal: 9") && said.contains("--resume"), "{note}");
-                }
-            }
-            assert!(!out.join("report.txt").exists(), "{note}");
-        }
-        let output = bench.start(&out, true).wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{moments:?}, seed {seed}: {output:?}");
-        for (wanted, got) in wanted.iter().zip(files(&out)) {
-            assert!(
-                *wanted == got,
-                "{}: other than undisturbed; {victim:?} at {moments:?} thousandths",
-                got.0
-            );
-        }
+        // on a busy machine a probe may be done before this test looks again
+        let killed = (0..20).any(|turn| {
+            let out = bench.folder.path().join(format!("{victim:?}{turn}"));
+            killed_thrice(&bench, victim, &out, now.as_nanos() as u64 + turn, &wanted)
+        });
+        assert!(killed, "{victim:?}: every probe was done before it was killed three times");
     }
+}
+
+/// Killed again and again, each time further on, in the one log, and then resumed; whether it came to that.
+fn killed_thrice(
+    bench: &Bench,
+    victim: Victim,
+    out: &Path,
+    seed: u64,
+    wanted: &[(&'static str, String)],
+) -> bool {
+    let whole = wanted[3].1.len() as u64;
+    let moments = moments(seed);
+    for (index, thousandths) in moments.into_iter().enumerate() {
+        let at = whole * thousandths / 1000;
+        let Some(output) = bench.killed(out, index > 0, victim, at) else { return false };
+        let note = format!("{victim:?} killed at {at} of {whole} bytes, seed {seed}: {output:?}");
+        match victim {
+            Victim::Probe => assert_eq!(output.status.signal(), Some(9), "{note}"),
+            Victim::Peer => {
+                assert_eq!(output.status.code(), Some(2), "{note}");
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert!(said.contains("signal: 9") && said.contains("--resume"), "{note}");
+            }
+        }
+        assert!(!out.join("report.txt").exists(), "{note}");
+    }
+    let output = bench.start(out, true).wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{moments:?}, seed {seed}: {output:?}");
+    for (wanted, got) in wanted.iter().zip(files(out)) {
+        assert!(*wanted == got, "{}: other than undisturbed; {victim:?} at {moments:?} thousandths", got.0);
+    }
+    true
 }
