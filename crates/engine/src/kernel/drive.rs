@@ -1,9 +1,9 @@
 //! A product cut into blocks and tiles, and spread over threads.
 //!
-//! D is computed in panels of columns. For each block of columns and each block of K, B is packed once;
-//! for each block of rows, A is packed once; then every tile of a few rows by one panel goes through the
-//! block of K, its accumulators kept between blocks in the state of its panel. A tile's answer depends
-//! on nothing but its own rows and columns, so neither blocking nor threads can change it.
+//! D is computed in panels of columns. For each block of columns and each span of K, B is packed; then threads
+//! take blocks of rows, pack A in groups of rows, and go with every group and every panel through the span, block
+//! of K by block of K, the accumulators kept between spans in the state. A row's answer in a column depends on
+//! nothing but these, so neither blocking nor threads can change it.
 
 use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
@@ -12,7 +12,7 @@ use bitmma_formats::{Class, decode};
 use rayon::prelude::*;
 
 use super::element::Reader;
-use super::pack::{Cells, Operand, ROWS, Range, Traits, VECTORS};
+use super::pack::{Cells, GROUP, Operand, ROWS, Range, Traits, VECTORS};
 use super::simd::Simd;
 use super::{Level, Work, dispatch, special};
 use crate::error::Error;
@@ -34,14 +34,14 @@ pub(super) struct Problem<'p> {
 
 /// One family's way to compute tiles.
 pub(super) trait Kernel: Sync {
-    /// A packed: `ROWS` rows at a time, element by element along K.
+    /// A packed: [`GROUP`] rows at a time, element by element along K.
     type A: Send + Sync;
     /// B packed: one panel of columns at a time, element by element along K.
     type B: Send + Sync;
     /// Whether it has a use for vectors of FP16.
     const HALVES: bool = false;
 
-    /// Packs [`ROWS`] rows.
+    /// Packs [`GROUP`] rows.
     fn pack_a(&self, cells: &Cells) -> Self::A;
     /// Packs one panel of columns.
     fn pack_b(&self, cells: &Cells) -> Self::B;
@@ -59,14 +59,15 @@ pub(super) trait Kernel: Sync {
     fn store(&self, state: f32) -> u64 {
         if state.is_nan() { self.nan() } else { u64::from(state.to_bits()) }
     }
-    /// Goes through a block of K with one tile; `state` has `ROWS` rows of one panel's columns. Lanes it
-    /// does not take in hand are reported to `rare`: row and column of the tile, position of the
-    /// operation's first element in the block, the accumulator; the result of that operation comes back.
+    /// Goes through a block of K with the first rows of a group: `state` has one panel's columns of them, and
+    /// they are a multiple of [`ROWS`]. Lanes it does not take in hand are reported to `rare`: row of the group and
+    /// column of the panel, position of the operation's first element in the block, the accumulator; the result
+    /// of that operation comes back.
     ///
     /// # Safety
     ///
     /// The processor has the instruction set.
-    unsafe fn tile<S: Simd>(
+    unsafe fn rows<S: Simd>(
         &self,
         a: &Self::A,
         b: &Self::B,
@@ -74,26 +75,6 @@ pub(super) trait Kernel: Sync {
         state: &mut [f32],
         rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
     );
-    /// Goes through a block of K with several groups of rows, as with one; rows count through all of them.
-    ///
-    /// # Safety
-    ///
-    /// The processor has the instruction set.
-    #[inline(always)]
-    unsafe fn rows<S: Simd>(
-        &self,
-        groups: &[&Self::A],
-        b: &Self::B,
-        k: Range,
-        state: &mut [f32],
-        rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
-    ) {
-        let width = state.len() / groups.len();
-        for (group, (a, state)) in groups.iter().zip(state.chunks_exact_mut(width)).enumerate() {
-            let mut rare = |row, column, position, c| rare(group * ROWS + row, column, position, c);
-            unsafe { self.tile::<S>(a, b, k, state, &mut rare) };
-        }
-    }
     /// Whether the row and column of these largest exponents may hold a product that overflows by itself.
     fn may_overflow(&self, _row: i16, _column: i16) -> bool {
         false
@@ -102,12 +83,12 @@ pub(super) trait Kernel: Sync {
 
 /// Columns of a block: how much of B is packed at a time.
 const COLUMN_BLOCK: usize = 4096;
-/// Elements along K of a block, about.
+/// Elements along K of a block, about: what a group of rows and a panel have of it stays in the nearest cache.
 const K_BLOCK: usize = 128;
-/// Rows of a block: how much of A is packed at a time.
-const ROW_BLOCK: usize = 1024;
-/// Rows that one task takes through a panel: as many as stay in the nearest cache with what they multiply.
-const TASK_ROWS: usize = 32;
+/// Blocks of K that are packed at a time: threads wait for each other once for each.
+const SPAN: usize = 2;
+/// Rows of a block: how much of A a thread packs at a time, which stays in its own cache for all panels.
+const ROW_BLOCK: usize = 4 * GROUP;
 
 /// D by a kernel.
 pub(super) fn multiply<K: Kernel>(kernel: &K, problem: &Problem<'_>) -> Result<Matrix, Error> {
@@ -144,74 +125,61 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
         let columns = COLUMN_BLOCK.min(n - first_column);
         let panels = columns.div_ceil(width);
         let mut column_traits = vec![Traits::NONE; panels * width];
-        // panel by panel, row by row
-        let mut state: Vec<f32> = vec![0.0; panels * padded * width];
-        state.par_chunks_mut(padded * width).enumerate().for_each(|(panel, state)| {
-            let first = first_column + panel * width;
-            let used = width.min(first_column + columns - first);
-            for (row, state) in state.chunks_exact_mut(width).enumerate().take(m) {
-                let start = (block * m + row) * n + first;
-                operands.c.codes().read(start, &mut state[..used], |code| kernel.load(code));
-            }
-        });
+        // block of rows by block of rows, panel by panel, row by row
+        let mut state: Vec<f32> = vec![0.0; padded * panels * width];
+        let ranges: Vec<Range> = ranges(k, problem.step).collect();
+        for span in ranges.chunks(SPAN) {
+            let packed_b = packed(
+                problem.level,
+                (panels, span),
+                #[inline(always)]
+                |panel, range| {
+                    let cells = b.cells(first_column + panel * width, width, range);
+                    (kernel.pack_b(&cells), cells.traits)
+                },
+            );
+            join(&mut column_traits, width, &packed_b);
 
-        for range in ranges(k, problem.step) {
-            let packed_b: Vec<(K::B, Vec<Traits>)> = (0..panels)
-                .into_par_iter()
-                .map(|panel| {
-                    compiled(
+            let row_blocks = state.par_chunks_mut(ROW_BLOCK * panels * width);
+            row_blocks.zip(rows.par_chunks_mut(ROW_BLOCK)).enumerate().for_each(
+                |(row_block, (state, rows))| {
+                    let first_row = row_block * ROW_BLOCK;
+                    let packed_a = packed(
                         problem.level,
+                        (rows.len().div_ceil(GROUP), span),
                         #[inline(always)]
-                        || {
-                            let cells = b.cells(first_column + panel * width, width, range);
-                            (kernel.pack_b(&cells), cells.traits)
+                        |group, range| {
+                            let cells = a.cells(first_row + group * GROUP, GROUP, range);
+                            (kernel.pack_a(&cells), cells.traits)
                         },
-                    )
-                })
-                .collect();
-            let all = packed_b.iter().flat_map(|(_, traits)| traits);
-            column_traits.iter_mut().zip(all).for_each(|(known, traits)| known.join(traits));
-
-            for first_row in (0..m).step_by(ROW_BLOCK) {
-                let count = ROW_BLOCK.min(m - first_row);
-                let packed_a: Vec<(K::A, Vec<Traits>)> = (0..count.div_ceil(ROWS))
-                    .into_par_iter()
-                    .map(|group| {
-                        compiled(
-                            problem.level,
-                            #[inline(always)]
-                            || {
-                                let cells = a.cells(first_row + group * ROWS, ROWS, range);
-                                (kernel.pack_a(&cells), cells.traits)
-                            },
-                        )
-                    })
-                    .collect();
-                let all = packed_a.iter().flat_map(|(_, traits)| traits);
-                rows[first_row..].iter_mut().zip(all).for_each(|(known, traits)| known.join(traits));
-
-                let groups: Vec<&K::A> = packed_a.iter().map(|(group, _)| group).collect();
-                state.par_chunks_mut(padded * width).zip(&packed_b).enumerate().for_each(
-                    |(panel, (state, (b_panel, _)))| {
+                    );
+                    join(rows, GROUP, &packed_a);
+                    let panels = state.par_chunks_mut(rows.len() * width).zip(&packed_b).enumerate();
+                    panels.for_each(|(panel, (state, packed_b))| {
                         let first = first_column + panel * width;
-                        let rows = count.next_multiple_of(ROWS);
-                        let state = &mut state[first_row * width..(first_row + rows) * width];
-                        state.par_chunks_mut(TASK_ROWS * width).enumerate().for_each(|(task, state)| {
-                            let first_row = first_row + task * TASK_ROWS;
-                            let mut rare = |row: usize, column: usize, position: usize, c: f32| {
-                                let place = (block, first_row + row, first + column);
-                                if place.1 >= m || place.2 >= n {
-                                    return c; // padding: nobody reads it
-                                }
-                                by_reference_operation(kernel, problem, place, range.first + position, c)
-                            };
-                            let groups = &groups[task * TASK_ROWS / ROWS..][..state.len() / (ROWS * width)];
-                            let task = Task { kernel, groups, b: b_panel, range, state, rare: &mut rare };
-                            dispatch(problem.level, task);
-                        });
-                    },
-                );
-            }
+                        if span[0].first == 0 {
+                            let used = width.min(first_column + columns - first);
+                            for (row, state) in (first_row..m).zip(state.chunks_exact_mut(width)) {
+                                let start = (block * m + row) * n + first;
+                                operands.c.codes().read(start, &mut state[..used], |code| kernel.load(code));
+                            }
+                        }
+                        for (at, (&range, (b, _))) in span.iter().zip(packed_b).enumerate() {
+                            for (group, state) in state.chunks_mut(GROUP * width).enumerate() {
+                                let mut rare = |row: usize, column: usize, position: usize, c: f32| {
+                                    let place = (block, first_row + group * GROUP + row, first + column);
+                                    if place.1 >= m || place.2 >= n {
+                                        return c; // padding: nobody reads it
+                                    }
+                                    by_reference_operation(kernel, problem, place, range.first + position, c)
+                                };
+                                let (a, _) = &packed_a[group][at];
+                                dispatch(problem.level, Task { kernel, a, b, range, state, rare: &mut rare });
+                            }
+                        }
+                    });
+                },
+            );
         }
 
         let fix = Fix {
@@ -224,11 +192,14 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
             columns: &column_traits,
             first_column,
         };
-        d.each_chunk(block * m * n..(block + 1) * m * n, TASK_ROWS * n, |task, d| {
-            let first_row = task * TASK_ROWS;
+        d.each_chunk(block * m * n..(block + 1) * m * n, GROUP * n, |task, d| {
+            let first_row = task * GROUP;
             let mut codes = vec![0; d.len() / n * width];
-            for (panel, state) in state.chunks_exact(padded * width).enumerate() {
-                let state = &state[first_row * width..][..codes.len()];
+            let row_block = first_row / ROW_BLOCK * ROW_BLOCK;
+            let rows = ROW_BLOCK.min(padded - row_block);
+            let state = &state[row_block * panels * width..][..rows * panels * width];
+            for (panel, state) in state.chunks_exact(rows * width).enumerate() {
+                let state = &state[(first_row - row_block) * width..][..codes.len()];
                 codes.iter_mut().zip(state).for_each(|(code, &state)| *code = kernel.store(state));
                 fix.apply(first_row, (panel * width, width, columns), &mut codes);
                 let first = first_column + panel * width;
@@ -238,6 +209,37 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                 }
             }
         });
+    }
+}
+
+/// Lines packed, and what is known of each.
+type Lines<P> = (P, Vec<Traits>);
+
+/// Groups of lines, block by block of a span of K, packed on all threads.
+fn packed<P: Send>(
+    level: Level,
+    (groups, span): (usize, &[Range]),
+    pack: impl Fn(usize, Range) -> Lines<P> + Sync,
+) -> Vec<Vec<Lines<P>>> {
+    let of_group = |group: usize| {
+        let blocks = span.par_iter().map(|&range| {
+            compiled(
+                level,
+                #[inline(always)]
+                || pack(group, range),
+            )
+        });
+        blocks.collect()
+    };
+    (0..groups).into_par_iter().map(of_group).collect()
+}
+
+/// Takes what is known of packed lines into account, `lines` to a group.
+fn join<P>(known: &mut [Traits], lines: usize, groups: &[Vec<Lines<P>>]) {
+    for (known, blocks) in known.chunks_mut(lines).zip(groups) {
+        for (_, traits) in blocks {
+            known.iter_mut().zip(traits).for_each(|(known, traits)| known.join(traits));
+        }
     }
 }
 
@@ -283,7 +285,7 @@ fn scale_of_column(scales: Option<&Matrix>, block: usize, column: usize, positio
 /// Some rows of a panel through one block of K.
 struct Task<'t, K: Kernel> {
     kernel: &'t K,
-    groups: &'t [&'t K::A],
+    a: &'t K::A,
     b: &'t K::B,
     range: Range,
     state: &'t mut [f32],
@@ -296,7 +298,7 @@ impl<K: Kernel> Work for Task<'_, K> {
 
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        unsafe { self.kernel.rows::<S>(self.groups, self.b, self.range, self.state, self.rare) }
+        unsafe { self.kernel.rows::<S>(self.a, self.b, self.range, self.state, self.rare) }
     }
 }
 

@@ -53,6 +53,12 @@ impl Element {
     pub(super) fn kind(self) -> u8 {
         (self.0 >> 48) as u8
     }
+
+    /// All of it: the kind above the exponent above the number.
+    #[inline(always)]
+    pub(super) fn word(self) -> u64 {
+        self.0
+    }
 }
 
 /// Bits that tell what kind of value an element is.
@@ -151,7 +157,9 @@ impl<'p> Reader<'p> {
         if codes.bits() <= 16 {
             let key = (codes, format, prepared.model().flush_inputs);
             let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
-            let fill = || (0..=codes.max_code()).map(|code| reader.compute(code)).collect();
+            // an entry for every byte, so that none is looked up that is not there
+            let count = codes.max_code().max(255);
+            let fill = || (0..=count).map(|code| reader.compute(code & codes.max_code())).collect();
             reader.table = Arc::clone(tables.entry(key).or_insert_with(fill));
         }
         reader
@@ -162,15 +170,50 @@ impl<'p> Reader<'p> {
         Element::of(&self.prepared.element(self.side, code), &self.format)
     }
 
-    /// Reads consecutive codes from `first` on.
+    /// Reads some codes of a matrix, each position along K with its lines side by side.
     #[inline(always)]
-    pub(super) fn read(&self, codes: &Codes, first: usize, cells: &mut [Element]) {
-        let range = first..first + cells.len();
+    pub(super) fn read(&self, codes: &Codes, section: &Section<'_>, elements: &mut [Element]) {
         match codes {
-            Codes::U8(codes) => self.each(&codes[range], cells),
-            Codes::U16(codes) => self.each(&codes[range], cells),
-            Codes::U32(codes) => self.each(&codes[range], cells),
-            Codes::U64(codes) => self.each(&codes[range], cells),
+            Codes::U8(codes) => self.section(codes, section, elements),
+            Codes::U16(codes) => self.section(codes, section, elements),
+            Codes::U32(codes) => self.section(codes, section, elements),
+            Codes::U64(codes) => self.section(codes, section, elements),
+        }
+    }
+
+    #[inline(always)]
+    fn section<C: Copy + Default + Into<u64>>(
+        &self,
+        codes: &[C],
+        section: &Section<'_>,
+        elements: &mut [Element],
+    ) {
+        let Section { first, stride, there, lines, .. } = *section;
+        let count = elements.len() / lines;
+        // codes are copied line by line before anything is made of them: memory is slow, and this way many are
+        // on their way at once
+        let mut near = vec![C::default(); elements.len()];
+        match self.side {
+            Side::A => {
+                let mut rows = vec![C::default(); there * count];
+                for (line, row) in rows.chunks_exact_mut(count).enumerate() {
+                    row.copy_from_slice(&codes[first + line * stride..][..count]);
+                }
+                for (position, near) in near.chunks_exact_mut(lines).enumerate() {
+                    let column = &rows[section.index(position)..];
+                    near.iter_mut().zip(column.iter().step_by(count)).for_each(|(to, &code)| *to = code);
+                }
+            }
+            Side::B => {
+                for (position, near) in near.chunks_exact_mut(lines).enumerate() {
+                    let row = first + section.index(position) * stride;
+                    near[..there].copy_from_slice(&codes[row..][..there]);
+                }
+            }
+        }
+        self.each(&near, elements);
+        if there < lines {
+            elements.chunks_exact_mut(lines).for_each(|cells| cells[there..].fill(Element::ZERO));
         }
     }
 
@@ -203,6 +246,28 @@ impl<'p> Reader<'p> {
                 }
             }
         }
+    }
+}
+
+/// Where the codes of some lines and a range of K are.
+pub(super) struct Section<'s> {
+    /// Index of the code of the first line at the beginning of the range.
+    pub(super) first: usize,
+    /// Codes of a row of the matrix.
+    pub(super) stride: usize,
+    /// Lines, and how many of them the matrix has; the others are zero.
+    pub(super) lines: usize,
+    pub(super) there: usize,
+    /// For each position of a step, the index within the step it comes from.
+    pub(super) order: &'s [usize],
+}
+
+impl Section<'_> {
+    /// The index in the range of a position.
+    #[inline(always)]
+    fn index(&self, position: usize) -> usize {
+        let step = self.order.len();
+        position / step * step + self.order[position % step]
     }
 }
 

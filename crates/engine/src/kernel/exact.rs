@@ -18,7 +18,7 @@ use bitmma_formats::{Format, table};
 
 use super::drive::Kernel;
 use super::element::Element;
-use super::pack::{Cells, ROWS, Range, VECTORS};
+use super::pack::{Cells, GROUP, ROWS, Range, VECTORS};
 use super::simd::Simd;
 
 /// The kernel, planned for a model.
@@ -154,7 +154,7 @@ impl Kernel for Exact {
     }
 
     #[inline(always)]
-    unsafe fn tile<S: Simd>(
+    unsafe fn rows<S: Simd>(
         &self,
         a: &Packed,
         b: &Packed,
@@ -163,10 +163,15 @@ impl Kernel for Exact {
         rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
     ) {
         unsafe {
-            match self.length {
-                2 => tile::<S, 2>(self, a, b, k, state, rare),
-                4 => tile::<S, 4>(self, a, b, k, state, rare),
-                _ => tile::<S, 0>(self, a, b, k, state, rare),
+            let tile_size = ROWS * VECTORS * S::LANES;
+            assert!(state.len().is_multiple_of(tile_size) && state.len() <= GROUP / ROWS * tile_size);
+            for (pair, state) in state.chunks_exact_mut(tile_size).enumerate() {
+                let packed = (a, b, pair * ROWS);
+                match self.length {
+                    2 => tile::<S, 2>(self, packed, k, state, rare),
+                    4 => tile::<S, 4>(self, packed, k, state, rare),
+                    _ => tile::<S, 0>(self, packed, k, state, rare),
+                }
             }
         }
     }
@@ -175,13 +180,12 @@ impl Kernel for Exact {
 /// Vectors of doubles that are worked on together.
 const DOUBLES: usize = 4;
 
-/// One tile through one block of K, operation by operation; `LENGTH` products each, or as the plan says
+/// One tile, from a row of the group on, through one block of K, operation by operation; `LENGTH` products each, or as the plan says
 /// if that is 0.
 #[inline(always)]
 unsafe fn tile<S: Simd, const LENGTH: usize>(
     plan: &Exact,
-    a: &Packed,
-    b: &Packed,
+    (a, b, first_row): (&Packed, &Packed, usize),
     k: Range,
     state: &mut [f32],
     rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
@@ -190,16 +194,17 @@ unsafe fn tile<S: Simd, const LENGTH: usize>(
         let width = VECTORS * S::LANES;
         let length = if LENGTH == 0 { plan.length } else { LENGTH };
         assert!(state.len() == ROWS * width);
-        assert!(a.values.len() == k.length * ROWS && b.values.len() == k.length * width);
+        assert!(a.values.len() == k.length * GROUP && b.values.len() == k.length * width);
         let magnitude = S::i_splat(i32::MAX);
         let step = S::LANES / 2 * DOUBLES;
 
         for (operation, first) in (0..k.length).step_by(length).enumerate() {
             let (a_values, b_values) =
-                (a.values.as_ptr().add(first * ROWS), b.values.as_ptr().add(first * width));
+                (a.values.as_ptr().add(first * GROUP + first_row), b.values.as_ptr().add(first * width));
             let mut outside = false;
             for row in 0..ROWS {
-                let span = a.spans[operation * ROWS + row].times(b.spans[operation], plan.carries);
+                let span =
+                    a.spans[operation * GROUP + first_row + row].times(b.spans[operation], plan.carries);
                 let (least, limit) = span.accumulators();
                 let (mut smallest, mut largest) = (magnitude, S::i_splat(0));
                 for vector in 0..VECTORS {
@@ -213,7 +218,8 @@ unsafe fn tile<S: Simd, const LENGTH: usize>(
                 outside |= S::m_bits(flags) != 0;
             }
             if outside {
-                careful::<S>(length, (a_values, b_values), first, state, rare);
+                let mut rare = |row, column, c| rare(first_row + row, column, first, c);
+                careful::<S>(length, (a_values, b_values), state, &mut rare);
                 continue;
             }
             // hidden, so that what was loaded for the look at exponents is loaded again and not taken apart
@@ -227,8 +233,8 @@ unsafe fn tile<S: Simd, const LENGTH: usize>(
                 }
                 for index in 0..length {
                     let factors: [S::D; ROWS] = [
-                        S::d_splat(*a_values.add(index * ROWS)),
-                        S::d_splat(*a_values.add(index * ROWS + 1)),
+                        S::d_splat(*a_values.add(index * GROUP)),
+                        S::d_splat(*a_values.add(index * GROUP + 1)),
                     ];
                     for vector in 0..DOUBLES {
                         let at = index * width + column + vector * (S::LANES / 2);
@@ -270,9 +276,8 @@ unsafe fn two_sum<S: Simd>(x: S::D, y: S::D) -> (S::D, S::D) {
 unsafe fn careful<S: Simd>(
     length: usize,
     (a_values, b_values): (*const f64, *const f64),
-    first: usize,
     state: &mut [f32],
-    rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
+    rare: &mut dyn FnMut(usize, usize, f32) -> f32,
 ) {
     unsafe {
         let width = VECTORS * S::LANES;
@@ -286,7 +291,7 @@ unsafe fn careful<S: Simd>(
                 let mut errors = S::d_sub(c, c);
                 let mut sum = S::d_splat(0.0);
                 for index in 0..length {
-                    let factor = S::d_splat(*a_values.add(index * ROWS + row));
+                    let factor = S::d_splat(*a_values.add(index * GROUP + row));
                     let product = S::d_mul(factor, S::d_load(b_values.add(index * width + column)));
                     let (next, error) = two_sum::<S>(sum, product);
                     (sum, errors) = (next, S::d_or(errors, error));
@@ -304,7 +309,7 @@ unsafe fn careful<S: Simd>(
                     if flagged >> lane & 1 == 0 {
                         *c = *result;
                     } else if c.is_finite() {
-                        *c = rare(row, column + lane, first, *c);
+                        *c = rare(row, column + lane, *c);
                     } // infinity and NaN stay
                 }
             }

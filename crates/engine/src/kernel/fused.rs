@@ -37,12 +37,11 @@ use bitmma_formats::{Format, Rounding, decode, table};
 
 use super::Level;
 use super::drive::Kernel;
-use super::element::Element;
-use super::pack::{Aligned, Cells, Range, WIDEST};
+use super::pack::{Aligned, Cells, Interleaved, ROWS, Range, WIDEST};
 use super::simd::Simd;
 use halves::{Halves, PRODUCT_BITS};
 use tile::rows;
-use whole::Integers;
+use whole::{Integers, Span};
 
 /// What zero has for an exponent where sums saturate: no sum with it comes near that of a nonzero product.
 const NOTHING: i8 = -128;
@@ -88,9 +87,8 @@ pub(super) struct Narrow {
     saturating: bool,
     /// Sums of exponents below this are of zero products.
     no_product: i32,
-    /// Where sums of which nothing is cut are looked for: of both formats, the last bit, as an exponent, and
-    /// how many bits there are from the first of the largest number to that.
-    lasts: Option<[(i32, i32); 2]>,
+    /// The bits of both formats, where sums of which nothing is cut are looked for.
+    spans: Option<Spans>,
     /// By how many bits the unit of a sum of integers is above that of the sums, at least.
     whole_shift: i32,
     /// How many products may be left out of it.
@@ -107,6 +105,12 @@ pub(super) struct Narrow {
     /// Whether both are FP32.
     single: bool,
     nan: u64,
+}
+
+/// The bits of numbers of A and of B.
+struct Spans {
+    a: Span,
+    b: Span,
 }
 
 /// Smaller than every exponent.
@@ -174,7 +178,7 @@ impl Narrow {
         let saturating = guarded || i32::from(SMALL_NOTHING) + largest_factor >= smallest_product;
         let length = prepared.length();
         // formats of few bits, whose products are few bits apart, where as many are kept
-        let last = |format: &Format| format.min_exponent() - format.fraction_bits as i32;
+        let last = |format: &Format| Span::of(format).last;
         let small = |format: &Format| format.fraction_bits <= 3 && last(format) > -32;
         let try_whole = small(&a)
             && small(&b)
@@ -220,7 +224,7 @@ impl Narrow {
             zero: if saturating { NOTHING } else { SMALL_NOTHING },
             saturating,
             no_product: if saturating { NO_PRODUCT } else { smallest_product },
-            lasts: try_whole.then(|| [&a, &b].map(|f| (last(f), f.max_exponent() - last(f) + 1))),
+            spans: try_whole.then(|| Spans { a: Span::of(&a), b: Span::of(&b) }),
             whole_shift: ((term * length as u128).ilog2() as i32 - 30).max(0),
             left_out: whole::most_left_out(term, fraction_bits),
             halves,
@@ -240,22 +244,31 @@ impl Narrow {
         ((self.fraction_bits - 125).max(self.no_product), 126)
     }
 
-    /// What is known of the exponents, for each operation.
+    /// What is known of the exponents, for each operation and `share` lines.
     #[inline(always)]
-    fn ranges(&self, cells: &Cells) -> Vec<Extremes> {
+    fn ranges(&self, cells: &Cells, share: usize) -> Vec<Extremes> {
         if !self.guarded {
             return Vec::new();
         }
-        let of_operation = |elements: &[Element]| {
-            let mut range = Extremes { smallest: i8::MAX, largest: i8::MIN };
-            for element in elements {
-                let exponent = byte(element.exponent(), self.zero);
-                range.largest = range.largest.max(exponent);
-                range.smallest = range.smallest.min(if exponent == NOTHING { i8::MAX } else { exponent });
+        let lines = cells.lines;
+        let mut ranges = Vec::with_capacity(cells.elements.len() / (self.length * share));
+        for elements in cells.elements.chunks_exact(self.length * lines) {
+            let (mut smallest, mut largest) = ([i8::MAX; WIDEST], [i8::MIN; WIDEST]);
+            let (smallest, largest) = (&mut smallest[..lines], &mut largest[..lines]);
+            for line in elements.chunks_exact(lines) {
+                for ((smallest, largest), element) in smallest.iter_mut().zip(&mut *largest).zip(line) {
+                    let exponent = byte(element.exponent(), self.zero);
+                    *largest = (*largest).max(exponent);
+                    *smallest = (*smallest).min(if exponent == NOTHING { i8::MAX } else { exponent });
+                }
             }
-            range
-        };
-        cells.elements.chunks(self.length * cells.lines).map(of_operation).collect()
+            for (smallest, largest) in smallest.chunks_exact(share).zip(largest.chunks_exact(share)) {
+                let least = smallest.iter().fold(i8::MAX, |least, &exponent| least.min(exponent));
+                let most = largest.iter().fold(i8::MIN, |most, &exponent| most.max(exponent));
+                ranges.push(Extremes { smallest: least, largest: most });
+            }
+        }
+        ranges
     }
 
     /// Exponents of scale factors, for each operation and line.
@@ -271,22 +284,13 @@ impl Narrow {
             .collect()
     }
 
-    /// Elements as integers, where they are wanted.
-    #[inline(always)]
-    fn integers(&self, cells: &Cells, scales: &[i32], last: Option<(i32, i32)>) -> Integers {
-        match last {
-            Some(last) => Integers::of(cells, self.length, scales, last),
-            None => Integers::default(),
-        }
-    }
-
     /// Bits of an FP32 accumulator that a cut to F bits at its own exponent leaves.
     fn own_mask(&self) -> i32 {
         if self.fraction_bits >= 23 { -1 } else { -1 << (23 - self.fraction_bits) }
     }
 }
 
-/// `ROWS` rows: products' factors and, four times each, their exponents.
+/// A group of rows: products' factors and, four times each, their exponents.
 pub(super) struct PackedA {
     values: Vec<f32>,
     exponents: Vec<u32>,
@@ -299,7 +303,7 @@ pub(super) struct PackedA {
 /// One panel of columns.
 pub(super) struct PackedB {
     values: Aligned<f32>,
-    exponents: Aligned<i8>,
+    exponents: Interleaved,
     scales: Vec<i32>,
     ranges: Vec<Extremes>,
     integers: Integers,
@@ -338,7 +342,13 @@ impl Kernel for Narrow {
     fn pack_a(&self, cells: &Cells) -> PackedA {
         let scales = self.scales(cells);
         PackedA {
-            integers: self.integers(cells, &scales, self.lasts.map(|[a, _]| a)),
+            integers: Integers::of(
+                cells,
+                self.length,
+                ROWS,
+                &scales,
+                self.spans.as_ref().map(|spans| &spans.a),
+            ),
             halves: self.halves.then(|| Halves::of(cells, self.length, false)),
             values: cells.elements.iter().map(|element| element.value()).collect(),
             exponents: cells
@@ -347,7 +357,7 @@ impl Kernel for Narrow {
                 .map(|element| u32::from(byte(element.exponent(), self.zero).cast_unsigned()) * 0x0101_0101)
                 .collect(),
             scales,
-            ranges: self.ranges(cells),
+            ranges: self.ranges(cells, ROWS),
         }
     }
 
@@ -355,14 +365,18 @@ impl Kernel for Narrow {
     fn pack_b(&self, cells: &Cells) -> PackedB {
         let scales = self.scales(cells);
         PackedB {
-            integers: self.integers(cells, &scales, self.lasts.map(|[_, b]| b)),
+            integers: Integers::of(
+                cells,
+                self.length,
+                cells.lines,
+                &scales,
+                self.spans.as_ref().map(|spans| &spans.b),
+            ),
             halves: self.halves.then(|| Halves::of(cells, self.length, true)),
             values: Aligned::of(cells, |element| element.value()),
-            exponents: Aligned::interleaved(cells.elements.len(), cells.lines, |at| {
-                byte(cells.elements[at].exponent(), self.zero)
-            }),
+            exponents: Interleaved::of(cells, &cells.elements, |element| byte(element.exponent(), self.zero)),
             scales,
-            ranges: self.ranges(cells),
+            ranges: self.ranges(cells, cells.lines),
             columns: cells.lines,
         }
     }
@@ -388,21 +402,9 @@ impl Kernel for Narrow {
     }
 
     #[inline(always)]
-    unsafe fn tile<S: Simd>(
-        &self,
-        a: &PackedA,
-        b: &PackedB,
-        k: Range,
-        state: &mut [f32],
-        rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
-    ) {
-        unsafe { self.rows::<S>(&[a], b, k, state, rare) }
-    }
-
-    #[inline(always)]
     unsafe fn rows<S: Simd>(
         &self,
-        groups: &[&PackedA],
+        a: &PackedA,
         b: &PackedB,
         k: Range,
         state: &mut [f32],
@@ -411,10 +413,10 @@ impl Kernel for Narrow {
         unsafe {
             match (self.scaled, self.rho) {
                 (false, Rho::TowardZero { .. }) => {
-                    rows::<S, false, false>(self, (groups, b), k, state, rare);
+                    rows::<S, false, false>(self, (a, b), k, state, rare);
                 }
-                (false, Rho::NearestFp16) => rows::<S, false, true>(self, (groups, b), k, state, rare),
-                (true, _) => rows::<S, true, false>(self, (groups, b), k, state, rare),
+                (false, Rho::NearestFp16) => rows::<S, false, true>(self, (a, b), k, state, rare),
+                (true, _) => rows::<S, true, false>(self, (a, b), k, state, rare),
             }
         }
     }

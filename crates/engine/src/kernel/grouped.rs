@@ -10,7 +10,7 @@ use bitmma_formats::{BlockScale, Class, Format, Rounding, decode};
 
 use super::drive::Kernel;
 use super::element::Element;
-use super::pack::{Cells, ROWS, Range, VECTORS};
+use super::pack::{Cells, GROUP, ROWS, Range, VECTORS};
 use super::simd::Simd;
 
 /// Smaller than every exponent.
@@ -157,7 +157,7 @@ impl Kernel for Grouped {
     }
 
     #[inline(always)]
-    unsafe fn tile<S: Simd>(
+    unsafe fn rows<S: Simd>(
         &self,
         a: &Packed,
         b: &Packed,
@@ -166,9 +166,13 @@ impl Kernel for Grouped {
         _: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
     ) {
         unsafe {
-            for operation in 0..k.length / self.length {
-                for pair in 0..VECTORS / 2 {
-                    self.vectors::<S>((a, b), (operation, 2 * pair), state);
+            let tile = ROWS * VECTORS * S::LANES;
+            assert!(state.len().is_multiple_of(tile) && state.len() <= GROUP / ROWS * tile);
+            for (pair, state) in state.chunks_exact_mut(tile).enumerate() {
+                for operation in 0..k.length / self.length {
+                    for vector in (0..VECTORS).step_by(2) {
+                        self.vectors::<S>((a, b), (operation, pair * ROWS, vector), state);
+                    }
                 }
             }
         }
@@ -179,12 +183,12 @@ impl Kernel for Grouped {
 const MOST_GROUPS: usize = 16;
 
 impl Grouped {
-    /// One operation for two vectors of every row.
+    /// One operation for two vectors of some rows, from a row of the group on.
     #[inline(always)]
     unsafe fn vectors<S: Simd>(
         &self,
         (a, b): (&Packed, &Packed),
-        (operation, vector): (usize, usize),
+        (operation, first_row, vector): (usize, usize, usize),
         state: &mut [f32],
     ) {
         unsafe {
@@ -195,7 +199,7 @@ impl Grouped {
             let mut maximum = [[S::i_splat(NOWHERE); 2]; ROWS];
             for group in 0..groups {
                 let index = operation * groups + group;
-                let a_pairs = a.pairs.as_ptr().add(index * pairs * ROWS);
+                let a_pairs = a.pairs.as_ptr().add(index * pairs * GROUP + first_row);
                 let b_pairs = b.pairs.as_ptr().add(index * pairs * width + vector * S::LANES);
                 let mut sums = [[S::i_splat(0); 2]; ROWS];
                 for pair in 0..pairs {
@@ -204,7 +208,7 @@ impl Grouped {
                         S::i_load(b_pairs.add(pair * width + S::LANES)),
                     ];
                     for (row, sums) in sums.iter_mut().enumerate() {
-                        let factor = S::i_splat(*a_pairs.add(pair * ROWS + row));
+                        let factor = S::i_splat(*a_pairs.add(pair * GROUP + row));
                         sums[0] = S::i_dot2(sums[0], factor, columns[0]);
                         sums[1] = S::i_dot2(sums[1], factor, columns[1]);
                     }
@@ -215,9 +219,10 @@ impl Grouped {
                     let b_mask = S::i_load(b.masks.as_ptr().add(at));
                     let b_exponent = S::i_load(b.exponents.as_ptr().add(at));
                     for (row, maximum) in maximum.iter_mut().enumerate() {
-                        let mask = S::i_splat(a.masks[index * ROWS + row]);
+                        let mask = S::i_splat(a.masks[index * GROUP + first_row + row]);
                         let zero = S::i_eq(S::i_and(mask, b_mask), S::i_splat(0));
-                        let own = S::i_add(S::i_splat(a.exponents[index * ROWS + row]), b_exponent);
+                        let own =
+                            S::i_add(S::i_splat(a.exponents[index * GROUP + first_row + row]), b_exponent);
                         let own = S::i_select(zero, S::i_splat(self.zero), own);
                         maximum[half] = S::i_max(maximum[half], own);
                     }
@@ -245,7 +250,7 @@ impl Grouped {
                     for (group, dots) in dots.iter().enumerate().take(groups) {
                         let index = operation * groups + group;
                         let dot = S::i_to_d(dots[row][half]);
-                        let a_scale = S::d_splat(a.scales[index * ROWS + row]);
+                        let a_scale = S::d_splat(a.scales[index * GROUP + first_row + row]);
                         let b_scales = b.scales.as_ptr().add(index * width + (vector + half) * S::LANES);
                         for part in 0..2 {
                             let b_scale = S::d_load(b_scales.add(part * S::LANES / 2));

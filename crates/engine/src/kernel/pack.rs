@@ -3,11 +3,14 @@
 use bitmma_arithmetic::run::Side;
 use bitmma_formats::{BlockScale, Class, decode};
 
-use super::element::{Element, Reader, kind};
+use super::element::{Element, Reader, Section, kind};
 use crate::matrix::Matrix;
 
 /// Rows of a tile.
 pub(super) const ROWS: usize = 2;
+/// Rows of A packed side by side, and taken through a panel by one task: as many as stay in the nearest cache with
+/// what they multiply.
+pub(super) const GROUP: usize = 32;
 /// Vectors side by side in a tile, so that one vector of bytes covers them.
 pub(super) const VECTORS: usize = 4;
 
@@ -77,27 +80,12 @@ impl Operand<'_> {
         let start = self.block * rows * columns;
         let there = lines.min(self.count() - first);
         let mut elements = vec![Element::ZERO; lines * k.length];
-        let codes = self.matrix.codes();
-        let step = self.order.len();
-        let in_sequence = self.order.is_sorted();
-        let index = |position: usize| position / step * step + self.order[position % step];
-        if self.lines_are_rows() {
-            let mut row = vec![Element::ZERO; k.length];
-            for line in 0..there {
-                self.reader.read(codes, start + (first + line) * columns + k.first, &mut row);
-                let cells = elements[line..].iter_mut().step_by(lines);
-                if in_sequence {
-                    cells.zip(&row).for_each(|(cell, element)| *cell = *element);
-                } else {
-                    cells.enumerate().for_each(|(position, cell)| *cell = row[index(position)]);
-                }
-            }
-        } else {
-            for (position, cells) in elements.chunks_exact_mut(lines).enumerate() {
-                let row = k.first + index(position);
-                self.reader.read(codes, start + row * columns + first, &mut cells[..there]);
-            }
-        }
+        let first_code = match self.reader.side {
+            Side::A => start + first * columns + k.first,
+            Side::B => start + k.first * columns + first,
+        };
+        let section = Section { first: first_code, stride: columns, lines, there, order: self.order };
+        self.reader.read(self.matrix.codes(), &section, &mut elements);
         let (block, scales) = self.scales(&mut elements, first, lines, k);
         let traits = Traits::of(&elements, lines);
         Cells { lines, elements, scales, block, traits }
@@ -144,32 +132,21 @@ impl Traits {
     /// Of each line.
     #[inline(always)]
     fn of(elements: &[Element], lines: usize) -> Vec<Traits> {
-        let mut traits = vec![Traits::NONE; lines];
-        if lines == ROWS {
-            for (line, traits) in traits.iter_mut().enumerate() {
-                let mut known = Traits::NONE;
-                elements.chunks_exact(ROWS).for_each(
-                    #[inline(always)]
-                    |cells| known.add(cells[line]),
-                );
-                *traits = known;
-            }
-            return traits;
-        }
+        // the exponent above all else; zero and specials have i16::MIN
+        const SHIFT: u32 = 16;
+        let mut kinds = vec![0; lines];
+        let mut largest = vec![i64::MIN; lines];
         for cells in elements.chunks_exact(lines) {
-            traits.iter_mut().zip(cells).for_each(
-                #[inline(always)]
-                |(traits, &element)| traits.add(element),
-            );
+            for ((kinds, largest), element) in kinds.iter_mut().zip(&mut largest).zip(cells) {
+                *kinds |= element.word();
+                *largest = (*largest).max((element.word() << SHIFT).cast_signed());
+            }
         }
-        traits
-    }
-
-    /// Takes an element into account.
-    #[inline(always)]
-    fn add(&mut self, element: Element) {
-        self.kinds |= element.kind();
-        self.largest = self.largest.max(element.exponent()); // zero and specials have i16::MIN
+        let traits = |(kinds, largest): (u64, i64)| Traits {
+            kinds: (kinds >> 48) as u8,
+            largest: (largest >> (32 + SHIFT)) as i16,
+        };
+        kinds.into_iter().zip(largest).map(traits).collect()
     }
 
     /// Takes all that another knows into account.
@@ -182,13 +159,6 @@ impl Traits {
     pub(super) fn is_special(&self) -> bool {
         self.kinds & kind::SPECIAL != 0
     }
-}
-
-/// Where the byte of a column stands in a vector of those of a panel of `width` columns: next to each other those
-/// of one lane of all vectors, so that they become exponent fields by shifts.
-pub(super) fn interleaved(column: usize, width: usize) -> usize {
-    let lanes = width / VECTORS;
-    column % lanes * VECTORS + column / lanes
 }
 
 /// Numbers that begin a cache line, so that no vector of a panel lies on two.
@@ -224,21 +194,6 @@ impl<T: Copy + Default> Aligned<T> {
         aligned
     }
 
-    /// Bytes of a panel of `width` columns, `count` of them, given in rows: each where [`interleaved`] says.
-    #[inline(always)]
-    pub(super) fn interleaved(count: usize, width: usize, byte: impl Fn(usize) -> T) -> Aligned<T> {
-        let mut aligned = Aligned::zeros(count);
-        let lanes = width / VECTORS;
-        for (row, bytes) in aligned.slice().chunks_exact_mut(width).enumerate() {
-            for (lane, bytes) in bytes.chunks_exact_mut(VECTORS).enumerate() {
-                for (vector, to) in bytes.iter_mut().enumerate() {
-                    *to = byte(row * width + vector * lanes + lane);
-                }
-            }
-        }
-        aligned
-    }
-
     /// The numbers.
     pub(super) fn slice(&mut self) -> &mut [T] {
         &mut self.numbers[self.skip..self.skip + self.length]
@@ -250,5 +205,49 @@ impl<T> std::ops::Deref for Aligned<T> {
 
     fn deref(&self) -> &[T] {
         &self.numbers[self.skip..self.skip + self.length]
+    }
+}
+
+/// Bytes of a panel of columns, next to each other those of one lane of all vectors, so that they become exponent
+/// fields by shifts.
+pub(super) struct Interleaved {
+    words: Aligned<u32>,
+    /// Lanes of a vector.
+    lanes: usize,
+}
+
+impl Interleaved {
+    /// A byte for each element of some cells, from anything that there is one of for each.
+    #[inline(always)]
+    pub(super) fn of<T: Copy>(cells: &Cells, elements: &[T], byte: impl Fn(T) -> i8) -> Interleaved {
+        let lanes = cells.lines / VECTORS;
+        let mut words = Aligned::zeros(elements.len() / VECTORS);
+        let rows = elements.chunks_exact(VECTORS * lanes);
+        for (row, words) in rows.zip(words.slice().chunks_exact_mut(lanes)) {
+            let (low, high) = row.split_at(2 * lanes);
+            let (low, high) = (low.split_at(lanes), high.split_at(lanes));
+            let vectors = low.0.iter().zip(low.1).zip(high.0.iter().zip(high.1));
+            for (word, ((&first, &second), (&third, &fourth))) in words.iter_mut().zip(vectors) {
+                let bytes = [first, second, third, fourth].map(|of| byte(of).cast_unsigned());
+                *word = u32::from_ne_bytes(bytes);
+            }
+        }
+        Interleaved { words, lanes }
+    }
+
+    /// How many.
+    pub(super) fn len(&self) -> usize {
+        self.words.len() * VECTORS
+    }
+
+    /// The bytes of a position.
+    pub(super) fn as_ptr(&self) -> *const i8 {
+        self.words.as_ptr().cast()
+    }
+
+    /// The byte of a column at a position.
+    pub(super) fn get(&self, position: usize, column: usize) -> i8 {
+        let word = self.words[position * self.lanes + column % self.lanes];
+        word.to_ne_bytes()[column / self.lanes].cast_signed()
     }
 }

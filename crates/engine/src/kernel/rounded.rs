@@ -27,7 +27,7 @@ use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared, Rounde
 use bitmma_formats::{Format, Rounding, table};
 
 use super::drive::Kernel;
-use super::pack::{Cells, ROWS, Range, VECTORS};
+use super::pack::{Cells, GROUP, ROWS, Range, VECTORS};
 use super::simd::Simd;
 use pack::{ABSOLUTE_NONE, PackedColumns, PackedRows, RELATIVE_LEAST, RELATIVE_NONE, TopRange};
 use sum::{PLACE, Terms, add_any, add_small, cut, field, own_bits};
@@ -148,7 +148,7 @@ impl Kernel for Rounded {
     }
 
     #[inline(always)]
-    unsafe fn tile<S: Simd>(
+    unsafe fn rows<S: Simd>(
         &self,
         a: &PackedRows,
         b: &PackedColumns,
@@ -156,27 +156,15 @@ impl Kernel for Rounded {
         state: &mut [f32],
         rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
     ) {
-        unsafe { self.rows::<S>(&[a], b, k, state, rare) }
-    }
-
-    #[inline(always)]
-    unsafe fn rows<S: Simd>(
-        &self,
-        groups: &[&PackedRows],
-        b: &PackedColumns,
-        k: Range,
-        state: &mut [f32],
-        rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
-    ) {
         unsafe {
             match (self.pairs, self.offsets, self.length) {
-                (false, false, 8) => tiles::<S, false, false, 8>(self, (groups, b), k, state, rare),
-                (false, false, _) => tiles::<S, false, false, 0>(self, (groups, b), k, state, rare),
-                (false, true, 8) => tiles::<S, false, true, 8>(self, (groups, b), k, state, rare),
-                (false, true, 4) => tiles::<S, false, true, 4>(self, (groups, b), k, state, rare),
-                (false, true, _) => tiles::<S, false, true, 0>(self, (groups, b), k, state, rare),
-                (true, _, 16) => tiles::<S, true, false, 16>(self, (groups, b), k, state, rare),
-                (true, ..) => tiles::<S, true, false, 0>(self, (groups, b), k, state, rare),
+                (false, false, 8) => tiles::<S, false, false, 8>(self, (a, b), k, state, rare),
+                (false, false, _) => tiles::<S, false, false, 0>(self, (a, b), k, state, rare),
+                (false, true, 8) => tiles::<S, false, true, 8>(self, (a, b), k, state, rare),
+                (false, true, 4) => tiles::<S, false, true, 4>(self, (a, b), k, state, rare),
+                (false, true, _) => tiles::<S, false, true, 0>(self, (a, b), k, state, rare),
+                (true, _, 16) => tiles::<S, true, false, 16>(self, (a, b), k, state, rare),
+                (true, ..) => tiles::<S, true, false, 0>(self, (a, b), k, state, rare),
             }
         }
     }
@@ -201,23 +189,23 @@ struct Sums<S: Simd> {
     largest: [S::B; ROWS],
 }
 
-/// The sums of `count` products `first`, `first + step`, …
+/// The sums of `count` products `first`, `first + step`, … of the rows from `row` on.
 #[inline(always)]
 unsafe fn sums<S: Simd>(
     plan: &Rounded,
-    a: &PackedRows,
-    b: &PackedColumns,
+    (a, b): (&PackedRows, &PackedColumns),
+    row: usize,
     (first, step, count): (usize, usize, usize),
 ) -> Sums<S> {
     unsafe {
         let width = VECTORS * S::LANES;
-        let (a_values, b_values) = (a.lines.values.as_ptr(), b.lines.values.as_ptr());
-        let (a_exponents, b_exponents) = (a.exponents.as_ptr(), b.exponents.as_ptr());
+        let (a_values, b_values) = (a.lines.values.as_ptr().add(row), b.lines.values.as_ptr());
+        let (a_exponents, b_exponents) = (a.exponents.as_ptr().add(row), b.exponents.as_ptr());
         let mut largest = [S::b_splat(0x8181_8181); ROWS];
         for index in (0..count).map(|index| first + index * step) {
             let b_exponent = S::b_load(b_exponents.add(index * width));
             for (row, largest) in largest.iter_mut().enumerate() {
-                let a_exponent = S::b_splat(*a_exponents.add(index * ROWS + row));
+                let a_exponent = S::b_splat(*a_exponents.add(index * GROUP + row));
                 *largest = S::b_max(*largest, S::b_add_saturating(a_exponent, b_exponent));
             }
         }
@@ -237,7 +225,7 @@ unsafe fn sums<S: Simd>(
         for index in (0..count).map(|index| first + index * step) {
             let line = b_values.add(index * width);
             let factors: [S::F; ROWS] =
-                [S::f_splat(*a_values.add(index * ROWS)), S::f_splat(*a_values.add(index * ROWS + 1))];
+                [S::f_splat(*a_values.add(index * GROUP)), S::f_splat(*a_values.add(index * GROUP + 1))];
             for vector in 0..VECTORS {
                 let column = S::f_load(line.add(vector * S::LANES));
                 for row in 0..ROWS {
@@ -255,24 +243,35 @@ unsafe fn sums<S: Simd>(
 #[inline(always)]
 unsafe fn tiles<S: Simd, const PAIRS: bool, const OFFSETS: bool, const LENGTH: usize>(
     plan: &Rounded,
-    (groups, b): (&[&PackedRows], &PackedColumns),
+    (a, b): (&PackedRows, &PackedColumns),
     k: Range,
     state: &mut [f32],
     rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
 ) {
     unsafe {
         let width = VECTORS * S::LANES;
-        assert!(state.len() == groups.len() * ROWS * width && b.exponents.len() == k.length * width);
-        assert!(groups.iter().all(|a| a.exponents.len() == k.length * ROWS));
+        assert!(state.len().is_multiple_of(ROWS * width) && state.len() <= GROUP * width);
+        assert!(a.exponents.len() == k.length * GROUP && b.exponents.len() == k.length * width);
         let length = if LENGTH == 0 { plan.length } else { LENGTH };
         for (operation, first) in (0..k.length).step_by(length).enumerate() {
-            for (group, (a, state)) in groups.iter().zip(state.chunks_exact_mut(ROWS * width)).enumerate() {
-                let mut rare = |row, column, position, c| rare(group * ROWS + row, column, position, c);
-                let place = (operation, first, length);
-                one::<S, PAIRS, OFFSETS>(plan, (a, b), place, state, &mut rare);
+            for (pair, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
+                let place = Place { operation, first, length, row: pair * ROWS };
+                one::<S, PAIRS, OFFSETS>(plan, (a, b), place, state, rare);
             }
         }
     }
+}
+
+/// Which operation of which rows.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Number of the operation in the block of K.
+    operation: usize,
+    /// Its first element, and how many it has.
+    first: usize,
+    length: usize,
+    /// The first row of the group.
+    row: usize,
 }
 
 /// One operation of one tile.
@@ -280,7 +279,7 @@ unsafe fn tiles<S: Simd, const PAIRS: bool, const OFFSETS: bool, const LENGTH: u
 unsafe fn one<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
     plan: &Rounded,
     (a, b): (&PackedRows, &PackedColumns),
-    (operation, first, length): (usize, usize, usize),
+    Place { operation, first, length, row: first_row }: Place,
     state: &mut [f32],
     rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
 ) {
@@ -291,9 +290,9 @@ unsafe fn one<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
         let least = if OFFSETS { RELATIVE_LEAST } else { ABSOLUTE_NONE + 1 };
         let least = S::b_splat(u32::from((least as i8).cast_unsigned()) * 0x0101_0101);
         let step = if PAIRS { 2 } else { 1 };
-        let mut sum = sums::<S>(plan, a, b, (first, step, length.div_ceil(step)));
+        let mut sum = sums::<S>(plan, (a, b), first_row, (first, step, length.div_ceil(step)));
         if PAIRS {
-            join::<S>(plan, &mut sum, &sums::<S>(plan, a, b, (first + 1, step, length / step)));
+            join::<S>(plan, &mut sum, &sums::<S>(plan, (a, b), first_row, (first + 1, step, length / step)));
         }
         for row in 0..ROWS {
             let line = &mut state[row * width..(row + 1) * width];
@@ -301,8 +300,10 @@ unsafe fn one<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
             let mut careful = plan.unusual() || S::b_any_gt(least, sum.largest[row]);
             let mut flushed = false;
             if OFFSETS {
-                let (top, range) = (a.lines.tops[operation * ROWS + row], b.lines.ranges[operation]);
-                flushed = range.flushed || a.lines.ranges[operation].flushed;
+                let (top, range) =
+                    (a.lines.tops[operation * GROUP + first_row + row], b.lines.ranges[operation]);
+                flushed =
+                    range.flushed || a.lines.ranges[operation * (GROUP / ROWS) + first_row / ROWS].flushed;
                 let held = plan.holds(top, range);
                 careful |= !held;
                 let tops = b.lines.tops.as_ptr().add(operation * width);
@@ -364,7 +365,8 @@ unsafe fn one<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
                 S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
                 if left_out != 0 {
                     let line = &mut line[vector * S::LANES..(vector + 1) * S::LANES];
-                    let mut mend = |lane: usize, c: f32| rare(row, vector * S::LANES + lane, first, c);
+                    let mut mend =
+                        |lane: usize, c: f32| rare(first_row + row, vector * S::LANES + lane, first, c);
                     by_lane::<S>(line, c[vector], left_out, &mut mend);
                 }
             }

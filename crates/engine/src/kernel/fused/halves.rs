@@ -13,7 +13,7 @@
 
 use super::tile::{Lanes, Place};
 use super::{Narrow, WIDEST, power};
-use crate::kernel::pack::{Aligned, Cells, ROWS, VECTORS};
+use crate::kernel::pack::{Aligned, Cells, GROUP, VECTORS};
 use crate::kernel::simd::Simd;
 
 /// The exponent that the largest factors of an operation get.
@@ -90,7 +90,7 @@ pub(super) unsafe fn half_sums<S: Simd>(
     mut sums: Lanes<S::I>,
 ) -> Option<Lanes<S::I>> {
     unsafe {
-        let moved = a.tops[operation * ROWS + row] + b.tops[operation] - 2 * TOP;
+        let moved = a.tops[operation * GROUP + row] + b.tops[operation] - 2 * TOP;
         let mut least = maximum[0];
         for maximum in maximum {
             least = S::i_min(least, *maximum);
@@ -105,11 +105,11 @@ pub(super) unsafe fn half_sums<S: Simd>(
             scales[vector] = S::h_twice(S::f_mul(scale[vector], moved));
         }
         let width = VECTORS * S::LANES;
-        let a = a.pairs.as_ptr().add(first / 2 * ROWS + row);
+        let a = a.pairs.as_ptr().add(first / 2 * GROUP + row);
         let b = b.pairs.as_ptr().add(first / 2 * width);
         let ones = S::i_splat(0x1_0001);
         by_chunks!(pair in 0..plan.length / 2 => {
-            let factors = S::i_splat((*a.add(pair * ROWS)).cast_signed());
+            let factors = S::i_splat((*a.add(pair * GROUP)).cast_signed());
             for vector in 0..VECTORS {
                 let columns = S::i_load(b.add(pair * width + vector * S::LANES).cast());
                 let terms = S::h_products(factors, columns, scales[vector]);

@@ -4,7 +4,7 @@ use bitmma_formats::{Overflow, Real};
 
 use super::tile::{Lanes, Place};
 use super::{NOTHING, NOWHERE, Narrow, PackedA, PackedB, Rho, WIDEST, f32_of};
-use crate::kernel::pack::{ROWS, VECTORS, interleaved};
+use crate::kernel::pack::{GROUP, VECTORS};
 
 /// The lanes of one operation that vectors could not do: accumulators that are not finite, sums without
 /// products, powers out of FP32's range, sums beyond 32 bits.
@@ -27,8 +27,8 @@ pub(super) fn mend(
             continue;
         }
         let exponent = |k: usize| {
-            let own = b.exponents[k * width + interleaved(column, width)];
-            (a.exponents[k * ROWS + row] as u8).cast_signed().saturating_add(own)
+            let own = b.exponents.get(k, column);
+            (a.exponents[k * GROUP + row] as u8).cast_signed().saturating_add(own)
         };
         let elements = first..first + plan.length;
         let products = elements.clone().map(exponent).max().map_or(NOTHING, |largest| largest);
@@ -41,7 +41,7 @@ pub(super) fn mend(
             continue;
         }
         let offset = match plan.scaled {
-            true => a.scales[operation * ROWS + row] + b.scales[operation * width + column],
+            true => a.scales[operation * GROUP + row] + b.scales[operation * width + column],
             false => 0,
         };
         let own = match c == 0.0 {
@@ -53,7 +53,7 @@ pub(super) fn mend(
             let power = |exponent: i32| f32::from_bits((exponent.clamp(1, 254) as u32) << 23);
             let of_products = power(plan.fraction_bits - maximum + offset + 127);
             let of_c = power(plan.fraction_bits - maximum + 127);
-            let product = |k: usize| a.values[k * ROWS + row] * b.values[k * width + column] * of_products;
+            let product = |k: usize| a.values[k * GROUP + row] * b.values[k * width + column] * of_products;
             let sum: i64 = elements.map(|k| product(k) as i64).sum::<i64>() + (c * of_c) as i64;
             i32::try_from(sum).is_ok()
         };
@@ -73,22 +73,26 @@ fn flagged_lanes(lanes: &Lanes<u32>, width: usize) -> impl Iterator<Item = usize
     })
 }
 
-/// One operation of a whole tile in FP64, for factors of any exponent.
+/// One operation of some rows, from a row of the group on, in FP64, for factors of any exponent.
 ///
 /// A product of two such factors has 24 bits at most and an exponent of -252 to 254, so that neither it
 /// nor its scaling by 2^(F - e_max) rounds or leaves the range of FP64 unless the scaled term is far below
 /// one; L_max terms of 2^31 sum exactly.
 #[inline(always)]
-pub(super) fn wide(plan: &Narrow, (a, b): (&PackedA, &PackedB), first: usize, state: &mut [f32]) {
+pub(super) fn wide(
+    plan: &Narrow,
+    (a, b): (&PackedA, &PackedB),
+    (first, row): (usize, usize),
+    state: &mut [f32],
+) {
     let width = b.columns;
     let elements = first..first + plan.length;
-    for (row, state) in state.chunks_exact_mut(width).enumerate() {
+    for (row, state) in (row..).zip(state.chunks_exact_mut(width)) {
         let mut maximum = [NOWHERE; WIDEST];
         for k in elements.clone() {
-            let a_exponent = (a.exponents[k * ROWS + row] as u8).cast_signed();
-            let line = &b.exponents[k * width..(k + 1) * width];
+            let a_exponent = (a.exponents[k * GROUP + row] as u8).cast_signed();
             for (column, maximum) in maximum.iter_mut().enumerate().take(width) {
-                let b_exponent = line[interleaved(column, width)];
+                let b_exponent = b.exponents.get(k, column);
                 let zero = a_exponent == NOTHING || b_exponent == NOTHING;
                 let sum = if zero { NOWHERE } else { i32::from(a_exponent) + i32::from(b_exponent) };
                 *maximum = (*maximum).max(sum);
@@ -106,7 +110,7 @@ pub(super) fn wide(plan: &Narrow, (a, b): (&PackedA, &PackedB), first: usize, st
             sums[column] = (f64::from(c) * units[column]).trunc();
         }
         for k in elements.clone() {
-            let factor = f64::from(a.values[k * ROWS + row]);
+            let factor = f64::from(a.values[k * GROUP + row]);
             let line = &b.values[k * width..(k + 1) * width];
             for ((sum, &unit), &value) in sums.iter_mut().zip(&units).zip(line) {
                 *sum += (factor * f64::from(value) * unit).trunc();

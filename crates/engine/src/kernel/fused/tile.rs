@@ -4,7 +4,7 @@ use super::halves::half_sums;
 use super::mend::{mend, wide};
 use super::whole::whole_sums;
 use super::{Narrow, PackedA, PackedB, Rho};
-use crate::kernel::pack::{ROWS, Range, VECTORS};
+use crate::kernel::pack::{GROUP, ROWS, Range, VECTORS, WIDEST};
 use crate::kernel::simd::Simd;
 
 /// The vectors of one row of a panel.
@@ -15,16 +15,18 @@ pub(super) type Lanes<V> = [V; VECTORS];
 #[inline(always)]
 pub(super) unsafe fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
     plan: &Narrow,
-    (groups, b): (&[&PackedA], &PackedB),
+    (a, b): (&PackedA, &PackedB),
     k: Range,
     state: &mut [f32],
     rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
 ) {
     unsafe {
         let width = VECTORS * S::LANES;
-        assert!(state.len() == groups.len() * ROWS * width && b.columns == width);
+        assert!(
+            state.len().is_multiple_of(ROWS * width) && state.len() <= GROUP * width && b.columns == width
+        );
         assert!(b.values.len() == k.length * width && b.exponents.len() == k.length * width);
-        assert!(groups.iter().all(|a| a.values.len() == k.length * ROWS));
+        assert!(a.values.len() == k.length * GROUP && a.exponents.len() == k.length * GROUP);
         let mut held = Vec::new();
         for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
             if let Some(operations) = plan.add_last
@@ -37,16 +39,20 @@ pub(super) unsafe fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
                 held.extend_from_slice(state);
                 state.fill(0.0);
             }
-            for (group, (a, state)) in groups.iter().zip(state.chunks_exact_mut(ROWS * width)).enumerate() {
-                if plan.guarded && !a.ranges[operation].are_safe_with(b.ranges[operation]) {
-                    wide(plan, (a, b), first, state);
-                    continue;
+            for (pair, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
+                let row = pair * ROWS;
+                if plan.guarded {
+                    let range = a.ranges[operation * (GROUP / ROWS) + pair];
+                    if !range.are_safe_with(b.ranges[operation]) {
+                        wide(plan, (a, b), (first, row), state);
+                        continue;
+                    }
                 }
-                for (row, state) in state.chunks_exact_mut(width).enumerate() {
+                for (row, state) in (row..).zip(state.chunks_exact_mut(width)) {
                     let place = Place { operation, first, row };
                     let left = one::<S, SCALED, FP16>(plan, (a, b), place, state);
                     if let Some((before, lanes)) = left {
-                        let mut rare = |column, c| rare(group * ROWS + row, column, first, c);
+                        let mut rare = |column, c| rare(row, column, first, c);
                         mend(plan, (a, b), place, (&before, &lanes), state, &mut rare);
                     }
                 }
@@ -65,12 +71,12 @@ pub(super) struct Place {
     pub(super) operation: usize,
     /// Its first element.
     pub(super) first: usize,
-    /// Row of the group.
+    /// Its row of the group.
     pub(super) row: usize,
 }
 
 /// Accumulators before an operation, and a bit for each lane that vectors could not do.
-type Left = ([f32; crate::kernel::pack::WIDEST], Lanes<u32>);
+type Left = ([f32; WIDEST], Lanes<u32>);
 
 /// One operation of one row.
 ///
@@ -106,7 +112,7 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
             let mut product = products[vector];
             if SCALED {
                 // exponents sum to a thousand at most: beyond the field they are clamped
-                let row_scale = S::i_splat(a.scales[operation * ROWS + row]);
+                let row_scale = S::i_splat(a.scales[operation * GROUP + row]);
                 let column_scale = b.scales.as_ptr().add(operation * width + vector * S::LANES);
                 offsets[vector] = S::i_add(row_scale, S::i_load(column_scale));
                 let own = S::i_sub(S::i_shr::<23>(product), S::i_splat(127));
@@ -156,7 +162,7 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
         let place = Place { operation, first, row };
         let whole = match (&a.halves, &b.halves) {
             (Some(a), Some(b)) if S::HALVES => half_sums::<S>(plan, (a, b), place, (&maximum, &scale), sums),
-            _ if plan.lasts.is_some() && !flagged => {
+            _ if plan.spans.is_some() && !flagged => {
                 whole_sums::<S, SCALED>(plan, (a, b), place, (&maximum, &offsets), (&sums, &scale))
             }
             _ => None,
@@ -200,7 +206,7 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
                 }
             }
             if lanes.iter().any(|&lanes| lanes != 0) {
-                let mut before = [0.0; crate::kernel::pack::WIDEST];
+                let mut before = [0.0; WIDEST];
                 before[..width].copy_from_slice(state);
                 left = Some((before, lanes));
             }
@@ -231,12 +237,12 @@ unsafe fn largest_exponent<S: Simd>(
         let mut largest = S::b_splat(bytes(-127));
         if plan.saturating {
             by_chunks!(k in first..first + plan.length => {
-                let sum = S::b_add_saturating(S::b_splat(*a.add(k * ROWS + row)), S::b_load(b.add(k * width)));
+                let sum = S::b_add_saturating(S::b_splat(*a.add(k * GROUP + row)), S::b_load(b.add(k * width)));
                 largest = S::b_max(largest, sum);
             });
         } else {
             by_chunks!(k in first..first + plan.length => {
-                let sum = S::b_add(S::b_splat(*a.add(k * ROWS + row)), S::b_load(b.add(k * width)));
+                let sum = S::b_add(S::b_splat(*a.add(k * GROUP + row)), S::b_load(b.add(k * width)));
                 largest = S::b_max(largest, sum);
             });
         }
@@ -310,7 +316,7 @@ pub(super) unsafe fn add_product<S: Simd>(
     sums: &mut Lanes<S::I>,
 ) {
     unsafe {
-        let factor = S::f_splat(*a.values.as_ptr().add(k * ROWS + row));
+        let factor = S::f_splat(*a.values.as_ptr().add(k * GROUP + row));
         let line = b.values.as_ptr().add(k * VECTORS * S::LANES);
         for vector in 0..VECTORS {
             let column = S::f_load(line.add(vector * S::LANES));

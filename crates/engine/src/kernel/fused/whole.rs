@@ -5,10 +5,12 @@
 //! integers: exact, in whatever order, two products by one instruction. A few elements of an operation may be far
 //! smaller than the largest of their line: their products are left out, and added as those that are cut.
 
+use bitmma_formats::Format;
+
 use super::tile::{Lanes, Place, add_product};
 use super::{Narrow, PackedA, PackedB, WIDEST, power};
 use crate::kernel::element::Element;
-use crate::kernel::pack::{Cells, ROWS, Traits, VECTORS};
+use crate::kernel::pack::{Cells, GROUP, ROWS, Traits, VECTORS};
 use crate::kernel::simd::Simd;
 
 /// Bits of an integer beside its sign.
@@ -23,14 +25,30 @@ const FAR: i32 = 24;
 /// Products left out of an operation, at most: more take about as long as if all were cut.
 const MOST_LEFT_OUT: u32 = 8;
 
+/// Scale factors of a block of K further apart than this, as exponents, cut most sums: none is looked for.
+const MOST_SPREAD: i32 = 4;
+
 /// How many products may be left out where a term is below `term` and the accumulator below 2·2^F, in units of
 /// 2^(e_max - F): what is whole stays below 2^30, all together below 2^31.
 pub(super) fn most_left_out(term: u128, fraction_bits: u32) -> u32 {
     let room = (1u128 << 30).saturating_sub(2 << fraction_bits);
     MOST_LEFT_OUT.min((room / term) as u32)
 }
-/// Scale factors of a block of K further apart than this, as exponents, cut most sums: none is looked for.
-const MOST_SPREAD: i32 = 4;
+
+/// The bits that numbers of a format have.
+pub(super) struct Span {
+    /// The last, as an exponent.
+    pub(super) last: i32,
+    /// How many there are from the first of the largest number to that.
+    bits: i32,
+}
+
+impl Span {
+    pub(super) fn of(format: &Format) -> Span {
+        let last = format.min_exponent() - format.fraction_bits as i32;
+        Span { last, bits: format.max_exponent() - last + 1 }
+    }
+}
 
 /// Elements of lines as integers, two of a line in a word, the earlier one low.
 #[derive(Default)]
@@ -38,80 +56,93 @@ pub(super) struct Integers {
     pairs: Vec<i32>,
     /// The exponent of the unit, for each operation and line.
     units: Vec<i32>,
-    /// A bit for each element along K that is left out, of each operation; the words have a zero there.
+    /// A bit for each element along K that is left out, of each operation and share of its lines; the words
+    /// of these lines have a zero there.
     left_out: Vec<u64>,
 }
 
 impl Integers {
-    /// Elements that are multiples of 2^last, of a format of `span` bits, in operations of `length`.
+    /// Elements in operations of `length`, `share` lines leaving out the same ones; none of a format without span.
     #[inline(always)]
-    pub(super) fn of(cells: &Cells, length: usize, scales: &[i32], (last, span): (i32, i32)) -> Integers {
-        let bits = |few| if span < FAR { MOST_BITS } else { few };
-        // a number of lines that is known makes loops that are vectors
-        match cells.lines {
-            ROWS => Integers::of_lines(cells, (ROWS, bits(ROW_BITS)), length, scales, last),
-            lines => Integers::of_lines(cells, (lines, bits(COLUMN_BITS)), length, scales, last),
-        }
-    }
-
-    #[inline(always)]
-    fn of_lines(
+    pub(super) fn of(
         cells: &Cells,
-        (lines, most_bits): (usize, u32),
         length: usize,
+        share: usize,
         scales: &[i32],
-        last: i32,
+        format: Option<&Span>,
     ) -> Integers {
+        let Some(&Span { last, bits }) = format else { return Integers::default() };
+        let lines = cells.lines;
         let operations = cells.elements.len() / (length * lines);
         let spread = scales.iter().max().zip(scales.iter().min());
         let too_large = |traits: &Traits| i32::from(traits.largest) - last > 30;
         if spread.is_some_and(|(most, least)| most - least > MOST_SPREAD)
             || cells.traits.iter().any(too_large)
         {
-            return Integers { left_out: vec![u64::MAX; operations], ..Integers::default() };
+            let left_out = vec![u64::MAX; operations * (lines / share)];
+            return Integers { left_out, ..Integers::default() };
         }
+        let most_bits = match bits < FAR {
+            true => MOST_BITS,
+            false => {
+                if share == ROWS {
+                    ROW_BITS
+                } else {
+                    COLUMN_BITS
+                }
+            }
+        };
         let scale = power(-last);
         // SAFETY: none is as large as 2^31
         let integer = |element: &Element| unsafe { (element.value() * scale).to_int_unchecked::<i32>() };
         let mut integers = Integers {
             pairs: Vec::with_capacity(cells.elements.len() / 2),
             units: Vec::with_capacity(operations * lines),
-            left_out: Vec::with_capacity(operations),
+            left_out: Vec::with_capacity(operations * (lines / share)),
         };
         for elements in cells.elements.chunks_exact(length * lines) {
             let mut all = [0u32; WIDEST];
+            let all = &mut all[..lines];
             for line in elements.chunks_exact(lines) {
                 for (all, element) in all.iter_mut().zip(line) {
                     *all |= integer(element).unsigned_abs();
                 }
             }
-            let all = &all[..lines];
             let mut units = [0; WIDEST];
-            for (unit, all) in units.iter_mut().zip(all) {
+            let units = &mut units[..lines];
+            for (unit, all) in units.iter_mut().zip(&*all) {
                 *unit =
                     all.trailing_zeros().min(31).max((32 - all.leading_zeros()).saturating_sub(most_bits));
             }
-            let units = &units[..lines];
-            let mut left_out = 0;
-            if all.iter().zip(units).any(|(all, unit)| all >> unit << unit != *all) {
-                for (index, line) in elements.chunks_exact(lines).enumerate() {
-                    let cut = |(element, unit): (&Element, &u32)| {
-                        let integer = integer(element);
-                        integer >> unit << unit != integer
-                    };
-                    left_out |= u64::from(line.iter().zip(units).any(cut)) << index;
-                }
-            }
-            for (index, pair) in elements.chunks_exact(2 * lines).enumerate() {
+            let begin = integers.pairs.len();
+            for pair in elements.chunks_exact(2 * lines) {
                 let (even, odd) = pair.split_at(lines);
-                let keep = |at: usize| if left_out >> at & 1 == 1 { 0 } else { -1 };
-                let (keep_even, keep_odd) = (keep(2 * index) & 0xffff, keep(2 * index + 1));
-                integers.pairs.extend(even.iter().zip(odd).zip(units).map(|((even, odd), unit)| {
-                    (integer(even) >> unit & keep_even) | (integer(odd) >> unit & keep_odd) << 16
-                }));
+                let word = |((even, odd), unit): ((&Element, &Element), &u32)| {
+                    integer(even) >> unit & 0xffff | integer(odd) >> unit << 16
+                };
+                integers.pairs.extend(even.iter().zip(odd).zip(&*units).map(word));
+            }
+            let pairs = &mut integers.pairs[begin..];
+            for (group, (all, units)) in all.chunks_exact(share).zip(units.chunks_exact(share)).enumerate() {
+                let mut left_out = 0;
+                if all.iter().zip(units).any(|(all, unit)| all >> unit << unit != *all) {
+                    let own = group * share..(group + 1) * share;
+                    for (index, line) in elements.chunks_exact(lines).enumerate() {
+                        let cut = |(element, unit): (&Element, &u32)| {
+                            let integer = integer(element);
+                            integer >> unit << unit != integer
+                        };
+                        if line[own.clone()].iter().zip(units).any(cut) {
+                            left_out |= 1 << index;
+                            let other = if index % 2 == 0 { !0xffff } else { 0xffff };
+                            let words = &mut pairs[index / 2 * lines..][own.clone()];
+                            words.iter_mut().for_each(|word| *word &= other);
+                        }
+                    }
+                }
+                integers.left_out.push(left_out);
             }
             integers.units.extend(units.iter().map(|&unit| last + unit as i32));
-            integers.left_out.push(left_out);
         }
         integers
     }
@@ -133,13 +164,13 @@ pub(super) unsafe fn whole_sums<S: Simd, const SCALED: bool>(
 ) -> Option<Lanes<S::I>> {
     unsafe {
         let (x, y) = (&a.integers, &b.integers);
-        let mut left_out = x.left_out[operation] | y.left_out[operation];
+        let mut left_out = x.left_out[operation * (GROUP / ROWS) + row / ROWS] | y.left_out[operation];
         if left_out.count_ones() > plan.left_out {
             return None;
         }
         let width = VECTORS * S::LANES;
         // by how many bits units are above 2^(e_max - F), and one: the top bit has to stay free
-        let of_row = x.units[operation * ROWS + row] + plan.fraction_bits + 127 + 1;
+        let of_row = x.units[operation * GROUP + row] + plan.fraction_bits + 127 + 1;
         let columns = y.units.as_ptr().add(operation * width);
         let (zero, one) = (S::i_splat(0), S::i_splat(1));
         let mut shifts = [zero; VECTORS];
@@ -155,11 +186,11 @@ pub(super) unsafe fn whole_sums<S: Simd, const SCALED: bool>(
         if S::m_bits(S::i_gt(S::i_splat(plan.whole_shift + 1), least)) != 0 {
             return None;
         }
-        let factors = x.pairs.as_ptr().add(first / 2 * ROWS + row);
+        let factors = x.pairs.as_ptr().add(first / 2 * GROUP + row);
         let lines = y.pairs.as_ptr().add(first / 2 * width);
         let mut dots = [zero; VECTORS];
         by_chunks!(pair in 0..plan.length / 2 => {
-            let factor = S::i_splat(*factors.add(pair * ROWS));
+            let factor = S::i_splat(*factors.add(pair * GROUP));
             for vector in 0..VECTORS {
                 let columns = S::i_load(lines.add(pair * width + vector * S::LANES));
                 dots[vector] = S::i_dot2(dots[vector], factor, columns);

@@ -2,7 +2,7 @@
 
 use super::Rounded;
 use crate::kernel::element::Element;
-use crate::kernel::pack::{Aligned, Cells, ROWS, WIDEST};
+use crate::kernel::pack::{Aligned, Cells, Interleaved, ROWS, WIDEST};
 
 /// The exponent of zero where exponents are absolute: far from those of products, -30 to 32, while
 /// 2^(F - 2·this) is an FP32 number.
@@ -21,19 +21,11 @@ pub(super) const RELATIVE_FLUSH: i32 = -56;
 pub(super) const RELATIVE_LEAST: i32 = -30;
 
 impl Rounded {
-    /// Lines as tiles read them: numbers, exponents, and with `offsets` the largest exponent of each
-    /// operation, from which the others are counted.
+    /// Lines as tiles read them: numbers, exponents, and with `offsets` the largest exponent of each operation,
+    /// from which the others are counted, and what is known of `share` lines.
     #[inline(always)]
-    fn pack(&self, cells: &Cells) -> Packed {
-        // a number of lines that is known makes loops that are vectors
-        match cells.lines {
-            ROWS => self.pack_lines(cells, ROWS),
-            lines => self.pack_lines(cells, lines),
-        }
-    }
-
-    #[inline(always)]
-    fn pack_lines(&self, cells: &Cells, lines: usize) -> Packed {
+    fn pack(&self, cells: &Cells, share: usize) -> Packed {
+        let lines = cells.lines;
         let count = cells.elements.len();
         let mut exponents = vec![RELATIVE_ZERO; count];
         let (mut tops, mut ranges) = (Vec::new(), Vec::new());
@@ -54,19 +46,26 @@ impl Rounded {
                     *largest = (*largest).max(element.exponent());
                 }
             }
-            let mut range = TopRange { lowest: i32::MAX, highest: i32::MIN, flushed: false };
-            let mut units = [0.0; WIDEST];
-            for (top, unit) in largest.iter_mut().zip(&mut units) {
-                if *top > i16::MIN {
-                    range.lowest = range.lowest.min(i32::from(*top));
-                    range.highest = range.highest.max(i32::from(*top));
-                } else {
-                    *top = 0; // nothing is relative to what is not there
+            let begin = ranges.len();
+            for tops in largest.chunks_exact_mut(share) {
+                let mut range = TopRange { lowest: i32::MAX, highest: i32::MIN, flushed: false };
+                for top in tops {
+                    if *top > i16::MIN {
+                        range.lowest = range.lowest.min(i32::from(*top));
+                        range.highest = range.highest.max(i32::from(*top));
+                    } else {
+                        *top = 0; // nothing is relative to what is not there
+                    }
                 }
+                ranges.push(range);
+            }
+            let mut units = [0.0; WIDEST];
+            for (&top, unit) in largest.iter().zip(&mut units) {
                 // 2^-127 is no normal number, and exact
-                let bits = if *top == 127 { 1 << 22 } else { ((127 - i32::from(*top)) as u32) << 23 };
+                let bits = if top == 127 { 1 << 22 } else { ((127 - i32::from(top)) as u32) << 23 };
                 *unit = f32::from_bits(bits);
             }
+            let mut flushed = [0; WIDEST];
             tops.extend(largest.iter().map(|&top| i32::from(top)));
             let outputs = values.chunks_exact_mut(lines).zip(exponents.chunks_exact_mut(lines));
             for (line, (values, exponents)) in elements.chunks_exact(lines).zip(outputs) {
@@ -76,10 +75,12 @@ impl Rounded {
                     let kept = relative >= RELATIVE_FLUSH;
                     values[index] = if kept { element.value() * units[index] } else { 0.0 }; // exact
                     exponents[index] = if kept { relative as i8 } else { RELATIVE_ZERO };
-                    range.flushed |= !kept & (element.value() != 0.0);
+                    flushed[index] |= u32::from(!kept & (element.value() != 0.0));
                 }
             }
-            ranges.push(range);
+            for (range, flushed) in ranges[begin..].iter_mut().zip(flushed.chunks_exact(share)) {
+                range.flushed = flushed.iter().any(|&flushed| flushed != 0);
+            }
         }
         Packed { values: numbers, exponents, tops, ranges }
     }
@@ -87,7 +88,7 @@ impl Rounded {
     /// Rows of A.
     #[inline(always)]
     pub(super) fn pack_rows(&self, cells: &Cells) -> PackedRows {
-        let lines = self.pack(cells);
+        let lines = self.pack(cells, ROWS);
         let word = |&exponent: &i8| u32::from(exponent.cast_unsigned()) * 0x0101_0101;
         PackedRows { exponents: lines.exponents.iter().map(word).collect(), lines }
     }
@@ -95,8 +96,8 @@ impl Rounded {
     /// A panel of B.
     #[inline(always)]
     pub(super) fn pack_columns(&self, cells: &Cells) -> PackedColumns {
-        let lines = self.pack(cells);
-        let exponents = Aligned::interleaved(lines.exponents.len(), cells.lines, |at| lines.exponents[at]);
+        let lines = self.pack(cells, cells.lines);
+        let exponents = Interleaved::of(cells, &lines.exponents, |exponent| exponent);
         PackedColumns { exponents, lines }
     }
 }
@@ -109,7 +110,7 @@ pub(super) struct Packed {
     pub(super) ranges: Vec<TopRange>,
 }
 
-/// The largest exponents of all lines of one operation, and whether elements were too small for them.
+/// The largest exponents of some lines of one operation, and whether elements were too small for them.
 #[derive(Clone, Copy)]
 pub(super) struct TopRange {
     pub(super) lowest: i32,
@@ -126,5 +127,5 @@ pub(in super::super) struct PackedRows {
 /// A panel of B, its exponents where vectors of bytes have them.
 pub(in super::super) struct PackedColumns {
     pub(super) lines: Packed,
-    pub(super) exponents: Aligned<i8>,
+    pub(super) exponents: Interleaved,
 }
