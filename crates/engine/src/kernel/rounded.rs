@@ -183,8 +183,8 @@ type Lanes<V> = [V; VECTORS];
 struct Sums<S: Simd> {
     /// T, in units of 2^(e_max - F).
     t: [Lanes<S::I>; ROWS],
-    /// The exponent e_max - F + PLACE, as the exponent field of an FP32 number.
-    place: [Lanes<S::I>; ROWS],
+    /// e_max as the exponent field of an FP32 number.
+    maximum: [Lanes<S::I>; ROWS],
     /// e_max in bytes.
     largest: [S::B; ROWS],
 }
@@ -209,17 +209,15 @@ unsafe fn sums<S: Simd>(
                 *largest = S::b_max(*largest, S::b_add_saturating(a_exponent, b_exponent));
             }
         }
-        let to_place = S::i_splat((PLACE - plan.fraction_bits) << 23);
-        // 2^(F - e_max), from the place: 2·127 are the biases of the two
-        let to_units = S::i_splat((254 + PLACE).wrapping_shl(23));
-        let mut place = [[to_place; VECTORS]; ROWS];
+        // 2^(F - e_max), from e_max: 2·127 are the biases of the two
+        let to_units = S::i_splat((254 + plan.fraction_bits).wrapping_shl(23));
+        let mut maximum = [[to_units; VECTORS]; ROWS];
         let mut scale = [[S::f_splat(0.0); VECTORS]; ROWS];
         let mut t = [[S::i_splat(0); VECTORS]; ROWS];
         for row in 0..ROWS {
-            let maximum = S::b_fields(S::b_add(largest[row], S::b_splat(0x7f7f_7f7f)));
+            maximum[row] = S::b_fields(S::b_add(largest[row], S::b_splat(0x7f7f_7f7f)));
             for vector in 0..VECTORS {
-                place[row][vector] = S::i_add(maximum[vector], to_place);
-                scale[row][vector] = S::f_from_bits(S::i_sub(to_units, place[row][vector]));
+                scale[row][vector] = S::f_from_bits(S::i_sub(to_units, maximum[row][vector]));
             }
         }
         for index in (0..count).map(|index| first + index * step) {
@@ -234,7 +232,7 @@ unsafe fn sums<S: Simd>(
                 }
             }
         }
-        Sums { t, place, largest }
+        Sums { t, maximum, largest }
     }
 }
 
@@ -296,25 +294,33 @@ unsafe fn one<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
         }
         for row in 0..ROWS {
             let line = &mut state[row * width..(row + 1) * width];
-            let mut place = sum.place[row];
+            let mut place = sum.maximum[row];
             let mut careful = plan.unusual() || S::b_any_gt(least, sum.largest[row]);
             let mut flushed = false;
+            let mut to_place = (PLACE - plan.fraction_bits) << 23;
             if OFFSETS {
                 let (top, range) =
                     (a.lines.tops[operation * GROUP + first_row + row], b.lines.ranges[operation]);
-                flushed =
-                    range.flushed || a.lines.ranges[operation * (GROUP / ROWS) + first_row / ROWS].flushed;
+                let row_range = a.lines.ranges[operation * (GROUP / ROWS) + first_row / ROWS];
+                flushed = range.flushed || row_range.flushed;
                 let held = plan.holds(top, range);
                 careful |= !held;
-                let tops = b.lines.tops.as_ptr().add(operation * width);
+                let tops = b.top_fields.as_ptr().add(operation * width);
+                if held {
+                    to_place += top << 23;
+                }
                 for (vector, place) in place.iter_mut().enumerate() {
-                    let mut top = S::i_add(S::i_splat(top), S::i_load(tops.add(vector * S::LANES)));
+                    let mut column = S::i_load(tops.add(vector * S::LANES));
                     if !held {
                         // beyond these limits every place is out of range
-                        top = S::i_max(S::i_min(top, S::i_splat(153)), S::i_splat(-180));
+                        let both = S::i_add(S::i_sar_by(column, S::i_splat(23)), S::i_splat(top));
+                        column = S::i_shl::<23>(S::i_max(S::i_min(both, S::i_splat(153)), S::i_splat(-180)));
                     }
-                    *place = S::i_add(*place, S::i_shl::<23>(top));
+                    *place = S::i_add(*place, column);
                 }
+            }
+            for place in &mut place {
+                *place = S::i_add(*place, S::i_splat(to_place));
             }
             let mut c = [S::f_splat(0.0); VECTORS];
             let mut own = [exponent_mask; VECTORS];
@@ -351,15 +357,15 @@ unsafe fn one<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
                 let (mut result, mut left_out) = add_any::<S, PAIRS, true>(plan, &terms);
                 // without a product the accumulator is the answer, cut to F bits; -0 becomes +0
                 let none = if OFFSETS { RELATIVE_NONE + 1 } else { ABSOLUTE_NONE + 1 };
-                let none = S::i_gt(field::<S>(none - plan.fraction_bits + PLACE), sum.place[row][vector]);
+                let none = S::i_gt(field::<S>(none), sum.maximum[row][vector]);
                 if !flushed {
                     let alone = S::f_add(own_bits::<S>(plan, c[vector]), S::f_splat(0.0));
                     result = S::f_from_bits(S::i_select(none, S::f_bits(alone), S::f_bits(result)));
                     left_out &= !S::m_bits(none);
                 }
                 if OFFSETS {
-                    let least = field::<S>(RELATIVE_LEAST - plan.fraction_bits + PLACE);
-                    let low = S::m_bits(S::i_gt(least, sum.place[row][vector]));
+                    let least = field::<S>(RELATIVE_LEAST);
+                    let low = S::m_bits(S::i_gt(least, sum.maximum[row][vector]));
                     left_out |= if flushed { low } else { low & !S::m_bits(none) };
                 }
                 S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
@@ -406,12 +412,12 @@ unsafe fn join<S: Simd>(plan: &Rounded, even: &mut Sums<S>, odd: &Sums<S>) {
         for row in 0..ROWS {
             even.largest[row] = S::b_max(even.largest[row], odd.largest[row]);
             for vector in 0..VECTORS {
-                let (x, y) = (even.place[row][vector], odd.place[row][vector]);
-                let place = S::i_max(x, y);
-                let x = cut::<S>(plan, even.t[row][vector], S::i_shr::<23>(S::i_sub(place, x)));
-                let y = cut::<S>(plan, odd.t[row][vector], S::i_shr::<23>(S::i_sub(place, y)));
+                let (x, y) = (even.maximum[row][vector], odd.maximum[row][vector]);
+                let maximum = S::i_max(x, y);
+                let x = cut::<S>(plan, even.t[row][vector], S::i_shr::<23>(S::i_sub(maximum, x)));
+                let y = cut::<S>(plan, odd.t[row][vector], S::i_shr::<23>(S::i_sub(maximum, y)));
                 even.t[row][vector] = S::i_add(x, y);
-                even.place[row][vector] = place;
+                even.maximum[row][vector] = maximum;
             }
         }
     }

@@ -98,7 +98,8 @@ impl Rounded {
     pub(super) fn pack_columns(&self, cells: &Cells) -> PackedColumns {
         let lines = self.pack(cells, cells.lines);
         let exponents = Interleaved::of(cells, &lines.exponents, |exponent| exponent);
-        PackedColumns { exponents, lines }
+        let top_fields = lines.tops.iter().map(|top| top << 23).collect();
+        PackedColumns { exponents, top_fields, lines }
     }
 }
 
@@ -128,4 +129,6 @@ pub(in super::super) struct PackedRows {
 pub(in super::super) struct PackedColumns {
     pub(super) lines: Packed,
     pub(super) exponents: Interleaved,
+    /// The largest exponents, as exponent fields of FP32 without bias.
+    pub(super) top_fields: Vec<i32>,
 }
