@@ -55,14 +55,22 @@ impl Bench {
             assert!(start.elapsed() < PATIENCE, "no {at} bytes were written within {PATIENCE:?}");
             std::thread::sleep(Duration::from_micros(200));
         }
-        match victim {
-            Victim::Probe => child.kill().unwrap(),
+        let kill = match victim {
+            Victim::Probe => {
+                child.kill().unwrap();
+                None
+            }
             Victim::Peer => {
                 let number = std::fs::read_to_string(self.peer()).unwrap();
-                let _ = Command::new("kill").args(["-9", number.trim()]).output().unwrap();
+                Some(Command::new("kill").args(["-9", number.trim()]).output().unwrap())
             }
-        }
+        };
         let output = child.wait_with_output().unwrap();
+        let killed = kill.as_ref().is_none_or(|kill| kill.status.success());
+        assert!(
+            killed || output.status.code() == Some(0),
+            "{kill:?}, yet the probe was not done: {output:?}"
+        );
         (output.status.code() != Some(0)).then_some(output)
     }
 }
