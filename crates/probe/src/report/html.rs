@@ -86,13 +86,9 @@ fn order(out: &mut String, outcome: &Outcome) {
     if let Some(tree) = &outcome.order.tree {
         let _ = writeln!(out, "<div class=\"tree\">{}</div>", svg::tree(tree, outcome.signature.k));
         out.push_str("<p class=\"dim\">");
-        for (colour, sum) in [
-            ("#8a8f98", Sum::Binary),
-            ("#c2571a", Sum::Swamped),
-            ("#1f7a5c", Sum::NotSwamped),
-            ("#5b6bbf", Sum::Undetermined),
-        ] {
-            let _ = write!(out, "<span style=\"color:{colour}\">●</span> {} &nbsp; ", sum.text());
+        for sum in [Sum::Binary, Sum::Swamped, Sum::NotSwamped, Sum::Undetermined] {
+            let (colour, text) = (svg::colour(sum), sum.text());
+            let _ = write!(out, "<span style=\"color:{colour}\">●</span> {text} &nbsp; ");
         }
         out.push_str("</p>\n");
     }

@@ -8,6 +8,16 @@ const LEAF: usize = 34;
 const LEVEL: usize = 56;
 const MARGIN: usize = 20;
 
+/// The colour of a node.
+pub(super) const fn colour(sum: Sum) -> &'static str {
+    match sum {
+        Sum::Binary => "#8a8f98",
+        Sum::Swamped => "#c2571a",
+        Sum::NotSwamped => "#1f7a5c",
+        Sum::Undetermined => "#5b6bbf",
+    }
+}
+
 /// The tree, root on top, leaves along the bottom in the order in which they are summed.
 pub(super) fn tree(tree: &Tree, k: usize) -> String {
     let depth = tree.depth();
@@ -60,16 +70,11 @@ fn draw(tree: &Tree, k: usize, level: usize, depth: usize, next: &mut usize, out
                     child_y - 11
                 );
             }
-            let colour = match sum {
-                Sum::Binary => "#8a8f98",
-                Sum::Swamped => "#c2571a",
-                Sum::NotSwamped => "#1f7a5c",
-                Sum::Undetermined => "#5b6bbf",
-            };
             let _ = writeln!(
                 out,
-                "<circle cx=\"{x}\" cy=\"{y}\" r=\"11\" fill=\"{colour}\"><title>{} of {}</title></circle>\
+                "<circle cx=\"{x}\" cy=\"{y}\" r=\"11\" fill=\"{}\"><title>{} of {}</title></circle>\
                  <text x=\"{x}\" y=\"{}\" text-anchor=\"middle\" fill=\"#fff\">{}</text>",
+                colour(*sum),
                 sum.text(),
                 children.len(),
                 y + 4,
