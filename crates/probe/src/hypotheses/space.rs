@@ -251,19 +251,19 @@ impl Space {
                 sum.zero_accumulator_exponent = value;
             }),
             Parameter::ZeroFloor => {
-                let mut models = fused(model, FRACTION_BITS, |sum, bits| {
-                    let up = bits as i32 - sum.fraction_bits as i32;
-                    sum.zero_exponent = sum.zero_exponent.map(|exponent| exponent + up);
-                    sum.fraction_bits = bits;
-                });
                 if rounded_of(&model.operation).is_some() {
-                    models = rounded(model, FRACTION_BITS, |sum, bits| {
+                    rounded(model, FRACTION_BITS, |sum, bits| {
                         let up = bits as i32 - sum.sum_fraction_bits as i32;
                         sum.zero_accumulator_exponent = sum.zero_accumulator_exponent.map(|zero| zero + up);
                         sum.sum_fraction_bits = bits;
-                    });
+                    })
+                } else {
+                    fused(model, FRACTION_BITS, |sum, bits| {
+                        let up = bits as i32 - sum.fraction_bits as i32;
+                        sum.zero_exponent = sum.zero_exponent.map(|exponent| exponent + up);
+                        sum.fraction_bits = bits;
+                    })
                 }
-                models
             }
             Parameter::ProductOverflow => {
                 rounded(model, self.overflows(), |sum, value| sum.product_overflow = value)
