@@ -36,20 +36,10 @@ pub(crate) type Asked = Vec<(Case, u64)>;
 /// Finds the tree.
 pub(crate) fn find(session: &mut Session<'_>) -> Result<(Order, Asked), Error> {
     let signature = session.signature();
-    let (order, asked) = (Order::default(), Asked::new());
-    let Some(swamp) = Swamp::of(signature) else {
-        return narrow::Narrow { session, signature, order, asked }.find();
-    };
-    let mut finder = Finder { session, signature, swamp, order, asked };
-    finder.order.notes.push(format!(
-        "U = 2^{}, v = 2^{}: d counts the summands that were added after U and -U had cancelled",
-        swamp.large, swamp.small
-    ));
-    let leaves: Vec<usize> = (0..=signature.k).collect();
-    match finder.build(&leaves)? {
-        Ok(mut forest) if forest.len() == 1 => finder.order.tree = forest.pop(),
-        Ok(_) => finder.order.notes.push("no summation tree explains all counts".to_owned()),
-        Err(note) => finder.order.notes.push(note),
+    let mut finder = Finder { session, signature, order: Order::default(), asked: Asked::new() };
+    match Swamp::of(signature) {
+        Some(swamp) => finder.swamp(swamp)?,
+        None => finder.narrow()?,
     }
     Ok((finder.order, finder.asked))
 }
@@ -80,7 +70,6 @@ impl Swamp {
 struct Finder<'s, 'u> {
     session: &'s mut Session<'u>,
     signature: &'u Signature,
-    swamp: Swamp,
     order: Order,
     asked: Asked,
 }
@@ -89,43 +78,62 @@ struct Finder<'s, 'u> {
 type Forest = Result<Vec<Tree>, String>;
 
 impl Finder<'_, '_> {
-    /// Summands swamped by U at `i` and -U at each of `others`, U and -U included; `None` if d is no count.
-    fn swamped(&mut self, pairs: &[(usize, usize)]) -> Result<Vec<Option<usize>>, Error> {
-        let swamp = self.swamp;
-        let k = self.signature.k;
-        let cases: Vec<Case> = pairs
-            .iter()
-            .map(|&(i, j)| {
-                terms(self.signature, |leaf| match leaf {
-                    _ if leaf == i => Some((false, swamp.large)),
-                    _ if leaf == j => Some((true, swamp.large)),
-                    _ => Some((false, swamp.small)),
-                })
-            })
-            .collect();
+    /// The answers to dot products, which are kept beside them.
+    fn ask(&mut self, cases: Vec<Case>) -> Result<Vec<u64>, Error> {
         let answers = self.session.dots("order", &cases)?;
         self.order.questions += cases.len();
+        self.asked.extend(cases.into_iter().zip(answers.iter().copied()));
+        Ok(answers)
+    }
+
+    /// The tree, by U and -U.
+    fn swamp(&mut self, swamp: Swamp) -> Result<(), Error> {
+        self.order.notes.push(format!(
+            "U = 2^{}, v = 2^{}: d counts the summands that were added after U and -U had cancelled",
+            swamp.large, swamp.small
+        ));
+        let leaves: Vec<usize> = (0..=self.signature.k).collect();
+        match self.build(&leaves, swamp)? {
+            Ok(mut forest) if forest.len() == 1 => self.order.tree = forest.pop(),
+            Ok(_) => self.order.notes.push("no summation tree explains all counts".to_owned()),
+            Err(note) => self.order.notes.push(note),
+        }
+        Ok(())
+    }
+
+    /// Summands swamped by U and -U at each of `pairs`, U and -U included; `None` if d is no count.
+    fn swamped(&mut self, pairs: &[(usize, usize)], swamp: Swamp) -> Result<Vec<Option<usize>>, Error> {
+        let k = self.signature.k;
+        let cases = pairs.iter().map(|&(i, j)| {
+            terms(self.signature, |leaf| match leaf {
+                _ if leaf == i => Some((false, swamp.large)),
+                _ if leaf == j => Some((true, swamp.large)),
+                _ => Some((false, swamp.small)),
+            })
+        });
+        let answers = self.ask(cases.collect())?;
         let counts = pairs.iter().zip(&answers).map(|(&(i, j), &answer)| {
             let count = count(self.signature, answer, swamp.small).filter(|&count| count < k)?;
             self.order.survivors.push((i, j, count));
             Some(k + 1 - count)
         });
-        let counts = counts.collect();
-        self.asked.extend(cases.into_iter().zip(answers));
-        Ok(counts)
+        Ok(counts.collect())
     }
 
-    fn build(&mut self, leaves: &[usize]) -> Result<Forest, Error> {
+    fn build(&mut self, leaves: &[usize], swamp: Swamp) -> Result<Forest, Error> {
         let Some((&pivot, others)) = leaves.split_first() else { return Ok(Ok(Vec::new())) };
         if others.is_empty() {
             return Ok(Ok(vec![Tree::Leaf(pivot)]));
         }
-        if leaves.len() > EACH_WITH_EACH && leaves.len() <= self.signature.k && self.seems_flat(leaves)? {
+        if leaves.len() > EACH_WITH_EACH
+            && leaves.len() <= self.signature.k
+            && self.seems_flat(leaves, swamp)?
+        {
             return Ok(Ok(leaves.iter().map(|&leaf| Tree::Leaf(leaf)).collect()));
         }
         let pairs: Vec<_> = others.iter().map(|&other| (pivot, other)).collect();
         let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
-        for (&other, swamped) in others.iter().zip(self.swamped(&pairs)?) {
+        for (&other, swamped) in others.iter().zip(self.swamped(&pairs, swamp)?) {
             let Some(swamped) = swamped else {
                 return Ok(Err(format!(
                     "U at {pivot} and -U at {other} left no whole number of v: no tree can be told"
@@ -150,7 +158,7 @@ impl Finder<'_, '_> {
                 };
                 continue;
             }
-            let forest = match self.build(&group)? {
+            let forest = match self.build(&group, swamp)? {
                 Ok(forest) => forest,
                 Err(note) => return Ok(Err(note)),
             };
@@ -170,7 +178,7 @@ impl Finder<'_, '_> {
     }
 
     /// Whether leaves at distances of powers of two all meet only in a node above them.
-    fn seems_flat(&mut self, leaves: &[usize]) -> Result<bool, Error> {
+    fn seems_flat(&mut self, leaves: &[usize], swamp: Swamp) -> Result<bool, Error> {
         let mut pairs = Vec::new();
         let mut distance = 1;
         while distance < leaves.len() {
@@ -178,7 +186,7 @@ impl Finder<'_, '_> {
             distance *= 2;
         }
         Ok(self
-            .swamped(&pairs)?
+            .swamped(&pairs, swamp)?
             .into_iter()
             .all(|swamped| swamped.is_some_and(|swamped| swamped > leaves.len())))
     }

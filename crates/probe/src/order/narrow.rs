@@ -9,21 +9,13 @@
 use bitmma::inputs::Case;
 use bitmma::{Signature, formats::Format};
 
-use super::{Asked, Order, Swamp, count, terms};
+use super::{Finder, Swamp, count, terms};
 use crate::error::Error;
 use crate::numbers::{normal_exponents, number, power, split};
-use crate::session::Session;
 use crate::tree::{Sum, Tree};
 
 /// Fractional bits that the results of sums may have, the most first.
 const FRACTIONS: [i32; 4] = [23, 13, 10, 7];
-
-pub(super) struct Narrow<'s, 'u> {
-    pub(super) session: &'s mut Session<'u>,
-    pub(super) signature: &'u Signature,
-    pub(super) order: Order,
-    pub(super) asked: Asked,
-}
 
 /// C, and what i and j are beside it.
 #[derive(Clone, Copy)]
@@ -42,17 +34,9 @@ impl Crossing {
     }
 }
 
-/// Where another product stands.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stands {
-    Before,
-    With,
-    After,
-}
-
-impl Narrow<'_, '_> {
-    /// The tree as far as it can be told.
-    pub(super) fn find(mut self) -> Result<(Order, Asked), Error> {
+impl Finder<'_, '_> {
+    /// The tree as far as it can be told without swamping.
+    pub(super) fn narrow(&mut self) -> Result<(), Error> {
         let Signature { k, a, b, .. } = *self.signature;
         self.order.notes.push(format!(
             "products of {a} and {b} span too few powers of two for one to swamp another: C = 2^p - h stands in for U, products 2h and -h \
@@ -64,13 +48,13 @@ impl Narrow<'_, '_> {
                 "half a last place is not kept beside any C: the order of the sums cannot be told (the hypotheses settle it)"
                     .to_owned(),
             );
-            return Ok((self.order, self.asked));
+            return Ok(());
         };
         let Some(groups) = self.sorted((0..k).collect(), crossing)? else {
             self.order
                 .notes
                 .push("the answers to pairs contradict each other: no order can be told".to_owned());
-            return Ok((self.order, self.asked));
+            return Ok(());
         };
         let mut tree = Tree::Leaf(k);
         for group in &groups {
@@ -94,14 +78,7 @@ impl Narrow<'_, '_> {
             );
         }
         self.order.tree = Some(tree);
-        Ok((self.order, self.asked))
-    }
-
-    fn ask(&mut self, cases: Vec<Case>) -> Result<Vec<u64>, Error> {
-        let answers = self.session.dots("order", &cases)?;
-        self.order.questions += cases.len();
-        self.asked.extend(cases.into_iter().zip(answers.iter().copied()));
-        Ok(answers)
+        Ok(())
     }
 
     /// The widest result in which something is kept of a half beside C.
@@ -163,16 +140,11 @@ impl Narrow<'_, '_> {
         let exact = self.exact(&pairs, crossing)?;
         let (mut before, mut with, mut after) = (Vec::new(), vec![pivot], Vec::new());
         for (&other, exact) in others.iter().zip(exact.chunks_exact(2)) {
-            let stands = match (exact[0], exact[1]) {
-                (true, true) => Stands::With,
-                (true, false) => Stands::Before,
-                (false, true) => Stands::After,
+            match (exact[0], exact[1]) {
+                (true, false) => before.push(other),
+                (true, true) => with.push(other),
+                (false, true) => after.push(other),
                 (false, false) => return Ok(None),
-            };
-            match stands {
-                Stands::Before => before.push(other),
-                Stands::With => with.push(other),
-                Stands::After => after.push(other),
             }
         }
         with.sort_unstable();
