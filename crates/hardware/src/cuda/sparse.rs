@@ -92,23 +92,26 @@ impl Selection {
     }
 
     /// The rows of B that meet no element.
-    pub(super) fn unmet(&self, products: usize) -> impl Iterator<Item = usize> {
+    fn unmet(&self, products: usize) -> impl Iterator<Item = usize> {
         let met: Vec<usize> = (0..products).map(|index| self.row(index)).collect();
         (0..2 * products).filter(move |row| !met.contains(row))
     }
 
-    /// What stands beside the operands: the metadata, whose words are the last, and at those bits a number in
-    /// place of each element of B that none of A meets.
+    /// What stands beside the operands: the metadata, whose words are the last, and a number in place of each
+    /// element of B that none of A meets. `offset` gives the first bit of column and row (along K) of B.
     pub(super) fn background(
         &self,
         signature: &Signature,
         metadata: Range<usize>,
-        fills: impl Iterator<Item = usize>,
+        offset: impl Fn(usize, usize) -> usize,
     ) -> Vec<u32> {
+        let Signature { m, n, k: products, b, .. } = *signature;
         let mut words = vec![0; metadata.start];
-        let (width, code) = (signature.b.bits() as usize, filler(signature.b));
-        fills.for_each(|offset| write_bits(&mut words, offset, width, code));
-        words.extend(self.metadata(signature.m, signature.k));
+        let (width, code) = (b.bits() as usize, filler(b));
+        for k in self.unmet(products) {
+            (0..n).for_each(|column| write_bits(&mut words, offset(column, k), width, code));
+        }
+        words.extend(self.metadata(m, products));
         words
     }
 

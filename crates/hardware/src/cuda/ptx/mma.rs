@@ -119,9 +119,9 @@ fn layout(
     let output = Placement::new(d, shape_c, 0..fragments.d.words(), of_accumulator(fragments.d, d));
     let background = selection.map_or(vec![], |selection| {
         let at = inputs[1].words().start * 32;
-        let fills = selection.unmet(all_k).flat_map(|k| (0..n).map(move |column| (column, k)));
-        let fills = fills.map(|(column, k)| at + fragments.b.offset(place(column, n, k, b, all_k)));
-        selection.background(signature, words.take(THREADS), fills)
+        selection.background(signature, words.take(THREADS), |column, k| {
+            at + fragments.b.offset(place(column, n, k, b, all_k))
+        })
     });
     TileLayout { inputs, scales, output, background }
 }
@@ -143,12 +143,7 @@ pub(super) fn kernel(found: &Found, majors: Majors, selection: Option<&Selection
     text.load("b", b.words().start, held(signature.b), &fragments.b);
     text.load("c", c.words().start, signature.c, &fragments.c);
     text.registers("d", signature.d, fragments.d.count);
-    let metadata = if let Some(words) = selection.and(layout.background.len().checked_sub(THREADS)) {
-        text.load("e", words, F16, &warp(1, 32));
-        ", e0, 0" // with a sparsity selector of zero
-    } else {
-        ""
-    };
+    let metadata = text.metadata(&layout, THREADS);
     let scaled = if let Some([a, b]) = &layout.scales {
         text.load("s", a.words().start, F16, &warp(1, 32));
         text.load("t", b.words().start, F16, &warp(1, 32));

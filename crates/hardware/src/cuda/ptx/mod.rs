@@ -204,6 +204,14 @@ impl Text {
         }
     }
 
+    /// Loads the metadata of a sparse A, which ends the background of a tile, into `e0`; what it adds to the
+    /// instruction's operands, nothing where A is dense.
+    fn metadata(&mut self, layout: &TileLayout, threads: usize) -> &'static str {
+        let Some(word) = layout.background.len().checked_sub(threads) else { return "" };
+        self.load("e", word, F16, &Registers { threads, count: 1, bits: 32 });
+        ", e0, 0" // with a sparsity selector of zero
+    }
+
     /// Stores D's registers and ends the entry point.
     fn store(mut self, name: &str, placement: &Placement, format: Format, registers: &Registers) -> String {
         self.locate("output", "thread", placement.words().start, registers);

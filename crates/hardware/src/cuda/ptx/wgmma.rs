@@ -11,7 +11,7 @@ use super::super::fragment::{CORE, accumulator, in_core_matrices};
 use super::super::sparse::Selection;
 use super::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
 use crate::gpu::Error;
-use crate::gpu::image::{Place, Placement, Registers, TileLayout, Words, shapes};
+use crate::gpu::image::{Place, Placement, TileLayout, Words, shapes};
 
 /// A warpgroup.
 const THREADS: usize = 128;
@@ -27,6 +27,11 @@ pub(super) const fn descriptor_fields(cores: u64) -> u64 {
     ((CORE as u64 / 16) << 16) | ((cores * CORE as u64 / 16) << 32)
 }
 
+/// Core matrices of a column of B: those of [`LINE`], twice as many beside a sparse A.
+fn cores_of_b(selection: Option<&Selection>) -> usize {
+    if selection.is_some() { 4 } else { 2 }
+}
+
 fn layout(signature: &Signature, selection: Option<&Selection>) -> TileLayout {
     let Signature { m, n, k: all_k, a, b, c, d, .. } = *signature;
     let [shape_a, shape_b, shape_c, ..] = shapes(signature);
@@ -38,7 +43,7 @@ fn layout(signature: &Signature, selection: Option<&Selection>) -> TileLayout {
         registers.offset(Place { thread, register, bit })
     };
     let width = a.bits() as usize;
-    let cores = if selection.is_some() { 4 } else { 2 };
+    let cores = cores_of_b(selection);
     let of_b = |column: usize, k: usize| in_core_matrices(column, k, cores, all_k / 2, width);
     let inputs = [
         Placement::new(a, shape_a, words.take(m * LINE / 4), |_, row, k| {
@@ -52,9 +57,7 @@ fn layout(signature: &Signature, selection: Option<&Selection>) -> TileLayout {
     let output = Placement::new(d, shape_c, 0..registers.words(), offset);
     let background = selection.map_or(vec![], |selection| {
         let at = inputs[1].words().start * 32;
-        let fills = selection.unmet(all_k).flat_map(|k| (0..n).map(move |column| (column, k)));
-        let metadata = words.take(THREADS);
-        selection.background(signature, metadata, fills.map(|(column, k)| at + of_b(column, k)))
+        selection.background(signature, words.take(THREADS), |column, k| at + of_b(column, k))
     });
     TileLayout { inputs, scales: None, output, background }
 }
@@ -68,8 +71,8 @@ pub(super) fn kernel(found: &Found, selection: Option<&Selection>) -> Result<Ker
     let spelled = spelling(found, &format!("wgmma.mma_async.{sparse}sync.aligned."))?;
     let name = identifier(&spelled);
     let registers = accumulators(THREADS, m * n / THREADS, c);
-    let cores = if selection.is_some() { 4 } else { 2 };
-    let (bytes_a, bytes_b) = (m * LINE, n * LINE * cores / 2);
+    let cores = cores_of_b(selection);
+    let (bytes_a, bytes_b) = (m * LINE, n * cores * LINE / 2);
     let mut text = Text::entry(&name, THREADS, &layout);
     text.line(format_args!(".shared .align 128 .b8 shared[{}];", bytes_a + bytes_b));
     text.line(".reg .b32 base, high;");
@@ -78,12 +81,7 @@ pub(super) fn kernel(found: &Found, selection: Option<&Selection>) -> Result<Ker
     text.line("mov.u32 base, shared;");
     text.copy_to_shared("base", bytes_a + bytes_b, THREADS);
     text.load("d", layout.inputs[2].words().start, c, &registers);
-    let metadata = if let Some(words) = selection.and(layout.background.len().checked_sub(THREADS)) {
-        text.load("e", words, F16, &Registers { threads: THREADS, count: 1, bits: 32 });
-        ", e0, 0" // with a sparsity selector of zero
-    } else {
-        ""
-    };
+    let metadata = text.metadata(&layout, THREADS);
     text.line("fence.proxy.async;");
     text.line("bar.sync 0;");
     for (descriptor, start, cores) in [("descriptor_a", 0, 2), ("descriptor_b", bytes_a, cores as u64)] {
