@@ -3,7 +3,7 @@
 //! A claim stands against rivals: what would be answered if something else were true. A case tells where a
 //! rival answers otherwise than the model; only those count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bitmma::arithmetic::{Conversion, Model, Operation, run};
 use bitmma::directed;
@@ -71,27 +71,36 @@ impl Settled {
 /// What a rival answers to each case; `None` where it says nothing.
 type Answers = Vec<Option<u64>>;
 
-/// The directed cases, and the model's answers.
+/// A claim, and what would be answered if something else were true, by what that is.
+struct Claim {
+    rule: &'static str,
+    text: String,
+    rivals: Vec<(String, Answers)>,
+}
+
+/// The directed cases, the model's answers and the unit's.
 struct Asked<'m> {
     model: &'m Model,
     cases: Vec<Case>,
     expected: Vec<u64>,
+    answers: Vec<u64>,
+}
+
+/// The model's answers.
+fn simulated(model: &Model, cases: &[Case]) -> Result<Vec<u64>, Error> {
+    let dot = |Case { a, b, c, scale_a, scale_b }: &Case| {
+        Ok(model.dot(&run::Operands { a, b, c: *c, scale_a, scale_b })?)
+    };
+    cases.par_iter().map(dot).collect()
 }
 
 impl Asked<'_> {
-    fn by(&self, model: &Model) -> Result<Vec<u64>, Error> {
-        let dot = |Case { a, b, c, scale_a, scale_b }: &Case| {
-            Ok(model.dot(&run::Operands { a, b, c: *c, scale_a, scale_b })?)
-        };
-        self.cases.par_iter().map(dot).collect()
-    }
-
-    /// Of another model.
+    /// Another model as a rival.
     fn rival(&self, label: impl Into<String>, model: &Model) -> Result<(String, Answers), Error> {
-        Ok((label.into(), self.by(model)?.into_iter().map(Some).collect()))
+        Ok((label.into(), simulated(model, &self.cases)?.into_iter().map(Some).collect()))
     }
 
-    /// Of the model's answer, where it is of that kind.
+    /// A rival that is made of the model's answer, where it is of that kind.
     fn otherwise(&self, label: &str, answer: impl Fn(&Case, u64) -> Option<u64>) -> (String, Answers) {
         let answers = self.cases.iter().zip(&self.expected).map(|(case, expected)| answer(case, *expected));
         (label.to_owned(), answers.collect())
@@ -110,14 +119,113 @@ impl Asked<'_> {
             })
     }
 
-    fn settle(
-        &self,
-        (rule, claim): (&'static str, String),
-        rivals: &[(String, Answers)],
-        answers: &[u64],
-    ) -> Settled {
+    /// The class of a code of D.
+    fn class(&self, code: u64) -> Class {
+        decode(&self.model.d, code).class
+    }
+
+    /// Whether the operation is T-, ST- or GST-FDPA.
+    fn is_fused(&self) -> bool {
+        matches!(self.model.operation, Operation::TFdpa(_) | Operation::StFdpa(_) | Operation::GstFdpa { .. })
+    }
+
+    /// Rule 2, where zero terms have an exponent.
+    fn zero_terms(&self) -> Result<Option<Claim>, Error> {
+        let Some(exponent) = zero_exponent(self.model) else { return Ok(None) };
+        let rivals = [("none", None), ("one more", Some(exponent + 1)), ("one less", Some(exponent - 1))]
+            .into_iter()
+            .map(|(label, other)| {
+                self.rival(format!("e_zero {label}"), &with_zero_exponent(self.model, other))
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Some(Claim { rule: "2", text: format!("a zero term has exponent {exponent}"), rivals }))
+    }
+
+    /// Rule 5.
+    fn signs_of_zeros(&self) -> Claim {
+        let text = if self.is_fused() { "a zero result is +0" } else { "signs of zero results" };
+        let other = self.otherwise("the other sign", |_, code| {
+            (self.class(code) == Class::Zero).then_some(code ^ self.model.d.sign_bit())
+        });
+        Claim { rule: "5", text: text.to_owned(), rivals: vec![other] }
+    }
+
+    /// Rule 6, where D has an infinity: where overflow leads, and where it begins.
+    fn overflow(&self) -> Vec<Claim> {
+        let Model { d, conversion, .. } = self.model;
+        let Some(infinity) = d.infinity_code() else { return vec![] };
+        let (largest, sign) = (d.max_finite_code(), d.sign_bit());
+        // the model's answer is `code`, of numbers alone, and another stands in its place
+        let instead = |label, code, other| {
+            vec![self.otherwise(label, |case, expected| {
+                (expected & !sign == code && self.is_finite(case)).then_some(expected & sign | other)
+            })]
+        };
+        vec![
+            Claim {
+                rule: if self.is_fused() { "6" } else { "-" },
+                text: format!("overflow gives infinity ({conversion})"),
+                rivals: instead("the largest number", infinity, largest),
+            },
+            Claim {
+                rule: "-",
+                text: format!("the largest number is no overflow yet ({conversion})"),
+                rivals: instead("infinity", largest, infinity),
+            },
+        ]
+    }
+
+    /// Rule 7, settled: whatever else the unit gives is a rival, but that one NaN is as good as another here.
+    fn specials(&self) -> Settled {
+        let both_nan = |one, other| self.class(one) == Class::Nan && self.class(other) == Class::Nan;
+        let pairs = self.expected.iter().zip(&self.answers);
+        let alike: Vec<u64> = pairs.map(|(e, a)| if both_nan(*e, *a) { *e } else { *a }).collect();
+        let otherwise =
+            self.cases.iter().zip(&self.expected).zip(&alike).map(|((case, expected), answer)| {
+                let told = !self.is_finite(case) && !decode(&self.model.d, *expected).is_finite();
+                told.then_some(if answer == expected { expected ^ self.model.d.sign_bit() } else { *answer })
+            });
+        let rivals = vec![("something else".to_owned(), otherwise.collect())];
+        let text = "NaN and infinity go before all alignment".to_owned();
+        self.settle(Claim { rule: "7", text, rivals }, &alike)
+    }
+
+    /// Rule 9: every other code is a rival, those that the unit gives.
+    fn nan_code(&self) -> Claim {
+        let code = self.model.emitted_nan();
+        let is_nan = |code: u64| self.class(code) == Class::Nan;
+        let pairs = self.answers.iter().zip(&self.expected);
+        let given = pairs.filter(|(answer, expected)| is_nan(**answer) && is_nan(**expected));
+        let seen: BTreeSet<u64> = given.map(|(answer, _)| *answer).filter(|other| *other != code).collect();
+        let rivals = seen.into_iter().chain([code ^ self.model.d.sign_bit()]).map(|other| {
+            self.otherwise(&format!("{other:#x}"), |_, expected| is_nan(expected).then_some(other))
+        });
+        let specified = match self.model.nan_code {
+            Some(_) => "NaN is",
+            None => "no code is specified; NaN is taken to be",
+        };
+        Claim { rule: "9", text: format!("{specified} {code:#x}"), rivals: rivals.collect() }
+    }
+
+    /// How results are rounded.
+    fn rounding(&self) -> Result<Claim, Error> {
+        let conversion = self.model.conversion;
+        let rivals = [Rounding::NearestEven, Rounding::TowardZero, Rounding::Down, Rounding::Up]
+            .into_iter()
+            .filter(|other| *other != conversion.rounding)
+            .map(|rounding| {
+                let conversion = Conversion { rounding, ..conversion };
+                self.rival(conversion.to_string(), &Model { conversion, ..self.model.clone() })
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Claim { rule: "-", text: format!("results are rounded as {conversion}"), rivals })
+    }
+
+    /// What these answers make of a claim.
+    fn settle(&self, Claim { rule, text, rivals }: Claim, answers: &[u64]) -> Settled {
+        let (claim, none) = (text, BTreeMap::new());
         let mut settled =
-            Settled { rule, claim, tell: 0, agree: 0, rivals: BTreeMap::new(), instead: None, first: None };
+            Settled { rule, claim, tell: 0, agree: 0, rivals: none, instead: None, first: None };
         for (index, (expected, answer)) in self.expected.iter().zip(answers).enumerate() {
             let others = rivals.iter().filter_map(|(label, of)| Some((label, of[index]?)));
             let differing: Vec<_> = others.filter(|(_, other)| other != expected).collect();
@@ -170,83 +278,10 @@ pub fn settle(unit: &dyn MmaUnit, model: &Model) -> Result<Vec<Settled>, Error> 
         let problem = format!("{} answers to {} dot products", answers.len(), cases.len());
         return Err(Error::Unit { unit: signature.name.clone(), fault: Fault::Short, problem });
     }
-    let mut asked = Asked { model, cases, expected: vec![] };
-    asked.expected = asked.by(model)?;
-    let d = model.d;
-    let class = |code: u64| decode(&d, code).class;
-    let fused =
-        matches!(model.operation, Operation::TFdpa(_) | Operation::StFdpa(_) | Operation::GstFdpa { .. });
-    let mut settled = vec![];
-    let mut add = |claim, rivals: &[(String, Answers)]| settled.push(asked.settle(claim, rivals, &answers));
-
-    if let Some(exponent) = zero_exponent(model) {
-        let rivals = [("none", None), ("one more", Some(exponent + 1)), ("one less", Some(exponent - 1))];
-        let rivals = rivals
-            .map(|(label, other)| asked.rival(format!("e_zero {label}"), &with_zero_exponent(model, other)));
-        let rivals = rivals.into_iter().collect::<Result<Vec<_>, _>>()?;
-        add(("2", format!("a zero term has exponent {exponent}")), &rivals);
-    }
-    let claim = if fused { "a zero result is +0" } else { "signs of zero results" };
-    let zero = asked
-        .otherwise("the other sign", |_, code| (class(code) == Class::Zero).then_some(code ^ d.sign_bit()));
-    add(("5", claim.to_owned()), &[zero]);
-    if let Some(infinity) = d.infinity_code() {
-        let (largest, sign) = (d.max_finite_code(), d.sign_bit());
-        let overflow = asked.otherwise("the largest number", |case, code| {
-            (code & !sign == infinity && asked.is_finite(case)).then_some(code & sign | largest)
-        });
-        let rule = if fused { "6" } else { "-" };
-        add((rule, format!("overflow gives infinity ({})", model.conversion)), &[overflow]);
-        let begins = asked.otherwise("infinity", |case, code| {
-            (code & !sign == largest && asked.is_finite(case)).then_some(code & sign | infinity)
-        });
-        add(("-", format!("the largest number is no overflow yet ({})", model.conversion)), &[begins]);
-    }
-    // whatever else the unit gives is a rival; which NaN it is, is asked below
-    let both_nan = |one: u64, other: u64| class(one) == Class::Nan && class(other) == Class::Nan;
-    let alike: Vec<u64> =
-        asked.expected.iter().zip(&answers).map(|(e, a)| if both_nan(*e, *a) { *e } else { *a }).collect();
-    let otherwise = asked.cases.iter().zip(&asked.expected).zip(&alike).map(|((case, expected), answer)| {
-        let told = !asked.is_finite(case) && !decode(&d, *expected).is_finite();
-        told.then_some(if answer == expected { expected ^ d.sign_bit() } else { *answer })
-    });
-    let special = ("something else".to_owned(), otherwise.collect());
-    settled.push(asked.settle(
-        ("7", "NaN and infinity go before all alignment".to_owned()),
-        &[special],
-        &alike,
-    ));
-    let mut add = |claim, rivals: &[(String, Answers)]| settled.push(asked.settle(claim, rivals, &answers));
-    let code = model.emitted_nan();
-    let is_nan = |code: u64| class(code) == Class::Nan;
-    // every other code is a rival: those that the unit gives
-    let mut seen: BTreeMap<u64, u64> = BTreeMap::new();
-    for (answer, expected) in answers.iter().zip(&asked.expected) {
-        if is_nan(*answer) && is_nan(*expected) {
-            *seen.entry(*answer).or_default() += 1;
-        }
-    }
-    let mut others: Vec<u64> = seen.keys().copied().filter(|other| *other != code).collect();
-    others.push(code ^ d.sign_bit());
-    let rivals: Vec<_> = others
-        .iter()
-        .map(|other| {
-            asked.otherwise(&format!("{other:#x}"), |_, expected| is_nan(expected).then_some(*other))
-        })
-        .collect();
-    let specified =
-        if model.nan_code.is_some() { "NaN is" } else { "no code is specified; NaN is taken to be" };
-    add(("9", format!("{specified} {code:#x}")), &rivals);
-    let rounding = model.conversion.rounding;
-    let roundings = [Rounding::NearestEven, Rounding::TowardZero, Rounding::Down, Rounding::Up];
-    let rivals = roundings
-        .into_iter()
-        .filter(|other| *other != rounding)
-        .map(|rounding| {
-            let conversion = Conversion { rounding, ..model.conversion };
-            asked.rival(conversion.to_string(), &Model { conversion, ..model.clone() })
-        })
-        .collect::<Result<Vec<_>, Error>>()?;
-    add(("-", format!("results are rounded as {}", model.conversion)), &rivals);
-    Ok(settled)
+    let expected = simulated(model, &cases)?;
+    let asked = Asked { model, cases, expected, answers };
+    let before = asked.zero_terms()?.into_iter().chain([asked.signs_of_zeros()]).chain(asked.overflow());
+    let after = [asked.nan_code(), asked.rounding()?];
+    let settled = |claim| asked.settle(claim, &asked.answers);
+    Ok(before.map(settled).chain([asked.specials()]).chain(after.map(settled)).collect())
 }
