@@ -5,14 +5,12 @@
 
 mod common;
 
-use std::ffi::c_int;
-
 use bitmma::Architecture;
 use bitmma::catalogue::lookup::Found;
 use bitmma::catalogue::{Family, find, of};
-use bitmma_hardware::cuda::{Device, Error};
+use bitmma_hardware::cuda::Error;
 use common::check::check;
-use common::fake::{Fake, ptx_block};
+use common::fake::gpu;
 use common::tools::all;
 
 /// Names of the forms tried: every row with a model; of N first, last and some between.
@@ -36,12 +34,8 @@ fn names(architecture: Architecture) -> Vec<String> {
     names
 }
 
-fn answers(architecture: Architecture, capability: (c_int, c_int)) {
-    let Some(fake) = Fake::cuda() else { return };
-    fake.capability(capability.0, capability.1);
-    fake.kernel(ptx_block);
-    let device = Device::open_with(&fake.path, 0).expect("opens");
-    assert_eq!(device.architecture(), architecture);
+fn answers(architecture: Architecture) {
+    let Some((fake, device)) = gpu(architecture) else { return };
     let mut tried = 0;
     for name in names(architecture) {
         match device.unit(&name) {
@@ -61,46 +55,43 @@ fn answers(architecture: Architecture, capability: (c_int, c_int)) {
 
 #[test]
 fn volta() {
-    answers(Architecture::Volta, (7, 0));
+    answers(Architecture::Volta);
 }
 
 #[test]
 fn turing() {
-    answers(Architecture::Turing, (7, 5));
+    answers(Architecture::Turing);
 }
 
 #[test]
 fn ampere() {
-    answers(Architecture::Ampere, (8, 0));
+    answers(Architecture::Ampere);
 }
 
 #[test]
 fn ada() {
-    answers(Architecture::Ada, (8, 9));
+    answers(Architecture::Ada);
 }
 
 #[test]
 fn hopper() {
-    answers(Architecture::Hopper, (9, 0));
+    answers(Architecture::Hopper);
 }
 
 #[test]
 fn blackwell() {
-    answers(Architecture::Blackwell, (10, 0));
+    answers(Architecture::Blackwell);
 }
 
 #[test]
 fn rtx_blackwell() {
-    answers(Architecture::RtxBlackwell, (12, 0));
+    answers(Architecture::RtxBlackwell);
 }
 
 /// All four orders of A and B in memory, which touch `m8n8k4` alone.
 #[test]
 fn quarters_in_every_order() {
-    let Some(fake) = Fake::cuda() else { return };
-    fake.capability(7, 0);
-    fake.kernel(ptx_block);
-    let device = Device::open_with(&fake.path, 0).expect("opens");
+    let Some((_fake, device)) = gpu(Architecture::Volta) else { return };
     for order in ["row.col", "row.row", "col.col", "col.row"] {
         for types in ["f16.f16.f16.f16", "f32.f16.f16.f16", "f32.f16.f16.f32"] {
             let name = format!("mma.sync.aligned.m8n8k4.{order}.{types}");

@@ -4,7 +4,6 @@
 
 mod common;
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
@@ -14,50 +13,28 @@ use bitmma::inputs::{Family, matrices};
 use bitmma::{Architecture, MmaUnit};
 use bitmma_hardware::hip::{self, Device, Error};
 use common::check::check;
-use common::fake::Fake;
+use common::fake::{Fake, Kernel, Machine, launched};
 use common::wave_machine;
 
 const NAME: &str = "v_mfma_f32_32x32x8f16";
 
-/// Which architecture a launch is for stands nowhere in a code object of the fake's: one machine for each.
-macro_rules! machine {
-    ($name:ident, $architecture:ident) => {
-        unsafe extern "C" fn $name(
-            code: *const c_char,
-            entry: *const c_char,
-            blocks: c_uint,
-            threads: c_uint,
-            input: *const c_void,
-            output: *mut c_void,
-        ) -> c_int {
-            let answered = std::panic::catch_unwind(|| {
-                assert_eq!(threads, 64);
-                // SAFETY: the fake hands on the text and the name that it was given, both ended by a zero.
-                let (code, entry) = unsafe { (CStr::from_ptr(code), CStr::from_ptr(entry)) };
-                let (code, entry) = (code.to_str().expect("text"), entry.to_str().expect("a name"));
-                let mut sizes =
-                    code.lines().filter_map(|line| line.trim().strip_prefix("s_mul_i32 s8, s2, "));
-                let mut tile = || sizes.next().expect("a size").parse::<usize>().expect("a number");
-                let (input_bytes, output_bytes) = (tile(), tile());
-                let blocks = blocks as usize;
-                // SAFETY: the unit allocates a tile of that size for each block, the fake hands on the addresses.
-                let (input, output) = unsafe {
-                    (
-                        std::slice::from_raw_parts(input.cast::<u8>(), blocks * input_bytes),
-                        std::slice::from_raw_parts_mut(output.cast::<u8>(), blocks * output_bytes),
-                    )
-                };
-                wave_machine::run(Architecture::$architecture, code, entry, blocks, input, output);
-            });
-            if answered.is_ok() { 0 } else { 719 }
-        }
-    };
-}
-machine!(cdna1_machine, Cdna1);
-machine!(cdna2_machine, Cdna2);
-machine!(cdna3_machine, Cdna3);
+/// The machine that runs waves. Which architecture a launch is for stands nowhere in a code object of the fake's: it
+/// is that of this number.
+struct Waves<const ARCHITECTURE: usize>;
 
-fn answers(target: &str, comgr_major: u32, machine: common::fake::Kernel) {
+impl<const ARCHITECTURE: usize> Machine for Waves<ARCHITECTURE> {
+    fn tile(code: &str) -> [usize; 2] {
+        let mut sizes = code.lines().filter_map(|line| line.trim().strip_prefix("s_mul_i32 s8, s2, "));
+        [(); 2].map(|()| sizes.next().expect("a size").parse().expect("a number"))
+    }
+
+    fn run(code: &str, entry: &str, blocks: usize, threads: usize, input: &[u8], output: &mut [u8]) {
+        assert_eq!(threads, 64);
+        wave_machine::run(Architecture::ALL[ARCHITECTURE], code, entry, blocks, input, output);
+    }
+}
+
+fn answers(target: &str, comgr_major: u32, machine: Kernel) {
     let (Some(hip), Some(comgr)) = (Fake::hip(), Fake::comgr(comgr_major)) else { return };
     hip.target(&format!("{target}:sramecc+:xnack-"));
     hip.kernel(machine);
@@ -81,17 +58,17 @@ fn answers(target: &str, comgr_major: u32, machine: common::fake::Kernel) {
 
 #[test]
 fn cdna1() {
-    answers("gfx908", 2, cdna1_machine);
+    answers("gfx908", 2, launched::<Waves<{ Architecture::Cdna1 as usize }>>);
 }
 
 #[test]
 fn cdna2() {
-    answers("gfx90a", 2, cdna2_machine);
+    answers("gfx90a", 2, launched::<Waves<{ Architecture::Cdna2 as usize }>>);
 }
 
 #[test]
 fn cdna3() {
-    answers("gfx942", 3, cdna3_machine);
+    answers("gfx942", 3, launched::<Waves<{ Architecture::Cdna3 as usize }>>);
 }
 
 fn message(hip: &Fake, comgr: &Fake) -> String {

@@ -4,24 +4,19 @@
 
 mod common;
 
-use std::ffi::c_int;
-
 use bitmma::catalogue::lookup::Found;
 use bitmma::catalogue::of;
 use bitmma::formats::table::TF32;
 use bitmma::{Architecture, MmaUnit, Revision, Simulator};
-use bitmma_hardware::cuda::{Device, Error};
+use bitmma_hardware::cuda::Error;
 use bitmma_hardware::gpu::check_places;
 use common::check::check_against;
-use common::fake::{Fake, ptx_block};
+use common::fake::gpu;
 use common::ptx_sparse::dense_name;
 use common::tools::all;
 
-fn answers(architecture: Architecture, capability: (c_int, c_int)) {
-    let Some(fake) = Fake::cuda() else { return };
-    fake.capability(capability.0, capability.1);
-    fake.kernel(ptx_block);
-    let device = Device::open_with(&fake.path, 0).expect("opens");
+fn answers(architecture: Architecture) {
+    let Some((fake, device)) = gpu(architecture) else { return };
     let mut tried = 0;
     for (index, row) in of(architecture).filter(|row| row.family.is_sparse()).enumerate() {
         let selections: &[&str] = match row.a {
@@ -63,34 +58,32 @@ fn answers(architecture: Architecture, capability: (c_int, c_int)) {
 
 #[test]
 fn ampere() {
-    answers(Architecture::Ampere, (8, 0));
+    answers(Architecture::Ampere);
 }
 
 #[test]
 fn ada() {
-    answers(Architecture::Ada, (8, 9));
+    answers(Architecture::Ada);
 }
 
 #[test]
 fn hopper() {
-    answers(Architecture::Hopper, (9, 0));
+    answers(Architecture::Hopper);
 }
 
 #[test]
 fn blackwell() {
-    answers(Architecture::Blackwell, (10, 0));
+    answers(Architecture::Blackwell);
 }
 
 #[test]
 fn rtx_blackwell() {
-    answers(Architecture::RtxBlackwell, (12, 0));
+    answers(Architecture::RtxBlackwell);
 }
 
 #[test]
 fn selections_that_there_are_not() {
-    let Some(fake) = Fake::cuda() else { return };
-    fake.capability(8, 0);
-    let device = Device::open_with(&fake.path, 0).expect("opens");
+    let Some((_fake, device)) = gpu(Architecture::Ampere) else { return };
     for (name, expected) in [
         (
             "mma.sp.m16n8k32.f32.f16.f16.f32.select10",

@@ -4,11 +4,13 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::PathBuf;
 use std::process::Command;
 
+use bitmma::Architecture;
+use bitmma_hardware::cuda::Device;
 use libloading::Library;
 
 use super::ptx_machine;
 
-/// What answers a launch: PTX text, entry point, blocks, threads, tiles in, tiles out.
+/// What answers a launch: the text of a kernel, entry point, blocks, threads, tiles in, tiles out.
 pub(crate) type Kernel =
     unsafe extern "C" fn(*const c_char, *const c_char, c_uint, c_uint, *const c_void, *mut c_void) -> c_int;
 
@@ -106,9 +108,18 @@ impl Fake {
     }
 }
 
-/// A launch, answered by the machine that runs PTX.
-pub(crate) unsafe extern "C" fn ptx_block(
-    ptx: *const c_char,
+/// A machine that runs kernels.
+pub(crate) trait Machine {
+    /// Bytes of a tile that goes in and of one that comes out, as the kernel's text has them.
+    fn tile(code: &str) -> [usize; 2];
+
+    /// Runs `blocks` blocks of `threads` threads of an entry point.
+    fn run(code: &str, entry: &str, blocks: usize, threads: usize, input: &[u8], output: &mut [u8]);
+}
+
+/// A launch, answered by a machine.
+pub(crate) unsafe extern "C" fn launched<M: Machine>(
+    code: *const c_char,
     entry: *const c_char,
     blocks: c_uint,
     threads: c_uint,
@@ -117,22 +128,46 @@ pub(crate) unsafe extern "C" fn ptx_block(
 ) -> c_int {
     let answered = std::panic::catch_unwind(|| {
         // SAFETY: the fake hands on the text and the name that it was given, both ended by a zero.
-        let (ptx, entry) = unsafe { (CStr::from_ptr(ptx), CStr::from_ptr(entry)) };
-        let (ptx, entry) = (ptx.to_str().expect("text"), entry.to_str().expect("a name"));
-        let tile = |register: &str| -> usize {
-            let (_, rest) =
-                ptx.split_once(&format!("mad.wide.u32 {register}, tile, ")).expect("the tile's size");
-            rest.split(',').next().expect("a number").parse().expect("a number")
-        };
-        let blocks = blocks as usize;
+        let (code, entry) = unsafe { (CStr::from_ptr(code), CStr::from_ptr(entry)) };
+        let (code, entry) = (code.to_str().expect("text"), entry.to_str().expect("a name"));
+        let (blocks, [tile_in, tile_out]) = (blocks as usize, M::tile(code));
         // SAFETY: the unit allocates a tile of that size for each block, the fake hands on the addresses.
         let (input, output) = unsafe {
             (
-                std::slice::from_raw_parts(input.cast::<u8>(), blocks * tile("input")),
-                std::slice::from_raw_parts_mut(output.cast::<u8>(), blocks * tile("output")),
+                std::slice::from_raw_parts(input.cast::<u8>(), blocks * tile_in),
+                std::slice::from_raw_parts_mut(output.cast::<u8>(), blocks * tile_out),
             )
         };
-        ptx_machine::run(ptx, entry, blocks, threads as usize, input, output);
+        M::run(code, entry, blocks, threads as usize, input, output);
     });
     if answered.is_ok() { 0 } else { 719 }
+}
+
+/// The machine that runs PTX.
+struct Ptx;
+
+impl Machine for Ptx {
+    fn tile(code: &str) -> [usize; 2] {
+        ["input", "output"].map(|register| {
+            let (_, rest) =
+                code.split_once(&format!("mad.wide.u32 {register}, tile, ")).expect("the tile's size");
+            rest.split(',').next().expect("a number").parse().expect("a number")
+        })
+    }
+
+    fn run(code: &str, entry: &str, blocks: usize, threads: usize, input: &[u8], output: &mut [u8]) {
+        ptx_machine::run(code, entry, blocks, threads, input, output);
+    }
+}
+
+/// A fake GPU of an architecture, whose launches the machine that runs PTX answers; `None` as [`Fake::new`].
+pub(crate) fn gpu(architecture: Architecture) -> Option<(Fake, Device)> {
+    let fake = Fake::cuda()?;
+    let capability = architecture.target().trim_start_matches("sm_").trim_end_matches('a');
+    let capability: c_int = capability.parse().expect("a number");
+    fake.capability(capability / 10, capability % 10);
+    fake.kernel(launched::<Ptx>);
+    let device = Device::open_with(&fake.path, 0).expect("opens");
+    assert_eq!(device.architecture(), architecture);
+    Some((fake, device))
 }
