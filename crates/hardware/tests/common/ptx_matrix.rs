@@ -5,7 +5,7 @@
 use std::str::FromStr;
 
 use bitmma::formats::{Format, by_name};
-use bitmma::{Architecture, Matrix, MmaUnit, Operands, Revision, Simulator};
+use bitmma::{Architecture, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
 
 use super::ptx_machine::{Machine, names};
 
@@ -133,11 +133,45 @@ pub(crate) fn element(
     if width == 64 { value } else { value >> (index % per * width) & ((1u64 << width) - 1) }
 }
 
+/// Bits that an element of A or B takes in a register of `mma`: FP4 and FP6 take a byte, FP4 where K is 64 its own.
+pub(crate) fn container(format: Format, k: usize) -> usize {
+    match format.bits() as usize {
+        4 | 6 if k == 64 => 4,
+        4 | 6 => 8,
+        bits => bits,
+    }
+}
+
 /// The code in a container of `container` bits: E2M1 in the middle of eight, the others at the bottom.
 pub(crate) fn code(format: Format, container: usize, raw: u64) -> u64 {
     let code = if format.name == "e2m1" && container == 8 { raw >> 2 } else { raw };
     assert_eq!(code & !format.max_code(), 0, "bits beside a {format}");
     code
+}
+
+/// The scale factors of A and B from the operands of `mma` that begin with A's: registers, selectors of byte and
+/// thread, then B's.
+pub(crate) fn scale_factors(
+    machine: &Machine<'_>,
+    signature: &Signature,
+    operands: &[&str],
+) -> Option<(Matrix, Matrix)> {
+    let Signature { m, n, k, scale, .. } = *signature;
+    let scale = scale?;
+    let factors = k / scale.size;
+    let (mut of_a, mut of_b) = (Gathered::new(1, m, factors), Gathered::new(1, factors, n));
+    assert!(operands[1] == "{0, 0}" && operands[3] == "{0, 0}", "selectors");
+    for (lane, factor) in (0..32).flat_map(|lane| (0..factors).map(move |factor| (lane, factor))) {
+        // thread selector 0: the first two threads of four for A, the first for B
+        if lane % 4 < 2 {
+            let row = (lane >> 2) + 8 * (lane % 4);
+            of_a.set(0, row, factor, element(machine, &names(operands[0]), lane, factor, 8));
+        }
+        if lane % 4 == 0 {
+            of_b.set(0, factor, lane >> 2, element(machine, &names(operands[2]), lane, factor, 8));
+        }
+    }
+    Some((of_a.matrix(scale.format), of_b.matrix(scale.format)))
 }
 
 /// Stores D's elements, those of 16 bits two in a register.
@@ -168,11 +202,6 @@ pub(crate) fn mma<'m>(machine: &mut Machine<'m>, opcode: &str, operands: &[&'m s
         !opcode.contains(".col.col.") && !opcode.contains(".col.row."),
         !opcode.contains(".row.row.") && !opcode.contains(".col.row."),
     );
-    let container = |format: Format| match format.bits() as usize {
-        4 | 6 if k == 64 => 4,
-        4 | 6 => 8,
-        bits => bits,
-    };
     let (mut of_a, mut of_b, mut of_c) =
         (Gathered::new(blocks, m, k), Gathered::new(blocks, k, n), Gathered::new(blocks, m, n));
     let elements = blocks * m * n / 32;
@@ -180,14 +209,14 @@ pub(crate) fn mma<'m>(machine: &mut Machine<'m>, opcode: &str, operands: &[&'m s
     for lane in 0..32 {
         let block = if quarters { quarter_of(lane) } else { 0 };
         for i in 0..blocks * m * k / 32 {
-            let bits = container(signature.a);
+            let bits = container(signature.a, k);
             let (row, column) =
                 if quarters { quarter_a(by_row, lane, i) } else { a_place(k, bits, m, lane, i) };
             let raw = element(machine, &a, lane, i, bits);
             of_a.set(block, row, column, code(signature.a, bits, raw));
         }
         for i in 0..blocks * n * k / 32 {
-            let bits = container(signature.b);
+            let bits = container(signature.b, k);
             let (row, column) =
                 if quarters { quarter_b(by_column, lane, i) } else { b_place(k, bits, lane, i) };
             let raw = element(machine, &b, lane, i, bits);
@@ -198,24 +227,7 @@ pub(crate) fn mma<'m>(machine: &mut Machine<'m>, opcode: &str, operands: &[&'m s
             of_c.set(block, row, column, element(machine, &c, lane, i, c_bits));
         }
     }
-    let scales = signature.scale.map(|scale| {
-        let factors = k / scale.size;
-        let (mut of_a, mut of_b) = (Gathered::new(1, m, factors), Gathered::new(1, factors, n));
-        assert!(operands[5] == "{0, 0}" && operands[7] == "{0, 0}", "selectors");
-        for lane in 0..32 {
-            for factor in 0..factors {
-                // thread selector 0: the first two threads of four for A, the first for B
-                if lane % 4 < 2 {
-                    let row = (lane >> 2) + 8 * (lane % 4);
-                    of_a.set(0, row, factor, element(machine, &names(operands[4]), lane, factor, 8));
-                }
-                if lane % 4 == 0 {
-                    of_b.set(0, factor, lane >> 2, element(machine, &names(operands[6]), lane, factor, 8));
-                }
-            }
-        }
-        (of_a.matrix(scale.format), of_b.matrix(scale.format))
-    });
+    let scales = scale_factors(machine, &signature, &operands[4..]);
     let (a, b, c) = (of_a.matrix(signature.a), of_b.matrix(signature.b), of_c.matrix(signature.c));
     let (scale_a, scale_b) = scales.as_ref().map(|(a, b)| (a, b)).unzip();
     let answer = unit.multiply(&Operands { a: &a, b: &b, c: &c, scale_a, scale_b }).expect("simulated");

@@ -9,7 +9,9 @@ use bitmma::formats::{Format, by_name};
 use bitmma::{Architecture, Matrix, MmaUnit, Operands, Revision, Simulator};
 
 use super::ptx_machine::{Machine, names};
-use super::ptx_matrix::{Gathered, a_place, c_place, code, described, element, scatter};
+use super::ptx_matrix::{
+    Gathered, a_place, c_place, code, container, described, element, scale_factors, scatter,
+};
 
 /// The dense instruction that stands in: `mma.m16n8k16…` for `mma.sp.m16n8k32…`.
 pub(crate) fn dense_name(sparse: &str) -> String {
@@ -87,10 +89,10 @@ impl Sparse {
             .collect()
     }
 
-    /// Columns stored in each of `rows` rows; `metadata` gives the bits of a row's chunk.
-    fn stored(&self, rows: usize, metadata: impl Fn(usize, usize) -> u32) -> Vec<Vec<usize>> {
+    /// Columns stored in each of `rows` rows; `word` gives the metadata that a thread holds.
+    fn stored(&self, rows: usize, word: impl Fn(usize) -> u32) -> Vec<Vec<usize>> {
         let chunks = self.k * self.slots.0 / self.slots.1 / 4;
-        let of_row = |row| (0..chunks).map(|chunk| metadata(row, chunk)).collect::<Vec<_>>();
+        let of_row = |row| (0..chunks).map(|chunk| chunk_bits(&word, row, chunk, chunks)).collect::<Vec<_>>();
         (0..rows).map(|row| self.columns(&of_row(row))).collect()
     }
 }
@@ -133,20 +135,15 @@ pub(crate) fn mma<'m>(machine: &mut Machine<'m>, opcode: &str, operands: &[&'m s
     let (m, n, products) = (signature.m, signature.n, signature.k);
     let [d, a, b, c, e] = [0, 1, 2, 3, 4].map(|index| names(operands[index]));
     assert_eq!(operands[5], "0", "the sparsity selector");
-    let container = |format: Format| match format.bits() as usize {
-        4 | 6 if products == 64 => 4,
-        4 | 6 => 8,
-        bits => bits,
-    };
     let (mut of_a, mut of_b, mut of_c) =
         (Gathered::new(1, m, products), Gathered::new(1, sparse.k, n), Gathered::new(1, m, n));
     for lane in 0..32 {
-        let bits = container(signature.a);
+        let bits = container(signature.a, products);
         for i in 0..m * products / 32 {
             let (row, column) = a_place(products, bits, m, lane, i);
             of_a.set(0, row, column, code(signature.a, bits, element(machine, &a, lane, i, bits)));
         }
-        let bits = container(signature.b);
+        let bits = container(signature.b, products);
         for i in 0..n * sparse.k / 32 {
             let (row, column) = b_place(bits, lane, i);
             of_b.set(0, row, column, code(signature.b, bits, element(machine, &b, lane, i, bits)));
@@ -157,24 +154,8 @@ pub(crate) fn mma<'m>(machine: &mut Machine<'m>, opcode: &str, operands: &[&'m s
             of_c.set(0, row, column, element(machine, &c, lane, i, bits));
         }
     }
-    let scales = signature.scale.map(|scale| {
-        let factors = products / scale.size;
-        let (mut of_a, mut of_b) = (Gathered::new(1, m, factors), Gathered::new(1, factors, n));
-        assert!(operands[7] == "{0, 0}" && operands[9] == "{0, 0}", "selectors");
-        for (lane, factor) in (0..32).flat_map(|lane| (0..factors).map(move |factor| (lane, factor))) {
-            if lane % 4 < 2 {
-                let row = (lane >> 2) + 8 * (lane % 4);
-                of_a.set(0, row, factor, element(machine, &names(operands[6]), lane, factor, 8));
-            }
-            if lane % 4 == 0 {
-                of_b.set(0, factor, lane >> 2, element(machine, &names(operands[8]), lane, factor, 8));
-            }
-        }
-        (of_a.matrix(scale.format), of_b.matrix(scale.format))
-    });
-    let chunks = sparse.k * sparse.slots.0 / sparse.slots.1 / 4;
-    let word = |thread: usize| machine.value(e[0], thread) as u32;
-    let columns = sparse.stored(m, |row, chunk| chunk_bits(word, row, chunk, chunks));
+    let scales = scale_factors(machine, &signature, &operands[6..]);
+    let columns = sparse.stored(m, |thread| machine.value(e[0], thread) as u32);
     let (a, b, c) = (of_a.matrix(signature.a), of_b.matrix(signature.b), of_c.matrix(signature.c));
     let answer = sparse.multiply(&a, &b, &c, &columns, scales.as_ref().map(|(a, b)| (a, b)));
     for lane in 0..32 {
@@ -207,9 +188,7 @@ pub(crate) fn wgmma<'m>(machine: &mut Machine<'m>, opcode: &str, operands: &[&'m
         let (row, column) = place(thread, i);
         c.set(0, row, column, element(machine, &registers, thread, i, signature.c.bits() as usize));
     }
-    let chunks = sparse.k * sparse.slots.0 / 4;
-    let word = |thread: usize| machine.value(operands[3], thread) as u32;
-    let columns = sparse.stored(m, |row, chunk| chunk_bits(word, row, chunk, chunks));
+    let columns = sparse.stored(m, |thread| machine.value(operands[3], thread) as u32);
     let answer = sparse.multiply(&a, &b, &c.matrix(signature.c), &columns, None);
     for thread in 0..128 {
         let codes: Vec<u64> =
