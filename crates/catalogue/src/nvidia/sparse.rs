@@ -5,9 +5,9 @@ use bitmma_formats::{BlockScale, F16, F32, Format};
 
 use super::{
     E4M3_16, E8_16, E8_32, FP4, FP8, FP8_6_4, FROM_AMPERE, Form, ONLY_BF16, ONLY_FP16, ONLY_TF32, pairs,
+    wgmma,
 };
 use crate::architecture::Architecture::{self, Ada, Hopper, RtxBlackwell};
-use crate::extent::Extent;
 use crate::instruction::{Family, Instruction};
 
 const NOT_PROBED: &str = "nobody has published how it sums; `bitmma probe` asks a GPU";
@@ -40,17 +40,6 @@ const ROWS: [Row; 17] = [
     (128, FP4,       F32, E4M3_16, "kind::mxf4nvf4", RTX),
 ];
 
-// columns: K, A and B, C and D; M is 64, N any multiple of 8 up to 256
-#[rustfmt::skip]
-const GROUP_ROWS: [(usize, &[Format], Format); 6] = [
-    (16, ONLY_TF32, F32),
-    (32, ONLY_FP16, F16),
-    (32, ONLY_FP16, F32),
-    (32, ONLY_BF16, F32),
-    (64, FP8,       F16),
-    (64, FP8,       F32),
-];
-
 fn row(form: &Form, on: Architecture) -> Instruction {
     Instruction::without_model(form.identity(on, Some(form.sass(on))), form.shape(), NOT_PROBED)
 }
@@ -64,11 +53,6 @@ pub(super) fn rows() -> Vec<Instruction> {
             on.iter().map(move |on| row(&form, *on))
         })
     });
-    let group = GROUP_ROWS.iter().flat_map(|(k, inputs, d)| {
-        pairs(inputs).map(move |inputs| {
-            let plain = Form::plain(Family::WgmmaSp, [64, 8, *k], inputs, *d, *d);
-            row(&Form { n: Extent::range(8, 256, 8), ..plain }, Hopper)
-        })
-    });
+    let group = wgmma::forms(Family::WgmmaSp, 2).map(|form| row(&form, Hopper));
     warp.chain(group).collect()
 }

@@ -21,11 +21,15 @@ const ROWS: [(usize, &[Format], Format); 6] = [
     (32, FP8,       F32),
 ];
 
+/// The forms of a family whose A stores one of `density` elements.
+pub(super) fn forms(family: Family, density: usize) -> impl Iterator<Item = Form> {
+    ROWS.iter().flat_map(move |(k, inputs, d)| {
+        pairs(inputs)
+            .map(move |inputs| Form { n: N, ..Form::plain(family, [64, 8, density * k], inputs, *d, *d) })
+    })
+}
+
 /// Every row.
 pub(super) fn rows() -> Vec<Instruction> {
-    ROWS.iter()
-        .flat_map(|(k, inputs, d)| pairs(inputs).map(move |inputs| (*k, inputs, *d)))
-        .map(|(k, inputs, d)| Form { n: N, ..Form::plain(Family::Wgmma, [64, 8, k], inputs, d, d) })
-        .map(|form| form.native(Hopper))
-        .collect()
+    forms(Family::Wgmma, 1).map(|form| form.native(Hopper)).collect()
 }
