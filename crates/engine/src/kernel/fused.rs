@@ -284,6 +284,15 @@ impl Narrow {
             .collect()
     }
 
+    /// Elements in FP16, where they are wanted.
+    #[inline(always)] // as a closure it would not be compiled for the instruction set
+    fn halves(&self, cells: &Cells, together: bool) -> Option<Halves> {
+        match self.halves {
+            true => Some(Halves::of(cells, self.length, together)),
+            false => None,
+        }
+    }
+
     /// Bits of an FP32 accumulator that a cut to F bits at its own exponent leaves.
     fn own_mask(&self) -> i32 {
         if self.fraction_bits >= 23 { -1 } else { -1 << (23 - self.fraction_bits) }
@@ -349,7 +358,7 @@ impl Kernel for Narrow {
                 &scales,
                 self.spans.as_ref().map(|spans| &spans.a),
             ),
-            halves: self.halves.then(|| Halves::of(cells, self.length, false)),
+            halves: self.halves(cells, false),
             values: cells.elements.iter().map(|element| element.value()).collect(),
             exponents: cells
                 .elements
@@ -372,7 +381,7 @@ impl Kernel for Narrow {
                 &scales,
                 self.spans.as_ref().map(|spans| &spans.b),
             ),
-            halves: self.halves.then(|| Halves::of(cells, self.length, true)),
+            halves: self.halves(cells, true),
             values: Aligned::of(cells, |element| element.value()),
             exponents: Interleaved::of(cells, &cells.elements, |element| byte(element.exponent(), self.zero)),
             scales,
