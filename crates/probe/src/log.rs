@@ -19,12 +19,14 @@ use crate::error::Error;
 pub(crate) struct Log {
     file: Option<(PathBuf, File)>,
     earlier: VecDeque<(usize, String)>,
+    /// The line of the earlier run that was read last, from 1.
+    line: usize,
 }
 
 impl Log {
     /// A log that nobody reads.
     pub(crate) fn none() -> Log {
-        Log { file: None, earlier: VecDeque::new() }
+        Log { file: None, earlier: VecDeque::new(), line: 0 }
     }
 
     /// A new log under `heading`; with `resume`, the log that is there is read first and gone on with.
@@ -39,12 +41,15 @@ impl Log {
             let text = std::str::from_utf8(&bytes[..whole]).map_err(|error| wrong(1, error.to_string()))?;
             if !text.is_empty() {
                 let Some(rest) = text.strip_prefix(heading) else {
-                    let first = text.lines().next().unwrap_or_default();
+                    let same = text.lines().zip(heading.lines()).take_while(|(one, other)| one == other);
+                    let line = same.count();
+                    let at = |text: &str| text.lines().nth(line).unwrap_or_default().to_owned();
                     let problem = format!(
-                        "this is the log of another probe: it begins with '{first}', this one would with '{}'",
-                        heading.lines().next().unwrap_or_default()
+                        "this is the log of another probe: here stands '{}', this one would have '{}'",
+                        at(text),
+                        at(heading)
                     );
-                    return Err(wrong(1, problem));
+                    return Err(wrong(line + 1, problem));
                 };
                 let before = heading.lines().count();
                 earlier = rest
@@ -62,29 +67,27 @@ impl Log {
         if file.metadata().map_err(failed)?.len() == 0 {
             file.write_all(heading.as_bytes()).map_err(failed)?;
         }
-        Ok(Log { file: Some((path.to_owned(), file)), earlier })
+        Ok(Log { file: Some((path.to_owned(), file)), earlier, line: 0 })
     }
 
     /// The answer of an earlier run to the question that begins so: what follows it on its line.
     pub(crate) fn earlier(&mut self, question: &str) -> Result<Option<String>, Error> {
         let Some((line, text)) = self.earlier.pop_front() else { return Ok(None) };
+        self.line = line;
         match text.strip_prefix(question).and_then(|rest| rest.strip_prefix(',')) {
             Some(answer) => Ok(Some(answer.to_owned())),
-            None => Err(self.wrong(
-                line,
-                format!(
-                    "'{}' answers another question than '{}': another unit, seed or version",
-                    short(&text),
-                    short(question)
-                ),
-            )),
+            None => Err(self.wrong(format!(
+                "'{}' answers another question than '{}': another unit, seed or version",
+                short(&text),
+                short(question)
+            ))),
         }
     }
 
-    /// That a line of the log makes no sense.
-    pub(crate) fn wrong(&self, line: usize, problem: String) -> Error {
+    /// That the line read last makes no sense.
+    pub(crate) fn wrong(&self, problem: String) -> Error {
         let path = self.file.as_ref().map_or(PathBuf::new(), |(path, _)| path.clone());
-        Error::Log { path, line, problem }
+        Error::Log { path, line: self.line, problem }
     }
 
     /// Writes lines, at once.
@@ -98,7 +101,8 @@ impl Log {
     }
 }
 
-fn short(text: &str) -> String {
+/// The beginning of a long line.
+pub(crate) fn short(text: &str) -> String {
     match text.char_indices().nth(60) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),

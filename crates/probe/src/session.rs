@@ -5,7 +5,7 @@ use bitmma::{MmaUnit, Signature};
 
 use crate::Progress;
 use crate::error::Error;
-use crate::log::{Log, dot_question, from_runs, runs};
+use crate::log::{Log, dot_question, from_runs, runs, short};
 
 /// Dot products asked in one exchange.
 const BATCH: usize = 512;
@@ -92,9 +92,13 @@ impl<'u> Session<'u> {
             match self.log.earlier(&matrix_question(purpose, matrices))? {
                 None => break,
                 Some(answer) => {
-                    let codes = from_runs(&answer).unwrap_or_default();
-                    self.check(purpose, &codes, self.elements())?;
-                    answers.push(codes);
+                    let (d, elements) = (self.signature().d, self.elements());
+                    let whole = |codes: &Vec<u64>| {
+                        codes.len() == elements && codes.iter().all(|&code| code <= d.max_code())
+                    };
+                    answers.push(from_runs(&answer).filter(whole).ok_or_else(|| {
+                        self.damaged(format!("'{}' is not {elements} codes of {d}", short(&answer)))
+                    })?);
                 }
             }
         }
@@ -164,6 +168,11 @@ impl<'u> Session<'u> {
         Ok(given)
     }
 
+    /// That what the log gave last makes no sense.
+    pub(crate) fn damaged(&self, problem: String) -> Error {
+        self.log.wrong(problem)
+    }
+
     fn failed(&self, purpose: &'static str, source: bitmma::Error) -> Error {
         Error::Unit { answered: self.answered, purpose, source }
     }
@@ -187,7 +196,7 @@ impl<'u> Session<'u> {
         u64::from_str_radix(text, 16)
             .ok()
             .filter(|&code| code <= self.signature().d.max_code())
-            .ok_or_else(|| self.log.wrong(0, format!("'{text}' is no code of {}", self.signature().d)))
+            .ok_or_else(|| self.damaged(format!("'{text}' is no code of {}", self.signature().d)))
     }
 }
 

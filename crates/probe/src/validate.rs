@@ -103,10 +103,8 @@ pub(crate) fn validate(
         })?;
         let part = match fresh {
             Some(part) => part,
-            None => read(&answer, session.signature(), family, seed).ok_or_else(|| Error::Answer {
-                purpose: "validation",
-                given: format!("'{answer}' in the log"),
-                expected: "a count of mismatches and a place".to_owned(),
+            None => read(&answer, session.signature(), family, seed).ok_or_else(|| {
+                session.damaged(format!("'{answer}' is no count of mismatches and a place"))
             })?,
         };
         validation.tests += compared;

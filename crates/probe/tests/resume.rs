@@ -121,8 +121,32 @@ fn the_log_of_another_probe_is_refused() {
     let error = probe(&Counting::new(usize::MAX), &other, &mut |_| {}).unwrap_err().to_string();
     assert!(error.contains("another probe") && error.contains("seed 2"), "{error}");
 
-    // a line that answers something else
+    // the head's other line differs
     let text = std::fs::read_to_string(folder.log()).unwrap();
+    let message = |log: String| {
+        std::fs::write(folder.log(), log).unwrap();
+        probe(&Counting::new(usize::MAX), &options(&folder, true), &mut |_| {}).unwrap_err().to_string()
+    };
+    let unit = text.lines().nth(1).unwrap();
+    let error = message(text.replacen(unit, "# another", 1));
+    assert!(error.contains("line 2: ") && error.contains("'# another'") && error.contains(unit), "{error}");
+
+    // answers that are none: codes of an instruction, of a dot product, a count
+    for (question, problem) in [
+        ("matrix,", "' is not "),
+        ("dot,", "'zz' is no code of "),
+        ("validate,", "'zz' is no count of mismatches"),
+    ] {
+        let (line, old) =
+            text.lines().enumerate().find(|(_, line)| line.starts_with(question)).expect("was asked");
+        let commas = if question == "validate," { 4 } else { old.matches(',').count() };
+        let kept: Vec<&str> = old.split(',').take(commas).collect();
+        let error = message(text.replacen(old, &format!("{},zz", kept.join(",")), 1));
+        let at = format!("line {}: ", line + 1);
+        assert!(error.contains(&at) && error.contains(problem), "{question}: {error}");
+    }
+
+    // a line that answers something else
     std::fs::write(folder.log(), text.replacen("dot,order,", "dot,disorder,", 1)).unwrap();
     let error =
         probe(&Counting::new(usize::MAX), &options(&folder, true), &mut |_| {}).unwrap_err().to_string();
