@@ -1,7 +1,7 @@
 //! `bitmma generate`: what is printed from the tables: completions, man pages, documents.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Subcommand};
@@ -10,7 +10,7 @@ use clap_complete::Shell;
 use crate::command;
 use crate::documents;
 use crate::failure::{Failure, Outcome, Within};
-use crate::output;
+use crate::{output, whole};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -85,25 +85,8 @@ fn write_all(folder: &Path, files: &[(String, String)]) -> Result<(), Failure> {
     fs::create_dir_all(folder).within(folder.display())?;
     for (name, text) in files {
         let path = folder.join(name);
-        write_whole(&path, text.as_bytes()).within(path.display())?;
+        whole::write(&path, |file| file.write_all(text.as_bytes())).within(path.display())?;
     }
-    Ok(())
-}
-
-/// Writes a file that appears whole or not at all.
-pub(crate) fn write_whole(path: &Path, text: &[u8]) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".bitmma-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // as any new file, less what the umask takes; a temporary file is its owner's alone
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(folder)?;
-    file.write_all(text)?;
-    file.persist(path)?;
     Ok(())
 }
 

@@ -31,6 +31,7 @@ mod target;
 mod unit;
 mod values;
 mod verify;
+mod whole;
 
 use std::process::ExitCode;
 

@@ -8,9 +8,8 @@ use bitmma_probe::{Error, Options, Progress, Verdict};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Outcome, Within};
-use crate::generate::write_whole;
 use crate::verify::count;
-use crate::{output, target, unit};
+use crate::{output, target, unit, whole};
 
 mod json;
 
@@ -88,7 +87,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         for (name, text) in files {
             let path = folder.join(name);
             match text {
-                Some(text) => write_whole(&path, text.as_bytes()).within(path.display())?,
+                Some(text) => {
+                    whole::write(&path, |file| file.write_all(text.as_bytes())).within(path.display())?;
+                }
                 // a model of an earlier probe is none of this one
                 None if path.exists() => std::fs::remove_file(&path).within(path.display())?,
                 None => {}

@@ -10,10 +10,9 @@ use bitmma::recording::{self, Answer, Line};
 use bitmma_hardware::open::{KINDS, check_model, model_named, read_model};
 
 use crate::failure::{Failure, Outcome, Within};
-use crate::generate::write_whole;
 use crate::unit::LimitArguments;
 use crate::verify::{count, names};
-use crate::{output, target};
+use crate::{output, target, whole};
 
 const HELP: &str = "\
 The directed cases of every feature, then random ones of ten families in turn, under --seed. The head of the \
@@ -65,6 +64,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         [] => vec![arguments.unit.clone()],
         some => some.iter().map(|instruction| format!("{base}/{instruction}")).collect(),
     };
+    if let Some(path) = &arguments.out {
+        whole::check(path).within(path.display())?;
+    }
     let mut body = Vec::new();
     let mut head = vec![
         format!("bitmma {} record; date: {}; seed: {}", env!("CARGO_PKG_VERSION"), today(), arguments.seed),
@@ -121,7 +123,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     text.append(&mut body);
     match &arguments.out {
         Some(path) => {
-            write_whole(path, &text).within(path.display())?;
+            whole::write(path, |file| file.write_all(&text)).within(path.display())?;
             output::print(&format!("{total} dot products of {} units in {}\n", units.len(), path.display()))?;
         }
         None => output::print(&String::from_utf8_lossy(&text))?,

@@ -16,9 +16,9 @@ use bitmma_hardware::open::{KINDS, check_model, found, model_named};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Outcome, Within};
-use crate::output;
 use crate::target::{self, read_model};
 use crate::unit::LimitArguments;
+use crate::{output, whole};
 
 const HELP: &str = "\
 First the directed cases (zero exponents, signs of zero, overflow, NaN codes, flushing, ties, alignment …), then \
@@ -125,6 +125,9 @@ struct Outcomes {
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    if let Some(path) = &arguments.failures {
+        whole::check(path).within(path.display())?;
+    }
     let outcomes = match &arguments.unit {
         None => vec![merged(&arguments.merge)?],
         Some(unit) if arguments.instructions.is_empty() => vec![verify(arguments, unit)?],

@@ -10,6 +10,8 @@ mod compare;
 mod explain;
 #[path = "command/probe.rs"]
 mod probe;
+#[path = "command/record.rs"]
+mod record;
 #[path = "command/replay.rs"]
 mod replay;
 #[path = "command/values.rs"]

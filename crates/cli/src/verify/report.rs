@@ -11,9 +11,8 @@ use serde_json::{Value, json};
 
 use super::{Outcomes, shown};
 use crate::failure::Failure;
-use crate::generate::write_whole;
-use crate::style;
 use crate::table::Table;
+use crate::{style, whole};
 
 /// Digits in groups of three.
 pub(crate) fn grouped(number: u64) -> String {
@@ -198,7 +197,7 @@ pub(super) fn write_failures(path: &Path, outcomes: &[Outcomes]) -> Result<(), F
             recording::write_line(&mut text, &line)?;
         }
     }
-    write_whole(path, &text)?;
+    whole::write(path, |file| file.write_all(&text))?;
     Ok(())
 }
 

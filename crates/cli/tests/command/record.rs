@@ -1,0 +1,55 @@
+//! `bitmma record`: where it writes, and what it refuses.
+
+use std::path::Path;
+
+use super::{F16, bitmma};
+
+fn record(out: &Path, more: &[&str]) -> super::Ended {
+    let unit = format!("sim:hopper/{F16}");
+    let few = ["--samples", "3", "--directed", "3", "--out", out.to_str().unwrap()];
+    bitmma(&[&["record", &unit][..], &few, more].concat())
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_named_before_anything_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let nowhere = folder.path().join("nowhere");
+    let ended = record(&nowhere.join("r.csv"), &[]);
+    assert!(ended.refused().contains(&format!("there is no directory {}", nowhere.display())), "{ended:?}");
+    assert!(record(folder.path(), &[]).refused().contains("it is a directory"));
+    // a unit that takes for ever is not waited for
+    let out = nowhere.join("r.csv").display().to_string();
+    for command in [
+        &["record", "exec:sleep 1000", "--out", &out][..],
+        &["verify", "exec:sleep 1000", "--failures", &out],
+    ] {
+        assert!(bitmma(command).refused().contains("there is no directory"), "{command:?}");
+    }
+}
+
+/// A link keeps leading where it led; a pipe is written into and stays one.
+#[cfg(unix)]
+#[test]
+fn links_and_pipes_stay_what_they_are() {
+    use std::os::unix::fs::FileTypeExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("file.csv"), "old").unwrap();
+    std::os::unix::fs::symlink("file.csv", path("link.csv")).unwrap();
+    record(&path("link.csv"), &[]).fine();
+    assert!(path("link.csv").is_symlink());
+    let written = std::fs::read_to_string(path("file.csv")).unwrap();
+    assert_eq!(written.lines().filter(|line| line.starts_with("hopper,")).count(), 6);
+
+    let made = std::process::Command::new("mkfifo").arg(path("pipe.csv")).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no mkfifo");
+        return;
+    }
+    let pipe = path("pipe.csv");
+    let reader = std::thread::spawn(move || std::fs::read_to_string(pipe).unwrap());
+    record(&path("pipe.csv"), &[]).fine();
+    assert_eq!(reader.join().unwrap(), written);
+    assert!(std::fs::metadata(path("pipe.csv")).unwrap().file_type().is_fifo());
+}
