@@ -30,8 +30,11 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(stderr, "note: {text}");
 }
 
-/// Writes why the command failed to the standard error.
+/// Writes why the command failed to the standard error; what it quotes of a file or a program does nothing to the
+/// terminal.
 pub(crate) fn error(failure: &Failure) {
     let mut stderr = anstream::stderr().lock();
-    let _ = writeln!(stderr, "{} {failure}", crate::style::error("error:"));
+    let harmless = |c: char| !c.is_control() || c == '\n' || c == '\t';
+    let text = failure.to_string().replace(|c| !harmless(c), "\u{fffd}");
+    let _ = writeln!(stderr, "{} {text}", crate::style::error("error:"));
 }

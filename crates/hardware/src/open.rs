@@ -138,7 +138,7 @@ fn from_model(text: &str) -> Result<FastSimulator, OpenError> {
     let shape = text.rsplit_once('@').and_then(|(path, shape)| Some((path, sizes(shape)?)));
     let Some((path, shape)) = shape else {
         return Err(OpenError::Name(format!(
-            "'model:{text}' says no shape; write model:FILE@MxNxK, as in model:mine.toml@16x8x16"
+            "'model:{text}' says no shape; write model:FILE@MxNxK, each 1 to {MAX_SIZE}, as in model:mine.toml@16x8x16"
         )));
     };
     let simulator = Simulator::model(read_model(Path::new(path))?, shape).map_err(of(path))?;
@@ -147,15 +147,23 @@ fn from_model(text: &str) -> Result<FastSimulator, OpenError> {
 
 /// A model from a TOML file.
 pub fn read_model(path: &Path) -> Result<Model, OpenError> {
-    let text = fs::read_to_string(path).map_err(of(path.display()))?;
+    let bytes = fs::read(path).map_err(of(path.display()))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let problem = format!("byte {at} is {:#04x}, which is no UTF-8: no model file", error.as_bytes()[at]);
+        OpenError::Name(problem).within(path.display())
+    })?;
     Model::from_toml(&text).map_err(of(path.display()))
 }
 
-/// `16x8x16`, each 1 to 65536.
+/// The largest M, N or K of a model's shape.
+const MAX_SIZE: usize = 1 << 16;
+
+/// `16x8x16`, each 1 to [`MAX_SIZE`].
 fn sizes(text: &str) -> Option<(usize, usize, usize)> {
     let sizes: Vec<usize> = text.split(['x', '×']).map(|size| size.parse().ok()).collect::<Option<_>>()?;
     match sizes[..] {
-        [m, n, k] if sizes.iter().all(|size| (1..=1 << 16).contains(size)) => Some((m, n, k)),
+        [m, n, k] if sizes.iter().all(|size| (1..=MAX_SIZE).contains(size)) => Some((m, n, k)),
         _ => None,
     }
 }

@@ -120,7 +120,10 @@ fn lost_type(format: &Format) -> String {
 /// and descends into brackets as deep as they are, so all three are bounded first.
 fn check_header(bytes: &[u8]) -> Result<usize, String> {
     if !bytes.starts_with(MAGIC) {
-        return Err("no .npy file: it does not begin with \\x93NUMPY".to_owned());
+        let start = bytes[..bytes.len().min(MAGIC.len())].escape_ascii();
+        let begins =
+            if bytes.is_empty() { "it is empty".to_owned() } else { format!("it begins with {start}") };
+        return Err(format!("no .npy file: {begins}; {} was expected", MAGIC.escape_ascii()));
     }
     let length_bytes = match bytes.get(6..8) {
         Some([1, 0]) => 2,
@@ -199,7 +202,8 @@ fn check_dictionary(header: &[u8]) -> Result<(), String> {
         rest = &rest[length..];
     }
     if product.is_none() {
-        let shape = text.split_once("'shape':").map_or(text, |(_, shape)| shape).trim();
+        let shape = text.split_once("'shape':").map_or(text, |(_, shape)| shape);
+        let shape = shape.split_inclusive(')').next().unwrap_or(shape).trim();
         return Err(format!("the dimensions multiply to more than 64 bits hold: {shape}"));
     }
     Ok(())
