@@ -67,6 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(path) = &arguments.out {
         whole::check(path).within(path.display())?;
     }
+    let given = arguments.model.as_deref().map(read_model).transpose()?;
     let mut body = Vec::new();
     let mut head = vec![
         format!("bitmma {} record; date: {}; seed: {}", env!("CARGO_PKG_VERSION"), today(), arguments.seed),
@@ -80,8 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let (architecture, instruction) = names(&signature.name);
         if Origin::named(architecture, instruction).is_err() {
             let own = model_named(&signature.name, arguments.revision.revision).ok(); // of model:FILE
-            let model = arguments.model.as_deref().map(read_model).transpose()?.or(own);
-            match model {
+            match given.clone().or(own) {
                 Some(model) => {
                     check_model(&model, &signature)?;
                     head.push(recording::model_comment(architecture, instruction, &model));
@@ -92,6 +92,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                     signature.name
                 )),
             }
+        } else if let Some(path) = &arguments.model {
+            return Err(Failure::new(format!(
+                "--model is {}; {} stands in the catalogue and takes no other model into the head (`bitmma replay` does)",
+                path.display(),
+                signature.name
+            )));
         }
         let cases = cases(arguments, &signature);
         head.push(format!(

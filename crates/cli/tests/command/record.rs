@@ -27,6 +27,19 @@ fn a_folder_that_is_not_there_is_named_before_anything_is_asked() {
     }
 }
 
+#[test]
+fn a_model_beside_one_of_the_catalogue_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, model) = (folder.path().join("r.csv"), folder.path().join("m.toml"));
+    let with = || record(&out, &["--model", model.to_str().unwrap()]);
+    assert!(with().refused().contains("m.toml: "));
+    std::fs::write(&model, b"\x89PNG").unwrap();
+    assert!(with().refused().contains("byte 0 is 0x89"));
+    std::fs::write(&model, bitmma(&["show", "hopper", F16, "--toml"]).fine()).unwrap();
+    assert!(with().refused().contains("stands in the catalogue"));
+    assert!(!out.exists());
+}
+
 /// A link keeps leading where it led; a pipe is written into and stays one.
 #[cfg(unix)]
 #[test]
