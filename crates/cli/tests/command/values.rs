@@ -54,6 +54,18 @@ fn what_a_format_does_not_have_is_refused() {
 
 /// FNUZ formats: 0x80 is NaN, and there is neither -0 nor infinity.
 #[test]
+fn k_of_a_model_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("m.toml");
+    std::fs::write(&path, bitmma(&["show", "hopper", F16, "--toml"]).fine()).unwrap();
+    let k = |k: &str| bitmma(&["dot", "--model", path.to_str().unwrap(), "-a", "1", "-b", "1", "-k", k]);
+    k("65536").fine();
+    for refused in ["0", "65537", "65536000000"] {
+        assert!(k(refused).refused().contains("is not in 1..=65536"), "{refused}");
+    }
+}
+
+#[test]
 fn fnuz() {
     let fp8 = "v_mfma_f32_16x16x32_fp8_fp8";
     assert_eq!(dot("mi300x", fp8, &["-a", "0x80", "-b", "1"]).fine(), "nan  0x7fc00000  f32\n");
