@@ -85,6 +85,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
     }
     bar.clear();
+    if lines.is_empty() {
+        let files: Vec<_> = arguments.files.iter().map(|path| path.display().to_string()).collect();
+        return Err(Failure::new(format!(
+            "{}: 0 dot products, nothing to hold against a model",
+            files.join(", ")
+        )));
+    }
     let seconds = start.elapsed();
     if arguments.json {
         output::print_json(&json(&lines, arguments, seconds))?;

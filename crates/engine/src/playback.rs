@@ -50,6 +50,7 @@ impl Playback {
                     .ok_or_else(|| refused(format!("it holds nothing of {text}; it holds {}", names())))?
             }
             None if origins.len() == 1 => origins[0],
+            None if origins.is_empty() => return Err(refused("it holds no dot product".to_owned())),
             None => {
                 let count = origins.len();
                 return Err(refused(format!("it holds {count} instructions; name one of them: {}", names())));
