@@ -81,7 +81,7 @@ pub struct GemmOptions<'o> {
     pub beta: Option<u64>,
     /// What D is converted to; by default it stays in the instruction's own format.
     pub output: Option<OutputConversion>,
-    /// Threads, 1 or more; by default those of the rayon pool the call runs in.
+    /// Threads, 1 to 4096; by default those of the rayon pool the call runs in.
     pub threads: Option<usize>,
     /// The instruction set; the best there is by default.
     pub level: Option<Level>,
@@ -105,6 +105,7 @@ pub fn gemm(
     match options.threads {
         None => job.run(),
         Some(0) => Err(option("threads", 0, "at least one thread is needed".to_owned())),
+        Some(threads @ 4097..) => Err(option("threads", threads, "at most 4096 are started".to_owned())),
         Some(threads) => {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
             pool.map_err(|error| Error::Io(std::io::Error::other(error)))?.install(|| job.run())

@@ -392,6 +392,7 @@ fn what_is_refused() {
         &format!("promote_every is 48; {wgmma} takes 32 elements along K"),
     );
     says(with(GemmOptions { threads: Some(0), ..plain }), "threads is 0");
+    says(with(GemmOptions { threads: Some(4097), ..plain }), "threads is 4097; at most 4096");
     says(
         with(GemmOptions { alpha: Some(1 << 32), ..plain }),
         "alpha is 0x100000000; a code of f32 has 32 bits",
