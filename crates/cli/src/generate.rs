@@ -1,6 +1,5 @@
 //! `bitmma generate`: what is printed from the tables: completions, man pages, documents.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -82,7 +81,7 @@ fn man_pages() -> io::Result<Vec<(String, String)>> {
 }
 
 fn write_all(folder: &Path, files: &[(String, String)]) -> Result<(), Failure> {
-    fs::create_dir_all(folder).within(folder.display())?;
+    whole::make_folder(folder).within(folder.display())?;
     for (name, text) in files {
         let path = folder.join(name);
         whole::write(&path, |file| file.write_all(text.as_bytes())).within(path.display())?;

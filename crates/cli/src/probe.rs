@@ -60,7 +60,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let unit = arguments.limits.open(&arguments.unit, arguments.revision.revision)?;
     if let Some(folder) = &arguments.out {
-        std::fs::create_dir_all(folder).within(folder.display())?;
+        whole::make_folder(folder).within(folder.display())?;
     }
     let options = Options {
         tests: arguments.tests,

@@ -198,7 +198,7 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
     let mut state = match &arguments.state {
         None => None,
         Some(folder) => {
-            std::fs::create_dir_all(folder).within(folder.display())?;
+            whole::make_folder(folder).within(folder.display())?;
             let path = folder.join(campaign::file_name(&signature.name, arguments.shard));
             let opened = State::open(&path, &identity, arguments.resume);
             Some(opened.map_err(|error| Failure::new(error.to_string()))?)

@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all.
+//! Files that appear whole or not at all, and the folders they go into.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -30,6 +30,14 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
         return wrong(format!("there is no directory {}", folder(&path).display()));
     }
     if is_stream(&path) { Ok(()) } else { temporary(&path).map(drop) }
+}
+
+/// Makes a folder, unless it is there.
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path).map_err(|error| match path.exists() {
+        true => io::Error::other("it is there and is no directory"),
+        false => error,
+    })
 }
 
 fn buffered(file: &mut File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! `bitmma record`: where it writes, and what it refuses.
+//! Where `bitmma record` and others write, and what `record` refuses.
 
 use std::path::Path;
 
@@ -24,6 +24,20 @@ fn a_folder_that_is_not_there_is_named_before_anything_is_asked() {
         &["verify", "exec:sleep 1000", "--failures", &out],
     ] {
         assert!(bitmma(command).refused().contains("there is no directory"), "{command:?}");
+    }
+}
+
+#[test]
+fn a_file_in_the_place_of_a_folder_is_named() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let (path, unit) = (file.path().to_str().unwrap(), format!("sim:hopper/{F16}"));
+    for command in [
+        &["probe", &unit, "--out", path][..],
+        &["verify", &unit, "--state", path],
+        &["generate", "man", path],
+    ] {
+        let ended = bitmma(command);
+        assert!(ended.refused().contains(&format!("{path}: it is there and is no directory")), "{ended:?}");
     }
 }
 
