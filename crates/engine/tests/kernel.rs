@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use bitmma::catalogue::{Revision, catalogue};
+use bitmma::catalogue::{Architecture, Revision, catalogue, find};
 use bitmma::inputs::{Family, case};
 use bitmma::kernel::{Level, Options, has_kernel, multiply};
 use bitmma::simulate::simulate_steps;
@@ -115,4 +115,60 @@ fn kernels_answer_as_the_reference_path() {
     }
     println!("{outputs} elements of D, {} models, {levels:?}", models.len());
     assert!(!models.is_empty());
+}
+
+/// A matrix of some rows and columns of another.
+fn chosen(matrix: &Matrix, rows: &[usize], columns: &[usize]) -> Matrix {
+    let codes = rows.iter().flat_map(|&row| columns.iter().map(move |&column| matrix.get(0, row, column)));
+    Matrix::single(matrix.format(), rows.len(), columns.len(), codes).expect("codes of the format")
+}
+
+/// Products of several blocks of rows, of columns and of K, ragged at every edge: each of the kernels that packs its
+/// operands, elements at the edges of blocks against the reference path.
+#[test]
+fn edges_of_blocks() {
+    let (m, n, least_k) = (150, 4200, 300_usize);
+    let rows = [0, 1, 31, 32, 126, 127, 128, 129, 148, 149];
+    let columns = [0, 15, 16, 63, 64, 100, 4095, 4096, 4097, 4160, 4199];
+    for (architecture, name, family) in [
+        (Architecture::Hopper, "wgmma.m64n64k16.f32.f16.f16", Family::Bits),
+        (Architecture::Hopper, "wgmma.m64n64k16.f32.bf16.bf16", Family::Outliers),
+        (Architecture::Hopper, "wgmma.m64n64k32.f32.e4m3.e4m3", Family::Outliers),
+        (Architecture::Blackwell, "tcgen05.mma.m128n64k32.kind::f8f6f4.f32.e5m2.e5m2", Family::Bits),
+        (
+            Architecture::RtxBlackwell,
+            "mma.m16n8k32.kind::mxf8f6f4.block32.f32.e4m3.e4m3.f32.ue8m0",
+            Family::Outliers,
+        ),
+        (
+            Architecture::RtxBlackwell,
+            "mma.m16n8k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.f32.ue4m3",
+            Family::Bits,
+        ),
+        (Architecture::Cdna3, "v_mfma_f32_32x32x8_bf16", Family::Outliers),
+        (Architecture::Cdna3, "v_mfma_f32_32x32x16_fp8_fp8", Family::Bits),
+        (Architecture::Cdna1, "v_mfma_f32_32x32x8f16", Family::Bits),
+    ] {
+        let row = find(architecture, name).expect("a row of the catalogue").instruction;
+        let model = row.model(Revision::Hardware).expect("a model");
+        let k = least_k.next_multiple_of(row.k) + row.k;
+        let inputs = Inputs::new(&model, (m, n, k), family, 77);
+        let all: Vec<usize> = (0..k).collect();
+        let factors: Vec<usize> = (0..model.scale.map_or(0, |scale| k / scale.size)).collect();
+        let few = Inputs {
+            a: chosen(&inputs.a, &rows, &all),
+            b: chosen(&inputs.b, &all, &columns),
+            c: chosen(&inputs.c, &rows, &columns),
+            scales: inputs
+                .scales
+                .as_ref()
+                .map(|(a, b)| (chosen(a, &rows, &factors), chosen(b, &factors, &columns))),
+        };
+        let expected = simulate_steps(&model, row.k, &few.operands()).expect("a matrix of the model");
+        for level in Level::available() {
+            let options = Options { level: Some(level) };
+            let d = multiply(&model, row.k, &inputs.operands(), options).expect("a matrix of the model");
+            assert_eq!(chosen(&d, &rows, &columns), expected, "{name}, {level:?}, {family:?}");
+        }
+    }
 }
