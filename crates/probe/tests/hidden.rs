@@ -34,7 +34,12 @@ fn probed(seeds: impl Iterator<Item = u64>, tests: u64) -> Outcomes {
             Verdict::NotExplained(rest) => {
                 assert!(!rest.counterexamples.is_empty() || rest.nearest.is_none(), "seed {seed}");
                 outcomes.missed.push(seed);
-                "not explained".to_owned()
+                let nearest = rest.nearest.as_ref().map(bitmma::Model::to_toml).unwrap_or_default();
+                let (right, asked) = rest.agrees;
+                format!(
+                    "not explained; the nearest has {right} of {asked} right\n{}{nearest}",
+                    model.to_toml()
+                )
             }
             Verdict::Faulty(_) => panic!("seed {seed}: a model is no faulty unit"),
         };
