@@ -7,7 +7,7 @@ use bitmma::{Architecture, GemmOptions, Model, Revision};
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Distribution, Draw};
-use crate::error::Error;
+use crate::error::{Error, check, check_k};
 use crate::exact::errors;
 use crate::progress::Progress;
 use crate::statistics::{Histogram, Summary};
@@ -43,13 +43,14 @@ pub struct Distributions {
     pub toward_zero_bins: Histogram,
 }
 
-/// D − D_real of `instructions` instructions, each 1,024 elements.
+/// D − D_real of `instructions` instructions, 1 to 1,000,000, each 1,024 elements.
 pub fn distributions(
     revision: Revision,
     instructions: u64,
     seed: u64,
     progress: &dyn Progress,
 ) -> Result<Distributions, Error> {
+    check("instructions", instructions, 1..=1_000_000)?;
     let target = Target::instruction(Architecture::Cdna3, INSTRUCTION, revision)?;
     let other = Target::of_model(toward_zero(target.model()), Some(target.step()))?;
     let model = target.model();
@@ -106,7 +107,7 @@ pub struct Growth {
     pub bias: Summary,
 }
 
-/// The error of chains of growing length on 32×32 elements, `products` times each.
+/// The error of chains of growing length, 1 to 2^20, on 32×32 elements, `products` times each, 1 to 1,000,000.
 pub fn growth(
     revision: Revision,
     factors: Distribution,
@@ -115,6 +116,8 @@ pub fn growth(
     seed: u64,
     progress: &dyn Progress,
 ) -> Result<Vec<Growth>, Error> {
+    check("products", products, 1..=1_000_000)?;
+    lengths.iter().try_for_each(|&k| check_k(k))?;
     let target = Target::instruction(Architecture::Cdna3, INSTRUCTION, revision)?;
     let other = Target::of_model(toward_zero(target.model()), Some(target.step()))?;
     let model = target.model();

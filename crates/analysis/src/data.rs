@@ -13,7 +13,7 @@ use rand_distr::{Distribution as _, StandardNormal, StandardUniform};
 use serde::{Deserialize, Serialize};
 
 use crate::dyadic::Dyadic;
-use crate::error::{Error, option};
+use crate::error::{Error, check_k, option};
 
 /// What numbers are drawn from, each then rounded to nearest in its format, saturating.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,13 +48,16 @@ impl Distribution {
     /// The names of distributions.
     pub const NAMES: [&str; 3] = ["normal", "uniform", "outliers"];
 
-    /// The distribution of that name.
+    /// The distribution of that name; `scale` is above 0 and at most 1e300, so that every draw is finite.
     pub fn named(name: &str, scale: f64) -> Result<Distribution, Error> {
+        if !(scale > 0.0 && scale <= 1e300) {
+            return Err(option("scale", scale, "a number above 0, at most 1e300, is expected"));
+        }
         match name {
             "normal" => Ok(Distribution::Normal { scale }),
             "uniform" => Ok(Distribution::Uniform { scale }),
             "outliers" => Ok(Distribution::Outliers { scale }),
-            _ => Err(crate::error::option("distribution", name, "one of normal, uniform, outliers")),
+            _ => Err(option("distribution", name, "one of normal, uniform, outliers")),
         }
     }
 
@@ -210,6 +213,13 @@ impl Draw {
     /// A square product without C.
     pub const fn square(factors: Distribution, size: usize) -> Draw {
         Draw { factors, accumulator: None, size: (size, size, size) }
+    }
+
+    /// 32×K times K×32 without C: what a user's instruction is measured on where there are no data.
+    pub fn named(distribution: &str, scale: f64, k: usize) -> Result<Draw, Error> {
+        let factors = Distribution::named(distribution, scale)?;
+        check_k(k)?;
+        Ok(Draw { factors, accumulator: None, size: (32, 32, k) })
     }
 
     /// Product `index` of `seed` in the formats of a model, with scale factors ~ |1/2 + N(0,1)| where it

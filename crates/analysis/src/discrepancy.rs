@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::account::{Account, Loss, Start, account_prepared};
 use crate::dyadic::Dyadic;
-use crate::error::Error;
+use crate::error::{Error, check, check_k};
 use crate::shrink::{Simplicity, shrink, simplicity};
 use crate::subject::{Subject, essence};
 
@@ -98,7 +98,7 @@ pub enum Difference {
 /// Inputs up to which a space is tried whole, as a power of two.
 const WHOLE: u32 = 22;
 
-/// The smallest input of `k` elements on which two models differ: fewest non-zero elements, then fewest
+/// The smallest input of `k` elements, 1 to 2^20, on which two models differ: fewest non-zero elements, then fewest
 /// bits set in significands, then exponents nearest to that of one.
 ///
 /// Small spaces are tried whole. Otherwise C alone, one product, and one product and C are tried in the
@@ -106,10 +106,12 @@ const WHOLE: u32 = 22;
 /// cases of every family, the first that differs shrunk.
 pub fn smallest(left: &Model, right: &Model, k: usize, budget: u64, seed: u64) -> Result<Difference, Error> {
     comparable(left, right)?;
+    check_k(k)?;
+    check("budget", budget, 1..=u64::MAX)?;
+    let (x, y) = (Prepared::new(left, k)?, Prepared::new(right, k)?);
     if essence(left, k) == essence(right, k) {
         return Ok(Difference::Never { tried: 0 });
     }
-    let (x, y) = (Prepared::new(left, k)?, Prepared::new(right, k)?);
     let differs = |case: &Case| {
         let code = |prepared: &Prepared<'_>| account_free(prepared, case);
         answer(&left.d, code(&x)) != answer(&right.d, code(&y))
@@ -359,9 +361,10 @@ pub struct Matrix {
     pub differing: Vec<Vec<(u64, u64)>>,
 }
 
-/// Compares models that take and give the same formats on `each` cases of every family, at the largest K
-/// of their instructions.
+/// Compares models that take and give the same formats on `each` cases of every family, 1 to 1,000,000, at the
+/// largest K of their instructions.
 pub fn matrix(subjects: Vec<Subject>, each: u64, seed: u64) -> Result<Matrix, Error> {
+    check("each", each, 1..=1_000_000)?;
     let k = subjects.iter().map(|subject| subject.k).max().unwrap_or(1);
     // chained to the same K, models that differed in it may be the same
     let mut classes: Vec<Subject> = Vec::new();

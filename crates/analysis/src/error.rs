@@ -1,6 +1,7 @@
 //! What can be wrong with a call.
 
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use thiserror::Error;
@@ -70,6 +71,20 @@ impl From<bitmma::arithmetic::ModelError> for Error {
 impl From<bitmma::catalogue::LookupError> for Error {
     fn from(error: bitmma::catalogue::LookupError) -> Error {
         Error::Engine(error.into())
+    }
+}
+
+/// Elements along K: what is drawn or tried is held whole.
+pub(crate) fn check_k(k: usize) -> Result<(), Error> {
+    check("k", k as u64, 1..=1 << 20)
+}
+
+/// Refuses a number that is not in its range.
+pub(crate) fn check(name: &'static str, value: u64, range: RangeInclusive<u64>) -> Result<(), Error> {
+    match (range.contains(&value), range.end()) {
+        (true, _) => Ok(()),
+        (_, &u64::MAX) => Err(option(name, value, &format!("at least {} is needed", range.start()))),
+        (_, end) => Err(option(name, value, &format!("it may be {} to {end}", range.start()))),
     }
 }
 

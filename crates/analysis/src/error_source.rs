@@ -1,9 +1,10 @@
 //! Where errors come from (paper, table "Sources and upper bounds of numerical error").
 
 use bitmma::Model;
-use bitmma::arithmetic::Operation;
+use bitmma::arithmetic::{Operation, Prepared};
 
 use crate::account::is_nearest;
+use crate::error::{Error, check_k};
 
 /// A place where numbers are lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,8 +56,11 @@ pub struct SourceOf {
     pub bound: String,
 }
 
-/// The sources of a model's errors, each with its bound for one elementary operation of `k` elements.
-pub fn sources(model: &Model, k: usize) -> Vec<SourceOf> {
+/// The sources of a model's errors, each with its bound for one elementary operation of `k` elements,
+/// 1 to 2^20.
+pub fn sources(model: &Model, k: usize) -> Result<Vec<SourceOf>, Error> {
+    check_k(k)?;
+    Prepared::new(model, k)?;
     let mut rows = Vec::new();
     let mut row = |source, bound: String| rows.push(SourceOf { source, bound });
     let rho = model.conversion;
@@ -99,5 +103,5 @@ pub fn sources(model: &Model, k: usize) -> Vec<SourceOf> {
     for conversion in after.into_iter().flatten() {
         row(Source::Lowering, ulp(conversion));
     }
-    rows
+    Ok(rows)
 }

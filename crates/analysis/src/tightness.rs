@@ -13,7 +13,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use crate::account::{Account, Start, account_prepared};
 use crate::dyadic::Dyadic;
-use crate::error::Error;
+use crate::error::{Error, check, check_k, option};
 use crate::error_source::Source;
 
 /// Which bound an error is held against.
@@ -65,8 +65,9 @@ pub struct Effort {
     pub enough: f64,
 }
 
-/// The worst case that a search finds for dot products of `k` elements; `None` where no case has a bound
-/// above zero.
+/// The worst case that a search finds for dot products of `k` elements, 1 to 2^20; `None` where no case has a
+/// bound above zero. The budget is 80 or more, as an eighth of it are starts, one of each family at least;
+/// `enough` is 0 to 1.
 pub fn search(
     model: &Model,
     k: usize,
@@ -74,6 +75,11 @@ pub fn search(
     Effort { budget, enough }: Effort,
     seed: u64,
 ) -> Result<Option<Worst>, Error> {
+    check_k(k)?;
+    check("budget", budget, 8 * Family::ALL.len() as u64..=u64::MAX)?;
+    if !(0.0..=1.0).contains(&enough) {
+        return Err(option("enough", enough, "a ratio of error and bound is 0 to 1"));
+    }
     let prepared = Prepared::new(model, k)?;
     let mut tried = 0;
     let mut best: Option<Worst> = None;

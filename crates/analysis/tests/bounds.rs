@@ -137,6 +137,7 @@ fn every_bound_is_met_within_a_factor_of_two() {
             let mut objectives = vec![Objective::Total, Objective::Paper];
             objectives.extend(
                 bitmma_analysis::error_source::sources(&subject.model, subject.k)
+                    .unwrap()
                     .into_iter()
                     .map(|row| Objective::Source(row.source)),
             );

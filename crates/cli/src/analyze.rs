@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use bitmma::formats::BlockScale;
 use bitmma::gemm::Target as Unit;
-use bitmma_analysis::data::{Distribution, Product, ScaleFactors};
+use bitmma_analysis::data::{Distribution, Draw, Product, ScaleFactors};
 use bitmma_analysis::progress::Progress;
-use bitmma_analysis::sections::{Effort, Options, Part, UserData, drawn, section};
+use bitmma_analysis::sections::{Effort, Options, Part, UserData, section};
 use bitmma_analysis::table::Section;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -84,10 +84,16 @@ pub(crate) struct OptionArguments {
     /// Random A and B: normal, uniform, outliers
     #[arg(long, default_value = "normal", value_parser = Distribution::NAMES, conflicts_with = "a")]
     distribution: String,
-    /// The factor of random A and B
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, conflicts_with = "a")]
+    /// The factor of random A and B, above 0
+    #[arg(
+        long,
+        value_name = "FACTOR",
+        default_value_t = 1.0,
+        conflicts_with = "a",
+        allow_negative_numbers = true
+    )]
     scale: f64,
-    /// K of random A and B; M and N are 32
+    /// K of random A and B, 1 to 1048576; M and N are 32
     #[arg(long, value_name = "K", default_value_t = 1024, conflicts_with = "a")]
     k: usize,
     /// Of all random numbers
@@ -109,6 +115,7 @@ impl OptionArguments {
     }
 
     fn data(&self) -> Result<Option<UserData>, Failure> {
+        let draw = Draw::named(&self.distribution, self.scale, self.k)?;
         let (unit, name, architecture) = match (self.architecture, &self.instruction, &self.model) {
             (Some(architecture), Some(instruction), _) => {
                 let found = bitmma::catalogue::find(architecture, instruction)?;
@@ -126,7 +133,7 @@ impl OptionArguments {
         };
         let user = UserData::new(unit, name, architecture, |unit| match (&self.a, &self.b) {
             (Some(a), Some(b)) => self.read_product(unit, a, b),
-            _ => Ok(drawn(unit, Distribution::named(&self.distribution, self.scale)?, self.k, self.seed)?),
+            _ => Ok(draw.operands(unit.model(), self.seed, 0)?),
         });
         Ok(Some(user?))
     }

@@ -122,6 +122,27 @@ fn what_is_no_report_is_not_replaced() {
     assert_eq!(refused.status.code(), Some(2));
 }
 
+#[test]
+fn numbers_that_make_no_matrix_are_refused() {
+    let instruction = ["hopper", "wgmma.m64n8k16.f32.f16.f16"];
+    for (option, value, message) in [
+        ("--scale", "nan", "scale is NaN; a number above 0, at most 1e300, is expected"),
+        ("--scale", "inf", "scale is inf; a number above 0"),
+        ("--scale", "1e301", "at most 1e300"),
+        ("--scale", "0", "scale is 0; a number above 0"),
+        ("--scale", "-1", "scale is -1; a number above 0"),
+        ("--k", "0", "k is 0; it may be 1 to 1048576"),
+        ("--k", "65536000000", "k is 65536000000; it may be 1 to 1048576"),
+    ] {
+        for given in [&[][..], &instruction] {
+            let refused = bitmma(&[&["analyze", "risks", option, value], given].concat());
+            let message_given = String::from_utf8_lossy(&refused.stderr).into_owned();
+            assert_eq!(refused.status.code(), Some(2), "{option} {value}: {message_given}");
+            assert!(message_given.contains(message), "{option} {value}: {message_given}");
+        }
+    }
+}
+
 /// Random elements of FP4 with scale factors; factors that are missing are asked for.
 #[test]
 fn data_with_scale_factors_is_analysed() {

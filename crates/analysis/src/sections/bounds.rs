@@ -179,7 +179,7 @@ fn try_one(subject: &Subject, each: u64, effort: Effort, seed: u64) -> Result<Tr
     }
     let worst = |objective| search(model, k, objective, effort, seed);
     let mut by_source = Vec::new();
-    for row in sources(model, k) {
+    for row in sources(model, k)? {
         let found = worst(Objective::Source(row.source))?;
         by_source.push((row.source, row.bound, found.map(|worst| worst.ratio)));
     }

@@ -12,7 +12,7 @@ use bitmma::Revision;
 use bitmma::gemm::Target;
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Distribution, Draw, Product};
+use crate::data::Product;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::table::Section;
@@ -144,12 +144,6 @@ impl UserData {
         product.gemm(&target, &bitmma::GemmOptions::default())?;
         Ok(UserData { target, name, architecture, product })
     }
-}
-
-/// Random A and B of 32×K and K×32 in the target's formats, scale factors where it takes some.
-pub fn drawn(target: &Target, factors: Distribution, k: usize, seed: u64) -> Result<Product, Error> {
-    let draw = Draw { factors, accumulator: None, size: (32, 32, k) };
-    draw.operands(target.model(), seed, 0)
 }
 
 /// Makes one part.

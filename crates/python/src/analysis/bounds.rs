@@ -161,7 +161,7 @@ pub(crate) fn worst_case<'py>(
 /// Where a unit's errors come from, each with the bound of one elementary operation in words.
 #[pyfunction]
 #[pyo3(signature = (unit, k = None))]
-pub(crate) fn error_sources(unit: &Unit, k: Option<usize>) -> Vec<(&'static str, String)> {
-    let rows = sources(unit.model(), k.unwrap_or(unit.target.step()));
-    rows.into_iter().map(|row| (row.source.name(), row.bound)).collect()
+pub(crate) fn error_sources(unit: &Unit, k: Option<usize>) -> PyResult<Vec<(&'static str, String)>> {
+    let rows = sources(unit.model(), k.unwrap_or(unit.target.step())).map_err(Failed::from)?;
+    Ok(rows.into_iter().map(|row| (row.source.name(), row.bound)).collect())
 }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use bitmma_analysis::data::Distribution;
+use bitmma_analysis::data::Draw;
 use bitmma_analysis::plot::Figure;
 use bitmma_analysis::report::write;
-use bitmma_analysis::sections::{Effort, Options, Part, UserData, drawn, section};
+use bitmma_analysis::sections::{Effort, Options, Part, UserData, section};
 use bitmma_analysis::{Error, table};
 use pyo3::prelude::*;
 
@@ -64,9 +64,10 @@ pub(crate) struct Choices<'py> {
 
 impl Choices<'_> {
     fn options(&self) -> PyResult<Options> {
+        let draw = Draw::named(&self.distribution, self.scale, self.k).map_err(Failed::from)?;
         let data = match &self.unit {
             None => None,
-            Some((unit, name)) => Some(self.data(unit.get(), name)?),
+            Some((unit, name)) => Some(self.data(unit.get(), name, &draw)?),
         };
         Ok(Options {
             seed: self.seed,
@@ -76,15 +77,14 @@ impl Choices<'_> {
         })
     }
 
-    fn data(&self, unit: &Unit, name: &str) -> PyResult<UserData> {
+    fn data(&self, unit: &Unit, name: &str, draw: &Draw) -> PyResult<UserData> {
         let product = match &self.operands {
             None => None,
             Some(operands) => Some(operands.read(unit)?.product(unit, "A and B from Python")),
         };
         let architecture = unit.row.map(|row| row.architecture);
         let data = UserData::new(unit.target.clone(), name.to_owned(), architecture, |target| {
-            let factors = Distribution::named(&self.distribution, self.scale)?;
-            product.map_or_else(|| drawn(target, factors, self.k, self.seed), Ok::<_, Error>)
+            product.map_or_else(|| draw.operands(target.model(), self.seed, 0), Ok::<_, Error>)
         });
         Ok(data.map_err(Failed::from)?)
     }

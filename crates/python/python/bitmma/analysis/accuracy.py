@@ -78,7 +78,7 @@ def bias_distributions(
     progress: Progress | None = None,
 ) -> Distributions:
     """The bias of round-down on CDNA3 in single instructions (v_mfma_f32_32x32x8_f16, A and B ~ 1000·N(0,1),
-    C ~ N(0,1)): the paper's figure."""
+    C ~ N(0,1)): the paper's figure. ``instructions`` is 1 to 1,000,000."""
     found = _bitmma.bias_distributions(
         instructions=instructions, revision_name=revision, seed=seed, threads=threads, progress=progress
     )
@@ -119,7 +119,8 @@ def bias_growth(
     progress: Progress | None = None,
 ) -> list[BiasGrowth]:
     """How that bias grows along K: ``products`` products of 32×32×K for each K of ``lengths``, A and B drawn
-    from ``distribution`` (normal, uniform, outliers) times ``scale``."""
+    from ``distribution`` (normal, uniform, outliers) times ``scale``, which is above 0 and at most 1e300. K is 1 to
+    1,048,576, ``products`` 1 to 1,000,000."""
     rows = _bitmma.bias_growth(
         list(lengths),
         products=products,

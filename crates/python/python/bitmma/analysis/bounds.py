@@ -148,7 +148,8 @@ def worst_case(
     be lost.
 
     ``objective`` is ``total`` (all sources), ``paper`` (the paper's formula), or a source. The search ends
-    with a ratio of ``enough``, or after ``budget`` cases.
+    with a ratio of ``enough``, 0 to 1, or after ``budget`` cases, at least 80. ``k`` is a multiple of what the target
+    takes, up to 1,048,576.
     """
     native = _unit(target)._native
     found = _bitmma.worst_case(native, objective, k=k, budget=budget, enough=enough, seed=seed)

@@ -130,8 +130,8 @@ def smallest(
     """The smallest input on which two units with the same operands differ: fewest non-zero elements, then
     fewest bits set in significands, then exponents nearest to that of one.
 
-    ``k`` is the length of the dot product, by default the longer of the two units' steps; ``budget`` the
-    cases tried of each kind at most. Small spaces are tried whole. Answers are compared as values: zeros
+    ``k`` is the length of the dot product, by default the longer of the two units' steps, at most
+    1,048,576; ``budget`` the cases tried of each kind at most, 1 or more. Small spaces are tried whole. Answers are compared as values: zeros
     are one, NaNs are one.
     """
     x, y = _unit(left), _unit(right)
@@ -159,8 +159,8 @@ class Matrix:
 
 
 def matrix(targets: Iterable[Target], *, each: int = 4_000, seed: int = 1, threads: int | None = None) -> Matrix:
-    """All units against all, which have the same operands, on ``each`` cases of every family, at the largest
-    K of them."""
+    """All units against all, which have the same operands, on ``each`` cases of every family, 1 to
+    1,000,000, at the largest K of them."""
     units = [_unit(target) for target in targets]
     found = _bitmma.difference_matrix([unit._native for unit in units], each=each, seed=seed, threads=threads)
     counts = np.array(found["differing"], dtype=np.float64).reshape(len(found["members"]), -1, 2)
