@@ -27,8 +27,8 @@ Shapes: A is M×K, B K×N, C and D M×N, row-major, of any size; a third dimensi
 one shape. Scale factors are M × ceil(K/block) and ceil(K/block) × N. K is padded with +0 (scale factors with \
 1) to a multiple of the instruction's K, which can change the result as it does on the GPU.
 
-Order: the instruction's accumulator starts from C and goes along K. --split-k: each part starts from +0; the \
-parts' results are added in FP32 in order, then C. --promote-every: every N elements of K the accumulator \
+Order: the instruction's accumulator starts from C and goes along K. --split-k: a part is one step along \
+K or more, so there are no more parts than steps; each starts from +0, the parts' results are added in FP32 in order, then C. --promote-every: every N elements of K the accumulator \
 starts from +0 and its result is added to an FP32 sum, which starts from C (with --split-k from +0, a sum for \
 each part). --alpha, --beta other than 1: A·B from +0, then alpha·AB, beta·C and their sum, each rounded; with \
 --beta 0 C is not read. All this to nearest even, in FP64 where C or D is FP64; at the end D is rounded to the \
@@ -38,8 +38,8 @@ Example: a layer in FP8 as DeepGEMM runs it on Hopper
   bitmma gemm hopper wgmma.m64nNk32.f32.e4m3.e4m3 -a x.safetensors:x -b w.safetensors:layer.weight \\
          --b-transposed --promote-every 128 --output-type bf16 -o d.safetensors
 
-JSON: architecture, instruction, revision, model, model_file, k_step, padded_k, split_k, promote_every, alpha, \
-beta, output_rounding, saturate, path (kernel or reference), products, seconds, products_per_second, m, n, k, \
+JSON: architecture, instruction, revision, model, model_file, k_step, padded_k, split_k (the parts there were), \
+promote_every, alpha, beta, output_rounding, saturate, path (kernel or reference), products, seconds, products_per_second, m, n, k, \
 blocks; a, b, c, scale_a, scale_b, d: {file, format, shape}."
 );
 
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     /// Elements along K that --model takes at a time [default: its L_max]
     #[arg(long, value_name = "N", conflicts_with_all = ["architecture", "instruction"])]
     k_step: Option<usize>,
-    /// Cut K into N parts of whole instructions, as even as possible, and add their results in FP32
+    /// Cut K into N parts of whole instructions, as even as possible, as many as fit, and add their results in FP32
     #[arg(long, value_name = "N")]
     split_k: Option<usize>,
     /// Move the accumulator to an FP32 sum every N elements of K, a multiple of the instruction's K
@@ -144,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let seconds = bar.start.elapsed();
     bar.clear();
     let d = d.map_err(|error| arguments.files.advise(error, a, b))?;
-    destination.write(&d, &about(arguments, &target, &unit)).within("--out")?;
+    destination.write(&d, &about(arguments, &target, &unit, a.columns())).within("--out")?;
 
     let done = Done { unit: &unit, matrices: &matrices, d: &d, factors: [alpha, beta], seconds };
     if arguments.json {
@@ -169,6 +169,11 @@ impl Done<'_> {
     fn products(&self) -> u64 {
         let (blocks, m, k) = self.matrices.a.shape();
         [m, k, self.d.columns()].iter().fold(blocks as u64, |all, &size| all.saturating_mul(size as u64))
+    }
+
+    /// Parts that K was cut into.
+    fn parts(&self, asked: usize) -> usize {
+        self.unit.parts(self.matrices.a.columns(), asked)
     }
 
     fn path(&self) -> &'static str {
@@ -230,6 +235,7 @@ fn about(
     arguments: &Arguments,
     target: &Target,
     unit: &Unit,
+    k: usize,
 ) -> std::collections::BTreeMap<&'static str, String> {
     let mut metadata = metadata(target, &arguments.target);
     if let Some(found) = &target.found {
@@ -237,7 +243,7 @@ fn about(
     }
     metadata.insert("k_step", unit.step().to_string());
     let options = [
-        ("split_k", arguments.split_k.map(|parts| parts.to_string())),
+        ("split_k", arguments.split_k.map(|asked| unit.parts(k, asked).to_string())),
         ("promote_every", arguments.promote_every.map(|every| every.to_string())),
         ("alpha", arguments.alpha.clone()),
         ("beta", arguments.beta.clone()),
@@ -256,7 +262,12 @@ fn text(arguments: &Arguments, target: &Target, done: &Done<'_>) -> String {
     if !k.is_multiple_of(step) {
         how.push(format!("K padded to {}", k.next_multiple_of(step)));
     }
-    how.extend(arguments.split_k.map(|parts| format!("K in {parts} parts")));
+    how.extend(arguments.split_k.map(|asked| {
+        let parts = done.parts(asked);
+        let s = if parts == 1 { "" } else { "s" };
+        let why = if parts < asked { format!(", a step each, not {asked}") } else { String::new() };
+        format!("K in {parts} part{s}{why}")
+    }));
     how.extend(arguments.promote_every.map(|every| format!("promoted every {every}")));
     let w = done.unit.working_format();
     for (name, code) in ["alpha", "beta"].into_iter().zip(done.factors) {
@@ -297,7 +308,7 @@ fn json(arguments: &Arguments, target: &Target, done: &Done<'_>) -> serde_json::
         "model": target.model.operation.name(),
         "k_step": done.unit.step(),
         "padded_k": done.unit.padded(done.matrices.a.columns()),
-        "split_k": arguments.split_k,
+        "split_k": arguments.split_k.map(|asked| done.parts(asked)),
         "promote_every": arguments.promote_every,
         "alpha": alpha,
         "beta": beta,

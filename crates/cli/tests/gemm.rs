@@ -124,7 +124,19 @@ fn ragged_shapes_and_what_is_said_of_them() {
         &format!("gemm {F16} -a a.npy -b b.npy -c c.npy -o d.npy --split-k 2 --promote-every 32 --threads 2"),
     );
     assert!(out.contains("; K padded to 48, K in 2 parts, promoted every 32\n"), "{out}");
+    assert_eq!(bench.npy("d.npy", "<f4", &[5, 7]), f32_codes(sums.clone()));
+
+    // 41 elements are three steps of 16, or one of 64
+    let many = "-a a.npy -b b.npy -c c.npy -o d.npy --split-k 1000000";
+    let out = fine(&bench, &format!("gemm {F16} {many}"));
+    assert!(out.contains("; K padded to 48, K in 3 parts, a step each, not 1000000\n"), "{out}");
     assert_eq!(bench.npy("d.npy", "<f4", &[5, 7]), f32_codes(sums));
+    let (_, toml, _) = bitmma(&bench, "show hopper wgmma.m64nNk16.f32.f16.f16 --toml");
+    bench.put("model.toml", toml.as_bytes());
+    let one = format!("gemm --model model.toml --k-step 64 {many}");
+    assert!(fine(&bench, &one).contains(", K in 1 part, a step each, not 1000000\n"));
+    let json: Value = serde_json::from_str(&fine(&bench, &format!("{one} --json"))).unwrap();
+    assert_eq!(json["split_k"], 1);
 
     let out = fine(
         &bench,

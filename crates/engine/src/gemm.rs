@@ -70,7 +70,7 @@ pub struct GemmOptions<'o> {
     pub scale_a: Option<&'o Matrix>,
     /// Scale factors of B, ceil(K/block) × N, row-major.
     pub scale_b: Option<&'o Matrix>,
-    /// Parts into which K is cut, 1 or more.
+    /// Parts into which K is cut, 1 or more; no more than [`Target::parts`] come of it.
     pub split_k: Option<usize>,
     /// Elements along K after which the accumulator is moved to a sum in W; a multiple of the
     /// instruction's K.
@@ -405,7 +405,7 @@ fn parts(target: &Target, k: usize, options: &GemmOptions<'_>) -> Result<Vec<Vec
     let count = match options.split_k {
         None => 1,
         Some(0) => return Err(option("split_k", 0, "K is cut into one part or more".to_owned())),
-        Some(parts) => parts.min(steps),
+        Some(parts) => target.parts(k, parts),
     };
     if steps == 0 {
         return Ok(Vec::new());

@@ -86,6 +86,7 @@ CASES = [
     (bitmma.OptionError, "promote_every is 24; mma.m16n8k16.f32.f16.f16.f32 takes 16 elements along K", lambda: bitmma.gemm(HOPPER, F16, B, promote_every=24)),
     (bitmma.OptionError, "split_k is 0", lambda: bitmma.gemm(HOPPER, F16, B, split_k=0)),
     (bitmma.OptionError, "threads is 0", lambda: bitmma.gemm(HOPPER, F16, B, threads=0)),
+    (bitmma.OptionError, "threads is 4097; at most 4096", lambda: bitmma.gemm(HOPPER, F16, B, threads=4097)),
     (bitmma.OptionError, "unknown rounding 'up'", lambda: formats.encode(1.0, "f16", rounding="up")),
     (bitmma.OptionError, "overflow is 'wrap'; one of ieee, infinity, saturate", lambda: formats.encode(1.0, "f16", overflow="wrap")),
     (bitmma.ModelError, "model file", lambda: bitmma.Unit.from_toml("F = 13")),

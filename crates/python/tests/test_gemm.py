@@ -39,6 +39,13 @@ def test_split_k_adds_parts_in_fp32():
     assert bitmma.gemm(HOPPER, A, B, C, split_k=3).tobytes() == expected.tobytes()
 
 
+def test_no_more_parts_than_steps():
+    six = bitmma.gemm(HOPPER, A, B, C, split_k=6)
+    assert bitmma.gemm(HOPPER, A, B, C, split_k=10**6).tobytes() == six.tobytes()
+    one = A[:, :16], B[:16], C
+    assert bitmma.gemm(HOPPER, *one, split_k=10**6).tobytes() == bitmma.gemm(HOPPER, *one).tobytes()
+
+
 def test_promotion_adds_in_fp32():
     zero, expected = np.zeros_like(C), C.copy()
     for p in range(0, 96, 32):

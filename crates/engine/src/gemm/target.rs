@@ -60,6 +60,11 @@ impl Target {
     pub fn padded(&self, k: usize) -> Option<usize> {
         k.checked_next_multiple_of(self.step)
     }
+
+    /// Parts of whole steps that K is cut into where `split_k` are asked for: as many as there are steps, at most.
+    pub fn parts(&self, k: usize, split_k: usize) -> usize {
+        split_k.min(k.div_ceil(self.step))
+    }
 }
 
 /// The least multiple of L_max, times the passes of an interleaved order, that every block and period

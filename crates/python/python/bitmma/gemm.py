@@ -46,14 +46,15 @@ def gemm(
     instruction's K with +0 (and factors of one); the padding is part of the result.
 
     - ``scale_a``, ``scale_b``: scale factors, M × ceil(K/block) and ceil(K/block) × N.
-    - ``split_k``: parts into which K is cut; each starts from +0, and their results are added in FP32 (or
+    - ``split_k``: parts into which K is cut, 1 or more; a part is one of the instruction's steps along K or more,
+      so there are as many parts as steps at most. Each starts from +0, and their results are added in FP32 (or
       FP64), then C.
     - ``promote_every``: elements along K after which the accumulator is moved to a sum in FP32 (or FP64),
       which starts from C: what DeepGEMM does every 128 on Hopper.
     - ``alpha``, ``beta``: rounded to FP32 (or FP64), applied there.
     - ``output``: the format D is converted to at the end, by ``output_rounding``, beyond its largest number
       to infinity or (``saturate``) to that number. Without it D stays in the instruction's format.
-    - ``threads``: 1 or more. The answer is the same for any number.
+    - ``threads``: 1 to 4096. The answer is the same for any number.
     - ``progress``: called now and then with the products done and those there are to do.
 
     Other Python threads run meanwhile. The order of operations is stated in full in ``bitmma::gemm``.
