@@ -74,6 +74,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     for (index, path) in arguments.files.iter().enumerate() {
         let shown = if is_stdin(path) { Path::new("standard input") } else { path };
         let records = read(path, rules.model.as_ref()).within(shown.display())?;
+        if records.is_empty() {
+            let empty = Failure::new("0 dot products, nothing to hold against a model");
+            return Err(empty.within(shown.display()));
+        }
         for (chunk_index, chunk) in records.chunks(CHUNK).enumerate() {
             let outcomes = replay(chunk, &rules).within(shown.display())?;
             for outcome in outcomes {
@@ -85,13 +89,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
     }
     bar.clear();
-    if lines.is_empty() {
-        let files: Vec<_> = arguments.files.iter().map(|path| path.display().to_string()).collect();
-        return Err(Failure::new(format!(
-            "{}: 0 dot products, nothing to hold against a model",
-            files.join(", ")
-        )));
-    }
     let seconds = start.elapsed();
     if arguments.json {
         output::print_json(&json(&lines, arguments, seconds))?;

@@ -135,6 +135,19 @@ fn a_recording_cut_in_the_middle() {
 }
 
 #[test]
+fn an_empty_recording_among_others_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = file(&folder, &format!("{HEADER}{TURING}"));
+    let empty = folder.path().join("empty.csv");
+    std::fs::write(&empty, format!("# a recorder that died\n{HEADER}")).unwrap();
+    for files in [[&path, &empty], [&empty, &path]] {
+        let ended = bitmma(&["replay", text(files[0]), text(files[1])]);
+        assert!(ended.refused().contains("empty.csv: 0 dot products"), "{ended:?}");
+        assert!(!ended.err.contains("one.csv"), "{ended:?}");
+    }
+}
+
+#[test]
 fn what_does_not_read_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing.csv");
