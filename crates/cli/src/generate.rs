@@ -43,7 +43,7 @@ enum What {
         /// The folder; it is made if it is not there
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// The recordings that proven.md is about
+        /// The recordings of a checkout, which proven.md is about
         #[arg(long, value_name = "DIR", default_value = "recordings")]
         recordings: PathBuf,
     },

@@ -61,7 +61,11 @@ fn command(arguments: &[&str]) -> Command {
 }
 
 fn bitmma(arguments: &[&str]) -> Ended {
-    let output = command(arguments).output().unwrap();
+    end(&mut command(arguments))
+}
+
+fn end(command: &mut Command) -> Ended {
+    let output = command.output().unwrap();
     Ended {
         code: output.status.code(),
         out: String::from_utf8(output.stdout).unwrap(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use bitmma::catalogue;
@@ -90,7 +91,15 @@ pub(super) fn text(recordings: &Path) -> Result<String, Failure> {
 
 /// The recordings of a folder, by name.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let entries = fs::read_dir(folder).within(folder.display())?;
+    let entries = fs::read_dir(folder)
+        .map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Failure::new(
+                "there is no such folder; proven.md is printed from the recordings of a checkout of bitmma: run it at \
+                 the checkout's root, or name its recordings with --recordings",
+            ),
+            _ => Failure::from(error),
+        })
+        .within(folder.display())?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "csv"))

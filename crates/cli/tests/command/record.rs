@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{F16, bitmma};
+use super::{F16, bitmma, command, end};
 
 fn record(out: &Path, more: &[&str]) -> super::Ended {
     let unit = format!("sim:hopper/{F16}");
@@ -39,6 +39,24 @@ fn a_file_in_the_place_of_a_folder_is_named() {
         let ended = bitmma(command);
         assert!(ended.refused().contains(&format!("{path}: it is there and is no directory")), "{ended:?}");
     }
+}
+
+#[test]
+fn documents_are_generated_in_a_checkout() {
+    let folder = tempfile::tempdir().unwrap();
+    let generate = |more: &[&str]| {
+        let mut command = command(&["generate", "docs", "out"]);
+        end(command.args(more).current_dir(folder.path()))
+    };
+    let ended = generate(&[]);
+    assert!(ended.refused().contains("recordings/hardware: there is no such folder; "), "{ended:?}");
+    assert!(
+        ended.refused().contains("run it at the checkout's root, or name its recordings with --recordings")
+    );
+    assert!(!folder.path().join("out").exists());
+    let recordings = concat!(env!("CARGO_MANIFEST_DIR"), "/../../recordings");
+    generate(&["--recordings", recordings]).fine();
+    assert!(folder.path().join("out/proven.md").is_file());
 }
 
 #[test]
