@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     /// Where the recording goes; the standard output if left out
     #[arg(long, short, value_name = "CSV")]
     out: Option<PathBuf>,
-    /// Random dot products of each instruction
+    /// Random dot products of each instruction, at most 10000000
     #[arg(long, value_name = "N", default_value = "200", value_parser = count)]
     samples: u64,
     /// Directed cases of each instruction at most, spread evenly over all there are
@@ -57,8 +57,22 @@ pub(crate) struct Arguments {
     limits: LimitArguments,
 }
 
+/// Random dot products of an instruction at most: a recording is made in memory.
+const MAX_SAMPLES: u64 = 10_000_000;
+
 /// Asks and writes.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    match (arguments.samples, arguments.directed) {
+        (0, 0) => {
+            return Err(Failure::new("--samples and --directed are 0; one dot product is needed at least"));
+        }
+        (more, _) if more > MAX_SAMPLES => {
+            return Err(Failure::new(format!(
+                "--samples is {more}; at most {MAX_SAMPLES} are recorded at once"
+            )));
+        }
+        _ => {}
+    }
     let base = arguments.unit.trim_end_matches('/');
     let units: Vec<String> = match &arguments.instructions[..] {
         [] => vec![arguments.unit.clone()],

@@ -60,6 +60,22 @@ fn documents_are_generated_in_a_checkout() {
 }
 
 #[test]
+fn no_dot_product_and_too_many_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("one.csv");
+    let unit = format!("sim:hopper/{F16}");
+    for (samples, message) in [
+        ("0", "--samples and --directed are 0; one dot product is needed at least"),
+        ("1e15", "--samples is 1000000000000000; at most 10000000"),
+    ] {
+        let out = out.to_str().unwrap();
+        let ended = bitmma(&["record", &unit, "--samples", samples, "--directed", "0", "--out", out]);
+        assert!(ended.refused().contains(message), "{ended:?}");
+    }
+    assert!(!out.exists());
+}
+
+#[test]
 fn a_model_beside_one_of_the_catalogue_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (out, model) = (folder.path().join("r.csv"), folder.path().join("m.toml"));
