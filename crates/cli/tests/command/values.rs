@@ -52,7 +52,6 @@ fn what_a_format_does_not_have_is_refused() {
     dot("ampere", "mma.m8n8k4.f16.f16.f16.f16", &["-a", "1", "-b", "1"]).refused();
 }
 
-/// FNUZ formats: 0x80 is NaN, and there is neither -0 nor infinity.
 #[test]
 fn k_of_a_model_is_bounded() {
     let folder = tempfile::tempdir().unwrap();
@@ -65,6 +64,7 @@ fn k_of_a_model_is_bounded() {
     }
 }
 
+/// FNUZ formats: 0x80 is NaN, and there is neither -0 nor infinity.
 #[test]
 fn fnuz() {
     let fp8 = "v_mfma_f32_16x16x32_fp8_fp8";
