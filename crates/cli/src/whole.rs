@@ -19,7 +19,7 @@ pub(crate) fn write(path: &Path, content: impl FnOnce(&mut dyn Write) -> io::Res
     Ok(())
 }
 
-/// Whether [`write`] would find where to write: better known before hours of work than after.
+/// Whether [`write()`] would find where to write: better known before hours of work than after.
 pub(crate) fn check(path: &Path) -> io::Result<()> {
     let wrong = |problem: String| Err(io::Error::other(problem));
     let path = followed(path);
