@@ -48,6 +48,9 @@ pub(super) unsafe fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
                         continue;
                     }
                 }
+                if !SCALED && !FP16 && S::MANY && plan.plain && tile::<S>(plan, (a, b), (first, row), state) {
+                    continue;
+                }
                 for (row, state) in (row..).zip(state.chunks_exact_mut(width)) {
                     let place = Place { operation, first, row };
                     let left = one::<S, SCALED, FP16>(plan, (a, b), place, state);
@@ -61,6 +64,110 @@ pub(super) unsafe fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
         if plan.add_last.is_some() {
             add_held::<S, FP16>(state, &held);
         }
+    }
+}
+
+/// One operation of [`ROWS`] rows side by side, where nothing is special: as [`one`], with what is loaded of B shared.
+/// Whether that was so; if not, nothing was changed.
+#[inline(always)]
+unsafe fn tile<S: Simd>(
+    plan: &Narrow,
+    (a, b): (&PackedA, &PackedB),
+    (first, row): (usize, usize),
+    state: &mut [f32],
+) -> bool {
+    unsafe {
+        let width = VECTORS * S::LANES;
+        let exponent_mask = S::i_splat(0xff << 23);
+        // as in `one`
+        let to_units = S::i_splat((254 + plan.fraction_bits) << 23);
+        let (_, highest) = plan.exponents();
+        let at = |row: usize, vector: usize| row * width + vector * S::LANES;
+
+        let largest = largest_exponents::<S, ROWS>(plan, (a, b), (first, row));
+        let mut scale = [[S::f_splat(0.0); VECTORS]; ROWS];
+        let mut sums = [[S::i_splat(0); VECTORS]; ROWS];
+        let mut most = S::i_splat(0);
+        let mut nothing = false;
+        for row in 0..ROWS {
+            nothing |= S::b_any_gt(S::b_splat(bytes(plan.no_product)), largest[row]);
+            let products = S::b_fields(S::b_add(largest[row], S::b_splat(0x7f7f_7f7f)));
+            for vector in 0..VECTORS {
+                let c = S::f_load(state.as_ptr().add(at(row, vector)));
+                let own = S::i_and(S::f_bits(c), exponent_mask);
+                most = S::i_max(most, own);
+                scale[row][vector] = S::f_from_bits(S::i_sub(to_units, S::i_max(products[vector], own)));
+                sums[row][vector] = S::f_truncate(S::f_mul(c, scale[row][vector]));
+            }
+        }
+        if nothing || S::m_bits(S::i_gt(most, S::i_splat((highest + 127) << 23))) != 0 {
+            return false;
+        }
+
+        let mut factors = a.values.as_ptr().add(first * GROUP + row);
+        let mut line = b.values.as_ptr().add(first * width);
+        for _ in 0..plan.length {
+            let factor: [S::F; ROWS] = [S::f_splat(*factors), S::f_splat(*factors.add(1))];
+            for vector in 0..VECTORS {
+                let column = S::f_load(line.add(vector * S::LANES));
+                for row in 0..ROWS {
+                    let product = S::f_mul(S::f_mul(factor[row], column), scale[row][vector]);
+                    sums[row][vector] = S::i_add(sums[row][vector], S::f_truncate(product));
+                }
+            }
+            (factors, line) = (factors.add(GROUP), line.add(width));
+        }
+
+        if plan.suspect != i32::MAX && S::m_bits(suspects::<S>(plan, sums.as_flattened())) != 0 {
+            return false;
+        }
+        // 2^(e_max - F), from 2^(F - e_max)
+        let back = S::i_splat(254 << 23);
+        for row in 0..ROWS {
+            for vector in 0..VECTORS {
+                let unit = S::f_from_bits(S::i_sub(back, S::f_bits(scale[row][vector])));
+                let mut result = S::f_mul(S::i_to_f_toward_zero(sums[row][vector]), unit);
+                if let Rho::TowardZero { mask } = plan.rho
+                    && mask != -1
+                {
+                    result = S::f_from_bits(S::i_and(S::f_bits(result), S::i_splat(mask)));
+                }
+                S::f_store(state.as_mut_ptr().add(at(row, vector)), result);
+            }
+        }
+        true
+    }
+}
+
+/// The largest exponents of the products of `R` rows, in bytes, or -127 if that is larger.
+#[inline(always)]
+unsafe fn largest_exponents<S: Simd, const R: usize>(
+    plan: &Narrow,
+    (a, b): (&PackedA, &PackedB),
+    (first, row): (usize, usize),
+) -> [S::B; R] {
+    unsafe {
+        let (a, b) = (a.exponents.as_ptr().add(row), b.exponents.as_ptr());
+        let width = VECTORS * S::LANES;
+        let mut largest = [S::b_splat(bytes(-127)); R];
+        if plan.saturating {
+            by_chunks!(k in first..first + plan.length => {
+                let columns = S::b_load(b.add(k * width));
+                for row in 0..R {
+                    let sum = S::b_add_saturating(S::b_splat(*a.add(k * GROUP + row)), columns);
+                    largest[row] = S::b_max(largest[row], sum);
+                }
+            });
+        } else {
+            by_chunks!(k in first..first + plan.length => {
+                let columns = S::b_load(b.add(k * width));
+                for row in 0..R {
+                    let sum = S::b_add(S::b_splat(*a.add(k * GROUP + row)), columns);
+                    largest[row] = S::b_max(largest[row], sum);
+                }
+            });
+        }
+        largest
     }
 }
 
@@ -101,7 +208,7 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
 
         // e_max with the accumulator, the power that brings terms to units of 2^(e_max - F), and the
         // accumulator cut in these units, with which the sums begin
-        let largest = largest_exponent::<S>(plan, (a, b), first, row);
+        let [largest] = largest_exponents::<S, 1>(plan, (a, b), (first, row));
         let products = S::b_fields(S::b_add(largest, S::b_splat(0x7f7f_7f7f)));
         let mut maximum: Lanes<S::I> = [to_units; VECTORS];
         let mut scale: Lanes<S::F> = [S::f_splat(0.0); VECTORS];
@@ -223,33 +330,6 @@ fn bytes(byte: i32) -> u32 {
     u32::from(byte as u8) * 0x0101_0101
 }
 
-/// The largest exponent of the products of one row, in bytes, or -127 if that is larger.
-#[inline(always)]
-unsafe fn largest_exponent<S: Simd>(
-    plan: &Narrow,
-    (a, b): (&PackedA, &PackedB),
-    first: usize,
-    row: usize,
-) -> S::B {
-    unsafe {
-        let (a, b) = (a.exponents.as_ptr(), b.exponents.as_ptr());
-        let width = VECTORS * S::LANES;
-        let mut largest = S::b_splat(bytes(-127));
-        if plan.saturating {
-            by_chunks!(k in first..first + plan.length => {
-                let sum = S::b_add_saturating(S::b_splat(*a.add(k * GROUP + row)), S::b_load(b.add(k * width)));
-                largest = S::b_max(largest, sum);
-            });
-        } else {
-            by_chunks!(k in first..first + plan.length => {
-                let sum = S::b_add(S::b_splat(*a.add(k * GROUP + row)), S::b_load(b.add(k * width)));
-                largest = S::b_max(largest, sum);
-            });
-        }
-        largest
-    }
-}
-
 /// The sums of one operation of one row, begun with the accumulator, and whether one may have left 32 bits.
 #[inline(always)]
 unsafe fn cut_sums<S: Simd>(
@@ -278,15 +358,23 @@ unsafe fn cut_sums<S: Simd>(
         }
         let mut left = S::i_gt(zero, wrapped);
         if plan.suspect != i32::MAX {
-            // magnitudes up to the limit moved to where the smallest integer is
-            let limit = plan.suspect - 1;
-            let mut most = S::i_splat(i32::MIN);
-            for sum in &sums {
-                most = S::i_max(most, S::i_add(*sum, S::i_splat(limit.wrapping_add(i32::MIN))));
-            }
-            left = S::i_gt(most, S::i_splat((2 * limit.cast_unsigned()).wrapping_sub(1 << 31).cast_signed()));
+            left = suspects::<S>(plan, &sums);
         }
         (sums, S::m_bits(left) != 0)
+    }
+}
+
+/// Where one of the sums is so large that it may have wrapped.
+#[inline(always)]
+unsafe fn suspects<S: Simd>(plan: &Narrow, sums: &[S::I]) -> S::M {
+    unsafe {
+        // magnitudes up to the limit moved to where the smallest integer is
+        let limit = plan.suspect - 1;
+        let mut most = S::i_splat(i32::MIN);
+        for sum in sums {
+            most = S::i_max(most, S::i_add(*sum, S::i_splat(limit.wrapping_add(i32::MIN))));
+        }
+        S::i_gt(most, S::i_splat((2 * limit.cast_unsigned()).wrapping_sub(1 << 31).cast_signed()))
     }
 }
 

@@ -24,6 +24,7 @@ pub(in super::super) struct Avx512<const HALVES: bool>;
 
 impl<const HALVES: bool> Simd for Avx512<HALVES> {
     const LANES: usize = 16;
+    const MANY: bool = true;
     const HALVES: bool = HALVES;
     type F = __m512;
     type I = __m512i;

@@ -31,6 +31,8 @@ pub(super) trait Simd: Copy {
     const LANES: usize;
     /// Whether fused multiply-adds are instructions; where they are not they are right, and slow.
     const FUSED: bool = true;
+    /// Whether there are 32 registers: room for two rows of a tile.
+    const MANY: bool = false;
     /// Whether [`Simd::h_products`] are instructions; where they are not they are not to be called.
     const HALVES: bool = false;
     /// LANES × f32.
