@@ -159,10 +159,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                         let first = first_column + panel * width;
                         if span[0].first == 0 {
                             let used = width.min(first_column + columns - first);
-                            for (row, state) in (first_row..m).zip(state.chunks_exact_mut(width)) {
-                                let start = (block * m + row) * n + first;
-                                operands.c.codes().read(start, &mut state[..used], |code| kernel.load(code));
-                            }
+                            load_c(kernel, operands.c, (block, first_row, first..first + used), state, width);
                         }
                         for (at, (&range, (b, _))) in span.iter().zip(packed_b).enumerate() {
                             for (group, state) in state.chunks_mut(GROUP * width).enumerate() {
@@ -209,6 +206,21 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                 }
             }
         });
+    }
+}
+
+/// Reads the rows of C from one on, `width` accumulators for each, as far as there are rows.
+fn load_c<K: Kernel>(
+    kernel: &K,
+    c: &Matrix,
+    (block, first_row, columns): (usize, usize, std::ops::Range<usize>),
+    state: &mut [f32],
+    width: usize,
+) {
+    let (_, m, n) = c.shape();
+    for (row, state) in (first_row..m).zip(state.chunks_exact_mut(width)) {
+        let start = (block * m + row) * n + columns.start;
+        c.codes().read(start, &mut state[..columns.len()], |code| kernel.load(code));
     }
 }
 
