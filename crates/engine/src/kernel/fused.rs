@@ -95,8 +95,6 @@ pub(super) struct Narrow {
     left_out: u32,
     /// Whether products may be taken in FP16, on this processor.
     halves: bool,
-    /// Whether products are cut one by one and one sum holds them all.
-    plain: bool,
     /// Where C is added last: operations of one step, which begin from zero.
     add_last: Option<usize>,
     conversion: Conversion,
@@ -230,7 +228,6 @@ impl Narrow {
             whole_shift: ((term * length as u128).ilog2() as i32 - 30).max(0),
             left_out: whole::most_left_out(term, fraction_bits),
             halves,
-            plain: !try_whole && !halves && segment >= length,
             add_last: add_last.map(|_| prepared.k() / length),
             conversion: model.conversion,
             scale: model.scale.map_or(table::UE8M0, |scale| scale.format),

@@ -27,6 +27,9 @@ pub(super) unsafe fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
         );
         assert!(b.values.len() == k.length * width && b.exponents.len() == k.length * width);
         assert!(a.values.len() == k.length * GROUP && a.exponents.len() == k.length * GROUP);
+        // products are cut one by one, one sum holds them all, and there are registers for two rows
+        let plain = plan.spans.is_none() && !plan.halves && plan.segment >= plan.length;
+        let side_by_side = plain && !SCALED && !FP16 && S::MANY;
         let mut held = Vec::new();
         for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
             if let Some(operations) = plan.add_last
@@ -48,7 +51,7 @@ pub(super) unsafe fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
                         continue;
                     }
                 }
-                if !SCALED && !FP16 && S::MANY && plan.plain && tile::<S>(plan, (a, b), (first, row), state) {
+                if side_by_side && tile::<S>(plan, (a, b), (first, row), state) {
                     continue;
                 }
                 for (row, state) in (row..).zip(state.chunks_exact_mut(width)) {
