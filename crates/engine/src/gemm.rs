@@ -57,7 +57,7 @@ use crate::kernel::elementwise::Word;
 use crate::kernel::{self, Level, has_kernel};
 use crate::matrix::{Codes, Matrix, shape_text};
 use crate::unit::Operands;
-use codes::{combine, convert, cut, fill, merge, put, words, zeroed, zeros};
+use codes::{combine, convert, cut, fill, merge, put, words, zeros};
 use convert::Converter;
 
 pub use convert::OutputConversion;
@@ -223,7 +223,7 @@ impl<'j> Job<'j> {
         if let Some(tile) = tiles.next_if(|tile| tile.len() == count) {
             return Ok(Matrix::from_codes(format, (blocks, m, n), self.tile(&tile, &progress)?));
         }
-        let mut d = zeroed(&format, count).ok_or(too_large)?;
+        let mut d = Codes::zeros(&format, count).ok_or(too_large)?;
         for tile in tiles {
             let codes = self.tile(&tile, &progress)?;
             put(&codes, &mut d, &tile, (m, n));
@@ -376,7 +376,7 @@ impl<'j> Job<'j> {
             columns: shape.2,
             bytes: self.finish.to.conversion.container().bytes(),
         };
-        let mut codes = zeroed(&self.finish.to.conversion.container(), tile.len()).ok_or(too_large)?;
+        let mut codes = Codes::zeros(&self.finish.to.conversion.container(), tile.len()).ok_or(too_large)?;
         fill(&mut codes, &total, |word: W| self.finish.code(word.into()));
         Ok(codes)
     }

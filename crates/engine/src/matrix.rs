@@ -64,6 +64,14 @@ macro_rules! chunk {
 }
 chunk!(u8, u16, u32, u64);
 
+/// `count` zeros; `None` if they cannot be held.
+pub(crate) fn zeros<T: Copy + Default>(count: usize) -> Option<Vec<T>> {
+    let mut numbers = Vec::new();
+    numbers.try_reserve_exact(count).ok()?;
+    numbers.resize(count, T::default());
+    Some(numbers)
+}
+
 impl Codes {
     /// An empty vector for codes of `format`, with room for `capacity`.
     fn with_capacity(format: &Format, capacity: usize) -> Option<Codes> {
@@ -82,9 +90,12 @@ impl Codes {
 
     /// `count` zeros; `None` if they cannot be held.
     pub(crate) fn zeros(format: &Format, count: usize) -> Option<Codes> {
-        let mut codes = Codes::with_capacity(format, count)?;
-        on_codes!(&mut codes, vector => vector.resize(count, 0));
-        Some(codes)
+        Some(match format.bytes() {
+            1 => Codes::U8(zeros(count)?),
+            2 => Codes::U16(zeros(count)?),
+            4 => Codes::U32(zeros(count)?),
+            _ => Codes::U64(zeros(count)?),
+        })
     }
 
     /// Reads codes from `start` on, each made something of.

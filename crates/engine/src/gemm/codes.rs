@@ -10,7 +10,7 @@ use super::Tile;
 use super::convert::Converter;
 use crate::error::Error;
 use crate::kernel::elementwise::Word;
-use crate::matrix::{Codes, Matrix};
+use crate::matrix::{self, Codes, Matrix};
 
 /// Codes that one task takes.
 const CHUNK: usize = 1 << 13;
@@ -50,28 +50,10 @@ macro_rules! holder {
 
 holder!(u8 u16 u32 u64);
 
-/// So many zeros; `None` where there is no room for them.
-fn room<T: Copy + Default>(count: usize) -> Option<Vec<T>> {
-    let mut vector = Vec::new();
-    vector.try_reserve_exact(count).ok()?;
-    vector.resize(count, T::default());
-    Some(vector)
-}
-
-/// Codes of `format`, all of them 0.
-pub(super) fn zeroed(format: &Format, count: usize) -> Option<Codes> {
-    Some(match format.bytes() {
-        1 => Codes::U8(room(count)?),
-        2 => Codes::U16(room(count)?),
-        4 => Codes::U32(room(count)?),
-        _ => Codes::U64(room(count)?),
-    })
-}
-
 /// A matrix of +0 in a format that has one.
 pub(super) fn zeros(format: Format, shape: (usize, usize, usize)) -> Result<Matrix, Error> {
     let (blocks, rows, columns) = shape;
-    let codes = zeroed(&format, blocks * rows * columns).ok_or(Error::TooLarge {
+    let codes = Codes::zeros(&format, blocks * rows * columns).ok_or(Error::TooLarge {
         blocks,
         rows,
         columns,
@@ -85,7 +67,7 @@ pub(super) fn words<W: Word>(
     count: usize,
     (blocks, rows, columns): (usize, usize, usize),
 ) -> Result<Vec<W>, Error> {
-    room(count).ok_or(Error::TooLarge { blocks, rows, columns, bytes: W::FORMAT.bytes() })
+    matrix::zeros(count).ok_or(Error::TooLarge { blocks, rows, columns, bytes: W::FORMAT.bytes() })
 }
 
 /// Rows and columns of one block of a matrix; what lies beyond it is `padding`.
@@ -104,7 +86,7 @@ pub(super) fn cut<'m>(
     let too_large =
         || Error::TooLarge { blocks: 1, rows: rows.len(), columns: columns.len(), bytes: format.bytes() };
     let count = rows.len().checked_mul(columns.len()).ok_or_else(too_large)?;
-    let mut codes = zeroed(&format, count).ok_or_else(too_large)?;
+    let mut codes = Codes::zeros(&format, count).ok_or_else(too_large)?;
     if columns.is_empty() {
         return Ok(Cow::Owned(Matrix::from_codes(format, shape, codes)));
     }
@@ -202,7 +184,7 @@ pub(super) fn fill<T: Copy + Sync>(codes: &mut Codes, numbers: &[T], code: impl 
 pub(super) fn convert(codes: &Codes, converter: &Converter) -> Result<Codes, Error> {
     let format = converter.to.conversion.container();
     let too_large = Error::TooLarge { blocks: 1, rows: 1, columns: codes.len(), bytes: format.bytes() };
-    let mut converted = zeroed(&format, codes.len()).ok_or(too_large)?;
+    let mut converted = Codes::zeros(&format, codes.len()).ok_or(too_large)?;
     on_codes!(codes, codes => fill(&mut converted, codes, |code| converter.code(code.code())));
     Ok(converted)
 }

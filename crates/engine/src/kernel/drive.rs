@@ -12,7 +12,7 @@ use bitmma_formats::{Class, decode};
 use rayon::prelude::*;
 
 use super::element::Reader;
-use super::pack::{Cells, GROUP, Operand, ROWS, Range, Traits, VECTORS};
+use super::pack::{Aligned, Cells, GROUP, Operand, ROWS, Range, Traits, VECTORS};
 use super::simd::Simd;
 use super::{Level, Work, dispatch, special};
 use crate::error::Error;
@@ -47,7 +47,11 @@ pub(super) trait Kernel: Sync {
     fn pack_b(&self, cells: &Cells) -> Self::B;
     /// The code of a NaN result.
     fn nan(&self) -> u64;
-    /// The accumulator that a code of C is; C is FP32 where a kernel says nothing else.
+    /// Whether C and D are FP32: accumulators as they are, but for NaN.
+    fn single(&self) -> bool {
+        true
+    }
+    /// The accumulator that a code of C is.
     fn load(&self, c: u64) -> f32 {
         f32::from_bits(c as u32)
     }
@@ -99,12 +103,13 @@ pub(super) fn multiply<K: Kernel>(kernel: &K, problem: &Problem<'_>) -> Result<M
     let too_large = || Error::TooLarge { blocks, rows: m, columns: n, bytes };
     let mut d = Codes::zeros(&format, blocks * m * n).ok_or_else(too_large)?;
     for block in 0..blocks {
-        one_block(kernel, problem, block, &mut d);
+        one_block(kernel, problem, block, &mut d).ok_or_else(too_large)?;
     }
     Ok(Matrix::from_codes(format, (blocks, m, n), d))
 }
 
-fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut Codes) {
+/// One of the products; `None` where there is no room for its accumulators.
+fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut Codes) -> Option<()> {
     let (prepared, operands) = (problem.prepared, problem.operands);
     let (m, n, k) = (operands.a.rows(), operands.b.columns(), operands.a.columns());
     let operand = |side: Side, matrix, scales| Operand {
@@ -126,7 +131,8 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
         let panels = columns.div_ceil(width);
         let mut column_traits = vec![Traits::NONE; panels * width];
         // block of rows by block of rows, panel by panel, row by row
-        let mut state: Vec<f32> = vec![0.0; padded * panels * width];
+        let mut state = Aligned::new(padded.checked_mul(panels * width)?)?;
+        let state = state.slice();
         let ranges: Vec<Range> = ranges(k, problem.step).collect();
         for span in ranges.chunks(SPAN) {
             let packed_b = packed(
@@ -197,7 +203,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
             let state = &state[row_block * panels * width..][..rows * panels * width];
             for (panel, state) in state.chunks_exact(rows * width).enumerate() {
                 let state = &state[(first_row - row_block) * width..][..codes.len()];
-                codes.iter_mut().zip(state).for_each(|(code, &state)| *code = kernel.store(state));
+                store_d(kernel, state, &mut codes);
                 fix.apply(first_row, (panel * width, width, columns), &mut codes);
                 let first = first_column + panel * width;
                 let used = width.min(first_column + columns - first);
@@ -207,6 +213,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
             }
         });
     }
+    Some(())
 }
 
 /// Reads the rows of C from one on, `width` accumulators for each, as far as there are rows.
@@ -220,7 +227,23 @@ fn load_c<K: Kernel>(
     let (_, m, n) = c.shape();
     for (row, state) in (first_row..m).zip(state.chunks_exact_mut(width)) {
         let start = (block * m + row) * n + columns.start;
-        c.codes().read(start, &mut state[..columns.len()], |code| kernel.load(code));
+        let state = &mut state[..columns.len()];
+        if kernel.single() {
+            c.codes().read(start, state, |code| f32::from_bits(code as u32));
+        } else {
+            c.codes().read(start, state, |code| kernel.load(code));
+        }
+    }
+}
+
+/// The codes of D that accumulators are.
+fn store_d<K: Kernel>(kernel: &K, state: &[f32], codes: &mut [u64]) {
+    if kernel.single() {
+        let nan = kernel.nan();
+        let code = |state: f32| if state.is_nan() { nan } else { u64::from(state.to_bits()) };
+        codes.iter_mut().zip(state).for_each(|(to, &state)| *to = code(state));
+    } else {
+        codes.iter_mut().zip(state).for_each(|(to, &state)| *to = kernel.store(state));
     }
 }
 

@@ -313,7 +313,7 @@ pub(super) struct PackedA {
 pub(super) struct PackedB {
     values: Aligned<f32>,
     exponents: Interleaved,
-    scales: Vec<i32>,
+    scales: Aligned<i32>,
     ranges: Vec<Extremes>,
     integers: Integers,
     halves: Option<Halves>,
@@ -382,9 +382,9 @@ impl Kernel for Narrow {
                 self.spans.as_ref().map(|spans| &spans.b),
             ),
             halves: self.halves(cells, true),
-            values: Aligned::of(cells, |element| element.value()),
+            values: Aligned::of(cells.elements.iter().map(|element| element.value())),
             exponents: Interleaved::of(cells, &cells.elements, |element| byte(element.exponent(), self.zero)),
-            scales,
+            scales: Aligned::of(scales.into_iter()),
             ranges: self.ranges(cells, cells.lines),
             columns: cells.lines,
         }
@@ -392,6 +392,10 @@ impl Kernel for Narrow {
 
     fn nan(&self) -> u64 {
         self.nan
+    }
+
+    fn single(&self) -> bool {
+        self.single
     }
 
     fn load(&self, c: u64) -> f32 {

@@ -4,7 +4,7 @@ use bitmma_arithmetic::run::Side;
 use bitmma_formats::{BlockScale, Class, decode};
 
 use super::element::{Element, Reader, Section, kind};
-use crate::matrix::Matrix;
+use crate::matrix::{self, Matrix};
 
 /// Rows of a tile.
 pub(super) const ROWS: usize = 2;
@@ -162,6 +162,7 @@ impl Traits {
 }
 
 /// Numbers that begin a cache line, so that no vector of a panel lies on two.
+#[derive(Default)]
 pub(super) struct Aligned<T> {
     numbers: Vec<T>,
     skip: usize,
@@ -173,9 +174,7 @@ impl<T: Copy + Default> Aligned<T> {
     pub(super) fn new(length: usize) -> Option<Aligned<T>> {
         const LINE: usize = 64;
         let slack = LINE / size_of::<T>();
-        let mut numbers = Vec::new();
-        numbers.try_reserve_exact(length.checked_add(slack)?).ok()?;
-        numbers.resize(length + slack, T::default());
+        let numbers: Vec<T> = matrix::zeros(length.checked_add(slack)?)?;
         let skip = numbers.as_ptr().align_offset(LINE).min(slack);
         Some(Aligned { numbers, skip, length })
     }
@@ -186,11 +185,11 @@ impl<T: Copy + Default> Aligned<T> {
         Aligned::new(length).unwrap_or_else(anywhere)
     }
 
-    /// One number for each element of some cells.
+    /// Numbers, as many as those of a panel.
     #[inline(always)]
-    pub(super) fn of(cells: &Cells, number: impl Fn(Element) -> T) -> Aligned<T> {
-        let mut aligned = Aligned::zeros(cells.elements.len());
-        aligned.slice().iter_mut().zip(&cells.elements).for_each(|(to, &element)| *to = number(element));
+    pub(super) fn of(numbers: impl ExactSizeIterator<Item = T>) -> Aligned<T> {
+        let mut aligned = Aligned::zeros(numbers.len());
+        aligned.slice().iter_mut().zip(numbers).for_each(|(to, number)| *to = number);
         aligned
     }
 

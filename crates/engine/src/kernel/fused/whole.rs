@@ -10,7 +10,7 @@ use bitmma_formats::Format;
 use super::tile::{Lanes, Place, add_product};
 use super::{Narrow, PackedA, PackedB, WIDEST, power};
 use crate::kernel::element::Element;
-use crate::kernel::pack::{Cells, GROUP, ROWS, Traits, VECTORS};
+use crate::kernel::pack::{Aligned, Cells, GROUP, ROWS, Traits, VECTORS};
 use crate::kernel::simd::Simd;
 
 /// Bits of an integer beside its sign.
@@ -53,9 +53,9 @@ impl Span {
 /// Elements of lines as integers, two of a line in a word, the earlier one low.
 #[derive(Default)]
 pub(super) struct Integers {
-    pairs: Vec<i32>,
+    pairs: Aligned<i32>,
     /// The exponent of the unit, for each operation and line.
-    units: Vec<i32>,
+    units: Aligned<i32>,
     /// A bit for each element along K that is left out, of each operation and share of its lines; the words
     /// of these lines have a zero there.
     left_out: Vec<u64>,
@@ -96,11 +96,13 @@ impl Integers {
         // SAFETY: none is as large as 2^31
         let integer = |element: &Element| unsafe { (element.value() * scale).to_int_unchecked::<i32>() };
         let mut integers = Integers {
-            pairs: Vec::with_capacity(cells.elements.len() / 2),
-            units: Vec::with_capacity(operations * lines),
+            pairs: Aligned::zeros(cells.elements.len() / 2),
+            units: Aligned::zeros(operations * lines),
             left_out: Vec::with_capacity(operations * (lines / share)),
         };
-        for elements in cells.elements.chunks_exact(length * lines) {
+        let outputs = integers.pairs.slice().chunks_exact_mut(length / 2 * lines);
+        let outputs = outputs.zip(integers.units.slice().chunks_exact_mut(lines));
+        for (elements, (pairs, last_bits)) in cells.elements.chunks_exact(length * lines).zip(outputs) {
             let mut all = [0u32; WIDEST];
             let all = &mut all[..lines];
             for line in elements.chunks_exact(lines) {
@@ -114,15 +116,13 @@ impl Integers {
                 *unit =
                     all.trailing_zeros().min(31).max((32 - all.leading_zeros()).saturating_sub(most_bits));
             }
-            let begin = integers.pairs.len();
-            for pair in elements.chunks_exact(2 * lines) {
+            for (pair, output) in elements.chunks_exact(2 * lines).zip(pairs.chunks_exact_mut(lines)) {
                 let (even, odd) = pair.split_at(lines);
                 let word = |((even, odd), unit): ((&Element, &Element), &u32)| {
                     integer(even) >> unit & 0xffff | integer(odd) >> unit << 16
                 };
-                integers.pairs.extend(even.iter().zip(odd).zip(&*units).map(word));
+                output.iter_mut().zip(even.iter().zip(odd).zip(&*units)).for_each(|(to, of)| *to = word(of));
             }
-            let pairs = &mut integers.pairs[begin..];
             for (group, (all, units)) in all.chunks_exact(share).zip(units.chunks_exact(share)).enumerate() {
                 let mut left_out = 0;
                 if all.iter().zip(units).any(|(all, unit)| all >> unit << unit != *all) {
@@ -142,10 +142,16 @@ impl Integers {
                 }
                 integers.left_out.push(left_out);
             }
-            integers.units.extend(units.iter().map(|&unit| last + unit as i32));
+            last_bits.iter_mut().zip(&*units).for_each(|(to, &unit)| *to = last + unit as i32);
         }
         integers
     }
+}
+
+/// A bit for each element along K that is left out of an operation of a row.
+#[inline(always)]
+fn left_out((a, b): (&PackedA, &PackedB), operation: usize, row: usize) -> u64 {
+    a.integers.left_out[operation * (GROUP / ROWS) + row / ROWS] | b.integers.left_out[operation]
 }
 
 /// The sums of one operation of one row, begun with the accumulator cut in units of 2^(e_max - F); `None`
@@ -164,7 +170,7 @@ pub(super) unsafe fn whole_sums<S: Simd, const SCALED: bool>(
 ) -> Option<Lanes<S::I>> {
     unsafe {
         let (x, y) = (&a.integers, &b.integers);
-        let mut left_out = x.left_out[operation * (GROUP / ROWS) + row / ROWS] | y.left_out[operation];
+        let mut left_out = left_out((a, b), operation, row);
         if left_out.count_ones() > plan.left_out {
             return None;
         }

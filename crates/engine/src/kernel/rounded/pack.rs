@@ -1,7 +1,6 @@
 //! Factors of TR- and GTR-FDPA as tiles read them.
 
 use super::Rounded;
-use crate::kernel::element::Element;
 use crate::kernel::pack::{Aligned, Cells, Interleaved, ROWS, WIDEST};
 
 /// The exponent of zero where exponents are absolute: far from those of products, -30 to 32, while
@@ -33,7 +32,8 @@ impl Rounded {
             for (exponent, element) in exponents.iter_mut().zip(&cells.elements) {
                 *exponent = i8::try_from(element.exponent()).unwrap_or(ABSOLUTE_ZERO);
             }
-            return Packed { values: Aligned::of(cells, Element::value), exponents, tops, ranges };
+            let values = Aligned::of(cells.elements.iter().map(|element| element.value()));
+            return Packed { values, exponents, tops, ranges };
         }
         let mut numbers = Aligned::zeros(count);
         let operation = self.length * lines;
@@ -98,7 +98,7 @@ impl Rounded {
     pub(super) fn pack_columns(&self, cells: &Cells) -> PackedColumns {
         let lines = self.pack(cells, cells.lines);
         let exponents = Interleaved::of(cells, &lines.exponents, |exponent| exponent);
-        let top_fields = lines.tops.iter().map(|top| top << 23).collect();
+        let top_fields = Aligned::of(lines.tops.iter().map(|top| top << 23));
         PackedColumns { exponents, top_fields, lines }
     }
 }
@@ -130,5 +130,5 @@ pub(in super::super) struct PackedColumns {
     pub(super) lines: Packed,
     pub(super) exponents: Interleaved,
     /// The largest exponents, as exponent fields of FP32 without bias.
-    pub(super) top_fields: Vec<i32>,
+    pub(super) top_fields: Aligned<i32>,
 }
