@@ -2,7 +2,7 @@
 
 use super::halves::half_sums;
 use super::mend::{mend, wide};
-use super::whole::whole_sums;
+use super::whole::{are_cut, whole_sums};
 use super::{Narrow, PackedA, PackedB, Rho};
 use crate::kernel::pack::{GROUP, ROWS, Range, VECTORS, WIDEST};
 use crate::kernel::simd::Simd;
@@ -27,9 +27,8 @@ pub(super) unsafe fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
         );
         assert!(b.values.len() == k.length * width && b.exponents.len() == k.length * width);
         assert!(a.values.len() == k.length * GROUP && a.exponents.len() == k.length * GROUP);
-        // products are cut one by one, one sum holds them all, and there are registers for two rows
-        let plain = plan.spans.is_none() && !plan.halves && plan.segment >= plan.length;
-        let side_by_side = plain && !SCALED && !FP16 && S::MANY;
+        // products are cut one by one, and there are registers for two rows
+        let side_by_side = !plan.halves && !FP16 && S::MANY;
         let mut held = Vec::new();
         for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
             if let Some(operations) = plan.add_last
@@ -51,7 +50,9 @@ pub(super) unsafe fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
                         continue;
                     }
                 }
-                if side_by_side && tile::<S>(plan, (a, b), (first, row), state) {
+                let place = Place { operation, first, row };
+                let cut = side_by_side && (plan.spans.is_none() || are_cut(plan, (a, b), place));
+                if cut && tile::<S, SCALED>(plan, (a, b), place, state) {
                     continue;
                 }
                 for (row, state) in (row..).zip(state.chunks_exact_mut(width)) {
@@ -73,72 +74,86 @@ pub(super) unsafe fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
 /// One operation of [`ROWS`] rows side by side, where nothing is special: as [`one`], with what is loaded of B shared.
 /// Whether that was so; if not, nothing was changed.
 #[inline(always)]
-unsafe fn tile<S: Simd>(
+unsafe fn tile<S: Simd, const SCALED: bool>(
     plan: &Narrow,
     (a, b): (&PackedA, &PackedB),
-    (first, row): (usize, usize),
+    Place { operation, first, row }: Place,
     state: &mut [f32],
 ) -> bool {
     unsafe {
         let width = VECTORS * S::LANES;
-        let exponent_mask = S::i_splat(0xff << 23);
-        // as in `one`
-        let to_units = S::i_splat((254 + plan.fraction_bits) << 23);
-        let (_, highest) = plan.exponents();
-        let at = |row: usize, vector: usize| row * width + vector * S::LANES;
-
         let largest = largest_exponents::<S, ROWS>(plan, (a, b), (first, row));
-        let mut scale = [[S::f_splat(0.0); VECTORS]; ROWS];
-        let mut sums = [[S::i_splat(0); VECTORS]; ROWS];
-        let mut most = S::i_splat(0);
-        let mut nothing = false;
-        for row in 0..ROWS {
-            nothing |= S::b_any_gt(S::b_splat(bytes(plan.no_product)), largest[row]);
-            let products = S::b_fields(S::b_add(largest[row], S::b_splat(0x7f7f_7f7f)));
-            for vector in 0..VECTORS {
-                let c = S::f_load(state.as_ptr().add(at(row, vector)));
-                let own = S::i_and(S::f_bits(c), exponent_mask);
-                most = S::i_max(most, own);
-                scale[row][vector] = S::f_from_bits(S::i_sub(to_units, S::i_max(products[vector], own)));
-                sums[row][vector] = S::f_truncate(S::f_mul(c, scale[row][vector]));
-            }
-        }
-        if nothing || S::m_bits(S::i_gt(most, S::i_splat((highest + 127) << 23))) != 0 {
+        let (upper, lower) = (Place { operation, first, row }, Place { operation, first, row: row + 1 });
+        let begin = [
+            begin::<S, SCALED, false>(plan, (a, b), upper, largest[0], &state[..width]),
+            begin::<S, SCALED, false>(plan, (a, b), lower, largest[1], &state[width..]),
+        ];
+        if begin[0].flagged | begin[1].flagged {
             return false;
         }
-
-        let mut factors = a.values.as_ptr().add(first * GROUP + row);
-        let mut line = b.values.as_ptr().add(first * width);
-        for _ in 0..plan.length {
-            let factor: [S::F; ROWS] = [S::f_splat(*factors), S::f_splat(*factors.add(1))];
+        let scale = [&begin[0].scale, &begin[1].scale];
+        let end = first + plan.length;
+        let mut from = (first + plan.segment).min(end);
+        let mut sums = [begin[0].sums, begin[1].sums];
+        add_tile::<S>((a, b), row, first..from, scale, &mut sums);
+        while from < end {
+            let to = (from + plan.segment).min(end);
+            let mut part = [[S::i_splat(0); VECTORS]; ROWS];
+            add_tile::<S>((a, b), row, from..to, scale, &mut part);
+            let wrapped = join::<S>(sums.as_flattened_mut(), part.as_flattened());
+            if S::m_bits(S::i_gt(S::i_splat(0), wrapped)) != 0 {
+                return false;
+            }
+            from = to;
+        }
+        if plan.suspect != i32::MAX && S::m_bits(suspects::<S>(plan, sums.as_flattened())) != 0 {
+            return false;
+        }
+        let fraction = S::i_splat(plan.fraction_bits << 23);
+        let mask = match plan.rho {
+            Rho::TowardZero { mask } => mask,
+            Rho::NearestFp16 => -1,
+        };
+        for row in 0..ROWS {
             for vector in 0..VECTORS {
-                let column = S::f_load(line.add(vector * S::LANES));
+                let unit = match SCALED {
+                    true => S::i_sub(begin[row].maximum[vector], fraction),
+                    false => S::i_sub(S::i_splat(254 << 23), S::f_bits(begin[row].scale[vector])),
+                };
+                let mut result = S::f_mul(S::i_to_f_toward_zero(sums[row][vector]), S::f_from_bits(unit));
+                if mask != -1 {
+                    result = S::f_from_bits(S::i_and(S::f_bits(result), S::i_splat(mask)));
+                }
+                S::f_store(state.as_mut_ptr().add(row * width + vector * S::LANES), result);
+            }
+        }
+        true
+    }
+}
+
+/// Products of some elements of [`ROWS`] rows, scaled, truncated and added to `sums`.
+#[inline(always)]
+unsafe fn add_tile<S: Simd>(
+    (a, b): (&PackedA, &PackedB),
+    row: usize,
+    elements: std::ops::Range<usize>,
+    scale: [&Lanes<S::F>; ROWS],
+    sums: &mut [Lanes<S::I>; ROWS],
+) {
+    unsafe {
+        let factors = a.values.as_ptr().add(row);
+        let lines = b.values.as_ptr();
+        by_chunks!(k in elements => {
+            let factor: [S::F; ROWS] =
+                [S::f_splat(*factors.add(k * GROUP)), S::f_splat(*factors.add(k * GROUP + 1))];
+            for vector in 0..VECTORS {
+                let column = S::f_load(lines.add((k * VECTORS + vector) * S::LANES));
                 for row in 0..ROWS {
                     let product = S::f_mul(S::f_mul(factor[row], column), scale[row][vector]);
                     sums[row][vector] = S::i_add(sums[row][vector], S::f_truncate(product));
                 }
             }
-            (factors, line) = (factors.add(GROUP), line.add(width));
-        }
-
-        if plan.suspect != i32::MAX && S::m_bits(suspects::<S>(plan, sums.as_flattened())) != 0 {
-            return false;
-        }
-        // 2^(e_max - F), from 2^(F - e_max)
-        let back = S::i_splat(254 << 23);
-        for row in 0..ROWS {
-            for vector in 0..VECTORS {
-                let unit = S::f_from_bits(S::i_sub(back, S::f_bits(scale[row][vector])));
-                let mut result = S::f_mul(S::i_to_f_toward_zero(sums[row][vector]), unit);
-                if let Rho::TowardZero { mask } = plan.rho
-                    && mask != -1
-                {
-                    result = S::f_from_bits(S::i_and(S::f_bits(result), S::i_splat(mask)));
-                }
-                S::f_store(state.as_mut_ptr().add(at(row, vector)), result);
-            }
-        }
-        true
+        });
     }
 }
 
@@ -188,30 +203,43 @@ pub(super) struct Place {
 /// Accumulators before an operation, and a bit for each lane that vectors could not do.
 type Left = ([f32; WIDEST], Lanes<u32>);
 
-/// One operation of one row.
+/// What one operation of one row begins with.
+struct Begin<S: Simd> {
+    /// e_max with the accumulator, as exponent fields.
+    maximum: Lanes<S::I>,
+    /// Powers that bring products to units of 2^(e_max - F).
+    scale: Lanes<S::F>,
+    /// The accumulator cut in these units.
+    sums: Lanes<S::I>,
+    /// Sums of exponents of scale factors.
+    offsets: Lanes<S::I>,
+    /// Whether e_max of some lane is out of range.
+    flagged: bool,
+}
+
+/// Begins an operation of a row, whose products have these largest exponents.
 ///
 /// Exponents are handled as fields of FP32 words, biased and in place: e_max of a lane is at once the
 /// bits of 2^e_max.
 #[inline(always)]
-unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
+unsafe fn begin<S: Simd, const SCALED: bool, const FP16: bool>(
     plan: &Narrow,
     (a, b): (&PackedA, &PackedB),
-    Place { operation, first, row }: Place,
-    state: &mut [f32],
-) -> Option<Left> {
+    Place { operation, row, .. }: Place,
+    largest: S::B,
+    state: &[f32],
+) -> Begin<S> {
     unsafe {
         let width = VECTORS * S::LANES;
         let field = |exponent: i32| S::i_splat(exponent.wrapping_add(127) << 23);
         let exponent_mask = S::i_splat(0xff << 23);
         // 2^(F - e_max) has the bits of 2^F·2^127·2^127 less those of 2^e_max
         let to_units = S::i_splat((254 + plan.fraction_bits) << 23);
-        let fraction = S::i_splat(plan.fraction_bits << 23);
         let (lowest, highest) = plan.exponents();
         let none = S::i_splat(plan.no_product);
 
         // e_max with the accumulator, the power that brings terms to units of 2^(e_max - F), and the
         // accumulator cut in these units, with which the sums begin
-        let [largest] = largest_exponents::<S, 1>(plan, (a, b), (first, row));
         let products = S::b_fields(S::b_add(largest, S::b_splat(0x7f7f_7f7f)));
         let mut maximum: Lanes<S::I> = [to_units; VECTORS];
         let mut scale: Lanes<S::F> = [S::f_splat(0.0); VECTORS];
@@ -261,6 +289,27 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
             // exponents of products are never too large, and too small only where there is none
             false => S::b_any_gt(S::b_splat(bytes(plan.no_product)), largest),
         };
+        Begin { maximum, scale, sums, offsets, flagged }
+    }
+}
+
+/// One operation of one row.
+#[inline(always)]
+unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
+    plan: &Narrow,
+    (a, b): (&PackedA, &PackedB),
+    Place { operation, first, row }: Place,
+    state: &mut [f32],
+) -> Option<Left> {
+    unsafe {
+        let width = VECTORS * S::LANES;
+        let field = |exponent: i32| S::i_splat(exponent.wrapping_add(127) << 23);
+        let fraction = S::i_splat(plan.fraction_bits << 23);
+        let (lowest, highest) = plan.exponents();
+        let place = Place { operation, first, row };
+        let [largest] = largest_exponents::<S, 1>(plan, (a, b), (first, row));
+        let Begin { maximum, scale, mut sums, offsets, mut flagged } =
+            begin::<S, SCALED, FP16>(plan, (a, b), place, largest, state);
         if flagged {
             // an infinite accumulator has no place in a sum: its lane is mended
             for (sum, maximum) in sums.iter_mut().zip(&maximum) {
@@ -269,7 +318,6 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
         }
 
         let mut all_lanes = false;
-        let place = Place { operation, first, row };
         let whole = match (&a.halves, &b.halves) {
             (Some(a), Some(b)) if S::HALVES => half_sums::<S>(plan, (a, b), place, (&maximum, &scale), sums),
             _ if plan.spans.is_some() && !flagged => {
@@ -351,12 +399,7 @@ unsafe fn cut_sums<S: Simd>(
         while from < end {
             let to = (from + plan.segment).min(end);
             let part = add_products::<S>(packed, row, from..to, scale, [zero; VECTORS]);
-            for vector in 0..VECTORS {
-                let (x, y) = (sums[vector], part[vector]);
-                let sum = S::i_add(x, y);
-                wrapped = S::i_or(wrapped, S::i_and(S::i_xor(x, sum), S::i_xor(y, sum)));
-                sums[vector] = sum;
-            }
+            wrapped = S::i_or(wrapped, join::<S>(&mut sums, &part));
             from = to;
         }
         let mut left = S::i_gt(zero, wrapped);
@@ -364,6 +407,20 @@ unsafe fn cut_sums<S: Simd>(
             left = suspects::<S>(plan, &sums);
         }
         (sums, S::m_bits(left) != 0)
+    }
+}
+
+/// Adds sums to sums; below zero comes back where a lane of one of them wrapped.
+#[inline(always)]
+unsafe fn join<S: Simd>(sums: &mut [S::I], parts: &[S::I]) -> S::I {
+    unsafe {
+        let mut wrapped = S::i_splat(0);
+        for (sum, part) in sums.iter_mut().zip(parts) {
+            let (x, y) = (*sum, *part);
+            *sum = S::i_add(x, y);
+            wrapped = S::i_or(wrapped, S::i_and(S::i_xor(x, *sum), S::i_xor(y, *sum)));
+        }
+        wrapped
     }
 }
 

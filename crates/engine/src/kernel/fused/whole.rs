@@ -148,6 +148,15 @@ impl Integers {
     }
 }
 
+/// Whether products of an operation are cut, or too many left out, whatever e_max is.
+pub(super) fn are_cut(
+    plan: &Narrow,
+    (a, b): (&PackedA, &PackedB),
+    Place { operation, row, .. }: Place,
+) -> bool {
+    left_out((a, b), operation, row).count_ones() > plan.left_out
+}
+
 /// A bit for each element along K that is left out of an operation of a row.
 #[inline(always)]
 fn left_out((a, b): (&PackedA, &PackedB), operation: usize, row: usize) -> u64 {
