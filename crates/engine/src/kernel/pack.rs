@@ -169,7 +169,7 @@ pub(super) struct Aligned<T> {
     length: usize,
 }
 
-impl<T: Copy + Default> Aligned<T> {
+impl<T: Copy + Default + Send + Sync> Aligned<T> {
     /// `length` zeros; `None` if there is no room for them.
     pub(super) fn new(length: usize) -> Option<Aligned<T>> {
         const LINE: usize = 64;
