@@ -1,12 +1,12 @@
 //! From codes to what kernels compute with.
 
-use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
 use bitmma_formats::{Class, Format, Sign, Specials, Unpacked};
 
+use super::tables::Tables;
 use crate::matrix::Codes;
 
 /// What a code becomes in a kernel: a number and its exponent, and what kind of value it is, in one word so
@@ -138,12 +138,7 @@ impl Fields {
     }
 }
 
-/// What a table depends on: the codes' format, the operand's, and whether subnormal numbers are flushed.
-type TableKey = (Format, Format, bool);
-
-/// Tables of codes, kept: one of 65,536 elements takes longer to fill than a small product to compute.
-/// There are as many as formats, twice or three times.
-static TABLES: LazyLock<Mutex<HashMap<TableKey, Arc<[Element]>>>> = LazyLock::new(Mutex::default);
+static TABLES: Tables<Element> = Tables::new();
 
 impl<'p> Reader<'p> {
     /// A reader of one operand.
@@ -154,13 +149,8 @@ impl<'p> Reader<'p> {
         if codes.bits() > 8 {
             reader.fields = Fields::of(&codes);
         }
-        if codes.bits() <= 16 {
-            let key = (codes, format, prepared.model().flush_inputs);
-            let mut tables = TABLES.lock().unwrap_or_else(PoisonError::into_inner);
-            // an entry for every byte, so that none is looked up that is not there
-            let count = codes.max_code().max(255);
-            let fill = || (0..=count).map(|code| reader.compute(code & codes.max_code())).collect();
-            reader.table = Arc::clone(tables.entry(key).or_insert_with(fill));
+        if let Some(table) = TABLES.of(prepared, side, |code| reader.compute(code)) {
+            reader.table = table;
         }
         reader
     }

@@ -20,6 +20,7 @@ mod pack;
 mod rounded;
 mod simd;
 mod special;
+mod tables;
 
 use bitmma_arithmetic::{Model, Prepared};
 

@@ -7,6 +7,8 @@
 //! panel. An element of D depends on its own row and column alone, so neither blocking nor threads can
 //! change it.
 
+use std::sync::Arc;
+
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Lowering, Model, Prepared};
 use bitmma_formats::{Class, Format, Unpacked, table};
@@ -15,12 +17,13 @@ use rayon::prelude::*;
 use super::drive::Problem;
 use super::pack::{Aligned, Range};
 use super::simd::Simd;
+use super::tables::Tables;
 use super::{Level, Work, dispatch};
 use crate::error::Error;
 use crate::matrix::{Codes, Matrix};
 
 /// FP32 or FP64: what a family computes in.
-pub(super) trait Number: Copy + Default + Send + Sync {
+pub(super) trait Number: Copy + Default + Send + Sync + 'static {
     /// A vector of them.
     type Vector<S: Simd>: Copy;
 
@@ -37,6 +40,8 @@ pub(super) trait Number: Copy + Default + Send + Sync {
     fn is_nan(self) -> bool;
     /// The numbers that codes of [`Number::FORMAT`] are; `None` for codes of another width.
     fn slice(codes: &Codes) -> Option<&[Self]>;
+    /// Tables of such numbers.
+    fn tables() -> &'static Tables<Self>;
     /// The codes of numbers.
     fn into_codes(numbers: Vec<Self>) -> Codes;
 
@@ -80,6 +85,10 @@ macro_rules! number {
                 let Codes::$codes(codes) = codes else { return None };
                 // SAFETY: the same size and alignment, and every code is a number
                 Some(unsafe { std::slice::from_raw_parts(codes.as_ptr().cast(), codes.len()) })
+            }
+            fn tables() -> &'static Tables<$number> {
+                static TABLES: Tables<$number> = Tables::new();
+                &TABLES
             }
             fn into_codes(numbers: Vec<$number>) -> Codes {
                 Codes::$codes(numbers.into_iter().map($number::to_bits).collect()) // in place
@@ -340,7 +349,7 @@ enum Reader<'p, T> {
     /// The codes are the numbers.
     Same,
     /// For formats of up to 16 bits.
-    Table(Vec<T>),
+    Table(Arc<[T]>),
     /// For wider ones that are not the number's own, or are flushed.
     One(&'p Prepared<'p>, Side, Format),
 }
@@ -351,11 +360,11 @@ impl<'p, T: Number> Reader<'p, T> {
         if format == T::FORMAT && !prepared.model().flush_inputs {
             return Reader::Same;
         }
-        if format.bits() <= 16 {
-            let number = |code| number(&format, &prepared.element(side, code));
-            return Reader::Table((0..1 << format.bits()).map(number).collect());
+        let number = |code| number(&format, &prepared.element(side, code));
+        match T::tables().of(prepared, side, number) {
+            Some(table) => Reader::Table(table),
+            None => Reader::One(prepared, side, format),
         }
-        Reader::One(prepared, side, format)
     }
 
     #[inline(always)]
