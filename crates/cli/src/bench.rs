@@ -7,7 +7,7 @@ use bitmma::catalogue::find;
 use bitmma::gemm::Target;
 use bitmma::inputs::{Family, case};
 use bitmma::kernel::has_kernel;
-use bitmma::{Architecture, GemmOptions, Matrix, Revision};
+use bitmma::{Architecture, GemmOptions, Matrix, Revision, threads};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome, Within};
@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=32768))]
     size: u64,
     /// What all threads are [default: one for each core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=threads::MOST as u64))]
     threads: Option<u64>,
     /// Print JSON
     #[arg(long)]
@@ -214,11 +214,7 @@ fn measure(
     size: usize,
     threads: usize,
 ) -> Result<Measured, Failure> {
-    let pool = |threads| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        pool.map_err(|error| Failure::new(format!("{threads} threads: {error}")))
-    };
-    let (one, all) = (pool(1)?, pool(threads)?);
+    let (one, all) = (threads::pool(1)?, threads::pool(threads)?);
     let small = size.min(64);
     let ours = if has_kernel(target.model(), target.step()) {
         size

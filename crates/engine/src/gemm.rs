@@ -56,6 +56,7 @@ use crate::error::Error;
 use crate::kernel::elementwise::Word;
 use crate::kernel::{self, Level, has_kernel};
 use crate::matrix::{Codes, Matrix, shape_text};
+use crate::threads;
 use crate::unit::Operands;
 use codes::{combine, convert, cut, fill, merge, put, words, zeros};
 use convert::Converter;
@@ -81,7 +82,7 @@ pub struct GemmOptions<'o> {
     pub beta: Option<u64>,
     /// What D is converted to; by default it stays in the instruction's own format.
     pub output: Option<OutputConversion>,
-    /// Threads, 1 to 4096; by default those of the rayon pool the call runs in.
+    /// Threads, 1 to [`threads::MOST`]; by default those of the rayon pool the call runs in.
     pub threads: Option<usize>,
     /// The instruction set; the best there is by default.
     pub level: Option<Level>,
@@ -104,12 +105,7 @@ pub fn gemm(
     let job = Job::new(target, a, b, c, options)?;
     match options.threads {
         None => job.run(),
-        Some(0) => Err(option("threads", 0, "at least one thread is needed".to_owned())),
-        Some(threads @ 4097..) => Err(option("threads", threads, "at most 4096 are started".to_owned())),
-        Some(threads) => {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            pool.map_err(|error| Error::Io(std::io::Error::other(error)))?.install(|| job.run())
-        }
+        Some(threads) => threads::pool(threads)?.install(|| job.run()),
     }
 }
 

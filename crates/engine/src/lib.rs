@@ -22,6 +22,7 @@ pub mod recording;
 pub mod replay;
 pub mod shrink;
 pub mod simulate;
+pub mod threads;
 pub mod unit;
 
 pub use bitmma_arithmetic as arithmetic;

@@ -54,13 +54,8 @@ fn long<T: Send>(
     let listener = Listener::new(progress);
     let result = match threads {
         None => py.detach(|| work(&&listener)),
-        Some(0) => return Err(OptionError::new_err("threads is 0; at least one thread is needed")),
-        Some(threads @ 4097..) => {
-            return Err(OptionError::new_err(format!("threads is {threads}; at most 4096 are started")));
-        }
         Some(threads) => {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-            let pool = pool.map_err(|error| ReportError::new_err(error.to_string()))?;
+            let pool = bitmma::threads::pool(threads).map_err(Raised::from)?;
             py.detach(|| pool.install(|| work(&&listener)))
         }
     };
