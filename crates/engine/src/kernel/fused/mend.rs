@@ -1,13 +1,29 @@
-//! What vectors of 32-bit words could not do: single lanes, and whole operations in FP64.
+//! What sums of vectors could not do: accumulators alone, single lanes, and whole operations in FP64.
 
 use bitmma_formats::{Overflow, Real};
 
 use super::tile::{Lanes, Place};
 use super::{NOTHING, NOWHERE, Narrow, PackedA, PackedB, Rho, WIDEST, f32_of};
 use crate::kernel::pack::{GROUP, VECTORS};
+use crate::kernel::simd::Simd;
 
-/// The lanes of one operation that vectors could not do: accumulators that are not finite, sums without
-/// products, powers out of FP32's range, sums beyond 32 bits.
+/// Accumulators to which no product is added: cut and rounded, -0 becomes +0.
+#[inline(always)]
+pub(super) unsafe fn alone<S: Simd>(plan: &Narrow, c: S::I) -> S::I {
+    unsafe {
+        let kept = match plan.rho {
+            Rho::TowardZero { mask } => mask & plan.own_mask(),
+            Rho::NearestFp16 => -1, // exact
+        };
+        let cut = S::f_add(S::f_from_bits(S::i_and(c, S::i_splat(kept))), S::f_splat(0.0));
+        // infinity and NaN stay
+        let exponent = S::i_splat(0xff << 23);
+        S::i_select(S::i_eq(S::i_and(c, exponent), exponent), c, S::f_bits(cut))
+    }
+}
+
+/// The lanes of one operation with some product that vectors could not do: accumulators that are not finite, powers
+/// out of FP32's range, sums beyond 32 bits.
 #[cold]
 pub(super) fn mend(
     plan: &Narrow,
@@ -32,14 +48,6 @@ pub(super) fn mend(
         };
         let elements = first..first + plan.length;
         let products = elements.clone().map(exponent).max().map_or(NOTHING, |largest| largest);
-        if i32::from(products) < plan.no_product {
-            let Rho::TowardZero { mask } = plan.rho else {
-                *state = c + 0.0; // C alone, exact; -0 becomes +0
-                continue;
-            };
-            *state = f32::from_bits(c.to_bits() & (mask & plan.own_mask()).cast_unsigned()) + 0.0;
-            continue;
-        }
         let offset = match plan.scaled {
             true => a.scales[operation * GROUP + row] + b.scales[operation * width + column],
             false => 0,

@@ -1,7 +1,7 @@
 //! The rows of a task through one block of K, in vectors.
 
 use super::halves::half_sums;
-use super::mend::{mend, wide};
+use super::mend::{alone, mend, wide};
 use super::whole::{are_cut, whole_sums};
 use super::{Narrow, PackedA, PackedB, Rho};
 use crate::kernel::pack::{GROUP, ROWS, Range, VECTORS, WIDEST};
@@ -362,6 +362,14 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
                 for (lanes, &all) in lanes.iter_mut().zip(&maximum) {
                     *lanes = S::m_bits(S::m_or(S::i_gt(field(lowest), all), S::i_gt(all, field(highest))));
                 }
+            }
+            let products = S::b_fields(S::b_add(largest, S::b_splat(0x7f7f_7f7f)));
+            for vector in 0..VECTORS {
+                let c = S::f_bits(S::f_load(state.as_ptr().add(vector * S::LANES)));
+                let none = S::i_gt(field(plan.no_product), products[vector]);
+                let result = S::i_select(none, alone::<S>(plan, c), S::f_bits(results[vector]));
+                results[vector] = S::f_from_bits(result);
+                lanes[vector] &= !S::m_bits(none);
             }
             if lanes.iter().any(|&lanes| lanes != 0) {
                 let mut before = [0.0; WIDEST];
