@@ -42,9 +42,9 @@ pub(super) trait Kernel: Sync {
     const HALVES: bool = false;
 
     /// Packs [`GROUP`] rows.
-    fn pack_a(&self, cells: &Cells) -> Self::A;
+    fn pack_a(&self, cells: Cells) -> Self::A;
     /// Packs one panel of columns.
-    fn pack_b(&self, cells: &Cells) -> Self::B;
+    fn pack_b(&self, cells: Cells) -> Self::B;
     /// The code of a NaN result.
     fn nan(&self) -> u64;
     /// Whether C and D are FP32: accumulators as they are, but for NaN.
@@ -141,7 +141,8 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                 #[inline(always)]
                 |panel, range| {
                     let cells = b.cells(first_column + panel * width, width, range);
-                    (kernel.pack_b(&cells), cells.traits)
+                    let traits = cells.traits.clone();
+                    (kernel.pack_b(cells), traits)
                 },
             );
             join(&mut column_traits, width, &packed_b);
@@ -156,7 +157,8 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                         #[inline(always)]
                         |group, range| {
                             let cells = a.cells(first_row + group * GROUP, GROUP, range);
-                            (kernel.pack_a(&cells), cells.traits)
+                            let traits = cells.traits.clone();
+                            (kernel.pack_a(cells), traits)
                         },
                     );
                     join(rows, GROUP, &packed_a);
@@ -378,7 +380,6 @@ impl<K: Kernel> Fix<'_, K> {
     fn apply(&self, first_row: usize, (first, width, columns): (usize, usize, usize), codes: &mut [u64]) {
         let used = width.min(columns - first);
         let column_traits = &self.columns[first..first + used];
-        let k = self.problem.operands.a.columns();
         let any_special = column_traits.iter().any(Traits::is_special);
         let largest = column_traits.iter().map(|traits| traits.largest).max().unwrap_or(i16::MIN);
         let mut column_kinds: Option<Vec<Vec<u8>>> = None;
@@ -389,16 +390,17 @@ impl<K: Kernel> Fix<'_, K> {
             if !traits.is_special() && !any_special && !overflow {
                 continue;
             }
-            let row_kinds = kinds(self.a, row, 1, k);
+            let row_kinds = self.a.kinds(row);
+            let columns = self.first_column + first..self.first_column + first + used;
             let column_kinds =
-                column_kinds.get_or_insert_with(|| kinds(self.b, self.first_column + first, used, k));
+                column_kinds.get_or_insert_with(|| columns.map(|column| self.b.kinds(column)).collect());
             for (column, column_traits) in column_traits.iter().enumerate() {
                 let code = &mut codes[column];
                 let place = (row, self.first_column + first + column);
                 if self.kernel.may_overflow(traits.largest, column_traits.largest) {
                     *code = self.by_reference(place);
                 } else if traits.is_special() || column_traits.is_special() {
-                    self.correct(place, special::of_products(&row_kinds[0], &column_kinds[column]), code);
+                    self.correct(place, special::of_products(&row_kinds, &column_kinds[column]), code);
                 }
             }
         }
@@ -436,13 +438,6 @@ impl<K: Kernel> Fix<'_, K> {
         let b = Line::column(prepared, operands, self.block, column);
         chain(prepared, &a, &b, operands.c.get(self.block, row, column))
     }
-}
-
-/// The kinds of all elements of some lines, line by line.
-fn kinds(operand: &Operand<'_>, first: usize, lines: usize, k: usize) -> Vec<Vec<u8>> {
-    let cells = operand.cells(first, lines, Range { first: 0, length: k });
-    let of_line = |line: usize| cells.elements[line..].iter().step_by(lines).map(|element| element.kind());
-    (0..lines).map(|line| of_line(line).collect()).collect()
 }
 
 /// D by the reference path.

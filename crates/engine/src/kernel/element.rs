@@ -1,4 +1,4 @@
-//! From codes to what kernels compute with.
+//! From codes to what kernels compute with: numbers and their exponents.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use bitmma_formats::{Class, Format, Sign, Specials, Unpacked};
 use super::tables::Tables;
 use crate::matrix::Codes;
 
-/// What a code becomes in a kernel: a number and its exponent, and what kind of value it is, in one word so
-/// that vectors of them are read and made: the bits of an FP32 number, 16 bits of exponent, 8 of kind.
+/// The exponent of zero.
+pub(super) const NO_EXPONENT: i16 = i16::MIN;
+/// The exponent of what is not finite.
+pub(super) const SPECIAL: i16 = i16::MIN + 1;
+
+/// What a code becomes in a kernel: a number and its exponent, and what kind of value it is, in one word: the bits of
+/// an FP32 number, 16 bits of exponent, 8 of kind.
 #[derive(Clone, Copy)]
 pub(super) struct Element(u64);
 
 impl Element {
-    /// Zero, and padding.
-    pub(super) const ZERO: Element = Element::new(0, i16::MIN, kind::ZERO);
-    /// NaN, and what a NaN scale factor makes of an element.
-    pub(super) const NAN: Element = Element::new(0, i16::MIN, kind::NAN);
-
     const fn new(value: u32, exponent: i16, kind: u8) -> Element {
         Element(value as u64 | (exponent.cast_unsigned() as u64) << 32 | (kind as u64) << 48)
     }
@@ -27,8 +27,10 @@ impl Element {
     /// A number as every kernel reads it: exact in FP32, which holds whatever the kernels take.
     fn of(value: &Unpacked, format: &Format) -> Element {
         let kind = kind_of(value);
-        if value.class != Class::Finite {
-            return Element::new(0, i16::MIN, kind);
+        match value.class {
+            Class::Finite => {}
+            Class::Zero => return Element::new(0, NO_EXPONENT, kind),
+            Class::Nan | Class::Infinity => return Element::new(0, SPECIAL, kind),
         }
         // through FP64, where both factors are normal
         let unit = f64::from_bits(((value.exponent - format.fraction_bits as i32 + 1023) as u64) << 52);
@@ -42,7 +44,7 @@ impl Element {
         f32::from_bits(self.0 as u32)
     }
 
-    /// The paper's Exp(x); `i16::MIN` for zero and for what is not finite.
+    /// The paper's Exp(x); [`NO_EXPONENT`] for zero, [`SPECIAL`] for what is not finite.
     #[inline(always)]
     pub(super) fn exponent(self) -> i16 {
         (self.0 >> 32) as i16
@@ -53,12 +55,6 @@ impl Element {
     pub(super) fn kind(self) -> u8 {
         (self.0 >> 48) as u8
     }
-
-    /// All of it: the kind above the exponent above the number.
-    #[inline(always)]
-    pub(super) fn word(self) -> u64 {
-        self.0
-    }
 }
 
 /// Bits that tell what kind of value an element is.
@@ -67,8 +63,6 @@ pub(super) mod kind {
     pub(in super::super) const INFINITY: u8 = 2;
     pub(in super::super) const ZERO: u8 = 4;
     pub(in super::super) const NEGATIVE: u8 = 8;
-    /// Neither zero nor a finite number.
-    pub(in super::super) const SPECIAL: u8 = NAN | INFINITY;
 }
 
 /// The kind of a value.
@@ -133,7 +127,7 @@ impl Fields {
         let number =
             Element::new(negative << 31 | ((exponent + 127) as u32) << 23 | fraction, exponent as i16, sign);
         let zero = field == 0 && fraction == 0;
-        let nothing = Element::new(0, i16::MIN, kind::ZERO | sign);
+        let nothing = Element::new(0, NO_EXPONENT, kind::ZERO | sign);
         (if zero { nothing } else { number }, zero | (field != 0) & (field != self.ones))
     }
 }
@@ -160,14 +154,22 @@ impl<'p> Reader<'p> {
         Element::of(&self.prepared.element(self.side, code), &self.format)
     }
 
+    /// What a code is.
+    pub(super) fn element(&self, code: u64) -> Element {
+        match (self.table.get(code as usize), self.fields.map(|fields| fields.element(code as u32))) {
+            (Some(&element), _) | (None, Some((element, true))) => element,
+            _ => self.compute(code),
+        }
+    }
+
     /// Reads some codes of a matrix, each position along K with its lines side by side.
     #[inline(always)]
-    pub(super) fn read(&self, codes: &Codes, section: &Section<'_>, elements: &mut [Element]) {
+    pub(super) fn read(&self, codes: &Codes, section: &Section<'_>, numbers: Numbers<'_>) {
         match codes {
-            Codes::U8(codes) => self.section(codes, section, elements),
-            Codes::U16(codes) => self.section(codes, section, elements),
-            Codes::U32(codes) => self.section(codes, section, elements),
-            Codes::U64(codes) => self.section(codes, section, elements),
+            Codes::U8(codes) => self.section(codes, section, numbers),
+            Codes::U16(codes) => self.section(codes, section, numbers),
+            Codes::U32(codes) => self.section(codes, section, numbers),
+            Codes::U64(codes) => self.section(codes, section, numbers),
         }
     }
 
@@ -176,13 +178,13 @@ impl<'p> Reader<'p> {
         &self,
         codes: &[C],
         section: &Section<'_>,
-        elements: &mut [Element],
+        Numbers { values, exponents }: Numbers<'_>,
     ) {
         let Section { first, stride, there, lines, .. } = *section;
-        let count = elements.len() / lines;
+        let count = values.len() / lines;
         // codes are copied line by line before anything is made of them: memory is slow, and this way many are
         // on their way at once
-        let mut near = vec![C::default(); elements.len()];
+        let mut near = vec![C::default(); values.len()];
         match self.side {
             Side::A => {
                 let mut rows = vec![C::default(); there * count];
@@ -201,42 +203,55 @@ impl<'p> Reader<'p> {
                 }
             }
         }
-        self.each(&near, elements);
+        self.each(&near, values, exponents);
         if there < lines {
-            elements.chunks_exact_mut(lines).for_each(|cells| cells[there..].fill(Element::ZERO));
+            values.chunks_exact_mut(lines).for_each(|values| values[there..].fill(0.0));
+            exponents.chunks_exact_mut(lines).for_each(|exponents| exponents[there..].fill(NO_EXPONENT));
         }
     }
 
     #[inline(always)]
-    fn each<C: Copy + Into<u64>>(&self, codes: &[C], cells: &mut [Element]) {
+    fn each<C: Copy + Into<u64>>(&self, codes: &[C], values: &mut [f32], exponents: &mut [i16]) {
         let Some(fields) = self.fields else {
             let table = &*self.table;
-            for (cell, &code) in cells.iter_mut().zip(codes) {
+            for ((value, exponent), &code) in values.iter_mut().zip(exponents).zip(codes) {
                 let code: u64 = code.into();
-                *cell = match table.get(code as usize) {
+                let element = match table.get(code as usize) {
                     Some(element) => *element,
                     None => self.compute(code),
                 };
+                *value = element.value();
+                *exponent = element.exponent();
             }
             return;
         };
-        for (cells, codes) in cells.chunks_mut(CHUNK).zip(codes.chunks(CHUNK)) {
+        let numbers = values.chunks_mut(CHUNK).zip(exponents.chunks_mut(CHUNK));
+        for ((values, exponents), codes) in numbers.zip(codes.chunks(CHUNK)) {
             let mut all = true;
-            for (cell, &code) in cells.iter_mut().zip(codes) {
+            for ((value, exponent), &code) in values.iter_mut().zip(&mut *exponents).zip(codes) {
                 let (element, is_plain) = fields.element(code.into() as u32);
-                *cell = element;
+                *value = element.value();
+                *exponent = element.exponent();
                 all &= is_plain;
             }
             if !all {
-                for (cell, &code) in cells.iter_mut().zip(codes) {
+                for ((value, exponent), &code) in values.iter_mut().zip(exponents).zip(codes) {
                     let code: u64 = code.into();
                     if !fields.element(code as u32).1 {
-                        *cell = self.table.get(code as usize).copied().unwrap_or_else(|| self.compute(code));
+                        let element = self.element(code);
+                        *value = element.value();
+                        *exponent = element.exponent();
                     }
                 }
             }
         }
     }
+}
+
+/// Numbers and exponents to be written.
+pub(super) struct Numbers<'n> {
+    pub(super) values: &'n mut [f32],
+    pub(super) exponents: &'n mut [i16],
 }
 
 /// Where the codes of some lines and a range of K are.

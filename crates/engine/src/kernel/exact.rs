@@ -17,7 +17,6 @@ use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared};
 use bitmma_formats::{Format, table};
 
 use super::drive::Kernel;
-use super::element::Element;
 use super::pack::{Cells, GROUP, ROWS, Range, VECTORS};
 use super::simd::Simd;
 
@@ -61,15 +60,15 @@ impl Exact {
     /// The numbers of some lines, and what those of each operation span, `groups` lines at a time.
     #[inline(always)]
     fn pack(&self, cells: &Cells, group: usize) -> Packed {
-        let mut spans = vec![Span::NONE; cells.elements.len() / self.length / group];
+        let mut spans = vec![Span::NONE; cells.values.len() / self.length / group];
         let groups = cells.lines / group;
-        for (position, elements) in cells.elements.chunks_exact(cells.lines).enumerate() {
-            for (index, elements) in elements.chunks_exact(group).enumerate() {
+        for (position, values) in cells.values.chunks_exact(cells.lines).enumerate() {
+            for (index, values) in values.chunks_exact(group).enumerate() {
                 let span = &mut spans[position / self.length * groups + index];
-                elements.iter().for_each(|element| span.add(element));
+                values.iter().for_each(|&value| span.add(value));
             }
         }
-        Packed { values: cells.elements.iter().map(|element| f64::from(element.value())).collect(), spans }
+        Packed { values: cells.values.iter().map(|&value| f64::from(value)).collect(), spans }
     }
 }
 
@@ -90,11 +89,11 @@ impl Span {
     /// Of no number but zero: far apart, so that a product with it leaves the accumulator to decide.
     const NONE: Span = Span { low: 10_000, high: -10_000 };
 
-    fn add(&mut self, element: &Element) {
-        if element.value() == 0.0 {
+    fn add(&mut self, value: f32) {
+        if value == 0.0 {
             return;
         }
-        let bits = element.value().to_bits();
+        let bits = value.to_bits();
         let field = (bits >> 23 & 255) as i32;
         let significand = bits & 0x7f_ffff | if field == 0 { 0 } else { 0x80_0000 };
         let last = field.max(1) - 127 - 23;
@@ -140,13 +139,13 @@ impl Kernel for Exact {
     type B = Packed;
 
     #[inline(always)]
-    fn pack_a(&self, cells: &Cells) -> Packed {
-        self.pack(cells, 1)
+    fn pack_a(&self, cells: Cells) -> Packed {
+        self.pack(&cells, 1)
     }
 
     #[inline(always)]
-    fn pack_b(&self, cells: &Cells) -> Packed {
-        self.pack(cells, cells.lines)
+    fn pack_b(&self, cells: Cells) -> Packed {
+        self.pack(&cells, cells.lines)
     }
 
     fn nan(&self) -> u64 {

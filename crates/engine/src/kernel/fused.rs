@@ -251,13 +251,13 @@ impl Narrow {
             return Vec::new();
         }
         let lines = cells.lines;
-        let mut ranges = Vec::with_capacity(cells.elements.len() / (self.length * share));
-        for elements in cells.elements.chunks_exact(self.length * lines) {
+        let mut ranges = Vec::with_capacity(cells.exponents.len() / (self.length * share));
+        for exponents in cells.exponents.chunks_exact(self.length * lines) {
             let (mut smallest, mut largest) = ([i8::MAX; WIDEST], [i8::MIN; WIDEST]);
             let (smallest, largest) = (&mut smallest[..lines], &mut largest[..lines]);
-            for line in elements.chunks_exact(lines) {
-                for ((smallest, largest), element) in smallest.iter_mut().zip(&mut *largest).zip(line) {
-                    let exponent = byte(element.exponent(), self.zero);
+            for line in exponents.chunks_exact(lines) {
+                for ((smallest, largest), &exponent) in smallest.iter_mut().zip(&mut *largest).zip(line) {
+                    let exponent = byte(exponent, self.zero);
                     *largest = (*largest).max(exponent);
                     *smallest = (*smallest).min(if exponent == NOTHING { i8::MAX } else { exponent });
                 }
@@ -277,7 +277,7 @@ impl Narrow {
         if !self.scaled {
             return Vec::new();
         }
-        let positions = (0..cells.elements.len() / cells.lines).step_by(self.length);
+        let positions = (0..cells.positions()).step_by(self.length);
         positions
             .flat_map(|position| (0..cells.lines).map(move |line| cells.scale(line, position)))
             .map(|code| decode(&self.scale, code).exponent)
@@ -301,7 +301,7 @@ impl Narrow {
 
 /// A group of rows: products' factors and, four times each, their exponents.
 pub(super) struct PackedA {
-    values: Vec<f32>,
+    values: Aligned<f32>,
     exponents: Vec<u32>,
     scales: Vec<i32>,
     ranges: Vec<Extremes>,
@@ -348,45 +348,45 @@ impl Kernel for Narrow {
     const HALVES: bool = true;
 
     #[inline(always)]
-    fn pack_a(&self, cells: &Cells) -> PackedA {
-        let scales = self.scales(cells);
+    fn pack_a(&self, cells: Cells) -> PackedA {
+        let scales = self.scales(&cells);
         PackedA {
             integers: Integers::of(
-                cells,
+                &cells,
                 self.length,
                 ROWS,
                 &scales,
                 self.spans.as_ref().map(|spans| &spans.a),
             ),
-            halves: self.halves(cells, false),
-            values: cells.elements.iter().map(|element| element.value()).collect(),
+            halves: self.halves(&cells, false),
             exponents: cells
-                .elements
+                .exponents
                 .iter()
-                .map(|element| u32::from(byte(element.exponent(), self.zero).cast_unsigned()) * 0x0101_0101)
+                .map(|&exponent| u32::from(byte(exponent, self.zero).cast_unsigned()) * 0x0101_0101)
                 .collect(),
             scales,
-            ranges: self.ranges(cells, ROWS),
+            ranges: self.ranges(&cells, ROWS),
+            values: cells.values,
         }
     }
 
     #[inline(always)]
-    fn pack_b(&self, cells: &Cells) -> PackedB {
-        let scales = self.scales(cells);
+    fn pack_b(&self, cells: Cells) -> PackedB {
+        let scales = self.scales(&cells);
         PackedB {
             integers: Integers::of(
-                cells,
+                &cells,
                 self.length,
                 cells.lines,
                 &scales,
                 self.spans.as_ref().map(|spans| &spans.b),
             ),
-            halves: self.halves(cells, true),
-            values: Aligned::of(cells.elements.iter().map(|element| element.value())),
-            exponents: Interleaved::of(cells, &cells.elements, |element| byte(element.exponent(), self.zero)),
+            halves: self.halves(&cells, true),
+            exponents: Interleaved::of(cells.lines, &cells.exponents, |exponent| byte(exponent, self.zero)),
             scales: Aligned::of(scales.into_iter()),
-            ranges: self.ranges(cells, cells.lines),
+            ranges: self.ranges(&cells, cells.lines),
             columns: cells.lines,
+            values: cells.values,
         }
     }
 

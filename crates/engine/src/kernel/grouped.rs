@@ -9,7 +9,6 @@ use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
 use bitmma_formats::{BlockScale, Class, Format, Rounding, decode};
 
 use super::drive::Kernel;
-use super::element::Element;
 use super::pack::{Cells, GROUP, ROWS, Range, VECTORS};
 use super::simd::Simd;
 
@@ -94,27 +93,27 @@ impl Grouped {
     /// Pairs of factors, and for each group and line its scale factor and which elements are not zero.
     fn pack(&self, cells: &Cells, last: i32, unit: f64) -> Packed {
         let lines = cells.lines;
-        let count = cells.elements.len() / lines;
-        let integer = |element: &Element| {
+        let count = cells.positions();
+        let integer = |value: f32| {
             // an integer below 2^15 by construction
-            (f64::from(element.value()) * f64::from_bits(((1023 - last) as u64) << 52)) as i16
+            (f64::from(value) * f64::from_bits(((1023 - last) as u64) << 52)) as i16
         };
         let mut packed = Packed::default();
-        for pair in cells.elements.chunks_exact(2 * lines) {
+        for pair in cells.values.chunks_exact(2 * lines) {
             let (even, odd) = pair.split_at(lines);
-            let both = |(even, odd)| {
+            let both = |(&even, &odd): (&f32, &f32)| {
                 u32::from(integer(even).cast_unsigned()) | u32::from(integer(odd).cast_unsigned()) << 16
             };
             packed.pairs.extend(even.iter().zip(odd).map(both).map(u32::cast_signed));
         }
         for position in (0..count).step_by(self.group) {
             for line in 0..lines {
-                let elements = &cells.elements[position * lines..(position + self.group) * lines];
+                let values = &cells.values[position * lines..(position + self.group) * lines];
                 let scale = decode(&self.scale.format, cells.scale(line, position));
                 let finite = scale.class == Class::Finite;
                 let mut mask = 0u32;
-                for (k, element) in elements[line..].iter().step_by(lines).enumerate() {
-                    mask |= u32::from(finite && element.value() != 0.0) << k;
+                for (k, &value) in values[line..].iter().step_by(lines).enumerate() {
+                    mask |= u32::from(finite && value != 0.0) << k;
                 }
                 packed.masks.push(mask.cast_signed());
                 packed.exponents.push(if finite { scale.exponent } else { 0 });
@@ -144,12 +143,12 @@ impl Kernel for Grouped {
     type A = Packed;
     type B = Packed;
 
-    fn pack_a(&self, cells: &Cells) -> Packed {
-        self.pack(cells, self.a_last, self.unit)
+    fn pack_a(&self, cells: Cells) -> Packed {
+        self.pack(&cells, self.a_last, self.unit)
     }
 
-    fn pack_b(&self, cells: &Cells) -> Packed {
-        self.pack(cells, self.b_last, 1.0)
+    fn pack_b(&self, cells: Cells) -> Packed {
+        self.pack(&cells, self.b_last, 1.0)
     }
 
     fn nan(&self) -> u64 {

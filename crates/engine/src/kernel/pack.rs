@@ -3,7 +3,7 @@
 use bitmma_arithmetic::run::Side;
 use bitmma_formats::{BlockScale, Class, decode};
 
-use super::element::{Element, Reader, Section, kind};
+use super::element::{NO_EXPONENT, Numbers, Reader, SPECIAL, Section, kind};
 use crate::matrix::{self, Matrix};
 
 /// Rows of a tile.
@@ -29,8 +29,10 @@ pub(super) struct Range {
 pub(super) struct Cells {
     /// Lines side by side.
     pub(super) lines: usize,
-    /// Elements, `lines` for each position along K.
-    pub(super) elements: Vec<Element>,
+    /// Numbers, `lines` for each position along K; 0 for what is not finite.
+    pub(super) values: Aligned<f32>,
+    /// The exponents of the same.
+    pub(super) exponents: Vec<i16>,
     /// Codes of scale factors, `lines` for each position that begins a scale block; empty without.
     pub(super) scales: Vec<u64>,
     /// Elements that share a scale factor.
@@ -40,6 +42,11 @@ pub(super) struct Cells {
 }
 
 impl Cells {
+    /// Positions along K.
+    pub(super) fn positions(&self) -> usize {
+        self.exponents.len() / self.lines
+    }
+
     /// Code of the scale factor of a line at a position.
     pub(super) fn scale(&self, line: usize, position: usize) -> u64 {
         self.scales[position / self.block * self.lines + line]
@@ -79,20 +86,58 @@ impl Operand<'_> {
         let (rows, columns) = (self.matrix.rows(), self.matrix.columns());
         let start = self.block * rows * columns;
         let there = lines.min(self.count() - first);
-        let mut elements = vec![Element::ZERO; lines * k.length];
+        let mut values = Aligned::zeros(lines * k.length);
+        let mut exponents = vec![0; lines * k.length];
         let first_code = match self.reader.side {
             Side::A => start + first * columns + k.first,
             Side::B => start + k.first * columns + first,
         };
         let section = Section { first: first_code, stride: columns, lines, there, order: self.order };
-        self.reader.read(self.matrix.codes(), &section, &mut elements);
-        let (block, scales) = self.scales(&mut elements, first, lines, k);
-        let traits = Traits::of(&elements, lines);
-        Cells { lines, elements, scales, block, traits }
+        let numbers = Numbers { values: values.slice(), exponents: &mut exponents };
+        self.reader.read(self.matrix.codes(), &section, numbers);
+        let (block, scales) = self.scales(first, lines, k);
+        let mut cells = Cells { lines, values, exponents, scales, block, traits: Vec::new() };
+        self.under_nan(&mut cells);
+        cells.traits = Traits::of(&cells.exponents, lines);
+        cells
     }
 
-    /// The scale factors of some cells; elements under a NaN factor become NaN.
-    fn scales(&self, elements: &mut [Element], first: usize, lines: usize, k: Range) -> (usize, Vec<u64>) {
+    /// The kinds of all elements of a line.
+    pub(super) fn kinds(&self, line: usize) -> Vec<u8> {
+        let along = if self.lines_are_rows() { self.matrix.columns() } else { self.matrix.rows() };
+        let get = |matrix: &Matrix, k: usize| match self.lines_are_rows() {
+            true => matrix.get(self.block, line, k),
+            false => matrix.get(self.block, k, line),
+        };
+        let mut kinds: Vec<u8> =
+            (0..along).map(|k| self.reader.element(get(self.matrix, k)).kind()).collect();
+        if let (Some(scales), Some(scale)) = (self.scales, self.scale) {
+            for (factor, kinds) in kinds.chunks_mut(scale.size).enumerate() {
+                if decode(&scale.format, get(scales, factor)).class == Class::Nan {
+                    kinds.fill(kind::NAN);
+                }
+            }
+        }
+        kinds
+    }
+
+    /// Elements under a NaN factor become NaN.
+    fn under_nan(&self, cells: &mut Cells) {
+        let Some(scale) = self.scale else { return };
+        let lines = cells.lines;
+        for (index, &code) in cells.scales.iter().enumerate() {
+            if decode(&scale.format, code).class == Class::Nan {
+                let (begin, line) = (index / lines * scale.size * lines, index % lines);
+                for element in (begin..begin + scale.size * lines).skip(line).step_by(lines) {
+                    cells.values.slice()[element] = 0.0;
+                    cells.exponents[element] = SPECIAL;
+                }
+            }
+        }
+    }
+
+    /// The scale factors of some cells.
+    fn scales(&self, first: usize, lines: usize, k: Range) -> (usize, Vec<u64>) {
         let (Some(scales), Some(scale)) = (self.scales, self.scale) else {
             return (1, Vec::new());
         };
@@ -107,10 +152,6 @@ impl Operand<'_> {
                     (true, false) => scales.get(self.block, factor, first + line),
                 };
                 codes.push(code);
-                if decode(&scale.format, code).class == Class::Nan {
-                    let block = &mut elements[position * lines..(position + scale.size) * lines];
-                    block[line..].iter_mut().step_by(lines).for_each(|element| *element = Element::NAN);
-                }
             }
         }
         (scale.size, codes)
@@ -120,44 +161,38 @@ impl Operand<'_> {
 /// What is known of a row or column over some or all of K.
 #[derive(Clone, Copy)]
 pub(super) struct Traits {
-    /// All kinds that occur.
-    kinds: u8,
-    /// The largest exponent of a nonzero element.
+    special: bool,
+    /// The largest exponent of an element; [`NO_EXPONENT`] or [`SPECIAL`] where no number but zero occurs.
     pub(super) largest: i16,
 }
 
 impl Traits {
-    pub(super) const NONE: Traits = Traits { kinds: 0, largest: i16::MIN };
+    pub(super) const NONE: Traits = Traits { special: false, largest: NO_EXPONENT };
 
     /// Of each line.
     #[inline(always)]
-    fn of(elements: &[Element], lines: usize) -> Vec<Traits> {
-        // the exponent above all else; zero and specials have i16::MIN
-        const SHIFT: u32 = 16;
-        let mut kinds = vec![0; lines];
-        let mut largest = vec![i64::MIN; lines];
-        for cells in elements.chunks_exact(lines) {
-            for ((kinds, largest), element) in kinds.iter_mut().zip(&mut largest).zip(cells) {
-                *kinds |= element.word();
-                *largest = (*largest).max((element.word() << SHIFT).cast_signed());
+    fn of(exponents: &[i16], lines: usize) -> Vec<Traits> {
+        let (mut largest, mut special) = ([NO_EXPONENT; WIDEST], [0i16; WIDEST]);
+        let (largest, special) = (&mut largest[..lines], &mut special[..lines]);
+        for exponents in exponents.chunks_exact(lines) {
+            for ((largest, special), &exponent) in largest.iter_mut().zip(&mut *special).zip(exponents) {
+                *largest = (*largest).max(exponent);
+                *special |= i16::from(exponent == SPECIAL);
             }
         }
-        let traits = |(kinds, largest): (u64, i64)| Traits {
-            kinds: (kinds >> 48) as u8,
-            largest: (largest >> (32 + SHIFT)) as i16,
-        };
-        kinds.into_iter().zip(largest).map(traits).collect()
+        let traits = |(&largest, &special): (&i16, &i16)| Traits { special: special != 0, largest };
+        largest.iter().zip(&*special).map(traits).collect()
     }
 
     /// Takes all that another knows into account.
     pub(super) fn join(&mut self, other: &Traits) {
-        self.kinds |= other.kinds;
+        self.special |= other.special;
         self.largest = self.largest.max(other.largest);
     }
 
     /// Whether infinity or NaN occurs.
     pub(super) fn is_special(&self) -> bool {
-        self.kinds & kind::SPECIAL != 0
+        self.special
     }
 }
 
@@ -216,10 +251,10 @@ pub(super) struct Interleaved {
 }
 
 impl Interleaved {
-    /// A byte for each element of some cells, from anything that there is one of for each.
+    /// A byte for each element of so many columns, from anything that there is one of for each.
     #[inline(always)]
-    pub(super) fn of<T: Copy>(cells: &Cells, elements: &[T], byte: impl Fn(T) -> i8) -> Interleaved {
-        let lanes = cells.lines / VECTORS;
+    pub(super) fn of<T: Copy>(columns: usize, elements: &[T], byte: impl Fn(T) -> i8) -> Interleaved {
+        let lanes = columns / VECTORS;
         let mut words = Aligned::zeros(elements.len() / VECTORS);
         let rows = elements.chunks_exact(VECTORS * lanes);
         for (row, words) in rows.zip(words.slice().chunks_exact_mut(lanes)) {

@@ -134,12 +134,12 @@ impl Kernel for Rounded {
     type B = PackedColumns;
 
     #[inline(always)]
-    fn pack_a(&self, cells: &Cells) -> PackedRows {
+    fn pack_a(&self, cells: Cells) -> PackedRows {
         self.pack_rows(cells)
     }
 
     #[inline(always)]
-    fn pack_b(&self, cells: &Cells) -> PackedColumns {
+    fn pack_b(&self, cells: Cells) -> PackedColumns {
         self.pack_columns(cells)
     }
 

@@ -13,6 +13,7 @@
 
 use super::tile::{Lanes, Place};
 use super::{Narrow, WIDEST, power};
+use crate::kernel::element::{NO_EXPONENT, SPECIAL};
 use crate::kernel::pack::{Aligned, Cells, GROUP, VECTORS};
 use crate::kernel::simd::Simd;
 
@@ -42,32 +43,34 @@ impl Halves {
     #[inline(always)]
     pub(super) fn of(cells: &Cells, length: usize, together: bool) -> Halves {
         let lines = cells.lines;
-        let mut halves = Halves { pairs: Aligned::zeros(cells.elements.len() / 2), tops: Vec::new() };
+        let mut halves = Halves { pairs: Aligned::zeros(cells.values.len() / 2), tops: Vec::new() };
         let outputs = halves.pairs.slice().chunks_exact_mut(length / 2 * lines);
-        for (elements, output) in cells.elements.chunks_exact(length * lines).zip(outputs) {
-            let mut largest = [i16::MIN; WIDEST];
-            for line in elements.chunks_exact(lines) {
-                for (largest, element) in largest.iter_mut().zip(line) {
-                    *largest = (*largest).max(element.exponent());
+        let operations = cells.values.chunks_exact(length * lines);
+        let operations = operations.zip(cells.exponents.chunks_exact(length * lines));
+        for ((values, exponents), output) in operations.zip(outputs) {
+            let mut largest = [NO_EXPONENT; WIDEST];
+            for line in exponents.chunks_exact(lines) {
+                for (largest, &exponent) in largest.iter_mut().zip(line) {
+                    *largest = (*largest).max(exponent);
                 }
             }
             let largest = &mut largest[..lines];
             if together {
-                let joined = largest.iter().fold(i16::MIN, |joined, &exponent| joined.max(exponent));
+                let joined = largest.iter().fold(NO_EXPONENT, |joined, &exponent| joined.max(exponent));
                 largest.fill(joined);
             }
             // zeros and nothing else: any will do
-            let top = |exponent: i16| if exponent == i16::MIN { 0 } else { i32::from(exponent) };
+            let top = |exponent: i16| if exponent <= SPECIAL { 0 } else { i32::from(exponent) };
             let mut scales = [0.0; WIDEST];
             for (scale, &largest) in scales.iter_mut().zip(&*largest) {
                 // with the exponent field of FP16 where that of FP32 is: biases are 15 and 127
                 *scale = power(TOP - top(largest) + 15 - 127);
             }
-            for (pair, output) in elements.chunks_exact(2 * lines).zip(output.chunks_exact_mut(lines)) {
+            for (pair, output) in values.chunks_exact(2 * lines).zip(output.chunks_exact_mut(lines)) {
                 let (even, odd) = pair.split_at(lines);
                 let factors = even.iter().zip(odd).zip(&scales);
                 for (((even, odd), scale), word) in factors.zip(output) {
-                    let (low, high) = ((even.value() * scale).to_bits(), (odd.value() * scale).to_bits());
+                    let (low, high) = ((even * scale).to_bits(), (odd * scale).to_bits());
                     let half = |bits: u32| bits >> 16 & 0x8000 | bits >> 13 & 0x7fff;
                     *word = half(low) | half(high) << 16;
                 }

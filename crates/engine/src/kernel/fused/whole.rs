@@ -9,7 +9,6 @@ use bitmma_formats::Format;
 
 use super::tile::{Lanes, Place, add_product};
 use super::{Narrow, PackedA, PackedB, WIDEST, power};
-use crate::kernel::element::Element;
 use crate::kernel::pack::{Aligned, Cells, GROUP, ROWS, Traits, VECTORS};
 use crate::kernel::simd::Simd;
 
@@ -73,7 +72,7 @@ impl Integers {
     ) -> Integers {
         let Some(&Span { last, bits }) = format else { return Integers::default() };
         let lines = cells.lines;
-        let operations = cells.elements.len() / (length * lines);
+        let operations = cells.values.len() / (length * lines);
         let spread = scales.iter().max().zip(scales.iter().min());
         let too_large = |traits: &Traits| i32::from(traits.largest) - last > 30;
         if spread.is_some_and(|(most, least)| most - least > MOST_SPREAD)
@@ -94,20 +93,20 @@ impl Integers {
         };
         let scale = power(-last);
         // SAFETY: none is as large as 2^31
-        let integer = |element: &Element| unsafe { (element.value() * scale).to_int_unchecked::<i32>() };
+        let integer = |value: &f32| unsafe { (value * scale).to_int_unchecked::<i32>() };
         let mut integers = Integers {
-            pairs: Aligned::zeros(cells.elements.len() / 2),
+            pairs: Aligned::zeros(cells.values.len() / 2),
             units: Aligned::zeros(operations * lines),
             left_out: Vec::with_capacity(operations * (lines / share)),
         };
         let outputs = integers.pairs.slice().chunks_exact_mut(length / 2 * lines);
         let outputs = outputs.zip(integers.units.slice().chunks_exact_mut(lines));
-        for (elements, (pairs, last_bits)) in cells.elements.chunks_exact(length * lines).zip(outputs) {
+        for (values, (pairs, last_bits)) in cells.values.chunks_exact(length * lines).zip(outputs) {
             let mut all = [0u32; WIDEST];
             let all = &mut all[..lines];
-            for line in elements.chunks_exact(lines) {
-                for (all, element) in all.iter_mut().zip(line) {
-                    *all |= integer(element).unsigned_abs();
+            for line in values.chunks_exact(lines) {
+                for (all, value) in all.iter_mut().zip(line) {
+                    *all |= integer(value).unsigned_abs();
                 }
             }
             let mut units = [0; WIDEST];
@@ -116,9 +115,9 @@ impl Integers {
                 *unit =
                     all.trailing_zeros().min(31).max((32 - all.leading_zeros()).saturating_sub(most_bits));
             }
-            for (pair, output) in elements.chunks_exact(2 * lines).zip(pairs.chunks_exact_mut(lines)) {
+            for (pair, output) in values.chunks_exact(2 * lines).zip(pairs.chunks_exact_mut(lines)) {
                 let (even, odd) = pair.split_at(lines);
-                let word = |((even, odd), unit): ((&Element, &Element), &u32)| {
+                let word = |((even, odd), unit): ((&f32, &f32), &u32)| {
                     integer(even) >> unit & 0xffff | integer(odd) >> unit << 16
                 };
                 output.iter_mut().zip(even.iter().zip(odd).zip(&*units)).for_each(|(to, of)| *to = word(of));
@@ -127,9 +126,9 @@ impl Integers {
                 let mut left_out = 0;
                 if all.iter().zip(units).any(|(all, unit)| all >> unit << unit != *all) {
                     let own = group * share..(group + 1) * share;
-                    for (index, line) in elements.chunks_exact(lines).enumerate() {
-                        let cut = |(element, unit): (&Element, &u32)| {
-                            let integer = integer(element);
+                    for (index, line) in values.chunks_exact(lines).enumerate() {
+                        let cut = |(value, unit): (&f32, &u32)| {
+                            let integer = integer(value);
                             integer >> unit << unit != integer
                         };
                         if line[own.clone()].iter().zip(units).any(cut) {

@@ -1,6 +1,7 @@
 //! Factors of TR- and GTR-FDPA as tiles read them.
 
 use super::Rounded;
+use crate::kernel::element::{NO_EXPONENT, SPECIAL};
 use crate::kernel::pack::{Aligned, Cells, Interleaved, ROWS, WIDEST};
 
 /// The exponent of zero where exponents are absolute: far from those of products, -30 to 32, while
@@ -23,34 +24,33 @@ impl Rounded {
     /// Lines as tiles read them: numbers, exponents, and with `offsets` the largest exponent of each operation,
     /// from which the others are counted, and what is known of `share` lines.
     #[inline(always)]
-    fn pack(&self, cells: &Cells, share: usize) -> Packed {
+    fn pack(&self, cells: Cells, share: usize) -> Packed {
         let lines = cells.lines;
-        let count = cells.elements.len();
+        let count = cells.values.len();
         let mut exponents = vec![RELATIVE_ZERO; count];
         let (mut tops, mut ranges) = (Vec::new(), Vec::new());
         if !self.offsets {
-            for (exponent, element) in exponents.iter_mut().zip(&cells.elements) {
-                *exponent = i8::try_from(element.exponent()).unwrap_or(ABSOLUTE_ZERO);
+            for (to, &exponent) in exponents.iter_mut().zip(&cells.exponents) {
+                *to = i8::try_from(exponent).unwrap_or(ABSOLUTE_ZERO);
             }
-            let values = Aligned::of(cells.elements.iter().map(|element| element.value()));
-            return Packed { values, exponents, tops, ranges };
+            return Packed { values: cells.values, exponents, tops, ranges };
         }
-        let mut numbers = Aligned::zeros(count);
+        let mut numbers = cells.values;
         let operation = self.length * lines;
         let outputs = numbers.slice().chunks_exact_mut(operation).zip(exponents.chunks_exact_mut(operation));
-        for (elements, (values, exponents)) in cells.elements.chunks_exact(operation).zip(outputs) {
-            let mut largest = [i16::MIN; WIDEST];
+        for (own, (values, exponents)) in cells.exponents.chunks_exact(operation).zip(outputs) {
+            let mut largest = [NO_EXPONENT; WIDEST];
             let largest = &mut largest[..lines];
-            for line in elements.chunks_exact(lines) {
-                for (largest, element) in largest.iter_mut().zip(line) {
-                    *largest = (*largest).max(element.exponent());
+            for line in own.chunks_exact(lines) {
+                for (largest, &exponent) in largest.iter_mut().zip(line) {
+                    *largest = (*largest).max(exponent);
                 }
             }
             let begin = ranges.len();
             for tops in largest.chunks_exact_mut(share) {
                 let mut range = TopRange { lowest: i32::MAX, highest: i32::MIN, flushed: false };
                 for top in tops {
-                    if *top > i16::MIN {
+                    if *top > SPECIAL {
                         range.lowest = range.lowest.min(i32::from(*top));
                         range.highest = range.highest.max(i32::from(*top));
                     } else {
@@ -68,14 +68,14 @@ impl Rounded {
             let mut flushed = [0; WIDEST];
             tops.extend(largest.iter().map(|&top| i32::from(top)));
             let outputs = values.chunks_exact_mut(lines).zip(exponents.chunks_exact_mut(lines));
-            for (line, (values, exponents)) in elements.chunks_exact(lines).zip(outputs) {
+            for (own, (values, exponents)) in own.chunks_exact(lines).zip(outputs) {
                 for index in 0..lines {
-                    let element = line[index];
-                    let relative = i32::from(element.exponent()) - i32::from(largest[index]);
+                    let value = values[index];
+                    let relative = i32::from(own[index]) - i32::from(largest[index]);
                     let kept = relative >= RELATIVE_FLUSH;
-                    values[index] = if kept { element.value() * units[index] } else { 0.0 }; // exact
+                    values[index] = if kept { value * units[index] } else { 0.0 }; // exact
                     exponents[index] = if kept { relative as i8 } else { RELATIVE_ZERO };
-                    flushed[index] |= u32::from(!kept & (element.value() != 0.0));
+                    flushed[index] |= u32::from(!kept & (value != 0.0));
                 }
             }
             for (range, flushed) in ranges[begin..].iter_mut().zip(flushed.chunks_exact(share)) {
@@ -87,7 +87,7 @@ impl Rounded {
 
     /// Rows of A.
     #[inline(always)]
-    pub(super) fn pack_rows(&self, cells: &Cells) -> PackedRows {
+    pub(super) fn pack_rows(&self, cells: Cells) -> PackedRows {
         let lines = self.pack(cells, ROWS);
         let word = |&exponent: &i8| u32::from(exponent.cast_unsigned()) * 0x0101_0101;
         PackedRows { exponents: lines.exponents.iter().map(word).collect(), lines }
@@ -95,9 +95,10 @@ impl Rounded {
 
     /// A panel of B.
     #[inline(always)]
-    pub(super) fn pack_columns(&self, cells: &Cells) -> PackedColumns {
-        let lines = self.pack(cells, cells.lines);
-        let exponents = Interleaved::of(cells, &lines.exponents, |exponent| exponent);
+    pub(super) fn pack_columns(&self, cells: Cells) -> PackedColumns {
+        let width = cells.lines;
+        let lines = self.pack(cells, width);
+        let exponents = Interleaved::of(width, &lines.exponents, |exponent| exponent);
         let top_fields = Aligned::of(lines.tops.iter().map(|top| top << 23));
         PackedColumns { exponents, top_fields, lines }
     }
