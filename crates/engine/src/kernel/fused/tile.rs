@@ -5,7 +5,7 @@ use super::mend::{alone, mend, wide};
 use super::whole::{are_cut, whole_sums};
 use super::{Narrow, PackedA, PackedB, Rho};
 use crate::kernel::pack::{GROUP, ROWS, Range, VECTORS, WIDEST};
-use crate::kernel::simd::Simd;
+use crate::kernel::simd::{Simd, larger_field};
 
 /// The vectors of one row of a panel.
 pub(super) type Lanes<V> = [V; VECTORS];
@@ -88,7 +88,7 @@ unsafe fn tile<S: Simd, const SCALED: bool>(
             begin::<S, SCALED, false>(plan, (a, b), upper, largest[0], &state[..width]),
             begin::<S, SCALED, false>(plan, (a, b), lower, largest[1], &state[width..]),
         ];
-        if begin[0].flagged | begin[1].flagged {
+        if begin[0].outside | begin[1].outside {
             return false;
         }
         let scale = [&begin[0].scale, &begin[1].scale];
@@ -106,7 +106,18 @@ unsafe fn tile<S: Simd, const SCALED: bool>(
             }
             from = to;
         }
-        if plan.suspect != i32::MAX && S::m_bits(suspects::<S>(plan, sums.as_flattened())) != 0 {
+        // a sum that may have wrapped is large, and so is that of an accumulator that is not finite: beside it all
+        // products are cut to nothing, and its own conversion to an integer is the smallest there is
+        let mut most = S::f_splat(0.0);
+        let mut numbers = [[most; VECTORS]; ROWS];
+        for row in 0..ROWS {
+            for vector in 0..VECTORS {
+                numbers[row][vector] = S::i_to_f_toward_zero(sums[row][vector]);
+                most = S::f_max_magnitude(most, numbers[row][vector]);
+            }
+        }
+        let suspect = S::f_bits(S::i_to_f_toward_zero(S::i_splat(plan.suspect)));
+        if S::m_bits(S::i_gt(S::f_bits(most), S::i_sub(suspect, S::i_splat(1)))) != 0 {
             return false;
         }
         let fraction = S::i_splat(plan.fraction_bits << 23);
@@ -120,7 +131,7 @@ unsafe fn tile<S: Simd, const SCALED: bool>(
                     true => S::i_sub(begin[row].maximum[vector], fraction),
                     false => S::i_sub(S::i_splat(254 << 23), S::f_bits(begin[row].scale[vector])),
                 };
-                let mut result = S::f_mul(S::i_to_f_toward_zero(sums[row][vector]), S::f_from_bits(unit));
+                let mut result = S::f_mul(numbers[row][vector], S::f_from_bits(unit));
                 if mask != -1 {
                     result = S::f_from_bits(S::i_and(S::f_bits(result), S::i_splat(mask)));
                 }
@@ -213,8 +224,10 @@ struct Begin<S: Simd> {
     sums: Lanes<S::I>,
     /// Sums of exponents of scale factors.
     offsets: Lanes<S::I>,
-    /// Whether e_max of some lane is out of range.
-    flagged: bool,
+    /// Whether e_max of some lane is out of range; where scale factors take no part, only of those without a product.
+    outside: bool,
+    /// No less than the largest exponent field of an accumulator.
+    most: S::I,
 }
 
 /// Begins an operation of a row, whose products have these largest exponents.
@@ -267,11 +280,13 @@ unsafe fn begin<S: Simd, const SCALED: bool, const FP16: bool>(
                 let zero = S::i_eq(S::i_shl::<1>(S::f_bits(c)), S::i_splat(0));
                 own = S::i_select(zero, field(plan.c_zero.max(-200)), own);
             }
-            let all = S::i_max(product, own);
+            let all = if SCALED { S::i_max(product, own) } else { larger_field::<S>(product, own) };
             if SCALED {
                 least = S::i_min(least, all);
+                most = S::i_max(most, all);
+            } else {
+                most = larger_field::<S>(most, own);
             }
-            most = S::i_max(most, if SCALED { all } else { own });
             maximum[vector] = all;
             let power = S::i_sub(to_units, all);
             sums[vector] = S::f_truncate(S::f_mul(c, S::f_from_bits(power)));
@@ -283,13 +298,12 @@ unsafe fn begin<S: Simd, const SCALED: bool, const FP16: bool>(
                 S::f_from_bits(power)
             };
         }
-        let mut flagged = S::m_bits(S::i_gt(most, field(highest))) != 0;
-        flagged |= match SCALED {
-            true => S::m_bits(S::i_gt(field(lowest), least)) != 0,
+        let outside = match SCALED {
+            true => S::m_bits(S::m_or(S::i_gt(most, field(highest)), S::i_gt(field(lowest), least))) != 0,
             // exponents of products are never too large, and too small only where there is none
             false => S::b_any_gt(S::b_splat(bytes(plan.no_product)), largest),
         };
-        Begin { maximum, scale, sums, offsets, flagged }
+        Begin { maximum, scale, sums, offsets, outside, most }
     }
 }
 
@@ -308,8 +322,9 @@ unsafe fn one<S: Simd, const SCALED: bool, const FP16: bool>(
         let (lowest, highest) = plan.exponents();
         let place = Place { operation, first, row };
         let [largest] = largest_exponents::<S, 1>(plan, (a, b), (first, row));
-        let Begin { maximum, scale, mut sums, offsets, mut flagged } =
+        let Begin { maximum, scale, mut sums, offsets, outside, most } =
             begin::<S, SCALED, FP16>(plan, (a, b), place, largest, state);
+        let mut flagged = outside || S::m_bits(S::i_gt(most, field(highest))) != 0;
         if flagged {
             // an infinite accumulator has no place in a sum: its lane is mended
             for (sum, maximum) in sums.iter_mut().zip(&maximum) {

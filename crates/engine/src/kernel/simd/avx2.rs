@@ -36,6 +36,17 @@ impl Simd for Avx2 {
         unsafe { _mm256_mul_ps(x, y) }
     }
     #[inline(always)]
+    unsafe fn f_max(x: __m256, y: __m256) -> __m256 {
+        unsafe { _mm256_max_ps(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn f_max_magnitude(x: __m256, y: __m256) -> __m256 {
+        unsafe {
+            let sign = _mm256_set1_ps(-0.0);
+            _mm256_max_ps(_mm256_andnot_ps(sign, x), _mm256_andnot_ps(sign, y))
+        }
+    }
+    #[inline(always)]
     unsafe fn f_fma(x: __m256, y: __m256, z: __m256) -> __m256 {
         unsafe { _mm256_fmadd_ps(x, y, z) }
     }

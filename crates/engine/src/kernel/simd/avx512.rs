@@ -53,6 +53,15 @@ impl<const HALVES: bool> Simd for Avx512<HALVES> {
         unsafe { _mm512_mul_ps(x, y) }
     }
     #[inline(always)]
+    unsafe fn f_max(x: __m512, y: __m512) -> __m512 {
+        unsafe { _mm512_max_ps(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn f_max_magnitude(x: __m512, y: __m512) -> __m512 {
+        const MAGNITUDES: i32 = 0b1011; // the larger of both magnitudes, without sign
+        unsafe { _mm512_range_ps::<MAGNITUDES>(x, y) }
+    }
+    #[inline(always)]
     unsafe fn f_fma(x: __m512, y: __m512, z: __m512) -> __m512 {
         unsafe { _mm512_fmadd_ps(x, y, z) }
     }

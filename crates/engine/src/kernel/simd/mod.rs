@@ -51,6 +51,10 @@ pub(super) trait Simd: Copy {
     unsafe fn f_store(to: *mut f32, value: Self::F);
     unsafe fn f_add(x: Self::F, y: Self::F) -> Self::F;
     unsafe fn f_mul(x: Self::F, y: Self::F) -> Self::F;
+    /// The larger; neither is NaN, and they are not zeros of both signs.
+    unsafe fn f_max(x: Self::F, y: Self::F) -> Self::F;
+    /// The larger magnitude; neither is NaN.
+    unsafe fn f_max_magnitude(x: Self::F, y: Self::F) -> Self::F;
     /// x·y + z, rounded once.
     unsafe fn f_fma(x: Self::F, y: Self::F, z: Self::F) -> Self::F;
     unsafe fn f_bits(value: Self::F) -> Self::I;
@@ -145,4 +149,11 @@ pub(super) trait Simd: Copy {
     unsafe fn d_nonzero(value: Self::D) -> u32;
     /// `sum` + `error`, known to be rounded to nearest, rounded to odd instead; not for infinities.
     unsafe fn d_odd(sum: Self::D, error: Self::D) -> Self::D;
+}
+
+/// The larger of two exponent fields of FP32 numbers, of which one at least is not negative: more units of a processor
+/// compare numbers than integers.
+#[inline(always)]
+pub(super) unsafe fn larger_field<S: Simd>(x: S::I, y: S::I) -> S::I {
+    unsafe { S::f_bits(S::f_max(S::f_from_bits(x), S::f_from_bits(y))) }
 }

@@ -47,6 +47,14 @@ impl Simd for Portable {
         lanes!(i => x[i] * y[i])
     }
     #[inline(always)]
+    unsafe fn f_max(x: [f32; LANES], y: [f32; LANES]) -> [f32; LANES] {
+        lanes!(i => if x[i] > y[i] { x[i] } else { y[i] })
+    }
+    #[inline(always)]
+    unsafe fn f_max_magnitude(x: [f32; LANES], y: [f32; LANES]) -> [f32; LANES] {
+        lanes!(i => if x[i].abs() > y[i].abs() { x[i].abs() } else { y[i].abs() })
+    }
+    #[inline(always)]
     unsafe fn f_fma(x: [f32; LANES], y: [f32; LANES], z: [f32; LANES]) -> [f32; LANES] {
         lanes!(i => x[i].mul_add(y[i], z[i]))
     }
