@@ -28,7 +28,7 @@ use bitmma_formats::{Format, Rounding, table};
 
 use super::drive::Kernel;
 use super::pack::{Cells, GROUP, ROWS, Range, VECTORS};
-use super::simd::Simd;
+use super::simd::{Simd, larger_field};
 use pack::{ABSOLUTE_NONE, PackedColumns, PackedRows, RELATIVE_LEAST, RELATIVE_NONE, TopRange};
 use sum::{PLACE, Terms, add_any, add_small, cut, field, own_bits};
 
@@ -123,9 +123,8 @@ impl Rounded {
 
     /// Whether every place of an operation is the exponent of an FP32 number whose unit is one, too.
     fn holds(&self, top: i32, range: TopRange) -> bool {
-        let (low, high) = (top.saturating_add(range.lowest), top.saturating_add(range.highest));
-        low.saturating_add(RELATIVE_LEAST) >= self.fraction_bits - 126
-            && high <= 127 - PLACE + self.fraction_bits
+        top + range.lowest + RELATIVE_LEAST >= self.fraction_bits - 126
+            && top + range.highest <= 127 - PLACE + self.fraction_bits
     }
 }
 
@@ -178,15 +177,22 @@ impl Kernel for Rounded {
 /// The vectors of one row of a tile.
 type Lanes<V> = [V; VECTORS];
 
-/// Sums of the products of one operation, of all or of every other.
+/// The sum of the products of one operation of one row, of all or of every other.
 #[derive(Clone, Copy)]
 struct Sums<S: Simd> {
     /// T, in units of 2^(e_max - F).
-    t: [Lanes<S::I>; ROWS],
-    /// e_max as the exponent field of an FP32 number.
-    maximum: [Lanes<S::I>; ROWS],
+    t: Lanes<S::I>,
+    /// 2^(F - e_max).
+    scale: Lanes<S::F>,
     /// e_max in bytes.
-    largest: [S::B; ROWS],
+    largest: S::B,
+}
+
+impl Rounded {
+    /// What the bits of 2^(F - e_max) are subtracted from to give those of 2^e_max: 2·127 are the biases of the two.
+    fn units(&self) -> i32 {
+        (254 + self.fraction_bits).wrapping_shl(23)
+    }
 }
 
 /// The sums of `count` products `first`, `first + step`, … of the rows from `row` on.
@@ -196,28 +202,29 @@ unsafe fn sums<S: Simd>(
     (a, b): (&PackedRows, &PackedColumns),
     row: usize,
     (first, step, count): (usize, usize, usize),
-) -> Sums<S> {
+) -> [Sums<S>; ROWS] {
     unsafe {
         let width = VECTORS * S::LANES;
         let (a_values, b_values) = (a.lines.values.as_ptr().add(row), b.lines.values.as_ptr());
         let (a_exponents, b_exponents) = (a.exponents.as_ptr().add(row), b.exponents.as_ptr());
-        let mut largest = [S::b_splat(0x8181_8181); ROWS];
+        let nothing = Sums {
+            t: [S::i_splat(0); VECTORS],
+            scale: [S::f_splat(0.0); VECTORS],
+            largest: S::b_splat(0x8181_8181),
+        };
+        let mut sums = [nothing; ROWS];
         for index in (0..count).map(|index| first + index * step) {
             let b_exponent = S::b_load(b_exponents.add(index * width));
-            for (row, largest) in largest.iter_mut().enumerate() {
+            for (row, sum) in sums.iter_mut().enumerate() {
                 let a_exponent = S::b_splat(*a_exponents.add(index * GROUP + row));
-                *largest = S::b_max(*largest, S::b_add_saturating(a_exponent, b_exponent));
+                sum.largest = S::b_max(sum.largest, S::b_add_saturating(a_exponent, b_exponent));
             }
         }
-        // 2^(F - e_max), from e_max: 2·127 are the biases of the two
-        let to_units = S::i_splat((254 + plan.fraction_bits).wrapping_shl(23));
-        let mut maximum = [[to_units; VECTORS]; ROWS];
-        let mut scale = [[S::f_splat(0.0); VECTORS]; ROWS];
-        let mut t = [[S::i_splat(0); VECTORS]; ROWS];
-        for row in 0..ROWS {
-            maximum[row] = S::b_fields(S::b_add(largest[row], S::b_splat(0x7f7f_7f7f)));
+        let to_units = S::i_splat(plan.units());
+        for sum in &mut sums {
+            let maximum = S::b_fields(S::b_add(sum.largest, S::b_splat(0x7f7f_7f7f)));
             for vector in 0..VECTORS {
-                scale[row][vector] = S::f_from_bits(S::i_sub(to_units, maximum[row][vector]));
+                sum.scale[vector] = S::f_from_bits(S::i_sub(to_units, maximum[vector]));
             }
         }
         for index in (0..count).map(|index| first + index * step) {
@@ -226,13 +233,13 @@ unsafe fn sums<S: Simd>(
                 [S::f_splat(*a_values.add(index * GROUP)), S::f_splat(*a_values.add(index * GROUP + 1))];
             for vector in 0..VECTORS {
                 let column = S::f_load(line.add(vector * S::LANES));
-                for row in 0..ROWS {
-                    let product = S::f_mul(S::f_mul(factors[row], column), scale[row][vector]);
-                    t[row][vector] = S::i_add(t[row][vector], S::f_truncate(product));
+                for (sum, factor) in sums.iter_mut().zip(factors) {
+                    let product = S::f_mul(S::f_mul(factor, column), sum.scale[vector]);
+                    sum.t[vector] = S::i_add(sum.t[vector], S::f_truncate(product));
                 }
             }
         }
-        Sums { t, maximum, largest }
+        sums
     }
 }
 
@@ -277,104 +284,128 @@ struct Place {
 unsafe fn one<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
     plan: &Rounded,
     (a, b): (&PackedRows, &PackedColumns),
-    Place { operation, first, length, row: first_row }: Place,
+    Place { operation, first, length, row }: Place,
     state: &mut [f32],
     rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
 ) {
     unsafe {
-        let width = VECTORS * S::LANES;
         let plan = &{ *plan }; // a copy, that no store to the state can change
+        let step = if PAIRS { 2 } else { 1 };
+        let [mut upper, mut lower] = sums::<S>(plan, (a, b), row, (first, step, length.div_ceil(step)));
+        if PAIRS {
+            let odd = sums::<S>(plan, (a, b), row, (first + 1, step, length / step));
+            join::<S>(plan, &mut upper, &odd[0]);
+            join::<S>(plan, &mut lower, &odd[1]);
+        }
+        let lines = state.split_at_mut(VECTORS * S::LANES);
+        // one after the other and not in a loop: so all stays in registers
+        let place = Place { operation, first, length, row };
+        finish::<S, PAIRS, OFFSETS>(plan, (a, b), place, &upper, lines.0, rare);
+        let place = Place { operation, first, length, row: row + 1 };
+        finish::<S, PAIRS, OFFSETS>(plan, (a, b), place, &lower, lines.1, rare);
+    }
+}
+
+/// Adds the accumulators of a row to its sums, and rounds.
+#[inline(always)]
+unsafe fn finish<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
+    plan: &Rounded,
+    (a, b): (&PackedRows, &PackedColumns),
+    Place { operation, first, row, .. }: Place,
+    sum: &Sums<S>,
+    line: &mut [f32],
+    rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
+) {
+    unsafe {
+        let width = VECTORS * S::LANES;
         let exponent_mask = S::i_splat(0xff << 23);
         let least = if OFFSETS { RELATIVE_LEAST } else { ABSOLUTE_NONE + 1 };
-        let least = S::b_splat(u32::from((least as i8).cast_unsigned()) * 0x0101_0101);
-        let step = if PAIRS { 2 } else { 1 };
-        let mut sum = sums::<S>(plan, (a, b), first_row, (first, step, length.div_ceil(step)));
-        if PAIRS {
-            join::<S>(plan, &mut sum, &sums::<S>(plan, (a, b), first_row, (first + 1, step, length / step)));
+        let least_bytes = S::b_splat(u32::from((least as i8).cast_unsigned()) * 0x0101_0101);
+        let mut careful = plan.unusual() || S::b_any_gt(least_bytes, sum.largest);
+        let (mut flushed, mut held, mut top) = (false, true, 0);
+        if OFFSETS {
+            let range = b.lines.ranges[operation];
+            let row_range = a.lines.ranges[operation * (GROUP / ROWS) + row / ROWS];
+            top = a.lines.tops[operation * GROUP + row];
+            flushed = range.flushed || row_range.flushed;
+            held = plan.holds(top, range);
+            careful |= !held;
         }
-        for row in 0..ROWS {
-            let line = &mut state[row * width..(row + 1) * width];
-            let mut place = sum.maximum[row];
-            let mut careful = plan.unusual() || S::b_any_gt(least, sum.largest[row]);
-            let mut flushed = false;
-            let mut to_place = (PLACE - plan.fraction_bits) << 23;
+        let to_place =
+            plan.units().wrapping_add((PLACE - plan.fraction_bits + if held { top } else { 0 }) << 23);
+        let (nothing, none) = (S::f_splat(0.0), S::i_splat(0));
+        let mut terms = [Terms { t: none, place: none, c: nothing, own: none }; VECTORS];
+        let mut above = S::i_gt(none, none);
+        let mut most = none;
+        for vector in 0..VECTORS {
+            let mut place = S::i_sub(S::i_splat(to_place), S::f_bits(sum.scale[vector]));
             if OFFSETS {
-                let (top, range) =
-                    (a.lines.tops[operation * GROUP + first_row + row], b.lines.ranges[operation]);
-                let row_range = a.lines.ranges[operation * (GROUP / ROWS) + first_row / ROWS];
-                flushed = range.flushed || row_range.flushed;
-                let held = plan.holds(top, range);
-                careful |= !held;
-                let tops = b.top_fields.as_ptr().add(operation * width);
-                if held {
-                    to_place += top << 23;
+                let mut column = S::i_load(b.top_fields.as_ptr().add(operation * width + vector * S::LANES));
+                if !held {
+                    // beyond these limits every place is out of range
+                    let both = S::i_add(S::i_sar_by(column, S::i_splat(23)), S::i_splat(top));
+                    column = S::i_shl::<23>(S::i_max(S::i_min(both, S::i_splat(153)), S::i_splat(-180)));
                 }
-                for (vector, place) in place.iter_mut().enumerate() {
-                    let mut column = S::i_load(tops.add(vector * S::LANES));
-                    if !held {
-                        // beyond these limits every place is out of range
-                        let both = S::i_add(S::i_sar_by(column, S::i_splat(23)), S::i_splat(top));
-                        column = S::i_shl::<23>(S::i_max(S::i_min(both, S::i_splat(153)), S::i_splat(-180)));
-                    }
-                    *place = S::i_add(*place, column);
-                }
+                place = S::i_add(place, column);
             }
-            for place in &mut place {
-                *place = S::i_add(*place, S::i_splat(to_place));
+            let c = S::f_load(line.as_ptr().add(vector * S::LANES));
+            let own = S::i_and(S::f_bits(c), exponent_mask);
+            above = S::m_or(above, S::i_gt(own, place));
+            most = larger_field::<S>(most, own);
+            terms[vector] = Terms { t: sum.t[vector], place, c, own };
+        }
+        if !careful {
+            if S::m_bits(above) == 0 {
+                for vector in 0..VECTORS {
+                    let result = add_small::<S, PAIRS>(&terms[vector]);
+                    S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
+                }
+                return;
             }
-            let mut c = [S::f_splat(0.0); VECTORS];
-            let mut own = [exponent_mask; VECTORS];
-            let mut above = S::i_gt(exponent_mask, exponent_mask);
-            let mut most = S::i_splat(0);
-            for vector in 0..VECTORS {
-                c[vector] = S::f_load(line.as_ptr().add(vector * S::LANES));
-                own[vector] = S::i_and(S::f_bits(c[vector]), exponent_mask);
-                above = S::m_or(above, S::i_gt(own[vector], place[vector]));
-                most = S::i_max(most, own[vector]);
+            if S::m_bits(S::i_eq(most, exponent_mask)) == 0 {
+                for vector in 0..VECTORS {
+                    let (result, _) = add_any::<S, PAIRS, false>(plan, &terms[vector]);
+                    S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
+                }
+                return;
             }
-            if !careful {
-                if S::m_bits(above) == 0 {
-                    for vector in 0..VECTORS {
-                        let (t, place) = (sum.t[row][vector], place[vector]);
-                        let result = add_small::<S, PAIRS>(t, place, c[vector], own[vector]);
-                        S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
-                    }
-                    continue;
-                }
-                if S::m_bits(S::i_eq(most, exponent_mask)) == 0 {
-                    for vector in 0..VECTORS {
-                        let (t, place) = (sum.t[row][vector], place[vector]);
-                        let terms = Terms { t, place, c: c[vector], own: own[vector] };
-                        let (result, _) = add_any::<S, PAIRS, false>(plan, &terms);
-                        S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
-                    }
-                    continue;
-                }
+        }
+        let mut rare = |column: usize, c: f32| rare(row, column, first, c);
+        carefully::<S, PAIRS, OFFSETS>(plan, (sum.scale, terms), flushed, line, &mut rare);
+    }
+}
+
+/// The last step where anything may be: no products, units beyond FP32, accumulators that are not finite. What it is
+/// done on comes as a copy, so that what it was copied from stays in registers.
+#[inline(always)]
+unsafe fn carefully<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
+    plan: &Rounded,
+    (scale, terms): (Lanes<S::F>, Lanes<Terms<S>>),
+    flushed: bool,
+    line: &mut [f32],
+    rare: &mut dyn FnMut(usize, f32) -> f32,
+) {
+    unsafe {
+        let none = if OFFSETS { RELATIVE_NONE + 1 } else { ABSOLUTE_NONE + 1 };
+        for (vector, terms) in terms.iter().enumerate() {
+            let (mut result, mut left_out) = add_any::<S, PAIRS, true>(plan, terms);
+            // without a product the accumulator is the answer, cut to F bits; -0 becomes +0
+            let maximum = S::i_sub(S::i_splat(plan.units()), S::f_bits(scale[vector]));
+            let none = S::i_gt(field::<S>(none), maximum);
+            if !flushed {
+                let alone = S::f_add(own_bits::<S>(plan, terms.c), S::f_splat(0.0));
+                result = S::f_from_bits(S::i_select(none, S::f_bits(alone), S::f_bits(result)));
+                left_out &= !S::m_bits(none);
             }
-            for vector in 0..VECTORS {
-                let (t, place) = (sum.t[row][vector], place[vector]);
-                let terms = Terms { t, place, c: c[vector], own: own[vector] };
-                let (mut result, mut left_out) = add_any::<S, PAIRS, true>(plan, &terms);
-                // without a product the accumulator is the answer, cut to F bits; -0 becomes +0
-                let none = if OFFSETS { RELATIVE_NONE + 1 } else { ABSOLUTE_NONE + 1 };
-                let none = S::i_gt(field::<S>(none), sum.maximum[row][vector]);
-                if !flushed {
-                    let alone = S::f_add(own_bits::<S>(plan, c[vector]), S::f_splat(0.0));
-                    result = S::f_from_bits(S::i_select(none, S::f_bits(alone), S::f_bits(result)));
-                    left_out &= !S::m_bits(none);
-                }
-                if OFFSETS {
-                    let least = field::<S>(RELATIVE_LEAST);
-                    let low = S::m_bits(S::i_gt(least, sum.maximum[row][vector]));
-                    left_out |= if flushed { low } else { low & !S::m_bits(none) };
-                }
-                S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
-                if left_out != 0 {
-                    let line = &mut line[vector * S::LANES..(vector + 1) * S::LANES];
-                    let mut mend =
-                        |lane: usize, c: f32| rare(first_row + row, vector * S::LANES + lane, first, c);
-                    by_lane::<S>(line, c[vector], left_out, &mut mend);
-                }
+            if OFFSETS {
+                let low = S::m_bits(S::i_gt(field::<S>(RELATIVE_LEAST), maximum));
+                left_out |= if flushed { low } else { low & !S::m_bits(none) };
+            }
+            S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
+            if left_out != 0 {
+                let line = &mut line[vector * S::LANES..(vector + 1) * S::LANES];
+                let mut mend = |lane: usize, c: f32| rare(vector * S::LANES + lane, c);
+                by_lane::<S>(line, terms.c, left_out, &mut mend);
             }
         }
     }
@@ -409,16 +440,15 @@ unsafe fn by_lane<S: Simd>(
 #[inline(always)]
 unsafe fn join<S: Simd>(plan: &Rounded, even: &mut Sums<S>, odd: &Sums<S>) {
     unsafe {
-        for row in 0..ROWS {
-            even.largest[row] = S::b_max(even.largest[row], odd.largest[row]);
-            for vector in 0..VECTORS {
-                let (x, y) = (even.maximum[row][vector], odd.maximum[row][vector]);
-                let maximum = S::i_max(x, y);
-                let x = cut::<S>(plan, even.t[row][vector], S::i_shr::<23>(S::i_sub(maximum, x)));
-                let y = cut::<S>(plan, odd.t[row][vector], S::i_shr::<23>(S::i_sub(maximum, y)));
-                even.t[row][vector] = S::i_add(x, y);
-                even.maximum[row][vector] = maximum;
-            }
+        even.largest = S::b_max(even.largest, odd.largest);
+        for vector in 0..VECTORS {
+            // the larger exponent has the smaller power
+            let (x, y) = (S::f_bits(even.scale[vector]), S::f_bits(odd.scale[vector]));
+            let scale = S::i_min(x, y);
+            let x = cut::<S>(plan, even.t[vector], S::i_shr::<23>(S::i_sub(x, scale)));
+            let y = cut::<S>(plan, odd.t[vector], S::i_shr::<23>(S::i_sub(y, scale)));
+            even.t[vector] = S::i_add(x, y);
+            even.scale[vector] = S::f_from_bits(scale);
         }
     }
 }

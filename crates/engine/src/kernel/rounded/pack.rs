@@ -20,6 +20,9 @@ pub(super) const RELATIVE_FLUSH: i32 = -56;
 /// Operations without a product of at least this relative exponent are left to the reference path.
 pub(super) const RELATIVE_LEAST: i32 = -30;
 
+/// Beyond every exponent.
+const NOWHERE: i32 = 1 << 20;
+
 impl Rounded {
     /// Lines as tiles read them: numbers, exponents, and with `offsets` the largest exponent of each operation,
     /// from which the others are counted, and what is known of `share` lines.
@@ -48,7 +51,7 @@ impl Rounded {
             }
             let begin = ranges.len();
             for tops in largest.chunks_exact_mut(share) {
-                let mut range = TopRange { lowest: i32::MAX, highest: i32::MIN, flushed: false };
+                let mut range = TopRange { lowest: NOWHERE, highest: -NOWHERE, flushed: false };
                 for top in tops {
                     if *top > SPECIAL {
                         range.lowest = range.lowest.min(i32::from(*top));

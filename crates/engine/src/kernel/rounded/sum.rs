@@ -37,6 +37,7 @@ unsafe fn ones<S: Simd>(counts: S::I) -> S::I {
 }
 
 /// What is added: T, e_max - F + PLACE as a field, the accumulator and the field of its exponent.
+#[derive(Clone, Copy)]
 pub(super) struct Terms<S: Simd> {
     pub(super) t: S::I,
     pub(super) place: S::I,
@@ -62,8 +63,9 @@ unsafe fn accumulator<S: Simd, const PAIRS: bool>(place: S::I, c: S::F, own: S::
 
 /// The sum rounded down, where no accumulator's exponent is above the place.
 #[inline(always)]
-pub(super) unsafe fn add_small<S: Simd, const PAIRS: bool>(t: S::I, place: S::I, c: S::F, own: S::I) -> S::F {
+pub(super) unsafe fn add_small<S: Simd, const PAIRS: bool>(terms: &Terms<S>) -> S::F {
     unsafe {
+        let Terms { t, place, c, own } = *terms;
         let sum = S::i_add(t, accumulator::<S, PAIRS>(place, c, own));
         S::f_mul(S::i_to_f(sum), S::f_from_bits(S::i_sub(place, S::i_splat(PLACE << 23))))
     }
@@ -97,9 +99,8 @@ pub(super) unsafe fn add_any<S: Simd, const PAIRS: bool, const UNUSUAL: bool>(
         let Terms { mut t, place: of_products, own, .. } = *terms;
         let mut c = if UNUSUAL { own_bits::<S>(plan, terms.c) } else { terms.c };
         let place = S::i_max(own, of_products);
-        let shift = S::i_sub(place, of_products);
-        // beyond 31 nothing is left but the sign either way
-        let counts = S::i_min(S::i_shr::<23>(shift), S::i_splat(31));
+        // from 31 on nothing is left of T but its sign
+        let counts = S::i_shr::<23>(S::i_sub(place, of_products));
         let mut sign = S::i_splat(0);
         if UNUSUAL && plan.toward_zero {
             // everything times the sign of c, so that what is cut is above zero, but for T itself: if that
@@ -113,20 +114,21 @@ pub(super) unsafe fn add_any<S: Simd, const PAIRS: bool, const UNUSUAL: bool>(
             t = S::i_add(t, S::i_and(negative::<S>(t), up));
         }
         let kept = S::i_sar_by(t, counts);
-        let rest = S::i_sub(t, S::i_shl_by(kept, counts));
         let sum = S::i_add(kept, accumulator::<S, PAIRS>(place, c, own));
-        // The exponent in units of u at which the sum is cut, and F2 bits below it what counts of the rest:
-        // rest·2^-s >= 2^(exponent - F2). Where |S| < 2^28·u, s is 1 at most and all of the rest counts.
-        // Beyond s = 97 the comparison wraps: such a rest is no more than a trace below an accumulator
-        // alone, which stands far from where it would matter.
-        let mut exponent = field::<S>(PLACE);
+        // The s bits that T lost are a fraction of u, here in 32 bits. From 2^(exponent - F2) on they count, where
+        // `exponent` is that of the sum in units of u. Of more than 32 none is left: they are a trace below an
+        // accumulator alone, whose 24 bits end far above u. Where |S| < 2^28·u, s is 1 at most and all of it counts.
+        let rest = S::i_shl_by(t, S::i_sub(S::i_splat(32), counts));
+        let below = plan.sum_fraction_bits - 31;
+        let mut limit = S::i_splat((31 - PLACE + below).min(32));
         if plan.renormalize {
-            let own_exponent = S::i_and(S::f_bits(S::i_to_f_toward_zero(sum)), S::i_splat(0xff << 23));
-            exponent = S::i_max(own_exponent, field::<S>(PLACE - 1));
+            limit = S::i_leading_zeros(S::i_abs(sum));
+            if below != 0 {
+                limit = S::i_min(S::i_add(limit, S::i_splat(below)), S::i_splat(32));
+            }
         }
-        let limit = S::i_sub(S::i_add(exponent, shift), S::i_splat((plan.sum_fraction_bits << 23) + 1));
-        let beyond = S::i_sub(limit, S::f_bits(S::i_to_f_toward_zero(rest)));
-        let mut sum = S::i_or(sum, S::i_shr::<31>(beyond));
+        let trace = S::i_shr::<31>(S::i_sub(S::i_leading_zeros(rest), limit));
+        let mut sum = S::i_or(sum, trace);
         if UNUSUAL && plan.toward_zero {
             sum = S::i_sub(S::i_xor(sum, sign), sign);
         }

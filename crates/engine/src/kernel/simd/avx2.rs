@@ -104,6 +104,21 @@ impl Simd for Avx2 {
         unsafe { _mm256_min_epi32(x, y) }
     }
     #[inline(always)]
+    unsafe fn i_abs(x: __m256i) -> __m256i {
+        unsafe { _mm256_abs_epi32(x) }
+    }
+    #[inline(always)]
+    unsafe fn i_leading_zeros(x: __m256i) -> __m256i {
+        unsafe {
+            // the exponent of a number of its first bits, which converts without rounding; with the top bit set it
+            // converts to a negative one, whose field is above all others
+            let first = _mm256_cvtepi32_ps(_mm256_andnot_si256(_mm256_srli_epi32::<8>(x), x));
+            let field = _mm256_srli_epi32::<23>(_mm256_castps_si256(first));
+            let zeros = _mm256_subs_epu16(_mm256_set1_epi32(127 + 31), field);
+            _mm256_min_epi32(zeros, _mm256_set1_epi32(32))
+        }
+    }
+    #[inline(always)]
     unsafe fn i_shl<const BITS: u32>(x: __m256i) -> __m256i {
         unsafe { _mm256_sll_epi32(x, _mm_cvtsi32_si128(BITS.cast_signed())) }
     }

@@ -1,4 +1,4 @@
-//! AVX-512: F, BW, DQ and VL, and with `HALVES` VNNI and FP16 too.
+//! AVX-512: F, BW, CD, DQ and VL, and with `HALVES` VNNI and FP16 too.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
@@ -117,6 +117,14 @@ impl<const HALVES: bool> Simd for Avx512<HALVES> {
     #[inline(always)]
     unsafe fn i_min(x: __m512i, y: __m512i) -> __m512i {
         unsafe { _mm512_min_epi32(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn i_abs(x: __m512i) -> __m512i {
+        unsafe { _mm512_abs_epi32(x) }
+    }
+    #[inline(always)]
+    unsafe fn i_leading_zeros(x: __m512i) -> __m512i {
+        unsafe { _mm512_lzcnt_epi32(x) }
     }
     #[inline(always)]
     unsafe fn i_shl<const BITS: u32>(x: __m512i) -> __m512i {

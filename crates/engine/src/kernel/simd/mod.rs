@@ -72,6 +72,10 @@ pub(super) trait Simd: Copy {
     unsafe fn i_xor(x: Self::I, y: Self::I) -> Self::I;
     unsafe fn i_max(x: Self::I, y: Self::I) -> Self::I;
     unsafe fn i_min(x: Self::I, y: Self::I) -> Self::I;
+    /// The magnitude, as an unsigned number.
+    unsafe fn i_abs(x: Self::I) -> Self::I;
+    /// How many zeros are above the first bit set, of unsigned numbers; 32 for zero.
+    unsafe fn i_leading_zeros(x: Self::I) -> Self::I;
     unsafe fn i_shl<const BITS: u32>(x: Self::I) -> Self::I;
     /// Zeros shifted in.
     unsafe fn i_shr<const BITS: u32>(x: Self::I) -> Self::I;

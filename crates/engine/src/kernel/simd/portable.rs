@@ -111,6 +111,14 @@ impl Simd for Portable {
         lanes!(i => x[i].min(y[i]))
     }
     #[inline(always)]
+    unsafe fn i_abs(x: [i32; LANES]) -> [i32; LANES] {
+        lanes!(i => x[i].unsigned_abs().cast_signed())
+    }
+    #[inline(always)]
+    unsafe fn i_leading_zeros(x: [i32; LANES]) -> [i32; LANES] {
+        lanes!(i => x[i].leading_zeros().cast_signed())
+    }
+    #[inline(always)]
     unsafe fn i_shl<const BITS: u32>(x: [i32; LANES]) -> [i32; LANES] {
         lanes!(i => x[i] << BITS)
     }
