@@ -91,6 +91,7 @@ impl Grouped {
     }
 
     /// Pairs of factors, and for each group and line its scale factor and which elements are not zero.
+    #[inline(always)]
     fn pack(&self, cells: &Cells, last: i32, unit: f64) -> Packed {
         let lines = cells.lines;
         let count = cells.positions();
@@ -142,11 +143,14 @@ pub(super) struct Packed {
 impl Kernel for Grouped {
     type A = Packed;
     type B = Packed;
+    const HALVES: bool = true;
 
+    #[inline(always)]
     fn pack_a(&self, cells: Cells) -> Packed {
         self.pack(&cells, self.a_last, self.unit)
     }
 
+    #[inline(always)]
     fn pack_b(&self, cells: Cells) -> Packed {
         self.pack(&cells, self.b_last, 1.0)
     }
@@ -170,7 +174,11 @@ impl Kernel for Grouped {
             for (pair, state) in state.chunks_exact_mut(tile).enumerate() {
                 for operation in 0..k.length / self.length {
                     for vector in (0..VECTORS).step_by(2) {
-                        self.vectors::<S>((a, b), (operation, pair * ROWS, vector), state);
+                        let place = (operation, pair * ROWS, vector);
+                        match self.groups() {
+                            ..=4 => self.vectors::<S, 4>((a, b), place, state),
+                            _ => self.vectors::<S, MOST_GROUPS>((a, b), place, state),
+                        }
                     }
                 }
             }
@@ -182,9 +190,9 @@ impl Kernel for Grouped {
 const MOST_GROUPS: usize = 16;
 
 impl Grouped {
-    /// One operation for two vectors of some rows, from a row of the group on.
+    /// One operation of up to `MOST` groups for two vectors of some rows, from a row of the group on.
     #[inline(always)]
-    unsafe fn vectors<S: Simd>(
+    unsafe fn vectors<S: Simd, const MOST: usize>(
         &self,
         (a, b): (&Packed, &Packed),
         (operation, first_row, vector): (usize, usize, usize),
@@ -194,7 +202,7 @@ impl Grouped {
             let width = VECTORS * S::LANES;
             let groups = self.groups();
             let pairs = self.group / 2;
-            let mut dots = [[[S::i_splat(0); 2]; ROWS]; MOST_GROUPS];
+            let mut dots = [[[S::i_splat(0); 2]; ROWS]; MOST];
             let mut maximum = [[S::i_splat(NOWHERE); 2]; ROWS];
             for group in 0..groups {
                 let index = operation * groups + group;
