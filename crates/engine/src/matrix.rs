@@ -45,8 +45,8 @@ macro_rules! on_codes {
 pub(crate) trait Chunk {
     /// How many.
     fn len(&self) -> usize;
-    /// Writes codes from `start` on; bits beyond the width held are dropped.
-    fn write(&mut self, start: usize, codes: &[u64]);
+    /// Writes codes of up to 32 bits from `start` on; bits beyond the width held are dropped.
+    fn write(&mut self, start: usize, codes: &[u32]);
 }
 
 macro_rules! chunk {
@@ -55,8 +55,9 @@ macro_rules! chunk {
             fn len(&self) -> usize {
                 (**self).len()
             }
-            fn write(&mut self, start: usize, codes: &[u64]) {
+            fn write(&mut self, start: usize, codes: &[u32]) {
                 let to = self[start..start + codes.len()].iter_mut();
+                #[allow(clippy::unnecessary_cast, clippy::cast_lossless)] // u32 is one of the four, and u64
                 to.zip(codes).for_each(|(to, &code)| *to = code as $word);
             }
         }
@@ -107,6 +108,7 @@ impl Codes {
     }
 
     /// Reads codes from `start` on, each made something of.
+    #[inline(always)] // for callers compiled for an instruction set
     pub(crate) fn read<T>(&self, start: usize, into: &mut [T], of: impl Fn(u64) -> T) {
         #[allow(clippy::useless_conversion)] // U64 is one of the four
         {

@@ -47,11 +47,8 @@ pub(super) trait Kernel: Sync {
     fn pack_b(&self, cells: Cells) -> Self::B;
     /// The code of a NaN result.
     fn nan(&self) -> u64;
-    /// Whether C and D are FP32: accumulators as they are, but for NaN.
-    fn single(&self) -> bool {
-        true
-    }
     /// The accumulator that a code of C is.
+    #[inline(always)]
     fn load(&self, c: u64) -> f32 {
         f32::from_bits(c as u32)
     }
@@ -60,6 +57,7 @@ pub(super) trait Kernel: Sync {
         self.load(d)
     }
     /// The code of D that an accumulator is.
+    #[inline(always)]
     fn store(&self, state: f32) -> u64 {
         if state.is_nan() { self.nan() } else { u64::from(state.to_bits()) }
     }
@@ -130,9 +128,9 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
         let columns = COLUMN_BLOCK.min(n - first_column);
         let panels = columns.div_ceil(width);
         let mut column_traits = vec![Traits::NONE; panels * width];
-        // block of rows by block of rows, panel by panel, row by row
-        let mut state = Aligned::new(padded.checked_mul(panels * width)?)?;
-        let state = state.slice();
+        // those of a block of rows panel by panel, row by row
+        let mut state: Vec<Aligned<f32>> = Vec::new();
+        state.resize_with(padded.div_ceil(ROW_BLOCK), Aligned::default);
         let ranges: Vec<Range> = ranges(k, problem.step).collect();
         for span in ranges.chunks(SPAN) {
             let packed_b = packed(
@@ -147,44 +145,52 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
             );
             join(&mut column_traits, width, &packed_b);
 
-            let row_blocks = state.par_chunks_mut(ROW_BLOCK * panels * width);
-            row_blocks.zip(rows.par_chunks_mut(ROW_BLOCK)).enumerate().for_each(
-                |(row_block, (state, rows))| {
-                    let first_row = row_block * ROW_BLOCK;
-                    let packed_a = packed(
-                        problem.level,
-                        (rows.len().div_ceil(GROUP), span),
-                        #[inline(always)]
-                        |group, range| {
-                            let cells = a.cells(first_row + group * GROUP, GROUP, range);
-                            let traits = cells.traits.clone();
-                            (kernel.pack_a(cells), traits)
-                        },
-                    );
-                    join(rows, GROUP, &packed_a);
-                    let panels = state.par_chunks_mut(rows.len() * width).zip(&packed_b).enumerate();
-                    panels.for_each(|(panel, (state, packed_b))| {
-                        let first = first_column + panel * width;
-                        if span[0].first == 0 {
-                            let used = width.min(first_column + columns - first);
-                            load_c(kernel, operands.c, (block, first_row, first..first + used), state, width);
+            let row_blocks = state.par_iter_mut().zip(rows.par_chunks_mut(ROW_BLOCK)).enumerate();
+            row_blocks.try_for_each(|(row_block, (state, rows))| {
+                if span[0].first == 0 {
+                    // first touched by the thread that goes on with it
+                    *state = Aligned::new(rows.len().checked_mul(panels * width)?)?;
+                }
+                let first_row = row_block * ROW_BLOCK;
+                let packed_a = packed(
+                    problem.level,
+                    (rows.len().div_ceil(GROUP), span),
+                    #[inline(always)]
+                    |group, range| {
+                        let cells = a.cells(first_row + group * GROUP, GROUP, range);
+                        let traits = cells.traits.clone();
+                        (kernel.pack_a(cells), traits)
+                    },
+                );
+                join(rows, GROUP, &packed_a);
+                let panels = state.slice().par_chunks_mut(rows.len() * width).zip(&packed_b).enumerate();
+                panels.for_each(|(panel, (state, packed_b))| {
+                    let first = first_column + panel * width;
+                    if span[0].first == 0 {
+                        let used = width.min(first_column + columns - first);
+                        let place = (block, first_row, first..first + used);
+                        compiled(
+                            problem.level,
+                            #[inline(always)]
+                            || load_c(kernel, operands.c, place, state, width),
+                        );
+                    }
+                    for (at, (&range, (b, _))) in span.iter().zip(packed_b).enumerate() {
+                        for (group, state) in state.chunks_mut(GROUP * width).enumerate() {
+                            let mut rare = |row: usize, column: usize, position: usize, c: f32| {
+                                let place = (block, first_row + group * GROUP + row, first + column);
+                                if place.1 >= m || place.2 >= n {
+                                    return c; // padding: nobody reads it
+                                }
+                                by_reference_operation(kernel, problem, place, range.first + position, c)
+                            };
+                            let (a, _) = &packed_a[group][at];
+                            dispatch(problem.level, Task { kernel, a, b, range, state, rare: &mut rare });
                         }
-                        for (at, (&range, (b, _))) in span.iter().zip(packed_b).enumerate() {
-                            for (group, state) in state.chunks_mut(GROUP * width).enumerate() {
-                                let mut rare = |row: usize, column: usize, position: usize, c: f32| {
-                                    let place = (block, first_row + group * GROUP + row, first + column);
-                                    if place.1 >= m || place.2 >= n {
-                                        return c; // padding: nobody reads it
-                                    }
-                                    by_reference_operation(kernel, problem, place, range.first + position, c)
-                                };
-                                let (a, _) = &packed_a[group][at];
-                                dispatch(problem.level, Task { kernel, a, b, range, state, rare: &mut rare });
-                            }
-                        }
-                    });
-                },
-            );
+                    }
+                });
+                Some(())
+            })?;
         }
 
         let fix = Fix {
@@ -200,12 +206,15 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
         d.each_chunk(block * m * n..(block + 1) * m * n, GROUP * n, |task, d| {
             let first_row = task * GROUP;
             let mut codes = vec![0; d.len() / n * width];
-            let row_block = first_row / ROW_BLOCK * ROW_BLOCK;
-            let rows = ROW_BLOCK.min(padded - row_block);
-            let state = &state[row_block * panels * width..][..rows * panels * width];
-            for (panel, state) in state.chunks_exact(rows * width).enumerate() {
-                let state = &state[(first_row - row_block) * width..][..codes.len()];
-                store_d(kernel, state, &mut codes);
+            let (row_block, first_of_block) = (first_row / ROW_BLOCK, first_row % ROW_BLOCK);
+            let rows = ROW_BLOCK.min(padded - row_block * ROW_BLOCK);
+            for (panel, state) in state[row_block].chunks_exact(rows * width).enumerate() {
+                let state = &state[first_of_block * width..][..codes.len()];
+                compiled(
+                    problem.level,
+                    #[inline(always)]
+                    || store_d(kernel, state, &mut codes),
+                );
                 fix.apply(first_row, (panel * width, width, columns), &mut codes);
                 let first = first_column + panel * width;
                 let used = width.min(first_column + columns - first);
@@ -219,6 +228,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
 }
 
 /// Reads the rows of C from one on, `width` accumulators for each, as far as there are rows.
+#[inline(always)]
 fn load_c<K: Kernel>(
     kernel: &K,
     c: &Matrix,
@@ -229,24 +239,14 @@ fn load_c<K: Kernel>(
     let (_, m, n) = c.shape();
     for (row, state) in (first_row..m).zip(state.chunks_exact_mut(width)) {
         let start = (block * m + row) * n + columns.start;
-        let state = &mut state[..columns.len()];
-        if kernel.single() {
-            c.codes().read(start, state, |code| f32::from_bits(code as u32));
-        } else {
-            c.codes().read(start, state, |code| kernel.load(code));
-        }
+        c.codes().read(start, &mut state[..columns.len()], |code| kernel.load(code));
     }
 }
 
 /// The codes of D that accumulators are.
-fn store_d<K: Kernel>(kernel: &K, state: &[f32], codes: &mut [u64]) {
-    if kernel.single() {
-        let nan = kernel.nan();
-        let code = |state: f32| if state.is_nan() { nan } else { u64::from(state.to_bits()) };
-        codes.iter_mut().zip(state).for_each(|(to, &state)| *to = code(state));
-    } else {
-        codes.iter_mut().zip(state).for_each(|(to, &state)| *to = kernel.store(state));
-    }
+#[inline(always)]
+fn store_d<K: Kernel>(kernel: &K, state: &[f32], codes: &mut [u32]) {
+    codes.iter_mut().zip(state).for_each(|(to, &state)| *to = kernel.store(state) as u32);
 }
 
 /// Lines packed, and what is known of each.
@@ -377,7 +377,7 @@ struct Fix<'f, K: Kernel> {
 
 impl<K: Kernel> Fix<'_, K> {
     /// Corrects the codes of one panel, row by row, where a row or a column holds something special.
-    fn apply(&self, first_row: usize, (first, width, columns): (usize, usize, usize), codes: &mut [u64]) {
+    fn apply(&self, first_row: usize, (first, width, columns): (usize, usize, usize), codes: &mut [u32]) {
         let used = width.min(columns - first);
         let column_traits = &self.columns[first..first + used];
         let any_special = column_traits.iter().any(Traits::is_special);
@@ -398,9 +398,10 @@ impl<K: Kernel> Fix<'_, K> {
                 let code = &mut codes[column];
                 let place = (row, self.first_column + first + column);
                 if self.kernel.may_overflow(traits.largest, column_traits.largest) {
-                    *code = self.by_reference(place);
+                    *code = self.by_reference(place) as u32;
                 } else if traits.is_special() || column_traits.is_special() {
-                    self.correct(place, special::of_products(&row_kinds, &column_kinds[column]), code);
+                    let special = special::of_products(&row_kinds, &column_kinds[column]);
+                    *code = self.corrected(place, special, u64::from(*code)) as u32;
                 }
             }
         }
@@ -408,12 +409,12 @@ impl<K: Kernel> Fix<'_, K> {
 
     /// `code` came out with every special element taken for zero: it is right up to the first special
     /// product, and infinite or NaN only if the accumulator was so or overflowed.
-    fn correct(&self, place: (usize, usize), special: Option<Special>, code: &mut u64) {
+    fn corrected(&self, place: (usize, usize), special: Option<Special>, code: u64) -> u64 {
         let model = self.problem.prepared.model();
         let d = &model.d;
-        let Some(special) = special else { return };
-        let value = decode(d, *code);
-        *code = match special {
+        let Some(special) = special else { return code };
+        let value = decode(d, code);
+        match special {
             Special::Nan => model.emitted_nan(),
             _ if self.c_is_nan(place) => model.emitted_nan(),
             // the accumulator was or became infinite too: which came first, and of which sign, decides
@@ -423,7 +424,7 @@ impl<K: Kernel> Fix<'_, K> {
                 self.by_reference(place)
             }
             Special::Infinity { .. } => bitmma_arithmetic::fdpa::special_code(special, d),
-        };
+        }
     }
 
     fn c_is_nan(&self, (row, column): (usize, usize)) -> bool {

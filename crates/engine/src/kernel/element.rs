@@ -184,22 +184,24 @@ impl<'p> Reader<'p> {
         let count = values.len() / lines;
         // codes are copied line by line before anything is made of them: memory is slow, and this way many are
         // on their way at once
-        let mut near = vec![C::default(); values.len()];
+        let mut near = Vec::with_capacity(values.len());
         match self.side {
             Side::A => {
-                let mut rows = vec![C::default(); there * count];
-                for (line, row) in rows.chunks_exact_mut(count).enumerate() {
-                    row.copy_from_slice(&codes[first + line * stride..][..count]);
+                let mut rows = Vec::with_capacity(there * count);
+                for line in 0..there {
+                    rows.extend_from_slice(&codes[first + line * stride..][..count]);
                 }
+                near.resize(values.len(), C::default());
                 for (position, near) in near.chunks_exact_mut(lines).enumerate() {
                     let column = &rows[section.index(position)..];
                     near.iter_mut().zip(column.iter().step_by(count)).for_each(|(to, &code)| *to = code);
                 }
             }
             Side::B => {
-                for (position, near) in near.chunks_exact_mut(lines).enumerate() {
+                for position in 0..count {
                     let row = first + section.index(position) * stride;
-                    near[..there].copy_from_slice(&codes[row..][..there]);
+                    near.extend_from_slice(&codes[row..][..there]);
+                    near.resize((position + 1) * lines, C::default());
                 }
             }
         }

@@ -394,10 +394,7 @@ impl Kernel for Narrow {
         self.nan
     }
 
-    fn single(&self) -> bool {
-        self.single
-    }
-
+    #[inline(always)]
     fn load(&self, c: u64) -> f32 {
         if self.single { f32::from_bits(c as u32) } else { f32_of(&self.c, c) }
     }
@@ -406,6 +403,7 @@ impl Kernel for Narrow {
         if self.single { f32::from_bits(d as u32) } else { f32_of(&self.d, d) }
     }
 
+    #[inline(always)]
     fn store(&self, state: f32) -> u64 {
         match (state.is_nan(), self.single) {
             (true, _) => self.nan,
