@@ -117,6 +117,45 @@ fn kernels_answer_as_the_reference_path() {
     assert!(!models.is_empty());
 }
 
+/// Among accumulators of every kind those that are not finite, in whole panels and beside ragged ones, where all
+/// products are: what one lane has must not reach another, nor be lost.
+#[test]
+fn accumulators_of_every_kind() {
+    let (m, n) = (3, 130);
+    for (name, model, step) in models() {
+        let mut inputs = Inputs::new(&model, (m, n, 2 * step), Family::Moderate, 5);
+        let (format, sign) = (&model.c, model.c.sign_bit());
+        let positive = [
+            0,
+            format.min_positive_code(),
+            format.min_normal_code(),
+            format.max_finite_code(),
+            format.infinity_code().expect("infinity"),
+            format.nan_code().expect("NaN"),
+            format.infinity_code().expect("infinity") + 1,
+        ];
+        let kinds: Vec<u64> = positive.iter().flat_map(|&code| [code, code | sign]).collect();
+        let c = (0..m * n).map(|index| match index % 5 {
+            0 => kinds[index / 5 % kinds.len()],
+            _ => inputs.c.get(0, index / n, index % n),
+        });
+        inputs.c = Matrix::single(model.c, m, n, c.collect::<Vec<_>>()).expect("a matrix of the model");
+        let expected = simulate_steps(&model, step, &inputs.operands()).expect("a matrix of the model");
+        for level in Level::available() {
+            let options = Options { level: Some(level) };
+            let d = multiply(&model, step, &inputs.operands(), options).expect("a matrix of the model");
+            let wrong = (0..m * n).map(|index| (index / n, index % n)).find_map(|(row, column)| {
+                let (got, want) = (d.get(0, row, column), expected.get(0, row, column));
+                (got != want).then(|| (row, column, inputs.c.get(0, row, column), got, want))
+            });
+            assert!(
+                wrong.is_none(),
+                "{name}, {level:?}: row, column, C, D, and what it should be: {wrong:x?}"
+            );
+        }
+    }
+}
+
 /// A matrix of some rows and columns of another.
 fn chosen(matrix: &Matrix, rows: &[usize], columns: &[usize]) -> Matrix {
     let codes = rows.iter().flat_map(|&row| columns.iter().map(move |&column| matrix.get(0, row, column)));
