@@ -145,7 +145,8 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
             );
             join(&mut column_traits, width, &packed_b);
 
-            let row_blocks = state.par_iter_mut().zip(rows.par_chunks_mut(ROW_BLOCK)).enumerate();
+            let row_blocks =
+                state.par_iter_mut().zip(rows.par_chunks_mut(ROW_BLOCK)).enumerate().with_max_len(1);
             row_blocks.try_for_each(|(row_block, (state, rows))| {
                 if span[0].first == 0 {
                     // first touched by the thread that goes on with it
@@ -163,7 +164,12 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                     },
                 );
                 join(rows, GROUP, &packed_a);
-                let panels = state.slice().par_chunks_mut(rows.len() * width).zip(&packed_b).enumerate();
+                let panels = state
+                    .slice()
+                    .par_chunks_mut(rows.len() * width)
+                    .zip(&packed_b)
+                    .enumerate()
+                    .with_max_len(1);
                 panels.for_each(|(panel, (state, packed_b))| {
                     let first = first_column + panel * width;
                     if span[0].first == 0 {

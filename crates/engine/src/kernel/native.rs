@@ -220,6 +220,7 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
                 let packed = &mut packed.slice()[..columns.div_ceil(width) * panel_size];
                 let bounds: Vec<N::Bounds> = packed
                     .par_chunks_exact_mut(panel_size)
+                    .with_max_len(1)
                     .enumerate()
                     .map(|(panel, numbers)| {
                         let start = block * k * n + range.first * n + first_column + panel * width;
@@ -234,7 +235,7 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
                         family.bounds(numbers)
                     })
                     .collect();
-                d.par_chunks_mut(task_rows * n).enumerate().for_each(|(task, d)| {
+                d.par_chunks_mut(task_rows * n).enumerate().with_max_len(1).for_each(|(task, d)| {
                     let work = Task {
                         family,
                         a: &a,
