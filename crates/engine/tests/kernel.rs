@@ -167,7 +167,7 @@ fn chosen(matrix: &Matrix, rows: &[usize], columns: &[usize]) -> Matrix {
 #[test]
 fn edges_of_blocks() {
     let (m, n, least_k) = (150, 4200, 300_usize);
-    let rows = [0, 1, 31, 32, 126, 127, 128, 129, 148, 149];
+    let rows = [0, 1, 31, 32, 63, 64, 126, 127, 128, 129, 148, 149];
     let columns = [0, 15, 16, 63, 64, 100, 4095, 4096, 4097, 4160, 4199];
     for (architecture, name, family) in [
         (Architecture::Hopper, "wgmma.m64n64k16.f32.f16.f16", Family::Bits),

@@ -90,7 +90,7 @@ const K_BLOCK: usize = 128;
 /// Blocks of K that are packed at a time: threads wait for each other once for each.
 const SPAN: usize = 2;
 /// Rows of a block: how much of A a thread packs at a time, which stays in its own cache for all panels.
-const ROW_BLOCK: usize = 4 * GROUP;
+const ROW_BLOCK: usize = 2 * GROUP;
 
 /// D by a kernel.
 pub(super) fn multiply<K: Kernel>(kernel: &K, problem: &Problem<'_>) -> Result<Matrix, Error> {
