@@ -5,6 +5,8 @@
 //! of K by block of K, the accumulators kept between spans in the state. A row's answer in a column depends on
 //! nothing but these, so neither blocking nor threads can change it.
 
+use std::sync::OnceLock;
+
 use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::special::Special;
@@ -123,6 +125,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
     let width = panel_width(problem.level);
     let padded = m.next_multiple_of(ROWS);
     let mut rows = vec![Traits::NONE; padded];
+    let row_kinds = Kinds::of(m);
 
     for first_column in (0..n).step_by(COLUMN_BLOCK) {
         let columns = COLUMN_BLOCK.min(n - first_column);
@@ -207,6 +210,8 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
             b: &b,
             rows: &rows[..m],
             columns: &column_traits,
+            row_kinds: &row_kinds,
+            column_kinds: Kinds::of(columns),
             first_column,
         };
         d.each_chunk(block * m * n..(block + 1) * m * n, GROUP * n, |task, d| {
@@ -378,7 +383,20 @@ struct Fix<'f, K: Kernel> {
     b: &'f Operand<'f>,
     rows: &'f [Traits],
     columns: &'f [Traits],
+    row_kinds: &'f Kinds,
+    /// Of the block of columns.
+    column_kinds: Kinds,
     first_column: usize,
+}
+
+/// The kinds of all elements of lines, looked up once for each line that asks for them.
+struct Kinds(Vec<OnceLock<Vec<u8>>>);
+
+impl Kinds {
+    /// Of so many lines, none of which was asked for yet.
+    fn of(lines: usize) -> Kinds {
+        Kinds(std::iter::repeat_with(OnceLock::new).take(lines).collect())
+    }
 }
 
 impl<K: Kernel> Fix<'_, K> {
@@ -388,7 +406,6 @@ impl<K: Kernel> Fix<'_, K> {
         let column_traits = &self.columns[first..first + used];
         let any_special = column_traits.iter().any(Traits::is_special);
         let largest = column_traits.iter().map(|traits| traits.largest).max().unwrap_or(i16::MIN);
-        let mut column_kinds: Option<Vec<Vec<u8>>> = None;
         for (line, codes) in codes.chunks_exact_mut(width).enumerate() {
             let row = first_row + line;
             let traits = &self.rows[row];
@@ -396,17 +413,16 @@ impl<K: Kernel> Fix<'_, K> {
             if !traits.is_special() && !any_special && !overflow {
                 continue;
             }
-            let row_kinds = self.a.kinds(row);
-            let columns = self.first_column + first..self.first_column + first + used;
-            let column_kinds =
-                column_kinds.get_or_insert_with(|| columns.map(|column| self.b.kinds(column)).collect());
             for (column, column_traits) in column_traits.iter().enumerate() {
                 let code = &mut codes[column];
                 let place = (row, self.first_column + first + column);
                 if self.kernel.may_overflow(traits.largest, column_traits.largest) {
                     *code = self.by_reference(place) as u32;
                 } else if traits.is_special() || column_traits.is_special() {
-                    let special = special::of_products(&row_kinds, &column_kinds[column]);
+                    let row_kinds = self.row_kinds.0[row].get_or_init(|| self.a.kinds(row));
+                    let column_kinds =
+                        self.column_kinds.0[first + column].get_or_init(|| self.b.kinds(place.1));
+                    let special = special::of_products(row_kinds, column_kinds);
                     *code = self.corrected(place, special, u64::from(*code)) as u32;
                 }
             }

@@ -26,6 +26,7 @@ macro_rules! by_chunks {
     }};
 }
 
+mod begin;
 mod halves;
 mod mend;
 mod tile;
@@ -431,6 +432,11 @@ impl Kernel for Narrow {
             }
         }
     }
+}
+
+/// A byte four times in a word.
+fn bytes(byte: i32) -> u32 {
+    u32::from(byte as u8) * 0x0101_0101
 }
 
 /// 2^exponent, for -126 to 127.
