@@ -38,7 +38,7 @@ use bitmma_formats::{Format, Rounding, decode, table};
 
 use super::Level;
 use super::drive::Kernel;
-use super::pack::{Aligned, Cells, Interleaved, ROWS, Range, WIDEST};
+use super::pack::{Aligned, Cells, Interleaved, ROWS, Range, WIDEST, bytes};
 use super::simd::Simd;
 use halves::{Halves, PRODUCT_BITS};
 use tile::rows;
@@ -360,11 +360,7 @@ impl Kernel for Narrow {
                 self.spans.as_ref().map(|spans| &spans.a),
             ),
             halves: self.halves(&cells, false),
-            exponents: cells
-                .exponents
-                .iter()
-                .map(|&exponent| u32::from(byte(exponent, self.zero).cast_unsigned()) * 0x0101_0101)
-                .collect(),
+            exponents: cells.exponents.iter().map(|&exponent| bytes(byte(exponent, self.zero))).collect(),
             scales,
             ranges: self.ranges(&cells, ROWS),
             values: cells.values,
@@ -432,11 +428,6 @@ impl Kernel for Narrow {
             }
         }
     }
-}
-
-/// A byte four times in a word.
-fn bytes(byte: i32) -> u32 {
-    u32::from(byte as u8) * 0x0101_0101
 }
 
 /// 2^exponent, for -126 to 127.

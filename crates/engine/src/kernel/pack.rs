@@ -242,6 +242,12 @@ impl<T> std::ops::Deref for Aligned<T> {
     }
 }
 
+/// A byte four times in a word.
+#[inline(always)]
+pub(super) fn bytes(byte: i8) -> u32 {
+    u32::from(byte.cast_unsigned()) * 0x0101_0101
+}
+
 /// Bytes of a panel of columns, next to each other those of one lane of all vectors, so that they become exponent
 /// fields by shifts.
 pub(super) struct Interleaved {

@@ -27,7 +27,7 @@ use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared, Rounde
 use bitmma_formats::{Format, Rounding, table};
 
 use super::drive::Kernel;
-use super::pack::{Cells, GROUP, ROWS, Range, VECTORS};
+use super::pack::{Cells, GROUP, ROWS, Range, VECTORS, bytes};
 use super::simd::{Simd, larger_field};
 use pack::{ABSOLUTE_NONE, PackedColumns, PackedRows, RELATIVE_LEAST, RELATIVE_NONE, TopRange};
 use sum::{PLACE, Terms, add_any, add_small, cut, field, own_bits};
@@ -320,7 +320,7 @@ unsafe fn finish<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
         let width = VECTORS * S::LANES;
         let exponent_mask = S::i_splat(0xff << 23);
         let least = if OFFSETS { RELATIVE_LEAST } else { ABSOLUTE_NONE + 1 };
-        let least_bytes = S::b_splat(u32::from((least as i8).cast_unsigned()) * 0x0101_0101);
+        let least_bytes = S::b_splat(bytes(least as i8));
         let mut careful = plan.unusual() || S::b_any_gt(least_bytes, sum.largest);
         let (mut flushed, mut held, mut top) = (false, true, 0);
         if OFFSETS {

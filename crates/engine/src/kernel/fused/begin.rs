@@ -1,8 +1,8 @@
 //! What an operation of a row begins with: e_max, the power that brings products to its units, and the accumulator cut.
 
 use super::tile::{Lanes, Place};
-use super::{Narrow, PackedA, PackedB, bytes};
-use crate::kernel::pack::{GROUP, VECTORS};
+use super::{Narrow, PackedA, PackedB};
+use crate::kernel::pack::{GROUP, VECTORS, bytes};
 use crate::kernel::simd::{Simd, larger_field};
 
 /// What one operation of one row begins with.
@@ -92,7 +92,7 @@ pub(super) unsafe fn begin<S: Simd, const SCALED: bool, const FP16: bool>(
         let outside = match SCALED {
             true => S::m_bits(S::m_or(S::i_gt(most, field(highest)), S::i_gt(field(lowest), least))) != 0,
             // exponents of products are never too large, and too small only where there is none
-            false => S::b_any_gt(S::b_splat(bytes(plan.no_product)), largest),
+            false => S::b_any_gt(S::b_splat(bytes(plan.no_product as i8)), largest),
         };
         Begin { maximum, scale, sums, offsets, outside, most }
     }

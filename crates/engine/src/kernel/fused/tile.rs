@@ -4,8 +4,8 @@ use super::begin::{Begin, begin};
 use super::halves::half_sums;
 use super::mend::{alone, mend, wide};
 use super::whole::{are_cut, whole_sums};
-use super::{Narrow, PackedA, PackedB, Rho, bytes};
-use crate::kernel::pack::{GROUP, ROWS, Range, VECTORS, WIDEST};
+use super::{Narrow, PackedA, PackedB, Rho};
+use crate::kernel::pack::{GROUP, ROWS, Range, VECTORS, WIDEST, bytes};
 use crate::kernel::simd::Simd;
 
 /// The vectors of one row of a panel.

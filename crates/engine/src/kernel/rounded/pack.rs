@@ -2,7 +2,7 @@
 
 use super::Rounded;
 use crate::kernel::element::{NO_EXPONENT, SPECIAL};
-use crate::kernel::pack::{Aligned, Cells, Interleaved, ROWS, WIDEST};
+use crate::kernel::pack::{Aligned, Cells, Interleaved, ROWS, WIDEST, bytes};
 
 /// The exponent of zero where exponents are absolute: far from those of products, -30 to 32, while
 /// 2^(F - 2·this) is an FP32 number.
@@ -92,8 +92,7 @@ impl Rounded {
     #[inline(always)]
     pub(super) fn pack_rows(&self, cells: Cells) -> PackedRows {
         let lines = self.pack(cells, ROWS);
-        let word = |&exponent: &i8| u32::from(exponent.cast_unsigned()) * 0x0101_0101;
-        PackedRows { exponents: lines.exponents.iter().map(word).collect(), lines }
+        PackedRows { exponents: lines.exponents.iter().map(|&exponent| bytes(exponent)).collect(), lines }
     }
 
     /// A panel of B.
