@@ -284,3 +284,62 @@ fn wide_exponents() {
         directed(&model(F32, Operation::EFdpa { max_length: 8 }), 8, row, single);
     }
 }
+
+/// Blocks whose exponents are all within 42 of 0, which are counted from there, beside blocks that are not: rows and
+/// columns of either kind meet, exponents at the edge, and accumulators up to the largest.
+#[test]
+fn blocks_near_and_far() {
+    let (m, n, k) = (36, 70, 304);
+    let mut draw = 1u64;
+    let mut random = |count: u64| {
+        draw = draw.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (draw >> 33) % count
+    };
+    // the kind of a line decides which exponents it has, `far` whether the block may leave the range
+    let mut exponent = |kind: usize, far: bool| match (kind % 6, random(4)) {
+        (0, _) | (2, 0) => 127 - 42,
+        (1, _) | (2, 1) => 127 + 42,
+        (3, 0..3) => 0,
+        _ if far => random(255),
+        _ => 127 - 42 + random(85),
+    };
+    let as_printed = RoundedSum { renormalize: false, zero_accumulator_exponent: None, ..CDNA3 };
+    let toward_zero = RoundedSum { sum_rounding: Rounding::TowardZero, ..CDNA3 };
+    for (format, fields) in [(BF16, 7), (XF32, 23)] {
+        for sum in [CDNA3, as_printed, toward_zero, RoundedSum { max_length: 4, ..CDNA3 }] {
+            let (model, step) = (rounded(format, sum), sum.max_length);
+            assert!(has_kernel(&model, step));
+            // zeros and not subnormal numbers, which are far
+            let with = |bits: u64, exponent: u64| match exponent {
+                0 => 0,
+                exponent => bits & !(0xff << fields) | exponent << fields,
+            };
+            let bits = |seed: u64, index: usize| case(&model, 1, Family::Bits, seed, index as u64);
+            // rows beyond 32 and columns beyond 64 are packed apart, and so are 128 elements along K
+            let a = (0..m * k).map(|index| {
+                let (row, block) = (index / k, index % k / 128);
+                with(bits(1, index).a[0], exponent(row, row >= 32 && block == 1))
+            });
+            let a = Matrix::single(format, m, k, a.collect::<Vec<_>>()).unwrap();
+            let b = (0..k * n).map(|index| {
+                let (column, block) = (index % n, index / n / 128);
+                with(bits(2, index).b[0], exponent(column, column >= 64 && block != 1))
+            });
+            let b = Matrix::single(format, k, n, b.collect::<Vec<_>>()).unwrap();
+            let c = (0..m * n).map(|index| {
+                let field = match index % 7 {
+                    0 => 0,
+                    1 => 255,
+                    2 => 249 + index as u64 % 6,
+                    3 => index as u64 / 7 % 256,
+                    _ => 100 + index as u64 / 7 % 60,
+                };
+                // a row of finite ones, too
+                let field = if index / n % 2 == 0 { field.min(253) } else { field };
+                bits(3, index).c & 0x807f_ffff | field << 23
+            });
+            let c = Matrix::single(F32, m, n, c.collect::<Vec<_>>()).unwrap();
+            agree(&model, step, &a, &b, &c, "near and far");
+        }
+    }
+}

@@ -27,13 +27,15 @@ use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared, Rounde
 use bitmma_formats::{Format, Rounding, table};
 
 use super::drive::Kernel;
-use super::pack::{Cells, GROUP, ROWS, Range, VECTORS, bytes};
-use super::simd::{Simd, larger_field};
-use pack::{ABSOLUTE_NONE, PackedColumns, PackedRows, RELATIVE_LEAST, RELATIVE_NONE, TopRange};
-use sum::{PLACE, Terms, add_any, add_small, cut, field, own_bits};
+use super::pack::{Cells, Range};
+use super::simd::Simd;
+use pack::{NARROW, PackedColumns, PackedRows};
+use sum::PLACE;
+use tile::tiles;
 
 mod pack;
 mod sum;
+mod tile;
 
 /// The kernel, planned for a model.
 #[derive(Clone, Copy)]
@@ -47,12 +49,14 @@ pub(super) struct Rounded {
     sum_fraction_bits: i32,
     /// Whether the sum is cut at its own exponent, and T one bit below E - F2.
     renormalize: bool,
+    /// F2 - 31.
+    finer: i32,
+    /// Bits that T lost count where they begin above this, unless the sum's own exponent decides.
+    fixed: i32,
     /// Whether sums are cut toward zero and not down.
     toward_zero: bool,
     /// Bits of an accumulator below its first F fractional bits.
     coarse: i32,
-    /// Whether exponents are counted from the largest of an operation's row and column.
-    offsets: bool,
     /// 2^this and more is an infinite product.
     product_overflow: i32,
     nan: u64,
@@ -72,7 +76,7 @@ impl Rounded {
         let within = |format: &Format, lowest: i32, highest: i32| {
             format.fraction_bits <= 11 && format.min_exponent() >= lowest && format.max_exponent() <= highest
         };
-        let offsets = !(within(&a, -15, 16) && within(&b, -15, 16));
+        let narrow = within(&a, -NARROW, NARROW) && within(&b, -NARROW, NARROW);
         let lowering = Lowering { widen_operands: None, order: Order::Sequential, ..model.lowering };
         let downward = match sum.sum_rounding {
             Rounding::Down => true,
@@ -81,7 +85,7 @@ impl Rounded {
         };
         let fits = within(&a, -126, 127)
             && within(&b, -126, 127)
-            && !(offsets && pairs)
+            && (narrow || !pairs)
             && lowering == Lowering::NONE
             && !model.flush_inputs
             && model.c == table::F32
@@ -108,9 +112,10 @@ impl Rounded {
             fraction_bits: fraction_bits as i32,
             sum_fraction_bits: sum_fraction_bits as i32,
             renormalize,
+            finer: sum_fraction_bits as i32 - 31,
+            fixed: 1 << (PLACE + 31 - sum_fraction_bits as i32),
             toward_zero: !downward,
             coarse: if fraction_bits >= 23 { 0 } else { (1 << (23 - fraction_bits)) - 1 },
-            offsets,
             product_overflow: sum.product_overflow.unwrap_or(i32::MAX),
             nan: model.emitted_nan(),
         })
@@ -118,13 +123,7 @@ impl Rounded {
 
     /// Whether the accumulator is cut before it is added, or sums otherwise than down.
     fn unusual(&self) -> bool {
-        self.toward_zero || self.coarse != 0
-    }
-
-    /// Whether every place of an operation is the exponent of an FP32 number whose unit is one, too.
-    fn holds(&self, top: i32, range: TopRange) -> bool {
-        top + range.lowest + RELATIVE_LEAST >= self.fraction_bits - 126
-            && top + range.highest <= 127 - PLACE + self.fraction_bits
+        self.toward_zero || self.coarse != 0 || self.renormalize && self.finer != 0
     }
 }
 
@@ -156,14 +155,20 @@ impl Kernel for Rounded {
         rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
     ) {
         unsafe {
-            match (self.pairs, self.offsets, self.length) {
-                (false, false, 8) => tiles::<S, false, false, 8>(self, (a, b), k, state, rare),
-                (false, false, _) => tiles::<S, false, false, 0>(self, (a, b), k, state, rare),
-                (false, true, 8) => tiles::<S, false, true, 8>(self, (a, b), k, state, rare),
-                (false, true, 4) => tiles::<S, false, true, 4>(self, (a, b), k, state, rare),
-                (false, true, _) => tiles::<S, false, true, 0>(self, (a, b), k, state, rare),
-                (true, _, 16) => tiles::<S, true, false, 16>(self, (a, b), k, state, rare),
-                (true, ..) => tiles::<S, true, false, 0>(self, (a, b), k, state, rare),
+            let Some(narrow) = a.narrow().zip(b.narrow()) else {
+                let lines = (a.relative(), b.relative());
+                return match self.length {
+                    8 => tiles::<S, false, true, 8>(self, lines, k, state, rare),
+                    4 => tiles::<S, false, true, 4>(self, lines, k, state, rare),
+                    _ => tiles::<S, false, true, 0>(self, lines, k, state, rare),
+                };
+            };
+            match (self.pairs, self.length) {
+                (false, 8) => tiles::<S, false, false, 8>(self, narrow, k, state, rare),
+                (false, 4) => tiles::<S, false, false, 4>(self, narrow, k, state, rare),
+                (false, _) => tiles::<S, false, false, 0>(self, narrow, k, state, rare),
+                (true, 16) => tiles::<S, true, false, 16>(self, narrow, k, state, rare),
+                (true, _) => tiles::<S, true, false, 0>(self, narrow, k, state, rare),
             }
         }
     }
@@ -171,284 +176,5 @@ impl Kernel for Rounded {
     /// A product of exponent e is below 2^(e + 2).
     fn may_overflow(&self, row: i16, column: i16) -> bool {
         i32::from(row) + i32::from(column) + 2 > self.product_overflow
-    }
-}
-
-/// The vectors of one row of a tile.
-type Lanes<V> = [V; VECTORS];
-
-/// The sum of the products of one operation of one row, of all or of every other.
-#[derive(Clone, Copy)]
-struct Sums<S: Simd> {
-    /// T, in units of 2^(e_max - F).
-    t: Lanes<S::I>,
-    /// 2^(F - e_max).
-    scale: Lanes<S::F>,
-    /// e_max in bytes.
-    largest: S::B,
-}
-
-impl Rounded {
-    /// What the bits of 2^(F - e_max) are subtracted from to give those of 2^e_max: 2·127 are the biases of the two.
-    fn units(&self) -> i32 {
-        (254 + self.fraction_bits).wrapping_shl(23)
-    }
-}
-
-/// The sums of `count` products `first`, `first + step`, … of the rows from `row` on.
-#[inline(always)]
-unsafe fn sums<S: Simd>(
-    plan: &Rounded,
-    (a, b): (&PackedRows, &PackedColumns),
-    row: usize,
-    (first, step, count): (usize, usize, usize),
-) -> [Sums<S>; ROWS] {
-    unsafe {
-        let width = VECTORS * S::LANES;
-        let (a_values, b_values) = (a.lines.values.as_ptr().add(row), b.lines.values.as_ptr());
-        let (a_exponents, b_exponents) = (a.exponents.as_ptr().add(row), b.exponents.as_ptr());
-        let nothing = Sums {
-            t: [S::i_splat(0); VECTORS],
-            scale: [S::f_splat(0.0); VECTORS],
-            largest: S::b_splat(0x8181_8181),
-        };
-        let mut sums = [nothing; ROWS];
-        for index in (0..count).map(|index| first + index * step) {
-            let b_exponent = S::b_load(b_exponents.add(index * width));
-            for (row, sum) in sums.iter_mut().enumerate() {
-                let a_exponent = S::b_splat(*a_exponents.add(index * GROUP + row));
-                sum.largest = S::b_max(sum.largest, S::b_add_saturating(a_exponent, b_exponent));
-            }
-        }
-        let to_units = S::i_splat(plan.units());
-        for sum in &mut sums {
-            let maximum = S::b_fields(S::b_add(sum.largest, S::b_splat(0x7f7f_7f7f)));
-            for vector in 0..VECTORS {
-                sum.scale[vector] = S::f_from_bits(S::i_sub(to_units, maximum[vector]));
-            }
-        }
-        for index in (0..count).map(|index| first + index * step) {
-            let line = b_values.add(index * width);
-            let factors: [S::F; ROWS] =
-                [S::f_splat(*a_values.add(index * GROUP)), S::f_splat(*a_values.add(index * GROUP + 1))];
-            for vector in 0..VECTORS {
-                let column = S::f_load(line.add(vector * S::LANES));
-                for (sum, factor) in sums.iter_mut().zip(factors) {
-                    let product = S::f_mul(S::f_mul(factor, column), sum.scale[vector]);
-                    sum.t[vector] = S::i_add(sum.t[vector], S::f_truncate(product));
-                }
-            }
-        }
-        sums
-    }
-}
-
-/// Some tiles through one block of K; every tile takes one operation before any takes the next, for tiles do
-/// not wait for each other. `LENGTH` products each, or as the plan says if that is 0.
-#[inline(always)]
-unsafe fn tiles<S: Simd, const PAIRS: bool, const OFFSETS: bool, const LENGTH: usize>(
-    plan: &Rounded,
-    (a, b): (&PackedRows, &PackedColumns),
-    k: Range,
-    state: &mut [f32],
-    rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
-) {
-    unsafe {
-        let width = VECTORS * S::LANES;
-        assert!(state.len().is_multiple_of(ROWS * width) && state.len() <= GROUP * width);
-        assert!(a.exponents.len() == k.length * GROUP && b.exponents.len() == k.length * width);
-        let length = if LENGTH == 0 { plan.length } else { LENGTH };
-        for (operation, first) in (0..k.length).step_by(length).enumerate() {
-            for (pair, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
-                let place = Place { operation, first, length, row: pair * ROWS };
-                one::<S, PAIRS, OFFSETS>(plan, (a, b), place, state, rare);
-            }
-        }
-    }
-}
-
-/// Which operation of which rows.
-#[derive(Clone, Copy)]
-struct Place {
-    /// Number of the operation in the block of K.
-    operation: usize,
-    /// Its first element, and how many it has.
-    first: usize,
-    length: usize,
-    /// The first row of the group.
-    row: usize,
-}
-
-/// One operation of one tile.
-#[inline(always)]
-unsafe fn one<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
-    plan: &Rounded,
-    (a, b): (&PackedRows, &PackedColumns),
-    Place { operation, first, length, row }: Place,
-    state: &mut [f32],
-    rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
-) {
-    unsafe {
-        let plan = &{ *plan }; // a copy, that no store to the state can change
-        let step = if PAIRS { 2 } else { 1 };
-        let [mut upper, mut lower] = sums::<S>(plan, (a, b), row, (first, step, length.div_ceil(step)));
-        if PAIRS {
-            let odd = sums::<S>(plan, (a, b), row, (first + 1, step, length / step));
-            join::<S>(plan, &mut upper, &odd[0]);
-            join::<S>(plan, &mut lower, &odd[1]);
-        }
-        let lines = state.split_at_mut(VECTORS * S::LANES);
-        // one after the other and not in a loop: so all stays in registers
-        let place = Place { operation, first, length, row };
-        finish::<S, PAIRS, OFFSETS>(plan, (a, b), place, &upper, lines.0, rare);
-        let place = Place { operation, first, length, row: row + 1 };
-        finish::<S, PAIRS, OFFSETS>(plan, (a, b), place, &lower, lines.1, rare);
-    }
-}
-
-/// Adds the accumulators of a row to its sums, and rounds.
-#[inline(always)]
-unsafe fn finish<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
-    plan: &Rounded,
-    (a, b): (&PackedRows, &PackedColumns),
-    Place { operation, first, row, .. }: Place,
-    sum: &Sums<S>,
-    line: &mut [f32],
-    rare: &mut dyn FnMut(usize, usize, usize, f32) -> f32,
-) {
-    unsafe {
-        let width = VECTORS * S::LANES;
-        let exponent_mask = S::i_splat(0xff << 23);
-        let least = if OFFSETS { RELATIVE_LEAST } else { ABSOLUTE_NONE + 1 };
-        let least_bytes = S::b_splat(bytes(least as i8));
-        let mut careful = plan.unusual() || S::b_any_gt(least_bytes, sum.largest);
-        let (mut flushed, mut held, mut top) = (false, true, 0);
-        if OFFSETS {
-            let range = b.lines.ranges[operation];
-            let row_range = a.lines.ranges[operation * (GROUP / ROWS) + row / ROWS];
-            top = a.lines.tops[operation * GROUP + row];
-            flushed = range.flushed || row_range.flushed;
-            held = plan.holds(top, range);
-            careful |= !held;
-        }
-        let to_place =
-            plan.units().wrapping_add((PLACE - plan.fraction_bits + if held { top } else { 0 }) << 23);
-        let (nothing, none) = (S::f_splat(0.0), S::i_splat(0));
-        let mut terms = [Terms { t: none, place: none, c: nothing, own: none }; VECTORS];
-        let mut above = S::i_gt(none, none);
-        let mut most = none;
-        for vector in 0..VECTORS {
-            let mut place = S::i_sub(S::i_splat(to_place), S::f_bits(sum.scale[vector]));
-            if OFFSETS {
-                let mut column = S::i_load(b.top_fields.as_ptr().add(operation * width + vector * S::LANES));
-                if !held {
-                    // beyond these limits every place is out of range
-                    let both = S::i_add(S::i_sar_by(column, S::i_splat(23)), S::i_splat(top));
-                    column = S::i_shl::<23>(S::i_max(S::i_min(both, S::i_splat(153)), S::i_splat(-180)));
-                }
-                place = S::i_add(place, column);
-            }
-            let c = S::f_load(line.as_ptr().add(vector * S::LANES));
-            let own = S::i_and(S::f_bits(c), exponent_mask);
-            above = S::m_or(above, S::i_gt(own, place));
-            most = larger_field::<S>(most, own);
-            terms[vector] = Terms { t: sum.t[vector], place, c, own };
-        }
-        if !careful {
-            if S::m_bits(above) == 0 {
-                for vector in 0..VECTORS {
-                    let result = add_small::<S, PAIRS>(&terms[vector]);
-                    S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
-                }
-                return;
-            }
-            if S::m_bits(S::i_eq(most, exponent_mask)) == 0 {
-                for vector in 0..VECTORS {
-                    let (result, _) = add_any::<S, PAIRS, false>(plan, &terms[vector]);
-                    S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
-                }
-                return;
-            }
-        }
-        let mut rare = |column: usize, c: f32| rare(row, column, first, c);
-        carefully::<S, PAIRS, OFFSETS>(plan, (sum.scale, terms), flushed, line, &mut rare);
-    }
-}
-
-/// The last step where anything may be: no products, units beyond FP32, accumulators that are not finite. What it is
-/// done on comes as a copy, so that what it was copied from stays in registers.
-#[inline(always)]
-unsafe fn carefully<S: Simd, const PAIRS: bool, const OFFSETS: bool>(
-    plan: &Rounded,
-    (scale, terms): (Lanes<S::F>, Lanes<Terms<S>>),
-    flushed: bool,
-    line: &mut [f32],
-    rare: &mut dyn FnMut(usize, f32) -> f32,
-) {
-    unsafe {
-        let none = if OFFSETS { RELATIVE_NONE + 1 } else { ABSOLUTE_NONE + 1 };
-        for (vector, terms) in terms.iter().enumerate() {
-            let (mut result, mut left_out) = add_any::<S, PAIRS, true>(plan, terms);
-            // without a product the accumulator is the answer, cut to F bits; -0 becomes +0
-            let maximum = S::i_sub(S::i_splat(plan.units()), S::f_bits(scale[vector]));
-            let none = S::i_gt(field::<S>(none), maximum);
-            if !flushed {
-                let alone = S::f_add(own_bits::<S>(plan, terms.c), S::f_splat(0.0));
-                result = S::f_from_bits(S::i_select(none, S::f_bits(alone), S::f_bits(result)));
-                left_out &= !S::m_bits(none);
-            }
-            if OFFSETS {
-                let low = S::m_bits(S::i_gt(field::<S>(RELATIVE_LEAST), maximum));
-                left_out |= if flushed { low } else { low & !S::m_bits(none) };
-            }
-            S::f_store(line.as_mut_ptr().add(vector * S::LANES), result);
-            if left_out != 0 {
-                let line = &mut line[vector * S::LANES..(vector + 1) * S::LANES];
-                let mut mend = |lane: usize, c: f32| rare(vector * S::LANES + lane, c);
-                by_lane::<S>(line, terms.c, left_out, &mut mend);
-            }
-        }
-    }
-}
-
-/// Gives lanes that were left out the result of the reference path.
-#[cold]
-#[inline(never)]
-fn mend(line: &mut [f32], c: &[f32], left_out: u32, rare: &mut dyn FnMut(usize, f32) -> f32) {
-    for (lane, (result, &c)) in line.iter_mut().zip(c).enumerate() {
-        if left_out >> lane & 1 == 1 {
-            // infinity and NaN stay
-            *result = if c.is_finite() { rare(lane, c) } else { c };
-        }
-    }
-}
-
-/// [`mend`], from vectors.
-#[inline(always)]
-unsafe fn by_lane<S: Simd>(
-    line: &mut [f32],
-    c: S::F,
-    left_out: u32,
-    rare: &mut dyn FnMut(usize, f32) -> f32,
-) {
-    let mut before = [0.0; 16];
-    unsafe { S::f_store(before.as_mut_ptr(), c) };
-    mend(line, &before, left_out, rare);
-}
-
-/// The sums of even and of odd products joined at the larger exponent.
-#[inline(always)]
-unsafe fn join<S: Simd>(plan: &Rounded, even: &mut Sums<S>, odd: &Sums<S>) {
-    unsafe {
-        even.largest = S::b_max(even.largest, odd.largest);
-        for vector in 0..VECTORS {
-            // the larger exponent has the smaller power
-            let (x, y) = (S::f_bits(even.scale[vector]), S::f_bits(odd.scale[vector]));
-            let scale = S::i_min(x, y);
-            let x = cut::<S>(plan, even.t[vector], S::i_shr::<23>(S::i_sub(x, scale)));
-            let y = cut::<S>(plan, odd.t[vector], S::i_shr::<23>(S::i_sub(y, scale)));
-            even.t[vector] = S::i_add(x, y);
-            even.scale[vector] = S::f_from_bits(scale);
-        }
     }
 }

@@ -1,17 +1,23 @@
 //! Factors of TR- and GTR-FDPA as tiles read them.
+//!
+//! Exponents of a block of K are counted from 0 where all of them are near it, as those of FP16 and FP8 always are. Others
+//! are counted from the largest of their operation: so lines of any block can be multiplied, by tiles that do more.
+
+use std::sync::OnceLock;
 
 use super::Rounded;
 use crate::kernel::element::{NO_EXPONENT, SPECIAL};
 use crate::kernel::pack::{Aligned, Cells, Interleaved, ROWS, WIDEST, bytes};
 
-/// The exponent of zero where exponents are absolute: far from those of products, -30 to 32, while
-/// 2^(F - 2·this) is an FP32 number.
-pub(super) const ABSOLUTE_ZERO: i8 = -50;
-/// The largest sum of exponents with such a zero.
-pub(super) const ABSOLUTE_NONE: i32 = -33;
-/// The exponent of zero where exponents are relative, at most 0: sums saturate and stay there.
-pub(super) const RELATIVE_ZERO: i8 = -128;
-/// The largest sum of exponents with such a zero; e_max is brought up to it, so that no more than 127 below
+/// Exponents from -this to this are counted from 0: sums of two of them, of one of them and a zero's, and of two zeros'
+/// do not overlap in a byte.
+pub(super) const NARROW: i32 = 42;
+/// The exponent of zero: sums saturate and stay below all others.
+const ZERO: i8 = -128;
+/// The largest sum of exponents with a zero's, of those counted from 0; e_max is brought up to it, so that 2^(F - e_max) is
+/// an FP32 number.
+pub(super) const ABSOLUTE_NONE: i32 = ZERO as i32 + NARROW;
+/// The same where exponents are relative, at most 0; e_max is brought up to it, so that no more than 127 below
 /// zero it becomes an exponent field by adding 127.
 pub(super) const RELATIVE_NONE: i32 = -127;
 /// Relative exponents below this are read as zero: in an operation with a product of relative
@@ -24,24 +30,106 @@ pub(super) const RELATIVE_LEAST: i32 = -30;
 const NOWHERE: i32 = 1 << 20;
 
 impl Rounded {
-    /// Lines as tiles read them: numbers, exponents, and with `offsets` the largest exponent of each operation,
-    /// from which the others are counted, and what is known of `share` lines.
+    /// Rows of A.
     #[inline(always)]
-    fn pack(&self, cells: Cells, share: usize) -> Packed {
+    pub(super) fn pack_rows(&self, cells: Cells) -> PackedRows {
+        Packed::of(self.length, ROWS, cells)
+    }
+
+    /// A panel of B.
+    #[inline(always)]
+    pub(super) fn pack_columns(&self, cells: Cells) -> PackedColumns {
+        Packed::of(self.length, cells.lines, cells)
+    }
+}
+
+/// Rows of A.
+pub(in super::super) type PackedRows = Packed<Words>;
+
+/// A panel of B.
+pub(in super::super) type PackedColumns = Packed<Interleaved>;
+
+/// Some lines over a block of K.
+pub(in super::super) struct Packed<E> {
+    /// With exponents counted from 0, where they can be.
+    narrow: Option<Lines<E>>,
+    /// With exponents counted from the largest, where that is needed.
+    relative: OnceLock<Lines<E>>,
+    /// Elements of an operation.
+    length: usize,
+    /// How many lines, and how many of them share what is known of them.
+    lines: usize,
+    share: usize,
+}
+
+impl<E: Exponents> Packed<E> {
+    #[inline(always)]
+    fn of(length: usize, share: usize, cells: Cells) -> Packed<E> {
         let lines = cells.lines;
-        let count = cells.values.len();
-        let mut exponents = vec![RELATIVE_ZERO; count];
-        let (mut tops, mut ranges) = (Vec::new(), Vec::new());
-        if !self.offsets {
-            for (to, &exponent) in exponents.iter_mut().zip(&cells.exponents) {
-                *to = i8::try_from(exponent).unwrap_or(ABSOLUTE_ZERO);
-            }
-            return Packed { values: cells.values, exponents, tops, ranges };
+        let packed = Packed { narrow: None, relative: OnceLock::new(), length, lines, share };
+        let (mut lowest, mut highest) = (0, 0);
+        for &exponent in &cells.exponents {
+            highest = highest.max(exponent);
+            lowest = lowest.min(if exponent > SPECIAL { exponent } else { 0 });
         }
-        let mut numbers = cells.values;
-        let operation = self.length * lines;
+        if i32::from(lowest) < -NARROW || i32::from(highest) > NARROW {
+            let relative = Lines::relative(cells.values, &cells.exponents, (length, lines, share));
+            return Packed { relative: OnceLock::from(relative), ..packed };
+        }
+        let exponents: Vec<i8> = cells
+            .exponents
+            .iter()
+            .map(|&exponent| if exponent > SPECIAL { exponent as i8 } else { ZERO })
+            .collect();
+        let exponents = E::of(lines, &exponents);
+        let (tops, ranges) = (Aligned::zeros(0), Vec::new());
+        Packed { narrow: Some(Lines { values: cells.values, exponents, tops, ranges }), ..packed }
+    }
+
+    /// The lines with exponents counted from 0.
+    pub(super) fn narrow(&self) -> Option<&Lines<E>> {
+        self.narrow.as_ref()
+    }
+
+    /// The lines with exponents counted from the largest of each operation.
+    pub(super) fn relative(&self) -> &Lines<E> {
+        self.relative.get_or_init(|| {
+            let narrow = self.narrow.as_ref().expect("one of both is there from the beginning");
+            let exponent = |index: usize| match narrow.exponents.get(index / self.lines, index % self.lines) {
+                ZERO => NO_EXPONENT,
+                exponent => exponent.into(),
+            };
+            let exponents: Vec<i16> = (0..narrow.values.len()).map(exponent).collect();
+            let values = Aligned::of(narrow.values.iter().copied());
+            Lines::relative(values, &exponents, (self.length, self.lines, self.share))
+        })
+    }
+}
+
+/// Numbers and exponents of lines, side by side for each position along K.
+pub(super) struct Lines<E> {
+    pub(super) values: Aligned<f32>,
+    pub(super) exponents: E,
+    /// The largest exponents of each operation, as exponent fields of FP32 without bias; none where exponents are counted
+    /// from 0.
+    pub(super) tops: Aligned<i32>,
+    /// What is known of lines that share it, operation by operation; none where exponents are counted from 0.
+    pub(super) ranges: Vec<TopRange>,
+}
+
+impl<E: Exponents> Lines<E> {
+    /// Lines with exponents counted from the largest of each operation.
+    #[inline(always)]
+    fn relative(
+        mut numbers: Aligned<f32>,
+        own: &[i16],
+        (length, lines, share): (usize, usize, usize),
+    ) -> Lines<E> {
+        let mut exponents = vec![ZERO; own.len()];
+        let (mut tops, mut ranges) = (Vec::new(), Vec::new());
+        let operation = length * lines;
         let outputs = numbers.slice().chunks_exact_mut(operation).zip(exponents.chunks_exact_mut(operation));
-        for (own, (values, exponents)) in cells.exponents.chunks_exact(operation).zip(outputs) {
+        for (own, (values, exponents)) in own.chunks_exact(operation).zip(outputs) {
             let mut largest = [NO_EXPONENT; WIDEST];
             let largest = &mut largest[..lines];
             for line in own.chunks_exact(lines) {
@@ -69,7 +157,7 @@ impl Rounded {
                 *unit = f32::from_bits(bits);
             }
             let mut flushed = [0; WIDEST];
-            tops.extend(largest.iter().map(|&top| i32::from(top)));
+            tops.extend(largest.iter().map(|&top| i32::from(top) << 23));
             let outputs = values.chunks_exact_mut(lines).zip(exponents.chunks_exact_mut(lines));
             for (own, (values, exponents)) in own.chunks_exact(lines).zip(outputs) {
                 for index in 0..lines {
@@ -77,7 +165,7 @@ impl Rounded {
                     let relative = i32::from(own[index]) - i32::from(largest[index]);
                     let kept = relative >= RELATIVE_FLUSH;
                     values[index] = if kept { value * units[index] } else { 0.0 }; // exact
-                    exponents[index] = if kept { relative as i8 } else { RELATIVE_ZERO };
+                    exponents[index] = if kept { relative as i8 } else { ZERO };
                     flushed[index] |= u32::from(!kept & (value != 0.0));
                 }
             }
@@ -85,33 +173,9 @@ impl Rounded {
                 range.flushed = flushed.iter().any(|&flushed| flushed != 0);
             }
         }
-        Packed { values: numbers, exponents, tops, ranges }
+        let exponents = E::of(lines, &exponents);
+        Lines { values: numbers, exponents, tops: Aligned::of(tops.into_iter()), ranges }
     }
-
-    /// Rows of A.
-    #[inline(always)]
-    pub(super) fn pack_rows(&self, cells: Cells) -> PackedRows {
-        let lines = self.pack(cells, ROWS);
-        PackedRows { exponents: lines.exponents.iter().map(|&exponent| bytes(exponent)).collect(), lines }
-    }
-
-    /// A panel of B.
-    #[inline(always)]
-    pub(super) fn pack_columns(&self, cells: Cells) -> PackedColumns {
-        let width = cells.lines;
-        let lines = self.pack(cells, width);
-        let exponents = Interleaved::of(width, &lines.exponents, |exponent| exponent);
-        let top_fields = Aligned::of(lines.tops.iter().map(|top| top << 23));
-        PackedColumns { exponents, top_fields, lines }
-    }
-}
-
-/// Some lines. See [`Rounded::pack`].
-pub(super) struct Packed {
-    pub(super) values: Aligned<f32>,
-    exponents: Vec<i8>,
-    pub(super) tops: Vec<i32>,
-    pub(super) ranges: Vec<TopRange>,
 }
 
 /// The largest exponents of some lines of one operation, and whether elements were too small for them.
@@ -122,16 +186,38 @@ pub(super) struct TopRange {
     pub(super) flushed: bool,
 }
 
-/// Rows of A: their exponents stand four times in a word.
-pub(in super::super) struct PackedRows {
-    pub(super) lines: Packed,
-    pub(super) exponents: Vec<u32>,
+/// Where exponents stand.
+pub(in super::super) trait Exponents {
+    /// Those of so many lines.
+    fn of(lines: usize, exponents: &[i8]) -> Self;
+    /// That of a line at a position.
+    fn get(&self, position: usize, line: usize) -> i8;
 }
 
-/// A panel of B, its exponents where vectors of bytes have them.
-pub(in super::super) struct PackedColumns {
-    pub(super) lines: Packed,
-    pub(super) exponents: Interleaved,
-    /// The largest exponents, as exponent fields of FP32 without bias.
-    pub(super) top_fields: Aligned<i32>,
+impl Exponents for Interleaved {
+    #[inline(always)]
+    fn of(lines: usize, exponents: &[i8]) -> Interleaved {
+        Interleaved::of(lines, exponents, |exponent| exponent)
+    }
+
+    fn get(&self, position: usize, line: usize) -> i8 {
+        self.get(position, line)
+    }
+}
+
+/// Exponents four times in a word each.
+pub(in super::super) struct Words {
+    pub(super) words: Vec<u32>,
+    lines: usize,
+}
+
+impl Exponents for Words {
+    #[inline(always)]
+    fn of(lines: usize, exponents: &[i8]) -> Words {
+        Words { words: exponents.iter().map(|&exponent| bytes(exponent)).collect(), lines }
+    }
+
+    fn get(&self, position: usize, line: usize) -> i8 {
+        self.words[position * self.lines + line] as i8
+    }
 }

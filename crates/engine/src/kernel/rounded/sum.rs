@@ -36,22 +36,33 @@ unsafe fn ones<S: Simd>(counts: S::I) -> S::I {
     unsafe { S::i_sub(S::i_shl_by(S::i_splat(1), counts), S::i_splat(1)) }
 }
 
-/// What is added: T, e_max - F + PLACE as a field, the accumulator and the field of its exponent.
+/// What is added.
 #[derive(Clone, Copy)]
 pub(super) struct Terms<S: Simd> {
     pub(super) t: S::I,
+    /// e_max - F + PLACE, as a field.
     pub(super) place: S::I,
+    /// 2^(PLACE - place).
+    pub(super) power: S::I,
+    /// The accumulator, and the field of its exponent.
     pub(super) c: S::F,
     pub(super) own: S::I,
+    /// How far that is above the place, 0 where it is not.
+    pub(super) beyond: S::I,
 }
 
-/// c in units of the place, rounded down.
+/// 2^(PLACE - place), for a field.
 #[inline(always)]
-unsafe fn accumulator<S: Simd, const PAIRS: bool>(place: S::I, c: S::F, own: S::I) -> S::I {
+pub(super) unsafe fn power_of<S: Simd>(place: S::I) -> S::I {
+    // 2·127 are the biases of the two
+    unsafe { S::i_sub(S::i_splat((254 + PLACE).wrapping_shl(23)), place) }
+}
+
+/// c in units of 1/power, rounded down; `place` is that of the products.
+#[inline(always)]
+unsafe fn accumulator<S: Simd, const PAIRS: bool>(place: S::I, power: S::I, c: S::F, own: S::I) -> S::I {
     unsafe {
-        // 2^(PLACE - place): 2·127 are the biases of the two
-        let power = S::f_from_bits(S::i_sub(S::i_splat((254 + PLACE).wrapping_shl(23)), place));
-        let down = S::f_floor_product(c, power);
+        let down = S::f_floor_product(c, S::f_from_bits(power));
         if PAIRS {
             // GTR-FDPA: of less than half a unit nothing is left
             let dropped = S::i_gt(S::i_sub(place, S::i_splat((PLACE + 1) << 23)), own);
@@ -61,13 +72,21 @@ unsafe fn accumulator<S: Simd, const PAIRS: bool>(place: S::I, c: S::F, own: S::
     }
 }
 
+/// An integer in units of 1/power, rounded to FP32.
+#[inline(always)]
+unsafe fn rounded<S: Simd>(sum: S::I, power: S::I) -> S::F {
+    unsafe {
+        let unit = S::i_sub(S::i_splat(254 << 23), power);
+        S::f_mul(S::i_to_f(sum), S::f_from_bits(unit))
+    }
+}
+
 /// The sum rounded down, where no accumulator's exponent is above the place.
 #[inline(always)]
 pub(super) unsafe fn add_small<S: Simd, const PAIRS: bool>(terms: &Terms<S>) -> S::F {
     unsafe {
-        let Terms { t, place, c, own } = *terms;
-        let sum = S::i_add(t, accumulator::<S, PAIRS>(place, c, own));
-        S::f_mul(S::i_to_f(sum), S::f_from_bits(S::i_sub(place, S::i_splat(PLACE << 23))))
+        let Terms { t, place, power, c, own, .. } = *terms;
+        rounded::<S>(S::i_add(t, accumulator::<S, PAIRS>(place, power, c, own)), power)
     }
 }
 
@@ -88,21 +107,52 @@ pub(super) unsafe fn own_bits<S: Simd>(plan: &Rounded, c: S::F) -> S::F {
     }
 }
 
-/// The sum rounded, and a bit for each lane it does not hold for: accumulators that are not finite, units
-/// out of FP32's normal range. `UNUSUAL` where the plan may be so.
+/// The sum with its last bit set if something is left of the bits that T lost.
+///
+/// They are a fraction of u, here in 32 bits. From 2^(exponent - F2) on they count, where `exponent` is that of the sum
+/// in units of u: with F2 = 31 where they begin above the bits of `below`, which is |S|. Of more than 32 none is left:
+/// they are a trace below an accumulator alone, whose 24 bits end far above u. Where |S| < 2^28·u, one bit at most was
+/// lost and it counts.
 #[inline(always)]
-pub(super) unsafe fn add_any<S: Simd, const PAIRS: bool, const UNUSUAL: bool>(
+unsafe fn with_trace<S: Simd>(t: S::I, counts: S::I, sum: S::I, below: S::I) -> S::I {
+    unsafe {
+        let rest = S::i_shl_by(t, S::i_sub(S::i_splat(32), counts));
+        S::i_odd_where(S::i_begins_above(rest, below), sum)
+    }
+}
+
+/// The sum rounded, where nothing is unusual.
+#[inline(always)]
+pub(super) unsafe fn add_any<S: Simd, const PAIRS: bool, const RENORMALIZE: bool>(
+    plan: &Rounded,
+    terms: &Terms<S>,
+) -> S::F {
+    unsafe {
+        let Terms { t, place, power, c, own, beyond } = *terms;
+        // from 31 on nothing is left of T but its sign
+        let counts = S::i_shr::<23>(beyond);
+        let power = S::i_sub(power, beyond);
+        let sum = S::i_add(S::i_sar_by(t, counts), accumulator::<S, PAIRS>(place, power, c, own));
+        let below = if RENORMALIZE { S::i_abs(sum) } else { S::i_splat(plan.fixed) };
+        let sum = with_trace::<S>(t, counts, sum, below);
+        rounded::<S>(sum, power)
+    }
+}
+
+/// The sum rounded, and a bit for each lane it does not hold for: accumulators that are not finite, units
+/// out of FP32's normal range.
+#[inline(always)]
+pub(super) unsafe fn add_unusual<S: Simd, const PAIRS: bool>(
     plan: &Rounded,
     terms: &Terms<S>,
 ) -> (S::F, u32) {
     unsafe {
         let Terms { mut t, place: of_products, own, .. } = *terms;
-        let mut c = if UNUSUAL { own_bits::<S>(plan, terms.c) } else { terms.c };
+        let mut c = own_bits::<S>(plan, terms.c);
         let place = S::i_max(own, of_products);
-        // from 31 on nothing is left of T but its sign
         let counts = S::i_shr::<23>(S::i_sub(place, of_products));
         let mut sign = S::i_splat(0);
-        if UNUSUAL && plan.toward_zero {
+        if plan.toward_zero {
             // everything times the sign of c, so that what is cut is above zero, but for T itself: if that
             // is below, it is first rounded up to E - F2, or one bit further
             sign = negative::<S>(S::f_bits(c));
@@ -113,33 +163,24 @@ pub(super) unsafe fn add_any<S: Simd, const PAIRS: bool, const UNUSUAL: bool>(
             let up = ones::<S>(S::i_min(lost, S::i_splat(31)));
             t = S::i_add(t, S::i_and(negative::<S>(t), up));
         }
-        let kept = S::i_sar_by(t, counts);
-        let sum = S::i_add(kept, accumulator::<S, PAIRS>(place, c, own));
-        // The s bits that T lost are a fraction of u, here in 32 bits. From 2^(exponent - F2) on they count, where
-        // `exponent` is that of the sum in units of u. Of more than 32 none is left: they are a trace below an
-        // accumulator alone, whose 24 bits end far above u. Where |S| < 2^28·u, s is 1 at most and all of it counts.
-        let rest = S::i_shl_by(t, S::i_sub(S::i_splat(32), counts));
-        let below = plan.sum_fraction_bits - 31;
-        let mut limit = S::i_splat((31 - PLACE + below).min(32));
-        if plan.renormalize {
-            limit = S::i_leading_zeros(S::i_abs(sum));
-            if below != 0 {
-                limit = S::i_min(S::i_add(limit, S::i_splat(below)), S::i_splat(32));
-            }
-        }
-        let trace = S::i_shr::<31>(S::i_sub(S::i_leading_zeros(rest), limit));
-        let mut sum = S::i_or(sum, trace);
-        if UNUSUAL && plan.toward_zero {
+        let power = power_of::<S>(place);
+        let sum = S::i_add(S::i_sar_by(t, counts), accumulator::<S, PAIRS>(of_products, power, c, own));
+        let below = match plan.finer {
+            _ if !plan.renormalize => S::i_splat(plan.fixed),
+            -1 => S::i_shl::<1>(S::i_abs(sum)),
+            finer => S::i_sar_by(S::i_abs(sum), S::i_splat(finer)),
+        };
+        let mut sum = with_trace::<S>(t, counts, sum, below);
+        if plan.toward_zero {
             sum = S::i_sub(S::i_xor(sum, sign), sign);
         }
-        let unit = S::f_from_bits(S::i_sub(place, S::i_splat(PLACE << 23)));
         let mut left_out =
             S::m_or(S::i_gt(place, field::<S>(127)), S::i_gt(field::<S>(PLACE - 126), of_products));
-        if UNUSUAL && plan.coarse != 0 {
+        if plan.coarse != 0 {
             // the largest accumulators may be cut to 2^128
             let cut = S::i_and(S::f_bits(c), S::i_splat(0xff << 23));
             left_out = S::m_or(left_out, S::i_gt(cut, field::<S>(127)));
         }
-        (S::f_mul(S::i_to_f(sum), unit), S::m_bits(left_out))
+        (rounded::<S>(sum, power), S::m_bits(left_out))
     }
 }

@@ -108,14 +108,12 @@ impl Simd for Avx2 {
         unsafe { _mm256_abs_epi32(x) }
     }
     #[inline(always)]
-    unsafe fn i_leading_zeros(x: __m256i) -> __m256i {
+    unsafe fn i_begins_above(x: __m256i, y: __m256i) -> __m256i {
         unsafe {
-            // the exponent of a number of its first bits, which converts without rounding; with the top bit set it
-            // converts to a negative one, whose field is above all others
-            let first = _mm256_cvtepi32_ps(_mm256_andnot_si256(_mm256_srli_epi32::<8>(x), x));
-            let field = _mm256_srli_epi32::<23>(_mm256_castps_si256(first));
-            let zeros = _mm256_subs_epu16(_mm256_set1_epi32(127 + 31), field);
-            _mm256_min_epi32(zeros, _mm256_set1_epi32(32))
+            // with all bits of y cleared, x is above y only by a bit above all of them
+            let signs = _mm256_set1_epi32(i32::MIN);
+            let above = _mm256_xor_si256(_mm256_andnot_si256(y, x), signs);
+            _mm256_cmpgt_epi32(above, _mm256_xor_si256(y, signs))
         }
     }
     #[inline(always)]
@@ -125,6 +123,11 @@ impl Simd for Avx2 {
     #[inline(always)]
     unsafe fn i_shr<const BITS: u32>(x: __m256i) -> __m256i {
         unsafe { _mm256_srl_epi32(x, _mm_cvtsi32_si128(BITS.cast_signed())) }
+    }
+    #[inline(always)]
+    unsafe fn i_excess(x: __m256i, y: __m256i) -> __m256i {
+        // fields are in the upper halves
+        unsafe { _mm256_subs_epu16(x, y) }
     }
     #[inline(always)]
     unsafe fn i_gt(x: __m256i, y: __m256i) -> __m256i {
@@ -137,6 +140,10 @@ impl Simd for Avx2 {
     #[inline(always)]
     unsafe fn i_select(mask: __m256i, yes: __m256i, no: __m256i) -> __m256i {
         unsafe { _mm256_blendv_epi8(no, yes, mask) }
+    }
+    #[inline(always)]
+    unsafe fn i_odd_where(mask: __m256i, x: __m256i) -> __m256i {
+        unsafe { _mm256_or_si256(x, _mm256_srli_epi32::<31>(mask)) }
     }
     #[inline(always)]
     unsafe fn m_or(x: __m256i, y: __m256i) -> __m256i {
@@ -181,6 +188,10 @@ impl Simd for Avx2 {
     #[inline(always)]
     unsafe fn b_add(x: __m256i, y: __m256i) -> __m256i {
         unsafe { _mm256_add_epi8(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn b_sub(x: __m256i, y: __m256i) -> __m256i {
+        unsafe { _mm256_sub_epi8(x, y) }
     }
     #[inline(always)]
     unsafe fn b_add_saturating(x: __m256i, y: __m256i) -> __m256i {

@@ -19,6 +19,17 @@ unsafe fn dpwssd(mut sum: __m512i, x: __m512i, y: __m512i) -> __m512i {
     sum
 }
 
+/// VPORD of ones under a mask. Of the intrinsic the compiler makes three instructions.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn set_lowest(mask: __mmask16, mut x: __m512i) -> __m512i {
+    unsafe {
+        asm!("vpord {x}{{{mask}}}, {x}, {ones}", x = inout(zmm_reg) x, mask = in(kreg) mask,
+            ones = in(zmm_reg) _mm512_set1_epi32(1), options(pure, nomem, nostack, preserves_flags));
+    }
+    x
+}
+
 #[derive(Clone, Copy)]
 pub(in super::super) struct Avx512<const HALVES: bool>;
 
@@ -123,8 +134,9 @@ impl<const HALVES: bool> Simd for Avx512<HALVES> {
         unsafe { _mm512_abs_epi32(x) }
     }
     #[inline(always)]
-    unsafe fn i_leading_zeros(x: __m512i) -> __m512i {
-        unsafe { _mm512_lzcnt_epi32(x) }
+    unsafe fn i_begins_above(x: __m512i, y: __m512i) -> __mmask16 {
+        // with all bits of y cleared, x is above y only by a bit above all of them
+        unsafe { _mm512_cmpgt_epu32_mask(_mm512_andnot_si512(y, x), y) }
     }
     #[inline(always)]
     unsafe fn i_shl<const BITS: u32>(x: __m512i) -> __m512i {
@@ -133,6 +145,11 @@ impl<const HALVES: bool> Simd for Avx512<HALVES> {
     #[inline(always)]
     unsafe fn i_shr<const BITS: u32>(x: __m512i) -> __m512i {
         unsafe { _mm512_srli_epi32::<BITS>(x) }
+    }
+    #[inline(always)]
+    unsafe fn i_excess(x: __m512i, y: __m512i) -> __m512i {
+        // fields are in the upper halves
+        unsafe { _mm512_subs_epu16(x, y) }
     }
     #[inline(always)]
     unsafe fn i_gt(x: __m512i, y: __m512i) -> __mmask16 {
@@ -145,6 +162,10 @@ impl<const HALVES: bool> Simd for Avx512<HALVES> {
     #[inline(always)]
     unsafe fn i_select(mask: __mmask16, yes: __m512i, no: __m512i) -> __m512i {
         unsafe { _mm512_mask_blend_epi32(mask, no, yes) }
+    }
+    #[inline(always)]
+    unsafe fn i_odd_where(mask: __mmask16, x: __m512i) -> __m512i {
+        unsafe { set_lowest(mask, x) }
     }
     #[inline(always)]
     unsafe fn m_or(x: __mmask16, y: __mmask16) -> __mmask16 {
@@ -178,6 +199,10 @@ impl<const HALVES: bool> Simd for Avx512<HALVES> {
     #[inline(always)]
     unsafe fn b_add(x: __m512i, y: __m512i) -> __m512i {
         unsafe { _mm512_add_epi8(x, y) }
+    }
+    #[inline(always)]
+    unsafe fn b_sub(x: __m512i, y: __m512i) -> __m512i {
+        unsafe { _mm512_sub_epi8(x, y) }
     }
     #[inline(always)]
     unsafe fn b_add_saturating(x: __m512i, y: __m512i) -> __m512i {

@@ -74,15 +74,19 @@ pub(super) trait Simd: Copy {
     unsafe fn i_min(x: Self::I, y: Self::I) -> Self::I;
     /// The magnitude, as an unsigned number.
     unsafe fn i_abs(x: Self::I) -> Self::I;
-    /// How many zeros are above the first bit set, of unsigned numbers; 32 for zero.
-    unsafe fn i_leading_zeros(x: Self::I) -> Self::I;
+    /// Whether the first bit set of `x` is above that of `y`, of unsigned numbers.
+    unsafe fn i_begins_above(x: Self::I, y: Self::I) -> Self::M;
     unsafe fn i_shl<const BITS: u32>(x: Self::I) -> Self::I;
     /// Zeros shifted in.
     unsafe fn i_shr<const BITS: u32>(x: Self::I) -> Self::I;
+    /// x - y, or 0 where y is the larger, of exponent fields of FP32.
+    unsafe fn i_excess(x: Self::I, y: Self::I) -> Self::I;
     unsafe fn i_gt(x: Self::I, y: Self::I) -> Self::M;
     unsafe fn i_eq(x: Self::I, y: Self::I) -> Self::M;
     /// `yes` where the mask holds, `no` elsewhere.
     unsafe fn i_select(mask: Self::M, yes: Self::I, no: Self::I) -> Self::I;
+    /// `x` with its last bit set where the mask holds.
+    unsafe fn i_odd_where(mask: Self::M, x: Self::I) -> Self::I;
     unsafe fn m_or(x: Self::M, y: Self::M) -> Self::M;
     /// A bit for each lane, lane 0 lowest.
     unsafe fn m_bits(mask: Self::M) -> u32;
@@ -98,6 +102,8 @@ pub(super) trait Simd: Copy {
     unsafe fn b_load(from: *const i8) -> Self::B;
     /// Not beyond a byte.
     unsafe fn b_add(x: Self::B, y: Self::B) -> Self::B;
+    /// Modulo 256.
+    unsafe fn b_sub(x: Self::B, y: Self::B) -> Self::B;
     unsafe fn b_add_saturating(x: Self::B, y: Self::B) -> Self::B;
     unsafe fn b_max(x: Self::B, y: Self::B) -> Self::B;
     /// Bytes as exponent fields of FP32, above zeros: byte 4·j + v in lane j of the vth.

@@ -115,8 +115,8 @@ impl Simd for Portable {
         lanes!(i => x[i].unsigned_abs().cast_signed())
     }
     #[inline(always)]
-    unsafe fn i_leading_zeros(x: [i32; LANES]) -> [i32; LANES] {
-        lanes!(i => x[i].leading_zeros().cast_signed())
+    unsafe fn i_begins_above(x: [i32; LANES], y: [i32; LANES]) -> [bool; LANES] {
+        lanes!(i => x[i].leading_zeros() < y[i].leading_zeros())
     }
     #[inline(always)]
     unsafe fn i_shl<const BITS: u32>(x: [i32; LANES]) -> [i32; LANES] {
@@ -125,6 +125,10 @@ impl Simd for Portable {
     #[inline(always)]
     unsafe fn i_shr<const BITS: u32>(x: [i32; LANES]) -> [i32; LANES] {
         lanes!(i => (x[i].cast_unsigned() >> BITS).cast_signed())
+    }
+    #[inline(always)]
+    unsafe fn i_excess(x: [i32; LANES], y: [i32; LANES]) -> [i32; LANES] {
+        lanes!(i => x[i].wrapping_sub(y[i]).max(0))
     }
     #[inline(always)]
     unsafe fn i_gt(x: [i32; LANES], y: [i32; LANES]) -> [bool; LANES] {
@@ -137,6 +141,10 @@ impl Simd for Portable {
     #[inline(always)]
     unsafe fn i_select(mask: [bool; LANES], yes: [i32; LANES], no: [i32; LANES]) -> [i32; LANES] {
         lanes!(i => if mask[i] { yes[i] } else { no[i] })
+    }
+    #[inline(always)]
+    unsafe fn i_odd_where(mask: [bool; LANES], x: [i32; LANES]) -> [i32; LANES] {
+        lanes!(i => x[i] | i32::from(mask[i]))
     }
     #[inline(always)]
     unsafe fn m_or(x: [bool; LANES], y: [bool; LANES]) -> [bool; LANES] {
@@ -174,6 +182,10 @@ impl Simd for Portable {
     #[inline(always)]
     unsafe fn b_add(x: [i8; 4 * LANES], y: [i8; 4 * LANES]) -> [i8; 4 * LANES] {
         lanes!(i => x[i].wrapping_add(y[i]))
+    }
+    #[inline(always)]
+    unsafe fn b_sub(x: [i8; 4 * LANES], y: [i8; 4 * LANES]) -> [i8; 4 * LANES] {
+        lanes!(i => x[i].wrapping_sub(y[i]))
     }
     #[inline(always)]
     unsafe fn b_add_saturating(x: [i8; 4 * LANES], y: [i8; 4 * LANES]) -> [i8; 4 * LANES] {
