@@ -234,6 +234,14 @@ impl<T: Copy + Default + Send + Sync> Aligned<T> {
     }
 }
 
+impl<T> Aligned<T> {
+    /// Where the numbers begin; nothing is looked at, for loops that ask often.
+    #[inline(always)]
+    pub(super) fn as_ptr(&self) -> *const T {
+        self.numbers.as_ptr().wrapping_add(self.skip)
+    }
+}
+
 impl<T> std::ops::Deref for Aligned<T> {
     type Target = [T];
 
