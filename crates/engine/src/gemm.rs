@@ -46,7 +46,6 @@ mod codes;
 mod convert;
 mod target;
 
-use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -262,10 +261,10 @@ impl<'j> Job<'j> {
         let d = match self.parts.first().and_then(|runs| runs.first()) {
             Some(run) => {
                 let c = match self.c {
-                    Some(c) => cut(c, tile.block, &tile.rows, &tile.columns, 0)?,
-                    None => Cow::Owned(zeros(model.c, shape)?),
+                    Some(c) => Some(cut(c, tile.block, &tile.rows, &tile.columns, 0)?),
+                    None => None,
                 };
-                self.multiply(tile, run, &c, progress)?.into_codes()
+                self.multiply(tile, run, c.as_deref(), progress)?.into_codes()
             }
             None => {
                 let nan = Some(model.emitted_nan());
@@ -285,12 +284,12 @@ impl<'j> Job<'j> {
         }
     }
 
-    /// The tile's rows times its columns over one run of K, from `c`.
+    /// The tile's rows times its columns over one run of K, from `c`, or from zero.
     fn multiply(
         &self,
         tile: &Tile,
         run: &Range<usize>,
-        c: &Matrix,
+        c: Option<&Matrix>,
         progress: &Progress<'_>,
     ) -> Result<Matrix, Error> {
         let Target { model, step, .. } = self.target;
@@ -309,11 +308,12 @@ impl<'j> Job<'j> {
         let operands = Operands {
             a: &a,
             b: &b,
-            c,
+            c: c.unwrap_or(&a), // not looked at where it is none
             scale_a: factors.as_ref().map(|(scale_a, _)| &**scale_a),
             scale_b: factors.as_ref().map(|(_, scale_b)| &**scale_b),
         };
-        let d = kernel::multiply(model, *step, &operands, kernel::Options { level: self.options.level })?;
+        let multiply = if c.is_some() { kernel::multiply } else { kernel::multiply_from_zero };
+        let d = multiply(model, *step, &operands, kernel::Options { level: self.options.level })?;
         progress.add(tile.len(), run.end.min(self.a.columns()) - run.start);
         Ok(d)
     }
@@ -333,12 +333,11 @@ impl<'j> Job<'j> {
             Ok(words)
         };
         let start = || if from_c { c() } else { words(tile.len(), shape) };
-        let nothing = zeros(self.target.model.c, shape)?;
         let mut total: Option<Vec<W>> = None;
         for runs in &self.parts {
             let mut sum = start()?;
             for run in runs {
-                let d = self.multiply(tile, run, &nothing, progress)?;
+                let d = self.multiply(tile, run, None, progress)?;
                 if promoted {
                     merge(&mut sum, d.codes(), lift_d.as_ref(), W::add);
                 } else {

@@ -54,8 +54,28 @@ pub(crate) fn prepare<'m>(
 ) -> Result<Option<Prepared<'m>>, Error> {
     model.validate()?;
     signature_of(model, operands).check(operands)?;
+    planned(model, step, operands)
+}
+
+/// [`prepare`] for a product that begins with zeros: C is not looked at.
+pub(crate) fn prepare_factors<'m>(
+    model: &'m Model,
+    step: usize,
+    operands: &Operands<'_>,
+) -> Result<Option<Prepared<'m>>, Error> {
+    model.validate()?;
+    signature_of(model, operands).check_factors(operands)?;
+    planned(model, step, operands)
+}
+
+/// The model for one step, if D has elements.
+fn planned<'m>(
+    model: &'m Model,
+    step: usize,
+    operands: &Operands<'_>,
+) -> Result<Option<Prepared<'m>>, Error> {
     let (blocks, m, k) = operands.a.shape();
-    if blocks * m * operands.b.columns() == 0 {
+    if [blocks, m, operands.b.columns()].contains(&0) {
         return Ok(None);
     }
     let prepared = Prepared::new(model, step)?;

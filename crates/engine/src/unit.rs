@@ -128,9 +128,14 @@ impl Signature {
 
     /// Checks shape and format of every operand.
     pub fn check(&self, operands: &Operands<'_>) -> Result<(), Error> {
+        self.check_factors(operands)?;
+        self.check_one("C", operands.c, self.c, (self.m, self.n))
+    }
+
+    /// Whether A, B and their scale factors have the signature's formats and shapes.
+    pub(crate) fn check_factors(&self, operands: &Operands<'_>) -> Result<(), Error> {
         self.check_one("A", operands.a, self.a, (self.m, self.k))?;
         self.check_one("B", operands.b, self.b, (self.k, self.n))?;
-        self.check_one("C", operands.c, self.c, (self.m, self.n))?;
         let scales = [("scale A", operands.scale_a), ("scale B", operands.scale_b)];
         match self.scale {
             None => match scales.into_iter().find(|(_, given)| given.is_some()) {

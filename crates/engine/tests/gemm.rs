@@ -71,6 +71,21 @@ fn ragged_shapes_of_every_family() {
     println!("{elements} elements of D");
 }
 
+/// Without C nothing is held for it, and D is the same as from zeros.
+#[test]
+fn no_c_is_zeros() {
+    for (number, target) in targets().iter().enumerate() {
+        for family in Family::ALL {
+            let inputs = Inputs::new(target.model(), (70, 133, 130), family, number as u64);
+            let options = inputs.options();
+            let c = Matrix::zeros(target.model().c, (1, 70, 133)).unwrap();
+            let without = gemm(target, &inputs.a, &inputs.b, None, &options).unwrap();
+            let with = gemm(target, &inputs.a, &inputs.b, Some(&c), &options).unwrap();
+            assert!(without == with, "{}, {family:?}", target.name());
+        }
+    }
+}
+
 #[test]
 fn revision_paper() {
     for (architecture, name) in INSTRUCTIONS {

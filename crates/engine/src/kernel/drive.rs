@@ -30,6 +30,8 @@ pub(super) struct Problem<'p> {
     pub(super) step: usize,
     /// Matrices that were checked against the model.
     pub(super) operands: &'p Operands<'p>,
+    /// C, which is not asked of the operands; +0 everywhere if there is none.
+    pub(super) c: Option<&'p Matrix>,
     /// Instruction set.
     pub(super) level: Level,
 }
@@ -181,7 +183,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                         compiled(
                             problem.level,
                             #[inline(always)]
-                            || load_c(kernel, operands.c, place, state, width),
+                            || load_c(kernel, problem.c, place, state, width),
                         );
                     }
                     for (at, (&range, (b, _))) in span.iter().zip(packed_b).enumerate() {
@@ -242,11 +244,15 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
 #[inline(always)]
 fn load_c<K: Kernel>(
     kernel: &K,
-    c: &Matrix,
+    c: Option<&Matrix>,
     (block, first_row, columns): (usize, usize, std::ops::Range<usize>),
     state: &mut [f32],
     width: usize,
 ) {
+    let Some(c) = c else {
+        state.fill(kernel.load(0));
+        return;
+    };
     let (_, m, n) = c.shape();
     for (row, state) in (first_row..m).zip(state.chunks_exact_mut(width)) {
         let start = (block * m + row) * n + columns.start;
@@ -450,8 +456,8 @@ impl<K: Kernel> Fix<'_, K> {
     }
 
     fn c_is_nan(&self, (row, column): (usize, usize)) -> bool {
-        let c = self.problem.operands.c;
-        decode(&c.format(), c.get(self.block, row, column)).class == Class::Nan
+        let c = self.problem.c;
+        c.is_some_and(|c| decode(&c.format(), c.get(self.block, row, column)).class == Class::Nan)
     }
 
     #[cold]
@@ -459,11 +465,6 @@ impl<K: Kernel> Fix<'_, K> {
         let (prepared, operands) = (self.problem.prepared, self.problem.operands);
         let a = Line::row(prepared, operands, self.block, row);
         let b = Line::column(prepared, operands, self.block, column);
-        chain(prepared, &a, &b, operands.c.get(self.block, row, column))
+        chain(prepared, &a, &b, self.problem.c.map_or(0, |c| c.get(self.block, row, column)))
     }
-}
-
-/// D by the reference path.
-pub(super) fn by_reference(problem: &Problem<'_>) -> Result<Matrix, Error> {
-    crate::simulate::simulate_steps(problem.prepared.model(), problem.step, problem.operands)
 }

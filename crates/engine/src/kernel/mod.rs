@@ -137,16 +137,47 @@ pub fn multiply(
     operands: &Operands<'_>,
     options: Options,
 ) -> Result<Matrix, Error> {
-    let Some(prepared) = crate::simulate::prepare(model, step, operands)? else {
+    let prepared = crate::simulate::prepare(model, step, operands)?;
+    product(prepared, (model, step), operands, Some(operands.c), options)
+}
+
+/// [`multiply`] where C is +0 everywhere: it takes no memory then, and `operands.c` is not looked at.
+pub(crate) fn multiply_from_zero(
+    model: &Model,
+    step: usize,
+    operands: &Operands<'_>,
+    options: Options,
+) -> Result<Matrix, Error> {
+    let prepared = crate::simulate::prepare_factors(model, step, operands)?;
+    product(prepared, (model, step), operands, None, options)
+}
+
+/// The product from `c`, or from zero, where D has elements.
+fn product(
+    prepared: Option<Prepared<'_>>,
+    (model, step): (&Model, usize),
+    operands: &Operands<'_>,
+    c: Option<&Matrix>,
+    options: Options,
+) -> Result<Matrix, Error> {
+    let zeros = |format| {
         let (blocks, m, _) = operands.a.shape();
-        return Matrix::zeros(model.d, (blocks, m, operands.b.columns()));
+        Matrix::zeros(format, (blocks, m, operands.b.columns()))
     };
-    let level = options.level.unwrap_or_else(Level::best);
-    let problem = drive::Problem { prepared: &prepared, step, operands, level };
-    match kernel_for(&prepared) {
-        Some(kernel) => kernel(&problem),
-        None => drive::by_reference(&problem),
+    let Some(prepared) = prepared else { return zeros(model.d) };
+    if let Some(kernel) = kernel_for(&prepared) {
+        let level = options.level.unwrap_or_else(Level::best);
+        return kernel(&drive::Problem { prepared: &prepared, step, operands, c, level });
     }
+    let zero;
+    let c = match c {
+        Some(c) => c,
+        None => {
+            zero = zeros(model.c)?;
+            &zero
+        }
+    };
+    crate::simulate::simulate_steps(model, step, &Operands { c, ..*operands })
 }
 
 /// A kernel that was planned for a model, ready to compute.

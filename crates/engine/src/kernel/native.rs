@@ -7,6 +7,7 @@
 //! panel. An element of D depends on its own row and column alone, so neither blocking nor threads can
 //! change it.
 
+use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use bitmma_arithmetic::run::Side;
@@ -164,8 +165,6 @@ const COLUMN_BLOCK: usize = 4096;
 const K_BLOCK: usize = 512;
 /// Tiles of a task, one below the other, at most.
 const TASK_TILES: usize = 8;
-/// Elements of C that one thread reads, at least.
-const LOAD: usize = 1 << 14;
 
 /// Whether a model is one that this driver takes: FP32 or FP64 throughout but for narrower factors,
 /// rounded to nearest even, and nothing around the operation.
@@ -196,11 +195,10 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
     let (blocks, m, k) = operands.a.shape();
     let n = operands.b.columns();
     let too_large = || Error::TooLarge { blocks, rows: m, columns: n, bytes: model.d.bytes() };
-    let c = N::Number::slice(operands.c.codes()).unwrap_or_default();
-    let mut d = Vec::new();
-    d.try_reserve_exact(c.len()).map_err(|_| too_large())?;
-    // on all threads: memory that is touched for the first time takes as long as a tenth of the product
-    c.par_iter().with_min_len(LOAD).map(|&c| family.load(c)).collect_into_vec(&mut d);
+    let c = problem.c.map(|c| N::Number::slice(c.codes()).unwrap_or_default());
+    let mut d: Vec<N::Number> = Vec::new();
+    let count = blocks.checked_mul(m).and_then(|rows| rows.checked_mul(n)).ok_or_else(too_large)?;
+    d.try_reserve_exact(count).map_err(|_| too_large())?;
 
     let a = Reader::new(prepared, Side::A);
     let b = Reader::new(prepared, Side::B);
@@ -211,7 +209,7 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
     let tiles = m.div_ceil(N::ROWS);
     let task_rows = tiles.div_ceil(4 * rayon::current_num_threads()).clamp(1, TASK_TILES) * N::ROWS;
 
-    for (block, d) in d.chunks_exact_mut(m * n).enumerate() {
+    for (block, d) in d.spare_capacity_mut()[..count].chunks_exact_mut(m * n).enumerate() {
         for first_column in (0..n).step_by(COLUMN_BLOCK) {
             let columns = COLUMN_BLOCK.min(n - first_column);
             for first in (0..k).step_by(length) {
@@ -235,7 +233,17 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
                         family.bounds(numbers)
                     })
                     .collect();
+                let begins = first == 0 && first_column == 0;
                 d.par_chunks_mut(task_rows * n).enumerate().with_max_len(1).for_each(|(task, d)| {
+                    if begins {
+                        // first touched by the thread that goes on with it
+                        match c.map(|c| &c[(block * m + task * task_rows) * n..]) {
+                            Some(c) => d.iter_mut().zip(c).for_each(|(d, &c)| _ = d.write(family.load(c))),
+                            None => d.fill(MaybeUninit::new(N::Number::default())),
+                        }
+                    }
+                    // SAFETY: the first task of these rows wrote all of them
+                    let d = unsafe { &mut *(std::ptr::from_mut(d) as *mut [N::Number]) };
                     let work = Task {
                         family,
                         a: &a,
@@ -256,6 +264,8 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
             }
         }
     }
+    // SAFETY: K and N are not 0, so that there was a first task of every row
+    unsafe { d.set_len(count) };
     Ok(Matrix::from_codes(model.d, (blocks, m, n), N::Number::into_codes(d)))
 }
 
