@@ -36,7 +36,7 @@ pub enum Level {
     Portable,
     /// AVX2, FMA and F16C.
     Avx2,
-    /// AVX-512 F, BW, CD, DQ and VL.
+    /// AVX-512 F, BW, DQ and VL.
     Avx512,
     /// AVX-512 with VNNI and FP16 as well.
     Avx512Halves,
@@ -53,7 +53,6 @@ impl Level {
                 && is_x86_feature_detected!("f16c");
             let avx512 = is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512cd")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vl");
             levels.extend(avx2.then_some(Level::Avx2));
@@ -89,14 +88,12 @@ trait Work {
 /// Runs the work compiled for `level`, which must be one of [`Level::available`].
 fn dispatch<W: Work>(level: Level, work: W) -> W::Output {
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c")]
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
     unsafe fn avx512<W: Work>(work: W) -> W::Output {
         unsafe { work.run::<simd::Avx512<false>>() }
     }
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(
-        enable = "avx512fp16,avx512vnni,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c"
-    )]
+    #[target_feature(enable = "avx512fp16,avx512vnni,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
     unsafe fn avx512_halves<W: Work>(work: W) -> W::Output {
         unsafe { work.run::<simd::Avx512<true>>() }
     }

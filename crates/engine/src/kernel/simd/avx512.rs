@@ -1,4 +1,4 @@
-//! AVX-512: F, BW, CD, DQ and VL, and with `HALVES` VNNI and FP16 too.
+//! AVX-512: F, BW, DQ and VL, and with `HALVES` VNNI and FP16 too.
 
 use std::arch::asm;
 use std::arch::x86_64::*;
