@@ -2,7 +2,7 @@
 //! IEEE 754, so that the processor itself makes NaN, infinity and zeros of either sign, and no result is
 //! corrected afterwards.
 //!
-//! D begins as C and holds the accumulators between blocks of K; beyond it there is one packed block of B,
+//! D begins as C, or zero, and holds the accumulators between blocks of K; beyond it there is one packed block of B,
 //! and a few packed rows of A for each thread. A task takes some rows through a block of K, panel by
 //! panel. An element of D depends on its own row and column alone, so neither blocking nor threads can
 //! change it.
@@ -199,6 +199,7 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
     let mut d: Vec<N::Number> = Vec::new();
     let count = blocks.checked_mul(m).and_then(|rows| rows.checked_mul(n)).ok_or_else(too_large)?;
     d.try_reserve_exact(count).map_err(|_| too_large())?;
+    assert!(c.is_none_or(|c| c.len() == count), "C was checked: as many numbers as D has");
 
     let a = Reader::new(prepared, Side::A);
     let b = Reader::new(prepared, Side::B);
