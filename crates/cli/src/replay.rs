@@ -10,7 +10,7 @@ use bitmma::Model;
 use bitmma::formats::text::display;
 use bitmma::origin::Origin;
 use bitmma::recording::{self, Answer, Record};
-use bitmma::replay::{Mismatch, Rules, replay};
+use bitmma::replay::{self, Mismatch, Rules};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
@@ -26,10 +26,12 @@ Examples:
 
 A recording is CSV with the header arch,instruction,a,b,c,scale_a,scale_b,d: one dot product a line, codes in \
 hex, `nan` for any NaN. arch is an architecture or cpu; a unit that is in neither catalogue takes its model from a \
-comment that `bitmma record --model` writes, or from --model. Exit code 0: every answer agrees; 1: some differ; 2: an error.
+comment that `bitmma record --model` writes, or from --model. Models answer on the reference path, and where they have \
+a kernel on that, too; both must agree. Exit code 0: every answer agrees; 1: some differ; 2: an error.
 
-JSON: revision, model, strict_nan, instructions [{architecture, instruction, dot_products, mismatches, \
-first {file, line, a, b, c, scale_a, scale_b, expected, actual, explain}}], dot_products, mismatches, seconds.";
+JSON: revision, model, strict_nan, instructions [{architecture, instruction, dot_products, by_kernel, \
+mismatches, first {file, line, a, b, c, scale_a, scale_b, expected, actual, by_kernel_alone, explain}}], dot_products, \
+by_kernel, mismatches, seconds.";
 
 /// Holds recordings of what GPUs answered against the models
 #[derive(Clone, Debug, clap::Args)]
@@ -60,6 +62,7 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 struct Line {
     origin: Arc<Origin>,
     total: usize,
+    by_kernel: usize,
     mismatches: usize,
     first: Option<(PathBuf, Mismatch)>,
 }
@@ -79,10 +82,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             return Err(empty.within(shown.display()));
         }
         for (chunk_index, chunk) in records.chunks(CHUNK).enumerate() {
-            let outcomes = replay(chunk, &rules).within(shown.display())?;
+            let outcomes = replay::replay(chunk, &rules).within(shown.display())?;
             for outcome in outcomes {
-                let first = outcome.first.map(|mismatch| (path.clone(), mismatch));
-                take(&mut lines, outcome.origin, outcome.total, outcome.mismatches, first);
+                take(&mut lines, path, outcome);
             }
             let done = (chunk_index * CHUNK) as f64 / records.len() as f64;
             bar.show(index as f64 + done, arguments.files.len(), shown);
@@ -113,20 +115,17 @@ fn read(path: &Path, model: Option<&Model>) -> Result<Vec<Record>, Failure> {
     Ok(recording::read_with(&bytes[..], model)?)
 }
 
-fn take(
-    lines: &mut Vec<Line>,
-    origin: Arc<Origin>,
-    total: usize,
-    mismatches: usize,
-    first: Option<(PathBuf, Mismatch)>,
-) {
+fn take(lines: &mut Vec<Line>, path: &Path, outcome: replay::Outcome) {
+    let replay::Outcome { origin, total, by_kernel, mismatches, first } = outcome;
+    let first = first.map(|mismatch| (path.to_owned(), mismatch));
     match lines.iter_mut().find(|line| line.origin == origin) {
         Some(line) => {
             line.total += total;
+            line.by_kernel += by_kernel;
             line.mismatches += mismatches;
             line.first = line.first.take().or(first);
         }
-        None => lines.push(Line { origin, total, mismatches, first }),
+        None => lines.push(Line { origin, total, by_kernel, mismatches, first }),
     }
 }
 
@@ -166,6 +165,10 @@ fn totals(lines: &[Line]) -> (usize, usize) {
     (lines.iter().map(|line| line.total).sum(), lines.iter().map(|line| line.mismatches).sum())
 }
 
+fn by_kernel(lines: &[Line]) -> usize {
+    lines.iter().map(|line| line.by_kernel).sum()
+}
+
 fn plural(count: usize, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
@@ -194,9 +197,10 @@ fn text(lines: &[Line], arguments: &Arguments, time: Duration) -> String {
     let verdict = plural(mismatches, "mismatch", "mismatches");
     let verdict = if mismatches == 0 { style::good(&verdict) } else { style::lost(&verdict) };
     text + &format!(
-        "{} of {}: {verdict}; {}.{:03} s, {} dot products per second\n",
+        "{} of {}: {verdict}; {} by kernels, too; {}.{:03} s, {} dot products per second\n",
         plural(total, "dot product", "dot products"),
         plural(lines.len(), "instruction", "instructions"),
+        by_kernel(lines),
         milliseconds / 1000,
         milliseconds % 1000,
         total as u128 * 1000 / milliseconds
@@ -257,7 +261,8 @@ fn mismatch_text(origin: &Origin, path: &Path, mismatch: &Mismatch, arguments: &
         pairs.push(("scale b", list(&scale.format, &record.scale_b)));
     }
     pairs.push(("expected", style::good(&expected)));
-    pairs.push(("actual", style::lost(&number(mismatch.actual))));
+    let actual = if mismatch.by_kernel { "actual, by the kernel alone" } else { "actual" };
+    pairs.push((actual, style::lost(&number(mismatch.actual))));
     let explain = explain_command(origin, record, arguments).map_or(String::new(), |line| line + "\n");
     format!("\n{}\n{}\n{explain}\n", style::strong("The first mismatch"), Table::pairs(&pairs, 100).render())
 }
@@ -279,6 +284,7 @@ fn json(lines: &[Line], arguments: &Arguments, time: Duration) -> Value {
                 Answer::Nan => json!({ "value": "nan", "code": null, "format": row.d.name }),
             },
             "actual": describe::number(&row.d, mismatch.actual),
+            "by_kernel_alone": mismatch.by_kernel,
             "explain": explain_command(&line.origin, record, arguments),
         }))
     };
@@ -289,6 +295,7 @@ fn json(lines: &[Line], arguments: &Arguments, time: Duration) -> Value {
                 "architecture": line.origin.architecture(),
                 "instruction": line.origin.instruction(),
                 "dot_products": line.total,
+                "by_kernel": line.by_kernel,
                 "mismatches": line.mismatches,
                 "first": first(line),
             })
@@ -301,6 +308,7 @@ fn json(lines: &[Line], arguments: &Arguments, time: Duration) -> Value {
         "strict_nan": arguments.strict_nan,
         "instructions": instructions,
         "dot_products": total,
+        "by_kernel": by_kernel(lines),
         "mismatches": mismatches,
         "seconds": time.as_secs_f64(),
     })

@@ -1,4 +1,4 @@
-//! Recordings held against models.
+//! Recordings held against models, on the reference path and on the kernels.
 
 use bitmma_arithmetic::Model;
 use bitmma_arithmetic::run::Operands;
@@ -8,8 +8,11 @@ use rayon::prelude::*;
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::inputs::{Case, Matrices};
+use crate::kernel::{self, has_kernel};
 use crate::origin::Origin;
 use crate::recording::{Answer, Record};
+use crate::unit::Signature;
 
 /// What recordings are held against.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +32,8 @@ pub struct Mismatch {
     pub record: Record,
     /// The model's answer.
     pub actual: u64,
+    /// Whether a kernel answered so; the reference path agrees with the record then.
+    pub by_kernel: bool,
 }
 
 /// What became of the records of one instruction.
@@ -36,8 +41,10 @@ pub struct Mismatch {
 pub struct Outcome {
     /// What answered.
     pub origin: Arc<Origin>,
-    /// Records held against the model.
+    /// Records held against the model on the reference path.
     pub total: usize,
+    /// How many of them were held against its kernel, too: all, or none where there is no kernel.
+    pub by_kernel: usize,
     /// How many differ.
     pub mismatches: usize,
     /// The first that differs, in the order of the recording.
@@ -78,11 +85,54 @@ fn hold(origin: &Arc<Origin>, group: &[&Record], rules: &Rules) -> Result<Outcom
             Ok(model.dot(&Operands { a, b, c: *c, scale_a, scale_b })?)
         })
         .collect::<Result<_, Error>>()?;
-    let differs = |(record, actual): &(&&Record, &u64)| !agrees(model, record.d, **actual, rules.strict_nan);
-    let mut differing = group.iter().zip(&answers).filter(differs);
-    let first = differing.next().map(|(record, &actual)| Mismatch { record: (*record).clone(), actual });
-    let mismatches = usize::from(first.is_some()) + differing.count();
-    Ok(Outcome { origin: Arc::clone(origin), total: group.len(), mismatches, first })
+    let kernel = by_kernel(model, group)?;
+    let differing = group.iter().enumerate().filter_map(|(index, record)| {
+        let differs = |actual: u64| !agrees(model, record.d, actual, rules.strict_nan);
+        let of_kernel = kernel.as_ref().map(|answers| answers[index]);
+        let (actual, by_kernel) = match (answers[index], of_kernel) {
+            (actual, _) if differs(actual) => (actual, false),
+            (_, Some(actual)) if differs(actual) => (actual, true),
+            _ => return None,
+        };
+        Some((record, actual, by_kernel))
+    });
+    let mut differing = differing.peekable();
+    let first = differing.peek().map(|&(record, actual, by_kernel)| Mismatch {
+        record: (*record).clone(),
+        actual,
+        by_kernel,
+    });
+    Ok(Outcome {
+        origin: Arc::clone(origin),
+        total: group.len(),
+        by_kernel: kernel.as_ref().map_or(0, Vec::len),
+        mismatches: differing.count(),
+        first,
+    })
+}
+
+/// Dot products on the diagonal of one product of a kernel.
+const DIAGONAL: usize = 64;
+
+/// What the model's kernel answers, if it has one: the records on the diagonals of products.
+fn by_kernel(model: &Model, group: &[&Record]) -> Result<Option<Vec<u64>>, Error> {
+    let k = group[0].a.len();
+    if !has_kernel(model, k) {
+        return Ok(None);
+    }
+    let of_chunk = |chunk: &[&Record]| {
+        let case = |record: &&Record| {
+            let Record { a, b, c, scale_a, scale_b, .. } = (*record).clone();
+            Case { a, b, c, scale_a, scale_b }
+        };
+        let cases: Vec<Case> = chunk.iter().map(case).collect();
+        let signature = Signature::of_model(String::new(), model, (cases.len(), cases.len(), k));
+        let matrices = Matrices::diagonal(&signature, &cases)?;
+        let d = kernel::multiply(model, k, &matrices.operands(), kernel::Options::default())?;
+        Ok((0..cases.len()).map(|line| d.get(0, line, line)).collect())
+    };
+    let answers: Vec<Vec<u64>> = group.par_chunks(DIAGONAL).map(of_chunk).collect::<Result<_, Error>>()?;
+    Ok(Some(answers.concat()))
 }
 
 fn agrees(model: &Model, expected: Answer, actual: u64, strict_nan: bool) -> bool {

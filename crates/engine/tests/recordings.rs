@@ -55,7 +55,7 @@ fn mismatches(outcomes: &[Outcome]) -> usize {
 
 #[test]
 fn every_recording_replays() {
-    let mut totals = [0, 0];
+    let (mut totals, mut by_kernels) = ([0, 0], 0);
     for (folder, name, count) in FILES {
         let records = file(folder, name);
         assert_eq!(records.len(), count, "{folder}/{name}.csv");
@@ -63,6 +63,7 @@ fn every_recording_replays() {
         for strict_nan in [false, true] {
             let rules = Rules { strict_nan, ..Rules::default() };
             for outcome in replay(&records, &rules).expect("replays") {
+                by_kernels += outcome.by_kernel;
                 assert!(
                     outcome.mismatches == 0,
                     "{folder}/{name}.csv, {}: {} of {} differ, first {:?}",
@@ -75,6 +76,8 @@ fn every_recording_replays() {
         }
     }
     assert_eq!(totals, [HARDWARE, VECTORS]);
+    // C in FP16 with D in FP32 has no kernel: one form of Volta, one of Turing
+    assert_eq!(by_kernels, 2 * (HARDWARE + VECTORS - 2 * 52));
     // and no file is left out
     let mut found: Vec<String> = Vec::new();
     for name in ["hardware", "vectors"] {
