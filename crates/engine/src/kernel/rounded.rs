@@ -49,10 +49,6 @@ pub(super) struct Rounded {
     sum_fraction_bits: i32,
     /// Whether the sum is cut at its own exponent, and T one bit below E - F2.
     renormalize: bool,
-    /// F2 - 31.
-    finer: i32,
-    /// Bits that T lost count where they begin above this, unless the sum's own exponent decides.
-    fixed: i32,
     /// Whether sums are cut toward zero and not down.
     toward_zero: bool,
     /// Bits of an accumulator below its first F fractional bits.
@@ -112,8 +108,6 @@ impl Rounded {
             fraction_bits: fraction_bits as i32,
             sum_fraction_bits: sum_fraction_bits as i32,
             renormalize,
-            finer: sum_fraction_bits as i32 - 31,
-            fixed: 1 << (PLACE + 31 - sum_fraction_bits as i32),
             toward_zero: !downward,
             coarse: if fraction_bits >= 23 { 0 } else { (1 << (23 - fraction_bits)) - 1 },
             product_overflow: sum.product_overflow.unwrap_or(i32::MAX),
@@ -123,7 +117,17 @@ impl Rounded {
 
     /// Whether the accumulator is cut before it is added, or sums otherwise than down.
     fn unusual(&self) -> bool {
-        self.toward_zero || self.coarse != 0 || self.renormalize && self.finer != 0
+        self.toward_zero || self.coarse != 0 || self.renormalize && self.finer() != 0
+    }
+
+    /// F2 - 31.
+    fn finer(&self) -> i32 {
+        self.sum_fraction_bits - 31
+    }
+
+    /// Bits that T lost count where they begin above this, unless the sum's own exponent decides.
+    fn fixed(&self) -> i32 {
+        1 << (PLACE + 31 - self.sum_fraction_bits)
     }
 }
 

@@ -133,7 +133,7 @@ pub(super) unsafe fn add_any<S: Simd, const PAIRS: bool, const RENORMALIZE: bool
         let counts = S::i_shr::<23>(beyond);
         let power = S::i_sub(power, beyond);
         let sum = S::i_add(S::i_sar_by(t, counts), accumulator::<S, PAIRS>(place, power, c, own));
-        let below = if RENORMALIZE { S::i_abs(sum) } else { S::i_splat(plan.fixed) };
+        let below = if RENORMALIZE { S::i_abs(sum) } else { S::i_splat(plan.fixed()) };
         let sum = with_trace::<S>(t, counts, sum, below);
         rounded::<S>(sum, power)
     }
@@ -165,8 +165,8 @@ pub(super) unsafe fn add_unusual<S: Simd, const PAIRS: bool>(
         }
         let power = power_of::<S>(place);
         let sum = S::i_add(S::i_sar_by(t, counts), accumulator::<S, PAIRS>(of_products, power, c, own));
-        let below = match plan.finer {
-            _ if !plan.renormalize => S::i_splat(plan.fixed),
+        let below = match plan.finer() {
+            _ if !plan.renormalize => S::i_splat(plan.fixed()),
             -1 => S::i_shl::<1>(S::i_abs(sum)),
             finer => S::i_sar_by(S::i_abs(sum), S::i_splat(finer)),
         };
