@@ -308,12 +308,12 @@ impl<'j> Job<'j> {
         let operands = Operands {
             a: &a,
             b: &b,
-            c: c.unwrap_or(&a), // not looked at where it is none
+            c: &a, // another is given
             scale_a: factors.as_ref().map(|(scale_a, _)| &**scale_a),
             scale_b: factors.as_ref().map(|(_, scale_b)| &**scale_b),
         };
-        let multiply = if c.is_some() { kernel::multiply } else { kernel::multiply_from_zero };
-        let d = multiply(model, *step, &operands, kernel::Options { level: self.options.level })?;
+        let options = kernel::Options { level: self.options.level };
+        let d = kernel::multiply_from(model, *step, &operands, c, options)?;
         progress.add(tile.len(), run.end.min(self.a.columns()) - run.start);
         Ok(d)
     }

@@ -8,11 +8,13 @@ use rayon::prelude::*;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::inputs::{Case, Matrices};
-use crate::kernel::{self, has_kernel};
+use crate::fast::FastSimulator;
+use crate::inputs::Case;
+use crate::kernel::has_kernel;
 use crate::origin::Origin;
 use crate::recording::{Answer, Record};
-use crate::unit::Signature;
+use crate::simulate::Simulator;
+use crate::unit::on_diagonals;
 
 /// What recordings are held against.
 #[derive(Clone, Debug, Default)]
@@ -114,25 +116,20 @@ fn hold(origin: &Arc<Origin>, group: &[&Record], rules: &Rules) -> Result<Outcom
 /// Dot products on the diagonal of one product of a kernel.
 const DIAGONAL: usize = 64;
 
-/// What the model's kernel answers, if it has one: the records on the diagonals of products.
+/// What the model's kernel answers, if it has one.
 fn by_kernel(model: &Model, group: &[&Record]) -> Result<Option<Vec<u64>>, Error> {
     let k = group[0].a.len();
     if !has_kernel(model, k) {
         return Ok(None);
     }
-    let of_chunk = |chunk: &[&Record]| {
-        let case = |record: &&Record| {
-            let Record { a, b, c, scale_a, scale_b, .. } = (*record).clone();
-            Case { a, b, c, scale_a, scale_b }
-        };
-        let cases: Vec<Case> = chunk.iter().map(case).collect();
-        let signature = Signature::of_model(String::new(), model, (cases.len(), cases.len(), k));
-        let matrices = Matrices::diagonal(&signature, &cases)?;
-        let d = kernel::multiply(model, k, &matrices.operands(), kernel::Options::default())?;
-        Ok((0..cases.len()).map(|line| d.get(0, line, line)).collect())
+    let size = group.len().min(DIAGONAL);
+    let unit = FastSimulator::new(Simulator::model(model.clone(), (size, size, k))?);
+    let case = |record: &&Record| {
+        let Record { a, b, c, scale_a, scale_b, .. } = (*record).clone();
+        Case { a, b, c, scale_a, scale_b }
     };
-    let answers: Vec<Vec<u64>> = group.par_chunks(DIAGONAL).map(of_chunk).collect::<Result<_, Error>>()?;
-    Ok(Some(answers.concat()))
+    let cases: Vec<Case> = group.iter().map(case).collect();
+    on_diagonals(&unit, &cases).map(Some)
 }
 
 fn agrees(model: &Model, expected: Answer, actual: u64, strict_nan: bool) -> bool {

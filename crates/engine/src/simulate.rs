@@ -23,7 +23,7 @@ pub fn simulate(model: &Model, operands: &Operands<'_>) -> Result<Matrix, Error>
 pub fn simulate_steps(model: &Model, step: usize, operands: &Operands<'_>) -> Result<Matrix, Error> {
     let (blocks, m, _) = operands.a.shape();
     let n = operands.b.columns();
-    let Some(prepared) = prepare(model, step, operands)? else {
+    let Some(prepared) = prepare(model, step, operands, Some(operands.c))? else {
         return Matrix::zeros(model.d, (blocks, m, n));
     };
     let columns: Vec<Line> = (0..blocks * n)
@@ -46,34 +46,16 @@ pub fn simulate_steps(model: &Model, step: usize, operands: &Operands<'_>) -> Re
     Matrix::new(model.d, (blocks, m, n), rows.into_iter().flatten())
 }
 
-/// The model made ready for steps along K, model and operands checked; `None` where D has no element.
+/// The model made ready for steps along K, model and operands checked; `None` where D has no element. C is not the
+/// operands' but the one given, if any.
 pub(crate) fn prepare<'m>(
     model: &'m Model,
     step: usize,
     operands: &Operands<'_>,
+    c: Option<&Matrix>,
 ) -> Result<Option<Prepared<'m>>, Error> {
     model.validate()?;
-    signature_of(model, operands).check(operands)?;
-    planned(model, step, operands)
-}
-
-/// [`prepare`] for a product that begins with zeros: C is not looked at.
-pub(crate) fn prepare_factors<'m>(
-    model: &'m Model,
-    step: usize,
-    operands: &Operands<'_>,
-) -> Result<Option<Prepared<'m>>, Error> {
-    model.validate()?;
-    signature_of(model, operands).check_factors(operands)?;
-    planned(model, step, operands)
-}
-
-/// The model for one step, if D has elements.
-fn planned<'m>(
-    model: &'m Model,
-    step: usize,
-    operands: &Operands<'_>,
-) -> Result<Option<Prepared<'m>>, Error> {
+    signature_of(model, operands).check_from(operands, c)?;
     let (blocks, m, k) = operands.a.shape();
     if [blocks, m, operands.b.columns()].contains(&0) {
         return Ok(None);

@@ -77,22 +77,27 @@ pub trait MmaUnit {
 
     /// One code of D for each dot product, asked on the diagonals of as many instructions as it takes.
     fn dot_products(&self, cases: &[Case]) -> Result<Vec<u64>, Error> {
-        let signature = self.signature();
-        let size = signature.m.min(signature.n);
-        let packed = cases
-            .chunks((signature.blocks * size).max(1))
-            .map(|chunk| Matrices::diagonal(signature, chunk))
-            .collect::<Result<Vec<_>, _>>()?;
-        let operands: Vec<_> = packed.iter().map(Matrices::operands).collect();
-        let answers = self.multiply_many(&operands)?;
-        Ok(answers
-            .iter()
-            .flat_map(|d| {
-                (0..d.blocks()).flat_map(move |block| (0..size).map(move |line| d.get(block, line, line)))
-            })
-            .take(cases.len())
-            .collect())
+        on_diagonals(self, cases)
     }
+}
+
+/// Dot products on the diagonals of the unit's products.
+pub(crate) fn on_diagonals<U: MmaUnit + ?Sized>(unit: &U, cases: &[Case]) -> Result<Vec<u64>, Error> {
+    let signature = unit.signature();
+    let size = signature.m.min(signature.n);
+    let packed = cases
+        .chunks((signature.blocks * size).max(1))
+        .map(|chunk| Matrices::diagonal(signature, chunk))
+        .collect::<Result<Vec<_>, _>>()?;
+    let operands: Vec<_> = packed.iter().map(Matrices::operands).collect();
+    let answers = unit.multiply_many(&operands)?;
+    Ok(answers
+        .iter()
+        .flat_map(|d| {
+            (0..d.blocks()).flat_map(move |block| (0..size).map(move |line| d.get(block, line, line)))
+        })
+        .take(cases.len())
+        .collect())
 }
 
 impl Signature {
@@ -128,14 +133,16 @@ impl Signature {
 
     /// Checks shape and format of every operand.
     pub fn check(&self, operands: &Operands<'_>) -> Result<(), Error> {
-        self.check_factors(operands)?;
-        self.check_one("C", operands.c, self.c, (self.m, self.n))
+        self.check_from(operands, Some(operands.c))
     }
 
-    /// Whether A, B and their scale factors have the signature's formats and shapes.
-    pub(crate) fn check_factors(&self, operands: &Operands<'_>) -> Result<(), Error> {
+    /// [`check`](Signature::check) where C is another than the operands', or none.
+    pub(crate) fn check_from(&self, operands: &Operands<'_>, c: Option<&Matrix>) -> Result<(), Error> {
         self.check_one("A", operands.a, self.a, (self.m, self.k))?;
         self.check_one("B", operands.b, self.b, (self.k, self.n))?;
+        if let Some(c) = c {
+            self.check_one("C", c, self.c, (self.m, self.n))?;
+        }
         let scales = [("scale A", operands.scale_a), ("scale B", operands.scale_b)];
         match self.scale {
             None => match scales.into_iter().find(|(_, given)| given.is_some()) {

@@ -134,25 +134,13 @@ pub fn multiply(
     operands: &Operands<'_>,
     options: Options,
 ) -> Result<Matrix, Error> {
-    let prepared = crate::simulate::prepare(model, step, operands)?;
-    product(prepared, (model, step), operands, Some(operands.c), options)
+    multiply_from(model, step, operands, Some(operands.c), options)
 }
 
-/// [`multiply`] where C is +0 everywhere: it takes no memory then, and `operands.c` is not looked at.
-pub(crate) fn multiply_from_zero(
+/// [`multiply`] from `c` and not from the operands'; without one C is +0 everywhere, and takes no memory.
+pub(crate) fn multiply_from(
     model: &Model,
     step: usize,
-    operands: &Operands<'_>,
-    options: Options,
-) -> Result<Matrix, Error> {
-    let prepared = crate::simulate::prepare_factors(model, step, operands)?;
-    product(prepared, (model, step), operands, None, options)
-}
-
-/// The product from `c`, or from zero, where D has elements.
-fn product(
-    prepared: Option<Prepared<'_>>,
-    (model, step): (&Model, usize),
     operands: &Operands<'_>,
     c: Option<&Matrix>,
     options: Options,
@@ -161,7 +149,9 @@ fn product(
         let (blocks, m, _) = operands.a.shape();
         Matrix::zeros(format, (blocks, m, operands.b.columns()))
     };
-    let Some(prepared) = prepared else { return zeros(model.d) };
+    let Some(prepared) = crate::simulate::prepare(model, step, operands, c)? else {
+        return zeros(model.d);
+    };
     if let Some(kernel) = kernel_for(&prepared) {
         let level = options.level.unwrap_or_else(Level::best);
         return kernel(&drive::Problem { prepared: &prepared, step, operands, c, level });
