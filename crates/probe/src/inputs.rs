@@ -5,7 +5,7 @@
 use bitmma::formats::cases::notable_codes;
 use bitmma::inputs::{Case, Formats, zero};
 
-use crate::numbers::{Random, all_exponents, normal_exponents, number, split};
+use crate::numbers::{Random, all_exponents, normal_exponents, number};
 
 /// What kind of dot product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,19 +42,6 @@ pub(crate) fn directed(formats: &Formats, k: usize, kind: Kind, seed: u64, index
         draw.blank(&mut case);
     }
     case
-}
-
-/// The case `index` of `seed` around a threshold: one or two products and the accumulator some way below
-/// `exponent`, or `width` bits below it, where terms that far from 2^`exponent` are cut; every other term zero.
-pub(crate) fn around(
-    formats: &Formats,
-    k: usize,
-    (exponent, width): (i32, i32),
-    seed: u64,
-    index: u64,
-) -> Case {
-    let mut draw = Draw { random: Random::new(!seed, index), formats: *formats, k, kind: Kind::Any };
-    draw.around(exponent, width)
 }
 
 struct Draw {
@@ -255,36 +242,6 @@ impl Draw {
         if self.random.chance(60) {
             let offset = self.offset(40);
             self.accumulator(&mut case, top - offset);
-        }
-        case
-    }
-
-    fn around(&mut self, exponent: i32, width: i32) -> Case {
-        let mut case = self.empty();
-        let near = |random: &mut Random| match random.below(4) {
-            0 => exponent - width + random.between(-3, 3),
-            1 => exponent - random.between(0, width + 2),
-            _ => exponent + random.between(-5, 1),
-        };
-        for _ in 0..=self.random.below(2) {
-            let mut target = near(&mut self.random);
-            let (index, negative) = (self.random.below(self.k), self.random.chance(50));
-            if let Some(scale) = self.formats.scale {
-                // any product, its scale factors what is left
-                let (a, b, _) = self.exponents();
-                let product = self.random.between(a.0 + b.0, a.1 + b.1);
-                let (first, second) =
-                    split(target - product, normal_exponents(&scale.format), normal_exponents(&scale.format));
-                let (x, y) = (self.random.fraction(), self.random.fraction());
-                case.scale_a[index / scale.size] = number(&scale.format, false, first, x);
-                case.scale_b[index / scale.size] = number(&scale.format, false, second, y);
-                target = product;
-            }
-            self.product(&mut case, index, target, negative);
-        }
-        if self.random.chance(60) {
-            let target = near(&mut self.random);
-            self.accumulator(&mut case, target);
         }
         case
     }

@@ -21,6 +21,7 @@ mod numbers;
 pub mod order;
 pub mod report;
 pub mod search;
+mod separate;
 mod session;
 pub mod tree;
 pub mod validate;

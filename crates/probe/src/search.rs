@@ -55,7 +55,7 @@ const MENDED_BY: usize = 20;
 /// Times a model may be revised.
 const REVISIONS: usize = 16;
 /// Pools of inputs without a difference after which models count as equivalent.
-const QUIET: u64 = 12;
+const QUIET: u64 = 4;
 /// Models that are kept apart at most.
 const ALIVE: usize = 512;
 
@@ -277,7 +277,8 @@ impl Search<'_> {
             }
             self.session.progress("hypotheses", 0, 0);
             let rivals = refine::outermost(&alive[1..]);
-            let pool = refine::pool(&self.formats, k, self.seed, self.pools, &rivals);
+            let around: Vec<Model> = std::iter::once(&first).chain(&rivals).cloned().collect();
+            let pool = refine::pool(&self.formats, k, self.seed, self.pools, &around);
             self.pools += 1;
             let split = refine::splitting(&self.space, &first, &rivals, &pool);
             if split.is_empty() {

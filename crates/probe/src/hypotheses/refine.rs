@@ -9,8 +9,9 @@ use rayon::prelude::*;
 
 use super::space::{Parameter, Space, fused_of, rounded_of};
 use super::{Observations, answers};
-use crate::inputs::{Kind, around, directed};
+use crate::inputs::{Kind, directed};
 use crate::numbers::same;
+use crate::separate::Landmarks;
 
 /// Parameters that are varied together to see what else a model could be: each by itself, and those that
 /// hide each other.
@@ -119,40 +120,25 @@ fn ladder(model: &Model) -> Option<(Model, Option<i32>)> {
 }
 
 /// Inputs tried in one go.
-pub(crate) const POOL: usize = 1024;
+pub(crate) const POOL: usize = 4096;
 
-/// A pool of inputs, of all kinds; a quarter of them around the thresholds of these models.
+/// A pool of inputs, of all kinds; three in four are constructed from where these models cut, tie and end.
 pub(crate) fn pool(formats: &Formats, k: usize, seed: u64, round: u64, models: &[Model]) -> Vec<Case> {
-    let mut thresholds: Vec<(i32, i32)> = models.iter().flat_map(thresholds).collect();
-    thresholds.sort_unstable();
-    thresholds.dedup();
+    let marks = Landmarks::of(formats, k, models.iter());
     (0..POOL)
         .into_par_iter()
         .with_min_len(64)
         .map(|index| {
             let index = index as u64;
             let number = round * POOL as u64 + index;
-            match index % 8 {
-                0..=2 => directed(formats, k, Kind::Dense, seed, number),
-                3 | 4 if !thresholds.is_empty() => {
-                    let which = (number / 8) as usize % thresholds.len();
-                    around(formats, k, thresholds[which], seed, number)
-                }
-                7 => case(*formats, k, Family::ALL[(number / 8 % 10) as usize], seed, number),
-                _ => directed(formats, k, Kind::Any, seed, number),
+            match index % 16 {
+                0 | 1 => directed(formats, k, Kind::Dense, seed, number),
+                2 => directed(formats, k, Kind::Any, seed, number),
+                3 => case(*formats, k, Family::ALL[(number / 16 % 10) as usize], seed, number),
+                _ => marks.case(seed, number),
             }
         })
         .collect()
-}
-
-/// Exponents at which something changes, each with the bits kept below it.
-fn thresholds(model: &Model) -> Vec<(i32, i32)> {
-    if let Some(sum) = fused_of(&model.operation) {
-        return sum.zero_exponent.map(|exponent| (exponent, sum.fraction_bits as i32)).into_iter().collect();
-    }
-    let Some(sum) = rounded_of(&model.operation) else { return Vec::new() };
-    let zero = sum.zero_accumulator_exponent.map(|exponent| (exponent, sum.sum_fraction_bits as i32));
-    zero.into_iter().chain(sum.product_overflow.map(|limit| (limit, 2))).collect()
 }
 
 /// One case of the pool for each rival that it tells from the model, fewer where one tells several.

@@ -1,6 +1,8 @@
 //! What the tests of the probe share: hidden models, and whether two units answer alike.
 #![allow(dead_code, missing_docs, clippy::unwrap_used)]
 
+pub(crate) mod edges;
+
 use bitmma::arithmetic::{Conversion, FusedSum, Lowering, Operation, Order, Prepared, RoundedSum};
 use bitmma::formats::{
     BF16, BlockScale, E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, E8M13, F16, F32, Format, Rounding,
