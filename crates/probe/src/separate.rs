@@ -75,6 +75,9 @@ impl Landmarks {
     /// Input `index` of `seed`: some products and the accumulator at places that decide, everything else zero.
     pub(crate) fn case(&self, seed: u64, index: u64) -> Case {
         let mut draw = Draw::new(self, Random::new(seed ^ 0x5e9a_7a7e, index));
+        if draw.random.chance(8) {
+            return draw.carries();
+        }
         let (lowest, bits) = draw.random.one(&self.results);
         let top = draw.top(lowest - bits);
         // the last place of the result, and half of it
@@ -149,6 +152,32 @@ impl<'l> Draw<'l> {
         }
         free.reverse();
         Draw { marks, random, case, free, accumulator: false, raised: vec![None; blocks] }
+    }
+
+    /// Large fractions at one exponent, most of one sign: a sum as far above its largest term as it can come.
+    fn carries(mut self) -> Case {
+        let Landmarks { formats, results, .. } = self.marks;
+        let (lowest, bits) = self.random.one(results);
+        let top =
+            if self.random.chance(30) { lowest - bits + self.random.between(0, 8) } else { self.top(lowest) };
+        let others = self.random.one(&[0, 0, 10]);
+        let high = |random: &mut Random| (random.bits() | (7 << 61)) >> 12;
+        for _ in 0..self.marks.k {
+            let (negative, down) = (self.random.chance(others), i32::from(self.random.chance(10)));
+            let fractions = (high(&mut self.random), high(&mut self.random));
+            self.product(top - down, negative, fractions);
+        }
+        let (low, highest) = all_exponents(&formats.c);
+        let at = (top + self.random.between(-1, 3)).clamp(low, highest);
+        let (negative, fraction) = (self.random.chance(others), high(&mut self.random));
+        self.case.c = number(&formats.c, negative, at, fraction);
+        if self.random.chance(50) {
+            let sign =
+                |format: &Format, code: u64| if format.is_signed() { code ^ format.sign_bit() } else { code };
+            self.case.a.iter_mut().for_each(|code| *code = sign(&formats.a, *code));
+            self.case.c = sign(&formats.c, self.case.c);
+        }
+        self.case
     }
 
     /// The exponent of the largest term; `last` is the last place of the smallest results.

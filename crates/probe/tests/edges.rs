@@ -29,7 +29,8 @@ fn probed(name: &str, truth: &Model, k: usize, (tests, seed, checks): (u64, u64,
         Verdict::Found(found) => found,
         Verdict::NotExplained(rest) => {
             let (right, asked) = rest.agrees;
-            eprintln!("{name}: NOT EXPLAINED, {right} of {asked}, {took:.1} s\n{}", truth.to_toml());
+            let nearest = rest.nearest.as_ref().map(Model::to_toml).unwrap_or_default();
+            eprintln!("{name}: NOT EXPLAINED, {right} of {asked}, {took:.1} s\n{}{nearest}", truth.to_toml());
             return Ending::NotExplained;
         }
         Verdict::Faulty(_) => panic!("{name}: a model is not a faulty unit"),

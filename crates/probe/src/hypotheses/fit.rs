@@ -247,6 +247,7 @@ fn thorough(model: &Model) -> Groups {
         Operation::TrFdpa(_) | Operation::GtrFdpa(_) => {
             groups.push(vec![P::SumFractionBits, P::Renormalize, P::SumRounding]);
             groups.push(vec![P::FractionBits, P::SumFractionBits]);
+            groups.push(vec![P::SumFractionBits, P::Renormalize, P::Conversion]);
         }
         Operation::GstFdpa { .. } => groups.push(vec![P::Group, P::FractionBits]),
         _ => {}
