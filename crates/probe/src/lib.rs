@@ -137,8 +137,6 @@ pub struct Found {
     pub model: Model,
     /// Models that answer alike on everything that was tried.
     pub equivalent: Vec<Model>,
-    /// Whether there may be more of them than were kept apart.
-    pub more: bool,
     /// Inputs tried to tell them apart.
     pub tried: u64,
     /// Each parameter with the answers that show it.

@@ -1,5 +1,7 @@
 //! The loop: questions, hypotheses, validation, and again with what contradicted.
 
+use std::collections::HashSet;
+
 use bitmma::inputs::{Case, Formats};
 use bitmma::shrink::shrink;
 use bitmma::{MmaUnit, Model, Signature};
@@ -56,14 +58,12 @@ const MENDED_BY: usize = 20;
 const REVISIONS: usize = 16;
 /// Pools of inputs without a difference after which models count as equivalent.
 const QUIET: u64 = 4;
-/// Models that are kept apart at most.
-const ALIVE: usize = 512;
+/// Constructed inputs that are asked once nothing tells models apart.
+const CONFIRMING: usize = 512;
 
 /// Models still possible, the first of which speaks for them, and inputs tried in vain to part them.
 struct Alive {
     models: Vec<Model>,
-    /// Whether there may be more than were kept apart.
-    more: bool,
     tried: u64,
 }
 
@@ -227,42 +227,46 @@ impl Search<'_> {
     fn revised(&mut self, before: &[Model]) -> Result<Option<Alive>, Error> {
         let mut models = self.observations.survivors(before.to_vec(), self.observations.all());
         if models.is_empty() {
-            (models, _) = refine::rivals(&self.space, &self.observations, &before[0]);
+            models = refine::rivals(&self.space, &self.observations, &before[0]);
             // the model itself is not in the list, and contradicted
             models = self.observations.survivors(models, self.observations.all());
         }
         if models.is_empty() { Ok(None) } else { self.refined(models) }
     }
 
-    /// Widens the set by what else is possible, then asks what tells its members apart until nothing does.
+    /// Widens the set by what else is possible, then asks what tells its members apart until nothing does, and what
+    /// is constructed from where the first of them cuts, ties and ends.
     fn refined(&mut self, models: Vec<Model>) -> Result<Option<Alive>, Error> {
         let k = self.space.signature().k;
         let mut alive: Vec<Model> = Vec::new();
         let mut widened: Vec<Model> = Vec::new();
+        let mut confirmed: Option<Model> = None;
         for model in models {
             let model = self.space.canonical(&model);
             if !alive.contains(&model) {
                 alive.push(model);
             }
         }
-        let (mut quiet, mut tried, mut more, mut room) = (0, 0, false, 0);
+        let (mut quiet, mut tried) = (0, 0);
         loop {
             let Some(first) = alive.first().cloned() else { return Ok(None) };
             if !widened.contains(&first) {
-                let (rivals, left_out) = refine::rivals(&self.space, &self.observations, &first);
-                more = left_out;
-                for rival in rivals {
-                    if alive.contains(&rival) {
-                        continue;
-                    }
-                    if alive.len() == ALIVE {
-                        more = true;
-                        break;
-                    }
-                    alive.push(rival);
-                }
+                let rivals = refine::rivals(&self.space, &self.observations, &first);
+                let known: HashSet<Model> = alive.iter().cloned().collect();
+                alive.extend(rivals.into_iter().filter(|rival| !known.contains(rival)));
                 widened.push(first.clone());
-                room = alive.len() / 2;
+            }
+            if (quiet == QUIET || alive.len() == 1) && confirmed.as_ref() != Some(&first) {
+                let pool = refine::pool(&self.formats, k, self.seed, self.pools, &alive);
+                self.pools += 1;
+                let known = self.observations.all().len();
+                self.ask("hypotheses", pool.into_iter().take(CONFIRMING).collect())?;
+                alive = self.observations.survivors_since(alive, known);
+                confirmed = Some(first.clone());
+                if alive.is_empty() {
+                    alive = refine::rivals(&self.space, &self.observations, &first);
+                }
+                continue;
             }
             if quiet == QUIET || alive.len() == 1 {
                 // the questions of order that nothing was fitted to have a say too
@@ -290,12 +294,8 @@ impl Search<'_> {
             let known = self.observations.all().len();
             self.ask("hypotheses", split)?;
             alive = self.observations.survivors_since(alive, known);
-            if more && alive.len() < room {
-                // there is room again for what was left out
-                widened.clear();
-            }
         }
-        Ok(Some(Alive { models: alive, more, tried }))
+        Ok(Some(Alive { models: alive, tried }))
     }
 
     /// The code of NaN results, where there is one.
@@ -321,9 +321,9 @@ impl Search<'_> {
         let parameters =
             report::parameters::with_evidence(&self.space, &self.observations, &model, &alive.models);
         let known_as = report::names::known_as(self.space.signature(), &model, k);
-        let (more, tried) = (alive.more, alive.tried);
+        let tried = alive.tried;
         let equivalent = alive.models.into_iter().skip(1).collect();
-        Verdict::Found(Box::new(Found { model, equivalent, more, tried, parameters, known_as }))
+        Verdict::Found(Box::new(Found { model, equivalent, tried, parameters, known_as }))
     }
 
     fn not_explained(

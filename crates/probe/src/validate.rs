@@ -9,6 +9,7 @@ use bitmma::{Model, Signature, simulate};
 use crate::Place;
 use crate::error::Error;
 use crate::inputs::{Kind, directed};
+use crate::separate::Landmarks;
 use crate::session::Session;
 
 /// Families with their share of the tests, in percent: the paper's three kinds first.
@@ -26,8 +27,8 @@ const SHARES: [(Family, u64); 10] = [
 ];
 /// Elements of D compared between two lines of the log, about.
 const BATCH: u64 = 1 << 16;
-/// Directed dot products in a hundred tests.
-const DIRECTED: u64 = 2;
+/// Directed dot products in a hundred tests, and at least.
+const DIRECTED: (u64, u64) = (2, 2048);
 /// Seed of the directed ones, apart from those of the hypotheses.
 const DIRECTED_SEED: u64 = 0x7e57;
 
@@ -68,7 +69,8 @@ pub(crate) fn validate(
     let stage = if to_the_end { "counting agreement" } else { "validation" };
     let elements = session.elements() as u64;
     let mut validation = Validation::default();
-    let directed_tests = (tests * DIRECTED).div_ceil(100);
+    let directed_tests = (tests * DIRECTED.0).div_ceil(100).max(DIRECTED.1);
+    let questions = Directed::of(session.signature(), model);
     let mut parts: Vec<(Option<Family>, u64, u64)> = vec![(None, 0, directed_tests)];
     // short batches of every family first, so that what is wrong shows early
     for scale in [1, 16] {
@@ -95,7 +97,7 @@ pub(crate) fn validate(
         let answer = session.summarised(&question, compared, |session| {
             let part = match family {
                 Some(family) => instructions(session, model, family, seed, first, count)?,
-                None => dots(session, model, first, count)?,
+                None => dots(session, model, &questions, first, count)?,
             };
             let text = written(&part, session.signature());
             fresh = Some(part);
@@ -103,7 +105,7 @@ pub(crate) fn validate(
         })?;
         let part = match fresh {
             Some(part) => part,
-            None => read(&answer, session.signature(), family, seed).ok_or_else(|| {
+            None => read(&answer, session.signature(), &questions, family, seed).ok_or_else(|| {
                 session.damaged(format!("'{answer}' is no count of mismatches and a place"))
             })?,
         };
@@ -118,6 +120,28 @@ pub(crate) fn validate(
     }
     session.progress(stage, validation.tests, total);
     Ok(validation)
+}
+
+/// Directed dot products: every other one is constructed from where the model cuts, ties and ends.
+struct Directed {
+    formats: Formats,
+    k: usize,
+    marks: Landmarks,
+}
+
+impl Directed {
+    fn of(signature: &Signature, model: &Model) -> Directed {
+        let formats = Formats::from(signature);
+        let marks = Landmarks::of(&formats, signature.k, std::iter::once(model));
+        Directed { formats, k: signature.k, marks }
+    }
+
+    fn case(&self, index: u64) -> Case {
+        match index % 2 {
+            0 => directed(&self.formats, self.k, Kind::Any, DIRECTED_SEED, index),
+            _ => self.marks.case(DIRECTED_SEED, index),
+        }
+    }
 }
 
 /// The mismatches of one batch.
@@ -153,7 +177,13 @@ fn written(part: &Part, signature: &Signature) -> String {
     format!("{},{place}", part.differ)
 }
 
-fn read(text: &str, signature: &Signature, family: Option<Family>, seed: u64) -> Option<Part> {
+fn read(
+    text: &str,
+    signature: &Signature,
+    questions: &Directed,
+    family: Option<Family>,
+    seed: u64,
+) -> Option<Part> {
     let (differ, place) = text.split_once(',')?;
     let differ = differ.parse().ok()?;
     if place.is_empty() {
@@ -172,7 +202,7 @@ fn read(text: &str, signature: &Signature, family: Option<Family>, seed: u64) ->
             Mismatch { instruction: Some((family, index)), place, case, answer, expected }
         }
         None => {
-            let case = directed(&Formats::from(signature), signature.k, Kind::Any, DIRECTED_SEED, index);
+            let case = questions.case(index);
             Mismatch {
                 instruction: None,
                 place: Place { block: 0, row: index as usize, column: 0 },
@@ -224,12 +254,15 @@ fn instructions(
     Ok(part)
 }
 
-fn dots(session: &Session<'_>, model: &Model, first: u64, count: u64) -> Result<Part, Error> {
+fn dots(
+    session: &Session<'_>,
+    model: &Model,
+    questions: &Directed,
+    first: u64,
+    count: u64,
+) -> Result<Part, Error> {
     let signature = session.signature();
-    let formats = Formats::from(signature);
-    let cases = crate::parallel(first..first + count, |index| {
-        directed(&formats, signature.k, Kind::Any, DIRECTED_SEED, index)
-    });
+    let cases = crate::parallel(first..first + count, |index| questions.case(index));
     let answers = session.dots_unlogged("validation", &cases)?;
     let mut part = Part::default();
     let Some(expected) = crate::hypotheses::answers(model, signature.k, &cases) else { return Ok(part) };

@@ -115,15 +115,10 @@ fn known_cases_are_right() {
     assert!(wrong.is_empty(), "not right: {wrong:?}");
 }
 
-/// The range of seeds in `BITMMA_EDGES` (`100..200`), else the first few, or 600 with `BITMMA_TESTS=all`.
 #[test]
 fn drawn_cases_are_right_or_not_explained() {
     let (tests, checks) = if common::all() { (1_000_000, 1_000_000) } else { (20_000, 44_000) };
-    let chosen = std::env::var("BITMMA_EDGES").ok();
-    let seeds = match chosen.as_deref().and_then(|range| range.split_once("..")) {
-        Some((first, last)) => first.parse().unwrap()..last.parse().unwrap(),
-        None => 0..if common::all() { 600 } else { 4 },
-    };
+    let seeds = common::seeds(0..4, 0..600);
     let (mut wrong, mut missed) = (Vec::new(), Vec::new());
     for seed in seeds.clone() {
         let (model, k) = edge(seed);

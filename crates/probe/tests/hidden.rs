@@ -50,25 +50,18 @@ fn probed(seeds: impl Iterator<Item = u64>, tests: u64) -> Outcomes {
 }
 
 #[test]
-fn a_few_are_recovered() {
-    let outcomes = probed([3, 8, 10, 19].into_iter(), 20_000);
-    assert!(outcomes.wrong.is_empty() && outcomes.missed.is_empty());
-}
-
-#[test]
-fn two_hundred_are_recovered_or_not_explained() {
-    if !common::all() {
-        eprintln!("skipped: 200 hidden models take most of an hour; BITMMA_TESTS=all probes them");
-        return;
-    }
-    let Outcomes { missed, wrong, mut took } = probed(0..200, 1_000_000);
+fn hidden_models_are_recovered_or_not_explained() {
+    let seeds = common::seeds(19..20, 0..200);
+    let tests = if common::all() { 1_000_000 } else { 20_000 };
+    let few = [3, 8, 10];
+    let Outcomes { missed, wrong, mut took } = probed(few.into_iter().chain(seeds), tests);
     took.sort_unstable();
     eprintln!(
-        "recovered {}, wrong {wrong:?}, not explained {missed:?}; median {:.1} s, longest {:.1} s",
-        200 - wrong.len() - missed.len(),
-        took[100].as_secs_f64(),
-        took[199].as_secs_f64()
+        "{} probed, wrong {wrong:?}, not explained {missed:?}; median {:.1} s, longest {:.1} s",
+        took.len(),
+        took[took.len() / 2].as_secs_f64(),
+        took[took.len() - 1].as_secs_f64()
     );
     assert!(wrong.is_empty(), "wrong: {wrong:?}");
-    assert!(missed.len() <= 10, "{} of 200 not recovered: {missed:?}", missed.len());
+    assert!(missed.len() * 66 <= took.len(), "{} not recovered: {missed:?}", missed.len());
 }

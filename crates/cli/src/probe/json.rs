@@ -49,7 +49,6 @@ pub(super) fn outcome(outcome: &Outcome) -> Value {
                     describe(model, k).into_iter().map(|(symbol, value, _)| (symbol.to_owned(), json!(value)))
                         .collect::<serde_json::Map<_, _>>()
                 }).collect::<Vec<_>>(),
-                "more": found.more,
                 "tried": found.tried,
                 "known_as": found.known_as,
             }}),

@@ -253,12 +253,13 @@ impl Observations {
         models.into_iter().zip(keep).filter_map(|(model, keep)| keep.then_some(model)).collect()
     }
 
-    /// The models that contradict nothing in `which`.
+    /// The models that contradict nothing in `which`: the last cases first, which were asked to tell such models apart.
     pub(crate) fn survivors(&self, models: Vec<Model>, which: &[usize]) -> Vec<Model> {
+        let latest_first: Vec<usize> = which.iter().rev().copied().collect();
         let keep: Vec<bool> = models
             .par_iter()
             .with_min_len(8)
-            .map(|model| self.contradictions(model, which, 0) == Some(0))
+            .map(|model| self.contradictions(model, &latest_first, 0) == Some(0))
             .collect();
         models.into_iter().zip(keep).filter_map(|(model, keep)| keep.then_some(model)).collect()
     }

@@ -17,12 +17,24 @@ use crate::separate::Landmarks;
 /// hide each other.
 pub(crate) fn neighbourhood() -> Vec<Vec<Parameter>> {
     use Parameter as P;
-    const TOGETHER: [&[Parameter]; 10] = [
+    const TOGETHER: [&[Parameter]; 22] = [
         &[P::FractionBits, P::TermRounding],
         &[P::SumFractionBits, P::Renormalize],
         &[P::SumRounding, P::TermRounding],
         &[P::FlushInputs, P::WidenOperands, P::WidenAccumulator],
         &[P::ZeroExponent, P::WidenOperands],
+        &[P::ZeroAccumulator, P::WidenOperands],
+        &[P::FractionBits, P::WidenOperands],
+        &[P::SumFractionBits, P::WidenOperands],
+        &[P::ZeroExponent, P::TermRounding],
+        &[P::ZeroExponent, P::ConversionRounding],
+        &[P::ZeroAccumulator, P::SumRounding],
+        &[P::ZeroAccumulator, P::ConversionRounding],
+        &[P::FractionBits, P::ConversionRounding],
+        &[P::SumFractionBits, P::SumRounding],
+        &[P::SumFractionBits, P::ConversionRounding],
+        &[P::TermRounding, P::ConversionRounding],
+        &[P::SumRounding, P::ConversionRounding],
         &[P::Group, P::TermRounding],
         &[P::Length, P::Order],
         &[P::Family, P::FractionBits],
@@ -33,35 +45,22 @@ pub(crate) fn neighbourhood() -> Vec<Vec<Parameter>> {
     alone.chain(TOGETHER.into_iter().map(<[Parameter]>::to_vec)).collect()
 }
 
-/// Rivals that are kept of those that differ in the same parameters.
-const ALIKE: usize = 32;
-
-/// Models that differ from `model` in one parameter, or in two that hide each other, and that
-/// contradict none of the cases that models are fitted to; of many that differ in the same, the outermost and
-/// some between. Whether any were left out comes with them.
-pub(crate) fn rivals(space: &Space, observations: &Observations, model: &Model) -> (Vec<Model>, bool) {
-    let mut found: Vec<Model> = vec![space.canonical(model)];
-    let mut more = false;
+/// Models that differ from `model` in one parameter, or in two that hide each other, and that contradict none of the
+/// cases that models are fitted to.
+pub(crate) fn rivals(space: &Space, observations: &Observations, model: &Model) -> Vec<Model> {
+    let mut seen: HashSet<Model> = HashSet::from([space.canonical(model)]);
+    let mut found: Vec<Model> = Vec::new();
     for group in neighbourhood() {
         let mut candidates: Vec<Model> = Vec::new();
-        let mut seen: HashSet<Model> = found.iter().cloned().collect();
         for candidate in space.vary(model, &group) {
             let candidate = space.canonical(&candidate);
             if seen.insert(candidate.clone()) {
                 candidates.push(candidate);
             }
         }
-        let survivors = observations.survivors(candidates, observations.fitting());
-        let last = survivors.len().saturating_sub(1);
-        if survivors.len() <= ALIKE {
-            found.extend(survivors);
-        } else {
-            more = true;
-            found.extend((0..ALIKE).map(|index| survivors[index * last / (ALIKE - 1)].clone()));
-        }
+        found.extend(observations.survivors(candidates, observations.fitting()));
     }
-    found.remove(0);
-    (found, more)
+    found
 }
 
 /// Of rivals that differ in one number only, the outermost: what tells one between them tells those too.

@@ -271,6 +271,9 @@ impl Space {
             Parameter::Conversion => {
                 conversions().map(|conversion| set(&|model| model.conversion = conversion)).collect()
             }
+            Parameter::ConversionRounding => {
+                roundings().map(|rounding| set(&|model| model.conversion.rounding = rounding)).collect()
+            }
             Parameter::AddLast => std::iter::once(None)
                 .chain(conversions().map(Some))
                 .map(|last| set(&|model| model.lowering.add_accumulator_last = last))

@@ -136,15 +136,11 @@ fn found(out: &mut String, outcome: &Outcome, found: &Found) {
         line(
             out,
             &format!(
-                "{}{} other models of the space answer alike; no input told them apart ({} tried):",
-                if found.more { "At least " } else { "" },
+                "{} other models of the space answer alike; no input told them apart ({} tried):",
                 found.equivalent.len(),
                 found.tried
             ),
         );
-        if found.more {
-            line(out, "    the list ends there: no more are kept apart, and values not named may be as good");
-        }
         let open = found.parameters.iter().filter(|one| !one.open.is_empty());
         open.for_each(|one| line(out, &format!("    {} may as well be {}", one.symbol, one.open.join(", "))));
     }

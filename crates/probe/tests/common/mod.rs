@@ -16,6 +16,17 @@ pub(crate) fn all() -> bool {
     std::env::var("BITMMA_TESTS").is_ok_and(|value| value == "all")
 }
 
+/// The seeds to draw models from: those of `BITMMA_SEEDS` (`100..200`) where it is set, else `all` of them with
+/// `BITMMA_TESTS=all` and `few` without.
+pub(crate) fn seeds(few: std::ops::Range<u64>, all: std::ops::Range<u64>) -> std::ops::Range<u64> {
+    let chosen = std::env::var("BITMMA_SEEDS").ok();
+    match chosen.as_deref().and_then(|range| range.split_once("..")) {
+        Some((first, last)) => first.parse().unwrap()..last.parse().unwrap(),
+        None if self::all() => all,
+        None => few,
+    }
+}
+
 /// SplitMix64, written apart from the crate's own.
 pub(crate) struct Draw(pub(crate) u64);
 

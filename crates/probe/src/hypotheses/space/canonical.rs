@@ -89,12 +89,38 @@ impl Space {
             let reach = reach(sum.fraction_bits);
             sum.zero_exponent = sum.zero_exponent.filter(|&exponent| exponent > reach);
         }
+        self.sums_that_vanish(model);
         let highest = self.signature.a.max_exponent() + self.signature.b.max_exponent() + 1;
         if let Some(sum) = rounded_mut(&mut model.operation) {
             let reach = reach(sum.sum_fraction_bits + u32::from(sum.renormalize));
             sum.zero_accumulator_exponent =
                 sum.zero_accumulator_exponent.filter(|&exponent| exponent > reach);
             sum.product_overflow = sum.product_overflow.filter(|&limit| limit <= highest);
+        }
+    }
+
+    /// Leaves out an exponent of zeros that decides only sums too small to be seen.
+    ///
+    /// e_zero = z changes an operation only if every other exponent in it is below z. Each product then stays at or
+    /// below 2^(z + 1) and the accumulator at or below 2^z, cut or not, so the sum at or below (2L + 1)·2^z. If that is
+    /// at most a quarter of the smallest number rho gives, a rounding to nearest or toward zero makes it zero either
+    /// way. The zero of T-, ST- and GST-FDPA is +0; that of TR- and GTR-FDPA has the sign of the sum, which a cut down,
+    /// away from zero or to odd keeps.
+    fn sums_that_vanish(&self, model: &mut Model) {
+        let Conversion { rounding, format } = model.conversion;
+        if matches!(rounding, Rounding::AwayFromZero | Rounding::Up | Rounding::Down | Rounding::ToOdd) {
+            return;
+        }
+        let sum_of = 2 * model.operation.max_length() as u64 + 1;
+        let above = (u64::BITS - sum_of.leading_zeros()) as i32;
+        let seen = format.min_exponent() - format.fraction_bits as i32 - 2 - above;
+        if let Some(sum) = fused_mut(&mut model.operation) {
+            sum.zero_exponent = sum.zero_exponent.filter(|&exponent| exponent > seen);
+        }
+        if let Some(sum) = rounded_mut(&mut model.operation)
+            && matches!(sum.sum_rounding, Rounding::Down | Rounding::AwayFromZero | Rounding::ToOdd)
+        {
+            sum.zero_accumulator_exponent = sum.zero_accumulator_exponent.filter(|&exponent| exponent > seen);
         }
     }
 

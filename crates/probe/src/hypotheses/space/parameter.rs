@@ -31,6 +31,8 @@ pub(crate) enum Parameter {
     ProductOverflow,
     /// rho.
     Conversion,
+    /// How rho rounds, its format kept.
+    ConversionRounding,
     /// Whether, and how, C is added at the end.
     AddLast,
     /// Whether, and how, D is narrowed.
@@ -45,7 +47,7 @@ pub(crate) enum Parameter {
 
 impl Parameter {
     /// All of them.
-    pub(crate) const ALL: [Parameter; 19] = [
+    pub(crate) const ALL: [Parameter; 20] = [
         Parameter::Family,
         Parameter::Length,
         Parameter::Group,
@@ -60,6 +62,7 @@ impl Parameter {
         Parameter::ZeroFloor,
         Parameter::ProductOverflow,
         Parameter::Conversion,
+        Parameter::ConversionRounding,
         Parameter::AddLast,
         Parameter::Narrow,
         Parameter::FlushInputs,
