@@ -1,7 +1,9 @@
 //! Arbitrary models and operands.
 
 use arbtest::arbitrary::{Result, Unstructured};
-use bitmma::arithmetic::{Conversion, FusedSum, Lowering, Model, Operation, Order, RoundedSum};
+use bitmma::arithmetic::{
+    Chains, Conversion, FusedSum, InputFlush, Lowering, Model, Operation, Order, ResultFlush, RoundedSum,
+};
 use bitmma::formats::{BlockScale, FORMATS, Format, Rounding, UE4M3, UE8M0, cases::notable_codes};
 use bitmma::inputs::Case;
 
@@ -21,7 +23,9 @@ pub(crate) fn rounding(u: &mut Unstructured<'_>) -> Result<Rounding> {
 }
 
 fn conversion(u: &mut Unstructured<'_>) -> Result<Conversion> {
-    Ok(Conversion { rounding: rounding(u)?, format: format(u, Format::has_infinity)? })
+    let flush = if u.ratio(1, 4)? { u.choose(&ResultFlush::ALL)?.0 } else { ResultFlush::Never };
+    let saturate = u.ratio(1, 4)?;
+    Ok(Conversion { flush, saturate, ..Conversion::new(rounding(u)?, format(u, Format::has_infinity)?) })
 }
 
 /// An exponent that zeros bring: none, near the formats' own, or anywhere it may be.
@@ -44,6 +48,15 @@ fn fused(u: &mut Unstructured<'_>, max_length: usize) -> Result<FusedSum> {
         fraction_bits: u.int_in_range(0..=60)?,
         term_rounding: rounding(u)?,
         zero_exponent: zero_exponent(u)?,
+        accumulator_fraction_bits: if u.ratio(1, 4)? { Some(u.int_in_range(0..=60)?) } else { None },
+    })
+}
+
+fn flush(u: &mut Unstructured<'_>) -> Result<InputFlush> {
+    Ok(match u.int_in_range(0..=7)? {
+        0 => InputFlush::Signed,
+        1 => InputFlush::Positive,
+        _ => InputFlush::Never,
     })
 }
 
@@ -105,10 +118,13 @@ fn order(u: &mut Unstructured<'_>) -> Result<Order> {
 fn lowering(u: &mut Unstructured<'_>) -> Result<Lowering> {
     let some = |u: &mut Unstructured<'_>| u.ratio(1, 3);
     let widened = |u: &mut Unstructured<'_>| format(u, |_| true);
+    let chains =
+        |u: &mut Unstructured<'_>| Ok(Chains { count: u.int_in_range(2..=4)?, merge: conversion(u)? });
     Ok(Lowering {
         widen_operands: if some(u)? { Some(widened(u)?) } else { None },
         widen_accumulator: if some(u)? { Some(widened(u)?) } else { None },
         order: order(u)?,
+        chains: if some(u)? { Some(chains(u)?) } else { None },
         add_accumulator_last: if some(u)? { Some(conversion(u)?) } else { None },
         narrow_output: if some(u)? { Some(conversion(u)?) } else { None },
     })
@@ -137,10 +153,8 @@ pub(crate) fn model(u: &mut Unstructured<'_>) -> Result<Option<Model>> {
     } else if u.arbitrary()? {
         model.lowering = lowering(u)?;
     }
-    let last = model.lowering.add_accumulator_last.unwrap_or(conversion);
-    model.d = model.lowering.narrow_output.unwrap_or(last).container();
-    model.flush_inputs = u.ratio(1, 4)?;
-    model.flush_keeps_sign = model.flush_inputs && u.ratio(1, 4)?;
+    model.d = model.last_conversion().container();
+    (model.flush_operands, model.flush_accumulator) = (flush(u)?, flush(u)?);
     if u.ratio(1, 4)? {
         let nans = notable_codes(&model.d);
         let nans: Vec<u64> = nans

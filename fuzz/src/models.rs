@@ -48,7 +48,7 @@ fn shown(model: &Model, case: &Case) -> String {
         model.c,
         model.d,
         model.conversion,
-        (model.flush_inputs, model.flush_keeps_sign),
+        (model.flush_operands, model.flush_accumulator),
         model.scale,
         model.nan_code,
         hex(&model.a, &case.a),

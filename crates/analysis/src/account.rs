@@ -6,7 +6,7 @@
 
 use bitmma::arithmetic::run::{Operands, Side};
 use bitmma::arithmetic::trace::TermName;
-use bitmma::arithmetic::{Model, Operation, Prepared, Step, Trace};
+use bitmma::arithmetic::{Conversion, Lowering, Model, Operation, Prepared, ResultFlush, Step, Trace};
 use bitmma::formats::{Class, Format, Rounding, decode};
 use bitmma::inputs::Case;
 
@@ -116,9 +116,7 @@ pub fn account_prepared(prepared: &Prepared<'_>, case: &Case, start: Start, with
     let (scale_a, scale_b) =
         (prepared.scales(case.scale_a.iter().copied()), prepared.scales(case.scale_b.iter().copied()));
     let mut listener = Listener::new(model, with_losses);
-    if model.flush_inputs || model.operation.flushes() {
-        listener.flush(case, start);
-    }
+    listener.flush(case, start);
     let d = match start {
         Start::C => prepared.dot(&a, &b, case.c, &scale_a, &scale_b, &mut listener),
         Start::D => prepared.dot_on(&a, &b, case.c, &scale_a, &scale_b, &mut listener),
@@ -231,11 +229,13 @@ impl<'m> Listener<'m> {
     /// What reading subnormal numbers as zero loses: |x| < MinNormal times the other factor.
     fn flush(&mut self, case: &Case, start: Start) {
         let model = self.model;
+        let by_itself = model.operation.flushes();
         let subnormal = |format: &Format, code: u64| {
             let unpacked = decode(format, code);
             unpacked.class == Class::Finite && unpacked.significand >> format.fraction_bits == 0
         };
-        for index in 0..case.a.len() {
+        let flushed = if model.flush_operands.is_on() || by_itself { case.a.len() } else { 0 };
+        for index in 0..flushed {
             let (a, b) = (case.a[index], case.b[index]);
             let small = [subnormal(&model.a, a), subnormal(&model.b, b)];
             if small == [false, false] {
@@ -251,7 +251,10 @@ impl<'m> Listener<'m> {
             self.lost(Source::InputFlush, || format!("a{index}*b{index}"), &product, &Dyadic::ZERO, None);
         }
         let format = if start == Start::C { &model.c } else { &model.d };
-        if subnormal(format, case.c) {
+        // a D of another format than C's is not read as C is; a C that is added last enters no operation
+        let read = model.flush_accumulator.is_on() && *format == model.c;
+        let entered = by_itself && model.lowering.add_accumulator_last.is_none();
+        if (read || entered) && subnormal(format, case.c) {
             let bound = Dyadic::power(format.min_exponent().into());
             self.bound(Source::InputFlush, &bound);
             self.paper_bound += &bound;
@@ -265,9 +268,10 @@ impl<'m> Listener<'m> {
         source: Source,
         term: &str,
         (value, lowest): (&Dyadic, i64),
-        (format, container, rounding): (&Format, &Format, Rounding),
+        (conversion, container): (Conversion, &Format),
         code: u64,
     ) {
+        let Conversion { rounding, format, saturate, flush } = conversion;
         let Some(kept) = Dyadic::of_code(container, code) else {
             self.finite = false;
             return;
@@ -277,7 +281,20 @@ impl<'m> Listener<'m> {
         if largest && !is_nearest(rounding) && value.floor_log2() > kept.floor_log2() {
             self.finite = false;
         }
-        let last = ulp(format, container, code);
+        // and so does every rule where the conversion saturates
+        if largest && saturate && value.magnitude() > kept.magnitude() {
+            self.finite = false;
+        }
+        if flush != ResultFlush::Never && kept.is_zero() {
+            let smallest = Dyadic::power(format.min_exponent().into());
+            self.paper_bound += &smallest;
+            if lowest < format.min_exponent().into() {
+                self.bound(Source::OutputFlush, &smallest);
+            }
+            self.lost(Source::OutputFlush, || term.to_owned(), value, &Dyadic::ZERO, None);
+            return;
+        }
+        let last = ulp(&format, container, code);
         let bound = unit(rounding, last);
         self.paper_bound += &bound;
         if lowest < last {
@@ -299,15 +316,14 @@ impl<'m> Listener<'m> {
             _ => (&x + &y, lowest[0].min(lowest[1])),
         };
         let (code, format) = result;
-        if operation == "add C" {
-            let last = self.model.lowering.add_accumulator_last.unwrap_or(self.model.conversion);
-            self.rounded(
-                Source::Lowering,
-                "d + c",
-                (&value, lowest),
-                (&last.format, &format, last.rounding),
-                code,
-            );
+        let Lowering { chains, add_accumulator_last, .. } = self.model.lowering;
+        let outside = match operation {
+            "add C" => add_accumulator_last.map(|last| (last, "d + c")),
+            "add chains" => chains.map(|chains| (chains.merge, "chains")),
+            _ => None,
+        };
+        if let Some((conversion, term)) = outside {
+            self.rounded(Source::Lowering, term, (&value, lowest), (conversion, &format), code);
             return;
         }
         // FTZ-Mul and FTZ-Add: 0.5 ulp of the result, or all of it where it is flushed
@@ -323,13 +339,7 @@ impl<'m> Listener<'m> {
             self.lost(Source::OutputFlush, || term.to_owned(), &value, &Dyadic::ZERO, None);
         } else {
             self.paper_bound += &smallest;
-            self.rounded(
-                Source::AddMul,
-                term,
-                (&value, lowest),
-                (&conversion.format, &format, conversion.rounding),
-                code,
-            );
+            self.rounded(Source::AddMul, term, (&value, lowest), (conversion, &format), code);
         }
     }
 }
@@ -372,20 +382,12 @@ impl Trace for Listener<'_> {
             }
             Step::Converted { conversion, code, format, .. } => {
                 if let (Some(largest), Some(bits)) = (self.largest, fraction_bits(&self.model.operation)) {
-                    self.paper_bound += &Dyadic::power(largest - i64::from(bits)).times(self.terms);
+                    let of_c = accumulator_bits(&self.model.operation).unwrap_or(bits);
+                    self.paper_bound += &Dyadic::power(largest - i64::from(bits)).times(self.terms - 1);
+                    self.paper_bound += &Dyadic::power(largest - i64::from(of_c));
                 }
                 let (value, lowest) = std::mem::take(&mut self.sum);
-                if self.model.operation.flushes() && code & !format.sign_bit() == 0 {
-                    let smallest = Dyadic::power(format.min_exponent().into());
-                    self.paper_bound += &smallest;
-                    if lowest < format.min_exponent().into() {
-                        self.bound(Source::OutputFlush, &smallest);
-                    }
-                    self.lost(Source::OutputFlush, || "d".to_owned(), &value, &Dyadic::ZERO, None);
-                    return;
-                }
-                let into = (&conversion.format, &format, conversion.rounding);
-                self.rounded(Source::OutputRounding, "d", (&value, lowest), into, code);
+                self.rounded(Source::OutputRounding, "d", (&value, lowest), (conversion, &format), code);
             }
             Step::Binary { operation, left, left_format, right, right_format, result, format } => {
                 self.binary(operation, [(left, left_format), (right, right_format)], (result, format));
@@ -397,8 +399,7 @@ impl Trace for Listener<'_> {
                 };
                 let narrow = self.model.lowering.narrow_output.unwrap_or(self.model.conversion);
                 let lowest = ulp(&from_format, &from_format, from);
-                let into = (&narrow.format, &to_format, narrow.rounding);
-                self.rounded(Source::Lowering, "d", (&value, lowest), into, to);
+                self.rounded(Source::Lowering, "d", (&value, lowest), (narrow, &to_format), to);
             }
             _ => {}
         }
@@ -415,6 +416,16 @@ pub(crate) fn fraction_bits(operation: &Operation) -> Option<u32> {
         Operation::FtzAddMul { .. } | Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } => {
             None
         }
+    }
+}
+
+/// F_c, for the operations that cut the accumulator to a number of bits of its own.
+fn accumulator_bits(operation: &Operation) -> Option<u32> {
+    match operation {
+        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
+            Some(sum.accumulator_bits())
+        }
+        _ => None,
     }
 }
 

@@ -28,15 +28,14 @@ pub fn fused(
     term_rounding: Rounding,
     rho: Conversion,
 ) -> Model {
-    let sum = FusedSum { max_length: length, fraction_bits, term_rounding, zero_exponent: None };
+    let sum = FusedSum { term_rounding, ..FusedSum::new(length, fraction_bits) };
     let c = rho.container();
     Model::new(format, format, c, Operation::TFdpa(sum), rho)
 }
 
 /// GST-FDPA on FP4 with scale factors for every 16 elements (NVFP4), L = 64.
 pub fn grouped(group: usize, fraction_bits: u32) -> Model {
-    let sum =
-        FusedSum { max_length: 64, fraction_bits, term_rounding: Rounding::TowardZero, zero_exponent: None };
+    let sum = FusedSum::new(64, fraction_bits);
     let mut model = Model::new(E2M1, E2M1, F32, Operation::GstFdpa { sum, group }, Conversion::RZ_FP32);
     model.scale = Some(BlockScale { format: UE4M3, size: 16 });
     model

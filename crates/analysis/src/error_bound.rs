@@ -4,8 +4,8 @@
 //! exponents that occurred. Here they are chained over a GEMM, and bounded before anything has run, from
 //! the largest magnitudes alone.
 
-use bitmma::arithmetic::{Conversion, Model, Operation, Prepared};
-use bitmma::formats::{F32, Format, Rounding};
+use bitmma::arithmetic::{Chains, Conversion, FusedSum, Lowering, Model, Operation, Prepared, ResultFlush};
+use bitmma::formats::{F32, Format};
 use bitmma::gemm::Target;
 use bitmma::inputs::Case;
 use bitmma::{GemmOptions, Matrix, Operands};
@@ -69,8 +69,12 @@ impl Bound {
     }
 
     /// A rounding of anything up to the magnitude; whether it stays finite.
-    fn round(&mut self, source: Source, rounding: Rounding, format: &Format) -> bool {
-        let exponent = exponent(format, &self.magnitude);
+    fn round(&mut self, source: Source, conversion: Conversion) -> bool {
+        let Conversion { rounding, format, flush, .. } = conversion;
+        if flush != ResultFlush::Never {
+            self.add(Source::OutputFlush, &Dyadic::power(format.min_exponent().into()));
+        }
+        let exponent = exponent(&format, &self.magnitude);
         self.add(source, &unit(rounding, exponent - i64::from(format.fraction_bits)));
         self.magnitude.floor_log2().unwrap_or(i64::MIN) <= i64::from(format.max_exponent())
     }
@@ -85,39 +89,52 @@ fn exponent(format: &Format, magnitude: &Dyadic) -> i64 {
 /// time; `None` where it may overflow.
 pub fn a_priori(model: &Model, step: usize, k: usize, magnitudes: &Magnitudes) -> Option<Bound> {
     let mut bound = Bound { magnitude: magnitudes.c.clone(), ..Bound::default() };
-    if model.flush_inputs || model.operation.flushes() {
-        flushed(model, magnitudes, k, &mut bound);
-    }
+    flushed(model, magnitudes, k, &mut bound);
     for _ in 0..k.div_ceil(step.max(1)) {
         instruction(model, step, magnitudes, &mut bound)?;
     }
     Some(bound)
 }
 
-/// Every product with a subnormal factor lost, and C.
+/// Every product with a subnormal factor lost, and C, where they are flushed.
 fn flushed(model: &Model, magnitudes: &Magnitudes, k: usize, bound: &mut Bound) {
+    let by_itself = model.operation.flushes();
+    let products = if model.flush_operands.is_on() || by_itself { k } else { 0 };
+    let of_c = model.flush_accumulator.is_on() || by_itself;
     let smallest = |format: &Format| Dyadic::power(format.min_exponent().into());
     let of_a = smallest(&model.a).min(magnitudes.a.clone());
     let of_b = smallest(&model.b).min(magnitudes.b.clone());
     let product = (&of_a * &magnitudes.b).max(&magnitudes.a * &of_b);
-    let lost = &product.times(k) + &smallest(&model.c);
+    let mut lost = product.times(products);
+    if of_c {
+        lost += &smallest(&model.c);
+    }
     bound.by_source[Source::InputFlush as usize] += &lost;
 }
 
 /// One instruction more, its accumulator up to the magnitude so far.
 fn instruction(model: &Model, step: usize, magnitudes: &Magnitudes, bound: &mut Bound) -> Option<()> {
     let length = model.length(step).max(1);
-    let last = model.lowering.add_accumulator_last;
+    let Lowering { chains, add_accumulator_last: last, narrow_output, .. } = model.lowering;
     let outside = last.map(|_| std::mem::take(&mut bound.magnitude));
-    for _ in 0..step / length {
-        operation(model, length, magnitudes, bound)?;
+    let count = chains.map_or(1, |chains| chains.count);
+    for chain in 0..count {
+        // what the chains before it have summed up to
+        let before = (chain > 0).then(|| std::mem::take(&mut bound.magnitude));
+        for _ in 0..step / count / length {
+            operation(model, length, magnitudes, bound)?;
+        }
+        if let (Some(before), Some(Chains { merge, .. })) = (before, chains) {
+            bound.magnitude += &before;
+            bound.round(Source::Lowering, merge).then_some(())?;
+        }
     }
     if let (Some(conversion), Some(outside)) = (last, outside) {
         bound.magnitude += &outside;
-        bound.round(Source::Lowering, conversion.rounding, &conversion.format).then_some(())?;
+        bound.round(Source::Lowering, conversion).then_some(())?;
     }
-    if let Some(Conversion { rounding, format }) = model.lowering.narrow_output {
-        bound.round(Source::Lowering, rounding, &format).then_some(())?;
+    if let Some(conversion) = narrow_output {
+        bound.round(Source::Lowering, conversion).then_some(())?;
     }
     Some(())
 }
@@ -141,7 +158,7 @@ fn operation(model: &Model, length: usize, magnitudes: &Magnitudes, bound: &mut 
             // P products, P/2 sums of two, …, one sum of all, then the accumulator
             loop {
                 let before = level.magnitude.clone();
-                level.round(Source::AddMul, rho.rounding, &rho.format).then_some(())?;
+                level.round(Source::AddMul, rho).then_some(())?;
                 let rounding = &level.magnitude - &before;
                 bound.by_source[Source::AddMul as usize] += &rounding.times(count);
                 bound.by_source[Source::OutputFlush as usize] += &smallest.times(count);
@@ -153,14 +170,14 @@ fn operation(model: &Model, length: usize, magnitudes: &Magnitudes, bound: &mut 
             }
             bound.magnitude += &level.magnitude;
             bound.add(Source::OutputFlush, &smallest);
-            return bound.round(Source::AddMul, rho.rounding, &rho.format).then_some(());
+            return bound.round(Source::AddMul, rho).then_some(());
         }
         Operation::FtzFma { .. } => {
             let smallest = Dyadic::power(rho.container().min_exponent().into());
             for _ in 0..length {
                 bound.magnitude += &product;
                 bound.add(Source::OutputFlush, &smallest);
-                bound.round(Source::OutputRounding, rho.rounding, &rho.format).then_some(())?;
+                bound.round(Source::OutputRounding, rho).then_some(())?;
             }
             return Some(());
         }
@@ -168,14 +185,12 @@ fn operation(model: &Model, length: usize, magnitudes: &Magnitudes, bound: &mut 
         Operation::TFdpa(fused) | Operation::StFdpa(fused) => {
             let largest = of_product.max(of_accumulator).max(floor(fused.zero_exponent));
             bound.magnitude = sum;
-            let one = unit(fused.term_rounding, largest - i64::from(fused.fraction_bits));
-            bound.add(Source::FusedSum, &one.times(length + 1));
+            cut(&fused, largest, length, bound);
         }
         Operation::GstFdpa { sum: fused, group } => {
             let largest = of_product.max(of_accumulator).max(floor(fused.zero_exponent));
             bound.magnitude = sum;
-            let one = unit(fused.term_rounding, largest - i64::from(fused.fraction_bits));
-            bound.add(Source::FusedSum, &one.times(length / group + 1));
+            cut(&fused, largest, length / group, bound);
         }
         Operation::TrFdpa(rounded) | Operation::GtrFdpa(rounded) => {
             let largest = of_product.max(of_accumulator).max(floor(rounded.zero_accumulator_exponent));
@@ -194,7 +209,14 @@ fn operation(model: &Model, length: usize, magnitudes: &Magnitudes, bound: &mut 
             }
         }
     }
-    bound.round(Source::OutputRounding, rho.rounding, &rho.format).then_some(())
+    bound.round(Source::OutputRounding, rho).then_some(())
+}
+
+/// `terms` terms and the accumulator cut below 2^`largest`.
+fn cut(sum: &FusedSum, largest: i64, terms: usize, bound: &mut Bound) {
+    let one = |bits: u32| unit(sum.term_rounding, largest - i64::from(bits));
+    bound.add(Source::FusedSum, &one(sum.fraction_bits).times(terms));
+    bound.add(Source::FusedSum, &one(sum.accumulator_bits()));
 }
 
 /// By how much the exponents of a product's operands and scale factors can exceed that of its value: a

@@ -1,7 +1,7 @@
 //! Where errors come from (paper, table "Sources and upper bounds of numerical error").
 
 use bitmma::Model;
-use bitmma::arithmetic::{Operation, Prepared};
+use bitmma::arithmetic::{FusedSum, Operation, Prepared, ResultFlush};
 
 use crate::account::is_nearest;
 use crate::error::{Error, check_k};
@@ -72,8 +72,13 @@ pub fn sources(model: &Model, k: usize) -> Result<Vec<SourceOf>, Error> {
         let half = if is_nearest(conversion.rounding) { "0.5 ulp" } else { "1 ulp" };
         format!("{half} {}", format_name(&conversion.format))
     };
-    if model.flush_inputs || model.operation.flushes() {
-        row(Source::InputFlush, format!("2^{} ({})", model.a.min_exponent(), format_name(&model.a)));
+    let flushed = if model.flush_operands.is_on() || model.operation.flushes() {
+        Some(model.a)
+    } else {
+        model.flush_accumulator.is_on().then_some(model.c)
+    };
+    if let Some(format) = flushed {
+        row(Source::InputFlush, format!("2^{} ({})", format.min_exponent(), format_name(&format)));
     }
     let length = model.length(k);
     match model.operation {
@@ -87,11 +92,11 @@ pub fn sources(model: &Model, k: usize) -> Result<Vec<SourceOf>, Error> {
         }
         Operation::Fma | Operation::EFdpa { .. } => row(Source::OutputRounding, ulp(rho)),
         Operation::TFdpa(sum) | Operation::StFdpa(sum) => {
-            row(Source::FusedSum, format!("{} · 2^(e_max-{})", length + 1, sum.fraction_bits));
+            row(Source::FusedSum, fused(&sum, length));
             row(Source::OutputRounding, ulp(rho));
         }
         Operation::GstFdpa { sum, group } => {
-            row(Source::FusedSum, format!("{} · 2^(e_max-{})", length / group + 1, sum.fraction_bits));
+            row(Source::FusedSum, fused(&sum, length / group));
             row(Source::OutputRounding, ulp(rho));
         }
         Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => {
@@ -99,9 +104,23 @@ pub fn sources(model: &Model, k: usize) -> Result<Vec<SourceOf>, Error> {
             row(Source::OutputRounding, ulp(rho));
         }
     }
-    let after = [model.lowering.add_accumulator_last, model.lowering.narrow_output];
-    for conversion in after.into_iter().flatten() {
+    let merge = model.lowering.chains.map(|chains| chains.merge);
+    let after = [merge, model.lowering.add_accumulator_last, model.lowering.narrow_output];
+    let all = [Some(rho)].into_iter().chain(after).flatten();
+    if let Some(conversion) = all.clone().find(|conversion| conversion.flush != ResultFlush::Never) {
+        row(Source::OutputFlush, format!("2^{}", conversion.container().min_exponent()));
+    }
+    for conversion in all.skip(1) {
         row(Source::Lowering, ulp(conversion));
     }
     Ok(rows)
+}
+
+/// What `terms` terms and the accumulator lose at most.
+fn fused(sum: &FusedSum, terms: usize) -> String {
+    let (bits, of_c) = (sum.fraction_bits, sum.accumulator_bits());
+    if bits == of_c {
+        return format!("{} · 2^(e_max-{bits})", terms + 1);
+    }
+    format!("{terms} · 2^(e_max-{bits}) + 2^(e_max-{of_c})")
 }

@@ -136,7 +136,8 @@ fn reason(model: &Model, risk: Risk) -> Option<String> {
                 | Operation::FtzFma { .. }
                 | Operation::EFdpa { .. } => {}
             }
-            let lowering = [model.lowering.add_accumulator_last, model.lowering.narrow_output];
+            let merge = model.lowering.chains.map(|chains| chains.merge);
+            let lowering = [merge, model.lowering.add_accumulator_last, model.lowering.narrow_output];
             rules.extend(lowering.into_iter().flatten().map(|conversion| ("lowering", conversion.rounding)));
             let skewed: Vec<String> = rules
                 .into_iter()
@@ -152,7 +153,7 @@ fn reason(model: &Model, risk: Risk) -> Option<String> {
 fn flushed_format(model: &Model) -> Option<Format> {
     let formats = [model.a, model.b].into_iter();
     let mut flushed = formats.filter(|format| format.min_exponent() > model.d.min_exponent());
-    flushed.next().filter(|_| model.flush_inputs || model.operation.flushes())
+    flushed.next().filter(|_| model.flush_operands.is_on() || model.operation.flushes())
 }
 
 /// An input that shows a risk, and how many were tried.

@@ -62,6 +62,8 @@ pub fn essence(model: &Model, k: usize) -> Model {
         Operation::FtzFma { max_length } | Operation::EFdpa { max_length } => *max_length = length,
         Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
             sum.max_length = length;
+            sum.accumulator_fraction_bits =
+                sum.accumulator_fraction_bits.filter(|bits| *bits != sum.fraction_bits);
         }
         Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => sum.max_length = length,
         Operation::FtzAddMul { .. } | Operation::Fma => {}

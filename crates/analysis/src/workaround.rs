@@ -51,7 +51,7 @@ pub fn attempts(
             all.run("C = 0: every instruction added outside in FP32", target, &options)?;
         }
     }
-    if model.flush_inputs {
+    if model.flush_operands.is_on() {
         scaled_attempt(&mut all, target)?;
     }
     let Some(architecture) = architecture else { return Ok(all.done) };
@@ -77,7 +77,7 @@ pub fn attempts(
     {
         all.run("FP16 instruction on the same data", &instruction(row)?, &plain)?;
     }
-    if model.flush_inputs
+    if model.flush_operands.is_on()
         && model.a == F16
         && let Some(row) = other(BF16, F32, architecture)
     {

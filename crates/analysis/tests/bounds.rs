@@ -9,10 +9,13 @@
 
 use std::collections::BTreeMap;
 
-use bitmma::arithmetic::Prepared;
+use bitmma::arithmetic::{
+    Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, Order, Prepared, ResultFlush,
+};
+use bitmma::formats::{BF16, F32};
 use bitmma::inputs::{Case, Family, case};
 use bitmma::recording::hex;
-use bitmma::{Matrix, Revision};
+use bitmma::{Matrix, Model, Revision};
 use bitmma_analysis::Dyadic;
 use bitmma_analysis::account::{Start, account_prepared};
 use bitmma_analysis::error_bound::{Magnitudes, a_priori};
@@ -124,6 +127,33 @@ fn no_instruction_exceeds_its_bound() {
     let both =
         Revision::ALL.into_iter().flat_map(|revision| subjects(revision, |_| true)).collect::<Vec<_>>();
     all_hold(&both, if exhaustive() { 2_000_000 } else { 20_000 });
+}
+
+/// What no instruction of the catalogue has: several chains, C with bits of its own, flushing of one side alone and of
+/// results, saturation.
+#[test]
+fn no_model_beyond_the_catalogue_exceeds_its_bound() {
+    let plain = Conversion::RNE_FP32;
+    let mut models = Vec::new();
+    for (flush, _) in ResultFlush::ALL {
+        let rho = Conversion { flush, saturate: true, ..plain };
+        let sum = FusedSum { accumulator_fraction_bits: Some(20), ..FusedSum::new(4, 26) };
+        for operation in [Operation::Fma, Operation::EFdpa { max_length: 4 }, Operation::TFdpa(sum)] {
+            let order = Order::Interleaved { run: 1, period: 2 };
+            let chains = Some(Chains { count: 2, merge: rho });
+            let lowering = Lowering { order, chains, ..Lowering::NONE };
+            let last = Lowering { add_accumulator_last: Some(rho), ..lowering };
+            let model = Model::new(BF16, BF16, F32, operation, rho);
+            models.push(Model { flush_operands: InputFlush::Signed, ..model.clone() });
+            models.push(Model { flush_accumulator: InputFlush::Positive, lowering, ..model.clone() });
+            models.push(Model { lowering: last, ..model });
+        }
+    }
+    let flushing = Model::new(BF16, BF16, F32, Operation::FtzFma { max_length: 1 }, plain);
+    let last = Lowering { add_accumulator_last: Some(plain), ..Lowering::NONE };
+    models.push(Model { lowering: last, ..flushing });
+    let subjects: Vec<_> = models.into_iter().map(|model| Subject::of_model("beyond", model, 16)).collect();
+    all_hold(&subjects, if exhaustive() { 2_000_000 } else { 20_000 });
 }
 
 /// A search finds a case that uses up more than half of each bound.

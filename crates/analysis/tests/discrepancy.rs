@@ -46,7 +46,7 @@ fn equal_models_never_differ_and_small_spaces_are_proven() {
     let (ampere, ada) = (model(Architecture::Ampere, name), model(Architecture::Ada, name));
     assert!(matches!(smallest(&ampere, &ada, 16, 10, 1).unwrap(), Difference::Never { tried: 0 }));
     // an exact sum of one product is a fused multiply-add: all 2^16 inputs
-    let rho = Conversion { rounding: Rounding::NearestEven, format: E5M2 };
+    let rho = Conversion::new(Rounding::NearestEven, E5M2);
     let fma = Model::new(E2M1, E2M1, E5M2, Operation::Fma, rho);
     let exact = Model::new(E2M1, E2M1, E5M2, Operation::EFdpa { max_length: 1 }, rho);
     assert!(matches!(smallest(&fma, &exact, 1, 10, 1).unwrap(), Difference::Never { tried: 65_536 }));

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::convert::Conversion;
 use crate::error::ModelError;
-use crate::lowering::{Lowering, Order};
-use crate::model::{FusedSum, Model, Operation, RoundedSum};
+use crate::lowering::{Chains, Lowering, Order};
+use crate::model::{FusedSum, InputFlush, Model, Operation, RoundedSum};
 
 /// The keys of a model file, named as in the paper. A key that a family does not have is an error.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -30,6 +30,8 @@ struct File {
     group: Option<usize>,
     #[serde(rename = "F", skip_serializing_if = "Option::is_none")]
     fraction_bits: Option<u32>,
+    #[serde(rename = "F_c", skip_serializing_if = "Option::is_none")]
+    accumulator_fraction_bits: Option<u32>,
     #[serde(rename = "F2", skip_serializing_if = "Option::is_none")]
     sum_fraction_bits: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,7 +47,13 @@ struct File {
     #[serde(skip_serializing_if = "Option::is_none")]
     product_overflow: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    flush_operands: Option<FlushValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flush_accumulator: Option<FlushValue>,
+    // what the two above were before they were two: read, not written
+    #[serde(skip_serializing)]
     flush_inputs: Option<bool>,
+    #[serde(skip_serializing)]
     flush_keeps_sign: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     nan: Option<u64>,
@@ -72,6 +80,8 @@ struct LoweringTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     order: Option<OrderValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    chains: Option<ChainsTable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     add_accumulator_last: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     narrow_output: Option<String>,
@@ -83,6 +93,40 @@ enum OrderValue {
     Sequential,
     Reversed,
     Interleaved { run: usize, period: usize },
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChainsTable {
+    count: usize,
+    merge: String,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum FlushValue {
+    Never,
+    Positive,
+    Signed,
+}
+
+impl From<FlushValue> for InputFlush {
+    fn from(value: FlushValue) -> InputFlush {
+        match value {
+            FlushValue::Never => InputFlush::Never,
+            FlushValue::Positive => InputFlush::Positive,
+            FlushValue::Signed => InputFlush::Signed,
+        }
+    }
+}
+
+/// The value of a key; nothing is written for the default.
+fn flush_value(flush: InputFlush) -> Option<FlushValue> {
+    match flush {
+        InputFlush::Never => None,
+        InputFlush::Positive => Some(FlushValue::Positive),
+        InputFlush::Signed => Some(FlushValue::Signed),
+    }
 }
 
 impl Model {
@@ -100,9 +144,11 @@ impl Model {
     /// Reads a model file and checks it.
     ///
     /// Keys are the paper's symbols: `model`, `A`, `B`, `C`, `D` (derived from `rho` where left out),
-    /// `rho`, and what the family has of `L_max`, `P`, `G`, `F`, `F2`, `e_zero` (left out: a zero term
-    /// brings no exponent), `e_zero_c`, `term_rounding` (`RZ`), `sum_rounding` (`RD`), `renormalize`
-    /// (false), `product_overflow`, `flush_inputs` (false), `flush_keeps_sign` (false), `nan`; tables `[scale]` and `[lowering]`.
+    /// `rho`, and what the family has of `L_max`, `P`, `G`, `F`, `F_c` (left out: F), `F2`, `e_zero` (left out: a
+    /// zero term brings no exponent), `e_zero_c`, `term_rounding` (`RZ`), `sum_rounding` (`RD`), `renormalize`
+    /// (false), `product_overflow`, `flush_operands` and `flush_accumulator` (`never`), `nan`; tables `[scale]` and
+    /// `[lowering]`. The keys `flush_inputs` and `flush_keeps_sign` of older files are read too: `true` and `false`
+    /// mean `positive` for A, B and C, `true` and `true` mean `signed`.
     pub fn from_toml(text: &str) -> Result<Model, ModelError> {
         let file: File = toml::from_str(text).map_err(|error| ModelError::File(error.to_string()))?;
         let model = file.into_model()?;
@@ -119,8 +165,8 @@ impl Model {
             c: name(self.c),
             d: Some(name(self.d)),
             rho: self.conversion.to_string(),
-            flush_inputs: self.flush_inputs.then_some(true),
-            flush_keeps_sign: self.flush_keeps_sign.then_some(true),
+            flush_operands: flush_value(self.flush_operands),
+            flush_accumulator: flush_value(self.flush_accumulator),
             nan: self.nan_code,
             scale: self.scale.map(|scale| ScaleTable { format: name(scale.format), block: scale.size }),
             ..File::default()
@@ -139,8 +185,14 @@ impl Model {
             Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => file.set_rounded(&sum),
         }
         if self.lowering != Lowering::NONE {
-            let Lowering { widen_operands, widen_accumulator, order, add_accumulator_last, narrow_output } =
-                self.lowering;
+            let Lowering {
+                widen_operands,
+                widen_accumulator,
+                order,
+                chains,
+                add_accumulator_last,
+                narrow_output,
+            } = self.lowering;
             file.lowering = Some(LoweringTable {
                 widen_operands: widen_operands.map(name),
                 widen_accumulator: widen_accumulator.map(name),
@@ -149,6 +201,7 @@ impl Model {
                     Order::Reversed => Some(OrderValue::Reversed),
                     Order::Interleaved { run, period } => Some(OrderValue::Interleaved { run, period }),
                 },
+                chains: chains.map(|Chains { count, merge }| ChainsTable { count, merge: merge.to_string() }),
                 add_accumulator_last: add_accumulator_last.map(|conversion| conversion.to_string()),
                 narrow_output: narrow_output.map(|conversion| conversion.to_string()),
             });
@@ -165,6 +218,7 @@ impl File {
         self.fraction_bits = Some(sum.fraction_bits);
         self.term_rounding = Some(sum.term_rounding.to_string());
         self.zero_exponent = sum.zero_exponent;
+        self.accumulator_fraction_bits = sum.accumulator_fraction_bits;
     }
 
     fn set_rounded(&mut self, sum: &RoundedSum) {
@@ -184,6 +238,7 @@ impl File {
             fraction_bits: required("F", self.fraction_bits.take())?,
             term_rounding: rounding(self.term_rounding.take(), Rounding::TowardZero)?,
             zero_exponent: self.zero_exponent.take(),
+            accumulator_fraction_bits: self.accumulator_fraction_bits.take(),
         })
     }
 
@@ -227,6 +282,7 @@ impl File {
             ("P", self.pairing.is_some()),
             ("G", self.group.is_some()),
             ("F", self.fraction_bits.is_some()),
+            ("F_c", self.accumulator_fraction_bits.is_some()),
             ("F2", self.sum_fraction_bits.is_some()),
             ("term_rounding", self.term_rounding.is_some()),
             ("sum_rounding", self.sum_rounding.is_some()),
@@ -244,24 +300,42 @@ impl File {
             return Err(ModelError::File(format!("{} has no parameter {key}", operation.name())));
         }
         let conversion = conversion(&self.rho)?;
-        let lowering = self.lowering.unwrap_or_default().into_lowering()?;
-        let last = lowering.narrow_output.or(lowering.add_accumulator_last).unwrap_or(conversion);
-        Ok(Model {
-            a: format(&self.a)?,
-            b: format(&self.b)?,
-            c: format(&self.c)?,
-            d: self.d.as_deref().map(format).transpose()?.unwrap_or(last.container()),
+        let [flush_operands, flush_accumulator] = self.flushes()?;
+        let mut model = Model {
+            flush_operands,
+            flush_accumulator,
+            nan_code: self.nan,
+            lowering: self.lowering.unwrap_or_default().into_lowering()?,
             scale: self
                 .scale
                 .map(|scale| Ok(BlockScale { format: format(&scale.format)?, size: scale.block }))
                 .transpose()?,
-            operation,
-            conversion,
-            flush_inputs: self.flush_inputs.unwrap_or(false),
-            flush_keeps_sign: self.flush_keeps_sign.unwrap_or(false),
-            nan_code: self.nan,
-            lowering,
-        })
+            ..Model::new(format(&self.a)?, format(&self.b)?, format(&self.c)?, operation, conversion)
+        };
+        model.d = match self.d.as_deref() {
+            Some(d) => format(d)?,
+            None => model.last_conversion().container(),
+        };
+        Ok(model)
+    }
+
+    /// What is flushed of A and B, and of C.
+    fn flushes(&self) -> Result<[InputFlush; 2], ModelError> {
+        let wrong = |text: &str| Err(ModelError::File(text.to_owned()));
+        match (self.flush_inputs, self.flush_keeps_sign) {
+            (None, None) => {
+                let new = |value: Option<FlushValue>| value.map_or(InputFlush::Never, InputFlush::from);
+                Ok([new(self.flush_operands), new(self.flush_accumulator)])
+            }
+            _ if self.flush_operands.is_some() || self.flush_accumulator.is_some() => wrong(
+                "flush_inputs and flush_keeps_sign are the older keys for flush_operands and flush_accumulator; \
+                 give either",
+            ),
+            (Some(true), Some(true)) => Ok([InputFlush::Signed; 2]),
+            (Some(true), _) => Ok([InputFlush::Positive; 2]),
+            (_, Some(true)) => wrong("flush_keeps_sign is true; flush_inputs must be true too"),
+            _ => Ok([InputFlush::Never; 2]),
+        }
     }
 }
 
@@ -276,6 +350,10 @@ impl LoweringTable {
                 None | Some(OrderValue::Sequential) => Order::Sequential,
                 Some(OrderValue::Reversed) => Order::Reversed,
                 Some(OrderValue::Interleaved { run, period }) => Order::Interleaved { run, period },
+            },
+            chains: match self.chains {
+                Some(ChainsTable { count, merge }) => Some(Chains { count, merge: conversion(&merge)? }),
+                None => None,
             },
             add_accumulator_last: converted(self.add_accumulator_last)?,
             narrow_output: converted(self.narrow_output)?,

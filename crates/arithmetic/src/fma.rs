@@ -1,8 +1,8 @@
 //! IEEE 754 fused multiply-add and addition (paper, Algorithm 3), and fused multiply-adds that flush.
 
-use bitmma_formats::{Class, Format, Overflow, Real, Rounding, Unpacked, decode, encode};
+use bitmma_formats::{Class, Format, Overflow, Real, Rounding, Unpacked, decode};
 
-use crate::convert::Conversion;
+use crate::convert::{Conversion, ResultFlush};
 use crate::exact::{self, Exact};
 use crate::fdpa::{Vectors, finish_special, special_code};
 use crate::special::Specials;
@@ -56,7 +56,28 @@ pub fn fma<T: Trace>(
     conversion: Conversion,
     trace: &mut T,
 ) -> u64 {
-    fma_rounded(a, b, c, index, conversion, |value| conversion.apply(value, Overflow::Ieee), trace)
+    let mut specials = Specials::default();
+    specials.add_product(&a.value, &b.value);
+    specials.add(&c.value);
+    if let Some(special) = specials.outcome() {
+        return finish_special(special, &conversion.container(), trace);
+    }
+    let negative_product = a.value.negative != b.value.negative;
+    let terms = [product(a, b), c.exact()];
+    let sum = exact::sum(terms.into_iter());
+    let value = with_ieee_zero(sum, negative_product, c.value.negative, &terms, conversion.rounding);
+    let code = conversion.apply(value, Overflow::Ieee);
+    if T::ON {
+        let names = [TermName::Product(index), TermName::Accumulator];
+        let terms = names
+            .into_iter()
+            .zip(terms)
+            .map(|(name, exact)| Term { name, exact, exponent: exact.leading_exponent(), kept: exact })
+            .collect();
+        trace.step(Step::Exact { terms, sum });
+        trace.step(Step::Converted { value, conversion, code, format: conversion.container() });
+    }
+    code
 }
 
 /// FTZ-FMA: the products of `vectors` added to `c` one by one, the last first, by fused multiply-adds that
@@ -68,8 +89,8 @@ pub(crate) fn ftz_fma<T: Trace>(
     conversion: Conversion,
     trace: &mut T,
 ) -> u64 {
+    let conversion = Conversion { flush: ResultFlush::AfterRounding, ..conversion };
     let container = conversion.container();
-    let round = |value| ftz_apply(value, conversion);
     let flushed = |format: &Format, value: Unpacked| {
         Operand { value, fraction_bits: format.fraction_bits as i32 }.flushed()
     };
@@ -77,54 +98,8 @@ pub(crate) fn ftz_fma<T: Trace>(
     let mut code = 0;
     for ((a, b), index) in vectors.a.iter().zip(vectors.b).zip(vectors.indices).rev() {
         let (a, b) = (flushed(a_format, *a), flushed(b_format, *b));
-        code = fma_rounded(&a, &b, &accumulator, *index, conversion, round, trace);
+        code = fma(&a, &b, &accumulator, *index, conversion, trace);
         accumulator = Operand::new(&container, code);
-    }
-    code
-}
-
-/// The code of `value`; zero of its sign if it is below the smallest normal number after rounding to that
-/// precision with an exponent that has no lower bound (IEEE 754 §7.5, tininess after rounding).
-fn ftz_apply(value: Real, conversion: Conversion) -> u64 {
-    let format = conversion.format;
-    let unbounded = Format { exponent_bits: 15, bias: (1 << 14) - 1, ..format };
-    let rounded = decode(&unbounded, encode(&unbounded, value, conversion.rounding, Overflow::Ieee));
-    if rounded.is_finite() && rounded.exponent < format.min_exponent() {
-        return if value.negative { conversion.container().sign_bit() } else { 0 };
-    }
-    conversion.apply(value, Overflow::Ieee)
-}
-
-/// a*b + c, exact, then `round`.
-fn fma_rounded<T: Trace>(
-    a: &Operand,
-    b: &Operand,
-    c: &Operand,
-    index: usize,
-    conversion: Conversion,
-    round: impl Fn(Real) -> u64,
-    trace: &mut T,
-) -> u64 {
-    let mut specials = Specials::default();
-    specials.add_product(&a.value, &b.value);
-    specials.add(&c.value);
-    if let Some(special) = specials.outcome() {
-        return finish_special(special, &conversion.container(), trace);
-    }
-    let negative_product = a.value.negative != b.value.negative;
-    let terms = [product(a, b), c.exact()];
-    let sum = exact::sum(terms.into_iter());
-    let value = with_ieee_zero(sum, negative_product, c.value.negative, &terms, conversion.rounding);
-    let code = round(value);
-    if T::ON {
-        let names = [TermName::Product(index), TermName::Accumulator];
-        let terms = names
-            .into_iter()
-            .zip(terms)
-            .map(|(name, exact)| Term { name, exact, exponent: exact.leading_exponent(), kept: exact })
-            .collect();
-        trace.step(Step::Exact { terms, sum });
-        trace.step(Step::Converted { value, conversion, code, format: conversion.container() });
     }
     code
 }

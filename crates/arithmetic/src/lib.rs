@@ -23,9 +23,9 @@ pub mod special;
 pub mod trace;
 mod validate;
 
-pub use convert::Conversion;
+pub use convert::{Conversion, ResultFlush};
 pub use error::ModelError;
-pub use lowering::{Lowering, Order};
-pub use model::{FusedSum, Model, Operation, RoundedSum};
+pub use lowering::{Chains, Lowering, Order};
+pub use model::{FusedSum, InputFlush, Model, Operation, RoundedSum};
 pub use run::{Operands, Prepared};
 pub use trace::{Step, Term, Trace};

@@ -21,6 +21,14 @@ pub enum Order {
 }
 
 impl Order {
+    /// How often the order goes through K.
+    pub fn passes(self) -> usize {
+        match self {
+            Order::Sequential | Order::Reversed => 1,
+            Order::Interleaved { run, period } => period / run.max(1),
+        }
+    }
+
     /// The indices 0…K-1 in the order in which they are taken.
     pub fn indices(self, k: usize) -> Vec<usize> {
         match self {
@@ -33,10 +41,27 @@ impl Order {
     }
 }
 
+/// Several accumulators for one element of D, merged at the end.
+///
+/// The elements along K, in [`Lowering::order`], are cut into `count` parts of K / count elements. Each part is a
+/// chain of elementary operations of its own. The first starts from C, or from +0 if C is added last; the others
+/// start from +0. Their results are then added by IEEE 754 additions, each rounded by `merge`: the second to the
+/// first, the third to that sum, and so on.
+///
+/// Even and odd elements are two chains of the order `Interleaved { run: 1, period: 2 }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Chains {
+    /// How many there are, 2 or more; with an interleaved order, a multiple or a divisor of its passes.
+    pub count: usize,
+    /// How the sum of two is rounded.
+    pub merge: Conversion,
+}
+
 /// What surrounds the elementary operations; [`Lowering::NONE`] for a native instruction.
 ///
-/// In this order: A and B are widened; C is widened; the operations run in `order`, starting from C, or
-/// from +0 if C is added last; C is added; the result is narrowed to D.
+/// In this order: A and B are widened; C is widened; the operations run in `order`, in one chain or in several,
+/// starting from C, or from +0 if C is added last; several chains are merged; C is added; the result is narrowed
+/// to D.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lowering {
     /// A and B are first converted to this format, exactly.
@@ -45,6 +70,8 @@ pub struct Lowering {
     pub widen_accumulator: Option<Format>,
     /// Order of the elements along K.
     pub order: Order,
+    /// Several chains, merged before C is added last; `None`: one.
+    pub chains: Option<Chains>,
     /// The operations start from +0 and C is added at the end by an IEEE 754 addition rounded by this.
     pub add_accumulator_last: Option<Conversion>,
     /// The last result is converted by this to D.
@@ -57,7 +84,15 @@ impl Lowering {
         widen_operands: None,
         widen_accumulator: None,
         order: Order::Sequential,
+        chains: None,
         add_accumulator_last: None,
         narrow_output: None,
     };
+
+    /// How many equal parts K is cut into that no elementary operation crosses: passes of the order or chains,
+    /// whichever are more.
+    pub fn parts(&self) -> usize {
+        let chains = self.chains.map_or(1, |chains| chains.count);
+        self.order.passes().max(chains).max(1)
+    }
 }

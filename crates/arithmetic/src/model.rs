@@ -4,7 +4,7 @@ use bitmma_formats::{BlockScale, Format, Rounding};
 
 use crate::convert::Conversion;
 use crate::error::ModelError;
-use crate::lowering::{Lowering, Order};
+use crate::lowering::Lowering;
 
 /// Parameters of a fused sum cut once: T-, ST- and GST-FDPA (paper, Algorithms 5 to 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,6 +17,27 @@ pub struct FusedSum {
     pub term_rounding: Rounding,
     /// e_zero: the exponent a zero term brings into e_max; `None`: it brings none.
     pub zero_exponent: Option<i32>,
+    /// F_c: fractional bits kept of the accumulator, 0 to 60; `None`: F, as of every other term.
+    pub accumulator_fraction_bits: Option<u32>,
+}
+
+impl FusedSum {
+    /// A sum of `max_length` products of which F bits are kept by RZ; a zero term brings no exponent, the
+    /// accumulator keeps F bits.
+    pub const fn new(max_length: usize, fraction_bits: u32) -> FusedSum {
+        FusedSum {
+            max_length,
+            fraction_bits,
+            term_rounding: Rounding::TowardZero,
+            zero_exponent: None,
+            accumulator_fraction_bits: None,
+        }
+    }
+
+    /// F_c: fractional bits kept of the accumulator.
+    pub fn accumulator_bits(&self) -> u32 {
+        self.accumulator_fraction_bits.unwrap_or(self.fraction_bits)
+    }
 }
 
 /// Parameters of a fused sum to which the accumulator is added in a second, rounded sum: TR- and
@@ -110,7 +131,7 @@ impl Operation {
     }
 
     /// Whether subnormal operands are read as zero by the operation itself, not by
-    /// [`Model::flush_inputs`].
+    /// [`Model::flush_operands`] and [`Model::flush_accumulator`].
     pub const fn flushes(&self) -> bool {
         matches!(self, Operation::FtzFma { .. })
     }
@@ -118,6 +139,25 @@ impl Operation {
     /// Whether the operation takes scale factors.
     pub const fn is_scaled(&self) -> bool {
         matches!(self, Operation::StFdpa(_) | Operation::GstFdpa { .. })
+    }
+}
+
+/// Whether subnormal numbers that go in are flushed: read as zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum InputFlush {
+    /// They are read as they are.
+    #[default]
+    Never,
+    /// They, and zeros, are read as +0.
+    Positive,
+    /// They are read as zero of their sign.
+    Signed,
+}
+
+impl InputFlush {
+    /// Whether subnormal numbers are read as zero.
+    pub fn is_on(self) -> bool {
+        self != InputFlush::Never
     }
 }
 
@@ -140,10 +180,10 @@ pub struct Model {
     pub operation: Operation,
     /// rho: how the result of each elementary operation becomes a number.
     pub conversion: Conversion,
-    /// Whether subnormal numbers and zeros of A, B and C are read as +0.
-    pub flush_inputs: bool,
-    /// Whether [`Model::flush_inputs`] reads them as zero of their own sign, as Arm's BFDOT does, not as +0.
-    pub flush_keeps_sign: bool,
+    /// Whether subnormal numbers of A and B are read as zero.
+    pub flush_operands: InputFlush,
+    /// Whether subnormal numbers of C are read as zero; what becomes of results is [`Conversion::flush`].
+    pub flush_accumulator: InputFlush,
     /// The code a NaN result has; `None` where the vendor does not say, then any NaN agrees with any
     /// other and the quiet NaN with positive sign and no payload is written.
     pub nan_code: Option<u64>,
@@ -163,8 +203,8 @@ impl Model {
             scale: None,
             operation,
             conversion,
-            flush_inputs: false,
-            flush_keeps_sign: false,
+            flush_operands: InputFlush::Never,
+            flush_accumulator: InputFlush::Never,
             nan_code: None,
             lowering: Lowering::NONE,
         }
@@ -177,14 +217,23 @@ impl Model {
 
     /// L: products in one elementary operation for this K, at most L_max.
     pub fn length(&self, k: usize) -> usize {
-        let pass = match self.lowering.order {
-            Order::Interleaved { run, period } => k / (period / run).max(1),
-            Order::Sequential | Order::Reversed => k,
-        };
+        let part = k / self.lowering.parts();
         match self.operation {
             Operation::FtzAddMul { pairing } => pairing,
-            _ => pass.min(self.operation.max_length()),
+            _ => part.min(self.operation.max_length()),
         }
+    }
+
+    /// The conversion that gives D.
+    pub fn last_conversion(&self) -> Conversion {
+        let Lowering { chains, add_accumulator_last, narrow_output, .. } = self.lowering;
+        let merge = chains.map(|chains| chains.merge);
+        narrow_output.or(add_accumulator_last).or(merge).unwrap_or(self.conversion)
+    }
+
+    /// The model with subnormal numbers of A, B and C read as zero.
+    pub fn flushing(self, flush: InputFlush) -> Model {
+        Model { flush_operands: flush, flush_accumulator: flush, ..self }
     }
 
     /// Format the accumulator has between two elementary operations.

@@ -1,14 +1,17 @@
 //! A model at work: operands prepared once, elementary operations chained along K (paper, Algorithms 2,
 //! 3 and 10).
 
+use std::ops::Range;
+
 use bitmma_formats::{Class, Format, Overflow, Real, Unpacked, decode, encode};
 
+use crate::convert::Conversion;
 use crate::error::ModelError;
 use crate::fdpa::{Grouping, Vectors, e_fdpa, gst_fdpa, rounded_fdpa, t_fdpa};
 use crate::fma::{Operand, add, change_format, fma, ftz_fma};
 use crate::ftz::add_mul;
-use crate::lowering::Order;
-use crate::model::{Model, Operation};
+use crate::lowering::{Chains, Order};
+use crate::model::{InputFlush, Model, Operation};
 use crate::trace::{Step, Trace};
 use crate::validate::{holds_all, validate};
 
@@ -81,9 +84,11 @@ impl<'m> Prepared<'m> {
     pub fn new(model: &'m Model, k: usize) -> Result<Self, ModelError> {
         validate(model)?;
         let length = model.length(k);
-        let mut multiple = length.max(1);
-        if let Order::Interleaved { period, run } = model.lowering.order {
-            multiple = if k.is_multiple_of(period) { multiple * (period / run) } else { period };
+        let mut multiple = length.max(1) * model.lowering.parts();
+        if let Order::Interleaved { period, .. } = model.lowering.order
+            && !k.is_multiple_of(period)
+        {
+            multiple = period;
         }
         if let Operation::GstFdpa { group, .. } = model.operation
             && !length.is_multiple_of(group)
@@ -141,7 +146,7 @@ impl<'m> Prepared<'m> {
 
     /// One code of A or B as the operations see it.
     pub fn element(&self, side: Side, code: u64) -> Unpacked {
-        self.read(&self.code_format(side), &self.operand_format(side), code)
+        read(&self.code_format(side), &self.operand_format(side), self.model.flush_operands, code)
     }
 
     /// A row of A or a column of B taken apart, in the order in which the operations take it.
@@ -152,7 +157,8 @@ impl<'m> Prepared<'m> {
             Side::A => (&self.model.a, &self.a),
             Side::B => (&self.model.b, &self.b),
         };
-        let values: Vec<Unpacked> = codes.map(|code| self.read(format, wide, code)).collect();
+        let flush = self.model.flush_operands;
+        let values: Vec<Unpacked> = codes.map(|code| read(format, wide, flush, code)).collect();
         match self.model.lowering.order {
             Order::Sequential => values,
             _ => self.order.iter().map(|&index| values[index]).collect(),
@@ -181,19 +187,6 @@ impl<'m> Prepared<'m> {
         }
     }
 
-    /// A code as the operations read it: flushed if the model says so, then widened.
-    fn read(&self, format: &Format, wide: &Format, code: u64) -> Unpacked {
-        let mut value = decode(format, code);
-        if self.model.flush_inputs && value.exponent == format.min_exponent() {
-            let implicit = 1 << format.fraction_bits;
-            if value.is_finite() && value.significand < implicit {
-                let negative = self.model.flush_keeps_sign && value.negative;
-                value = Unpacked { class: Class::Zero, negative, significand: 0, ..value };
-            }
-        }
-        if format == wide { value } else { widen(format, wide, value) }
-    }
-
     /// The code of D: `a` and `b` from [`Prepared::vector`], scales from [`Prepared::scales`], `c` a code
     /// of C's format.
     pub fn dot<T: Trace>(
@@ -207,8 +200,8 @@ impl<'m> Prepared<'m> {
     ) -> u64 {
         let model = self.model;
         let c_wide = model.lowering.widen_accumulator.unwrap_or(model.c);
-        let c_operand =
-            Operand { value: self.read(&model.c, &c_wide, c), fraction_bits: c_wide.fraction_bits as i32 };
+        let value = read(&model.c, &c_wide, model.flush_accumulator, c);
+        let c_operand = Operand { value, fraction_bits: c_wide.fraction_bits as i32 };
         self.dot_from(a, b, (c, &c_operand, model.c), scale_a, scale_b, trace)
     }
 
@@ -246,26 +239,76 @@ impl<'m> Prepared<'m> {
     ) -> u64 {
         let model = self.model;
         let chained = model.chained_format();
+        let zero = Operand::new(&chained, 0);
 
-        let mut accumulator = match model.lowering.add_accumulator_last {
-            Some(_) => Operand::new(&chained, 0),
-            None => *c_operand,
-        };
-        let mut d = 0;
+        let count = model.lowering.chains.map_or(1, |chains| chains.count);
+        let part = self.k() / count;
+        // what the chains so far have summed up to, and its format
+        let (mut d, mut d_format) = (0, chained);
+        for chain in 0..count {
+            let from_c = chain == 0 && model.lowering.add_accumulator_last.is_none();
+            let start = if from_c { (c, c_operand, c_format) } else { (0, &zero, chained) };
+            let result = self.chain(a, b, chain * part..(chain + 1) * part, start, (scale_a, scale_b), trace);
+            (d, d_format) = match model.lowering.chains {
+                Some(Chains { merge, .. }) if chain > 0 => {
+                    let sum = traced_add("add chains", (d, d_format), (result, chained), merge, trace);
+                    (sum, merge.container())
+                }
+                _ => (result, chained),
+            };
+        }
+
+        if let Some(conversion) = model.lowering.add_accumulator_last {
+            let sum = add(&Operand::new(&d_format, d), c_operand, conversion);
+            if T::ON {
+                trace.step(Step::Binary {
+                    operation: "add C",
+                    left: d,
+                    left_format: d_format,
+                    right: c,
+                    right_format: c_format,
+                    result: sum,
+                    format: conversion.container(),
+                });
+            }
+            (d, d_format) = (sum, conversion.container());
+        }
+        if let Some(conversion) = model.lowering.narrow_output {
+            let narrow = change_format(&d_format, d, conversion);
+            if T::ON {
+                let (from, from_format, to, to_format) = (d, d_format, narrow, model.d);
+                trace.step(Step::Changed { what: "D", from, from_format, to, to_format });
+            }
+            d = narrow;
+        }
+        if decode(&model.d, d).class == Class::Nan { model.emitted_nan() } else { d }
+    }
+
+    /// The elements at `range` of the order, operation by operation, from an accumulator: its code, what it is, the
+    /// code's format.
+    fn chain<T: Trace>(
+        &self,
+        a: &[Unpacked],
+        b: &[Unpacked],
+        range: Range<usize>,
+        (c, c_operand, c_format): (u64, &Operand, Format),
+        (scale_a, scale_b): (&[Unpacked], &[Unpacked]),
+        trace: &mut T,
+    ) -> u64 {
+        let model = self.model;
+        let chained = model.chained_format();
+        let mut accumulator = *c_operand;
+        let (mut d, mut d_format) = (c, c_format);
         let length = self.length;
-        for (step, first) in (0..self.k()).step_by(length).enumerate() {
+        for first in range.step_by(length) {
             let range = first..first + length;
             let indices = &self.order[range.clone()];
             if T::ON {
-                let (accumulator, format) = match (step, model.lowering.add_accumulator_last) {
-                    (0, None) => (c, c_format),
-                    _ => (d, chained),
-                };
                 trace.step(Step::Begin {
                     operation: model.operation.name(),
                     elements: indices.to_vec(),
-                    accumulator,
-                    format,
+                    accumulator: d,
+                    format: d_format,
                 });
             }
             let vectors = Vectors {
@@ -279,35 +322,10 @@ impl<'m> Prepared<'m> {
                 c: accumulator.value,
                 c_fraction_bits: accumulator.fraction_bits,
             };
-            d = self.elementary(&vectors, trace);
+            (d, d_format) = (self.elementary(&vectors, trace), chained);
             accumulator = Operand::new(&chained, d);
         }
-
-        if let Some(conversion) = model.lowering.add_accumulator_last {
-            let sum = add(&accumulator, c_operand, conversion);
-            if T::ON {
-                trace.step(Step::Binary {
-                    operation: "add C",
-                    left: d,
-                    left_format: chained,
-                    right: c,
-                    right_format: c_format,
-                    result: sum,
-                    format: conversion.container(),
-                });
-            }
-            d = sum;
-        }
-        if let Some(conversion) = model.lowering.narrow_output {
-            let from = model.lowering.add_accumulator_last.map_or(chained, |last| last.container());
-            let narrow = change_format(&from, d, conversion);
-            if T::ON {
-                let (from, from_format, to, to_format) = (d, from, narrow, model.d);
-                trace.step(Step::Changed { what: "D", from, from_format, to, to_format });
-            }
-            d = narrow;
-        }
-        if decode(&model.d, d).class == Class::Nan { model.emitted_nan() } else { d }
+        d
     }
 
     /// One elementary operation in the middle of a chain: L elements of each factor, the accumulator `c` a
@@ -369,6 +387,35 @@ impl<'m> Prepared<'m> {
             Operation::GtrFdpa(sum) => rounded_fdpa(sum, Grouping::EvenOdd, conversion, vectors, trace),
         }
     }
+}
+
+/// The sum of two results, reported.
+fn traced_add<T: Trace>(
+    operation: &'static str,
+    (left, left_format): (u64, Format),
+    (right, right_format): (u64, Format),
+    conversion: Conversion,
+    trace: &mut T,
+) -> u64 {
+    let result = add(&Operand::new(&left_format, left), &Operand::new(&right_format, right), conversion);
+    if T::ON {
+        let format = conversion.container();
+        trace.step(Step::Binary { operation, left, left_format, right, right_format, result, format });
+    }
+    result
+}
+
+/// A code as the operations read it: flushed if the model says so, then widened.
+fn read(format: &Format, wide: &Format, flush: InputFlush, code: u64) -> Unpacked {
+    let mut value = decode(format, code);
+    if flush.is_on() && value.exponent == format.min_exponent() {
+        let implicit = 1 << format.fraction_bits;
+        if value.is_finite() && value.significand < implicit {
+            let negative = flush == InputFlush::Signed && value.negative;
+            value = Unpacked { class: Class::Zero, negative, significand: 0, ..value };
+        }
+    }
+    if format == wide { value } else { widen(format, wide, value) }
 }
 
 /// The same number in a format that holds every number of the first.

@@ -84,7 +84,8 @@ pub enum Step {
         exponent: i32,
         /// Terms, each cut as `kept` says.
         terms: Vec<Term>,
-        /// How many fractional bits below the maximum are kept (F).
+        /// How many fractional bits below the maximum are kept (F); of the accumulator, where it keeps another
+        /// number of them, as many as `kept` has.
         fraction_bits: u32,
         /// How terms are cut.
         rounding: Rounding,

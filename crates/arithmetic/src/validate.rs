@@ -2,10 +2,10 @@
 
 use bitmma_formats::{Class, Format, Specials, decode};
 
-use crate::convert::Conversion;
+use crate::convert::{Conversion, ResultFlush};
 use crate::error::ModelError;
 use crate::ftz::MAX_PAIRING;
-use crate::lowering::{Lowering, Order};
+use crate::lowering::{Chains, Lowering, Order};
 use crate::model::{FusedSum, Model, Operation, RoundedSum};
 
 /// Largest L_max; sums of that many terms of 2^62 stay far below the 127 bits they are kept in.
@@ -42,8 +42,7 @@ pub(crate) fn validate(model: &Model) -> Result<(), ModelError> {
             "it must round into a format with infinity and NaN",
         );
     }
-    let last = model.lowering.add_accumulator_last.unwrap_or(model.conversion);
-    let d = model.lowering.narrow_output.unwrap_or(last).container();
+    let d = model.last_conversion().container();
     if d != model.d {
         return wrong("D", model.d.to_string(), &format!("the last conversion gives {d}"));
     }
@@ -74,6 +73,7 @@ fn validate_operation(model: &Model) -> Result<(), ModelError> {
     };
     let fused = |sum: &FusedSum| {
         fraction_bits("F", sum.fraction_bits)?;
+        fraction_bits("F_c", sum.accumulator_bits())?;
         zero_exponent("e_zero", sum.zero_exponent)
     };
     let rounded = |sum: &RoundedSum| {
@@ -84,6 +84,12 @@ fn validate_operation(model: &Model) -> Result<(), ModelError> {
     match &model.operation {
         Operation::FtzAddMul { pairing } if !pairing.is_power_of_two() || *pairing > MAX_PAIRING => {
             wrong("P", pairing.to_string(), "it must be a power of two, 64 at most")
+        }
+        Operation::FtzAddMul { .. } | Operation::FtzFma { .. }
+            if model.conversion.flush != ResultFlush::Never =>
+        {
+            let family = model.operation.name();
+            wrong("rho", model.conversion.to_string(), &format!("{family} flushes its results by itself"))
         }
         Operation::FtzAddMul { .. } if model.c != model.chained_format() => {
             wrong("C", model.c.to_string(), "FTZ-AddMul adds in the format of rho")
@@ -187,16 +193,30 @@ fn validate_lowering(model: &Model) -> Result<(), ModelError> {
             return wrong(parameter, to.to_string(), &format!("it must hold every number of {from}"));
         }
     }
-    if model.flush_inputs && (model.lowering.widen_operands, model.lowering.widen_accumulator) != (None, None)
-    {
-        return wrong("flush_inputs", "true".to_owned(), "an operand that is widened is not flushed");
+    let flushed = [
+        ("flush_operands", model.flush_operands, model.lowering.widen_operands),
+        ("flush_accumulator", model.flush_accumulator, model.lowering.widen_accumulator),
+    ];
+    for (parameter, flush, wide) in flushed {
+        if flush.is_on() && wide.is_some() {
+            let value = format!("{flush:?}").to_ascii_lowercase();
+            return wrong(parameter, value, "an operand that is widened is not flushed");
+        }
     }
-    if model.flush_keeps_sign && !model.flush_inputs {
-        return wrong("flush_keeps_sign", "true".to_owned(), "flush_inputs must be true too");
+    let Lowering { chains, add_accumulator_last, narrow_output, .. } = model.lowering;
+    if let Some(Chains { count, .. }) = chains {
+        let passes = model.lowering.order.passes();
+        if !(2..=MAX_LENGTH).contains(&count) {
+            return wrong("chains", count.to_string(), "there may be 2 to 65536");
+        }
+        if !count.is_multiple_of(passes) && !passes.is_multiple_of(count) {
+            let allowed = format!("an order of {passes} passes takes a multiple or a divisor of that");
+            return wrong("chains", count.to_string(), &allowed);
+        }
     }
+    let merge = chains.map(|chains| chains.merge);
     let unbounded = |conversion: Option<Conversion>| conversion.is_none_or(|c| c.format.has_infinity());
-    let Lowering { add_accumulator_last, narrow_output, .. } = model.lowering;
-    if !unbounded(add_accumulator_last) || !unbounded(narrow_output) {
+    if !unbounded(merge) || !unbounded(add_accumulator_last) || !unbounded(narrow_output) {
         return wrong(
             "lowering",
             "a conversion".to_owned(),

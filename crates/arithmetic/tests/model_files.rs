@@ -1,14 +1,17 @@
 //! Models as files: what is written reads back, a wrong file is an error in so many words, and a
 //! hypothetical model runs like any other.
 
-use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Model, Operands, Operation, Order, RoundedSum};
+use bitmma_arithmetic::{
+    Chains, Conversion, FusedSum, InputFlush, Lowering, Model, Operands, Operation, Order, ResultFlush,
+    RoundedSum,
+};
 use bitmma_formats::{
     BF16, BlockScale, E2M1, E4M3, E4M3FNUZ, E5M2, E8M13, F16, F32, F64, Format, Rounding, TF32, UE4M3, UE8M0,
     XF32,
 };
 
 fn fused(max_length: usize, fraction_bits: u32, zero_exponent: Option<i32>) -> FusedSum {
-    FusedSum { max_length, fraction_bits, term_rounding: Rounding::TowardZero, zero_exponent }
+    FusedSum { zero_exponent, ..FusedSum::new(max_length, fraction_bits) }
 }
 
 fn rounded(max_length: usize, hardware: bool) -> RoundedSum {
@@ -33,7 +36,7 @@ fn models() -> Vec<Model> {
     let rne = Conversion::RNE_FP32;
     let rz = Conversion::RZ_FP32;
     let ftz =
-        |ab, pairing| Model { flush_inputs: true, ..plain(ab, F32, Operation::FtzAddMul { pairing }, rne) };
+        |ab, pairing| plain(ab, F32, Operation::FtzAddMul { pairing }, rne).flushing(InputFlush::Positive);
     let t = |ab, c, sum, conversion: Conversion| Model {
         nan_code: Some(if conversion.format == F16 { 0x7fff } else { 0x7fff_ffff }),
         ..plain(ab, c, Operation::TFdpa(sum), conversion)
@@ -48,7 +51,7 @@ fn models() -> Vec<Model> {
         ftz(BF16, 2),
         ftz(BF16, 4),
         ftz(F16, 4),
-        Model { flush_keeps_sign: true, ..ftz(BF16, 2) },
+        ftz(BF16, 2).flushing(InputFlush::Signed),
         plain(F64, F64, Operation::Fma, Conversion::RNE_FP64),
         plain(F32, F32, Operation::Fma, rne),
         plain(BF16, F32, Operation::FtzFma { max_length: 2 }, rne),
@@ -85,11 +88,25 @@ fn models() -> Vec<Model> {
             ..on_fp16
         },
     ];
+    for (flush, _) in ResultFlush::ALL {
+        for saturate in [false, true] {
+            let rho = Conversion { flush, saturate, ..Conversion::RZ_FP32 };
+            let sum = FusedSum { accumulator_fraction_bits: Some(27), ..fused(4, 20, None) };
+            let model = plain(F16, F32, Operation::TFdpa(sum), rho);
+            models.push(Model { flush_operands: InputFlush::Signed, ..model.clone() });
+            models.push(Model { flush_accumulator: InputFlush::Positive, ..model.clone() });
+            let order = Order::Interleaved { run: 1, period: 2 };
+            let chains = Some(Chains { count: 2, merge: rho });
+            let add_accumulator_last = Some(Conversion { flush, ..rne });
+            let lowering = Lowering { order, chains, add_accumulator_last, ..Lowering::NONE };
+            models.push(Model { lowering, ..model });
+        }
+    }
     for (rounding, _) in Rounding::ALL {
         let sum = FusedSum { term_rounding: rounding, ..fused(3, 0, Some(-65536)) };
-        models.push(plain(F16, F32, Operation::TFdpa(sum), Conversion { rounding, format: E8M13 }));
+        models.push(plain(F16, F32, Operation::TFdpa(sum), Conversion::new(rounding, E8M13)));
         let sum = RoundedSum { sum_rounding: rounding, product_overflow: None, ..rounded(65536, true) };
-        models.push(plain(F16, BF16, Operation::GtrFdpa(sum), Conversion { rounding, format: BF16 }));
+        models.push(plain(F16, BF16, Operation::GtrFdpa(sum), Conversion::new(rounding, BF16)));
     }
     models
 }
@@ -145,6 +162,45 @@ fn defaults() {
     assert_eq!(sum, expected);
 }
 
+/// `flush_inputs` and `flush_keeps_sign`, which files had before A and B, and C, were flushed each by a key.
+#[test]
+fn older_keys_mean_what_they_meant() {
+    let read = |lines: &str| {
+        let model = Model::from_toml(&format!("{SHORT}{lines}")).expect("reads");
+        [model.flush_operands, model.flush_accumulator]
+    };
+    assert_eq!(read("flush_inputs = true\n"), [InputFlush::Positive; 2]);
+    assert_eq!(read("flush_inputs = true\nflush_keeps_sign = false\n"), [InputFlush::Positive; 2]);
+    assert_eq!(read("flush_inputs = true\nflush_keeps_sign = true\n"), [InputFlush::Signed; 2]);
+    assert_eq!(read("flush_inputs = false\nflush_keeps_sign = false\n"), [InputFlush::Never; 2]);
+    assert_eq!(read("flush_operands = 'never'\n"), [InputFlush::Never; 2]);
+    assert_eq!(read("flush_operands = 'signed'\n"), [InputFlush::Signed, InputFlush::Never]);
+    assert_eq!(read("flush_accumulator = 'positive'\n"), [InputFlush::Never, InputFlush::Positive]);
+    assert_eq!(
+        refused(&format!("{SHORT}flush_keeps_sign = true\n")),
+        "model file: flush_keeps_sign is true; flush_inputs must be true too"
+    );
+    let both = refused(&format!("{SHORT}flush_inputs = true\nflush_operands = 'signed'\n"));
+    assert!(both.starts_with("model file: flush_inputs and flush_keeps_sign are the older keys"), "{both}");
+}
+
+/// The words after a conversion's format.
+#[test]
+fn conversions_have_words() {
+    let reads = |text: &str| text.parse::<Conversion>();
+    let (rne, flush) = (Conversion::RNE_FP32, ResultFlush::AfterRounding);
+    assert_eq!(reads("RNE-FP32 saturate"), Ok(Conversion { saturate: true, ..rne }));
+    assert_eq!(reads("rne-fp32  FTZ Saturate "), Ok(Conversion { saturate: true, flush, ..rne }));
+    assert_eq!(Conversion { saturate: true, flush, ..rne }.to_string(), "RNE-FP32 saturate ftz");
+    let flush = ResultFlush::BeforeRounding;
+    assert_eq!(reads("RNE-FP32 ftz-before"), Ok(Conversion { flush, ..rne }));
+    let flush = ResultFlush::Subnormal;
+    assert_eq!(reads("RNE-FP32 ftz-subnormal"), Ok(Conversion { flush, ..rne }));
+    for wrong in ["", " ", "RNE", "RNE-FP32 sat", "RNE-FP32 saturate saturate", "RNE-FP32 ftz ftz-before"] {
+        assert!(reads(wrong).is_err(), "'{wrong}'");
+    }
+}
+
 fn refused(text: &str) -> String {
     Model::from_toml(text).expect_err("wrong").to_string()
 }
@@ -165,7 +221,8 @@ fn wrong_files_say_what_is_wrong() {
     );
     assert_eq!(
         changed("RZ-FP32", "RZ_FP32"),
-        "model file: unknown conversion 'RZ_FP32'; write ROUNDING-FORMAT, as in RZ-FP32, RZ-E8M13, RNE-FP16"
+        "model file: unknown conversion 'RZ_FP32'; write ROUNDING-FORMAT, as in RZ-FP32, RZ-E8M13, RNE-FP16, \
+         and after it what there is of saturate and one of ftz, ftz-before, ftz-subnormal"
     );
     assert_eq!(
         changed("F = 20", "F = 20\nterm_rounding = 'down'"),
@@ -180,6 +237,8 @@ fn wrong_files_say_what_is_wrong() {
     assert_eq!(changed("L_max = 4\n", ""), "model file: L_max is missing");
     assert_eq!(changed("F = 20", "F = 20\nF2 = 31"), "model file: T-FDPA has no parameter F2");
     assert_eq!(changed("F = 20", "F = 20\nG = 16"), "model file: T-FDPA has no parameter G");
+    let own = SHORT.replace("T-FDPA", "E-FDPA").replace("F = 20", "F_c = 20");
+    assert_eq!(refused(&own), "model file: E-FDPA has no parameter F_c");
     assert_eq!(changed("F = 20", "F = 20\nP = 2"), "model file: T-FDPA has no parameter P");
     assert_eq!(
         changed("F = 20", "F = 20\nrenormalize = false"),
@@ -214,6 +273,10 @@ fn wrong_files_say_what_is_wrong() {
             "F = 20\n[lowering]\norder = { interleaved = { run = 2 } }\n",
             &["missing field `period`"],
         ),
+        ("F = 20", "F = 20\nflush_operands = true\n", &["flush_operands = true"]),
+        ("F = 20", "F = 20\nflush_operands = 'yes'\n", &["unknown variant `yes`", "`signed`"]),
+        ("F = 20", "F = 20\n[lowering]\nchains = { count = 2 }\n", &["missing field `merge`"]),
+        ("F = 20", "F = 20\n[lowering]\nchains = 2\n", &["chains = 2"]),
     ] {
         let actual = changed(from, to);
         assert!(actual.starts_with("model file: "), "{actual}");

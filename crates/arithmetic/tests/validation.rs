@@ -2,12 +2,12 @@
 //! operands that do not fit.
 
 use bitmma_arithmetic::{
-    Conversion, FusedSum, Lowering, Model, ModelError, Operands, Operation, Order, RoundedSum,
+    Chains, Conversion, FusedSum, InputFlush, Lowering, Model, ModelError, Operands, Operation, Order,
+    ResultFlush, RoundedSum,
 };
 use bitmma_formats::{BF16, BlockScale, E2M1, E4M3, E5M2, F16, F32, F64, Format, Rounding, UE4M3, UE8M0};
 
-const FUSED: FusedSum =
-    FusedSum { max_length: 8, fraction_bits: 24, term_rounding: Rounding::TowardZero, zero_exponent: None };
+const FUSED: FusedSum = FusedSum::new(8, 24);
 
 const ROUNDED: RoundedSum = RoundedSum {
     max_length: 8,
@@ -103,6 +103,7 @@ fn limits_run() {
                 fraction_bits: bits,
                 term_rounding: rounding,
                 zero_exponent: Some(-65536),
+                accumulator_fraction_bits: Some(60 - bits),
             };
             let rounded = RoundedSum {
                 max_length: 65536,
@@ -202,7 +203,7 @@ fn formats_and_conversions() {
             format!("{parameter} is ue8m0; operands have a sign; ue8m0 and ue4m3 are for scale factors")
         );
     }
-    let narrow = Conversion { rounding: Rounding::NearestEven, format: E4M3 };
+    let narrow = Conversion::new(Rounding::NearestEven, E4M3);
     assert_eq!(
         refused(&Model { conversion: narrow, d: E4M3, ..t.clone() }),
         "rho is RNE-E4M3; it must round into a format with infinity and NaN"
@@ -238,21 +239,90 @@ fn lowerings() {
         refused(&with(Lowering { widen_accumulator: Some(F16), ..Lowering::NONE })),
         "widen_accumulator is f16; it must hold every number of f32"
     );
-    let narrow = Some(Conversion { rounding: Rounding::NearestEven, format: E4M3 });
+    let narrow = Some(Conversion::new(Rounding::NearestEven, E4M3));
     for lowering in [
         Lowering { add_accumulator_last: narrow, ..Lowering::NONE },
         Lowering { narrow_output: narrow, ..Lowering::NONE },
+        Lowering { chains: Some(Chains { count: 2, merge: narrow.expect("given") }), ..Lowering::NONE },
     ] {
         assert_eq!(
             refused(&with(lowering)),
             "lowering is a conversion; it must round into a format with infinity and NaN"
         );
     }
-    let flushed =
-        Model { flush_inputs: true, ..with(Lowering { widen_operands: Some(F32), ..Lowering::NONE }) };
-    assert_eq!(refused(&flushed), "flush_inputs is true; an operand that is widened is not flushed");
-    let signed = Model { flush_keeps_sign: true, ..with(Lowering::NONE) };
-    assert_eq!(refused(&signed), "flush_keeps_sign is true; flush_inputs must be true too");
+    let flushed = with(Lowering { widen_operands: Some(F32), ..Lowering::NONE });
+    let flushed = flushed.flushing(InputFlush::Positive);
+    assert_eq!(refused(&flushed), "flush_operands is positive; an operand that is widened is not flushed");
+    let flushed = with(Lowering { widen_accumulator: Some(F64), ..Lowering::NONE });
+    let flushed = Model { flush_accumulator: InputFlush::Signed, ..flushed };
+    assert_eq!(refused(&flushed), "flush_accumulator is signed; an operand that is widened is not flushed");
+    // C alone may be flushed where A and B are widened
+    let widened = with(Lowering { widen_operands: Some(F32), ..Lowering::NONE });
+    assert!(Model { flush_accumulator: InputFlush::Signed, ..widened }.validate().is_ok());
+}
+
+#[test]
+fn chains() {
+    let with = |count, order| {
+        let chains = Some(Chains { count, merge: Conversion::RNE_FP32 });
+        Model { lowering: Lowering { chains, order, ..Lowering::NONE }, ..half(Operation::TFdpa(FUSED)) }
+    };
+    let passes = |period| Order::Interleaved { run: 1, period };
+    for count in [0, 1, 65537] {
+        assert_eq!(
+            refused(&with(count, Order::Sequential)),
+            format!("chains is {count}; there may be 2 to 65536")
+        );
+    }
+    assert_eq!(
+        refused(&with(4, passes(6))),
+        "chains is 4; an order of 6 passes takes a multiple or a divisor of that"
+    );
+    for (count, order) in [(2, Order::Reversed), (2, passes(6)), (12, passes(6)), (65536, Order::Sequential)]
+    {
+        assert!(with(count, order).validate().is_ok(), "{count} {order:?}");
+    }
+    // L = 8 in each of two chains of K / 2
+    let model = with(2, passes(2));
+    assert_eq!((model.length(16), model.length(8), model.length(32)), (8, 4, 8));
+    let zeros = [0; 24];
+    let k24 = model.dot(&Operands { a: &zeros, b: &zeros, c: 0, scale_a: &[], scale_b: &[] });
+    assert_eq!(
+        k24.expect_err("12 is not a multiple of 8").to_string(),
+        "K is 24; T-FDPA takes multiples of 16"
+    );
+}
+
+/// Families that flush their results by themselves take no other rule.
+#[test]
+fn result_flushes() {
+    for (flush, word) in ResultFlush::ALL {
+        let rho = Conversion { flush, ..Conversion::RNE_FP32 };
+        for operation in [Operation::FtzAddMul { pairing: 2 }, Operation::FtzFma { max_length: 2 }] {
+            let model = Model::new(BF16, BF16, F32, operation, rho);
+            match flush {
+                ResultFlush::Never => assert!(model.validate().is_ok()),
+                _ => assert_eq!(
+                    refused(&model),
+                    format!("rho is RNE-FP32 {word}; {} flushes its results by itself", operation.name())
+                ),
+            }
+        }
+        assert!(Model::new(BF16, BF16, F32, Operation::Fma, rho).validate().is_ok());
+    }
+    let saturating = Conversion { saturate: true, ..Conversion::RNE_FP32 };
+    let operation = Operation::FtzAddMul { pairing: 2 };
+    assert!(Model::new(BF16, BF16, F32, operation, saturating).validate().is_ok());
+}
+
+#[test]
+fn the_accumulators_fraction_bits() {
+    let with = |bits| {
+        let sum = FusedSum { accumulator_fraction_bits: Some(bits), ..FUSED };
+        half(Operation::TFdpa(sum))
+    };
+    assert_eq!(refused(&with(61)), "F_c is 61; it may be 0 to 60");
+    assert!(with(0).validate().is_ok() && with(60).validate().is_ok());
 }
 
 /// Found by fuzzing: E2M1's -4 widened to UE4M3, which has no sign, became NaN in the engine; the second

@@ -1,6 +1,6 @@
 //! A model's internal precision in one line of English.
 
-use bitmma_arithmetic::{FusedSum, Model, Operation, RoundedSum};
+use bitmma_arithmetic::{Chains, FusedSum, InputFlush, Model, Operation, Order, RoundedSum};
 
 /// What is exact, what is cut where, how results are rounded; for a K of `k`.
 pub(crate) fn line(model: &Model, k: usize) -> String {
@@ -34,11 +34,27 @@ pub(crate) fn line(model: &Model, k: usize) -> String {
     if let Some(format) = model.lowering.widen_accumulator {
         parts.push(format!("C widened to {format}"));
     }
-    if model.flush_inputs {
-        let zero = if model.flush_keeps_sign { "zero of their sign" } else { "+0" };
-        parts.push(format!("subnormal inputs read as {zero}"));
+    let (of_ab, of_c) = (model.flush_operands, model.flush_accumulator);
+    let flushed: &[_] = if of_ab == of_c { &[("inputs", of_ab)] } else { &[("A and B", of_ab), ("C", of_c)] };
+    for (what, flush) in flushed {
+        match flush {
+            InputFlush::Never => {}
+            InputFlush::Positive => parts.push(format!("subnormal {what} read as +0")),
+            InputFlush::Signed => parts.push(format!("subnormal {what} read as zero of their sign")),
+        }
     }
-    parts.push(core);
+    match model.lowering.chains {
+        Some(Chains { count, merge }) => {
+            let dealt = match model.lowering.order {
+                Order::Interleaved { run: 1, period } if period == count => "in turn",
+                Order::Interleaved { .. } => "as the order has them",
+                Order::Sequential | Order::Reversed => "in runs",
+            };
+            parts.push(format!("K dealt {dealt} to {count} chains, each: {core}"));
+            parts.push(format!("chains added, {merge}"));
+        }
+        None => parts.push(core),
+    }
     if let Some(conversion) = model.lowering.add_accumulator_last {
         parts.push(format!("C added last, {conversion}"));
     }
@@ -50,7 +66,11 @@ pub(crate) fn line(model: &Model, k: usize) -> String {
 
 fn terms(sum: &FusedSum) -> String {
     let FusedSum { fraction_bits, term_rounding, .. } = sum;
-    format!("terms cut ({term_rounding}) to {fraction_bits} bits below the largest exponent")
+    let of_c = match sum.accumulator_bits() {
+        bits if bits == *fraction_bits => String::new(),
+        bits => format!(" (C to {bits})"),
+    };
+    format!("terms cut ({term_rounding}) to {fraction_bits} bits below the largest exponent{of_c}")
 }
 
 fn sums(length: usize, rho: bitmma_arithmetic::Conversion) -> String {

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use bitmma_arithmetic::{Conversion, Model, Operation};
+use bitmma_arithmetic::{Conversion, InputFlush, Model, Operation};
 use bitmma_formats::Rounding;
 use bitmma_formats::table::{BF16, F32, F64};
 
@@ -56,12 +56,11 @@ fn rows() -> Vec<Processor> {
     let fma32 = Model::new(F32, F32, F32, Operation::Fma, Conversion::RNE_FP32);
     let fma64 = Model::new(F64, F64, F64, Operation::Fma, Conversion::RNE_FP64);
     let pairs = Model::new(BF16, BF16, F32, Operation::FtzFma { max_length: 2 }, Conversion::RNE_FP32);
-    let to_odd = Conversion { rounding: Rounding::ToOdd, format: F32 };
+    let to_odd = Conversion::new(Rounding::ToOdd, F32);
     let dot = Model {
-        flush_inputs: true,
-        flush_keeps_sign: true,
         nan_code: Some(0x7fc0_0000), // FPCR.DN is taken as 1
         ..Model::new(BF16, BF16, F32, Operation::FtzAddMul { pairing: 2 }, to_odd)
+            .flushing(InputFlush::Signed)
     };
     let row = |name, about, shape, model: &Model, evidence| {
         let model = model.clone();

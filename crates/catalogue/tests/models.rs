@@ -2,7 +2,7 @@
 //! semantics page corrects.
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use bitmma_arithmetic::{Conversion, FusedSum, Model, Operation, Order, RoundedSum};
+use bitmma_arithmetic::{Conversion, FusedSum, InputFlush, Model, Operation, Order, RoundedSum};
 use bitmma_catalogue::Architecture::{
     Ada, Ampere, Blackwell, Cdna1, Cdna2, Cdna3, Hopper, RtxBlackwell, Turing, Volta,
 };
@@ -59,7 +59,11 @@ fn every_model_makes_sense_and_fits_its_row() {
                 _ => None,
             };
             assert_eq!(model.nan_code, canonical, "{place}");
-            assert_eq!(model.flush_inputs, model.operation.name() == "FTZ-AddMul", "{place}");
+            let flush = match model.operation {
+                Operation::FtzAddMul { .. } => InputFlush::Positive,
+                _ => InputFlush::Never,
+            };
+            assert_eq!([model.flush_operands, model.flush_accumulator], [flush; 2], "{place}");
         }
     }
 }
@@ -279,7 +283,7 @@ fn fp64_rounds_as_its_name_says() {
                 }
                 let model = model(architecture, &format!("{shape}{suffix}.f64.f64.f64.f64"));
                 assert_eq!(model.operation, Operation::Fma);
-                assert_eq!(model.conversion, Conversion { rounding, format: F64 });
+                assert_eq!(model.conversion, Conversion::new(rounding, F64));
             }
         }
     }
@@ -298,7 +302,7 @@ fn cdna_rows_have_their_generations_model() {
     ] {
         let model = model(Cdna2, name);
         assert_eq!(model.operation, Operation::FtzAddMul { pairing }, "{name}");
-        assert!(model.flush_inputs);
+        assert_eq!([model.flush_operands, model.flush_accumulator], [InputFlush::Positive; 2]);
         assert_eq!(model.conversion, Conversion::RNE_FP32);
     }
     let f64 = model(Cdna2, "v_mfma_f64_16x16x4f64");

@@ -1,6 +1,6 @@
 //! Instructions and models in words, as tables and as JSON.
 
-use bitmma::arithmetic::{Lowering, Operation};
+use bitmma::arithmetic::{Chains, InputFlush, Lowering, Operation};
 use bitmma::catalogue::Evidence;
 use bitmma::formats::Format;
 use bitmma::{Instruction, Model, Revision};
@@ -53,6 +53,9 @@ pub(crate) fn parameters(model: &Model, k: Option<usize>) -> Vec<Parameter> {
             }
             add("F", json!(sum.fraction_bits), "fractional bits kept below 2^e_max");
             add("term_rounding", json!(sum.term_rounding.to_string()), "how a term is cut to F bits");
+            if let Some(bits) = sum.accumulator_fraction_bits {
+                add("F_c", json!(bits), "fractional bits kept of C");
+            }
             add("e_zero", json!(sum.zero_exponent), "exponent of a zero term; null: it brings none");
         }
         Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => {
@@ -79,13 +82,16 @@ pub(crate) fn parameters(model: &Model, k: Option<usize>) -> Vec<Parameter> {
         }
     }
     add("rho", json!(model.conversion.to_string()), "how each sum becomes a number");
-    if model.flush_inputs {
-        add("flush_inputs", json!(true), "subnormal inputs are read as zero");
-        add(
-            "flush_keeps_sign",
-            json!(model.flush_keeps_sign),
-            "whether that zero has their sign; else it is +0",
-        );
+    let flushed = [
+        ("flush_operands", model.flush_operands, "which zero subnormal numbers of A and B are read as"),
+        ("flush_accumulator", model.flush_accumulator, "which zero subnormal numbers of C are read as"),
+    ];
+    for (symbol, flush, meaning) in flushed {
+        match flush {
+            InputFlush::Never => {}
+            InputFlush::Positive => add(symbol, json!("positive"), meaning),
+            InputFlush::Signed => add(symbol, json!("signed"), meaning),
+        }
     }
     match model.nan_code {
         Some(nan) => add("nan", json!(code(&model.d, nan)), "the code of every NaN result"),
@@ -170,6 +176,9 @@ pub(crate) fn lowering(lowering: &Lowering) -> Vec<String> {
         bitmma::arithmetic::Order::Interleaved { run, period } => {
             words.push(format!("elements in {} passes, {run} of every {period} each", period / run));
         }
+    }
+    if let Some(Chains { count, merge }) = lowering.chains {
+        words.push(format!("{count} chains, each of a part of these, added one after the other, {merge}"));
     }
     if let Some(conversion) = lowering.add_accumulator_last {
         words.push(format!("C added last, {conversion}"));

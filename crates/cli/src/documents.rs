@@ -143,6 +143,29 @@ fn nan(format: &Format) -> String {
     }
 }
 
+/// What a conversion may have after its rounding and format, and what several chains are.
+const CONVERSIONS: &str = "
+A conversion (`rho`, `add_accumulator_last`, `narrow_output`, `merge`) may have words after its format, as in
+`RNE-FP32 saturate ftz`:
+
+| word | meaning |
+|---|---|
+| `saturate` | a finite value beyond the largest finite number becomes that number; an infinity stays infinite |
+| `ftz` | a value that is below the smallest normal number once it is rounded to the precision of a normal number becomes zero of its sign (IEEE 754 §7.5, tininess after rounding) |
+| `ftz-before` | a value below the smallest normal number becomes zero of its sign (tininess before rounding) |
+| `ftz-subnormal` | a result that is a subnormal number becomes zero of its sign |
+
+FTZ-AddMul and FTZ-FMA flush their results by themselves; their `rho` has none of the last three.
+
+`F_c` of T-, ST- and GST-FDPA is the number of fractional bits kept of C below 2^e_max; left out, it is F.
+
+`chains = { count = 2, merge = \"RNE-FP32\" }` cuts the elements along K, in their `order`, into as many parts of equal
+length, each of them a chain of elementary operations. The first starts from C, or from +0 where C is added last, the
+others from +0. Their results are added one after the other, each sum rounded by `merge`; then C is added, where
+`add_accumulator_last` says so. Even and odd elements are two chains of
+`order = { interleaved = { run = 1, period = 2 } }`.
+";
+
 /// What each family does; the order and the names are those of `MODEL_FAMILIES`.
 const FAMILIES: [&str; 8] = [
     "Algorithms 1 and 2. Products and sums of two, each rounded by rho, subnormal results flushed to zero of \
@@ -171,15 +194,20 @@ fn models() -> String {
         ("D", "format of the result", "the format that the last conversion gives"),
         ("rho", "how each sum becomes a number: a rounding and a format, as in RZ-FP32", "an error"),
         ("nan", "the code of every NaN result", "a quiet NaN; any NaN agrees with any other"),
-        ("flush_inputs", "whether subnormal inputs and zeros are read as +0", "false"),
         (
-            "flush_keeps_sign",
-            "whether they are read as zero of their sign instead; needs flush_inputs",
+            "flush_operands, flush_accumulator",
+            "what subnormal numbers of A and B, and of C, are read as: `never` flushed, `positive` (they and zeros are \
+             +0), `signed` (zero of their sign)",
+            "never",
+        ),
+        (
+            "flush_inputs, flush_keeps_sign",
+            "the older keys for both: true and false mean positive, true and true mean signed; read, not written",
             "false",
         ),
         ("[scale] format, block", "format of the scale factors, elements that share one", "no scale factors"),
         (
-            "[lowering] widen_operands, widen_accumulator, order, add_accumulator_last, narrow_output",
+            "[lowering] widen_operands, widen_accumulator, order, chains, add_accumulator_last, narrow_output",
             "what a compiler puts around the operation of a composed form",
             "nothing",
         ),
@@ -189,6 +217,7 @@ fn models() -> String {
     text += &keys.0;
     text += "\nRoundings: `RZ` toward zero, `RA` away from zero, `RU` up, `RD` down; to nearest, with ties to even \
              `RNE`, to odd `RNO`, up `RNU`, down `RND`, toward zero `RNZ`, away from zero `RNA`; whatever is cut sets the last bit `RO`.\n";
+    text += CONVERSIONS;
     for (family, words) in MODEL_FAMILIES.into_iter().zip(FAMILIES) {
         text += &format!("\n## {family}\n\nPaper, {words}\n\n");
         let example = bitmma::catalogue::catalogue().iter().find_map(|row| {
@@ -199,7 +228,7 @@ fn models() -> String {
         let own: Vec<_> = describe::parameters(model, None)
             .into_iter()
             .filter(|parameter| {
-                !["rho", "nan", "flush_inputs", "flush_keeps_sign"].contains(&parameter.symbol)
+                !["rho", "nan", "flush_operands", "flush_accumulator"].contains(&parameter.symbol)
             })
             .collect();
         if !own.is_empty() {

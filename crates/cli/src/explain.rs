@@ -304,5 +304,5 @@ impl Page<'_> {
 
 /// Steps that belong to no elementary operation.
 fn is_afterwards(step: &Step) -> bool {
-    matches!(step, Step::Changed { .. } | Step::Binary { operation: "add C", .. })
+    matches!(step, Step::Changed { .. } | Step::Binary { operation: "add C" | "add chains", .. })
 }

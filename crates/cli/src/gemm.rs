@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         None => Unit::of_model(target.model.clone(), arguments.k_step).within("--k-step")?,
     };
     let output_conversion = arguments.output_type.map(|format| OutputConversion {
-        conversion: Conversion { rounding: arguments.output_rounding, format },
+        conversion: Conversion::new(arguments.output_rounding, format),
         overflow: if arguments.saturate { Overflow::Saturate } else { Overflow::Ieee },
     });
     let d_format = output_conversion.map_or(target.model.d, |output| output.conversion.container());

@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 if let Some(scale) = model.scale {
                     pairs.push(("scale", scale_text(scale.format, scale.size)));
                 }
-                pairs.push(("model", model.operation.name().to_owned()));
+                pairs.push(("model", format!("{}{}", model.operation.name(), around(model))));
                 let heading = style::strong(&target.name);
                 output::print(&format!(
                     "{heading}\n{}{}",
@@ -79,6 +79,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 const WIDTH: u16 = 100;
+
+/// What surrounds a model's operation, each after a semicolon.
+fn around(model: &Model) -> String {
+    describe::lowering(&model.lowering).into_iter().map(|words| format!("; {words}")).collect()
+}
 
 fn formats(formats: [Format; 4]) -> Vec<(&'static str, String)> {
     let line = |format: Format| {
@@ -153,8 +158,7 @@ fn instruction(found: &Found, revision: Revision) -> String {
         pairs.push((if index == 0 { "aliases" } else { "" }, alias));
     }
     if let Some(model) = row.model_ref(revision) {
-        let around = describe::lowering(&model.lowering);
-        let around = if around.is_empty() { String::new() } else { format!("; {}", around.join("; ")) };
+        let around = around(model);
         pairs.push(("model", format!("{}, revision {revision}{around}", model.operation.name())));
     }
     pairs.push(("precision", row.precision_line(revision)));

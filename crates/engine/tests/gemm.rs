@@ -177,7 +177,7 @@ fn output_conversions() {
                 for overflow in [Overflow::Ieee, Overflow::Saturate] {
                     let family = [Family::Moderate, Family::Bits, Family::Notable][index % 3];
                     let inputs = Inputs::new(target.model(), (6, 4, 37), family, (number * 50) as u64);
-                    let conversion = Conversion { rounding, format };
+                    let conversion = Conversion::new(rounding, format);
                     let output = Some(OutputConversion { conversion, overflow });
                     for split_k in [None, Some(2)] {
                         let options = GemmOptions { output, split_k, ..inputs.options() };
@@ -200,7 +200,7 @@ fn saturation_by_hand() {
     let d = |value: &str, format, overflow| {
         let a = Matrix::single(F32, 1, 1, [common::code(&F32, value)]).unwrap();
         let b = Matrix::single(F32, 1, 1, [F32.one_code()]).unwrap();
-        let conversion = Conversion { rounding: Rounding::NearestEven, format };
+        let conversion = Conversion::new(Rounding::NearestEven, format);
         let output = Some(OutputConversion { conversion, overflow });
         let options = GemmOptions { output, ..GemmOptions::default() };
         gemm(&target, &a, &b, None, &options).unwrap().get(0, 0, 0)

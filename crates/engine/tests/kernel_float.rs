@@ -2,7 +2,7 @@
 //! subnormal numbers make of directed cases, on every instruction set this processor has.
 #![allow(clippy::unwrap_used)] // a call that fails is a test that fails
 
-use bitmma::arithmetic::{Conversion, Operation};
+use bitmma::arithmetic::{Conversion, InputFlush, Operation, ResultFlush};
 use bitmma::formats::{BF16, E4M3, E5M2, F16, F32, F64, Format, Rounding, TF32};
 use bitmma::inputs::{Family, case};
 use bitmma::kernel::{Level, Options, has_kernel, multiply};
@@ -11,7 +11,7 @@ use bitmma::{Matrix, Model, Operands};
 
 fn ftz(a: Format, b: Format, pairing: usize, flush_inputs: bool) -> Model {
     let model = Model::new(a, b, F32, Operation::FtzAddMul { pairing }, Conversion::RNE_FP32);
-    Model { flush_inputs, ..model }
+    if flush_inputs { model.flushing(InputFlush::Positive) } else { model }
 }
 
 fn fma(a: Format, b: Format, conversion: Conversion) -> Model {
@@ -273,7 +273,7 @@ fn sums_at_the_flush_boundary() {
     assert_eq!(dot(&model, &[0x2580, 0], &[0x2580, one], 0x8b80_0001), MINUS);
 
     // a result that is flushed to -0 is read as +0 by the next step, whose products are -0
-    let unflushed = Model { flush_inputs: false, ..model.clone() };
+    let unflushed = model.clone().flushing(InputFlush::Never);
     for k in [4, 514] {
         // where K has two blocks, in the last step of the first
         let place = k - 4;
@@ -320,9 +320,21 @@ fn overflow_infinity_and_nan() {
 #[test]
 fn what_is_left_to_the_reference_path() {
     for rounding in [Rounding::TowardZero, Rounding::Up, Rounding::Down] {
-        assert!(!has_kernel(&fma(F64, F64, Conversion { rounding, format: F64 }), 4));
+        assert!(!has_kernel(&fma(F64, F64, Conversion::new(rounding, F64)), 4));
     }
     assert!(!has_kernel(&ftz(F16, F16, 16, true), 16));
-    assert!(!has_kernel(&Model { flush_inputs: true, ..fma(F32, F32, Conversion::RNE_FP32) }, 4));
+    assert!(!has_kernel(&fma(F32, F32, Conversion::RNE_FP32).flushing(InputFlush::Positive), 4));
+    let ftz_fma = |flush_operands, flush_accumulator| {
+        !has_kernel(&Model { flush_operands, flush_accumulator, ..ftz(BF16, BF16, 2, false) }, 4)
+    };
+    let (never, positive, signed) = (InputFlush::Never, InputFlush::Positive, InputFlush::Signed);
+    assert!(ftz_fma(positive, never) && ftz_fma(never, positive) && ftz_fma(signed, signed));
+    assert!(!ftz_fma(never, never) && !ftz_fma(positive, positive));
+    let saturating = Conversion { saturate: true, ..Conversion::RNE_FP32 };
+    let flushing = Conversion { flush: ResultFlush::AfterRounding, ..Conversion::RNE_FP32 };
+    for conversion in [saturating, flushing] {
+        assert!(!has_kernel(&fma(F32, F32, conversion), 4), "{conversion}");
+    }
+    assert!(!has_kernel(&Model { conversion: saturating, ..ftz(BF16, BF16, 2, true) }, 4));
     assert!(!has_kernel(&Model { c: F16, ..fma(F16, F16, Conversion::RNE_FP32) }, 4));
 }

@@ -84,7 +84,7 @@ fn processors_are_recovered() {
         let Verdict::Found(found) = &outcome.verdict else { panic!("{}: {}", row.name, outcome.summary()) };
         assert_eq!(common::first_difference(&unit, &found.model, 2000, 4711), None, "{}", row.name);
         let own = |model: &bitmma::Model| {
-            (model.operation, model.conversion, model.flush_inputs, model.flush_keeps_sign, model.lowering)
+            (model.operation, model.conversion, model.flush_operands, model.flush_accumulator, model.lowering)
         };
         let described =
             std::iter::once(&found.model).chain(&found.equivalent).any(|model| own(model) == own(&row.model));

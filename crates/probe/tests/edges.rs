@@ -70,8 +70,9 @@ fn known() -> Vec<(Model, u64)> {
             fraction_bits,
             term_rounding: Rounding::TowardZero,
             zero_exponent: Some(zero),
+            accumulator_fraction_bits: None,
         };
-        Model::new(BF16, BF16, F32, Operation::TFdpa(sum), Conversion { rounding, format: F32 })
+        Model::new(BF16, BF16, F32, Operation::TFdpa(sum), Conversion::new(rounding, F32))
     };
     let tr = |zero| {
         let sum = RoundedSum {

@@ -2,13 +2,13 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use bitmma::arithmetic::{Conversion, FusedSum, Lowering, Operation, Order};
-use bitmma::formats::{BlockScale, E2M1, E2M3, F32, Rounding, UE4M3, UE8M0};
+use bitmma::formats::{BlockScale, E2M1, E2M3, F32, UE4M3, UE8M0};
 use bitmma::{Model, Simulator};
 use bitmma_probe::tree::{Sum, Tree};
 use bitmma_probe::{Options, probe};
 
 fn sum(length: usize, fraction_bits: u32) -> FusedSum {
-    FusedSum { max_length: length, fraction_bits, term_rounding: Rounding::TowardZero, zero_exponent: None }
+    FusedSum::new(length, fraction_bits)
 }
 
 fn found(model: &Model, k: usize) -> bitmma_probe::Order {

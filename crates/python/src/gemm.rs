@@ -43,10 +43,7 @@ pub(crate) fn gemm<'py>(
     let output = match output {
         None => None,
         Some(name) => Some(OutputConversion {
-            conversion: Conversion {
-                rounding: format::rounding(output_rounding)?,
-                format: format::row(name)?,
-            },
+            conversion: Conversion::new(format::rounding(output_rounding)?, format::row(name)?),
             overflow: if saturate { Overflow::Saturate } else { Overflow::Ieee },
         }),
     };

@@ -133,8 +133,8 @@ fn distinct(revision: Revision) -> Vec<Subject> {
     for subject in elementary(revision) {
         let same = |known: &&mut Subject| {
             let (x, y) = (&known.model, &subject.model);
-            (x.operation, x.conversion, x.flush_inputs, x.lowering)
-                == (y.operation, y.conversion, y.flush_inputs, y.lowering)
+            (x.operation, x.conversion, x.flush_operands, x.flush_accumulator, x.lowering)
+                == (y.operation, y.conversion, y.flush_operands, y.flush_accumulator, y.lowering)
                 && known.k == subject.k
         };
         match distinct.iter_mut().find(same) {

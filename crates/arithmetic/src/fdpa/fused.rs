@@ -47,23 +47,52 @@ pub fn t_fdpa<T: Trace>(sum: &FusedSum, conversion: Conversion, vectors: &Vector
         return finish(Real::zero(false), conversion, ZeroSign::Positive, trace);
     };
 
-    let last = maximum - sum.fraction_bits as i32;
+    let (last, c_last) = (maximum - sum.fraction_bits as i32, maximum - sum.accumulator_bits() as i32);
     let product = |k: usize| {
         let product = vectors.product(k);
         Exact { exponent: product.exponent + scale(k), ..product }
     };
-    let mut total = cut(vectors.accumulator(), last, sum.term_rounding);
+    let mut total = 0;
     for k in 0..length {
         total += cut(product(k), last, sum.term_rounding);
     }
+    let total = with_accumulator(Exact { significand: total, exponent: last }, sum, vectors, c_last);
 
     if T::ON {
         let products = (0..length)
             .map(|k| (TermName::Product(vectors.indices[k]), product(k), exponent_of(k)))
             .chain([(TermName::Accumulator, vectors.accumulator(), c_exponent)]);
-        trace.step(aligned("e_max", maximum, sum.fraction_bits, sum.term_rounding, products, total));
+        trace.step(aligned_with_accumulator(maximum, sum, products, total));
     }
-    finish(Real::exact(total, last), conversion, ZeroSign::Positive, trace)
+    finish(Real::exact(total.significand, total.exponent), conversion, ZeroSign::Positive, trace)
+}
+
+/// The sum of the terms that were cut, and of the accumulator cut at 2^`c_last`; in units of the smaller of the
+/// two last bits.
+pub(super) fn with_accumulator(terms: Exact, sum: &FusedSum, vectors: &Vectors<'_>, c_last: i32) -> Exact {
+    let c = cut(vectors.accumulator(), c_last, sum.term_rounding);
+    let last = terms.exponent.min(c_last);
+    let significand = (terms.significand << (terms.exponent - last)) + (c << (c_last - last));
+    Exact { significand, exponent: last }
+}
+
+/// The report of terms aligned at `maximum`, the accumulator the last of them, and summed to `total`.
+pub(super) fn aligned_with_accumulator(
+    maximum: i32,
+    sum: &FusedSum,
+    terms: impl Iterator<Item = (TermName, Exact, Option<i32>)>,
+    total: Exact,
+) -> Step {
+    let terms = terms
+        .map(|(name, exact, exponent)| {
+            let bits = if name == TermName::Accumulator { sum.accumulator_bits() } else { sum.fraction_bits };
+            let last = maximum - bits as i32;
+            let kept = Exact { significand: cut(exact, last, sum.term_rounding), exponent: last };
+            Term { name, exact, exponent, kept }
+        })
+        .collect();
+    let (fraction_bits, rounding) = (sum.fraction_bits, sum.term_rounding);
+    Step::Aligned { maximum: "e_max", exponent: maximum, terms, fraction_bits, rounding, sum: total }
 }
 
 fn scale_is_nan(vectors: &Vectors<'_>, k: usize) -> bool {

@@ -2,7 +2,7 @@
 
 use bitmma_formats::{Class, Real};
 
-use super::fused::aligned;
+use super::fused::{aligned_with_accumulator, with_accumulator};
 use super::{Vectors, ZeroSign, finish, finish_special};
 use crate::align::cut;
 use crate::convert::Conversion;
@@ -54,11 +54,12 @@ pub fn gst_fdpa<T: Trace>(
         return finish(Real::zero(false), conversion, ZeroSign::Positive, trace);
     };
 
-    let last = maximum - sum.fraction_bits as i32;
-    let mut total = cut(vectors.accumulator(), last, sum.term_rounding);
+    let (last, c_last) = (maximum - sum.fraction_bits as i32, maximum - sum.accumulator_bits() as i32);
+    let mut total = 0;
     for g in 0..groups {
         total += cut(scaled_group(vectors, g, group, scale_fraction_bits), last, sum.term_rounding);
     }
+    let total = with_accumulator(Exact { significand: total, exponent: last }, sum, vectors, c_last);
 
     if T::ON {
         let terms = (0..groups)
@@ -68,9 +69,9 @@ pub fn gst_fdpa<T: Trace>(
                 (name, scaled_group(vectors, g, group, scale_fraction_bits), exponent_of(g))
             })
             .chain([(TermName::Accumulator, vectors.accumulator(), c_exponent)]);
-        trace.step(aligned("e_max", maximum, sum.fraction_bits, sum.term_rounding, terms, total));
+        trace.step(aligned_with_accumulator(maximum, sum, terms, total));
     }
-    finish(Real::exact(total, last), conversion, ZeroSign::Positive, trace)
+    finish(Real::exact(total.significand, total.exponent), conversion, ZeroSign::Positive, trace)
 }
 
 /// s_g: the exact dot product of a group times the significands of its scale factors.

@@ -85,16 +85,19 @@ impl Term {
     }
 }
 
-/// Step 2 and 3 of Algorithms 5 to 7. Every zero, exact or rounded, is +0.
+/// Step 2 and 3 of Algorithms 5 to 7; the accumulator is the last term. Every zero, exact or rounded, is +0.
 fn cut_and_sum(terms: &[Term], parameters: &FusedSum, conversion: &Conversion) -> Number {
     let floor = parameters.zero_exponent.map(i64::from);
     let largest = terms.iter().filter_map(|term| term.exponent.or(floor)).max();
     let mut sum = Dyadic::ZERO;
-    if let Some(largest) = largest {
-        let quantum = largest - i64::from(parameters.fraction_bits);
-        for term in terms {
-            sum = &sum + &term.value.cut(quantum, parameters.term_rounding);
+    if let (Some(largest), Some((accumulator, products))) = (largest, terms.split_last()) {
+        let bits = parameters.fraction_bits;
+        let quantum = |bits: u32| largest - i64::from(bits);
+        for product in products {
+            sum = &sum + &product.value.cut(quantum(bits), parameters.term_rounding);
         }
+        let bits = parameters.accumulator_fraction_bits.unwrap_or(bits);
+        sum = &sum + &accumulator.value.cut(quantum(bits), parameters.term_rounding);
     }
     Number::round(&sum, false, conversion, Overflow::Infinity)
 }

@@ -14,7 +14,7 @@ mod rounded;
 mod tests;
 
 use crate::lowering::Order;
-use crate::model::{Model, Operation};
+use crate::model::{InputFlush, Model, Operation};
 use dyadic::Dyadic;
 use number::Number;
 
@@ -38,12 +38,23 @@ pub fn dot(model: &Model, a: &[u64], b: &[u64], c: u64, scale_a: &[u64], scale_b
             }),
         })
         .collect();
-    let c = operand(model, &model.c, lowering.widen_accumulator.as_ref(), c);
+    let c = operand(model.flush_accumulator, &model.c, lowering.widen_accumulator.as_ref(), c);
 
-    let start = if lowering.add_accumulator_last.is_some() { Number::ZERO } else { c.clone() };
-    let mut result = elements
-        .chunks(model.length(a.len()))
-        .fold(start, |accumulator, elements| operate(model, elements, &accumulator));
+    // one chain for each part of the elements; the first begins with C, unless that comes last
+    let parts = lowering.chains.map_or(1, |chains| chains.count);
+    let mut sums = elements.chunks(elements.len() / parts).enumerate().map(|(part, elements)| {
+        let with_c = part == 0 && lowering.add_accumulator_last.is_none();
+        elements
+            .chunks(model.length(a.len()))
+            .fold(if with_c { c.clone() } else { Number::ZERO }, |accumulator, elements| {
+                operate(model, elements, &accumulator)
+            })
+    });
+    let mut result = sums.next().expect("K is not zero");
+    for sum in sums {
+        let merge = &lowering.chains.expect("there is more than one").merge;
+        result = ieee::add(&result, &sum, merge);
+    }
     if let Some(conversion) = &lowering.add_accumulator_last {
         result = ieee::add(&result, &c, conversion);
     }
@@ -71,27 +82,25 @@ impl Element {
     }
 }
 
-/// An element of A, B or C as the operation sees it: widened if asked, then flushed if asked.
+/// An element of A, B or C as the operation sees it: flushed or widened if asked.
 fn operand(
-    model: &Model,
+    flush: InputFlush,
     format: &bitmma_formats::Format,
     widen: Option<&bitmma_formats::Format>,
     code: u64,
 ) -> Number {
+    let number = Number::read(format, code, flush == InputFlush::Positive);
+    let number = if flush == InputFlush::Signed { ieee::signed_zero_if_subnormal(number) } else { number };
     match widen {
-        None if model.flush_keeps_sign => ieee::signed_zero_if_subnormal(Number::read(format, code, false)),
-        None => Number::read(format, code, model.flush_inputs),
-        Some(wide) => {
-            let widened = Number::read(format, code, false).widened(wide);
-            if model.flush_inputs { widened.without_subnormals(wide) } else { widened }
-        }
+        None => number,
+        Some(wide) => number.widened(wide),
     }
 }
 
 /// An element of A or B as the operation takes it; FTZ-FMA reads subnormal factors as zero. Its
 /// accumulator it flushes when that enters an operation, which a C that is added last never does.
 fn factor(model: &Model, format: &bitmma_formats::Format, code: u64) -> Number {
-    let number = operand(model, format, model.lowering.widen_operands.as_ref(), code);
+    let number = operand(model.flush_operands, format, model.lowering.widen_operands.as_ref(), code);
     match model.operation {
         Operation::FtzFma { .. } => ieee::signed_zero_if_subnormal(number),
         _ => number,

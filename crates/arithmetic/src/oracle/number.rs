@@ -4,7 +4,7 @@ use bitmma_formats::{Format, Rounding, Sign, Specials};
 use dashu_int::IBig;
 
 use super::dyadic::Dyadic;
-use crate::convert::Conversion;
+use crate::convert::{Conversion, ResultFlush};
 
 /// What a code stands for, or the exact product of several.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,18 +114,7 @@ impl Number {
         }
     }
 
-    /// The number, but +0 in the place of a zero or a subnormal number of `format`.
-    pub(super) fn without_subnormals(self, format: &Format) -> Number {
-        let smallest_normal = Dyadic::new(1, min_exponent(format));
-        match self {
-            Number::Finite { value, .. } if value.magnitude() < smallest_normal => {
-                of_format(Dyadic::ZERO, false, format)
-            }
-            number => number,
-        }
-    }
-
-    /// The number of the conversion's container that stands for `value`; a zero, exact or rounded, takes
+    /// The number of the conversion's container that stands for `value`; a zero, exact, rounded or flushed, takes
     /// the sign `negative`.
     pub(super) fn round(
         value: &Dyadic,
@@ -140,24 +129,39 @@ impl Number {
         let exponent = value.floor_log2().max(min_exponent(format));
         let rounded = value.cut(exponent - i64::from(format.fraction_bits), conversion.rounding);
         let largest = max_finite(format);
+        let smallest_normal = Dyadic::new(1, min_exponent(format));
+        let judged = match conversion.flush {
+            ResultFlush::Never => smallest_normal.clone(),
+            ResultFlush::BeforeRounding => value.magnitude(),
+            // as many bits as a normal number has, wherever they lie
+            ResultFlush::AfterRounding => {
+                let last_bit = value.floor_log2() - i64::from(format.fraction_bits);
+                value.cut(last_bit, conversion.rounding).magnitude()
+            }
+            ResultFlush::Subnormal => rounded.magnitude(),
+        };
+        if judged < smallest_normal {
+            return of_format(Dyadic::ZERO, negative, &conversion.container());
+        }
         if rounded.magnitude() <= largest {
             let negative = if rounded.is_zero() { negative } else { rounded.is_negative() };
             return of_format(rounded, negative, &conversion.container());
         }
-        let stays_finite = overflow == Overflow::Ieee
-            && match conversion.rounding {
-                Rounding::TowardZero => true,
-                Rounding::Up => value.is_negative(),
-                Rounding::Down => !value.is_negative(),
-                Rounding::AwayFromZero
-                | Rounding::NearestEven
-                | Rounding::NearestOdd
-                | Rounding::NearestUp
-                | Rounding::NearestDown
-                | Rounding::NearestZero
-                | Rounding::NearestAway
-                | Rounding::ToOdd => false,
-            };
+        let stays_finite = conversion.saturate
+            || overflow == Overflow::Ieee
+                && match conversion.rounding {
+                    Rounding::TowardZero => true,
+                    Rounding::Up => value.is_negative(),
+                    Rounding::Down => !value.is_negative(),
+                    Rounding::AwayFromZero
+                    | Rounding::NearestEven
+                    | Rounding::NearestOdd
+                    | Rounding::NearestUp
+                    | Rounding::NearestDown
+                    | Rounding::NearestZero
+                    | Rounding::NearestAway
+                    | Rounding::ToOdd => false,
+                };
         if stays_finite {
             let bound = if value.is_negative() { largest.negated() } else { largest };
             return of_format(bound, value.is_negative(), &conversion.container());

@@ -7,12 +7,12 @@ use bitmma_formats::{
 
 use super::number::Number;
 use super::{dot, order};
-use crate::convert::Conversion;
-use crate::lowering::Order;
-use crate::model::{FusedSum, Model, Operation, RoundedSum};
+use crate::convert::{Conversion, ResultFlush};
+use crate::lowering::{Chains, Order};
+use crate::model::{FusedSum, InputFlush, Model, Operation, RoundedSum};
 
 fn fused(max_length: usize, fraction_bits: u32, zero_exponent: Option<i32>) -> FusedSum {
-    FusedSum { max_length, fraction_bits, term_rounding: Rounding::TowardZero, zero_exponent }
+    FusedSum { zero_exponent, ..FusedSum::new(max_length, fraction_bits) }
 }
 
 fn cdna3(max_length: usize, hardware: bool) -> RoundedSum {
@@ -35,7 +35,7 @@ fn model(input: Format, operation: Operation, conversion: Conversion) -> Model {
 /// The code of `significand * 2^exponent` in a format that has it.
 fn code(format: &Format, significand: i64, exponent: i64) -> u64 {
     let value = super::Dyadic::new(significand, exponent);
-    let exact = Conversion { rounding: Rounding::TowardZero, format: *format };
+    let exact = Conversion::new(Rounding::TowardZero, *format);
     let number = Number::round(&value, significand < 0, &exact, super::number::Overflow::Ieee);
     assert!(matches!(&number, Number::Finite { value: rounded, .. } if *rounded == value));
     number.code(format, 0)
@@ -156,7 +156,7 @@ fn overflow() {
     let largest = 0x7f7f_ffff;
     let one = code(&F32, 1, 0);
     for (rounding, _) in Rounding::ALL {
-        let conversion = Conversion { rounding, format: F32 };
+        let conversion = Conversion::new(rounding, F32);
         let exact = model(F32, Operation::EFdpa { max_length: 1 }, conversion);
         assert_eq!(dot(&exact, &[largest], &[one], largest, &[], &[]), 0x7f80_0000, "{rounding}");
         let fma = model(F32, Operation::Fma, conversion);
@@ -178,7 +178,7 @@ fn signs_of_zero() {
     let tiny = 1; // 2^-149
     let minus_half = code(&F32, -1, -1);
     let rne = Conversion::RNE_FP32;
-    let down = Conversion { rounding: Rounding::Down, format: F32 };
+    let down = Conversion::new(Rounding::Down, F32);
     let fma = model(F32, Operation::Fma, rne);
     let fma_down = model(F32, Operation::Fma, down);
     let exact = model(F32, Operation::EFdpa { max_length: 1 }, rne);
@@ -269,10 +269,10 @@ fn flushing() {
     let sum = |model: &Model, a, c| dot(model, &[a, 0], &[one, 0], c, &[], &[]);
     assert_eq!(sum(&model, subnormal, 0), code(&F32, 1, -24));
     assert_eq!(sum(&model, 0x8000, 0x8000_0001), 0x8000_0000); // the sum is flushed with its sign
-    model.flush_inputs = true;
+    model = model.flushing(InputFlush::Positive);
     assert_eq!(sum(&model, subnormal, 0), 0);
     assert_eq!(sum(&model, 0x8000, 0x8000_0001), 0); // the operands are flushed without
-    model.flush_keeps_sign = true;
+    model = model.flushing(InputFlush::Signed);
     let minus = |model: &Model| dot(model, &[0x8000, 0x8001], &[one, one], 0x8000_0001, &[], &[]);
     assert_eq!(minus(&model), 0x8000_0000); // or with it
     assert_eq!(sum(&model, subnormal | 0x8000, code(&F32, 1, 0)), code(&F32, 1, 0));
@@ -290,6 +290,123 @@ fn composed() {
     let b = vec![code(&E4M3, 1, 0); 32];
     let a = codes(&E4M3, [(1, 0), (1, 0), (1, 0), (1, 0)], 32);
     assert_eq!(dot(&model, &a, &b, code(&F32, 1, 24), &[], &[]), code(&F32, (1 << 22) + 1, 2));
+}
+
+/// A and B are flushed without C, C without A and B.
+#[test]
+fn flushing_one_side() {
+    let one = code(&F16, 1, 0);
+    let (subnormal, tiny_c) = (code(&F16, 1, -24), code(&F32, 1, -149));
+    let plain = model(F16, Operation::EFdpa { max_length: 1 }, Conversion::RNE_FP32);
+    let of_ab = Model { flush_operands: InputFlush::Signed, ..plain.clone() };
+    let of_c = Model { flush_accumulator: InputFlush::Positive, ..plain.clone() };
+    let of = |model: &Model, a, c| dot(model, &[a], &[one], c, &[], &[]);
+    assert_eq!([of(&plain, subnormal, 0), of(&plain, 0, tiny_c)], [code(&F32, 1, -24), tiny_c]);
+    assert_eq!([of(&of_ab, subnormal, 0), of(&of_ab, 0, tiny_c)], [0, tiny_c]);
+    assert_eq!([of(&of_c, subnormal, 0), of(&of_c, 0, tiny_c)], [code(&F32, 1, -24), 0]);
+}
+
+/// 2^-126 less 2^-150, 2^-152, 2^-149 and 2^-200, by each rule, RNE-FP32; both signs.
+#[test]
+fn flushed_results() {
+    let normal = code(&F32, 1, -126);
+    let below = normal - 1; // 2^-126 - 2^-149
+    let rows = [
+        (ResultFlush::Never, [normal, normal, below, normal]),
+        (ResultFlush::BeforeRounding, [0, 0, 0, 0]),
+        (ResultFlush::AfterRounding, [0, normal, 0, normal]),
+        (ResultFlush::Subnormal, [normal, normal, 0, normal]),
+    ];
+    for (flush, expected) in rows {
+        let rho = Conversion { flush, ..Conversion::RNE_FP32 };
+        let model = Model { c: F64, ..model(BF16, Operation::EFdpa { max_length: 1 }, rho) };
+        for (less, expected) in [-150, -152, -149, -200].into_iter().zip(expected) {
+            // c = 2^-126 as FP64, a b = -2^less
+            let (a, b) = (code(&BF16, -1, less + 100), code(&BF16, 1, -100));
+            let c = code(&F64, 1, -126);
+            assert_eq!(dot(&model, &[a], &[b], c, &[], &[]), expected, "{rho} 2^-126 - 2^{less}");
+            let minus = [a ^ 0x8000, c ^ (1 << 63)];
+            let mirrored = expected | 0x8000_0000;
+            assert_eq!(dot(&model, &[minus[0]], &[b], minus[1], &[], &[]), mirrored, "{rho} negative");
+        }
+        assert_eq!(dot(&model, &[0], &[0], code(&F64, 1, -126), &[], &[]), normal, "{rho} 2^-126 itself");
+    }
+}
+
+/// The largest number in place of infinity, under every rule; an infinity that goes in stays one.
+#[test]
+fn saturating() {
+    let (largest, infinity) = (0x7f7f_ffff, 0x7f80_0000);
+    let huge = code(&F32, 1, 127);
+    let two = code(&F32, 2, 0);
+    for (rounding, _) in Rounding::ALL {
+        let rho = Conversion { saturate: true, ..Conversion::new(rounding, F32) };
+        for operation in
+            [Operation::Fma, Operation::EFdpa { max_length: 1 }, Operation::TFdpa(fused(1, 24, None))]
+        {
+            let model = model(F32, operation, rho);
+            let of = |a, c| dot(&model, &[a], &[two], c, &[], &[]);
+            assert_eq!(of(huge, 0), largest, "{rho}");
+            assert_eq!(of(huge ^ 0x8000_0000, 0), largest | 0x8000_0000, "{rho}");
+            assert_eq!(of(infinity, 0), infinity, "{rho}");
+            assert_eq!(of(huge, infinity), infinity, "{rho}");
+        }
+    }
+}
+
+/// C = 1 + 2^-20 beside a product of 1: kept whole with F_c = 20, cut with F_c = 19, and the other way round.
+#[test]
+fn the_accumulator_has_bits_of_its_own() {
+    let one = code(&F32, 1, 0);
+    let fine = code(&F32, (1 << 20) + 1, -20);
+    for (bits, of_c, product, c, expected) in [
+        (10, Some(20), one, fine, code(&F32, (1 << 21) + 1, -20)),
+        (10, Some(19), one, fine, code(&F32, 2, 0)),
+        (10, None, one, fine, code(&F32, 2, 0)),
+        (20, Some(10), fine, one, code(&F32, (1 << 21) + 1, -20)),
+        (20, Some(10), fine, fine, code(&F32, (1 << 21) + 1, -20)),
+        (20, None, fine, fine, code(&F32, (1 << 20) + 1, -19)),
+    ] {
+        let sum = FusedSum { accumulator_fraction_bits: of_c, ..fused(1, bits, None) };
+        let model = model(F32, Operation::TFdpa(sum), Conversion::RZ_FP32);
+        assert_eq!(dot(&model, &[product], &[one], c, &[], &[]), expected, "F {bits} F_c {of_c:?}");
+    }
+}
+
+/// Intel AMX's TDPBF16PS: 2^24 + 1 in one chain loses the 1; even and odd elements apart keep it until they meet.
+#[test]
+fn two_chains() {
+    let ftz = Conversion { flush: ResultFlush::AfterRounding, ..Conversion::RNE_FP32 };
+    let mut model =
+        Model { c: F32, ..model(BF16, Operation::FtzFma { max_length: 1 }, Conversion::RNE_FP32) };
+    let one = code(&BF16, 1, 0);
+    let b = [one; 4];
+    let a = |numbers| codes(&BF16, numbers, 4);
+    let sum = |model: &Model, numbers, c| dot(model, &a(numbers), &b, c, &[], &[]);
+    // 2^24, 1, -2^24, 1: one chain: ((2^24 + 1) - 2^24) + 1 = 1
+    let numbers = [(1, 24), (1, 0), (-1, 24), (1, 0)];
+    assert_eq!(sum(&model, numbers, 0), code(&F32, 1, 0));
+    // even: 2^24 - 2^24 = 0; odd: 1 + 1
+    model.lowering.order = Order::Interleaved { run: 1, period: 2 };
+    model.lowering.chains = Some(Chains { count: 2, merge: ftz });
+    assert_eq!(sum(&model, numbers, 0), code(&F32, 2, 0));
+    // halves: 2^24 + 1 = 2^24 and -2^24 + 1 = -(2^24 - 1)
+    model.lowering.order = Order::Sequential;
+    assert_eq!(sum(&model, numbers, 0), code(&F32, 1, 0));
+    // C = 2^24 first: even: 2^25 - 2^24; last: 2^24 + 2; C = 1 first beside 2^24 is lost
+    model.lowering.order = Order::Interleaved { run: 1, period: 2 };
+    assert_eq!(sum(&model, numbers, code(&F32, 1, 0)), code(&F32, 2, 0));
+    model.lowering.add_accumulator_last = Some(ftz);
+    assert_eq!(sum(&model, numbers, code(&F32, 1, 0)), code(&F32, 3, 0));
+    // a subnormal C that is added last is read as it is, unless it is flushed; the sum is flushed
+    let tiny = 1;
+    let zeros = [(0, 0); 4];
+    assert_eq!(sum(&model, zeros, tiny), 0);
+    let normal = code(&F32, 1, -126);
+    let product = [(1, -126), (0, 0), (0, 0), (0, 0)];
+    assert_eq!(sum(&model, product, tiny), normal + 1);
+    model.flush_accumulator = InputFlush::Signed;
+    assert_eq!(sum(&model, product, tiny), normal);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bitmma_arithmetic::{Conversion, Model, Operation, RoundedSum};
+use bitmma_arithmetic::{Conversion, InputFlush, Model, Operation, RoundedSum};
 use bitmma_formats::{BF16, E4M3FNUZ, E5M2FNUZ, F16, F32, F64, Format, Rounding, XF32};
 
 use crate::architecture::Architecture::{self, Cdna1, Cdna2, Cdna3};
@@ -134,6 +134,6 @@ pub(crate) fn model(architecture: Architecture, shape: &Shape, suffix: &str, rev
         GtrFdpa(length, bits, sum_bits) => Operation::GtrFdpa(rounded(length, bits, sum_bits, revision)),
     };
     let conversion = if a == F64 { Conversion::RNE_FP64 } else { row.conversion };
-    let flush_inputs = matches!(row.model, FtzAddMul(_));
-    Model { flush_inputs, ..Model::new(a, b, c, operation, conversion) }
+    let flush = if matches!(row.model, FtzAddMul(_)) { InputFlush::Positive } else { InputFlush::Never };
+    Model::new(a, b, c, operation, conversion).flushing(flush)
 }

@@ -191,14 +191,12 @@ pub(crate) fn model(unit: Architecture, shape: Shape, rounding: &str, revision: 
     if a == F64 {
         let named = FP64_ROUNDINGS.into_iter().find(|(name, _)| *name == rounding);
         let rounding = named.map_or(Rounding::NearestEven, |(_, rounding)| rounding);
-        return Model::new(a, b, c, Operation::Fma, Conversion { rounding, format: F64 });
+        return Model::new(a, b, c, Operation::Fma, Conversion::new(rounding, F64));
     }
     let of_zero = |exponent| (revision == Revision::Hardware).then_some(exponent).flatten();
     let sum = |max_length, fraction_bits, zero_exponent| FusedSum {
-        max_length,
-        fraction_bits,
-        term_rounding: Rounding::TowardZero,
         zero_exponent,
+        ..FusedSum::new(max_length, fraction_bits)
     };
     // In the paper, FP4 with scale factors is ST-FDPA in general and GST-FDPA where it has its own kind,
     // which is where K is 64.

@@ -6,7 +6,8 @@ use bitmma_formats::{Class, Format, Overflow, Real, Rounding, Specials, decode, 
 /// Into what D is converted at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputConversion {
-    /// Rounding and format; E8M13 comes in an FP32 container.
+    /// Rounding and format; E8M13 comes in an FP32 container. Whether it saturates is what `overflow` says, and
+    /// subnormal numbers are not flushed.
     pub conversion: Conversion,
     /// What numbers beyond the format's largest, infinities among them, become.
     ///
@@ -18,7 +19,7 @@ pub struct OutputConversion {
 impl OutputConversion {
     /// To nearest even, overflow as IEEE 754 says.
     pub const fn nearest(format: Format) -> OutputConversion {
-        let conversion = Conversion { rounding: Rounding::NearestEven, format };
+        let conversion = Conversion::new(Rounding::NearestEven, format);
         OutputConversion { conversion, overflow: Overflow::Ieee }
     }
 }
@@ -64,7 +65,7 @@ impl Converter {
 
     fn anew(&self, code: u64) -> u64 {
         let value = decode(&self.from, code);
-        let Conversion { rounding, format } = self.to.conversion;
+        let Conversion { rounding, format, .. } = self.to.conversion;
         let real = Real {
             negative: value.negative,
             significand: u128::from(value.significand),

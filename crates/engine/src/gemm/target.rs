@@ -67,16 +67,16 @@ impl Target {
     }
 }
 
-/// The least multiple of L_max, times the passes of an interleaved order, that every block and period
-/// divides.
+/// The least multiple of L_max, times the parts that K is cut into, that every block and period divides.
 fn default_step(model: &Model) -> usize {
     let length = model.operation.max_length().max(1);
-    let (passes, period) = match model.lowering.order {
-        Order::Interleaved { run, period } => ((period / run.max(1)).max(1), period.max(1)),
-        Order::Sequential | Order::Reversed => (1, 1),
+    let period = match model.lowering.order {
+        Order::Interleaved { period, .. } => period.max(1),
+        Order::Sequential | Order::Reversed => 1,
     };
+    let parts = model.lowering.parts();
     let block = model.scale.map_or(1, |scale| scale.size.max(1));
-    [period, block].into_iter().fold(length.saturating_mul(passes), |step, other| {
+    [period, block].into_iter().fold(length.saturating_mul(parts), |step, other| {
         let (mut x, mut y) = (step, other);
         while y > 0 {
             (x, y) = (y, x % y);

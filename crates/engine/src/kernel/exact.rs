@@ -45,7 +45,8 @@ impl Exact {
         let fits = fits_f32(&a)
             && fits_f32(&b)
             && lowering == Lowering::NONE
-            && !model.flush_inputs
+            && !model.flush_operands.is_on()
+            && !model.flush_accumulator.is_on()
             && model.conversion == Conversion::RNE_FP32
             && model.c == table::F32
             && model.d == table::F32

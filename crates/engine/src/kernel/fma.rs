@@ -19,7 +19,10 @@ impl<T: Number> Fma<T> {
     /// numbers of it.
     pub(super) fn plan(prepared: &Prepared<'_>) -> Option<Fma<T>> {
         let model = prepared.model();
-        let fits = model.operation == Operation::Fma && !model.flush_inputs && takes::<T>(model);
+        let fits = model.operation == Operation::Fma
+            && !model.flush_operands.is_on()
+            && !model.flush_accumulator.is_on()
+            && takes::<T>(model);
         fits.then_some(Fma(PhantomData))
     }
 }

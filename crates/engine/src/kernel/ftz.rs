@@ -18,7 +18,7 @@
 //! RNE(x0·y0 + RNE(x1·y1)) is one fused multiply-add, which saves one operation of every four.
 
 use bitmma_arithmetic::run::Side;
-use bitmma_arithmetic::{Operation, Prepared};
+use bitmma_arithmetic::{InputFlush, Operation, Prepared};
 use bitmma_formats::Format;
 
 use super::native::{Native, Packed, takes};
@@ -53,7 +53,9 @@ impl FtzAddMul {
     pub(super) fn plan(prepared: &Prepared<'_>) -> Option<FtzAddMul> {
         let model = prepared.model();
         let Operation::FtzAddMul { pairing } = model.operation else { return None };
-        if !takes::<f32>(model) || model.flush_keeps_sign || !matches!(pairing, 1 | 2 | 4 | 8) {
+        let flush = model.flush_operands;
+        let one_rule = flush == model.flush_accumulator && flush != InputFlush::Signed;
+        if !takes::<f32>(model) || !one_rule || !matches!(pairing, 1 | 2 | 4 | 8) {
             return None;
         }
         let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));
@@ -64,7 +66,7 @@ impl FtzAddMul {
         let mut kernel = FtzAddMul {
             pairing,
             step: prepared.k(),
-            flush_inputs: model.flush_inputs,
+            flush_inputs: flush.is_on(),
             fraction_bits: (a.fraction_bits + b.fraction_bits) as i32,
             always: None,
         };

@@ -151,8 +151,7 @@ impl Narrow {
         let zero = zero_exponent.unwrap_or(NOWHERE);
         // an accumulator that stands alone must survive the cut: with fewer bits its fraction is masked
         let add_last = model.lowering.add_accumulator_last;
-        let last_fits =
-            add_last.is_none_or(|last| last.rounding == Rounding::NearestEven && last.format == chained);
+        let last_fits = add_last.is_none_or(|last| last == Conversion::new(Rounding::NearestEven, chained));
         let guarded = !narrow(&a) || !narrow(&b);
         // an operation has one scale factor from each side
         let one_factor = model.scale.is_none_or(|scale| scale.size.is_multiple_of(prepared.length()));
@@ -163,7 +162,11 @@ impl Narrow {
             && model.lowering.narrow_output.is_none()
             && last_fits
             && !(scaled && model.lowering != Lowering::NONE)
-            && !model.flush_inputs
+            && !model.flush_operands.is_on()
+            && !model.flush_accumulator.is_on()
+            && model.conversion.is_plain()
+            && model.lowering.chains.is_none()
+            && sum.accumulator_bits() == fraction_bits
             && term_rounding == Rounding::TowardZero
             && c == chained
             && zero <= c.min_exponent()

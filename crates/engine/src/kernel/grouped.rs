@@ -49,6 +49,7 @@ impl Grouped {
         let model = prepared.model();
         let Operation::GstFdpa { sum, group } = model.operation else { return None };
         let FusedSum { fraction_bits, term_rounding, zero_exponent, .. } = sum;
+        let one_cut = sum.accumulator_bits() == fraction_bits;
         let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));
         let scale = model.scale?;
         let product = largest(&a)? * largest(&b)?;
@@ -72,7 +73,9 @@ impl Grouped {
             && model.conversion == Conversion::RZ_FP32
             && model.c == model.chained_format()
             && model.lowering == Lowering::NONE
-            && !model.flush_inputs;
+            && !model.flush_operands.is_on()
+            && !model.flush_accumulator.is_on()
+            && one_cut;
         fits.then(|| Grouped {
             length: prepared.length(),
             group,

@@ -184,6 +184,7 @@ pub(super) fn takes<T: Number>(model: &Model) -> bool {
         && held(&model.b)
         && [model.c, model.d, model.conversion.format].iter().all(|format| *format == number)
         && model.conversion.rounding == bitmma_formats::Rounding::NearestEven
+        && model.conversion.is_plain()
         && model.scale.is_none()
         && model.lowering == Lowering::NONE
 }
@@ -369,7 +370,7 @@ enum Reader<'p, T> {
 impl<'p, T: Number> Reader<'p, T> {
     fn new(prepared: &'p Prepared<'p>, side: Side) -> Reader<'p, T> {
         let format = prepared.code_format(side);
-        if format == T::FORMAT && !prepared.model().flush_inputs {
+        if format == T::FORMAT && !prepared.model().flush_operands.is_on() {
             return Reader::Same;
         }
         let number = |code| number(&format, &prepared.element(side, code));

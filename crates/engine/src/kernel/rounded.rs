@@ -83,7 +83,8 @@ impl Rounded {
             && within(&b, -126, 127)
             && (narrow || !pairs)
             && lowering == Lowering::NONE
-            && !model.flush_inputs
+            && !model.flush_operands.is_on()
+            && !model.flush_accumulator.is_on()
             && model.c == table::F32
             && model.d == table::F32
             && model.conversion == Conversion::RNE_FP32

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
+use bitmma_arithmetic::{InputFlush, Prepared};
 use bitmma_formats::Format;
 
-/// What a table depends on: the codes' format, the operand's, and whether subnormal numbers are flushed.
-type Key = (Format, Format, bool);
+/// What a table depends on: the codes' format, the operand's, and what becomes of subnormal numbers.
+type Key = (Format, Format, InputFlush);
 
 /// Tables of codes of up to 16 bits. One of 65,536 entries takes longer to fill than a small product to compute;
 /// there are as many as formats, twice or three times.
@@ -33,7 +33,7 @@ impl<T> Tables<T> {
         if codes.bits() > 16 {
             return None;
         }
-        let key = (codes, prepared.operand_format(side), prepared.model().flush_inputs);
+        let key = (codes, prepared.operand_format(side), prepared.model().flush_operands);
         let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let last = codes.max_code();
         let fill = || (0..=last.max(255)).map(|code| entry(code & last)).collect();

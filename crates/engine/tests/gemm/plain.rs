@@ -117,7 +117,7 @@ impl Plain<'_> {
             }
             if index > 0 && next.c != model.d {
                 let rounding = Rounding::NearestEven;
-                d = change_format(&model.d, d, Conversion { rounding, format: next.c });
+                d = change_format(&model.d, d, Conversion::new(rounding, next.c));
             }
             let operands = Operands { a: &a, b: &b, c: d, scale_a: &scale_a, scale_b: &scale_b };
             d = next.dot(&operands).unwrap();
@@ -128,7 +128,7 @@ impl Plain<'_> {
     pub(crate) fn element(&self, place: (usize, usize, usize)) -> u64 {
         let (model, options, w) = (self.target.model(), self.options, self.working());
         let step = self.target.step();
-        let nearest = |format| Conversion { rounding: Rounding::NearestEven, format };
+        let nearest = |format| Conversion::new(Rounding::NearestEven, format);
         let steps = self.a.columns().div_ceil(step);
         let one = w.format.one_code();
         let (alpha, beta) = (options.alpha.unwrap_or(one), options.beta.unwrap_or(one));

@@ -1,13 +1,13 @@
 //! From nothing to a model: structures ranked, then parameters found one group at a time.
 
 use bitmma::Model;
-use bitmma::arithmetic::{Lowering, Operation};
+use bitmma::arithmetic::Operation;
 use bitmma::formats::Rounding;
 use rayon::prelude::*;
 
 use super::Observations;
 use super::refine::neighbourhood;
-use super::space::{Parameter, Space, Structure};
+use super::space::{Kind, Parameter, Space, Structure, kind_of};
 
 /// A model with how many observations it contradicts.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ pub(crate) fn fit(space: &Space, observations: &Observations) -> Vec<Fitted> {
 /// Counts models by family and by what surrounds them, so that no kind crowds out the others.
 struct Kinds {
     each: usize,
-    seen: Vec<(&'static str, bool, bool)>,
+    seen: Vec<Kind>,
 }
 
 impl Kinds {
@@ -98,8 +98,7 @@ impl Kinds {
     }
 
     fn takes(&mut self, model: &Model) -> bool {
-        let Lowering { add_accumulator_last, narrow_output, .. } = model.lowering;
-        let kind = (model.operation.name(), add_accumulator_last.is_some(), narrow_output.is_some());
+        let kind = kind_of(model);
         self.seen.push(kind);
         self.seen.iter().filter(|one| **one == kind).count() <= self.each
     }
@@ -159,10 +158,7 @@ fn ranked(
     // whatever else they have, those that explain the order best
     let by_order = |structure: &Structure| {
         let mut models = made_up(space, structure);
-        let of_family = seeds.iter().filter(|(seed, _)| {
-            seed.operation.name() == structure.operation.name()
-                && (seed.last, seed.narrow) == (structure.last, structure.narrow)
-        });
+        let of_family = seeds.iter().filter(|(seed, _)| seed.kind() == structure.kind());
         models.extend(of_family.filter_map(|(_, model)| space.restructured(model, structure)));
         let counted = models
             .into_iter()
@@ -216,11 +212,14 @@ fn cheap(model: &Model) -> Groups {
             vec![P::SumFractionBits, P::Renormalize],
             vec![P::SumRounding, P::TermRounding],
         ],
-        _ => vec![vec![P::FractionBits, P::TermRounding]],
+        _ => vec![vec![P::FractionBits, P::TermRounding], vec![P::AccumulatorBits]],
     };
     groups.push(vec![P::Conversion]);
     if model.lowering.add_accumulator_last.is_some() {
         groups.push(vec![P::AddLast]);
+    }
+    if model.lowering.chains.is_some() {
+        groups.push(vec![P::Chains]);
     }
     if model.lowering.narrow_output.is_some() {
         groups.push(vec![P::Narrow]);
@@ -232,7 +231,11 @@ fn cheap(model: &Model) -> Groups {
 fn of_pairs(model: &Model) -> Groups {
     use Parameter as P;
     let mut groups = cheap(model);
-    groups.extend([vec![P::FlushInputs], vec![P::ZeroExponent], vec![P::ZeroAccumulator]]);
+    groups.extend([
+        vec![P::FlushOperands, P::FlushAccumulator],
+        vec![P::ZeroExponent],
+        vec![P::ZeroAccumulator],
+    ]);
     if model.lowering.narrow_output.is_some() {
         groups.push(vec![P::Conversion, P::Narrow]);
     }
@@ -250,6 +253,7 @@ fn thorough(model: &Model) -> Groups {
             groups.push(vec![P::SumFractionBits, P::Renormalize, P::Conversion]);
         }
         Operation::GstFdpa { .. } => groups.push(vec![P::Group, P::FractionBits]),
+        Operation::TFdpa(_) | Operation::StFdpa(_) => groups.push(vec![P::FractionBits, P::AccumulatorBits]),
         _ => {}
     }
     if model.lowering.add_accumulator_last.is_some() {
@@ -265,7 +269,11 @@ fn thorough(model: &Model) -> Groups {
 /// Parameters that zeros, subnormal numbers and special values show, before the others.
 fn everything(model: &Model) -> Groups {
     use Parameter as P;
-    let mut groups = vec![vec![P::FlushInputs, P::WidenOperands, P::WidenAccumulator]];
+    let mut groups = vec![
+        vec![P::FlushOperands, P::FlushAccumulator, P::WidenOperands, P::WidenAccumulator],
+        vec![P::FlushResult],
+        vec![P::Saturate],
+    ];
     match model.operation {
         Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } | Operation::FtzAddMul { .. } => {
         }

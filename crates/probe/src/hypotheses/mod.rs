@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use bitmma::arithmetic::run::Side;
-use bitmma::arithmetic::{Lowering, Order, Prepared};
+use bitmma::arithmetic::{InputFlush, Lowering, Order, Prepared};
 use bitmma::formats::{Class, Format, Unpacked, decode};
 use bitmma::inputs::Case;
 use bitmma::{Model, Signature};
@@ -31,7 +31,7 @@ pub(crate) struct Observations {
 }
 
 /// What decides how codes are read: models that share it share the work.
-type Reading = (Option<Format>, bool, bool, Order);
+type Reading = (Option<Format>, InputFlush, Order);
 
 /// Cases taken apart, one after the other.
 #[derive(Debug)]
@@ -155,7 +155,7 @@ impl Observations {
     fn decoded(&self, prepared: &Prepared<'_>) -> Arc<Decoded> {
         let model = prepared.model();
         let Lowering { widen_operands, order, .. } = model.lowering;
-        let key = (widen_operands, model.flush_inputs, model.flush_keeps_sign, order);
+        let key = (widen_operands, model.flush_operands, order);
         if let Ok(read) = self.read.lock()
             && let Some(decoded) = read.get(&key)
         {

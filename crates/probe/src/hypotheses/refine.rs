@@ -17,11 +17,15 @@ use crate::separate::Landmarks;
 /// hide each other.
 pub(crate) fn neighbourhood() -> Vec<Vec<Parameter>> {
     use Parameter as P;
-    const TOGETHER: [&[Parameter]; 22] = [
+    const TOGETHER: [&[Parameter]; 26] = [
         &[P::FractionBits, P::TermRounding],
         &[P::SumFractionBits, P::Renormalize],
         &[P::SumRounding, P::TermRounding],
-        &[P::FlushInputs, P::WidenOperands, P::WidenAccumulator],
+        &[P::FlushOperands, P::FlushAccumulator, P::WidenOperands, P::WidenAccumulator],
+        &[P::FlushResult, P::FlushAccumulator],
+        &[P::FlushResult, P::Conversion],
+        &[P::FractionBits, P::AccumulatorBits],
+        &[P::AddLast, P::Chains],
         &[P::ZeroExponent, P::WidenOperands],
         &[P::ZeroAccumulator, P::WidenOperands],
         &[P::FractionBits, P::WidenOperands],

@@ -1,11 +1,14 @@
 //! The space of models: eight families, every parameter, whatever may surround them.
 
+mod around;
 mod canonical;
 mod operation;
 mod parameter;
 mod ranges;
 
-use bitmma::arithmetic::{Conversion, FusedSum, Lowering, Operation, Order, Prepared, RoundedSum};
+use bitmma::arithmetic::{
+    Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, Order, Prepared, ResultFlush, RoundedSum,
+};
 use bitmma::formats::{BF16, E5M2, E8M13, F16, F32, F64, Format, Rounding, TF32};
 use bitmma::{Model, Signature};
 
@@ -15,6 +18,8 @@ pub(crate) use parameter::Parameter;
 
 /// Formats that intermediate results may have.
 const INNER: [Format; 7] = [F64, F32, TF32, E8M13, BF16, F16, E5M2];
+/// How subnormal inputs are read.
+const FLUSHES: [InputFlush; 3] = [InputFlush::Never, InputFlush::Positive, InputFlush::Signed];
 /// F and F2 of models.
 const FRACTION_BITS: std::ops::RangeInclusive<u32> = 0..=60;
 
@@ -35,6 +40,24 @@ pub(crate) struct Structure {
     pub(crate) last: bool,
     /// Whether D is narrowed at the end.
     pub(crate) narrow: bool,
+    /// Chains that are merged before C is added at the end; 1: none are.
+    pub(crate) chains: usize,
+}
+
+impl Structure {
+    /// Structures of the same kind have the same family and the same things around it.
+    pub(crate) fn kind(&self) -> Kind {
+        (self.operation.name(), self.last, self.narrow, self.chains > 1)
+    }
+}
+
+/// The family, and whether C is added last, D narrowed, chains merged.
+pub(crate) type Kind = (&'static str, bool, bool, bool);
+
+/// The kind of structure that a model has.
+pub(crate) fn kind_of(model: &Model) -> Kind {
+    let Lowering { add_accumulator_last, narrow_output, chains, .. } = model.lowering;
+    (model.operation.name(), add_accumulator_last.is_some(), narrow_output.is_some(), chains.is_some())
 }
 
 impl Space {
@@ -100,14 +123,33 @@ impl Space {
         for &(last, narrow) in around {
             for &order in &orders {
                 for operation in self.operations(FUSED, ROUNDED) {
-                    let structure = Structure { operation, order, last, narrow };
+                    let structure = Structure { operation, order, last, narrow, chains: 1 };
                     if self.is_new(&structure) {
                         structures.push(structure);
+                    }
+                    if last && !narrow {
+                        structures.extend(self.in_chains(structure));
                     }
                 }
             }
         }
         structures
+    }
+
+    /// The same operations in several chains that are merged before C is added: the passes of an interleaved order, or
+    /// equal parts of K in sequence.
+    fn in_chains(&self, structure: Structure) -> Vec<Structure> {
+        let k = self.signature.k;
+        let fits = |count: &usize| {
+            let part = k / count;
+            part.is_multiple_of(structure.operation.max_length()) && *count > 1
+        };
+        let counts = match structure.order {
+            Order::Sequential => divisors(k),
+            Order::Reversed => Vec::new(),
+            Order::Interleaved { .. } => vec![structure.order.passes()],
+        };
+        counts.into_iter().filter(fits).map(|chains| Structure { chains, ..structure }).collect()
     }
 
     /// What a model of that structure would be that shares everything else with `model`.
@@ -119,7 +161,8 @@ impl Space {
             }
             (operation, _) => operation,
         };
-        let lowering = Lowering { order: structure.order, ..model.lowering };
+        let chains = model.lowering.chains.map(|chains| Chains { count: structure.chains, ..chains });
+        let lowering = Lowering { order: structure.order, chains, ..model.lowering };
         let model = Model { operation, lowering, ..model.clone() };
         self.allows(&model).then_some(model)
     }
@@ -128,10 +171,7 @@ impl Space {
     pub(crate) fn representatives(&self) -> Vec<Structure> {
         let mut structures: Vec<Structure> = Vec::new();
         for structure in self.structures().into_iter().rev() {
-            let known = |one: &Structure| {
-                one.operation.name() == structure.operation.name()
-                    && (one.last, one.narrow) == (structure.last, structure.narrow)
-            };
+            let known = |one: &Structure| one.kind() == structure.kind();
             if structure.order == Order::Sequential && !structures.iter().any(known) {
                 structures.push(structure);
             }
@@ -169,8 +209,8 @@ impl Space {
             (true, F32) => F64,
             (true, _) => F32,
         };
-        let conversion = Conversion { rounding, format: inner };
-        let nearest = |format| Conversion { rounding: Rounding::NearestEven, format };
+        let conversion = Conversion::new(rounding, inner);
+        let nearest = |format| Conversion::new(Rounding::NearestEven, format);
         let operation = with_fraction_bits(structure.operation, fraction_bits);
         let model = Model {
             scale,
@@ -178,6 +218,8 @@ impl Space {
             lowering: Lowering {
                 order: structure.order,
                 add_accumulator_last: structure.last.then_some(nearest(inner)),
+                chains: (structure.chains > 1)
+                    .then_some(Chains { count: structure.chains, merge: nearest(inner) }),
                 narrow_output: structure.narrow.then_some(nearest(d)),
                 ..Lowering::NONE
             },
@@ -203,10 +245,12 @@ impl Space {
             change(&mut changed);
             changed
         };
-        let conversions = || {
-            INNER
-                .into_iter()
-                .flat_map(|format| roundings().map(move |rounding| Conversion { rounding, format }))
+        // saturation and flushing are coordinates of their own
+        let conversions = |own: Option<Conversion>| {
+            let own = own.unwrap_or(Conversion::RNE_FP32);
+            INNER.into_iter().flat_map(move |format| {
+                roundings().map(move |rounding| Conversion { rounding, format, ..own })
+            })
         };
         match parameter {
             Parameter::Family => self.families(model),
@@ -233,6 +277,10 @@ impl Space {
                     .map(|bits| set(&|model| model.operation = with_fraction_bits(model.operation, bits)))
                     .collect(),
             },
+            Parameter::AccumulatorBits => {
+                let values = std::iter::once(None).chain(FRACTION_BITS.map(Some));
+                fused(model, values, |sum, value| sum.accumulator_fraction_bits = value)
+            }
             Parameter::TermRounding => match model.operation {
                 Operation::TrFdpa(_) | Operation::GtrFdpa(_) => {
                     rounded(model, roundings(), |sum, value| sum.term_rounding = value)
@@ -269,24 +317,39 @@ impl Space {
                 rounded(model, self.overflows(), |sum, value| sum.product_overflow = value)
             }
             Parameter::Conversion => {
-                conversions().map(|conversion| set(&|model| model.conversion = conversion)).collect()
+                let own = Some(model.conversion);
+                conversions(own).map(|conversion| set(&|model| model.conversion = conversion)).collect()
             }
             Parameter::ConversionRounding => {
                 roundings().map(|rounding| set(&|model| model.conversion.rounding = rounding)).collect()
             }
             Parameter::AddLast => std::iter::once(None)
-                .chain(conversions().map(Some))
+                .chain(conversions(model.lowering.add_accumulator_last).map(Some))
                 .map(|last| set(&|model| model.lowering.add_accumulator_last = last))
                 .collect(),
             Parameter::Narrow => std::iter::once(None)
-                .chain(conversions().map(Some))
+                .chain(conversions(model.lowering.narrow_output).map(Some))
                 .map(|narrow| set(&|model| model.lowering.narrow_output = narrow))
                 .collect(),
-            Parameter::FlushInputs => [(false, false), (true, false), (true, true)]
-                .map(|(flush, keep)| {
-                    set(&|model| (model.flush_inputs, model.flush_keeps_sign) = (flush, keep))
-                })
-                .to_vec(),
+            Parameter::Chains => {
+                let Some(chains) = model.lowering.chains else { return vec![model.clone()] };
+                conversions(Some(chains.merge))
+                    .map(|merge| set(&|model| model.lowering.chains = Some(Chains { merge, ..chains })))
+                    .collect()
+            }
+            Parameter::FlushResult => around::subsets(model, |conversion| {
+                let rules = ResultFlush::ALL.into_iter().map(|(flush, _)| flush);
+                rules.map(|flush| Conversion { flush, ..conversion }).collect()
+            }),
+            Parameter::Saturate => around::subsets(model, |conversion| {
+                [false, true].map(|saturate| Conversion { saturate, ..conversion }).to_vec()
+            }),
+            Parameter::FlushOperands => {
+                FLUSHES.map(|flush| set(&|model| model.flush_operands = flush)).to_vec()
+            }
+            Parameter::FlushAccumulator => {
+                FLUSHES.map(|flush| set(&|model| model.flush_accumulator = flush)).to_vec()
+            }
             Parameter::WidenOperands => self
                 .wide(model, &[model.a, model.b])
                 .into_iter()
@@ -321,6 +384,7 @@ impl Space {
                 fraction_bits: sum.fraction_bits,
                 term_rounding: sum.term_rounding,
                 zero_exponent: sum.zero_accumulator_exponent,
+                accumulator_fraction_bits: None,
             };
             bits = vec![sum.fraction_bits];
         }
@@ -339,8 +403,7 @@ impl Space {
     }
 }
 
-const FUSED: FusedSum =
-    FusedSum { max_length: 1, fraction_bits: 24, term_rounding: Rounding::TowardZero, zero_exponent: None };
+const FUSED: FusedSum = FusedSum::new(1, 24);
 const ROUNDED: RoundedSum = RoundedSum {
     max_length: 1,
     fraction_bits: 24,

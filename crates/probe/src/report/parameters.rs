@@ -1,7 +1,7 @@
 //! The parameters of a model in words, each with the answers that show it.
 
 use bitmma::Model;
-use bitmma::arithmetic::{Conversion, Operation, Order};
+use bitmma::arithmetic::{Conversion, InputFlush, Operation, Order};
 use bitmma::formats::Format;
 use bitmma::inputs::Case;
 use rayon::prelude::*;
@@ -53,7 +53,7 @@ pub fn describe(model: &Model, k: usize) -> Vec<(&'static str, String, &'static 
 type Row = (&'static str, &'static str, Option<space::Parameter>);
 
 /// Symbol, meaning and coordinate.
-fn all() -> [Row; 20] {
+fn all() -> [Row; 23] {
     use space::Parameter as P;
     [
         ("model", "the family", Some(P::Family)),
@@ -62,6 +62,7 @@ fn all() -> [Row; 20] {
         ("G", "elements in a group", Some(P::Group)),
         ("order", "order along K", Some(P::Order)),
         ("F", "fractional bits kept of each term", Some(P::FractionBits)),
+        ("F_c", "fractional bits kept of C", Some(P::AccumulatorBits)),
         ("F2", "fractional bits kept of the sum when C is added", Some(P::SumFractionBits)),
         ("term_rounding", "how a term is cut", Some(P::TermRounding)),
         ("sum_rounding", "how sums and C are cut", Some(P::SumRounding)),
@@ -70,9 +71,11 @@ fn all() -> [Row; 20] {
         ("e_zero_c", "exponent of a zero C", Some(P::ZeroAccumulator)),
         ("product_overflow", "a product of 2^this or more is infinite", Some(P::ProductOverflow)),
         ("rho", "how each sum becomes a number", Some(P::Conversion)),
-        ("flush_inputs", "whether subnormal inputs are read as zero", Some(P::FlushInputs)),
+        ("flush_operands", "whether subnormal numbers of A and B are read as zero", Some(P::FlushOperands)),
+        ("flush_accumulator", "whether subnormal numbers of C are read as zero", Some(P::FlushAccumulator)),
         ("widen_operands", "what A and B are widened to first", Some(P::WidenOperands)),
         ("widen_accumulator", "what C is widened to first", Some(P::WidenAccumulator)),
+        ("chains", "chains of K that are merged before C is added", Some(P::Chains)),
         ("add_accumulator_last", "how C is added after all sums", Some(P::AddLast)),
         ("narrow_output", "how the last result is narrowed to D", Some(P::Narrow)),
         ("nan", "the code of every NaN result", None),
@@ -85,6 +88,14 @@ fn value(model: &Model, symbol: &str, k: usize) -> Option<String> {
     let optional = |value: Option<i32>| value.map_or("none".to_owned(), |value| value.to_string());
     let name = |format: Option<Format>| format.map_or("none".to_owned(), |format| format.name.to_owned());
     let conversion = |value: Option<Conversion>| value.map_or("none".to_owned(), |value| value.to_string());
+    let flush = |value: InputFlush| {
+        match value {
+            InputFlush::Never => "no",
+            InputFlush::Positive => "yes",
+            InputFlush::Signed => "yes, signs kept",
+        }
+        .to_owned()
+    };
     let length = |model: &Model| match model.operation {
         Operation::Fma | Operation::FtzAddMul { .. } => None,
         _ => Some(model.length(k).to_string()),
@@ -109,6 +120,7 @@ fn value(model: &Model, symbol: &str, k: usize) -> Option<String> {
             .map(|sum| sum.fraction_bits)
             .or(rounded.map(|sum| sum.fraction_bits))
             .map(|bits| bits.to_string()),
+        "F_c" => fused.and_then(|sum| sum.accumulator_fraction_bits).map(|bits| bits.to_string()),
         "F2" => rounded.map(|sum| sum.sum_fraction_bits.to_string()),
         "term_rounding" => fused
             .map(|sum| sum.term_rounding)
@@ -120,14 +132,11 @@ fn value(model: &Model, symbol: &str, k: usize) -> Option<String> {
         "e_zero_c" => rounded.map(|sum| optional(sum.zero_accumulator_exponent)),
         "product_overflow" => rounded.map(|sum| optional(sum.product_overflow)),
         "rho" => Some(model.conversion.to_string()),
-        "flush_inputs" => Some(
-            match (model.flush_inputs, model.flush_keeps_sign) {
-                (false, _) => "no",
-                (true, false) => "yes",
-                (true, true) => "yes, signs kept",
-            }
-            .to_owned(),
-        ),
+        "flush_operands" => Some(flush(model.flush_operands)),
+        "flush_accumulator" => Some(flush(model.flush_accumulator)),
+        "chains" => {
+            model.lowering.chains.map(|chains| format!("{}, merged by {}", chains.count, chains.merge))
+        }
         "widen_operands" => Some(name(model.lowering.widen_operands)),
         "widen_accumulator" => Some(name(model.lowering.widen_accumulator)),
         "add_accumulator_last" => Some(conversion(model.lowering.add_accumulator_last)),

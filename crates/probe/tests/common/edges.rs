@@ -37,6 +37,7 @@ fn try_edge(draw: &mut Draw) -> (Model, usize) {
         fraction_bits: draw.between(10, 30) as u32,
         term_rounding: if draw.chance(50) { Rounding::TowardZero } else { rounding(draw) },
         zero_exponent: exponent,
+        accumulator_fraction_bits: None,
     };
     let rounded = RoundedSum {
         max_length: length,
@@ -54,7 +55,7 @@ fn try_edge(draw: &mut Draw) -> (Model, usize) {
         "TR" => Operation::TrFdpa(rounded),
         _ => Operation::GtrFdpa(rounded),
     };
-    let conversion = Conversion { rounding: rounding(draw), format: F32 };
+    let conversion = Conversion::new(rounding(draw), F32);
     let model = Model {
         scale: (family == "ST").then_some(BlockScale { format: UE8M0, size: 16 }),
         lowering: Lowering::NONE,

@@ -3,7 +3,9 @@
 
 pub(crate) mod edges;
 
-use bitmma::arithmetic::{Conversion, FusedSum, Lowering, Operation, Order, Prepared, RoundedSum};
+use bitmma::arithmetic::{
+    Conversion, FusedSum, InputFlush, Lowering, Operation, Order, Prepared, RoundedSum,
+};
 use bitmma::formats::{
     BF16, BlockScale, E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, E8M13, F16, F32, Format, Rounding,
     TF32, UE4M3, UE8M0,
@@ -92,6 +94,7 @@ fn try_hidden(draw: &mut Draw) -> Option<(Model, usize)> {
         fraction_bits: draw.between(8, 40) as u32,
         term_rounding: draw.rounding(),
         zero_exponent: if draw.chance(40) { None } else { Some(draw.between(-140, 20)) },
+        accumulator_fraction_bits: None,
     };
     let rounded = RoundedSum {
         max_length: length,
@@ -120,7 +123,7 @@ fn try_hidden(draw: &mut Draw) -> Option<(Model, usize)> {
         _ => None,
     };
     let inner = draw.one(&[F32, F32, F32, E8M13, F16]);
-    let conversion = Conversion { rounding: draw.rounding(), format: inner };
+    let conversion = Conversion::new(draw.rounding(), inner);
     let mut lowering = Lowering::NONE;
     if scale.is_none() {
         if draw.chance(40) {
@@ -136,10 +139,10 @@ fn try_hidden(draw: &mut Draw) -> Option<(Model, usize)> {
             };
         }
         if draw.chance(15) {
-            lowering.add_accumulator_last = Some(Conversion { rounding: draw.rounding(), format: inner });
+            lowering.add_accumulator_last = Some(Conversion::new(draw.rounding(), inner));
         }
         if draw.chance(15) && inner != F16 {
-            lowering.narrow_output = Some(Conversion { rounding: draw.rounding(), format: F16 });
+            lowering.narrow_output = Some(Conversion::new(draw.rounding(), F16));
         }
         if draw.chance(10) {
             lowering.widen_operands = Some(draw.one(&[F16, F32]));
@@ -152,9 +155,8 @@ fn try_hidden(draw: &mut Draw) -> Option<(Model, usize)> {
     } else {
         draw.one(&[F32, F32, F16, d])
     };
-    let flush_inputs = draw.chance(25);
+    let flush = if draw.chance(25) { InputFlush::Positive } else { InputFlush::Never };
     let nan_code = if draw.chance(50) { d.nan_code() } else { None };
-    let flush_keeps_sign = false;
     Some((
         Model {
             a,
@@ -164,8 +166,8 @@ fn try_hidden(draw: &mut Draw) -> Option<(Model, usize)> {
             scale,
             operation,
             conversion,
-            flush_inputs,
-            flush_keeps_sign,
+            flush_operands: flush,
+            flush_accumulator: flush,
             nan_code,
             lowering,
         },

@@ -4,7 +4,7 @@
 //! sides against each other on the reference path.
 
 use bitmma::Model;
-use bitmma::arithmetic::{Conversion, Operation, Prepared};
+use bitmma::arithmetic::{Conversion, InputFlush, Operation, Prepared};
 use bitmma::formats::{Format, Rounding};
 
 use super::Space;
@@ -18,6 +18,12 @@ impl Space {
             model.operation = with_length(model.operation, model.length(self.signature.k));
         }
         self.order(&mut model);
+        signs_of_zeros(&mut model);
+        if let Some(sum) = fused_mut(&mut model.operation)
+            && sum.accumulator_fraction_bits == Some(sum.fraction_bits)
+        {
+            sum.accumulator_fraction_bits = None;
+        }
         self.thresholds(&mut model);
         self.cuts(&mut model);
         self.conversion(&mut model);
@@ -27,6 +33,9 @@ impl Space {
 
     /// The first order whose sums take the same elements: sums are commutative, bit for bit.
     fn order(&self, model: &mut Model) {
+        if model.lowering.chains.is_some() {
+            return; // each order cuts K into other chains
+        }
         let Some(own) = self.shape(model) else { return };
         // a chain of FTZ-FMA is one however it is cut into operations
         let lengths = match model.operation {
@@ -86,7 +95,7 @@ impl Space {
         let last = self.last_bit(model);
         let reach = |bits: u32| low.max(last + bits as i32);
         if let Some(sum) = fused_mut(&mut model.operation) {
-            let reach = reach(sum.fraction_bits);
+            let reach = reach(sum.fraction_bits.min(sum.accumulator_bits()));
             sum.zero_exponent = sum.zero_exponent.filter(|&exponent| exponent > reach);
         }
         self.sums_that_vanish(model);
@@ -107,7 +116,7 @@ impl Space {
     /// way. The zero of T-, ST- and GST-FDPA is +0; that of TR- and GTR-FDPA has the sign of the sum, which a cut down,
     /// away from zero or to odd keeps.
     fn sums_that_vanish(&self, model: &mut Model) {
-        let Conversion { rounding, format } = model.conversion;
+        let Conversion { rounding, format, .. } = model.conversion;
         if matches!(rounding, Rounding::AwayFromZero | Rounding::Up | Rounding::Down | Rounding::ToOdd) {
             return;
         }
@@ -146,10 +155,12 @@ impl Space {
         let enough = |highest: i32| (highest - last).max(0) as u32;
         let exact = match &mut model.operation {
             Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
-                if sum.zero_exponent.is_some() || sum.fraction_bits < enough(terms) {
+                let kept = sum.fraction_bits.min(sum.accumulator_bits());
+                if sum.zero_exponent.is_some() || kept < enough(terms) {
                     return;
                 }
                 sum.fraction_bits = enough(terms);
+                sum.accumulator_fraction_bits = None;
                 sum.term_rounding = Rounding::TowardZero;
                 model.scale.is_none()
             }
@@ -172,7 +183,8 @@ impl Space {
             _ => return,
         };
         let format = model.conversion.format;
-        if exact && last >= format.min_exponent() - format.fraction_bits as i32 {
+        if exact && model.conversion.is_plain() && last >= format.min_exponent() - format.fraction_bits as i32
+        {
             model.operation = Operation::EFdpa { max_length: model.operation.max_length() };
         }
     }
@@ -201,20 +213,28 @@ impl Space {
     ///
     /// What overflows becomes infinity whatever the rounding; FMA and FTZ-AddMul, where it does not, are left out.
     fn conversion(&self, model: &mut Model) {
-        if !self.is_exact(model, &model.conversion.format) {
+        if !model.conversion.is_plain() || !self.is_exact(model, &model.conversion.format) {
             return;
         }
-        model.conversion =
-            Conversion { rounding: Rounding::TowardZero, format: model.conversion.container() };
+        model.conversion = Conversion::new(Rounding::TowardZero, model.conversion.container());
         // what D is narrowed to then holds the same number, unless that overflows, which is as IEEE 754 says
         if model.lowering.add_accumulator_last.is_none()
+            && model.lowering.chains.is_none()
             && let Some(narrow) = model.lowering.narrow_output
-            && self.is_exact(model, &narrow.format)
         {
+            // one operation, exact before it is narrowed: the narrowing is its rho
+            if model.operation.max_length() == self.signature.k {
+                model.conversion = narrow;
+                model.lowering.narrow_output = None;
+                return self.conversion(model);
+            }
+            if !narrow.is_plain() || !self.is_exact(model, &narrow.format) {
+                return;
+            }
             model.lowering.narrow_output = Some(match narrow.rounding {
                 // these may stop at the largest number of the format
                 Rounding::TowardZero | Rounding::Up | Rounding::Down => narrow,
-                _ => Conversion { rounding: Rounding::NearestEven, format: narrow.container() },
+                _ => Conversion::new(Rounding::NearestEven, narrow.container()),
             });
         }
     }
@@ -225,18 +245,47 @@ impl Space {
     /// number, (4L + 2)·2^F at most, of units of 2^(e_max - F) or of the last bit of all terms, if that is more.
     fn is_exact(&self, model: &Model, format: &Format) -> bool {
         let bits = match model.operation {
-            Operation::TFdpa(sum) | Operation::StFdpa(sum) => sum.fraction_bits,
+            Operation::TFdpa(sum) | Operation::StFdpa(sum) => sum.fraction_bits.max(sum.accumulator_bits()),
             Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => {
                 sum.fraction_bits.max(sum.sum_fraction_bits + u32::from(sum.renormalize))
             }
             _ => return false,
         };
-        let accumulator = model.c.min_exponent().min(model.conversion.format.min_exponent());
-        let lowest = self.term_exponents(model).0.min(accumulator);
+        // a sum without a product that is not zero is the accumulator, cut: a number of its own format
+        let holds = |from: &Format| {
+            format.fraction_bits >= from.fraction_bits
+                && format.min_exponent() <= from.min_exponent()
+                && format.max_exponent() >= from.max_exponent()
+        };
+        let accumulators = [model.c, model.conversion.container()];
+        let lowest = if accumulators.iter().all(holds) {
+            self.product_exponents(model).0
+        } else {
+            let accumulator = model.c.min_exponent().min(model.conversion.format.min_exponent());
+            self.term_exponents(model).0.min(accumulator)
+        };
         let unit = (lowest - bits as i32).max(self.last_bit(model));
         let length = 4 * model.operation.max_length() as u64 + 2;
         let width = bits + (u64::BITS - length.leading_zeros());
         width <= format.fraction_bits + 1 && unit >= format.min_exponent() - format.fraction_bits as i32
+    }
+}
+
+/// Zeros of one sign where their signs are not seen.
+///
+/// A result of zero is +0 in T-, ST- and GST-FDPA whatever the signs of the terms; FTZ-FMA itself reads subnormal numbers
+/// as zeros of their sign. C that is added last is read by the addition, which does neither.
+fn signs_of_zeros(model: &mut Model) {
+    let from = match model.operation {
+        Operation::TFdpa(_) | Operation::StFdpa(_) | Operation::GstFdpa { .. } => InputFlush::Positive,
+        Operation::FtzFma { .. } => InputFlush::Never,
+        _ => return,
+    };
+    if model.flush_operands == InputFlush::Signed {
+        model.flush_operands = from;
+    }
+    if model.flush_accumulator == InputFlush::Signed && model.lowering.add_accumulator_last.is_none() {
+        model.flush_accumulator = from;
     }
 }
 
@@ -258,13 +307,13 @@ fn narrowing(model: &mut Model) {
     let holds = to.fraction_bits >= from.fraction_bits
         && to.max_exponent() >= from.max_exponent()
         && to.min_exponent() - to.fraction_bits as i32 <= from.min_exponent() - from.fraction_bits as i32;
-    if !holds {
+    if !holds || !narrow.is_plain() {
         return;
     }
     model.lowering.narrow_output = if narrow.container() == last.container() {
         None
     } else {
-        Some(Conversion { rounding: Rounding::TowardZero, format: narrow.container() })
+        Some(Conversion::new(Rounding::TowardZero, narrow.container()))
     };
 }
 

@@ -13,6 +13,8 @@ pub(crate) enum Parameter {
     Order,
     /// F.
     FractionBits,
+    /// F_c: bits of the accumulator where it has bits of its own.
+    AccumulatorBits,
     /// F2.
     SumFractionBits,
     /// How terms are cut.
@@ -37,8 +39,16 @@ pub(crate) enum Parameter {
     AddLast,
     /// Whether, and how, D is narrowed.
     Narrow,
-    /// Whether subnormal inputs are zeros.
-    FlushInputs,
+    /// Chains merged before C is added, and how they are merged.
+    Chains,
+    /// Which results become zero, of each conversion there is.
+    FlushResult,
+    /// Whether conversions stop at the largest finite number.
+    Saturate,
+    /// Whether subnormal numbers of A and B are zeros.
+    FlushOperands,
+    /// Whether subnormal numbers of C are zeros.
+    FlushAccumulator,
     /// What A and B are widened to.
     WidenOperands,
     /// What C is widened to.
@@ -47,12 +57,13 @@ pub(crate) enum Parameter {
 
 impl Parameter {
     /// All of them.
-    pub(crate) const ALL: [Parameter; 20] = [
+    pub(crate) const ALL: [Parameter; 25] = [
         Parameter::Family,
         Parameter::Length,
         Parameter::Group,
         Parameter::Order,
         Parameter::FractionBits,
+        Parameter::AccumulatorBits,
         Parameter::SumFractionBits,
         Parameter::TermRounding,
         Parameter::SumRounding,
@@ -65,7 +76,11 @@ impl Parameter {
         Parameter::ConversionRounding,
         Parameter::AddLast,
         Parameter::Narrow,
-        Parameter::FlushInputs,
+        Parameter::Chains,
+        Parameter::FlushResult,
+        Parameter::Saturate,
+        Parameter::FlushOperands,
+        Parameter::FlushAccumulator,
         Parameter::WidenOperands,
         Parameter::WidenAccumulator,
     ];

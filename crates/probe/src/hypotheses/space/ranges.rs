@@ -9,29 +9,36 @@ use super::Space;
 /// Exponents above the largest term that are tried for zero terms.
 const ABOVE: i32 = 24;
 
+/// The smallest exponent of a number of `format` as operations read it.
+fn lowest_exponent(format: &Format, wide: Option<Format>) -> i32 {
+    let lowest = format.min_exponent() - format.fraction_bits as i32;
+    wide.map_or(format.min_exponent(), |wide| wide.min_exponent().max(lowest))
+}
+
 impl Space {
-    /// Smallest and largest exponent a term that is not zero can bring.
-    pub(crate) fn term_exponents(&self, model: &Model) -> (i32, i32) {
-        let read = |format: &Format, wide: Option<Format>| {
-            let lowest = format.min_exponent() - format.fraction_bits as i32;
-            wide.map_or(format.min_exponent(), |wide| wide.min_exponent().max(lowest))
-        };
+    /// Smallest and largest exponent a product that is not zero can bring; for GST-FDPA, a group of them.
+    pub(super) fn product_exponents(&self, model: &Model) -> (i32, i32) {
         let scale = model
             .scale
             .map_or((0, 0), |scale| (2 * scale.format.min_exponent(), 2 * scale.format.max_exponent()));
         let operands = model.lowering.widen_operands;
-        let products = match model.operation {
+        match model.operation {
             Operation::GstFdpa { .. } => scale,
             _ => (
-                read(&model.a, operands) + read(&model.b, operands) + scale.0,
+                lowest_exponent(&model.a, operands) + lowest_exponent(&model.b, operands) + scale.0,
                 model.a.max_exponent() + model.b.max_exponent() + scale.1,
             ),
-        };
+        }
+    }
+
+    /// Smallest and largest exponent a term that is not zero can bring.
+    pub(crate) fn term_exponents(&self, model: &Model) -> (i32, i32) {
+        let products = self.product_exponents(model);
         let chained = model.conversion.format;
         let accumulators = match model.lowering.add_accumulator_last {
             Some(_) => (chained.min_exponent(), chained.max_exponent()),
             None => {
-                let c = read(&model.c, model.lowering.widen_accumulator);
+                let c = lowest_exponent(&model.c, model.lowering.widen_accumulator);
                 (c.min(chained.min_exponent()), model.c.max_exponent().max(chained.max_exponent()))
             }
         };
