@@ -313,12 +313,14 @@ impl Observations {
 /// What a model answers to cases; `None` if it does not take them.
 pub(crate) fn answers(model: &Model, k: usize, cases: &[Case]) -> Option<Vec<u64>> {
     let prepared = Prepared::new(model, k).ok()?;
-    let dot = |case: &Case| {
-        let a = prepared.vector(Side::A, case.a.iter().copied());
-        let b = prepared.vector(Side::B, case.b.iter().copied());
-        let scale_a = prepared.scales(case.scale_a.iter().copied());
-        let scale_b = prepared.scales(case.scale_b.iter().copied());
-        prepared.dot(&a, &b, case.c, &scale_a, &scale_b, &mut ())
-    };
-    Some(cases.par_iter().with_min_len(64).map(dot).collect())
+    Some(cases.par_iter().with_min_len(64).map(|case| answer(&prepared, case)).collect())
+}
+
+/// What a model answers to a case.
+pub(crate) fn answer(model: &Prepared<'_>, case: &Case) -> u64 {
+    let a = model.vector(Side::A, case.a.iter().copied());
+    let b = model.vector(Side::B, case.b.iter().copied());
+    let scale_a = model.scales(case.scale_a.iter().copied());
+    let scale_b = model.scales(case.scale_b.iter().copied());
+    model.dot(&a, &b, case.c, &scale_a, &scale_b, &mut ())
 }

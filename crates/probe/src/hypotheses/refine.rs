@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use bitmma::Model;
-use bitmma::arithmetic::{Operation, RoundedSum};
+use bitmma::arithmetic::{Operation, Prepared, RoundedSum};
 use bitmma::inputs::{Case, Family, Formats, case};
 use rayon::prelude::*;
 
 use super::space::{Parameter, Space, fused_of, rounded_of};
-use super::{Observations, answers};
+use super::{Observations, answer, answers};
 use crate::inputs::{Kind, directed};
 use crate::numbers::same;
 use crate::separate::Landmarks;
@@ -144,22 +144,35 @@ pub(crate) fn pool(formats: &Formats, k: usize, seed: u64, round: u64, models: &
         .collect()
 }
 
+/// Rivals that are gone through at once.
+const AT_ONCE: usize = 32;
+
 /// One case of the pool for each rival that it tells from the model, fewer where one tells several.
 pub(crate) fn splitting(space: &Space, model: &Model, rivals: &[Model], pool: &[Case]) -> Vec<Case> {
     let k = space.signature().k;
     let d = space.signature().d;
     let Some(expected) = answers(model, k, pool) else { return Vec::new() };
+    let first_of = |rival: &Model, which: &[usize]| -> Option<usize> {
+        let prepared = Prepared::new(rival, k).ok()?;
+        which.iter().copied().find(|&index| !same(&d, answer(&prepared, &pool[index]), expected[index]))
+    };
+    let all: Vec<usize> = (0..pool.len()).collect();
     let mut chosen: Vec<usize> = Vec::new();
-    for rival in rivals {
-        let told = |index: &usize| {
-            let other = answers(rival, k, std::slice::from_ref(&pool[*index]));
-            other.is_some_and(|other| !same(&d, other[0], expected[*index]))
-        };
-        if chosen.iter().any(told) {
-            continue;
+    for rivals in rivals.chunks(AT_ONCE) {
+        let found: Vec<Option<usize>> = rivals
+            .par_iter()
+            .map(|rival| {
+                let told = first_of(rival, &chosen).is_some();
+                if told { None } else { first_of(rival, &all) }
+            })
+            .collect();
+        for (rival, index) in rivals.iter().zip(found) {
+            if let Some(index) = index
+                && first_of(rival, &chosen).is_none()
+            {
+                chosen.push(index);
+            }
         }
-        let Some(all) = answers(rival, k, pool) else { continue };
-        chosen.extend((0..pool.len()).find(|&index| !same(&d, all[index], expected[index])));
     }
     chosen.into_iter().map(|index| pool[index].clone()).collect()
 }
