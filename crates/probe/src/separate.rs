@@ -78,6 +78,9 @@ impl Landmarks {
         if draw.random.chance(8) {
             return draw.carries();
         }
+        if self.formats.scale.is_some() && draw.random.chance(35) {
+            return draw.scaled();
+        }
         let (lowest, bits) = draw.random.one(&self.results);
         let top = draw.top(lowest - bits);
         // the last place of the result, and half of it
@@ -176,6 +179,46 @@ impl<'l> Draw<'l> {
                 |format: &Format, code: u64| if format.is_signed() { code ^ format.sign_bit() } else { code };
             self.case.a.iter_mut().for_each(|code| *code = sign(&formats.a, *code));
             self.case.c = sign(&formats.c, self.case.c);
+        }
+        self.case
+    }
+
+    /// Blocks whose scale factors lie a cut apart, some products in each, and the accumulator near one of them.
+    fn scaled(mut self) -> Case {
+        let Formats { a, b, c, scale } = self.marks.formats;
+        let Some(scale) = scale else { return self.case };
+        let (low, high) = normal_exponents(&scale.format);
+        let top =
+            if self.random.chance(50) { self.random.between(2 * low, 2 * high) } else { self.top(2 * low) };
+        let mut near = Vec::new();
+        for block in 0..self.raised.len() {
+            let down = match self.random.below(4) {
+                0 => 0,
+                1 => self.random.between(0, 40),
+                _ if self.marks.widths.is_empty() => self.random.between(0, 8),
+                _ => self.random.one(&self.marks.widths) + self.random.between(-14, 4),
+            };
+            let (first, second) = split(top - down, (low, high), (low, high));
+            self.case.scale_a[block] = number(&scale.format, false, first, self.random.fraction());
+            self.case.scale_b[block] = number(&scale.format, false, second, 0);
+            self.raised[block] = Some(first + second);
+            near.push(first + second);
+        }
+        let products = (all_exponents(&a), all_exponents(&b));
+        let bottom = products.0.0 + products.1.0;
+        let ceiling = products.0.1 + products.1.1;
+        for _ in 0..=self.random.below(self.marks.k.min(12)) {
+            let Some(&index) = self.free.last() else { break };
+            let raised = near[index / scale.size];
+            let exponent = raised + self.random.between(bottom, ceiling);
+            let (negative, fractions) = (self.random.chance(50), (self.fraction(), self.fraction()));
+            self.product(exponent, negative, fractions);
+        }
+        if self.random.chance(60) {
+            let range = all_exponents(&c);
+            let at = self.random.one(&near) + self.random.between(-30, 12);
+            let (negative, fraction) = (self.random.chance(50), self.random.fraction());
+            self.case.c = number(&c, negative, at.clamp(range.0, range.1), fraction);
         }
         self.case
     }

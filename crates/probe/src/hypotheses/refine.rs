@@ -1,13 +1,13 @@
 //! Rivals of a model, and inputs on which they part.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use bitmma::Model;
-use bitmma::arithmetic::{Operation, Prepared, RoundedSum};
+use bitmma::arithmetic::{FusedSum, Prepared, RoundedSum};
 use bitmma::inputs::{Case, Family, Formats, case};
 use rayon::prelude::*;
 
-use super::space::{Parameter, Space, fused_of, rounded_of};
+use super::space::{Parameter, Space, fused_mut, rounded_mut};
 use super::{Observations, answer, answers};
 use crate::inputs::{Kind, directed};
 use crate::numbers::same;
@@ -67,59 +67,56 @@ pub(crate) fn rivals(space: &Space, observations: &Observations, model: &Model) 
     found
 }
 
-/// Of rivals that differ in one number only, the outermost: what tells one between them tells those too.
+/// Of rivals that differ in numbers only, those with the least and the greatest of each: what tells one between them
+/// tells one of those too.
 pub(crate) fn outermost(rivals: &[Model]) -> Vec<Model> {
-    let mut runs: Vec<Run> = Vec::new();
-    let mut kept = Vec::new();
+    let mut runs: HashMap<Model, Vec<(usize, [i32; NUMBERS])>> = HashMap::new();
     for (index, rival) in rivals.iter().enumerate() {
-        let Some((rest, number)) = ladder(rival) else {
-            kept.push(index);
-            continue;
-        };
-        match runs.iter_mut().find(|run| run.rest == rest) {
-            None => runs.push(Run { rest, low: (number, index), high: (number, index) }),
-            Some(run) => {
-                run.low = run.low.min((number, index));
-                run.high = run.high.max((number, index));
-            }
+        let (rest, numbers) = numbers(rival);
+        runs.entry(rest).or_default().push((index, numbers));
+    }
+    let mut kept: Vec<usize> = Vec::new();
+    for run in runs.values() {
+        for at in 0..NUMBERS {
+            let number = |member: &&(usize, [i32; NUMBERS])| (member.1[at], member.0);
+            kept.extend(run.iter().min_by_key(number).map(|(index, _)| *index));
+            kept.extend(run.iter().max_by_key(number).map(|(index, _)| *index));
         }
     }
-    kept.extend(runs.iter().flat_map(|run| [run.low.1, run.high.1]));
     kept.sort_unstable();
     kept.dedup();
     kept.into_iter().map(|index| rivals[index].clone()).collect()
 }
 
-/// Rivals that differ in one number only.
-struct Run {
-    /// What they have in common.
-    rest: Model,
-    /// The smallest number, and whose it is.
-    low: (Option<i32>, usize),
-    /// The largest.
-    high: (Option<i32>, usize),
-}
+/// Numbers of a model that one can go up and down.
+const NUMBERS: usize = 4;
 
-/// The model without its exponent of zero terms or its limit of products, and that number.
-fn ladder(model: &Model) -> Option<(Model, Option<i32>)> {
+/// The model without its numbers of bits kept, its exponent of zero terms and its limit of products, and those: F, F_c or
+/// F2, the exponent, the limit; the least where there is none.
+fn numbers(model: &Model) -> (Model, [i32; NUMBERS]) {
     let mut rest = model.clone();
-    if let Some(sum) = fused_of(&model.operation) {
-        let without = bitmma::arithmetic::FusedSum { zero_exponent: None, ..*sum };
-        rest.operation = match model.operation {
-            Operation::TFdpa(_) => Operation::TFdpa(without),
-            Operation::StFdpa(_) => Operation::StFdpa(without),
-            Operation::GstFdpa { group, .. } => Operation::GstFdpa { sum: without, group },
-            other => other,
+    let or_least = |number: Option<i32>| number.unwrap_or(i32::MIN);
+    let mut numbers = [i32::MIN; NUMBERS];
+    if let Some(sum) = fused_mut(&mut rest.operation) {
+        numbers =
+            [sum.fraction_bits as i32, sum.accumulator_bits() as i32, or_least(sum.zero_exponent), i32::MIN];
+        *sum = FusedSum { fraction_bits: 0, accumulator_fraction_bits: None, zero_exponent: None, ..*sum };
+    } else if let Some(sum) = rounded_mut(&mut rest.operation) {
+        numbers = [
+            sum.fraction_bits as i32,
+            sum.sum_fraction_bits as i32,
+            or_least(sum.zero_accumulator_exponent),
+            or_least(sum.product_overflow),
+        ];
+        *sum = RoundedSum {
+            fraction_bits: 0,
+            sum_fraction_bits: 0,
+            zero_accumulator_exponent: None,
+            product_overflow: None,
+            ..*sum
         };
-        return Some((rest, sum.zero_exponent));
     }
-    let sum = rounded_of(&model.operation)?;
-    let without = RoundedSum { zero_accumulator_exponent: None, ..*sum };
-    rest.operation = match model.operation {
-        Operation::TrFdpa(_) => Operation::TrFdpa(without),
-        _ => Operation::GtrFdpa(without),
-    };
-    Some((rest, sum.zero_accumulator_exponent))
+    (rest, numbers)
 }
 
 /// Inputs tried in one go.

@@ -12,7 +12,7 @@ use bitmma::arithmetic::{
 use bitmma::formats::{BF16, E5M2, E8M13, F16, F32, F64, Format, Rounding, TF32};
 use bitmma::{Model, Signature};
 
-pub(crate) use operation::{divisors, fused_of, rounded_of};
+pub(crate) use operation::{divisors, fused_mut, fused_of, rounded_mut, rounded_of};
 use operation::{fused, rounded, with_fraction_bits, with_length};
 pub(crate) use parameter::Parameter;
 
