@@ -38,6 +38,11 @@ impl fmt::Display for Evidence {
 
 /// Where the answers of NVIDIA's chips come from.
 const MATLAB: &str = "validation data of MATLAB-tensor-core, Khattak and Mikaitis";
+/// Where the answers of the RTX 4060 come from.
+const MMAEMU: &str = "tests of mmaemu, Ding";
+/// Where the answers of Ada's FP8 instructions come from.
+const MATLAB_AND_MMAEMU: &str =
+    "validation data of MATLAB-tensor-core, Khattak and Mikaitis; RTX 4060: tests of mmaemu, Ding";
 /// Where the answers of the MI300X come from; they are cited, the project does not hold them.
 const MI300X: &str = "749 FP8 dot products, not kept here; one pair of them is in docs/semantics.md, rule 11";
 
@@ -52,10 +57,16 @@ pub const RECORDED: &[(Architecture, &str, &[&str], &str)] = &[
     (Ampere, "mma.m16n8k8.f16.f16.f16.f16", &["A100", "A2"], MATLAB),
     (Ampere, "mma.m16n8k8.f32.bf16.bf16.f32", &["A100", "A2"], MATLAB),
     (Ampere, "mma.m16n8k8.f32.f16.f16.f32", &["A100", "A2"], MATLAB),
+    (Ada, "mma.m16n8k16.f32.e4m3.e4m3.f32", &["RTX 4060"], MMAEMU),
+    (Ada, "mma.m16n8k16.f32.e4m3.e5m2.f32", &["RTX 4060"], MMAEMU),
+    (Ada, "mma.m16n8k16.f32.e5m2.e4m3.f32", &["RTX 4060"], MMAEMU),
+    (Ada, "mma.m16n8k16.f32.e5m2.e5m2.f32", &["RTX 4060"], MMAEMU),
     (Ada, "mma.m16n8k32.f16.e4m3.e4m3.f16", &["an Ada card"], MATLAB),
     (Ada, "mma.m16n8k32.f16.e5m2.e5m2.f16", &["an Ada card"], MATLAB),
-    (Ada, "mma.m16n8k32.f32.e4m3.e4m3.f32", &["an Ada card", "L40S"], MATLAB),
-    (Ada, "mma.m16n8k32.f32.e5m2.e5m2.f32", &["an Ada card", "L40S"], MATLAB),
+    (Ada, "mma.m16n8k32.f32.e4m3.e4m3.f32", &["an Ada card", "L40S", "RTX 4060"], MATLAB_AND_MMAEMU),
+    (Ada, "mma.m16n8k32.f32.e4m3.e5m2.f32", &["RTX 4060"], MMAEMU),
+    (Ada, "mma.m16n8k32.f32.e5m2.e4m3.f32", &["RTX 4060"], MMAEMU),
+    (Ada, "mma.m16n8k32.f32.e5m2.e5m2.f32", &["an Ada card", "L40S", "RTX 4060"], MATLAB_AND_MMAEMU),
     (Ada, "mma.m16n8k4.f32.tf32.tf32.f32", &["an Ada card", "L40S"], MATLAB),
     (Ada, "mma.m16n8k8.f16.f16.f16.f16", &["an Ada card", "L40S"], MATLAB),
     (Ada, "mma.m16n8k8.f32.bf16.bf16.f32", &["an Ada card", "L40S"], MATLAB),

@@ -8,7 +8,7 @@ use bitmma_catalogue::evidence::RECORDED;
 use bitmma_catalogue::{Architecture, Evidence, Family, catalogue, find};
 
 /// File of recordings, and what its chip is called.
-const CHIPS: [(&str, &str); 8] = [
+const CHIPS: [(&str, &str); 9] = [
     ("v100", "V100"),
     ("a100", "A100"),
     ("a2", "A2"),
@@ -17,6 +17,7 @@ const CHIPS: [(&str, &str); 8] = [
     ("h100", "H100"),
     ("h200", "H200"),
     ("b200", "B200"),
+    ("rtx4060", "RTX 4060"),
 ];
 
 #[test]

@@ -12,7 +12,7 @@ use bitmma::{Architecture, Error};
 /// Files of `recordings/` and how many dot products they hold, counted when they were recorded.
 // columns: folder, file, dot products
 #[rustfmt::skip]
-const FILES: [(&str, &str, usize); 18] = [
+const FILES: [(&str, &str, usize); 19] = [
     ("hardware", "a100",          800),
     ("hardware", "a2",            800),
     ("hardware", "ada",          1600),
@@ -20,6 +20,7 @@ const FILES: [(&str, &str, usize); 18] = [
     ("hardware", "h100",         1600),
     ("hardware", "h200",         1600),
     ("hardware", "l40s",         1200),
+    ("hardware", "rtx4060",     23821),
     ("hardware", "v100",          400),
     ("vectors",  "ada",          1300),
     ("vectors",  "ampere",        468),
@@ -32,7 +33,7 @@ const FILES: [(&str, &str, usize); 18] = [
     ("vectors",  "turing",        260),
     ("vectors",  "volta",         156),
 ];
-const HARDWARE: usize = 9_600;
+const HARDWARE: usize = 33_421;
 const VECTORS: usize = 20_592;
 
 fn folder() -> PathBuf {
@@ -126,6 +127,28 @@ fn revision_paper_differs_where_it_should() {
             "{record:?}"
         );
     }
+}
+
+/// What an RTX 4060 shows that no other recording does: the code of NaN, the sign of a zero, subnormal C and D.
+#[test]
+fn the_rtx_4060_shows_nan_codes_zeros_and_subnormal_numbers() {
+    let (mut nan, mut zeros, mut from_minus_zero, mut subnormal_c, mut subnormal_d) = (0, 0, 0, 0, 0);
+    for record in file("hardware", "rtx4060") {
+        let Answer::Code(d) = record.d else { panic!("every answer is a code") };
+        let (c, minus_zero, infinity) = (record.c, 0x8000_0000, 0x7f80_0000);
+        let subnormal = |code: u64| (1..0x80_0000).contains(&(code & !minus_zero));
+        assert_ne!(d, minus_zero, "line {}", record.line);
+        zeros += usize::from(d == 0);
+        from_minus_zero += usize::from(d == 0 && c == minus_zero);
+        if d & !minus_zero > infinity {
+            assert_eq!(d, 0x7fff_ffff, "line {}", record.line);
+            nan += 1;
+        }
+        subnormal_c += usize::from(subnormal(c));
+        subnormal_d += usize::from(subnormal(d));
+    }
+    let seen = [nan, zeros, from_minus_zero, subnormal_c, subnormal_d];
+    assert_eq!(seen, [260, 6172, 1126, 4412, 806], "counted by a script of its own");
 }
 
 #[test]
