@@ -124,6 +124,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let (alpha, beta) = (factor("--alpha", &arguments.alpha)?, factor("--beta", &arguments.beta)?);
     let matrices = arguments.files.read(&target)?;
+    let (blocks, rows, _) = matrices.a.shape();
+    destination.fits(&d_format, (blocks, rows, matrices.b.columns())).within("--out")?;
 
     let bar = Bar { start: Instant::now(), bar: OnceLock::new() };
     let report = |done, total| bar.show(done, total);

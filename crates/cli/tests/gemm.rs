@@ -180,6 +180,52 @@ fn narrow_output_and_transposed_weights() {
     }
 }
 
+/// FP6 and FP4 are written in the types that safetensors has for them, packed, and read back as operands.
+#[test]
+fn outputs_narrower_than_a_byte() {
+    let (bench, _) = inputs();
+    // 2×4 of FP16: rows of powers of two; the identity of 4 by 4
+    let numbers = [1, 2, -1, 4, 0, -2, 3, 1];
+    bench.put("n.npy", &matrix("<f2", (2, 4), &codes(&numbers, 5, 10)));
+    let mut identity = [0; 16];
+    (0..4).for_each(|index| identity[5 * index] = 1);
+    bench.put("i.npy", &matrix("<f2", (4, 4), &codes(&identity, 5, 10)));
+    // columns: --output-type, safetensors type, exponent and fraction bits, bytes of 8 elements, A and B of an instruction
+    for (name, dtype, (exponent, fraction), size) in
+        [("e3m2", "F6_E3M2", (3, 2), 6), ("e2m3", "F6_E2M3", (2, 3), 6), ("e2m1", "F4", (2, 1), 4)]
+    {
+        fine(&bench, &format!("gemm {F16} -a n.npy -b i.npy --output-type {name} -o {name}.safetensors"));
+        let file = std::fs::read(bench.path(&format!("{name}.safetensors"))).unwrap();
+        let length = words(&file[..8], 8)[0] as usize;
+        let header: Value = serde_json::from_slice(&file[8..8 + length]).unwrap();
+        assert_eq!(
+            (&header["d"]["dtype"], &header["d"]["shape"]),
+            (&dtype.into(), &serde_json::json!([2, 4]))
+        );
+        // first element in the lowest bits, without gaps
+        let bits = 1 + exponent + fraction;
+        let packed = &file[8 + length..];
+        assert_eq!(packed.len(), size, "{name}");
+        let all = packed.iter().rev().fold(0u64, |all, byte| all << 8 | u64::from(*byte));
+        for (index, number) in numbers.iter().enumerate() {
+            let found = all >> (bits * index as u32) & ((1 << bits) - 1);
+            assert_eq!(found, code(*number, exponent, fraction), "{name} {index}");
+        }
+        // what was written is an operand: times the identity it is the numbers again
+        let instruction = format!("blackwell tcgen05.mma.m64n8k32.kind::f8f6f4.f32.{name}.e4m3");
+        let mut ones = [0; 16];
+        (0..4).for_each(|index| ones[5 * index] = 0x38); // one, in E4M3
+        bench.put("o.npy", &matrix("|u1", (4, 4), &ones));
+        fine(&bench, &format!("gemm {instruction} -a {name}.safetensors -b o.npy -o back.npy"));
+        assert_eq!(bench.npy("back.npy", "<f4", &[2, 4]), codes(&numbers, 8, 23), "{name}");
+    }
+    // 5×7 elements of 4 or 6 bits end within a byte: refused before anything is computed
+    let odd = format!("gemm {F16} -a a.npy -b b.npy -o odd.safetensors --output-type");
+    refused(&bench, &format!("{odd} e2m1"), &["D is 5×7 of e2m1", "a multiple of 2 elements of 4 bits"]);
+    refused(&bench, &format!("{odd} e3m2"), &["D is 5×7 of e3m2", "a multiple of 4 elements of 6 bits"]);
+    assert!(!bench.path("odd.safetensors").exists());
+}
+
 #[test]
 fn block_scales_with_a_ragged_k() {
     let (bench, [a, b, _]) = inputs();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use bitmma::Matrix;
 use bitmma::formats::Format;
 
+use super::tensor::dimensions;
 use super::{Error, Kind, npy, safetensors};
 use crate::whole;
 
@@ -38,6 +39,27 @@ impl Output {
         let output = Output { path: path.to_owned(), kind };
         whole::check(path).map_err(|error| Error::Io { file, error })?;
         Ok(output)
+    }
+
+    /// Checks, before anything is computed, that the file can hold `rows`×`columns` codes of `format`, `blocks` times.
+    pub(crate) fn fits(
+        &self,
+        format: &Format,
+        (blocks, rows, columns): (usize, usize, usize),
+    ) -> Result<(), Error> {
+        let bits = format.bits() as usize;
+        if matches!(self.kind, Kind::Npy) || safetensors::ends_on_a_byte(&[blocks, rows, columns], bits) {
+            return Ok(());
+        }
+        let all = [blocks, rows, columns];
+        let shape = dimensions(if blocks == 1 { &all[1..] } else { &all });
+        Err(Error::Name {
+            file: self.path.display().to_string(),
+            problem: format!(
+                "D is {shape} of {format}; .safetensors takes whole bytes, a multiple of {} elements of {bits} bits",
+                if bits == 6 { 4 } else { 2 }
+            ),
+        })
     }
 
     /// Writes `d`: M×N, or blocks×M×N where there are several.

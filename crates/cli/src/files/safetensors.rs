@@ -51,6 +51,12 @@ pub(crate) fn dtype_of(format: &Format) -> Option<Dtype> {
     FORMATS.iter().find(|(_, formats)| formats.contains(format)).map(|(dtype, _)| *dtype)
 }
 
+/// Whether so many elements of `bits` bits fill whole bytes.
+pub(crate) fn ends_on_a_byte(shape: &[usize], bits: usize) -> bool {
+    // only what is left of 8 counts
+    shape.iter().fold(bits % 8, |left, size| left * (size % 8) % 8) == 0
+}
+
 /// The unsigned integers that hold codes of `format`, one each.
 fn integers(format: &Format) -> Dtype {
     match format.bytes() {
@@ -228,7 +234,8 @@ fn choose<'m>(
     }
 }
 
-/// Writes codes of `format` as the tensor `d`; `None` where safetensors has no such type.
+/// Writes codes of `format` as the tensor `d`; `None` where safetensors has no such type, or where the tensor would not
+/// end on a whole byte, which it demands.
 ///
 /// The header is written here because the crate's own lists `metadata` in another order each time, and
 /// the same answer should be the same file.
@@ -239,8 +246,9 @@ pub(crate) fn write(
     codes: impl Iterator<Item = u64>,
     metadata: &BTreeMap<&str, String>,
 ) -> Option<std::io::Result<()>> {
-    let dtype = dtype_of(format).filter(|dtype| dtype.bitsize() == 8 * format.bytes())?;
+    let dtype = dtype_of(format).filter(|dtype| ends_on_a_byte(shape, dtype.bitsize()))?;
     let size = packed_bytes(shape, dtype.bitsize())?;
+    let narrow = dtype.bitsize() < 8;
     Some((|| {
         let info = TensorInfo { dtype, shape: shape.to_vec(), data_offsets: (0, size) };
         let mut header = json!({ "__metadata__": metadata, "d": info }).to_string();
@@ -249,6 +257,11 @@ pub(crate) fn write(
         }
         target.write_all(&(header.len() as u64).to_le_bytes())?;
         target.write_all(header.as_bytes())?;
+        if narrow {
+            let codes: Vec<u8> = codes.map(|code| code as u8).collect(); // of 4 or 6 bits
+            let packed = packing::pack(format.bits(), &codes).map_err(std::io::Error::other)?;
+            return target.write_all(&packed);
+        }
         for code in codes {
             target.write_all(&code.to_le_bytes()[..format.bytes()])?;
         }
