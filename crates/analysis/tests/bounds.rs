@@ -146,7 +146,8 @@ fn no_model_beyond_the_catalogue_exceeds_its_bound() {
             let model = Model::new(BF16, BF16, F32, operation, rho);
             models.push(Model { flush_operands: InputFlush::Signed, ..model.clone() });
             models.push(Model { flush_accumulator: InputFlush::Positive, lowering, ..model.clone() });
-            models.push(Model { lowering: last, ..model });
+            models.push(Model { lowering: last, ..model.clone() });
+            models.push(Model { flush_accumulator: InputFlush::Signed, lowering: last, ..model });
         }
     }
     let flushing = Model::new(BF16, BF16, F32, Operation::FtzFma { max_length: 1 }, plain);

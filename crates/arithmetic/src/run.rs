@@ -261,6 +261,9 @@ impl<'m> Prepared<'m> {
         if let Some(conversion) = model.lowering.add_accumulator_last {
             let sum = add(&Operand::new(&d_format, d), c_operand, conversion);
             if T::ON {
+                // C as it is read: a flushed one is a zero
+                let zero = if c_operand.value.negative { c_format.sign_bit() } else { 0 };
+                let c = if c_operand.value.class == Class::Zero { zero } else { c };
                 trace.step(Step::Binary {
                     operation: "add C",
                     left: d,
