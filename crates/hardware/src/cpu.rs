@@ -9,6 +9,8 @@ use bitmma::{Error, Fault, Matrix, MmaUnit, Operands};
 use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
+mod amx;
+#[cfg(target_arch = "x86_64")]
 mod x86;
 
 /// D in the order of its codes.
@@ -63,6 +65,8 @@ fn find(row: &Processor) -> Result<Multiply, &'static str> {
         "fma.f32" if fma => Ok(x86::fma_f32),
         "fma.f64" if fma => Ok(x86::fma_f64),
         "vdpbf16ps" | "vdpbf16ps.k32" if bf16 => Ok(x86::vdpbf16ps),
+        "tdpbf16ps" => amx::missing_bf16().map_or(Ok(amx::tdpbf16ps as Multiply), Err),
+        "tdpfp16ps" => amx::missing_fp16().map_or(Ok(amx::tdpfp16ps as Multiply), Err),
         "fma.f32" | "fma.f64" => Err("FMA3"),
         "bfdot" | "bfmmla" => Err(ARM),
         _ => Err("AVX512_BF16"),
@@ -83,6 +87,7 @@ fn find(row: &Processor) -> Result<Multiply, &'static str> {
         "bfdot" | "bfmmla" => {
             Err("kernel for it here; crates/hardware/tests/peers/arm.c asks it, over exec:")
         }
+        "tdpbf16ps" | "tdpfp16ps" => Err("AMX"),
         _ => Err("AVX512_BF16"),
     }
 }

@@ -70,9 +70,9 @@ fn dot_pairs(sums: &[f32; 16], left: i32, right: &[i32; 16]) -> [f32; 16] {
     out
 }
 
-fn words(matrix: &Matrix) -> Vec<u16> {
+pub(super) fn words(matrix: &Matrix) -> Vec<u16> {
     match matrix.codes() {
         Codes::U16(codes) => codes.clone(),
-        _ => Vec::new(), // the signature was checked: BF16 codes take two bytes
+        _ => Vec::new(), // the signature was checked: BF16 and FP16 codes take two bytes
     }
 }
