@@ -46,7 +46,7 @@ pub fn find_processor(name: &str) -> Result<&'static Processor, LookupError> {
     })
 }
 
-const IEEE: &str = "IEEE 754 §5.4.1; held against an x86-64 server processor with FMA3";
+const IEEE: &str = "IEEE 754 §5.4.1; held against an Intel and an AMD server processor with FMA3";
 /// Arm's A64 pages of BFDOT and BFMMLA, FPCR.EBF = 0: products, their sum and the sum with C each rounded to odd,
 /// overflow to infinity, inputs and results flushed as by FPCR.{FZ, FIZ}, default NaN as by FPCR.DN (FPCR.AH = 0).
 const ARM: &str = "Arm's manual (FPCR.EBF = 0); held against the instruction under qemu-aarch64, which nobody here wrote; on no silicon";
@@ -55,7 +55,7 @@ const ARM: &str = "Arm's manual (FPCR.EBF = 0); held against the instruction und
 const TDPBF16PS: &str = "Intel's manual; a trial in C by the project's founders on an Intel processor with AMX, 10.0 million outputs, no \
      difference; not yet held against a processor by this unit, and the code of a NaN, which depends on the operands, is not modelled";
 const TDPFP16PS: &str = "Intel's manual; not seen on any processor";
-const VDPBF16PS: &str = "found and held against an x86-64 server processor with AVX512_BF16";
+const VDPBF16PS: &str = "found on an Intel server processor with AVX512_BF16, and held against it and an AMD EPYC (family 25, model 17)";
 
 fn rows() -> Vec<Processor> {
     let fma32 = Model::new(F32, F32, F32, Operation::Fma, Conversion::RNE_FP32);
