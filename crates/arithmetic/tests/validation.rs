@@ -239,11 +239,12 @@ fn lowerings() {
         refused(&with(Lowering { widen_accumulator: Some(F16), ..Lowering::NONE })),
         "widen_accumulator is f16; it must hold every number of f32"
     );
-    let narrow = Some(Conversion::new(Rounding::NearestEven, E4M3));
+    let merge = Conversion::new(Rounding::NearestEven, E4M3);
+    let narrow = Some(merge);
     for lowering in [
         Lowering { add_accumulator_last: narrow, ..Lowering::NONE },
         Lowering { narrow_output: narrow, ..Lowering::NONE },
-        Lowering { chains: Some(Chains { count: 2, merge: narrow.expect("given") }), ..Lowering::NONE },
+        Lowering { chains: Some(Chains { count: 2, merge }), ..Lowering::NONE },
     ] {
         assert_eq!(
             refused(&with(lowering)),

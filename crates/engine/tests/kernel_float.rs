@@ -2,12 +2,13 @@
 //! subnormal numbers make of directed cases, on every instruction set this processor has.
 #![allow(clippy::unwrap_used)] // a call that fails is a test that fails
 
-use bitmma::arithmetic::{Conversion, InputFlush, Operation, ResultFlush};
+use bitmma::arithmetic::{Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, ResultFlush};
+use bitmma::catalogue::find;
 use bitmma::formats::{BF16, E4M3, E5M2, F16, F32, F64, Format, Rounding, TF32};
 use bitmma::inputs::{Family, case};
 use bitmma::kernel::{Level, Options, has_kernel, multiply};
 use bitmma::simulate::simulate_steps;
-use bitmma::{Matrix, Model, Operands};
+use bitmma::{Architecture, Matrix, Model, Operands, Revision};
 
 fn ftz(a: Format, b: Format, pairing: usize, flush_inputs: bool) -> Model {
     let model = Model::new(a, b, F32, Operation::FtzAddMul { pairing }, Conversion::RNE_FP32);
@@ -336,5 +337,27 @@ fn what_is_left_to_the_reference_path() {
         assert!(!has_kernel(&fma(F32, F32, conversion), 4), "{conversion}");
     }
     assert!(!has_kernel(&Model { conversion: saturating, ..ftz(BF16, BF16, 2, true) }, 4));
+    // and fused sums: Hopper's FP16 has a kernel, with C added last too, and none of its variants has
+    let hopper = find(Architecture::Hopper, "mma.m16n8k16.f32.f16.f16.f32").unwrap().instruction;
+    let plain = hopper.model(Revision::Hardware).unwrap();
+    let Operation::TFdpa(sum) = plain.operation else { panic!("T-FDPA") };
+    let last = |conversion| Lowering { add_accumulator_last: Some(conversion), ..Lowering::NONE };
+    assert!(has_kernel(&plain, 16));
+    assert!(has_kernel(&Model { lowering: last(Conversion::RNE_FP32), ..plain.clone() }, 16));
+    let own_bits = FusedSum { accumulator_fraction_bits: Some(24), ..sum };
+    let chains = Some(Chains { count: 2, merge: Conversion::RNE_FP32 });
+    for variant in [
+        Model { operation: Operation::TFdpa(own_bits), ..plain.clone() },
+        Model { lowering: Lowering { chains, ..Lowering::NONE }, ..plain.clone() },
+        Model { lowering: Lowering { chains, ..last(Conversion::RNE_FP32) }, ..plain.clone() },
+        Model { lowering: last(saturating), ..plain.clone() },
+        Model { lowering: last(flushing), ..plain.clone() },
+        Model { conversion: Conversion { saturate: true, ..plain.conversion }, ..plain.clone() },
+        Model { conversion: Conversion { flush: flushing.flush, ..plain.conversion }, ..plain.clone() },
+        Model { flush_operands: signed, ..plain.clone() },
+        Model { flush_accumulator: signed, ..plain.clone() },
+    ] {
+        assert!(!has_kernel(&variant, 16), "{variant:?}");
+    }
     assert!(!has_kernel(&Model { c: F16, ..fma(F16, F16, Conversion::RNE_FP32) }, 4));
 }
