@@ -4,7 +4,7 @@
 //! sides against each other on the reference path.
 
 use bitmma::Model;
-use bitmma::arithmetic::{Conversion, InputFlush, Operation, Prepared};
+use bitmma::arithmetic::{Conversion, InputFlush, Operation, Prepared, ResultFlush};
 use bitmma::formats::{Format, Rounding};
 
 use super::Space;
@@ -18,6 +18,7 @@ impl Space {
             model.operation = with_length(model.operation, model.length(self.signature.k));
         }
         self.order(&mut model);
+        chain_of_fma(&mut model);
         signs_of_zeros(&mut model);
         if let Some(sum) = fused_mut(&mut model.operation)
             && sum.accumulator_fraction_bits == Some(sum.fraction_bits)
@@ -268,6 +269,22 @@ impl Space {
         let length = 4 * model.operation.max_length() as u64 + 2;
         let width = bits + (u64::BITS - length.leading_zeros());
         width <= format.fraction_bits + 1 && unit >= format.min_exponent() - format.fraction_bits as i32
+    }
+}
+
+/// FTZ-FMA of one product is FMA that flushes what it reads and what it gives; what it passes on is flushed already.
+fn chain_of_fma(model: &mut Model) {
+    if model.operation != (Operation::FtzFma { max_length: 1 }) {
+        return;
+    }
+    model.operation = Operation::Fma;
+    model.conversion.flush = ResultFlush::AfterRounding;
+    model.flush_operands = match model.flush_operands {
+        InputFlush::Positive => InputFlush::Positive,
+        InputFlush::Never | InputFlush::Signed => InputFlush::Signed,
+    };
+    if model.lowering.add_accumulator_last.is_none() && model.flush_accumulator == InputFlush::Never {
+        model.flush_accumulator = InputFlush::Signed;
     }
 }
 
