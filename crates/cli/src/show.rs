@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Agrees)
 }
 
-const WIDTH: u16 = 100;
+const WIDTH: usize = 100;
 
 /// What surrounds a model's operation, each after a semicolon.
 fn around(model: &Model) -> String {
