@@ -33,14 +33,6 @@ pub enum Error {
         /// What they do not share.
         why: String,
     },
-    /// A picture that does not come out.
-    #[error("figure {figure}: {problem}")]
-    Picture {
-        /// Its name.
-        figure: String,
-        /// What is wrong.
-        problem: String,
-    },
     /// A folder that cannot become the report's.
     #[error("{}: {problem}", folder.display())]
     Folder {

@@ -1,13 +1,13 @@
 //! The numbers of a figure as a picture. Nothing is computed here but places on the paper.
 
-use std::fmt::Write as _;
-use std::sync::{Arc, LazyLock};
-
-use resvg::{tiny_skia, usvg};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Error;
+use self::paper::{Anchor, Ink, Paper, Point, Text};
 use crate::table::short;
+
+mod paper;
+mod png;
+mod svg;
 
 /// How an axis runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,39 +95,32 @@ impl Figure {
 
     /// As SVG: 520 × 360, as wide as what holds it; the font is what the reader has.
     pub fn svg(&self) -> String {
-        Drawing::new(self).svg()
+        let mut svg = svg::Svg::new(&self.title);
+        Drawing::new(self).draw(&mut svg);
+        svg.finish()
     }
 
     /// The same drawing as PNG, three pixels to a unit.
-    pub fn png(&self) -> Result<Vec<u8>, Error> {
-        let wrong = |problem: String| Error::Picture { figure: self.name.clone(), problem };
-        let options =
-            usvg::Options { fontdb: FONTS.clone(), font_family: "Ubuntu".to_owned(), ..Default::default() };
-        let tree = usvg::Tree::from_str(&self.svg(), &options).map_err(|error| wrong(error.to_string()))?;
-        let (width, height) = (WIDTH as u32 * ZOOM, HEIGHT as u32 * ZOOM);
-        let mut pixmap = tiny_skia::Pixmap::new(width, height).ok_or_else(|| wrong("no room".to_owned()))?;
-        let zoom = tiny_skia::Transform::from_scale(ZOOM as f32, ZOOM as f32);
-        resvg::render(&tree, zoom, &mut pixmap.as_mut());
-        pixmap.encode_png().map_err(|error| wrong(error.to_string()))
+    pub fn png(&self) -> Vec<u8> {
+        let mut png = png::Png::new();
+        Drawing::new(self).draw(&mut png);
+        png.finish()
     }
 }
 
-/// The one font that PNG files are drawn with.
-static FONTS: LazyLock<Arc<usvg::fontdb::Database>> = LazyLock::new(|| {
-    let mut fonts = usvg::fontdb::Database::new();
-    fonts.load_font_data(epaint_default_fonts::UBUNTU_LIGHT.to_vec());
-    let family = fonts.faces().next().and_then(|face| face.families.first()).map(|(name, _)| name.clone());
-    fonts.set_sans_serif_family(family.unwrap_or_default());
-    Arc::new(fonts)
-});
-
-const ZOOM: u32 = 3;
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 360.0;
 /// Left, right, bottom of the plot.
 const LEFT: f64 = 66.0;
 const RIGHT: f64 = WIDTH - 14.0;
 const BOTTOM: f64 = HEIGHT - 52.0;
+/// Height of the font, and of the font of labels.
+const FONT: f64 = 13.0;
+const SMALL: f64 = 11.0;
+/// Colours of texts, of lines across the plot, of its frame.
+const INK: &str = "#222222";
+const GRID: &str = "#e4e4e4";
+const FRAME: &str = "#888888";
 /// Told apart by those who see fewer colours, too (Okabe and Ito).
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444"];
 
@@ -223,115 +216,71 @@ impl<'f> Drawing<'f> {
         }
     }
 
-    fn at(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
+    fn at(&self, (x, y): Point) -> Option<Point> {
         let (x, y) = (self.x.place(x)?, self.y.place(y)?);
         Some((LEFT + x * (RIGHT - LEFT), BOTTOM - y * (BOTTOM - self.top)))
     }
 
-    fn svg(&self) -> String {
-        let mut svg = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-             role=\"img\" aria-label=\"{}\" font-family=\"system-ui, sans-serif\" font-size=\"13\" fill=\"#222\">\n\
-             <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n",
-            escaped(&self.figure.title)
-        );
-        self.axes(&mut svg);
+    fn draw(&self, paper: &mut dyn Paper) {
+        self.axes(paper);
         for (index, series) in self.figure.series.iter().enumerate() {
-            self.series(&mut svg, series, COLOURS[index % COLOURS.len()]);
+            self.series(paper, series, COLOURS[index % COLOURS.len()]);
         }
-        self.legend(&mut svg);
-        svg + "</svg>\n"
+        self.legend(paper);
     }
 
-    fn axes(&self, svg: &mut String) {
+    fn axes(&self, paper: &mut dyn Paper) {
         let (top, middle) = (self.top, (LEFT + RIGHT) / 2.0);
         for (value, label) in self.x.ticks(7) {
             let Some(x) = self.x.place(value).map(|x| LEFT + x * (RIGHT - LEFT)) else { continue };
-            let _ = writeln!(svg, "<path d=\"M{x:.1} {top:.1}V{BOTTOM}\" stroke=\"#e4e4e4\"/>");
-            let _ = writeln!(
-                svg,
-                "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{label}</text>",
-                BOTTOM + 17.0
-            );
+            paper.path(&[(x, top), (x, BOTTOM)], false, Ink::stroke(GRID, 1.0));
+            paper.text((x, BOTTOM + 17.0), &Text::new(&label, Anchor::Middle));
         }
         for (value, label) in self.y.ticks(6) {
             let Some(y) = self.y.place(value).map(|y| BOTTOM - y * (BOTTOM - top)) else { continue };
-            let _ = writeln!(svg, "<path d=\"M{LEFT} {y:.1}H{RIGHT}\" stroke=\"#e4e4e4\"/>");
-            let _ = writeln!(
-                svg,
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
-                LEFT - 6.0,
-                y + 4.0
-            );
+            paper.path(&[(LEFT, y), (RIGHT, y)], false, Ink::stroke(GRID, 1.0));
+            paper.text((LEFT - 6.0, y + 4.0), &Text::new(&label, Anchor::End));
         }
-        let height = BOTTOM - top;
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{LEFT}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{height:.1}\" fill=\"none\" stroke=\"#888\"/>",
-            RIGHT - LEFT
-        );
-        let _ = writeln!(
-            svg,
-            "<text x=\"{middle:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            HEIGHT - 12.0,
-            escaped(&self.figure.x.label)
-        );
-        let side = (top + BOTTOM) / 2.0;
-        let _ = writeln!(
-            svg,
-            "<text transform=\"translate(14 {side:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
-            escaped(&self.figure.y.label)
-        );
+        paper.rectangle((LEFT, top), (RIGHT - LEFT, BOTTOM - top), Ink::stroke(FRAME, 1.0));
+        paper.text((middle, HEIGHT - 12.0), &Text::new(&self.figure.x.label, Anchor::Middle));
+        let upward = Text { upward: true, ..Text::new(&self.figure.y.label, Anchor::Middle) };
+        paper.text((14.0, (top + BOTTOM) / 2.0), &upward);
     }
 
-    fn series(&self, svg: &mut String, series: &Series, colour: &str) {
-        let places: Vec<(f64, f64)> = series.points.iter().filter_map(|point| self.at(*point)).collect();
+    fn series(&self, paper: &mut dyn Paper, series: &Series, colour: &str) {
+        let places: Vec<Point> = series.points.iter().filter_map(|point| self.at(*point)).collect();
         match series.mark {
             Mark::Line => {
-                let path: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1} {y:.1}")).collect();
-                if !path.is_empty() {
-                    let path = path.join("L");
-                    let _ = writeln!(
-                        svg,
-                        "<path d=\"M{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>"
-                    );
+                if !places.is_empty() {
+                    paper.path(&places, false, Ink::stroke(colour, 2.0));
                 }
-                for (x, y) in places {
-                    let _ =
-                        writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.6\" fill=\"{colour}\"/>");
+                for place in places {
+                    paper.disc(place, 2.6, colour);
                 }
             }
-            Mark::Points => self.points(svg, series, colour),
+            Mark::Points => self.points(paper, series, colour),
             Mark::Steps => {
                 let Some([first, second]) = places.first_chunk::<2>() else { return };
                 let half = (second.0 - first.0) / 2.0;
                 let ground = self.at((series.points[0].0, 0.0)).map_or(BOTTOM, |(_, y)| y);
-                let mut path = format!("M{:.1} {ground:.1}", first.0 - half);
-                for (x, y) in &places {
-                    let _ = write!(path, "L{:.1} {y:.1}L{:.1} {y:.1}", x - half, x + half);
-                }
-                let end = places.last().map_or(RIGHT, |(x, _)| x + half);
-                let _ = writeln!(
-                    svg,
-                    "<path d=\"{path}L{end:.1} {ground:.1}Z\" fill=\"{colour}\" fill-opacity=\"0.18\" stroke=\"{colour}\" stroke-width=\"1.6\"/>"
-                );
+                let mut path = vec![(first.0 - half, ground)];
+                path.extend(places.iter().flat_map(|(x, y)| [(x - half, *y), (x + half, *y)]));
+                path.push((places.last().map_or(RIGHT, |(x, _)| x + half), ground));
+                paper.path(&path, true, Ink { fill: Some((colour, 0.18)), stroke: Some((colour, 1.6)) });
             }
         }
     }
 
     /// Points, each with its label on the side where there is room, and none above another.
-    fn points(&self, svg: &mut String, series: &Series, colour: &str) {
-        let mut taken: Vec<(f64, f64)> = Vec::new();
+    fn points(&self, paper: &mut dyn Paper, series: &Series, colour: &str) {
+        let mut taken: Vec<Point> = Vec::new();
         for (index, point) in series.points.iter().enumerate() {
             let Some((x, y)) = self.at(*point) else { continue };
-            let _ = writeln!(
-                svg,
-                "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"8\" height=\"8\" transform=\"rotate(45 {x:.1} {y:.1})\" fill=\"{colour}\" stroke=\"#fff\"/>",
-                x - 4.0,
-                y - 4.0
-            );
+            let reach = 4.0 * std::f64::consts::SQRT_2; // a square of 8 that stands on a corner
+            let corners = [(x - reach, y), (x, y - reach), (x + reach, y), (x, y + reach)];
+            paper.path(&corners, true, Ink { fill: Some((colour, 1.0)), stroke: Some(("#ffffff", 1.0)) });
             let Some(label) = series.labels.get(index).filter(|label| !label.is_empty()) else { continue };
-            let (anchor, offset) = if x > RIGHT - 120.0 { ("end", -8.0) } else { ("start", 8.0) };
+            let (anchor, offset) = if x > RIGHT - 120.0 { (Anchor::End, -8.0) } else { (Anchor::Start, 8.0) };
             let mut line = y - 6.0;
             while taken
                 .iter()
@@ -340,28 +289,17 @@ impl<'f> Drawing<'f> {
                 line -= 13.0;
             }
             taken.push((x, line));
-            let _ = writeln!(
-                svg,
-                "<text x=\"{:.1}\" y=\"{line:.1}\" text-anchor=\"{anchor}\" font-size=\"11\">{}</text>",
-                x + offset,
-                escaped(label)
-            );
+            paper.text((x + offset, line), &Text { size: SMALL, ..Text::new(label, anchor) });
         }
     }
 
-    fn legend(&self, svg: &mut String) {
+    fn legend(&self, paper: &mut dyn Paper) {
         for (index, series) in self.figure.series.iter().enumerate() {
             let x = LEFT + (index % 2) as f64 * (RIGHT - LEFT) / 2.0;
             let y = 12.0 + 17.0 * (index / 2) as f64;
-            let _ = writeln!(
-                svg,
-                "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"12\" height=\"5\" fill=\"{}\"/><text x=\"{:.1}\" y=\"{:.1}\">{}</text>",
-                y - 5.0,
-                COLOURS[index % COLOURS.len()],
-                x + 17.0,
-                y + 1.5,
-                escaped(&series.name)
-            );
+            let colour = COLOURS[index % COLOURS.len()];
+            paper.rectangle((x, y - 5.0), (12.0, 5.0), Ink::fill(colour));
+            paper.text((x + 17.0, y + 1.5), &Text::new(&series.name, Anchor::Start));
         }
     }
 }

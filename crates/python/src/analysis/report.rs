@@ -42,7 +42,7 @@ impl Section {
 
     /// A figure as a PNG file.
     fn png(&self, figure: &str) -> PyResult<Vec<u8>> {
-        Ok(self.figure(figure)?.png().map_err(Failed::from)?)
+        Ok(self.figure(figure)?.png())
     }
 }
 
