@@ -42,7 +42,7 @@ pub struct About {
 }
 
 /// The page; links lead to the files beside it.
-pub fn html(about: &About, sections: &[Section]) -> String {
+pub(crate) fn html(about: &About, sections: &[Section]) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\

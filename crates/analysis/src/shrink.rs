@@ -9,7 +9,7 @@ use bitmma::inputs::Case;
 pub type Simplicity = (usize, u32, u32, usize, usize);
 
 /// How simple a case of this model is.
-pub fn simplicity(model: &Model, case: &Case) -> Simplicity {
+pub(crate) fn simplicity(model: &Model, case: &Case) -> Simplicity {
     let mut total = (0, 0, 0, 0, 0);
     let elements = case.a.iter().map(|code| (&model.a, *code));
     let elements = elements.chain(case.b.iter().map(|code| (&model.b, *code))).chain([(&model.c, case.c)]);
@@ -42,7 +42,7 @@ fn leading(format: &Format, code: u64) -> i32 {
 }
 
 /// The simplest case that single changes of `case` lead to and that `shows` still holds for.
-pub fn shrink(model: &Model, case: &Case, mut shows: impl FnMut(&Case) -> bool) -> Case {
+pub(crate) fn shrink(model: &Model, case: &Case, mut shows: impl FnMut(&Case) -> bool) -> Case {
     let mut best = case.clone();
     let mut simple = simplicity(model, &best);
     loop {

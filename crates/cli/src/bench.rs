@@ -15,10 +15,31 @@ use crate::gemm::rate_text;
 use crate::table::Table;
 use crate::{output, target};
 
+use self::native::Native;
+
+#[cfg(feature = "native")]
+mod native;
+/// No native product: the feature `native` was left out.
+#[cfg(not(feature = "native"))]
+mod native {
+    pub(super) struct Native;
+
+    impl Native {
+        pub(super) fn new(_double: bool, _size: usize) -> Native {
+            Native
+        }
+
+        pub(super) fn seconds(&mut self, _pool: &rayon::ThreadPool) -> Option<f64> {
+            None
+        }
+    }
+}
+
 const HELP: &str = "\
 Each row: D = A·B of N×N×N Gaussian numbers by one instruction, on one thread and on all, in turn with a native \
 product (the gemm crate: FP32, or FP64 where D is FP64) of the same size and threads; the medians of at least \
-three turns and about a second. Ratio: our products per second over the native ones. Path: kernel, or reference \
+three turns and about a second. Ratio: our products per second over the native ones; a command that was built without \
+its feature `native` has neither. Path: kernel, or reference \
 where there is no kernel yet; the reference path runs at a size that takes it about a second, the native product \
 at the full one.
 
@@ -27,7 +48,7 @@ Examples:
   bitmma bench --arch hopper --instruction wgmma.m64nNk16.f32.f16.f16 --size 2048
 
 JSON: size, threads, rows [{architecture, instruction, model, formats, path, size, native, one {products_per_second, \
-native_products_per_second, ratio}, all {the same}, speedup}].";
+native_products_per_second, ratio}, all {the same}, speedup}]; native and the ratios only with the feature `native`.";
 
 /// Measures products per second, beside a native matrix product
 #[derive(Clone, Debug, clap::Args)]
@@ -85,20 +106,21 @@ const SECONDS: f64 = 1.0;
 #[derive(Clone, Copy)]
 struct Rates {
     ours: f64,
-    native: f64,
+    /// None without the feature `native`.
+    native: Option<f64>,
 }
 
 impl Rates {
-    fn ratio(&self) -> f64 {
-        self.ours / self.native
+    fn ratio(&self) -> Option<f64> {
+        self.native.map(|native| self.ours / native)
     }
 
     fn json(&self) -> Value {
-        json!({
-            "products_per_second": self.ours,
-            "native_products_per_second": self.native,
-            "ratio": self.ratio(),
-        })
+        let mut object = json!({ "products_per_second": self.ours });
+        if let (Some(native), Some(ratio)) = (self.native, self.ratio()) {
+            output::extend(&mut object, json!({ "native_products_per_second": native, "ratio": ratio }));
+        }
+        object
     }
 }
 
@@ -152,6 +174,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         output::print_json(&json!({ "size": size, "threads": threads, "rows": rows }))?;
     } else {
         output::print(&text(&rows, size, threads))?;
+        if cfg!(not(feature = "native")) {
+            output::note("no native product beside them: that needs a build with --features native");
+        }
     }
     Ok(Outcome::Agrees)
 }
@@ -233,134 +258,51 @@ fn measure(
         let start = Instant::now();
         while our_times.len() < TURNS || start.elapsed().as_secs_f64() < SECONDS {
             our_times.push(inputs.seconds(&target, pool)?);
-            native_times.push(native.seconds(pool));
+            native_times.extend(native.seconds(pool));
         }
         let cube = |size: usize| (size as f64).powi(3);
-        Ok(Rates { ours: cube(ours) / median(our_times), native: cube(size) / median(native_times) })
+        let native = median(native_times).map(|seconds| cube(size) / seconds);
+        Ok(Rates { ours: median(our_times).map_or(0.0, |seconds| cube(ours) / seconds), native })
     };
     let rates_of_one = rates(&one)?;
     let rates_of_all = if threads == 1 { rates_of_one } else { rates(&all)? };
     Ok(Measured { architecture, target, size: ours, one: rates_of_one, all: rates_of_all })
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
+/// The middle one; `None` of nothing.
+fn median(mut times: Vec<f64>) -> Option<f64> {
     times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
-}
-
-/// A native product in FP32 or FP64.
-enum Native {
-    F32(usize, [Vec<f32>; 3]),
-    F64(usize, [Vec<f64>; 3]),
-}
-
-impl Native {
-    fn new(double: bool, size: usize) -> Native {
-        let value = |index: usize| (index * 7919 % 1021) as f64 / 1021.0 - 0.5;
-        let count = size * size;
-        let doubles: Vec<f64> = (0..count).map(value).collect();
-        match double {
-            true => Native::F64(size, [doubles.clone(), doubles, vec![0.0; count]]),
-            false => {
-                let singles: Vec<f32> = doubles.into_iter().map(|value| value as f32).collect();
-                Native::F32(size, [singles.clone(), singles, vec![0.0; count]])
-            }
-        }
-    }
-
-    /// Seconds of one product.
-    fn seconds(&mut self, pool: &rayon::ThreadPool) -> f64 {
-        let parallelism = match pool.current_num_threads() {
-            1 => gemm::Parallelism::None,
-            threads => gemm::Parallelism::Rayon(threads),
-        };
-        let start = Instant::now();
-        match self {
-            Native::F32(size, [a, b, d]) => {
-                pool.install(|| native_product(*size, black_box(a), b, d, (0.0, 1.0), parallelism));
-            }
-            Native::F64(size, [a, b, d]) => {
-                pool.install(|| native_product(*size, black_box(a), b, d, (0.0, 1.0), parallelism));
-            }
-        }
-        let seconds = start.elapsed().as_secs_f64().max(1e-9);
-        black_box(self);
-        seconds
-    }
-}
-
-/// D = A·B, row-major and square, by the gemm crate.
-#[allow(unsafe_code)] // its only door
-fn native_product<T: 'static>(
-    size: usize,
-    a: &[T],
-    b: &[T],
-    d: &mut [T],
-    (zero, one): (T, T),
-    parallelism: gemm::Parallelism,
-) {
-    let count = size * size;
-    assert!(a.len() == count && b.len() == count && d.len() == count, "square matrices of that size");
-    let row = size as isize;
-    // SAFETY: each matrix has size rows of size elements, one after the other; D is not read and is
-    // nobody else's
-    unsafe {
-        gemm::gemm(
-            size,
-            size,
-            size,
-            d.as_mut_ptr(),
-            1,
-            row,
-            false,
-            a.as_ptr(),
-            1,
-            row,
-            b.as_ptr(),
-            1,
-            row,
-            zero,
-            one,
-            false,
-            false,
-            false,
-            parallelism,
-        );
-    }
+    times.get(times.len() / 2).copied()
 }
 
 fn text(rows: &[Measured], size: usize, threads: usize) -> String {
     let several = format!("{threads} threads");
-    let mut table = Table::new(&[
-        "architecture",
-        "model",
-        "D A B C",
-        "path",
-        ">size",
-        ">one thread",
-        ">ratio",
-        &format!(">{several}"),
-        ">ratio",
-        ">speedup",
-    ]);
+    let ratios = rows.iter().any(|row| row.one.native.is_some());
+    let mut headings = vec!["architecture", "model", "D A B C", "path", ">size", ">one thread", ">ratio"];
+    let all = format!(">{several}");
+    headings.extend([all.as_str(), ">ratio", ">speedup"]);
+    headings.retain(|heading| ratios || *heading != ">ratio");
+    let mut table = Table::new(&headings);
+    let ratio = |rates: &Rates| rates.ratio().map(|ratio| format!("{ratio:.3}"));
     for row in rows {
-        table.row([
+        let mut cells = vec![
             row.architecture.name().to_owned(),
             row.target.model().operation.name().to_owned(),
             row.formats(),
             row.path().to_owned(),
             row.size.to_string(),
-            rate_text(row.one.ours),
-            format!("{:.3}", row.one.ratio()),
-            rate_text(row.all.ours),
-            format!("{:.3}", row.all.ratio()),
-            format!("{:.2}", row.all.ours / row.one.ours),
-        ]);
+        ];
+        for rates in [&row.one, &row.all] {
+            cells.push(rate_text(rates.ours));
+            cells.extend(ratio(rates));
+        }
+        cells.push(format!("{:.2}", row.all.ours / row.one.ours));
+        table.row(cells);
     }
     let natives = |double: bool| {
         let of_kind = rows.iter().filter(|row| (row.target.working_format().bytes() == 8) == double);
-        let rates: Vec<(f64, f64)> = of_kind.map(|row| (row.one.native, row.all.native)).collect();
-        let middle = |rates: Vec<f64>| rate_text(median(rates));
+        let rates: Vec<(f64, f64)> = of_kind.filter_map(|row| row.one.native.zip(row.all.native)).collect();
+        let middle = |rates: Vec<f64>| rate_text(median(rates).unwrap_or(0.0));
         (!rates.is_empty()).then(|| {
             format!(
                 "native {} at {size}: {} on one thread, {} on {several}\n",
@@ -371,21 +313,25 @@ fn text(rows: &[Measured], size: usize, threads: usize) -> String {
         })
     };
     let natives: String = [false, true].into_iter().filter_map(natives).collect();
-    format!("{}\n{natives}", table.render())
+    if ratios { format!("{}\n{natives}", table.render()) } else { table.render() }
 }
 
 fn json(row: &Measured) -> Value {
     let model = row.target.model();
-    json!({
+    let mut object = json!({
         "architecture": row.architecture.name(),
         "instruction": row.target.name(),
         "model": model.operation.name(),
         "formats": row.formats(),
         "path": row.path(),
         "size": row.size,
-        "native": if row.target.working_format().bytes() == 8 { "DGEMM" } else { "SGEMM" },
         "one": row.one.json(),
         "all": row.all.json(),
         "speedup": row.all.ours / row.one.ours,
-    })
+    });
+    if cfg!(feature = "native") {
+        let native = if row.target.working_format().bytes() == 8 { "DGEMM" } else { "SGEMM" };
+        output::extend(&mut object, json!({ "native": native }));
+    }
+    object
 }

@@ -139,7 +139,10 @@ mod tests {
         table.row(["longer".to_owned(), "12\n3456789".to_owned()]);
         let plain = anstream::adapter::strip_str(&table.render()).to_string();
         let rule = "─".repeat(17);
-        assert_eq!(plain, format!("name      value\n{rule}\na          -0.5\nlonger       12\n        3456789\n"));
+        assert_eq!(
+            plain,
+            format!("name      value\n{rule}\na          -0.5\nlonger       12\n        3456789\n")
+        );
     }
 
     #[test]

@@ -340,15 +340,23 @@ fn bench_measures() {
     let row = &json["rows"][0];
     assert_eq!(row["model"], "T-FDPA");
     assert_eq!(row["path"], "kernel");
-    assert_eq!(row["native"], "SGEMM");
+    let compared = cfg!(feature = "native");
+    assert_eq!(row["native"] == "SGEMM", compared, "{row}");
     for threads in ["one", "all"] {
         let number = |key: &str| row[threads][key].as_f64().unwrap();
+        assert!(number("products_per_second") > 0.0, "{row}");
+        if !compared {
+            assert_eq!(row[threads].as_object().unwrap().len(), 1, "{row}");
+            continue;
+        }
         let ratio = number("products_per_second") / number("native_products_per_second");
         assert!((ratio / number("ratio") - 1.0).abs() < 1e-9 && ratio > 0.0, "{row}");
     }
-    let out = fine(&bench, &format!("bench {instruction} --threads 1"));
+    let (code, out, err) = bitmma(&bench, &format!("bench {instruction} --threads 1"));
+    assert_eq!(code, Some(0), "{err}");
     assert!(out.starts_with("architecture") && out.contains("\nhopper "), "{out}");
-    assert!(out.contains("\nnative SGEMM at 48: "), "{out}");
+    assert_eq!(out.contains("\nnative SGEMM at 48: "), compared, "{out}");
+    assert_eq!(err.contains("needs a build with --features native"), !compared, "{err}");
 
     refused(&bench, "bench --arch turing", &["none of the usual instructions is turing's"]);
     refused(&bench, "bench --instruction x", &["--arch"]);

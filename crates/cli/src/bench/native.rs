@@ -1,0 +1,85 @@
+//! The native product that `bench` compares with: the gemm crate, in FP32 or FP64.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+/// A native product in FP32 or FP64.
+pub(super) enum Native {
+    F32(usize, [Vec<f32>; 3]),
+    F64(usize, [Vec<f64>; 3]),
+}
+
+impl Native {
+    pub(super) fn new(double: bool, size: usize) -> Native {
+        let value = |index: usize| (index * 7919 % 1021) as f64 / 1021.0 - 0.5;
+        let count = size * size;
+        let doubles: Vec<f64> = (0..count).map(value).collect();
+        match double {
+            true => Native::F64(size, [doubles.clone(), doubles, vec![0.0; count]]),
+            false => {
+                let singles: Vec<f32> = doubles.into_iter().map(|value| value as f32).collect();
+                Native::F32(size, [singles.clone(), singles, vec![0.0; count]])
+            }
+        }
+    }
+
+    /// Seconds of one product; always some.
+    pub(super) fn seconds(&mut self, pool: &rayon::ThreadPool) -> Option<f64> {
+        let parallelism = match pool.current_num_threads() {
+            1 => gemm::Parallelism::None,
+            threads => gemm::Parallelism::Rayon(threads),
+        };
+        let start = Instant::now();
+        match self {
+            Native::F32(size, [a, b, d]) => {
+                pool.install(|| native_product(*size, black_box(a), b, d, (0.0, 1.0), parallelism));
+            }
+            Native::F64(size, [a, b, d]) => {
+                pool.install(|| native_product(*size, black_box(a), b, d, (0.0, 1.0), parallelism));
+            }
+        }
+        let seconds = start.elapsed().as_secs_f64().max(1e-9);
+        black_box(self);
+        Some(seconds)
+    }
+}
+
+/// D = A·B, row-major and square, by the gemm crate.
+#[allow(unsafe_code)] // its only door
+fn native_product<T: 'static>(
+    size: usize,
+    a: &[T],
+    b: &[T],
+    d: &mut [T],
+    (zero, one): (T, T),
+    parallelism: gemm::Parallelism,
+) {
+    let count = size * size;
+    assert!(a.len() == count && b.len() == count && d.len() == count, "square matrices of that size");
+    let row = size as isize;
+    // SAFETY: each matrix has size rows of size elements, one after the other; D is not read and is
+    // nobody else's
+    unsafe {
+        gemm::gemm(
+            size,
+            size,
+            size,
+            d.as_mut_ptr(),
+            1,
+            row,
+            false,
+            a.as_ptr(),
+            1,
+            row,
+            b.as_ptr(),
+            1,
+            row,
+            zero,
+            one,
+            false,
+            false,
+            false,
+            parallelism,
+        );
+    }
+}
