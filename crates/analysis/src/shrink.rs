@@ -6,7 +6,7 @@ use bitmma::inputs::Case;
 
 /// How simple a case is, the simplest first: non-zero elements of A, B and C; bits set in their
 /// significands; distance of their exponents from that of one; scale factors other than one; minus signs.
-pub type Simplicity = (usize, u32, u32, usize, usize);
+pub(crate) type Simplicity = (usize, u32, u32, usize, usize);
 
 /// How simple a case of this model is.
 pub(crate) fn simplicity(model: &Model, case: &Case) -> Simplicity {
