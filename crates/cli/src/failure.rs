@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::process::ExitCode;
 
 /// A command that did its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +12,12 @@ pub(crate) enum Outcome {
     Differs,
 }
 
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> ExitCode {
-        match outcome {
-            Outcome::Agrees => ExitCode::SUCCESS,
-            Outcome::Differs => ExitCode::from(1),
+impl Outcome {
+    /// The exit code.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Outcome::Agrees => 0,
+            Outcome::Differs => 1,
         }
     }
 }

@@ -7,8 +7,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use bitmma::inputs::{Family, case};
-use bitmma::{Architecture, Matrix, MmaUnit, Operands, Revision, Simulator};
+use bitmma_engine::inputs::{Family, case};
+use bitmma_engine::{Architecture, Matrix, MmaUnit, Operands, Revision, Simulator};
 use criterion::{Criterion, Throughput};
 
 /// One instruction for each model family, and for T-FDPA the widths that matter.
@@ -33,7 +33,7 @@ fn inputs(
     name: &str,
 ) -> [Option<Matrix>; 5] {
     let signature = unit.signature();
-    let found = bitmma::catalogue::find(architecture, name).expect("a catalogue name");
+    let found = bitmma_engine::catalogue::find(architecture, name).expect("a catalogue name");
     let model = found.instruction.model(revision).expect("a model");
     let (m, n, k, blocks) = (signature.m, signature.n, signature.k, signature.blocks);
     let rows = |count: usize, seed: u64| (0..count).map(move |row| (seed, row as u64));

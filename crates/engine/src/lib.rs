@@ -37,8 +37,3 @@ pub use gemm::{GemmOptions, gemm};
 pub use matrix::Matrix;
 pub use simulate::{Simulator, simulate};
 pub use unit::{About, MmaUnit, Operands, Signature};
-
-/// The examples of the README, run as tests of the documentation.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;

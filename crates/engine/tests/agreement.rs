@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use bitmma::arithmetic::{
+use bitmma_engine::arithmetic::{
     Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, Order, ResultFlush, RoundedSum, oracle,
     run::Operands,
 };
-use bitmma::catalogue::{Revision, catalogue};
-use bitmma::formats::{BF16, BlockScale, E2M1, E4M3, E5M2, F16, F32, Rounding, UE4M3, UE8M0};
-use bitmma::inputs::{Case, Family, case};
-use bitmma::{Model, recording};
+use bitmma_engine::catalogue::{Revision, catalogue};
+use bitmma_engine::formats::{BF16, BlockScale, E2M1, E4M3, E5M2, F16, F32, Rounding, UE4M3, UE8M0};
+use bitmma_engine::inputs::{Case, Family, case};
+use bitmma_engine::{Model, recording};
 use rayon::prelude::*;
 
 const SEED: u64 = 0x5eed;
@@ -33,7 +33,7 @@ fn models() -> Vec<(String, Model, usize)> {
 
 /// Processors, and FTZ-FMA in other formats, lengths and roundings than any processor has.
 fn beyond_the_catalogue() -> impl Iterator<Item = (String, Model, usize)> {
-    let processors = bitmma::catalogue::processors()
+    let processors = bitmma_engine::catalogue::processors()
         .iter()
         .map(|row| (row.name.to_owned(), row.model.clone(), row.shape.2));
     let flushing = Rounding::ALL.into_iter().flat_map(|(rounding, _)| {

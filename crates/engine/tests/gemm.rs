@@ -5,13 +5,13 @@ mod common;
 #[path = "gemm/plain.rs"]
 mod plain;
 
-use bitmma::arithmetic::{Conversion, Lowering, Operation, Order};
-use bitmma::catalogue::find;
-use bitmma::formats::{BlockScale, Overflow, Rounding, table};
-use bitmma::gemm::{OutputConversion, Target};
-use bitmma::inputs::Family;
-use bitmma::kernel::Level;
-use bitmma::{Architecture, Error, GemmOptions, Matrix, Model, Revision, gemm};
+use bitmma_engine::arithmetic::{Conversion, Lowering, Operation, Order};
+use bitmma_engine::catalogue::find;
+use bitmma_engine::formats::{BlockScale, Overflow, Rounding, table};
+use bitmma_engine::gemm::{OutputConversion, Target};
+use bitmma_engine::inputs::Family;
+use bitmma_engine::kernel::Level;
+use bitmma_engine::{Architecture, Error, GemmOptions, Matrix, Model, Revision, gemm};
 use plain::{Inputs, Plain};
 use std::sync::Mutex;
 use table::{E2M1, E4M3, E5M2, F16, F32, F64, UE4M3, UE8M0};
@@ -289,7 +289,7 @@ fn user_models() {
         }
     }
     // the step of every model of the catalogue's rows is accepted
-    for row in bitmma::catalogue::catalogue() {
+    for row in bitmma_engine::catalogue::catalogue() {
         if let Some(model) = row.model(Revision::Hardware) {
             Target::of_model(model, None).unwrap_or_else(|error| panic!("{}: {error}", row.name()));
         }

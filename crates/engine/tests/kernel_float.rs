@@ -2,13 +2,13 @@
 //! subnormal numbers make of directed cases, on every instruction set this processor has.
 #![allow(clippy::unwrap_used)] // a call that fails is a test that fails
 
-use bitmma::arithmetic::{Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, ResultFlush};
-use bitmma::catalogue::find;
-use bitmma::formats::{BF16, E4M3, E5M2, F16, F32, F64, Format, Rounding, TF32};
-use bitmma::inputs::{Family, case};
-use bitmma::kernel::{Level, Options, has_kernel, multiply};
-use bitmma::simulate::simulate_steps;
-use bitmma::{Architecture, Matrix, Model, Operands, Revision};
+use bitmma_engine::arithmetic::{Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, ResultFlush};
+use bitmma_engine::catalogue::find;
+use bitmma_engine::formats::{BF16, E4M3, E5M2, F16, F32, F64, Format, Rounding, TF32};
+use bitmma_engine::inputs::{Family, case};
+use bitmma_engine::kernel::{Level, Options, has_kernel, multiply};
+use bitmma_engine::simulate::simulate_steps;
+use bitmma_engine::{Architecture, Matrix, Model, Operands, Revision};
 
 fn ftz(a: Format, b: Format, pairing: usize, flush_inputs: bool) -> Model {
     let model = Model::new(a, b, F32, Operation::FtzAddMul { pairing }, Conversion::RNE_FP32);
@@ -63,8 +63,8 @@ fn check(name: &str, model: &Model, step: usize, operands: &Operands<'_>) -> Mat
             assert!(
                 want == got,
                 "{name} {model:?}, {level:?}: element {row},{column} is {got:#x}, the reference path says {want:#x}\n a {}\n b {}\n c {:#x}",
-                bitmma::recording::hex(&model.a, &operands.a.row(index / (m * n), row).collect::<Vec<_>>()),
-                bitmma::recording::hex(
+                bitmma_engine::recording::hex(&model.a, &operands.a.row(index / (m * n), row).collect::<Vec<_>>()),
+                bitmma_engine::recording::hex(
                     &model.b,
                     &operands.b.column(index / (m * n), column).collect::<Vec<_>>()
                 ),
@@ -134,7 +134,7 @@ fn limits_among_each_other() {
     let rounds = if std::env::var("BITMMA_TESTS").is_ok_and(|value| value == "all") { 40 } else { 2 };
     for (number, (model, step)) in models().into_iter().enumerate() {
         let finite = |format: &Format| -> Vec<u64> {
-            let number = |code: &u64| bitmma::formats::decode(format, *code).is_finite();
+            let number = |code: &u64| bitmma_engine::formats::decode(format, *code).is_finite();
             limits(format).into_iter().filter(number).collect()
         };
         // specials among the elements would make nearly every answer NaN

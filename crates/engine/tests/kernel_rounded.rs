@@ -1,13 +1,13 @@
 //! The kernels of TR-, GTR- and E-FDPA on models no catalogue has, and on inputs made for them.
 #![allow(clippy::unwrap_used)] // a call that fails is a test that fails
 
-use bitmma::catalogue::{Architecture, Revision, find};
-use bitmma::formats::{BF16, E4M3FNUZ, E5M2FNUZ, F16, F32, Format, Rounding, XF32};
-use bitmma::inputs::{Family, case};
-use bitmma::kernel::{Level, Options, has_kernel, multiply};
-use bitmma::simulate::simulate_steps;
-use bitmma::{Matrix, Model, Operands};
 use bitmma_arithmetic::{Conversion, Operation, RoundedSum};
+use bitmma_engine::catalogue::{Architecture, Revision, find};
+use bitmma_engine::formats::{BF16, E4M3FNUZ, E5M2FNUZ, F16, F32, Format, Rounding, XF32};
+use bitmma_engine::inputs::{Family, case};
+use bitmma_engine::kernel::{Level, Options, has_kernel, multiply};
+use bitmma_engine::simulate::simulate_steps;
+use bitmma_engine::{Matrix, Model, Operands};
 
 /// CDNA3's parameters.
 const CDNA3: RoundedSum = RoundedSum {
@@ -46,8 +46,8 @@ fn agree(model: &Model, step: usize, a: &Matrix, b: &Matrix, c: &Matrix, what: &
                     want == got,
                     "{what}, {level:?}, {:?}: element {row},{column} is {got:#x}, the reference path says {want:#x}\n a {}\n b {}\n c {:#x}",
                     model.operation,
-                    bitmma::recording::hex(&model.a, &a.row(0, row).collect::<Vec<_>>()),
-                    bitmma::recording::hex(&model.b, &b.column(0, column).collect::<Vec<_>>()),
+                    bitmma_engine::recording::hex(&model.a, &a.row(0, row).collect::<Vec<_>>()),
+                    bitmma_engine::recording::hex(&model.b, &b.column(0, column).collect::<Vec<_>>()),
                     c.get(0, row, column),
                 );
             }
@@ -146,7 +146,7 @@ fn declined() {
         random(&model, sum.max_length, (2, 5, 16), Family::Moderate, 1);
     }
     assert!(!has_kernel(&Model { conversion: Conversion::RZ_FP32, ..rounded(F16, CDNA3) }, 8));
-    assert!(!has_kernel(&model(bitmma::formats::F64, Operation::EFdpa { max_length: 4 }), 4));
+    assert!(!has_kernel(&model(bitmma_engine::formats::F64, Operation::EFdpa { max_length: 4 }), 4));
 }
 
 /// Codes of FP16 and FP32 numbers that have them.

@@ -1,12 +1,12 @@
 //! Fused sums of few bits, at the limits of what the kernel takes as integers, as nothing is cut, and in FP16.
 #![allow(clippy::unwrap_used)] // a call that fails is a test that fails
 
-use bitmma::catalogue::{Architecture, Revision, find};
-use bitmma::formats::{E2M1, E2M3, E3M2, E4M3, E5M2, F32, Format};
-use bitmma::kernel::{Level, Options, has_kernel, multiply};
-use bitmma::simulate::simulate_steps;
-use bitmma::{Matrix, Model, Operands};
 use bitmma_arithmetic::Operation;
+use bitmma_engine::catalogue::{Architecture, Revision, find};
+use bitmma_engine::formats::{E2M1, E2M3, E3M2, E4M3, E5M2, F32, Format};
+use bitmma_engine::kernel::{Level, Options, has_kernel, multiply};
+use bitmma_engine::simulate::simulate_steps;
+use bitmma_engine::{Matrix, Model, Operands};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -99,8 +99,8 @@ fn agree(
                 want == got,
                 "{level:?}, seed {seed}, {:?}: element {row},{column} is {got:#x}, the reference path says {want:#x}\n a {}\n b {}\n c {:#x}",
                 model.operation,
-                bitmma::recording::hex(&model.a, &a.row(0, row).collect::<Vec<_>>()),
-                bitmma::recording::hex(&model.b, &b.column(0, column).collect::<Vec<_>>()),
+                bitmma_engine::recording::hex(&model.a, &a.row(0, row).collect::<Vec<_>>()),
+                bitmma_engine::recording::hex(&model.b, &b.column(0, column).collect::<Vec<_>>()),
                 c.get(0, row, column),
             );
         }

@@ -6,10 +6,10 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use bitmma::arithmetic::{Operation, run::Operands};
-use bitmma::catalogue::{Architecture, Instruction, Revision, catalogue};
-use bitmma::formats::{BF16, Class, F16, F32, F64, Rounding, TF32, XF32, decode, text};
-use bitmma::inputs::{Case, Family, case};
+use bitmma_engine::arithmetic::{Operation, run::Operands};
+use bitmma_engine::catalogue::{Architecture, Instruction, Revision, catalogue};
+use bitmma_engine::formats::{BF16, Class, F16, F32, F64, Rounding, TF32, XF32, decode, text};
+use bitmma_engine::inputs::{Case, Family, case};
 use common::{Unit, has, unit};
 
 use Architecture::{Ada, Ampere, Blackwell, Cdna1, Cdna2, Cdna3, Hopper, RtxBlackwell, Turing, Volta};
@@ -441,7 +441,7 @@ fn symmetry() {
 /// -A and -C; the FNUZ formats have no -0, so their zeros stay.
 fn negated(unit: &Unit, case: &Case) -> Case {
     let model = &unit.model;
-    let flip = |format: &bitmma::formats::Format, code: u64| {
+    let flip = |format: &bitmma_engine::formats::Format, code: u64| {
         if code == 0 && !format.has_negative_zero() { 0 } else { code ^ format.sign_bit() }
     };
     Case {
@@ -479,7 +479,7 @@ fn mi300x_rounds_once_more() {
         }
     }
     // the same values written as numbers, so that the codes above are not on trust
-    let format = bitmma::formats::E4M3FNUZ;
+    let format = bitmma_engine::formats::E4M3FNUZ;
     for (number, code) in [("10", 0x5a), ("0x1p-7", 0x08), ("0x1p-6", 0x10), ("1", 0x40)] {
         assert_eq!(common::code(&format, number), code, "{number}");
     }

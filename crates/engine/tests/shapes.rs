@@ -1,13 +1,13 @@
 //! Matrices and shapes: what does not fit is an error with the numbers in it; what fits gives the dot
 //! products, element by element, on any number of threads.
 
-use bitmma::arithmetic::{ModelError, oracle};
-use bitmma::catalogue::{Revision, catalogue, find};
-use bitmma::explain::explain_element;
-use bitmma::formats::{BF16, E4M3, F16, F32, Format, UE8M0};
-use bitmma::inputs::{Case, Family, case};
-use bitmma::matrix::Matrix;
-use bitmma::{Architecture, Error, MmaUnit, Model, Operands, Simulator, simulate};
+use bitmma_engine::arithmetic::{ModelError, oracle};
+use bitmma_engine::catalogue::{Revision, catalogue, find};
+use bitmma_engine::explain::explain_element;
+use bitmma_engine::formats::{BF16, E4M3, F16, F32, Format, UE8M0};
+use bitmma_engine::inputs::{Case, Family, case};
+use bitmma_engine::matrix::Matrix;
+use bitmma_engine::{Architecture, Error, MmaUnit, Model, Operands, Simulator, simulate};
 
 use Architecture::{Ampere, Cdna1, Cdna2, Cdna3, Hopper, RtxBlackwell, Volta};
 
@@ -265,7 +265,7 @@ fn matrices_of_the_wrong_size_and_codes_too_wide() {
         text(Matrix::single(F16, 1, 2, [0xffff, 0x1_0000])),
         "code 1 is 0x10000; a f16 code has 16 bits"
     );
-    let wide = bitmma::formats::E3M2;
+    let wide = bitmma_engine::formats::E3M2;
     assert_eq!(text(Matrix::single(wide, 1, 1, [0x40])), "code 0 is 0x40; a e3m2 code has 6 bits");
     let most = usize::MAX;
     for shape in [(most, most, 1), (most, 2, 0), (1, most, 1), (1, most / 4, 2)] {
@@ -303,7 +303,7 @@ fn nothing_times_nothing_is_nothing() {
 fn a_model_that_makes_no_sense_is_an_error() {
     let mut model = model(RtxBlackwell, MX);
     let operands = random(&model, (1, 2, 2), 32, 6);
-    model.scale = model.scale.map(|scale| bitmma::formats::BlockScale { size: 0, ..scale });
+    model.scale = model.scale.map(|scale| bitmma_engine::formats::BlockScale { size: 0, ..scale });
     let error = simulate(&model, &operands.lent()).expect_err("blocks of nothing");
     assert!(error.to_string().contains("ue8m0 in blocks of 0"), "{error}");
 }

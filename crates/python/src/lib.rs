@@ -9,6 +9,7 @@
 
 mod analysis;
 mod arrays;
+mod command;
 mod error;
 mod explain;
 mod format;
@@ -40,6 +41,8 @@ mod _bitmma {
     use crate::analysis::report::{Section, report_parts, report_section, write_report};
     #[pymodule_export]
     use crate::analysis::risk::{assess, assess_all};
+    #[pymodule_export]
+    use crate::command::run_command;
     #[pymodule_export]
     use crate::explain::explain;
     #[pymodule_export]

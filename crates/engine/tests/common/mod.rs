@@ -2,11 +2,11 @@
 //! rationals.
 #![allow(dead_code)] // each test binary takes what it needs
 
-use bitmma::arithmetic::run::Operands;
-use bitmma::catalogue::{Architecture, Instruction, Revision, find};
-use bitmma::formats::{Class, Format, Overflow, Rounding, decode, text};
-use bitmma::inputs::Case;
-use bitmma::{Model, recording};
+use bitmma_engine::arithmetic::run::Operands;
+use bitmma_engine::catalogue::{Architecture, Instruction, Revision, find};
+use bitmma_engine::formats::{Class, Format, Overflow, Rounding, decode, text};
+use bitmma_engine::inputs::Case;
+use bitmma_engine::{Model, recording};
 use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 

@@ -1,13 +1,13 @@
 //! Products of any shape, written plainly a second time: a loop over the elements of D, each a chain of
 //! [`Model::dot`] along K, and the arithmetic crate's sums around it.
 
-use bitmma::arithmetic::Conversion;
-use bitmma::arithmetic::fma::{Operand, add, change_format, multiply};
-use bitmma::arithmetic::run::Operands;
-use bitmma::formats::{Class, F64, Format, Overflow, Rounding, decode};
-use bitmma::gemm::{OutputConversion, Target};
-use bitmma::inputs::{Family, case};
-use bitmma::{GemmOptions, Matrix, Model, gemm};
+use bitmma_engine::arithmetic::Conversion;
+use bitmma_engine::arithmetic::fma::{Operand, add, change_format, multiply};
+use bitmma_engine::arithmetic::run::Operands;
+use bitmma_engine::formats::{Class, F64, Format, Overflow, Rounding, decode};
+use bitmma_engine::gemm::{OutputConversion, Target};
+use bitmma_engine::inputs::{Family, case};
+use bitmma_engine::{GemmOptions, Matrix, Model, gemm};
 
 /// Operands of a product, rows, columns and elements of C drawn as cases of one family.
 pub(crate) struct Inputs {

@@ -1,0 +1,62 @@
+//! The command `bitmma`: its arguments, what it prints, how it ends. No arithmetic, no decisions.
+#![deny(unsafe_code)] // but for the foreign product that `bench` compares with
+
+mod analyze;
+mod bench;
+mod bits;
+mod command;
+mod compare;
+mod describe;
+mod documents;
+mod dot;
+mod explain;
+mod failure;
+mod files;
+mod gemm;
+mod generate;
+mod list;
+mod number;
+mod operands;
+mod output;
+mod probe;
+mod record;
+mod replay;
+mod report;
+mod run;
+mod serve;
+mod show;
+mod style;
+mod table;
+mod target;
+mod unit;
+mod values;
+mod verify;
+mod whole;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+
+use crate::failure::Failure;
+
+/// Does what a command line asks for, the name of the command first, and returns how it ended: 0 done, or everything
+/// agrees; 1 something differs; 2 an error.
+///
+/// Results go to the standard output, remarks and errors to the standard error, as `bitmma --help` says.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments = match command::Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(help_or_error) => {
+            let _ = help_or_error.print(); // that nobody reads it is no failure
+            return help_or_error.exit_code() as u8;
+        }
+    };
+    match arguments.run() {
+        Ok(outcome) => outcome.code(),
+        Err(Failure::ClosedPipe) => 0,
+        Err(failure) => {
+            output::error(&failure);
+            2
+        }
+    }
+}
