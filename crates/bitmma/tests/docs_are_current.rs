@@ -33,7 +33,7 @@ fn docs_are_current() {
         let line = text.lines().zip(stands.lines()).take_while(|(fresh, stands)| fresh == stands).count() + 1;
         assert!(
             text == stands,
-            "docs/{name} is stale from line {line} on; renew it with\n    cargo run -p bitmma-cli -- generate docs docs"
+            "docs/{name} is stale from line {line} on; renew it with\n    cargo run -- generate docs docs"
         );
     }
 }
