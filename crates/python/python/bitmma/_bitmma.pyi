@@ -494,6 +494,12 @@ def report_section(name: str, choices: Incomplete, *, threads: SupportsIndex | N
     One part.
     """
 
+def run_command(arguments: SupportsGetItem[int, str]) -> int:
+    """
+    Runs the command with these arguments, the name of the command first, and returns its exit code: 0 done, or
+    everything agrees; 1 something differs; 2 an error. It writes to the process's own streams.
+    """
+
 def simulate(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None]) -> Any:
     """
     D by the unit's model on the reference path, for any M and N and any K that the model takes.
