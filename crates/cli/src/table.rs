@@ -1,4 +1,4 @@
-//! Tables of text: a heading, a rule, rows; columns two blanks apart, and no frame.
+//! Tables of text: a heading, a rule, rows; columns three blanks apart, and no frame.
 
 use anstream::adapter::strip_str;
 use unicode_width::UnicodeWidthStr;
@@ -6,7 +6,9 @@ use unicode_width::UnicodeWidthStr;
 use crate::style;
 
 /// Blanks between columns.
-const GAP: usize = 2;
+const GAP: usize = 3;
+/// Blanks between a name and what it stands for.
+const PAIR: usize = 2;
 /// The rule below the headings is no longer than this.
 const RULE: usize = 110;
 /// What is left for a text that is wrapped, at least.
@@ -14,11 +16,13 @@ const NARROW: usize = 20;
 
 /// A table under construction.
 pub(crate) struct Table {
-    /// None where it has no heading.
+    /// Empty where it has none.
     headings: Vec<String>,
     /// Of each column, whether it is aligned to the right.
     right: Vec<bool>,
     rows: Vec<Vec<String>>,
+    /// Blanks after a column.
+    gap: usize,
 }
 
 impl Table {
@@ -29,15 +33,17 @@ impl Table {
             headings: plain.map(style::strong).collect(),
             right: headings.iter().map(|heading| heading.as_ref().starts_with('>')).collect(),
             rows: Vec::new(),
+            gap: GAP,
         }
     }
 
     /// Names and what they stand for, without a heading, wrapped to `width`.
     pub(crate) fn pairs<N: AsRef<str>>(pairs: &[(N, String)], width: usize) -> Table {
         let names = pairs.iter().map(|(name, _)| name.as_ref().width()).max().unwrap_or(0);
-        let room = width.saturating_sub(names + 2 * GAP).max(NARROW);
+        let room = width.saturating_sub(names + 2 * PAIR + 1).max(NARROW);
         let row = |(name, text): &(N, String)| vec![style::dim(name.as_ref()), wrapped(text, room)];
-        Table { headings: Vec::new(), right: vec![false; 2], rows: pairs.iter().map(row).collect() }
+        let rows = pairs.iter().map(row).collect();
+        Table { headings: Vec::new(), right: vec![false; 2], rows, gap: PAIR }
     }
 
     /// One row more; a cell may have several lines.
@@ -62,7 +68,7 @@ impl Table {
         let mut text = String::new();
         if !self.headings.is_empty() {
             self.write(&mut text, &self.headings, &widths);
-            let rule = widths.iter().map(|width| width + GAP).sum::<usize>().min(RULE);
+            let rule = widths.iter().map(|width| width + self.gap).sum::<usize>().saturating_sub(1).min(RULE);
             text.extend(std::iter::repeat_n('─', rule).chain(['\n']));
         }
         for row in &self.rows {
@@ -82,7 +88,7 @@ impl Table {
                 let right = self.right.get(index).copied().unwrap_or(false);
                 let parts = if right { [blanks.as_str(), cell] } else { [cell, blanks.as_str()] };
                 text.extend(parts);
-                text.extend([" "; GAP]);
+                text.extend(std::iter::repeat_n(' ', self.gap));
             }
             text.truncate(start + text[start..].trim_end().len());
             text.push('\n');
