@@ -40,7 +40,7 @@ impl Table {
     /// Names and what they stand for, without a heading, wrapped to `width`.
     pub(crate) fn pairs<N: AsRef<str>>(pairs: &[(N, String)], width: usize) -> Table {
         let names = pairs.iter().map(|(name, _)| name.as_ref().width()).max().unwrap_or(0);
-        let room = width.saturating_sub(names + 2 * PAIR + 1).max(NARROW);
+        let room = width.saturating_sub(names + 2 * PAIR).max(NARROW);
         let row = |(name, text): &(N, String)| vec![style::dim(name.as_ref()), wrapped(text, room)];
         let rows = pairs.iter().map(row).collect();
         Table { headings: Vec::new(), right: vec![false; 2], rows, gap: PAIR }
@@ -144,11 +144,10 @@ mod tests {
         table.row(["a".to_owned(), "\u{1b}[1m-0.5\u{1b}[0m".to_owned()]);
         table.row(["longer".to_owned(), "12\n3456789".to_owned()]);
         let plain = anstream::adapter::strip_str(&table.render()).to_string();
-        let rule = "─".repeat(17);
-        assert_eq!(
-            plain,
-            format!("name      value\n{rule}\na          -0.5\nlonger       12\n        3456789\n")
-        );
+        let rule = "─".repeat(18);
+        let wanted =
+            format!("name       value\n{rule}\na           -0.5\nlonger        12\n         3456789\n");
+        assert_eq!(plain, wanted);
     }
 
     #[test]
