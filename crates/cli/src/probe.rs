@@ -26,8 +26,8 @@ report.html and questions.csv (every question with its answer, from which --resu
 Exit code 0: a model was found; 1: the unit is not explained, or faulty; 2: an error.
 
 JSON: unit, m, n, k, blocks, a, b, c, d, scale, seed, verdict (found, not explained, faulty), questions, tests, order \
-{tree, notes}, features [{name, value}], revisions [case], model {parameters [{symbol, value, open, ruled_out}], toml, \
-equivalent, more, tried, known_as}, nearest {toml, agrees, of}, faults [{fault, place, answer, expected}].";
+{tree, notes}, features [{name, value}], revisions [case], model {parameters [{symbol, value, certainty, open, same, ruled_out}], toml, \
+equivalent, tried, known_as}, nearest {toml, agrees, of}, faults [{fault, place, answer, expected}].";
 
 /// Finds out how an unknown unit computes, by asking it; ends with a model, or with what it could not explain
 #[derive(Clone, Debug, clap::Args)]

@@ -63,7 +63,10 @@ fn check(name: &str, model: &Model, step: usize, operands: &Operands<'_>) -> Mat
             assert!(
                 want == got,
                 "{name} {model:?}, {level:?}: element {row},{column} is {got:#x}, the reference path says {want:#x}\n a {}\n b {}\n c {:#x}",
-                bitmma_engine::recording::hex(&model.a, &operands.a.row(index / (m * n), row).collect::<Vec<_>>()),
+                bitmma_engine::recording::hex(
+                    &model.a,
+                    &operands.a.row(index / (m * n), row).collect::<Vec<_>>()
+                ),
                 bitmma_engine::recording::hex(
                     &model.b,
                     &operands.b.column(index / (m * n), column).collect::<Vec<_>>()

@@ -36,7 +36,7 @@ pub use error::Error;
 pub use features::{Feature, Observation};
 pub use independence::Evidence;
 pub use order::Order;
-pub use report::parameters::Parameter;
+pub use report::parameters::{Certainty, Parameter};
 pub use search::Counterexample;
 pub use tree::Tree;
 pub use validate::Mismatch;

@@ -280,7 +280,8 @@ impl Search<'_> {
                 continue;
             }
             self.session.progress("hypotheses", 0, 0);
-            let rivals = refine::outermost(&alive[1..]);
+            // those at the ends until nothing tells them apart, then all
+            let rivals = if quiet < QUIET / 2 { refine::outermost(&alive[1..]) } else { alive[1..].to_vec() };
             let around: Vec<Model> = std::iter::once(&first).chain(&rivals).cloned().collect();
             let pool = refine::pool(&self.formats, k, self.seed, self.pools, &around);
             self.pools += 1;

@@ -7,10 +7,11 @@
 //! apart, [`Landmarks::case`] draws inputs from them.
 
 use bitmma::Model;
-use bitmma::arithmetic::Operation;
-use bitmma::formats::Format;
+use bitmma::arithmetic::{Operation, Prepared};
+use bitmma::formats::{Class, Format, Overflow, Real, Rounding, decode, encode};
 use bitmma::inputs::{Case, Formats, zero};
 
+use crate::hypotheses::answer;
 use crate::hypotheses::space::{fused_of, rounded_of};
 use crate::numbers::{Random, all_exponents, normal_exponents, number, split};
 
@@ -19,6 +20,8 @@ use crate::numbers::{Random, all_exponents, normal_exponents, number, split};
 pub(crate) struct Landmarks {
     formats: Formats,
     k: usize,
+    /// One of the models.
+    model: Option<Model>,
     /// Exponents that zero terms bring.
     zeros: Vec<i32>,
     /// Bits kept below the largest exponent, of terms and of sums.
@@ -35,6 +38,7 @@ impl Landmarks {
         let mut marks = Landmarks {
             formats: *formats,
             k,
+            model: None,
             zeros: Vec::new(),
             widths: Vec::new(),
             results: Vec::new(),
@@ -53,6 +57,7 @@ impl Landmarks {
     }
 
     fn add(&mut self, model: &Model) {
+        self.model.get_or_insert_with(|| model.clone());
         if let Some(sum) = fused_of(&model.operation) {
             self.zeros.extend(sum.zero_exponent);
             self.widths.push(sum.fraction_bits as i32);
@@ -77,6 +82,12 @@ impl Landmarks {
         let mut draw = Draw::new(self, Random::new(seed ^ 0x5e9a_7a7e, index));
         if draw.random.chance(8) {
             return draw.carries();
+        }
+        if draw.random.chance(8) {
+            return draw.cancelled();
+        }
+        if draw.random.chance(6) {
+            return draw.at_the_limit();
         }
         if self.formats.scale.is_some() && draw.random.chance(35) {
             return draw.scaled();
@@ -179,6 +190,52 @@ impl<'l> Draw<'l> {
                 |format: &Format, code: u64| if format.is_signed() { code ^ format.sign_bit() } else { code };
             self.case.a.iter_mut().for_each(|code| *code = sign(&formats.a, *code));
             self.case.c = sign(&formats.c, self.case.c);
+        }
+        self.case
+    }
+
+    /// Products as in [`Draw::carries`] or far apart, and the accumulator what takes their sum away but for some last bits.
+    fn cancelled(mut self) -> Case {
+        let (marks, c) = (self.marks, self.marks.formats.c);
+        let top = self.top(0);
+        let reach = self.random.one(&[0, 2, 12, 30]);
+        for _ in 0..=self.random.below(marks.k) {
+            let down = self.random.between(0, reach);
+            let (negative, fractions) = (self.random.chance(20), (self.random.bits() >> 12, self.fraction()));
+            self.product(top - down, negative, fractions);
+        }
+        let sum = marks.model.as_ref().and_then(|model| {
+            let prepared = Prepared::new(model, marks.k).ok()?;
+            Some(decode(&model.d, answer(&prepared, &self.case))).zip(Some(model.d.fraction_bits as i32))
+        });
+        if let Some((sum, bits)) = sum
+            && sum.class == Class::Finite
+        {
+            let real = Real {
+                negative: !sum.negative && c.is_signed(),
+                significand: u128::from(sum.significand),
+                exponent: sum.exponent - bits,
+                inexact: false,
+            };
+            let code = encode(&c, real, Rounding::TowardZero, Overflow::Saturate);
+            let off = self.random.one(&[0, 0, 1, 2, 7]);
+            let magnitude = (code & !c.sign_bit()) + off;
+            self.case.c = magnitude.min(c.max_finite_code()) | (code & c.sign_bit());
+        }
+        self.case
+    }
+
+    /// The accumulator one of the largest numbers, and products that a rounding may add to it or take from it.
+    fn at_the_limit(mut self) -> Case {
+        let Formats { c, .. } = self.marks.formats;
+        self.accumulator = true;
+        let sign = if c.is_signed() && self.random.chance(50) { c.sign_bit() } else { 0 };
+        self.case.c = (c.max_finite_code() - self.random.below(3) as u64) | sign;
+        for _ in 0..=self.random.below(self.marks.k.min(6)) {
+            let near = self.random.chance(50);
+            let exponent = if near { c.max_exponent() - self.random.between(0, 34) } else { self.top(0) };
+            let (negative, fractions) = (self.random.chance(50), (self.fraction(), self.fraction()));
+            self.product(exponent, negative, fractions);
         }
         self.case
     }

@@ -42,7 +42,8 @@ pub(super) fn outcome(outcome: &Outcome) -> Value {
         match &outcome.verdict {
             Verdict::Found(found) => json!({ "model": {
                 "parameters": found.parameters.iter().map(|one| json!({
-                    "symbol": one.symbol, "value": one.value, "open": one.open, "ruled_out": one.ruled_out,
+                    "symbol": one.symbol, "value": one.value, "certainty": one.certainty.name(), "open": one.open,
+                    "same": one.same, "ruled_out": one.ruled_out,
                 })).collect::<Vec<_>>(),
                 "toml": found.model.to_toml(),
                 "equivalent": found.equivalent.iter().map(|model| {

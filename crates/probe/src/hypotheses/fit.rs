@@ -269,19 +269,16 @@ fn thorough(model: &Model) -> Groups {
 /// Parameters that zeros, subnormal numbers and special values show, before the others.
 fn everything(model: &Model) -> Groups {
     use Parameter as P;
-    let mut groups = vec![
-        vec![P::FlushOperands, P::FlushAccumulator, P::WidenOperands, P::WidenAccumulator],
-        vec![P::FlushResult],
-        vec![P::Saturate],
-    ];
+    let mut groups = vec![vec![P::FlushOperands, P::FlushAccumulator, P::WidenOperands, P::WidenAccumulator]];
     match model.operation {
         Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } | Operation::FtzAddMul { .. } => {
         }
         Operation::TrFdpa(_) | Operation::GtrFdpa(_) => {
             groups.extend([vec![P::ZeroAccumulator], vec![P::ProductOverflow]]);
         }
-        _ => groups.push(vec![P::ZeroExponent]),
+        _ => groups.extend([vec![P::ZeroExponent], vec![P::ZeroExponent, P::FlushResult]]),
     }
+    groups.extend([vec![P::FlushResult], vec![P::Saturate]]);
     groups.extend(cheap(model));
     groups.extend([vec![P::Group], vec![P::Length], vec![P::Order]]);
     groups

@@ -17,13 +17,15 @@ use crate::separate::Landmarks;
 /// hide each other.
 pub(crate) fn neighbourhood() -> Vec<Vec<Parameter>> {
     use Parameter as P;
-    const TOGETHER: [&[Parameter]; 26] = [
+    const TOGETHER: [&[Parameter]; 28] = [
         &[P::FractionBits, P::TermRounding],
         &[P::SumFractionBits, P::Renormalize],
         &[P::SumRounding, P::TermRounding],
         &[P::FlushOperands, P::FlushAccumulator, P::WidenOperands, P::WidenAccumulator],
         &[P::FlushResult, P::FlushAccumulator],
         &[P::FlushResult, P::Conversion],
+        &[P::FlushResult, P::ZeroExponent],
+        &[P::FlushResult, P::ZeroAccumulator],
         &[P::FractionBits, P::AccumulatorBits],
         &[P::AddLast, P::Chains],
         &[P::ZeroExponent, P::WidenOperands],
@@ -122,7 +124,7 @@ fn numbers(model: &Model) -> (Model, [i32; NUMBERS]) {
 /// Inputs tried in one go.
 pub(crate) const POOL: usize = 4096;
 
-/// A pool of inputs, of all kinds; three in four are constructed from where these models cut, tie and end.
+/// A pool of inputs, of all kinds; ten in sixteen are constructed from where these models cut, tie and end.
 pub(crate) fn pool(formats: &Formats, k: usize, seed: u64, round: u64, models: &[Model]) -> Vec<Case> {
     let marks = Landmarks::of(formats, k, models.iter());
     (0..POOL)
@@ -134,7 +136,7 @@ pub(crate) fn pool(formats: &Formats, k: usize, seed: u64, round: u64, models: &
             match index % 16 {
                 0 | 1 => directed(formats, k, Kind::Dense, seed, number),
                 2 => directed(formats, k, Kind::Any, seed, number),
-                3 => case(*formats, k, Family::ALL[(number / 16 % 10) as usize], seed, number),
+                3..=5 => case(*formats, k, Family::ALL[(number / 16 % 10) as usize], seed, number),
                 _ => marks.case(seed, number),
             }
         })

@@ -6,7 +6,7 @@ use bitmma::Signature;
 use bitmma::inputs::Case;
 
 use super::svg;
-use super::text::{case_lines, code};
+use super::text::{case_lines, certainty, code};
 use crate::report::parameters::{Parameter, describe};
 use crate::tree::Sum;
 use crate::{Outcome, Verdict};
@@ -146,8 +146,8 @@ fn parameter(out: &mut String, signature: &Signature, one: &Parameter) {
         one.meaning,
         escape(&one.value)
     );
-    if !one.open.is_empty() {
-        let _ = write!(out, "no input told it from {}<br>", escape(&one.open.join(", ")));
+    for words in certainty(one) {
+        let _ = write!(out, "{}<br>", escape(&words));
     }
     for against in &one.against {
         let _ = write!(

@@ -18,12 +18,38 @@ pub struct Parameter {
     pub value: String,
     /// What it means.
     pub meaning: &'static str,
+    /// How sure the value is.
+    pub certainty: Certainty,
     /// Values that answer alike on everything that was tried.
     pub open: Vec<String>,
+    /// Values that no input can tell from it, by proof.
+    pub same: Vec<String>,
     /// Values that an observation contradicts, the nearest first, two of them with their observation.
     pub against: Vec<Contradiction>,
     /// How many other values are contradicted.
     pub ruled_out: usize,
+}
+
+/// How sure the value of a parameter is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// Every value that could make a difference is contradicted by an answer.
+    Measured,
+    /// No other value can make a difference on this unit, for this reason.
+    CannotMatter(&'static str),
+    /// Other values answer alike on everything that was tried: it may be one of them.
+    Open,
+}
+
+impl Certainty {
+    /// `measured`, `cannot matter` or `open`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Certainty::Measured => "measured",
+            Certainty::CannotMatter(_) => "cannot matter",
+            Certainty::Open => "open",
+        }
+    }
 }
 
 /// An observation that another value of a parameter contradicts.
@@ -166,7 +192,9 @@ pub(crate) fn with_evidence(
             symbol,
             value: own.clone(),
             meaning,
+            certainty: Certainty::Measured,
             open: Vec::new(),
+            same: Vec::new(),
             against: Vec::new(),
             ruled_out: 0,
         };
@@ -181,32 +209,71 @@ pub(crate) fn with_evidence(
                 parameter.open.push(open);
             }
         }
-        parameter.open = ranges(&parameter.open);
-        if matches!(symbol, "e_zero" | "e_zero_c") && own == "none" {
-            // below every exponent that a term can bring
-            parameter.open.push(format!("{} or less", space.term_exponents(model).0));
-        }
         let mut others: Vec<(u64, String, Model)> = Vec::new();
         for other in space.vary(model, &[coordinate]) {
             let Some(other_value) = value(&other, symbol, k).filter(|other| *other != own) else { continue };
-            if !others.iter().any(|(_, known, _)| *known == other_value)
-                && space.canonical(&other) != canonical
+            if others.iter().any(|(_, known, _)| *known == other_value)
+                || parameter.same.contains(&other_value)
             {
+                continue;
+            }
+            if space.canonical(&other) == canonical {
+                parameter.same.push(other_value);
+            } else {
                 others.push((distance(&own, &other_value), other_value, other));
             }
         }
         others.sort_by_key(|(distance, ..)| *distance);
-        let against = others.into_par_iter().map(|(_, value, other)| {
-            let (index, would) = observations.first_contradiction(&other, observations.all())?;
+        let held = others.into_par_iter().map(|(_, value, other)| {
+            let Some((index, would)) = observations.first_contradiction(&other, observations.all()) else {
+                return Err(value);
+            };
             let (case, answer) = observations.case(index);
-            Some(Contradiction { value, case: case.clone(), answer, would })
+            Ok(Contradiction { value, case: case.clone(), answer, would })
         });
-        let against: Vec<Contradiction> = against.collect::<Vec<_>>().into_iter().flatten().collect();
-        parameter.ruled_out = against.len();
-        parameter.against = against.into_iter().take(SHOWN).collect();
+        for one in held.collect::<Vec<_>>() {
+            match one {
+                Err(open) if parameter.open.contains(&open) => {}
+                Err(open) => parameter.open.push(open),
+                Ok(against) => {
+                    parameter.ruled_out += 1;
+                    if parameter.against.len() < SHOWN {
+                        parameter.against.push(against);
+                    }
+                }
+            }
+        }
+        parameter.same.retain(|same| !parameter.open.contains(same));
+        parameter.open = ranges(&parameter.open);
+        parameter.same = ranges(&parameter.same);
+        if matches!(symbol, "e_zero" | "e_zero_c") && own == "none" {
+            // below every exponent that a term can bring
+            parameter.same.push(format!("{} or less", space.term_exponents(model).0));
+        }
+        parameter.certainty = match (parameter.open.is_empty(), parameter.ruled_out) {
+            (false, _) => Certainty::Open,
+            (true, 0) => Certainty::CannotMatter(reason(symbol)),
+            (true, _) => Certainty::Measured,
+        };
         parameters.push(parameter);
     }
     parameters
+}
+
+/// Why no value of a parameter can make a difference, where that is proven (`hypotheses/space/canonical.rs`).
+fn reason(symbol: &str) -> &'static str {
+    match symbol {
+        "F" | "F_c" | "F2" | "term_rounding" | "sum_rounding" | "renormalize" => "nothing is ever cut",
+        "rho" | "narrow_output" => "every sum is exact before it is rounded",
+        "e_zero" | "e_zero_c" => "no sum that it could cut can be seen",
+        "order" | "L" | "P" | "G" => "the same elements meet in every sum",
+        "product_overflow" => "no product is as large",
+        "flush_operands" | "flush_accumulator" => {
+            "these formats have no such numbers, or their zeros are not seen"
+        }
+        "widen_operands" | "widen_accumulator" => "no wider format reads these numbers otherwise",
+        _ => "there is one value only",
+    }
 }
 
 /// How far apart two values are; those that are no numbers are far from all.

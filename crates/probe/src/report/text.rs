@@ -7,7 +7,7 @@ use bitmma::formats::text::display;
 use bitmma::inputs::Case;
 
 use crate::independence::Evidence;
-use crate::report::parameters::{Parameter, describe};
+use crate::report::parameters::{Certainty, Parameter, describe};
 use crate::search::{Counterexample, Where};
 use crate::{Found, NotExplained, Outcome, Verdict};
 
@@ -117,7 +117,6 @@ fn verdict(out: &mut String, outcome: &Outcome) {
 }
 
 fn found(out: &mut String, outcome: &Outcome, found: &Found) {
-    let k = outcome.signature.k;
     line(
         out,
         &format!(
@@ -126,9 +125,7 @@ fn found(out: &mut String, outcome: &Outcome, found: &Found) {
             outcome.tests
         ),
     );
-    let own = describe(&found.model, k);
-    let values: Vec<String> =
-        own.iter().skip(1).map(|(symbol, value, _)| format!("{symbol} = {value}")).collect();
+    let values: Vec<String> = found.parameters.iter().skip(1).map(stated).collect();
     line(out, &values.join(", "));
     if found.equivalent.is_empty() {
         line(out, "No other model of the space answers so.");
@@ -136,7 +133,8 @@ fn found(out: &mut String, outcome: &Outcome, found: &Found) {
         line(
             out,
             &format!(
-                "{} other models of the space answer alike; no input told them apart ({} tried):",
+                "{} other models of the space answer alike on every observation, and on {} inputs constructed to tell \
+                 them apart:",
                 found.equivalent.len(),
                 found.tried
             ),
@@ -185,10 +183,32 @@ fn evidence(out: &mut String, signature: &Signature, evidence: &Evidence) {
     case(out, signature, &evidence.case);
 }
 
+/// A parameter with its value: `open` where another value may be as good, with the value that the model file has.
+fn stated(one: &Parameter) -> String {
+    match one.certainty {
+        Certainty::Measured => format!("{} = {}", one.symbol, one.value),
+        Certainty::CannotMatter(_) => format!("{} cannot matter ({})", one.symbol, one.value),
+        Certainty::Open => format!("{} open ({})", one.symbol, one.value),
+    }
+}
+
+/// What is known of a parameter beside its value, in words.
+pub(super) fn certainty(one: &Parameter) -> Vec<String> {
+    let mut lines = match one.certainty {
+        Certainty::Measured => Vec::new(),
+        Certainty::CannotMatter(reason) => vec![format!("cannot matter: {reason}")],
+        Certainty::Open => vec![format!("open: not told from {}", one.open.join(", "))],
+    };
+    if !one.same.is_empty() {
+        lines.push(format!("the same by proof: {}", one.same.join(", ")));
+    }
+    lines
+}
+
 fn parameter(out: &mut String, signature: &Signature, one: &Parameter) {
-    line(out, &format!("{} = {}: {}", one.symbol, one.value, one.meaning));
-    if !one.open.is_empty() {
-        line(out, &format!("    not told from: {}", one.open.join(", ")));
+    line(out, &format!("{}: {}", stated(one), one.meaning));
+    for words in certainty(one) {
+        line(out, &format!("    {words}"));
     }
     for against in &one.against {
         line(

@@ -223,8 +223,10 @@ impl Space {
             && model.lowering.chains.is_none()
             && let Some(narrow) = model.lowering.narrow_output
         {
-            // one operation, exact before it is narrowed: the narrowing is its rho
-            if model.operation.max_length() == self.signature.k {
+            // one operation, exact before it is narrowed: the narrowing is its rho, unless the sum is normalised at
+            // the smallest exponent of rho's format
+            let normalised = rounded_mut(&mut model.operation).is_some_and(|sum| sum.renormalize);
+            if model.operation.max_length() == self.signature.k && !normalised {
                 model.conversion = narrow;
                 model.lowering.narrow_output = None;
                 return self.conversion(model);
