@@ -1,0 +1,250 @@
+//! Runs a plan on the fast kernels.
+//!
+//! The answer is that of [`crate::reference`] in every bit: chains run on the engine's kernels, sums, factors and the
+//! last rounding on all threads. D is made in tiles, so that what is held beside A, B and D stays small.
+
+pub(crate) mod blocks;
+mod gather;
+
+use std::ops::Range;
+
+use bitmma::formats::{F32, Format};
+use bitmma::gemm::Target;
+use bitmma::matrix::Codes;
+use bitmma::{GemmOptions, Matrix, gemm};
+
+use crate::deal::{Layout, Slice};
+use crate::epilogue::{Finish, Scales, empty};
+use crate::error::Error;
+use crate::merge::{Merger, add_all};
+use crate::plan::Plan;
+use crate::simt;
+use gather::Operand;
+
+/// The operands of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'c> {
+    /// M×K, one block.
+    pub a: &'c Matrix,
+    /// K×N, one block.
+    pub b: &'c Matrix,
+    /// D's format.
+    pub out: Format,
+    /// Factors of the epilogue.
+    pub scales: Scales,
+    /// FP32 scales of blocks, for plans with `[blocks]`: ceil(M/rows) × ceil(K/k) of A and
+    /// ceil(K/k) × ceil(N/columns) of B.
+    pub blocks: Option<(&'c Matrix, &'c Matrix)>,
+    /// Threads; those of the pool that the call runs in by default.
+    pub threads: Option<usize>,
+}
+
+impl<'c> Call<'c> {
+    /// A call with scales of one.
+    pub fn new(a: &'c Matrix, b: &'c Matrix, out: Format) -> Call<'c> {
+        Call { a, b, out, scales: Scales::ONE, blocks: None, threads: None }
+    }
+
+    /// M, N, K.
+    pub fn shape(&self) -> (usize, usize, usize) {
+        (self.a.rows(), self.b.columns(), self.a.columns())
+    }
+
+    /// Whether the operands fit the plan.
+    fn check(&self, plan: &Plan, target: Option<&Target>) -> Result<(), Error> {
+        let (a, b) = (self.a, self.b);
+        if a.blocks() != 1 || b.blocks() != 1 || a.columns() != b.rows() {
+            return Err(Error::Operands(format!(
+                "A is {}×{}, B {}×{}; A has as many columns as B has rows, and both are one matrix",
+                a.rows(),
+                a.columns(),
+                b.rows(),
+                b.columns()
+            )));
+        }
+        if let Some(target) = target {
+            let model = target.model();
+            for (name, matrix, format) in [("A", a, model.a), ("B", b, model.b)] {
+                if matrix.format() != format {
+                    let (given, unit) = (matrix.format().name, target.name());
+                    return Err(Error::Operands(format!("{name} is {given}; {unit} takes {format}")));
+                }
+            }
+        }
+        blocks::check(plan, self)
+    }
+}
+
+/// Elements of a tile of D for which sums are held beside it.
+const TILE: usize = 1 << 21;
+/// Columns of such a tile.
+const TILE_COLUMNS: usize = 2048;
+
+/// D of a call under a plan: M×N codes of `call.out`.
+///
+/// K = 0 gives +0 for any scales (rule 25).
+pub fn execute(plan: &Plan, call: &Call<'_>) -> Result<Matrix, Error> {
+    within(call, || {
+        let run = Run::new(plan, call)?;
+        let finish = Finish::new(&plan.epilogue, call.scales, call.out)?;
+        let (m, n, k) = call.shape();
+        let mut d = empty(&call.out, m, n)?;
+        if k > 0 {
+            if let Some(words) = run.plain()? {
+                return finish.matrix(&words, m, n);
+            }
+            for (rows, columns) in run.tiles() {
+                let words = run.merged(&finish, &rows, &columns)?;
+                finish.write(&words, columns.len(), &mut d, (rows.start, columns.start), n);
+            }
+        }
+        Ok(Matrix::with_codes(call.out, (1, m, n), d)?)
+    })
+}
+
+/// The value of every part, as FP32 codes, M×N each.
+pub fn parts(plan: &Plan, call: &Call<'_>) -> Result<Vec<Vec<u32>>, Error> {
+    within(call, || {
+        let run = Run::new(plan, call)?;
+        let (m, n, _) = call.shape();
+        run.layout
+            .iter()
+            .flat_map(|layout| &layout.parts)
+            .map(|part| run.part(part, &(0..m), &(0..n)))
+            .collect()
+    })
+}
+
+/// The layout of a call's K under a plan; `None` for SIMT sums.
+pub fn layout(plan: &Plan, k: usize) -> Result<Option<Layout>, Error> {
+    plan.target()?.map(|target| Layout::new(plan, k, target.step())).transpose()
+}
+
+fn within<T: Send>(call: &Call<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
+    match call.threads {
+        None => work(),
+        Some(threads) => bitmma::threads::pool(threads)?.install(work),
+    }
+}
+
+/// A call that was checked.
+struct Run<'r> {
+    plan: &'r Plan,
+    call: &'r Call<'r>,
+    target: Option<Target>,
+    layout: Option<Layout>,
+}
+
+impl<'r> Run<'r> {
+    fn new(plan: &'r Plan, call: &'r Call<'r>) -> Result<Run<'r>, Error> {
+        plan.check()?;
+        let target = plan.target()?;
+        call.check(plan, target.as_ref())?;
+        let layout = match &target {
+            Some(target) => Some(Layout::new(plan, call.a.columns().max(1), target.step())?),
+            None => None,
+        };
+        Ok(Run { plan, call, target, layout })
+    }
+
+    /// The numbers of a call that is one chain over all of K in order, which needs no tiles.
+    fn plain(&self) -> Result<Option<Vec<u32>>, Error> {
+        let (Some(target), Some(layout)) = (&self.target, &self.layout) else { return Ok(None) };
+        let [part] = &layout.parts[..] else { return Ok(None) };
+        let [slice] = &part[..] else { return Ok(None) };
+        let [chain] = &slice[..] else { return Ok(None) };
+        let [piece] = &chain[..] else { return Ok(None) };
+        if layout.promoted || piece.range != (0..self.call.a.columns()) || piece.padded != piece.range.len() {
+            return Ok(None);
+        }
+        let d = gemm(target, self.call.a, self.call.b, None, &GemmOptions::default())?;
+        Ok(Some(words(d)))
+    }
+
+    /// D in tiles whose sums fit; none where D has no elements.
+    fn tiles(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + use<> {
+        let (m, n, _) = self.call.shape();
+        let count = self.layout.as_ref().map_or(1, |layout| layout.parts.len());
+        let held = Merger::held(&self.plan.merge, count);
+        let columns = n.clamp(1, TILE_COLUMNS);
+        let rows = (2 * TILE / columns / held).max(64);
+        let cut = |size: usize, step: usize| (0..size).step_by(step).map(move |i| i..(i + step).min(size));
+        cut(n, columns).flat_map(move |columns| cut(m, rows).map(move |rows| (rows, columns.clone())))
+    }
+
+    /// The merged numbers of a tile.
+    fn merged(
+        &self,
+        finish: &Finish,
+        rows: &Range<usize>,
+        columns: &Range<usize>,
+    ) -> Result<Vec<u32>, Error> {
+        if let Some(simt) = &self.plan.simt {
+            return Ok(simt::tile(simt, self.call, rows, columns));
+        }
+        let parts = self.layout.as_ref().map_or(&[][..], |layout| &layout.parts);
+        let narrow = crate::epilogue::Narrow::new(finish.out(), false)?;
+        let mut merger = Merger::new(&self.plan.merge, &narrow, parts.len());
+        for part in parts {
+            merger.take(self.part(part, rows, columns)?);
+        }
+        Ok(merger.finish().unwrap_or_else(|| vec![0; rows.len() * columns.len()]))
+    }
+
+    /// The value of one part in a tile.
+    fn part(&self, part: &[Slice], rows: &Range<usize>, columns: &Range<usize>) -> Result<Vec<u32>, Error> {
+        let mut total: Option<Vec<u32>> = None;
+        for slice in part {
+            let value = self.slice(slice, rows, columns)?;
+            match &mut total {
+                None => total = Some(value),
+                Some(total) => add_all(total, &value),
+            }
+        }
+        Ok(total.unwrap_or_else(|| vec![0; rows.len() * columns.len()]))
+    }
+
+    fn slice(&self, slice: &Slice, rows: &Range<usize>, columns: &Range<usize>) -> Result<Vec<u32>, Error> {
+        let mut sum: Option<Vec<u32>> = None;
+        let promoted = self.layout.as_ref().is_some_and(|layout| layout.promoted);
+        for (index, chain) in slice.iter().enumerate() {
+            let Some(target) = &self.target else { break };
+            let a = Operand::A.gather(self.call.a, rows, chain)?;
+            let b = Operand::B.gather(self.call.b, columns, chain)?;
+            let d = words(gemm(target, &a, &b, None, &GemmOptions::default())?);
+            if let Some(scales) = &self.plan.blocks {
+                let sum = sum.get_or_insert_with(|| vec![0; d.len()]);
+                blocks::add(scales, self.call, index, (rows, columns), sum, &d);
+            } else if promoted {
+                match &mut sum {
+                    // a chain's result on +0: what is not -0 stays
+                    None => sum = Some(onto_zero(d)),
+                    Some(sum) => add_all(sum, &d),
+                }
+            } else {
+                sum = Some(d);
+            }
+        }
+        Ok(sum.unwrap_or_else(|| vec![0; rows.len() * columns.len()]))
+    }
+}
+
+/// +0 + x for every number: -0 becomes +0, all else stays.
+fn onto_zero(mut words: Vec<u32>) -> Vec<u32> {
+    use rayon::prelude::*;
+    words.par_iter_mut().with_min_len(crate::merge::CHUNK).for_each(|word| {
+        if *word == 0x8000_0000 {
+            *word = 0;
+        }
+    });
+    words
+}
+
+/// FP32 codes of a product.
+fn words(d: Matrix) -> Vec<u32> {
+    debug_assert_eq!(d.format(), F32);
+    match d.into_codes() {
+        Codes::U32(words) => words,
+        other => (0..other.len()).map(|index| other.get(index) as u32).collect(),
+    }
+}

@@ -1,0 +1,32 @@
+//! What a library's matrix product answers, bit for bit.
+//!
+//! A library does not run one instruction. It deals K to parts, runs an instruction along each part, moves sums
+//! to FP32 now and then, merges the parts, and scales and rounds the result. A [`Plan`] says all of that as data;
+//! plan and operands determine D, and nothing else does. [`execute`] runs a plan on the fast kernels,
+//! [`reference`](mod@reference) is its definition, one element at a time and in whole numbers.
+//!
+//! Plans come from a cuBLASLt configuration ([`cublaslt`]), from recorded decisions ([`table`]), from a file
+//! ([`Plan::read`]) or from the platforms that [`platform`] knows. What nobody has measured is declined with the
+//! reason ([`Error::Declined`]). [`torch`] knows which calls of `torch._scaled_mm` are rejected.
+//! [`verify`](mod@verify) holds recorded calls against all this.
+//!
+//! The rules have numbers: `docs/calls.md` lists them.
+#![forbid(unsafe_code)]
+
+pub mod cublaslt;
+pub mod deal;
+pub mod epilogue;
+pub mod error;
+pub mod execute;
+pub mod merge;
+pub mod npz;
+pub mod plan;
+pub mod recorded;
+pub mod reference;
+pub mod simt;
+pub mod torch;
+pub mod verify;
+
+pub use error::Error;
+pub use execute::{Call, execute};
+pub use plan::Plan;

@@ -1,0 +1,410 @@
+//! The fields of a plan.
+
+use bitmma::Architecture;
+use bitmma::arithmetic::Model;
+use serde::{Deserialize, Serialize};
+
+/// The version of the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FormatTag {
+    /// The only one there is.
+    #[serde(rename = "bitmma-plan/1")]
+    V1,
+}
+
+/// How well a plan is proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Evidence {
+    /// Recorded calls agree in every bit, and the tests replay them.
+    Recorded,
+    /// Others measured it and published that it holds.
+    Measured,
+    /// It follows from published source code or from neighbouring cases; nobody has recorded it.
+    Derived,
+}
+
+impl Evidence {
+    /// In one word, as plans write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Evidence::Recorded => "recorded",
+            Evidence::Measured => "measured",
+            Evidence::Derived => "derived",
+        }
+    }
+}
+
+/// A library's call as data; see [the module](super).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The version of the record, `bitmma-plan/1`.
+    pub format: FormatTag,
+    /// The architecture whose instruction it is; any spelling that the catalogue reads.
+    #[serde(with = "architecture")]
+    pub arch: Architecture,
+    /// A row of the catalogue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instruction: Option<String>,
+    /// A model file in place of an instruction, relative to the plan's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How well it is proven.
+    pub evidence: Evidence,
+    /// Who found it, on what, with which version. Free text.
+    pub source: String,
+    /// How K is dealt to parts.
+    #[serde(default)]
+    pub deal: Deal,
+    /// When a part's accumulator is moved to an FP32 sum.
+    #[serde(default)]
+    pub promote: Promote,
+    /// How the parts become one number.
+    #[serde(default)]
+    pub merge: Merge,
+    /// What happens to that number.
+    #[serde(default)]
+    pub epilogue: Epilogue,
+    /// Block scales along K, in place of promotion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Blocks>,
+    /// FP32 sums of ordinary threads in place of instruction, deal, promotion and merge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub simt: Option<Simt>,
+    /// The model that `model` names, once read.
+    #[serde(skip)]
+    pub loaded: Option<Model>,
+}
+
+mod architecture {
+    use super::Architecture;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(arch: &Architecture, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(arch.name())
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<Architecture, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+/// How K is dealt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DealKind {
+    /// One part with all of K.
+    #[default]
+    None,
+    /// Each part has neighbouring tiles (rule 11), or a chunk of elements (rule 13).
+    Contiguous,
+    /// Tile t goes to part t mod S (rule 10).
+    Interleaved,
+}
+
+/// What happens to the last elements of K (rule 12).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tail {
+    /// Every element enters a part.
+    #[default]
+    Kept,
+    /// With b the grain, q = K div b, r = K mod b: if r ≠ 0, q mod S = 0 and S > r, the last r elements enter no
+    /// part. A defect of cuBLAS.
+    Lost,
+}
+
+/// How K is dealt to parts (rules 10 to 14).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Deal {
+    /// Which part has which tiles.
+    pub kind: DealKind,
+    /// G: elements of K in a tile; a multiple of the instruction's K unless `dot` is set. 0 without a deal.
+    pub grain: usize,
+    /// S: parts, 1 or more. Empty parts are +0.
+    pub parts: usize,
+    /// Whether the last elements of K may be lost.
+    pub tail: Tail,
+    /// Contiguous only: elements in a part; 0: from grain and parts.
+    pub chunk: usize,
+    /// Elements in one dot product of the instruction, the remaining lanes +0; 0: the instruction's K.
+    pub dot: usize,
+    /// block_k of a residue that comes first; 0: none. Needs `dot`.
+    pub residue_block: usize,
+    /// Chains inside a part that take `slice` elements each in turn and are added in FP32, 1 or more (rule 14).
+    pub slices: usize,
+    /// Elements that a chain takes in turn; 0 with one chain.
+    pub slice: usize,
+    /// Elements by which K is turned before it is dealt: element `rotate` comes first, element 0 after the last
+    /// (AMD's StaggerU). A multiple of the instruction's K.
+    pub rotate: usize,
+}
+
+impl Default for Deal {
+    fn default() -> Deal {
+        Deal {
+            kind: DealKind::None,
+            grain: 0,
+            parts: 1,
+            tail: Tail::Kept,
+            chunk: 0,
+            dot: 0,
+            residue_block: 0,
+            slices: 1,
+            slice: 0,
+            rotate: 0,
+        }
+    }
+}
+
+/// Where a sum starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Zero {
+    /// From +0.
+    #[default]
+    #[serde(rename = "+0")]
+    PlusZero,
+}
+
+/// When a part's accumulator is moved to an FP32 sum (rule 9).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Promote {
+    /// Elements of the part's own K after which it is; 0: never.
+    pub every: usize,
+    /// Where the FP32 sum starts.
+    pub start: Zero,
+}
+
+/// In which order parts are added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MergeOrder {
+    /// One part: nothing is added.
+    #[default]
+    None,
+    /// ((p0 + p1) + p2) + … (rule 15).
+    Serial,
+    /// cuBLASLt's pairs (rule 16).
+    Pairwise,
+}
+
+/// In which type parts are added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MergeType {
+    /// FP32, to nearest even.
+    #[default]
+    F32,
+    /// The running sum is rounded to D's type after each part (rule 17).
+    D,
+    /// Each part is rounded to D's type once, the sum is FP32 (rule 18).
+    DPartials,
+}
+
+/// Where the sum over parts starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum First {
+    /// At the first part, which keeps -0.
+    #[default]
+    First,
+    /// At +0.
+    Zero,
+}
+
+/// How the parts become one number (rules 15 to 19).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Merge {
+    /// The order.
+    pub order: MergeOrder,
+    /// The type.
+    #[serde(rename = "type")]
+    pub kind: MergeType,
+    /// The start.
+    pub start: First,
+}
+
+/// Where the factor comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Alpha {
+    /// The product of both scales, rounded to FP32 (rule 20).
+    #[default]
+    #[serde(rename = "scale_a*scale_b")]
+    Scales,
+    /// A factor from the host, which is 1 here (rule 26).
+    #[serde(rename = "host")]
+    Host,
+}
+
+/// How the factor is applied (rule 21).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Multiply {
+    /// fma(x, alpha, +0): one rounding, an exact zero is +0.
+    #[default]
+    #[serde(rename = "fma+0")]
+    FmaZero,
+    /// x · alpha, rounded.
+    #[serde(rename = "mul")]
+    Mul,
+    /// x · alpha, rounded, then + (+0).
+    #[serde(rename = "mul-add")]
+    MulAdd,
+    /// Not at all.
+    #[serde(rename = "none")]
+    None,
+}
+
+/// Whether a bias is added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bias {
+    /// None; nobody has recorded one (rule 26).
+    #[default]
+    None,
+}
+
+/// Where scale_result is applied (rule 23).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScaleResult {
+    /// By a second FP32 product where D is FP8, and nowhere else.
+    #[default]
+    Fp8Only,
+    /// Never.
+    Never,
+}
+
+/// The type a result is rounded to before D's (rule 22).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Through {
+    /// FP32, so that a narrower D is rounded twice.
+    #[default]
+    F32,
+    /// None: the exact product is rounded to D once.
+    None,
+}
+
+/// Codes of NaN results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NanCode {
+    /// All bits set but the sign: 7fffffff, 7fff, 7f (rule 24).
+    #[default]
+    Canonical,
+}
+
+/// What happens to the merged number (rules 20 to 26).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Epilogue {
+    /// The factor.
+    pub alpha: Alpha,
+    /// How it is applied.
+    pub multiply: Multiply,
+    /// What is added.
+    pub bias: Bias,
+    /// The second factor.
+    pub scale_result: ScaleResult,
+    /// The type on the way to D.
+    pub through: Through,
+    /// Whether an FP8 D takes its largest number for what is beyond it, infinities included.
+    pub saturate: bool,
+    /// The codes of NaN.
+    pub nan: NanCode,
+}
+
+impl Default for Epilogue {
+    fn default() -> Epilogue {
+        Epilogue {
+            alpha: Alpha::Scales,
+            multiply: Multiply::FmaZero,
+            bias: Bias::None,
+            scale_result: ScaleResult::Fp8Only,
+            through: Through::F32,
+            saturate: true,
+            nan: NanCode::Canonical,
+        }
+    }
+}
+
+/// FP32 scales of blocks along K: after each block the accumulator's result is multiplied by the product of both
+/// scales and added to an FP32 sum that starts from +0.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Blocks {
+    /// Elements of K in a block, a multiple of the instruction's K; 128 in DeepGEMM.
+    pub k: usize,
+    /// Rows of A that share a scale; 1 or 128.
+    pub rows: usize,
+    /// Columns of B that share a scale; 1 or 128.
+    pub columns: usize,
+    /// Whether product and sum are one FMA (true), or two roundings.
+    pub fma: bool,
+}
+
+/// How the lanes of a SIMT sum are added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fold {
+    /// Lane l takes lane l + W/2, then W/4, … 1.
+    #[default]
+    Halves,
+    /// From the first to the last.
+    InOrder,
+}
+
+/// The kinds of SIMT sum (rules 31 to 33).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SimtFamily {
+    /// Threads with a contiguous share of K each (rule 31).
+    Chains,
+    /// Lanes that take vectors in turn (rule 32).
+    Gemv,
+    /// Lanes with a contiguous share each, summed in chunks (rule 32, CUSTOM 5).
+    GemvSlices,
+    /// Blocks of 128 threads and a second kernel (rule 33).
+    Dot,
+}
+
+/// FP32 sums of ordinary threads: products exact, sums rounded to nearest even, every level from +0.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Simt {
+    /// The kind.
+    pub family: SimtFamily,
+    /// Chains: S, threads.
+    pub threads: usize,
+    /// Chains: B, elements in a sub-block; gemv-slices: elements in a chunk. 0: all.
+    pub block: usize,
+    /// Gemv, dot: V, elements a lane takes at a time; -v: min(v, ceil(c/W)), c the K of a slice.
+    pub vector: i64,
+    /// Gemv, gemv-slices: W, lanes.
+    pub lanes: usize,
+    /// Gemv: CC, tiles in a chunk that is summed alone; 0: one chunk.
+    pub tiles: usize,
+    /// How lanes are added.
+    pub fold: Fold,
+    /// SPLITK_NUM: slices of K (gemv) or blocks (dot).
+    pub slices: usize,
+}
+
+impl Default for Simt {
+    fn default() -> Simt {
+        Simt {
+            family: SimtFamily::Chains,
+            threads: 1,
+            block: 0,
+            vector: 1,
+            lanes: 1,
+            tiles: 0,
+            fold: Fold::Halves,
+            slices: 1,
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Recorded library calls: `bitmma-calls/1`, a JSON index and an `.npz` archive of operands and answers.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use bitmma::Matrix;
+use bitmma::formats::Format;
+use serde::{Deserialize, Serialize};
+
+use crate::cublaslt::{Capability, Config, Query};
+use crate::epilogue::Scales;
+use crate::error::Error;
+use crate::npz::{Archive, Array};
+use crate::torch::{Layout, Request, Scaling, format_of};
+
+/// A file of recorded calls.
+#[derive(Debug)]
+pub struct Recording {
+    /// The index.
+    pub index: Index,
+    arrays: Archive,
+    /// The GPU's compute capability.
+    pub capability: Capability,
+    /// The library's version.
+    pub version: String,
+}
+
+/// The JSON index.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Index {
+    /// `bitmma-calls/1`.
+    pub format: String,
+    /// GPU, driver, library and caller, in words.
+    pub device: String,
+    /// Compute capability, as in `sm_89`; read from `device` where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capability: Option<String>,
+    /// Version of cuBLASLt; read from `device` where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cublaslt: Option<String>,
+    /// Multiprocessors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sm_count: Option<usize>,
+    /// The archive beside the index; `calls.npz` where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrays: Option<String>,
+    /// Who recorded it, and where it was published.
+    #[serde(default)]
+    pub source: String,
+    /// Its licence.
+    #[serde(default)]
+    pub licence: String,
+    /// Explanations of the fields, for readers.
+    #[serde(default)]
+    pub fields: BTreeMap<String, String>,
+    /// The calls.
+    pub cases: Vec<Case>,
+}
+
+/// One recorded call.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// Its name.
+    pub id: String,
+    /// Calls that were recorded together.
+    #[serde(default)]
+    pub group: String,
+    /// How it was called.
+    pub call: CallFields,
+    /// How the library split K, as its log said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Split>,
+    /// The library's configuration, in place of `plan`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<Config>,
+    /// Codes of A, M×K; none where all are zero.
+    #[serde(default)]
+    pub a: Option<String>,
+    /// Codes of B transposed, N×K.
+    #[serde(default)]
+    pub b: Option<String>,
+    /// The array of D's codes, or `rejected`, or `ran`.
+    pub expect: String,
+}
+
+/// How K was split.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Split {
+    /// Parts.
+    pub parts: usize,
+    /// none, serial or pairwise.
+    pub order: crate::plan::MergeOrder,
+    /// The deal, as the source names it.
+    pub deal: String,
+    /// Elements in a tile.
+    pub grain: usize,
+}
+
+/// The arguments of a call.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // the index explains them
+pub struct CallFields {
+    #[serde(rename = "M")]
+    pub m: usize,
+    #[serde(rename = "N")]
+    pub n: usize,
+    #[serde(rename = "K")]
+    pub k: usize,
+    pub a: String,
+    pub b: String,
+    pub out: String,
+    pub out_torch: Option<String>,
+    pub fast: bool,
+    pub scale_a: Option<u32>,
+    pub scale_b: Option<u32>,
+    #[serde(default)]
+    pub scale_result: Option<u32>,
+    #[serde(default)]
+    pub bias: Option<BiasFields>,
+    #[serde(default)]
+    pub slice: bool,
+    #[serde(default)]
+    pub select: Option<String>,
+    #[serde(default)]
+    pub scaling: Option<String>,
+    #[serde(default)]
+    pub layout_a: Option<String>,
+    #[serde(default)]
+    pub layout_b: Option<String>,
+    #[serde(default)]
+    pub misaligned: bool,
+    #[serde(default)]
+    pub ld_bad: bool,
+    #[serde(default)]
+    pub out_buffer: Option<BufferFields>,
+    #[serde(default)]
+    pub grad: Option<String>,
+    #[serde(default)]
+    pub out_default: bool,
+}
+
+/// A bias.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct BiasFields {
+    pub dtype: String,
+    pub len: usize,
+}
+
+/// What was given as `out=`.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct BufferFields {
+    pub shape: Vec<usize>,
+    pub contiguous: bool,
+    pub dtype: String,
+}
+
+/// What a call answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// These codes, row-major; of the diagonal alone where the case says so.
+    Bits(Vec<u64>),
+    /// It was rejected.
+    Rejected,
+    /// It ran; the answer was not kept.
+    Ran,
+}
+
+/// Operands and answer of a case.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// M×K.
+    pub a: Matrix,
+    /// K×N.
+    pub b: Matrix,
+    /// D's format.
+    pub out: Format,
+    /// Factors.
+    pub scales: Scales,
+    /// The answer.
+    pub expected: Vec<u64>,
+}
+
+impl Recording {
+    /// Reads a recording: its index, its folder (`index.json` in it), or its archive (`index.json` beside it).
+    pub fn read(path: &Path) -> Result<Recording, Error> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let index_path: PathBuf = if path.is_dir() {
+            path.join("index.json")
+        } else if path.extension().is_some_and(|extension| extension == "npz") {
+            let own = path.with_extension("json");
+            if own.exists() { own } else { folder.join("index.json") }
+        } else {
+            path.to_owned()
+        };
+        let text = std::fs::read_to_string(&index_path).map_err(|error| Error::file(&index_path, error))?;
+        let index: Index = serde_json::from_str(&text).map_err(|error| Error::file(&index_path, error))?;
+        if index.format != "bitmma-calls/1" {
+            return Err(Error::file(
+                &index_path,
+                format!("format is {}; bitmma-calls/1 is read", index.format),
+            ));
+        }
+        let folder = index_path.parent().unwrap_or(Path::new("."));
+        let arrays = Archive::open(&folder.join(index.arrays.as_deref().unwrap_or("calls.npz")))?;
+        let word = |start: &str| {
+            let (_, rest) = index.device.split_once(start)?;
+            Some(rest.split([',', ' ', ')']).next().unwrap_or("").to_owned())
+        };
+        let missing =
+            |what: &str| Error::file(&index_path, format!("neither {what} nor device says which it was"));
+        let capability =
+            index.capability.clone().or_else(|| word("(").filter(|word| word.starts_with("sm_")));
+        let capability = Capability::parse(&capability.ok_or_else(|| missing("capability"))?)?;
+        let version =
+            index.cublaslt.clone().or_else(|| word("cuBLASLt ")).ok_or_else(|| missing("cublaslt"))?;
+        Ok(Recording { index, arrays, capability, version })
+    }
+
+    /// What a case answered; for bits see [`Recording::load`].
+    pub fn expects_bits(case: &Case) -> bool {
+        !matches!(case.expect.as_str(), "rejected" | "ran")
+    }
+
+    /// What the library was asked for.
+    pub fn query(&self, case: &Case) -> Result<Query, Error> {
+        let call = &case.call;
+        let format = |name: &str| {
+            format_of(name).ok_or_else(|| Error::Operands(format!("{}: unknown format {name}", case.id)))
+        };
+        Ok(Query {
+            capability: self.capability,
+            version: self.version.clone(),
+            multiprocessors: self.index.sm_count,
+            shape: (call.m, call.n, call.k),
+            a: format(&call.a)?,
+            b: format(&call.b)?,
+            out: format(&call.out)?,
+            fast: call.fast,
+        })
+    }
+
+    /// Operands and answer of a case that has bits.
+    pub fn load(&self, case: &Case) -> Result<Loaded, Error> {
+        let query = self.query(case)?;
+        let (m, n, k) = query.shape;
+        let codes = |key: &Option<String>, rows: usize, name: &str| -> Result<Option<Array>, Error> {
+            let Some(key) = key else { return Ok(None) };
+            let array = self.arrays.array(key)?;
+            if array.len() != rows * k {
+                return Err(Error::Operands(format!(
+                    "{}: {name} has {} codes; {rows}×{k} takes {}",
+                    case.id,
+                    array.len(),
+                    rows * k
+                )));
+            }
+            Ok(Some(array))
+        };
+        let (a, b) = (codes(&case.a, m, "A")?, codes(&case.b, n, "B")?);
+        let get = |array: &Option<Array>, index: usize| array.as_ref().map_or(0, |array| array.get(index));
+        let a = Matrix::single(query.a, m, k, (0..m * k).map(|index| get(&a, index)))?;
+        let of_b = |index: usize| (index % n.max(1)) * k + index / n.max(1);
+        let b = Matrix::single(query.b, k, n, (0..k * n).map(|index| get(&b, of_b(index))))?;
+        let answer = self.arrays.array(&case.expect)?;
+        let one = Scales::ONE.a;
+        Ok(Loaded {
+            a,
+            b,
+            out: query.out,
+            scales: Scales {
+                a: case.call.scale_a.unwrap_or(one),
+                b: case.call.scale_b.unwrap_or(one),
+                result: case.call.scale_result,
+            },
+            expected: (0..answer.len()).map(|index| answer.get(index)).collect(),
+        })
+    }
+
+    /// The call as far as it decides whether it is rejected.
+    pub fn request(&self, case: &Case) -> Result<Request, Error> {
+        let call = &case.call;
+        let layout = |text: &Option<String>, plain| match text.as_deref() {
+            None => Ok(plain),
+            Some("row") => Ok(Layout::Row),
+            Some("column" | "col") => Ok(Layout::Column),
+            Some("both") => Ok(Layout::Both),
+            Some(other) => Err(Error::Operands(format!("{}: unknown layout {other}", case.id))),
+        };
+        let scaling = match call.scaling.as_deref() {
+            None | Some("tensor") => Scaling::Tensor,
+            Some("row") => Scaling::Row,
+            Some("invalid") => Scaling::Invalid,
+            Some(other) => return Err(Error::Operands(format!("{}: unknown scaling {other}", case.id))),
+        };
+        Ok(Request {
+            dimensions: (2, 2),
+            m: call.m,
+            // rows and columns of a larger call say nothing about its N
+            n: if call.slice || call.select.is_some() { call.n.next_multiple_of(16) } else { call.n },
+            k: call.k,
+            inner: call.k,
+            a: format_of(&call.a),
+            b: format_of(&call.b),
+            out: format_of(call.out_torch.as_deref().unwrap_or(&call.out)),
+            scaling,
+            scale_result_fits: true,
+            bias: call.bias.as_ref().map(|bias| (format_of(&bias.dtype), bias.len)),
+            buffer: call.out_buffer.as_ref().map(|buffer| format_of(&buffer.dtype)),
+            layout_a: layout(&call.layout_a, Layout::Row)?,
+            layout_b: layout(&call.layout_b, Layout::Column)?,
+            aligned: !call.misaligned && !call.ld_bad,
+        })
+    }
+}

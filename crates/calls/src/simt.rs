@@ -1,0 +1,227 @@
+//! FP32 sums of ordinary threads: CUDA-core kernels, matrix times vector, dot products (rules 31 to 33).
+//!
+//! Products are exact and enter a sum by a fused multiply-add; every level of a tree starts at +0. One writing of the
+//! trees serves both arithmetics: the processor's for speed, and whole numbers for the definition.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::execute::Call;
+use crate::merge::{NAN, add};
+use crate::plan::{Fold, Simt, SimtFamily};
+use crate::reference;
+
+/// How a tree adds and multiplies.
+#[derive(Clone, Copy)]
+struct Arithmetic {
+    add: fn(u32, u32) -> u32,
+    fma: fn(u32, u32, u32) -> u32,
+}
+
+fn host_fma(x: u32, y: u32, z: u32) -> u32 {
+    let sum = f32::from_bits(x).mul_add(f32::from_bits(y), f32::from_bits(z));
+    if sum.is_nan() { NAN } else { sum.to_bits() }
+}
+
+const HOST: Arithmetic = Arithmetic { add, fma: host_fma };
+const EXACT: Arithmetic = Arithmetic { add: reference::add, fma: reference::multiply_add };
+
+/// Threads of a block of a dot product.
+const DOT_THREADS: usize = 128;
+
+/// One element of D by definition: `a` and `b` are K FP32 codes each.
+pub(crate) fn reference(simt: &Simt, a: &[u32], b: &[u32]) -> u32 {
+    sum(simt, EXACT, a, b)
+}
+
+/// The numbers of a tile of D.
+pub(crate) fn tile(simt: &Simt, call: &Call<'_>, rows: &Range<usize>, columns: &Range<usize>) -> Vec<u32> {
+    let (of_a, of_b) = (call.a.format(), call.b.format());
+    let lifted = |format, codes: &mut dyn Iterator<Item = u64>| -> Vec<u32> {
+        codes.map(|code| reference::lift(&format, code)).collect()
+    };
+    let b: Vec<Vec<u32>> =
+        columns.clone().into_par_iter().map(|column| lifted(of_b, &mut call.b.column(0, column))).collect();
+    let line = |row: usize| -> Vec<u32> {
+        let a = lifted(of_a, &mut call.a.row(0, row));
+        b.par_iter().map(|b| sum(simt, HOST, &a, b)).collect()
+    };
+    rows.clone().into_par_iter().flat_map_iter(line).collect()
+}
+
+fn sum(simt: &Simt, with: Arithmetic, a: &[u32], b: &[u32]) -> u32 {
+    let chain = |elements: &mut dyn Iterator<Item = usize>| {
+        elements.fold(0, |sum, element| (with.fma)(a[element], b[element], sum))
+    };
+    let k = a.len();
+    match simt.family {
+        SimtFamily::Chains => {
+            let share = k.div_ceil(simt.threads).max(1);
+            serial(
+                with,
+                (0..simt.threads).map(|thread| {
+                    let own = (thread * share).min(k)..((thread + 1) * share).min(k);
+                    blocks(with, own, simt.block, &chain)
+                }),
+            )
+        }
+        SimtFamily::Gemv => {
+            let slice = k.div_ceil(simt.slices).max(1);
+            serial(
+                with,
+                (0..simt.slices).map(|index| {
+                    let own = (index * slice).min(k)..((index + 1) * slice).min(k);
+                    gemv(simt, with, own, slice, &chain)
+                }),
+            )
+        }
+        SimtFamily::GemvSlices => {
+            let share = k.div_ceil(simt.lanes).max(1);
+            let lanes = (0..simt.lanes).map(|lane| {
+                let own = (lane * share).min(k)..((lane + 1) * share).min(k);
+                blocks(with, own, simt.block, &chain)
+            });
+            fold(simt.fold, with, lanes.collect())
+        }
+        SimtFamily::Dot => dot(simt, with, k, &chain),
+    }
+}
+
+fn serial(with: Arithmetic, numbers: impl Iterator<Item = u32>) -> u32 {
+    numbers.fold(0, with.add)
+}
+
+/// Sub-blocks of `size` elements (0: all), each summed from +0, added in order.
+fn blocks(
+    with: Arithmetic,
+    own: Range<usize>,
+    size: usize,
+    chain: &dyn Fn(&mut dyn Iterator<Item = usize>) -> u32,
+) -> u32 {
+    let size = if size == 0 { own.len().max(1) } else { size };
+    let end = own.end;
+    serial(with, own.step_by(size).map(|start| chain(&mut (start..(start + size).min(end)))))
+}
+
+/// One slice of a product with a vector; `slice` is the length of a slice, also where the last one is shorter.
+fn gemv(
+    simt: &Simt,
+    with: Arithmetic,
+    own: Range<usize>,
+    slice: usize,
+    chain: &dyn Fn(&mut dyn Iterator<Item = usize>) -> u32,
+) -> u32 {
+    let lanes = simt.lanes;
+    let vector = match simt.vector {
+        fixed @ 1.. => fixed as usize,
+        largest => (largest.unsigned_abs() as usize).min(slice.div_ceil(lanes)).max(1),
+    };
+    let tiles = own.len().div_ceil(vector * lanes);
+    let chunk = if simt.tiles == 0 { tiles.max(1) } else { simt.tiles };
+    let lane = |lane: usize| {
+        let chunks = (0..tiles).step_by(chunk).map(|first| {
+            let mut elements = (first..(first + chunk).min(tiles)).flat_map(|tile| {
+                let start = own.start + tile * vector * lanes + lane * vector;
+                start.min(own.end)..(start + vector).min(own.end)
+            });
+            chain(&mut elements)
+        });
+        serial(with, chunks)
+    };
+    fold(simt.fold, with, (0..lanes).map(lane).collect())
+}
+
+/// Lanes added.
+fn fold(fold: Fold, with: Arithmetic, mut lanes: Vec<u32>) -> u32 {
+    match fold {
+        Fold::InOrder => serial(with, lanes.into_iter()),
+        Fold::Halves => {
+            while lanes.len() > 1 {
+                let upper = lanes.split_off(lanes.len() / 2);
+                lanes.iter_mut().zip(upper).for_each(|(lane, other)| *lane = (with.add)(*lane, other));
+            }
+            lanes.first().copied().unwrap_or(0)
+        }
+    }
+}
+
+/// A dot product: blocks of threads, then one block over their results.
+fn dot(
+    simt: &Simt,
+    with: Arithmetic,
+    k: usize,
+    chain: &dyn Fn(&mut dyn Iterator<Item = usize>) -> u32,
+) -> u32 {
+    let vector = simt.vector.unsigned_abs() as usize;
+    let size = DOT_THREADS * vector;
+    let tiles = k.div_ceil(size);
+    let partial = |block: usize| {
+        let threads = (0..DOT_THREADS).map(|thread| {
+            let chains = (0..vector).map(|place| {
+                let element = |tile: usize| tile * size + thread * vector + place;
+                chain(&mut (block..tiles).step_by(simt.slices).map(element).filter(|&element| element < k))
+            });
+            serial(with, chains)
+        });
+        fold(Fold::Halves, with, threads.collect())
+    };
+    let partials: Vec<u32> = (0..simt.slices).map(partial).collect();
+    let threads = (0..DOT_THREADS)
+        .map(|thread| serial(with, partials.iter().skip(thread).step_by(DOT_THREADS).copied()));
+    let mut lanes: Vec<u32> = threads.collect();
+    for _ in 0..2 {
+        let upper = lanes.split_off(lanes.len() / 2);
+        lanes.iter_mut().zip(upper).for_each(|(lane, other)| *lane = (with.add)(*lane, other));
+    }
+    let of_four = (0..4).map(|place| serial(with, (0..8).map(|group| lanes[4 * group + place])));
+    let sums: Vec<u32> = of_four.collect();
+    sums[1..].iter().fold(sums[0], |total, &sum| (with.add)(total, sum))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ones(k: usize) -> Vec<u32> {
+        vec![0x3f80_0000; k]
+    }
+
+    #[test]
+    fn every_family_adds_every_element_once() {
+        let base = Simt::default();
+        let kinds = [
+            Simt { family: SimtFamily::Chains, threads: 4, block: 128, ..base.clone() },
+            Simt { family: SimtFamily::Gemv, vector: -64, lanes: 32, slices: 3, ..base.clone() },
+            Simt {
+                family: SimtFamily::Gemv,
+                vector: 1,
+                lanes: 16,
+                tiles: 32,
+                fold: Fold::InOrder,
+                ..base.clone()
+            },
+            Simt { family: SimtFamily::GemvSlices, lanes: 32, block: 16, ..base.clone() },
+            Simt { family: SimtFamily::Dot, vector: 2, slices: 200, ..base.clone() },
+            Simt { family: SimtFamily::Dot, vector: 1, slices: 1, ..base },
+        ];
+        for simt in kinds {
+            for k in [1, 2, 31, 64, 1000, 4099, 60_001] {
+                let sum = reference(&simt, &ones(k), &ones(k));
+                assert_eq!(sum, (k as f32).to_bits(), "{simt:?}, K = {k}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sub_block_is_summed_alone() {
+        // 2^24 + 1 + 1: one by one both ones are lost, as a block of their own they are kept
+        let a = [0x4b80_0000, 0x3f80_0000, 0x3f80_0000, 0];
+        let one = ones(4);
+        let chains = |block| Simt { family: SimtFamily::Chains, block, ..Simt::default() };
+        assert_eq!(reference(&chains(0), &a, &one), 0x4b80_0000);
+        assert_eq!(reference(&chains(1), &a, &one), 0x4b80_0000);
+        let shifted = [0x4b80_0000, 0, 0x3f80_0000, 0x3f80_0000];
+        assert_eq!(reference(&chains(2), &shifted, &one), 0x4b80_0001);
+    }
+}
