@@ -18,6 +18,7 @@ pub mod deal;
 pub mod epilogue;
 pub mod error;
 pub mod execute;
+pub mod fixtures;
 pub mod merge;
 pub mod npz;
 pub mod plan;
