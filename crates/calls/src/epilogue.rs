@@ -96,6 +96,9 @@ impl Narrow {
             (f32::from_bits(magnitude) + self.magic).to_bits() - self.magic.to_bits()
         };
         let code = if code > self.largest { self.overflow } else { code };
+        if code == nan_code(&self.format) as u32 {
+            return code; // a format without infinity, and no sign on its NaN
+        }
         code | if word >> 31 == 1 { self.sign } else { 0 }
     }
 
