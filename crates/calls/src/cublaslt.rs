@@ -287,7 +287,10 @@ pub fn plan(query: &Query, config: &Config, assume: Assume) -> Result<Planned, E
         12 | 21 | 23 | 24 => nvjet::cutlass(query, config, assume, &mut assumed)?,
         11 | 13 | 14 | 16 => gemv::simt(query, config, id)?,
         _ => {
-            return Err(Error::declined(format!("ALGO_ID {id} has no recipe on {}", query.capability.name())));
+            return Err(Error::declined(format!(
+                "ALGO_ID {id} has no recipe on {}",
+                query.capability.name()
+            )));
         }
     };
     let named = by_name(query, config) && id != 66;

@@ -79,7 +79,8 @@ pub fn is_fixtures(text: &str) -> bool {
 }
 
 fn fixture(fields: &[String]) -> Result<Fixture, String> {
-    let [id, profile, kind, m, n, k, config, mode, chunk, block, dot, leading, merge, simt, gemv, declined] = fields
+    let [id, profile, kind, m, n, k, config, mode, chunk, block, dot, leading, merge, simt, gemv, declined] =
+        fields
     else {
         return Err(format!("{} fields; there are 16", fields.len()));
     };
@@ -106,10 +107,22 @@ fn fixture(fields: &[String]) -> Result<Fixture, String> {
         None
     } else {
         let values: Vec<Option<i64>> = config.split(' ').map(value).collect::<Result<_, _>>()?;
-        let [id, tile, splitk, reduction, swizzling, custom, stages, inner_shape, cluster_shape] = values[..] else {
+        let [id, tile, splitk, reduction, swizzling, custom, stages, inner_shape, cluster_shape] = values[..]
+        else {
             return Err(format!("{} fields of a configuration; there are 9", values.len()));
         };
-        Some(Config { id, tile, splitk, reduction, swizzling, custom, stages, inner_shape, cluster_shape, kernel: None })
+        Some(Config {
+            id,
+            tile,
+            splitk,
+            reduction,
+            swizzling,
+            custom,
+            stages,
+            inner_shape,
+            cluster_shape,
+            kernel: None,
+        })
     };
     Ok(Fixture {
         id: id.clone(),
@@ -139,13 +152,21 @@ impl Fixture {
         match (made, self.declined.is_empty()) {
             (Ok(planned), true) => {
                 let (ours, theirs) = (self.describe(&planned.plan), self.expected());
-                if ours == theirs { Outcome::Agrees } else { Outcome::Differs(format!("{ours}; the fixture says {theirs}")) }
+                if ours == theirs {
+                    Outcome::Agrees
+                } else {
+                    Outcome::Differs(format!("{ours}; the fixture says {theirs}"))
+                }
             }
-            (Ok(planned), false) => {
-                Outcome::Differs(format!("{}; the fixture declines: {}", self.describe(&planned.plan), self.declined))
-            }
+            (Ok(planned), false) => Outcome::Differs(format!(
+                "{}; the fixture declines: {}",
+                self.describe(&planned.plan),
+                self.declined
+            )),
             (Err(Error::Declined { .. }), false) => Outcome::BothDecline,
-            (Err(Error::Declined { reason, .. }), true) if reason.contains("parts empty") => Outcome::EmptyParts,
+            (Err(Error::Declined { reason, .. }), true) if reason.contains("parts empty") => {
+                Outcome::EmptyParts
+            }
             (Err(error), _) => Outcome::Differs(format!("{error}; the fixture says {}", self.expected())),
         }
     }
@@ -174,7 +195,10 @@ impl Fixture {
                 }
                 SimtFamily::Gemv => {
                     let down = simt.fold == crate::plan::Fold::Halves;
-                    tree = format!("[[{}, {}, {}, {down}], {}]", simt.vector, simt.lanes, simt.tiles, simt.slices);
+                    tree = format!(
+                        "[[{}, {}, {}, {down}], {}]",
+                        simt.vector, simt.lanes, simt.tiles, simt.slices
+                    );
                     "gemv13"
                 }
                 SimtFamily::GemvSlices => {

@@ -13,18 +13,22 @@
 //! The rules have numbers: `docs/calls.md` lists them.
 #![forbid(unsafe_code)]
 
+pub mod compare;
 pub mod cublaslt;
 pub mod deal;
 pub mod epilogue;
 pub mod error;
 pub mod execute;
+pub mod explain;
 pub mod fixtures;
 pub mod merge;
 pub mod npz;
 pub mod plan;
+pub mod platform;
 pub mod recorded;
 pub mod reference;
 pub mod simt;
+pub mod table;
 pub mod torch;
 pub mod verify;
 

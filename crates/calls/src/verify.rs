@@ -43,6 +43,8 @@ pub struct Difference {
     pub rule: Option<Cause>,
     /// Values of the call that differ.
     pub values: usize,
+    /// Where the first one is, and what was recorded.
+    place: Option<((usize, usize), u64)>,
 }
 
 /// A rule, and what would agree in its place.
@@ -75,12 +77,23 @@ pub fn plan_of(recording: &Recording, case: &Case, assume: Assume) -> Result<Pla
     }
 }
 
-/// Holds every case against the rules, on all threads.
+/// Holds every case against the rules, on all threads; the first differences say which rule decides them.
 pub fn verify(recording: &Recording, assume: Assume) -> Result<Report, Error> {
-    verify_with(recording, |case| plan_of(recording, case, assume))
+    let mut report = verify_with(recording, |case| plan_of(recording, case, assume))?;
+    for difference in report.differences.iter_mut().take(EXPLAINED) {
+        let case = recording.index.cases.iter().find(|case| case.id == difference.id);
+        let (Some(case), Some((place, expected))) = (case, difference.place) else { continue };
+        let loaded = recording.load(case)?;
+        let call = Call { scales: loaded.scales, ..Call::new(&loaded.a, &loaded.b, loaded.out) };
+        difference.rule = cause(&plan_of(recording, case, assume)?, &call, place, expected)?;
+    }
+    Ok(report)
 }
 
-/// The same with plans from elsewhere.
+/// Differences for which the rule is looked for; each takes some hundred reference elements.
+const EXPLAINED: usize = 20;
+
+/// The same with plans from elsewhere; no rule is looked for.
 pub fn verify_with(
     recording: &Recording,
     plan: impl Fn(&Case) -> Result<Plan, Error> + Sync,
@@ -113,8 +126,9 @@ fn one(
     case: &Case,
     plan: &(impl Fn(&Case) -> Result<Plan, Error> + Sync),
 ) -> Result<Outcome, Error> {
-    let differs =
-        |what: String| Outcome::Differs(Difference { id: case.id.clone(), what, rule: None, values: 0 }, 0);
+    let differs = |what: String| {
+        Outcome::Differs(Difference { id: case.id.clone(), what, rule: None, values: 0, place: None }, 0)
+    };
     let rejection = recording.request(case)?.rejection();
     Ok(match (case.expect.as_str(), rejection) {
         ("rejected", Some(rejection)) => Outcome::Rejected(rejection.kind()),
@@ -164,8 +178,9 @@ fn bits(recording: &Recording, case: &Case, plan: &Plan) -> Result<Outcome, Erro
     let difference = Difference {
         id: case.id.clone(),
         what: format!("D[{row}, {column}] is {actual:0digits$x}; recorded was {expected:0digits$x}"),
-        rule: cause(plan, &call, (row, column), expected)?,
+        rule: None,
         values: 1 + wrong.count(),
+        place: Some(((row, column), expected)),
     };
     Ok(Outcome::Differs(difference, places.len()))
 }

@@ -43,7 +43,8 @@ impl Random {
     }
 
     fn scale(&mut self) -> u32 {
-        let odd = [0, 0x8000_0000, 0x3f80_0000, 0xbf80_0000, 0x7f80_0000, 0x7fc0_0000, 0x0000_0001, 0x7f7f_ffff];
+        let odd =
+            [0, 0x8000_0000, 0x3f80_0000, 0xbf80_0000, 0x7f80_0000, 0x7fc0_0000, 0x0000_0001, 0x7f7f_ffff];
         match self.below(4) {
             0 => self.of(&odd),
             1 => self.next() as u32,
@@ -107,7 +108,13 @@ fn hold(plan: &Plan, call: &Call<'_>, seed: u64) {
         for column in 0..d.columns() {
             let expected = reference::element(plan, call, row, column).expect("an element").code;
             let actual = d.get(0, row, column);
-            assert_eq!(actual, expected, "seed {seed}, D[{row}, {column}], K = {}\n{}", call.a.columns(), plan.to_toml());
+            assert_eq!(
+                actual,
+                expected,
+                "seed {seed}, D[{row}, {column}], K = {}\n{}",
+                call.a.columns(),
+                plan.to_toml()
+            );
         }
     }
 }
@@ -141,12 +148,14 @@ fn block_scales_and_simt_sums_answer_as_the_definition() {
                 let codes: Vec<u64> = (0..rows * columns).map(|_| u64::from(random.scale())).collect();
                 Matrix::single(F32, rows, columns, codes).expect("scales")
             };
-            let scales = (of(&mut random, m.div_ceil(rows), along), of(&mut random, along, n.div_ceil(columns)));
+            let scales =
+                (of(&mut random, m.div_ceil(rows), along), of(&mut random, along, n.div_ceil(columns)));
             (plan, random.matrix(E4M3, m, k, false), random.matrix(E4M3, k, n, false), Some(scales))
         } else {
             let mut plan = Plan::chain(Architecture::Hopper, "");
             plan.instruction = None;
-            let family = random.of(&[SimtFamily::Chains, SimtFamily::Gemv, SimtFamily::GemvSlices, SimtFamily::Dot]);
+            let family =
+                random.of(&[SimtFamily::Chains, SimtFamily::Gemv, SimtFamily::GemvSlices, SimtFamily::Dot]);
             let dot = family == SimtFamily::Dot;
             plan.simt = Some(Simt {
                 family,
@@ -175,7 +184,8 @@ fn rounding_into_narrow_formats_is_the_encoders() {
             let mut plan = Plan::chain(Architecture::Ada, "mma.m16n8k32.f32.e4m3.e4m3.f32");
             plan.epilogue.saturate = saturate;
             plan.epilogue.multiply = Multiply::None;
-            let finish = bitmma_calls::epilogue::Finish::new(&plan.epilogue, Scales::ONE, format).expect("an epilogue");
+            let finish = bitmma_calls::epilogue::Finish::new(&plan.epilogue, Scales::ONE, format)
+                .expect("an epilogue");
             // every exponent with fractions around each place where a bit is cut, and random codes
             let near = (0..256u32).flat_map(|exponent| {
                 (0..24).flat_map(move |bit| {
@@ -185,7 +195,11 @@ fn rounding_into_narrow_formats_is_the_encoders() {
             let codes: Vec<u32> = near.chain((0..200_000).map(|_| random.next() as u32)).collect();
             for code in codes.iter().flat_map(|&code| [code, code ^ 0x8000_0000]) {
                 let expected = reference::finish(&finish, code);
-                assert_eq!(u64::from(narrow.code(code)), expected, "{code:#x} into {format}, saturate {saturate}");
+                assert_eq!(
+                    u64::from(narrow.code(code)),
+                    expected,
+                    "{code:#x} into {format}, saturate {saturate}"
+                );
             }
             assert_eq!(u64::from(narrow.code(0xffc0_0000)), nan_code(&format));
         }

@@ -33,11 +33,24 @@ fn slow(plan: &Plan, case: &Case) -> bool {
 
 /// Rules on instruction, deal, promotion and merge: the plan is changed.
 const PLANS: [(u32, &str, Applies, Edit); 13] = [
-    (6, "Hopper's instruction", |plan, _| plan.promote.every == 0 && plan.deal.parts == 1, |plan| {
-        let formats = plan.instruction.as_deref().unwrap_or("").split('.').skip(3).take(2).collect::<Vec<_>>().join(".");
-        plan.arch = Architecture::Hopper;
-        plan.instruction = Some(format!("wgmma.m64n256k32.f32.{formats}"));
-    }),
+    (
+        6,
+        "Hopper's instruction",
+        |plan, _| plan.promote.every == 0 && plan.deal.parts == 1,
+        |plan| {
+            let formats = plan
+                .instruction
+                .as_deref()
+                .unwrap_or("")
+                .split('.')
+                .skip(3)
+                .take(2)
+                .collect::<Vec<_>>()
+                .join(".");
+            plan.arch = Architecture::Hopper;
+            plan.instruction = Some(format!("wgmma.m64n256k32.f32.{formats}"));
+        },
+    ),
     (8, "fast as slow", |plan, case| case.call.fast && plan.deal.parts == 1, |plan| plan.promote.every = 128),
     (9, "slow as fast", slow, |plan| plan.promote.every = 0),
     (9, "promotion every 64", slow, |plan| plan.promote.every = 64),
@@ -51,15 +64,30 @@ const PLANS: [(u32, &str, Applies, Edit); 13] = [
     (10, "no split", split, |plan| {
         (plan.deal, plan.merge) = (Deal::default(), Merge::default());
     }),
-    (10, "64 own elements in splits", |plan, case| split(plan, case) && plan.promote.every > 0, |plan| {
-        plan.promote.every = 64;
-    }),
-    (16, "serial for pairwise", |plan, _| plan.merge.order == MergeOrder::Pairwise, |plan| {
-        plan.merge.order = MergeOrder::Serial;
-    }),
-    (15, "pairwise for serial", |plan, _| plan.merge.order == MergeOrder::Serial, |plan| {
-        plan.merge.order = MergeOrder::Pairwise;
-    }),
+    (
+        10,
+        "64 own elements in splits",
+        |plan, case| split(plan, case) && plan.promote.every > 0,
+        |plan| {
+            plan.promote.every = 64;
+        },
+    ),
+    (
+        16,
+        "serial for pairwise",
+        |plan, _| plan.merge.order == MergeOrder::Pairwise,
+        |plan| {
+            plan.merge.order = MergeOrder::Serial;
+        },
+    ),
+    (
+        15,
+        "pairwise for serial",
+        |plan, _| plan.merge.order == MergeOrder::Serial,
+        |plan| {
+            plan.merge.order = MergeOrder::Pairwise;
+        },
+    ),
 ];
 
 #[test]
@@ -128,7 +156,10 @@ impl Given<'_> {
     fn tree(&self) -> u32 {
         let mut level = self.parts.to_vec();
         while level.len() > 1 {
-            level = level.chunks(2).map(|pair| pair.iter().copied().reduce(reference::add).unwrap_or(0)).collect();
+            level = level
+                .chunks(2)
+                .map(|pair| pair.iter().copied().reduce(reference::add).unwrap_or(0))
+                .collect();
         }
         level.first().copied().unwrap_or(0)
     }
@@ -174,7 +205,11 @@ const EPILOGUES: [(u32, &str, Broken); 20] = [
     }),
     (22, "BF16 cut, not rounded", |given| {
         let y = given.scaled();
-        if given.out == BF16 && y.is_finite() { u64::from(y.to_bits() >> 16) } else { given.right(given.merged()) }
+        if given.out == BF16 && y.is_finite() {
+            u64::from(y.to_bits() >> 16)
+        } else {
+            given.right(given.merged())
+        }
     }),
     (23, "FP8 not clamped", |given| {
         given.with(given.merged(), given.scales, |epilogue| epilogue.saturate = false)
@@ -182,12 +217,14 @@ const EPILOGUES: [(u32, &str, Broken); 20] = [
     (23, "scale_result ignored", |given| {
         given.with(given.merged(), given.scales, |epilogue| epilogue.scale_result = ScaleResult::Never)
     }),
-    (23, "scale_result folded into the factor", |given| match given.scales.result.filter(|_| given.is_fp8()) {
-        Some(result) => {
-            let alpha = f32_of(given.scales.a) * f32_of(given.scales.b) * f32_of(result);
-            given.stored(f32_of(given.merged()).mul_add(alpha, 0.0))
+    (23, "scale_result folded into the factor", |given| {
+        match given.scales.result.filter(|_| given.is_fp8()) {
+            Some(result) => {
+                let alpha = f32_of(given.scales.a) * f32_of(given.scales.b) * f32_of(result);
+                given.stored(f32_of(given.merged()).mul_add(alpha, 0.0))
+            }
+            None => given.right(given.merged()),
         }
-        None => given.right(given.merged()),
     }),
     (23, "scale_result for every D", |given| match given.scales.result.filter(|_| !given.is_fp8()) {
         Some(result) => given.stored(given.scaled() * f32_of(result)),
@@ -235,8 +272,13 @@ fn a_broken_merge_or_epilogue_shows() {
         let differs = |broken: &Broken| {
             places(case, &loaded).iter().zip(&loaded.expected).any(|(&place, &expected)| {
                 let parts: Vec<u32> = parts.iter().map(|part| part[place]).collect();
-                let given =
-                    Given { parts: &parts, scales: loaded.scales, out: loaded.out, plan: &plan, k: case.call.k };
+                let given = Given {
+                    parts: &parts,
+                    scales: loaded.scales,
+                    out: loaded.out,
+                    plan: &plan,
+                    k: case.call.k,
+                };
                 broken(&given) != expected
             })
         };
@@ -261,10 +303,24 @@ fn every_kind_of_rejection_that_was_recorded_is_needed() {
         *kinds.entry((rejection.rule(), rejection.kind())).or_default() += 1;
     }
     println!("{kinds:?}");
-    for kind in ["scales", "bias length", "sizes not multiples of 16", "operand not FP8", "both E5M2", "dtype of bias"] {
+    for kind in [
+        "scales",
+        "bias length",
+        "sizes not multiples of 16",
+        "operand not FP8",
+        "both E5M2",
+        "dtype of bias",
+    ] {
         assert!(kinds.get(&(27, kind)).is_some_and(|&count| count > 0), "rule 27: {kind}");
     }
-    for kind in ["row-wise, not BF16", "mat2 row-major", "FNUZ operand", "type of D", "alignment", "E4M3 x E4M3 into E5M2"] {
+    for kind in [
+        "row-wise, not BF16",
+        "mat2 row-major",
+        "FNUZ operand",
+        "type of D",
+        "alignment",
+        "E4M3 x E4M3 into E5M2",
+    ] {
         assert!(kinds.get(&(28, kind)).is_some_and(|&count| count > 0), "rule 28: {kind}");
     }
     let _ = F32;

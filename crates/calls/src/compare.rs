@@ -1,0 +1,94 @@
+//! One input, several plans: whose call differs, by how much, and which rule is the cause.
+
+use bitmma::Matrix;
+use bitmma::formats::{Class, Format, decode};
+
+use crate::error::Error;
+use crate::execute::{Call, execute};
+use crate::plan::{DealKind, Plan};
+
+/// A call compared with the first one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Elements of D.
+    pub elements: usize,
+    /// Elements that differ.
+    pub differing: usize,
+    /// The first of them, with both codes.
+    pub first: Option<(usize, usize, u64, u64)>,
+    /// The largest difference of two finite elements, in units of the format's codes between them (ULP).
+    pub largest_ulp: u64,
+    /// Elements that differ if one thing alone is exchanged, for everything in which the plans differ.
+    pub causes: Vec<(&'static str, usize)>,
+}
+
+/// What two plans can differ in, and how one takes it from the other.
+type Exchange = fn(&mut Plan, &Plan);
+
+const EXCHANGES: [(&str, Exchange); 5] = [
+    ("instruction", |plan, other| {
+        (plan.arch, plan.instruction, plan.model, plan.loaded) =
+            (other.arch, other.instruction.clone(), other.model.clone(), other.loaded.clone());
+        plan.simt = other.simt.clone();
+    }),
+    ("deal", |plan, other| {
+        let merge = plan.merge.clone();
+        plan.deal = other.deal.clone();
+        plan.merge = if plan.deal.kind == DealKind::None || merge.order == Default::default() {
+            other.merge.clone()
+        } else {
+            merge
+        };
+    }),
+    ("promotion", |plan, other| {
+        plan.promote = other.promote.clone();
+        plan.blocks = other.blocks.clone();
+    }),
+    ("merge", |plan, other| plan.merge = other.merge.clone()),
+    ("epilogue", |plan, other| plan.epilogue = other.epilogue.clone()),
+];
+
+/// How far two codes of a format are apart, in codes; `None` where one is not finite.
+fn apart(format: &Format, x: u64, y: u64) -> Option<u64> {
+    let place = |code: u64| {
+        let value = decode(format, code);
+        let magnitude = (code & !format.sign_bit()) as i64;
+        matches!(value.class, Class::Zero | Class::Finite).then_some(if value.negative {
+            -magnitude
+        } else {
+            magnitude
+        })
+    };
+    Some(place(x)?.abs_diff(place(y)?))
+}
+
+fn differing(x: &Matrix, y: &Matrix) -> usize {
+    x.iter().zip(y.iter()).filter(|(x, y)| x != y).count()
+}
+
+/// Runs `call` under both plans and says how their answers differ.
+pub fn compare(plan: &Plan, other: &Plan, call: &Call<'_>) -> Result<Comparison, Error> {
+    let (ours, theirs) = (execute(plan, call)?, execute(other, call)?);
+    let format = call.out;
+    let pairs = || ours.iter().zip(theirs.iter()).enumerate().filter(|(_, (x, y))| x != y);
+    let columns = ours.columns();
+    let mut causes = Vec::new();
+    for (name, exchange) in EXCHANGES {
+        let mut changed = plan.clone();
+        exchange(&mut changed, other);
+        if changed == *plan || changed.check().is_err() {
+            continue;
+        }
+        // an instruction of other operands cannot be exchanged alone
+        if let Ok(d) = execute(&changed, call) {
+            causes.push((name, differing(&ours, &d)));
+        }
+    }
+    Ok(Comparison {
+        elements: ours.codes().len(),
+        differing: pairs().count(),
+        first: pairs().next().map(|(index, (x, y))| (index / columns, index % columns, x, y)),
+        largest_ulp: pairs().filter_map(|(_, (x, y))| apart(&format, x, y)).max().unwrap_or(0),
+        causes,
+    })
+}

@@ -1,0 +1,379 @@
+//! Recorded decisions of a library: which configuration it chose for which call (rules 34 to 36).
+//!
+//! Three kinds of file are read: mmaemu's table (`mmaemu-splitk-table/1`: an `.npz` with a JSON beside it), CSV with
+//! `# key: value` lines at its head, and one JSON line a query as `scripts/collect-calls` prints them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bitmma::formats::{BF16, E4M3, E5M2, F16, F32, Format};
+use serde::Deserialize;
+
+use crate::cublaslt::{Capability, Config, Query};
+use crate::error::Error;
+use crate::npz::Archive;
+use crate::torch::format_of;
+
+/// What a decision depends on beside device and library (rule 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    setting: Setting,
+    k: u32,
+    m: u32,
+    n: u32,
+}
+
+/// Formats, accumulation and workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Setting {
+    a: u8,
+    b: u8,
+    out: u8,
+    fast: bool,
+    workspace: u64,
+}
+
+/// The fields of a configuration that a plan depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Choice {
+    id: i16,
+    splitk: u16,
+    reduction: u8,
+    custom: u8,
+    stages: i16,
+}
+
+/// Recorded decisions of one device and library.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The device, as its driver names it.
+    pub device: String,
+    /// Its compute capability.
+    pub capability: Capability,
+    /// Its multiprocessors.
+    pub multiprocessors: Option<usize>,
+    /// The library's version.
+    pub version: String,
+    /// Who asked.
+    pub by: String,
+    rows: Vec<(Key, Choice)>,
+}
+
+/// What a table says about a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The configuration that the library chose.
+    Recorded(Config),
+    /// The call is not in the table, but beyond every call that was split (rule 35).
+    Unsplit,
+    /// The table does not say.
+    Missing,
+}
+
+/// Codes of formats in a table.
+const FORMATS: [Format; 5] = [F32, BF16, F16, E4M3, E5M2];
+/// Workspaces of mmaemu's tables, by code.
+const WORKSPACES: [u64; 4] = [0, 1 << 20, 4 << 20, 32 << 20];
+
+fn code(format: Format) -> Option<u8> {
+    FORMATS.iter().position(|&known| known == format).map(|position| position as u8)
+}
+
+fn setting(query: &Query, workspace: u64) -> Option<Setting> {
+    let (a, b, out) = (code(query.a)?, code(query.b)?, code(query.out)?);
+    Some(Setting { a, b, out, fast: query.fast, workspace })
+}
+
+impl Table {
+    /// Reads a table; the kind of file follows from its name and its first character.
+    pub fn read(path: &Path) -> Result<Table, Error> {
+        if path.extension().is_some_and(|extension| extension == "npz") {
+            return mmaemu(path);
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
+        let first = text.trim_start().chars().next();
+        let parsed = if first == Some('{') { json_lines(&text) } else { Table::from_csv(&text) };
+        parsed.map_err(|problem| Error::file(path, problem))
+    }
+
+    /// A table from CSV: `# device`, `# capability`, `# cublaslt` and, where known, `# sm_count`, `# workspace` (of
+    /// every row, if there is no column `ws`) and `# by`; columns M, N, K, fa, fb, out, fast, splitK, reduction,
+    /// custom, algo, stages.
+    pub fn from_csv(text: &str) -> Result<Table, String> {
+        let mut head: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut columns: Vec<&str> = Vec::new();
+        let mut rows = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            if let Some(comment) = line.strip_prefix('#') {
+                if let Some((key, value)) = comment.split_once(':') {
+                    head.insert(key.trim(), value.trim());
+                }
+                continue;
+            }
+            if columns.is_empty() {
+                columns = line.split(',').map(str::trim).collect();
+                continue;
+            }
+            if line.trim().is_empty() {
+                continue;
+            }
+            let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+            let wrong = |what: &str| format!("line {}: {what}", index + 1);
+            if fields.len() != columns.len() {
+                return Err(wrong(&format!("{} fields; the header has {}", fields.len(), columns.len())));
+            }
+            let text = |name: &str| columns.iter().position(|&column| column == name).map(|at| fields[at]);
+            let number = |name: &str| -> Result<u64, String> {
+                let text = text(name).ok_or_else(|| wrong(&format!("no column {name}")))?;
+                text.parse().map_err(|_| wrong(&format!("{name} is '{text}', which is no number")))
+            };
+            let format = |name: &str| -> Result<u8, String> {
+                let text = text(name).ok_or_else(|| wrong(&format!("no column {name}")))?;
+                format_of(text)
+                    .and_then(code)
+                    .ok_or_else(|| wrong(&format!("{name} is '{text}', no format of a call")))
+            };
+            let workspace = match (text("ws"), head.get("workspace")) {
+                (Some(_), _) => number("ws")?,
+                (None, Some(text)) => text.parse().map_err(|_| wrong("# workspace is no number"))?,
+                (None, None) => return Err(wrong("neither a column ws nor # workspace")),
+            };
+            let size = |name: &str| -> Result<u32, String> {
+                number(name)?.try_into().map_err(|_| wrong(&format!("{name} is too large")))
+            };
+            let setting = Setting {
+                a: format("fa")?,
+                b: format("fb")?,
+                out: format("out")?,
+                fast: number("fast")? != 0,
+                workspace,
+            };
+            let key = Key { setting, k: size("K")?, m: size("M")?, n: size("N")? };
+            let small = |name: &str| number(name).map(|number| number.min(u64::from(u16::MAX)) as u16);
+            rows.push((
+                key,
+                Choice {
+                    id: small("algo")? as i16,
+                    splitk: small("splitK")?,
+                    reduction: small("reduction")? as u8,
+                    custom: small("custom")? as u8,
+                    stages: small("stages")? as i16,
+                },
+            ));
+        }
+        let value =
+            |key: &str| head.get(key).copied().ok_or_else(|| format!("no line '# {key}: …' at the head"));
+        let multiprocessors = head.get("sm_count").and_then(|text| text.parse().ok());
+        let by = head.get("by").copied().unwrap_or("").to_owned();
+        Table::new(value("device")?, value("capability")?, multiprocessors, value("cublaslt")?, by, rows)
+    }
+
+    fn new(
+        device: &str,
+        capability: &str,
+        multiprocessors: Option<usize>,
+        version: &str,
+        by: String,
+        mut rows: Vec<(Key, Choice)>,
+    ) -> Result<Table, String> {
+        rows.sort_unstable_by_key(|(key, _)| *key);
+        if let Some(pair) = rows.windows(2).find(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1) {
+            let key = pair[0].0;
+            return Err(format!(
+                "M = {}, N = {}, K = {} appears twice with different results",
+                key.m, key.n, key.k
+            ));
+        }
+        let capability = Capability::parse(capability).map_err(|error| error.to_string())?;
+        let (device, version) = (device.to_owned(), version.to_owned());
+        Ok(Table { device, capability, multiprocessors, version, by, rows })
+    }
+
+    /// How many decisions it holds.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// What the library chose for a call with so many bytes of workspace. `infer` allows the envelope (rule 35).
+    pub fn answer(&self, query: &Query, workspace: u64, infer: bool) -> Answer {
+        let (m, n, k) = query.shape;
+        let sizes = (u32::try_from(m), u32::try_from(n), u32::try_from(k));
+        let (Some(setting), (Ok(m), Ok(n), Ok(k))) = (setting(query, workspace), sizes) else {
+            return Answer::Missing;
+        };
+        let key = Key { setting, k, m, n };
+        if let Ok(found) = self.rows.binary_search_by_key(&key, |(key, _)| *key) {
+            let choice = self.rows[found].1;
+            return Answer::Recorded(Config {
+                id: Some(i64::from(choice.id)),
+                splitk: Some(i64::from(choice.splitk)),
+                reduction: Some(i64::from(choice.reduction)),
+                custom: Some(i64::from(choice.custom)),
+                stages: Some(i64::from(choice.stages)),
+                ..Config::default()
+            });
+        }
+        if infer && self.beyond(setting, key) { Answer::Unsplit } else { Answer::Missing }
+    }
+
+    /// Whether a call is beyond every call of its setting that was split.
+    fn beyond(&self, setting: Setting, key: Key) -> bool {
+        let area = |key: &Key| u64::from(key.m) * u64::from(key.n);
+        let start = self.rows.partition_point(|(key, _)| key.setting < setting);
+        let rows = &self.rows[start..];
+        let rows = &rows[..rows.partition_point(|(key, _)| key.setting == setting)];
+        if rows.is_empty() {
+            return false;
+        }
+        let largest = |rows: &[(Key, Choice)]| {
+            rows.iter().filter(|(_, choice)| choice.splitk > 1).map(|(key, _)| area(key)).max().unwrap_or(0)
+        };
+        match self.capability {
+            Capability::Sm89 => area(&key) > 2 * largest(rows),
+            Capability::Sm90 if (1024..=4_194_304).contains(&key.k) => {
+                // the smallest K of the grid that is not below this one
+                let from = rows.partition_point(|(row, _)| row.k < key.k);
+                let Some(grid) = rows.get(from).map(|(row, _)| row.k) else { return false };
+                let to = rows.partition_point(|(row, _)| row.k <= grid);
+                area(&key) > largest(&rows[from..to])
+            }
+            _ => false,
+        }
+    }
+}
+
+/// mmaemu's JSON beside the archive, as far as it is needed.
+#[derive(Deserialize)]
+struct Beside {
+    format: Option<String>,
+    profile_device: Device,
+}
+
+#[derive(Deserialize)]
+struct Device {
+    gpu: String,
+    sm_count: usize,
+    capability: serde_json::Value,
+    cublaslt: serde_json::Value,
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join("."),
+        other => other.to_string(),
+    }
+}
+
+/// Reads mmaemu's table (rule 34).
+fn mmaemu(path: &Path) -> Result<Table, Error> {
+    let json = path.with_extension("json");
+    let text = std::fs::read_to_string(&json).map_err(|error| Error::file(&json, error))?;
+    let beside: Beside = serde_json::from_str(&text).map_err(|error| Error::file(&json, error))?;
+    if let Some(format) = beside.format.filter(|format| format != "mmaemu-splitk-table/1") {
+        return Err(Error::file(&json, format!("format is {format}; mmaemu-splitk-table/1 is read")));
+    }
+    let archive = Archive::open(path)?;
+    let names =
+        ["M", "N", "K", "fa", "fb", "out", "fast", "ws", "splitK", "reduction", "custom", "algo", "stages"];
+    let columns = names.map(|name| archive.array(name));
+    let mut arrays = Vec::new();
+    for column in columns {
+        arrays.push(column?);
+    }
+    let count = arrays[0].len();
+    if let Some(at) = arrays.iter().position(|array| array.len() != count) {
+        return Err(Error::file(path, format!("{} has {} rows; M has {count}", names[at], arrays[at].len())));
+    }
+    // mmaemu's codes: operands e4m3 0, e5m2 1; outputs f32 0, bf16 1, f16 2, e4m3 3, e5m2 4
+    let operand = |code: u64| 3 + code.min(1) as u8;
+    let mut rows = Vec::with_capacity(count);
+    for row in 0..count {
+        let at = |column: usize| arrays[column].get(row);
+        let Some(&workspace) = WORKSPACES.get(at(7) as usize) else {
+            return Err(Error::file(path, format!("ws is {}; codes are 0 to 3", at(7))));
+        };
+        let setting =
+            Setting { a: operand(at(3)), b: operand(at(4)), out: at(5) as u8, fast: at(6) != 0, workspace };
+        let key = Key { setting, k: at(2) as u32, m: at(0) as u32, n: at(1) as u32 };
+        rows.push((
+            key,
+            Choice {
+                splitk: at(8) as u16,
+                reduction: at(9) as u8,
+                custom: at(10) as u8,
+                id: at(11) as i16,
+                stages: at(12) as i16,
+            },
+        ));
+    }
+    let Device { gpu, sm_count, capability, cublaslt } = beside.profile_device;
+    let by = format!("mmaemu's table {}", path.file_name().unwrap_or_default().to_string_lossy());
+    Table::new(&gpu, &plain(&capability), Some(sm_count), &plain(&cublaslt), by, rows)
+        .map_err(|problem| Error::file(path, problem))
+}
+
+/// One line of the collector.
+#[derive(Deserialize)]
+struct Line {
+    device: String,
+    capability: String,
+    sm_count: usize,
+    cublaslt: String,
+    workspace: u64,
+    #[serde(rename = "M")]
+    m: usize,
+    #[serde(rename = "N")]
+    n: usize,
+    #[serde(rename = "K")]
+    k: usize,
+    a: String,
+    b: String,
+    out: String,
+    fast: bool,
+    status: i64,
+    config: Option<Config>,
+}
+
+/// Reads what `scripts/collect-calls` prints; lines without a configuration are left out.
+fn json_lines(text: &str) -> Result<Table, String> {
+    let mut csv = String::new();
+    let mut known: Option<(String, String)> = None;
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let line: Line =
+            serde_json::from_str(line).map_err(|error| format!("line {}: {error}", index + 1))?;
+        let head = format!(
+            "# device: {}\n# capability: {}\n# sm_count: {}\n# cublaslt: {}\n# by: scripts/collect-calls\n",
+            line.device, line.capability, line.sm_count, line.cublaslt
+        );
+        let (first, _) = known.get_or_insert_with(|| (head.clone(), String::new()));
+        if *first != head {
+            return Err(format!("line {}: another device or library than on the first line", index + 1));
+        }
+        let Some(config) = line.config.filter(|_| line.status == 0) else { continue };
+        let field = |value: Option<i64>| value.unwrap_or(0);
+        csv += &format!(
+            "{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+            line.m,
+            line.n,
+            line.k,
+            line.a,
+            line.b,
+            line.out,
+            u8::from(line.fast),
+            line.workspace,
+            field(config.splitk),
+            field(config.reduction),
+            field(config.custom),
+            field(config.id),
+            field(config.stages)
+        );
+    }
+    let (head, _) = known.ok_or("it holds no query")?;
+    Table::from_csv(&format!("{head}M,N,K,fa,fb,out,fast,ws,splitK,reduction,custom,algo,stages\n{csv}"))
+}
