@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
 use crate::{
-    analyze, bench, compare, dot, explain, gemm, generate, list, probe, record, replay, report, run, serve,
-    show, verify,
+    analyze, bench, call, compare, dot, explain, gemm, generate, list, plan, probe, record, replay, report,
+    run, serve, show, verify, verify_calls,
 };
 
 const EXAMPLE: &str = "\
@@ -33,6 +33,9 @@ enum Command {
     Dot(dot::Arguments),
     Run(run::Arguments),
     Gemm(gemm::Arguments),
+    Call(call::Arguments),
+    Plan(plan::Arguments),
+    VerifyCalls(verify_calls::Arguments),
     Replay(replay::Arguments),
     Record(record::Arguments),
     Verify(verify::Arguments),
@@ -55,6 +58,9 @@ impl Arguments {
             Command::Dot(arguments) => dot::run(arguments),
             Command::Run(arguments) => run::run(arguments),
             Command::Gemm(arguments) => gemm::run(arguments),
+            Command::Call(arguments) => call::run(arguments),
+            Command::Plan(arguments) => plan::run(arguments),
+            Command::VerifyCalls(arguments) => verify_calls::run(arguments),
             Command::Replay(arguments) => replay::run(arguments),
             Command::Record(arguments) => record::run(arguments),
             Command::Verify(arguments) => verify::run(arguments),

@@ -4,6 +4,7 @@
 mod analyze;
 mod bench;
 mod bits;
+mod call;
 mod command;
 mod compare;
 mod describe;
@@ -18,6 +19,7 @@ mod list;
 mod number;
 mod operands;
 mod output;
+mod plan;
 mod probe;
 mod record;
 mod replay;
@@ -31,6 +33,7 @@ mod target;
 mod unit;
 mod values;
 mod verify;
+mod verify_calls;
 mod whole;
 
 use std::ffi::OsString;

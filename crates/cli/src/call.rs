@@ -1,0 +1,249 @@
+//! `bitmma call`: what a library's matrix product answers.
+
+mod report;
+mod sources;
+
+use std::path::PathBuf;
+
+use bitmma::Matrix;
+use bitmma::formats::{BF16, E4M3, F32, Format};
+use bitmma_calls::compare::{Comparison, compare};
+use bitmma_calls::epilogue::Scales;
+use bitmma_calls::explain::explain;
+use bitmma_calls::platform::{Decision, Platform, decide};
+use bitmma_calls::torch::{Layout, Request, Scaling};
+use bitmma_calls::{Call, Error, execute};
+use clap::ValueEnum;
+
+use crate::failure::{Failure, Outcome, Within};
+use crate::files::{Output, Source};
+use crate::{operands, output, values};
+
+pub(crate) use report::{of_decision, summary};
+pub(crate) use sources::{SourceArguments, format_parser};
+
+const HELP: &str = "\
+PLATFORM is DEVICE/cublaslt-VERSION, as in rtx4060/cublaslt-12.8.3.14 or h100-pcie; docs/calls.md lists what is known. \
+Whether a library splits K does not follow from the shape. The plan comes from --plan, --lt-config, --parts, --table, \
+or decisions that are built in; a call that nobody measured is declined with the reason. --assume takes an assumption, \
+which the answer then shows: version, empty-parts, envelope, unsplit.
+
+scaled_mm is torch._scaled_mm with scales of one FP32 number each; what the library rejects is rejected. A plan with \
+[blocks] takes block scales from --scale-a and --scale-b as files. matmul and linear take 16-bit operands; linear's B \
+is N×K.
+
+Examples:
+  bitmma call rtx4060 scaled_mm --a x.npy --b w.npy --b-transposed --scale-a 0.01 --scale-b 0.02 --fast \\
+         --parts 3 --merge pairwise --out d.safetensors --explain 0,0
+  bitmma call h100-pcie scaled_mm --a x.npy --b w.npy --bt --fast --assume unsplit --compare-with rtx4060 --out d.npy
+  bitmma call h100-sxm/cublaslt-13.1.1 linear --a x.safetensors:x --b w.safetensors:w --out d.safetensors \\
+         --lt-config '{\"id\": 66, \"splitk\": 2, \"reduction\": 2, \"custom\": 0, \"stages\": 35}'
+
+JSON: platform, function, m, n, k, a, b, out, fast, origin, evidence, source, assumed, plan, explanation, comparisons \
+[{platform, origin, assumed, elements, differing, share, largest_ulp, first, causes}].";
+
+/// What a call of a library answers on a GPU: torch._scaled_mm, matmul, linear
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = HELP)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    /// GPU and library, as in rtx4060/cublaslt-12.8.3.14
+    platform: String,
+    /// What is called
+    #[arg(value_enum)]
+    function: Function,
+    /// A, M×K: .npy, or .safetensors with :TENSOR
+    #[arg(short, long, value_name = "FILE")]
+    a: Source,
+    /// B, K×N; N×K with --b-transposed, and always for linear
+    #[arg(short, long, value_name = "FILE")]
+    b: Source,
+    /// B is N×K in its file
+    #[arg(long, visible_alias = "bt")]
+    b_transposed: bool,
+    /// Format of A [default: e4m3 for scaled_mm, bf16 otherwise]
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    type_a: Option<Format>,
+    /// Format of B [default: that of A]
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    type_b: Option<Format>,
+    /// Format of D [default: bf16]
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    out_type: Option<Format>,
+    /// Scale of A: a number, rounded to FP32, or a file of block scales
+    #[arg(long, value_name = "VALUE|FILE", allow_hyphen_values = true)]
+    scale_a: Option<String>,
+    /// Scale of B, likewise
+    #[arg(long, value_name = "VALUE|FILE", allow_hyphen_values = true)]
+    scale_b: Option<String>,
+    /// Scale of the result, used where D is FP8
+    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    scale_result: Option<String>,
+    /// use_fast_accum=True
+    #[arg(long)]
+    fast: bool,
+    #[command(flatten)]
+    sources: SourceArguments,
+    /// Another platform, whose answer is compared with this one; may be repeated
+    #[arg(long, value_name = "PLATFORM")]
+    compare_with: Vec<String>,
+    /// Follow one element through parts, merge and epilogue
+    #[arg(long, value_name = "ROW,COLUMN", value_parser = place)]
+    explain: Option<(usize, usize)>,
+    /// Where D goes: .npy or .safetensors
+    #[arg(short, long, value_name = "FILE")]
+    out: PathBuf,
+    /// Threads [default: one for each core]
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Function {
+    /// torch._scaled_mm
+    #[value(name = "scaled_mm")]
+    ScaledMm,
+    /// cublasLtMatmul with alpha = 1 and beta = 0
+    Matmul,
+    /// torch.nn.functional.linear without a bias: B is N×K
+    Linear,
+}
+
+impl Function {
+    fn name(self) -> &'static str {
+        match self {
+            Function::ScaledMm => "scaled_mm",
+            Function::Matmul => "matmul",
+            Function::Linear => "linear",
+        }
+    }
+}
+
+fn place(text: &str) -> Result<(usize, usize), String> {
+    let parts = text
+        .split_once(',')
+        .and_then(|(row, column)| Some((row.trim().parse().ok()?, column.trim().parse().ok()?)));
+    parts.ok_or_else(|| format!("'{text}' is not ROW,COLUMN"))
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match error {
+            Error::Engine(error) => Failure::from(error),
+            error => Failure::new(error.to_string()),
+        }
+    }
+}
+
+/// A call's operands.
+struct Given {
+    a: Matrix,
+    b: Matrix,
+    scales: Scales,
+    blocks: Option<(Matrix, Matrix)>,
+    out: Format,
+}
+
+impl Given {
+    fn call(&self, threads: Option<usize>) -> Call<'_> {
+        let blocks = self.blocks.as_ref().map(|(a, b)| (a, b));
+        Call { scales: self.scales, blocks, threads, ..Call::new(&self.a, &self.b, self.out) }
+    }
+}
+
+/// The plan of the call on one platform.
+fn decided(arguments: &Arguments, name: &str, given: &Given) -> Result<(Platform, Decision), Failure> {
+    let platform = Platform::parse(name)?;
+    let shape = given.call(None).shape();
+    let query = platform.query(shape, (given.a.format(), given.b.format(), given.out), arguments.fast);
+    let decision = decide(&platform, &query, &arguments.sources.read()?)?;
+    Ok((platform, decision))
+}
+
+/// Reads, runs, writes and says so.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let out = arguments.out_type.unwrap_or(BF16);
+    let destination = Output::new(&arguments.out, &out).within("--out")?;
+    let given = read(arguments, out)?;
+    if arguments.function == Function::ScaledMm {
+        let request = Request {
+            scaling: Scaling::Tensor,
+            layout_b: Layout::Column,
+            inner: given.b.rows(),
+            ..Request::new(given.call(None).shape(), given.a.format(), given.b.format(), out)
+        };
+        if let Some(rejection) = request.rejection().filter(|_| given.blocks.is_none()) {
+            return Err(Error::Rejected(rejection).into());
+        }
+    }
+    let (platform, decision) = decided(arguments, &arguments.platform, &given)?;
+    let call = given.call(arguments.threads);
+    let d = execute(&decision.plan, &call)?;
+    let explanation =
+        arguments.explain.map(|(row, column)| explain(&decision.plan, &call, row, column)).transpose()?;
+    let mut comparisons: Vec<(Platform, Decision, Comparison)> = Vec::new();
+    for name in &arguments.compare_with {
+        let (other, theirs) = decided(arguments, name, &given).within(name)?;
+        let comparison = compare(&decision.plan, &theirs.plan, &call)?;
+        comparisons.push((other, theirs, comparison));
+    }
+    let metadata = std::collections::BTreeMap::from([
+        ("bitmma", env!("CARGO_PKG_VERSION").to_owned()),
+        ("platform", platform.name()),
+        ("plan", decision.plan.to_toml()),
+        ("assumed", decision.assumed.join("; ")),
+    ]);
+    destination.write(&d, &metadata).within("--out")?;
+    let done = report::Done { arguments, platform, decision, given: &given, explanation, comparisons };
+    if arguments.json {
+        output::print_json(&done.json())?;
+    } else {
+        output::print(&done.text())?;
+    }
+    let differs = done.comparisons.iter().any(|(_, _, comparison)| comparison.differing > 0);
+    Ok(if differs { Outcome::Differs } else { Outcome::Agrees })
+}
+
+fn read(arguments: &Arguments, out: Format) -> Result<Given, Failure> {
+    let usual = if arguments.function == Function::ScaledMm { E4M3 } else { BF16 };
+    let of_a = arguments.type_a.unwrap_or(usual);
+    let of_b = arguments.type_b.unwrap_or(of_a);
+    let transposed = arguments.b_transposed || arguments.function == Function::Linear;
+    let a = operands::read("--a", &arguments.a, of_a, false)?;
+    let b = operands::read("--b", &arguments.b, of_b, transposed)?;
+    if a.columns() != b.rows() && b.columns() == a.columns() && !transposed {
+        return Err(Failure::new(format!(
+            "A is {}×{}, B {}×{}{}",
+            a.rows(),
+            a.columns(),
+            b.rows(),
+            b.columns(),
+            operands::transposed_hint(false)
+        )));
+    }
+    let is_file = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<Source>().ok());
+    let (mut scales, mut blocks) = (Scales::ONE, None);
+    match (is_file(&arguments.scale_a), is_file(&arguments.scale_b)) {
+        (None, None) => {
+            let number = |flag: &str, text: &Option<String>, default: u32| match text {
+                Some(text) => values::read(&F32, text, true).map(|code| code as u32).within(flag),
+                None => Ok(default),
+            };
+            scales.a = number("--scale-a", &arguments.scale_a, scales.a)?;
+            scales.b = number("--scale-b", &arguments.scale_b, scales.b)?;
+        }
+        (Some(of_a), Some(of_b)) => {
+            let of_a = operands::read("--scale-a", &of_a, F32, false)?;
+            blocks = Some((of_a, operands::read("--scale-b", &of_b, F32, transposed)?));
+        }
+        _ => return Err(Failure::new("--scale-a and --scale-b are both numbers or both files")),
+    }
+    if let Some(text) = &arguments.scale_result {
+        scales.result = Some(values::read(&F32, text, true).within("--scale-result")? as u32);
+    }
+    Ok(Given { a, b, scales, blocks, out })
+}

@@ -1,0 +1,79 @@
+//! Where a call's plan comes from, as flags.
+
+use std::path::PathBuf;
+
+use bitmma::formats::{BF16, E4M3, E5M2, F16, F32, Format};
+use bitmma_calls::Plan;
+use bitmma_calls::cublaslt::{Assume, Config};
+use bitmma_calls::plan::MergeOrder;
+use bitmma_calls::platform::Sources;
+use bitmma_calls::torch::format_of;
+use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::failure::{Failure, Within};
+
+/// Formats that a call takes or gives.
+pub(crate) fn format_parser() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new([E4M3, E5M2, F16, BF16, F32].map(|format| format.name))
+        .try_map(|name| format_of(&name).ok_or("no such format"))
+}
+
+/// Flags that say where a plan comes from.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct SourceArguments {
+    /// A plan from a file (`bitmma plan` prints one); nothing else is asked
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["lt_config", "parts", "table"])]
+    pub(crate) plan: Option<PathBuf>,
+    /// The nine fields of the library's configuration as JSON, and `kernel`, its name
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["parts", "table"])]
+    lt_config: Option<String>,
+    /// Parts that the library splits K into, as its log says
+    #[arg(long, value_name = "N", conflicts_with = "table")]
+    parts: Option<usize>,
+    /// The order in which the parts are added
+    #[arg(long, requires = "parts", default_value = "serial")]
+    merge: Merge,
+    /// Decisions of the library: mmaemu's .npz, CSV, or the lines that scripts/collect-calls prints
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+    /// Bytes of workspace that the caller gives the library [default: 1048576, as torch._scaled_mm]
+    #[arg(long, value_name = "BYTES")]
+    workspace: Option<u64>,
+    /// Take an assumption, which the answer shows: version, empty-parts, envelope, unsplit; may be repeated
+    #[arg(long, value_name = "ASSUMPTION", value_parser = ["version", "empty-parts", "envelope", "unsplit"])]
+    assume: Vec<String>,
+}
+
+/// Orders of a merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Merge {
+    /// ((p0 + p1) + p2) + …
+    Serial,
+    /// The pairs of cuBLASLt's CUSTOM_OPTION 1
+    Pairwise,
+}
+
+impl SourceArguments {
+    /// Reads what the flags name.
+    pub(crate) fn read(&self) -> Result<Sources, Failure> {
+        let mut assume = Assume::default();
+        for name in self.assume.iter().filter(|name| *name != "unsplit") {
+            assume.add(name).within("--assume")?;
+        }
+        let order = match self.merge {
+            Merge::Serial => MergeOrder::Serial,
+            Merge::Pairwise => MergeOrder::Pairwise,
+        };
+        Ok(Sources {
+            plan: self.plan.as_deref().map(Plan::read).transpose().within("--plan")?,
+            config: self.lt_config.as_deref().map(Config::from_json).transpose().within("--lt-config")?,
+            split: self.parts.map(|parts| (parts, order)),
+            table: self.table.clone(),
+            workspace: self.workspace,
+            assume,
+            assume_unsplit: self.assume.iter().any(|name| name == "unsplit"),
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! `bitmma plan`: the plan of a library's call, without running it.
+
+use bitmma::formats::{BF16, Format};
+use bitmma_calls::platform::{Platform, decide};
+use serde_json::json;
+
+use crate::call::{SourceArguments, format_parser, of_decision, summary};
+use crate::failure::{Failure, Outcome};
+use crate::output;
+
+const HELP: &str = "\
+Examples:
+  bitmma plan h100-pcie --m 64 --n 512 --k 4096 --type e4m3 --fast --table heur_h100.npz
+  bitmma plan gb200/cublaslt-13.1.1 --m 4096 --n 4096 --k 8192 --type bf16 --lt-config '{\"id\": 66, \"splitk\": 8, \"stages\": 35}'
+  bitmma plan rtx4060 --m 16 --n 512 --k 1920 --type e4m3 --fast --parts 3 --merge pairwise > mine.toml
+
+The output is a plan file (TOML) with its origin and its assumptions as comments; `bitmma call --plan` runs it.
+
+JSON: platform, m, n, k, origin, evidence, source, assumed, plan.";
+
+/// The plan of a library's call: how K is dealt, promoted, merged and finished
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = HELP)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    /// GPU and library, as in rtx4060/cublaslt-12.8.3.14
+    platform: String,
+    /// Rows of D
+    #[arg(long, value_name = "N")]
+    m: usize,
+    /// Columns of D
+    #[arg(long, value_name = "N")]
+    n: usize,
+    /// Columns of A, rows of B
+    #[arg(long, value_name = "N")]
+    k: usize,
+    /// Format of A, and of B if --type-b is not given
+    #[arg(long = "type", value_name = "FORMAT", value_parser = format_parser())]
+    type_a: Format,
+    /// Format of B
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    type_b: Option<Format>,
+    /// Format of D [default: bf16]
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    out_type: Option<Format>,
+    /// use_fast_accum=True
+    #[arg(long)]
+    fast: bool,
+    #[command(flatten)]
+    sources: SourceArguments,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Prints the plan.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let platform = Platform::parse(&arguments.platform)?;
+    let formats =
+        (arguments.type_a, arguments.type_b.unwrap_or(arguments.type_a), arguments.out_type.unwrap_or(BF16));
+    let query = platform.query((arguments.m, arguments.n, arguments.k), formats, arguments.fast);
+    let decision = decide(&platform, &query, &arguments.sources.read()?)?;
+    if arguments.json {
+        let mut value = json!({
+            "platform": platform.name(), "m": arguments.m, "n": arguments.n, "k": arguments.k,
+        });
+        output::extend(&mut value, of_decision(&decision));
+        output::print_json(&value)?;
+    } else {
+        let comments: String = summary(&decision).lines().map(|line| format!("# {line}\n")).collect();
+        output::print(&format!("{comments}{}", decision.plan.to_toml()))?;
+    }
+    Ok(Outcome::Agrees)
+}

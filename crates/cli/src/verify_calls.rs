@@ -1,0 +1,156 @@
+//! `bitmma verify-calls`: recorded calls of a library held against the rules.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use bitmma_calls::cublaslt::Assume;
+use bitmma_calls::fixtures::{self, Outcome as Fixture};
+use bitmma_calls::recorded::Recording;
+use bitmma_calls::verify::{Report, verify};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Outcome, Within};
+use crate::output;
+
+const HELP: &str = "\
+FILE is a recording (its index.json, its folder or its .npz, format bitmma-calls/1), or planner fixtures (CSV). Each \
+recorded call is run under the plan that its configuration or its log asks for; every bit must agree, and what the \
+library rejected must be rejected. Of a difference the first element is printed with the rule that decides it, where \
+one alone explains it. Exit code 0: everything agrees; 1: something differs; 2: an error.
+
+Examples:
+  bitmma verify-calls recordings/calls recordings/calls/plans.csv
+  bitmma verify-calls mine/index.json --assume version
+
+JSON: files [{file, calls, agree, values, differing_values, rejected {reason: count}, ran, declined [{id, reason}], \
+differences [{id, what, rule, instead, values}]} or {file, fixtures, agree, both_decline, empty_parts, differences}], \
+seconds.";
+
+/// Holds recorded calls of a library against the rules
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = HELP)]
+#[group(skip)]
+pub(crate) struct Arguments {
+    /// Recordings of calls, or planner fixtures
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Take an assumption: version, empty-parts; may be repeated
+    #[arg(long, value_name = "ASSUMPTION", value_parser = ["version", "empty-parts"])]
+    assume: Vec<String>,
+    /// Differences printed of each file
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    show: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let start = Instant::now();
+    let mut assume = Assume::default();
+    for name in &arguments.assume {
+        assume.add(name).within("--assume")?;
+    }
+    let (mut text, mut files, mut differs) = (String::new(), Vec::new(), false);
+    for path in &arguments.files {
+        let (lines, value, wrong) = one(path, assume, arguments.show)?;
+        text += &lines;
+        files.push(value);
+        differs |= wrong;
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    if arguments.json {
+        output::print_json(&json!({ "files": files, "seconds": seconds }))?;
+    } else {
+        output::print(&format!("{text}{seconds:.1} s\n"))?;
+    }
+    Ok(if differs { Outcome::Differs } else { Outcome::Agrees })
+}
+
+fn one(path: &Path, assume: Assume, show: usize) -> Result<(String, Value, bool), Failure> {
+    let csv = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+    if csv && fixtures::is_fixtures(&std::fs::read_to_string(path).within(path.display())?) {
+        return of_fixtures(path, assume, show);
+    }
+    let recording = Recording::read(path)?;
+    let report = verify(&recording, assume).within(path.display())?;
+    Ok((text(path, &recording, &report, show), value(path, &report), !report.differences.is_empty()))
+}
+
+fn text(path: &Path, recording: &Recording, report: &Report, show: usize) -> String {
+    let rejected: usize = report.rejected.values().sum();
+    let mut text = format!("{}: {}\n", path.display(), recording.index.device);
+    text += &format!(
+        "  {} calls: {} agree ({} values, {} differ), {rejected} rejected as the rules say, {} ran, {} declined, {} differ\n",
+        report.calls,
+        report.agree,
+        report.values,
+        report.differing_values,
+        report.ran,
+        report.declined.len(),
+        report.differences.len()
+    );
+    for (kind, count) in &report.rejected {
+        text += &format!("    rejected: {kind}: {count}\n");
+    }
+    for (id, reason) in report.declined.iter().take(show) {
+        text += &format!("    declined: {id}: {reason}\n");
+    }
+    for difference in report.differences.iter().take(show) {
+        text += &format!("  {}: {}\n", difference.id, difference.what);
+        match &difference.rule {
+            Some(cause) => {
+                text +=
+                    &format!("    rule {} decides it: with {} it would agree\n", cause.rule, cause.instead);
+            }
+            None => text += "    no single rule explains it\n",
+        }
+    }
+    text
+}
+
+fn value(path: &Path, report: &Report) -> Value {
+    json!({
+        "file": path.display().to_string(),
+        "calls": report.calls,
+        "agree": report.agree,
+        "values": report.values,
+        "differing_values": report.differing_values,
+        "rejected": report.rejected,
+        "ran": report.ran,
+        "declined": report.declined.iter().map(|(id, reason)| json!({ "id": id, "reason": reason })).collect::<Vec<_>>(),
+        "differences": report.differences.iter().map(|difference| json!({
+            "id": difference.id,
+            "what": difference.what,
+            "rule": difference.rule.as_ref().map(|cause| cause.rule),
+            "instead": difference.rule.as_ref().map(|cause| cause.instead.clone()),
+            "values": difference.values,
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn of_fixtures(path: &Path, assume: Assume, show: usize) -> Result<(String, Value, bool), Failure> {
+    let all = fixtures::read(path)?;
+    let (mut agree, mut both, mut empty, mut wrong) = (0, 0, 0, Vec::new());
+    for fixture in &all {
+        match fixture.check(assume) {
+            Fixture::Agrees => agree += 1,
+            Fixture::BothDecline => both += 1,
+            Fixture::EmptyParts => empty += 1,
+            Fixture::Differs(what) => wrong.push(format!("{}: {what}", fixture.id)),
+        }
+    }
+    let mut text = format!(
+        "{}: {} configurations: {agree} plans agree, {both} declined by both, {empty} declined here for empty parts, {} differ\n",
+        path.display(),
+        all.len(),
+        wrong.len()
+    );
+    wrong.iter().take(show).for_each(|line| text += &format!("  {line}\n"));
+    let value = json!({
+        "file": path.display().to_string(), "fixtures": all.len(), "agree": agree, "both_decline": both,
+        "empty_parts": empty, "differences": wrong,
+    });
+    Ok((text, value, !wrong.is_empty()))
+}
