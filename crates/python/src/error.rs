@@ -8,6 +8,8 @@ mod classes {
     use pyo3::import_exception;
 
     import_exception!(bitmma.errors, AmbiguousInstruction);
+    import_exception!(bitmma.errors, CallDeclined);
+    import_exception!(bitmma.errors, CallRejected);
     import_exception!(bitmma.errors, CodeError);
     import_exception!(bitmma.errors, CountError);
     import_exception!(bitmma.errors, ExtentError);
@@ -16,6 +18,7 @@ mod classes {
     import_exception!(bitmma.errors, NoInstruction);
     import_exception!(bitmma.errors, NoModel);
     import_exception!(bitmma.errors, OptionError);
+    import_exception!(bitmma.errors, PlanError);
     import_exception!(bitmma.errors, RecordingError);
     import_exception!(bitmma.errors, ReportError);
     import_exception!(bitmma.errors, ScaleError);

@@ -9,6 +9,7 @@
 
 mod analysis;
 mod arrays;
+mod calls;
 mod command;
 mod error;
 mod explain;
@@ -41,6 +42,8 @@ mod _bitmma {
     use crate::analysis::report::{Section, report_parts, report_section, write_report};
     #[pymodule_export]
     use crate::analysis::risk::{assess, assess_all};
+    #[pymodule_export]
+    use crate::calls::{check_scaled_mm, decide_call, follow_call, run_call};
     #[pymodule_export]
     use crate::command::run_command;
     #[pymodule_export]

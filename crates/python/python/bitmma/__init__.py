@@ -4,7 +4,7 @@
 with every choice in your hands, ``explain`` every step of one element,
 ``probe`` how a function of yours computes, ``verify`` whether a unit computes as its model says.
 ``formats``, ``catalogue`` and ``recording`` are modules. Imported when first used: ``bitmma.analysis``, what
-the arithmetic means; ``bitmma.torch``, whole models; ``bitmma.fleet``, campaigns on a Ray cluster.
+the arithmetic means; ``bitmma.calls``, what a library's call answers; ``bitmma.torch``, whole models; ``bitmma.fleet``, campaigns on a Ray cluster.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from . import catalogue, formats, recording
 from ._bitmma import __version__
 from .errors import (
     AmbiguousInstruction,
+    CallDeclined,
+    CallRejected,
     CodeError,
     CountError,
     DeviceError,
@@ -26,6 +28,7 @@ from .errors import (
     NoInstruction,
     NoModel,
     OptionError,
+    PlanError,
     RecordingError,
     ReportError,
     ScaleError,
@@ -45,10 +48,12 @@ from .simulate import Unit, mma, simulate
 from .verify import VerifyReport, verify
 
 if TYPE_CHECKING:
-    from . import analysis, torch
+    from . import analysis, calls, torch
 
 __all__ = [
     "AmbiguousInstruction",
+    "CallDeclined",
+    "CallRejected",
     "CodeError",
     "CountError",
     "DeviceError",
@@ -60,6 +65,7 @@ __all__ = [
     "NoInstruction",
     "NoModel",
     "OptionError",
+    "PlanError",
     "ProbeOutcome",
     "RecordingError",
     "ReportError",
@@ -77,6 +83,7 @@ __all__ = [
     "VerifyReport",
     "__version__",
     "analysis",
+    "calls",
     "catalogue",
     "explain",
     "formats",
@@ -92,7 +99,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """What is imported when it is asked for: it takes time, or needs PyTorch."""
-    if name in ("analysis", "torch"):
+    if name in ("analysis", "calls", "torch"):
         import importlib
 
         return importlib.import_module(f"bitmma.{name}")

@@ -95,3 +95,15 @@ class ReportError(Error, RuntimeError):
 
 class UnitError(Error, RuntimeError):
     """A unit that is not simulated did not answer, or answered with what is no answer."""
+
+
+class CallDeclined(Error, NotImplementedError):
+    """Nobody has measured how the library answers this call; the message says what would settle it."""
+
+
+class CallRejected(Error, ValueError):
+    """The library itself rejects the call."""
+
+
+class PlanError(Error, ValueError):
+    """A plan, a configuration or a table that does not read or contradicts itself."""
