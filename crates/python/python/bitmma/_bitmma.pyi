@@ -377,6 +377,11 @@ def bias_growth(lengths: SupportsGetItem[int, SupportsIndex], *, products: Suppo
     The errors of growing chains.
     """
 
+def check_scaled_mm(shape: tuple[SupportsIndex, SupportsIndex, SupportsIndex], inner: SupportsIndex, dtypes: tuple[str, str, str], *, dimensions: tuple[SupportsIndex, SupportsIndex] = ..., scaling: str = "tensor", scale_result_fits: bool = True, bias: tuple[str, SupportsIndex] | None = None, row_major_a: bool = True, column_major_b: bool = True, aligned: bool = True) -> None:
+    """
+    Raises what torch or cuBLASLt would reject a call of `torch._scaled_mm` for.
+    """
+
 def choose(architecture: str, a: str, b: str, d: str, scale: tuple[str, SupportsIndex] | None = None) -> Instruction:
     """
     The instruction a library would take for these formats.
@@ -385,6 +390,11 @@ def choose(architecture: str, a: str, b: str, d: str, scale: tuple[str, Supports
 def compare(values: tuple[SupportsGetItem[int, str], SupportsGetItem[int, str], str] | None, architectures: SupportsGetItem[int, str] | None = None, *, round: bool = False, composed: bool = False, revision_name: str = "hardware") -> tuple[list[Incomplete], list[tuple[str, str, str]]]:
     """
     Who answers what; values are text that every format reads for itself. Without A the paper's Equation 1.
+    """
+
+def decide_call(platform: str, shape: tuple[SupportsIndex, SupportsIndex, SupportsIndex], formats: tuple[str, str, str], fast: bool, *, plan: str | None = None, plan_file: str | PathLike[str] | None = None, lt_config: str | None = None, parts: SupportsIndex | None = None, merge: str = "serial", table: str | PathLike[str] | None = None, workspace: SupportsIndex | None = None, assume: SupportsGetItem[int, str] = ...) -> str:
+    """
+    The plan of a call as JSON: platform, origin, evidence, source, assumed, plan.
     """
 
 def decode(codes: Any, format: str) -> Any:
@@ -420,6 +430,11 @@ def explain(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | 
 def find(architecture: str, instruction: str) -> Instruction:
     """
     The instruction that a name or an alias means.
+    """
+
+def follow_call(plan: str, operands: tuple[Any, Any], formats: tuple[str, str, str], scales: tuple[SupportsIndex, SupportsIndex, SupportsIndex | None], row: SupportsIndex, column: SupportsIndex, *, blocks: tuple[Any, Any] | None = None) -> tuple[list[str], int]:
+    """
+    One element of a call through parts and merge, a line each, and its code.
     """
 
 def format_named(name: str) -> Format:
@@ -492,6 +507,11 @@ def report_parts() -> list[str]:
 def report_section(name: str, choices: Incomplete, *, threads: SupportsIndex | None = None, progress: Any | None = None) -> Section:
     """
     One part.
+    """
+
+def run_call(plan: str, operands: tuple[Any, Any], formats: tuple[str, str, str], scales: tuple[SupportsIndex, SupportsIndex, SupportsIndex | None], *, blocks: tuple[Any, Any] | None = None, threads: SupportsIndex | None = None) -> Any:
+    """
+    D of a call under a plan, as codes; scales are FP32 codes.
     """
 
 def run_command(arguments: SupportsGetItem[int, str]) -> int:

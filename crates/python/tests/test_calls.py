@@ -1,0 +1,123 @@
+"""``bitmma.calls``: a library's calls from Python, against the recordings."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import bitmma
+from bitmma import calls
+
+from common import ROOT
+
+RECORDINGS = ROOT / "recordings" / "calls"
+PLATFORM = "rtx4060/cublaslt-12.8.3.14"
+
+
+def recorded():
+    index = json.loads((RECORDINGS / "index.json").read_text())
+    arrays = np.load(RECORDINGS / "calls.npz")
+    for case in index["cases"]:
+        if case["expect"] in ("rejected", "ran") or case["a"] is None or case["b"] is None:
+            continue
+        yield case, arrays
+
+
+def run(case, arrays, function=calls.scaled_mm, **more):
+    call, plan = case["call"], case["plan"]
+    m, n, k = call["M"], call["N"], call["K"]
+    n_called = -n % 16  # rows and columns of a larger call
+    a = arrays[case["a"]].reshape(m, k)
+    b = np.vstack([arrays[case["b"]].reshape(n, k), np.zeros((n_called, k), np.uint8)]).T
+    scale = lambda code: None if code is None else np.array(code, np.uint32).view(np.float32)  # noqa: E731
+    return function(
+        a,
+        b,
+        scale(call["scale_a"]),
+        scale(call["scale_b"]),
+        scale_result=scale(call["scale_result"]),
+        out_dtype=call["out"],
+        use_fast_accum=call["fast"],
+        platform=PLATFORM,
+        read_as=(call["a"], call["b"]),
+        parts=plan["parts"],
+        merge=plan["order"] if plan["order"] != "none" else "serial",
+        **more,
+    )
+
+
+def test_recorded_calls_agree():
+    seen = 0
+    for case, arrays in list(recorded())[::7]:
+        d = run(case, arrays)[:, : case["call"]["N"]]
+        expected = arrays[case["expect"]]
+        if case["call"].get("select"):
+            d = np.diagonal(d)
+        np.testing.assert_array_equal(d.reshape(-1), expected.reshape(-1), case["id"])
+        seen += 1
+    assert seen > 150
+
+
+def test_an_element_is_explained():
+    case, arrays = next((case, arrays) for case, arrays in recorded() if case["plan"]["parts"] == 3)
+    found = run(case, arrays, calls.explain_call, element=(0, 0))
+    assert found.plan.evidence == "recorded"
+    assert found.plan.plan["deal"]["parts"] == 3
+    assert found.code == int(arrays[case["expect"]].reshape(-1)[0])
+    assert "merged" in str(found)
+
+
+def test_what_the_library_rejects_is_rejected_and_what_nobody_measured_declined():
+    a, b = np.zeros((16, 32), np.uint8), np.zeros((32, 16), np.uint8)
+    given = {"platform": PLATFORM, "read_as": ("e4m3", "e4m3")}
+    with pytest.raises(bitmma.CallRejected, match=r"rule 27"):
+        calls.scaled_mm(a[:, :24], b[:24], 1.0, 1.0, **given)
+    with pytest.raises(bitmma.CallRejected, match=r"E5M2 is not supported \(rule 28\)"):
+        calls.scaled_mm(a, b, 1.0, 1.0, out_dtype="e5m2", **given)
+    with pytest.raises(bitmma.CallRejected, match="scales are FP32"):
+        calls.scaled_mm(a, b, np.float64(1.0) * np.ones(1), 1.0, out_dtype="bf16", **given)
+    with pytest.raises(bitmma.CallDeclined, match="does not follow from the shape"):
+        calls.scaled_mm(a, b, 1.0, 1.0, out_dtype="bf16", **given)
+    with pytest.raises(bitmma.CallDeclined, match="bias"):
+        calls.scaled_mm(a, b, 1.0, 1.0, np.zeros(16, np.float16), out_dtype="f16", **given)
+    with pytest.raises(bitmma.CallDeclined, match="rtx5090"):
+        calls.scaled_mm(a, b, 1.0, 1.0, out_dtype="bf16", **{**given, "platform": "rtx5090"})
+    with pytest.raises(bitmma.PlanError, match="unknown field"):
+        calls.plan_call("h100-pcie", (16, 16, 32), "e4m3", lt_config={"ALGO": 66})
+    with pytest.raises(bitmma.PlanError, match="splits"):
+        calls.plan_call(PLATFORM, (16, 16, 32), "e4m3", plan='{"splits": 2}')
+    with pytest.raises(bitmma.OptionError, match="luck"):
+        calls.plan_call(PLATFORM, (16, 16, 32), "e4m3", assume="luck")
+    assert calls.scaled_mm(a, b, 1.0, 1.0, out_dtype="f16", assume="unsplit", **given).shape == (16, 16)
+
+
+def test_linear_is_matmul_of_the_transpose():
+    x, w = np.random.default_rng(3).normal(size=(2, 24, 192)).astype(np.float16)
+    config = {"id": 66, "splitk": 3, "reduction": 2, "custom": 0, "stages": 35}
+    given = {"platform": "h100-sxm", "lt_config": config}
+    d = calls.linear(x, w, **given)
+    np.testing.assert_array_equal(d, calls.matmul(x, np.ascontiguousarray(w.T), **given))
+    # three parts of 64 by wgmma, added in FP32, rounded once
+    unit = ("hopper", "wgmma.m64n256k16.f32.f16.f16")
+    parts = [bitmma.gemm(unit, x[:, at : at + 64], w[:, at : at + 64].T) for at in (0, 64, 128)]
+    np.testing.assert_array_equal(d, ((parts[0] + parts[1]) + parts[2]).astype(np.float16))
+
+
+def test_block_scales_are_applied_after_each_128_of_k():
+    random = np.random.default_rng(4)
+    a, b = (random.integers(0x28, 0x48, size=(16, 256)).astype(np.uint8) for _ in range(2))
+    scale_a = random.uniform(0.5, 2, size=(16, 2)).astype(np.float32)
+    scale_b = random.uniform(0.5, 2, size=(2, 1)).astype(np.float32)
+    plan = (ROOT / "examples" / "plans" / "deepgemm-hopper.toml").read_text()
+    given = {"platform": "h100-sxm", "read_as": ("e4m3", "e4m3"), "out_dtype": "f32"}
+    d = calls.scaled_mm(a, b.T, scale_a, scale_b, plan=plan, **given).view(np.float32)
+    unit = ("hopper", "wgmma.m64n256k32.f32.e4m3.e4m3")
+    total = np.zeros((16, 16), np.float32)
+    for block in range(2):
+        at = slice(128 * block, 128 * block + 128)
+        chain = bitmma.gemm(unit, a[:, at], b[:, at].T).view(np.float32).astype(np.float64)
+        scale = (scale_a[:, block : block + 1] * scale_b[block]).astype(np.float64)
+        total = (chain * scale + total).astype(np.float32)  # exact in FP64 here but for one rounding
+    np.testing.assert_array_equal(d, total)
