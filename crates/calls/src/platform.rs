@@ -47,14 +47,23 @@ const ROWS: [Row; 7] = [
     Row { device: "l40s", aliases: &[], capability: Capability::Sm89, multiprocessors: Some(142), versions: &[], known: "BF16 by the kernel's name: measured by others, version not stated" },
 ];
 
+/// The platform of which nothing is known but a plan.
+const UNKNOWN: &str = "plan";
+
 /// Every device with its versions and what is known, for a page and for `--help`.
 pub fn known() -> impl Iterator<Item = (&'static str, Capability, &'static [&'static str], &'static str)> {
     ROWS.iter().map(|row| (row.device, row.capability, row.versions, row.known))
 }
 
 impl Platform {
-    /// `rtx4060/cublaslt-12.8.3.14`; the version may be left out where one is known.
+    /// `rtx4060/cublaslt-12.8.3.14`; the version may be left out where one is known. `plan` is a GPU of which nothing
+    /// is known but the plan that is given.
     pub fn parse(text: &str) -> Result<Platform, Error> {
+        if text == UNKNOWN {
+            let capability = Capability::Sm90; // never asked
+            let (version, workspace) = (String::new(), 0);
+            return Ok(Platform { device: UNKNOWN, capability, multiprocessors: None, version, workspace });
+        }
         let (device, library) =
             text.split_once('/').map_or((text, None), |(device, rest)| (device, Some(rest)));
         let name = device.to_ascii_lowercase().replace(['_', ' '], "-");
@@ -86,6 +95,9 @@ impl Platform {
 
     /// As [`Platform::parse`] reads it.
     pub fn name(&self) -> String {
+        if self.device == UNKNOWN {
+            return UNKNOWN.to_owned();
+        }
         format!("{}/cublaslt-{}", self.device, self.version)
     }
 
@@ -177,11 +189,24 @@ fn config_of(query: &Query, parts: usize, order: MergeOrder) -> Result<Config, E
 /// The plan of a call: from a plan, a configuration, an explicit split, a table, or what is built in.
 pub fn decide(platform: &Platform, query: &Query, sources: &Sources) -> Result<Decision, Error> {
     if let Some(plan) = &sources.plan {
+        let of_platform = query.capability.architecture();
+        if platform.device != UNKNOWN && plan.arch != of_platform {
+            return Err(Error::Plan(format!(
+                "it is of {}; {} is {of_platform}. The platform `plan` takes any plan",
+                plan.arch,
+                platform.name()
+            )));
+        }
         return Ok(Decision {
             plan: plan.clone(),
             origin: "the plan that was given".to_owned(),
             assumed: vec![],
         });
+    }
+    if platform.device == UNKNOWN {
+        return Err(Error::Plan(
+            "the platform `plan` is for calls with a plan, and none is given".to_owned(),
+        ));
     }
     if let Some(config) = &sources.config {
         return Ok(Decision::of(

@@ -97,7 +97,8 @@ fn the_collector_asks_as_torch_does_and_its_lines_make_plans() {
     std::fs::create_dir_all(&folder.0).expect("a folder");
     let (source, library) = (folder.0.join("fake.c"), folder.0.join("libfake.so"));
     std::fs::write(&source, FAKE).expect("written");
-    let built = Command::new("gcc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(&source).output();
+    let built =
+        Command::new("gcc").args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(&source).output();
     let built = built.expect("gcc runs");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
 

@@ -47,7 +47,7 @@ JSON: platform, function, m, n, k, a, b, out, fast, origin, evidence, source, as
 #[command(after_help = HELP)]
 #[group(skip)]
 pub(crate) struct Arguments {
-    /// GPU and library, as in rtx4060/cublaslt-12.8.3.14
+    /// GPU and library, as in rtx4060/cublaslt-12.8.3.14; `plan` for any GPU, with --plan
     platform: String,
     /// What is called
     #[arg(value_enum)]

@@ -12,9 +12,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
 from .. import _bitmma
+from ..errors import CallDeclined
 from ..gemm import gemm
 from ..simulate import Unit
-from . import operations
+from . import operations, planned
 from .choice import PROMOTED, Policies, unit_for
 from .report import Difference, Product, measure, table
 
@@ -39,6 +40,11 @@ class emulate(TorchDispatchMode):
     ``bf16``, ``fp64``: ``"native"`` or None. ``fp32``: ``"native"`` (NVIDIA has no instruction for it and
     leaves it alone), ``"tf32"`` or None.
 
+    ``calls`` names a GPU and library (``"h100-pcie"``, see :mod:`bitmma.calls`): ``_scaled_mm``, and ``mm`` of FP16 and
+    BF16, then answer as that library's calls do wherever a plan is known; ``call_options`` are those of
+    :func:`bitmma.calls.plan_call` (``table``, ``assume``, …). :attr:`planned` and :attr:`declined` count the calls that
+    had a plan and those that had none, which go the way described above.
+
     With ``measure`` each product is held against FP64 and, where ``compare_with`` names a second chip,
     against that chip's instruction on the same operands: see :attr:`products`, :attr:`first_difference`
     and :meth:`report`.
@@ -55,6 +61,8 @@ class emulate(TorchDispatchMode):
         compare_with: str | None = None,
         measure: bool = True,
         threads: int | None = None,
+        calls: str | None = None,
+        call_options: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
         self.architecture = _bitmma.architecture(architecture)
@@ -64,6 +72,14 @@ class emulate(TorchDispatchMode):
         """What ran, in order."""
         self.left: Counter[str] = Counter()
         """Products that were left as they were, by operation and dtype."""
+        self.planned: Counter[str] = Counter()
+        """Calls that had a plan, by operation and dtype."""
+        self.declined: Counter[str] = Counter()
+        """Calls that had none, by operation, dtype and reason."""
+        self._calls = calls
+        self._call_options = call_options or {}
+        if calls is not None:
+            planned.check(calls)
         self._measure = measure
         self._threads = threads
         self._tracker = ModuleTracker()
@@ -116,12 +132,28 @@ class emulate(TorchDispatchMode):
         def multiply(a: torch.Tensor, b: torch.Tensor, **options: Any) -> Any:
             return self._multiply(func.overloadpacket.__name__, a, b, **options)
 
-        result = operation(multiply, *args, **kwargs)
+        result = self._planned(func, args, kwargs)
+        if result is NotImplemented:
+            result = operation(multiply, *args, **kwargs)
         if result is NotImplemented:
             return result
         if out is not None:
             return out.resize_(result.shape).copy_(result)
         return args[0].copy_(result) if func.overloadpacket.__name__.endswith("_") else result
+
+    def _planned(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The answer of the library's call; NotImplemented where there is no plan."""
+        if self._calls is None:
+            return NotImplemented
+        try:
+            options = {"platform": self._calls, "threads": self._threads, **self._call_options}
+            result = planned.call(func.overloadpacket, args, kwargs, options)
+        except CallDeclined as error:
+            self.declined[f"{_name(func, args)}: {error}"] += 1
+            return NotImplemented
+        if result is not NotImplemented:
+            self.planned[_name(func, args)] += 1
+        return result
 
     # -- one product ------------------------------------------------------------------------------------
 
@@ -192,7 +224,11 @@ class emulate(TorchDispatchMode):
 
     def report(self) -> str:
         """A line for each product: how far from exact, and from the second chip."""
-        return table(self.architecture, self.compare_with, self.products, self.left)
+        text = table(self.architecture, self.compare_with, self.products, self.left)
+        if self._calls is not None:
+            text += f"\ncalls as on {self._calls}: {sum(self.planned.values())} had a plan, {sum(self.declined.values())} had none"
+            text += "".join(f"\n  {count} × {reason}" for reason, count in self.declined.most_common())
+        return text
 
 
 def _name(func: Any, args: tuple[Any, ...]) -> str:

@@ -1,0 +1,32 @@
+"""Products as a library's calls answer them, where a plan is known (:mod:`bitmma.calls`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .. import calls
+from ..errors import CallDeclined
+
+aten = torch.ops.aten
+
+
+def check(platform: str) -> None:
+    """Raises if nothing is known of the platform."""
+    try:
+        calls.plan_call(platform, (16, 16, 32), "e4m3")
+    except CallDeclined as error:
+        if "nothing is published" in str(error):
+            raise
+
+
+def call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]) -> Any:
+    """The answer of ``_scaled_mm`` and of ``mm`` in FP16 and BF16; NotImplemented for everything else."""
+    if operation is aten._scaled_mm:
+        return calls.scaled_mm(*args, **kwargs, **options)
+    if operation is aten.mm and not kwargs and len(args) == 2:
+        a, b = args
+        if a.dtype == b.dtype and a.dtype in (torch.float16, torch.bfloat16):
+            return calls.matmul(a, b, **options)
+    return NotImplemented
