@@ -56,7 +56,8 @@ impl Folder {
 
 #[test]
 fn recorded_calls_and_fixtures_agree() {
-    let (code, text, error) = bitmma(&["verify-calls", "recordings/calls", "recordings/calls/plans.csv"]);
+    let (code, text, error) =
+        bitmma(&["verify-calls", "recordings/calls", "recordings/calls/planner/plans.csv"]);
     assert_eq!(code, 0, "{text}{error}");
     assert!(text.contains("2161 agree (846680 values, 0 differ), 1667 rejected as the rules say"), "{text}");
     assert!(

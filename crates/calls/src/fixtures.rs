@@ -25,7 +25,7 @@ pub struct Fixture {
     declined: String,
 }
 
-/// What came of a fixture.
+/// The result of a fixture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Both make the same plan.

@@ -77,7 +77,7 @@ impl Platform {
         };
         let version = match library {
             Some(library) => library.strip_prefix("cublaslt-").ok_or_else(|| {
-                Error::Operands(format!("platform '{text}': after the slash stands cublaslt-VERSION"))
+                Error::Operands(format!("platform '{text}': write cublaslt-VERSION after the slash"))
             })?,
             None => row.versions.first().copied().unwrap_or("unknown"),
         };

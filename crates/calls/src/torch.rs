@@ -165,7 +165,7 @@ pub enum Rejection {
     ScaleResult,
     /// The bias has not N elements.
     BiasLength(usize, usize),
-    /// K or N is no multiple of 16.
+    /// K or N is not a multiple of 16.
     Sizes(usize, usize),
     /// out= has another dtype than out_dtype.
     Buffer,
@@ -185,7 +185,7 @@ pub enum Rejection {
     Fnuz,
     /// D is of none of the five types.
     Out,
-    /// A pointer or a leading dimension is no multiple of 16 bytes.
+    /// A pointer or a leading dimension is not a multiple of 16 bytes.
     Alignment,
     /// E4M3 times E4M3 into E5M2.
     E5m2Out,

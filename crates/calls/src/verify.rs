@@ -11,7 +11,7 @@ use crate::plan::{DealKind, MergeOrder, MergeType, Multiply, Plan, ScaleResult, 
 use crate::recorded::{Case, Recording};
 use crate::reference;
 
-/// What came of a recording.
+/// The result of a recording.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Calls in the recording.
@@ -56,7 +56,7 @@ pub struct Cause {
     pub instead: String,
 }
 
-/// What came of one case.
+/// The result of one case.
 enum Outcome {
     Agrees(usize),
     Rejected(&'static str),

@@ -1,4 +1,4 @@
-//! The planner of cuBLASLt configurations against the fixtures of bitequiv (`recordings/calls/plans.csv`).
+//! The planner of cuBLASLt configurations against the fixtures of bitequiv (`recordings/calls/planner/plans.csv`).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use bitmma_calls::cublaslt::Assume;
 use bitmma_calls::fixtures::{Fixture, Outcome, read};
 
 fn fixtures() -> Vec<Fixture> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/calls/plans.csv");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/calls/planner/plans.csv");
     read(&path).expect("plans.csv is whole")
 }
 

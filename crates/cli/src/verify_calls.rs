@@ -19,7 +19,7 @@ library rejected must be rejected. Of a difference the first element is printed 
 one alone explains it. Exit code 0: everything agrees; 1: something differs; 2: an error.
 
 Examples:
-  bitmma verify-calls recordings/calls recordings/calls/plans.csv
+  bitmma verify-calls recordings/calls recordings/calls/planner/plans.csv
   bitmma verify-calls mine/index.json --assume version
 
 JSON: files [{file, calls, agree, values, differing_values, rejected {reason: count}, ran, declined [{id, reason}], \

@@ -42,7 +42,9 @@ impl Plan {
         let deal = &self.deal;
         let every = self.promote.every;
         if every > 0 && !every.is_multiple_of(step) {
-            return wrong(format!("promote.every is {every}, no multiple of the instruction's K of {step}"));
+            return wrong(format!(
+                "promote.every is {every}, not a multiple of the instruction's K of {step}"
+            ));
         }
         if every > 0 && (deal.dot > 0 || deal.slices > 1) {
             return wrong("promote.every together with deal.dot or deal.slices is not known".to_owned());
@@ -60,7 +62,7 @@ impl Plan {
         if let Some(blocks) = &self.blocks {
             if blocks.k == 0 || !blocks.k.is_multiple_of(step) {
                 return wrong(format!(
-                    "blocks.k is {}, no multiple of the instruction's K of {step}",
+                    "blocks.k is {}, not a multiple of the instruction's K of {step}",
                     blocks.k
                 ));
             }
@@ -96,7 +98,7 @@ impl Plan {
             for (name, size) in [("grain", deal.grain), ("chunk", deal.chunk), ("rotate", deal.rotate)] {
                 if !size.is_multiple_of(step) {
                     return wrong(format!(
-                        "deal.{name} is {size}, no multiple of the instruction's K of {step}"
+                        "deal.{name} is {size}, not a multiple of the instruction's K of {step}"
                     ));
                 }
             }
@@ -120,7 +122,7 @@ impl Plan {
         }
         if !deal.slice.is_multiple_of(step) {
             return wrong(format!(
-                "deal.slice is {}, no multiple of the instruction's K of {step}",
+                "deal.slice is {}, not a multiple of the instruction's K of {step}",
                 deal.slice
             ));
         }
