@@ -48,7 +48,7 @@ impl Folder {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 (state >> 24) as u8
             };
-            (0..16 * 512).map(|_| 0x28 + next() % 0x20 | next() & 0x80).collect()
+            (0..16 * 512).map(|_| (0x28 + next() % 0x20) | (next() & 0x80)).collect()
         };
         (self.npy("a.npy", (16, 512), "|u1", &codes(1)), self.npy("b.npy", (16, 512), "|u1", &codes(2)))
     }

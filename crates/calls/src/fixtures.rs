@@ -84,7 +84,7 @@ fn fixture(fields: &[String]) -> Result<Fixture, String> {
     else {
         return Err(format!("{} fields; there are 16", fields.len()));
     };
-    let number = |text: &String| text.parse::<usize>().map_err(|_| format!("'{text}' is no number"));
+    let number = |text: &String| text.parse::<usize>().map_err(|_| format!("'{text}' is not a number"));
     let optional = |text: &String| if text.is_empty() { Ok(None) } else { number(text).map(Some) };
     let (capability, version, multiprocessors) = match profile.as_str() {
         "sm90_lt13_1" => (Capability::Sm90, "13.1.1", 132),
@@ -101,7 +101,7 @@ fn fixture(fields: &[String]) -> Result<Fixture, String> {
     };
     let value = |text: &str| match text {
         "-" => Ok(None),
-        _ => text.parse::<i64>().map(Some).map_err(|_| format!("'{text}' is no field")),
+        _ => text.parse::<i64>().map(Some).map_err(|_| format!("'{text}' is not a field")),
     };
     let config = if config.is_empty() {
         None

@@ -61,7 +61,7 @@ struct Entry {
     header: usize,
 }
 
-/// Bytes that an entry may have; more is no table or recording.
+/// Bytes that an entry may have; a table or a recording has fewer.
 const MOST: usize = 1 << 31;
 
 fn number(bytes: &[u8], at: usize, width: usize) -> Option<usize> {
@@ -81,7 +81,7 @@ impl Archive {
         let Some(entries) = directory(&bytes) else {
             return Err(Error::File {
                 file,
-                problem: "no .npz archive: its ZIP directory is missing or broken".into(),
+                problem: "not an .npz archive: its ZIP directory is missing or broken".into(),
             });
         };
         Ok(Archive { file, bytes, entries })
@@ -180,7 +180,7 @@ pub fn array(bytes: &[u8]) -> Result<Array, String> {
     let (start, length) = if wide { (12, number(bytes, 8, 4)) } else { (10, number(bytes, 8, 2)) };
     let header = length.and_then(|length| bytes.get(start..start + length)).ok_or("its header is cut off")?;
     let data = &bytes[start + header.len()..];
-    let header = std::str::from_utf8(header).map_err(|_| "its header is no text")?;
+    let header = std::str::from_utf8(header).map_err(|_| "its header is not text")?;
     let value = |key: &str| header.split_once(&format!("'{key}':")).map(|(_, rest)| rest.trim_start());
     let kind =
         value("descr").and_then(|rest| rest.strip_prefix('\'')).and_then(|rest| rest.split('\'').next());
@@ -204,7 +204,7 @@ pub fn array(bytes: &[u8]) -> Result<Array, String> {
         value("shape").and_then(|rest| rest.strip_prefix('(')).and_then(|rest| rest.split(')').next());
     let sizes = shape.ok_or("it has no shape")?.split(',').map(str::trim).filter(|size| !size.is_empty());
     let shape: Vec<usize> =
-        sizes.map(str::parse).collect::<Result<_, _>>().map_err(|_| "its shape is no shape")?;
+        sizes.map(str::parse).collect::<Result<_, _>>().map_err(|_| "its shape does not read")?;
     let count =
         shape.iter().try_fold(1usize, |count, &size| count.checked_mul(size)).ok_or("it is too large")?;
     if value("fortran_order").is_none_or(|rest| !rest.starts_with("False")) && shape.len() > 1 && count > 0 {

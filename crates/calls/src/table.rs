@@ -125,17 +125,17 @@ impl Table {
             let text = |name: &str| columns.iter().position(|&column| column == name).map(|at| fields[at]);
             let number = |name: &str| -> Result<u64, String> {
                 let text = text(name).ok_or_else(|| wrong(&format!("no column {name}")))?;
-                text.parse().map_err(|_| wrong(&format!("{name} is '{text}', which is no number")))
+                text.parse().map_err(|_| wrong(&format!("{name} is '{text}', which is not a number")))
             };
             let format = |name: &str| -> Result<u8, String> {
                 let text = text(name).ok_or_else(|| wrong(&format!("no column {name}")))?;
                 format_of(text)
                     .and_then(code)
-                    .ok_or_else(|| wrong(&format!("{name} is '{text}', no format of a call")))
+                    .ok_or_else(|| wrong(&format!("{name} is '{text}', not a format of a call")))
             };
             let workspace = match (text("ws"), head.get("workspace")) {
                 (Some(_), _) => number("ws")?,
-                (None, Some(text)) => text.parse().map_err(|_| wrong("# workspace is no number"))?,
+                (None, Some(text)) => text.parse().map_err(|_| wrong("# workspace is not a number"))?,
                 (None, None) => return Err(wrong("neither a column ws nor # workspace")),
             };
             let size = |name: &str| -> Result<u32, String> {
@@ -199,7 +199,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// What the library chose for a call with so many bytes of workspace. `infer` allows the envelope (rule 35).
+    /// What the library chose for a call with that many bytes of workspace. `infer` allows the envelope (rule 35).
     pub fn answer(&self, query: &Query, workspace: u64, infer: bool) -> Answer {
         let (m, n, k) = query.shape;
         let sizes = (u32::try_from(m), u32::try_from(n), u32::try_from(k));

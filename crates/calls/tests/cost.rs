@@ -13,7 +13,7 @@ use bitmma_calls::{Call, Plan, cublaslt, execute};
 fn matrix(size: usize, mut state: u64) -> Matrix {
     let codes = (0..size * size).map(|_| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        0x20 + (state >> 40) % 0x20 | (state >> 33) & 0x80
+        (0x20 + (state >> 40) % 0x20) | ((state >> 33) & 0x80)
     });
     Matrix::single(E4M3, size, size, codes).expect("a matrix")
 }

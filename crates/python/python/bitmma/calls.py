@@ -108,7 +108,7 @@ def plan_call(
     found = json.loads(
         _bitmma.decide_call(
             platform,
-            tuple(map(int, shape)),
+            (int(shape[0]), int(shape[1]), int(shape[2])),
             (a, b or a, out),
             fast,
             lt_config=lt_config,
@@ -278,7 +278,7 @@ def _scaled(
     read_as: tuple[str, str] | None,
     sources: dict[str, Any],
 ) -> _Prepared:
-    formats = read_as or tuple(_arrays.format_of(name, one) for name, one in (("A", a), ("B", b)))
+    formats = read_as or (_arrays.format_of("A", a), _arrays.format_of("B", b))
     out = _dtype(out_dtype, formats[0])
     m, k, inner, n = *_sizes(a), *_sizes(b)
     blocks = sources.get("plan") is not None and not all(_scale_kind(scale)[0] == 1 for scale in (scale_a, scale_b))
@@ -303,7 +303,7 @@ def _scaled(
         _bitmma.check_scaled_mm(
             (m, n, k),
             inner,
-            (*formats, out),
+            (formats[0], formats[1], out),
             dimensions=(_dimensions(a), _dimensions(b)),
             scaling=scaling,
             scale_result_fits=result_size == 1 and result_f32,

@@ -223,3 +223,22 @@ def test_everything_else_is_untouched_and_settings_come_back():
             raise ValueError
     a = torch.randn(8, 8)
     assert torch.equal(a @ a, a @ a)
+
+
+def test_calls_take_plans_and_the_others_are_counted():
+    a = torch.randn(16, 256).to(torch.float8_e4m3fn)
+    b = torch.randn(32, 256).to(torch.float8_e4m3fn).t()
+    scale_a, scale_b = torch.tensor(0.5), torch.tensor(4.0)
+    given = {"out_dtype": torch.bfloat16, "use_fast_accum": True}
+    options = {"assume": ["unsplit"]}
+    with bitmma.torch.emulate("ada", calls="rtx4060", call_options=options) as emulation:
+        d = torch._scaled_mm(a, b, scale_a, scale_b, **given)
+        torch.nn.functional.linear(torch.ones(16, 32).half(), torch.ones(16, 32).half(), torch.ones(16).half())
+    assert torch.equal(d, bitmma.calls.scaled_mm(a, b, scale_a, scale_b, platform="rtx4060", **given, **options))
+    assert list(emulation.planned.values()) == [1]
+    assert sum(emulation.declined.values()) == 1 and "rule 26" in str(emulation.declined)
+    assert "1 had a plan, 1 had none" in emulation.report()
+    with bitmma.torch.emulate("ada", calls="rtx4060") as emulation, pytest.raises(bitmma.CallRejected):
+        torch._scaled_mm(a, b.contiguous(), scale_a, scale_b, **given)  # mat2 must be column-major
+    with pytest.raises(bitmma.CallDeclined):
+        bitmma.torch.emulate("ada", calls="rtx5090")

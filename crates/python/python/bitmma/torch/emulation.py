@@ -43,7 +43,8 @@ class emulate(TorchDispatchMode):
     ``calls`` names a GPU and library (``"h100-pcie"``, see :mod:`bitmma.calls`): ``_scaled_mm``, and ``mm`` of FP16 and
     BF16, then answer as that library's calls do wherever a plan is known; ``call_options`` are those of
     :func:`bitmma.calls.plan_call` (``table``, ``assume``, …). :attr:`planned` and :attr:`declined` count the calls that
-    had a plan and those that had none, which go the way described above.
+    had a plan and those that had none, which take the way described above; what the library rejects raises
+    :class:`~bitmma.CallRejected`.
 
     With ``measure`` each product is held against FP64 and, where ``compare_with`` names a second chip,
     against that chip's instruction on the same operands: see :attr:`products`, :attr:`first_difference`

@@ -22,11 +22,12 @@ def check(platform: str) -> None:
 
 
 def call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]) -> Any:
-    """The answer of ``_scaled_mm`` and of ``mm`` in FP16 and BF16; NotImplemented for everything else."""
+    """The answer of ``_scaled_mm``, and of ``mm`` in FP16 and BF16; everything else is declined."""
+    scaled_mm: Any = calls.scaled_mm
     if operation is aten._scaled_mm:
-        return calls.scaled_mm(*args, **kwargs, **options)
+        return scaled_mm(*args, **kwargs, **options)
     if operation is aten.mm and not kwargs and len(args) == 2:
         a, b = args
         if a.dtype == b.dtype and a.dtype in (torch.float16, torch.bfloat16):
             return calls.matmul(a, b, **options)
-    return NotImplemented
+    raise CallDeclined("declined: products with C or a bias, of batches, and of other types were never recorded (rule 26)")
