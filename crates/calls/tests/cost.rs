@@ -1,5 +1,6 @@
 //! What a call costs beside the plain product of its size. A measurement: run it alone, on an idle machine,
-//! `cargo test --release -p bitmma-calls --test cost -- --ignored --nocapture`; BITMMA_SIZE sets M = N = K.
+//! `cargo test --release -p bitmma-calls --test cost -- --ignored --nocapture`; BITMMA_SIZE sets M = N = K,
+//! BITMMA_ROUNDS how often each is timed.
 
 use std::time::{Duration, Instant};
 
@@ -53,7 +54,8 @@ fn a_call_beside_the_plain_product() {
         ("slow, one part", plan(false, 1)),
     ];
     let (mut plains, mut promoteds, mut calls) = (vec![], vec![], vec![vec![]; plans.len()]);
-    for _ in 0..5 {
+    let rounds = std::env::var("BITMMA_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
+    for _ in 0..rounds {
         plains.push(time(|| drop(gemm(&target, &a, &b, None, &plain).expect("a product"))));
         promoteds.push(time(|| drop(gemm(&target, &a, &b, None, &promoted).expect("a product"))));
         for ((_, plan), times) in plans.iter().zip(&mut calls) {
