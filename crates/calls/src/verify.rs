@@ -141,6 +141,9 @@ fn one(
             if case.call.bias.is_some() {
                 return Ok(Outcome::Declined("a bias was never recorded (rule 26)".to_owned()));
             }
+            if case.call.scaling.as_deref() == Some("row") {
+                return Ok(Outcome::Declined("row-wise scales were never recorded (rule 26)".to_owned()));
+            }
             match plan(case) {
                 Ok(plan) => bits(recording, case, &plan)?,
                 Err(Error::Declined { reason, .. }) => Outcome::Declined(reason),
