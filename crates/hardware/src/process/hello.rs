@@ -37,6 +37,12 @@ pub(super) struct Hello {
     max_batch: Option<u32>,
 }
 
+/// All that is read of a line before its version is known.
+#[derive(Deserialize)]
+struct Announced {
+    bitmma: serde_json::Value,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 struct Scale {
     format: String,
@@ -80,15 +86,20 @@ impl Hello {
     /// Reads the line; the error says what is wrong with it.
     pub(super) fn read(line: &[u8]) -> Result<Said, String> {
         let shown = || String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
+        // the version first: the rest of the line may differ in another one
+        if let Ok(Announced { bitmma }) = serde_json::from_slice(line)
+            && bitmma != VERSION
+        {
+            let version = bitmma.to_string();
+            let version: String = version.chars().take(40).collect();
+            return Err(format!("it speaks protocol version {version}; this build speaks version {VERSION}"));
+        }
         let hello: Hello = serde_json::from_slice(line)
             .map_err(|error| format!("its first line is no description of a unit ({error}): {}", shown()))?;
         hello.check()
     }
 
     fn check(self) -> Result<Said, String> {
-        if self.bitmma != VERSION {
-            return Err(format!("it speaks version {} of the protocol, we speak {VERSION}", self.bitmma));
-        }
         if self.name.is_empty() || self.name.chars().any(char::is_control) {
             return Err(format!("its name is {:?}; a line of text is expected", self.name));
         }
