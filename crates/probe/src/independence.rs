@@ -1,4 +1,7 @@
 //! Step 1: whether every element of D is computed alike, alone, and the same way each time.
+//!
+//! A unit that fails is asked further (`wiring`): which mistake in how its operands or its results are connected
+//! would explain it.
 
 use bitmma::inputs::{Case, Family, Matrices, case, matrices};
 use bitmma::{Matrix, Signature};
@@ -7,6 +10,7 @@ use crate::Place;
 use crate::error::Error;
 use crate::numbers::Random;
 use crate::session::Session;
+use crate::wiring;
 
 /// How a unit is not what a matrix unit should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +24,15 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// What it is called, in short.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Fault::NotDeterministic => "not deterministic",
+            Fault::DependsOnPosition => "depends on position",
+            Fault::DependsOnOthers => "depends on others",
+        }
+    }
+
     /// What it means.
     pub const fn text(self) -> &'static str {
         match self {
@@ -51,6 +64,8 @@ pub struct Evidence {
     pub answer: u64,
     /// How it was asked, in words.
     pub asked: String,
+    /// The mistake in the unit's wiring that would explain it: with this put right, the unit passes the tests.
+    pub explanation: Option<String>,
 }
 
 /// Families whose cases are asked.
@@ -61,126 +76,299 @@ const PLACES: usize = 6;
 /// Times the same instruction is asked.
 const REPEATS: usize = 3;
 
+/// All codes of D for each instruction, row-major, block after block; the unit, or the unit with its wiring put right.
+pub(crate) type Ask<'a> = dyn FnMut(&'static str, &[Matrices]) -> Result<Vec<Vec<u64>>, Error> + 'a;
+
 /// Every fault found, one of each kind at most, with the number of tests.
 pub(crate) fn check(session: &mut Session<'_>, seed: u64) -> Result<(Vec<Evidence>, usize), Error> {
-    let signature = session.signature();
-    let mut found: Vec<Evidence> = Vec::new();
-    let mut tests = 0;
-    let random: Vec<Matrices> = FAMILIES
-        .iter()
-        .map(|&family| matrices(signature, family, seed, 0))
-        .collect::<Result<_, _>>()
-        .map_err(|source| Error::Unit { answered: 0, purpose: "independence", source })?;
-
-    // repeated runs
-    // an odd number of instructions a round: what alternates does not come round to the same question
-    let mut round = random.clone();
-    if round.len().is_multiple_of(2) {
-        round.push(random[0].clone());
-    }
-    let first = session.instructions("repeat 0", &round)?;
-    for repeat in ["repeat 1", "repeat 2"] {
-        let again = session.instructions(repeat, &round)?;
-        tests += round.len();
-        for (index, (before, now)) in first.iter().zip(&again).enumerate() {
-            let asked = format!(
-                "instruction 0 of family {} under seed {seed}, {REPEATS} times",
-                FAMILIES[index % FAMILIES.len()].name()
-            );
-            note(
-                &mut found,
-                signature,
-                Fault::NotDeterministic,
-                &asked,
-                now,
-                |at| before[at],
-                |place| round[index].case(place.block, place.row, place.column),
-            );
-        }
-    }
+    let questions = Questions::new(session.signature(), seed)?;
+    let (mut found, tests) =
+        questions.all(&mut |purpose, asked: &[Matrices]| session.instructions(purpose, asked))?;
     if !found.is_empty() {
-        return Ok((found, tests)); // whatever follows would only show the same
-    }
-
-    // one row and one column everywhere
-    let cases: Vec<Case> = FAMILIES
-        .iter()
-        .flat_map(|&family| (0..2).map(move |index| (family, index)))
-        .map(|(family, index)| case(signature, signature.k, family, seed ^ 1, index))
-        .collect();
-    let uniform: Vec<Matrices> =
-        cases.iter().map(|case| everywhere(signature, case)).collect::<Result<_, _>>()?;
-    let answers = session.instructions("everywhere the same", &uniform)?;
-    tests += uniform.len();
-    for (case, answers) in cases.iter().zip(&answers) {
-        let common = most_common(answers);
-        let asked = "one row, one column and one element of C everywhere";
-        note(&mut found, signature, Fault::DependsOnPosition, asked, answers, |_| common, |_| case.clone());
-    }
-
-    // the same element in other company
-    let mut draw = Random::new(seed, 3);
-    for (index, family) in FAMILIES.iter().enumerate() {
-        let Signature { m, n, blocks, .. } = *signature;
-        let strangers = matrices(signature, FAMILIES[(index + 4) % FAMILIES.len()], seed ^ 2, 1)
-            .map_err(|source| Error::Unit { answered: 0, purpose: "independence", source })?;
-        let places: Vec<Place> = (0..PLACES)
-            .map(|_| Place { block: draw.below(blocks), row: draw.below(m), column: draw.below(n) })
-            .collect();
-        let asked: Vec<Matrices> = places
-            .iter()
-            .map(|&place| {
-                with(signature, &strangers, place, &random[index].case(place.block, place.row, place.column))
-            })
-            .collect::<Result<_, _>>()?;
-        let answers = session.instructions("other company", &asked)?;
-        tests += asked.len();
-        for (place, codes) in places.iter().zip(&answers) {
-            let at = place.index(signature);
-            if codes[at] != first[index][at]
-                && !found.iter().any(|known| known.fault == Fault::DependsOnOthers)
-            {
-                found.push(Evidence {
-                    fault: Fault::DependsOnOthers,
-                    place: *place,
-                    elements: (1, 1),
-                    case: random[index].case(place.block, place.row, place.column),
-                    expected: first[index][at],
-                    answer: codes[at],
-                    asked: format!(
-                        "instruction 0 of family {} under seed {seed}, then the same row, column and element of C among others",
-                        family.name()
-                    ),
-                });
-            }
-        }
+        let explanation = wiring::explain(session, &questions)?;
+        found.iter_mut().for_each(|one| one.explanation.clone_from(&explanation));
     }
     Ok((found, tests))
 }
 
-fn note(
-    found: &mut Vec<Evidence>,
-    signature: &Signature,
-    fault: Fault,
-    asked: &str,
-    answers: &[u64],
-    expected: impl Fn(usize) -> u64,
-    case: impl Fn(Place) -> Case,
-) {
-    let wrong: Vec<usize> = (0..answers.len()).filter(|&at| answers[at] != expected(at)).collect();
-    if wrong.is_empty() || found.iter().any(|known| known.fault == fault) {
-        return;
+/// What step 1 asks.
+pub(crate) struct Questions<'s> {
+    signature: &'s Signature,
+    seed: u64,
+    /// One random instruction of each family.
+    pub(crate) random: Vec<Matrices>,
+    /// The same, rows, columns and blocks in another order.
+    pub(crate) shuffled: Vec<Matrices>,
+    /// For each element of D of a shuffled instruction, the element that was the same dot product before.
+    origin: Vec<usize>,
+}
+
+impl<'s> Questions<'s> {
+    fn new(signature: &'s Signature, seed: u64) -> Result<Questions<'s>, Error> {
+        let Signature { m, n, blocks, .. } = *signature;
+        let random: Vec<Matrices> = FAMILIES
+            .iter()
+            .map(|&family| matrices(signature, family, seed, 0).map_err(failed))
+            .collect::<Result<_, _>>()?;
+        let mut draw = Random::new(seed, 4);
+        let [blocks, rows, columns] = [blocks, m, n].map(|count| order(&mut draw, count));
+        let shuffled = random
+            .iter()
+            .map(|one| {
+                let move_rows = |matrix: &Matrix| {
+                    rearranged(matrix, |block, row, column| (blocks[block], rows[row], column))
+                };
+                let move_columns = |matrix: &Matrix| {
+                    rearranged(matrix, |block, row, column| (blocks[block], row, columns[column]))
+                };
+                Ok(Matrices {
+                    a: move_rows(&one.a)?,
+                    b: move_columns(&one.b)?,
+                    c: rearranged(&one.c, |block, row, column| (blocks[block], rows[row], columns[column]))?,
+                    scales: match &one.scales {
+                        None => None,
+                        Some((a, b)) => Some((move_rows(a)?, move_columns(b)?)),
+                    },
+                })
+            })
+            .collect::<Result<_, Error>>()?;
+        let origin = (0..blocks.len() * m * n)
+            .map(|at| {
+                let Place { block, row, column } = Place::of(signature, at);
+                Place { block: blocks[block], row: rows[row], column: columns[column] }.index(signature)
+            })
+            .collect();
+        Ok(Questions { signature, seed, random, shuffled, origin })
     }
-    let place = Place::of(signature, wrong[0]);
-    found.push(Evidence {
-        fault,
-        place,
-        elements: (wrong.len(), answers.len()),
-        case: case(place),
-        expected: expected(wrong[0]),
-        answer: answers[wrong[0]],
-        asked: asked.to_owned(),
+
+    /// Every fault found, one of each kind at most, with the number of tests.
+    fn all(&self, ask: &mut Ask<'_>) -> Result<(Vec<Evidence>, usize), Error> {
+        let mut found = Vec::new();
+        let (first, mut tests) = self.repeated(ask, &mut found)?;
+        if !found.is_empty() {
+            return Ok((found, tests)); // whatever follows would only show the same
+        }
+        tests += self.everywhere(ask, &mut found)?;
+        tests += self.company(ask, &first, &mut found)?;
+        tests += self.moved(ask, &first, &mut found)?;
+        // a fault that does not show again is the only one that matters
+        if let Some(at) = found.iter().position(|one| one.fault == Fault::NotDeterministic) {
+            found = vec![found.swap_remove(at)];
+        }
+        Ok((found, tests))
+    }
+
+    /// Whether each element is a function of its row, its column and its element of C.
+    pub(crate) fn passes(&self, ask: &mut Ask<'_>) -> Result<bool, Error> {
+        let mut found = Vec::new();
+        let first = ask("wiring", &self.random)?;
+        self.moved(ask, &first, &mut found)?;
+        if found.is_empty() {
+            self.everywhere(ask, &mut found)?;
+        }
+        if found.is_empty() {
+            self.company(ask, &first, &mut found)?;
+        }
+        Ok(found.is_empty())
+    }
+
+    /// Whether answers to `shuffled` are those to `random`, in the new places.
+    pub(crate) fn same(&self, random: &[Vec<u64>], shuffled: &[Vec<u64>]) -> bool {
+        let moved = |(before, now): (&Vec<u64>, &Vec<u64>)| {
+            now.iter().zip(&self.origin).all(|(&code, &at)| code == before[at])
+        };
+        random.iter().zip(shuffled).all(moved)
+    }
+
+    /// Repeated runs; the answers to `random`.
+    fn repeated(
+        &self,
+        ask: &mut Ask<'_>,
+        found: &mut Vec<Evidence>,
+    ) -> Result<(Vec<Vec<u64>>, usize), Error> {
+        // an odd number of instructions a round: what alternates does not come round to the same question
+        let mut round = self.random.clone();
+        if round.len().is_multiple_of(2) {
+            round.push(self.random[0].clone());
+        }
+        let first = ask("repeat 0", &round)?;
+        let mut tests = 0;
+        for repeat in ["repeat 1", "repeat 2"] {
+            let again = ask(repeat, &round)?;
+            tests += round.len();
+            for (index, (before, now)) in first.iter().zip(&again).enumerate() {
+                let asked = format!("{}, {REPEATS} times", self.named(index % FAMILIES.len()));
+                let case = |place: Place| round[index].case(place.block, place.row, place.column);
+                self.note(found, Fault::NotDeterministic, &asked, now, |at| before[at], case);
+            }
+        }
+        Ok((first, tests))
+    }
+
+    /// One row and one column everywhere.
+    fn everywhere(&self, ask: &mut Ask<'_>, found: &mut Vec<Evidence>) -> Result<usize, Error> {
+        let cases: Vec<Case> = FAMILIES
+            .iter()
+            .flat_map(|&family| (0..2).map(move |index| (family, index)))
+            .map(|(family, index)| case(self.signature, self.signature.k, family, self.seed ^ 1, index))
+            .collect();
+        let uniform: Vec<Matrices> =
+            cases.iter().map(|case| everywhere(self.signature, case)).collect::<Result<_, _>>()?;
+        let answers = ask("everywhere the same", &uniform)?;
+        let known = found.len();
+        for (case, answers) in cases.iter().zip(&answers) {
+            let common = most_common(answers);
+            let asked = "one row, one column and one element of C everywhere";
+            self.note(found, Fault::DependsOnPosition, asked, answers, |_| common, |_| case.clone());
+        }
+        self.again(ask, "everywhere the same", (&uniform, &answers), known, found)?;
+        Ok(uniform.len())
+    }
+
+    /// The same element in other company.
+    fn company(
+        &self,
+        ask: &mut Ask<'_>,
+        first: &[Vec<u64>],
+        found: &mut Vec<Evidence>,
+    ) -> Result<usize, Error> {
+        let Signature { m, n, blocks, .. } = *self.signature;
+        let mut draw = Random::new(self.seed, 3);
+        let mut tests = 0;
+        for (index, random) in self.random.iter().enumerate() {
+            let strangers =
+                matrices(self.signature, FAMILIES[(index + 4) % FAMILIES.len()], self.seed ^ 2, 1)
+                    .map_err(failed)?;
+            let places: Vec<Place> = (0..PLACES)
+                .map(|_| Place { block: draw.below(blocks), row: draw.below(m), column: draw.below(n) })
+                .collect();
+            let case = |place: Place| random.case(place.block, place.row, place.column);
+            let asked: Vec<Matrices> = places
+                .iter()
+                .map(|&place| with(&strangers, place, &case(place)))
+                .collect::<Result<_, _>>()?;
+            let answers = ask("other company", &asked)?;
+            tests += asked.len();
+            let known = found.len();
+            for (&place, codes) in places.iter().zip(&answers) {
+                let at = place.index(self.signature);
+                if codes[at] != first[index][at]
+                    && !found.iter().any(|known| known.fault == Fault::DependsOnOthers)
+                {
+                    found.push(Evidence {
+                        fault: Fault::DependsOnOthers,
+                        place,
+                        elements: (1, 1),
+                        case: case(place),
+                        expected: first[index][at],
+                        answer: codes[at],
+                        asked: format!(
+                            "{}, then the same row, column and element of C among others",
+                            self.named(index)
+                        ),
+                        explanation: None,
+                    });
+                }
+            }
+            self.again(ask, "other company", (&asked, &answers), known, found)?;
+        }
+        Ok(tests)
+    }
+
+    /// Every element in another place, in other company.
+    fn moved(
+        &self,
+        ask: &mut Ask<'_>,
+        first: &[Vec<u64>],
+        found: &mut Vec<Evidence>,
+    ) -> Result<usize, Error> {
+        let answers = ask("another order", &self.shuffled)?;
+        let known = found.len();
+        for (index, (before, now)) in first.iter().zip(&answers).enumerate() {
+            let asked = format!("{}, then its rows, columns and blocks in another order", self.named(index));
+            let case = |place: Place| self.shuffled[index].case(place.block, place.row, place.column);
+            let expected = |at: usize| before[self.origin[at]];
+            self.note(found, Fault::DependsOnOthers, &asked, now, expected, case);
+        }
+        self.again(ask, "another order", (&self.shuffled, &answers), known, found)?;
+        Ok(self.shuffled.len())
+    }
+
+    /// Where a test has just found something (behind the `known` ones): the same batch once more. If an answer
+    /// changes, the unit is not deterministic, and this is the fault.
+    fn again(
+        &self,
+        ask: &mut Ask<'_>,
+        purpose: &'static str,
+        (asked, before): (&[Matrices], &[Vec<u64>]),
+        known: usize,
+        found: &mut Vec<Evidence>,
+    ) -> Result<(), Error> {
+        if found.len() == known {
+            return Ok(());
+        }
+        let now = ask(purpose, asked)?;
+        for ((matrices, before), now) in asked.iter().zip(before).zip(&now) {
+            let case = |place: Place| matrices.case(place.block, place.row, place.column);
+            let words = format!("the instructions of the test \"{purpose}\", twice");
+            self.note(found, Fault::NotDeterministic, &words, now, |at| before[at], case);
+        }
+        Ok(())
+    }
+
+    fn named(&self, index: usize) -> String {
+        format!("instruction 0 of family {} under seed {}", FAMILIES[index].name(), self.seed)
+    }
+
+    fn note(
+        &self,
+        found: &mut Vec<Evidence>,
+        fault: Fault,
+        asked: &str,
+        answers: &[u64],
+        expected: impl Fn(usize) -> u64,
+        case: impl Fn(Place) -> Case,
+    ) {
+        let wrong: Vec<usize> = (0..answers.len()).filter(|&at| answers[at] != expected(at)).collect();
+        if wrong.is_empty() || found.iter().any(|known| known.fault == fault) {
+            return;
+        }
+        let place = Place::of(self.signature, wrong[0]);
+        found.push(Evidence {
+            fault,
+            place,
+            elements: (wrong.len(), answers.len()),
+            case: case(place),
+            expected: expected(wrong[0]),
+            answer: answers[wrong[0]],
+            asked: asked.to_owned(),
+            explanation: None,
+        });
+    }
+}
+
+fn failed(source: bitmma::Error) -> Error {
+    Error::Unit { answered: 0, purpose: "independence", source }
+}
+
+/// `0..count` in a random order (Fisher and Yates).
+fn order(draw: &mut Random, count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    (1..count).for_each(|last| order.swap(last, draw.below(last + 1)));
+    order
+}
+
+/// A matrix whose element at (block, row, column) is that at `source` of it.
+fn rearranged(
+    matrix: &Matrix,
+    source: impl Fn(usize, usize, usize) -> (usize, usize, usize),
+) -> Result<Matrix, Error> {
+    let (blocks, rows, columns) = matrix.shape();
+    let codes = (0..blocks * rows * columns).map(|at| {
+        let (block, row, column) = source(at / (rows * columns), at / columns % rows, at % columns);
+        matrix.get(block, row, column)
     });
+    Matrix::new(matrix.format(), matrix.shape(), codes).map_err(failed)
 }
 
 /// The code that occurs most often, the smallest of several.
@@ -208,18 +396,14 @@ pub(crate) fn alone(signature: &Signature, place: Place, case: &Case) -> Result<
 }
 
 /// One dot product in one place of an instruction.
-fn with(signature: &Signature, others: &Matrices, place: Place, case: &Case) -> Result<Matrices, Error> {
+fn with(others: &Matrices, place: Place, case: &Case) -> Result<Matrices, Error> {
     let replace = |matrix: &Matrix, chosen: &dyn Fn(usize, usize, usize) -> Option<u64>| {
         let (blocks, rows, columns) = matrix.shape();
         let codes = (0..blocks * rows * columns).map(|at| {
             let (block, row, column) = (at / (rows * columns), at / columns % rows, at % columns);
             chosen(block, row, column).unwrap_or_else(|| matrix.get(block, row, column))
         });
-        Matrix::new(matrix.format(), matrix.shape(), codes).map_err(|source| Error::Unit {
-            answered: 0,
-            purpose: "independence",
-            source,
-        })
+        Matrix::new(matrix.format(), matrix.shape(), codes).map_err(failed)
     };
     let row = |codes: &'_ [u64]| {
         let codes = codes.to_vec();
@@ -233,7 +417,6 @@ fn with(signature: &Signature, others: &Matrices, place: Place, case: &Case) -> 
             (block == place.block && column == place.column).then(|| codes[row])
         }
     };
-    let _ = signature;
     Ok(Matrices {
         a: replace(&others.a, &row(&case.a))?,
         b: replace(&others.b, &column(&case.b))?,
@@ -254,7 +437,6 @@ fn arrange<'c>(
     c: impl Fn(Place) -> Option<u64>,
 ) -> Result<Matrices, Error> {
     let Signature { m, n, k, blocks, scale, .. } = *signature;
-    let failed = |source| Error::Unit { answered: 0, purpose: "independence", source };
     let rows = |format: bitmma::formats::Format, length: usize, of: fn(&Case) -> &[u64]| {
         let zero = bitmma::inputs::zero(&format);
         let lines = (0..blocks * m).map(|line| row(line / m, line % m));

@@ -25,6 +25,7 @@ mod separate;
 mod session;
 pub mod tree;
 pub mod validate;
+mod wiring;
 
 use std::ops::Range;
 use std::path::PathBuf;

@@ -6,7 +6,7 @@ use bitmma::Signature;
 use bitmma::formats::text::display;
 use bitmma::inputs::Case;
 
-use crate::independence::Evidence;
+use crate::independence::{Evidence, Fault};
 use crate::report::parameters::{Certainty, Parameter, describe};
 use crate::search::{Counterexample, Where};
 use crate::{Found, NotExplained, Outcome, Verdict};
@@ -35,7 +35,10 @@ pub(super) fn report(outcome: &Outcome) -> String {
 
     section(out, "Step 1: independence");
     match &outcome.verdict {
-        Verdict::Faulty(faults) => faults.iter().for_each(|fault| evidence(out, &outcome.signature, fault)),
+        Verdict::Faulty(_) => line(
+            out,
+            &format!("{} instructions asked; the verdict says what is wrong", outcome.independence_tests),
+        ),
         _ => line(
             out,
             &format!(
@@ -111,7 +114,7 @@ fn verdict(out: &mut String, outcome: &Outcome) {
         Verdict::NotExplained(rest) => not_explained(out, outcome, rest),
         Verdict::Faulty(faults) => {
             line(out, "FAULTY: no model can describe this unit.");
-            faults.iter().for_each(|fault| line(out, fault.fault.text()));
+            faults.iter().for_each(|fault| evidence(out, &outcome.signature, fault));
         }
     }
 }
@@ -174,13 +177,21 @@ fn evidence(out: &mut String, signature: &Signature, evidence: &Evidence) {
     line(
         out,
         &format!(
-            "    at {}: {} in place of {}; {wrong} of {of} elements differ",
+            "    at {}: the unit answers {}, expected {}; {wrong} of {of} elements differ",
             place(signature, evidence.place),
             code(signature, evidence.answer),
             code(signature, evidence.expected)
         ),
     );
-    case(out, signature, &evidence.case);
+    line(out, "    operands there (what is not listed is +0):");
+    for part in some_case_lines(signature, &evidence.case, usize::MAX) {
+        line(out, &format!("        {part}"));
+    }
+    if let Some(explanation) = &evidence.explanation {
+        line(out, &format!("    this mistake would explain it: {explanation}"));
+    } else if evidence.fault != Fault::NotDeterministic {
+        line(out, "    none of the mistakes in the wiring that were tried explains it");
+    }
 }
 
 /// A parameter with its value: `open` where another value may be as good, with the value that the model file has.
@@ -248,7 +259,9 @@ fn counterexample(out: &mut String, signature: &Signature, one: &Counterexample)
             let shown: Vec<String> = places.iter().take(4).map(|&at| place(signature, at)).collect();
             line(out, &format!("    only in {} of {of} places: {}", places.len(), shown.join("; ")));
         }
-        Where::Company => line(out, "    only beside the other rows and columns it was found with"),
+        Where::Company => {
+            line(out, "    only beside the other rows, columns and instructions it was found with");
+        }
         Where::NotAgain => line(out, "    asked again it agreed: the unit is not deterministic"),
     }
     case(out, signature, &one.smallest);
@@ -273,6 +286,11 @@ fn case(out: &mut String, signature: &Signature, case: &Case) {
 
 /// The elements of a case that are not zero, one line each.
 pub(super) fn case_lines(signature: &Signature, case: &Case) -> Vec<String> {
+    some_case_lines(signature, case, 8)
+}
+
+/// The same, with at most `shown` products.
+fn some_case_lines(signature: &Signature, case: &Case, shown: usize) -> Vec<String> {
     let Signature { a, b, c, scale, .. } = signature;
     let of = |format: &bitmma::formats::Format, code: u64| {
         let digits = format.hex_digits();
@@ -284,11 +302,11 @@ pub(super) fn case_lines(signature: &Signature, case: &Case) -> Vec<String> {
     }
     let products: Vec<usize> =
         (0..case.a.len()).filter(|&index| case.a[index] != 0 || case.b[index] != 0).collect();
-    for &index in products.iter().take(8) {
+    for &index in products.iter().take(shown) {
         lines.push(format!("a{index} = {}, b{index} = {}", of(a, case.a[index]), of(b, case.b[index])));
     }
-    if products.len() > 8 {
-        lines.push(format!("and {} more products", products.len() - 8));
+    if products.len() > shown {
+        lines.push(format!("and {} more products", products.len() - shown));
     }
     if let Some(scale) = scale {
         let one = scale.format.one_code();
