@@ -10,12 +10,12 @@ use crate::error::Error;
 use crate::hypotheses::fit::{Fitted, fit};
 use crate::hypotheses::space::Space;
 use crate::hypotheses::{Observations, refine};
-use crate::independence::{alone, everywhere};
+use crate::independence::{Evidence, Fault, alone, everywhere};
 use crate::inputs::{Kind, directed};
 use crate::log::Log;
 use crate::numbers::is_nan;
 use crate::session::Session;
-use crate::validate::{Mismatch, validate};
+use crate::validate::{self, Mismatch, validate};
 use crate::{
     Found, NotExplained, Options, Outcome, Place, Progress, Verdict, features, independence, order, report,
 };
@@ -42,9 +42,9 @@ pub enum Where {
     Everywhere,
     /// Only in these places, of so many.
     Places(Vec<Place>, usize),
-    /// Only in the company it was found in.
+    /// Only in the company it was found in: the other rows and columns, or the other instructions of the batch.
     Company,
-    /// Not again.
+    /// Not again: the unit is not deterministic.
     NotAgain,
 }
 
@@ -179,6 +179,11 @@ impl Search<'_> {
                 return Ok(());
             };
             let counterexample = self.make_small(&model, mismatch)?;
+            if counterexample.where_ == Where::NotAgain {
+                outcome.questions = self.session.answered();
+                outcome.verdict = self.not_deterministic(counterexample);
+                return Ok(());
+            }
             let everywhere = counterexample.where_ == Where::Everywhere;
             outcome.revisions.push(counterexample);
             alive = if everywhere && outcome.revisions.len() <= REVISIONS {
@@ -344,12 +349,16 @@ impl Search<'_> {
                     self.observations.first_contradiction(model, self.observations.all())?;
                 let (case, answer) = self.observations.case(index);
                 let place = Place { block: 0, row: 0, column: 0 };
-                Some(Mismatch { instruction: None, place, case: case.clone(), answer, expected })
+                Some(Mismatch { instruction: None, place, batch: None, case: case.clone(), answer, expected })
             };
             if outcome.revisions.is_empty()
                 && let Some(mismatch) = validation.first.or_else(contradicted)
             {
                 let counterexample = self.make_small(model, mismatch)?;
+                if counterexample.where_ == Where::NotAgain {
+                    outcome.verdict = self.not_deterministic(counterexample);
+                    return Ok(());
+                }
                 outcome.revisions.push(counterexample);
             }
         }
@@ -382,11 +391,32 @@ impl Search<'_> {
             self.observations.extend(vec![found.case.clone()], vec![again]);
             let answer = self.ask("mismatch", vec![smallest.clone()])?[0];
             let expected = answer_of(&smallest);
+            if model.agrees(expected, answer, false) {
+                // small cases were asked in other places; what counts is whether the first one, alone, still fails
+                let third = self.session.dots("mismatch", std::slice::from_ref(&found.case))?[0];
+                let (smallest, expected) = (found.case.clone(), found.expected);
+                if model.agrees(expected, third, false) {
+                    let found = Mismatch { batch: None, answer: again, expected: third, ..found };
+                    let where_ = Where::NotAgain;
+                    return Ok(Counterexample { found, smallest, answer: again, expected: third, where_ });
+                }
+                return Ok(Counterexample {
+                    found,
+                    smallest,
+                    answer: third,
+                    expected,
+                    where_: Where::Everywhere,
+                });
+            }
             return Ok(Counterexample { found, smallest, answer, expected, where_: Where::Everywhere });
         }
         // everywhere at once: in which places does it fail?
         let all = everywhere(signature, &found.case)?;
         let answers = self.session.instructions("mismatch", std::slice::from_ref(&all))?.remove(0);
+        let second = self.session.instructions("mismatch", &[all])?.remove(0);
+        if second != answers {
+            return self.in_company(model, found); // what fails here by chance says nothing about places
+        }
         let wrong: Vec<Place> = (0..answers.len())
             .filter(|&at| !model.agrees(found.expected, answers[at], false))
             .map(|at| Place::of(signature, at))
@@ -413,19 +443,45 @@ impl Search<'_> {
     }
 
     fn in_company(&mut self, model: &Model, found: Mismatch) -> Result<Counterexample, Error> {
-        let signature = self.session.signature();
-        let mut where_ = Where::NotAgain;
-        if let Some((family, index)) = found.instruction {
-            let whole = bitmma::inputs::matrices(signature, family, self.seed, index).map_err(|source| {
-                Error::Unit { answered: self.session.answered(), purpose: "mismatch", source }
-            })?;
-            let again =
-                self.session.instructions("mismatch", &[whole])?.remove(0)[found.place.index(signature)];
-            if !model.agrees(found.expected, again, false) {
-                where_ = Where::Company;
-            }
-        }
+        // the very same question: every instruction of the batch
+        let again = validate::again(&mut self.session, model, self.seed, &found)?;
+        let again_fails = again.is_some_and(|code| !model.agrees(found.expected, code, false));
+        let where_ = if again_fails { Where::Company } else { Where::NotAgain };
         let (smallest, answer, expected) = (found.case.clone(), found.answer, found.expected);
         Ok(Counterexample { found, smallest, answer, expected, where_ })
+    }
+
+    /// What was answered differently when it was asked again.
+    fn not_deterministic(&self, one: Counterexample) -> Verdict {
+        let seed = self.seed;
+        let Mismatch { instruction, place, batch, case, answer, expected } = one.found;
+        // directed dot products are numbered by `row`; they are asked on diagonals, which have blocks * min(m, n) places
+        let Signature { m, n, blocks, .. } = *self.session.signature();
+        let side = m.min(n);
+        let at = place.row % (blocks * side);
+        let diagonal = Place { block: at / side, row: at % side, column: at % side };
+        let (place, asked) = match (instruction, batch) {
+            (Some((family, index)), _) => (
+                place,
+                format!(
+                    "instruction {index} of family {} under seed {seed}, then the same again",
+                    family.name()
+                ),
+            ),
+            (None, Some(_)) => (diagonal, format!("directed dot product {}, then the same again", place.row)),
+            (None, None) => {
+                (diagonal, "the same dot product several times, among others and alone".to_owned())
+            }
+        };
+        Verdict::Faulty(vec![Evidence {
+            fault: Fault::NotDeterministic,
+            place,
+            elements: (1, 1),
+            case,
+            expected,
+            answer,
+            asked,
+            explanation: None,
+        }])
     }
 }

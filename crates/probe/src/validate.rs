@@ -39,6 +39,9 @@ pub struct Mismatch {
     pub instruction: Option<(Family, u64)>,
     /// Element of D.
     pub place: Place,
+    /// First instruction or directed dot product of the batch it was asked in, and how many; `None` where it was
+    /// asked otherwise.
+    pub batch: Option<(u64, u64)>,
     /// The dot product.
     pub case: Case,
     /// What the unit answered.
@@ -105,9 +108,9 @@ pub(crate) fn validate(
         })?;
         let part = match fresh {
             Some(part) => part,
-            None => read(&answer, session.signature(), &questions, family, seed).ok_or_else(|| {
-                session.damaged(format!("'{answer}' is no count of mismatches and a place"))
-            })?,
+            None => read(&answer, session.signature(), &questions, (family, first, count), seed).ok_or_else(
+                || session.damaged(format!("'{answer}' is no count of mismatches and a place")),
+            )?,
         };
         validation.tests += compared;
         validation.differ += part.differ;
@@ -120,6 +123,42 @@ pub(crate) fn validate(
     }
     session.progress(stage, validation.tests, total);
     Ok(validation)
+}
+
+/// The answer to a mismatch where its whole batch is asked once more; `None` if it was not found in a batch.
+pub(crate) fn again(
+    session: &mut Session<'_>,
+    model: &Model,
+    seed: u64,
+    mismatch: &Mismatch,
+) -> Result<Option<u64>, Error> {
+    let Some((first, count)) = mismatch.batch else { return Ok(None) };
+    let signature = session.signature();
+    let name = mismatch.instruction.map_or("directed", |(family, _)| family.name());
+    let answer = session.summarised(&format!("again,{name},{first},{count}"), 0, |session| {
+        let code = match mismatch.instruction {
+            Some((family, index)) => {
+                let failed =
+                    |source| Error::Unit { answered: session.answered(), purpose: "mismatch", source };
+                let asked: Vec<Matrices> =
+                    crate::parallel(first..first + count, |index| matrices(signature, family, seed, index))
+                        .into_iter()
+                        .collect::<Result<_, _>>()
+                        .map_err(failed)?;
+                session.multiply("mismatch", &asked)?[(index - first) as usize]
+                    [mismatch.place.index(signature)]
+            }
+            None => {
+                let questions = Directed::of(signature, model);
+                let cases = crate::parallel(first..first + count, |index| questions.case(index));
+                session.dots_unlogged("mismatch", &cases)?[mismatch.place.row - first as usize]
+            }
+        };
+        Ok(format!("{code:x}"))
+    })?;
+    let code = u64::from_str_radix(&answer, 16)
+        .map_err(|_| session.damaged(format!("'{answer}' is not a code of {}", signature.d)))?;
+    Ok(Some(code))
 }
 
 /// Directed dot products: every other one is constructed from where the model cuts, ties and ends.
@@ -181,9 +220,10 @@ fn read(
     text: &str,
     signature: &Signature,
     questions: &Directed,
-    family: Option<Family>,
+    (family, first, count): (Option<Family>, u64, u64),
     seed: u64,
 ) -> Option<Part> {
+    let batch = Some((first, count));
     let (differ, place) = text.split_once(',')?;
     let differ = differ.parse().ok()?;
     if place.is_empty() {
@@ -199,13 +239,14 @@ fn read(
             let place = Place::of(signature, at);
             let asked = matrices(signature, family, seed, index).ok()?;
             let case = asked.case(place.block, place.row, place.column);
-            Mismatch { instruction: Some((family, index)), place, case, answer, expected }
+            Mismatch { instruction: Some((family, index)), place, batch, case, answer, expected }
         }
         None => {
             let case = questions.case(index);
             Mismatch {
                 instruction: None,
                 place: Place { block: 0, row: index as usize, column: 0 },
+                batch,
                 case,
                 answer,
                 expected,
@@ -246,7 +287,7 @@ fn instructions(
                     let place = Place::of(signature, at);
                     let case = asked.case(place.block, place.row, place.column);
                     let instruction = Some((family, first + offset as u64));
-                    Mismatch { instruction, place, case, answer, expected }
+                    Mismatch { instruction, place, batch: Some((first, count)), case, answer, expected }
                 });
             }
         }
@@ -270,7 +311,8 @@ fn dots(
         if !model.agrees(expected, answer, false) {
             part.note(signature, || {
                 let place = Place { block: 0, row: (first as usize) + index, column: 0 };
-                Mismatch { instruction: None, place, case: cases[index].clone(), answer, expected }
+                let (batch, case) = (Some((first, count)), cases[index].clone());
+                Mismatch { instruction: None, place, batch, case, answer, expected }
             });
         }
     }
