@@ -116,8 +116,11 @@ fn shown(outcome: &Outcome, evidence: &Evidence) {
     let place = format!("row {}, column {}", evidence.place.row, evidence.place.column);
     // what is +0 is left out
     let Case { a: row, b: column, .. } = &evidence.case;
-    let at = (0..row.len()).find(|&at| (row[at], column[at]) != (0, 0)).unwrap();
-    let operand = format!("a{at} = 0x{:0a$x}", row[at]);
+    let operand = match (0..row.len()).find(|&at| (row[at], column[at]) != (0, 0)) {
+        Some(at) => format!("a{at} = 0x{:0a$x}", row[at]),
+        None if evidence.case.c != 0 => "c = 0x".to_owned(),
+        None => "everything +0".to_owned(),
+    };
     let answers = [evidence.answer, evidence.expected].map(|code| format!("0x{code:0d$x}"));
     for text in [outcome.summary(), outcome.to_text(), outcome.to_html()] {
         assert!(text.contains("FAULTY") && text.contains(evidence.fault.text()), "{text}");
