@@ -1,7 +1,7 @@
 //! What the arithmetic of matrix units means: where they differ, how large their errors can be and are.
 //!
 //! Nothing here decides a bit of a simulated result; FP64 serves statistics and pictures only. Errors are
-//! differences from exact results ([`dyadic`]), and every random number comes from a seed.
+//! differences from exact results (`dyadic`), and every random number comes from a seed.
 #![forbid(unsafe_code)]
 
 pub mod account;

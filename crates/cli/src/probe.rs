@@ -27,7 +27,8 @@ Exit code 0: a model was found; 1: the unit is not explained, or faulty; 2: an e
 
 JSON: unit, m, n, k, blocks, a, b, c, d, scale, seed, verdict (found, not explained, faulty), questions, tests, order \
 {tree, notes}, features [{name, value}], revisions [case], model {parameters [{symbol, value, certainty, open, same, ruled_out}], toml, \
-equivalent, tried, known_as}, nearest {toml, agrees, of}, faults [{fault, place, answer, expected}].";
+equivalent, tried, known_as}, nearest {toml, agrees, of}, faults [{fault, meaning, place \
+{block, row, column}, asked, case {a, b, c, scale_a, scale_b}, answer, expected, elements {differ, of}, explanation}].";
 
 /// Finds out how an unknown unit computes, by asking it; ends with a model, or with what it could not explain
 #[derive(Clone, Debug, clap::Args)]

@@ -96,3 +96,45 @@ fn what_names_no_unit_is_refused() {
     // a folder that is a file
     assert!(bitmma(&["probe", VOLTA, "--out", path]).refused().contains("model.toml"));
 }
+
+/// The example of the protocol, but B read as if it lay column by column (K = 8, N = 4).
+#[test]
+#[cfg(unix)]
+fn a_fault_is_shown_with_the_mistake_that_explains_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/protocol/unit.py");
+    let source = std::fs::read_to_string(example).unwrap();
+    let wrong = source.replace("b[k * N + j]", "b[j * K + k]");
+    assert_ne!(source, wrong);
+    let script = folder.path().join("unit.py");
+    std::fs::write(&script, wrong).unwrap();
+    let unit = format!("exec:python3 '{}'", text(&script));
+
+    let ended = bitmma(&["probe", &unit, "--tests", "1000"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    for words in [
+        "FAULTY",
+        "depends on position",
+        "at row 0, column",
+        "the unit answers 0x",
+        "expected 0x",
+        "a0 = 0x",
+        "this mistake would explain it: B transposed: the unit reads B column-major",
+    ] {
+        assert!(ended.out.contains(words), "{words}: {}", ended.out);
+    }
+
+    let json = bitmma(&["probe", &unit, "--tests", "1000", "--json"]);
+    assert_eq!(json.code, Some(1), "{json:?}");
+    let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
+    assert_eq!(json["verdict"], "faulty");
+    let fault = &json["faults"][0];
+    assert_eq!(fault["fault"], "depends on position");
+    assert_eq!(fault["explanation"], "B transposed: the unit reads B column-major");
+    assert_eq!(fault["case"]["a"].as_array().unwrap().len(), 8);
+    assert_eq!(fault["place"]["row"], 0);
+    assert_ne!(fault["answer"], fault["expected"]);
+    for code in ["answer", "expected"] {
+        assert!(ended.out.contains(fault[code].as_str().unwrap()), "{fault}");
+    }
+}

@@ -57,12 +57,15 @@ pub(super) fn outcome(outcome: &Outcome) -> Value {
                 "toml": model.to_toml(), "agrees": rest.agrees.0, "of": rest.agrees.1,
             }))}),
             Verdict::Faulty(faults) => json!({ "faults": faults.iter().map(|one| json!({
-            "fault": one.fault.text(),
+            "fault": one.fault.name(),
+            "meaning": one.fault.text(),
             "place": place(one.place),
             "asked": one.asked,
             "case": case(outcome, &one.case),
             "answer": words::code(&signature.d, one.answer),
             "expected": words::code(&signature.d, one.expected),
+            "elements": { "differ": one.elements.0, "of": one.elements.1 },
+            "explanation": one.explanation,
         })).collect::<Vec<_>>() }),
         },
     );
