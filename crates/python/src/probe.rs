@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use bitmma::formats::BlockScale;
 use bitmma::matrix::Codes;
 use bitmma::{Fault, Matrix, MmaUnit, Operands, Signature};
-use bitmma_probe::{Error, Options, Progress, Verdict};
+use bitmma_probe::{Error, Evidence, Options, Progress, Verdict};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -150,6 +150,26 @@ fn exception(error: Error) -> PyErr {
     }
 }
 
+/// A fault as a dictionary; operands and answers are codes.
+fn fault<'py>(py: Python<'py>, one: &Evidence) -> PyResult<Bound<'py, PyDict>> {
+    let case = PyDict::new(py);
+    case.set_item("a", &one.case.a)?;
+    case.set_item("b", &one.case.b)?;
+    case.set_item("c", one.case.c)?;
+    case.set_item("scale_a", &one.case.scale_a)?;
+    case.set_item("scale_b", &one.case.scale_b)?;
+    let fault = PyDict::new(py);
+    fault.set_item("fault", one.fault.name())?;
+    fault.set_item("meaning", one.fault.text())?;
+    fault.set_item("place", (one.place.block, one.place.row, one.place.column))?;
+    fault.set_item("asked", &one.asked)?;
+    fault.set_item("case", case)?;
+    fault.set_item("answer", one.answer)?;
+    fault.set_item("expected", one.expected)?;
+    fault.set_item("explanation", one.explanation.as_ref())?;
+    Ok(fault)
+}
+
 /// Finds out how a function computes; it takes stacks of codes (batch, blocks, rows, columns) A, B and C
 /// and a pair of such scale factors or None, and gives all codes of D.
 ///
@@ -193,6 +213,12 @@ pub(crate) fn probe<'py>(
     result.set_item("known_as", known_as)?;
     result.set_item("equivalent", PyList::new(py, equivalent.iter().map(bitmma::Model::to_toml))?)?;
     result.set_item("nearest", nearest.map(bitmma::Model::to_toml))?;
+    let faults = match &outcome.verdict {
+        Verdict::Faulty(faults) => faults.as_slice(),
+        _ => &[],
+    };
+    let faults: Vec<Bound<'py, PyDict>> = faults.iter().map(|one| fault(py, one)).collect::<PyResult<_>>()?;
+    result.set_item("faults", faults)?;
     result.set_item("questions", outcome.questions)?;
     result.set_item("tests", outcome.tests)?;
     result.set_item("summary", outcome.summary())?;

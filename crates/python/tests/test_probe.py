@@ -88,6 +88,16 @@ def test_noise_is_a_fault():
     rng = np.random.default_rng(0)
     outcome = bitmma.probe(lambda a, b, c: HOPPER(a, b, c) + rng.normal(size=c.shape).astype("f4"), SIGNATURE)
     assert (outcome.verdict, outcome.model, outcome.unit, outcome.known_as) == ("faulty", None, None, [])
+    (fault,) = outcome.faults
+    assert (fault["fault"], fault["explanation"]) == ("not deterministic", None)
+    assert fault["answer"] != fault["expected"] and len(fault["case"]["a"]) == SIGNATURE["k"]
+    assert f"row {fault['place'][1]}, column {fault['place'][2]}" in outcome.summary
+
+
+def test_a_fault_comes_with_the_mistake_that_explains_it():
+    outcome = bitmma.probe(lambda a, b, c: HOPPER(a[np.arange(len(a)) ^ 1], b, c), SIGNATURE)
+    assert outcome.verdict == "faulty"
+    assert outcome.faults[0]["explanation"] == "rows swapped: rows of A in pairs, 0 with 1, 2 with 3"
 
 
 def test_what_is_no_sum_of_products_is_not_explained():

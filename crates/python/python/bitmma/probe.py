@@ -69,6 +69,10 @@ class ProbeOutcome:
     """Models that answer alike on everything that was tried, as data."""
     nearest: str | None = field(repr=False)
     """Where nothing explains the answers, the model that comes nearest, if any came near."""
+    faults: list[dict[str, Any]] = field(repr=False)
+    """Where the verdict is ``faulty``, each fault: ``fault``, ``meaning``, ``place`` (block, row, column), ``asked``,
+    ``case`` (codes ``a``, ``b``, ``c``, ``scale_a``, ``scale_b``), ``answer`` and ``expected`` (codes of D), and
+    ``explanation``, the mistake in the wiring that explains it, or None."""
     questions: int
     """Elements of D asked before the model was tested."""
     tests: int
