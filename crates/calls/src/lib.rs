@@ -2,7 +2,7 @@
 //!
 //! A library does not run one instruction. It deals K to parts, runs an instruction along each part, moves sums
 //! to FP32 now and then, merges the parts, and scales and rounds the result. A [`Plan`] says all of that as data;
-//! plan and operands determine D, and nothing else does. [`execute`] runs a plan on the fast kernels,
+//! plan and operands determine D, and nothing else does. [`execute()`] runs a plan on the fast kernels,
 //! [`reference`](mod@reference) is its definition, one element at a time and in whole numbers.
 //!
 //! Plans come from a cuBLASLt configuration ([`cublaslt`]), from recorded decisions ([`table`]), from a file
