@@ -130,12 +130,14 @@ fn completions_and_man_pages() {
         [
             "bitmma-analyze.1",
             "bitmma-bench.1",
+            "bitmma-call.1",
             "bitmma-compare.1",
             "bitmma-dot.1",
             "bitmma-explain.1",
             "bitmma-gemm.1",
             "bitmma-generate.1",
             "bitmma-list.1",
+            "bitmma-plan.1",
             "bitmma-probe.1",
             "bitmma-record.1",
             "bitmma-replay.1",
@@ -143,6 +145,7 @@ fn completions_and_man_pages() {
             "bitmma-run.1",
             "bitmma-serve.1",
             "bitmma-show.1",
+            "bitmma-verify-calls.1",
             "bitmma-verify.1",
             "bitmma.1"
         ]

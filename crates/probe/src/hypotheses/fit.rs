@@ -276,7 +276,11 @@ fn everything(model: &Model) -> Groups {
         Operation::TrFdpa(_) | Operation::GtrFdpa(_) => {
             groups.extend([vec![P::ZeroAccumulator], vec![P::ProductOverflow]]);
         }
-        _ => groups.extend([vec![P::ZeroExponent], vec![P::ZeroExponent, P::FlushResult]]),
+        _ => groups.extend([
+            vec![P::ZeroExponent],
+            vec![P::ZeroExponent, P::FlushAccumulator],
+            vec![P::ZeroExponent, P::FlushResult],
+        ]),
     }
     groups.extend([vec![P::FlushResult], vec![P::Saturate]]);
     groups.extend(cheap(model));

@@ -17,7 +17,7 @@ use crate::separate::Landmarks;
 /// hide each other.
 pub(crate) fn neighbourhood() -> Vec<Vec<Parameter>> {
     use Parameter as P;
-    const TOGETHER: [&[Parameter]; 28] = [
+    const TOGETHER: [&[Parameter]; 30] = [
         &[P::FractionBits, P::TermRounding],
         &[P::SumFractionBits, P::Renormalize],
         &[P::SumRounding, P::TermRounding],
@@ -25,6 +25,8 @@ pub(crate) fn neighbourhood() -> Vec<Vec<Parameter>> {
         &[P::FlushResult, P::FlushAccumulator],
         &[P::FlushResult, P::Conversion],
         &[P::FlushResult, P::ZeroExponent],
+        &[P::FlushAccumulator, P::ZeroExponent],
+        &[P::FlushAccumulator, P::ZeroAccumulator],
         &[P::FlushResult, P::ZeroAccumulator],
         &[P::FractionBits, P::AccumulatorBits],
         &[P::AddLast, P::Chains],
