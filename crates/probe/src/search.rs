@@ -271,6 +271,9 @@ impl Search<'_> {
                 if alive.is_empty() {
                     alive = refine::rivals(&self.space, &self.observations, &first);
                 }
+                if alive.first() != Some(&first) {
+                    (quiet, tried) = (0, 0); // nothing was told apart from the new first yet
+                }
                 continue;
             }
             if quiet == QUIET || alive.len() == 1 {

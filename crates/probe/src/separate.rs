@@ -358,8 +358,7 @@ impl<'l> Draw<'l> {
     fn product(&mut self, exponent: i32, negative: bool, (first, second): (u64, u64)) {
         let Some(index) = self.free.pop() else { return };
         let Formats { a, b, .. } = self.marks.formats;
-        let (low, high) = (all_exponents(&a), all_exponents(&b));
-        let (a_range, b_range) = (low, high);
+        let (a_range, b_range) = (all_exponents(&a), all_exponents(&b));
         let exponent = exponent - self.raise(index, exponent);
         let exponent = exponent.clamp(a_range.0 + b_range.0, a_range.1 + b_range.1);
         let share =
