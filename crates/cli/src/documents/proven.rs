@@ -24,11 +24,12 @@ struct Head {
 
 /// The document; `recordings` has folders of recordings, `hardware` among them.
 pub(super) fn text(recordings: &Path) -> Result<String, Failure> {
-    let mut text = "# Proven\n\n\
-        What real units answered, and what the models of revision `hardware` say to it: every recording in \
-        `recordings/`, replayed when this page was printed. A NaN agrees with any NaN where the vendor specifies \
-        no code.\n"
-        .to_owned();
+    let mut text = format!(
+        "# Proven\n\n{}## Recordings of real units\n\n\
+        `bitmma generate docs` replays every recording in `recordings/` with the models of revision `hardware` and \
+        prints the counts here. Where the vendor specifies no NaN code, any NaN agrees with any other.\n",
+        include_str!("claims.md")
+    );
     // architectures in their order, then whatever else has answered
     let mut by_architecture: BTreeMap<(usize, String), Vec<[String; 7]>> = BTreeMap::new();
     let mut checked = std::collections::BTreeSet::new();
@@ -56,26 +57,26 @@ pub(super) fn text(recordings: &Path) -> Result<String, Failure> {
     }
     let all = catalogue::catalogue().iter().filter(|row| row.unknown.is_none()).count();
     text += &format!(
-        "\n{} of {all} instructions with a model have answers of a real unit here.\n",
+        "\n{} of {all} instructions with a model have recorded answers of a real unit.\n",
         checked.len()
     );
     for ((_, architecture), mut rows) in by_architecture {
         rows.sort();
-        text += &format!("\n## {architecture}\n\n");
+        text += &format!("\n### {architecture}\n\n");
         let mut table =
             Table::new(&["instruction", "device", "dot products", "differ", "driver", "date", "by"]);
         rows.iter().for_each(|row| table.row(row));
         text += &table.0;
     }
-    text += "\n## Processors\n\nHeld against the instruction itself wherever the tests run on a processor that has it: \
-             400,000 dot products of ten families each time, 10,500,000 with `BITMMA_TESTS=all`.\n\n";
+    text += "\n## Processors\n\nThe tests compare these models with the instruction itself, on every processor that has it: \
+             400,000 dot products of ten families in each run, 10,500,000 with `BITMMA_TESTS=all`.\n\n";
     let mut table = Table::new(&["instruction", "what", "model", "evidence"]);
     for row in processors() {
         let model = format!("{} {}", row.model.operation.name(), row.model.conversion);
         table.row(&[mono(row.name), row.about.to_owned(), model, row.evidence.to_owned()]);
     }
     text += &table.0;
-    text += "\n## Exact vectors\n\nAnswers worked out outside of the project, of no unit.\n\n";
+    text += "\n## Exact vectors\n\nAnswers computed outside of the project, not recorded on a unit.\n\n";
     let mut table = Table::new(&["architecture", "instructions", "dot products", "differ"]);
     for path in files(&recordings.join("vectors"))? {
         let bytes = fs::read(&path).within(path.display())?;
