@@ -1,11 +1,11 @@
 //! Arbitrary models and operands.
 
 use arbtest::arbitrary::{Result, Unstructured};
+use bitmma::Case;
 use bitmma::arithmetic::{
     Chains, Conversion, FusedSum, InputFlush, Lowering, Model, Operation, Order, ResultFlush, RoundedSum,
 };
 use bitmma::formats::{BlockScale, FORMATS, Format, Rounding, UE4M3, UE8M0, cases::notable_codes};
-use bitmma::inputs::Case;
 
 fn format(u: &mut Unstructured<'_>, wanted: impl Fn(&Format) -> bool) -> Result<Format> {
     let formats: Vec<Format> = FORMATS.into_iter().filter(|format| wanted(format)).collect();

@@ -2,8 +2,8 @@
 //! rationals give the same bits.
 
 use bitmma::arithmetic::{oracle, run::Operands};
-use bitmma::inputs::Case;
-use bitmma::{Model, recording};
+use bitmma::{Case, Model};
+use bitmma_verify::recording;
 
 use crate::{Outcome, Unstructured, generate};
 

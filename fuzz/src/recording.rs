@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use bitmma::catalogue::{catalogue, find};
-use bitmma::inputs::{Case, Family, case};
-use bitmma::origin::Origin;
-use bitmma::recording::{Answer, Record, read, write};
-use bitmma::{Error, Revision};
+use bitmma::{Case, Error, Revision};
+use bitmma_verify::inputs::{Family, case};
+use bitmma_verify::origin::Origin;
+use bitmma_verify::recording::{Answer, Record, read, write};
 
 use crate::mutate::mutate;
 use crate::{Outcome, Unstructured};
@@ -41,7 +41,7 @@ fn hold(bytes: &[u8]) {
             write(&mut again, &[], &records).unwrap_or_else(|error| panic!("{error}"));
             let back = read(again.as_slice()).unwrap_or_else(|error| panic!("{error}\n{}", shown(bytes)));
             assert!(same(&records, &back), "does not come back:\n{}", shown(bytes));
-            let replayed = bitmma::replay::replay(&records, &bitmma::replay::Rules::default());
+            let replayed = bitmma_verify::replay::replay(&records, &bitmma_verify::replay::Rules::default());
             let total: usize =
                 replayed.map_or(records.len(), |outcomes| outcomes.iter().map(|one| one.total).sum());
             assert!(total == records.len(), "{total} of {} replayed", records.len());

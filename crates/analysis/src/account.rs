@@ -4,11 +4,11 @@
 //! each with its sign, add up to D minus the exact dot product. An [`Account`] holds both sides, so the
 //! claim is checked on every case, and each source has its own bound and its own measured error.
 
+use bitmma::Case;
 use bitmma::arithmetic::run::{Operands, Side};
 use bitmma::arithmetic::trace::TermName;
 use bitmma::arithmetic::{Conversion, Lowering, Model, Operation, Prepared, ResultFlush, Step, Trace};
 use bitmma::formats::{Class, Format, Rounding, decode};
-use bitmma::inputs::Case;
 
 use crate::dyadic::Dyadic;
 use crate::error::Error;

@@ -4,8 +4,8 @@ use bitmma::arithmetic::Operands;
 use bitmma::catalogue::of;
 use bitmma::formats::text::{TextError, display, parse};
 use bitmma::formats::{Format, Overflow, Rounding, decode};
-use bitmma::inputs::{Case, zero};
-use bitmma::{Architecture, Instruction, Revision};
+use bitmma::{Architecture, Case, Instruction, Revision};
+use bitmma_verify::inputs::zero;
 
 use crate::account::Account;
 use crate::discrepancy::losses;

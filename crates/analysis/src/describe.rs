@@ -1,9 +1,8 @@
 //! Inputs and models in words.
 
-use bitmma::Model;
 use bitmma::arithmetic::Operation;
 use bitmma::formats::{Format, text};
-use bitmma::inputs::Case;
+use bitmma::{Case, Model};
 
 /// `FP16`, `E4M3`, `BF16`.
 pub fn format_name(format: &Format) -> String {

@@ -1,10 +1,10 @@
 //! Where instructions differ: the paper's table, all against all, at which step, on how small an input.
 
-use bitmma::Model;
 use bitmma::arithmetic::Prepared;
 use bitmma::arithmetic::run::Operands;
 use bitmma::formats::{Format, decode};
-use bitmma::inputs::{Case, Family, case};
+use bitmma::{Case, Model};
+use bitmma_verify::inputs::{Family, case};
 use rayon::prelude::*;
 
 use crate::account::{Account, Loss, Start, account_prepared};

@@ -3,8 +3,8 @@
 
 use bitmma::arithmetic::{Operation, Prepared};
 use bitmma::formats::{F32, Format, decode};
-use bitmma::inputs::{Case, Family, case};
-use bitmma::{Model, Revision};
+use bitmma::{Case, Model, Revision};
+use bitmma_verify::inputs::{Family, case};
 
 use crate::account::{Account, Start, account_prepared, fraction_bits};
 use crate::dyadic::Dyadic;

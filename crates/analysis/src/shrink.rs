@@ -1,8 +1,7 @@
 //! From a case that shows something to a small one that still shows it.
 
-use bitmma::Model;
 use bitmma::formats::{BlockScale, Format, decode};
-use bitmma::inputs::Case;
+use bitmma::{Case, Model};
 
 /// How simple a case is, the simplest first: non-zero elements of A, B and C; bits set in their
 /// significands; distance of their exponents from that of one; scale factors other than one; minus signs.

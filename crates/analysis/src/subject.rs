@@ -2,8 +2,8 @@
 
 use bitmma::catalogue::{Instruction, catalogue};
 use bitmma::formats::Format;
-use bitmma::inputs::Formats;
 use bitmma::{Architecture, Model, Revision};
+use bitmma_verify::inputs::Formats;
 
 /// A model at a K, and where it stands in the catalogue.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use bitmma::catalogue::{Instruction, catalogue};
 use bitmma::formats::{BF16, Class, F16, F32, Format, decode};
 use bitmma::gemm::{OutputConversion, Target};
-use bitmma::inputs::nearest;
 use bitmma::{Architecture, GemmOptions, Matrix, Revision};
+use bitmma_verify::inputs::nearest;
 
 use crate::data::{Product, converted};
 use crate::dyadic::Dyadic;

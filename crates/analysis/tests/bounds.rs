@@ -13,15 +13,15 @@ use bitmma::arithmetic::{
     Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, Order, Prepared, ResultFlush,
 };
 use bitmma::formats::{BF16, F32};
-use bitmma::inputs::{Case, Family, case};
-use bitmma::recording::hex;
-use bitmma::{Matrix, Model, Revision};
+use bitmma::{Case, Matrix, Model, Revision};
 use bitmma_analysis::Dyadic;
 use bitmma_analysis::account::{Start, account_prepared};
 use bitmma_analysis::error_bound::{Magnitudes, a_priori};
 use bitmma_analysis::error_source::Source;
 use bitmma_analysis::subject::{Subject, elementary, subjects};
 use bitmma_analysis::tightness::{Effort, Objective, search};
+use bitmma_verify::inputs::{Family, case};
+use bitmma_verify::recording::hex;
 use rayon::prelude::*;
 
 const SEED: u64 = 0xb0_17d5;

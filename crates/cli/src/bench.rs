@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use bitmma::catalogue::find;
 use bitmma::gemm::Target;
-use bitmma::inputs::{Family, case};
 use bitmma::kernel::has_kernel;
 use bitmma::{Architecture, GemmOptions, Matrix, Revision, threads};
+use bitmma_verify::inputs::{Family, case};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome, Within};

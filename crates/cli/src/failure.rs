@@ -73,8 +73,8 @@ impl From<bitmma::Error> for Failure {
     }
 }
 
-impl From<bitmma_hardware::open::OpenError> for Failure {
-    fn from(error: bitmma_hardware::open::OpenError) -> Failure {
+impl From<bitmma_verify::open::OpenError> for Failure {
+    fn from(error: bitmma_verify::open::OpenError) -> Failure {
         Failure::Message(error.to_string())
     }
 }

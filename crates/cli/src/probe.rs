@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use bitmma_hardware::open::KINDS;
 use bitmma_probe::{Error, Options, Progress, Verdict};
+use bitmma_verify::open::KINDS;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Outcome, Within};

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bitmma::directed;
-use bitmma::inputs::{Case, Family, case};
-use bitmma::origin::Origin;
-use bitmma::recording::{self, Answer, Line};
-use bitmma_hardware::open::{KINDS, check_model, model_named, read_model};
+use bitmma::Case;
+use bitmma_verify::directed;
+use bitmma_verify::inputs::{Family, case};
+use bitmma_verify::open::{KINDS, check_model, model_named, read_model};
+use bitmma_verify::origin::Origin;
+use bitmma_verify::recording::{self, Answer, Line};
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::unit::LimitArguments;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use bitmma::Model;
 use bitmma::formats::text::display;
-use bitmma::origin::Origin;
-use bitmma::recording::{self, Answer, Record};
-use bitmma::replay::{self, Mismatch, Rules};
+use bitmma_verify::origin::Origin;
+use bitmma_verify::recording::{self, Answer, Record};
+use bitmma_verify::replay::{self, Mismatch, Rules};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! `bitmma serve`: a unit of ours for whoever speaks the protocol.
 
-use bitmma_hardware::open::KINDS;
 use bitmma_hardware::process;
+use bitmma_verify::open::KINDS;
 
 use crate::failure::{Failure, Outcome};
 use crate::target;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bitmma::catalogue::{Found, find};
 use bitmma::simulate::model_of;
 use bitmma::{Architecture, Model, Revision};
-pub(crate) use bitmma_hardware::open::read_model;
+pub(crate) use bitmma_verify::open::read_model;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 
 use crate::failure::Failure;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bitmma::Revision;
-use bitmma_hardware::open::{AnyUnit, open};
 use bitmma_hardware::process::Limits;
+use bitmma_verify::open::{AnyUnit, open};
 
 use crate::failure::Failure;
 

@@ -9,10 +9,10 @@ use std::time::Instant;
 
 use bitmma::simulate::model_of;
 use bitmma::{Error, Model, Signature};
-use bitmma_hardware::campaign::{
+use bitmma_verify::campaign::{
     self, Block, Failing, Identity, Kept, Plan, Settled, Shard, State, Summary, Verdict,
 };
-use bitmma_hardware::open::{KINDS, check_model, found, model_named};
+use bitmma_verify::open::{KINDS, check_model, found, model_named};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Outcome, Within};

@@ -7,8 +7,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use bitmma_engine::inputs::{Family, case};
 use bitmma_engine::{Architecture, Matrix, MmaUnit, Operands, Revision, Simulator};
+use bitmma_verify::inputs::{Family, case};
 use criterion::{Criterion, Throughput};
 
 /// One instruction for each model family, and for T-FDPA the widths that matter.

@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
+use crate::case::Case;
 use crate::error::Error;
-use crate::inputs::Case;
 use crate::kernel::{self, Options};
 use crate::matrix::Matrix;
 use crate::simulate::Simulator;

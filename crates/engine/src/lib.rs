@@ -2,25 +2,17 @@
 //!
 //! [`simulate()`] is the reference path: the plain definition, in integers, one dot product per element of
 //! D. [`MmaUnit`] is whatever answers D for A, B and C; a [`Simulator`] is one. [`explain`] shows every
-//! step of one element. [`gemm()`] makes products of any shape of one instruction. [`recording`] reads,
-//! writes and replays what real units answered.
-//! [`directed`] aims at one feature each, [`mod@shrink`] makes a failing case small.
+//! step of one element. [`gemm()`] makes products of any shape of one instruction.
 #![deny(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
-pub mod directed;
+pub mod case;
 pub mod error;
 pub mod explain;
 pub mod fast;
 pub mod gemm;
-pub mod inputs;
 pub mod kernel;
 pub mod matrix;
-pub mod origin;
-pub mod playback;
-pub mod recording;
-pub mod replay;
-pub mod shrink;
 pub mod simulate;
 pub mod threads;
 pub mod unit;
@@ -31,6 +23,7 @@ pub use bitmma_formats as formats;
 
 pub use bitmma_arithmetic::Model;
 pub use bitmma_catalogue::{Architecture, Instruction, Revision};
+pub use case::{Case, Matrices};
 pub use error::{Error, ErrorKind, Fault};
 pub use fast::FastSimulator;
 pub use gemm::{GemmOptions, gemm};

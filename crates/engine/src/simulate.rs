@@ -7,8 +7,8 @@ use bitmma_catalogue::{Architecture, Revision, find};
 use bitmma_formats::Unpacked;
 use rayon::prelude::*;
 
+use crate::case::Case;
 use crate::error::Error;
-use crate::inputs::Case;
 use crate::matrix::Matrix;
 use crate::unit::{MmaUnit, Operands, Signature};
 

@@ -4,8 +4,8 @@ use bitmma_arithmetic::Model;
 use bitmma_catalogue::lookup::Found;
 use bitmma_formats::{BlockScale, Format};
 
+use crate::case::{Case, Matrices};
 use crate::error::Error;
-use crate::inputs::{Case, Matrices};
 use crate::matrix::{Matrix, shape_text};
 
 /// What a unit takes and gives: D = A·B + C, with A M×K, B K×N, C and D M×N, `blocks` times.
@@ -81,8 +81,8 @@ pub trait MmaUnit {
     }
 }
 
-/// Dot products on the diagonals of the unit's products.
-pub(crate) fn on_diagonals<U: MmaUnit + ?Sized>(unit: &U, cases: &[Case]) -> Result<Vec<u64>, Error> {
+/// One code of D for each dot product, from the diagonals of as many products of the unit as it takes.
+pub fn on_diagonals<U: MmaUnit + ?Sized>(unit: &U, cases: &[Case]) -> Result<Vec<u64>, Error> {
     let signature = unit.signature();
     let size = signature.m.min(signature.n);
     let packed = cases

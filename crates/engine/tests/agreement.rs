@@ -11,8 +11,9 @@ use bitmma_engine::arithmetic::{
 };
 use bitmma_engine::catalogue::{Revision, catalogue};
 use bitmma_engine::formats::{BF16, BlockScale, E2M1, E4M3, E5M2, F16, F32, Rounding, UE4M3, UE8M0};
-use bitmma_engine::inputs::{Case, Family, case};
-use bitmma_engine::{Model, recording};
+use bitmma_engine::{Case, Model};
+use bitmma_verify::inputs::{Family, case};
+use bitmma_verify::recording;
 use rayon::prelude::*;
 
 const SEED: u64 = 0x5eed;

@@ -3,11 +3,11 @@
 
 mod common;
 
-use bitmma_engine::Model;
 use bitmma_engine::arithmetic::{Operation, RoundedSum};
 use bitmma_engine::catalogue::{Architecture, Revision, catalogue};
 use bitmma_engine::formats::{Class, F32, Format, decode};
-use bitmma_engine::inputs::{Case, Family, case};
+use bitmma_engine::{Case, Model};
+use bitmma_verify::inputs::{Family, case};
 use common::{Unit, exact, exact_dot, exponent, hardware, magnitude, power, ulp};
 use dashu_ratio::RBig;
 

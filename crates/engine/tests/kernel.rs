@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 
 use bitmma_engine::catalogue::{Architecture, Revision, catalogue, find};
-use bitmma_engine::inputs::{Family, case};
 use bitmma_engine::kernel::{Level, Options, has_kernel, multiply};
 use bitmma_engine::simulate::simulate_steps;
 use bitmma_engine::{Matrix, Model, Operands};
+use bitmma_verify::inputs::{Family, case};
 
 /// Every distinct model and K of the catalogue that has a kernel, with one instruction that has it.
 fn models() -> Vec<(String, Model, usize)> {
@@ -99,11 +99,11 @@ fn kernels_answer_as_the_reference_path() {
                                 want == got,
                                 "{name}, {level:?}, {family:?}, seed {seed}, {m}×{n}×{}: element {row},{column} is {got:#x}, the reference path says {want:#x}\n a {}\n b {}\n c {:#x}",
                                 steps * step,
-                                bitmma_engine::recording::hex(
+                                bitmma_verify::recording::hex(
                                     &model.a,
                                     &inputs.a.row(0, row).collect::<Vec<_>>()
                                 ),
-                                bitmma_engine::recording::hex(
+                                bitmma_verify::recording::hex(
                                     &model.b,
                                     &inputs.b.column(0, column).collect::<Vec<_>>()
                                 ),

@@ -5,10 +5,10 @@
 use bitmma_engine::arithmetic::{Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, ResultFlush};
 use bitmma_engine::catalogue::find;
 use bitmma_engine::formats::{BF16, E4M3, E5M2, F16, F32, F64, Format, Rounding, TF32};
-use bitmma_engine::inputs::{Family, case};
 use bitmma_engine::kernel::{Level, Options, has_kernel, multiply};
 use bitmma_engine::simulate::simulate_steps;
 use bitmma_engine::{Architecture, Matrix, Model, Operands, Revision};
+use bitmma_verify::inputs::{Family, case};
 
 fn ftz(a: Format, b: Format, pairing: usize, flush_inputs: bool) -> Model {
     let model = Model::new(a, b, F32, Operation::FtzAddMul { pairing }, Conversion::RNE_FP32);
@@ -63,11 +63,11 @@ fn check(name: &str, model: &Model, step: usize, operands: &Operands<'_>) -> Mat
             assert!(
                 want == got,
                 "{name} {model:?}, {level:?}: element {row},{column} is {got:#x}, the reference path says {want:#x}\n a {}\n b {}\n c {:#x}",
-                bitmma_engine::recording::hex(
+                bitmma_verify::recording::hex(
                     &model.a,
                     &operands.a.row(index / (m * n), row).collect::<Vec<_>>()
                 ),
-                bitmma_engine::recording::hex(
+                bitmma_verify::recording::hex(
                     &model.b,
                     &operands.b.column(index / (m * n), column).collect::<Vec<_>>()
                 ),

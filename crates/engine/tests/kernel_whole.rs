@@ -99,8 +99,8 @@ fn agree(
                 want == got,
                 "{level:?}, seed {seed}, {:?}: element {row},{column} is {got:#x}, the reference path says {want:#x}\n a {}\n b {}\n c {:#x}",
                 model.operation,
-                bitmma_engine::recording::hex(&model.a, &a.row(0, row).collect::<Vec<_>>()),
-                bitmma_engine::recording::hex(&model.b, &b.column(0, column).collect::<Vec<_>>()),
+                bitmma_verify::recording::hex(&model.a, &a.row(0, row).collect::<Vec<_>>()),
+                bitmma_verify::recording::hex(&model.b, &b.column(0, column).collect::<Vec<_>>()),
                 c.get(0, row, column),
             );
         }

@@ -6,10 +6,11 @@ mod common;
 
 use std::collections::BTreeSet;
 
+use bitmma_engine::Case;
 use bitmma_engine::arithmetic::{Operation, run::Operands};
 use bitmma_engine::catalogue::{Architecture, Instruction, Revision, catalogue};
 use bitmma_engine::formats::{BF16, Class, F16, F32, F64, Rounding, TF32, XF32, decode, text};
-use bitmma_engine::inputs::{Case, Family, case};
+use bitmma_verify::inputs::{Family, case};
 use common::{Unit, has, unit};
 
 use Architecture::{Ada, Ampere, Blackwell, Cdna1, Cdna2, Cdna3, Hopper, RtxBlackwell, Turing, Volta};

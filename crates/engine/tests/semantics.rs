@@ -4,10 +4,11 @@
 
 mod common;
 
+use bitmma_engine::Case;
 use bitmma_engine::arithmetic::{Operation, RoundedSum};
 use bitmma_engine::catalogue::{Architecture, Revision};
 use bitmma_engine::formats::{BF16, E2M1, UE4M3};
-use bitmma_engine::inputs::{Case, Family, case};
+use bitmma_verify::inputs::{Family, case};
 use common::{Unit, hardware, unit};
 
 use Architecture::{Ada, Ampere, Blackwell, Cdna1, Cdna2, Cdna3, Hopper, RtxBlackwell, Turing, Volta};

@@ -6,9 +6,9 @@
 #![allow(clippy::unwrap_used)] // also in the helpers of tests, a panic is the answer
 
 use bitmma::catalogue::processors;
-use bitmma::inputs::{Case, Family, Matrices, matrices};
-use bitmma::{FastSimulator, Fault, MmaUnit, Simulator};
+use bitmma::{Case, FastSimulator, Fault, Matrices, MmaUnit, Simulator};
 use bitmma_hardware::cpu::Cpu;
+use bitmma_verify::inputs::{Family, matrices};
 
 fn agree(unit: &dyn MmaUnit, model: &FastSimulator, drawn: &[Matrices], what: &str) -> usize {
     let operands: Vec<_> = drawn.iter().map(Matrices::operands).collect();

@@ -9,9 +9,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use bitmma::catalogue::of;
-use bitmma::inputs::{Family, matrices};
 use bitmma::{Architecture, MmaUnit};
 use bitmma_hardware::hip::{self, Device, Error};
+use bitmma_verify::inputs::{Family, matrices};
 use common::check::check;
 use common::fake::{Fake, Kernel, Machine, launched};
 use common::wave_machine;

@@ -6,9 +6,9 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bitmma::inputs::{Family, Matrices, matrices};
-use bitmma::{Error, Fault, MmaUnit, Simulator};
+use bitmma::{Error, Fault, Matrices, MmaUnit, Simulator};
 use bitmma_hardware::process::{Limits, Process};
+use bitmma_verify::inputs::{Family, matrices};
 
 const QUICK: Limits = Limits { start: Duration::from_secs(20), batch: Duration::from_millis(1500) };
 const IMPATIENT: Limits = Limits { start: Duration::from_millis(1500), batch: Duration::from_secs(20) };

@@ -7,9 +7,9 @@ mod range;
 mod specials;
 mod sums;
 
-use bitmma::Signature;
 use bitmma::formats::{Class, Format, decode};
-use bitmma::inputs::{Case, Formats};
+use bitmma::{Case, Signature};
+use bitmma_verify::inputs::Formats;
 
 use crate::error::Error;
 use crate::inputs::{Kind, directed};

@@ -3,14 +3,13 @@
 //! A unit that fails is asked further (`wiring`): which mistake in how its operands or its results are connected
 //! would explain it.
 
-use bitmma::inputs::{Case, Family, Matrices, case, matrices};
-use bitmma::{Matrix, Signature};
+use bitmma::{Case, Matrices, Matrix, Signature};
+use bitmma_verify::inputs::{Family, case, matrices};
 
-use crate::Place;
 use crate::error::Error;
 use crate::numbers::Random;
 use crate::session::Session;
-use crate::wiring;
+use crate::{Place, wiring};
 
 /// How a unit is not what a matrix unit should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -438,7 +437,7 @@ fn arrange<'c>(
 ) -> Result<Matrices, Error> {
     let Signature { m, n, k, blocks, scale, .. } = *signature;
     let rows = |format: bitmma::formats::Format, length: usize, of: fn(&Case) -> &[u64]| {
-        let zero = bitmma::inputs::zero(&format);
+        let zero = bitmma_verify::inputs::zero(&format);
         let lines = (0..blocks * m).map(|line| row(line / m, line % m));
         let codes: Vec<u64> = lines
             .flat_map(|case| (0..length).map(move |at| case.map_or(zero, |case| of(case)[at])))
@@ -446,7 +445,7 @@ fn arrange<'c>(
         Matrix::new(format, (blocks, m, length), codes)
     };
     let columns = |format: bitmma::formats::Format, length: usize, of: fn(&Case) -> &[u64]| {
-        let zero = bitmma::inputs::zero(&format);
+        let zero = bitmma_verify::inputs::zero(&format);
         let mut codes = Vec::with_capacity(blocks * length * n);
         for block in 0..blocks {
             for at in 0..length {
@@ -455,7 +454,7 @@ fn arrange<'c>(
         }
         Matrix::new(format, (blocks, length, n), codes)
     };
-    let zero = bitmma::inputs::zero(&signature.c);
+    let zero = bitmma_verify::inputs::zero(&signature.c);
     let accumulators = (0..blocks * m * n).map(|at| c(Place::of(signature, at)).unwrap_or(zero));
     Ok(Matrices {
         a: rows(signature.a, k, |case| &case.a).map_err(failed)?,

@@ -2,8 +2,9 @@
 //!
 //! Case `index` of a seed is always the same.
 
+use bitmma::Case;
 use bitmma::formats::cases::notable_codes;
-use bitmma::inputs::{Case, Formats, zero};
+use bitmma_verify::inputs::{Formats, zero};
 
 use crate::numbers::{Random, all_exponents, normal_exponents, number};
 

@@ -9,8 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use bitmma::Signature;
-use bitmma::inputs::Case;
+use bitmma::{Case, Signature};
 
 use crate::error::Error;
 

@@ -5,9 +5,9 @@
 
 mod narrow;
 
-use bitmma::Signature;
 use bitmma::formats::{Class, decode};
-use bitmma::inputs::{Case, Formats, zero};
+use bitmma::{Case, Signature};
+use bitmma_verify::inputs::{Formats, zero};
 
 use crate::error::Error;
 use crate::numbers::{normal_exponents, power, split};

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use bitmma::inputs::{Case, Formats};
-use bitmma::shrink::shrink;
-use bitmma::{MmaUnit, Model, Signature};
+use bitmma::{Case, MmaUnit, Model, Signature};
+use bitmma_verify::inputs::Formats;
+use bitmma_verify::shrink::shrink;
 
 use crate::error::Error;
 use crate::hypotheses::fit::{Fitted, fit};

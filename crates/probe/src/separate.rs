@@ -6,10 +6,10 @@
 //! same few places decide whatever the parameter: [`Landmarks`] collects them from all models that are to be told
 //! apart, [`Landmarks::case`] draws inputs from them.
 
-use bitmma::Model;
 use bitmma::arithmetic::{Operation, Prepared};
 use bitmma::formats::{Class, Format, Overflow, Real, Rounding, decode, encode};
-use bitmma::inputs::{Case, Formats, zero};
+use bitmma::{Case, Model};
+use bitmma_verify::inputs::{Formats, zero};
 
 use crate::hypotheses::answer;
 use crate::hypotheses::space::{fused_of, rounded_of};

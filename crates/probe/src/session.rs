@@ -1,7 +1,6 @@
 //! The conversation with a unit: questions, answers, the log of both.
 
-use bitmma::inputs::{Case, Matrices};
-use bitmma::{MmaUnit, Signature};
+use bitmma::{Case, Matrices, MmaUnit, Signature};
 
 use crate::Progress;
 use crate::error::Error;

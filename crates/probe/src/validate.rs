@@ -2,9 +2,9 @@
 
 use bitmma::formats::Class;
 use bitmma::formats::decode;
-use bitmma::inputs::{Case, Family, Formats, Matrices, matrices};
 use bitmma::kernel::{self, Options, has_kernel};
-use bitmma::{Model, Signature, simulate};
+use bitmma::{Case, Matrices, Model, Signature, simulate};
+use bitmma_verify::inputs::{Family, Formats, matrices};
 
 use crate::Place;
 use crate::error::Error;

@@ -3,8 +3,9 @@
 //! No arithmetic is supposed. A mistake moves the elements of an operand, the elements of D, or the answers of a
 //! batch. The unit is asked again with that put right; if it then passes the tests it failed, the mistake is named.
 
-use bitmma::inputs::{Matrices, matrices};
-use bitmma::{Matrix, Signature, inputs::Family};
+use bitmma::{Matrices, Matrix, Signature};
+use bitmma_verify::inputs::Family;
+use bitmma_verify::inputs::matrices;
 
 use crate::error::Error;
 use crate::independence::Questions;

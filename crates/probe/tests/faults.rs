@@ -6,11 +6,13 @@ mod common;
 use std::cell::{Cell, RefCell};
 
 use bitmma::formats::decode;
-use bitmma::inputs::{Case, Family, Matrices, matrices};
-use bitmma::{Architecture, Error, Matrix, MmaUnit, Model, Operands, Revision, Signature, Simulator};
+use bitmma::{
+    Architecture, Case, Error, Matrices, Matrix, MmaUnit, Model, Operands, Revision, Signature, Simulator,
+};
 use bitmma_probe::independence::Fault;
 use bitmma_probe::search::Where;
 use bitmma_probe::{Evidence, Options, Outcome, Verdict, probe};
+use bitmma_verify::inputs::{Family, matrices};
 
 /// Spoils the codes of D of one instruction, given its operands and how many were asked before.
 type Spoil = dyn Fn(&Operands<'_>, &mut Vec<u64>, u64) -> Result<(), Error>;

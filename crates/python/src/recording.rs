@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use bitmma::recording::{Answer, Record as Row, read};
-use bitmma::replay::{Rules, replay as hold};
+use bitmma_verify::recording::{Answer, Record as Row, read};
+use bitmma_verify::replay::{Rules, replay as hold};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -59,7 +59,7 @@ pub(crate) fn replay(
         records.extend(rows(path)?);
     }
     let outcomes = py.detach(|| hold(&records, &rules)).map_err(Raised::from)?;
-    let row = |outcome: bitmma::replay::Outcome| {
+    let row = |outcome: bitmma_verify::replay::Outcome| {
         let architecture = outcome.origin.architecture().to_owned();
         let first = outcome.first.map(|first| first.record.line);
         (architecture, outcome.origin.instruction().to_owned(), outcome.total, outcome.mismatches, first)

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use bitmma::simulate::model_of;
 use bitmma::{Error, Model};
-use bitmma_hardware::campaign::{self, Block, Identity, Plan, Shard, State, Summary};
-use bitmma_hardware::open::{AnyUnit, OpenError, check_model, found, model_named, open};
 use bitmma_hardware::process::Limits;
+use bitmma_verify::campaign::{self, Block, Identity, Plan, Shard, State, Summary};
+use bitmma_verify::open::{AnyUnit, OpenError, check_model, found, model_named, open};
 use pyo3::prelude::*;
 use serde_json::json;
 

@@ -2,8 +2,8 @@
 
 use bitmma::arithmetic::Prepared;
 use bitmma::gemm::Target;
-use bitmma::inputs::{Case, Family, case};
-use bitmma::{Architecture, GemmOptions, Matrix, Operands, Revision};
+use bitmma::{Architecture, Case, GemmOptions, Matrix, Operands, Revision};
+use bitmma_verify::inputs::{Family, case};
 use rayon::prelude::*;
 
 use super::{Options, Section, UserData};

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use bitmma::arithmetic::run::Operands;
 use bitmma::catalogue::{Instruction, of};
 use bitmma::formats::{BF16, F16, TF32, XF32, text};
-use bitmma::inputs::Case;
-use bitmma::{Architecture, Revision};
+use bitmma::{Architecture, Case, Revision};
 
 use super::{Options, Section};
 use crate::cells;

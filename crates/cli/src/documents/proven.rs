@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use bitmma::catalogue;
 use bitmma::catalogue::processors;
-use bitmma::recording;
-use bitmma::replay::{Rules, replay};
+use bitmma_verify::recording;
+use bitmma_verify::replay::{Rules, replay};
 
 use super::{Table, mono};
 use crate::failure::{Failure, Within};
@@ -81,8 +81,9 @@ pub(super) fn text(recordings: &Path) -> Result<String, Failure> {
     for path in files(&recordings.join("vectors"))? {
         let bytes = fs::read(&path).within(path.display())?;
         let outcomes = replay(&recording::read(&bytes[..]).within(path.display())?, &Rules::default())?;
-        let sum =
-            |of: fn(&bitmma::replay::Outcome) -> usize| outcomes.iter().map(of).sum::<usize>().to_string();
+        let sum = |of: fn(&bitmma_verify::replay::Outcome) -> usize| {
+            outcomes.iter().map(of).sum::<usize>().to_string()
+        };
         let name = outcomes.first().map_or("", |outcome| outcome.origin.architecture());
         let count = outcomes.len().to_string();
         table.row(&[name.to_owned(), count, sum(|one| one.total), sum(|one| one.mismatches)]);

@@ -1,7 +1,7 @@
 //! What came of a probe, as JSON.
 
+use bitmma::Case;
 use bitmma::formats::text::display;
-use bitmma::inputs::Case;
 use bitmma_probe::report::parameters::describe;
 use bitmma_probe::{Counterexample, Outcome, Place, Verdict};
 use serde_json::{Value, json};

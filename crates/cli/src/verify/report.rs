@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use bitmma::formats::{Class, decode};
-use bitmma::recording::{self, Answer, Line};
 use bitmma::{Error, Fault, Model};
-use bitmma_hardware::campaign::{Settled, Shard, Verdict};
+use bitmma_verify::campaign::{Settled, Shard, Verdict};
+use bitmma_verify::recording::{self, Answer, Line};
 use serde_json::{Value, json};
 
 use super::{Outcomes, shown};

@@ -5,8 +5,8 @@
 use bitmma_engine::arithmetic::run::Operands;
 use bitmma_engine::catalogue::{Architecture, Instruction, Revision, find};
 use bitmma_engine::formats::{Class, Format, Overflow, Rounding, decode, text};
-use bitmma_engine::inputs::Case;
-use bitmma_engine::{Model, recording};
+use bitmma_engine::{Case, Model};
+use bitmma_verify::recording;
 use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 

@@ -6,8 +6,8 @@ use bitmma_engine::arithmetic::fma::{Operand, add, change_format, multiply};
 use bitmma_engine::arithmetic::run::Operands;
 use bitmma_engine::formats::{Class, F64, Format, Overflow, Rounding, decode};
 use bitmma_engine::gemm::{OutputConversion, Target};
-use bitmma_engine::inputs::{Family, case};
 use bitmma_engine::{GemmOptions, Matrix, Model, gemm};
+use bitmma_verify::inputs::{Family, case};
 
 /// Operands of a product, rows, columns and elements of C drawn as cases of one family.
 pub(crate) struct Inputs {

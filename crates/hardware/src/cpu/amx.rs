@@ -226,8 +226,8 @@ mod tests {
     use std::arch::global_asm;
 
     use bitmma::catalogue::processor;
-    use bitmma::inputs::{Family, matrices};
     use bitmma::{MmaUnit, Simulator};
+    use bitmma_verify::inputs::{Family, matrices};
 
     use super::*;
 

@@ -7,8 +7,7 @@
 use std::fmt;
 
 use bitmma::formats::{Format, Overflow, Real, Rounding, encode};
-use bitmma::inputs::Matrices;
-use bitmma::{Error, Matrix, MmaUnit, Operands, Signature};
+use bitmma::{Error, Matrices, Matrix, MmaUnit, Operands, Signature};
 
 /// An element of D that is not what its place says.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! A unit whose kernel a machine of the tests runs, held against the simulator.
 
-use bitmma::inputs::{Family, matrices};
 use bitmma::{Architecture, MmaUnit, Operands, Revision, Simulator};
 use bitmma_hardware::gpu::Unit;
+use bitmma_verify::inputs::{Family, matrices};
 
 /// Asks for two tiles of random operands and compares.
 pub(crate) fn check(unit: &Unit, architecture: Architecture, name: &str) {

@@ -1,8 +1,7 @@
 //! Signs of zero, infinities, NaN.
 
-use bitmma::Signature;
 use bitmma::formats::{Class, Format, decode};
-use bitmma::inputs::Case;
+use bitmma::{Case, Signature};
 
 use crate::error::Error;
 use crate::order::terms;

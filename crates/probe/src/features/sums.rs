@@ -1,7 +1,7 @@
 //! How sums are cut and rounded.
 
+use bitmma::Case;
 use bitmma::formats::{Format, Overflow, Real, Rounding, encode};
-use bitmma::inputs::Case;
 
 use crate::error::Error;
 use crate::numbers::normal_exponents;

@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex};
 use bitmma::arithmetic::run::Side;
 use bitmma::arithmetic::{InputFlush, Lowering, Order, Prepared};
 use bitmma::formats::{Class, Format, Unpacked, decode};
-use bitmma::inputs::Case;
-use bitmma::{Model, Signature};
+use bitmma::{Case, Model, Signature};
 use rayon::prelude::*;
 
 use crate::numbers::{is_normal, same};

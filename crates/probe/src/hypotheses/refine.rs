@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bitmma::Model;
 use bitmma::arithmetic::{FusedSum, Prepared, RoundedSum};
-use bitmma::inputs::{Case, Family, Formats, case};
+use bitmma::{Case, Model};
+use bitmma_verify::inputs::{Family, Formats, case};
 use rayon::prelude::*;
 
 use super::space::{Parameter, Space, fused_mut, rounded_mut};

@@ -6,7 +6,7 @@
 //! the answer is not 2^p: provided that no sum cuts -h beside 2^p, which is asked first. Scale factors, where there
 //! are any, let one block swamp another.
 
-use bitmma::inputs::Case;
+use bitmma::Case;
 use bitmma::{Signature, formats::Format};
 
 use super::{Finder, Swamp, count, terms};

@@ -2,8 +2,7 @@
 
 use std::fmt::Write;
 
-use bitmma::Signature;
-use bitmma::inputs::Case;
+use bitmma::{Case, Signature};
 
 use super::svg;
 use super::text::{case_lines, certainty, code};

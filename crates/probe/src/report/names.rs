@@ -1,8 +1,8 @@
 //! Instructions of the catalogue that compute as a model does: a name for what was found, after it was found.
 
 use bitmma::catalogue::{Revision, catalogue};
-use bitmma::inputs::{Formats, case};
 use bitmma::{Model, Signature};
+use bitmma_verify::inputs::{Formats, case};
 
 use crate::hypotheses::answers;
 use crate::hypotheses::space::Space;
@@ -20,7 +20,9 @@ pub(crate) fn known_as(signature: &Signature, model: &Model, k: usize) -> Vec<St
     let cases: Vec<_> = (0..CASES)
         .map(|index| match index % 2 {
             0 => directed(&formats, k, Kind::Any, 0xca7, index),
-            _ => case(formats, k, bitmma::inputs::Family::ALL[(index / 2 % 10) as usize], 0xca7, index),
+            _ => {
+                case(formats, k, bitmma_verify::inputs::Family::ALL[(index / 2 % 10) as usize], 0xca7, index)
+            }
         })
         .collect();
     let Some(expected) = answers(model, k, &cases) else { return Vec::new() };

@@ -1,9 +1,8 @@
 //! The parameters of a model in words, each with the answers that show it.
 
-use bitmma::Model;
 use bitmma::arithmetic::{Conversion, InputFlush, Operation, Order};
 use bitmma::formats::Format;
-use bitmma::inputs::Case;
+use bitmma::{Case, Model};
 use rayon::prelude::*;
 
 use crate::hypotheses::Observations;

@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use bitmma::Signature;
 use bitmma::formats::text::display;
-use bitmma::inputs::Case;
+use bitmma::{Case, Signature};
 
 use crate::independence::{Evidence, Fault};
 use crate::report::parameters::{Certainty, Parameter, describe};

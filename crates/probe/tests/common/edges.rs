@@ -6,8 +6,8 @@ use bitmma::formats::{
     BF16, BlockScale, Class, E4M3, E5M2, F16, F32, Format, Overflow, Real, Rounding, TF32, UE8M0, decode,
     encode,
 };
-use bitmma::inputs::{Case, Family, Formats, case, zero};
-use bitmma::{Model, Signature};
+use bitmma::{Case, Model, Signature};
+use bitmma_verify::inputs::{Family, Formats, case, zero};
 
 use super::Draw;
 

@@ -10,8 +10,8 @@ use bitmma::formats::{
     BF16, BlockScale, E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, E8M13, F16, F32, Format, Rounding,
     TF32, UE4M3, UE8M0,
 };
-use bitmma::inputs::{Case, Family, case};
-use bitmma::{MmaUnit, Model, Simulator};
+use bitmma::{Case, MmaUnit, Model, Simulator};
+use bitmma_verify::inputs::{Family, case};
 
 /// Whether everything is to be tested.
 pub(crate) fn all() -> bool {

@@ -8,8 +8,7 @@ pub(crate) mod discrepancy;
 pub(crate) mod report;
 pub(crate) mod risk;
 
-use bitmma::inputs::Case;
-use bitmma::{Matrix, Model};
+use bitmma::{Case, Matrix, Model};
 use bitmma_analysis::account::{Account, Loss};
 use bitmma_analysis::describe::input;
 use bitmma_analysis::error_source::Source;

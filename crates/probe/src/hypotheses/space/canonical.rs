@@ -345,7 +345,7 @@ mod tests {
     use crate::numbers::Random;
     use bitmma::Signature;
     use bitmma::formats::{BF16, BlockScale, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, TF32, UE4M3, UE8M0};
-    use bitmma::inputs::Formats;
+    use bitmma_verify::inputs::Formats;
 
     /// Models drawn all over the space, and what they are folded into, on inputs of every kind.
     #[test]

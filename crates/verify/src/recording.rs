@@ -12,11 +12,11 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::Arc;
 
-use bitmma_arithmetic::Model;
-use bitmma_formats::Format;
+use bitmma::arithmetic::Model;
+use bitmma::formats::Format;
+use bitmma::{Case, Error};
 
-use crate::error::Error;
-use crate::inputs::{Case, Formats};
+use crate::inputs::Formats;
 use crate::origin::Origin;
 
 /// The columns, in order.

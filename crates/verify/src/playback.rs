@@ -3,12 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::error::{Error, Fault};
-use crate::inputs::{Case, Matrices};
-use crate::matrix::Matrix;
+use bitmma::{Case, Error, Fault, Matrices, Matrix, MmaUnit, Operands, Signature};
+
 use crate::origin::Origin;
 use crate::recording::{Answer, Record, hex};
-use crate::unit::{MmaUnit, Operands, Signature};
 
 /// The dot products of one instruction that stand in a recording.
 #[derive(Clone, Debug)]

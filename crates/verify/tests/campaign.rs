@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use bitmma::arithmetic::Model;
 use bitmma::formats::{Class, decode};
 use bitmma::{Architecture, Error, FastSimulator, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
-use bitmma_hardware::campaign::{self, Block, Identity, Kept, Plan, Shard, State, Summary, Verdict};
+use bitmma_verify::campaign::{self, Block, Identity, Kept, Plan, Shard, State, Summary, Verdict};
 use rayon::prelude::*;
 
 fn simulator(architecture: Architecture, name: &str) -> FastSimulator {
@@ -197,7 +197,7 @@ fn every_feature_reaches_every_instruction() {
     ] {
         let found = bitmma::catalogue::find(architecture, name);
         let unit = FastSimulator::new(Simulator::found(&found.unwrap(), Revision::Hardware).unwrap());
-        let cases = bitmma::directed::cases(unit.signature());
+        let cases = bitmma_verify::directed::cases(unit.signature());
         let mut counts = BTreeMap::new();
         for (feature, _) in &cases {
             *counts.entry(feature.name()).or_insert(0) += 1;

@@ -8,7 +8,7 @@ use bitmma::arithmetic::{Conversion, Model, Operation};
 use bitmma::catalogue::of;
 use bitmma::formats::{Class, decode};
 use bitmma::{Architecture, Error, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
-use bitmma_hardware::campaign::{Finding, settle};
+use bitmma_verify::campaign::{Finding, settle};
 
 /// FP16 in place of BF16 reaches neither the cut by zeros nor overflow.
 const FP32: &str = "mma.m16n8k16.f32.bf16.bf16.f32";

@@ -4,9 +4,10 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use bitmma::directed::{self, Feature};
-use bitmma::inputs::{Case, Family, Matrices, matrices};
-use bitmma::{Error, Signature};
+use bitmma::{Case, Error, Matrices, Signature};
+
+use crate::directed::{self, Feature};
+use crate::inputs::{Family, matrices};
 
 /// Dot products of a block, about.
 const BLOCK: usize = 1 << 19;

@@ -3,10 +3,10 @@
 //! Random numbers seldom meet a sum that is exactly zero, a tie, or the exponent a zero term brings along.
 //! These cases do, and they are made of the formats alone: what an instruction does with them is not asked.
 
-use bitmma_formats::{Format, Overflow, Real, Rounding, cases::notable_codes, encode};
+use bitmma::formats::{Format, Overflow, Real, Rounding, cases::notable_codes, encode};
+use bitmma::{Case, Signature};
 
-use crate::inputs::{Case, Formats};
-use crate::unit::Signature;
+use crate::inputs::Formats;
 
 /// What a case aims at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -252,7 +252,7 @@ impl Collector {
     fn special_codes(format: &Format) -> Vec<u64> {
         notable_codes(format)
             .into_iter()
-            .filter(|code| !bitmma_formats::decode(format, *code).is_finite())
+            .filter(|code| !bitmma::formats::decode(format, *code).is_finite())
             .collect()
     }
 

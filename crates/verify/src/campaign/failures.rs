@@ -1,10 +1,10 @@
 //! Mismatches made as small as they go.
 
 use bitmma::arithmetic::{Model, run};
-use bitmma::inputs::{Case, Matrices};
-use bitmma::{Error, MmaUnit, Signature, shrink};
+use bitmma::{Case, Error, Matrices, MmaUnit, Signature};
 
 use super::block::Kept;
+use crate::shrink;
 
 /// A mismatch and the least of it that was found.
 #[derive(Clone, Debug)]

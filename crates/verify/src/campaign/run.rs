@@ -4,9 +4,8 @@ use std::sync::mpsc;
 use std::thread;
 
 use bitmma::arithmetic::Model;
-use bitmma::inputs::Matrices;
 use bitmma::kernel::{self, Options};
-use bitmma::{Error, Fault, MmaUnit};
+use bitmma::{Error, Fault, Matrices, MmaUnit};
 use rayon::prelude::*;
 
 use super::block::{Asked, Block};

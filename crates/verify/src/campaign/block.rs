@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use bitmma::arithmetic::Model;
 use bitmma::formats::{Class, Format, decode};
-use bitmma::inputs::{Case, Matrices};
-use bitmma::{Matrix, recording::hex};
+use bitmma::{Case, Matrices, Matrix};
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Plan, Source};
+use crate::recording::hex;
 
 /// Mismatches of one kind that a block keeps whole.
 const KEPT: usize = 2;

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bitmma::arithmetic::{Conversion, Model, Operation, run};
-use bitmma::directed;
 use bitmma::formats::{Class, Format, Rounding, decode};
-use bitmma::inputs::Case;
-use bitmma::{Error, Fault, MmaUnit};
+use bitmma::{Case, Error, Fault, MmaUnit};
 use rayon::prelude::*;
+
+use crate::directed;
 
 /// A claim, and what the unit's answers make of it.
 #[derive(Clone, Debug)]

@@ -1,12 +1,10 @@
 //! What gave the answers of a recording.
 
-use bitmma_arithmetic::{Model, Prepared};
-use bitmma_catalogue::lookup::Found;
-use bitmma_catalogue::{Architecture, Processor, Revision, find, find_processor};
-
-use crate::error::Error;
-use crate::simulate::model_of;
-use crate::unit::Signature;
+use bitmma::arithmetic::{Model, Prepared};
+use bitmma::catalogue::lookup::Found;
+use bitmma::catalogue::{Architecture, Processor, Revision, find, find_processor};
+use bitmma::simulate::model_of;
+use bitmma::{Error, Signature};
 
 /// An instruction of the catalogue or of a processor, or another unit whose model is given.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! The least of a case that still shows what it showed.
 
-use bitmma_formats::Format;
+use bitmma::Case;
+use bitmma::formats::Format;
 
-use crate::inputs::{Case, Formats, zero};
+use crate::inputs::{Formats, zero};
 
 /// Questions a shrinking may take; what is reached by then is the answer.
 const ROUNDS: usize = 400;
@@ -106,10 +107,11 @@ fn with_fewer_bits(formats: &Formats, case: &Case) -> Vec<Case> {
 
 #[cfg(test)]
 mod tests {
-    use bitmma_formats::{F16, F32};
+    use bitmma::formats::{F16, F32};
 
     use super::shrink;
-    use crate::inputs::{Case, Family, Formats, case};
+    use crate::inputs::{Family, Formats, case};
+    use bitmma::Case;
 
     #[test]
     fn to_the_cause() {

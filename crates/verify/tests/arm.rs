@@ -12,8 +12,8 @@ use std::process::Command;
 
 use bitmma::catalogue::processor;
 use bitmma::{Error, MmaUnit};
-use bitmma_hardware::campaign::{self, Block, Identity, Plan, Summary, Verdict};
 use bitmma_hardware::process::{Limits, Process};
+use bitmma_verify::campaign::{self, Block, Identity, Plan, Summary, Verdict};
 
 /// A program of the environment's, or this one.
 fn tool(variable: &str, otherwise: &str) -> String {

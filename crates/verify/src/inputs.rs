@@ -6,17 +6,14 @@
 
 use std::cell::RefCell;
 
-use bitmma_arithmetic::Model;
-use bitmma_formats::{
+use bitmma::arithmetic::Model;
+use bitmma::formats::{
     BlockScale, F64, Format, Overflow, Real, Rounding, cases::notable_codes, decode, encode,
 };
+use bitmma::{Case, Error, Matrices, Signature};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, StandardNormal, StandardUniform};
-
-use crate::error::Error;
-use crate::matrix::Matrix;
-use crate::unit::{Operands, Signature};
 
 /// What kind of numbers a case is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,106 +94,6 @@ impl From<&Model> for Formats {
 impl From<&Signature> for Formats {
     fn from(signature: &Signature) -> Formats {
         Formats { a: signature.a, b: signature.b, c: signature.c, scale: signature.scale }
-    }
-}
-
-/// The operands of one dot product.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Case {
-    /// K codes.
-    pub a: Vec<u64>,
-    /// K codes.
-    pub b: Vec<u64>,
-    /// One code.
-    pub c: u64,
-    /// K/block codes, or none.
-    pub scale_a: Vec<u64>,
-    /// K/block codes, or none.
-    pub scale_b: Vec<u64>,
-}
-
-/// The operands of one instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Matrices {
-    /// M×K.
-    pub a: Matrix,
-    /// K×N.
-    pub b: Matrix,
-    /// M×N.
-    pub c: Matrix,
-    /// M × K/block and K/block × N.
-    pub scales: Option<(Matrix, Matrix)>,
-}
-
-impl Matrices {
-    /// The same, borrowed.
-    pub fn operands(&self) -> Operands<'_> {
-        let (scale_a, scale_b) = self.scales.as_ref().map(|(a, b)| (a, b)).unzip();
-        Operands { a: &self.a, b: &self.b, c: &self.c, scale_a, scale_b }
-    }
-
-    /// The dot product of row `row` of A, column `column` of B and their element of C.
-    pub fn case(&self, block: usize, row: usize, column: usize) -> Case {
-        let (scale_a, scale_b) = match &self.scales {
-            Some((a, b)) => (a.row(block, row).collect(), b.column(block, column).collect()),
-            None => (Vec::new(), Vec::new()),
-        };
-        Case {
-            a: self.a.row(block, row).collect(),
-            b: self.b.column(block, column).collect(),
-            c: self.c.get(block, row, column),
-            scale_a,
-            scale_b,
-        }
-    }
-
-    /// `cases` on the diagonals of the unit's blocks, one after the other, every other element of C
-    /// that of its row; rows and columns without a case are those of the first. At most
-    /// `blocks · min(M, N)` cases, at least one.
-    pub fn diagonal(signature: &Signature, cases: &[Case]) -> Result<Matrices, Error> {
-        let size = signature.m.min(signature.n);
-        let at = |block: usize, line: usize| {
-            cases.get(block * size + line).filter(|_| line < size).unwrap_or(&cases[0])
-        };
-        Matrices::assemble(signature, at, |block, row, _| at(block, row).c)
-    }
-
-    /// Rows of A and columns of B from the case of their line, C element by element.
-    fn assemble<'c>(
-        signature: &Signature,
-        line: impl Fn(usize, usize) -> &'c Case + Copy,
-        mut c: impl FnMut(usize, usize, usize) -> u64,
-    ) -> Result<Matrices, Error> {
-        let Signature { m, n, k, blocks, .. } = *signature;
-        let rows = |format, length, of: fn(&Case) -> &[u64]| {
-            let lines = (0..blocks).flat_map(move |block| (0..m).map(move |row| line(block, row)));
-            Matrix::new(format, (blocks, m, length), lines.flat_map(|case| of(case).iter().copied()))
-        };
-        let columns = |format, length, of: fn(&Case) -> &[u64]| {
-            let codes = (0..blocks).flat_map(move |block| {
-                (0..length)
-                    .flat_map(move |element| (0..n).map(move |column| of(line(block, column))[element]))
-            });
-            Matrix::new(format, (blocks, length, n), codes)
-        };
-        let mut drawn = Vec::with_capacity(blocks * m * n);
-        for block in 0..blocks {
-            for row in 0..m {
-                drawn.extend((0..n).map(|column| c(block, row, column)));
-            }
-        }
-        Ok(Matrices {
-            a: rows(signature.a, k, |case| &case.a)?,
-            b: columns(signature.b, k, |case| &case.b)?,
-            c: Matrix::new(signature.c, (blocks, m, n), drawn)?,
-            scales: match signature.scale {
-                None => None,
-                Some(scale) => Some((
-                    rows(scale.format, k / scale.size, |case| &case.scale_a)?,
-                    columns(scale.format, k / scale.size, |case| &case.scale_b)?,
-                )),
-            },
-        })
     }
 }
 

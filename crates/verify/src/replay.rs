@@ -1,20 +1,18 @@
 //! Recordings held against models, on the reference path and on the kernels.
 
-use bitmma_arithmetic::Model;
-use bitmma_arithmetic::run::Operands;
-use bitmma_catalogue::Revision;
-use bitmma_formats::{Class, decode};
-use rayon::prelude::*;
 use std::sync::Arc;
 
-use crate::error::Error;
-use crate::fast::FastSimulator;
-use crate::inputs::Case;
-use crate::kernel::has_kernel;
+use bitmma::arithmetic::Model;
+use bitmma::arithmetic::run::Operands;
+use bitmma::catalogue::Revision;
+use bitmma::formats::{Class, decode};
+use bitmma::kernel::has_kernel;
+use bitmma::unit::on_diagonals;
+use bitmma::{Case, Error, FastSimulator, Simulator};
+use rayon::prelude::*;
+
 use crate::origin::Origin;
 use crate::recording::{Answer, Record};
-use crate::simulate::Simulator;
-use crate::unit::on_diagonals;
 
 /// What recordings are held against.
 #[derive(Clone, Debug, Default)]

@@ -7,17 +7,16 @@ use std::path::Path;
 use bitmma::arithmetic::Prepared;
 use bitmma::catalogue::{Found, find, processor};
 use bitmma::formats::BlockScale;
-use bitmma::playback::Playback;
 use bitmma::simulate::model_of;
-use bitmma::{
-    Architecture, Error, FastSimulator, Fault, MmaUnit, Model, Revision, Signature, Simulator, recording,
-};
+use bitmma::{Architecture, Error, FastSimulator, Fault, MmaUnit, Model, Revision, Signature, Simulator};
+use bitmma_hardware::cpu::Cpu;
+use bitmma_hardware::gpu::{self, check_places};
+use bitmma_hardware::process::{Limits, Process};
+use bitmma_hardware::{cuda, hip};
 use thiserror::Error as ThisError;
 
-use crate::cpu::Cpu;
-use crate::gpu::{self, check_places};
-use crate::process::{Limits, Process};
-use crate::{cuda, hip};
+use crate::playback::Playback;
+use crate::recording;
 
 /// What a unit may be called, for whoever asks for one.
 pub const KINDS: &str = "\

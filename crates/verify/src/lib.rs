@@ -1,0 +1,18 @@
+//! Holds a matrix unit against a model.
+//!
+//! [`recording`] reads and writes what units answered, [`replay`](mod@replay) holds recordings against models,
+//! [`campaign`] any unit, for as long as wanted. [`directed`] cases aim at one feature each, [`inputs`] draws random
+//! ones, [`shrink`](mod@shrink) makes a failing case small. [`open`](mod@open) opens a unit by its name: simulated,
+//! recorded or real.
+#![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic)]
+
+pub mod campaign;
+pub mod directed;
+pub mod inputs;
+pub mod open;
+pub mod origin;
+pub mod playback;
+pub mod recording;
+pub mod replay;
+pub mod shrink;
