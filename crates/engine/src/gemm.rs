@@ -28,22 +28,28 @@
 //! 3. `promote_every = n`: every n elements along K the instruction's accumulator starts from +0; its
 //!    result (in D's format) is added to a sum in W. That sum starts from C. With `split_k` each part has
 //!    such a sum, which starts from +0, and point 2 goes on with those.
-//! 4. `alpha`, `beta` other than one: A·B as above, everything from +0 and C left out; then, in W,
+//! 4. `scale_blocks`, FP32 scales of blocks of A and B: every k elements along K the instruction's accumulator
+//!    starts from +0; its result d goes, scaled, into a sum in FP32 that starts from +0:
+//!    `sum = fma(d, scale_a · scale_b, sum)`, or as [`ScaleOrder`] and `fma` say. With k = 0 d is A·B by
+//!    points 1 to 3, from +0, and is scaled once. C, if there is one, is added last.
+//! 5. `alpha`, `beta` other than one: A·B as above, everything from +0 and C left out; then, in W,
 //!    `t = alpha · AB`, `u = beta · C`, `t + u`, each rounded. With `beta` = 0 C is not read, and u is +0,
-//!    as it is without C. With `alpha` = 1 and `beta` = 1 (or no C, or `beta` = 0) points 1 to 3 hold
+//!    as it is without C. With `alpha` = 1 and `beta` = 1 (or no C, or `beta` = 0) points 1 to 4 hold
 //!    unchanged.
-//! 5. What came out of W is rounded to D's format, to nearest even, overflow as IEEE 754 says; a NaN gets
+//! 6. What came out of W is rounded to D's format, to nearest even, overflow as IEEE 754 says; a NaN gets
 //!    the code that NaN results of the instruction have.
-//! 6. `output`: the result is converted. What comes out of W is converted from there, not by way of D's
+//! 7. `output`: the result is converted. What comes out of W is converted from there, not by way of D's
 //!    format, and so rounded once.
 //!
-//! K = 0: no step is made. A·B is +0, so D is C converted as in points 5 and 6 (through D's format if
+//! K = 0: no step is made. A·B is +0, so D is C converted as in points 6 and 7 (through D's format if
 //! nothing is done in W).
 //!
 //! Several blocks in A, B and C are several products of one shape.
 
+mod check;
 mod codes;
 mod convert;
+mod scales;
 mod target;
 
 use std::cell::Cell;
@@ -54,22 +60,28 @@ use bitmma_formats::{F64, Format};
 use crate::error::Error;
 use crate::kernel::elementwise::Word;
 use crate::kernel::{self, Level, has_kernel};
-use crate::matrix::{Codes, Matrix, shape_text};
+use crate::matrix::{Codes, Matrix};
 use crate::threads;
 use crate::unit::Operands;
+use check::{check_operands, option, parts};
 use codes::{combine, convert, cut, fill, merge, put, words, zeros};
 use convert::Converter;
 
 pub use convert::OutputConversion;
+pub use scales::{ScaleBlocks, ScaleOrder};
 pub use target::Target;
+
+use scales::Scales;
 
 /// How a product is made; [the module](self) says in which order what happens.
 #[derive(Clone, Copy, Default)]
 pub struct GemmOptions<'o> {
-    /// Scale factors of A, M × ceil(K/block), row-major.
+    /// Scale factors of A, M × ceil(K/block), row-major; with `scale_blocks` its FP32 scales.
     pub scale_a: Option<&'o Matrix>,
-    /// Scale factors of B, ceil(K/block) × N, row-major.
+    /// Scale factors of B, ceil(K/block) × N, row-major; with `scale_blocks` its FP32 scales.
     pub scale_b: Option<&'o Matrix>,
+    /// That `scale_a` and `scale_b` are FP32 scales of blocks of this size, for instructions without scale factors.
+    pub scale_blocks: Option<ScaleBlocks>,
     /// Parts into which K is cut, 1 or more; no more than [`Target::parts`] come of it.
     pub split_k: Option<usize>,
     /// Elements along K after which the accumulator is moved to a sum in W; a multiple of the
@@ -108,10 +120,6 @@ pub fn gemm(
     }
 }
 
-fn option(option: &'static str, value: impl std::fmt::Display, allowed: String) -> Error {
-    Error::GemmOption { option, value: value.to_string(), allowed }
-}
-
 /// Elements of a tile of D that a kernel computes at a time: bounds what is held beside D.
 const TILE: usize = 1 << 21;
 /// Columns of such a tile.
@@ -133,6 +141,8 @@ struct Job<'j> {
     options: &'j GemmOptions<'j>,
     /// Whether neither alpha nor beta changes anything.
     unit: bool,
+    /// FP32 scales of blocks.
+    scales: Option<Scales<'j>>,
     /// Parts of K, each a list of runs from +0 to a result; in elements, the last one padded.
     parts: Vec<Vec<Range<usize>>>,
     /// From C's format into W; from D's format into W.
@@ -190,6 +200,10 @@ impl<'j> Job<'j> {
             let nan = Some(model.emitted_nan());
             Converter::new(working, OutputConversion::nearest(model.d), nan, count)
         };
+        let scales = match (options.scale_blocks, options.scale_a, options.scale_b) {
+            (Some(blocks), Some(a), Some(b)) => Some(Scales { blocks, a, b }),
+            _ => None,
+        };
         Ok(Job {
             target,
             a,
@@ -197,6 +211,7 @@ impl<'j> Job<'j> {
             c,
             options,
             unit,
+            scales,
             parts: parts(target, a.columns(), options)?,
             lifts: [lift(model.c), lift(model.d)],
             finish: to_output(working).unwrap_or_else(own),
@@ -250,7 +265,7 @@ impl<'j> Job<'j> {
     /// The codes of one tile, in the format of the result.
     fn tile(&self, tile: &Tile, progress: &Progress<'_>) -> Result<Codes, Error> {
         let model = &self.target.model;
-        let plain = self.unit && self.options.promote_every.is_none();
+        let plain = self.unit && self.options.promote_every.is_none() && self.scales.is_none();
         if !plain || self.parts.len() > 1 {
             return match self.target.working_format() {
                 F64 => self.in_words::<u64>(tile, progress),
@@ -318,11 +333,13 @@ impl<'j> Job<'j> {
         Ok(d)
     }
 
-    /// Points 2 to 6 of the module's list.
+    /// Points 2 to 7 of the module's list.
     fn in_words<W: Word>(&self, tile: &Tile, progress: &Progress<'_>) -> Result<Codes, Error> {
         let shape = (1, tile.rows.len(), tile.columns.len());
         let promoted = self.options.promote_every.is_some();
-        let from_c = promoted && self.unit && self.parts.len() <= 1;
+        let from_c = promoted && self.unit && self.parts.len() <= 1 && self.scales.is_none();
+        let along_k = self.scales.filter(|scales| scales.blocks.k > 0);
+        let place = (&tile.rows, &tile.columns);
         let [lift_c, lift_d] = &self.lifts;
         let c = || -> Result<Vec<W>, Error> {
             let mut words = words(tile.len(), shape)?;
@@ -338,7 +355,11 @@ impl<'j> Job<'j> {
             let mut sum = start()?;
             for run in runs {
                 let d = self.multiply(tile, run, None, progress)?;
-                if promoted {
+                if let Some(scales) = along_k {
+                    let mut lifted: Vec<W> = words(tile.len(), shape)?;
+                    merge(&mut lifted, d.codes(), lift_d.as_ref(), |_, d| d);
+                    scales.add((tile.block, run.start / scales.blocks.k), place, &mut sum, &lifted);
+                } else if promoted {
                     merge(&mut sum, d.codes(), lift_d.as_ref(), W::add);
                 } else {
                     merge(&mut sum, d.codes(), lift_d.as_ref(), |_, d| d);
@@ -353,7 +374,12 @@ impl<'j> Job<'j> {
             Some(total) => total,
             None => start()?,
         };
-        if !from_c {
+        if let Some(scales) = self.scales.filter(|scales| scales.blocks.k == 0 && !self.parts.is_empty()) {
+            let d = std::mem::replace(&mut total, words(tile.len(), shape)?);
+            scales.add((tile.block, 0), place, &mut total, &d);
+        }
+        let sum_is_d = self.scales.is_some() && self.unit && self.c.is_none();
+        if !from_c && !sum_is_d {
             let one = W::FORMAT.one_code();
             let (alpha, beta) =
                 (W::of(self.options.alpha.unwrap_or(one)), W::of(self.options.beta.unwrap_or(one)));
@@ -375,95 +401,6 @@ impl<'j> Job<'j> {
         fill(&mut codes, &total, |word: W| self.finish.code(word.into()));
         Ok(codes)
     }
-}
-
-/// The parts of K and the runs in them.
-fn parts(target: &Target, k: usize, options: &GemmOptions<'_>) -> Result<Vec<Vec<Range<usize>>>, Error> {
-    let step = target.step;
-    if target.padded(k).is_none() {
-        return Err(option(
-            "K",
-            k,
-            format!("padded to a multiple of {step} it must fit {} bits", usize::BITS),
-        ));
-    }
-    let run = match options.promote_every {
-        None => usize::MAX,
-        Some(every) if every > 0 && every.is_multiple_of(step) => every / step,
-        Some(every) => {
-            let allowed =
-                format!("{} takes {step} elements along K, so it must be a multiple of that", target.name);
-            return Err(option("promote_every", every, allowed));
-        }
-    };
-    let steps = k.div_ceil(step);
-    let count = match options.split_k {
-        None => 1,
-        Some(0) => return Err(option("split_k", 0, "K is cut into one part or more".to_owned())),
-        Some(parts) => target.parts(k, parts),
-    };
-    if steps == 0 {
-        return Ok(Vec::new());
-    }
-    let (each, more) = (steps / count, steps % count);
-    let first = |part: usize| part * each + part.min(more);
-    let runs = |part: usize| {
-        let end = first(part + 1);
-        let cuts = (first(part)..end).step_by(run);
-        cuts.map(|start| start * step..start.saturating_add(run).min(end) * step).collect()
-    };
-    Ok((0..count).map(runs).collect())
-}
-
-fn check_operands(
-    target: &Target,
-    a: &Matrix,
-    b: &Matrix,
-    c: Option<&Matrix>,
-    options: &GemmOptions<'_>,
-) -> Result<(), Error> {
-    let (model, unit) = (&target.model, || format!("{} in this product", target.name));
-    let check = |operand, matrix: &Matrix, format: Format, shape: (usize, usize, usize)| {
-        if matrix.format() != format {
-            return Err(Error::Format {
-                operand,
-                given: matrix.format().name,
-                unit: target.name.clone(),
-                expected: format.name,
-            });
-        }
-        if matrix.shape() != shape {
-            return Err(Error::Shape {
-                operand,
-                given: shape_text(matrix.shape()),
-                unit: unit(),
-                expected: shape_text(shape),
-            });
-        }
-        Ok(())
-    };
-    let (blocks, m, k) = a.shape();
-    let n = b.columns();
-    check("A", a, model.a, (blocks, m, k))?;
-    check("B", b, model.b, (blocks, k, n))?;
-    if let Some(c) = c {
-        check("C", c, model.c, (blocks, m, n))?;
-    }
-    let scales = [("scale A", options.scale_a), ("scale B", options.scale_b)];
-    for (index, (operand, given)) in scales.into_iter().enumerate() {
-        let missing = |expected: String| Error::Scale { operand, unit: target.name.clone(), expected };
-        match (model.scale, given) {
-            (None, None) => {}
-            (None, Some(_)) => return Err(missing("no scale factors".to_owned())),
-            (Some(scale), given) => {
-                let along = k.div_ceil(scale.size);
-                let shape = if index == 0 { (blocks, m, along) } else { (blocks, along, n) };
-                let text = || format!("{} {} factors", shape_text(shape), scale.format);
-                check(operand, given.ok_or_else(|| missing(text()))?, scale.format, shape)?;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Products done, for whoever wants to know.

@@ -18,6 +18,8 @@ pub(crate) trait Word: Copy + Default + Send + Sync + Into<u64> {
     fn add(self, other: Self) -> Self;
     /// x · y rounded to nearest even, as IEEE 754; NaN is the format's quiet NaN.
     fn multiply(self, other: Self) -> Self;
+    /// x · y + z rounded once; NaN is the format's quiet NaN.
+    fn multiply_add(self, y: Self, z: Self) -> Self;
 }
 
 macro_rules! word {
@@ -41,6 +43,12 @@ macro_rules! word {
                 let product = <$float>::from_bits(self) * <$float>::from_bits(other);
                 if product.is_nan() { $nan } else { product.to_bits() }
             }
+
+            #[inline]
+            fn multiply_add(self, y: Self, z: Self) -> Self {
+                let sum = <$float>::from_bits(self).mul_add(<$float>::from_bits(y), <$float>::from_bits(z));
+                if sum.is_nan() { $nan } else { sum.to_bits() }
+            }
         }
     };
 }
@@ -52,7 +60,7 @@ word!(u64, f64, F64, 0x7FF8_0000_0000_0000);
 mod tests {
     use super::*;
     use bitmma_arithmetic::Conversion;
-    use bitmma_arithmetic::fma::{Operand, add, multiply};
+    use bitmma_arithmetic::fma::{Operand, add, fma, multiply};
     use bitmma_formats::cases::notable_codes;
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -63,6 +71,13 @@ mod tests {
         assert_eq!(sum, add(&left, &right, rho), "{} {x:#x} + {y:#x}", W::FORMAT);
         let product: u64 = W::of(x).multiply(W::of(y)).into();
         assert_eq!(product, multiply(&left, &right, rho), "{} {x:#x} * {y:#x}", W::FORMAT);
+        // the third number: near the product, so that sums cancel, and the second once more
+        for z in [(product ^ W::FORMAT.sign_bit()).wrapping_sub(y & 3) & W::FORMAT.max_code(), y] {
+            let sum: u64 = W::of(x).multiply_add(W::of(y), W::of(z)).into();
+            let third = Operand::new(&W::FORMAT, z);
+            let expected = fma(&left, &right, &third, 0, rho, &mut ());
+            assert_eq!(sum, expected, "{} {x:#x} * {y:#x} + {z:#x}", W::FORMAT);
+        }
     }
 
     fn holds<W: Word>(rho: Conversion) {

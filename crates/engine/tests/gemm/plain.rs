@@ -2,10 +2,10 @@
 //! [`Model::dot`] along K, and the arithmetic crate's sums around it.
 
 use bitmma_engine::arithmetic::Conversion;
-use bitmma_engine::arithmetic::fma::{Operand, add, change_format, multiply};
+use bitmma_engine::arithmetic::fma::{Operand, add, change_format, fma, multiply};
 use bitmma_engine::arithmetic::run::Operands;
 use bitmma_engine::formats::{Class, F64, Format, Overflow, Rounding, decode};
-use bitmma_engine::gemm::{OutputConversion, Target};
+use bitmma_engine::gemm::{OutputConversion, ScaleBlocks, ScaleOrder, Target};
 use bitmma_engine::{GemmOptions, Matrix, Model, gemm};
 use bitmma_verify::inputs::{Family, case};
 
@@ -77,6 +77,38 @@ impl Plain<'_> {
         multiply(&Operand::new(&w.format, x), &Operand::new(&w.format, y), w)
     }
 
+    /// A·B with FP32 scales of blocks: a chain from +0 for each block of K, scaled and added to a sum from +0; with
+    /// one scale for all of K once, on `whole`.
+    fn scaled(&self, (block, row, column): (usize, usize, usize), blocks: ScaleBlocks, whole: u64) -> u64 {
+        let (of_a, of_b) = (self.options.scale_a.unwrap(), self.options.scale_b.unwrap());
+        let (step, w) = (self.target.step(), self.working());
+        let steps = self.a.columns().div_ceil(step);
+        let mut sum = 0;
+        for index in 0..of_a.columns() {
+            let d = match blocks.k {
+                0 if steps == 0 => return whole,
+                0 => whole,
+                k => {
+                    let run = index * k / step..((index + 1) * k / step).min(steps);
+                    change_format(&self.target.model().d, self.chain((block, row, column), run, 0), w)
+                }
+            };
+            let a = of_a.get(block, row / blocks.rows, index);
+            let b = of_b.get(block, index, column / blocks.columns);
+            let (x, y) = match blocks.order {
+                ScaleOrder::Product => (d, self.multiply(a, b)),
+                ScaleOrder::AFirst => (self.multiply(d, a), b),
+                ScaleOrder::BFirst => (self.multiply(d, b), a),
+            };
+            let number = |code| Operand::new(&w.format, code);
+            sum = match blocks.fma {
+                true => fma(&number(x), &number(y), &number(sum), 0, w, &mut ()),
+                false => self.add(sum, self.multiply(x, y)),
+            };
+        }
+        sum
+    }
+
     /// The element of a matrix, or what stands there where it is padded.
     fn at(matrix: &Matrix, (block, row, column): (usize, usize, usize), padding: u64) -> u64 {
         let inside = row < matrix.rows() && column < matrix.columns();
@@ -138,7 +170,7 @@ impl Plain<'_> {
         let unit = alpha == one && (c.is_none() || beta == one);
         let parts = options.split_k.unwrap_or(1).min(steps).max(1);
 
-        if unit && parts == 1 && options.promote_every.is_none() {
+        if unit && parts == 1 && options.promote_every.is_none() && options.scale_blocks.is_none() {
             let d = match steps {
                 0 => self.in_d(change_format(&model.c, c_code, nearest(model.d))),
                 _ => self.chain(place, 0..steps, c_code),
@@ -154,7 +186,8 @@ impl Plain<'_> {
                 None if steps == 0 => 0,
                 None => change_format(&model.d, self.chain(place, first..last, 0), w),
                 Some(every) => {
-                    let mut sum = if parts == 1 && unit { c_word } else { 0 };
+                    let from_c = parts == 1 && unit && options.scale_blocks.is_none();
+                    let mut sum = if from_c { c_word } else { 0 };
                     let mut start = first;
                     while start < last {
                         let end = last.min(start + every / step);
@@ -169,7 +202,12 @@ impl Plain<'_> {
             first = last;
         }
         let mut d = total.unwrap();
-        if !unit {
+        if let Some(blocks) = options.scale_blocks {
+            d = self.scaled(place, blocks, d);
+        }
+        if options.scale_blocks.is_some() && unit {
+            d = if c.is_some() { self.add(d, c_word) } else { d };
+        } else if !unit {
             let right = if c.is_some() { self.multiply(beta, c_word) } else { 0 };
             d = self.add(self.multiply(alpha, d), right);
         } else if parts > 1 || options.promote_every.is_none() {

@@ -1,0 +1,139 @@
+//! Whether operands and options fit a target, and how K is cut.
+
+use std::ops::Range;
+
+use bitmma_formats::{F32, Format};
+
+use super::{GemmOptions, Target};
+use crate::error::Error;
+use crate::matrix::{Matrix, shape_text};
+
+pub(super) fn option(option: &'static str, value: impl std::fmt::Display, allowed: String) -> Error {
+    Error::GemmOption { option, value: value.to_string(), allowed }
+}
+
+/// The parts of K and the runs in them.
+pub(super) fn parts(
+    target: &Target,
+    k: usize,
+    options: &GemmOptions<'_>,
+) -> Result<Vec<Vec<Range<usize>>>, Error> {
+    let step = target.step;
+    if target.padded(k).is_none() {
+        return Err(option(
+            "K",
+            k,
+            format!("padded to a multiple of {step} it must fit {} bits", usize::BITS),
+        ));
+    }
+    let steps_in = |name, every: usize| match every {
+        every if every > 0 && every.is_multiple_of(step) => Ok(every / step),
+        every => {
+            let allowed =
+                format!("{} takes {step} elements along K, so it must be a multiple of that", target.name);
+            Err(option(name, every, allowed))
+        }
+    };
+    let run = match (options.promote_every, options.scale_blocks.filter(|blocks| blocks.k > 0)) {
+        (None, None) => usize::MAX,
+        (Some(every), None) => steps_in("promote_every", every)?,
+        (None, Some(_)) if options.split_k.is_some_and(|parts| parts > 1) => {
+            let allowed = "scale_blocks along K take the whole of K in one part".to_owned();
+            return Err(option("split_k", options.split_k.unwrap_or(1), allowed));
+        }
+        (None, Some(blocks)) => steps_in("K of scale_blocks", blocks.k)?,
+        (Some(every), Some(blocks)) => {
+            let allowed = format!("scale_blocks already move the accumulator every {} elements", blocks.k);
+            return Err(option("promote_every", every, allowed));
+        }
+    };
+    let steps = k.div_ceil(step);
+    let count = match options.split_k {
+        None => 1,
+        Some(0) => return Err(option("split_k", 0, "K is cut into one part or more".to_owned())),
+        Some(parts) => target.parts(k, parts),
+    };
+    if steps == 0 {
+        return Ok(Vec::new());
+    }
+    let (each, more) = (steps / count, steps % count);
+    let first = |part: usize| part * each + part.min(more);
+    let runs = |part: usize| {
+        let end = first(part + 1);
+        let cuts = (first(part)..end).step_by(run);
+        cuts.map(|start| start * step..start.saturating_add(run).min(end) * step).collect()
+    };
+    Ok((0..count).map(runs).collect())
+}
+
+/// Whether formats and shapes fit.
+pub(super) fn check_operands(
+    target: &Target,
+    a: &Matrix,
+    b: &Matrix,
+    c: Option<&Matrix>,
+    options: &GemmOptions<'_>,
+) -> Result<(), Error> {
+    let (model, unit) = (&target.model, || format!("{} in this product", target.name));
+    let check = |operand, matrix: &Matrix, format: Format, shape: (usize, usize, usize)| {
+        if matrix.format() != format {
+            return Err(Error::Format {
+                operand,
+                given: matrix.format().name,
+                unit: target.name.clone(),
+                expected: format.name,
+            });
+        }
+        if matrix.shape() != shape {
+            return Err(Error::Shape {
+                operand,
+                given: shape_text(matrix.shape()),
+                unit: unit(),
+                expected: shape_text(shape),
+            });
+        }
+        Ok(())
+    };
+    let (blocks, m, k) = a.shape();
+    let n = b.columns();
+    check("A", a, model.a, (blocks, m, k))?;
+    check("B", b, model.b, (blocks, k, n))?;
+    if let Some(c) = c {
+        check("C", c, model.c, (blocks, m, n))?;
+    }
+    let scales = [("scale A", options.scale_a), ("scale B", options.scale_b)];
+    if let Some(sizes) = options.scale_blocks {
+        let wrong = |allowed: String| Err(option("scale_blocks", sizes, allowed));
+        if let Some(scale) = model.scale {
+            return wrong(format!("{} takes {} factors of its own", target.name, scale.format));
+        }
+        if target.working_format() != F32 {
+            return wrong(format!("{} sums in {}; the scales are f32", target.name, target.working_format()));
+        }
+        if sizes.rows == 0 || sizes.columns == 0 {
+            return wrong(format!("blocks have {} rows and {} columns", sizes.rows, sizes.columns));
+        }
+    }
+    for (index, (operand, given)) in scales.into_iter().enumerate() {
+        let missing = |expected: String| Error::Scale { operand, unit: target.name.clone(), expected };
+        if let Some(sizes) = options.scale_blocks {
+            let along = sizes.along(k);
+            let a = (blocks, m.div_ceil(sizes.rows), along);
+            let shape = if index == 0 { a } else { (blocks, along, n.div_ceil(sizes.columns)) };
+            let text = || format!("{} f32 scales (scale_blocks {sizes})", shape_text(shape));
+            check(operand, given.ok_or_else(|| missing(text()))?, F32, shape)?;
+            continue;
+        }
+        match (model.scale, given) {
+            (None, None) => {}
+            (None, Some(_)) => return Err(missing("no scale factors".to_owned())),
+            (Some(scale), given) => {
+                let along = k.div_ceil(scale.size);
+                let shape = if index == 0 { (blocks, m, along) } else { (blocks, along, n) };
+                let text = || format!("{} {} factors", shape_text(shape), scale.format);
+                check(operand, given.ok_or_else(|| missing(text()))?, scale.format, shape)?;
+            }
+        }
+    }
+    Ok(())
+}
