@@ -136,11 +136,13 @@ pub struct Assume {
     pub empty_parts: bool,
     /// A shape beyond the envelope of a decision table is not split.
     pub envelope: bool,
+    /// Block scales are applied as open kernels apply them.
+    pub block_scales: bool,
 }
 
 impl Assume {
     /// The names for `--assume`.
-    pub const NAMES: [&'static str; 3] = ["version", "empty-parts", "envelope"];
+    pub const NAMES: [&'static str; 4] = ["version", "empty-parts", "envelope", "block-scales"];
 
     /// Adds one by name.
     pub fn add(&mut self, name: &str) -> Result<(), Error> {
@@ -148,6 +150,7 @@ impl Assume {
             "version" => self.version = true,
             "empty-parts" => self.empty_parts = true,
             "envelope" => self.envelope = true,
+            "block-scales" => self.block_scales = true,
             other => {
                 let known = Assume::NAMES.join(", ");
                 return Err(Error::Operands(format!("unknown assumption '{other}'; one of {known}")));
@@ -351,7 +354,7 @@ fn source(
 }
 
 /// The instruction of a kernel family on a GPU.
-fn instruction(query: &Query, step: Option<usize>) -> Result<String, Error> {
+pub(crate) fn instruction(query: &Query, step: Option<usize>) -> Result<String, Error> {
     let (a, b) = (query.a.name, query.b.name);
     let hmma = |step: usize| format!("mma.m16n8k{step}.f32.{a}.{b}.f32");
     Ok(match (query.capability, query.is_fp8(), step) {
@@ -384,7 +387,7 @@ fn base(query: &Query, step: Option<usize>) -> Result<Plan, Error> {
 }
 
 /// alpha = 1 and beta = 0 from the host: D is rounded once on the store (rule 26).
-fn host() -> Epilogue {
+pub(crate) fn host() -> Epilogue {
     Epilogue { alpha: Alpha::Host, multiply: Multiply::None, ..Epilogue::default() }
 }
 

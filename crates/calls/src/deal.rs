@@ -44,8 +44,8 @@ impl Layout {
         let places = parts(deal, k - lost)?;
         let empty = places.iter().filter(|ranges| ranges.is_empty()).count();
         let every = match &plan.blocks {
-            Some(blocks) => blocks.k,
-            None => plan.promote.every,
+            Some(blocks) if blocks.k > 0 => blocks.k,
+            _ => plan.promote.every,
         };
         let of_part = |ranges: Vec<Range<usize>>| {
             let elements = turned(&ranges, deal.rotate, k);

@@ -3,7 +3,7 @@
 //! The answer is that of [`crate::reference`] in every bit: chains run on the engine's kernels, sums, factors and the
 //! last rounding on all threads. D is made in tiles, so that what is held beside A, B and D stays small.
 
-pub(crate) mod blocks;
+mod blocks;
 mod gather;
 
 use std::ops::Range;
@@ -13,11 +13,11 @@ use bitmma::gemm::Target;
 use bitmma::matrix::Codes;
 use bitmma::{GemmOptions, Matrix, gemm};
 
-use crate::deal::{Layout, Slice};
+use crate::deal::{Chain, Layout, Slice};
 use crate::epilogue::{Finish, Scales, empty};
 use crate::error::Error;
 use crate::merge::{Merger, add_all};
-use crate::plan::Plan;
+use crate::plan::{Blocks, Deal, Merge, Plan};
 use crate::simt;
 use gather::Operand;
 
@@ -90,7 +90,7 @@ pub fn execute(plan: &Plan, call: &Call<'_>) -> Result<Matrix, Error> {
         let (m, n, k) = call.shape();
         let mut d = empty(&call.out, m, n)?;
         if k > 0 {
-            if let Some(words) = run.plain()? {
+            if let Some(words) = run.whole()? {
                 return finish.matrix(&words, m, n);
             }
             for (rows, columns) in run.tiles() {
@@ -106,6 +106,9 @@ pub fn execute(plan: &Plan, call: &Call<'_>) -> Result<Matrix, Error> {
 pub fn parts(plan: &Plan, call: &Call<'_>) -> Result<Vec<Vec<u32>>, Error> {
     within(call, || {
         let run = Run::new(plan, call)?;
+        if plan.blocks.is_some() {
+            return Ok(run.whole()?.into_iter().collect());
+        }
         let (m, n, _) = call.shape();
         run.layout
             .iter()
@@ -147,18 +150,22 @@ impl<'r> Run<'r> {
         Ok(Run { plan, call, target, layout })
     }
 
-    /// The numbers of a call that is one chain over all of K in order, which needs no tiles.
-    fn plain(&self) -> Result<Option<Vec<u32>>, Error> {
-        let (Some(target), Some(layout)) = (&self.target, &self.layout) else { return Ok(None) };
-        let [part] = &layout.parts[..] else { return Ok(None) };
-        let [slice] = &part[..] else { return Ok(None) };
-        let [chain] = &slice[..] else { return Ok(None) };
-        let [piece] = &chain[..] else { return Ok(None) };
-        if layout.promoted || piece.range != (0..self.call.a.columns()) || piece.padded != piece.range.len() {
+    /// The numbers of a call whose K is one part in order, which needs no tiles.
+    fn whole(&self) -> Result<Option<Vec<u32>>, Error> {
+        let Some(target) = &self.target else { return Ok(None) };
+        if self.plan.deal != Deal::default() || self.plan.merge != Merge::default() {
             return Ok(None);
         }
-        let d = gemm(target, self.call.a, self.call.b, None, &GemmOptions::default())?;
-        Ok(Some(words(d)))
+        let (scale_a, scale_b) = self.call.blocks.unzip();
+        let scale_blocks = self.plan.blocks.as_ref().map(Blocks::sizes);
+        let options = GemmOptions { scale_a, scale_b, scale_blocks, ..self.promoted() };
+        Ok(Some(words(gemm(target, self.call.a, self.call.b, None, &options)?)))
+    }
+
+    /// The plan's promotion.
+    fn promoted(&self) -> GemmOptions<'static> {
+        let every = self.plan.promote.every;
+        GemmOptions { promote_every: (every > 0).then_some(every), ..GemmOptions::default() }
     }
 
     /// D in tiles whose sums fit; none where D has no elements.
@@ -204,40 +211,16 @@ impl<'r> Run<'r> {
         Ok(total.unwrap_or_else(|| vec![0; rows.len() * columns.len()]))
     }
 
+    /// A slice's chains in one product: each starts from +0 and is added to the sum where the plan promotes.
     fn slice(&self, slice: &Slice, rows: &Range<usize>, columns: &Range<usize>) -> Result<Vec<u32>, Error> {
-        let mut sum: Option<Vec<u32>> = None;
-        let promoted = self.layout.as_ref().is_some_and(|layout| layout.promoted);
-        for (index, chain) in slice.iter().enumerate() {
-            let Some(target) = &self.target else { break };
-            let a = Operand::A.gather(self.call.a, rows, chain)?;
-            let b = Operand::B.gather(self.call.b, columns, chain)?;
-            let d = words(gemm(target, &a, &b, None, &GemmOptions::default())?);
-            if let Some(scales) = &self.plan.blocks {
-                let sum = sum.get_or_insert_with(|| vec![0; d.len()]);
-                blocks::add(scales, self.call, index, (rows, columns), sum, &d);
-            } else if promoted {
-                match &mut sum {
-                    // a chain's result on +0: what is not -0 stays
-                    None => sum = Some(onto_zero(d)),
-                    Some(sum) => add_all(sum, &d),
-                }
-            } else {
-                sum = Some(d);
-            }
-        }
-        Ok(sum.unwrap_or_else(|| vec![0; rows.len() * columns.len()]))
+        let (Some(target), false) = (&self.target, slice.is_empty()) else {
+            return Ok(vec![0; rows.len() * columns.len()]);
+        };
+        let chain: Chain = slice.iter().flatten().cloned().collect();
+        let a = Operand::A.gather(self.call.a, rows, &chain)?;
+        let b = Operand::B.gather(self.call.b, columns, &chain)?;
+        Ok(words(gemm(target, &a, &b, None, &self.promoted())?))
     }
-}
-
-/// +0 + x for every number: -0 becomes +0, all else stays.
-fn onto_zero(mut words: Vec<u32>) -> Vec<u32> {
-    use rayon::prelude::*;
-    words.par_iter_mut().with_min_len(crate::merge::CHUNK).for_each(|word| {
-        if *word == 0x8000_0000 {
-            *word = 0;
-        }
-    });
-    words
 }
 
 /// FP32 codes of a product.

@@ -27,6 +27,7 @@ pub mod plan;
 pub mod platform;
 pub mod recorded;
 pub mod reference;
+pub mod scaled;
 pub mod simt;
 pub mod table;
 pub mod torch;

@@ -15,8 +15,9 @@ use bitmma::{Architecture, Revision};
 
 pub use check::MOST_PARTS;
 pub use record::{
-    Alpha, Bias, Blocks, Deal, DealKind, Epilogue, Evidence, First, Fold, FormatTag, Merge, MergeOrder,
-    MergeType, Multiply, NanCode, Plan, Promote, ScaleResult, Simt, SimtFamily, Tail, Through, Zero,
+    Alpha, Bias, BlockOrder, Blocks, Deal, DealKind, Epilogue, Evidence, First, Fold, FormatTag, Merge,
+    MergeOrder, MergeType, Multiply, NanCode, Plan, Promote, ScaleResult, Simt, SimtFamily, Tail, Through,
+    Zero,
 };
 
 use crate::error::Error;

@@ -12,7 +12,7 @@ use crate::deal::{Chain, Layout};
 use crate::epilogue::{Finish, nan_code, overflow};
 use crate::error::Error;
 use crate::execute::Call;
-use crate::plan::{First, Merge, MergeOrder, MergeType, Multiply, Plan, Through};
+use crate::plan::{BlockOrder, Blocks, First, Merge, MergeOrder, MergeType, Multiply, Plan, Through};
 
 const RNE: Conversion = Conversion::RNE_FP32;
 
@@ -182,17 +182,42 @@ pub fn element(plan: &Plan, call: &Call<'_>, row: usize, column: usize) -> Resul
             slices.push(slice.iter().map(chain).collect::<Result<Vec<u32>, Error>>()?);
         }
         let value = |results: &Vec<u32>| match &plan.blocks {
-            Some(blocks) => crate::execute::blocks::reference(blocks, call, (row, column), results),
-            None if layout.promoted => Ok(results.iter().fold(0, |sum, &result| add(sum, result))),
-            None => Ok(results.first().copied().unwrap_or(0)),
+            Some(blocks) if blocks.k > 0 => scaled(blocks, call, (row, column), results),
+            _ if layout.promoted => Ok(results.iter().fold(0, |sum, &result| add(sum, result))),
+            _ => Ok(results.first().copied().unwrap_or(0)),
         };
         let mut values = slices.iter().map(value).collect::<Result<Vec<u32>, Error>>()?.into_iter();
         let first = values.next().unwrap_or(0);
         parts.push(values.fold(first, add));
         chains.push(slices);
     }
-    let merged = merged(&plan.merge, &parts, &call.out);
+    let mut merged = merged(&plan.merge, &parts, &call.out);
+    if let Some(blocks) = plan.blocks.as_ref().filter(|blocks| blocks.k == 0) {
+        merged = scaled(blocks, call, (row, column), &[merged])?;
+    }
     Ok(Element { code: finish(&finish_with, merged), chains, parts, merged })
+}
+
+/// The sum of the results of all blocks of K, each scaled.
+fn scaled(
+    blocks: &Blocks,
+    call: &Call<'_>,
+    (row, column): (usize, usize),
+    results: &[u32],
+) -> Result<u32, Error> {
+    let Some((of_a, of_b)) = call.blocks else {
+        return Err(Error::Operands("the plan has [blocks]; the call gives no block scales".to_owned()));
+    };
+    Ok(results.iter().enumerate().fold(0, |sum, (index, &d)| {
+        let a = of_a.get(0, row / blocks.rows, index) as u32;
+        let b = of_b.get(0, index, column / blocks.columns) as u32;
+        let (x, y) = match blocks.order {
+            BlockOrder::Product => (d, multiply(a, b)),
+            BlockOrder::AFirst => (multiply(d, a), b),
+            BlockOrder::BFirst => (multiply(d, b), a),
+        };
+        if blocks.fma { multiply_add(x, y, sum) } else { add(sum, multiply(x, y)) }
+    }))
 }
 
 fn lifted(format: Format, codes: &[u64]) -> Vec<u32> {

@@ -39,6 +39,11 @@ pub enum Scaling {
     Tensor,
     /// [M, 1] and [1, N] FP32 scales, contiguous.
     Row,
+    /// FP32 scales of blocks of 128 elements of K.
+    Blocks {
+        /// Whether cuBLASLt takes them on this GPU.
+        supported: bool,
+    },
     /// Anything else.
     Invalid,
 }
@@ -141,6 +146,7 @@ impl Request {
         let known = [F32, BF16, F16, E4M3, E5M2];
         let of_cublas = [
             (self.scaling == Scaling::Row && !is(self.out, BF16), Rejection::RowWise),
+            (self.scaling == Scaling::Blocks { supported: false }, Rejection::BlockScales),
             (self.layout_a == Layout::Column, Rejection::LayoutA),
             (self.layout_b == Layout::Row, Rejection::LayoutB),
             (fnuz(self.a) || fnuz(self.b), Rejection::Fnuz),
@@ -177,6 +183,8 @@ pub enum Rejection {
     BiasType,
     /// Row-wise scales and a D that is not BF16.
     RowWise,
+    /// Block scales on a GPU that is not of sm_90.
+    BlockScales,
     /// mat1 is column-major.
     LayoutA,
     /// mat2 is row-major.
@@ -206,6 +214,7 @@ impl Rejection {
             | Rejection::BothE5m2
             | Rejection::BiasType => 27,
             Rejection::RowWise
+            | Rejection::BlockScales
             | Rejection::LayoutA
             | Rejection::LayoutB
             | Rejection::Fnuz
@@ -229,6 +238,7 @@ impl Rejection {
             Rejection::BothE5m2 => "both E5M2",
             Rejection::BiasType => "dtype of bias",
             Rejection::RowWise => "row-wise, not BF16",
+            Rejection::BlockScales => "block scales, not sm_90",
             Rejection::LayoutA => "mat1 column-major",
             Rejection::LayoutB => "mat2 row-major",
             Rejection::Fnuz => "FNUZ operand",
@@ -244,9 +254,11 @@ impl fmt::Display for Rejection {
         match *self {
             Rejection::Dimensions(a, b) => write!(f, "mat1 has {a} dimensions and mat2 {b}; both have 2"),
             Rejection::Inner(a, b) => write!(f, "mat1 has {a} columns and mat2 {b} rows"),
-            Rejection::Scales => {
-                f.write_str("scales are FP32 and contiguous, both of one element or [M, 1] and [1, N]")
-            }
+            Rejection::Scales => f.write_str(
+                "scales are FP32 and contiguous, both of one element or [M, 1] and [1, N]; with cuBLASLt 12.9 or later \
+                 also one for each 128 elements of K, and for each row or 128 rows of A and each column or 128 columns \
+                 of B, not 128 of both; those of one row or column lie along M or N in memory, the others along K",
+            ),
             Rejection::ScaleResult => f.write_str("scale_result is one FP32 number"),
             Rejection::BiasLength(given, n) => write!(f, "the bias has {given} elements, D {n} columns"),
             Rejection::Sizes(k, n) => write!(f, "K is {k} and N is {n}; both are multiples of 16"),
@@ -257,6 +269,7 @@ impl fmt::Display for Rejection {
                 "a bias is BF16 or FP16 like D, either of both where D is FP8, and none where D is FP32",
             ),
             Rejection::RowWise => f.write_str("row-wise scales need a BF16 D"),
+            Rejection::BlockScales => f.write_str("block scales are supported on sm_90 alone"),
             Rejection::LayoutA => f.write_str("mat1 must be row-major"),
             Rejection::LayoutB => f.write_str("mat2 must be column-major"),
             Rejection::Fnuz => f.write_str("cuBLASLt does not take FNUZ operands"),

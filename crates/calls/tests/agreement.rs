@@ -141,9 +141,14 @@ fn block_scales_and_simt_sums_answer_as_the_definition() {
         let (m, n, k) = (1 + random.below(5), 1 + random.below(140), 1 + random.below(400));
         let (plan, a, b, blocks) = if random.below(2) == 0 {
             let mut plan = Plan::chain(Architecture::Hopper, "wgmma.m64n256k32.f32.e4m3.e4m3");
-            let (rows, columns) = random.of(&[(1, 128), (1, 1), (128, 128)]);
-            plan.blocks = Some(Blocks { k: 128, rows, columns, fma: random.below(2) == 0 });
-            let along = k.div_ceil(128);
+            let (rows, columns) = random.of(&[(1, 128), (1, 1), (128, 128), (128, 1)]);
+            let order = random.of(&[BlockOrder::Product, BlockOrder::AFirst, BlockOrder::BFirst]);
+            let block = random.of(&[128, 64, 0]);
+            plan.blocks = Some(Blocks { k: block, rows, columns, order, fma: random.below(2) == 0 });
+            if block == 0 {
+                plan.promote.every = random.of(&[0, 128]);
+            }
+            let along = if block == 0 { 1 } else { k.div_ceil(block) };
             let of = |random: &mut Random, rows, columns| {
                 let codes: Vec<u64> = (0..rows * columns).map(|_| u64::from(random.scale())).collect();
                 Matrix::single(F32, rows, columns, codes).expect("scales")

@@ -1,6 +1,6 @@
 //! What makes a plan a plan (rule 29).
 
-use super::{DealKind, MergeOrder, MergeType, Plan, Simt, SimtFamily, Tail};
+use super::{Deal, DealKind, Merge, MergeOrder, MergeType, Plan, Simt, SimtFamily, Tail};
 use crate::error::Error;
 
 /// Parts and slices that a plan may have at most; no library splits K into more.
@@ -60,7 +60,7 @@ impl Plan {
             return wrong("merge.order pairwise is known with type f32 only".to_owned());
         }
         if let Some(blocks) = &self.blocks {
-            if blocks.k == 0 || !blocks.k.is_multiple_of(step) {
+            if !blocks.k.is_multiple_of(step) {
                 return wrong(format!(
                     "blocks.k is {}, not a multiple of the instruction's K of {step}",
                     blocks.k
@@ -69,8 +69,14 @@ impl Plan {
             if blocks.rows == 0 || blocks.columns == 0 {
                 return wrong("blocks.rows and blocks.columns are 1 or more".to_owned());
             }
-            if every > 0 || split || deal.dot > 0 || deal.slices > 1 || deal.rotate > 0 {
-                return wrong("[blocks] together with a deal or promotion is not known".to_owned());
+            if *deal != Deal::default() || self.merge != Merge::default() {
+                return wrong("[blocks] together with a deal or a merge is not known".to_owned());
+            }
+            if every > 0 && blocks.k > 0 {
+                return wrong(format!(
+                    "promote.every is {every}; [blocks] already move the accumulator every {} elements",
+                    blocks.k
+                ));
             }
         }
         Ok(())

@@ -2,6 +2,7 @@
 
 use bitmma::Architecture;
 use bitmma::arithmetic::Model;
+use bitmma::gemm::{ScaleBlocks, ScaleOrder};
 use serde::{Deserialize, Serialize};
 
 /// The version of the record.
@@ -332,19 +333,48 @@ impl Default for Epilogue {
     }
 }
 
-/// FP32 scales of blocks along K: after each block the accumulator's result is multiplied by the product of both
-/// scales and added to an FP32 sum that starts from +0.
+/// The order of the two products with an accumulator's result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockOrder {
+    /// Result · (scale of A · scale of B).
+    #[default]
+    Product,
+    /// (Result · scale of A) · scale of B.
+    AFirst,
+    /// (Result · scale of B) · scale of A.
+    BFirst,
+}
+
+/// FP32 scales of blocks along K: after each block the accumulator's result is multiplied by both scales and added to
+/// an FP32 sum that starts from +0.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Blocks {
-    /// Elements of K in a block, a multiple of the instruction's K; 128 in DeepGEMM.
+    /// Elements of K in a block, a multiple of the instruction's K; 128 in DeepGEMM. 0: all of K, for scales of whole
+    /// rows and columns, which are applied once, after promotion.
     pub k: usize,
     /// Rows of A that share a scale; 1 or 128.
     pub rows: usize,
     /// Columns of B that share a scale; 1 or 128.
     pub columns: usize,
-    /// Whether product and sum are one FMA (true), or two roundings.
+    /// The order of the products; `product` by default.
+    #[serde(default)]
+    pub order: BlockOrder,
+    /// Whether the last product and the sum are one FMA (true), or two roundings.
     pub fma: bool,
+}
+
+impl Blocks {
+    /// The same for [`bitmma::gemm()`].
+    pub fn sizes(&self) -> ScaleBlocks {
+        let order = match self.order {
+            BlockOrder::Product => ScaleOrder::Product,
+            BlockOrder::AFirst => ScaleOrder::AFirst,
+            BlockOrder::BFirst => ScaleOrder::BFirst,
+        };
+        ScaleBlocks { k: self.k, rows: self.rows, columns: self.columns, order, fma: self.fma }
+    }
 }
 
 /// How the lanes of a SIMT sum are added.

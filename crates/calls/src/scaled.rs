@@ -1,0 +1,221 @@
+//! `torch._scaled_mm` with more scales than one for each operand: row-wise, and FP32 scales of blocks.
+//!
+//! The shapes of the scales decide, as torch reads them (pytorch at 0174dfa, `aten/src/ATen/native/cuda/ScaledBlas.cpp`,
+//! `get_joint_scaling` and its caller `_scaled_mm_out_cuda`). What then runs follows from published source for row-wise
+//! scales on sm_90 before cuBLASLt 12.9 alone; all else is declined, or assumed where the user says so. Nobody has
+//! recorded any of it, so every plan is "derived".
+
+use crate::cublaslt::{self, Capability, Query};
+use crate::error::Error;
+use crate::plan::{BlockOrder, Blocks, Evidence, Plan};
+use crate::platform::{Decision, Platform, Sources, decide};
+use crate::torch::Scaling;
+use bitmma::formats::{BF16, E4M3, F16, F32};
+
+/// What scales of these shapes mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recipe {
+    /// One scale for each operand.
+    Tensor,
+    /// [M, 1] and [1, N].
+    Row,
+    /// Blocks of 128 elements along K: of `rows` rows of A and `columns` columns of B, each 1 or 128.
+    Blocks {
+        /// Rows of A that share a scale.
+        rows: usize,
+        /// Columns of B that share a scale.
+        columns: usize,
+    },
+}
+
+/// Elements of K in a block.
+const BLOCK: usize = 128;
+
+impl Recipe {
+    /// The recipe of scales of these shapes (rows, columns) for M, N, K; the first that fits, as torch looks. `None`
+    /// for shapes that torch rejects.
+    pub fn of((m, n, k): (usize, usize, usize), a: (usize, usize), b: (usize, usize)) -> Option<Recipe> {
+        let along = k.div_ceil(BLOCK);
+        let blocks = |rows: usize, columns: usize| {
+            let fits = a == (m.div_ceil(rows), along) && b == (along, n.div_ceil(columns));
+            fits.then_some(Recipe::Blocks { rows, columns })
+        };
+        let tensor =
+            (a.0.checked_mul(a.1) == Some(1) && b.0.checked_mul(b.1) == Some(1)).then_some(Recipe::Tensor);
+        let row = (a == (m, 1) && b == (1, n)).then_some(Recipe::Row);
+        tensor.or(row).or(blocks(BLOCK, 1)).or(blocks(1, BLOCK)).or(blocks(1, 1))
+    }
+
+    /// How torch sees it on a platform: before cuBLASLt 12.9 it knows no blocks, and later it takes them on sm_90.
+    pub fn scaling(recipe: Option<Recipe>, platform: &Platform) -> Scaling {
+        match recipe {
+            None => Scaling::Invalid,
+            Some(Recipe::Tensor) => Scaling::Tensor,
+            Some(Recipe::Row) => Scaling::Row,
+            Some(Recipe::Blocks { .. }) if !since_12_9(&platform.version) => Scaling::Invalid,
+            Some(Recipe::Blocks { .. }) => {
+                Scaling::Blocks { supported: platform.capability == Capability::Sm90 }
+            }
+        }
+    }
+}
+
+/// Whether a version of cuBLASLt is 12.9 or later.
+fn since_12_9(version: &str) -> bool {
+    let mut numbers = version.split('.').map(|number| number.trim().parse::<u32>().unwrap_or(0));
+    let (major, minor) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    (major, minor) >= (12, 9)
+}
+
+/// The plan of a call whose scales follow a recipe.
+pub fn decide_scaled(
+    platform: &Platform,
+    query: &Query,
+    recipe: Recipe,
+    sources: &Sources,
+) -> Result<Decision, Error> {
+    if sources.plan.is_some() || recipe == Recipe::Tensor {
+        return decide(platform, query, sources);
+    }
+    let (hopper, new) = (query.capability == Capability::Sm90, since_12_9(&query.version));
+    match recipe {
+        Recipe::Tensor => decide(platform, query, sources),
+        Recipe::Row if hopper && !new => row_wise(query),
+        Recipe::Row if query.capability == Capability::Sm89 => Err(Error::unrecorded(
+            "row-wise scales on sm_89 run CUTLASS with stream-K, whose parts depend on the GPU's multiprocessors",
+        )),
+        Recipe::Row => Err(Error::unrecorded(format!(
+            "nothing is published about row-wise scales with cuBLASLt {} on {}; a plan with [blocks] k = 0 runs them",
+            query.version,
+            query.capability.name()
+        ))),
+        Recipe::Blocks { rows, columns } => blocks(query, (rows, columns), sources),
+    }
+}
+
+fn base(query: &Query, blocks: Blocks, source: &str) -> Result<Plan, Error> {
+    let mut plan = Plan::chain(query.capability.architecture(), cublaslt::instruction(query, None)?);
+    plan.epilogue = cublaslt::host();
+    plan.evidence = Evidence::Derived;
+    plan.source = source.to_owned();
+    plan.blocks = Some(blocks);
+    Ok(plan)
+}
+
+/// torch's own CUTLASS kernel on sm_90: (accumulator · one scale) · the other, then a bias of +0.
+fn row_wise(query: &Query) -> Result<Decision, Error> {
+    if query.b != E4M3 {
+        return Err(Error::unrecorded(format!(
+            "row-wise scales with B in {}; the kernel takes e4m3",
+            query.b
+        )));
+    }
+    let (m, n, _) = query.shape;
+    let order = if transposed(m, n) { BlockOrder::BFirst } else { BlockOrder::AFirst };
+    let blocks = Blocks { k: 0, rows: 1, columns: 1, order, fma: true };
+    let source = "pytorch at 01386a0, RowwiseScaledMM.cu: EVT of two products and a bias of +0, \
+                  transposed by shape; CUTLASS promotes every 128 without fast accumulation; nobody has recorded it";
+    let mut plan = base(query, blocks, source)?;
+    plan.promote.every = if query.fast { 0 } else { BLOCK };
+    plan.check()?;
+    let origin = "torch's CUTLASS kernel for row-wise scales".to_owned();
+    Ok(Decision { plan, origin, assumed: vec![] })
+}
+
+/// Whether torch asks its row-wise kernel for D^T, where B's scale is applied first (`RowwiseScaledMM.cu` at 01386a0,
+/// `dispatch_fp8_rowwise_kernel_on_cluster_size_and_transpose`).
+fn transposed(m: usize, n: usize) -> bool {
+    let (m, n) = (m.next_multiple_of(64), n.next_multiple_of(64));
+    let area = m.saturating_mul(n);
+    let (odd_m, odd_n) = (!m.is_multiple_of(256), !n.is_multiple_of(256));
+    match () {
+        () if m == 64 && n >= 3072 => false,
+        () if n == 64 && m >= 3072 => true,
+        () if m == 192 && n >= 4096 => true,
+        () if n == 192 && m >= 4096 => false,
+        () if area <= 4096 * 4096 && odd_m && !odd_n => true,
+        () if area <= 4096 * 4096 && odd_n && !odd_m => false,
+        () if odd_m && odd_n => (m <= n) != (area <= 1024 * 1024),
+        () if m >= 4096 && n >= 4096 => m < n,
+        () => true,
+    }
+}
+
+/// cuBLASLt's block scales, assumed to be applied as open kernels apply them.
+fn blocks(query: &Query, (rows, columns): (usize, usize), sources: &Sources) -> Result<Decision, Error> {
+    if ![F32, BF16, F16].contains(&query.out) {
+        return Err(Error::unrecorded(format!("block scales with D in {}", query.out)));
+    }
+    if !sources.assume.block_scales {
+        return Err(Error::unrecorded(
+            "how cuBLASLt applies block scales is not published; `--assume block-scales` takes it to do as DeepGEMM and \
+             CUTLASS, and `bitmma gemm --scale-blocks` computes what those do",
+        ));
+    }
+    let blocks = Blocks { k: BLOCK, rows, columns, order: BlockOrder::Product, fma: true };
+    let source = "DeepGEMM at 54e2261, sm90_fp8_gemm_1d2d.cuh:333-346 and sm90_fp8_gemm_1d1d.cuh:308-311; \
+                  nobody has recorded cuBLASLt's own kernel";
+    let plan = base(query, blocks, source)?;
+    plan.check()?;
+    let assumed = vec![
+        "cuBLASLt applies block scales as DeepGEMM and CUTLASS do: a chain for every 128 of K from +0, times the \
+         product of both scales, added by one FMA"
+            .to_owned(),
+    ];
+    Ok(Decision { plan, origin: "an assumption".to_owned(), assumed })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_decide_as_in_torch() {
+        let of = |a, b| Recipe::of((300, 256, 384), a, b);
+        let blocks = |rows, columns| Some(Recipe::Blocks { rows, columns });
+        assert_eq!(of((1, 1), (1, 1)), Some(Recipe::Tensor));
+        assert_eq!(of((300, 1), (1, 256)), Some(Recipe::Row));
+        assert_eq!(of((300, 3), (3, 2)), blocks(1, 128));
+        assert_eq!(of((300, 3), (3, 256)), blocks(1, 1));
+        assert_eq!(of((3, 3), (3, 256)), blocks(128, 1));
+        for (a, b) in
+            [((3, 3), (3, 2)), ((300, 2), (3, 2)), ((1, 1), (1, 256)), ((300, 3), (2, 3)), ((0, 0), (0, 0))]
+        {
+            assert_eq!(of(a, b), None, "{a:?} {b:?}");
+        }
+        // one block of K: a scale for each row is row-wise, and comes first
+        assert_eq!(Recipe::of((300, 256, 128), (300, 1), (1, 256)), Some(Recipe::Row));
+        assert_eq!(Recipe::of((1, 1, 128), (1, 1), (1, 1)), Some(Recipe::Tensor));
+    }
+
+    #[test]
+    fn versions() {
+        for (version, new) in
+            [("12.8.3.14", false), ("12.9", true), ("13.1.1", true), ("unknown", false), ("11.99", false)]
+        {
+            assert_eq!(since_12_9(version), new, "{version}");
+        }
+    }
+
+    /// Rows worked out from the source by hand.
+    #[test]
+    fn transposition_by_shape() {
+        for ((m, n), expected) in [
+            ((1, 4096), false), // 64 × 4096
+            ((4096, 16), true), // 4096 × 64
+            ((192, 4096), true),
+            ((4096, 192), false),
+            ((320, 512), true), // M an odd multiple of 64, N of 256
+            ((512, 320), false),
+            ((64, 64), false),    // both odd, M ≤ N, small
+            ((128, 64), true),    // M > N, small
+            ((1088, 1088), true), // both odd, M ≤ N, large
+            ((1152, 1088), false),
+            ((4096, 4096), false),
+            ((4096, 8192), true),
+            ((1024, 1024), true),
+        ] {
+            assert_eq!(transposed(m, n), expected, "{m}×{n}");
+        }
+    }
+}
