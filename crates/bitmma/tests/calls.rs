@@ -181,6 +181,19 @@ fn the_plans_of_examples_run() {
     let (code, text, error) = bitmma(&[&call[..], &scaled].concat());
     assert_eq!(code, 0, "{error}");
     assert!(text.contains("evidence: derived"), "{text}");
+    // without a plan the shapes of the scales decide, and the assumption shows
+    let (code, _, error) = bitmma(&[&call[..], &scaled[2..]].concat());
+    assert_eq!(code, 2);
+    assert!(error.contains("`--assume block-scales`"), "{error}");
+    let (code, text, error) = bitmma(&[&call[..], &scaled[2..], &["--assume", "block-scales"]].concat());
+    assert_eq!(code, 0, "{error}");
+    assert!(
+        text.contains("scale_blocks 1x128,128x128") && text.contains("assumed: cuBLASLt applies"),
+        "{text}"
+    );
+    let (code, _, error) = bitmma(&[&call[..], &["--scale-a", &scale_b, "--scale-b", &scale_b]].concat());
+    assert_eq!(code, 2);
+    assert!(error.contains("(rule 27)"), "{error}");
     let half = folder.npy("h.npy", (16, 256), "<f2", &0x3c00u16.to_le_bytes().repeat(16 * 256));
     let amd = [
         "call",

@@ -181,6 +181,70 @@ fn narrow_output_and_transposed_weights() {
 }
 
 /// FP6 and FP4 are written in the types that safetensors has for them, packed, and read back as operands.
+/// Scales that are powers of two, so that integers still say what D is.
+#[test]
+fn fp32_scales_of_blocks() {
+    let (bench, [a, b, c]) = inputs();
+    let (m, n, k) = SHAPE;
+    let powers = |rows: usize, columns: usize, seed: i64| -> Vec<i64> {
+        integers(rows * columns, seed).iter().map(|value| 1 << (value + 3)).collect()
+    };
+    // blocks of 32 of K: two; of 2 rows of A: three; of 3 columns of B: three, B and its scales transposed in the file
+    let (of_a, of_b) = (powers(3, 2, 4), powers(2, 3, 5));
+    let turned: Vec<i64> = (0..6).map(|index| of_b[index % 2 * 3 + index / 2]).collect();
+    bench
+        .put("ka.npy", &matrix("<f4", (3, 2), &codes(&of_a, 8, 23)))
+        .put("kb.npy", &matrix("<f4", (3, 2), &codes(&turned, 8, 23)));
+    let fp8 = "-a a8.npy -b b8.safetensors --bt -c c.npy -o d.npy";
+    let scaled = "--scale-a ka.npy --scale-b kb.npy --scale-blocks 2x32,3x32";
+    let out = fine(&bench, &format!("gemm {FP8} {fp8} {scaled}"));
+    assert!(out.contains("; K padded to 64, scale_blocks 2x32,3x32\n"), "{out}");
+    let at = |row: usize, column: usize, along: usize| {
+        a[row * k + along]
+            * b[along * n + column]
+            * of_a[row / 2 * 2 + along / 32]
+            * of_b[along / 32 * 3 + column / 3]
+    };
+    let sums =
+        (0..m * n).map(|index| (0..k).map(|along| at(index / n, index % n, along)).sum::<i64>() + c[index]);
+    assert_eq!(bench.npy("d.npy", "<f4", &[5, 7]), f32_codes(sums));
+
+    // a scale for each row and each column
+    let (of_a, of_b) = (powers(m, 1, 6), powers(n, 1, 7));
+    bench.put("ra.npy", &matrix("<f4", (m, 1), &codes(&of_a, 8, 23)));
+    bench.put("rb.npy", &matrix("<f4", (n, 1), &codes(&of_b, 8, 23)));
+    let rows = "--scale-a ra.npy --scale-b rb.npy --scale-blocks row";
+    let json = fine(&bench, &format!("gemm {FP8} {fp8} {rows} --promote-every 32 --json"));
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["scale_blocks"], &json["promote_every"]), (&"row".into(), &32.into()));
+    let ab = product(&a, &b, SHAPE);
+    let sums = (0..m * n).map(|index| ab[index] * of_a[index / n] * of_b[index % n] + c[index]);
+    assert_eq!(bench.npy("d.npy", "<f4", &[5, 7]), f32_codes(sums));
+
+    let with = |more: &str| format!("gemm {FP8} {} {more}", fp8.replace("d.npy", "e.npy"));
+    refused(&bench, &with("--scale-a ka.npy --scale-blocks 2x32,3x32"), &["--scale-b"]);
+    refused(&bench, &with("--scale-a ka.npy --scale-b kb.npy"), &["takes no scale factors"]);
+    refused(
+        &bench,
+        &with("--scale-a sa.npy --scale-b kb.npy --scale-blocks 2x32,3x32"),
+        &["--scale-a", "uint8", "float32"],
+    );
+    refused(
+        &bench,
+        &with("--scale-a ka.npy --scale-b kb.npy --scale-blocks 1x32,3x32"),
+        &["scale A is 3×2", "takes 5×2"],
+    );
+    refused(&bench, &with("--scale-a ka.npy --scale-b kb.npy --scale-blocks 2x32"), &["1x128,128x128"]);
+    refused(
+        &bench,
+        &with(&format!("{scaled} --promote-every 64")),
+        &["promote_every is 64", "every 32 elements"],
+    );
+    refused(&bench, &with(&format!("{scaled} --split-k 2")), &["split_k is 2"]);
+    let mx = "-a a8.npy -b b8.safetensors --bt -o e.npy --scale-a ka.npy --scale-b kb.npy --scale-blocks 2x32,3x32";
+    refused(&bench, &format!("gemm {MX} {mx}"), &["takes ue8m0 factors of its own"]);
+}
+
 #[test]
 fn outputs_narrower_than_a_byte() {
     let (bench, _) = inputs();

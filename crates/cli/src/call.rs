@@ -11,7 +11,8 @@ use bitmma_calls::compare::{Comparison, compare};
 use bitmma_calls::epilogue::Scales;
 use bitmma_calls::explain::explain;
 use bitmma_calls::platform::{Decision, Platform, decide};
-use bitmma_calls::torch::{Layout, Request, Scaling};
+use bitmma_calls::scaled::{Recipe, decide_scaled};
+use bitmma_calls::torch::{Layout, Request};
 use bitmma_calls::{Call, Error, execute};
 use clap::ValueEnum;
 
@@ -26,10 +27,11 @@ const HELP: &str = "\
 PLATFORM is DEVICE/cublaslt-VERSION, as in rtx4060/cublaslt-12.8.3.14 or h100-pcie; docs/calls.md lists what is known. \
 Whether a library splits K does not follow from the shape. The plan comes from --plan, --lt-config, --parts, --table, \
 or decisions that are built in; a call that nobody measured is declined with the reason. --assume takes an assumption, \
-which the answer then shows: version, empty-parts, envelope, unsplit.
+which the answer then shows: version, empty-parts, envelope, unsplit, block-scales.
 
-scaled_mm is torch._scaled_mm with scales of one FP32 number each; what the library rejects is rejected. A plan with \
-[blocks] takes block scales from --scale-a and --scale-b as files. matmul and linear take 16-bit operands; linear's B \
+scaled_mm is torch._scaled_mm; what the library rejects is rejected. Scales are numbers, or FP32 files whose shapes say \
+what they are, as in torch: M×1 and 1×N row-wise; M×ceil(K/128) or ceil(M/128)×ceil(K/128) with ceil(K/128)×N or \
+ceil(K/128)×ceil(N/128) in blocks (B's transposed with --b-transposed). A plan with [blocks] takes any block. matmul and linear take 16-bit operands; linear's B \
 is N×K.
 
 Examples:
@@ -70,7 +72,7 @@ pub(crate) struct Arguments {
     /// Format of D [default: bf16]
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
     out_type: Option<Format>,
-    /// Scale of A: a number, rounded to FP32, or a file of block scales
+    /// Scale of A: a number, rounded to FP32, or a file of row-wise or block scales
     #[arg(long, value_name = "VALUE|FILE", allow_hyphen_values = true)]
     scale_a: Option<String>,
     /// Scale of B, likewise
@@ -153,6 +155,15 @@ impl Given {
         let blocks = self.blocks.as_ref().map(|(a, b)| (a, b));
         Call { scales: self.scales, blocks, threads, ..Call::new(&self.a, &self.b, self.out) }
     }
+
+    /// What the shapes of the scales mean; `None` for shapes that mean nothing to torch.
+    fn recipe(&self) -> Option<Recipe> {
+        let sizes = |matrix: &Matrix| (matrix.rows(), matrix.columns());
+        match &self.blocks {
+            None => Some(Recipe::Tensor),
+            Some((a, b)) => Recipe::of(self.call(None).shape(), sizes(a), sizes(b)),
+        }
+    }
 }
 
 /// The plan of the call on one platform.
@@ -160,7 +171,11 @@ fn decided(arguments: &Arguments, name: &str, given: &Given) -> Result<(Platform
     let platform = Platform::parse(name)?;
     let shape = given.call(None).shape();
     let query = platform.query(shape, (given.a.format(), given.b.format(), given.out), arguments.fast);
-    let decision = decide(&platform, &query, &arguments.sources.read()?)?;
+    let sources = arguments.sources.read()?;
+    let Some(recipe) = given.recipe() else {
+        return Ok((platform.clone(), decide(&platform, &query, &sources)?));
+    };
+    let decision = decide_scaled(&platform, &query, recipe, &sources)?;
     Ok((platform, decision))
 }
 
@@ -170,13 +185,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let destination = Output::new(&arguments.out, &out).within("--out")?;
     let given = read(arguments, out)?;
     if arguments.function == Function::ScaledMm {
+        let planned = arguments.sources.plan.is_some();
         let request = Request {
-            scaling: Scaling::Tensor,
+            scaling: Recipe::scaling(given.recipe(), &Platform::parse(&arguments.platform)?),
             layout_b: Layout::Column,
             inner: given.b.rows(),
             ..Request::new(given.call(None).shape(), given.a.format(), given.b.format(), out)
         };
-        if let Some(rejection) = request.rejection().filter(|_| given.blocks.is_none()) {
+        if let Some(rejection) = request.rejection().filter(|_| given.blocks.is_none() || !planned) {
             return Err(Error::Rejected(rejection).into());
         }
     }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bitmma::arithmetic::Conversion;
 use bitmma::formats::table::FORMATS;
-use bitmma::formats::{Format, Overflow, Rounding, text::display};
-use bitmma::gemm::{OutputConversion, Target as Unit};
+use bitmma::formats::{F32, Format, Overflow, Rounding, text::display};
+use bitmma::gemm::{OutputConversion, ScaleBlocks, Target as Unit};
 use bitmma::kernel::has_kernel;
 use bitmma::{GemmOptions, Matrix};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -25,12 +25,16 @@ const HELP: &str = concat!(
     "\
 Shapes: A is M×K, B K×N, C and D M×N, row-major, of any size; a third dimension in front counts products of \
 one shape. Scale factors are M × ceil(K/block) and ceil(K/block) × N. K is padded with +0 (scale factors with \
-1) to a multiple of the instruction's K, which can change the result as it does on the GPU.
+1) to a multiple of the instruction's K, which can change the result as it does on the GPU. --scale-blocks 1x128,128x128: \
+--scale-a and --scale-b are FP32 scales of blocks, of 1 row and 128 elements of K of A, of 128 columns and 128 elements of \
+K of B; A has ceil(M/rows) × ceil(K/128), B ceil(K/128) × ceil(N/columns). row: M×1 and 1×N.
 
 Order: the instruction's accumulator starts from C and goes along K. --split-k: a part is one step along \
 K or more, so there are no more parts than steps; each starts from +0, the parts' results are added in FP32 in order, then C. --promote-every: every N elements of K the accumulator \
 starts from +0 and its result is added to an FP32 sum, which starts from C (with --split-k from +0, a sum for \
-each part). --alpha, --beta other than 1: A·B from +0, then alpha·AB, beta·C and their sum, each rounded; with \
+each part). --scale-blocks: every 128 elements (as said there) the accumulator starts from +0; its result times the FP32 \
+product of both scales is added to an FP32 sum from +0 by one FMA, as DeepGEMM does; row: (A·B · scale of A) · scale of B, \
+once, as CUTLASS does; C is added last. --alpha, --beta other than 1: A·B from +0, then alpha·AB, beta·C and their sum, each rounded; with \
 --beta 0 C is not read. All this to nearest even, in FP64 where C or D is FP64; at the end D is rounded to the \
 instruction's D, or straight to --output-type.
 
@@ -38,8 +42,13 @@ Example: a layer in FP8 as DeepGEMM runs it on Hopper
   bitmma gemm hopper wgmma.m64nNk32.f32.e4m3.e4m3 -a x.safetensors:x -b w.safetensors:layer.weight \\
          --b-transposed --promote-every 128 --output-type bf16 -o d.safetensors
 
+The same with scales of blocks, and with DeepSeek's 128×128 scales of the weight
+  bitmma gemm hopper wgmma.m64nNk32.f32.e4m3.e4m3 -a x.safetensors:x -b w.safetensors:layer.weight --bt \\
+         --scale-a x.safetensors:scale --scale-b w.safetensors:layer.weight_scale_inv --scale-blocks 1x128,128x128 \\
+         --output-type bf16 -o d.safetensors
+
 JSON: architecture, instruction, revision, model, model_file, k_step, padded_k, split_k (the parts there were), \
-promote_every, alpha, beta, output_rounding, saturate, path (kernel or reference), products, seconds, products_per_second, m, n, k, \
+promote_every, scale_blocks, alpha, beta, output_rounding, saturate, path (kernel or reference), products, seconds, products_per_second, m, n, k, \
 blocks; a, b, c, scale_a, scale_b, d: {file, format, shape}."
 );
 
@@ -61,6 +70,9 @@ pub(crate) struct Arguments {
     /// Move the accumulator to an FP32 sum every N elements of K, a multiple of the instruction's K
     #[arg(long, value_name = "N")]
     promote_every: Option<usize>,
+    /// --scale-a and --scale-b are FP32 scales of blocks: ROWSxK of A and COLUMNSxK of B, as in 1x128,128x128; or row
+    #[arg(long, value_name = "BLOCKS", requires = "scale_a", requires = "scale_b")]
+    scale_blocks: Option<ScaleBlocks>,
     /// The factor of A·B, rounded to FP32 (FP64 where C or D is FP64) [default: 1]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
     alpha: Option<String>,
@@ -123,7 +135,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         text.as_ref().map(read).transpose()
     };
     let (alpha, beta) = (factor("--alpha", &arguments.alpha)?, factor("--beta", &arguments.beta)?);
-    let matrices = arguments.files.read(&target)?;
+    let matrices = arguments.files.read(&target, arguments.scale_blocks.map(|_| F32))?;
     let (blocks, rows, _) = matrices.a.shape();
     destination.fits(&d_format, (blocks, rows, matrices.b.columns())).within("--out")?;
 
@@ -132,6 +144,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let options = GemmOptions {
         scale_a: matrices.scale_a.as_ref(),
         scale_b: matrices.scale_b.as_ref(),
+        scale_blocks: arguments.scale_blocks,
         split_k: arguments.split_k,
         promote_every: arguments.promote_every,
         alpha,
@@ -247,6 +260,7 @@ fn about(
     let options = [
         ("split_k", arguments.split_k.map(|asked| unit.parts(k, asked).to_string())),
         ("promote_every", arguments.promote_every.map(|every| every.to_string())),
+        ("scale_blocks", arguments.scale_blocks.map(|blocks| blocks.to_string())),
         ("alpha", arguments.alpha.clone()),
         ("beta", arguments.beta.clone()),
         ("output_rounding", arguments.output_type.map(|_| arguments.output_rounding.to_string())),
@@ -271,6 +285,7 @@ fn text(arguments: &Arguments, target: &Target, done: &Done<'_>) -> String {
         format!("K in {parts} part{s}{why}")
     }));
     how.extend(arguments.promote_every.map(|every| format!("promoted every {every}")));
+    how.extend(arguments.scale_blocks.map(|blocks| format!("scale_blocks {blocks}")));
     let w = done.unit.working_format();
     for (name, code) in ["alpha", "beta"].into_iter().zip(done.factors) {
         how.extend(code.map(|code| format!("{name} {}", display(&w, code))));
@@ -312,6 +327,7 @@ fn json(arguments: &Arguments, target: &Target, done: &Done<'_>) -> serde_json::
         "padded_k": done.unit.padded(done.matrices.a.columns()),
         "split_k": arguments.split_k.map(|asked| done.parts(asked)),
         "promote_every": arguments.promote_every,
+        "scale_blocks": arguments.scale_blocks.map(|blocks| blocks.to_string()),
         "alpha": alpha,
         "beta": beta,
         "output_rounding": arguments.output_type.map(|_| arguments.output_rounding.symbol()),

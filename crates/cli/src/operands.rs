@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     /// Scale factors of B, K/block × N
     #[arg(long, value_name = "FILE")]
     pub(crate) scale_b: Option<Source>,
-    /// B is N×K in its file, and its scale factors N × K/block, as linear layers store weights
+    /// B is N×K in its file, and its scale factors are transposed likewise, N × K/block, as linear layers store weights
     #[arg(long, visible_alias = "bt")]
     pub(crate) b_transposed: bool,
     /// Where D goes: .npy, or .safetensors (tensor `d`, with what ran as metadata)
@@ -64,16 +64,18 @@ pub(crate) struct Matrices {
 }
 
 impl Arguments {
-    /// Reads every operand in the target's formats; scale factors must be given exactly where there are
-    /// some.
-    pub(crate) fn read(&self, target: &Target) -> Result<Matrices, Failure> {
-        check_scales(&target.name, &target.model, self.scale_a.is_some(), self.scale_b.is_some())?;
+    /// Reads every operand in the target's formats; scale factors must be given exactly where there are some.
+    /// `scales` is the format of scales that the target itself does not take.
+    pub(crate) fn read(&self, target: &Target, scales: Option<Format>) -> Result<Matrices, Failure> {
         let model = &target.model;
+        if scales.is_none() {
+            check_scales(&target.name, model, self.scale_a.is_some(), self.scale_b.is_some())?;
+        }
         let a = read("--a", &self.a, model.a, false)?;
         let b = read("--b", &self.b, model.b, self.b_transposed)?;
         let c = self.c.as_ref().map(|source| read("--c", source, model.c, false)).transpose()?;
         let scale = |flag, source: &Option<Source>, transposed| {
-            let format = model.scale.map(|scale| scale.format);
+            let format = scales.or(model.scale.map(|scale| scale.format));
             source
                 .as_ref()
                 .zip(format)

@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut target = arguments.target.resolve()?;
     let destination = Output::new(&arguments.files.out, &target.model.d).within("--out")?;
-    let matrices = arguments.files.read(&target)?;
+    let matrices = arguments.files.read(&target, None)?;
     if let Some(found) = &mut target.found {
         let spelling = arguments.target.instruction.as_deref().unwrap_or_default();
         fill_in(found, spelling, &matrices.a, &matrices.b)?;

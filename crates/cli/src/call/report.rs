@@ -34,7 +34,9 @@ pub(crate) fn summary(decision: &Decision) -> String {
         0 => String::new(),
         every => format!(", promoted every {every} elements"),
     };
-    let mut text = format!("plan: {what}, {parts}{promoted}; from {}\n", decision.origin);
+    let scaled =
+        plan.blocks.as_ref().map_or(String::new(), |blocks| format!(", scale_blocks {}", blocks.sizes()));
+    let mut text = format!("plan: {what}, {parts}{promoted}{scaled}; from {}\n", decision.origin);
     text += &format!("evidence: {} ({})\n", plan.evidence.name(), plan.source);
     for assumption in &decision.assumed {
         text += &format!("assumed: {assumption}\n");

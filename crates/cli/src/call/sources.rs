@@ -41,8 +41,8 @@ pub(crate) struct SourceArguments {
     /// Bytes of workspace that the caller gives the library [default: 1048576, as torch._scaled_mm]
     #[arg(long, value_name = "BYTES")]
     workspace: Option<u64>,
-    /// Take an assumption, which the answer shows: version, empty-parts, envelope, unsplit; may be repeated
-    #[arg(long, value_name = "ASSUMPTION", value_parser = ["version", "empty-parts", "envelope", "unsplit"])]
+    /// Take an assumption, which the answer shows: version, empty-parts, envelope, unsplit, block-scales; may be repeated
+    #[arg(long, value_name = "ASSUMPTION", value_parser = ["version", "empty-parts", "envelope", "unsplit", "block-scales"])]
     assume: Vec<String>,
 }
 
