@@ -9,6 +9,7 @@ use bitmma_calls::epilogue::Scales;
 use bitmma_calls::explain::explain;
 use bitmma_calls::plan::MergeOrder;
 use bitmma_calls::platform::{Platform, Sources, decide};
+use bitmma_calls::scaled::{Recipe, decide_scaled};
 use bitmma_calls::torch::{Layout, Request, Scaling, format_of};
 use bitmma_calls::{Call, Error, Plan, execute};
 use pyo3::prelude::*;
@@ -35,10 +36,13 @@ fn plan_of(text: &str) -> PyResult<Plan> {
     if json { Plan::from_json(text) } else { Plan::from_toml(text) }.map_err(raised)
 }
 
+/// Rows and columns of the scales of A and of B.
+type ScaleShapes = ((usize, usize), (usize, usize));
+
 /// The plan of a call as JSON: platform, origin, evidence, source, assumed, plan.
 #[pyfunction]
 #[pyo3(signature = (
-    platform, shape, formats, fast, *, plan = None, plan_file = None, lt_config = None, parts = None, merge = "serial",
+    platform, shape, formats, fast, *, scales = None, plan = None, plan_file = None, lt_config = None, parts = None, merge = "serial",
     table = None, workspace = None, assume = Vec::new()
 ))]
 #[allow(clippy::too_many_arguments)] // they are Python's keywords
@@ -47,6 +51,7 @@ pub(crate) fn decide_call(
     shape: (usize, usize, usize),
     formats: (String, String, String),
     fast: bool,
+    scales: Option<ScaleShapes>,
     plan: Option<&str>,
     plan_file: Option<PathBuf>,
     lt_config: Option<&str>,
@@ -84,7 +89,12 @@ pub(crate) fn decide_call(
         assume: taken,
         assume_unsplit: assume.iter().any(|name| name == "unsplit"),
     };
-    let decision = decide(&platform, &platform.query(shape, formats, fast), &sources).map_err(raised)?;
+    let query = platform.query(shape, formats, fast);
+    let decision = match scales.and_then(|(a, b)| Recipe::of(shape, a, b)) {
+        None => decide(&platform, &query, &sources),
+        Some(recipe) => decide_scaled(&platform, &query, recipe, &sources),
+    };
+    let decision = decision.map_err(raised)?;
     let value = serde_json::json!({
         "platform": platform.name(),
         "origin": decision.origin,
@@ -99,22 +109,24 @@ pub(crate) fn decide_call(
 /// Raises what torch or cuBLASLt would reject a call of `torch._scaled_mm` for.
 #[pyfunction]
 #[pyo3(signature = (
-    shape, inner, dtypes, *, dimensions = (2, 2), scaling = "tensor", scale_result_fits = true, bias = None,
+    platform, shape, inner, dtypes, *, dimensions = (2, 2), scales = None, scale_result_fits = true, bias = None,
     row_major_a = true, column_major_b = true, aligned = true
 ))]
 #[allow(clippy::too_many_arguments)] // they are Python's keywords
 pub(crate) fn check_scaled_mm(
+    platform: &str,
     shape: (usize, usize, usize),
     inner: usize,
     dtypes: (String, String, String),
     dimensions: (usize, usize),
-    scaling: &str,
+    scales: Option<ScaleShapes>,
     scale_result_fits: bool,
     bias: Option<(String, usize)>,
     row_major_a: bool,
     column_major_b: bool,
     aligned: bool,
 ) -> PyResult<()> {
+    let platform = Platform::parse(platform).map_err(raised)?;
     let request = Request {
         dimensions,
         m: shape.0,
@@ -124,10 +136,9 @@ pub(crate) fn check_scaled_mm(
         a: format_of(&dtypes.0),
         b: format_of(&dtypes.1),
         out: format_of(&dtypes.2),
-        scaling: match scaling {
-            "tensor" => Scaling::Tensor,
-            "row" => Scaling::Row,
-            _ => Scaling::Invalid,
+        scaling: match scales {
+            Some((a, b)) => Recipe::scaling(Recipe::of(shape, a, b), &platform),
+            None => Scaling::Invalid,
         },
         scale_result_fits,
         bias: bias.map(|(dtype, length)| (format_of(&dtype), length)),

@@ -1,8 +1,8 @@
 //! `bitmma.gemm`: products of any shape.
 
 use bitmma::arithmetic::Conversion;
-use bitmma::formats::{F64, Overflow, Rounding};
-use bitmma::gemm::OutputConversion;
+use bitmma::formats::{F32, F64, Overflow, Rounding};
+use bitmma::gemm::{OutputConversion, ScaleBlocks};
 use bitmma::{GemmOptions, gemm as product};
 use pyo3::prelude::*;
 
@@ -18,7 +18,7 @@ use crate::unit::Unit;
 /// An exception that `progress` raises ends the calls of it, and is raised when the product is done.
 #[pyfunction]
 #[pyo3(signature = (
-    unit, operands, *, split_k = None, promote_every = None, alpha = None, beta = None, output = None,
+    unit, operands, *, scale_blocks = None, split_k = None, promote_every = None, alpha = None, beta = None, output = None,
     output_rounding = "RNE", saturate = false, threads = None, progress = None
 ))]
 #[allow(clippy::too_many_arguments)] // they are Python's keywords
@@ -26,6 +26,7 @@ pub(crate) fn gemm<'py>(
     py: Python<'py>,
     unit: &Unit,
     operands: Arrays<'py>,
+    scale_blocks: Option<&str>,
     split_k: Option<usize>,
     promote_every: Option<usize>,
     alpha: Option<f64>,
@@ -37,7 +38,8 @@ pub(crate) fn gemm<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Bound<'py, PyAny>, &'static str)> {
     let target = &unit.target;
-    let given = operands.read(unit)?;
+    let scale_blocks = scale_blocks.map(str::parse::<ScaleBlocks>).transpose().map_err(Raised::from)?;
+    let given = operands.read_with(unit, scale_blocks.map(|_| F32))?;
     let working = target.working_format();
     let factor = |value: f64| convert(&F64, value.to_bits(), &working, Rounding::NearestEven, Overflow::Ieee);
     let output = match output {
@@ -53,6 +55,7 @@ pub(crate) fn gemm<'py>(
     let options = GemmOptions {
         scale_a: given.scale_a.as_ref(),
         scale_b: given.scale_b.as_ref(),
+        scale_blocks,
         split_k,
         promote_every,
         alpha: alpha.map(factor),

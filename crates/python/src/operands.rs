@@ -1,6 +1,6 @@
 //! The operands of a product as they come from Python, made matrices of a unit's formats.
 
-use bitmma::formats::BlockScale;
+use bitmma::formats::{BlockScale, Format};
 use bitmma::{Matrix, Model, Operands};
 use bitmma_analysis::data::{Product, ScaleFactors};
 use pyo3::prelude::*;
@@ -32,15 +32,24 @@ pub(crate) struct Given {
 
 impl Arrays<'_> {
     pub(crate) fn read(&self, unit: &Unit) -> PyResult<Given> {
+        self.read_with(unit, None)
+    }
+
+    /// The same with scale factors of a format that the unit itself does not take.
+    pub(crate) fn read_with(&self, unit: &Unit, scales: Option<Format>) -> PyResult<Given> {
         let Arrays(a, b, c, scale_a, scale_b) = self;
         let model = unit.model();
+        let scale = |name: &str, array: &Option<Bound<'_, PyAny>>| match scales {
+            Some(format) => optional(name, format, array.as_ref()),
+            None => scale(name, unit, model, array.as_ref()),
+        };
         Ok(Given {
             blocked: arrays::is_blocked(a)?,
             a: arrays::matrix("A", model.a, a)?,
             b: arrays::matrix("B", model.b, b)?,
             c: optional("C", model.c, c.as_ref())?,
-            scale_a: scale("scale A", unit, model, scale_a.as_ref())?,
-            scale_b: scale("scale B", unit, model, scale_b.as_ref())?,
+            scale_a: scale("scale A", scale_a)?,
+            scale_b: scale("scale B", scale_b)?,
         })
     }
 }
@@ -68,11 +77,7 @@ impl Given {
     }
 }
 
-fn optional(
-    name: &str,
-    format: bitmma::formats::Format,
-    array: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Option<Matrix>> {
+fn optional(name: &str, format: Format, array: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Matrix>> {
     array.map(|array| arrays::matrix(name, format, array)).transpose()
 }
 

@@ -32,6 +32,39 @@ def test_gemm_is_a_loop_over_mma():
     assert bitmma.simulate(HOPPER, A[:, :16], B[:16], C).tobytes() == tiles(HOPPER, A[:, :16], B[:16], C).tobytes()
 
 
+@pytest.mark.parametrize("blocks", ["1x128,128x128", "1x128,1x128", "128x128,1x128"])
+def test_scales_of_blocks_are_applied_after_each_128_of_k(blocks):
+    (rows, _), (columns, _) = [map(int, block.split("x")) for block in blocks.split(",")]
+    a, b = (RNG.integers(0x28, 0x48, size=(130, 300)).astype(np.uint8) for _ in range(2))
+    scale_a = RNG.uniform(0.5, 2, size=(-(-130 // rows), 3)).astype(np.float32)
+    scale_b = RNG.uniform(0.5, 2, size=(3, -(-130 // columns))).astype(np.float32)
+    d = bitmma.gemm(FP8, a, b.T, scale_a=scale_a, scale_b=scale_b, scale_blocks=blocks)
+    same = bitmma.matmul(a, b.T, like="h100", read_as="e4m3", scale_a=scale_a, scale_b=scale_b, scale_blocks=blocks)
+    np.testing.assert_array_equal(d, same)
+    total = np.zeros((130, 130), np.float32)
+    for block in range(3):
+        at = slice(128 * block, 128 * block + 128)
+        chain = bitmma.gemm(FP8, a[:, at], b[:, at].T).view(np.float32).astype(np.float64)
+        of_a = scale_a[np.arange(130) // rows, block][:, None]
+        scale = (of_a * scale_b[block, np.arange(130) // columns]).astype(np.float64)
+        total = (chain * scale + total).astype(np.float32)  # exact in FP64 here but for one rounding
+    np.testing.assert_array_equal(d.view(np.float32), total)
+
+
+def test_row_wise_scales_are_applied_once():
+    a, b = (RNG.integers(0x28, 0x48, size=(20, 300)).astype(np.uint8) for _ in range(2))
+    scale_a, scale_b = (RNG.uniform(0.5, 2, size=size).astype(np.float32) for size in ((20, 1), (1, 20)))
+    for every in (None, 128):
+        given = {"scale_a": scale_a, "scale_b": scale_b, "scale_blocks": "row", "promote_every": every}
+        d = bitmma.gemm(FP8, a, b.T, **given).view(np.float32)
+        plain = bitmma.gemm(FP8, a, b.T, promote_every=every).view(np.float32)
+        np.testing.assert_array_equal(d, (plain * scale_a) * scale_b)
+    with pytest.raises(bitmma.OptionError, match="1x128,128x128"):
+        bitmma.gemm(FP8, a, b.T, scale_a=scale_a, scale_b=scale_b, scale_blocks="rows")
+    with pytest.raises(bitmma.ShapeError, match="scale B is 20×1"):
+        bitmma.gemm(FP8, a, b.T, scale_a=scale_a, scale_b=scale_b.T, scale_blocks="row")
+
+
 def test_split_k_adds_parts_in_fp32():
     zero = np.zeros_like(C)
     parts = [tiles(HOPPER, A[:, s], B[s], zero) for s in (slice(0, 32), slice(32, 64), slice(64, 96))]

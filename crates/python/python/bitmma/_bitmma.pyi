@@ -377,7 +377,7 @@ def bias_growth(lengths: SupportsGetItem[int, SupportsIndex], *, products: Suppo
     The errors of growing chains.
     """
 
-def check_scaled_mm(shape: tuple[SupportsIndex, SupportsIndex, SupportsIndex], inner: SupportsIndex, dtypes: tuple[str, str, str], *, dimensions: tuple[SupportsIndex, SupportsIndex] = ..., scaling: str = "tensor", scale_result_fits: bool = True, bias: tuple[str, SupportsIndex] | None = None, row_major_a: bool = True, column_major_b: bool = True, aligned: bool = True) -> None:
+def check_scaled_mm(platform: str, shape: tuple[SupportsIndex, SupportsIndex, SupportsIndex], inner: SupportsIndex, dtypes: tuple[str, str, str], *, dimensions: tuple[SupportsIndex, SupportsIndex] = ..., scales: tuple[tuple[SupportsIndex, SupportsIndex], tuple[SupportsIndex, SupportsIndex]] | None = None, scale_result_fits: bool = True, bias: tuple[str, SupportsIndex] | None = None, row_major_a: bool = True, column_major_b: bool = True, aligned: bool = True) -> None:
     """
     Raises what torch or cuBLASLt would reject a call of `torch._scaled_mm` for.
     """
@@ -392,7 +392,7 @@ def compare(values: tuple[SupportsGetItem[int, str], SupportsGetItem[int, str], 
     Who answers what; values are text that every format reads for itself. Without A the paper's Equation 1.
     """
 
-def decide_call(platform: str, shape: tuple[SupportsIndex, SupportsIndex, SupportsIndex], formats: tuple[str, str, str], fast: bool, *, plan: str | None = None, plan_file: str | PathLike[str] | None = None, lt_config: str | None = None, parts: SupportsIndex | None = None, merge: str = "serial", table: str | PathLike[str] | None = None, workspace: SupportsIndex | None = None, assume: SupportsGetItem[int, str] = ...) -> str:
+def decide_call(platform: str, shape: tuple[SupportsIndex, SupportsIndex, SupportsIndex], formats: tuple[str, str, str], fast: bool, *, scales: tuple[tuple[SupportsIndex, SupportsIndex], tuple[SupportsIndex, SupportsIndex]] | None = None, plan: str | None = None, plan_file: str | PathLike[str] | None = None, lt_config: str | None = None, parts: SupportsIndex | None = None, merge: str = "serial", table: str | PathLike[str] | None = None, workspace: SupportsIndex | None = None, assume: SupportsGetItem[int, str] = ...) -> str:
     """
     The plan of a call as JSON: platform, origin, evidence, source, assumed, plan.
     """
@@ -447,7 +447,7 @@ def formats() -> list[Format]:
     Every format, widest first.
     """
 
-def gemm(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str = "RNE", saturate: bool = False, threads: SupportsIndex | None = None, progress: Any | None = None) -> tuple[Any, str]:
+def gemm(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, scale_blocks: str | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str = "RNE", saturate: bool = False, threads: SupportsIndex | None = None, progress: Any | None = None) -> tuple[Any, str]:
     """
     D = alpha · A·B + beta · C, and the format D is in.
 

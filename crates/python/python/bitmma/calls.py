@@ -5,7 +5,7 @@ does not follow from the shape: it depends on the GPU, the library's version and
 library, as in ``"rtx4060/cublaslt-12.8.3.14"`` or ``"h100-pcie"``; the plan comes from ``plan``, ``lt_config``,
 ``parts``, ``table``, or decisions that are built in. What nobody has measured raises :class:`~bitmma.CallDeclined`
 with the reason; what the library itself rejects raises :class:`~bitmma.CallRejected`. ``assume`` takes assumptions by
-name (``"version"``, ``"empty-parts"``, ``"envelope"``, ``"unsplit"``); :func:`explain_call` shows those that were
+name (``"version"``, ``"empty-parts"``, ``"envelope"``, ``"unsplit"``, ``"block-scales"``); :func:`explain_call` shows those that were
 needed.
 """
 
@@ -79,6 +79,7 @@ def plan_call(
     out: str = "bf16",
     *,
     fast: bool = False,
+    scales: tuple[tuple[int, int], tuple[int, int]] | None = None,
     lt_config: Mapping[str, Any] | str | None = None,
     plan: Mapping[str, Any] | str | os.PathLike[str] | None = None,
     table: str | os.PathLike[str] | None = None,
@@ -89,6 +90,7 @@ def plan_call(
 ) -> CallPlan:
     """The plan of a call of shape (M, N, K) with operands of formats ``a`` and ``b`` and D in ``out``.
 
+    - ``scales``: rows and columns of the scales of A and of B, if they are more than one each.
     - ``lt_config``: the nine fields of the cuBLASLt configuration, as ``scripts/collect-calls`` prints them, and
       ``kernel``, the kernel's name, where the fields are not enough.
     - ``plan``: a plan as a mapping, as the text of a file, or the path of one.
@@ -111,6 +113,7 @@ def plan_call(
             (int(shape[0]), int(shape[1]), int(shape[2])),
             (a, b or a, out),
             fast,
+            scales=scales,
             lt_config=lt_config,
             parts=parts,
             merge=merge,
@@ -140,12 +143,15 @@ def scaled_mm(
     threads: int | None = None,
     **sources: Any,
 ) -> Array:
-    """``torch._scaled_mm(a, b, …)`` on ``platform``: A M×K, B K×N, both FP8; one FP32 scale for each.
+    """``torch._scaled_mm(a, b, …)`` on ``platform``: A M×K, B K×N, both FP8.
 
     Arrays are NumPy's (with ml_dtypes, or codes and ``read_as``) or PyTorch's. What torch or cuBLASLt reject is
-    rejected, of PyTorch's tensors by their strides and addresses, too. ``scale_a`` and ``scale_b`` are numbers, arrays
-    of one element, or, with a plan that has ``[blocks]``, arrays of block scales. A bias and row-wise scales were
-    never recorded and are declined. ``sources`` are those of :func:`plan_call`.
+    rejected, of PyTorch's tensors by their strides and addresses, too. The shapes of ``scale_a`` and ``scale_b`` say what
+    they are, as in torch: numbers or arrays of one element; M × 1 and 1 × N (row-wise); M × ceil(K/128) or
+    ceil(M/128) × ceil(K/128) of A with ceil(K/128) × N or ceil(K/128) × ceil(N/128) of B (blocks, not 128×128 of both).
+    With a plan that has ``[blocks]`` they are as it says. Row-wise scales follow torch's own kernel on sm_90 before
+    cuBLASLt 12.9; how cuBLASLt applies block scales is not published, and ``assume="block-scales"`` takes it to do as
+    DeepGEMM. All else, and a bias, was never recorded and is declined. ``sources`` are those of :func:`plan_call`.
     """
     prepared = _scaled(a, b, scale_a, scale_b, bias, scale_result, out_dtype, use_fast_accum, platform, read_as, sources)
     return prepared.run(threads)
@@ -252,13 +258,36 @@ def _number(name: str, value: Any) -> int:
     return int(array.view(np.uint32)[0])
 
 
-def _scale_kind(scale: Any) -> tuple[int, bool]:
-    """Elements of a scale, and whether it is FP32 (a Python number is)."""
-    if isinstance(scale, (int, float)):
-        return 1, True
-    dtype = str(getattr(scale, "dtype", "float32")).rpartition(".")[2]
-    size = int(np.prod(scale.shape)) if hasattr(scale, "shape") else 1
-    return size, dtype == "float32"
+def _is_f32(scale: Any) -> bool:
+    """Whether a scale is FP32; a Python number is."""
+    return isinstance(scale, (int, float)) or str(getattr(scale, "dtype", "float32")).rpartition(".")[2] == "float32"
+
+
+def _shape(scale: Any) -> tuple[int, ...]:
+    """The shape of a scale: (1, 1) for one number, whatever its dimensions."""
+    shape = tuple(map(int, getattr(scale, "shape", ())))
+    return (1, 1) if int(np.prod(shape)) == 1 else shape
+
+
+def _scale_shapes(scale_a: Any, scale_b: Any) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """Rows and columns of both scales; None for what torch takes for no scaling at all."""
+    shapes = [_shape(scale_a), _shape(scale_b)]
+    if not (_is_f32(scale_a) and _is_f32(scale_b)) or any(len(shape) != 2 for shape in shapes):
+        return None
+    if all(_is_tensor(scale) and shape != (1, 1) for scale, shape in zip((scale_a, scale_b), shapes)):
+        m, along = shapes[0]
+        of_a, of_b = [tuple(scale.stride()) for scale in (scale_a, scale_b.t())]
+        n, along_b = shapes[1][::-1]
+        row = along == along_b == 1 and scale_a.is_contiguous() and scale_b.is_contiguous()
+
+        def lies(strides: tuple[int, ...], lines: int, blocks: int) -> bool:
+            """Along the lines, as scales of single lines do, or along K, as those of 128 lines do."""
+            fits = [(lines <= 1 or strides[0] == x) and (blocks <= 1 or strides[1] == y) for x, y in ((1, lines), (blocks, 1))]
+            return any(fits)
+
+        if not row and not (lies(of_a, m, along) and lies(of_b, n, along_b)):
+            return None
+    return shapes[0], shapes[1]  # type: ignore[return-value]
 
 
 def _is_tensor(array: Array) -> bool:
@@ -281,14 +310,8 @@ def _scaled(
     formats = read_as or (_arrays.format_of("A", a), _arrays.format_of("B", b))
     out = _dtype(out_dtype, formats[0])
     m, k, inner, n = *_sizes(a), *_sizes(b)
-    blocks = sources.get("plan") is not None and not all(_scale_kind(scale)[0] == 1 for scale in (scale_a, scale_b))
-    kinds = [_scale_kind(scale) for scale in (scale_a, scale_b)]
-    if not all(is_f32 for _, is_f32 in kinds):
-        scaling = "invalid"
-    elif all(size == 1 for size, _ in kinds):
-        scaling = "tensor"
-    else:
-        scaling = "row" if [size for size, _ in kinds] == [m, n] else "invalid"
+    blocks = not all(_shape(scale) == (1, 1) for scale in (scale_a, scale_b))
+    shapes = _scale_shapes(scale_a, scale_b)
     layout: dict[str, bool] = {}
     if _is_tensor(a) and _is_tensor(b) and a.ndim == b.ndim == 2:
         addresses = [one.data_ptr() % 16 == 0 for one in (a, b)]
@@ -298,25 +321,23 @@ def _scaled(
             "column_major_b": b.stride(0) == 1 or inner <= 1,
             "aligned": all(addresses) and all(leading),
         }
-    if not blocks:
-        result_size, result_f32 = (1, True) if scale_result is None else _scale_kind(scale_result)
+    if not blocks or sources.get("plan") is None:
         _bitmma.check_scaled_mm(
+            platform,
             (m, n, k),
             inner,
             (formats[0], formats[1], out),
             dimensions=(_dimensions(a), _dimensions(b)),
-            scaling=scaling,
-            scale_result_fits=result_size == 1 and result_f32,
+            scales=shapes,
+            scale_result_fits=scale_result is None or (_shape(scale_result) == (1, 1) and _is_f32(scale_result)),
             bias=None if bias is None else (_arrays._dtype_name(bias), int(np.prod(bias.shape))),
             **layout,
         )
         if bias is not None:
             raise CallDeclined("declined: a bias was never recorded (rule 26). Record calls with scripts/collect-calls --run")
-        if scaling == "row":
-            raise CallDeclined("declined: row-wise scales were never recorded (rule 26). Give a plan with [blocks]")
     one = 0x3F800000
     scales = (one, one) if blocks else (_number("scale_a", scale_a), _number("scale_b", scale_b))
-    decided = plan_call(platform, (m, n, k), formats[0], formats[1], out, fast=fast, **sources)
+    decided = plan_call(platform, (m, n, k), formats[0], formats[1], out, fast=fast, scales=shapes if blocks else None, **sources)
     return _Prepared(
         decided,
         (_arrays.words("A", a, formats[0]), _arrays.words("B", b, formats[1], along=-2)),

@@ -30,6 +30,7 @@ def gemm(
     *,
     scale_a: Array | None = None,
     scale_b: Array | None = None,
+    scale_blocks: str | None = None,
     split_k: int | None = None,
     promote_every: int | None = None,
     alpha: float | None = None,
@@ -46,6 +47,10 @@ def gemm(
     instruction's K with +0 (and factors of one); the padding is part of the result.
 
     - ``scale_a``, ``scale_b``: scale factors, M × ceil(K/block) and ceil(K/block) × N.
+    - ``scale_blocks``: ``scale_a`` and ``scale_b`` are FP32 scales of blocks of A and B along K, as in
+      ``"1x128,128x128"``: of 1 row by 128 elements of K of A and of 128 columns by 128 of B, ceil(M/1) × ceil(K/128)
+      and ceil(K/128) × ceil(N/128). After each 128 elements the accumulator's result times the product of both scales
+      is added to an FP32 sum by one FMA, as DeepGEMM does; C is added last. ``"row"``: M × 1 and 1 × N, applied once.
     - ``split_k``: parts into which K is cut, 1 or more; a part is one of the instruction's steps along K or more,
       so there are as many parts as steps at most. Each starts from +0, and their results are added in FP32 (or
       FP64), then C.
@@ -62,7 +67,8 @@ def gemm(
     unit = _unit(target)
     d, format = _bitmma.gemm(
         unit._native,
-        unit._operands(a, b, c, scale_a, scale_b),
+        unit._operands(a, b, c, scale_a, scale_b, "f32" if scale_blocks else None),
+        scale_blocks=scale_blocks,
         split_k=split_k,
         promote_every=promote_every,
         alpha=alpha,
@@ -109,6 +115,8 @@ def matmul(
     scale_a: Array | None = ...,
     scale_b: Array | None = ...,
     scale_block: int | None = ...,
+    scale_blocks: str | None = ...,
+    promote_every: int | None = ...,
     threads: int | None = ...,
     return_info: Literal[False] = ...,
 ) -> Array: ...
@@ -124,6 +132,8 @@ def matmul(
     scale_a: Array | None = ...,
     scale_b: Array | None = ...,
     scale_block: int | None = ...,
+    scale_blocks: str | None = ...,
+    promote_every: int | None = ...,
     threads: int | None = ...,
     return_info: Literal[True],
 ) -> tuple[Array, Info]: ...
@@ -138,6 +148,8 @@ def matmul(
     scale_a: Array | None = None,
     scale_b: Array | None = None,
     scale_block: int | None = None,
+    scale_blocks: str | None = None,
+    promote_every: int | None = None,
     threads: int | None = None,
     return_info: bool = False,
 ) -> Array | tuple[Array, Info]:
@@ -148,20 +160,31 @@ def matmul(
     ``output`` names the format it is converted to at the end, to nearest even. ``read_as`` says what A and B
     (or each) hold where the dtype leaves it open: ``tf32`` for float32, ``e4m3`` for uint8 codes.
     ``scale_a`` and ``scale_b`` are block scales of ``scale_block`` elements each, by default 32 for UE8M0
-    and 16 for UE4M3.
+    and 16 for UE4M3; with ``scale_blocks`` they are FP32 scales of such blocks. ``scale_blocks`` and
+    ``promote_every`` are those of :func:`gemm`.
     """
     as_a, as_b = read_as if isinstance(read_as, tuple) else (read_as, read_as)
     format_a, format_b = _arrays.format_of("A", a, as_a), _arrays.format_of("B", b, as_b)
     if accumulate is None:
         accumulate = "f64" if format_a == "f64" else "f32"
     scale = None
-    if scale_a is not None:
+    if scale_a is not None and scale_blocks is None:
         format = _arrays.format_of("scale A", scale_a)
         format = "ue4m3" if format == "e4m3" else format
         scale = (format, scale_block or (16 if format == "ue4m3" else 32))
     found = _bitmma.choose(like, format_a, format_b, accumulate, scale)
     unit = Unit(_bitmma.Unit.of_instruction(found, "hardware"), found)
-    d = gemm(unit, a, b, scale_a=scale_a, scale_b=scale_b, output=output, threads=threads)
+    d = gemm(
+        unit,
+        a,
+        b,
+        scale_a=scale_a,
+        scale_b=scale_b,
+        scale_blocks=scale_blocks,
+        promote_every=promote_every,
+        output=output,
+        threads=threads,
+    )
     if not return_info:
         return d
     k = _arrays.words("A", a, format_a).shape[-1]

@@ -106,18 +106,26 @@ class Unit:
         return _arrays.result(d, self.d, _arrays.like(a, b))
 
     def _operands(
-        self, a: Array, b: Array, c: Array | None, scale_a: Array | None, scale_b: Array | None
+        self,
+        a: Array,
+        b: Array,
+        c: Array | None,
+        scale_a: Array | None,
+        scale_b: Array | None,
+        scales: str | None = None,
     ) -> Operands:
-        """Everything as codes."""
+        """Everything as codes; ``scales`` is the format of scales that the unit itself does not take."""
         return (
             _arrays.words("A", a, self.a, along=-1),
             _arrays.words("B", b, self.b, along=-2),
             None if c is None else _arrays.words("C", c, self.c),
-            *self._scales(scale_a, scale_b),
+            *self._scales(scale_a, scale_b, scales),
         )
 
-    def _scales(self, scale_a: Array | None, scale_b: Array | None) -> tuple[Codes | None, Codes | None]:
-        format = self.scale[0] if self.scale else "ue8m0"  # where there are none, the native half says so
+    def _scales(
+        self, scale_a: Array | None, scale_b: Array | None, scales: str | None = None
+    ) -> tuple[Codes | None, Codes | None]:
+        format = scales or (self.scale[0] if self.scale else "ue8m0")  # where there are none, the native half says so
         return (
             None if scale_a is None else _arrays.words("scale A", scale_a, format),
             None if scale_b is None else _arrays.words("scale B", scale_b, format),
