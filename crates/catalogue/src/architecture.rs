@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::chips::{TARGETS, bare, plain, target};
 use crate::error::{LookupError, nearest};
 
 /// Who makes an architecture.
@@ -52,42 +53,30 @@ use Architecture::{Ada, Ampere, Blackwell, Cdna1, Cdna2, Cdna3, Hopper, RtxBlack
 
 /// What is known by heart about one architecture.
 struct Row {
-    architecture: Architecture,
     /// The name used everywhere in the project.
     name: &'static str,
     /// The compiler's target.
     target: &'static str,
     /// The chip on which the paper's authors ran it (paper, §3.4).
     papers_chip: &'static str,
-    /// Other targets and chips of the same matrix unit.
-    aliases: &'static [&'static str],
 }
 
-const fn row(
-    architecture: Architecture,
-    name: &'static str,
-    target: &'static str,
-    papers_chip: &'static str,
-    aliases: &'static [&'static str],
-) -> Row {
-    Row { architecture, name, target, papers_chip, aliases }
+const fn row(name: &'static str, target: &'static str, papers_chip: &'static str) -> Row {
+    Row { name, target, papers_chip }
 }
 
-// sm_86 stands under Ampere because an A2 answers as an A100 does (recordings). sm_72, sm_87, sm_103,
-// sm_121 and gfx950 stand nowhere: nobody has shown us that they compute as their relatives do.
-// columns: architecture, name, target, chip of the paper, aliases
-#[rustfmt::skip]
+/// In the order of [`Architecture::ALL`].
 const ROWS: [Row; 10] = [
-    row(Volta, "volta", "sm_70", "V100", &["v100", "titanv"]),
-    row(Turing, "turing", "sm_75", "T4", &["t4", "rtx2060", "rtx2070", "rtx2080", "rtx2080ti", "titanrtx"]),
-    row(Ampere, "ampere", "sm_80", "A100", &["sm_86", "a100", "a800", "a30", "a2", "a10", "a16", "a40", "rtx3060", "rtx3070", "rtx3080", "rtx3090", "rtxa6000"]),
-    row(Ada, "ada", "sm_89", "RTX 4090", &["adalovelace", "rtx4060", "rtx4070", "rtx4080", "rtx4090", "rtx6000ada", "l40s", "l40", "l4"]),
-    row(Hopper, "hopper", "sm_90a", "H100", &["sm_90", "h100", "h200", "h800", "gh200"]),
-    row(Blackwell, "blackwell", "sm_100a", "B200", &["sm_100", "b200", "b100", "gb200"]),
-    row(RtxBlackwell, "rtx-blackwell", "sm_120a", "RTX PRO 6000 Blackwell", &["sm_120", "rtx5060", "rtx5070", "rtx5080", "rtx5090", "rtxpro6000", "rtxpro6000blackwell"]),
-    row(Cdna1, "cdna1", "gfx908", "MI100", &["mi100"]),
-    row(Cdna2, "cdna2", "gfx90a", "MI250X", &["mi210", "mi250", "mi250x"]),
-    row(Cdna3, "cdna3", "gfx942", "MI300X", &["mi300x", "mi300a", "mi325x"]),
+    row("volta", "sm_70", "V100"),
+    row("turing", "sm_75", "T4"),
+    row("ampere", "sm_80", "A100"),
+    row("ada", "sm_89", "RTX 4090"),
+    row("hopper", "sm_90a", "H100"),
+    row("blackwell", "sm_100a", "B200"),
+    row("rtx-blackwell", "sm_120a", "RTX PRO 6000 Blackwell"),
+    row("cdna1", "gfx908", "MI100"),
+    row("cdna2", "gfx90a", "MI250X"),
+    row("cdna3", "gfx942", "MI300X"),
 ];
 
 impl Architecture {
@@ -123,14 +112,16 @@ impl Architecture {
         self.row().papers_chip
     }
 
-    /// Other spellings that mean it, lower case: further targets, and chips that carry it.
-    pub fn aliases(self) -> &'static [&'static str] {
-        self.row().aliases
+    /// Other spellings that mean it, lower case: further targets, and products that carry it.
+    pub fn aliases(self) -> Vec<&'static str> {
+        let targets = || TARGETS.iter().filter(move |target| target.architecture == Some(self));
+        let names = targets().map(|target| target.name).filter(|name| *name != self.target());
+        names.chain(targets().flat_map(|target| target.products.iter().copied())).collect()
     }
 
     /// Name, target and aliases.
     fn spellings(self) -> impl Iterator<Item = &'static str> {
-        [self.name(), self.target()].into_iter().chain(self.aliases().iter().copied())
+        [self.name(), self.target()].into_iter().chain(self.aliases())
     }
 }
 
@@ -140,28 +131,36 @@ impl fmt::Display for Architecture {
     }
 }
 
-/// Lower case, without what separates words: `RTX 4090`, `rtx-4090` and `rtx4090` are one spelling.
-fn plain(text: &str) -> String {
-    text.chars()
-        .filter(|character| !matches!(character, ' ' | '-' | '_'))
-        .map(|c| c.to_ascii_lowercase())
-        .collect()
-}
-
 impl FromStr for Architecture {
     type Err = LookupError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wanted = plain(text);
-        let all = || ROWS.iter().map(|row| row.architecture);
-        if let Some(found) = all().find(|row| row.spellings().any(|spelling| plain(spelling) == wanted)) {
+        let (wanted, given) = (plain(text), text.to_owned());
+        if let Some(found) = Architecture::ALL.into_iter().find(|one| plain(one.name()) == wanted) {
             return Ok(found);
         }
-        let spellings = all().flat_map(Architecture::spellings);
-        Err(LookupError::UnknownArchitecture {
-            given: text.to_owned(),
-            nearest: nearest(&wanted, spellings.map(|spelling| (plain(spelling), spelling.to_owned())), 1)
-                .pop(),
-        })
+        if let Some(target) = target(text) {
+            let (target, about, nearest) = match target.architecture {
+                Some(architecture) => return Ok(architecture),
+                None => (target.name, target.about, target.nearest),
+            };
+            return Err(LookupError::NotModelled { given, target, about, nearest });
+        }
+        // rtx4065 is not a misspelt rtx4060: letters may differ, or a digit may be missing or too many at the end
+        let wanted = bare(text);
+        let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+        let letters = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+        let is_near = |spelling: &str| {
+            let (one, other) = (digits(spelling), digits(&wanted));
+            one == other
+                && (one.is_empty() || strsim::damerau_levenshtein(&letters(spelling), &letters(&wanted)) <= 1)
+                || letters(spelling) == letters(&wanted)
+                    && one.len().abs_diff(other.len()) == 1
+                    && (one.starts_with(&other) || other.starts_with(&one))
+        };
+        let near = Architecture::ALL.into_iter().flat_map(Architecture::spellings);
+        let near =
+            near.map(|spelling| (plain(spelling), spelling.to_owned())).filter(|(one, _)| is_near(one));
+        Err(LookupError::UnknownArchitecture { given, nearest: nearest(&wanted, near, 1).pop() })
     }
 }

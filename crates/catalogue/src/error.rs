@@ -6,7 +6,7 @@ use crate::architecture::Architecture;
 use crate::processor::processors;
 
 /// Candidates a message prints before it only counts them.
-const PRINTED: usize = 8;
+const PRINTED: usize = 40;
 
 /// A name that means nothing here, or more than one thing.
 ///
@@ -20,6 +20,18 @@ pub enum LookupError {
         given: String,
         /// The nearest spelling, if one is near.
         nearest: Option<String>,
+    },
+    /// A GPU that is known, and not in the catalogue.
+    #[error("{given} is not modelled: {}{about}{}", target_in_words(given, target), nearest_in_words(*nearest))]
+    NotModelled {
+        /// What was asked for.
+        given: String,
+        /// Its compiler target.
+        target: &'static str,
+        /// What it is.
+        about: &'static str,
+        /// The nearest architecture that is modelled, if one is near.
+        nearest: Option<Architecture>,
     },
     /// No revision is called that.
     #[error("unknown revision '{given}'; one of hardware, paper")]
@@ -62,7 +74,7 @@ pub enum LookupError {
         nearest: Option<String>,
     },
     /// The spelling leaves open which of several instructions is meant.
-    #[error("'{given}' is any of {} instructions of {architecture}: {}", candidates.len(), shortened(candidates))]
+    #[error("'{given}' may mean {} instructions of {architecture}:{}", candidates.len(), listed(candidates))]
     Ambiguous {
         /// Where it was looked for.
         architecture: Architecture,
@@ -107,16 +119,32 @@ fn did_you_mean(nearest: &[String]) -> String {
     if nearest.is_empty() { String::new() } else { format!("; did you mean {}?", nearest.join(", ")) }
 }
 
+fn target_in_words(given: &str, target: &str) -> String {
+    if given.eq_ignore_ascii_case(target) { String::new() } else { format!("{target}, ") }
+}
+
+fn nearest_in_words(nearest: Option<Architecture>) -> String {
+    nearest.map_or_else(
+        || format!("; modelled are {}", architectures()),
+        |nearest| {
+            format!(
+                "; the nearest that is modelled is {nearest}, and nobody has shown that it computes alike"
+            )
+        },
+    )
+}
+
 fn elsewhere_in_words(elsewhere: &[Architecture]) -> String {
     let names: Vec<_> = elsewhere.iter().map(|architecture| architecture.name()).collect();
     if names.is_empty() { String::new() } else { format!(" (found on {})", names.join(", ")) }
 }
 
-fn shortened(candidates: &[String]) -> String {
-    let shown = candidates[..candidates.len().min(PRINTED)].join(", ");
+/// One a line.
+fn listed(candidates: &[String]) -> String {
+    let shown: String = candidates.iter().take(PRINTED).map(|name| format!("\n  {name}")).collect();
     match candidates.len().saturating_sub(PRINTED) {
         0 => shown,
-        more => format!("{shown}, and {more} more"),
+        more => format!("{shown}\n  and {more} more"),
     }
 }
 

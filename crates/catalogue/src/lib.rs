@@ -14,6 +14,7 @@
 
 pub mod amd;
 pub mod architecture;
+mod chips;
 pub mod error;
 pub mod evidence;
 pub mod extent;

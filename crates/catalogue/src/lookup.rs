@@ -162,7 +162,8 @@ fn resolve(row: &'static Instruction, key: &Key) -> Result<Found, LookupError> {
 ///
 /// Without regard to case, `text` is a name or any alias: the full PTX spelling, the SASS name, the HIP
 /// builtin, an older spelling. Where the row has a range, M and N may be a size (`n256`), the range as
-/// it is printed (`n{8..256}`) or the letter of the manual (`nN`); the last two leave it open.
+/// it is printed (`n{8..256}`) or the letter of the manual (`nN`); the last two leave it open. The first words
+/// of a name (`wgmma`, `QGMMA`) are an error that lists the instructions they may mean.
 pub fn find(architecture: Architecture, text: &str) -> Result<Found, LookupError> {
     let candidates = candidates(architecture, text);
     let mut found = vec![];
@@ -176,13 +177,35 @@ pub fn find(architecture: Architecture, text: &str) -> Result<Found, LookupError
     match (found.as_slice(), refused) {
         ([one], _) => Ok(*one),
         ([], Some(error)) => Err(error),
-        ([], None) => Err(unknown(architecture, text)),
+        ([], None) => Err(beginning_with(architecture, text).unwrap_or_else(|| unknown(architecture, text))),
         (several, _) => Err(LookupError::Ambiguous {
             architecture,
             given: text.to_owned(),
             candidates: several.iter().map(|found| found.instruction.name()).collect(),
         }),
     }
+}
+
+/// The rows of which a spelling begins with the words of `text` (`wgmma`, `QGMMA`, `v_mfma_f32_32x32x8`), if there are any:
+/// words end at a dot or an underscore.
+fn beginning_with(architecture: Architecture, text: &str) -> Option<LookupError> {
+    let wanted = starred(text.trim()).to_ascii_lowercase();
+    let is_meant = |row: &&Instruction| {
+        row.spellings().any(|spelling| {
+            let spelling = key_of(spelling);
+            let rest = spelling.strip_prefix(&wanted);
+            rest.is_some_and(|rest| {
+                rest.is_empty() || rest.starts_with(['.', '_']) || wanted.ends_with(['.', '_'])
+            })
+        })
+    };
+    let candidates: Vec<String> = crate::of(architecture).filter(is_meant).map(Instruction::name).collect();
+    let given = text.to_owned();
+    (!wanted.is_empty() && !candidates.is_empty()).then_some(LookupError::Ambiguous {
+        architecture,
+        given,
+        candidates,
+    })
 }
 
 /// The word before the first dot, which tells one family of spellings from another.

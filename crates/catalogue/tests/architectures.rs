@@ -30,10 +30,10 @@ fn every_spelling_means_one_architecture() {
     let mut seen = HashMap::new();
     for architecture in Architecture::ALL {
         let own = [architecture.name(), architecture.target()];
-        for spelling in own.iter().chain(architecture.aliases()) {
+        for spelling in own.into_iter().chain(architecture.aliases()) {
             assert_eq!(spelling.parse::<Architecture>().unwrap(), architecture, "{spelling}");
             assert_eq!(spelling.to_uppercase().parse::<Architecture>().unwrap(), architecture);
-            assert!(seen.insert(spelling.to_owned(), architecture).is_none(), "{spelling} stands twice");
+            assert!(seen.insert(spelling, architecture).is_none(), "{spelling} is there twice");
         }
         assert_eq!(architecture.papers_chip().parse::<Architecture>().unwrap(), architecture);
         assert_eq!(architecture.to_string().parse::<Architecture>().unwrap(), architecture);
@@ -61,12 +61,84 @@ fn unknown_architectures_are_refused_with_the_nearest() {
     assert_eq!(message("hoper"), format!("unknown architecture 'hoper'; did you mean hopper?; {all}"));
     assert_eq!(message("cnda3"), format!("unknown architecture 'cnda3'; did you mean cdna3?; {all}"));
     assert_eq!(message("banana split"), format!("unknown architecture 'banana split'; {all}"));
-    // not shown to compute as a relative does
-    for text in ["sm_72", "sm_87", "sm_103", "sm_121", "gfx950", "mi355x", "b300"] {
+    assert_eq!(message("h1000"), format!("unknown architecture 'h1000'; did you mean h100?; {all}"));
+    for no_suggestion in ["rtx4065", "mi200z", "h300", "gtx 480", "b400", "9999"] {
+        assert!(!message(no_suggestion).contains("did you mean"), "{}", message(no_suggestion));
+    }
+}
+
+/// Names as vendors, drivers and shops write them.
+#[test]
+fn products_mean_the_architecture_of_their_target() {
+    let expected = [
+        ("NVIDIA H100 80GB HBM3", "hopper"),
+        ("NVIDIA H100 PCIe", "hopper"),
+        ("NVIDIA GH200 480GB", "hopper"),
+        ("NVIDIA H20", "hopper"),
+        ("NVIDIA A100-SXM4-80GB", "ampere"),
+        ("NVIDIA A100-PCIE-40GB", "ampere"),
+        ("NVIDIA A10G", "ampere"),
+        ("NVIDIA RTX A6000", "ampere"),
+        ("NVIDIA GeForce RTX 3090 Ti", "ampere"),
+        ("NVIDIA GeForce RTX 3070 Laptop GPU", "ampere"),
+        ("Tesla V100-SXM2-16GB", "volta"),
+        ("NVIDIA TITAN V", "volta"),
+        ("Tesla T4", "turing"),
+        ("Quadro RTX 6000", "turing"),
+        ("NVIDIA RTX 6000 Ada Generation", "ada"),
+        ("NVIDIA GeForce RTX 4090", "ada"),
+        ("4090", "ada"),
+        ("3060 ti", "ampere"),
+        ("2080ti", "turing"),
+        ("5090", "rtx-blackwell"),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-blackwell"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx-blackwell"),
+        ("NVIDIA L40S", "ada"),
+        ("NVIDIA B200", "blackwell"),
+        ("AMD Instinct MI300X", "cdna3"),
+        ("AMD Instinct MI250X / MI250", "cdna2"),
+        ("AMD Instinct MI325X OAM", "cdna3"),
+        ("sm_90a", "hopper"),
+        ("sm_100f", "blackwell"),
+        ("sm_120", "rtx-blackwell"),
+        ("compute_89", "ada"),
+        ("gfx90a", "cdna2"),
+    ];
+    for (text, name) in expected {
+        assert_eq!(text.parse::<Architecture>().map(Architecture::name), Ok(name), "{text}");
+    }
+}
+
+/// What is known and not modelled says what it is, and gets no other chip's name.
+#[test]
+fn products_that_are_not_modelled_say_so() {
+    let expected = [
+        ("mi350x", "gfx950, CDNA4", Some(Architecture::Cdna3)),
+        ("AMD Instinct MI355X", "gfx950, CDNA4", Some(Architecture::Cdna3)),
+        ("gfx950", "CDNA4", Some(Architecture::Cdna3)),
+        ("gfx1200", "its v_wmma instructions", None),
+        ("AMD Radeon RX 7900 XTX", "gfx1100, its v_wmma instructions", None),
+        ("rdna3", "gfx1100, its v_wmma", None),
+        ("rdna4", "gfx1200, its v_wmma", None),
+        ("AMD Radeon AI PRO R9700", "gfx1201, its v_wmma", None),
+        ("b300", "sm_103, Blackwell Ultra", Some(Architecture::Blackwell)),
+        ("NVIDIA GB300", "sm_103, Blackwell Ultra", Some(Architecture::Blackwell)),
+        ("gb10", "sm_121, Blackwell of GB10", Some(Architecture::RtxBlackwell)),
+        ("sm_72", "Volta of Jetson Xavier", Some(Architecture::Volta)),
+        ("Jetson AGX Orin", "sm_87, Ampere of Jetson Orin", Some(Architecture::Ampere)),
+        ("mi50", "gfx906, it has no matrix unit", None),
+        ("NVIDIA GeForce GTX 1660 Ti", "sm_75 without Tensor Cores, it has no matrix unit", None),
+        ("Tesla P100-PCIE-16GB", "sm_60, it has no matrix unit", None),
+    ];
+    for (text, about, nearest) in expected {
+        let error = text.parse::<Architecture>().unwrap_err();
         assert!(
-            matches!(text.parse::<Architecture>(), Err(LookupError::UnknownArchitecture { .. })),
-            "{text}"
+            matches!(&error, LookupError::NotModelled { nearest: found, .. } if *found == nearest),
+            "{text}: {error}"
         );
+        let message = error.to_string();
+        assert!(message.starts_with(&format!("{text} is not modelled: {about}")), "{message}");
+        assert!(!message.contains("did you mean"), "{message}");
     }
 }
 

@@ -122,7 +122,7 @@ const REFUSED: &[(Architecture, &str, &str)] = &[
     (Hopper, "wgmma.m64n264k16.f32.f16.f16", "N is 264; wgmma.m64n{8..256}k16.f32.f16.f16 takes 8 to 256 in steps of 8"),
     (Hopper, "HGMMA.64x4x16.F32", "N is 4; wgmma.m64n{8..256}k16.f32.f16.f16 takes 8 to 256 in steps of 8"),
     (Blackwell, "tcgen05.mma.m96n16k8.kind::tf32.f32.tf32.tf32", "M is 96; tcgen05.mma.m{64|128}n{8..256}k8.kind::tf32.f32.tf32.tf32 takes 64 or 128"),
-    (RtxBlackwell, "OMMA.SF.16864.F32.E2M1.E2M1.E8", "'OMMA.SF.16864.F32.E2M1.E2M1.E8' is any of 2 instructions of rtx-blackwell: mma.m16n8k64.kind::mxf4nvf4.block32.f32.e2m1.e2m1.f32.ue8m0, mma.m16n8k64.kind::mxf4.block32.f32.e2m1.e2m1.f32.ue8m0"),
+    (RtxBlackwell, "OMMA.SF.16864.F32.E2M1.E2M1.E8", "'OMMA.SF.16864.F32.E2M1.E2M1.E8' may mean 2 instructions of rtx-blackwell:\n  mma.m16n8k64.kind::mxf4nvf4.block32.f32.e2m1.e2m1.f32.ue8m0\n  mma.m16n8k64.kind::mxf4.block32.f32.e2m1.e2m1.f32.ue8m0"),
     (Volta, "mma.m16n8k16.f32.bf16.bf16.f32", "volta has no instruction 'mma.m16n8k16.f32.bf16.bf16.f32' (found on ampere, ada, hopper, blackwell, rtx-blackwell); did you mean mma.m8n8k4.f32.f16.f16.f32, mma.m8n8k4.f32.f16.f16.f16, mma.m8n8k4.f16.f16.f16.f16?"),
     (Cdna3, "v_mfma_f32_32x32x8_f61", "cdna3 has no instruction 'v_mfma_f32_32x32x8_f61'; did you mean v_mfma_f32_32x32x8_f16, v_mfma_f32_32x32x8_bf16, v_mfma_f32_32x32x8bf16?"),
     (Cdna3, "banana", "cdna3 has no instruction 'banana'"),
@@ -162,4 +162,31 @@ fn any_text_is_answered() {
             }
         }
     }
+}
+
+/// What people type first: the beginning of a name lists what it may mean.
+#[test]
+fn beginnings_of_names_list_the_instructions() {
+    let listed = |architecture, text: &str| match find(architecture, text) {
+        Err(LookupError::Ambiguous { candidates, .. }) => candidates,
+        other => panic!("{text}: {other:?}"),
+    };
+    let wgmma = listed(Hopper, "wgmma");
+    assert_eq!(wgmma.len(), of(Hopper).filter(|row| row.name().starts_with("wgmma.")).count());
+    let qgmma = listed(Hopper, "QGMMA");
+    assert!(qgmma.contains(&"wgmma.m64n{8..256}k32.f32.e4m3.e4m3".to_owned()), "{qgmma:?}");
+    assert!(qgmma.len() < wgmma.len());
+    assert!(
+        listed(Ampere, "HMMA")
+            .iter()
+            .all(|name| name.contains("f16") || name.contains("bf16") || name.contains("tf32"))
+    );
+    assert!(listed(Cdna3, "v_mfma_f32_32x32x8").len() > 1);
+    let message = find(Hopper, "wgmma").unwrap_err().to_string();
+    assert!(
+        message.starts_with(&format!("'wgmma' may mean {} instructions of hopper:\n  wgmma.", wgmma.len())),
+        "{message}"
+    );
+    // only at the end of a word
+    assert!(matches!(find(Hopper, "wgm"), Err(LookupError::UnknownInstruction { .. })));
 }

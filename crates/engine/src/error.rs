@@ -185,7 +185,7 @@ pub enum ErrorKind {
     NoModel,
     /// [`Error::Model`].
     Model,
-    /// [`LookupError::UnknownArchitecture`].
+    /// [`LookupError::UnknownArchitecture`], [`LookupError::NotModelled`].
     UnknownArchitecture,
     /// [`LookupError::UnknownRevision`].
     UnknownRevision,
@@ -221,7 +221,9 @@ impl Error {
             Error::NoModel { .. } => ErrorKind::NoModel,
             Error::Model(_) => ErrorKind::Model,
             Error::Lookup(error) => match error {
-                LookupError::UnknownArchitecture { .. } => ErrorKind::UnknownArchitecture,
+                LookupError::UnknownArchitecture { .. } | LookupError::NotModelled { .. } => {
+                    ErrorKind::UnknownArchitecture
+                }
                 LookupError::UnknownRevision { .. } => ErrorKind::UnknownRevision,
                 LookupError::UnknownModel { .. } => ErrorKind::UnknownModel,
                 LookupError::UnknownInstruction { .. } | LookupError::UnknownProcessorInstruction { .. } => {

@@ -53,7 +53,7 @@ def fails(kind, message, call):
 CASES = [
     (bitmma.UnknownArchitecture, "unknown architecture 'h1000'; did you mean h100?", lambda: bitmma.mma("h1000", "x")),
     (bitmma.UnknownInstruction, "hopper has no instruction 'wgmma.m64n256k8.f32.f16.f16'", lambda: bitmma.mma("h100", "wgmma.m64n256k8.f32.f16.f16")),
-    (bitmma.AmbiguousInstruction, "is any of", lambda: bitmma.mma("b200", "UTCHMMA")),
+    (bitmma.AmbiguousInstruction, "may mean", lambda: bitmma.mma("b200", "UTCHMMA")),
     (bitmma.ExtentError, "N is 12; wgmma.m64n{8..256}k16.f32.f16.f16 takes 8 to 256 in steps of 8", lambda: bitmma.mma("h100", "wgmma.m64n12k16.f32.f16.f16")),
     (bitmma.NoModel, "has no model", lambda: bitmma.mma("a100", "mma.m8n8k4.f32.f16.f16.f32")),
     (bitmma.UnknownRevision, "unknown revision 'draft'; one of hardware, paper", lambda: bitmma.mma(*HOPPER, revision="draft")),
