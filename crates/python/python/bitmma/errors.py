@@ -107,3 +107,7 @@ class CallRejected(Error, ValueError):
 
 class PlanError(Error, ValueError):
     """A plan, a configuration or a table that does not read or contradicts itself."""
+
+
+class LeftAlone(UserWarning):
+    """Products of a PyTorch model that ran as they were, not on the arithmetic that was asked for."""

@@ -160,7 +160,7 @@ def test_policies():
     assert [("bf16" in one.instruction, one.backward) for one in emulation.products] == [(False, False), (True, True)]
     with bitmma.torch.emulate("mi250x", fp16=None) as emulation:
         a @ large
-    assert not emulation.products and emulation.left == {"mm float16": 1}
+    assert not emulation.products and emulation.left == {"mm float16: float16 is left alone on request": 1}
     with bitmma.torch.emulate("h100", fp32="tf32") as emulation:
         assert torch.equal(torch.full((4, 8), 1 + 2.0**-11) @ torch.ones(8, 4), torch.full((4, 4), 8.0))
     assert "tf32" in emulation.products[0].instruction
@@ -184,31 +184,65 @@ def test_scaled_mm():
     assert (slow - exact).norm() < (fast - exact).norm()
 
 
-def test_where_two_chips_first_differ():
+def flushing():
+    """A network and an input whose eighth element, subnormal, decides the last bit of a result; CDNA2 reads zero."""
     model = network()
     x = torch.zeros(3, 40).half()
-    x[1, 5], x[1, 7] = 1, 2.0**-20  # the eighth element is subnormal: CDNA2 reads zero
+    x[1, 5], x[1, 7] = 2.0**-10, 2.0**-20
     with torch.no_grad():
-        model[0].weight.copy_(torch.full_like(model[0].weight, 0.5))
+        model[0].weight.fill_(0.5)
+        model[0].bias.zero_()
+    return model, x
+
+
+def test_where_two_chips_first_differ():
+    model, x = flushing()
     with bitmma.torch.emulate("mi250x", compare_with="h100") as emulation:
         model(x)
     first = emulation.first_difference
     assert (first.layer, first.operation, first.backward) == ("Sequential.0", "addmm", False)
-    assert first.element == (1, 0) and first.term == 7
+    assert first.element == (1, 0) and first.term == 7 and first.steps == (1, 0), "steps of 4 and of 16 elements"
+    assert first.theirs - first.ours == 2.0**-21 and first.chips == ("mi250x", "h100")
     ours, theirs = first.explain()
-    assert theirs.value - ours.value == 2.0**-21
-    assert emulation.products[0].differing <= 24
-    text = emulation.report()
-    assert "first difference from hopper: Sequential.0, forward, addmm, element [1, 0], term 7" in text
+    assert theirs.parting.value - ours.parting.value == 2.0**-21
+    assert (ours.element, theirs.element) == (2.0**-11, 2.0**-11 + 2.0**-21)
+    text = str(first.explain())
+    assert text.splitlines()[0].endswith("0.00048828125 on mi250x, 0.0004887580871582031 on h100")
+    assert "mi250x: cdna2 v_mfma" in text and "h100: hopper wgmma" in text
+    assert text.endswith("the element, rounded to float16: 0.0004887580871582031")
+    compared = emulation.products[0].compared["h100"]
+    assert compared.rounded.differing == compared.raw.differing == 24
+    report = emulation.report()
+    assert "first difference from h100 after rounding: Sequential.0, forward, addmm, element [1, 0], term 7" in report
+    assert "24 of 72" in report
+
+
+def test_what_rounding_hides_is_not_a_difference():
+    model, x = flushing()
+    x[1, 5] = 1  # 0.5 + 2^-21 is 0.5 in FP16
+    with bitmma.torch.emulate("mi250x", compare_with="h100") as emulation:
+        model[0](x)
+    compared = emulation.products[0].compared["h100"]
+    assert (compared.rounded.differing, compared.raw.differing) == (0, 24)
+    assert emulation.first_difference is None
 
 
 def test_a_chip_agrees_with_itself_and_errors_are_small():
-    with bitmma.torch.emulate("h100", compare_with="h200") as emulation:
+    with bitmma.torch.emulate("h100", compare_with=["h200", "mi300x"], measure=True) as emulation:
         network()(torch.randn(4, 40).half()).sum().backward()
-    assert emulation.first_difference is None
     assert len(emulation.products) == 5
-    assert all(product.differing == 0 and product.relative_error < 1e-6 for product in emulation.products)
-    assert "first difference from hopper: none" in emulation.report()
+    assert all(one.compared["h200"].raw.differing == 0 and one.relative_error < 1e-6 for one in emulation.products)
+    assert sum(one.compared["mi300x"].raw.differing for one in emulation.products) > 0
+    assert "first difference from h200 after rounding: none" in emulation.report()
+
+
+def test_nothing_is_measured_unless_asked_for():
+    with bitmma.torch.emulate("h100") as emulation:
+        network()(torch.randn(4, 40).half())
+    first = emulation.products[0]
+    assert (first.layer, first.operation, first.shape) == ("Sequential.0", "addmm", (1, 4, 24, 40))
+    assert first.instruction == "hopper wgmma.m64n{8..256}k16.f32.f16.f16"
+    assert first.max_error is first.relative_error is first.not_finite is None and not first.compared
 
 
 def test_everything_else_is_untouched_and_settings_come_back():

@@ -7,7 +7,20 @@ try:
 except ImportError as error:
     raise ImportError("bitmma.torch needs PyTorch, which is not installed: pip install torch") from error
 
+from .arithmetic import Chip, Gemm
+from .difference import Difference, Explained, Side
 from .emulation import emulate
-from .report import Difference, Product
+from .product import Compared, Product
+from .tally import Tally
 
-__all__ = ["Difference", "Product", "emulate"]
+__all__ = [
+    "Chip",
+    "Compared",
+    "Difference",
+    "Explained",
+    "Gemm",
+    "Product",
+    "Side",
+    "Tally",
+    "emulate",
+]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, Callable
 
 import torch
@@ -11,22 +12,33 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
-from .. import _bitmma
 from ..errors import CallDeclined
-from ..gemm import gemm
-from ..simulate import Unit
-from . import operations, planned
-from .choice import PROMOTED, Policies, unit_for
-from .report import Difference, Product, measure, table
+from . import operations, planned, rewrites
+from .arithmetic import Arithmetic, Target, arithmetics, resolve
+from .choice import Policies, dtype_name
+from .difference import Difference, compare_sums
+from .left import Left
+from .product import Operands, Product
+from .report import table
+from .ways import Way
+
+#: What is told of each product: what it is, how it was computed, its operands, its sums and its result; for those that
+#: were left as they were the result alone.
+Listener = Callable[[Product, "Way | None", "Operands | None", "torch.Tensor | None", torch.Tensor], None]
 
 
 class emulate(TorchDispatchMode):
     """Runs every matrix product inside, forward and backward, on another chip's arithmetic.
 
-    ``mm``, ``addmm``, ``bmm``, ``baddbmm`` and what is made of them (``linear``, ``matmul``, ``einsum``,
-    ``scaled_dot_product_attention``, which is decomposed), ``_scaled_mm`` and convolutions (as GEMMs) go
-    through the instruction that :func:`bitmma.catalogue.choose` names for the chip and the dtypes;
-    everything else is as it was. Tensors stay on the CPU.
+    ``mm``, ``addmm``, ``bmm``, ``baddbmm``, ``mv`` and what is made of them (``linear``, ``matmul``, ``einsum``, ``LSTM``,
+    ``scaled_dot_product_attention`` and ``flex_attention``, which are decomposed), ``_scaled_mm``, ``grouped_mm`` and
+    convolutions (as GEMMs) are computed by ``target``; everything else is as it was. Tensors stay on the CPU.
+
+    **Target.** A chip (``"mi250x"``): the instruction that :func:`bitmma.catalogue.choose` names for it and the dtypes.
+    Or an instruction, ``("a100", "mma.m16n8k8.f32.bf16.bf16.f32")`` or a :class:`~bitmma.Unit`; a model, as TOML text or the
+    path of a file; a :class:`~bitmma.torch.Gemm`, which adds ``split_k`` and ``promote_every`` to any of these; a plan of
+    :func:`bitmma.calls.plan_call`; ``torch.float32`` or ``torch.float64``, PyTorch's own products in that dtype; or a
+    function from :class:`~bitmma.torch.Product` to any of these or None.
 
     **Order.** The accumulator starts from +0 and takes the instruction's K elements at a time, in order; K
     is padded with +0. The sum (FP32; FP64 for FP64) leaves the instruction once: ``alpha``, ``beta``, bias
@@ -40,39 +52,48 @@ class emulate(TorchDispatchMode):
     ``bf16``, ``fp64``: ``"native"`` or None. ``fp32``: ``"native"`` (NVIDIA has no instruction for it and
     leaves it alone), ``"tf32"`` or None.
 
+    :attr:`products` lists what ran. With ``compare_with``, a target or several, each product is also computed by those,
+    on the same operands: :attr:`first_difference` and the counts are of elements after rounding to the result's
+    dtype, which is what the next layer sees; the counts of sums before rounding are named raw. ``measure`` holds each
+    sum against FP64. :meth:`report` prints it all. For chips that each compute on their own values see
+    :func:`bitmma.torch.compare`.
+
+    Products that are left as they are are counted in :attr:`left`, and a warning (:class:`~bitmma.errors.LeftAlone`) says
+    so at the end; at once where a default leaves FP32 alone.
+
     ``calls`` names a GPU and library (``"h100-pcie"``, see :mod:`bitmma.calls`): ``_scaled_mm``, and ``mm`` of FP16 and
     BF16, then answer as that library's calls do wherever a plan is known; ``call_options`` are those of
     :func:`bitmma.calls.plan_call` (``table``, ``assume``, …). :attr:`planned` and :attr:`declined` count the calls that
     had a plan and those that had none, which take the way described above; what the library rejects raises
     :class:`~bitmma.CallRejected`.
-
-    With ``measure`` each product is held against FP64 and, where ``compare_with`` names a second chip,
-    against that chip's instruction on the same operands: see :attr:`products`, :attr:`first_difference`
-    and :meth:`report`.
     """
+
+    supports_higher_order_operators = True
 
     def __init__(
         self,
-        architecture: str,
+        target: Target,
         *,
         fp16: str | None = "native",
         bf16: str | None = "native",
         fp32: str | None = "native",
         fp64: str | None = "native",
-        compare_with: str | None = None,
-        measure: bool = True,
+        compare_with: Any = None,
+        measure: bool = False,
         threads: int | None = None,
         calls: str | None = None,
         call_options: dict[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        self.architecture = _bitmma.architecture(architecture)
-        self.compare_with = None if compare_with is None else _bitmma.architecture(compare_with)
-        self.policies = Policies(fp16, bf16, fp32, fp64)
+        policies = Policies(fp16, bf16, fp32, fp64)
+        self.arithmetic: Arithmetic = resolve(target, policies)
+        """What computes."""
+        self.others = arithmetics(compare_with, policies)
+        """What it is compared with."""
         self.products: list[Product] = []
         """What ran, in order."""
-        self.left: Counter[str] = Counter()
-        """Products that were left as they were, by operation and dtype."""
+        self.left = Left()
+        """Products that were left as they were, by operation, dtype and reason."""
         self.planned: Counter[str] = Counter()
         """Calls that had a plan, by operation and dtype."""
         self.declined: Counter[str] = Counter()
@@ -83,6 +104,9 @@ class emulate(TorchDispatchMode):
             planned.check(calls)
         self._measure = measure
         self._threads = threads
+        self._listener: Listener | None = None
+        self._exact_in: torch.dtype | None = None
+        """The dtype that FP32 operands are known to come from."""
         self._tracker = ModuleTracker()
         self._stack: ExitStack | None = None
 
@@ -98,6 +122,7 @@ class emulate(TorchDispatchMode):
         fast = torch.backends.mha.get_fastpath_enabled()  # type: ignore[no-untyped-call]
         stack.callback(torch.backends.mha.set_fastpath_enabled, fast)
         torch.backends.mha.set_fastpath_enabled(False)  # type: ignore[no-untyped-call]
+        stack.enter_context(rewrites.Calls(self))
         stack.enter_context(self._tracker)  # type: ignore[arg-type]
         self._stack = stack
         super().__enter__()
@@ -107,36 +132,54 @@ class emulate(TorchDispatchMode):
         super().__exit__(*raised)
         if self._stack is not None:
             self._stack.close()
+        if not raised or raised[0] is None:
+            self.left.say(self.arithmetic.label)
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Turns the emulation on for what its own handler calls."""
+        TorchDispatchMode.__enter__(self)
+        try:
+            yield
+        finally:
+            TorchDispatchMode.__exit__(self, None, None, None)
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        operation = operations.TABLE.get(func.overloadpacket)
-        if operation is not None:
-            result = self._operate(operation, func, args, dict(kwargs))
+        packet = getattr(func, "overloadpacket", None)
+        operation = operations.TABLE.get(packet)
+        if operation is not None and operations.is_dense(args):
+            result = self._operate(operation, func, args, kwargs)
             if result is not NotImplemented:
                 return result
-            self.left[_name(func, args)] += 1
-        elif func.overloadpacket in operations.LEFT:
-            self.left[_name(func, args)] += 1
-        elif torch.is_inference_mode_enabled():  # composite operations come here whole
-            with self:
-                result = func.decompose(*args, **kwargs)
-            if result is not NotImplemented:
-                return result
+            result = func(*args, **kwargs)
+            if self._listener is not None and isinstance(result, torch.Tensor):
+                self._listener(self._product_left(func, result), None, None, None, result)
+            return result
+        opened = rewrites.opened(self, func, args, kwargs)
+        if opened is not NotImplemented:
+            return opened
+        if reason := operations.why_left(func, args):
+            self.left.count(f"{operations.name(func, args)}: {reason}")
         return func(*args, **kwargs)
 
     def _operate(self, operation: Callable[..., Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result by the emulation; NotImplemented, counted, where it has none."""
+        kwargs = dict(kwargs)
         out = kwargs.pop("out", None)
+        reasons: list[tuple[str, bool]] = []
 
         def multiply(a: torch.Tensor, b: torch.Tensor, **options: Any) -> Any:
-            return self._multiply(func.overloadpacket.__name__, a, b, **options)
+            return self._multiply(func.overloadpacket.__name__, a, b, reasons, **options)
 
         result = self._planned(func, args, kwargs)
         if result is NotImplemented:
             result = operation(multiply, *args, **kwargs)
         if result is NotImplemented:
+            reason, requested = reasons[-1] if reasons else ("operands of a kind that is not emulated", False)
+            self.left.count(f"{operations.name(func, args)}: {reason}", requested)
             return result
         if out is not None:
             return out.resize_(result.shape).copy_(result)
@@ -150,88 +193,101 @@ class emulate(TorchDispatchMode):
             options = {"platform": self._calls, "threads": self._threads, **self._call_options}
             result = planned.call(func.overloadpacket, args, kwargs, options)
         except CallDeclined as error:
-            self.declined[f"{_name(func, args)}: {error}"] += 1
+            self.declined[f"{operations.name(func, args)}: {error}"] += 1
             return NotImplemented
         if result is not NotImplemented:
-            self.planned[_name(func, args)] += 1
+            self.planned[operations.name(func, args)] += 1
         return result
 
     # -- one product ------------------------------------------------------------------------------------
 
     def _multiply(
         self,
-        name: str,
+        operation: str,
         a: torch.Tensor,
         b: torch.Tensor,
+        reasons: list[tuple[str, bool]],
         *,
+        to: torch.dtype,
         c: torch.Tensor | None = None,
         alpha: float = 1,
         beta: float = 1,
         fast: bool = True,
-        to: torch.dtype,
+        scale: tuple[str, int] | None = None,
+        blocks: tuple[torch.Tensor, torch.Tensor] | None = None,
+        scaled: tuple[torch.Tensor, torch.Tensor] | None = None,
+        finish: Callable[[torch.Tensor], torch.Tensor] = lambda sums: sums,
     ) -> Any:
-        """alpha · A·B + beta · C, A and B of two dimensions or three, C of D's shape; ``to``: the result's
-        dtype. NotImplemented where the chip has no instruction for it."""
+        """alpha · A·B + beta · C, A and B of two dimensions or three, C of the result's shape, finished and rounded
+        to ``to``. NotImplemented, with a reason, where the arithmetic has no way for it."""
         backward = torch._C._current_graph_task_id() != -1
-        operands = self.policies.operands(a, b, backward)
-        unit = operands and unit_for(self.architecture, *operands[2])
-        if operands is None or unit is None:
+        if self.arithmetic.policies.leaves(a.dtype) and a.dtype == b.dtype:
+            reasons.append((f"{dtype_name(a.dtype)} is left alone on request", True))
             return NotImplemented
-        a, b, formats = operands
-        wide = torch.float64 if unit.working_format == "f64" else torch.float32
-        c = None if c is None or beta == 0 else c.to(wide)
-        sums = self._sums(unit, a, b, c, alpha, beta, fast)
+        if self._exact_in is not None and a.dtype == b.dtype == torch.float32:
+            a, b = a.to(self._exact_in), b.to(self._exact_in)
+        c = None if beta == 0 else c
+        given = Operands(a, b, c, alpha, beta, scaled, blocks)
+        place = (len(self.products), self._layer(), operation, backward)
+        way, operands, product = self._way(self.arithmetic, given, place, scale, fast)
+        if way is None:
+            reasons.append((self.arithmetic.why_none(product), False))
+            return NotImplemented
+        sums = finish(way.sums(operands, self._threads))
         result = sums.to(to)
         if self._measure:
-            self._record(name, backward, unit, formats, (a, b, c, alpha, beta, fast), sums)
+            product = product.measured(operands, sums)
+        for other in self.others:
+            way_of_other, theirs, _ = self._way(other, given, place, scale, fast)
+            if way_of_other is not None:
+                found = finish(way_of_other.sums(theirs, self._threads))
+                compared = compare_sums((sums, found), (result, found.to(to)), product, (way, way_of_other), operands)
+                product.compared[other.label] = compared
+        self.products.append(product)
+        if self._listener is not None:
+            self._listener(product, way, operands, sums, result)
         return result
 
-    def _sums(
-        self, unit: Unit, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None, alpha: float, beta: float, fast: bool
-    ) -> torch.Tensor:
-        """D before it is rounded to the result's dtype."""
-        promote = None if fast or unit.instruction is None else PROMOTED.get(unit.instruction.architecture)
-        if promote is None and c is not None:
-            # one run over the whole of K, added to C in FP32: the instruction itself starts from +0
-            promote = max(-(-a.shape[-1] // unit.step), 1) * unit.step
-        options = {"alpha": float(alpha), "beta": float(beta), "promote_every": promote, "threads": self._threads}
-        result: torch.Tensor = gemm(unit, a, b, c, **options)  # type: ignore[arg-type]
-        return result
+    def _way(
+        self, arithmetic: Arithmetic, given: Operands, place: tuple[int, str, str, bool], scale: Any, fast: bool
+    ) -> tuple[Way | None, Operands, Product]:
+        """How an arithmetic computes a product, and the operands as it reads them."""
+        a, b = arithmetic.policies.cast(given.a, given.b, place[3])
+        shape = (a.shape[0] if a.dim() == 3 else 1, a.shape[-2], b.shape[-1], a.shape[-1])
+        way, dtypes = None, (a.dtype, b.dtype)
+        if not arithmetic.policies.leaves(a.dtype):
+            way = arithmetic.choose(Product(*place, dtypes, shape, scale), fast)
+        product = Product(*place, dtypes, shape, scale, way.name if way else "")
+        c = given.c if way is None or given.c is None else given.c.to(way.wide)
+        return way, given._replace(a=a, b=b, c=c), product
 
-    def _record(
-        self,
-        name: str,
-        backward: bool,
-        unit: Unit,
-        formats: tuple[str, str],
-        product: tuple[Any, ...],
-        sums: torch.Tensor,
-    ) -> None:
-        a, b, c, alpha, beta, fast = product
-        other = self.compare_with and unit_for(self.compare_with, *formats)
-        theirs = self._sums(other, *product) if other else None
+    def _product_left(self, func: Any, result: torch.Tensor) -> Product:
+        """What is told of a product that was left as it was."""
+        backward = torch._C._current_graph_task_id() != -1
+        operation, dtypes = func.overloadpacket.__name__, (result.dtype, result.dtype)
+        return Product(len(self.products), self._layer(), operation, backward, dtypes, (0, 0, 0, 0), instruction="left as it was")
+
+    def takes(self, dtype: torch.dtype) -> bool:
+        """Whether a product of matrices of this dtype is emulated here."""
+        a = torch.empty(1, 1, dtype=dtype)
+        return self._way(self.arithmetic, Operands(a, a), (len(self.products), self._layer(), "mm", False), None, True)[0] is not None
+
+    def _layer(self) -> str:
         layers = self._tracker.parents - {"Global"}
-        layer = max(layers, key=lambda one: (one.count("."), one), default="")
-        self.products.append(
-            measure(len(self.products), layer, backward, name, (unit, other or None), (a, b, c, alpha, beta), sums, theirs)
-        )
+        return max(layers, key=lambda one: (one.count("."), one), default="")
 
-    # -- what came of it --------------------------------------------------------------------------------
+    # -- results ----------------------------------------------------------------------------------------
 
     @property
     def first_difference(self) -> Difference | None:
-        """Where the two chips first differ: layer, element and term; None where they agree throughout."""
+        """Where the arithmetics first differ after rounding: layer, element and term; None where they agree throughout."""
         return next((one.difference for one in self.products if one.difference is not None), None)
 
     def report(self) -> str:
-        """A line for each product: how far from exact, and from the second chip."""
-        text = table(self.architecture, self.compare_with, self.products, self.left)
+        """A line for each product: with ``measure`` how far from exact, and how many elements the others answer
+        differently."""
+        text = table(self.arithmetic.label, [one.label for one in self.others], self.products, self.left)
         if self._calls is not None:
             text += f"\ncalls as on {self._calls}: {sum(self.planned.values())} had a plan, {sum(self.declined.values())} had none"
             text += "".join(f"\n  {count} × {reason}" for reason, count in self.declined.most_common())
         return text
-
-
-def _name(func: Any, args: tuple[Any, ...]) -> str:
-    tensors = (one for one in args if isinstance(one, torch.Tensor))
-    return " ".join([func.overloadpacket.__name__, *{str(one.dtype).rpartition(".")[2]: 0 for one in tensors}])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import Any, Callable
 
 import torch
 
-from . import convolution
+from . import convolution, grouped, scaled
+from .choice import dtype_name
 
 aten = torch.ops.aten
 Multiply = Callable[..., Any]
@@ -32,52 +35,107 @@ def addmm(
     return multiply(a, b, c=c, alpha=alpha, beta=beta, to=out_dtype or a.dtype)
 
 
-def scaled_mm(
+def addmm_activation(
     multiply: Multiply,
+    c: torch.Tensor,
     a: torch.Tensor,
     b: torch.Tensor,
-    scale_a: torch.Tensor,
-    scale_b: torch.Tensor,
-    bias: torch.Tensor | None = None,
-    scale_result: torch.Tensor | None = None,
-    out_dtype: torch.dtype | None = None,
-    use_fast_accum: bool = False,
+    *,
+    beta: float = 1,
+    alpha: float = 1,
+    use_gelu: bool = False,
 ) -> Any:
-    """(A·B) · scale_a · scale_b + bias; one scale for all, or for each row of A and column of B."""
-    if scale_a.dtype != torch.float32 or scale_b.dtype != torch.float32:
-        return NotImplemented  # block scales, laid out for one kernel
-    if not (scale_a.numel() in (1, a.shape[0]) and scale_b.numel() in (1, b.shape[1])):
-        return NotImplemented
-    sums = multiply(a, b, fast=use_fast_accum, to=torch.float32)
-    if sums is NotImplemented:
-        return sums
-    sums = sums * scale_a.reshape(-1, 1) * scale_b.reshape(1, -1)
-    if bias is not None:
-        sums = sums + bias.float()
-    if scale_result is not None:
-        sums = sums * scale_result
-    return sums.to(out_dtype or a.dtype)
+    """``addmm``, then ReLU or GELU."""
+    result = addmm(multiply, c, a, b, beta=beta, alpha=alpha)
+    if result is NotImplemented:
+        return result
+    return torch.nn.functional.gelu(result) if use_gelu else result.relu()
 
 
-TABLE: dict[Any, Callable[..., Any]] = {
-    aten.mm: mm,
-    aten.bmm: mm,
-    aten.addmm: addmm,
-    aten.addmm_: addmm,
-    aten.baddbmm: addmm,
-    aten.baddbmm_: addmm,
-    aten._scaled_mm: scaled_mm,
-    aten.convolution: convolution.forward,
-    aten.convolution_backward: convolution.backward,
+def mv(multiply: Multiply, a: torch.Tensor, x: torch.Tensor) -> Any:
+    """A matrix times a vector, as a matrix of one column."""
+    result = multiply(a, x[:, None], to=a.dtype)
+    return result if result is NotImplemented else result[:, 0]
+
+
+def addmv(multiply: Multiply, c: torch.Tensor, a: torch.Tensor, x: torch.Tensor, *, beta: float = 1, alpha: float = 1) -> Any:
+    """beta · C + alpha · A·x."""
+    result = addmm(multiply, c.expand(len(a))[:, None], a, x[:, None], beta=beta, alpha=alpha)
+    return result if result is NotImplemented else result[:, 0]
+
+
+_BY_NAME: dict[str, Callable[..., Any]] = {
+    "mm": mm,
+    "bmm": mm,
+    "addmm": addmm,
+    "addmm_": addmm,
+    "baddbmm": addmm,
+    "baddbmm_": addmm,
+    "_addmm_activation": addmm_activation,
+    "mv": mv,
+    "addmv": addmv,
+    "addmv_": addmv,
+    "_scaled_mm": scaled.scaled_mm,
+    "_scaled_mm_v2": scaled.scaled_mm_v2,
+    "_grouped_mm": grouped.grouped_mm,
+    "_scaled_grouped_mm": grouped.scaled_grouped_mm,
+    "convolution": convolution.forward,
+    "convolution_backward": convolution.backward,
 }
+TABLE = {getattr(aten, name): function for name, function in _BY_NAME.items() if hasattr(aten, name)}
 
-#: Products that are left as they are: of vectors (no library runs them on a matrix unit), and fused ones.
+#: Operations with products of their own that are left as they are, and why.
 LEFT = {
-    getattr(aten, name)
-    for name in (
-        "mv", "addmv", "addmv_", "dot", "vdot", "addr", "addbmm", "_addmm_activation", "_trilinear", "_int_mm",
-        "_scaled_grouped_mm", "_grouped_mm", "_scaled_mm_v2", "mkldnn_rnn_layer", "_native_multi_head_attention",
-        "_transformer_encoder_layer_fwd", "_scaled_dot_product_flash_attention_for_cpu", "_cdist_forward",
+    "dot": "libraries run products of two vectors outside of the matrix unit",
+    "vdot": "libraries run products of two vectors outside of the matrix unit",
+    "addr": "libraries run products of two vectors outside of the matrix unit",
+    "ger": "libraries run products of two vectors outside of the matrix unit",
+}
+#: What the name of an operation with products looks like.
+_PRODUCT = re.compile(r"(^|_)(\w*mm|matmul|linear|conv\w*|dot|rnn|lstm|gru|attention|encoder_layer|cdist)(_|$)")
+_OTHER = re.compile(r"upsample|interpolat|im2col|col2im|nonlinear|_nested_|convert|sample|convolution_overrideable_meta")
+
+
+def name(func: Any, args: tuple[Any, ...]) -> str:
+    """The operation and the dtypes of its tensors."""
+    tensors = (one for one in args if isinstance(one, torch.Tensor))
+    return " ".join([_base(func), *{dtype_name(one.dtype): 0 for one in tensors}])
+
+
+def why_left(func: Any, args: tuple[Any, ...]) -> str:
+    """Why an operation with products is left as it is; empty for one without products."""
+    base = _base(func).rpartition("::")[2].rstrip("_")
+    if getattr(func, "overloadpacket", None) in TABLE:
+        return "traced, not run" if is_traced(args) else "sparse and quantised operands run on other units"
+    if base in LEFT:
+        return LEFT[base]
+    if _PRODUCT.search(base) and not _OTHER.search(base):
+        return "not an operation that is emulated"
+    return ""
+
+
+def is_dense(args: tuple[Any, ...]) -> bool:
+    """Whether all tensors hold numbers, row by row, in this process."""
+    tensors = [one for one in args if isinstance(one, torch.Tensor)]
+    return all(one.layout == torch.strided and not one.is_quantized for one in tensors) and not is_traced(args)
+
+
+def is_traced(args: tuple[Any, ...]) -> bool:
+    """Whether tensors stand for others, as in ``torch.export``."""
+    kinds = tuple(
+        getattr(sys.modules[module], kind)
+        for module, kind in (
+            ("torch._subclasses.fake_tensor", "FakeTensor"),
+            ("torch._subclasses.functional_tensor", "FunctionalTensor"),
+        )
+        if module in sys.modules  # where they are not imported there are none, and to import them takes seconds
     )
-    if hasattr(aten, name)
-}  # fmt: skip
+    return any(isinstance(one, kinds) or (isinstance(one, torch.Tensor) and one.is_meta) for one in args)
+
+
+def _base(func: Any) -> str:
+    packet = getattr(func, "overloadpacket", None)
+    if packet is None:  # a higher-order operator
+        return str(getattr(func, "__name__", func))
+    namespace = func.namespace
+    return packet.__name__ if namespace == "aten" else f"{namespace}::{packet.__name__}"

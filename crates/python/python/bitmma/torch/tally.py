@@ -1,0 +1,124 @@
+"""How many elements of two tensors differ, and by how much."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+_WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The differences of two tensors, element by element; all NaNs are one value, +0 and -0 are two."""
+
+    elements: int
+    differing: int
+    """Elements whose bits differ."""
+    largest: float = 0.0
+    """The largest difference of two finite elements."""
+    relative: float = 0.0
+    """The norm of the differences over the norm of the first tensor, of elements finite in both."""
+    first: tuple[int, ...] | None = None
+    """The first element that differs, row by row."""
+    not_finite: int = 0
+    """Elements that are finite in one of the two only."""
+    codes_apart: tuple[int, ...] = ()
+    """How many elements are 1, 2 to 3, 4 to 7, … codes apart: units in the last place of the tensor's dtype."""
+    problem: str = ""
+    """Why the two cannot be compared: they differ in shape or dtype, or one is missing."""
+
+    @property
+    def share(self) -> float:
+        """The share of elements that differ."""
+        return self.differing / self.elements if self.elements else 0.0
+
+    def plus(self, other: Tally) -> Tally:
+        """Of two pairs of tensors together; sizes of differences are those of the larger."""
+        if self.problem or other.problem:
+            return self if self.problem else other
+        return replace(
+            self,
+            elements=self.elements + other.elements,
+            differing=self.differing + other.differing,
+            largest=max(self.largest, other.largest),
+            relative=max(self.relative, other.relative),
+            not_finite=self.not_finite + other.not_finite,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**self.__dict__, "share": self.share}
+
+
+def incomparable(problem: str) -> Tally:
+    """Of two tensors that have no elements in common."""
+    return Tally(0, 0, problem=problem)
+
+
+def tally(ours: torch.Tensor, theirs: torch.Tensor, *, sizes: bool = True) -> Tally:
+    """Compares two tensors bit by bit; ``sizes=False`` counts only."""
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return incomparable(f"{_kind(ours)} and {_kind(theirs)}")
+    ours, theirs = ours.detach().resolve_neg(), theirs.detach().resolve_neg()
+    if ours.is_complex():
+        ours, theirs = torch.view_as_real(ours), torch.view_as_real(theirs)
+    elements = ours.numel()
+    codes = [one.view(_WORDS[one.element_size()]) if one.dtype != torch.bool else one.to(torch.int8) for one in (ours, theirs)]
+    differs = codes[0] != codes[1]
+    differing = int(torch.count_nonzero(differs))
+    if not differing:
+        return Tally(elements, 0)
+    if not sizes:
+        if ours.is_floating_point() and ours.element_size() > 1:
+            differing -= int(torch.count_nonzero(ours.isnan() & theirs.isnan() & differs))
+        return Tally(elements, differing)
+    places = differs.reshape(-1).nonzero().squeeze(1)
+    a, b = (one.reshape(-1)[places].double() for one in (ours, theirs))
+    both_nan = a.isnan() & b.isnan()
+    if both_nan.any():
+        places, a, b = (one[~both_nan] for one in (places, a, b))
+    if not len(places):
+        return Tally(elements, 0)
+    finite = a.isfinite() & b.isfinite()
+    distance = (a - b)[finite].abs()
+    return Tally(
+        elements,
+        len(places),
+        largest=distance.max().item() if distance.numel() else 0.0,
+        relative=_relative(distance.norm().item(), ours),
+        first=tuple(int(one) for one in torch.unravel_index(places[0], ours.shape)),
+        not_finite=int((a.isfinite() != b.isfinite()).sum()),
+        codes_apart=_codes_apart(*(one.reshape(-1)[places] for one in codes)) if ours.is_floating_point() else (),
+    )
+
+
+def _relative(difference: float, of: torch.Tensor) -> float:
+    if of.is_floating_point():
+        wide = of if of.element_size() >= 4 else of.float()
+        if not (norm := torch.linalg.vector_norm(wide).item()) < float("inf"):  # infinities and NaN are left out
+            norm = torch.linalg.vector_norm(wide[wide.isfinite()]).item()
+    else:
+        norm = torch.linalg.vector_norm(of.double()).item()
+    return difference / norm if norm else 0.0
+
+
+def _codes_apart(ours: torch.Tensor, theirs: torch.Tensor) -> tuple[int, ...]:
+    """Codes in the order of their values, and how far they are apart, by powers of two."""
+    x, y = (_ordered(one) for one in (ours, theirs))
+    powers = (x - y).abs().clamp_(min=1).double().log2_().floor_().long()
+    return tuple(torch.bincount(powers).tolist())
+
+
+def _ordered(codes: torch.Tensor) -> torch.Tensor:
+    """Sign and magnitude as one ascending integer; of 64 bits the lowest is dropped, so that differences fit."""
+    bits = 8 * codes.element_size()
+    wide = codes.long()
+    ordered = torch.where(wide < 0, -(wide & ((1 << (bits - 1)) - 1)), wide)
+    return ordered >> 1 if bits == 64 else ordered
+
+
+def _kind(tensor: torch.Tensor) -> str:
+    return f"{'×'.join(map(str, tensor.shape)) or 'scalar'} {str(tensor.dtype).rpartition('.')[2]}"
