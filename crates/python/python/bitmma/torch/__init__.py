@@ -1,4 +1,5 @@
-"""A PyTorch model on another GPU's arithmetic: ``with bitmma.torch.emulate("mi250x"): …``."""
+"""A PyTorch model on another GPU's arithmetic: ``with bitmma.torch.emulate("mi250x"): …``; on several, held against each
+other: ``bitmma.torch.compare(model, x, chips=["a100", "h100"])``."""
 
 from __future__ import annotations
 
@@ -8,19 +9,27 @@ except ImportError as error:
     raise ImportError("bitmma.torch needs PyTorch, which is not installed: pip install torch") from error
 
 from .arithmetic import Chip, Gemm
+from .compare import compare
+from .comparison import Comparison, First, Row
 from .difference import Difference, Explained, Side
 from .emulation import emulate
+from .outcome import Outcome
 from .product import Compared, Product
 from .tally import Tally
 
 __all__ = [
     "Chip",
     "Compared",
+    "Comparison",
     "Difference",
     "Explained",
+    "First",
     "Gemm",
+    "Outcome",
     "Product",
+    "Row",
     "Side",
     "Tally",
+    "compare",
     "emulate",
 ]

@@ -1,0 +1,246 @@
+"""One model on several chips: where they part, how the difference grows, what it comes to at the end."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterator
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ..errors import LeftAlone, OptionError
+from .arithmetic import Arithmetic, arithmetics
+from .choice import Policies
+from .comparison import FP32, Comparison
+from .emulation import emulate
+from .outcome import logits_of, outcome
+from .recorder import Recorder, Reference
+from .rows import firsts, local_rows, rows_of
+from .state import State
+
+#: The modes of :func:`compare`.
+MODES = ("propagated", "local", "both")
+
+
+def compare(
+    model: Callable[..., Any],
+    *inputs: Any,
+    chips: Any,
+    mode: str = "propagated",
+    kwargs: Mapping[str, Any] | None = None,
+    backward: bool = False,
+    loss: Callable[[Any], torch.Tensor] | None = None,
+    optimizer: Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer] | None = None,
+    logits: Callable[[Any], torch.Tensor] | None = None,
+    top_k: int = 5,
+    reference: bool = True,
+    threads: int | None = None,
+    **policies: str | None,
+) -> Comparison:
+    """Runs ``model(*inputs, **kwargs)`` on each chip and holds the others against the first.
+
+    ``chips`` are two targets or more, as :class:`~bitmma.torch.emulate` takes them, in a list, or by name in a
+    dictionary: ``["a100", "h100"]``, ``{"trainer": "h100", "server": Gemm("h100", split_k=4)}``. ``policies`` are those of
+    emulate: ``fp16``, ``bf16``, ``fp32``, ``fp64``.
+
+    ``mode``: ``"propagated"``, each chip goes on with its own values, which shows the consequence; ``"local"``, each
+    product gets the first chip's operands, which shows the cause; ``"both"``. What is counted is elements after rounding, in
+    the tensors that the next layer sees; sums before rounding are named raw.
+
+    ``backward`` runs the backward pass of ``loss(output)`` (else of the output's ``loss``, or of a scalar output), and
+    ``optimizer``, a function from parameters to an optimizer, one step. The model's parameters, buffers, gradients and the
+    random state are as before at the end; each run starts from the same.
+
+    ``logits`` finds the tensor whose last dimension is classes (else the output, or its ``logits``). ``reference`` also
+    runs a copy of the model in FP32 and in FP64 by PyTorch's own products, so that a difference has a scale.
+    """
+    if mode not in MODES:
+        raise OptionError(f"mode is {mode!r}; one of {', '.join(map(repr, MODES))}")
+    if top_k < 1:
+        raise OptionError(f"top_k is {top_k}; it must be 1 or more")
+    found = arithmetics(chips, Policies(**policies))
+    if len(found) < 2:
+        raise OptionError(f"chips has {len(found)}; two or more are compared")
+    if optimizer is not None:
+        backward = True
+    run = _Runs(model, inputs, dict(kwargs or {}), backward, loss, optimizer, logits or logits_of, threads)
+    return run.compare(found, mode, top_k, reference)
+
+
+@dataclass
+class _Runs:
+    """The runs of one model."""
+
+    model: Callable[..., Any]
+    inputs: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    backward: bool
+    loss: Callable[[Any], torch.Tensor] | None
+    optimizer: Callable[..., torch.optim.Optimizer] | None
+    logits: Callable[[Any], torch.Tensor | None]
+    threads: int | None
+    outputs: dict[str, torch.Tensor] = field(default_factory=dict)
+    """The logits of each run."""
+    losses: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    left: dict[str, dict[str, int]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def compare(self, chips: list[Arithmetic], mode: str, top_k: int, reference: bool) -> Comparison:
+        recorders: list[Recorder] = []
+        exact: dict[str, Recorder] = {}
+        local = []
+        with State(self.model) as state:
+            references = self._references(exact) if reference else {}
+            for place, chip in enumerate(chips):
+                if mode == "local" and place:
+                    break
+                state.restore()
+                recorder = Recorder(chip.label, self._root, references, recorders[0] if recorders else None)
+                others = chips[1:] if mode != "propagated" and not place else []
+                context = emulate(chip, compare_with=others, threads=self.threads)  # type: ignore[arg-type]
+                context._listener = recorder.product
+                self._run(chip.label, self.model, self.inputs, self.kwargs, recorder, context)
+                self.left[chip.label] = dict(context.left)
+                if others:
+                    local = local_rows(context.products, self._root)
+                recorders.append(recorder)
+        labels = [chip.label for chip in chips]
+        first, others_ = recorders[0], recorders[1:]
+        rows = rows_of(first, others_, exact.get(FP32))
+        ends = {one: outcome(self.outputs[first.label], self.outputs[one], top_k) for one in labels[1:] if one in self.outputs}
+        exactness = {}
+        if "fp64" in self.outputs:
+            against = self.outputs["fp64"]
+            exactness = {one: outcome(against, logits.double(), top_k) for one, logits in self.outputs.items() if one != "fp64"}
+        return Comparison(
+            chips=labels,
+            modules=[row for row in rows if row.kind == "module"],
+            products=[row for row in rows if row.kind == "product"] if others_ else [],
+            local=local,
+            gradients=[row for row in rows if row.kind == "gradient"],
+            parameters=[row for row in rows if row.kind == "parameter"],
+            first=firsts(others_),
+            outcomes={label: end for label, end in ends.items() if end},
+            exactness={label: end for label, end in exactness.items() if end},
+            losses=self.losses,
+            left={label: left for label, left in self.left.items() if left},
+            notes=self.notes,
+            seconds=self.seconds,
+        )
+
+    @property
+    def _root(self) -> str:
+        return type(self.model).__name__ if isinstance(self.model, torch.nn.Module) else ""
+
+    def _references(self, exact: dict[str, Recorder]) -> dict[Any, Reference]:
+        """The tensors of the run in FP64; the run in FP32 is held against them."""
+        import copy
+
+        if not isinstance(self.model, torch.nn.Module):
+            self.notes.append("no reference in FP32 and FP64: the model is a function, whose tensors cannot be cast")
+            return {}
+        references: dict[Any, Reference] = {}
+        for label, dtype in (("fp64", torch.float64), (FP32, torch.float32)):
+            recorder = _Keeper(label, self._root) if label == "fp64" else Recorder(label, self._root, references)
+            try:
+                with warnings.catch_warnings(), _default_dtype(dtype):
+                    model = copy.deepcopy(self.model).to(dtype)
+                    inputs, kwargs = pytree.tree_map(lambda one: _cast(one, dtype), (self.inputs, self.kwargs))
+                    self._run(label, model, inputs, kwargs, recorder, None)
+            except Exception as error:  # a model may insist on its dtype in many ways
+                self.notes.append(f"no reference in {label.upper()}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+                self.outputs.pop(label, None)
+                return {}
+            if label in self.outputs and self.outputs[label].dtype != dtype:
+                self.notes.append(f"the reference in {label.upper()} answers in {self.outputs[label].dtype}: the model casts")
+            if isinstance(recorder, _Keeper):
+                references = recorder.references
+            else:
+                exact[label] = recorder
+        return references
+
+    def _run(
+        self, label: str, model: Any, inputs: Any, kwargs: Any, recorder: Recorder, context: emulate | None
+    ) -> None:
+        """One run; what it hands from layer to layer goes to the recorder."""
+        start = time.perf_counter()
+        inputs, kwargs = pytree.tree_map(lambda one: one.clone() if isinstance(one, torch.Tensor) else one, (inputs, kwargs))
+        grad = nullcontext() if self.backward else torch.no_grad()
+        with warnings.catch_warnings(), grad, _hooks(model, recorder), context or nullcontext():
+            if context is not None:  # what was left is in the result
+                warnings.simplefilter("ignore", LeftAlone)
+            output = model(*inputs, **kwargs)
+            loss = self._loss(output)
+            if self.backward:
+                if loss is None:
+                    raise OptionError("backward needs loss=, a function from the output to a scalar")
+                loss.backward()
+                named = list(model.named_parameters()) if isinstance(model, torch.nn.Module) else []
+                for name, parameter in named:
+                    if parameter.grad is not None:
+                        recorder.tensors("gradient", name, parameter.grad)
+                if self.optimizer is not None:
+                    self.optimizer([parameter for _, parameter in named]).step()
+                    for name, parameter in named:
+                        recorder.tensors("parameter", name, parameter)
+        if loss is not None:
+            self.losses[label] = loss.item()
+        logits = self.logits(output)
+        if logits is not None:
+            self.outputs[label] = logits.detach()
+        self.seconds[label] = time.perf_counter() - start
+
+    def _loss(self, output: Any) -> torch.Tensor | None:
+        if self.loss is not None:
+            return self.loss(output)
+        found = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+        if found is None and isinstance(output, torch.Tensor) and output.dim() == 0:
+            found = output
+        return found if isinstance(found, torch.Tensor) else None
+
+
+class _Keeper(Recorder):
+    """Keeps every tensor as a reference."""
+
+    def tensor(self, key: Any, tensor: torch.Tensor, leaf: bool = True) -> None:
+        if tensor.layout == torch.strided and tensor.is_floating_point():
+            self.references[key] = Reference(tensor)
+
+
+def _cast(value: Any, dtype: torch.dtype) -> Any:
+    return value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+
+
+@contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    """Tensors that the model makes on its way have this dtype unless it says another."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@contextmanager
+def _hooks(model: Any, recorder: Recorder) -> Iterator[None]:
+    """The results of all modules go to the recorder."""
+    handles = []
+    if isinstance(model, torch.nn.Module):
+        for name, module in model.named_modules():
+            leaf = next(module.children(), None) is None
+
+            def seen(module: Any, args: Any, result: Any, name: str = name, leaf: bool = leaf) -> None:
+                recorder.tensors("module", name, result, leaf)
+
+            handles.append(module.register_forward_hook(seen))
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,286 @@
+"""A model on several chips: every number is that of a plain loop, which runs each chip alone and compares tensors."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+import bitmma
+
+torch = pytest.importorskip("torch")
+from with_torch.gpt import GPT  # noqa: E402
+
+F = torch.nn.functional
+CHIPS = ["a100", "h100", "mi300x"]
+
+
+def decoder(seed=0, **sizes):
+    torch.manual_seed(seed)
+    return GPT(**sizes).bfloat16(), torch.randint(256, (2, 64))
+
+
+def alone(model, ids, chip):
+    """One chip on its own: what each module hands on, in order, and what each Linear was given."""
+    results, inputs, handles = {}, {}, []
+    for name, module in model.named_modules():
+        handles.append(module.register_forward_hook(lambda module, args, y, name=name: results.update({name: y.clone()})))
+        handles.append(module.register_forward_pre_hook(lambda module, args, name=name: inputs.update({name: args[0].clone()})))
+    with torch.no_grad(), bitmma.torch.emulate(chip):
+        model(ids)
+    for handle in handles:
+        handle.remove()
+    return results, inputs
+
+
+def bits(tensor):
+    return tensor.contiguous().view({2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()])
+
+
+@pytest.fixture(scope="module")
+def compared():
+    """The decoder of the issue, what a plain loop finds, and what compare finds."""
+    model, ids = decoder()
+    return model, ids, {chip: alone(model, ids, chip) for chip in CHIPS}, bitmma.torch.compare(model, ids, chips=CHIPS, mode="both")
+
+
+def test_counts_are_those_of_a_plain_loop(compared):
+    model, ids, runs, comparison = compared
+    rows = {row.name: row for row in comparison.modules}
+    assert list(rows) == list(runs["a100"][0]), "every module, in the order in which they are done"
+    for chip in CHIPS[1:]:
+        for name, ours in runs["a100"][0].items():
+            theirs = runs[chip][0][name]
+            found = rows[name].differences[chip]
+            differs = bits(ours) != bits(theirs)
+            assert (found.elements, found.differing) == (ours.numel(), int(differs.sum())), (chip, name)
+            assert found.first == (tuple(differs.nonzero()[0].tolist()) if differs.any() else None)
+            assert found.largest == (ours.double() - theirs.double()).abs().max().item()
+            norms = (ours.double() - theirs.double()).norm() / ours.double().norm()
+            assert math.isclose(found.relative, norms.item(), rel_tol=1e-5)
+            apart = (ordered(ours) - ordered(theirs)).abs()
+            counts = [int(((apart >= 2**power) & (apart < 2 ** (power + 1))).sum()) for power in range(17)]
+            assert found.codes_apart == tuple(counts[: len(found.codes_apart)]) and not any(counts[len(found.codes_apart) :])
+    shares = [rows[name].differences["h100"].share for name in ("tokens", "blocks.0", "blocks.1", "head")]
+    assert shares == sorted(shares) and shares[0] == 0 and shares[-1] > 0.01, "it grows to the logits"
+
+
+def ordered(tensor):
+    """BF16 codes in the order of their values."""
+    codes = bits(tensor).long()
+    return torch.where(codes < 0, -(codes & 0x7FFF), codes)
+
+
+def test_raw_sums_are_those_of_the_instruction(compared):
+    model, ids, runs, comparison = compared
+    layer, name = model.blocks[0].qkv, "blocks.0.qkv"
+    sums = {}
+    for chip in CHIPS[:2]:
+        x = runs[chip][1][name].reshape(-1, 256)
+        unit = (chip, bitmma.catalogue.choose(chip, "bf16", "bf16").name)
+        sums[chip] = bitmma.gemm(unit, x, layer.weight.t()) + layer.bias.float()
+    raw = next(row for row in comparison.modules if row.name == name).raw["h100"]
+    assert raw.differing == int((sums["a100"] != sums["h100"]).sum()) > 1000
+    row = next(row for row in comparison.products if row.name == name)
+    assert row.raw["h100"] == raw and row.differences["h100"].differing < raw.differing / 100
+    assert row.instructions["h100"].startswith("hopper wgmma") and row.instructions["a100"].startswith("ampere mma")
+
+
+def test_the_first_difference_is_that_of_a_search_by_hand(compared):
+    model, ids, runs, comparison = compared
+    for chip in CHIPS[1:]:
+        first = comparison.first[chip]
+        name = next(name for name, ours in runs["a100"][0].items() if not torch.equal(ours, runs[chip][0][name]))
+        ours, theirs = runs["a100"][0][name], runs[chip][0][name]
+        element = tuple((ours != theirs).nonzero()[0].tolist())
+        assert (first.module, first.element) == (name, element)
+        found = first.product
+        assert found.layer == name and found.operation == "addmm" and not found.backward
+        row, column = element[0] * 64 + element[1], element[2]
+        assert found.element == (row, column)
+        assert (found.ours, found.theirs) == (ours[element].item(), theirs[element].item())
+        # the term: the two instructions on the row and the column, one more element each time
+        module = model.get_submodule(name)
+        x, w = runs[chip][1][name].reshape(-1, 256)[row], module.weight[column].detach()
+        units = [(one, bitmma.catalogue.choose(one, "bf16", "bf16").name) for one in ("a100", chip)]
+        for term in range(256):
+            cut = x.clone()
+            cut[term + 1 :] = 0
+            answers = [bitmma.gemm(unit, cut[None], w[:, None]).item() for unit in units]
+            if answers[0] != answers[1]:
+                break
+        assert found.term == term
+        sides = found.explain().sides
+        assert [side.partial for side in sides] == [side.parting.value for side in sides] == answers
+        assert [side.chip for side in sides] == ["a100", chip]
+        assert found.steps == (term // 8, term // {"h100": 16, "mi300x": 8}[chip]), "fused sums of 8, 16 and 8 elements"
+        for side, element_ in zip(sides, (found.ours, found.theirs)):
+            bias = module.bias[column].float().item()
+            assert torch.tensor(side.whole.value + bias).bfloat16().item() == element_ == side.element
+
+
+def test_local_products_have_the_first_chips_operands(compared):
+    model, ids, runs, comparison = compared
+    name = "blocks.1.up"
+    x, layer = runs["a100"][1][name].reshape(-1, 256), model.get_submodule(name)
+    answers = {}
+    for chip in CHIPS:
+        unit = (chip, bitmma.catalogue.choose(chip, "bf16", "bf16").name)
+        answers[chip] = (bitmma.gemm(unit, x, layer.weight.t()) + layer.bias.float()).bfloat16()
+    row = next(row for row in comparison.local if row.name == name)
+    propagated = next(row for row in comparison.products if row.name == name)
+    for chip in CHIPS[1:]:
+        count = int((answers["a100"] != answers[chip]).sum())
+        assert row.differences[chip].differing == count < propagated.differences[chip].differing / 10
+
+
+def test_the_end(compared):
+    model, ids, runs, comparison = compared
+    logits = {chip: runs[chip][0][""].reshape(-1, 256) for chip in CHIPS}
+    exact = GPT().bfloat16()
+    exact.load_state_dict(model.state_dict())
+    reference = exact.double()(ids).reshape(-1, 256).detach()
+    for chip in CHIPS[1:]:
+        end = comparison.outcomes[chip]
+        p, q = logits["a100"].double().softmax(-1), logits[chip].double().softmax(-1)
+        divergence = (p * (p / q).log()).sum(-1)
+        assert math.isclose(end.divergence, divergence.mean().item(), rel_tol=1e-6)
+        assert math.isclose(end.largest_divergence, divergence.max().item(), rel_tol=1e-6)
+        assert end.flips == int((logits["a100"].argmax(-1) != logits[chip].argmax(-1)).sum()) and end.positions == 128
+        sets = [[set(row.tolist()) for row in logits[one].float().topk(5, -1).indices] for one in ("a100", chip)]
+        assert math.isclose(end.overlap, sum(len(a & b) for a, b in zip(*sets)) / (5 * 128))
+    flips = comparison.exactness["h100"].flips
+    assert flips == int((reference.argmax(-1) != logits["h100"].argmax(-1)).sum())
+    head = next(row for row in comparison.modules if row.name == "head")
+    for chip in CHIPS:
+        error = (logits[chip].double() - reference).norm() / reference.norm()
+        assert math.isclose(head.errors[chip], error.item(), rel_tol=1e-4)
+    assert head.errors["fp32"] < 1e-6 < head.errors["h100"]
+
+
+def test_results_are_data(compared, tmp_path):
+    comparison = compared[-1]
+    text = json.dumps(comparison.to_dict())
+    assert json.loads(text)["first"]["h100"]["module"] == "blocks.0.qkv"
+    assert "h100 first differs in blocks.0.qkv, forward, addmm" in str(comparison)
+    pandas = pytest.importorskip("pandas")
+    frame = comparison.frame()
+    assert isinstance(frame, pandas.DataFrame)
+    row = frame[(frame["mode"] == "propagated") & (frame.kind == "module") & (frame.name == "head") & (frame.chip == "h100")]
+    assert row.differing.item() == next(one for one in comparison.modules if one.name == "head").differences["h100"].differing
+
+
+def test_backward_and_a_step_are_those_of_each_chip_alone():
+    model, ids = decoder(layers=1, width=64)
+    model.train()
+    before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
+    torch.manual_seed(7)
+    state = torch.random.get_rng_state()
+
+    def loss(logits):
+        return F.cross_entropy(logits.float().reshape(-1, 256), ids.reshape(-1))
+
+    found = bitmma.torch.compare(
+        model, ids, chips=["a100", "mi300x"], loss=loss, optimizer=lambda parameters: torch.optim.SGD(parameters, lr=0.5)
+    )
+    assert all(torch.equal(parameter, before[name]) and parameter.grad is None for name, parameter in model.named_parameters())
+    assert torch.equal(torch.random.get_rng_state(), state)
+    gradients, parameters, losses = [], [], []
+    for chip in ("a100", "mi300x"):
+        model.load_state_dict(before)
+        model.zero_grad(set_to_none=True)
+        with bitmma.torch.emulate(chip):
+            value = loss(model(ids))
+            value.backward()
+            torch.optim.SGD(model.parameters(), lr=0.5).step()
+        losses.append(value.item())
+        gradients.append({name: parameter.grad.clone() for name, parameter in model.named_parameters()})
+        parameters.append({name: parameter.detach().clone() for name, parameter in model.named_parameters()})
+    assert [found.losses[chip] for chip in ("a100", "mi300x")] == losses
+    for rows, (ours, theirs) in ((found.gradients, gradients), (found.parameters, parameters)):
+        counts = {row.name: row.differences["mi300x"].differing for row in rows}
+        assert counts == {name: int((ours[name] != theirs[name]).sum()) for name in ours}
+        assert sum(counts.values())
+    assert any(row.backward for row in found.products)
+
+
+def test_routes_that_part_are_said_and_compared_no_further():
+    class Routed(torch.nn.Module):
+        """The sign of a sum that flushing decides chooses the expert."""
+
+        def __init__(self):
+            super().__init__()
+            self.gate, self.experts = torch.nn.Linear(8, 1, bias=False), torch.nn.ModuleList([torch.nn.Linear(8, 4), torch.nn.Linear(8, 6)])
+            torch.nn.init.ones_(self.gate.weight)
+
+        def forward(self, x):
+            return self.experts[int(self.gate(x).item() > 0)](x)
+
+    model, x = Routed().half(), torch.zeros(1, 8).half()
+    x[0, 0] = 2.0**-20
+    found = bitmma.torch.compare(model, x, chips=["mi250x", "h100"], reference=False)
+    rows = {row.name: row.differences.get("h100") for row in found.modules}
+    assert rows["gate"].differing == 1 and rows["experts.0"] is None
+    assert rows["experts.1"].problem == "not on mi250x" and rows[""].problem == "1×4 float16 and 1×6 float16"
+    assert "not on mi250x" in str(found) and found.first["h100"].module == "gate"
+
+
+def test_models_that_cannot_be_cast_have_a_note_and_no_reference():
+    found = bitmma.torch.compare(lambda a: a @ a.t(), torch.randn(8, 8).half(), chips=["a100", "h100"])
+    assert found.notes == ["no reference in FP32 and FP64: the model is a function, whose tensors cannot be cast"]
+    assert [row.operation for row in found.products] == ["mm"] and not found.modules
+
+    class Insists(torch.nn.Linear):
+        def forward(self, x):
+            return torch.nn.functional.linear(x.half(), self.weight, self.bias)
+
+    found = bitmma.torch.compare(Insists(8, 8).half(), torch.randn(8, 8).half(), chips=["a100", "h100"])
+    assert found.notes[0].startswith("no reference in FP64: RuntimeError: ")
+
+
+def test_what_is_asked_for_wrongly():
+    model, ids = decoder(layers=1, width=64)
+    compare = bitmma.torch.compare
+    with pytest.raises(bitmma.OptionError, match="mode is 'global'; one of 'propagated', 'local', 'both'"):
+        compare(model, ids, chips=["a100", "h100"], mode="global")
+    with pytest.raises(bitmma.OptionError, match="chips has 1; two or more are compared"):
+        compare(model, ids, chips=["a100"])
+    with pytest.raises(bitmma.OptionError, match="backward needs loss="):
+        compare(model, ids, chips=["a100", "h100"], backward=True, reference=False)
+    with pytest.raises(bitmma.UnknownArchitecture):
+        compare(model, ids, chips=["a100", "h1000"])
+
+
+def test_the_page_needs_nothing_from_elsewhere_and_holds_the_numbers(compared, tmp_path):
+    comparison = compared[-1]
+    path = comparison.save(tmp_path / "page.html")
+    text = path.read_text(encoding="utf-8")
+    assert "http" not in text and "<script" not in text and not list(tmp_path.glob("*.part"))
+    tree = ElementTree.fromstring(re.sub(r"<!doctype html>|<meta[^>]*>", "", text))  # well-formed
+    assert [one.get("class") for one in tree.iter("svg") if one.get("class")] == ["wide", "narrow"] * 3
+    cells = {row[0].text: [cell.text for cell in row[1:]] for table in tree.iter("table") for row in table.iter("tr")}
+    rows = {row.title: row for row in comparison.modules}
+    for name in ("blocks.0.qkv", "blocks.1", "head"):
+        shares = [100 * rows[name].differences[chip].share for chip in CHIPS[1:]]
+        for share, shown in zip(shares, cells[name]):
+            assert abs(float(shown.strip("<> %")) - share) < 0.051
+    ends = [f"{comparison.outcomes[chip].flips} of 128" for chip in CHIPS[1:]]
+    assert cells["most likely flips"][:2] == ends
+    # a line's points are where its values are: the share of the last module of the first chip, on an axis from 0
+    line = next(path for path in tree.iter("path") if path.get("class") == "line c0 d0")
+    end = float(re.split("[ML]", line.get("d"))[-1].split()[1])
+    share = next(row for row in reversed(comparison.modules) if row.leaf).differences["h100"].share
+    top, height = 12, 280 - 12 - 44
+    highest = next(one for part in (1e-3, 1e-2, 1e-1, 1) for one in (part, 2 * part, 5 * part) if one >= max(
+        row.differences[chip].share for row in comparison.modules if row.leaf for chip in CHIPS[1:]))
+    assert abs(end - (top + height * (1 - share / highest))) < 0.1
+
+
+def test_a_page_names_what_is_hostile_to_html(tmp_path):
+    chips = {"<b>trainer</b>": "a100", "server & co": "h100"}
+    found = bitmma.torch.compare(torch.nn.Linear(64, 64).bfloat16(), torch.randn(64, 64).bfloat16(), chips=chips)
+    text = found.save(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<b>trainer" not in text and "&lt;b&gt;trainer&lt;/b&gt;" in text and "server &amp; co" in text
