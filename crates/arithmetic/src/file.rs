@@ -1,66 +1,172 @@
 //! Models as TOML files.
 
+use std::fmt;
+use std::sync::LazyLock;
+
 use bitmma_formats::{BlockScale, Format, Rounding, table};
-use serde::{Deserialize, Serialize};
+use serde::de::{self, DeserializeSeed, MapAccess, Visitor};
+use serde::ser::{self, SerializeMap};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::convert::Conversion;
 use crate::error::ModelError;
+use crate::family::{self, Operation};
 use crate::lowering::{Chains, Lowering, Order};
-use crate::model::{FusedSum, InputFlush, Model, Operation, RoundedSum};
+use crate::model::{InputFlush, Model};
+use crate::parameter::{Missing, Parameter, Range, Value};
 
-/// The keys of a model file, named as in the paper. A key that a family does not have is an error.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A model file, named as in the paper. A key that a family does not have is an error.
+#[derive(Debug, Default)]
 struct File {
     model: String,
-    #[serde(rename = "A")]
     a: String,
-    #[serde(rename = "B")]
     b: String,
-    #[serde(rename = "C")]
     c: String,
-    #[serde(rename = "D")]
     d: Option<String>,
     rho: String,
-    #[serde(rename = "L_max", skip_serializing_if = "Option::is_none")]
-    max_length: Option<usize>,
-    #[serde(rename = "P", skip_serializing_if = "Option::is_none")]
-    pairing: Option<usize>,
-    #[serde(rename = "G", skip_serializing_if = "Option::is_none")]
-    group: Option<usize>,
-    #[serde(rename = "F", skip_serializing_if = "Option::is_none")]
-    fraction_bits: Option<u32>,
-    #[serde(rename = "F_c", skip_serializing_if = "Option::is_none")]
-    accumulator_fraction_bits: Option<u32>,
-    #[serde(rename = "F2", skip_serializing_if = "Option::is_none")]
-    sum_fraction_bits: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    term_rounding: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sum_rounding: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    renormalize: Option<bool>,
-    #[serde(rename = "e_zero", skip_serializing_if = "Option::is_none")]
-    zero_exponent: Option<i32>,
-    #[serde(rename = "e_zero_c", skip_serializing_if = "Option::is_none")]
-    zero_accumulator_exponent: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    product_overflow: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    flush_operands: Option<FlushValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    flush_accumulator: Option<FlushValue>,
+    /// What it says of the parameters of the operation, in the order of the file.
+    parameters: Vec<(Parameter, Given)>,
+    flush_operands: Option<InputFlush>,
+    flush_accumulator: Option<InputFlush>,
     // what the two above were before they were two: read, not written
-    #[serde(skip_serializing)]
     flush_inputs: Option<bool>,
-    #[serde(skip_serializing)]
     flush_keeps_sign: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     nan: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     scale: Option<ScaleTable>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     lowering: Option<LoweringTable>,
+}
+
+/// The keys before and after those of the parameters.
+const BEFORE: [&str; 6] = ["model", "A", "B", "C", "D", "rho"];
+const AFTER: [&str; 7] =
+    ["flush_operands", "flush_accumulator", "flush_inputs", "flush_keeps_sign", "nan", "scale", "lowering"];
+
+/// Every key.
+static KEYS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| BEFORE.into_iter().chain(Parameter::ALL.map(Parameter::key)).chain(AFTER).collect());
+
+/// The value of a parameter as a file has it.
+#[derive(Debug)]
+enum Given {
+    Number(i128),
+    Text(String),
+    Flag(bool),
+}
+
+impl<'de> Deserialize<'de> for File {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<File, D::Error> {
+        deserializer.deserialize_map(Reader)
+    }
+}
+
+/// Reads a key: one of [`KEYS`], or an error that names them.
+struct Key;
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = &'static str;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<&'static str, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for Key {
+    type Value = &'static str;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key of a model file")
+    }
+
+    fn visit_str<E: de::Error>(self, key: &str) -> Result<&'static str, E> {
+        let known = KEYS.iter().find(|known| **known == key);
+        known.copied().ok_or_else(|| E::unknown_field(key, &KEYS))
+    }
+}
+
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = File;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a model file")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<File, M::Error> {
+        let mut file = File::default();
+        let mut missing = vec!["model", "A", "B", "C", "rho"];
+        while let Some(key) = map.next_key_seed(Key)? {
+            missing.retain(|missing| *missing != key);
+            match key {
+                "model" => file.model = map.next_value()?,
+                "A" => file.a = map.next_value()?,
+                "B" => file.b = map.next_value()?,
+                "C" => file.c = map.next_value()?,
+                "D" => file.d = Some(map.next_value()?),
+                "rho" => file.rho = map.next_value()?,
+                "flush_operands" => file.flush_operands = Some(map.next_value()?),
+                "flush_accumulator" => file.flush_accumulator = Some(map.next_value()?),
+                "flush_inputs" => file.flush_inputs = Some(map.next_value()?),
+                "flush_keeps_sign" => file.flush_keeps_sign = Some(map.next_value()?),
+                "nan" => file.nan = Some(map.next_value()?),
+                "scale" => file.scale = Some(map.next_value()?),
+                "lowering" => file.lowering = Some(map.next_value()?),
+                _ => {
+                    let parameter = Parameter::ALL.into_iter().find(|parameter| parameter.key() == key);
+                    let parameter = parameter.ok_or_else(|| de::Error::unknown_field(key, &KEYS))?;
+                    let given = match parameter.row().range {
+                        Range::Length | Range::PowerOfTwo | Range::Divisor => {
+                            Given::Number(map.next_value::<usize>()? as i128)
+                        }
+                        Range::Bits => Given::Number(map.next_value::<u32>()?.into()),
+                        Range::Exponent | Range::Limit => Given::Number(map.next_value::<i32>()?.into()),
+                        Range::Rounding => Given::Text(map.next_value()?),
+                        Range::Flag => Given::Flag(map.next_value()?),
+                    };
+                    file.parameters.push((parameter, given));
+                }
+            }
+        }
+        match missing.first() {
+            Some(missing) => Err(de::Error::missing_field(missing)),
+            None => Ok(file),
+        }
+    }
+}
+
+impl Serialize for File {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        fn some<M: SerializeMap, V: Serialize>(
+            map: &mut M,
+            key: &str,
+            value: &Option<V>,
+        ) -> Result<(), M::Error> {
+            value.as_ref().map_or(Ok(()), |value| map.serialize_entry(key, value))
+        }
+        let mut map = serializer.serialize_map(None)?;
+        for (key, value) in [("model", &self.model), ("A", &self.a), ("B", &self.b), ("C", &self.c)] {
+            map.serialize_entry(key, value)?;
+        }
+        some(&mut map, "D", &self.d)?;
+        map.serialize_entry("rho", &self.rho)?;
+        for (parameter, given) in &self.parameters {
+            match given {
+                // TOML's integers have 64 bits
+                Given::Number(number) => match i64::try_from(*number) {
+                    Ok(number) => map.serialize_entry(parameter.key(), &number)?,
+                    Err(error) => return Err(ser::Error::custom(error)),
+                },
+                Given::Text(text) => map.serialize_entry(parameter.key(), text)?,
+                Given::Flag(flag) => map.serialize_entry(parameter.key(), flag)?,
+            }
+        }
+        some(&mut map, "flush_operands", &self.flush_operands)?;
+        some(&mut map, "flush_accumulator", &self.flush_accumulator)?;
+        some(&mut map, "nan", &self.nan)?;
+        some(&mut map, "scale", &self.scale)?;
+        some(&mut map, "lowering", &self.lowering)?;
+        map.end()
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -78,7 +184,7 @@ struct LoweringTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     widen_accumulator: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    order: Option<OrderValue>,
+    order: Option<Order>,
     #[serde(skip_serializing_if = "Option::is_none")]
     chains: Option<ChainsTable>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -88,45 +194,10 @@ struct LoweringTable {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum OrderValue {
-    Sequential,
-    Reversed,
-    Interleaved { run: usize, period: usize },
-}
-
-#[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ChainsTable {
     count: usize,
     merge: String,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum FlushValue {
-    Never,
-    Positive,
-    Signed,
-}
-
-impl From<FlushValue> for InputFlush {
-    fn from(value: FlushValue) -> InputFlush {
-        match value {
-            FlushValue::Never => InputFlush::Never,
-            FlushValue::Positive => InputFlush::Positive,
-            FlushValue::Signed => InputFlush::Signed,
-        }
-    }
-}
-
-/// The value of a key; nothing is written for the default.
-fn flush_value(flush: InputFlush) -> Option<FlushValue> {
-    match flush {
-        InputFlush::Never => None,
-        InputFlush::Positive => Some(FlushValue::Positive),
-        InputFlush::Signed => Some(FlushValue::Signed),
-    }
 }
 
 impl Model {
@@ -165,25 +236,13 @@ impl Model {
             c: name(self.c),
             d: Some(name(self.d)),
             rho: self.conversion.to_string(),
-            flush_operands: flush_value(self.flush_operands),
-            flush_accumulator: flush_value(self.flush_accumulator),
+            parameters: self.operation.parameters().filter_map(given).collect(),
+            flush_operands: Some(self.flush_operands).filter(|flush| flush.is_on()),
+            flush_accumulator: Some(self.flush_accumulator).filter(|flush| flush.is_on()),
             nan: self.nan_code,
             scale: self.scale.map(|scale| ScaleTable { format: name(scale.format), block: scale.size }),
             ..File::default()
         };
-        match self.operation {
-            Operation::FtzAddMul { pairing } => file.pairing = Some(pairing),
-            Operation::Fma => {}
-            Operation::FtzFma { max_length } | Operation::EFdpa { max_length } => {
-                file.max_length = Some(max_length);
-            }
-            Operation::TFdpa(sum) | Operation::StFdpa(sum) => file.set_fused(&sum),
-            Operation::GstFdpa { sum, group } => {
-                file.set_fused(&sum);
-                file.group = Some(group);
-            }
-            Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => file.set_rounded(&sum),
-        }
         if self.lowering != Lowering::NONE {
             let Lowering {
                 widen_operands,
@@ -196,11 +255,7 @@ impl Model {
             file.lowering = Some(LoweringTable {
                 widen_operands: widen_operands.map(name),
                 widen_accumulator: widen_accumulator.map(name),
-                order: match order {
-                    Order::Sequential => None,
-                    Order::Reversed => Some(OrderValue::Reversed),
-                    Order::Interleaved { run, period } => Some(OrderValue::Interleaved { run, period }),
-                },
+                order: Some(order).filter(|order| *order != Order::Sequential),
                 chains: chains.map(|Chains { count, merge }| ChainsTable { count, merge: merge.to_string() }),
                 add_accumulator_last: add_accumulator_last.map(|conversion| conversion.to_string()),
                 narrow_output: narrow_output.map(|conversion| conversion.to_string()),
@@ -210,95 +265,53 @@ impl Model {
     }
 }
 
-/// The keys of a file that only some families have: each is taken by the family that has it, and what
-/// is left over is an error.
+/// A parameter as a file has it; nothing is written for none.
+fn given((parameter, value): (Parameter, Value)) -> Option<(Parameter, Given)> {
+    let given = match value {
+        Value::None => return None,
+        Value::Number(number) => Given::Number(number),
+        Value::Rounding(rounding) => Given::Text(rounding.to_string()),
+        Value::Flag(flag) => Given::Flag(flag),
+    };
+    Some((parameter, given))
+}
+
 impl File {
-    fn set_fused(&mut self, sum: &FusedSum) {
-        self.max_length = Some(sum.max_length);
-        self.fraction_bits = Some(sum.fraction_bits);
-        self.term_rounding = Some(sum.term_rounding.to_string());
-        self.zero_exponent = sum.zero_exponent;
-        self.accumulator_fraction_bits = sum.accumulator_fraction_bits;
-    }
-
-    fn set_rounded(&mut self, sum: &RoundedSum) {
-        self.max_length = Some(sum.max_length);
-        self.fraction_bits = Some(sum.fraction_bits);
-        self.sum_fraction_bits = Some(sum.sum_fraction_bits);
-        self.term_rounding = Some(sum.term_rounding.to_string());
-        self.sum_rounding = Some(sum.sum_rounding.to_string());
-        self.renormalize = Some(sum.renormalize);
-        self.zero_accumulator_exponent = sum.zero_accumulator_exponent;
-        self.product_overflow = sum.product_overflow;
-    }
-
-    fn take_fused(&mut self) -> Result<FusedSum, ModelError> {
-        Ok(FusedSum {
-            max_length: required("L_max", self.max_length.take())?,
-            fraction_bits: required("F", self.fraction_bits.take())?,
-            term_rounding: rounding(self.term_rounding.take(), Rounding::TowardZero)?,
-            zero_exponent: self.zero_exponent.take(),
-            accumulator_fraction_bits: self.accumulator_fraction_bits.take(),
-        })
-    }
-
-    fn take_rounded(&mut self) -> Result<RoundedSum, ModelError> {
-        Ok(RoundedSum {
-            max_length: required("L_max", self.max_length.take())?,
-            fraction_bits: required("F", self.fraction_bits.take())?,
-            sum_fraction_bits: required("F2", self.sum_fraction_bits.take())?,
-            term_rounding: rounding(self.term_rounding.take(), Rounding::TowardZero)?,
-            sum_rounding: rounding(self.sum_rounding.take(), Rounding::Down)?,
-            renormalize: self.renormalize.take().unwrap_or(false),
-            zero_accumulator_exponent: self.zero_accumulator_exponent.take(),
-            product_overflow: self.product_overflow.take(),
-        })
-    }
-
-    fn take_operation(&mut self) -> Result<Operation, ModelError> {
-        match self.model.to_ascii_uppercase().as_str() {
-            "FTZ-ADDMUL" => Ok(Operation::FtzAddMul { pairing: required("P", self.pairing.take())? }),
-            "FMA" => Ok(Operation::Fma),
-            "FTZ-FMA" => Ok(Operation::FtzFma { max_length: required("L_max", self.max_length.take())? }),
-            "E-FDPA" => Ok(Operation::EFdpa { max_length: required("L_max", self.max_length.take())? }),
-            "T-FDPA" => Ok(Operation::TFdpa(self.take_fused()?)),
-            "ST-FDPA" => Ok(Operation::StFdpa(self.take_fused()?)),
-            "GST-FDPA" => {
-                Ok(Operation::GstFdpa { sum: self.take_fused()?, group: required("G", self.group.take())? })
+    /// The operation: its family's parameters, each as the file has it or as the table says where it is left out.
+    fn operation(&self) -> Result<Operation, ModelError> {
+        let family = family::by_name(&self.model).ok_or_else(|| {
+            let known = family::names(|_| true).join(" ");
+            ModelError::File(format!("unknown model '{}'; one of {known}", self.model))
+        })?;
+        let mut operation = family.example;
+        for (parameter, _) in family.example.parameters() {
+            let given = self.parameters.iter().find(|(other, _)| *other == parameter);
+            let value = match (given.map(|(_, given)| given), parameter.row().missing) {
+                (Some(Given::Number(number)), _) => Value::Number(*number),
+                (Some(Given::Text(text)), _) => Value::Rounding(rounding(text)?),
+                (Some(Given::Flag(flag)), _) => Value::Flag(*flag),
+                (None, Missing::Error) => {
+                    return Err(ModelError::File(format!("{} is missing", parameter.key())));
+                }
+                (None, Missing::Value(value)) => value,
+                (None, Missing::None(_) | Missing::As(_)) => Value::None,
+            };
+            operation = operation.with(parameter, value);
+        }
+        // the first key that the family does not have
+        let left_over = |parameter: &Parameter| {
+            !operation.has(*parameter) && self.parameters.iter().any(|(given, _)| given == parameter)
+        };
+        match Parameter::ALL.into_iter().find(left_over) {
+            Some(parameter) => {
+                Err(ModelError::File(format!("{} has no parameter {}", family.name, parameter.key())))
             }
-            "TR-FDPA" => Ok(Operation::TrFdpa(self.take_rounded()?)),
-            "GTR-FDPA" => Ok(Operation::GtrFdpa(self.take_rounded()?)),
-            _ => Err(ModelError::File(format!(
-                "unknown model '{}'; one of FTZ-AddMul FMA E-FDPA T-FDPA ST-FDPA GST-FDPA TR-FDPA GTR-FDPA FTZ-FMA",
-                self.model
-            ))),
+            None => Ok(operation),
         }
     }
 
-    /// The first key that the family did not take.
-    fn left_over(&self) -> Option<&'static str> {
-        let keys = [
-            ("L_max", self.max_length.is_some()),
-            ("P", self.pairing.is_some()),
-            ("G", self.group.is_some()),
-            ("F", self.fraction_bits.is_some()),
-            ("F_c", self.accumulator_fraction_bits.is_some()),
-            ("F2", self.sum_fraction_bits.is_some()),
-            ("term_rounding", self.term_rounding.is_some()),
-            ("sum_rounding", self.sum_rounding.is_some()),
-            ("renormalize", self.renormalize.is_some()),
-            ("e_zero", self.zero_exponent.is_some()),
-            ("e_zero_c", self.zero_accumulator_exponent.is_some()),
-            ("product_overflow", self.product_overflow.is_some()),
-        ];
-        keys.into_iter().find(|(_, given)| *given).map(|(key, _)| key)
-    }
-
-    fn into_model(mut self) -> Result<Model, ModelError> {
-        let operation = self.take_operation()?;
-        if let Some(key) = self.left_over() {
-            return Err(ModelError::File(format!("{} has no parameter {key}", operation.name())));
-        }
+    fn into_model(self) -> Result<Model, ModelError> {
+        let operation = self.operation()?;
         let conversion = conversion(&self.rho)?;
         let [flush_operands, flush_accumulator] = self.flushes()?;
         let mut model = Model {
@@ -324,8 +337,8 @@ impl File {
         let wrong = |text: &str| Err(ModelError::File(text.to_owned()));
         match (self.flush_inputs, self.flush_keeps_sign) {
             (None, None) => {
-                let new = |value: Option<FlushValue>| value.map_or(InputFlush::Never, InputFlush::from);
-                Ok([new(self.flush_operands), new(self.flush_accumulator)])
+                let flush = |given: Option<InputFlush>| given.unwrap_or_default();
+                Ok([flush(self.flush_operands), flush(self.flush_accumulator)])
             }
             _ if self.flush_operands.is_some() || self.flush_accumulator.is_some() => wrong(
                 "flush_inputs and flush_keeps_sign are the older keys for flush_operands and flush_accumulator; \
@@ -346,11 +359,7 @@ impl LoweringTable {
         Ok(Lowering {
             widen_operands: optional(self.widen_operands)?,
             widen_accumulator: optional(self.widen_accumulator)?,
-            order: match self.order {
-                None | Some(OrderValue::Sequential) => Order::Sequential,
-                Some(OrderValue::Reversed) => Order::Reversed,
-                Some(OrderValue::Interleaved { run, period }) => Order::Interleaved { run, period },
-            },
+            order: self.order.unwrap_or(Order::Sequential),
             chains: match self.chains {
                 Some(ChainsTable { count, merge }) => Some(Chains { count, merge: conversion(&merge)? }),
                 None => None,
@@ -361,17 +370,9 @@ impl LoweringTable {
     }
 }
 
-fn required<V>(key: &'static str, value: Option<V>) -> Result<V, ModelError> {
-    value.ok_or_else(|| ModelError::File(format!("{key} is missing")))
-}
-
-fn rounding(text: Option<String>, default: Rounding) -> Result<Rounding, ModelError> {
-    match text {
-        None => Ok(default),
-        Some(text) => text
-            .parse()
-            .map_err(|error: bitmma_formats::rounding::UnknownRounding| ModelError::File(error.to_string())),
-    }
+fn rounding(text: &str) -> Result<Rounding, ModelError> {
+    text.parse()
+        .map_err(|error: bitmma_formats::rounding::UnknownRounding| ModelError::File(error.to_string()))
 }
 
 fn conversion(text: &str) -> Result<Conversion, ModelError> {

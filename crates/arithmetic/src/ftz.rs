@@ -4,6 +4,7 @@ use bitmma_formats::{Class, Format, Overflow, Real, Rounding, Unpacked, encode};
 
 use crate::convert::Conversion;
 use crate::fma::{Operand, add, multiply};
+use crate::parameter::MAX_PAIRING;
 use crate::trace::{Step, Trace};
 
 /// RNE-FP32(x + y), a subnormal result flushed to zero of its sign.
@@ -21,9 +22,6 @@ fn flush(format: &Format, code: u64) -> u64 {
     let sign = code & format.sign_bit();
     if code - sign < format.min_normal_code() { sign } else { code }
 }
-
-/// The largest P a model may ask for; 2 and 4 exist.
-pub const MAX_PAIRING: usize = 64;
 
 /// The products of `a` and `b` (P of them) summed pairwise, then added to the accumulator `c`.
 pub fn add_mul<T: Trace>(

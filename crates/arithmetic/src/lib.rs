@@ -10,6 +10,7 @@ pub mod align;
 pub mod convert;
 pub mod error;
 pub mod exact;
+pub mod family;
 pub mod fdpa;
 pub mod file;
 pub mod fma;
@@ -18,14 +19,19 @@ pub mod lowering;
 pub mod model;
 #[cfg(feature = "oracle")]
 pub mod oracle;
+pub mod parameter;
 pub mod run;
 pub mod special;
+mod sums;
 pub mod trace;
 mod validate;
 
 pub use convert::{Conversion, ResultFlush};
 pub use error::ModelError;
+pub use family::{FAMILIES, Family, Operation};
 pub use lowering::{Chains, Lowering, Order};
-pub use model::{FusedSum, InputFlush, Model, Operation, RoundedSum};
+pub use model::{InputFlush, Model};
+pub use parameter::{Parameter, Value};
 pub use run::{Operands, Prepared};
+pub use sums::{FusedSum, RoundedSum};
 pub use trace::{Step, Term, Trace};

@@ -1,11 +1,13 @@
 //! What a compiler puts around an operation when it composes an instruction from others.
 
 use bitmma_formats::Format;
+use serde::{Deserialize, Serialize};
 
 use crate::convert::Conversion;
 
 /// In which order the elements along K enter the elementary operations.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Order {
     /// 0, 1, 2, …
     Sequential,

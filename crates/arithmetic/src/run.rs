@@ -7,11 +7,12 @@ use bitmma_formats::{Class, Format, Overflow, Real, Unpacked, decode, encode};
 
 use crate::convert::Conversion;
 use crate::error::ModelError;
+use crate::family::Operation;
 use crate::fdpa::{Grouping, Vectors, e_fdpa, gst_fdpa, rounded_fdpa, t_fdpa};
 use crate::fma::{Operand, add, change_format, fma, ftz_fma};
 use crate::ftz::add_mul;
 use crate::lowering::{Chains, Order};
-use crate::model::{InputFlush, Model, Operation};
+use crate::model::{InputFlush, Model};
 use crate::trace::{Step, Trace};
 use crate::validate::{holds_all, validate};
 
@@ -90,9 +91,8 @@ impl<'m> Prepared<'m> {
         {
             multiple = period;
         }
-        if let Operation::GstFdpa { group, .. } = model.operation
-            && !length.is_multiple_of(group)
-        {
+        let group = model.operation.group();
+        if !length.is_multiple_of(group) {
             multiple = group;
         }
         if let Some(scale) = model.scale

@@ -1,26 +1,21 @@
 //! Whether the parameters of a model make sense together.
 
-use bitmma_formats::{Class, Format, Specials, decode};
+use bitmma_formats::{Class, Format, decode};
 
 use crate::convert::{Conversion, ResultFlush};
 use crate::error::ModelError;
-use crate::ftz::MAX_PAIRING;
+use crate::family::{self, Family, Scale};
 use crate::lowering::{Chains, Lowering, Order};
-use crate::model::{FusedSum, Model, Operation, RoundedSum};
-
-/// Largest L_max; sums of that many terms of 2^62 stay far below the 127 bits they are kept in.
-const MAX_LENGTH: usize = 1 << 16;
-/// Largest F and F2.
-const MAX_FRACTION_BITS: u32 = 60;
+use crate::model::Model;
+use crate::parameter::{MAX_LENGTH, Parameter};
 
 /// Whether the parameters of a model make sense together.
 pub(crate) fn validate(model: &Model) -> Result<(), ModelError> {
     let wrong = |parameter, value: String, allowed: &str| {
         Err(ModelError::Parameter { parameter, value, allowed: allowed.to_owned() })
     };
-    let length = model.operation.max_length();
-    if length == 0 || length > MAX_LENGTH {
-        return wrong("L_max", length.to_string(), "it may be 1 to 65536");
+    if let Some((parameter, value, allowed)) = model.operation.out_of_range() {
+        return wrong(parameter.key(), value.to_string(), &allowed);
     }
     for (parameter, format) in [("A", &model.a), ("B", &model.b), ("C", &model.c)] {
         if !format.is_signed() {
@@ -54,97 +49,62 @@ pub(crate) fn validate(model: &Model) -> Result<(), ModelError> {
     Ok(())
 }
 
+/// What a family asks of the model around its operation, and of its parameters together.
 fn validate_operation(model: &Model) -> Result<(), ModelError> {
     let wrong = |parameter, value: String, allowed: &str| {
         Err(ModelError::Parameter { parameter, value, allowed: allowed.to_owned() })
     };
-    let fraction_bits = |parameter, bits: u32| {
-        if bits <= MAX_FRACTION_BITS {
-            Ok(())
-        } else {
-            wrong(parameter, bits.to_string(), "it may be 0 to 60")
+    let (family, rho) = (model.operation.family(), model.conversion);
+    let Family { name, multiple, widest_result, .. } = family;
+    if family.flushes_results && rho.flush != ResultFlush::Never {
+        return wrong("rho", rho.to_string(), &format!("{name} flushes its results by itself"));
+    }
+    if rho.format.bits() > *widest_result {
+        let allowed = format!("{name} rounds into formats of {widest_result} bits or fewer");
+        return wrong("rho", rho.to_string(), &allowed);
+    }
+    if family.adds_in_rho {
+        let allowed = format!("{name} adds in the format of rho");
+        if model.c != model.chained_format() {
+            return wrong("C", model.c.to_string(), &allowed);
         }
-    };
-    let zero_exponent = |parameter, exponent: Option<i32>| match exponent {
-        Some(exponent) if exponent.unsigned_abs() > 1 << 16 => {
-            wrong(parameter, exponent.to_string(), "it may be -65536 to 65536")
-        }
-        _ => Ok(()),
-    };
-    let fused = |sum: &FusedSum| {
-        fraction_bits("F", sum.fraction_bits)?;
-        fraction_bits("F_c", sum.accumulator_bits())?;
-        zero_exponent("e_zero", sum.zero_exponent)
-    };
-    let rounded = |sum: &RoundedSum| {
-        fraction_bits("F", sum.fraction_bits)?;
-        fraction_bits("F2", sum.sum_fraction_bits)?;
-        zero_exponent("e_zero_c", sum.zero_accumulator_exponent)
-    };
-    match &model.operation {
-        Operation::FtzAddMul { pairing } if !pairing.is_power_of_two() || *pairing > MAX_PAIRING => {
-            wrong("P", pairing.to_string(), "it must be a power of two, 64 at most")
-        }
-        Operation::FtzAddMul { .. } | Operation::FtzFma { .. }
-            if model.conversion.flush != ResultFlush::Never =>
-        {
-            let family = model.operation.name();
-            wrong("rho", model.conversion.to_string(), &format!("{family} flushes its results by itself"))
-        }
-        Operation::FtzAddMul { .. } if model.c != model.chained_format() => {
-            wrong("C", model.c.to_string(), "FTZ-AddMul adds in the format of rho")
-        }
-        Operation::FtzAddMul { .. } if model.lowering.widen_accumulator.is_some() => {
-            let wide = model.lowering.widen_accumulator.map_or(String::new(), |wide| wide.to_string());
-            wrong("widen_accumulator", wide, "FTZ-AddMul adds in the format of rho")
-        }
-        Operation::FtzFma { .. } if model.conversion.format.bits() > 32 => {
-            wrong("rho", model.conversion.to_string(), "FTZ-FMA rounds into formats of 32 bits or fewer")
-        }
-        Operation::FtzAddMul { .. } | Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } => {
-            Ok(())
-        }
-        Operation::TFdpa(sum) | Operation::StFdpa(sum) => fused(sum),
-        Operation::GstFdpa { sum, group } => {
-            fused(sum)?;
-            if *group == 0 || !sum.max_length.is_multiple_of(*group) {
-                return wrong("G", group.to_string(), &format!("it must divide L_max = {}", sum.max_length));
-            }
-            // the exact dot product of a group, times two scale factors of at most 4 bits, in 127 bits
-            let bits = |format: &Format| {
-                format.max_exponent() - format.min_exponent() + 1 + format.fraction_bits as i32
-            };
-            let span = bits(&model.a) + bits(&model.b) + 8 + group.ilog2() as i32;
-            if span > 100 {
-                return wrong(
-                    "G",
-                    group.to_string(),
-                    &format!(
-                        "an exact dot product of {} and {} in groups of {group} takes {span} bits; 100 are allowed",
-                        model.a, model.b
-                    ),
-                );
-            }
-            Ok(())
-        }
-        Operation::TrFdpa(sum) => rounded(sum),
-        Operation::GtrFdpa(sum) => {
-            rounded(sum)?;
-            if sum.max_length.is_multiple_of(2) {
-                return Ok(());
-            }
-            wrong("L_max", sum.max_length.to_string(), "GTR-FDPA takes an even number of products")
+        if let Some(wide) = model.lowering.widen_accumulator {
+            return wrong("widen_accumulator", wide.to_string(), &allowed);
         }
     }
+    let length = model.operation.max_length();
+    if !length.is_multiple_of(*multiple) {
+        let allowed = match multiple {
+            2 => format!("{name} takes an even number of products"),
+            _ => format!("{name} takes a multiple of {multiple} products"),
+        };
+        return wrong("L_max", length.to_string(), &allowed);
+    }
+    if let Some(group) = model.operation.number::<usize>(Parameter::Group) {
+        // the exact dot product of a group, times two scale factors of at most 4 bits, in 127 bits
+        let bits =
+            |format: &Format| format.max_exponent() - format.min_exponent() + 1 + format.fraction_bits as i32;
+        let span = bits(&model.a) + bits(&model.b) + 8 + group.ilog2() as i32;
+        if span > 100 {
+            let allowed = format!(
+                "an exact dot product of {} and {} in groups of {group} takes {span} bits; 100 are allowed",
+                model.a, model.b
+            );
+            return wrong("G", group.to_string(), &allowed);
+        }
+    }
+    Ok(())
 }
 
 fn validate_scale(model: &Model) -> Result<(), ModelError> {
     let wrong = |value: String, allowed: &str| {
         Err(ModelError::Parameter { parameter: "scale", value, allowed: allowed.to_owned() })
     };
+    let family = model.operation.family();
+    let scaled = || family::names(|family| family.scale != Scale::None).join(" and ");
     let Some(scale) = model.scale else {
-        if model.operation.is_scaled() {
-            return wrong("none".to_owned(), "ST-FDPA and GST-FDPA take scale factors");
+        if family.scale != Scale::None {
+            return wrong("none".to_owned(), &format!("{} take scale factors", scaled()));
         }
         return Ok(());
     };
@@ -155,20 +115,18 @@ fn validate_scale(model: &Model) -> Result<(), ModelError> {
     if scale.size == 0 || scale.size > MAX_LENGTH {
         return wrong(text, "a block has 1 to 65536 elements");
     }
-    match model.operation {
-        Operation::StFdpa(_)
-            if scale.format.specials == Specials::AllOnesNan && scale.format.fraction_bits > 0 =>
-        {
-            wrong(text, "ST-FDPA adds the exponents of ue8m0 factors")
+    let group = model.operation.group();
+    let power_of_two = scale.format.fraction_bits == 0;
+    match family.scale {
+        Scale::None => wrong(text, &format!("only {} take scale factors", scaled())),
+        Scale::Exponents if !power_of_two => {
+            wrong(text, &format!("{} adds the exponents of ue8m0 factors", family.name))
         }
-        Operation::GstFdpa { group, .. } if !scale.size.is_multiple_of(group) => {
+        _ if !scale.size.is_multiple_of(group) => {
             wrong(text, &format!("a block must be a multiple of G = {group}"))
         }
-        Operation::StFdpa(_) | Operation::GstFdpa { .. } if model.lowering != Lowering::NONE => {
-            wrong(text, "a composed form takes no scale factors")
-        }
-        Operation::StFdpa(_) | Operation::GstFdpa { .. } => Ok(()),
-        _ => wrong(text, "only ST-FDPA and GST-FDPA take scale factors"),
+        _ if model.lowering != Lowering::NONE => wrong(text, "a composed form takes no scale factors"),
+        _ => Ok(()),
     }
 }
 

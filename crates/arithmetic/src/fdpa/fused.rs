@@ -6,7 +6,7 @@ use super::{Vectors, ZeroSign, finish, finish_special};
 use crate::align::cut;
 use crate::convert::Conversion;
 use crate::exact::Exact;
-use crate::model::FusedSum;
+use crate::sums::FusedSum;
 use crate::trace::{Step, Term, TermName, Trace};
 
 /// d = rho(sum of RZ_F(s_k * 2^(e_k - e_max)) * 2^e_max) over L products and the accumulator.

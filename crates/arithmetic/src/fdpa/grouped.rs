@@ -7,7 +7,7 @@ use super::{Vectors, ZeroSign, finish, finish_special};
 use crate::align::cut;
 use crate::convert::Conversion;
 use crate::exact::Exact;
-use crate::model::FusedSum;
+use crate::sums::FusedSum;
 use crate::trace::{TermName, Trace};
 
 /// d = rho(sum over groups of RZ_F(s_g * 2^(e_g - e_max)) * 2^e_max), the accumulator being one term more.

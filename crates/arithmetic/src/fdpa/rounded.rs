@@ -8,8 +8,8 @@ use super::{Vectors, ZeroSign, finish, finish_special};
 use crate::align::cut;
 use crate::convert::Conversion;
 use crate::exact::Exact;
-use crate::model::RoundedSum;
 use crate::special::Specials;
+use crate::sums::RoundedSum;
 use crate::trace::{TermName, Trace};
 
 /// How the products are summed before the accumulator is added.

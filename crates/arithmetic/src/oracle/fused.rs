@@ -4,7 +4,7 @@ use super::dyadic::Dyadic;
 use super::number::{Number, Overflow, special_sum};
 use super::{Element, finite_parts};
 use crate::convert::Conversion;
-use crate::model::FusedSum;
+use crate::sums::FusedSum;
 
 /// E-FDPA: `rho(c + sum of a_k b_k)`.
 ///

@@ -13,8 +13,9 @@ mod rounded;
 #[cfg(test)]
 mod tests;
 
+use crate::family::Operation;
 use crate::lowering::Order;
-use crate::model::{InputFlush, Model, Operation};
+use crate::model::{InputFlush, Model};
 use dyadic::Dyadic;
 use number::Number;
 

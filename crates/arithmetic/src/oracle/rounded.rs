@@ -4,7 +4,7 @@ use super::dyadic::Dyadic;
 use super::number::{Number, Overflow, special_sum};
 use super::{Element, finite_parts};
 use crate::convert::Conversion;
-use crate::model::RoundedSum;
+use crate::sums::RoundedSum;
 
 /// A sum of products and the exponent at which it stands; `None` where every product is zero.
 struct Partial {

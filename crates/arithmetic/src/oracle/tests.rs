@@ -8,8 +8,10 @@ use bitmma_formats::{
 use super::number::Number;
 use super::{dot, order};
 use crate::convert::{Conversion, ResultFlush};
+use crate::family::Operation;
 use crate::lowering::{Chains, Order};
-use crate::model::{FusedSum, InputFlush, Model, Operation, RoundedSum};
+use crate::model::{InputFlush, Model};
+use crate::sums::{FusedSum, RoundedSum};
 
 fn fused(max_length: usize, fraction_bits: u32, zero_exponent: Option<i32>) -> FusedSum {
     FusedSum { zero_exponent, ..FusedSum::new(max_length, fraction_bits) }
