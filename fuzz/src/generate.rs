@@ -2,9 +2,9 @@
 
 use arbtest::arbitrary::{Result, Unstructured};
 use bitmma::Case;
-use bitmma::arithmetic::{
-    Chains, Conversion, FusedSum, InputFlush, Lowering, Model, Operation, Order, ResultFlush, RoundedSum,
-};
+use bitmma::arithmetic::family::{FAMILIES, Scale};
+use bitmma::arithmetic::parameter::{MAX_FRACTION_BITS, MAX_LENGTH, Missing, Parameter, Range, Value};
+use bitmma::arithmetic::{Chains, Conversion, InputFlush, Lowering, Model, Operation, Order, ResultFlush};
 use bitmma::formats::{BlockScale, FORMATS, Format, Rounding, UE4M3, UE8M0, cases::notable_codes};
 
 fn format(u: &mut Unstructured<'_>, wanted: impl Fn(&Format) -> bool) -> Result<Format> {
@@ -42,16 +42,6 @@ fn length(u: &mut Unstructured<'_>) -> Result<usize> {
     Ok(if u.ratio(1, 40)? { u.int_in_range(1..=65536)? } else { u.int_in_range(1..=16)? })
 }
 
-fn fused(u: &mut Unstructured<'_>, max_length: usize) -> Result<FusedSum> {
-    Ok(FusedSum {
-        max_length,
-        fraction_bits: u.int_in_range(0..=60)?,
-        term_rounding: rounding(u)?,
-        zero_exponent: zero_exponent(u)?,
-        accumulator_fraction_bits: if u.ratio(1, 4)? { Some(u.int_in_range(0..=60)?) } else { None },
-    })
-}
-
 fn flush(u: &mut Unstructured<'_>) -> Result<InputFlush> {
     Ok(match u.int_in_range(0..=7)? {
         0 => InputFlush::Signed,
@@ -60,48 +50,48 @@ fn flush(u: &mut Unstructured<'_>) -> Result<InputFlush> {
     })
 }
 
-fn rounded(u: &mut Unstructured<'_>, max_length: usize) -> Result<RoundedSum> {
-    Ok(RoundedSum {
-        max_length,
-        fraction_bits: u.int_in_range(0..=60)?,
-        sum_fraction_bits: u.int_in_range(0..=60)?,
-        term_rounding: rounding(u)?,
-        sum_rounding: rounding(u)?,
-        renormalize: u.arbitrary()?,
-        zero_accumulator_exponent: zero_exponent(u)?,
-        // validate takes every i32; beyond this the second implementation would write out 2^2147483647
-        product_overflow: if u.arbitrary()? { Some(u.int_in_range(-5000..=5000)?) } else { None },
-    })
-}
-
+/// An operation of any family, its parameters anywhere in their ranges.
 fn operation(u: &mut Unstructured<'_>) -> Result<Operation> {
-    Ok(match u.int_in_range(0..=8)? {
-        0 => Operation::FtzAddMul { pairing: 1 << u.int_in_range(0..=4)? },
-        1 => Operation::Fma,
-        2 => Operation::EFdpa { max_length: length(u)? },
-        8 => Operation::FtzFma { max_length: length(u)? },
-        3 => {
-            let length = length(u)?;
-            Operation::TFdpa(fused(u, length)?)
-        }
-        4 => {
-            let length = length(u)?;
-            Operation::StFdpa(fused(u, length)?)
-        }
-        5 => {
-            let group = u.int_in_range(1..=8)?;
-            let groups: usize = u.int_in_range(1..=4)?;
-            Operation::GstFdpa { sum: fused(u, group * groups)?, group }
-        }
-        6 => {
-            let length = length(u)?;
-            Operation::TrFdpa(rounded(u, length)?)
-        }
-        _ => {
-            let length = 2 * length(u)?.min(32768);
-            Operation::GtrFdpa(rounded(u, length)?)
-        }
-    })
+    let family = u.choose_iter(FAMILIES.iter())?;
+    let mut operation = family.example;
+    if operation.has(Parameter::Group) {
+        let group = u.int_in_range(1..=8)?;
+        let length = group * u.int_in_range(1..=4)?;
+        operation = operation.with_length(length).with(Parameter::Group, Value::Number(group as i128));
+    } else if operation.has(Parameter::MaxLength) {
+        operation = operation.with_length(family.multiple * length(u)?.min(MAX_LENGTH / family.multiple));
+    }
+    for (parameter, _) in family.example.parameters() {
+        let row = parameter.row();
+        let number = match row.range {
+            // drawn above
+            Range::Length | Range::Divisor => continue,
+            Range::PowerOfTwo => Some(1 << u.int_in_range(0..=4)?),
+            Range::Bits => {
+                let given = !matches!(row.missing, Missing::As(_)) || u.ratio(1, 4)?;
+                if given { Some(u.int_in_range(0..=i128::from(MAX_FRACTION_BITS))?) } else { None }
+            }
+            Range::Exponent => zero_exponent(u)?.map(i128::from),
+            // any is allowed; beyond this the second implementation would write out 2^2147483647
+            Range::Limit => {
+                if u.arbitrary()? {
+                    Some(u.int_in_range(-5000..=5000)?)
+                } else {
+                    None
+                }
+            }
+            Range::Rounding => {
+                operation = operation.with(parameter, Value::Rounding(rounding(u)?));
+                continue;
+            }
+            Range::Flag => {
+                operation = operation.with(parameter, Value::Flag(u.arbitrary()?));
+                continue;
+            }
+        };
+        operation = operation.with(parameter, number.map_or(Value::None, Value::Number));
+    }
+    Ok(operation)
 }
 
 fn order(u: &mut Unstructured<'_>) -> Result<Order> {
@@ -135,21 +125,15 @@ pub(crate) fn model(u: &mut Unstructured<'_>) -> Result<Option<Model>> {
     let operation = operation(u)?;
     let conversion = conversion(u)?;
     let (a, b) = (operand(u)?, operand(u)?);
-    let c = match operation {
-        Operation::FtzAddMul { .. } => conversion.container(),
-        _ => operand(u)?,
-    };
+    let family = operation.family();
+    let c = if family.adds_in_rho { conversion.container() } else { operand(u)? };
     let mut model = Model::new(a, b, c, operation, conversion);
     if operation.is_scaled() {
-        let (unit, grouped) = match operation {
-            Operation::GstFdpa { group, .. } => (group, true),
-            _ => (1, false),
-        };
         // infinity under a scale factor of zero: the specification is silent, for only FP4 is scaled by
         // UE4M3, and it has no infinity
-        let may_be_zero = grouped && !a.has_infinity() && !b.has_infinity();
+        let may_be_zero = family.scale == Scale::Numbers && !a.has_infinity() && !b.has_infinity();
         let format = if may_be_zero && u.arbitrary()? { UE4M3 } else { UE8M0 };
-        model.scale = Some(BlockScale { format, size: unit * u.int_in_range(1..=4)? });
+        model.scale = Some(BlockScale { format, size: operation.group() * u.int_in_range(1..=4)? });
     } else if u.arbitrary()? {
         model.lowering = lowering(u)?;
     }

@@ -7,7 +7,9 @@
 use bitmma::Case;
 use bitmma::arithmetic::run::{Operands, Side};
 use bitmma::arithmetic::trace::TermName;
-use bitmma::arithmetic::{Conversion, Lowering, Model, Operation, Prepared, ResultFlush, Step, Trace};
+use bitmma::arithmetic::{
+    Conversion, Lowering, Model, Operation, Parameter, Prepared, ResultFlush, Step, Trace,
+};
 use bitmma::formats::{Class, Format, Rounding, decode};
 
 use crate::dyadic::Dyadic;
@@ -351,10 +353,7 @@ impl Trace for Listener<'_> {
         match step {
             Step::Begin { elements, .. } => {
                 self.begun += 1;
-                self.terms = 1 + match self.model.operation {
-                    Operation::GstFdpa { group, .. } => elements.len() / group,
-                    _ => elements.len(),
-                };
+                self.terms = 1 + elements.len() / self.model.operation.group();
                 self.largest = None;
                 self.sum = (Dyadic::ZERO, i64::MAX);
             }
@@ -408,25 +407,12 @@ impl Trace for Listener<'_> {
 
 /// F, for the operations that have one.
 pub(crate) fn fraction_bits(operation: &Operation) -> Option<u32> {
-    match operation {
-        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
-            Some(sum.fraction_bits)
-        }
-        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => Some(sum.fraction_bits),
-        Operation::FtzAddMul { .. } | Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } => {
-            None
-        }
-    }
+    operation.number(Parameter::FractionBits)
 }
 
 /// F_c, for the operations that cut the accumulator to a number of bits of its own.
 fn accumulator_bits(operation: &Operation) -> Option<u32> {
-    match operation {
-        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
-            Some(sum.accumulator_bits())
-        }
-        _ => None,
-    }
+    operation.number(Parameter::AccumulatorBits)
 }
 
 /// The name a loss's term has, for elements that a reader can look up.

@@ -1,6 +1,5 @@
 //! Inputs and models in words.
 
-use bitmma::arithmetic::Operation;
 use bitmma::formats::{Format, text};
 use bitmma::{Case, Model};
 
@@ -58,20 +57,9 @@ pub fn input(model: &Model, case: &Case) -> String {
 
 /// `T-FDPA, L = 16, F = 25, ρ = RZ-FP32`.
 pub fn parameters(model: &Model, k: usize) -> String {
-    let length = model.length(k);
-    let rho = model.conversion;
-    let rest = match model.operation {
-        Operation::FtzAddMul { pairing } => format!("P = {pairing}"),
-        Operation::Fma => String::new(),
-        Operation::EFdpa { .. } | Operation::FtzFma { .. } => format!("L = {length}"),
-        Operation::TFdpa(sum) | Operation::StFdpa(sum) => format!("L = {length}, F = {}", sum.fraction_bits),
-        Operation::GstFdpa { sum, group } => format!("L = {length}, G = {group}, F = {}", sum.fraction_bits),
-        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => {
-            format!("L = {length}, F = {}, F2 = {}", sum.fraction_bits, sum.sum_fraction_bits)
-        }
-    };
-    let parts = [model.operation.name().to_owned(), rest, format!("ρ = {rho}")];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    let own = model.short(k).into_iter().map(|(symbol, value)| format!("{symbol} = {value}"));
+    let parts = std::iter::once(model.operation.name().to_owned()).chain(own);
+    parts.chain([format!("ρ = {}", model.conversion)]).collect::<Vec<_>>().join(", ")
 }
 
 /// Words joined by commas, the first `most` of them.

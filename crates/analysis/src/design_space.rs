@@ -1,6 +1,6 @@
 //! Accuracy against cost: what F, L, rho and G buy on given data.
 
-use bitmma::arithmetic::{Conversion, FusedSum, Model, Operation};
+use bitmma::arithmetic::{Conversion, FusedSum, Model, Operation, Parameter};
 use bitmma::formats::{BlockScale, E2M1, F32, Format, Rounding, UE4M3};
 use bitmma::gemm::Target;
 use bitmma::{GemmOptions, Matrix};
@@ -57,16 +57,10 @@ pub fn on_scaled(mut model: Model, scale: BlockScale) -> Model {
 /// Bits of the adders of one fused sum: L additions (of groups where there are some), each as wide as a
 /// sign, two integer bits of a product, F fractional bits and the carries of all terms.
 ///
-/// `None` for what has no such sum: FMA, FTZ-FMA, E-FDPA and FTZ-AddMul.
+/// `None` for families without F, which have no such sum.
 pub fn adder_bits(model: &Model) -> Option<u64> {
-    let (terms, bits) = match model.operation {
-        Operation::TFdpa(sum) | Operation::StFdpa(sum) => (sum.max_length, sum.fraction_bits),
-        Operation::GstFdpa { sum, group } => (sum.max_length / group, sum.fraction_bits),
-        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => (sum.max_length, sum.fraction_bits),
-        Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } | Operation::FtzAddMul { .. } => {
-            return None;
-        }
-    };
+    let bits: u32 = model.operation.number(Parameter::FractionBits)?;
+    let terms = model.operation.max_length() / model.operation.group();
     let carries = (terms + 1).next_power_of_two().ilog2();
     Some(terms as u64 * u64::from(1 + 2 + bits + carries))
 }

@@ -1,7 +1,7 @@
 //! Where errors come from (paper, table "Sources and upper bounds of numerical error").
 
 use bitmma::Model;
-use bitmma::arithmetic::{FusedSum, Operation, Prepared, ResultFlush};
+use bitmma::arithmetic::{Operation, Parameter, Prepared, ResultFlush};
 
 use crate::account::is_nearest;
 use crate::error::{Error, check_k};
@@ -81,28 +81,23 @@ pub fn sources(model: &Model, k: usize) -> Result<Vec<SourceOf>, Error> {
         row(Source::InputFlush, format!("2^{} ({})", format.min_exponent(), format_name(&format)));
     }
     let length = model.length(k);
-    match model.operation {
-        Operation::FtzAddMul { .. } => {
-            row(Source::AddMul, ulp(rho));
-            row(Source::OutputFlush, format!("2^{}", rho.container().min_exponent()));
+    let operation = &model.operation;
+    if operation.has(Parameter::Pairing) {
+        row(Source::AddMul, ulp(rho));
+    } else {
+        if let Some(bound) = cut(operation, length) {
+            row(Source::FusedSum, bound);
         }
-        Operation::FtzFma { .. } => {
-            row(Source::OutputRounding, ulp(rho));
-            row(Source::OutputFlush, format!("2^{}", rho.container().min_exponent()));
-        }
-        Operation::Fma | Operation::EFdpa { .. } => row(Source::OutputRounding, ulp(rho)),
-        Operation::TFdpa(sum) | Operation::StFdpa(sum) => {
-            row(Source::FusedSum, fused(&sum, length));
-            row(Source::OutputRounding, ulp(rho));
-        }
-        Operation::GstFdpa { sum, group } => {
-            row(Source::FusedSum, fused(&sum, length / group));
-            row(Source::OutputRounding, ulp(rho));
-        }
-        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => {
-            row(Source::FusedSum, format!("{} · 2^(E-{})", length + 1, sum.fraction_bits));
-            row(Source::OutputRounding, ulp(rho));
-        }
+        row(
+            Source::OutputRounding,
+            match (operation.family().roundings)(length) {
+                1 => ulp(rho),
+                times => format!("{times} · {}", ulp(rho)),
+            },
+        );
+    }
+    if operation.family().flushes_results {
+        row(Source::OutputFlush, format!("2^{}", rho.container().min_exponent()));
     }
     let merge = model.lowering.chains.map(|chains| chains.merge);
     let after = [merge, model.lowering.add_accumulator_last, model.lowering.narrow_output];
@@ -116,11 +111,16 @@ pub fn sources(model: &Model, k: usize) -> Result<Vec<SourceOf>, Error> {
     Ok(rows)
 }
 
-/// What `terms` terms and the accumulator lose at most.
-fn fused(sum: &FusedSum, terms: usize) -> String {
-    let (bits, of_c) = (sum.fraction_bits, sum.accumulator_bits());
-    if bits == of_c {
-        return format!("{} · 2^(e_max-{bits})", terms + 1);
+/// What the terms of one operation and the accumulator lose at most by being cut; `None` where none is cut.
+fn cut(operation: &Operation, length: usize) -> Option<String> {
+    let bits: u32 = operation.number(Parameter::FractionBits)?;
+    let terms = length / operation.group();
+    if operation.has(Parameter::SumFractionBits) {
+        return Some(format!("{} · 2^(E-{bits})", terms + 1));
     }
-    format!("{terms} · 2^(e_max-{bits}) + 2^(e_max-{of_c})")
+    let of_c = operation.number(Parameter::AccumulatorBits).unwrap_or(bits);
+    if bits == of_c {
+        return Some(format!("{} · 2^(e_max-{bits})", terms + 1));
+    }
+    Some(format!("{terms} · 2^(e_max-{bits}) + 2^(e_max-{of_c})"))
 }

@@ -1,7 +1,7 @@
 //! Risky designs (paper, table "Risky designs"), derived from a model: each verdict is an input that shows
 //! it, found by search and shrunk, and a reason that can be read off the parameters.
 
-use bitmma::arithmetic::{Operation, Prepared};
+use bitmma::arithmetic::{Parameter, Prepared, Value};
 use bitmma::formats::{F32, Format, decode};
 use bitmma::{Case, Model, Revision};
 use bitmma_verify::inputs::{Family, case};
@@ -124,17 +124,12 @@ fn reason(model: &Model, risk: Risk) -> Option<String> {
             .then(|| format!("D is {}: {} fraction bits", model.d, model.d.fraction_bits)),
         Risk::Asymmetry => {
             let mut rules = vec![("ρ", rho.rounding)];
-            match &model.operation {
-                Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
-                    rules.push(("terms", sum.term_rounding));
+            let operation = &model.operation;
+            let terms = if operation.has(Parameter::SumRounding) { "products" } else { "terms" };
+            for (what, parameter) in [(terms, Parameter::TermRounding), ("sums", Parameter::SumRounding)] {
+                if let Some(Value::Rounding(rule)) = operation.get(parameter) {
+                    rules.push((what, rule));
                 }
-                Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => {
-                    rules.extend([("products", sum.term_rounding), ("sums", sum.sum_rounding)]);
-                }
-                Operation::FtzAddMul { .. }
-                | Operation::Fma
-                | Operation::FtzFma { .. }
-                | Operation::EFdpa { .. } => {}
             }
             let merge = model.lowering.chains.map(|chains| chains.merge);
             let lowering = [merge, model.lowering.add_accumulator_last, model.lowering.narrow_output];

@@ -1,5 +1,6 @@
 //! What is analysed: a model at a K, and the instructions that compute so.
 
+use bitmma::arithmetic::parameter::{Missing, Parameter, Value};
 use bitmma::catalogue::{Instruction, catalogue};
 use bitmma::formats::Format;
 use bitmma::{Architecture, Model, Revision};
@@ -55,19 +56,18 @@ impl Subject {
 /// The model without what has no influence on a number at this K: L_max beyond K, the code of NaN, a
 /// fused sum of one.
 pub fn essence(model: &Model, k: usize) -> Model {
-    use bitmma::arithmetic::Operation;
     let mut model = model.clone();
-    let length = model.length(k).max(1);
-    match &mut model.operation {
-        Operation::FtzFma { max_length } | Operation::EFdpa { max_length } => *max_length = length,
-        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
-            sum.max_length = length;
-            sum.accumulator_fraction_bits =
-                sum.accumulator_fraction_bits.filter(|bits| *bits != sum.fraction_bits);
+    let length = Value::Number(model.length(k).max(1) as i128);
+    let mut operation = model.operation.with(Parameter::MaxLength, length);
+    for (parameter, value) in model.operation.parameters() {
+        // what has the value that it would have if it were left out
+        if let Missing::As(other) = parameter.row().missing
+            && operation.get(other) == Some(value)
+        {
+            operation = operation.with(parameter, Value::None);
         }
-        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => sum.max_length = length,
-        Operation::FtzAddMul { .. } | Operation::Fma => {}
     }
+    model.operation = operation;
     model.nan_code = None;
     model
 }

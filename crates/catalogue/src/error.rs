@@ -40,7 +40,7 @@ pub enum LookupError {
         given: String,
     },
     /// No model family is called that.
-    #[error("unknown model '{given}'; one of {}", crate::filter::MODEL_FAMILIES.join(", "))]
+    #[error("unknown model '{given}'; one of {}", bitmma_arithmetic::family::names(|_| true).join(", "))]
     UnknownModel {
         /// What was asked for.
         given: String,

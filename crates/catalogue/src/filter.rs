@@ -1,5 +1,6 @@
 //! Choosing rows for a list.
 
+use bitmma_arithmetic::family;
 use bitmma_formats::Format;
 
 use crate::architecture::Architecture;
@@ -7,15 +8,10 @@ use crate::error::LookupError;
 use crate::instruction::Instruction;
 use crate::revision::Revision;
 
-/// The paper's eight model families, in its order.
-pub const MODEL_FAMILIES: [&str; 8] =
-    ["FTZ-AddMul", "FMA", "E-FDPA", "T-FDPA", "ST-FDPA", "GST-FDPA", "TR-FDPA", "GTR-FDPA"];
-
-/// The family of that name, compared without case.
+/// The model family of that name, compared without case.
 pub fn model_family(text: &str) -> Result<&'static str, LookupError> {
-    MODEL_FAMILIES
-        .into_iter()
-        .find(|family| family.eq_ignore_ascii_case(text.trim()))
+    family::by_name(text)
+        .map(|family| family.name)
         .ok_or_else(|| LookupError::UnknownModel { given: text.to_owned() })
 }
 

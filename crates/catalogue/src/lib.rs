@@ -33,7 +33,7 @@ pub use architecture::{Architecture, Vendor};
 pub use error::LookupError;
 pub use evidence::Evidence;
 pub use extent::Extent;
-pub use filter::{Filter, MODEL_FAMILIES, model_family};
+pub use filter::{Filter, model_family};
 pub use instruction::{Composition, Family, Instruction};
 pub use lookup::{Found, find};
 pub use processor::{Processor, find_processor, processor, processors};

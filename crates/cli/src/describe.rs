@@ -1,6 +1,7 @@
 //! Instructions and models in words, as tables and as JSON.
 
-use bitmma::arithmetic::{Chains, InputFlush, Lowering, Operation};
+use bitmma::arithmetic::parameter::{Missing, Parameter as OfOperation, Value as Known};
+use bitmma::arithmetic::{Chains, InputFlush, Lowering};
 use bitmma::catalogue::Evidence;
 use bitmma::formats::Format;
 use bitmma::{Instruction, Model, Revision};
@@ -13,7 +14,7 @@ pub(crate) struct Parameter {
     /// Its value.
     pub(crate) value: Value,
     /// What it is.
-    pub(crate) meaning: &'static str,
+    pub(crate) meaning: String,
 }
 
 impl Parameter {
@@ -29,57 +30,24 @@ impl Parameter {
 /// Every parameter of a model, in the order of the model file; `k` adds L.
 pub(crate) fn parameters(model: &Model, k: Option<usize>) -> Vec<Parameter> {
     let mut all = Vec::new();
-    let mut add = |symbol, value: Value, meaning| all.push(Parameter { symbol, value, meaning });
-    let length = |add: &mut dyn FnMut(&'static str, Value, &'static str), max_length: usize| {
-        add("L_max", json!(max_length), "products in one sum at most");
-        if let Some(k) = k {
+    let mut add = |symbol, value: Value, meaning: &str| {
+        all.push(Parameter { symbol, value, meaning: meaning.to_owned() });
+    };
+    for (parameter, value) in model.operation.parameters() {
+        let row = parameter.row();
+        match (row.missing, value) {
+            (Missing::As(_), Known::None) => {}
+            (Missing::None(none), _) => {
+                add(row.key, json_of(value), &format!("{}; null: {none}", row.meaning));
+            }
+            _ => add(row.key, json_of(value), row.meaning),
+        }
+        if let (OfOperation::MaxLength, Some(k)) = (parameter, k) {
             add("L", json!(model.length(k)), "products in one sum, for this K");
         }
-    };
-    match &model.operation {
-        Operation::FtzAddMul { pairing } => {
-            add("P", json!(pairing), "products summed pairwise before C");
-        }
-        Operation::Fma => {}
-        Operation::FtzFma { max_length } => {
-            length(&mut add, *max_length);
-            add("flush", json!("subnormal inputs and results"), "what becomes zero of its sign");
-        }
-        Operation::EFdpa { max_length } => length(&mut add, *max_length),
-        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
-            length(&mut add, sum.max_length);
-            if let Operation::GstFdpa { group, .. } = &model.operation {
-                add("G", json!(group), "elements in a group");
-            }
-            add("F", json!(sum.fraction_bits), "fractional bits kept below 2^e_max");
-            add("term_rounding", json!(sum.term_rounding.to_string()), "how a term is cut to F bits");
-            if let Some(bits) = sum.accumulator_fraction_bits {
-                add("F_c", json!(bits), "fractional bits kept of C");
-            }
-            add("e_zero", json!(sum.zero_exponent), "exponent of a zero term; null: it brings none");
-        }
-        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => {
-            length(&mut add, sum.max_length);
-            add("F", json!(sum.fraction_bits), "fractional bits kept of each product and of C");
-            add("F2", json!(sum.sum_fraction_bits), "fractional bits kept of the sum when C is added");
-            add("term_rounding", json!(sum.term_rounding.to_string()), "how a product is cut to F bits");
-            add("sum_rounding", json!(sum.sum_rounding.to_string()), "how sums and C are cut");
-            add(
-                "renormalize",
-                json!(sum.renormalize),
-                "whether the sum keeps a bit more and is cut again at its own exponent",
-            );
-            add(
-                "e_zero_c",
-                json!(sum.zero_accumulator_exponent),
-                "exponent of a zero C; null: it brings none",
-            );
-            add(
-                "product_overflow",
-                json!(sum.product_overflow),
-                "a product of 2^this or more is infinite; null: none is",
-            );
-        }
+    }
+    if model.operation.flushes() {
+        add("flush", json!("subnormal inputs and results"), "what becomes zero of its sign");
     }
     add("rho", json!(model.conversion.to_string()), "how each sum becomes a number");
     let flushed = [
@@ -100,19 +68,21 @@ pub(crate) fn parameters(model: &Model, k: Option<usize>) -> Vec<Parameter> {
     all
 }
 
+/// A parameter's value as JSON.
+fn json_of(value: Known) -> Value {
+    match value {
+        Known::None => Value::Null,
+        // a length, a number of bits or an exponent
+        Known::Number(number) => i64::try_from(number).map_or(Value::Null, Value::from),
+        Known::Rounding(rounding) => Value::from(rounding.to_string()),
+        Known::Flag(flag) => Value::from(flag),
+    }
+}
+
 /// Parameters in one short line, as in `L=16 F=25 RZ-FP32`.
 pub(crate) fn short(model: &Model, k: usize) -> String {
-    let length = model.length(k);
-    let own = match &model.operation {
-        Operation::FtzAddMul { pairing } => format!("P={pairing} "),
-        Operation::Fma => String::new(),
-        Operation::FtzFma { .. } | Operation::EFdpa { .. } => format!("L={length} "),
-        Operation::TFdpa(sum) | Operation::StFdpa(sum) => format!("L={length} F={} ", sum.fraction_bits),
-        Operation::GstFdpa { sum, group } => format!("L={length} G={group} F={} ", sum.fraction_bits),
-        Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => {
-            format!("L={length} F={} F2={} ", sum.fraction_bits, sum.sum_fraction_bits)
-        }
-    };
+    let own: String =
+        model.short(k).into_iter().map(|(symbol, value)| format!("{symbol}={value} ")).collect();
     format!("{own}{}", model.conversion)
 }
 

@@ -4,9 +4,12 @@ mod proven;
 
 use std::path::Path;
 
-use bitmma::catalogue::{MODEL_FAMILIES, Vendor, processors};
+use bitmma::arithmetic::family::{self, FAMILIES, Family};
+use bitmma::arithmetic::parameter::{Missing, Value};
+use bitmma::arithmetic::{Conversion, Model};
+use bitmma::catalogue::{Vendor, processors};
 use bitmma::formats::text::display;
-use bitmma::formats::{Format, Specials, table::FORMATS};
+use bitmma::formats::{BF16, F32, Format, Specials, table::FORMATS};
 use bitmma::{Architecture, Instruction, Revision};
 use clap::CommandFactory;
 
@@ -155,10 +158,6 @@ A conversion (`rho`, `add_accumulator_last`, `narrow_output`, `merge`) may have 
 | `ftz-before` | a value below the smallest normal number becomes zero of its sign (tininess before rounding) |
 | `ftz-subnormal` | a result that is a subnormal number becomes zero of its sign |
 
-FTZ-AddMul and FTZ-FMA flush their results by themselves; their `rho` has none of the last three.
-
-`F_c` of T-, ST- and GST-FDPA is the number of fractional bits kept of C below 2^e_max; left out, it is F.
-
 `chains = { count = 2, merge = \"RNE-FP32\" }` cuts the elements along K, in their `order`, into as many parts of equal
 length, each of them a chain of elementary operations. The first starts from C, or from +0 where C is added last, the
 others from +0. Their results are added one after the other, each sum rounded by `merge`; then C is added, where
@@ -166,27 +165,16 @@ others from +0. Their results are added one after the other, each sum rounded by
 `order = { interleaved = { run = 1, period = 2 } }`.
 ";
 
-/// What each family does; the order and the names are those of `MODEL_FAMILIES`.
-const FAMILIES: [&str; 8] = [
-    "Algorithms 1 and 2. Products and sums of two, each rounded by rho, subnormal results flushed to zero of \
-     their sign; P products are summed pairwise before C.",
-    "Algorithm 3. A chain of IEEE 754 fused multiply-adds along K.",
-    "Algorithm 4. L products and the accumulator summed exactly, then rounded once by rho.",
-    "Algorithm 5. L products and the accumulator, each cut to F bits below 2^e_max, the largest exponent among \
-     them; summed exactly, then rounded by rho.",
-    "Algorithm 6. T-FDPA with the exponents of block scale factors added to those of the products.",
-    "Algorithm 7. Exact dot products of G elements, times their scale factors, then summed as in T-FDPA.",
-    "Algorithm 8. L products cut to F bits and summed; the sum and the accumulator then cut (RD) and added.",
-    "Algorithm 9. TR-FDPA over two groups, the products of even and those of odd index.",
-];
-
 fn models() -> String {
-    let mut text = "# Models\n\n\
-        The paper's eight model families. A model is data: `bitmma show ARCH INSTRUCTION --toml` prints it as a \
+    let of_paper = FAMILIES.iter().filter(|family| family.source.starts_with("Paper")).count();
+    let mut text = format!(
+        "# Models\n\n\
+        {} model families, {of_paper} of them the paper's. A model is data: `bitmma show ARCH INSTRUCTION --toml` prints it as a \
         file, and `--model FILE` of `dot`, `explain`, `run`, `gemm` and `replay` reads one, changed or written by \
         hand. K is no part of it: a model takes every K that is a multiple of L = min(K, L_max).\n\n\
-        ## Keys of every file\n\n"
-        .to_owned();
+        ## Keys of every file\n\n",
+        FAMILIES.len()
+    );
     let mut keys = Table::new(&["key", "meaning", "if left out"]);
     for (key, meaning, default) in [
         ("model", "the family", "an error"),
@@ -218,45 +206,57 @@ fn models() -> String {
     text += "\nRoundings: `RZ` toward zero, `RA` away from zero, `RU` up, `RD` down; to nearest, with ties to even \
              `RNE`, to odd `RNO`, up `RNU`, down `RND`, toward zero `RNZ`, away from zero `RNA`; whatever is cut sets the last bit `RO`.\n";
     text += CONVERSIONS;
-    for (family, words) in MODEL_FAMILIES.into_iter().zip(FAMILIES) {
-        text += &format!("\n## {family}\n\nPaper, {words}\n\n");
-        let example = bitmma::catalogue::catalogue().iter().find_map(|row| {
-            let model = row.model_ref(Revision::Hardware)?;
-            (row.is_native() && model.operation.name() == family).then_some((row, model))
-        });
-        let Some((row, model)) = example else { continue };
-        let own: Vec<_> = describe::parameters(model, None)
-            .into_iter()
-            .filter(|parameter| {
-                !["rho", "nan", "flush_operands", "flush_accumulator"].contains(&parameter.symbol)
-            })
-            .collect();
-        if !own.is_empty() {
-            let mut table = Table::new(&["key", "meaning", "here"]);
-            for parameter in own {
-                let value = parameter.text();
-                let value = if value == "null" { "left out".to_owned() } else { value };
-                let meaning = parameter.meaning.replace("null:", "left out:");
-                table.row(&[mono(parameter.symbol), meaning, value]);
+    let flushing = family::names(|family| family.flushes_results).join(" and ");
+    text += &format!(
+        "\n{flushing} flush their results by themselves; their `rho` has none of the last three words.\n"
+    );
+    for family in &FAMILIES {
+        text += &format!("\n## {}\n\n{} {}\n", family.name, family.source, family.about);
+        let (name, k, model) = example(family);
+        if model.operation.parameters().next().is_some() {
+            let mut table = Table::new(&["key", "meaning", "if left out", "here"]);
+            for (parameter, value) in model.operation.parameters() {
+                let row = parameter.row();
+                let missing = match row.missing {
+                    Missing::Error => "an error".to_owned(),
+                    Missing::Value(value) => in_file(value),
+                    Missing::None(none) => none.to_owned(),
+                    Missing::As(other) => other.key().to_owned(),
+                };
+                table.row(&[mono(row.key), row.meaning.to_owned(), missing, in_file(value)]);
             }
-            text += &format!("{}\n", table.0);
+            text += &format!("\n{}", table.0);
         }
-        text += &format!(
-            "`{} {}`, K = {}:\n\n```toml\n{}```\n",
-            row.architecture,
-            row.name(),
-            row.k,
-            model.to_toml()
-        );
-    }
-    text += "\n## FTZ-FMA\n\nNo family of the paper: what processors do. Fused multiply-adds along K, of L_max products the last \
-             first; subnormal inputs are read as zero of their sign, and so becomes a result that is below the smallest \
-             normal number once it is rounded to that precision with unbounded exponent.\n";
-    for row in processors().iter().filter(|row| row.model.operation.name() == "FTZ-FMA").take(1) {
-        text +=
-            &format!("\n`cpu:{}`, K = {}:\n\n```toml\n{}```\n", row.name, row.shape.2, row.model.to_toml());
+        text += &format!("\n{name}, K = {k}:\n\n```toml\n{}```\n", model.to_toml());
     }
     text
+}
+
+/// A value as a model file has it.
+fn in_file(value: Value) -> String {
+    match value {
+        Value::None => "left out".to_owned(),
+        Value::Flag(flag) => flag.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// A model of the family, what it is the model of, and a K: of the first native instruction that has one, else of a
+/// processor's, else made up.
+fn example(family: &Family) -> (String, usize, Model) {
+    let of_instruction = bitmma::catalogue::catalogue().iter().find_map(|row| {
+        let model = row.model(Revision::Hardware)?;
+        let name = format!("`{} {}`", row.architecture, row.name());
+        (row.is_native() && model.operation.name() == family.name).then_some((name, row.k, model))
+    });
+    let of_processor = processors().iter().find_map(|row| {
+        let same = row.model.operation.name() == family.name;
+        same.then(|| (format!("`cpu:{}`", row.name), row.shape.2, row.model.clone()))
+    });
+    of_instruction.or(of_processor).unwrap_or_else(|| {
+        let model = Model::new(BF16, BF16, F32, family.example, Conversion::RNE_FP32);
+        ("A model that no instruction of the catalogue has".to_owned(), family.example.max_length(), model)
+    })
 }
 
 fn commands() -> String {

@@ -1,6 +1,7 @@
 //! `bitmma list`: the instructions there are.
 
-use bitmma::catalogue::{Evidence, Filter, MODEL_FAMILIES};
+use bitmma::arithmetic::family;
+use bitmma::catalogue::{Evidence, Filter, processors};
 use bitmma::formats::{Format, table::FORMATS};
 use bitmma::{Architecture, Instruction, Revision};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -33,8 +34,8 @@ pub(crate) struct Arguments {
     /// Only instructions with this format among A, B, C, D and the scale factors
     #[arg(long = "type", value_name = "FORMAT", value_parser = format())]
     format: Option<Format>,
-    /// Only this model family
-    #[arg(long, value_name = "MODEL", value_parser = family())]
+    /// Only this model family, as docs/models.md names it; an unknown name lists them
+    #[arg(long, value_name = "MODEL", value_parser = family(), ignore_case = true, hide_possible_values = true)]
     model: Option<&'static str>,
     /// Print JSON
     #[arg(long)]
@@ -50,7 +51,7 @@ fn format() -> impl TypedValueParser<Value = Format> {
 }
 
 fn family() -> impl TypedValueParser<Value = &'static str> {
-    PossibleValuesParser::new(MODEL_FAMILIES).try_map(|name| bitmma::catalogue::model_family(&name))
+    PossibleValuesParser::new(family::names(|_| true)).try_map(|name| bitmma::catalogue::model_family(&name))
 }
 
 /// Runs it.
@@ -79,6 +80,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let text = if rows.is_empty() { String::new() } else { table.render() };
     output::print(&format!("{text}{}\n", style::dim(&counts(&rows))))?;
+    let of_processors: Vec<String> = processors()
+        .iter()
+        .filter(|row| arguments.model == Some(row.model.operation.name()))
+        .map(|row| format!("cpu:{}", row.name))
+        .collect();
+    if !of_processors.is_empty() {
+        output::print(&style::dim(&format!("instructions of processors: {}\n", of_processors.join(", "))))?;
+    }
     Ok(Outcome::Agrees)
 }
 

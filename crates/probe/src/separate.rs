@@ -6,13 +6,12 @@
 //! same few places decide whatever the parameter: [`Landmarks`] collects them from all models that are to be told
 //! apart, [`Landmarks::case`] draws inputs from them.
 
-use bitmma::arithmetic::{Operation, Prepared};
+use bitmma::arithmetic::Prepared;
 use bitmma::formats::{Class, Format, Overflow, Real, Rounding, decode, encode};
 use bitmma::{Case, Model};
 use bitmma_verify::inputs::{Formats, zero};
 
 use crate::hypotheses::answer;
-use crate::hypotheses::space::{fused_of, rounded_of};
 use crate::numbers::{Random, all_exponents, normal_exponents, number, split};
 
 /// Places on the axis of exponents where something changes in one of several models.
@@ -58,15 +57,15 @@ impl Landmarks {
 
     fn add(&mut self, model: &Model) {
         self.model.get_or_insert_with(|| model.clone());
-        if let Some(sum) = fused_of(&model.operation) {
+        if let Some(sum) = model.operation.fused() {
             self.zeros.extend(sum.zero_exponent);
             self.widths.push(sum.fraction_bits as i32);
-        } else if let Some(sum) = rounded_of(&model.operation) {
+        } else if let Some(sum) = model.operation.rounded() {
             let widths = [sum.fraction_bits, sum.sum_fraction_bits + u32::from(sum.renormalize)];
             self.zeros.extend(sum.zero_accumulator_exponent);
             self.widths.extend(widths.map(|bits| bits as i32));
             self.limits.extend(sum.product_overflow);
-        } else if matches!(model.operation, Operation::FtzFma { .. } | Operation::FtzAddMul { .. }) {
+        } else if model.operation.family().flushes_results {
             self.zeros.push(model.conversion.format.min_exponent());
         }
         let surrounding = [model.lowering.add_accumulator_last, model.lowering.narrow_output];

@@ -8,7 +8,7 @@ use bitmma::catalogue::{catalogue, processors};
 use bitmma::{Instruction, Revision, Simulator};
 use bitmma_probe::{Options, Verdict, probe};
 
-/// One row of each family and kind: eight families, composed forms, FP16 results, blocks, scale factors.
+/// One row of each of the paper's families and of each kind: composed forms, FP16 results, blocks, scale factors.
 const SAMPLE: [&str; 14] = [
     "volta/mma.m8n8k4.f16.f16.f16.f16",
     "ampere/mma.m16n8k8.f32.tf32.tf32.f32",

@@ -1,7 +1,7 @@
 //! From nothing to a model: structures ranked, then parameters found one group at a time.
 
 use bitmma::Model;
-use bitmma::arithmetic::Operation;
+use bitmma::arithmetic::Parameter as Of;
 use bitmma::formats::Rounding;
 use rayon::prelude::*;
 
@@ -134,12 +134,7 @@ fn seeds(
 
 /// Models of a structure with parameters made up.
 fn made_up(space: &Space, structure: &Structure) -> Vec<Model> {
-    let bits: &[u32] = match structure.operation {
-        Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } | Operation::FtzAddMul { .. } => {
-            &[0]
-        }
-        _ => &[12, 24, 36],
-    };
+    let bits: &[u32] = if structure.operation.has(Of::FractionBits) { &[12, 24, 36] } else { &[0] };
     let roundings = [Rounding::TowardZero, Rounding::NearestEven];
     let seeds = bits.iter().flat_map(|&bits| roundings.map(|rounding| space.seed(structure, bits, rounding)));
     seeds.flatten().collect()
@@ -203,17 +198,12 @@ type Groups = Vec<Vec<Parameter>>;
 /// Parameters that normal numbers show, few at a time.
 fn cheap(model: &Model) -> Groups {
     use Parameter as P;
-    let mut groups = match model.operation {
-        Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } | Operation::FtzAddMul { .. } => {
-            vec![]
-        }
-        Operation::TrFdpa(_) | Operation::GtrFdpa(_) => vec![
-            vec![P::FractionBits, P::TermRounding],
-            vec![P::SumFractionBits, P::Renormalize],
-            vec![P::SumRounding, P::TermRounding],
-        ],
-        _ => vec![vec![P::FractionBits, P::TermRounding], vec![P::AccumulatorBits]],
-    };
+    let mut groups = vec![
+        vec![P::F, P::TERM_ROUNDING],
+        vec![P::F2, P::RENORMALIZE],
+        vec![P::SUM_ROUNDING, P::TERM_ROUNDING],
+        vec![P::F_C],
+    ];
     groups.push(vec![P::Conversion]);
     if model.lowering.add_accumulator_last.is_some() {
         groups.push(vec![P::AddLast]);
@@ -224,38 +214,37 @@ fn cheap(model: &Model) -> Groups {
     if model.lowering.narrow_output.is_some() {
         groups.push(vec![P::Narrow]);
     }
-    groups
+    of_family(model, groups)
+}
+
+/// Those groups all of whose parameters the model's family has.
+fn of_family(model: &Model, groups: Groups) -> Groups {
+    let has_all = |group: &Vec<Parameter>| group.iter().all(|parameter| parameter.is_of(model));
+    groups.into_iter().filter(has_all).collect()
 }
 
 /// Parameters that single products beside zeros show.
 fn of_pairs(model: &Model) -> Groups {
     use Parameter as P;
     let mut groups = cheap(model);
-    groups.extend([
-        vec![P::FlushOperands, P::FlushAccumulator],
-        vec![P::ZeroExponent],
-        vec![P::ZeroAccumulator],
-    ]);
+    groups.extend([vec![P::FlushOperands, P::FlushAccumulator], vec![P::E_ZERO], vec![P::E_ZERO_C]]);
     if model.lowering.narrow_output.is_some() {
         groups.push(vec![P::Conversion, P::Narrow]);
     }
-    groups
+    of_family(model, groups)
 }
 
 /// The same, more at a time: what hides behind each other.
 fn thorough(model: &Model) -> Groups {
     use Parameter as P;
     let mut groups = cheap(model);
-    match model.operation {
-        Operation::TrFdpa(_) | Operation::GtrFdpa(_) => {
-            groups.push(vec![P::SumFractionBits, P::Renormalize, P::SumRounding]);
-            groups.push(vec![P::FractionBits, P::SumFractionBits]);
-            groups.push(vec![P::SumFractionBits, P::Renormalize, P::Conversion]);
-        }
-        Operation::GstFdpa { .. } => groups.push(vec![P::Group, P::FractionBits]),
-        Operation::TFdpa(_) | Operation::StFdpa(_) => groups.push(vec![P::FractionBits, P::AccumulatorBits]),
-        _ => {}
-    }
+    groups.extend([
+        vec![P::F2, P::RENORMALIZE, P::SUM_ROUNDING],
+        vec![P::F, P::F2],
+        vec![P::F2, P::RENORMALIZE, P::Conversion],
+        vec![P::G, P::F],
+        vec![P::F, P::F_C],
+    ]);
     if model.lowering.add_accumulator_last.is_some() {
         groups.push(vec![P::Conversion, P::AddLast]);
     }
@@ -263,29 +252,24 @@ fn thorough(model: &Model) -> Groups {
         groups.push(vec![P::Conversion, P::Narrow]);
     }
     groups.push(vec![P::Length, P::Order]);
-    groups
+    of_family(model, groups)
 }
 
 /// Parameters that zeros, subnormal numbers and special values show, before the others.
 fn everything(model: &Model) -> Groups {
     use Parameter as P;
     let mut groups = vec![vec![P::FlushOperands, P::FlushAccumulator, P::WidenOperands, P::WidenAccumulator]];
-    match model.operation {
-        Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } | Operation::FtzAddMul { .. } => {
-        }
-        Operation::TrFdpa(_) | Operation::GtrFdpa(_) => {
-            groups.extend([vec![P::ZeroAccumulator], vec![P::ProductOverflow]]);
-        }
-        _ => groups.extend([
-            vec![P::ZeroExponent],
-            vec![P::ZeroExponent, P::FlushAccumulator],
-            vec![P::ZeroExponent, P::FlushResult],
-        ]),
-    }
+    groups.extend([
+        vec![P::E_ZERO_C],
+        vec![P::PRODUCT_OVERFLOW],
+        vec![P::E_ZERO],
+        vec![P::E_ZERO, P::FlushAccumulator],
+        vec![P::E_ZERO, P::FlushResult],
+    ]);
     groups.extend([vec![P::FlushResult], vec![P::Saturate]]);
     groups.extend(cheap(model));
-    groups.extend([vec![P::Group], vec![P::Length], vec![P::Order]]);
-    groups
+    groups.extend([vec![P::G], vec![P::Length], vec![P::Order]]);
+    of_family(model, groups)
 }
 
 /// The model fitted to all cases that models are fitted to.

@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bitmma::arithmetic::{FusedSum, Prepared, RoundedSum};
+use bitmma::arithmetic::Prepared;
+use bitmma::arithmetic::parameter::{Missing, Range, Value};
 use bitmma::{Case, Model};
 use bitmma_verify::inputs::{Family, Formats, case};
 use rayon::prelude::*;
 
-use super::space::{Parameter, Space, fused_mut, rounded_mut};
+use super::space::{Parameter, Space};
 use super::{Observations, answer, answers};
 use crate::inputs::{Kind, directed};
 use crate::numbers::same;
@@ -18,38 +19,38 @@ use crate::separate::Landmarks;
 pub(crate) fn neighbourhood() -> Vec<Vec<Parameter>> {
     use Parameter as P;
     const TOGETHER: [&[Parameter]; 30] = [
-        &[P::FractionBits, P::TermRounding],
-        &[P::SumFractionBits, P::Renormalize],
-        &[P::SumRounding, P::TermRounding],
+        &[P::F, P::TERM_ROUNDING],
+        &[P::F2, P::RENORMALIZE],
+        &[P::SUM_ROUNDING, P::TERM_ROUNDING],
         &[P::FlushOperands, P::FlushAccumulator, P::WidenOperands, P::WidenAccumulator],
         &[P::FlushResult, P::FlushAccumulator],
         &[P::FlushResult, P::Conversion],
-        &[P::FlushResult, P::ZeroExponent],
-        &[P::FlushAccumulator, P::ZeroExponent],
-        &[P::FlushAccumulator, P::ZeroAccumulator],
-        &[P::FlushResult, P::ZeroAccumulator],
-        &[P::FractionBits, P::AccumulatorBits],
+        &[P::FlushResult, P::E_ZERO],
+        &[P::FlushAccumulator, P::E_ZERO],
+        &[P::FlushAccumulator, P::E_ZERO_C],
+        &[P::FlushResult, P::E_ZERO_C],
+        &[P::F, P::F_C],
         &[P::AddLast, P::Chains],
-        &[P::ZeroExponent, P::WidenOperands],
-        &[P::ZeroAccumulator, P::WidenOperands],
-        &[P::FractionBits, P::WidenOperands],
-        &[P::SumFractionBits, P::WidenOperands],
-        &[P::ZeroExponent, P::TermRounding],
-        &[P::ZeroExponent, P::ConversionRounding],
-        &[P::ZeroAccumulator, P::SumRounding],
-        &[P::ZeroAccumulator, P::ConversionRounding],
-        &[P::FractionBits, P::ConversionRounding],
-        &[P::SumFractionBits, P::SumRounding],
-        &[P::SumFractionBits, P::ConversionRounding],
-        &[P::TermRounding, P::ConversionRounding],
-        &[P::SumRounding, P::ConversionRounding],
-        &[P::Group, P::TermRounding],
+        &[P::E_ZERO, P::WidenOperands],
+        &[P::E_ZERO_C, P::WidenOperands],
+        &[P::F, P::WidenOperands],
+        &[P::F2, P::WidenOperands],
+        &[P::E_ZERO, P::TERM_ROUNDING],
+        &[P::E_ZERO, P::ConversionRounding],
+        &[P::E_ZERO_C, P::SUM_ROUNDING],
+        &[P::E_ZERO_C, P::ConversionRounding],
+        &[P::F, P::ConversionRounding],
+        &[P::F2, P::SUM_ROUNDING],
+        &[P::F2, P::ConversionRounding],
+        &[P::TERM_ROUNDING, P::ConversionRounding],
+        &[P::SUM_ROUNDING, P::ConversionRounding],
+        &[P::G, P::TERM_ROUNDING],
         &[P::Length, P::Order],
-        &[P::Family, P::FractionBits],
+        &[P::Family, P::F],
         &[P::AddLast, P::Narrow],
         &[P::Conversion, P::Narrow],
     ];
-    let alone = P::ALL.into_iter().map(|parameter| vec![parameter]);
+    let alone = P::all().into_iter().map(|parameter| vec![parameter]);
     alone.chain(TOGETHER.into_iter().map(<[Parameter]>::to_vec)).collect()
 }
 
@@ -74,15 +75,16 @@ pub(crate) fn rivals(space: &Space, observations: &Observations, model: &Model) 
 /// Of rivals that differ in numbers only, those with the least and the greatest of each: what tells one between them
 /// tells one of those too.
 pub(crate) fn outermost(rivals: &[Model]) -> Vec<Model> {
-    let mut runs: HashMap<Model, Vec<(usize, [i32; NUMBERS])>> = HashMap::new();
+    let mut runs: HashMap<Model, Vec<(usize, Vec<i32>)>> = HashMap::new();
     for (index, rival) in rivals.iter().enumerate() {
         let (rest, numbers) = numbers(rival);
         runs.entry(rest).or_default().push((index, numbers));
     }
     let mut kept: Vec<usize> = Vec::new();
     for run in runs.values() {
-        for at in 0..NUMBERS {
-            let number = |member: &&(usize, [i32; NUMBERS])| (member.1[at], member.0);
+        kept.push(run[0].0);
+        for at in 0..run[0].1.len() {
+            let number = |member: &&(usize, Vec<i32>)| (member.1[at], member.0);
             kept.extend(run.iter().min_by_key(number).map(|(index, _)| *index));
             kept.extend(run.iter().max_by_key(number).map(|(index, _)| *index));
         }
@@ -92,35 +94,23 @@ pub(crate) fn outermost(rivals: &[Model]) -> Vec<Model> {
     kept.into_iter().map(|index| rivals[index].clone()).collect()
 }
 
-/// Numbers of a model that one can go up and down.
-const NUMBERS: usize = 4;
-
-/// The model without its numbers of bits kept, its exponent of zero terms and its limit of products, and those: F, F_c or
-/// F2, the exponent, the limit; the least where there is none.
-fn numbers(model: &Model) -> (Model, [i32; NUMBERS]) {
-    let mut rest = model.clone();
-    let or_least = |number: Option<i32>| number.unwrap_or(i32::MIN);
-    let mut numbers = [i32::MIN; NUMBERS];
-    if let Some(sum) = fused_mut(&mut rest.operation) {
-        numbers =
-            [sum.fraction_bits as i32, sum.accumulator_bits() as i32, or_least(sum.zero_exponent), i32::MIN];
-        *sum = FusedSum { fraction_bits: 0, accumulator_fraction_bits: None, zero_exponent: None, ..*sum };
-    } else if let Some(sum) = rounded_mut(&mut rest.operation) {
-        numbers = [
-            sum.fraction_bits as i32,
-            sum.sum_fraction_bits as i32,
-            or_least(sum.zero_accumulator_exponent),
-            or_least(sum.product_overflow),
-        ];
-        *sum = RoundedSum {
-            fraction_bits: 0,
-            sum_fraction_bits: 0,
-            zero_accumulator_exponent: None,
-            product_overflow: None,
-            ..*sum
+/// The model without the numbers that can go up and down, and those numbers: bits that are kept, exponents of zeros,
+/// limits of products; the least where there is none.
+fn numbers(model: &Model) -> (Model, Vec<i32>) {
+    let (mut rest, mut numbers) = (model.operation, Vec::new());
+    for (parameter, value) in model.operation.parameters() {
+        let row = parameter.row();
+        if !matches!(row.range, Range::Bits | Range::Exponent | Range::Limit) {
+            continue;
+        }
+        let own = match (value, row.missing) {
+            (Value::None, Missing::As(other)) => model.operation.number(other),
+            _ => model.operation.number(parameter),
         };
+        numbers.push(own.unwrap_or(i32::MIN));
+        rest = rest.with(parameter, Value::Number(0)).with(parameter, Value::None);
     }
-    (rest, numbers)
+    (Model { operation: rest, ..model.clone() }, numbers)
 }
 
 /// Inputs tried in one go.

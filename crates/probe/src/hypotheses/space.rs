@@ -1,4 +1,4 @@
-//! The space of models: eight families, every parameter, whatever may surround them.
+//! The space of models: every family, every parameter, whatever may surround them.
 
 mod around;
 mod canonical;
@@ -6,22 +6,22 @@ mod operation;
 mod parameter;
 mod ranges;
 
-use bitmma::arithmetic::{
-    Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, Order, Prepared, ResultFlush, RoundedSum,
-};
+use bitmma::arithmetic::family::{FAMILIES, Family, Meeting};
+use bitmma::arithmetic::parameter::{MAX_FRACTION_BITS, Missing, Parameter as Of, Range, Value};
+use bitmma::arithmetic::{Chains, Conversion, InputFlush, Lowering, Operation, Order, Prepared, ResultFlush};
 use bitmma::formats::{BF16, E5M2, E8M13, F16, F32, F64, Format, Rounding, TF32};
 use bitmma::{Model, Signature};
 
-pub(crate) use operation::{divisors, fused_mut, fused_of, rounded_mut, rounded_of};
-use operation::{fused, rounded, with_fraction_bits, with_length};
+pub(crate) use operation::divisors;
+use operation::{carried_over, with_fraction_bits};
 pub(crate) use parameter::Parameter;
 
 /// Formats that intermediate results may have.
 const INNER: [Format; 7] = [F64, F32, TF32, E8M13, BF16, F16, E5M2];
 /// How subnormal inputs are read.
 const FLUSHES: [InputFlush; 3] = [InputFlush::Never, InputFlush::Positive, InputFlush::Signed];
-/// F and F2 of models.
-const FRACTION_BITS: std::ops::RangeInclusive<u32> = 0..=60;
+/// F, F_c and F2 of models.
+const FRACTION_BITS: std::ops::RangeInclusive<u32> = 0..=MAX_FRACTION_BITS;
 
 /// Everything that fits one signature.
 #[derive(Clone, Debug)]
@@ -86,28 +86,31 @@ impl Space {
         orders
     }
 
-    /// Every operation with the parameters given, for every family and length.
-    fn operations(&self, fused: FusedSum, rounded: RoundedSum) -> Vec<Operation> {
+    /// Operations of every family that the signature admits, of every length and group; the other parameters are those
+    /// of `known`, or those that the family's search begins with.
+    fn operations(&self, known: Option<&Operation>) -> Vec<Operation> {
+        let scale = self.signature.scale;
+        let mut families: Vec<&Family> =
+            FAMILIES.iter().filter(|family| family.example.is_scaled() == scale.is_some()).collect();
+        // of families that answer alike, one without parameters is the plainest description
+        families.sort_by_key(|family| family.example.parameters().next().is_some());
         let mut operations = Vec::new();
-        let lengths = divisors(self.signature.k);
-        let with = |max_length| FusedSum { max_length, ..fused };
-        if let Some(scale) = self.signature.scale {
-            operations.extend(lengths.iter().map(|&length| Operation::StFdpa(with(length))));
-            for &length in &lengths {
-                let groups = divisors(length).into_iter().filter(|group| scale.size.is_multiple_of(*group));
-                operations.extend(groups.map(|group| Operation::GstFdpa { sum: with(length), group }));
+        for length in divisors(self.signature.k) {
+            for family in &families {
+                let start = known.map_or(family.example, |known| carried_over(known, family.example));
+                let operation = start.with_length(length);
+                if operation.max_length() != length {
+                    continue; // FMA has one length
+                }
+                if !operation.has(Of::Group) {
+                    operations.push(operation);
+                    continue;
+                }
+                let fits = |group: &usize| scale.is_none_or(|scale| scale.size.is_multiple_of(*group));
+                let groups = divisors(length).into_iter().filter(fits);
+                operations
+                    .extend(groups.map(|group| operation.with(Of::Group, Value::Number(group as i128))));
             }
-            return operations;
-        }
-        operations.push(Operation::Fma);
-        for &length in &lengths {
-            operations.push(Operation::TFdpa(with(length)));
-            operations.push(Operation::EFdpa { max_length: length });
-            operations.push(Operation::FtzAddMul { pairing: length });
-            operations.push(Operation::FtzFma { max_length: length });
-            let sum = RoundedSum { max_length: length, ..rounded };
-            operations.push(Operation::TrFdpa(sum));
-            operations.push(Operation::GtrFdpa(sum));
         }
         operations
     }
@@ -122,7 +125,7 @@ impl Space {
         let mut structures = Vec::new();
         for &(last, narrow) in around {
             for &order in &orders {
-                for operation in self.operations(FUSED, ROUNDED) {
+                for operation in self.operations(None) {
                     let structure = Structure { operation, order, last, narrow, chains: 1 };
                     if self.is_new(&structure) {
                         structures.push(structure);
@@ -154,13 +157,10 @@ impl Space {
 
     /// What a model of that structure would be that shares everything else with `model`.
     pub(crate) fn restructured(&self, model: &Model, structure: &Structure) -> Option<Model> {
-        let length = structure.operation.max_length();
-        let operation = match (with_length(model.operation, length), structure.operation) {
-            (Operation::GstFdpa { sum, .. }, Operation::GstFdpa { group, .. }) => {
-                Operation::GstFdpa { sum, group }
-            }
-            (operation, _) => operation,
-        };
+        let mut operation = model.operation.with_length(structure.operation.max_length());
+        if let Some(group) = structure.operation.get(Of::Group) {
+            operation = operation.with(Of::Group, group);
+        }
         let chains = model.lowering.chains.map(|chains| Chains { count: structure.chains, ..chains });
         let lowering = Lowering { order: structure.order, chains, ..model.lowering };
         let model = Model { operation, lowering, ..model.clone() };
@@ -187,7 +187,8 @@ impl Space {
         match structure.order {
             Order::Sequential => true,
             _ if whole => {
-                matches!(structure.operation, Operation::GtrFdpa(_)) && structure.order != Order::Reversed
+                let meeting = structure.operation.family().meeting;
+                meeting == Meeting::EvenOdd && structure.order != Order::Reversed
             }
             Order::Reversed => true,
             Order::Interleaved { run, period } => {
@@ -256,65 +257,32 @@ impl Space {
             Parameter::Family => self.families(model),
             Parameter::Length => divisors(self.signature.k)
                 .into_iter()
-                .map(|length| set(&|model| model.operation = with_length(model.operation, length)))
+                .map(|length| set(&|model| model.operation = model.operation.with_length(length)))
                 .collect(),
-            Parameter::Group => match model.operation {
-                Operation::GstFdpa { sum, .. } => divisors(sum.max_length)
-                    .into_iter()
-                    .map(|group| set(&|model| model.operation = Operation::GstFdpa { sum, group }))
-                    .collect(),
-                _ => vec![model.clone()],
-            },
             Parameter::Order => {
                 self.orders().into_iter().map(|order| set(&|model| model.lowering.order = order)).collect()
             }
-            Parameter::FractionBits => match model.operation {
-                Operation::Fma
-                | Operation::FtzFma { .. }
-                | Operation::EFdpa { .. }
-                | Operation::FtzAddMul { .. } => vec![model.clone()],
-                _ => FRACTION_BITS
-                    .map(|bits| set(&|model| model.operation = with_fraction_bits(model.operation, bits)))
-                    .collect(),
-            },
-            Parameter::AccumulatorBits => {
-                let values = std::iter::once(None).chain(FRACTION_BITS.map(Some));
-                fused(model, values, |sum, value| sum.accumulator_fraction_bits = value)
-            }
-            Parameter::TermRounding => match model.operation {
-                Operation::TrFdpa(_) | Operation::GtrFdpa(_) => {
-                    rounded(model, roundings(), |sum, value| sum.term_rounding = value)
-                }
-                _ => fused(model, roundings(), |sum, value| sum.term_rounding = value),
-            },
-            Parameter::SumFractionBits => {
-                rounded(model, FRACTION_BITS, |sum, value| sum.sum_fraction_bits = value)
-            }
-            Parameter::SumRounding => rounded(model, roundings(), |sum, value| sum.sum_rounding = value),
-            Parameter::Renormalize => rounded(model, [false, true], |sum, value| sum.renormalize = value),
-            Parameter::ZeroExponent => {
-                fused(model, self.zero_exponents(model), |sum, value| sum.zero_exponent = value)
-            }
-            Parameter::ZeroAccumulator => rounded(model, self.zero_exponents(model), |sum, value| {
-                sum.zero_accumulator_exponent = value;
-            }),
+            Parameter::Of(parameter) => self
+                .values_of(model, parameter)
+                .into_iter()
+                .map(|value| set(&|model| model.operation = model.operation.with(parameter, value)))
+                .collect(),
             Parameter::ZeroFloor => {
-                if rounded_of(&model.operation).is_some() {
-                    rounded(model, FRACTION_BITS, |sum, bits| {
-                        let up = bits as i32 - sum.sum_fraction_bits as i32;
-                        sum.zero_accumulator_exponent = sum.zero_accumulator_exponent.map(|zero| zero + up);
-                        sum.sum_fraction_bits = bits;
-                    })
-                } else {
-                    fused(model, FRACTION_BITS, |sum, bits| {
-                        let up = bits as i32 - sum.fraction_bits as i32;
-                        sum.zero_exponent = sum.zero_exponent.map(|exponent| exponent + up);
-                        sum.fraction_bits = bits;
-                    })
-                }
-            }
-            Parameter::ProductOverflow => {
-                rounded(model, self.overflows(), |sum, value| sum.product_overflow = value)
+                let (bits, zero) = match model.operation.has(Of::SumFractionBits) {
+                    true => (Of::SumFractionBits, Of::ZeroAccumulator),
+                    false => (Of::FractionBits, Of::ZeroExponent),
+                };
+                let own: Option<i128> = model.operation.number(bits);
+                let Some(own) = own else { return vec![model.clone()] };
+                let moved = |kept: u32| {
+                    let kept = i128::from(kept);
+                    let operation = model.operation.with(bits, Value::Number(kept));
+                    match operation.number::<i128>(zero) {
+                        Some(exponent) => operation.with(zero, Value::Number(exponent + kept - own)),
+                        None => operation,
+                    }
+                };
+                FRACTION_BITS.map(|kept| set(&|model| model.operation = moved(kept))).collect()
             }
             Parameter::Conversion => {
                 let own = Some(model.conversion);
@@ -365,31 +333,12 @@ impl Space {
 
     /// The model as each of the families would have it, where a parameter is not known in several ways.
     fn families(&self, model: &Model) -> Vec<Model> {
-        let (mut fused, mut rounded) = (FUSED, ROUNDED);
-        let mut bits = vec![13, 24, 40, 60];
-        if let Some(sum) = fused_of(&model.operation) {
-            fused = *sum;
-            rounded = RoundedSum {
-                max_length: sum.max_length,
-                fraction_bits: sum.fraction_bits,
-                term_rounding: sum.term_rounding,
-                zero_accumulator_exponent: sum.zero_exponent,
-                ..rounded
-            };
-            bits = vec![sum.fraction_bits];
-        } else if let Some(sum) = rounded_of(&model.operation) {
-            rounded = *sum;
-            fused = FusedSum {
-                max_length: sum.max_length,
-                fraction_bits: sum.fraction_bits,
-                term_rounding: sum.term_rounding,
-                zero_exponent: sum.zero_accumulator_exponent,
-                accumulator_fraction_bits: None,
-            };
-            bits = vec![sum.fraction_bits];
-        }
+        let bits = match model.operation.number(Of::FractionBits) {
+            Some(bits) => vec![bits],
+            None => vec![13, 24, 40, 60],
+        };
         let mut models = vec![model.clone()];
-        for operation in self.operations(fused, rounded) {
+        for operation in self.operations(Some(&model.operation)) {
             if operation.max_length() == model.operation.max_length() {
                 models.extend(
                     bits.iter().map(|&bits| Model {
@@ -401,19 +350,33 @@ impl Space {
         }
         models
     }
-}
 
-const FUSED: FusedSum = FusedSum::new(1, 24);
-const ROUNDED: RoundedSum = RoundedSum {
-    max_length: 1,
-    fraction_bits: 24,
-    sum_fraction_bits: 31,
-    term_rounding: Rounding::TowardZero,
-    sum_rounding: Rounding::Down,
-    renormalize: false,
-    zero_accumulator_exponent: None,
-    product_overflow: None,
-};
+    /// Every value of a parameter of the operation that makes a difference; its own if the family does not have it.
+    fn values_of(&self, model: &Model, parameter: Of) -> Vec<Value> {
+        let Some(own) = model.operation.get(parameter) else { return vec![Value::None] };
+        let numbers =
+            |numbers: Vec<usize>| numbers.into_iter().map(|one| Value::Number(one as i128)).collect();
+        let exponents = |exponents: Vec<Option<i32>>| {
+            exponents
+                .into_iter()
+                .map(|one| one.map_or(Value::None, |one| Value::Number(one.into())))
+                .collect()
+        };
+        let row = parameter.row();
+        match row.range {
+            Range::Length | Range::PowerOfTwo => vec![own],
+            Range::Divisor => numbers(divisors(model.operation.max_length())),
+            Range::Bits => {
+                let none = matches!(row.missing, Missing::As(_)).then_some(Value::None);
+                none.into_iter().chain(FRACTION_BITS.map(|bits| Value::Number(bits.into()))).collect()
+            }
+            Range::Exponent => exponents(self.zero_exponents(model)),
+            Range::Limit => exponents(self.overflows()),
+            Range::Rounding => roundings().map(Value::Rounding).collect(),
+            Range::Flag => [false, true].map(Value::Flag).to_vec(),
+        }
+    }
+}
 
 /// Every rounding.
 fn roundings() -> impl Iterator<Item = Rounding> {

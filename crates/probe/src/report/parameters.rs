@@ -1,6 +1,7 @@
 //! The parameters of a model in words, each with the answers that show it.
 
-use bitmma::arithmetic::{Conversion, InputFlush, Operation, Order};
+use bitmma::arithmetic::parameter::{Missing, Parameter as OfOperation, Value};
+use bitmma::arithmetic::{Conversion, InputFlush, Order};
 use bitmma::formats::Format;
 use bitmma::{Case, Model};
 use rayon::prelude::*;
@@ -77,24 +78,15 @@ pub fn describe(model: &Model, k: usize) -> Vec<(&'static str, String, &'static 
 
 type Row = (&'static str, &'static str, Option<space::Parameter>);
 
-/// Symbol, meaning and coordinate.
-fn all() -> [Row; 23] {
+/// Symbol, meaning and coordinate: the family and its parameters, then what surrounds the operation.
+fn all() -> Vec<Row> {
     use space::Parameter as P;
-    [
-        ("model", "the family", Some(P::Family)),
-        ("L", "products in one sum", Some(P::Length)),
-        ("P", "products summed pairwise before C", Some(P::Length)),
-        ("G", "elements in a group", Some(P::Group)),
+    let of_operation = OfOperation::ALL.into_iter().map(|parameter| match parameter {
+        OfOperation::MaxLength => ("L", "products in one sum", Some(P::Length)),
+        _ => (parameter.key(), parameter.row().meaning, Some(P::of(parameter))),
+    });
+    let around = [
         ("order", "order along K", Some(P::Order)),
-        ("F", "fractional bits kept of each term", Some(P::FractionBits)),
-        ("F_c", "fractional bits kept of C", Some(P::AccumulatorBits)),
-        ("F2", "fractional bits kept of the sum when C is added", Some(P::SumFractionBits)),
-        ("term_rounding", "how a term is cut", Some(P::TermRounding)),
-        ("sum_rounding", "how sums and C are cut", Some(P::SumRounding)),
-        ("renormalize", "whether the sum is cut again at its own exponent", Some(P::Renormalize)),
-        ("e_zero", "exponent of a zero term", Some(P::ZeroExponent)),
-        ("e_zero_c", "exponent of a zero C", Some(P::ZeroAccumulator)),
-        ("product_overflow", "a product of 2^this or more is infinite", Some(P::ProductOverflow)),
         ("rho", "how each sum becomes a number", Some(P::Conversion)),
         ("flush_operands", "whether subnormal numbers of A and B are read as zero", Some(P::FlushOperands)),
         ("flush_accumulator", "whether subnormal numbers of C are read as zero", Some(P::FlushAccumulator)),
@@ -104,13 +96,11 @@ fn all() -> [Row; 23] {
         ("add_accumulator_last", "how C is added after all sums", Some(P::AddLast)),
         ("narrow_output", "how the last result is narrowed to D", Some(P::Narrow)),
         ("nan", "the code of every NaN result", None),
-    ]
+    ];
+    std::iter::once(("model", "the family", Some(P::Family))).chain(of_operation).chain(around).collect()
 }
 
 fn value(model: &Model, symbol: &str, k: usize) -> Option<String> {
-    let fused = space::fused_of(&model.operation);
-    let rounded = space::rounded_of(&model.operation);
-    let optional = |value: Option<i32>| value.map_or("none".to_owned(), |value| value.to_string());
     let name = |format: Option<Format>| format.map_or("none".to_owned(), |format| format.name.to_owned());
     let conversion = |value: Option<Conversion>| value.map_or("none".to_owned(), |value| value.to_string());
     let flush = |value: InputFlush| {
@@ -121,41 +111,14 @@ fn value(model: &Model, symbol: &str, k: usize) -> Option<String> {
         }
         .to_owned()
     };
-    let length = |model: &Model| match model.operation {
-        Operation::Fma | Operation::FtzAddMul { .. } => None,
-        _ => Some(model.length(k).to_string()),
-    };
     match symbol {
         "model" => Some(model.operation.name().to_owned()),
-        "L" => length(model),
-        "P" => match model.operation {
-            Operation::FtzAddMul { pairing } => Some(pairing.to_string()),
-            _ => None,
-        },
-        "G" => match model.operation {
-            Operation::GstFdpa { group, .. } => Some(group.to_string()),
-            _ => None,
-        },
+        "L" => model.operation.has(OfOperation::MaxLength).then(|| model.length(k).to_string()),
         "order" => Some(match model.lowering.order {
             Order::Sequential => "sequential".to_owned(),
             Order::Reversed => "reversed".to_owned(),
             Order::Interleaved { run, period } => format!("interleaved, {run} of every {period}"),
         }),
-        "F" => fused
-            .map(|sum| sum.fraction_bits)
-            .or(rounded.map(|sum| sum.fraction_bits))
-            .map(|bits| bits.to_string()),
-        "F_c" => fused.and_then(|sum| sum.accumulator_fraction_bits).map(|bits| bits.to_string()),
-        "F2" => rounded.map(|sum| sum.sum_fraction_bits.to_string()),
-        "term_rounding" => fused
-            .map(|sum| sum.term_rounding)
-            .or(rounded.map(|sum| sum.term_rounding))
-            .map(|rule| rule.to_string()),
-        "sum_rounding" => rounded.map(|sum| sum.sum_rounding.to_string()),
-        "renormalize" => rounded.map(|sum| if sum.renormalize { "yes" } else { "no" }.to_owned()),
-        "e_zero" => fused.map(|sum| optional(sum.zero_exponent)),
-        "e_zero_c" => rounded.map(|sum| optional(sum.zero_accumulator_exponent)),
-        "product_overflow" => rounded.map(|sum| optional(sum.product_overflow)),
         "rho" => Some(model.conversion.to_string()),
         "flush_operands" => Some(flush(model.flush_operands)),
         "flush_accumulator" => Some(flush(model.flush_accumulator)),
@@ -170,7 +133,13 @@ fn value(model: &Model, symbol: &str, k: usize) -> Option<String> {
             let digits = model.d.hex_digits();
             format!("0x{code:0digits$x}")
         })),
-        _ => None,
+        key => {
+            let parameter = OfOperation::ALL.into_iter().find(|parameter| parameter.key() == key)?;
+            match (model.operation.get(parameter)?, parameter.row().missing) {
+                (Value::None, Missing::As(_)) => None,
+                (value, _) => Some(value.to_string()),
+            }
+        }
     }
 }
 

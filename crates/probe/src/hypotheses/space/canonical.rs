@@ -4,23 +4,23 @@
 //! sides against each other on the reference path.
 
 use bitmma::Model;
-use bitmma::arithmetic::{Conversion, InputFlush, Operation, Prepared, ResultFlush};
+use bitmma::arithmetic::family::Meeting;
+use bitmma::arithmetic::{Conversion, InputFlush, Operation, Parameter, Prepared, ResultFlush, Value};
 use bitmma::formats::{Format, Rounding};
 
 use super::Space;
-use super::operation::{divisors, fused_mut, rounded_mut, with_length};
+use super::operation::divisors;
 
 impl Space {
     /// The same model in the words this space uses.
     pub(crate) fn canonical(&self, model: &Model) -> Model {
         let mut model = model.clone();
-        if !matches!(model.operation, Operation::FtzAddMul { .. } | Operation::Fma) {
-            model.operation = with_length(model.operation, model.length(self.signature.k));
-        }
+        let length = Value::Number(model.length(self.signature.k) as i128);
+        model.operation = model.operation.with(Parameter::MaxLength, length);
         self.order(&mut model);
         chain_of_fma(&mut model);
         signs_of_zeros(&mut model);
-        if let Some(sum) = fused_mut(&mut model.operation)
+        if let Some(sum) = model.operation.fused_mut()
             && sum.accumulator_fraction_bits == Some(sum.fraction_bits)
         {
             sum.accumulator_fraction_bits = None;
@@ -39,14 +39,14 @@ impl Space {
         }
         let Some(own) = self.shape(model) else { return };
         // a chain of FTZ-FMA is one however it is cut into operations
-        let lengths = match model.operation {
-            Operation::FtzFma { .. } => divisors(self.signature.k),
+        let lengths = match model.operation.family().meeting {
+            Meeting::InTurnReversed => divisors(self.signature.k),
             _ => vec![model.operation.max_length()],
         };
         for order in self.orders() {
             for &length in &lengths {
                 let mut other = model.clone();
-                other.operation = with_length(other.operation, length);
+                other.operation = other.operation.with_length(length);
                 other.lowering.order = order;
                 if self.shape(&other).as_ref() == Some(&own) {
                     *model = other;
@@ -64,25 +64,20 @@ impl Space {
             elements.sort_unstable();
             elements
         };
-        Some(match model.operation {
-            // one after the other, the last of each operation first
-            Operation::FtzFma { .. } => {
-                vec![chunks.flat_map(|chunk| chunk.iter().rev().copied()).collect()]
-            }
-            Operation::Fma => vec![prepared.order().to_vec()],
-            Operation::FtzAddMul { .. } => chunks.map(pairwise).collect(),
-            Operation::GtrFdpa(_) => chunks
+        Some(match model.operation.family().meeting {
+            Meeting::Together => chunks.map(|chunk| sorted(chunk.to_vec())).collect(),
+            // the groups of a GST-FDPA are where its scale factors are
+            Meeting::InGroups => chunks.map(<[usize]>::to_vec).collect(),
+            Meeting::EvenOdd => chunks
                 .flat_map(|chunk| {
                     let half = |first| sorted(chunk.iter().skip(first).step_by(2).copied().collect());
                     let (even, odd) = (half(0), half(1));
                     if even < odd { [even, odd] } else { [odd, even] }
                 })
                 .collect(),
-            // the groups of a GST-FDPA are where its scale factors are
-            Operation::GstFdpa { .. } => chunks.map(<[usize]>::to_vec).collect(),
-            Operation::EFdpa { .. } | Operation::TFdpa(_) | Operation::StFdpa(_) | Operation::TrFdpa(_) => {
-                chunks.map(|chunk| sorted(chunk.to_vec())).collect()
-            }
+            Meeting::Pairwise => chunks.map(pairwise).collect(),
+            Meeting::InTurn => vec![prepared.order().to_vec()],
+            Meeting::InTurnReversed => vec![chunks.flat_map(|chunk| chunk.iter().rev().copied()).collect()],
         })
     }
 
@@ -95,13 +90,13 @@ impl Space {
         let (low, _) = self.term_exponents(model);
         let last = self.last_bit(model);
         let reach = |bits: u32| low.max(last + bits as i32);
-        if let Some(sum) = fused_mut(&mut model.operation) {
+        if let Some(sum) = model.operation.fused_mut() {
             let reach = reach(sum.fraction_bits.min(sum.accumulator_bits()));
             sum.zero_exponent = sum.zero_exponent.filter(|&exponent| exponent > reach);
         }
         self.sums_that_vanish(model);
         let highest = self.signature.a.max_exponent() + self.signature.b.max_exponent() + 1;
-        if let Some(sum) = rounded_mut(&mut model.operation) {
+        if let Some(sum) = model.operation.rounded_mut() {
             let reach = reach(sum.sum_fraction_bits + u32::from(sum.renormalize));
             sum.zero_accumulator_exponent =
                 sum.zero_accumulator_exponent.filter(|&exponent| exponent > reach);
@@ -124,10 +119,10 @@ impl Space {
         let sum_of = 2 * model.operation.max_length() as u64 + 1;
         let above = (u64::BITS - sum_of.leading_zeros()) as i32;
         let seen = format.min_exponent() - format.fraction_bits as i32 - 2 - above;
-        if let Some(sum) = fused_mut(&mut model.operation) {
+        if let Some(sum) = model.operation.fused_mut() {
             sum.zero_exponent = sum.zero_exponent.filter(|&exponent| exponent > seen);
         }
-        if let Some(sum) = rounded_mut(&mut model.operation)
+        if let Some(sum) = model.operation.rounded_mut()
             && matches!(sum.sum_rounding, Rounding::Down | Rounding::AwayFromZero | Rounding::ToOdd)
         {
             sum.zero_accumulator_exponent = sum.zero_accumulator_exponent.filter(|&exponent| exponent > seen);
@@ -225,7 +220,7 @@ impl Space {
         {
             // one operation, exact before it is narrowed: the narrowing is its rho, unless the sum is normalised at
             // the smallest exponent of rho's format
-            let normalised = rounded_mut(&mut model.operation).is_some_and(|sum| sum.renormalize);
+            let normalised = model.operation.rounded_mut().is_some_and(|sum| sum.renormalize);
             if model.operation.max_length() == self.signature.k && !normalised {
                 model.conversion = narrow;
                 model.lowering.narrow_output = None;
@@ -295,9 +290,10 @@ fn chain_of_fma(model: &mut Model) {
 /// A result of zero is +0 in T-, ST- and GST-FDPA whatever the signs of the terms; FTZ-FMA itself reads subnormal numbers
 /// as zeros of their sign. C that is added last is read by the addition, which does neither.
 fn signs_of_zeros(model: &mut Model) {
-    let from = match model.operation {
-        Operation::TFdpa(_) | Operation::StFdpa(_) | Operation::GstFdpa { .. } => InputFlush::Positive,
-        Operation::FtzFma { .. } => InputFlush::Never,
+    let family = model.operation.family();
+    let from = match (family.positive_zero, family.flushes_operands) {
+        (true, _) => InputFlush::Positive,
+        (_, true) => InputFlush::Never,
         _ => return,
     };
     if model.flush_operands == InputFlush::Signed {
@@ -341,7 +337,7 @@ mod tests {
     use super::*;
     use crate::hypotheses::answers;
     use crate::hypotheses::refine::pool;
-    use crate::hypotheses::space::Parameter;
+    use crate::hypotheses::space::Parameter as Coordinate;
     use crate::numbers::Random;
     use bitmma::Signature;
     use bitmma::formats::{BF16, BlockScale, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, TF32, UE4M3, UE8M0};
@@ -393,7 +389,8 @@ mod tests {
         let rounding = Rounding::ALL[random.below(11)].0;
         let mut model = space.seed(&structures[random.below(structures.len())], bits, rounding)?;
         for _ in 0..random.below(6) {
-            let parameter = Parameter::ALL[random.below(Parameter::ALL.len())];
+            let all = Coordinate::all();
+            let parameter = all[random.below(all.len())];
             let values = space.vary(&model, &[parameter]);
             model = values[random.below(values.len())].clone();
         }

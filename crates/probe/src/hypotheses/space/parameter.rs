@@ -1,5 +1,8 @@
 //! The coordinates of the space.
 
+use bitmma::Model;
+use bitmma::arithmetic::Parameter as OfOperation;
+
 /// One coordinate of the space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parameter {
@@ -7,30 +10,12 @@ pub(crate) enum Parameter {
     Family,
     /// L_max, or P.
     Length,
-    /// G.
-    Group,
     /// Order along K.
     Order,
-    /// F.
-    FractionBits,
-    /// F_c: bits of the accumulator where it has bits of its own.
-    AccumulatorBits,
-    /// F2.
-    SumFractionBits,
-    /// How terms are cut.
-    TermRounding,
-    /// How sums are cut.
-    SumRounding,
-    /// Whether the sum is cut again at its own exponent.
-    Renormalize,
-    /// e_zero.
-    ZeroExponent,
-    /// Exponent of a zero accumulator.
-    ZeroAccumulator,
+    /// A parameter of the operation.
+    Of(OfOperation),
     /// F or F2 and the exponent of zeros, their difference kept: where zeros have terms cut stays.
     ZeroFloor,
-    /// Where products become infinite.
-    ProductOverflow,
     /// rho.
     Conversion,
     /// How rho rounds, its format kept.
@@ -56,32 +41,53 @@ pub(crate) enum Parameter {
 }
 
 impl Parameter {
+    // parameters of the operation that are varied together with others, by their keys
+    pub(crate) const F: Parameter = Parameter::Of(OfOperation::FractionBits);
+    pub(crate) const F_C: Parameter = Parameter::Of(OfOperation::AccumulatorBits);
+    pub(crate) const F2: Parameter = Parameter::Of(OfOperation::SumFractionBits);
+    pub(crate) const TERM_ROUNDING: Parameter = Parameter::Of(OfOperation::TermRounding);
+    pub(crate) const SUM_ROUNDING: Parameter = Parameter::Of(OfOperation::SumRounding);
+    pub(crate) const RENORMALIZE: Parameter = Parameter::Of(OfOperation::Renormalize);
+    pub(crate) const E_ZERO: Parameter = Parameter::Of(OfOperation::ZeroExponent);
+    pub(crate) const E_ZERO_C: Parameter = Parameter::Of(OfOperation::ZeroAccumulator);
+    pub(crate) const PRODUCT_OVERFLOW: Parameter = Parameter::Of(OfOperation::ProductOverflow);
+    pub(crate) const G: Parameter = Parameter::Of(OfOperation::Group);
+
     /// All of them.
-    pub(crate) const ALL: [Parameter; 25] = [
-        Parameter::Family,
-        Parameter::Length,
-        Parameter::Group,
-        Parameter::Order,
-        Parameter::FractionBits,
-        Parameter::AccumulatorBits,
-        Parameter::SumFractionBits,
-        Parameter::TermRounding,
-        Parameter::SumRounding,
-        Parameter::Renormalize,
-        Parameter::ZeroExponent,
-        Parameter::ZeroAccumulator,
-        Parameter::ZeroFloor,
-        Parameter::ProductOverflow,
-        Parameter::Conversion,
-        Parameter::ConversionRounding,
-        Parameter::AddLast,
-        Parameter::Narrow,
-        Parameter::Chains,
-        Parameter::FlushResult,
-        Parameter::Saturate,
-        Parameter::FlushOperands,
-        Parameter::FlushAccumulator,
-        Parameter::WidenOperands,
-        Parameter::WidenAccumulator,
-    ];
+    pub(crate) fn all() -> Vec<Parameter> {
+        let of_operation = OfOperation::ALL.into_iter().filter(|parameter| !Parameter::is_length(*parameter));
+        let around = [
+            Parameter::ZeroFloor,
+            Parameter::Conversion,
+            Parameter::ConversionRounding,
+            Parameter::AddLast,
+            Parameter::Narrow,
+            Parameter::Chains,
+            Parameter::FlushResult,
+            Parameter::Saturate,
+            Parameter::FlushOperands,
+            Parameter::FlushAccumulator,
+            Parameter::WidenOperands,
+            Parameter::WidenAccumulator,
+        ];
+        let first = [Parameter::Family, Parameter::Length, Parameter::Order];
+        first.into_iter().chain(of_operation.map(Parameter::Of)).chain(around).collect()
+    }
+
+    /// The coordinate of a parameter of the operation.
+    pub(crate) fn of(parameter: OfOperation) -> Parameter {
+        if Parameter::is_length(parameter) { Parameter::Length } else { Parameter::Of(parameter) }
+    }
+
+    fn is_length(parameter: OfOperation) -> bool {
+        matches!(parameter, OfOperation::MaxLength | OfOperation::Pairing)
+    }
+
+    /// Whether a model has it: its family, for a parameter of the operation.
+    pub(crate) fn is_of(self, model: &Model) -> bool {
+        match self {
+            Parameter::Of(parameter) => model.operation.has(parameter),
+            _ => true,
+        }
+    }
 }

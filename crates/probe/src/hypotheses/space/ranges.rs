@@ -1,7 +1,8 @@
 //! Which values of a parameter make a difference.
 
 use bitmma::Model;
-use bitmma::arithmetic::Operation;
+use bitmma::arithmetic::Parameter;
+use bitmma::arithmetic::family::Meeting;
 use bitmma::formats::{BF16, F16, F32, F64, Format};
 
 use super::Space;
@@ -22,13 +23,13 @@ impl Space {
             .scale
             .map_or((0, 0), |scale| (2 * scale.format.min_exponent(), 2 * scale.format.max_exponent()));
         let operands = model.lowering.widen_operands;
-        match model.operation {
-            Operation::GstFdpa { .. } => scale,
-            _ => (
-                lowest_exponent(&model.a, operands) + lowest_exponent(&model.b, operands) + scale.0,
-                model.a.max_exponent() + model.b.max_exponent() + scale.1,
-            ),
+        if model.operation.family().meeting == Meeting::InGroups {
+            return scale;
         }
+        (
+            lowest_exponent(&model.a, operands) + lowest_exponent(&model.b, operands) + scale.0,
+            model.a.max_exponent() + model.b.max_exponent() + scale.1,
+        )
     }
 
     /// Smallest and largest exponent a term that is not zero can bring.
@@ -42,7 +43,7 @@ impl Space {
                 (c.min(chained.min_exponent()), model.c.max_exponent().max(chained.max_exponent()))
             }
         };
-        if matches!(model.operation, Operation::TrFdpa(_) | Operation::GtrFdpa(_)) {
+        if model.operation.has(Parameter::ZeroAccumulator) {
             return products;
         }
         (products.0.min(accumulators.0), products.1.max(accumulators.1))
@@ -63,10 +64,8 @@ impl Space {
     /// Wider formats that make a difference, and none.
     pub(super) fn wide(&self, model: &Model, formats: &[Format]) -> Vec<Option<Format>> {
         let mut wide = vec![None];
-        if matches!(
-            model.operation,
-            Operation::Fma | Operation::FtzFma { .. } | Operation::EFdpa { .. } | Operation::FtzAddMul { .. }
-        ) {
+        // where nothing is cut, the exponent that a number is read with is not seen
+        if !model.operation.has(Parameter::FractionBits) {
             return wide;
         }
         let effect = |to: Format| -> Vec<i32> {
