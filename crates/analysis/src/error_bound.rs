@@ -319,27 +319,15 @@ pub fn elements(
     }
     let options = GemmOptions { scale_a, scale_b, ..*options };
     // refuses what does not fit
-    bitmma::gemm(target, a, b, Some(c), &options)?;
+    bitmma::gemm(target, a, b, c, &options)?;
     let (rows, columns) = (a.rows(), b.columns());
     let one = |index: usize| {
-        let case = element(operands, index / columns, index % columns);
+        let case = operands.case(0, index / columns, index % columns);
         let chain = chain(target, &case, &options)?;
         let number = |x: Option<Dyadic>| x.map_or(f64::NAN, |x| x.to_f64());
         Ok((number(chain.error()), number(chain.bound())))
     };
     (0..rows * columns).into_par_iter().map(one).collect()
-}
-
-/// The dot product of one row and one column.
-pub fn element(operands: &Operands<'_>, row: usize, column: usize) -> Case {
-    let Operands { a, b, c, scale_a, scale_b } = operands;
-    Case {
-        a: a.row(0, row).collect(),
-        b: b.column(0, column).collect(),
-        c: c.get(0, row, column),
-        scale_a: scale_a.map_or(Vec::new(), |scale| scale.row(0, row).collect()),
-        scale_b: scale_b.map_or(Vec::new(), |scale| scale.column(0, column).collect()),
-    }
 }
 
 /// `step` elements from `first` on, padded with zeros and scale factors of one.

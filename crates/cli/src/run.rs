@@ -106,19 +106,7 @@ fn spells(spelling: &str, before: [&str; 2], size: usize, after: [&str; 2]) -> b
 
 fn multiply(arguments: &Arguments, target: &Target, matrices: &Matrices) -> Result<Matrix, Failure> {
     let Matrices { a, b, c, scale_a, scale_b } = matrices;
-    let (blocks, m, n) = match &target.found {
-        Some(found) => (found.instruction.blocks, found.m, found.n),
-        None => (a.blocks(), a.rows(), b.columns()),
-    };
-    let zero;
-    let c = match c {
-        Some(c) => c,
-        None => {
-            zero = Matrix::zeros(target.model.c, (blocks, m, n))?;
-            &zero
-        }
-    };
-    let operands = Operands { a, b, c, scale_a: scale_a.as_ref(), scale_b: scale_b.as_ref() };
+    let operands = Operands { a, b, c: c.as_ref(), scale_a: scale_a.as_ref(), scale_b: scale_b.as_ref() };
     let result = match &target.found {
         Some(found) => Simulator::found(found, arguments.target.revision.revision)?.multiply(&operands),
         None => simulate(&target.model, &operands),

@@ -99,7 +99,8 @@ fn main() {
         let unit = Simulator::instruction(architecture, name, Revision::Hardware).expect("a model");
         let [a, b, c, scale_a, scale_b] = inputs(&unit, Revision::Hardware, architecture, name);
         let (a, b, c) = (a.expect("A"), b.expect("B"), c.expect("C"));
-        let operands = Operands { a: &a, b: &b, c: &c, scale_a: scale_a.as_ref(), scale_b: scale_b.as_ref() };
+        let operands =
+            Operands { a: &a, b: &b, c: Some(&c), scale_a: scale_a.as_ref(), scale_b: scale_b.as_ref() };
         let signature = unit.signature();
         let products = signature.blocks * signature.m * signature.n * signature.k;
         let mut group = criterion.benchmark_group("simulate");

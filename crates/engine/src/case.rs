@@ -36,22 +36,12 @@ impl Matrices {
     /// The same, borrowed.
     pub fn operands(&self) -> Operands<'_> {
         let (scale_a, scale_b) = self.scales.as_ref().map(|(a, b)| (a, b)).unzip();
-        Operands { a: &self.a, b: &self.b, c: &self.c, scale_a, scale_b }
+        Operands { a: &self.a, b: &self.b, c: Some(&self.c), scale_a, scale_b }
     }
 
     /// The dot product of row `row` of A, column `column` of B and their element of C.
     pub fn case(&self, block: usize, row: usize, column: usize) -> Case {
-        let (scale_a, scale_b) = match &self.scales {
-            Some((a, b)) => (a.row(block, row).collect(), b.column(block, column).collect()),
-            None => (Vec::new(), Vec::new()),
-        };
-        Case {
-            a: self.a.row(block, row).collect(),
-            b: self.b.column(block, column).collect(),
-            c: self.c.get(block, row, column),
-            scale_a,
-            scale_b,
-        }
+        self.operands().case(block, row, column)
     }
 
     /// `cases` on the diagonals of the unit's blocks, one after the other, every other element of C

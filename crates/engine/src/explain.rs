@@ -3,6 +3,7 @@
 use bitmma_arithmetic::run::Operands as DotOperands;
 use bitmma_arithmetic::{Model, Step};
 
+use crate::case::Case;
 use crate::error::Error;
 use crate::unit::Operands;
 
@@ -30,7 +31,7 @@ pub fn explain_element(
 ) -> Result<Explanation, Error> {
     model.validate()?;
     crate::simulate::signature_of(model, operands).check(operands)?;
-    let shape = operands.c.shape();
+    let shape = operands.shape();
     if block >= shape.0 || row >= shape.1 || column >= shape.2 {
         return Err(Error::Shape {
             operand: "element",
@@ -39,11 +40,6 @@ pub fn explain_element(
             expected: format!("below {}", crate::matrix::shape_text(shape)),
         });
     }
-    let a: Vec<u64> = operands.a.row(block, row).collect();
-    let b: Vec<u64> = operands.b.column(block, column).collect();
-    let scale_a: Vec<u64> = operands.scale_a.map_or(Vec::new(), |scale| scale.row(block, row).collect());
-    let scale_b: Vec<u64> =
-        operands.scale_b.map_or(Vec::new(), |scale| scale.column(block, column).collect());
-    let c = operands.c.get(block, row, column);
+    let Case { a, b, c, scale_a, scale_b } = operands.case(block, row, column);
     explain(model, &DotOperands { a: &a, b: &b, c, scale_a: &scale_a, scale_b: &scale_b })
 }

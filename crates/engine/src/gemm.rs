@@ -59,7 +59,7 @@ use bitmma_formats::{F64, Format};
 
 use crate::error::Error;
 use crate::kernel::elementwise::Word;
-use crate::kernel::{self, Level, has_kernel};
+use crate::kernel::{self, Level};
 use crate::matrix::{Codes, Matrix};
 use crate::threads;
 use crate::unit::Operands;
@@ -134,6 +134,7 @@ const REFERENCE_COLUMNS: usize = 256;
 /// A product that was checked.
 struct Job<'j> {
     target: &'j Target,
+    plan: kernel::Plan<'j>,
     a: &'j Matrix,
     b: &'j Matrix,
     /// None also where it is not to be read.
@@ -206,6 +207,7 @@ impl<'j> Job<'j> {
         };
         Ok(Job {
             target,
+            plan: kernel::Plan::new(model, target.step)?,
             a,
             b,
             c,
@@ -244,7 +246,7 @@ impl<'j> Job<'j> {
     /// D in tiles, one column of tiles after the other; none where D has no elements.
     fn tiles(&self) -> impl Iterator<Item = Tile> {
         let (blocks, m, n) = (self.a.blocks(), self.a.rows(), self.b.columns());
-        let (rows, columns) = if has_kernel(&self.target.model, self.target.step) {
+        let (rows, columns) = if self.plan.has_kernel() {
             let columns = n.clamp(1, TILE_COLUMNS);
             ((TILE / columns).max(TILE_ROWS), columns)
         } else {
@@ -307,7 +309,7 @@ impl<'j> Job<'j> {
         c: Option<&Matrix>,
         progress: &Progress<'_>,
     ) -> Result<Matrix, Error> {
-        let Target { model, step, .. } = self.target;
+        let model = &self.target.model;
         let a = cut(self.a, tile.block, &tile.rows, run, 0)?;
         let b = cut(self.b, tile.block, run, &tile.columns, 0)?;
         let factors = match (model.scale, self.options.scale_a, self.options.scale_b) {
@@ -323,12 +325,12 @@ impl<'j> Job<'j> {
         let operands = Operands {
             a: &a,
             b: &b,
-            c: &a, // another is given
+            c,
             scale_a: factors.as_ref().map(|(scale_a, _)| &**scale_a),
             scale_b: factors.as_ref().map(|(_, scale_b)| &**scale_b),
         };
         let options = kernel::Options { level: self.options.level };
-        let d = kernel::multiply_from(model, *step, &operands, c, options)?;
+        let d = self.plan.multiply(&operands, options)?;
         progress.add(tile.len(), run.end.min(self.a.columns()) - run.start);
         Ok(d)
     }

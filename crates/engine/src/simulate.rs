@@ -21,51 +21,53 @@ pub fn simulate(model: &Model, operands: &Operands<'_>) -> Result<Matrix, Error>
 /// As [`simulate`], the model applied to `step` elements along K at a time, each step going on from the
 /// result of the one before. K must be a multiple of `step`.
 pub fn simulate_steps(model: &Model, step: usize, operands: &Operands<'_>) -> Result<Matrix, Error> {
-    let (blocks, m, _) = operands.a.shape();
-    let n = operands.b.columns();
-    let Some(prepared) = prepare(model, step, operands, Some(operands.c))? else {
-        return Matrix::zeros(model.d, (blocks, m, n));
-    };
+    model.validate()?;
+    if !check(model, operands)? {
+        return Matrix::zeros(model.d, operands.shape());
+    }
+    let prepared = Prepared::new(model, step)?;
+    check_length(model, step, operands)?;
+    by_definition(&prepared, operands)
+}
+
+/// D, element by element; the operands were checked.
+pub(crate) fn by_definition(prepared: &Prepared<'_>, operands: &Operands<'_>) -> Result<Matrix, Error> {
+    let (blocks, m, n) = operands.shape();
     let columns: Vec<Line> = (0..blocks * n)
         .into_par_iter()
-        .map(|index| Line::column(&prepared, operands, index / n, index % n))
+        .map(|index| Line::column(prepared, operands, index / n, index % n))
         .collect();
     let rows: Vec<Vec<u64>> = (0..blocks * m)
         .into_par_iter()
         .map(|index| {
             let (block, row) = (index / m, index % m);
-            let line = Line::row(&prepared, operands, block, row);
+            let line = Line::row(prepared, operands, block, row);
             (0..n)
                 .map(|column| {
-                    let c = operands.c.get(block, row, column);
-                    chain(&prepared, &line, &columns[block * n + column], c)
+                    let c = operands.c_code(block, row, column);
+                    chain(prepared, &line, &columns[block * n + column], c)
                 })
                 .collect()
         })
         .collect();
-    Matrix::new(model.d, (blocks, m, n), rows.into_iter().flatten())
+    Matrix::new(prepared.model().d, (blocks, m, n), rows.into_iter().flatten())
 }
 
-/// The model made ready for steps along K, model and operands checked; `None` where D has no element. C is not the
-/// operands' but the one given, if any.
-pub(crate) fn prepare<'m>(
-    model: &'m Model,
-    step: usize,
-    operands: &Operands<'_>,
-    c: Option<&Matrix>,
-) -> Result<Option<Prepared<'m>>, Error> {
-    model.validate()?;
-    signature_of(model, operands).check_from(operands, c)?;
-    let (blocks, m, k) = operands.a.shape();
-    if [blocks, m, operands.b.columns()].contains(&0) {
-        return Ok(None);
-    }
-    let prepared = Prepared::new(model, step)?;
+/// Checks the operands against the model, and says whether D has elements.
+pub(crate) fn check(model: &Model, operands: &Operands<'_>) -> Result<bool, Error> {
+    signature_of(model, operands).check(operands)?;
+    let (blocks, m, n) = operands.shape();
+    Ok(![blocks, m, n].contains(&0))
+}
+
+/// Whether K is whole steps, one or more.
+pub(crate) fn check_length(model: &Model, step: usize, operands: &Operands<'_>) -> Result<(), Error> {
+    let k = operands.a.columns();
     if !k.is_multiple_of(step) || k == 0 {
         let model = model.operation.name();
         return Err(ModelError::Length { k, model, multiple: step }.into());
     }
-    Ok(Some(prepared))
+    Ok(())
 }
 
 /// A row of A or a column of B taken apart, step by step along K.
@@ -120,18 +122,10 @@ pub(crate) fn chain(prepared: &Prepared<'_>, row: &Line, column: &Line, c: u64) 
 
 /// What the model takes where M, N and K are those of the operands.
 pub(crate) fn signature_of(model: &Model, operands: &Operands<'_>) -> Signature {
-    Signature {
-        name: model.operation.name().to_owned(),
-        m: operands.a.rows(),
-        n: operands.b.columns(),
-        k: operands.a.columns(),
-        blocks: operands.a.blocks(),
-        a: model.a,
-        b: model.b,
-        c: model.c,
-        d: model.d,
-        scale: model.scale,
-    }
+    let (blocks, m, n) = operands.shape();
+    let signature =
+        Signature::of_model(model.operation.name().to_owned(), model, (m, n, operands.a.columns()));
+    Signature { blocks, ..signature }
 }
 
 /// An instruction that is simulated by its model.
@@ -159,25 +153,12 @@ impl Simulator {
     }
 
     /// A model as if it were an instruction of that shape.
-    pub fn model(model: Model, (m, n, k): (usize, usize, usize)) -> Result<Simulator, Error> {
-        Prepared::new(&model, k)?;
-        let signature = Signature {
-            name: model.operation.name().to_owned(),
-            m,
-            n,
-            k,
-            blocks: 1,
-            a: model.a,
-            b: model.b,
-            c: model.c,
-            d: model.d,
-            scale: model.scale,
-        };
+    pub fn model(model: Model, shape: (usize, usize, usize)) -> Result<Simulator, Error> {
+        Prepared::new(&model, shape.2)?;
+        let signature = Signature::of_model(model.operation.name().to_owned(), &model, shape);
         Ok(Simulator { signature, model })
     }
-}
 
-impl Simulator {
     /// How it computes.
     pub fn own_model(&self) -> &Model {
         &self.model

@@ -40,12 +40,35 @@ pub struct Operands<'a> {
     pub a: &'a Matrix,
     /// K×N.
     pub b: &'a Matrix,
-    /// M×N.
-    pub c: &'a Matrix,
+    /// M×N; without it C is +0 everywhere, and takes no memory.
+    pub c: Option<&'a Matrix>,
     /// M × K/block.
     pub scale_a: Option<&'a Matrix>,
     /// K/block × N.
     pub scale_b: Option<&'a Matrix>,
+}
+
+impl Operands<'_> {
+    /// Blocks, M and N: the shape of D.
+    pub fn shape(&self) -> (usize, usize, usize) {
+        (self.a.blocks(), self.a.rows(), self.b.columns())
+    }
+
+    /// The dot product of row `row` of A, column `column` of B and their element of C, of one block.
+    pub fn case(&self, block: usize, row: usize, column: usize) -> Case {
+        Case {
+            a: self.a.row(block, row).collect(),
+            b: self.b.column(block, column).collect(),
+            c: self.c_code(block, row, column),
+            scale_a: self.scale_a.map_or(Vec::new(), |scale| scale.row(block, row).collect()),
+            scale_b: self.scale_b.map_or(Vec::new(), |scale| scale.column(block, column).collect()),
+        }
+    }
+
+    /// One code of C; that of +0 without C.
+    pub(crate) fn c_code(&self, block: usize, row: usize, column: usize) -> u64 {
+        self.c.map_or(0, |c| c.get(block, row, column))
+    }
 }
 
 /// What a unit says about itself.
@@ -133,14 +156,9 @@ impl Signature {
 
     /// Checks shape and format of every operand.
     pub fn check(&self, operands: &Operands<'_>) -> Result<(), Error> {
-        self.check_from(operands, Some(operands.c))
-    }
-
-    /// [`check`](Signature::check) where C is another than the operands', or none.
-    pub(crate) fn check_from(&self, operands: &Operands<'_>, c: Option<&Matrix>) -> Result<(), Error> {
         self.check_one("A", operands.a, self.a, (self.m, self.k))?;
         self.check_one("B", operands.b, self.b, (self.k, self.n))?;
-        if let Some(c) = c {
+        if let Some(c) = operands.c {
             self.check_one("C", c, self.c, (self.m, self.n))?;
         }
         let scales = [("scale A", operands.scale_a), ("scale B", operands.scale_b)];

@@ -66,7 +66,7 @@ impl Inputs {
         Operands {
             a: &self.a,
             b: &self.b,
-            c: &self.c,
+            c: Some(&self.c),
             scale_a: self.scales.as_ref().map(|scales| &scales.0),
             scale_b: self.scales.as_ref().map(|scales| &scales.1),
         }

@@ -71,7 +71,7 @@ fn check(name: &str, model: &Model, step: usize, operands: &Operands<'_>) -> Mat
                     &model.b,
                     &operands.b.column(index / (m * n), column).collect::<Vec<_>>()
                 ),
-                operands.c.codes().get(index),
+                operands.c.expect("C").codes().get(index),
             );
         }
     }
@@ -117,7 +117,12 @@ fn limits_by_limits_at_every_position() {
             let c = (0..x.len() * y.len())
                 .map(|index| accumulators[(index * 7 + position * 5) % accumulators.len()]);
             let c = Matrix::single(model.c, x.len(), y.len(), c).unwrap();
-            check("limits", &model, step, &Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None });
+            check(
+                "limits",
+                &model,
+                step,
+                &Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None },
+            );
         }
     }
 }
@@ -148,7 +153,12 @@ fn limits_among_each_other() {
             let a = Matrix::single(model.a, m, k, draw(&x, m * k, seed)).unwrap();
             let b = Matrix::single(model.b, k, n, draw(&y, n * k, seed + 7919)).unwrap();
             let c = Matrix::single(model.c, m, n, draw(&z, m * n, seed + 15_887)).unwrap();
-            check("among", &model, step, &Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None });
+            check(
+                "among",
+                &model,
+                step,
+                &Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None },
+            );
         }
     }
 }
@@ -194,7 +204,12 @@ fn blocks_of_k_with_and_without_subnormal_results() {
         .enumerate()
         {
             let [a, b, c] = random(&model, (5, 67, k), families, 500, 77 + index as u64);
-            check("blocks", &model, step, &Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None });
+            check(
+                "blocks",
+                &model,
+                step,
+                &Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None },
+            );
         }
     }
 }
@@ -207,17 +222,22 @@ fn many_columns_many_matrices_and_any_number_of_threads() {
         (fma(F32, F32, Conversion::RNE_FP32), 2),
     ] {
         let [a, b, c] = random(&model, (2, 4131, step), (Family::Moderate, Family::Moderate), 0, 5);
-        check("columns", &model, step, &Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None });
+        check("columns", &model, step, &Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None });
 
         let [a, b, c] = random(&model, (3 * 7, 3 * 5, 2 * step), (Family::Cancelling, Family::Bits), 1, 6);
         let blocks = |matrix: &Matrix, rows: usize, columns: usize| {
             Matrix::new(matrix.format(), (3, rows, columns), matrix.iter().take(3 * rows * columns)).unwrap()
         };
         let (a, b, c) = (blocks(&a, 7, 2 * step), blocks(&b, 2 * step, 5), blocks(&c, 7, 5));
-        check("matrices", &model, step, &Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None });
+        check(
+            "matrices",
+            &model,
+            step,
+            &Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None },
+        );
 
         let [a, b, c] = random(&model, (131, 65, 4 * step), (Family::Spread, Family::Cancelling), step, 7);
-        let operands = Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None };
+        let operands = Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None };
         let one = check("threads", &model, step, &operands);
         for threads in [1, 2, 5] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -233,7 +253,7 @@ fn dot(model: &Model, a: &[u64], b: &[u64], c: u64) -> u64 {
     let a = Matrix::single(model.a, 1, k, a.iter().copied()).unwrap();
     let b = Matrix::single(model.b, k, 1, b.iter().copied()).unwrap();
     let c = Matrix::single(model.c, 1, 1, [c]).unwrap();
-    let operands = Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None };
+    let operands = Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None };
     check("dot", model, k, &operands).get(0, 0, 0)
 }
 
@@ -286,7 +306,7 @@ fn sums_at_the_flush_boundary() {
         let a = Matrix::single(BF16, 1, k, row).unwrap();
         let b = Matrix::single(BF16, k, 1, column).unwrap();
         let c = Matrix::single(F32, 1, 1, [MINUS | (LEAST_NORMAL + 1)]).unwrap();
-        let operands = Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None };
+        let operands = Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None };
         assert_eq!(check("two steps", &model, 2, &operands).get(0, 0, 0), 0);
         assert_eq!(check("two steps", &unflushed, 2, &operands).get(0, 0, 0), MINUS);
     }

@@ -35,7 +35,7 @@ fn paired(format: Format, sum: RoundedSum) -> Model {
 
 /// Both paths on the same operands, on every instruction set.
 fn agree(model: &Model, step: usize, a: &Matrix, b: &Matrix, c: &Matrix, what: &str) {
-    let operands = Operands { a, b, c, scale_a: None, scale_b: None };
+    let operands = Operands { a, b, c: Some(c), scale_a: None, scale_b: None };
     let expected = simulate_steps(model, step, &operands).unwrap();
     for level in Level::available() {
         let actual = multiply(model, step, &operands, Options { level: Some(level) }).unwrap();
@@ -176,7 +176,7 @@ fn directed(model: &Model, step: usize, (a, b, c): (&[f64], &[f64], f64), code: 
     let c: Vec<u64> = (0..n).map(|at| if at % 9 == 0 { single(c) } else { single(others[at % 8]) }).collect();
     let c = Matrix::single(F32, 1, n, c).unwrap();
     agree(model, step, &a, &b, &c, "directed");
-    let operands = Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None };
+    let operands = Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None };
     simulate_steps(model, step, &operands).unwrap().get(0, 0, 0)
 }
 

@@ -85,7 +85,7 @@ fn agree(
     let operands = Operands {
         a: &a,
         b: &b,
-        c: &c,
+        c: Some(&c),
         scale_a: factors.as_ref().map(|factors| &factors.0),
         scale_b: factors.as_ref().map(|factors| &factors.1),
     };
@@ -290,7 +290,7 @@ fn sums_that_leave_32_bits() {
     let b = Matrix::single(model.b, k, n as usize, vec![0x3fff; k * n as usize]).unwrap();
     for factor in [0x3fff, 0xbfff] {
         let a = Matrix::single(model.a, 1, k, vec![factor; k]).unwrap();
-        let operands = Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None };
+        let operands = Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None };
         let expected = simulate_steps(&model, k, &operands).unwrap();
         for level in Level::available() {
             let actual = multiply(&model, k, &operands, Options { level: Some(level) }).unwrap();

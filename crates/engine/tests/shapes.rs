@@ -52,7 +52,7 @@ impl Owned {
         Operands {
             a: &self.a,
             b: &self.b,
-            c: &self.c,
+            c: Some(&self.c),
             scale_a: self.scale_a.as_ref(),
             scale_b: self.scale_b.as_ref(),
         }
@@ -161,7 +161,7 @@ fn blocks_are_independent() {
                 Matrix::single(matrix.format(), rows, columns, codes).expect("fits")
             };
             let (a, b, c) = (part(&operands.a), part(&operands.b), part(&operands.c));
-            let alone = Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None };
+            let alone = Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None };
             assert!(simulate(&model, &alone).expect("fits") == part(&d), "{name}, block {block}");
         }
     }
@@ -182,7 +182,7 @@ fn every_n_of_a_range() {
             Matrix::single(matrix.format(), matrix.rows(), n, codes).expect("fits")
         };
         let (b, c) = (left(&widest.b), left(&widest.c));
-        let operands = Operands { a: &widest.a, b: &b, c: &c, scale_a: None, scale_b: None };
+        let operands = Operands { a: &widest.a, b: &b, c: Some(&c), scale_a: None, scale_b: None };
         assert!(simulator.multiply(&operands).expect("fits") == left(&whole), "N = {n}");
     }
     for n in [0, 4, 12, 257, 264] {
@@ -211,7 +211,7 @@ fn wrong_operands_are_errors_with_the_numbers() {
     let unit = simulator(Ampere, name);
     let zeros = |format: Format, shape| Matrix::zeros(format, shape).expect("fits");
     let (a, b, c) = (zeros(F16, (1, 16, 16)), zeros(F16, (1, 16, 8)), zeros(F32, (1, 16, 8)));
-    let right = Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None };
+    let right = Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None };
     assert_eq!(unit.multiply(&right).expect("fits"), c);
     let says = |operands: Operands<'_>, expected: &str| {
         let error = unit.multiply(&operands).expect_err(expected);
@@ -222,13 +222,13 @@ fn wrong_operands_are_errors_with_the_numbers() {
     let wrong = zeros(F16, (1, 8, 16));
     says(Operands { b: &wrong, ..right }, &format!("B is 8×16, {name} takes 16×8"));
     let wrong = zeros(F32, (4, 16, 8));
-    says(Operands { c: &wrong, ..right }, &format!("C is 4×16×8, {name} takes 16×8"));
+    says(Operands { c: Some(&wrong), ..right }, &format!("C is 4×16×8, {name} takes 16×8"));
     let wrong = zeros(F16, (0, 16, 16));
     says(Operands { a: &wrong, ..right }, &format!("A is 0×16×16, {name} takes 16×16"));
     let wrong = zeros(BF16, (1, 16, 16));
     says(Operands { a: &wrong, ..right }, &format!("A is bf16, {name} takes f16"));
     let wrong = zeros(F16, (1, 16, 8));
-    says(Operands { c: &wrong, ..right }, &format!("C is f16, {name} takes f32"));
+    says(Operands { c: Some(&wrong), ..right }, &format!("C is f16, {name} takes f32"));
     let scale = zeros(UE8M0, (1, 16, 1));
     says(Operands { scale_a: Some(&scale), ..right }, &format!("{name} takes no scale factors for scale A"));
     says(Operands { scale_b: Some(&scale), ..right }, &format!("{name} takes no scale factors for scale B"));
@@ -240,7 +240,7 @@ fn wrong_scale_factors_are_errors_with_the_numbers() {
     let zeros = |format: Format, shape| Matrix::zeros(format, shape).expect("fits");
     let (a, b, c) = (zeros(E4M3, (1, 16, 32)), zeros(E4M3, (1, 32, 8)), zeros(F32, (1, 16, 8)));
     let (scale_a, scale_b) = (zeros(UE8M0, (1, 16, 1)), zeros(UE8M0, (1, 1, 8)));
-    let right = Operands { a: &a, b: &b, c: &c, scale_a: Some(&scale_a), scale_b: Some(&scale_b) };
+    let right = Operands { a: &a, b: &b, c: Some(&c), scale_a: Some(&scale_a), scale_b: Some(&scale_b) };
     assert_eq!(unit.multiply(&right).expect("fits"), c);
     let says = |operands: Operands<'_>, expected: String| {
         let error = unit.multiply(&operands).expect_err(&expected);
@@ -280,7 +280,7 @@ fn nothing_times_nothing_is_nothing() {
     let multiply = |blocks, m, n, k| {
         let zeros = |format: Format, shape| Matrix::zeros(format, shape).expect("fits");
         let (a, b, c) = (zeros(F16, (blocks, m, k)), zeros(F16, (blocks, k, n)), zeros(F32, (blocks, m, n)));
-        simulate(&model, &Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None })
+        simulate(&model, &Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None })
     };
     for (blocks, m, n) in [(0, 4, 4), (1, 0, 4), (1, 4, 0), (0, 0, 0)] {
         let d = multiply(blocks, m, n, 16).expect("nothing to do");

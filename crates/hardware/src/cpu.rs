@@ -100,7 +100,7 @@ fn find(_: &Processor) -> Result<Multiply, &'static str> {
 
 /// A chain of `step` along K for each element of D.
 #[inline(always)]
-fn chain<T: Copy>(
+fn chain<T: Copy + Default>(
     shape: &Shape,
     operands: &Operands<'_>,
     read: impl Fn(&Matrix) -> Vec<T>,
@@ -108,7 +108,8 @@ fn chain<T: Copy>(
     code: impl Fn(T) -> u64,
 ) -> Vec<u64> {
     let Shape { m, n, k } = *shape;
-    let (a, b, c) = (read(operands.a), read(operands.b), read(operands.c));
+    let (a, b) = (read(operands.a), read(operands.b));
+    let c = operands.c.map_or_else(|| vec![T::default(); m * n], &read);
     let mut d = Vec::with_capacity(m * n);
     for row in 0..m {
         for column in 0..n {
@@ -124,6 +125,11 @@ fn f32s(matrix: &Matrix) -> Vec<f32> {
         Codes::U32(codes) => codes.iter().map(|code| f32::from_bits(*code)).collect(),
         _ => Vec::new(), // the signature was checked: FP32 codes take four bytes
     }
+}
+
+/// C, m·n numbers.
+fn c_f32s(operands: &Operands<'_>, shape: &Shape) -> Vec<f32> {
+    operands.c.map_or_else(|| vec![0.0; shape.m * shape.n], f32s)
 }
 
 fn f64s(matrix: &Matrix) -> Vec<f64> {

@@ -27,7 +27,7 @@ fn ask(unit: &Unit) -> Result<Matrix, bitmma::Error> {
     let a = Matrix::zeros(formats::F16, (1, 16, 16)).expect("fits");
     let b = Matrix::zeros(formats::F16, (1, 16, 8)).expect("fits");
     let c = Matrix::zeros(formats::F32, (1, 16, 8)).expect("fits");
-    unit.multiply(&Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None })
+    unit.multiply(&Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None })
 }
 
 #[test]
@@ -151,7 +151,8 @@ fn names_and_operands_are_checked_before_the_device_is_asked() {
     assert!(error.to_string().ends_with("with M = 128 PTX takes N in steps of 16, not 24"), "{error}");
     let unit = unit(&fake).expect("opens");
     let c = Matrix::zeros(formats::F32, (1, 16, 8)).expect("fits");
-    let error =
-        unit.multiply(&Operands { a: &c, b: &c, c: &c, scale_a: None, scale_b: None }).expect_err("A is f32");
+    let error = unit
+        .multiply(&Operands { a: &c, b: &c, c: Some(&c), scale_a: None, scale_b: None })
+        .expect_err("A is f32");
     assert!(matches!(error, bitmma::Error::Format { .. }), "{error}");
 }

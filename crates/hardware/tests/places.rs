@@ -35,7 +35,7 @@ impl MmaUnit for Mixed {
 
     fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, Error> {
         let mut operands = *operands;
-        let of = [Some(operands.a), Some(operands.b), Some(operands.c), operands.scale_a, operands.scale_b];
+        let of = [Some(operands.a), Some(operands.b), operands.c, operands.scale_a, operands.scale_b];
         let Some(matrix) = of[self.operand] else { return self.unit.multiply(&operands) };
         let mut codes: Vec<u64> = matrix.iter().collect();
         codes.swap(self.places[0], self.places[1]);
@@ -43,7 +43,7 @@ impl MmaUnit for Mixed {
         match self.operand {
             0 => operands.a = &mixed,
             1 => operands.b = &mixed,
-            2 => operands.c = &mixed,
+            2 => operands.c = Some(&mixed),
             3 => operands.scale_a = Some(&mixed),
             _ => operands.scale_b = Some(&mixed),
         }

@@ -81,7 +81,12 @@ impl MmaUnit for Wired {
     fn multiply_many(&self, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, Error> {
         let mut answers = Vec::new();
         for one in batch {
-            let mut asked = Matrices { a: one.a.clone(), b: one.b.clone(), c: one.c.clone(), scales: None };
+            let mut asked = Matrices {
+                a: one.a.clone(),
+                b: one.b.clone(),
+                c: one.c.expect("a probe gives C").clone(),
+                scales: None,
+            };
             (self.operands)(&mut asked);
             answers.push(self.unit.multiply(&asked.operands())?);
         }
@@ -339,7 +344,11 @@ fn a_unit_that_is_not_deterministic() {
 fn elements_that_depend_on_each_other() {
     // the sign of the first element of C leaks into the last bit of all others
     let unit = Broken::new(|operands, codes, _| {
-        let leak = decode(&operands.c.format(), operands.c.get(0, 0, 0)).negative;
+        let leak = decode(
+            &operands.c.expect("a probe gives C").format(),
+            operands.c.expect("a probe gives C").get(0, 0, 0),
+        )
+        .negative;
         codes.iter_mut().skip(1).for_each(|code| *code ^= u64::from(leak));
         Ok(())
     });
@@ -354,7 +363,9 @@ fn one_bit_pattern() {
     let unit = Broken::new(|operands, codes, _| {
         let n = operands.b.columns();
         for (at, code) in codes.iter_mut().enumerate() {
-            if operands.a.get(0, at / n, 2) == 0x3555 && decode(&operands.c.format(), *code).is_finite() {
+            if operands.a.get(0, at / n, 2) == 0x3555
+                && decode(&operands.c.expect("a probe gives C").format(), *code).is_finite()
+            {
                 *code ^= 2;
             }
         }
@@ -375,7 +386,7 @@ fn one_bit_pattern() {
 #[test]
 fn one_position() {
     let unit = Broken::new(|operands, codes, _| {
-        if operands.c.get(0, 6, 1) >> 16 == 0x3f9d {
+        if operands.c.expect("a probe gives C").get(0, 6, 1) >> 16 == 0x3f9d {
             codes[6 * 8 + 1] ^= 1;
         }
         Ok(())

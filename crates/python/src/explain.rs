@@ -20,9 +20,8 @@ pub(crate) fn explain<'py>(
     operands: Arrays<'py>,
     element: (usize, usize, usize),
 ) -> PyResult<(Bound<'py, PyList>, u64)> {
-    let mut given = operands.read(unit)?;
-    let c = given.take_c(unit)?;
-    let explained = explain_element(unit.model(), &given.with(&c), element).map_err(Raised::from)?;
+    let given = operands.read(unit)?;
+    let explained = explain_element(unit.model(), &given.operands(), element).map_err(Raised::from)?;
     let steps: Vec<Bound<'py, PyDict>> =
         explained.steps.iter().map(|step| dictionary(py, step)).collect::<PyResult<_>>()?;
     Ok((PyList::new(py, steps)?, explained.d))

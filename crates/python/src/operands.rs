@@ -6,7 +6,7 @@ use bitmma_analysis::data::{Product, ScaleFactors};
 use pyo3::prelude::*;
 
 use crate::arrays;
-use crate::error::{Raised, ScaleError};
+use crate::error::ScaleError;
 use crate::unit::Unit;
 
 /// A, B, C, scale factors of A and of B: codes, C and scale factors where there are some.
@@ -55,13 +55,6 @@ impl Arrays<'_> {
 }
 
 impl Given {
-    /// C, zeros where none was given.
-    pub(crate) fn take_c(&mut self, unit: &Unit) -> PyResult<Matrix> {
-        let shape = (self.a.blocks(), self.a.rows(), self.b.columns());
-        let zeros = || Matrix::zeros(unit.model().c, shape);
-        Ok(self.c.take().map_or_else(zeros, Ok).map_err(Raised::from)?)
-    }
-
     /// For the analysis, under a heading.
     pub(crate) fn product(self, unit: &Unit, about: &str) -> Product {
         let Given { a, b, c, scale_a, scale_b, .. } = self;
@@ -70,10 +63,10 @@ impl Given {
         Product { a, b, c, scales, about: about.to_owned() }
     }
 
-    /// Lent, with that C.
-    pub(crate) fn with<'a>(&'a self, c: &'a Matrix) -> Operands<'a> {
-        let Given { a, b, scale_a, scale_b, .. } = self;
-        Operands { a, b, c, scale_a: scale_a.as_ref(), scale_b: scale_b.as_ref() }
+    /// Lent.
+    pub(crate) fn operands(&self) -> Operands<'_> {
+        let Given { a, b, c, scale_a, scale_b, .. } = self;
+        Operands { a, b, c: c.as_ref(), scale_a: scale_a.as_ref(), scale_b: scale_b.as_ref() }
     }
 }
 

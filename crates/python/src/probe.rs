@@ -38,7 +38,8 @@ impl Function {
         let Signature { m, n, blocks, d, .. } = self.signature;
         let a = stack(py, &batch.iter().map(|one| one.a).collect::<Vec<_>>())?;
         let b = stack(py, &batch.iter().map(|one| one.b).collect::<Vec<_>>())?;
-        let c = stack(py, &batch.iter().map(|one| one.c).collect::<Vec<_>>())?;
+        let zeros = Matrix::zeros(self.signature.c, (blocks, m, n)).map_err(Raised::from)?;
+        let c = stack(py, &batch.iter().map(|one| one.c.unwrap_or(&zeros)).collect::<Vec<_>>())?;
         let scales = match self.signature.scale {
             None => None,
             Some(_) => Some((

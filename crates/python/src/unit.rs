@@ -146,8 +146,7 @@ fn answer<'py>(
     operands: &Arrays<'py>,
     work: impl FnOnce(&Operands<'_>) -> Result<Matrix, bitmma::Error> + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut given = operands.read(unit)?;
-    let c = given.take_c(unit)?;
-    let d = py.detach(|| work(&given.with(&c))).map_err(Raised::from)?;
+    let given = operands.read(unit)?;
+    let d = py.detach(|| work(&given.operands())).map_err(Raised::from)?;
     arrays::result(py, d, given.blocked)
 }

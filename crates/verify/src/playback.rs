@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bitmma::{Case, Error, Fault, Matrices, Matrix, MmaUnit, Operands, Signature};
+use bitmma::{Case, Error, Fault, Matrix, MmaUnit, Operands, Signature};
 
 use crate::origin::Origin;
 use crate::recording::{Answer, Record, hex};
@@ -91,15 +91,9 @@ impl MmaUnit for Playback {
     fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, Error> {
         self.signature.check(operands)?;
         let Signature { m, n, blocks, d, .. } = self.signature;
-        let matrices = Matrices {
-            a: operands.a.clone(),
-            b: operands.b.clone(),
-            c: operands.c.clone(),
-            scales: operands.scale_a.cloned().zip(operands.scale_b.cloned()),
-        };
         let mut codes = Vec::with_capacity(blocks * m * n);
         for index in 0..blocks * m * n {
-            codes.push(self.answer(&matrices.case(index / (m * n), index / n % m, index % n))?);
+            codes.push(self.answer(&operands.case(index / (m * n), index / n % m, index % n))?);
         }
         Matrix::new(d, (blocks, m, n), codes)
     }

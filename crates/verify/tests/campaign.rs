@@ -62,10 +62,13 @@ impl<F: Fn(&Operands<'_>, (usize, usize, usize), u64) -> u64 + Sync> MmaUnit for
 /// A hash of one element's operands, for faults that depend on nothing else.
 fn hash(operands: &Operands<'_>, (block, row, column): (usize, usize, usize)) -> u64 {
     let words = operands.a.row(block, row).chain(operands.b.column(block, column));
-    words.chain([operands.c.get(block, row, column)]).fold(0x9e37_79b9_7f4a_7c15, |hash, word| {
-        let mixed = (hash ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed ^ mixed >> 29
-    })
+    words.chain([operands.c.map_or(0, |c| c.get(block, row, column))]).fold(
+        0x9e37_79b9_7f4a_7c15,
+        |hash, word| {
+            let mixed = (hash ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed ^ mixed >> 29
+        },
+    )
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use bitmma::arithmetic::Prepared;
 use bitmma::gemm::Target;
-use bitmma::{Architecture, Case, GemmOptions, Matrix, Operands, Revision};
+use bitmma::{Architecture, Case, GemmOptions, Operands, Revision};
 use bitmma_verify::inputs::{Family, case};
 use rayon::prelude::*;
 
@@ -303,8 +303,7 @@ fn along_k(options: &Options, progress: &dyn Progress) -> Result<(Table, Figure)
             let before = before.and_then(|magnitudes| a_priori(model, target.step(), k, &magnitudes));
             // error and bound of the element that lost most
             let (mut largest, mut its): (f64, f64) = (0.0, 0.0);
-            let c = Matrix::zeros(model.c, (1, side, side))?;
-            let operands = Operands { a: &product.a, b: &product.b, c: &c, scale_a: None, scale_b: None };
+            let operands = Operands { a: &product.a, b: &product.b, c: None, scale_a: None, scale_b: None };
             for (error, bound) in elements(&target, &operands, &GemmOptions::default())? {
                 if bound.is_finite() && error.abs() >= largest {
                     (largest, its) = (error.abs(), bound);

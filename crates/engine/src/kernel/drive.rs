@@ -30,8 +30,6 @@ pub(super) struct Problem<'p> {
     pub(super) step: usize,
     /// Matrices that were checked against the model.
     pub(super) operands: &'p Operands<'p>,
-    /// C, which is not asked of the operands; +0 everywhere if there is none.
-    pub(super) c: Option<&'p Matrix>,
     /// Instruction set.
     pub(super) level: Level,
 }
@@ -183,7 +181,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                         compiled(
                             problem.level,
                             #[inline(always)]
-                            || load_c(kernel, problem.c, place, state, width),
+                            || load_c(kernel, operands.c, place, state, width),
                         );
                     }
                     for (at, (&range, (b, _))) in span.iter().zip(packed_b).enumerate() {
@@ -456,7 +454,7 @@ impl<K: Kernel> Fix<'_, K> {
     }
 
     fn c_is_nan(&self, (row, column): (usize, usize)) -> bool {
-        let c = self.problem.c;
+        let c = self.problem.operands.c;
         c.is_some_and(|c| decode(&c.format(), c.get(self.block, row, column)).class == Class::Nan)
     }
 
@@ -465,6 +463,6 @@ impl<K: Kernel> Fix<'_, K> {
         let (prepared, operands) = (self.problem.prepared, self.problem.operands);
         let a = Line::row(prepared, operands, self.block, row);
         let b = Line::column(prepared, operands, self.block, column);
-        chain(prepared, &a, &b, self.problem.c.map_or(0, |c| c.get(self.block, row, column)))
+        chain(prepared, &a, &b, operands.c_code(self.block, row, column))
     }
 }

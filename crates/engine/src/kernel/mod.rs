@@ -26,6 +26,7 @@ use bitmma_arithmetic::{Model, Prepared};
 
 use crate::error::Error;
 use crate::matrix::Matrix;
+use crate::simulate;
 use crate::unit::Operands;
 use simd::{Portable, Simd};
 
@@ -134,48 +135,62 @@ pub fn multiply(
     operands: &Operands<'_>,
     options: Options,
 ) -> Result<Matrix, Error> {
-    multiply_from(model, step, operands, Some(operands.c), options)
+    model.validate()?;
+    if !simulate::check(model, operands)? {
+        return Matrix::zeros(model.d, operands.shape());
+    }
+    Plan::new(model, step)?.of_checked(operands, options)
 }
 
-/// [`multiply`] from `c` and not from the operands'; without one C is +0 everywhere, and takes no memory.
-pub(crate) fn multiply_from(
-    model: &Model,
+/// How products of one model are computed, worked out once for all of them.
+pub(crate) struct Plan<'m> {
+    prepared: Prepared<'m>,
     step: usize,
-    operands: &Operands<'_>,
-    c: Option<&Matrix>,
-    options: Options,
-) -> Result<Matrix, Error> {
-    let zeros = |format| {
-        let (blocks, m, _) = operands.a.shape();
-        Matrix::zeros(format, (blocks, m, operands.b.columns()))
-    };
-    let Some(prepared) = crate::simulate::prepare(model, step, operands, c)? else {
-        return zeros(model.d);
-    };
-    if let Some(kernel) = kernel_for(&prepared) {
-        let level = options.level.unwrap_or_else(Level::best);
-        return kernel(&drive::Problem { prepared: &prepared, step, operands, c, level });
+    /// None: the reference path.
+    kernel: Option<Planned>,
+}
+
+impl<'m> Plan<'m> {
+    /// For a model that is valid, `step` elements along K at a time.
+    pub(crate) fn new(model: &'m Model, step: usize) -> Result<Plan<'m>, Error> {
+        let prepared = Prepared::new(model, step)?;
+        Ok(Plan { kernel: kernel_for(&prepared), prepared, step })
     }
-    let zero;
-    let c = match c {
-        Some(c) => c,
-        None => {
-            zero = zeros(model.c)?;
-            &zero
+
+    /// Whether a kernel computes them.
+    pub(crate) fn has_kernel(&self) -> bool {
+        self.kernel.is_some()
+    }
+
+    /// As [`multiply`].
+    pub(crate) fn multiply(&self, operands: &Operands<'_>, options: Options) -> Result<Matrix, Error> {
+        let model = self.prepared.model();
+        if !simulate::check(model, operands)? {
+            return Matrix::zeros(model.d, operands.shape());
         }
-    };
-    crate::simulate::simulate_steps(model, step, &Operands { c, ..*operands })
+        self.of_checked(operands, options)
+    }
+
+    /// D of operands that were checked, which has elements.
+    fn of_checked(&self, operands: &Operands<'_>, options: Options) -> Result<Matrix, Error> {
+        simulate::check_length(self.prepared.model(), self.step, operands)?;
+        let Some(kernel) = &self.kernel else {
+            return simulate::by_definition(&self.prepared, operands);
+        };
+        let level = options.level.unwrap_or_else(Level::best);
+        kernel(&drive::Problem { prepared: &self.prepared, step: self.step, operands, level })
+    }
 }
 
 /// A kernel that was planned for a model, ready to compute.
-type Planned = Box<dyn Fn(&drive::Problem<'_>) -> Result<Matrix, Error>>;
+type Planned = Box<dyn Fn(&drive::Problem<'_>) -> Result<Matrix, Error> + Send + Sync>;
 
 /// The kernel for a model, if one takes it in hand.
 fn kernel_for(prepared: &Prepared<'_>) -> Option<Planned> {
-    fn driven<K: drive::Kernel + 'static>(kernel: K) -> Planned {
+    fn driven<K: drive::Kernel + Send + 'static>(kernel: K) -> Planned {
         Box::new(move |problem| drive::multiply(&kernel, problem))
     }
-    fn native<F: native::Native + 'static>(family: F) -> Planned {
+    fn native<F: native::Native + Send + 'static>(family: F) -> Planned {
         Box::new(move |problem| native::multiply(&family, problem))
     }
     let fused = || fused::Narrow::plan(prepared).map(driven);
@@ -190,5 +205,5 @@ fn kernel_for(prepared: &Prepared<'_>) -> Option<Planned> {
 
 /// Whether [`multiply`] has a fast path for the model.
 pub fn has_kernel(model: &Model, step: usize) -> bool {
-    Prepared::new(model, step).is_ok_and(|prepared| kernel_for(&prepared).is_some())
+    Plan::new(model, step).is_ok_and(|plan| plan.has_kernel())
 }

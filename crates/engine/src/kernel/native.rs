@@ -196,7 +196,7 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
     let (blocks, m, k) = operands.a.shape();
     let n = operands.b.columns();
     let too_large = || Error::TooLarge { blocks, rows: m, columns: n, bytes: model.d.bytes() };
-    let c = problem.c.map(|c| N::Number::slice(c.codes()).unwrap_or_default());
+    let c = operands.c.map(|c| N::Number::slice(c.codes()).unwrap_or_default());
     let mut d: Vec<N::Number> = Vec::new();
     let count = blocks.checked_mul(m).and_then(|rows| rows.checked_mul(n)).ok_or_else(too_large)?;
     d.try_reserve_exact(count).map_err(|_| too_large())?;

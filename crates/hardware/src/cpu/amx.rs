@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use bitmma::Operands;
 
 use super::x86::words;
-use super::{Shape, f32s};
+use super::{Shape, c_f32s};
 
 /// Rows of a tile.
 const ROWS: usize = 16;
@@ -109,7 +109,7 @@ fn multiply(shape: &Shape, operands: &Operands<'_>, tiles: impl Fn(&Tile, &Tile,
     debug_assert_eq!((m, n, k), (ROWS, ROW / 4, ROW / 2));
     let a = rows(&words(operands.a));
     let b = pairs(&words(operands.b));
-    let mut c = accumulators(&f32s(operands.c));
+    let mut c = accumulators(&c_f32s(operands, shape));
     tiles(&a, &b, &mut c);
     c.0.chunks_exact(4)
         .map(|bytes| u64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])))

@@ -8,7 +8,7 @@ use std::arch::x86_64::{
 use bitmma::matrix::Codes;
 use bitmma::{Matrix, Operands};
 
-use super::{Shape, chain, f32s, f64s};
+use super::{Shape, c_f32s, chain, f32s, f64s};
 
 /// A chain of VFMADD in FP32.
 pub(super) fn fma_f32(shape: &Shape, operands: &Operands<'_>) -> Vec<u64> {
@@ -33,7 +33,7 @@ pub(super) fn fma_f64(shape: &Shape, operands: &Operands<'_>) -> Vec<u64> {
 /// A chain of VDPBF16PS, sixteen columns at a time; N is 16.
 pub(super) fn vdpbf16ps(shape: &Shape, operands: &Operands<'_>) -> Vec<u64> {
     let Shape { m, n: _, k } = *shape;
-    let (a, b, c) = (words(operands.a), words(operands.b), f32s(operands.c));
+    let (a, b, c) = (words(operands.a), words(operands.b), c_f32s(operands, shape));
     let mut d = Vec::with_capacity(m * 16);
     for row in 0..m {
         let mut sums = [0.0; 16];

@@ -145,7 +145,9 @@ impl TileLayout {
         tile[..self.background.len()].copy_from_slice(&self.background);
         a.write(operands.a, tile);
         b.write(operands.b, tile);
-        c.write(operands.c, tile);
+        if let Some(given) = operands.c {
+            c.write(given, tile);
+        }
         if let (Some([to_a, to_b]), Some(a), Some(b)) = (&self.scales, operands.scale_a, operands.scale_b) {
             to_a.write(a, tile);
             to_b.write(b, tile);

@@ -125,7 +125,11 @@ impl Layout {
         bytes.extend(header.to_bytes());
         batch.iter().for_each(|operands| put(&mut bytes, operands.a));
         batch.iter().for_each(|operands| put(&mut bytes, operands.b));
-        batch.iter().for_each(|operands| put(&mut bytes, operands.c));
+        let [_, _, c] = self.operands;
+        batch.iter().for_each(|operands| match operands.c {
+            Some(c) => put(&mut bytes, c),
+            None => bytes.resize(bytes.len() + c.bytes(), 0), // +0 everywhere
+        });
         batch.iter().filter_map(|operands| operands.scale_a).for_each(|scale| put(&mut bytes, scale));
         batch.iter().filter_map(|operands| operands.scale_b).for_each(|scale| put(&mut bytes, scale));
         bytes

@@ -71,7 +71,7 @@ fn answer(unit: &dyn MmaUnit, layout: &Layout, count: usize, bytes: &[u8]) -> Re
         .map(|at| Operands {
             a: &parts[0][at],
             b: &parts[1][at],
-            c: &parts[2][at],
+            c: Some(&parts[2][at]),
             scale_a: part(3, at),
             scale_b: part(4, at),
         })

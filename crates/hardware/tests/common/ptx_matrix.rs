@@ -230,7 +230,7 @@ pub(crate) fn mma<'m>(machine: &mut Machine<'m>, opcode: &str, operands: &[&'m s
     let scales = scale_factors(machine, &signature, &operands[4..]);
     let (a, b, c) = (of_a.matrix(signature.a), of_b.matrix(signature.b), of_c.matrix(signature.c));
     let (scale_a, scale_b) = scales.as_ref().map(|(a, b)| (a, b)).unzip();
-    let answer = unit.multiply(&Operands { a: &a, b: &b, c: &c, scale_a, scale_b }).expect("simulated");
+    let answer = unit.multiply(&Operands { a: &a, b: &b, c: Some(&c), scale_a, scale_b }).expect("simulated");
     for lane in 0..32 {
         let codes: Vec<u64> = (0..elements)
             .map(|i| {
@@ -306,8 +306,9 @@ pub(crate) fn wgmma<'m>(machine: &mut Machine<'m>, opcode: &str, operands: &[&'m
         }
     }
     let c = c.matrix(signature.c);
-    let answer =
-        unit.multiply(&Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None }).expect("simulated");
+    let answer = unit
+        .multiply(&Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None })
+        .expect("simulated");
     for thread in 0..128 {
         let codes: Vec<u64> =
             (0..n / 2).map(|i| place(thread, i)).map(|(row, column)| answer.get(0, row, column)).collect();
@@ -393,7 +394,7 @@ pub(crate) fn tcgen05(machine: &mut Machine<'_>, opcode: &str, operands: &[&str]
     let of_c = of_c.matrix(d);
     let (scale_a, scale_b) = scales.as_ref().map(|(a, b)| (a, b)).unzip();
     let answer =
-        unit.multiply(&Operands { a: &of_a, b: &of_b, c: &of_c, scale_a, scale_b }).expect("simulated");
+        unit.multiply(&Operands { a: &of_a, b: &of_b, c: Some(&of_c), scale_a, scale_b }).expect("simulated");
     for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
         machine.tensor.insert(place(row, column), answer.get(0, row, column) as u32);
     }

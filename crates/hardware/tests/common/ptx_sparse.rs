@@ -82,7 +82,9 @@ impl Sparse {
                 let answer = answers.entry(&columns[row]).or_insert_with(|| {
                     let met = columns[row].iter().flat_map(|k| (0..n).map(|column| b.get(0, *k, column)));
                     let b = Matrix::new(b.format(), (1, columns[row].len(), n), met).expect("codes");
-                    self.dense.multiply(&Operands { a, b: &b, c, scale_a, scale_b }).expect("simulated")
+                    self.dense
+                        .multiply(&Operands { a, b: &b, c: Some(c), scale_a, scale_b })
+                        .expect("simulated")
                 });
                 (0..n).map(|column| answer.get(0, row, column)).collect()
             })

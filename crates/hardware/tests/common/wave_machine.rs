@@ -216,7 +216,7 @@ impl Wave<'_> {
         let codes = codes.into_iter().map(|code| code.expect("a place"));
         let c = Matrix::new(signature.c, (blocks, m, n), codes).expect("codes");
         let d = unit
-            .multiply(&Operands { a: &a, b: &b, c: &c, scale_a: None, scale_b: None })
+            .multiply(&Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None })
             .expect("simulated");
         for (lane, register) in all() {
             let (block, row, column) = place(lane, register);

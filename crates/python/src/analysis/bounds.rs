@@ -3,7 +3,7 @@
 use bitmma::explain::explain_element;
 use bitmma::{GemmOptions, Matrix};
 use bitmma_analysis::account::account as of_case;
-use bitmma_analysis::error_bound::{Magnitudes, a_priori, element as case_of, elements};
+use bitmma_analysis::error_bound::{Magnitudes, a_priori, elements};
 use bitmma_analysis::error_source::{Source, sources};
 use bitmma_analysis::tightness::{Effort, Objective, search};
 use pyo3::prelude::*;
@@ -33,9 +33,8 @@ pub(crate) struct Account {
 #[pyo3(signature = (unit, operands, element = (0, 0)))]
 pub(crate) fn account(unit: &Unit, operands: Arrays<'_>, element: (usize, usize)) -> PyResult<Account> {
     let (row, column) = element;
-    let mut given = operands.read(unit)?;
-    let c = given.take_c(unit)?;
-    let lent = given.with(&c);
+    let given = operands.read(unit)?;
+    let lent = given.operands();
     // refuses what does not fit
     explain_element(unit.model(), &lent, (0, row, column)).map_err(Raised::from)?;
     if given.a.blocks() != 1 {
@@ -44,7 +43,7 @@ pub(crate) fn account(unit: &Unit, operands: Arrays<'_>, element: (usize, usize)
             given.a.blocks()
         )));
     }
-    let found = of_case(unit.model(), &case_of(&lent, row, column), true).map_err(Failed::from)?;
+    let found = of_case(unit.model(), &lent.case(0, row, column), true).map_err(Failed::from)?;
     Ok(Account {
         code: found.d,
         value: found.value.as_ref().map(exact),
@@ -83,13 +82,12 @@ pub(crate) fn product_bounds<'py>(
     promote_every: Option<usize>,
     threads: Option<usize>,
 ) -> PyResult<ProductBounds<'py>> {
-    let mut given = operands.read(unit)?;
-    let c = given.take_c(unit)?;
-    let lent = given.with(&c);
+    let given = operands.read(unit)?;
+    let lent = given.operands();
     let target = &unit.target;
     let options = GemmOptions { promote_every, ..GemmOptions::default() };
     let found = long(py, threads, None, |_| elements(target, &lent, &options))?;
-    let mut magnitudes = Magnitudes::of(lent.a, lent.b, Some(lent.c));
+    let mut magnitudes = Magnitudes::of(lent.a, lent.b, lent.c);
     if let (Some(scale_a), Some(scale_b)) = (lent.scale_a, lent.scale_b) {
         magnitudes = magnitudes.and_then(|magnitudes| magnitudes.scaled(scale_a, scale_b));
     }
