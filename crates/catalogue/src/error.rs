@@ -3,7 +3,6 @@
 use thiserror::Error;
 
 use crate::architecture::Architecture;
-use crate::processor::processors;
 
 /// Candidates a message prints before it only counts them.
 const PRINTED: usize = 40;
@@ -65,13 +64,15 @@ pub enum LookupError {
     #[error(
         "cpu has no instruction '{given}'{}; there are {}",
         did_you_mean(nearest.as_slice()),
-        processors().iter().map(|row| row.name).collect::<Vec<_>>().join(", ")
+        known.join(", ")
     )]
     UnknownProcessorInstruction {
         /// What was asked for.
         given: String,
         /// The nearest name, if one is near.
         nearest: Option<String>,
+        /// All names there are.
+        known: Vec<&'static str>,
     },
     /// The spelling leaves open which of several instructions is meant.
     #[error("'{given}' may mean {} instructions of {architecture}:{}", candidates.len(), listed(candidates))]

@@ -42,7 +42,8 @@ pub fn find_processor(name: &str) -> Result<&'static Processor, LookupError> {
     processor(name).ok_or_else(|| {
         let names = processors().iter().map(|row| (row.name.to_owned(), row.name.to_owned()));
         let nearest = nearest(&name.trim().to_ascii_lowercase(), names, 1).pop();
-        LookupError::UnknownProcessorInstruction { given: name.to_owned(), nearest }
+        let known = processors().iter().map(|row| row.name).collect();
+        LookupError::UnknownProcessorInstruction { given: name.to_owned(), nearest, known }
     })
 }
 

@@ -3,26 +3,20 @@
 
 use bitmma::catalogue::{Processor, find_processor, processors};
 use bitmma::formats::Format;
-use bitmma::matrix::Codes;
 use bitmma::unit::{About, Signature};
 use bitmma::{Error, Fault, Matrix, MmaUnit, Operands};
 use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
+mod chain;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use chain::Shape;
+
 /// D in the order of its codes.
 type Multiply = fn(&Shape, &Operands<'_>) -> Vec<u64>;
-
-/// M, N, K.
-#[derive(Clone, Copy, Debug)]
-struct Shape {
-    m: usize,
-    n: usize,
-    k: usize,
-}
 
 /// An instruction of this processor.
 #[derive(Clone, Debug)]
@@ -53,8 +47,7 @@ impl Cpu {
 }
 
 #[cfg(target_arch = "x86_64")]
-const ARM: &str =
-    "FEAT_BF16, which is AArch64's; crates/hardware/tests/peers/arm.c asks it there, over exec:";
+const ARM: &str = "FEAT_BF16, which is AArch64's; crates/verify/tests/peers/arm.c asks it there, over exec:";
 
 /// What computes the row here, or what is missing.
 #[cfg(target_arch = "x86_64")]
@@ -76,6 +69,7 @@ fn find(row: &Processor) -> Result<Multiply, &'static str> {
 /// What computes the row here, or what is missing.
 #[cfg(target_arch = "aarch64")]
 fn find(row: &Processor) -> Result<Multiply, &'static str> {
+    use chain::{chain, f32s, f64s};
     match row.name {
         // `mul_add` is the instruction FMADD here
         "fma.f32" => Ok(|shape, operands| {
@@ -84,9 +78,7 @@ fn find(row: &Processor) -> Result<Multiply, &'static str> {
         "fma.f64" => {
             Ok(|shape, operands| chain(shape, operands, f64s, |a, b, c| a.mul_add(b, c), f64::to_bits))
         }
-        "bfdot" | "bfmmla" => {
-            Err("kernel for it here; crates/hardware/tests/peers/arm.c asks it, over exec:")
-        }
+        "bfdot" | "bfmmla" => Err("kernel for it here; crates/verify/tests/peers/arm.c asks it, over exec:"),
         "tdpbf16ps" | "tdpfp16ps" => Err("AMX"),
         _ => Err("AVX512_BF16"),
     }
@@ -96,47 +88,6 @@ fn find(row: &Processor) -> Result<Multiply, &'static str> {
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn find(_: &Processor) -> Result<Multiply, &'static str> {
     Err("instruction that is known here")
-}
-
-/// A chain of `step` along K for each element of D.
-#[inline(always)]
-fn chain<T: Copy + Default>(
-    shape: &Shape,
-    operands: &Operands<'_>,
-    read: impl Fn(&Matrix) -> Vec<T>,
-    step: impl Fn(T, T, T) -> T,
-    code: impl Fn(T) -> u64,
-) -> Vec<u64> {
-    let Shape { m, n, k } = *shape;
-    let (a, b) = (read(operands.a), read(operands.b));
-    let c = operands.c.map_or_else(|| vec![T::default(); m * n], &read);
-    let mut d = Vec::with_capacity(m * n);
-    for row in 0..m {
-        for column in 0..n {
-            let start = c[row * n + column];
-            d.push(code((0..k).fold(start, |sum, at| step(a[row * k + at], b[at * n + column], sum))));
-        }
-    }
-    d
-}
-
-fn f32s(matrix: &Matrix) -> Vec<f32> {
-    match matrix.codes() {
-        Codes::U32(codes) => codes.iter().map(|code| f32::from_bits(*code)).collect(),
-        _ => Vec::new(), // the signature was checked: FP32 codes take four bytes
-    }
-}
-
-/// C, m·n numbers.
-fn c_f32s(operands: &Operands<'_>, shape: &Shape) -> Vec<f32> {
-    operands.c.map_or_else(|| vec![0.0; shape.m * shape.n], f32s)
-}
-
-fn f64s(matrix: &Matrix) -> Vec<f64> {
-    match matrix.codes() {
-        Codes::U64(codes) => codes.iter().map(|code| f64::from_bits(*code)).collect(),
-        _ => Vec::new(), // the signature was checked: FP64 codes take eight bytes
-    }
 }
 
 impl MmaUnit for Cpu {

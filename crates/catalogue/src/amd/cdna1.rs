@@ -2,7 +2,7 @@
 
 use bitmma_formats::{BF16, F16, F32};
 
-use super::{Row, instruction, old_name};
+use super::row::{Row, instruction, old_name};
 use crate::architecture::Architecture::Cdna1;
 use crate::instruction::Instruction;
 

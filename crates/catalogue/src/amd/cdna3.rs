@@ -2,7 +2,7 @@
 
 use bitmma_formats::{BF16, E4M3FNUZ, E5M2FNUZ, F16, F32, F64, XF32};
 
-use super::{Row, builtin, instruction, stem};
+use super::row::{Row, builtin, instruction, stem};
 use crate::architecture::Architecture::Cdna3;
 use crate::instruction::{Instruction, Shape};
 

@@ -7,8 +7,10 @@
 use bitmma_arithmetic::{Conversion, Lowering, Model, Order};
 use bitmma_formats::{F16, F32, Format};
 
+use super::form::Form;
 use super::mma::{QUARTERS, quarter};
-use super::{FP8, FROM_AMPERE, Form, pairs, parameters};
+use super::parameters;
+use super::sets::{FP8, FROM_AMPERE, pairs};
 use crate::architecture::Architecture::{self, Blackwell, Hopper};
 use crate::instruction::{Family, Instruction};
 use crate::revision::Revision;

@@ -2,7 +2,9 @@
 
 use bitmma_formats::F64;
 
-use super::{FROM_AMPERE, Form, parameters};
+use super::form::Form;
+use super::parameters;
+use super::sets::FROM_AMPERE;
 use crate::architecture::Architecture::{self, Blackwell, Hopper, RtxBlackwell};
 use crate::instruction::{Family, Instruction};
 

@@ -2,9 +2,11 @@
 
 use bitmma_formats::{BlockScale, F16, F32, Format};
 
-use super::{
-    E4M3_16, E8_16, E8_32, FP4, FP8, FP8_6_4, FROM_AMPERE, FROM_TURING, Form, ONLY_BF16, ONLY_FP16,
-    ONLY_TF32, pairs, parameters,
+use super::form::Form;
+use super::parameters;
+use super::sets::{
+    E4M3_16, E8_16, E8_32, FP4, FP8, FP8_6_4, FROM_AMPERE, FROM_TURING, ONLY_BF16, ONLY_FP16, ONLY_TF32,
+    pairs,
 };
 use crate::architecture::Architecture::{self, Ada, RtxBlackwell, Turing, Volta};
 use crate::instruction::{Family, Instruction};

@@ -6,7 +6,7 @@ use std::fmt;
 use bitmma_arithmetic::{Conversion, FusedSum, Model, Operation};
 use bitmma_formats::{F16, F32, F64, Format, Rounding};
 
-use super::{FP4, FP8, FP8_6_4, ONLY_BF16, ONLY_FP16, ONLY_TF32};
+use super::sets::{FP4, FP8, FP8_6_4, ONLY_BF16, ONLY_FP16, ONLY_TF32};
 use crate::architecture::Architecture::{self, Ada, Ampere, Blackwell, Hopper, RtxBlackwell, Turing, Volta};
 use crate::instruction::Shape;
 use crate::revision::Revision;

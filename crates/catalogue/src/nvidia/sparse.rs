@@ -3,10 +3,11 @@
 
 use bitmma_formats::{BlockScale, F16, F32, Format};
 
-use super::{
-    E4M3_16, E8_16, E8_32, FP4, FP8, FP8_6_4, FROM_AMPERE, Form, ONLY_BF16, ONLY_FP16, ONLY_TF32, pairs,
-    wgmma,
+use super::form::Form;
+use super::sets::{
+    E4M3_16, E8_16, E8_32, FP4, FP8, FP8_6_4, FROM_AMPERE, ONLY_BF16, ONLY_FP16, ONLY_TF32, pairs,
 };
+use super::wgmma;
 use crate::architecture::Architecture::{self, Ada, Hopper, RtxBlackwell};
 use crate::instruction::{Family, Instruction};
 

@@ -2,7 +2,7 @@
 
 use bitmma_formats::{BF16, E2M1, F16, F64, Format, TF32, UE4M3};
 
-use super::Form;
+use super::form::Form;
 use crate::architecture::Architecture::{self, Ada, Ampere};
 use crate::extent::Extent;
 use crate::instruction::{Family, M, N};

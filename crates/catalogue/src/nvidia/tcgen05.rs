@@ -2,7 +2,8 @@
 
 use bitmma_formats::{BlockScale, F16, F32, Format};
 
-use super::{E4M3_16, E8_16, E8_32, FP4, FP8_6_4, FP16_BF16, Form, ONLY_FP16, ONLY_TF32, pairs};
+use super::form::Form;
+use super::sets::{E4M3_16, E8_16, E8_32, FP4, FP8_6_4, FP16_BF16, ONLY_FP16, ONLY_TF32, pairs};
 use crate::architecture::Architecture::Blackwell;
 use crate::extent::Extent;
 use crate::instruction::{Family, Instruction};

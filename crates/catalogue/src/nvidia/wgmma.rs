@@ -2,7 +2,8 @@
 
 use bitmma_formats::{F16, F32, Format};
 
-use super::{FP8, Form, ONLY_BF16, ONLY_FP16, ONLY_TF32, pairs};
+use super::form::Form;
+use super::sets::{FP8, ONLY_BF16, ONLY_FP16, ONLY_TF32, pairs};
 use crate::architecture::Architecture::Hopper;
 use crate::extent::Extent;
 use crate::instruction::{Family, Instruction};

@@ -3,8 +3,10 @@
 use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Model, Operation};
 use bitmma_formats::{F16, F32, Format};
 
+use super::form::Form;
 use super::mma::quarter;
-use super::{FROM_AMPERE, FROM_VOLTA, Form, ONLY_BF16, ONLY_FP16, ONLY_TF32, pairs, parameters};
+use super::parameters;
+use super::sets::{FROM_AMPERE, FROM_VOLTA, ONLY_BF16, ONLY_FP16, ONLY_TF32, pairs};
 use crate::architecture::Architecture::{self, Turing, Volta};
 use crate::instruction::{Family, Instruction, Shape};
 use crate::revision::Revision;

@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 
 use bitmma::Operands;
 
+use super::chain::{Shape, c_f32s};
 use super::x86::words;
-use super::{Shape, c_f32s};
 
 /// Rows of a tile.
 const ROWS: usize = 16;

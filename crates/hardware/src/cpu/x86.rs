@@ -8,7 +8,7 @@ use std::arch::x86_64::{
 use bitmma::matrix::Codes;
 use bitmma::{Matrix, Operands};
 
-use super::{Shape, c_f32s, chain, f32s, f64s};
+use super::chain::{Shape, c_f32s, chain, f32s, f64s};
 
 /// A chain of VFMADD in FP32.
 pub(super) fn fma_f32(shape: &Shape, operands: &Operands<'_>) -> Vec<u64> {

@@ -9,7 +9,7 @@ use super::super::fragment::{
     scale_of_row,
 };
 use super::super::sparse::Selection;
-use super::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
+use super::text::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
 use crate::gpu::Error;
 use crate::gpu::image::{Place, Placement, Registers, TileLayout, Words, shapes};
 

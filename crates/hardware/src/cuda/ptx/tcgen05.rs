@@ -10,8 +10,8 @@ use bitmma::catalogue::lookup::Found;
 use bitmma::formats::{BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, Format, TF32, UE8M0};
 
 use super::super::fragment::{in_core_matrices, scale_in_tensor_memory, tensor_memory};
+use super::text::{Kernel, Text, identifier, spelling, vector};
 use super::wgmma::{LINE, descriptor_fields};
-use super::{Kernel, Text, identifier, spelling, vector};
 use crate::gpu::Error;
 use crate::gpu::image::{Placement, Registers, TileLayout, Words, shapes};
 

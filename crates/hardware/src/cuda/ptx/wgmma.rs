@@ -9,7 +9,7 @@ use bitmma::formats::{BF16, F16};
 
 use super::super::fragment::{CORE, accumulator, in_core_matrices};
 use super::super::sparse::Selection;
-use super::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
+use super::text::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
 use crate::gpu::Error;
 use crate::gpu::image::{Place, Placement, TileLayout, Words, shapes};
 

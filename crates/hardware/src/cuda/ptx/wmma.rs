@@ -3,7 +3,7 @@
 use bitmma::Signature;
 use bitmma::catalogue::lookup::Found;
 
-use super::{Kernel, Text, identifier, spelling};
+use super::text::{Kernel, Text, identifier, spelling};
 use crate::gpu::Error;
 use crate::gpu::image::{Placement, TileLayout, Words, shapes};
 
