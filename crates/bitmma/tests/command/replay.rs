@@ -28,11 +28,13 @@ fn text(path: &Path) -> &str {
 
 #[test]
 fn recordings_agree() {
-    for name in ["recorded.csv", "vectors.csv"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
-        let ended = bitmma(&["replay", text(&path)]);
-        assert!(ended.fine().contains(": 0 mismatches"), "{}", ended.out);
-    }
+    let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings");
+    let names = ["hardware/v100.csv", "hardware/ada.csv", "vectors/volta.csv", "vectors/cdna3.csv"];
+    let paths = names.map(|name| recordings.join(name));
+    let mut arguments = vec!["replay"];
+    arguments.extend(paths.iter().map(|path| text(path)));
+    let ended = bitmma(&arguments);
+    assert!(ended.fine().contains(": 0 mismatches"), "{}", ended.out);
 }
 
 #[test]
