@@ -12,7 +12,7 @@
 //! library may split K, or take another instruction for a small or a narrow product. FP32 on NVIDIA is
 //! computed outside the matrix unit unless TF32 is allowed, so FP32 has no instruction there.
 
-use bitmma_formats::{BlockScale, Format};
+use bitmma_formats::{BlockScale, E4M3, F32, F64, Format, UE4M3};
 
 use crate::architecture::Architecture::{self, *};
 use crate::error::LookupError;
@@ -46,6 +46,26 @@ pub struct Product {
     pub d: Format,
     /// Scale factors of A and B, where there are any.
     pub scale: Option<BlockScale>,
+}
+
+impl Product {
+    /// A by B with what a library chooses where nothing is said: the sum in FP32 (FP64 where A is FP64), and
+    /// [`block_scale`]'s size. `scale` is the format of the scale factors, and how many elements share one.
+    pub fn new(
+        (a, b): (Format, Format),
+        accumulate: Option<Format>,
+        scale: Option<(Format, Option<usize>)>,
+    ) -> Product {
+        let d = accumulate.unwrap_or(if a == F64 { F64 } else { F32 });
+        Product { a, b, d, scale: scale.map(|(format, size)| block_scale(format, size)) }
+    }
+}
+
+/// Scale factors as libraries store them: codes that are typed E4M3 (PyTorch has no type without a sign) are UE4M3;
+/// where no size is given, 16 elements share a UE4M3 factor (NVFP4) and 32 any other (OCP MX).
+pub fn block_scale(format: Format, size: Option<usize>) -> BlockScale {
+    let format = if format == E4M3 { UE4M3 } else { format };
+    BlockScale { format, size: size.unwrap_or(if format == UE4M3 { 16 } else { 32 }) }
 }
 
 /// The instruction a library would take for `product` on `architecture`, by the rule of [the

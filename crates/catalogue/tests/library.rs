@@ -1,7 +1,7 @@
 //! What a library would run, for every architecture and the types people multiply.
 #![allow(missing_docs)]
 
-use bitmma_catalogue::library::{FAMILIES, Product, choose};
+use bitmma_catalogue::library::{FAMILIES, Product, block_scale, choose};
 use bitmma_catalogue::{Architecture, LookupError};
 use bitmma_formats::{
     BF16, BlockScale, E2M1, E4M3, E4M3FNUZ, F16, F32, F64, Format, TF32, UE4M3, UE8M0, XF32,
@@ -60,6 +60,19 @@ fn block_scales_choose_too() {
     product.b = E4M3;
     assert!(choose(Architecture::Blackwell, &product).unwrap().name().contains("mxf8f6f4"));
     assert!(choose(Architecture::Hopper, &product).is_err());
+}
+
+#[test]
+fn what_is_not_said_is_as_libraries_have_it() {
+    let product = Product::new((F16, F16), None, None);
+    assert_eq!((product.a, product.b, product.d, product.scale), (F16, F16, F32, None));
+    assert_eq!(Product::new((F64, F64), None, None).d, F64);
+    assert_eq!(Product::new((F16, F16), Some(F16), None).d, F16);
+    let nvfp4 = Some(BlockScale { format: UE4M3, size: 16 });
+    assert_eq!(Product::new((E2M1, E2M1), None, Some((E4M3, None))).scale, nvfp4);
+    assert_eq!(block_scale(UE4M3, Some(32)), BlockScale { format: UE4M3, size: 32 });
+    assert_eq!(block_scale(UE8M0, None), BlockScale { format: UE8M0, size: 32 });
+    assert_eq!(block_scale(UE8M0, Some(16)), BlockScale { format: UE8M0, size: 16 });
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use bitmma::catalogue::library::{Product, choose as choose_row};
 use bitmma::catalogue::{Evidence, Filter, Found, find as find_row, model_family};
-use bitmma::formats::BlockScale;
 use bitmma::{Architecture, Error, Revision};
 use pyo3::prelude::*;
 
@@ -191,20 +190,20 @@ pub(crate) fn instructions(
     Ok(rows.map(|found| Instruction { found }).collect())
 }
 
-/// The instruction a library would take for these formats.
+/// The instruction a library would take for these formats; `accumulate` and the size of blocks are a library's own
+/// where nothing is said.
 #[pyfunction]
-#[pyo3(signature = (architecture, a, b, d, scale = None))]
+#[pyo3(signature = (architecture, a, b, accumulate = None, scale = None))]
 pub(crate) fn choose(
     architecture: &str,
     a: &str,
     b: &str,
-    d: &str,
-    scale: Option<(String, usize)>,
+    accumulate: Option<&str>,
+    scale: Option<(String, Option<usize>)>,
 ) -> PyResult<Instruction> {
-    let scale = scale
-        .map(|(format, size)| PyResult::Ok(BlockScale { format: format::row(&format)?, size }))
-        .transpose()?;
-    let product = Product { a: format::row(a)?, b: format::row(b)?, d: format::row(d)?, scale };
+    let scale = scale.map(|(format, size)| PyResult::Ok((format::row(&format)?, size))).transpose()?;
+    let formats = (format::row(a)?, format::row(b)?);
+    let product = Product::new(formats, accumulate.map(format::row).transpose()?, scale);
     let found = choose_row(parsed(architecture)?, &product);
     Ok(Instruction { found: found.map_err(|error| Raised::from(Error::from(error)))? })
 }

@@ -382,9 +382,10 @@ def check_scaled_mm(platform: str, shape: tuple[SupportsIndex, SupportsIndex, Su
     Raises what torch or cuBLASLt would reject a call of `torch._scaled_mm` for.
     """
 
-def choose(architecture: str, a: str, b: str, d: str, scale: tuple[str, SupportsIndex] | None = None) -> Instruction:
+def choose(architecture: str, a: str, b: str, accumulate: str | None = None, scale: tuple[str, SupportsIndex | None] | None = None) -> Instruction:
     """
-    The instruction a library would take for these formats.
+    The instruction a library would take for these formats; `accumulate` and the size of blocks are a library's own
+    where nothing is said.
     """
 
 def compare(values: tuple[SupportsGetItem[int, str], SupportsGetItem[int, str], str] | None, architectures: SupportsGetItem[int, str] | None = None, *, round: bool = False, composed: bool = False, revision_name: str = "hardware") -> tuple[list[Incomplete], list[tuple[str, str, str]]]:

@@ -19,11 +19,17 @@ def instructions(
 
 
 def choose(
-    architecture: str, a: str, b: str, d: str = "f32", *, scale: tuple[str, int] | None = None
+    architecture: str,
+    a: str,
+    b: str,
+    d: str | None = None,
+    *,
+    scale: tuple[str, int | None] | None = None,
 ) -> Instruction:
     """The instruction a library would take to multiply formats ``a`` and ``b`` with sums in ``d``.
 
-    ``scale`` is the format of scale factors and how many elements share one. The rule, in this order:
+    Without ``d`` that is f32, and f64 for f64. ``scale`` is the format of scale factors and how many elements
+    share one; None is 16 for ue4m3 and 32 for ue8m0. The rule, in this order:
 
     1. the family kernels are written with: wgmma on Hopper, tcgen05 on Blackwell, mma on the other NVIDIA
        architectures (and where the former lack the formats), v_mfma on AMD;

@@ -165,13 +165,9 @@ def matmul(
     """
     as_a, as_b = read_as if isinstance(read_as, tuple) else (read_as, read_as)
     format_a, format_b = _arrays.format_of("A", a, as_a), _arrays.format_of("B", b, as_b)
-    if accumulate is None:
-        accumulate = "f64" if format_a == "f64" else "f32"
     scale = None
     if scale_a is not None and scale_blocks is None:
-        format = _arrays.format_of("scale A", scale_a)
-        format = "ue4m3" if format == "e4m3" else format
-        scale = (format, scale_block or (16 if format == "ue4m3" else 32))
+        scale = (_arrays.format_of("scale A", scale_a), scale_block)
     found = _bitmma.choose(like, format_a, format_b, accumulate, scale)
     unit = Unit(_bitmma.Unit.of_instruction(found, "hardware"), found)
     d = gemm(
