@@ -3,8 +3,7 @@
 use bitmma::formats::{E4M3, E5M2, F32, Format, Overflow};
 use rayon::prelude::*;
 
-use bitmma::Matrix;
-use bitmma::matrix::Codes;
+use bitmma::{Codes, Matrix};
 
 use crate::error::Error;
 use crate::merge::{CHUNK, NAN};

@@ -10,8 +10,7 @@ use std::ops::Range;
 
 use bitmma::formats::{F32, Format};
 use bitmma::gemm::Target;
-use bitmma::matrix::Codes;
-use bitmma::{GemmOptions, Matrix, gemm};
+use bitmma::{Codes, GemmOptions, Matrix, gemm};
 
 use crate::deal::{Chain, Layout, Slice};
 use crate::epilogue::{Finish, Scales, empty};

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bitmma::formats::Format;
-use bitmma::matrix::shape_text;
-use bitmma::{Matrix, Model};
+use bitmma::{Matrix, Model, shape_text};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Within};

@@ -1,8 +1,7 @@
 //! `bitmma run`: matrices from files through one instruction, D into a file.
 
 use bitmma::catalogue::Found;
-use bitmma::matrix::shape_text;
-use bitmma::{Matrix, MmaUnit, Operands, Simulator, simulate};
+use bitmma::{Matrix, MmaUnit, Operands, Simulator, shape_text, simulate};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome, Within};

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use bitmma::catalogue::{Found, find};
-use bitmma::simulate::model_of;
-use bitmma::{Architecture, Model, Revision};
+use bitmma::{Architecture, Model, Revision, model_of};
 pub(crate) use bitmma_verify::open::read_model;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 

@@ -7,8 +7,7 @@ pub(crate) use report::names;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use bitmma::simulate::model_of;
-use bitmma::{Error, Model, Signature};
+use bitmma::{Error, Model, Signature, model_of};
 use bitmma_verify::campaign::{
     self, Block, Failing, Identity, Kept, Plan, Settled, Shard, State, Summary, Verdict,
 };
@@ -111,7 +110,7 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
 /// What came of one unit.
 struct Outcomes {
     signature: Option<Signature>,
-    about: bitmma::unit::About,
+    about: bitmma::About,
     identity: Identity,
     shard: Shard,
     summary: Summary,
@@ -161,7 +160,7 @@ fn merged(paths: &[PathBuf]) -> Result<Outcomes, Failure> {
     }
     Ok(Outcomes {
         signature: None,
-        about: bitmma::unit::About::default(),
+        about: bitmma::About::default(),
         identity,
         shard: Shard::WHOLE,
         summary,

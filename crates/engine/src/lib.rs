@@ -6,16 +6,17 @@
 #![deny(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
-pub mod case;
-pub mod error;
+mod case;
+mod check;
+mod error;
 pub mod explain;
-pub mod fast;
+mod fast;
 pub mod gemm;
 pub mod kernel;
-pub mod matrix;
-pub mod simulate;
+mod matrix;
+mod simulate;
 pub mod threads;
-pub mod unit;
+mod unit;
 
 pub use bitmma_arithmetic as arithmetic;
 pub use bitmma_catalogue as catalogue;
@@ -27,6 +28,6 @@ pub use case::{Case, Matrices};
 pub use error::{Error, ErrorKind, Fault};
 pub use fast::FastSimulator;
 pub use gemm::{GemmOptions, gemm};
-pub use matrix::Matrix;
-pub use simulate::{Simulator, simulate};
-pub use unit::{About, MmaUnit, Operands, Signature};
+pub use matrix::{Codes, Matrix, shape_text};
+pub use simulate::{Simulator, model_of, simulate, simulate_steps};
+pub use unit::{About, MmaUnit, Operands, Signature, on_diagonals};

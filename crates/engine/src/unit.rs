@@ -5,8 +5,9 @@ use bitmma_catalogue::lookup::Found;
 use bitmma_formats::{BlockScale, Format};
 
 use crate::case::{Case, Matrices};
+use crate::check::Expected;
 use crate::error::Error;
-use crate::matrix::{Matrix, shape_text};
+use crate::matrix::Matrix;
 
 /// What a unit takes and gives: D = A·B + C, with A M×K, B K×N, C and D M×N, `blocks` times.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,68 +157,21 @@ impl Signature {
 
     /// Checks shape and format of every operand.
     pub fn check(&self, operands: &Operands<'_>) -> Result<(), Error> {
-        self.check_one("A", operands.a, self.a, (self.m, self.k))?;
-        self.check_one("B", operands.b, self.b, (self.k, self.n))?;
-        if let Some(c) = operands.c {
-            self.check_one("C", c, self.c, (self.m, self.n))?;
+        let Signature { name, m, n, k, blocks, .. } = self;
+        let (m, n, k, blocks) = (*m, *n, *k, *blocks);
+        let scales = self.scale.map(|scale| {
+            let along = k.div_ceil(scale.size);
+            [(m, along), (along, n)].map(|(rows, columns)| (scale.format, (blocks, rows, columns)))
+        });
+        Expected {
+            unit: name,
+            product: name,
+            a: (self.a, (blocks, m, k)),
+            b: (self.b, (blocks, k, n)),
+            c: (self.c, (blocks, m, n)),
+            scales,
+            factors: "factors",
         }
-        let scales = [("scale A", operands.scale_a), ("scale B", operands.scale_b)];
-        match self.scale {
-            None => match scales.into_iter().find(|(_, given)| given.is_some()) {
-                None => Ok(()),
-                Some((operand, _)) => Err(Error::Scale {
-                    operand,
-                    unit: self.name.clone(),
-                    expected: "no scale factors".to_owned(),
-                }),
-            },
-            Some(scale) => {
-                let per_row = self.k / scale.size;
-                for ((operand, given), shape) in
-                    scales.into_iter().zip([(self.m, per_row), (per_row, self.n)])
-                {
-                    let Some(matrix) = given else {
-                        return Err(Error::Scale {
-                            operand,
-                            unit: self.name.clone(),
-                            expected: format!(
-                                "{} {} factors",
-                                shape_text((self.blocks, shape.0, shape.1)),
-                                scale.format
-                            ),
-                        });
-                    };
-                    self.check_one(operand, matrix, scale.format, shape)?;
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn check_one(
-        &self,
-        operand: &'static str,
-        matrix: &Matrix,
-        format: Format,
-        (rows, columns): (usize, usize),
-    ) -> Result<(), Error> {
-        if matrix.format() != format {
-            return Err(Error::Format {
-                operand,
-                given: matrix.format().name,
-                unit: self.name.clone(),
-                expected: format.name,
-            });
-        }
-        let expected = (self.blocks, rows, columns);
-        if matrix.shape() != expected {
-            return Err(Error::Shape {
-                operand,
-                given: shape_text(matrix.shape()),
-                unit: self.name.clone(),
-                expected: shape_text(expected),
-            });
-        }
-        Ok(())
+        .check(operands)
     }
 }

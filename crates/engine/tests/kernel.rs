@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 
 use bitmma_engine::catalogue::{Architecture, Revision, catalogue, find};
 use bitmma_engine::kernel::{Level, Options, has_kernel, multiply};
-use bitmma_engine::simulate::simulate_steps;
-use bitmma_engine::{Matrix, Model, Operands};
+use bitmma_engine::{Matrix, Model, Operands, simulate_steps};
 use bitmma_verify::inputs::{Family, case};
 
 /// Every distinct model and K of the catalogue that has a kernel, with one instruction that has it.

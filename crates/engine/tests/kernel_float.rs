@@ -6,8 +6,7 @@ use bitmma_engine::arithmetic::{Chains, Conversion, FusedSum, InputFlush, Loweri
 use bitmma_engine::catalogue::find;
 use bitmma_engine::formats::{BF16, E4M3, E5M2, F16, F32, F64, Format, Rounding, TF32};
 use bitmma_engine::kernel::{Level, Options, has_kernel, multiply};
-use bitmma_engine::simulate::simulate_steps;
-use bitmma_engine::{Architecture, Matrix, Model, Operands, Revision};
+use bitmma_engine::{Architecture, Matrix, Model, Operands, Revision, simulate_steps};
 use bitmma_verify::inputs::{Family, case};
 
 fn ftz(a: Format, b: Format, pairing: usize, flush_inputs: bool) -> Model {

@@ -5,8 +5,7 @@ use bitmma_arithmetic::{Conversion, Operation, RoundedSum};
 use bitmma_engine::catalogue::{Architecture, Revision, find};
 use bitmma_engine::formats::{BF16, E4M3FNUZ, E5M2FNUZ, F16, F32, Format, Rounding, XF32};
 use bitmma_engine::kernel::{Level, Options, has_kernel, multiply};
-use bitmma_engine::simulate::simulate_steps;
-use bitmma_engine::{Matrix, Model, Operands};
+use bitmma_engine::{Matrix, Model, Operands, simulate_steps};
 use bitmma_verify::inputs::{Family, case};
 
 /// CDNA3's parameters.

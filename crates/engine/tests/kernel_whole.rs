@@ -5,8 +5,7 @@ use bitmma_arithmetic::Operation;
 use bitmma_engine::catalogue::{Architecture, Revision, find};
 use bitmma_engine::formats::{E2M1, E2M3, E3M2, E4M3, E5M2, F32, Format};
 use bitmma_engine::kernel::{Level, Options, has_kernel, multiply};
-use bitmma_engine::simulate::simulate_steps;
-use bitmma_engine::{Matrix, Model, Operands};
+use bitmma_engine::{Matrix, Model, Operands, simulate_steps};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 

@@ -2,8 +2,7 @@
 #![allow(missing_docs)]
 
 use bitmma_engine::formats::{E2M1, E4M3, F16, TF32};
-use bitmma_engine::matrix::Codes;
-use bitmma_engine::{Architecture, ErrorKind, Matrix, Revision, Simulator};
+use bitmma_engine::{Architecture, Codes, ErrorKind, Matrix, Revision, Simulator};
 
 #[test]
 fn codes_are_taken_and_given_back() {

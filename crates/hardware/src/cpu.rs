@@ -3,8 +3,7 @@
 
 use bitmma::catalogue::{Processor, find_processor, processors};
 use bitmma::formats::Format;
-use bitmma::unit::{About, Signature};
-use bitmma::{Error, Fault, Matrix, MmaUnit, Operands};
+use bitmma::{About, Error, Fault, Matrix, MmaUnit, Operands, Signature};
 use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]

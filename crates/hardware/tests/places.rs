@@ -6,8 +6,7 @@ mod common;
 
 use bitmma::catalogue::catalogue;
 use bitmma::catalogue::lookup::Found;
-use bitmma::simulate::Simulator;
-use bitmma::{Error, Matrix, MmaUnit, Operands, Revision, Signature};
+use bitmma::{Error, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
 use bitmma_hardware::gpu::check_places;
 use bitmma_hardware::{cuda, hip};
 use common::tools::all;

@@ -1,8 +1,7 @@
 //! Codes between NumPy and [`Matrix`].
 
-use bitmma::Matrix;
 use bitmma::formats::Format as Row;
-use bitmma::matrix::Codes;
+use bitmma::{Codes, Matrix};
 use numpy::ndarray::{ArrayView2, ArrayViewD, s};
 use numpy::{IntoPyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;

@@ -1,10 +1,10 @@
 //! `bitmma.formats`: what the bits of a number mean.
 
+use bitmma::Codes;
 use bitmma::formats::{
     Class, F32, F64, FORMATS, Format as Row, Overflow, Real, Rounding, by_name, decode as decode_code,
     encode as encode_real, packing, text,
 };
-use bitmma::matrix::Codes;
 use pyo3::prelude::*;
 
 use crate::arrays;

@@ -137,7 +137,7 @@ impl Instruction {
     /// The model as TOML, to be edited and run like any other.
     #[pyo3(signature = (revision = "hardware"))]
     fn model(&self, revision: &str) -> PyResult<String> {
-        let model = bitmma::simulate::model_of(&self.found, self::revision(revision)?);
+        let model = bitmma::model_of(&self.found, self::revision(revision)?);
         Ok(model.map_err(Raised::from)?.to_toml())
     }
 

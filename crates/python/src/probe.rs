@@ -4,8 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use bitmma::formats::BlockScale;
-use bitmma::matrix::Codes;
-use bitmma::{Fault, Matrix, MmaUnit, Operands, Signature};
+use bitmma::{Codes, Fault, Matrix, MmaUnit, Operands, Signature};
 use bitmma_probe::{Error, Evidence, Options, Progress, Verdict};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

@@ -7,8 +7,9 @@ use std::path::Path;
 use bitmma::arithmetic::Prepared;
 use bitmma::catalogue::{Found, find, processor};
 use bitmma::formats::BlockScale;
-use bitmma::simulate::model_of;
-use bitmma::{Architecture, Error, FastSimulator, Fault, MmaUnit, Model, Revision, Signature, Simulator};
+use bitmma::{
+    Architecture, Error, FastSimulator, Fault, MmaUnit, Model, Revision, Signature, Simulator, model_of,
+};
 use bitmma_hardware::cpu::Cpu;
 use bitmma_hardware::gpu::{self, check_places};
 use bitmma_hardware::process::{Limits, Process};

@@ -3,8 +3,7 @@
 use bitmma::arithmetic::{Model, Prepared};
 use bitmma::catalogue::lookup::Found;
 use bitmma::catalogue::{Architecture, Processor, Revision, find, find_processor};
-use bitmma::simulate::model_of;
-use bitmma::{Error, Signature};
+use bitmma::{Error, Signature, model_of};
 
 /// An instruction of the catalogue or of a processor, or another unit whose model is given.
 #[derive(Clone, Debug)]

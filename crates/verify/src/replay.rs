@@ -7,8 +7,7 @@ use bitmma::arithmetic::run::Operands;
 use bitmma::catalogue::Revision;
 use bitmma::formats::{Class, decode};
 use bitmma::kernel::has_kernel;
-use bitmma::unit::on_diagonals;
-use bitmma::{Case, Error, FastSimulator, Simulator};
+use bitmma::{Case, Error, FastSimulator, Simulator, on_diagonals};
 use rayon::prelude::*;
 
 use crate::origin::Origin;

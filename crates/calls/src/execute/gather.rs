@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use bitmma::Matrix;
-use bitmma::matrix::Codes;
+use bitmma::{Codes, Matrix};
 
 use crate::deal::Piece;
 use crate::error::Error;

@@ -2,11 +2,13 @@
 
 use std::ops::Range;
 
-use bitmma_formats::{F32, Format};
+use bitmma_formats::F32;
 
-use super::{GemmOptions, Target};
+use super::{GemmOptions, ScaleBlocks, Target};
+use crate::check::Expected;
 use crate::error::Error;
-use crate::matrix::{Matrix, shape_text};
+use crate::matrix::Matrix;
+use crate::unit::Operands;
 
 pub(super) fn option(option: &'static str, value: impl std::fmt::Display, allowed: String) -> Error {
     Error::GemmOption { option, value: value.to_string(), allowed }
@@ -74,66 +76,47 @@ pub(super) fn check_operands(
     c: Option<&Matrix>,
     options: &GemmOptions<'_>,
 ) -> Result<(), Error> {
-    let (model, unit) = (&target.model, || format!("{} in this product", target.name));
-    let check = |operand, matrix: &Matrix, format: Format, shape: (usize, usize, usize)| {
-        if matrix.format() != format {
-            return Err(Error::Format {
-                operand,
-                given: matrix.format().name,
-                unit: target.name.clone(),
-                expected: format.name,
-            });
-        }
-        if matrix.shape() != shape {
-            return Err(Error::Shape {
-                operand,
-                given: shape_text(matrix.shape()),
-                unit: unit(),
-                expected: shape_text(shape),
-            });
-        }
-        Ok(())
-    };
+    let model = &target.model;
     let (blocks, m, k) = a.shape();
     let n = b.columns();
-    check("A", a, model.a, (blocks, m, k))?;
-    check("B", b, model.b, (blocks, k, n))?;
-    if let Some(c) = c {
-        check("C", c, model.c, (blocks, m, n))?;
+    // rows of A and columns of B that share a scale, and blocks along K
+    let shared = match (options.scale_blocks, model.scale) {
+        (Some(sizes), _) => {
+            check_blocks(target, sizes)?;
+            Some((F32, (sizes.rows, sizes.columns), sizes.along(k)))
+        }
+        (None, Some(scale)) => Some((scale.format, (1, 1), k.div_ceil(scale.size))),
+        (None, None) => None,
+    };
+    Expected {
+        unit: &target.name,
+        product: &format!("{} in this product", target.name),
+        a: (model.a, (blocks, m, k)),
+        b: (model.b, (blocks, k, n)),
+        c: (model.c, (blocks, m, n)),
+        scales: shared.map(|(format, (rows, columns), along)| {
+            [(m.div_ceil(rows), along), (along, n.div_ceil(columns))]
+                .map(|(rows, columns)| (format, (blocks, rows, columns)))
+        }),
+        factors: &match options.scale_blocks {
+            Some(sizes) => format!("scales (scale_blocks {sizes})"),
+            None => "factors".to_owned(),
+        },
     }
-    let scales = [("scale A", options.scale_a), ("scale B", options.scale_b)];
-    if let Some(sizes) = options.scale_blocks {
-        let wrong = |allowed: String| Err(option("scale_blocks", sizes, allowed));
-        if let Some(scale) = model.scale {
-            return wrong(format!("{} takes {} factors of its own", target.name, scale.format));
-        }
-        if target.working_format() != F32 {
-            return wrong(format!("{} sums in {}; the scales are f32", target.name, target.working_format()));
-        }
-        if sizes.rows == 0 || sizes.columns == 0 {
-            return wrong(format!("blocks have {} rows and {} columns", sizes.rows, sizes.columns));
-        }
+    .check(&Operands { a, b, c, scale_a: options.scale_a, scale_b: options.scale_b })
+}
+
+/// Whether the target takes scales of such blocks.
+fn check_blocks(target: &Target, sizes: ScaleBlocks) -> Result<(), Error> {
+    let wrong = |allowed: String| Err(option("scale_blocks", sizes, allowed));
+    if let Some(scale) = target.model.scale {
+        return wrong(format!("{} takes {} factors of its own", target.name, scale.format));
     }
-    for (index, (operand, given)) in scales.into_iter().enumerate() {
-        let missing = |expected: String| Error::Scale { operand, unit: target.name.clone(), expected };
-        if let Some(sizes) = options.scale_blocks {
-            let along = sizes.along(k);
-            let a = (blocks, m.div_ceil(sizes.rows), along);
-            let shape = if index == 0 { a } else { (blocks, along, n.div_ceil(sizes.columns)) };
-            let text = || format!("{} f32 scales (scale_blocks {sizes})", shape_text(shape));
-            check(operand, given.ok_or_else(|| missing(text()))?, F32, shape)?;
-            continue;
-        }
-        match (model.scale, given) {
-            (None, None) => {}
-            (None, Some(_)) => return Err(missing("no scale factors".to_owned())),
-            (Some(scale), given) => {
-                let along = k.div_ceil(scale.size);
-                let shape = if index == 0 { (blocks, m, along) } else { (blocks, along, n) };
-                let text = || format!("{} {} factors", shape_text(shape), scale.format);
-                check(operand, given.ok_or_else(|| missing(text()))?, scale.format, shape)?;
-            }
-        }
+    if target.working_format() != F32 {
+        return wrong(format!("{} sums in {}; the scales are f32", target.name, target.working_format()));
+    }
+    if sizes.rows == 0 || sizes.columns == 0 {
+        return wrong(format!("blocks have {} rows and {} columns", sizes.rows, sizes.columns));
     }
     Ok(())
 }

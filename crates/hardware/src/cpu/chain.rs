@@ -1,7 +1,6 @@
 //! What every instruction of a processor is computed with: the shape of its unit, chains, numbers of codes.
 
-use bitmma::matrix::Codes;
-use bitmma::{Matrix, Operands};
+use bitmma::{Codes, Matrix, Operands};
 
 /// M, N, K.
 #[derive(Clone, Copy, Debug)]

@@ -5,8 +5,7 @@ use std::arch::x86_64::{
     _mm512_storeu_ps,
 };
 
-use bitmma::matrix::Codes;
-use bitmma::{Matrix, Operands};
+use bitmma::{Codes, Matrix, Operands};
 
 use super::chain::{Shape, c_f32s, chain, f32s, f64s};
 

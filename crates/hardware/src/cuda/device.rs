@@ -5,8 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use bitmma::catalogue::{Instruction, find, of};
-use bitmma::unit::About;
-use bitmma::{Architecture, Signature};
+use bitmma::{About, Architecture, Signature};
 
 use super::driver::{Driver, Loaded};
 use super::fragment::Majors;

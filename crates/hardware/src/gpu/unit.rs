@@ -3,8 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use bitmma::unit::About;
-use bitmma::{Matrix, MmaUnit, Operands, Signature};
+use bitmma::{About, Matrix, MmaUnit, Operands, Signature};
 use rayon::prelude::*;
 
 use super::error::Error;

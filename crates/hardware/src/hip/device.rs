@@ -5,8 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use bitmma::catalogue::{Family, Instruction, Vendor, find, of};
-use bitmma::unit::About;
-use bitmma::{Architecture, Signature};
+use bitmma::{About, Architecture, Signature};
 
 use super::assembly;
 use super::comgr::Assembler;

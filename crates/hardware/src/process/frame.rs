@@ -1,9 +1,7 @@
 //! Frames: sixteen bytes of header, then matrices, every number little-endian.
 
 use bitmma::formats::Format;
-use bitmma::matrix::Codes;
-use bitmma::unit::Signature;
-use bitmma::{Error, Matrix, Operands};
+use bitmma::{Codes, Error, Matrix, Operands, Signature};
 
 /// Bytes of a header.
 pub(super) const HEADER: usize = 16;

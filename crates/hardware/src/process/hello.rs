@@ -1,7 +1,7 @@
 //! The line of JSON with which a unit says what it is.
 
 use bitmma::formats::{BlockScale, Format, table};
-use bitmma::unit::{About, Signature};
+use bitmma::{About, Signature};
 use serde::{Deserialize, Serialize};
 
 /// The protocol's version.

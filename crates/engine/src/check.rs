@@ -1,0 +1,76 @@
+//! Whether operands have the formats and shapes that are expected of them.
+
+use bitmma_formats::Format;
+
+use crate::error::Error;
+use crate::matrix::{Matrix, shape_text};
+use crate::unit::Operands;
+
+/// Blocks, rows, columns.
+type Shape = (usize, usize, usize);
+
+/// The operands that an instruction, a model or a product takes.
+pub(crate) struct Expected<'e> {
+    /// What takes them, where a format is wrong or scale factors are missing.
+    pub(crate) unit: &'e str,
+    /// What takes them, where a shape is wrong.
+    pub(crate) product: &'e str,
+    pub(crate) a: (Format, Shape),
+    pub(crate) b: (Format, Shape),
+    pub(crate) c: (Format, Shape),
+    /// Of A and of B.
+    pub(crate) scales: Option<[(Format, Shape); 2]>,
+    /// What the scales are called.
+    pub(crate) factors: &'e str,
+}
+
+impl Expected<'_> {
+    /// An error that names the first operand that is not as expected; C may be missing, scales may not.
+    pub(crate) fn check(&self, operands: &Operands<'_>) -> Result<(), Error> {
+        self.one("A", operands.a, self.a)?;
+        self.one("B", operands.b, self.b)?;
+        if let Some(c) = operands.c {
+            self.one("C", c, self.c)?;
+        }
+        for (index, (operand, given)) in
+            [("scale A", operands.scale_a), ("scale B", operands.scale_b)].into_iter().enumerate()
+        {
+            let wrong =
+                |expected: String| Err(Error::Scale { operand, unit: self.unit.to_owned(), expected });
+            match (self.scales.map(|scales| scales[index]), given) {
+                (None, None) => {}
+                (None, Some(_)) => return wrong("no scale factors".to_owned()),
+                (Some((format, shape)), None) => {
+                    return wrong(format!("{} {format} {}", shape_text(shape), self.factors));
+                }
+                (Some(expected), Some(matrix)) => self.one(operand, matrix, expected)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn one(
+        &self,
+        operand: &'static str,
+        matrix: &Matrix,
+        (format, shape): (Format, Shape),
+    ) -> Result<(), Error> {
+        if matrix.format() != format {
+            return Err(Error::Format {
+                operand,
+                given: matrix.format().name,
+                unit: self.unit.to_owned(),
+                expected: format.name,
+            });
+        }
+        if matrix.shape() != shape {
+            return Err(Error::Shape {
+                operand,
+                given: shape_text(matrix.shape()),
+                unit: self.product.to_owned(),
+                expected: shape_text(shape),
+            });
+        }
+        Ok(())
+    }
+}
