@@ -166,6 +166,17 @@ pub fn probe(
     search::probe(unit, options, progress)
 }
 
+/// In which order `unit` sums, and how many products at a time (step 2 alone): no model is sought.
+pub fn summation_order(unit: &dyn MmaUnit) -> Result<Order, Error> {
+    let Signature { ref name, m, n, k, blocks, .. } = *unit.signature();
+    if m * n * k * blocks == 0 {
+        return Err(Error::Empty { unit: name.clone(), m, n, k, blocks });
+    }
+    let mut ignore = |_: &Progress| {};
+    let mut session = session::Session::new(unit, log::Log::none(), &mut ignore);
+    Ok(order::find(&mut session)?.0)
+}
+
 /// `make` of every index, in order, by all threads.
 fn parallel<T: Send>(indices: Range<u64>, make: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let count = (indices.end - indices.start) as usize;

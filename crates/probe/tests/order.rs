@@ -4,8 +4,8 @@
 use bitmma::arithmetic::{Conversion, FusedSum, Lowering, Operation, Order};
 use bitmma::formats::{BlockScale, E2M1, E2M3, F32, UE4M3, UE8M0};
 use bitmma::{Model, Simulator};
+use bitmma_probe::summation_order;
 use bitmma_probe::tree::{Sum, Tree};
-use bitmma_probe::{Options, probe};
 
 fn sum(length: usize, fraction_bits: u32) -> FusedSum {
     FusedSum::new(length, fraction_bits)
@@ -13,7 +13,7 @@ fn sum(length: usize, fraction_bits: u32) -> FusedSum {
 
 fn found(model: &Model, k: usize) -> bitmma_probe::Order {
     let unit = Simulator::model(model.clone(), (4, 4, k)).unwrap();
-    probe(&unit, &Options { tests: 1000, ..Options::default() }, &mut |_| {}).unwrap().order
+    summation_order(&unit).unwrap()
 }
 
 /// The accumulator and these groups of products, one after the other.
