@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Callable, Literal, Union, overload
 
-from . import _arrays, _bitmma
+from . import _arrays, _batches, _bitmma
 from ._bitmma import Instruction
+from .errors import OptionError
 from .simulate import Unit, mma
 
 if TYPE_CHECKING:
@@ -62,9 +64,14 @@ def gemm(
     - ``threads``: 1 to 4096. The answer is the same for any number.
     - ``progress``: called now and then with the products done and those there are to do.
 
-    Other Python threads run meanwhile. The order of operations is stated in full in ``bitmma::gemm``.
+    A and B may be batches of matrices of any rank; dimensions in front are stretched to each other's, as in
+    ``numpy.matmul``. Other Python threads run meanwhile. The order of operations is stated in full in ``bitmma::gemm``.
     """
     unit = _unit(target)
+    if _batches.are_nested(a, b):
+        (a, b, c, scale_a, scale_b), shape = _batches.flat((a, b, c, scale_a, scale_b), ("A", "B", "C", "scale A", "scale B"))
+    else:
+        shape = None
     d, format = _bitmma.gemm(
         unit._native,
         unit._operands(a, b, c, scale_a, scale_b, "f32" if scale_blocks else None),
@@ -79,6 +86,7 @@ def gemm(
         threads=threads,
         progress=progress,
     )
+    d = d if shape is None else d.reshape(shape)
     return _arrays.result(d, format, _arrays.like(a, b))
 
 
@@ -159,10 +167,19 @@ def matmul(
     ``return_info`` the second result says which it was. D is in ``accumulate`` (f32, or f64 for f64) unless
     ``output`` names the format it is converted to at the end, to nearest even. ``read_as`` says what A and B
     (or each) hold where the dtype leaves it open: ``tf32`` for float32, ``e4m3`` for uint8 codes.
+    A and B may be batches of any rank, as in :func:`gemm`. Where a PyTorch tensor needs a gradient, the result has one: each
+    gradient is such a product, in the dtype of the operand that it is multiplied with, rounded to its own operand's.
     ``scale_a`` and ``scale_b`` are block scales of ``scale_block`` elements each, by default 32 for UE8M0
     and 16 for UE4M3; with ``scale_blocks`` they are FP32 scales of such blocks. ``scale_blocks`` and
     ``promote_every`` are those of :func:`gemm`.
     """
+    if _needs_gradient(a, b):
+        from .torch.gradient import matmul as with_gradient
+
+        if scale_a is not None or scale_b is not None:
+            raise OptionError("a product with block scales has no gradient; give it tensors without: tensor.detach()")
+        options = {"like": like, "accumulate": accumulate, "promote_every": promote_every, "threads": threads}
+        return with_gradient(a, b, output, read_as, return_info, options)
     as_a, as_b = read_as if isinstance(read_as, tuple) else (read_as, read_as)
     format_a, format_b = _arrays.format_of("A", a, as_a), _arrays.format_of("B", b, as_b)
     scale = None
@@ -185,3 +202,11 @@ def matmul(
         return d
     k = _arrays.words("A", a, format_a).shape[-1]
     return d, Info(found, unit.step, -(-k // unit.step) * unit.step, unit.has_kernel)
+
+
+def _needs_gradient(*arrays: Array) -> bool:
+    """Whether any of them is a tensor of PyTorch that takes part in a backward pass."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.is_grad_enabled():
+        return False
+    return any(isinstance(one, torch.Tensor) and one.requires_grad for one in arrays)
