@@ -121,7 +121,8 @@ def _of_chip(name: str, policies: Policies, label: str | None) -> Arithmetic:
     @lru_cache(maxsize=256)
     def way(a: torch.dtype, b: torch.dtype, scale: tuple[str, int] | None, fast: bool) -> Way | None:
         formats = policies.formats(a, b)
-        unit = formats and unit_for(architecture, *formats, scale)
+        of_unit = None if scale is None or scale[0] == "f32" else scale  # FP32 scales are applied outside
+        unit = formats and unit_for(architecture, *formats, of_unit)
         return Chain(label, unit, promote_every=None if fast else PROMOTED.get(architecture)) if unit else None
 
     def why(product: Product) -> str:
@@ -134,13 +135,20 @@ def _of_chip(name: str, policies: Policies, label: str | None) -> Arithmetic:
 
 def _fixed(way: Way, formats: tuple[str, str], policies: Policies) -> Arithmetic:
     """One way for every product whose operands it can read."""
+    takes = way.unit.scale if isinstance(way, Chain) else None
 
     def choose(product: Product, fast: bool) -> Way | None:
         fits = all(format in readings(dtype) for format, dtype in zip(formats, product.dtypes))
-        return way if fits and product.scale is None else None
+        return way if fits and _scales_fit(way, product.scale) else None
 
-    why = f"{way.label} takes {formats[0]} and {formats[1]}"
+    why = f"{way.label} takes {formats[0]} and {formats[1]}" + (f" with scales in {takes[0]}" if takes else "")
     return Arithmetic(way.label, choose, policies, lambda product: why)
+
+
+def _scales_fit(way: Way, scale: tuple[str, int] | None) -> bool:
+    """Whether a way applies scales of blocks: an instruction its own, or FP32 ones outside of it."""
+    own = way.unit.scale if isinstance(way, Chain) else None
+    return scale == own or (own is None and isinstance(way, Chain) and scale is not None and scale[0] == "f32")
 
 
 def _of_gemm(target: Gemm, policies: Policies, label: str | None) -> Arithmetic:

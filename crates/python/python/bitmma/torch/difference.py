@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from ..explain import Explanation
-from .product import Compared, Operands, Product
+from .product import Compared, Operands, Product, elements
 from .tally import tally
 from .ways import Way
 
@@ -116,7 +116,7 @@ class Difference:
     @property
     def terms(self) -> int:
         """K."""
-        return self.operands.a.shape[-1]
+        return elements(self.operands.a, -1)
 
     @cached_property
     def term(self) -> int | None:

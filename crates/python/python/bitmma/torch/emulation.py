@@ -18,7 +18,7 @@ from .arithmetic import Arithmetic, Target, arithmetics, resolve
 from .choice import Policies, dtype_name
 from .difference import Difference, compare_sums
 from .left import Left
-from .product import Operands, Product
+from .product import Operands, Product, elements
 from .report import table
 from .ways import Way
 
@@ -45,7 +45,9 @@ class emulate(TorchDispatchMode):
     and scales are applied to it in FP32, and it is rounded once to the result's dtype, to nearest even. A
     convolution's K runs over kernel positions, then channels (forward, gradient of the input), or over
     images, then pixels (gradient of the weight). ``_scaled_mm`` without ``use_fast_accum`` on Ada and
-    Hopper moves the sum to FP32 every 128 elements.
+    Hopper moves the sum to FP32 every 128 elements; with FP32 scales of blocks each 128 elements are one run, whose result
+    times both scales is added by one FMA, as DeepGEMM does (how cuBLASLt does it is not published). MX and NVFP4 scales go
+    into the instruction, where the chip has one.
 
     ``fp16``: ``"native"``; ``"bf16"`` casts operands to BF16 first; ``"bf16-backward"`` does so in the
     backward pass only (what rocBLAS does on the MI200 series for PyTorch); None leaves such products alone.
@@ -253,7 +255,7 @@ class emulate(TorchDispatchMode):
     ) -> tuple[Way | None, Operands, Product]:
         """How an arithmetic computes a product, and the operands as it reads them."""
         a, b = arithmetic.policies.cast(given.a, given.b, place[3])
-        shape = (a.shape[0] if a.dim() == 3 else 1, a.shape[-2], b.shape[-1], a.shape[-1])
+        shape = (a.shape[0] if a.dim() == 3 else 1, a.shape[-2], b.shape[-1], elements(a, -1))
         way, dtypes = None, (a.dtype, b.dtype)
         if not arithmetic.policies.leaves(a.dtype):
             way = arithmetic.choose(Product(*place, dtypes, shape, scale), fast)

@@ -16,7 +16,7 @@ def page(comparison: Comparison) -> str:
     """The whole page."""
     base, others = comparison.chips[0], comparison.others
     title = f"{', '.join(others)} against {base}"
-    parts = [f"<h1>{escape(title)}</h1>", _introduction(comparison), _firsts(comparison), _ends(comparison)]
+    parts = [_introduction(comparison), _firsts(comparison), _ends(comparison)]
     parts += [_growth(comparison), _histogram(comparison)]
     depth = comparison.modules or comparison.products
     if depth:
@@ -27,8 +27,14 @@ def page(comparison: Comparison) -> str:
         if rows:
             parts.append(_heat(rows, comparison, name, name))
     parts.append(_remarks(comparison))
+    return document(title, "".join(parts))
+
+
+def document(title: str, body: str) -> str:
+    """A page with a title; it holds its style and loads nothing."""
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(title)}</title>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head><body><main>{"".join(parts)}</main></body></html>\n'
+    main = f"<main><h1>{escape(title)}</h1>{body}</main>"
+    return f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head><body>{main}</body></html>\n'
 
 
 def _introduction(comparison: Comparison) -> str:
@@ -72,14 +78,15 @@ def _ends(comparison: Comparison) -> str:
         rows.append(["flips against FP64", *(f"{end.flips}" if end else "–" for end in exact)])
         rows.append(["KL divergence from FP64", *(f"{end.divergence:.2g}" if end else "–" for end in exact)])
     rows = [[row[0], *(row[place + 1] for place in kept)] for row in rows]
-    text = _table(["", *(labels[place] for place in kept)], rows) if kept else ""
+    text = table(["", *(labels[place] for place in kept)], rows) if kept else ""
     if comparison.losses:
         losses = ", ".join(f"{escape(label)} {value!r}" for label, value in comparison.losses.items())
         text += f"<p>Loss: {losses}</p>"
     return f"<h2>What it comes to</h2>{text}" if text else ""
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table, the first cell of each row its name."""
     top = "".join(f"<th>{escape(one)}</th>" for one in head)
     body = "".join("<tr><th>" + escape(row[0]) + "</th>" + "".join(f"<td>{escape(one)}</td>" for one in row[1:]) + "</tr>" for row in rows)
     return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
@@ -154,8 +161,8 @@ def _heat(rows: Sequence[Row], comparison: Comparison, title: str, kind: str) ->
         cells = [_cell(row.differences.get(chip)) for chip in comparison.others]
         cells += [_cell(row.raw.get(chip), "far") for chip in comparison.others] if raw else []
         body.append(f"<tr><th>{escape(name)}</th>{''.join(cells)}</tr>")
-    table = f'<div class="scroll tall"><table class="heat"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
-    return f"<h2>{escape(title)}</h2><p>Share of elements that differ{', after rounding and before' if raw else ''}.</p>{table}"
+    whole = f'<div class="scroll tall"><table class="heat"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>'
+    return f"<h2>{escape(title)}</h2><p>Share of elements that differ{', after rounding and before' if raw else ''}.</p>{whole}"
 
 
 def _cell(found: Tally | None, style: str = "") -> str:

@@ -25,7 +25,7 @@ class Operands(NamedTuple):
     scaled: tuple[torch.Tensor, torch.Tensor] | None = None
     """FP32 scales of ``_scaled_mm``: one for all, or one for each row of A and each column of B."""
     blocks: tuple[torch.Tensor, torch.Tensor] | None = None
-    """Scales of blocks along K: M × ceil(K/block) and ceil(K/block) × N, of A and of B."""
+    """Scales of blocks along K: M × ceil(K/block) and ceil(K/block) × N, of A and of B; in FP32 also of 128 rows or columns."""
 
     def of_element(self, element: tuple[int, ...]) -> Operands:
         """What one element of the result is made of: a row of A, a column of B."""
@@ -36,7 +36,10 @@ class Operands(NamedTuple):
             x, y = (one.reshape(-1) for one in self.scaled)
             scaled = x[row if len(x) > 1 else 0].clone(), y[column if len(y) > 1 else 0].clone()
         if self.blocks:
-            blocks = self.blocks[0][row : row + 1].clone(), self.blocks[1][:, column : column + 1].clone()
+            x, y = self.blocks  # of single rows and columns, or of 128
+            line = row if x.shape[0] == a.shape[0] else row // 128
+            other = column if y.shape[1] == b.shape[1] else column // 128
+            blocks = x[line : line + 1].clone(), y[:, other : other + 1].clone()
         c = None if self.c is None else self.c[element].reshape(1, 1).clone()
         one_a, one_b = a[row : row + 1].clone(), b[:, column : column + 1].clone()
         return Operands(one_a, one_b, c, self.alpha, self.beta, scaled, blocks)
@@ -45,7 +48,11 @@ class Operands(NamedTuple):
         """Of one element: its sums up to each of these terms, further ones zero, without C and factors."""
         word = _word(self.a.dtype)  # FP8 tensors cannot be masked, their codes can
         a = self.a.view(word).repeat(len(ends), 1)
-        a[torch.arange(a.shape[1]) > ends[:, None]] = 0
+        packed = elements(self.a, 1) // max(a.shape[1], 1)  # two FP4 codes share a byte, the first in its low bits
+        places = packed * torch.arange(a.shape[1])
+        a[places > ends[:, None]] = 0
+        if packed == 2:
+            a[places == ends[:, None]] &= 15
         blocks = self.blocks and (self.blocks[0].repeat(len(ends), 1), self.blocks[1])
         return Operands(a.view(self.a.dtype), self.b, blocks=blocks)
 
@@ -57,6 +64,12 @@ class Operands(NamedTuple):
         if self.scaled:
             result = result * self.scaled[0].double().reshape(-1, 1) * self.scaled[1].double().reshape(1, -1)
         return result if self.c is None else result + self.beta * self.c.double()
+
+
+def elements(tensor: torch.Tensor, axis: int) -> int:
+    """Elements along the axis that is K; two FP4 codes share a byte."""
+    packed = tensor.dtype == getattr(torch, "float4_e2m1fn_x2", None)
+    return tensor.shape[axis] * (2 if packed else 1)
 
 
 def _word(dtype: torch.dtype) -> torch.dtype:

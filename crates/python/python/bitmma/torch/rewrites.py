@@ -26,7 +26,7 @@ OPENED = {getattr(aten, name) for name in _MADE_OF_PRODUCTS if hasattr(aten, nam
 def _code_of(func: Any) -> Any:
     """The key under which an operation's code is made of other operations; None for others."""
     packet = getattr(func, "overloadpacket", None)
-    if packet is None:
+    if packet is None or not torch._C._dispatch_has_kernel(func.name()):  # prim::device, of which tracing asks
         return None
     keys = [_Key.CompositeImplicitAutograd]
     if packet in OPENED:

@@ -6,6 +6,8 @@ from typing import Any, Callable, Sequence
 
 import torch
 
+from .product import elements
+
 Multiply = Callable[..., Any]
 
 #: PyTorch's ScalingType: elements along K that share a scale, and rows that do; 0: all.
@@ -27,7 +29,7 @@ def scaled_mm(
 ) -> Any:
     """(A·B) · scale_a · scale_b + bias; of which kind the scales are, their dtypes and shapes say."""
     rest: dict[str, Any] = {"bias": bias, "scale_result": scale_result, "to": out_dtype or a.dtype, "fast": use_fast_accum}
-    m, n, k = a.shape[0], b.shape[1], _elements(a, 1)
+    m, n, k = a.shape[0], b.shape[1], elements(a, 1)
     if scale_a.dtype == torch.float32:
         if scale_a.numel() in (1, m) and scale_b.numel() in (1, n) and (scale_a.dim() < 2 or scale_a.shape[1] == 1):
             return _rows(multiply, a, b, scale_a, scale_b, **rest)
@@ -57,7 +59,7 @@ def scaled_mm_v2(
 ) -> Any:
     """``torch.nn.functional.scaled_mm``: the recipes say of which kind the scales are; a second scale is for all."""
     rest: dict[str, Any] = {"bias": bias, "to": out_dtype or a.dtype, "fast": use_fast_accum}
-    m, n, k = a.shape[0], b.shape[1], _elements(a, 1)
+    m, n, k = a.shape[0], b.shape[1], elements(a, 1)
     kinds = RECIPES.get(recipe_a[0]), RECIPES.get(recipe_b[0])
     if contraction_dim or kinds[0] is None or kinds[1] is None or kinds[0][0] != kinds[1][0]:
         return NotImplemented
@@ -111,12 +113,6 @@ def _finished(
         return sums if scale_result is None else sums * scale_result
 
     return multiply(a, b, to=to, finish=finish, **options)
-
-
-def _elements(tensor: torch.Tensor, axis: int) -> int:
-    """Elements along an axis; two FP4 codes share a byte."""
-    packed = tensor.dtype == getattr(torch, "float4_e2m1fn_x2", None)
-    return tensor.shape[axis] * (2 if packed else 1)
 
 
 def _unswizzled(scale: torch.Tensor, rows: int, blocks: int, swizzled: bool = True) -> torch.Tensor:

@@ -69,13 +69,16 @@ class Chain(Way):
 
     def sums(self, product: Operands, threads: int | None) -> torch.Tensor:
         a, b, c, alpha, beta, _, blocks = product
-        promote = self.promote_every
+        promote = self.promote_every if blocks is None else None
         if promote is None and self.split_k is None and c is not None:
             # one run over the whole of K, added to C in FP32: the instruction itself starts from +0
             promote = max(-(-a.shape[-1] // self.unit.step), 1) * self.unit.step
         options: dict[str, Any] = {"split_k": self.split_k, "promote_every": promote, "threads": threads}
         if blocks is not None:
             options.update(scale_a=blocks[0], scale_b=blocks[1])
+            if blocks[0].dtype == torch.float32:
+                lines = [1 if one == size else 128 for one, size in ((blocks[0].shape[0], a.shape[-2]), (blocks[1].shape[1], b.shape[-1]))]
+                options.update(scale_blocks=f"{lines[0]}x128,{lines[1]}x128")
         sums: torch.Tensor = gemm(self.unit, a, b, c, alpha=float(alpha), beta=float(beta), **options)
         return _scaled(sums if sums.dtype == self.wide else sums.to(self.wide), product)
 
