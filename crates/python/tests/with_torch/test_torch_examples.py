@@ -1,0 +1,62 @@
+"""The worked examples on whole models, at small sizes: what they find, and that their pages are whole."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+torch = pytest.importorskip("torch")
+import rl_parity  # noqa: E402
+import where_chips_part  # noqa: E402
+
+SMALL = {"layers": 4, "width": 192, "heads": 4, "classes": 256}
+
+
+def whole(text):
+    """The page as a tree."""
+    assert "http" not in text
+    return ElementTree.fromstring(re.sub(r"<!doctype html>|<meta[^>]*>", "", text))
+
+
+def test_where_chips_part(tmp_path):
+    model, prompt = where_chips_part.decoder(**SMALL)
+    texts = {chip: where_chips_part.write(model, prompt, 6, chip) for chip in where_chips_part.CHIPS}
+    found = where_chips_part.growth(model, prompt, texts["a100"])
+    report = where_chips_part.report(found, texts)
+    assert all(end.positions == 6 for end in found.outcomes.values()) and list(found.outcomes) == found.others
+    for chip in found.others:
+        head = next(row for row in found.modules if row.name == "head").differences[chip]
+        first = next(row for row in found.modules if row.name == "blocks.0.qkv").differences[chip]
+        assert head.share > 100 * first.share > 0, "it grows"
+        assert f"{chip:7} first differs in" in report
+    # H100 and B200 sum BF16 alike
+    assert found.modules[-1].differences["h100"] == found.modules[-1].differences["b200"] and texts["h100"] == texts["b200"]
+    # what was written is what the comparison's first chip finds the most likely
+    assert len(texts["a100"]) == 6 and where_chips_part.departs([1, 2, 3], [1, 2, 4]) == 2
+    whole(found.save(tmp_path / "page.html").read_text(encoding="utf-8"))
+
+
+def test_importance_ratios(tmp_path):
+    ids = rl_parity.sampled(8, **SMALL)
+    assert ids.shape == (1, rl_parity.PROMPT + 8)
+    found = rl_parity.ratios(ids, **SMALL)
+    spread = {name: (ratio - 1).square().mean().sqrt().item() for name, ratio in found.items()}
+    same, split, ampere, amd, fp8, blocks, rows = spread.values()
+    assert same == 0, "one arithmetic on both sides"
+    assert all(ratio.shape == (8,) for ratio in found.values())
+    assert max(split, ampere, amd) < min(blocks, rows) / 3, "FP8 on one side is another policy"
+    assert 0 < fp8 < rows
+    tree = whole(rl_parity.page(found))
+    texts = [one.text for one in tree.iter("th")]
+    assert all(name in texts for name in rl_parity.SETTINGS)
+
+
+def test_quantised_blocks_hold_their_largest_number():
+    x = torch.randn(5, 300)
+    codes, scale = rl_parity.quantised(x, (1, 128))
+    assert codes.shape == x.shape and scale.shape == (5, 3)
+    back = codes.float() * scale.repeat_interleave(128, 1)[:, :300]
+    assert ((back - x).abs() <= x.abs() / 16 + scale.repeat_interleave(128, 1)[:, :300] * 2**-10).all()
+    assert torch.equal(codes.float().abs().amax(1), torch.full((5,), 448.0))
