@@ -245,6 +245,63 @@ fn fp32_scales_of_blocks() {
     refused(&bench, &format!("gemm {MX} {mx}"), &["takes ue8m0 factors of its own"]);
 }
 
+/// The instruction that follows from chip and types, a plan, and a library's call.
+#[test]
+fn without_an_instruction() {
+    let (bench, [a, b, c]) = inputs();
+    let ab = product(&a, &b, SHAPE);
+    let sums: Vec<i64> = ab.iter().zip(&c).map(|(ab, c)| ab + c).collect();
+    let out = fine(&bench, "gemm --like h100 -a a.npy -b b.npy -c c.npy -o d.npy --promote-every 32");
+    assert!(out.starts_with("hopper wgmma.m64n{8..256}k16.f32.f16.f16 (T-FDPA): 5×41 f16"), "{out}");
+    assert_eq!(bench.npy("d.npy", "<f4", &[5, 7]), f32_codes(sums));
+    // A's file holds codes
+    let fp8 = "-a a8.npy -b b8.safetensors --bt -o d.npy";
+    let out = fine(&bench, &format!("gemm --like h100 {fp8} --type e4m3"));
+    assert!(out.starts_with("hopper wgmma.m64n{8..256}k32.f32.e4m3.e4m3"), "{out}");
+    assert_eq!(bench.npy("d.npy", "<f4", &[5, 7]), f32_codes(ab.clone()));
+
+    // a plan, and the same as a library's call
+    let (code, plan, error) = bitmma(
+        &bench,
+        "plan rtx4060 --m 5 --n 7 --k 41 --type e4m3 --fast --out-type f32 --parts 2 --merge pairwise",
+    );
+    assert_eq!(code, Some(0), "{error}");
+    bench.put("plan.toml", plan.as_bytes());
+    let out = fine(&bench, &format!("gemm --plan plan.toml {fp8}"));
+    assert!(out.starts_with("plan: 5×41 e4m3 · 41×7 e4m3 = 5×7 f32 in d.npy\nplan: mma.m16n8k32"), "{out}");
+    assert_eq!(bench.npy("d.npy", "<f4", &[5, 7]), f32_codes(ab.clone()));
+    let call = format!("gemm --like rtx4060 --type e4m3 --fast --parts 2 --merge pairwise {fp8} --json");
+    let json: Value = serde_json::from_str(&fine(&bench, &call)).unwrap();
+    assert_eq!((&json["evidence"], &json["plan"]["deal"]["parts"]), (&"recorded".into(), &2.into()));
+    assert_eq!(bench.npy("d.npy", "<f4", &[5, 7]), f32_codes(ab));
+
+    let fp8 = fp8.replace("d.npy", "e.npy");
+    refused(&bench, &format!("gemm {fp8}"), &["ARCH", "INSTRUCTION"]);
+    refused(&bench, &format!("gemm --like h100 {fp8}"), &["--a: a8.npy holds codes", "--type"]);
+    refused(&bench, &format!("gemm --like a100 {fp8} --type e4m3"), &["--like", "ampere", "e4m3"]);
+    refused(&bench, &format!("gemm --like h900 {fp8} --type e4m3"), &["h900"]);
+    refused(
+        &bench,
+        &format!("gemm --like h100 {fp8} --type e4m3 --fast"),
+        &["--fast is for a library's call"],
+    );
+    refused(&bench, &format!("gemm {FP8} {fp8} --type e4m3"), &["are for --like and --plan"]);
+    refused(&bench, &format!("gemm {FP8} {fp8} --plan plan.toml"), &["leave out ARCH and INSTRUCTION"]);
+    refused(
+        &bench,
+        &format!("gemm --plan plan.toml {fp8} --promote-every 128"),
+        &["--promote-every is given; a plan decides that"],
+    );
+    refused(&bench, &format!("gemm --plan none.toml {fp8}"), &["--plan", "none.toml"]);
+    refused(&bench, &format!("gemm --plan plan.toml {fp8}").replace("--bt ", ""), &["say --b-transposed"]);
+    refused(
+        &bench,
+        &format!("gemm --like h100-pcie/cublaslt-12.8.3.14 {fp8} --type e4m3"),
+        &["declined: 5×7×41 is not in"],
+    );
+    refused(&bench, &format!("gemm --like h100 {fp8} --type e4m3 --table t.csv"), &["t.csv"]);
+}
+
 #[test]
 fn outputs_narrower_than_a_byte() {
     let (bench, _) = inputs();

@@ -10,7 +10,7 @@ use bitmma::formats::{BF16, E4M3, F32, Format};
 use bitmma_calls::compare::{Comparison, compare};
 use bitmma_calls::epilogue::Scales;
 use bitmma_calls::explain::explain;
-use bitmma_calls::platform::{Decision, Platform, decide};
+use bitmma_calls::platform::{Decision, Platform, Sources, decide};
 use bitmma_calls::scaled::{Recipe, decide_scaled};
 use bitmma_calls::torch::{Layout, Request};
 use bitmma_calls::{Call, Error, execute};
@@ -142,16 +142,17 @@ impl From<Error> for Failure {
 }
 
 /// A call's operands.
-struct Given {
-    a: Matrix,
-    b: Matrix,
-    scales: Scales,
-    blocks: Option<(Matrix, Matrix)>,
-    out: Format,
+pub(crate) struct Given {
+    pub(crate) a: Matrix,
+    pub(crate) b: Matrix,
+    pub(crate) scales: Scales,
+    /// FP32 scales of rows or blocks.
+    pub(crate) blocks: Option<(Matrix, Matrix)>,
+    pub(crate) out: Format,
 }
 
 impl Given {
-    fn call(&self, threads: Option<usize>) -> Call<'_> {
+    pub(crate) fn call(&self, threads: Option<usize>) -> Call<'_> {
         let blocks = self.blocks.as_ref().map(|(a, b)| (a, b));
         Call { scales: self.scales, blocks, threads, ..Call::new(&self.a, &self.b, self.out) }
     }
@@ -167,15 +168,19 @@ impl Given {
 }
 
 /// The plan of the call on one platform.
-fn decided(arguments: &Arguments, name: &str, given: &Given) -> Result<(Platform, Decision), Failure> {
+pub(crate) fn decided(
+    name: &str,
+    given: &Given,
+    fast: bool,
+    sources: &Sources,
+) -> Result<(Platform, Decision), Failure> {
     let platform = Platform::parse(name)?;
     let shape = given.call(None).shape();
-    let query = platform.query(shape, (given.a.format(), given.b.format(), given.out), arguments.fast);
-    let sources = arguments.sources.read()?;
+    let query = platform.query(shape, (given.a.format(), given.b.format(), given.out), fast);
     let Some(recipe) = given.recipe() else {
-        return Ok((platform.clone(), decide(&platform, &query, &sources)?));
+        return Ok((platform.clone(), decide(&platform, &query, sources)?));
     };
-    let decision = decide_scaled(&platform, &query, recipe, &sources)?;
+    let decision = decide_scaled(&platform, &query, recipe, sources)?;
     Ok((platform, decision))
 }
 
@@ -196,14 +201,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             return Err(Error::Rejected(rejection).into());
         }
     }
-    let (platform, decision) = decided(arguments, &arguments.platform, &given)?;
+    let sources = arguments.sources.read()?;
+    let (platform, decision) = decided(&arguments.platform, &given, arguments.fast, &sources)?;
     let call = given.call(arguments.threads);
     let d = execute(&decision.plan, &call)?;
     let explanation =
         arguments.explain.map(|(row, column)| explain(&decision.plan, &call, row, column)).transpose()?;
     let mut comparisons: Vec<(Platform, Decision, Comparison)> = Vec::new();
     for name in &arguments.compare_with {
-        let (other, theirs) = decided(arguments, name, &given).within(name)?;
+        let (other, theirs) = decided(name, &given, arguments.fast, &sources).within(name)?;
         let comparison = compare(&decision.plan, &theirs.plan, &call)?;
         comparisons.push((other, theirs, comparison));
     }

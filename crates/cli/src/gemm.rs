@@ -1,6 +1,8 @@
 //! `bitmma gemm`: matrices of any shape from files, multiplied as a kernel on the GPU would with one
 //! instruction, D into a file.
 
+mod like;
+
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -16,8 +18,10 @@ use serde_json::json;
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::Output;
+use like::Way;
+
 use crate::operands::{self, Matrices, files_help, metadata, revision_text};
-use crate::target::{self, Target};
+use crate::target::Target;
 use crate::{output, values};
 
 const HELP: &str = concat!(
@@ -47,9 +51,16 @@ The same with scales of blocks, and with DeepSeek's 128×128 scales of the weigh
          --scale-a x.safetensors:scale --scale-b w.safetensors:layer.weight_scale_inv --scale-blocks 1x128,128x128 \\
          --output-type bf16 -o d.safetensors
 
+Without ARCH and INSTRUCTION: --like h100 takes the instruction that a library would run for the types of A and B \
+(bitmma.matmul has the same rule); --plan FILE runs a plan, which decides everything but --output-type [default: f32]; \
+--like DEVICE/cublaslt-VERSION with --table, --lt-config, --parts or --assume runs that library's call, as `bitmma call \
+matmul` does, or scaled_mm's with scales of 1 and --fast for FP8. docs/calls.md says what is known.
+  bitmma gemm --like h100 -a x.safetensors:x -b w.safetensors:layer.weight --bt -o d.safetensors
+
 JSON: architecture, instruction, revision, model, model_file, k_step, padded_k, split_k (the parts there were), \
 promote_every, scale_blocks, alpha, beta, output_rounding, saturate, path (kernel or reference), products, seconds, products_per_second, m, n, k, \
-blocks; a, b, c, scale_a, scale_b, d: {file, format, shape}."
+blocks; a, b, c, scale_a, scale_b, d: {file, format, shape}. Of a plan: platform, m, n, k, a, b, out, products, seconds, \
+products_per_second, origin, evidence, source, assumed, plan."
 );
 
 /// Multiplies matrices of any shape from files, one instruction along K: D = alpha·A·B + beta·C
@@ -58,7 +69,9 @@ blocks; a, b, c, scale_a, scale_b, d: {file, format, shape}."
 #[group(skip)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    target: target::Arguments,
+    target: like::TargetArguments,
+    #[command(flatten)]
+    like: like::LikeArguments,
     #[command(flatten)]
     files: operands::Arguments,
     /// Elements along K that --model takes at a time [default: its L_max]
@@ -112,7 +125,10 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// Reads, multiplies, writes and says so.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let mut target = arguments.target.resolve()?;
+    let mut target = match arguments.like.way(arguments)? {
+        Way::Along(target) => target,
+        Way::Call(platform) => return like::run(arguments, &platform),
+    };
     let unit = match &target.found {
         Some(found) => {
             let row = found.instruction;
@@ -120,7 +136,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 // M and N are those of the matrices, not of one instruction
                 target.name = format!("{} {}", row.architecture, row.name());
             }
-            Unit::found(found, arguments.target.revision.revision)?
+            Unit::found(found, arguments.target.0.revision.revision)?
         }
         None => Unit::of_model(target.model.clone(), arguments.k_step).within("--k-step")?,
     };
@@ -170,6 +186,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Agrees)
 }
 
+/// blocks · M · N · K.
+fn products(blocks: usize, (m, n, k): (usize, usize, usize)) -> u64 {
+    [m, k, n].iter().fold(blocks as u64, |all, &size| all.saturating_mul(size as u64))
+}
+
 /// What was computed.
 struct Done<'d> {
     unit: &'d Unit,
@@ -183,7 +204,7 @@ struct Done<'d> {
 impl Done<'_> {
     fn products(&self) -> u64 {
         let (blocks, m, k) = self.matrices.a.shape();
-        [m, k, self.d.columns()].iter().fold(blocks as u64, |all, &size| all.saturating_mul(size as u64))
+        products(blocks, (m, self.d.columns(), k))
     }
 
     /// Parts that K was cut into.
@@ -252,7 +273,7 @@ fn about(
     unit: &Unit,
     k: usize,
 ) -> std::collections::BTreeMap<&'static str, String> {
-    let mut metadata = metadata(target, &arguments.target);
+    let mut metadata = metadata(target, &arguments.target.0);
     if let Some(found) = &target.found {
         metadata.insert("instruction", found.instruction.name());
     }
@@ -300,7 +321,7 @@ fn text(arguments: &Arguments, target: &Target, done: &Done<'_>) -> String {
         "{} ({}{}): {}{how}\n{} in {seconds:.3} s: {}, {} path\n",
         target.name,
         model.operation.name(),
-        revision_text(target, &arguments.target),
+        revision_text(target, &arguments.target.0),
         arguments.files.line(target, done.matrices, done.d),
         counted(done.products()),
         rate_text(done.products() as f64 / seconds.max(1e-9)),
@@ -320,7 +341,7 @@ fn json(arguments: &Arguments, target: &Target, done: &Done<'_>) -> serde_json::
     let mut json = json!({
         "architecture": found.map(|found| found.instruction.architecture.name()),
         "instruction": found.map(|found| found.instruction.name()),
-        "revision": found.map(|_| arguments.target.revision.revision.name()),
+        "revision": found.map(|_| arguments.target.0.revision.revision.name()),
         "model_file": found.is_none().then_some(&target.name),
         "model": target.model.operation.name(),
         "k_step": done.unit.step(),

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 pub(crate) struct Arguments {
     /// Architecture: a name (hopper), a compiler target (sm_90a, gfx942) or a chip (h100, mi300x)
     #[arg(value_name = "ARCH", required_unless_present = "model", value_parser = architecture())]
-    architecture: Option<Architecture>,
+    pub(crate) architecture: Option<Architecture>,
     /// Instruction as `bitmma list` prints it, or an alias: full PTX, SASS, HIP builtin
     #[arg(required_unless_present = "model")]
     pub(crate) instruction: Option<String>,
@@ -78,6 +78,14 @@ pub(crate) struct Target {
     pub(crate) model: Model,
 }
 
+impl Target {
+    /// A row of the catalogue; an error where it is not known how it computes.
+    pub(crate) fn of(found: Found, revision: Revision) -> Result<Target, Failure> {
+        let model = model_of(&found, revision)?;
+        Ok(Target { name: name_of(&found), found: Some(found), model })
+    }
+}
+
 impl Arguments {
     /// The row of the catalogue that was asked for, whether its model is known or not; `None` for a
     /// model from a file.
@@ -91,10 +99,7 @@ impl Arguments {
     /// What was asked for; an error where it is not known how it computes.
     pub(crate) fn resolve(&self) -> Result<Target, Failure> {
         match (self.found()?, &self.model) {
-            (Some(found), _) => {
-                let model = model_of(&found, self.revision.revision)?;
-                Ok(Target { name: name_of(&found), found: Some(found), model })
-            }
+            (Some(found), _) => Target::of(found, self.revision.revision),
             (None, Some(path)) => {
                 let model = read_model(path)?;
                 Ok(Target { name: path.display().to_string(), found: None, model })

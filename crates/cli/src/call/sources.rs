@@ -56,6 +56,15 @@ enum Merge {
 }
 
 impl SourceArguments {
+    /// Whether a flag asks for a library's decision, and not for a plan or nothing.
+    pub(crate) fn asks_library(&self) -> bool {
+        self.lt_config.is_some()
+            || self.parts.is_some()
+            || self.table.is_some()
+            || self.workspace.is_some()
+            || !self.assume.is_empty()
+    }
+
     /// Reads what the flags name.
     pub(crate) fn read(&self) -> Result<Sources, Failure> {
         let mut assume = Assume::default();

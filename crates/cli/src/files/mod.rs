@@ -181,6 +181,14 @@ impl FromStr for Source {
 }
 
 impl Source {
+    /// The format that the file's type names; `None` where it holds integers, which are codes of any.
+    pub(crate) fn format(&self) -> Result<Option<Format>, Error> {
+        match self.kind {
+            Kind::Npy => npy::format_of(&self.path),
+            Kind::Safetensors => safetensors::format_of(&self.path, self.tensor.as_deref()),
+        }
+    }
+
     /// The elements, each a code of `format`.
     pub(crate) fn read(&self, format: &Format) -> Result<Tensor, Error> {
         match self.kind {

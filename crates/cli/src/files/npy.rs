@@ -49,6 +49,15 @@ fn in_words(name: &Type) -> String {
     format!("{word}{bits} ('{name}')")
 }
 
+/// The format that an array's type names; `None` for integers, which are codes.
+pub(crate) fn format_of(path: &Path) -> Result<Option<Format>, Error> {
+    let file = path.display().to_string();
+    let bytes = std::fs::read(path).map_err(|error| Error::Io { file: file.clone(), error })?;
+    let header = Header::read(&bytes).map_err(|problem| Error::Malformed { file, problem })?;
+    let float = header.element.filter(|element| element.kind == 'f');
+    Ok(float.and_then(|element| formats(element.bytes).first().copied()))
+}
+
 /// The array in `path`, each element a code of `format`.
 pub(crate) fn read(path: &Path, format: &Format) -> Result<Tensor, Error> {
     let file = path.display().to_string();

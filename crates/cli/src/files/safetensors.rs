@@ -71,10 +71,15 @@ fn in_words(info: &TensorInfo) -> String {
     format!("{}, {}", info.dtype, dimensions(&info.shape))
 }
 
-/// The tensor of that name in `path`, or its only one, each element a code of `format`.
-///
-/// Only the header and that one tensor are read.
-pub(crate) fn read(path: &Path, name: Option<&str>, format: &Format) -> Result<Tensor, Error> {
+/// The format that a tensor's type names, the usual one where it holds several; `None` for integers, which are codes.
+pub(crate) fn format_of(path: &Path, name: Option<&str>) -> Result<Option<Format>, Error> {
+    let (_, metadata, _) = open(path)?;
+    let (_, info) = choose(&path.display().to_string(), &metadata, name)?;
+    Ok(FORMATS.iter().find(|(dtype, _)| *dtype == info.dtype).map(|(_, formats)| formats[0]))
+}
+
+/// The file, what its header says, and where the tensors begin.
+fn open(path: &Path) -> Result<(File, Metadata, u64), Error> {
     let file = path.display().to_string();
     let io = |error| Error::Io { file: file.clone(), error };
     let malformed = |problem: String| Error::Malformed { file: file.clone(), problem };
@@ -95,7 +100,16 @@ pub(crate) fn read(path: &Path, name: Option<&str>, format: &Format) -> Result<T
             size - start
         )));
     }
+    Ok((reader, metadata, start))
+}
 
+/// The tensor of that name in `path`, or its only one, each element a code of `format`.
+///
+/// Only the header and that one tensor are read.
+pub(crate) fn read(path: &Path, name: Option<&str>, format: &Format) -> Result<Tensor, Error> {
+    let file = path.display().to_string();
+    let io = |error| Error::Io { file: file.clone(), error };
+    let (mut reader, metadata, start) = open(path)?;
     let (name, info) = choose(&file, &metadata, name)?;
     let (from, to) = info.data_offsets;
     reader.seek(SeekFrom::Start(start + from as u64)).map_err(io)?;

@@ -1,0 +1,221 @@
+//! What a product is computed by where no instruction is named: a chip, a plan, or a library's call.
+
+use bitmma::Architecture;
+use bitmma::catalogue::library::{Product, choose};
+use bitmma::formats::{F32, Format, table};
+use bitmma_calls::epilogue::Scales;
+use bitmma_calls::execute;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::json;
+
+use super::{Arguments, products, rate_text};
+use crate::call::{self, Given, SourceArguments, of_decision};
+use crate::failure::{Failure, Outcome, Within};
+use crate::files::{Output, Source};
+use crate::target::Target;
+use crate::{operands, output, target};
+
+/// Flags in place of ARCH and INSTRUCTION.
+#[derive(Clone, Debug, clap::Args)]
+#[group(skip)]
+pub(super) struct LikeArguments {
+    /// The instruction that a library would run on this chip, by the types of A and B; DEVICE/cublaslt-VERSION: its call
+    #[arg(long, value_name = "CHIP", conflicts_with_all = ["architecture", "instruction", "model"])]
+    pub(super) like: Option<String>,
+    /// Format of A, and of B if --type-b is not given, where the files hold codes (with --like, --plan)
+    #[arg(long = "type", value_name = "FORMAT", value_parser = format(), hide_possible_values = true)]
+    type_a: Option<Format>,
+    /// Format of B
+    #[arg(long, value_name = "FORMAT", value_parser = format(), hide_possible_values = true)]
+    type_b: Option<Format>,
+    /// use_fast_accum=True, for a library's call
+    #[arg(long)]
+    fast: bool,
+    #[command(flatten)]
+    sources: SourceArguments,
+}
+
+fn format() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(table::FORMATS.map(|format| format.name))
+        .try_map(|name| table::by_name(&name).ok_or("no such format"))
+}
+
+/// The target's own flags; `--like` and `--plan` stand for them.
+#[derive(Clone, Debug)]
+pub(super) struct TargetArguments(pub(super) target::Arguments);
+
+impl clap::FromArgMatches for TargetArguments {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<TargetArguments, clap::Error> {
+        target::Arguments::from_arg_matches(matches).map(TargetArguments)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl clap::Args for TargetArguments {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        let optional =
+            |argument: clap::Arg| argument.required_unless_present("like").required_unless_present("plan");
+        target::Arguments::augment_args(command)
+            .mut_arg("architecture", optional)
+            .mut_arg("instruction", optional)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        TargetArguments::augment_args(command)
+    }
+}
+
+/// What is to be done.
+pub(super) enum Way {
+    /// One instruction, or a model, along K.
+    Along(Target),
+    /// A plan, or a library's call on this platform.
+    Call(String),
+}
+
+impl LikeArguments {
+    /// The way that the flags name.
+    pub(super) fn way(&self, arguments: &Arguments) -> Result<Way, Failure> {
+        let is_call = self.sources.plan.is_some() || self.sources.asks_library();
+        let Some(like) = &self.like else {
+            let named = arguments.target.0.architecture.is_some();
+            return match (is_call, named) {
+                (true, true) => {
+                    Err(Failure::new("a plan names its instruction; leave out ARCH and INSTRUCTION"))
+                }
+                (true, false) if self.sources.plan.is_some() => Ok(Way::Call("plan".to_owned())),
+                (true, false) => {
+                    Err(Failure::new("a library's decisions need a platform: --like DEVICE/cublaslt-VERSION"))
+                }
+                (false, _) if self.type_a.is_some() || self.type_b.is_some() || self.fast => {
+                    Err(Failure::new("--type, --type-b and --fast are for --like and --plan"))
+                }
+                (false, _) => Ok(Way::Along(arguments.target.0.resolve()?)),
+            };
+        };
+        if is_call || like.contains('/') {
+            return Ok(Way::Call(like.clone()));
+        }
+        if self.fast {
+            return Err(Failure::new(
+                "--fast is for a library's call; --promote-every says when sums move to FP32",
+            ));
+        }
+        let architecture: Architecture = like.parse().within("--like")?;
+        let (a, b) = self.formats(arguments)?;
+        let scale = match (&arguments.files.scale_a, arguments.scale_blocks) {
+            (Some(source), None) => {
+                let given =
+                    source.format().within("--scale-a")?.ok_or_else(|| unsaid("--scale-a", source))?;
+                Some((given, None))
+            }
+            _ => None,
+        };
+        let found = choose(architecture, &Product::new((a, b), None, scale)).within("--like")?;
+        Ok(Way::Along(Target::of(found, arguments.target.0.revision.revision)?))
+    }
+
+    /// The formats of A and B: as said, or as the files' types say.
+    fn formats(&self, arguments: &Arguments) -> Result<(Format, Format), Failure> {
+        let of = |flag: &str, said: Option<Format>, source: &Source| match said {
+            Some(format) => Ok(format),
+            None => source.format().within(flag)?.ok_or_else(|| unsaid(flag, source)),
+        };
+        let a = of("--a", self.type_a, &arguments.files.a)?;
+        Ok((a, of("--b", self.type_b.or(self.type_a), &arguments.files.b)?))
+    }
+}
+
+fn unsaid(flag: &str, source: &Source) -> Failure {
+    Failure::new(format!(
+        "{flag}: {source} holds codes, whose format the type does not tell; say it with --type"
+    ))
+}
+
+/// What a plan decides, so that no flag does.
+fn check(arguments: &Arguments) -> Result<(), Failure> {
+    let given = [
+        ("--c", arguments.files.c.is_some()),
+        ("--split-k", arguments.split_k.is_some()),
+        ("--promote-every", arguments.promote_every.is_some()),
+        ("--scale-blocks", arguments.scale_blocks.is_some()),
+        ("--alpha", arguments.alpha.is_some()),
+        ("--beta", arguments.beta.is_some()),
+        ("--output-rounding", arguments.output_rounding != bitmma::formats::Rounding::NearestEven),
+        ("--saturate", arguments.saturate),
+    ];
+    match given.into_iter().find(|(_, given)| *given) {
+        Some((flag, _)) => Err(Failure::new(format!("{flag} is given; a plan decides that"))),
+        None => Ok(()),
+    }
+}
+
+/// Runs a plan, or the plan of a library's call.
+pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Failure> {
+    check(arguments)?;
+    let (like, files) = (&arguments.like, &arguments.files);
+    let sources = like.sources.read()?;
+    let target = sources.plan.as_ref().map(|plan| plan.target()).transpose()?.flatten();
+    let (of_a, of_b) = match &target {
+        Some(target) => (target.model().a, target.model().b),
+        None => like.formats(arguments)?,
+    };
+    let out = arguments.output_type.unwrap_or(F32);
+    let destination = Output::new(&files.out, &out).within("--out")?;
+    let a = operands::read("--a", &files.a, of_a, false)?;
+    let b = operands::read("--b", &files.b, of_b, files.b_transposed)?;
+    let blocks = match (&files.scale_a, &files.scale_b) {
+        (None, None) => None,
+        (Some(a), Some(b)) => {
+            let a = operands::read("--scale-a", a, F32, false)?;
+            Some((a, operands::read("--scale-b", b, F32, files.b_transposed)?))
+        }
+        _ => return Err(Failure::new("--scale-a and --scale-b go together")),
+    };
+    if a.columns() != b.rows() {
+        let hint =
+            if b.columns() == a.columns() { operands::transposed_hint(files.b_transposed) } else { "" };
+        return Err(Failure::new(format!(
+            "A is {}×{}, B {}×{}{hint}",
+            a.rows(),
+            a.columns(),
+            b.rows(),
+            b.columns()
+        )));
+    }
+    let given = Given { a, b, scales: Scales::ONE, blocks, out };
+    let (platform, decision) = call::decided(platform, &given, like.fast, &sources)?;
+    let start = std::time::Instant::now();
+    let d = execute(&decision.plan, &given.call(arguments.threads))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let metadata = std::collections::BTreeMap::from([
+        ("bitmma", env!("CARGO_PKG_VERSION").to_owned()),
+        ("platform", platform.name()),
+        ("plan", decision.plan.to_toml()),
+        ("assumed", decision.assumed.join("; ")),
+    ]);
+    destination.write(&d, &metadata).within("--out")?;
+    let (m, n, k) = given.call(None).shape();
+    let products = products(1, (m, n, k));
+    let rate = products as f64 / seconds.max(1e-9);
+    if arguments.json {
+        let mut json = json!({
+            "platform": platform.name(), "m": m, "n": n, "k": k, "a": of_a.name, "b": of_b.name, "out": out.name,
+            "products": products, "seconds": seconds, "products_per_second": rate,
+        });
+        output::extend(&mut json, of_decision(&decision));
+        output::print_json(&json)?;
+    } else {
+        output::print(&format!(
+            "{}: {m}×{k} {of_a} · {k}×{n} {of_b} = {m}×{n} {out} in {}\n{}{products} products in {seconds:.3} s: {}\n",
+            platform.name(),
+            files.out.display(),
+            call::summary(&decision),
+            rate_text(rate),
+        ))?;
+    }
+    Ok(Outcome::Agrees)
+}
