@@ -1,5 +1,8 @@
 //! Where instructions differ: the paper's table, all against all, at which step, on how small an input.
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
 use bitmma::arithmetic::Prepared;
 use bitmma::arithmetic::run::Operands;
 use bitmma::formats::{Format, decode};
@@ -266,9 +269,9 @@ fn classes(model: &Model) -> Vec<Class> {
 /// The inputs of a class, one product and C.
 struct Candidates {
     places: Vec<usize>,
-    a: Vec<u64>,
-    b: Vec<u64>,
-    c: Vec<u64>,
+    a: Arc<[u64]>,
+    b: Arc<[u64]>,
+    c: Arc<[u64]>,
 }
 
 impl Candidates {
@@ -298,7 +301,8 @@ impl Candidates {
 impl Class {
     /// Its inputs, the simplest exponents first.
     fn candidates(&self, model: &Model, places: &[usize]) -> Candidates {
-        let of = |format: &Format, bits: u32| if bits == 0 { vec![0] } else { with_bits(format, bits) };
+        let of =
+            |format: &Format, bits: u32| if bits == 0 { Arc::from([0]) } else { with_bits(format, bits) };
         let places = if self.bits.0 == 0 { &places[..1] } else { places };
         Candidates {
             places: places.to_vec(),
@@ -310,7 +314,17 @@ impl Class {
 }
 
 /// Codes of finite numbers with so many bits set in the significand, exponents nearest to one first.
-fn with_bits(format: &Format, bits: u32) -> Vec<u64> {
+///
+/// A few million codes where FP64 has three bits: they are made once.
+fn with_bits(format: &Format, bits: u32) -> Arc<[u64]> {
+    type Made = HashMap<(&'static str, u32), Arc<[u64]>>;
+    static MADE: LazyLock<Mutex<Made>> = LazyLock::new(Mutex::default);
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let codes = made.entry((format.name, bits)).or_insert_with(|| make_with_bits(format, bits).into());
+    Arc::clone(codes)
+}
+
+fn make_with_bits(format: &Format, bits: u32) -> Vec<u64> {
     let low = format.padding_bits;
     let mut codes = Vec::new();
     let fields = format.max_finite_code() >> (format.fraction_bits + low);
@@ -329,7 +343,7 @@ fn with_bits(format: &Format, bits: u32) -> Vec<u64> {
     }
     let leading =
         |code: &u64| Dyadic::of_code(format, *code).and_then(|value| value.floor_log2()).unwrap_or(0);
-    codes.sort_by_key(|code| (leading(code).unsigned_abs(), code & format.sign_bit(), *code));
+    codes.sort_by_cached_key(|code| (leading(code).unsigned_abs(), code & format.sign_bit(), *code));
     codes
 }
 
