@@ -32,7 +32,7 @@ enum Command {
     Explain(explain::Arguments),
     Dot(dot::Arguments),
     Run(run::Arguments),
-    Gemm(gemm::Arguments),
+    Gemm(Box<gemm::Arguments>), // it has the most flags
     Call(call::Arguments),
     Plan(plan::Arguments),
     VerifyCalls(verify_calls::Arguments),

@@ -126,7 +126,7 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 /// Reads, multiplies, writes and says so.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut target = match arguments.like.way(arguments)? {
-        Way::Along(target) => target,
+        Way::Along(target) => *target,
         Way::Call(platform) => return like::run(arguments, &platform),
     };
     let unit = match &target.found {

@@ -71,7 +71,7 @@ impl clap::Args for TargetArguments {
 /// What is to be done.
 pub(super) enum Way {
     /// One instruction, or a model, along K.
-    Along(Target),
+    Along(Box<Target>),
     /// A plan, or a library's call on this platform.
     Call(String),
 }
@@ -93,7 +93,7 @@ impl LikeArguments {
                 (false, _) if self.type_a.is_some() || self.type_b.is_some() || self.fast => {
                     Err(Failure::new("--type, --type-b and --fast are for --like and --plan"))
                 }
-                (false, _) => Ok(Way::Along(arguments.target.0.resolve()?)),
+                (false, _) => Ok(Way::Along(Box::new(arguments.target.0.resolve()?))),
             };
         };
         if is_call || like.contains('/') {
@@ -115,7 +115,7 @@ impl LikeArguments {
             _ => None,
         };
         let found = choose(architecture, &Product::new((a, b), None, scale)).within("--like")?;
-        Ok(Way::Along(Target::of(found, arguments.target.0.revision.revision)?))
+        Ok(Way::Along(Box::new(Target::of(found, arguments.target.0.revision.revision)?)))
     }
 
     /// The formats of A and B: as said, or as the files' types say.
