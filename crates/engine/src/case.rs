@@ -1,8 +1,6 @@
-//! The operands of one dot product, and those of one instruction made of such.
+//! The operands of one dot product, and of many.
 
-use crate::error::Error;
 use crate::matrix::Matrix;
-use crate::unit::{Operands, Signature};
 
 /// The operands of one dot product.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,77 +18,39 @@ pub struct Case {
 }
 
 /// The operands of one instruction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Matrices {
+#[derive(Clone, Copy, Debug)]
+pub struct Operands<'a> {
     /// M×K.
-    pub a: Matrix,
+    pub a: &'a Matrix,
     /// K×N.
-    pub b: Matrix,
-    /// M×N.
-    pub c: Matrix,
-    /// M × K/block and K/block × N.
-    pub scales: Option<(Matrix, Matrix)>,
+    pub b: &'a Matrix,
+    /// M×N; without it C is +0 everywhere, and takes no memory.
+    pub c: Option<&'a Matrix>,
+    /// M × K/block.
+    pub scale_a: Option<&'a Matrix>,
+    /// K/block × N.
+    pub scale_b: Option<&'a Matrix>,
 }
 
-impl Matrices {
-    /// The same, borrowed.
-    pub fn operands(&self) -> Operands<'_> {
-        let (scale_a, scale_b) = self.scales.as_ref().map(|(a, b)| (a, b)).unzip();
-        Operands { a: &self.a, b: &self.b, c: Some(&self.c), scale_a, scale_b }
+impl Operands<'_> {
+    /// Blocks, M and N: the shape of D.
+    pub fn shape(&self) -> (usize, usize, usize) {
+        (self.a.blocks(), self.a.rows(), self.b.columns())
     }
 
-    /// The dot product of row `row` of A, column `column` of B and their element of C.
+    /// The dot product of row `row` of A, column `column` of B and their element of C, of one block.
     pub fn case(&self, block: usize, row: usize, column: usize) -> Case {
-        self.operands().case(block, row, column)
-    }
-
-    /// `cases` on the diagonals of the unit's blocks, one after the other, every other element of C
-    /// that of its row; rows and columns without a case are those of the first. At most
-    /// `blocks · min(M, N)` cases, at least one.
-    pub fn diagonal(signature: &Signature, cases: &[Case]) -> Result<Matrices, Error> {
-        let size = signature.m.min(signature.n);
-        let at = |block: usize, line: usize| {
-            cases.get(block * size + line).filter(|_| line < size).unwrap_or(&cases[0])
-        };
-        Matrices::assemble(signature, at, |block, row, _| at(block, row).c)
-    }
-
-    /// Row i of A and column i of B of each block are those of the case `line(block, i)`, with its scale factors;
-    /// `c(block, row, column)` is each element of C, asked row by row. `line` must answer for every i below max(M, N).
-    pub fn assemble<'c>(
-        signature: &Signature,
-        line: impl Fn(usize, usize) -> &'c Case + Copy,
-        mut c: impl FnMut(usize, usize, usize) -> u64,
-    ) -> Result<Matrices, Error> {
-        let Signature { m, n, k, blocks, .. } = *signature;
-        let rows = |format, length, of: fn(&Case) -> &[u64]| {
-            let lines = (0..blocks).flat_map(move |block| (0..m).map(move |row| line(block, row)));
-            Matrix::new(format, (blocks, m, length), lines.flat_map(|case| of(case).iter().copied()))
-        };
-        let columns = |format, length, of: fn(&Case) -> &[u64]| {
-            let codes = (0..blocks).flat_map(move |block| {
-                (0..length)
-                    .flat_map(move |element| (0..n).map(move |column| of(line(block, column))[element]))
-            });
-            Matrix::new(format, (blocks, length, n), codes)
-        };
-        let mut drawn = Vec::with_capacity(blocks * m * n);
-        for block in 0..blocks {
-            for row in 0..m {
-                drawn.extend((0..n).map(|column| c(block, row, column)));
-            }
+        Case {
+            a: self.a.row(block, row).collect(),
+            b: self.b.column(block, column).collect(),
+            c: self.c_code(block, row, column),
+            scale_a: self.scale_a.map_or(Vec::new(), |scale| scale.row(block, row).collect()),
+            scale_b: self.scale_b.map_or(Vec::new(), |scale| scale.column(block, column).collect()),
         }
-        Ok(Matrices {
-            a: rows(signature.a, k, |case| &case.a)?,
-            b: columns(signature.b, k, |case| &case.b)?,
-            c: Matrix::new(signature.c, (blocks, m, n), drawn)?,
-            scales: match signature.scale {
-                None => None,
-                Some(scale) => Some((
-                    rows(scale.format, k / scale.size, |case| &case.scale_a)?,
-                    columns(scale.format, k / scale.size, |case| &case.scale_b)?,
-                )),
-            },
-        })
+    }
+
+    /// One code of C; that of +0 without C.
+    pub(crate) fn c_code(&self, block: usize, row: usize, column: usize) -> u64 {
+        self.c.map_or(0, |c| c.get(block, row, column))
     }
 }

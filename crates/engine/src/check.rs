@@ -2,9 +2,9 @@
 
 use bitmma_formats::Format;
 
+use crate::case::Operands;
 use crate::error::Error;
 use crate::matrix::{Matrix, shape_text};
-use crate::unit::Operands;
 
 /// Blocks, rows, columns.
 type Shape = (usize, usize, usize);

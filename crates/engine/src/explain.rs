@@ -4,8 +4,8 @@ use bitmma_arithmetic::run::Operands as DotOperands;
 use bitmma_arithmetic::{Model, Step};
 
 use crate::case::Case;
+use crate::case::Operands;
 use crate::error::Error;
-use crate::unit::Operands;
 
 /// One dot product and the steps that led to its answer.
 #[derive(Clone, Debug)]

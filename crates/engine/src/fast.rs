@@ -3,11 +3,13 @@
 use rayon::prelude::*;
 
 use crate::case::Case;
+use crate::case::Operands;
 use crate::error::Error;
 use crate::kernel::{self, Options};
 use crate::matrix::Matrix;
+use crate::signature::Signature;
 use crate::simulate::Simulator;
-use crate::unit::{MmaUnit, Operands, Signature};
+use crate::unit::MmaUnit;
 
 /// A [`Simulator`] whose products take the kernels, batches on all cores. Its answers are those of the
 /// reference path; what has no kernel takes that path itself.

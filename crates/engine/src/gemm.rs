@@ -49,6 +49,7 @@
 mod check;
 mod codes;
 mod convert;
+mod options;
 mod scales;
 mod target;
 
@@ -57,50 +58,23 @@ use std::ops::Range;
 
 use bitmma_formats::{F64, Format};
 
+use crate::case::Operands;
 use crate::error::Error;
+use crate::kernel;
 use crate::kernel::elementwise::Word;
-use crate::kernel::{self, Level};
 use crate::matrix::{Codes, Matrix};
 use crate::threads;
-use crate::unit::Operands;
-use check::{check_operands, option, parts};
-use codes::{combine, convert, cut, fill, merge, put, words, zeros};
+use check::{check_operands, parts};
+use codes::{Tile, combine, convert, cut, fill, merge, put, words, zeros};
 use convert::Converter;
+use options::option;
 
 pub use convert::OutputConversion;
+pub use options::GemmOptions;
 pub use scales::{ScaleBlocks, ScaleOrder};
 pub use target::Target;
 
 use scales::Scales;
-
-/// How a product is made; [the module](self) says in which order what happens.
-#[derive(Clone, Copy, Default)]
-pub struct GemmOptions<'o> {
-    /// Scale factors of A, M × ceil(K/block), row-major; with `scale_blocks` its FP32 scales.
-    pub scale_a: Option<&'o Matrix>,
-    /// Scale factors of B, ceil(K/block) × N, row-major; with `scale_blocks` its FP32 scales.
-    pub scale_b: Option<&'o Matrix>,
-    /// That `scale_a` and `scale_b` are FP32 scales of blocks of this size, for instructions without scale factors.
-    pub scale_blocks: Option<ScaleBlocks>,
-    /// Parts into which K is cut, 1 or more; no more than [`Target::parts`] come of it.
-    pub split_k: Option<usize>,
-    /// Elements along K after which the accumulator is moved to a sum in W; a multiple of the
-    /// instruction's K.
-    pub promote_every: Option<usize>,
-    /// The factor of A·B, a code of [`Target::working_format`]; one by default.
-    pub alpha: Option<u64>,
-    /// The factor of C, a code of [`Target::working_format`]; one by default.
-    pub beta: Option<u64>,
-    /// What D is converted to; by default it stays in the instruction's own format.
-    pub output: Option<OutputConversion>,
-    /// Threads, 1 to [`threads::MOST`]; by default those of the rayon pool the call runs in.
-    pub threads: Option<usize>,
-    /// The instruction set; the best there is by default.
-    pub level: Option<Level>,
-    /// Called now and then with the products done and the products there are to do (M·N·K, padding not
-    /// counted); the last call has both equal. Without products it is not called.
-    pub progress: Option<&'o (dyn Fn(u64, u64) + Sync)>,
-}
 
 /// D = alpha · A·B + beta · C; A M×K, B K×N, C M×N (none: +0), for any M, N and K, zero included.
 ///
@@ -152,19 +126,6 @@ struct Job<'j> {
     finish: Converter,
     /// From D's format into that of the result.
     output: Option<Converter>,
-}
-
-/// Part of D.
-struct Tile {
-    block: usize,
-    rows: Range<usize>,
-    columns: Range<usize>,
-}
-
-impl Tile {
-    fn len(&self) -> usize {
-        self.rows.len() * self.columns.len()
-    }
 }
 
 impl<'j> Job<'j> {

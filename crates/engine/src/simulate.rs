@@ -8,9 +8,11 @@ use bitmma_formats::Unpacked;
 use rayon::prelude::*;
 
 use crate::case::Case;
+use crate::case::Operands;
 use crate::error::Error;
 use crate::matrix::Matrix;
-use crate::unit::{MmaUnit, Operands, Signature};
+use crate::signature::Signature;
+use crate::unit::MmaUnit;
 
 /// D = A·B + C by `model`: A M×K, B K×N, C M×N, for any M and N and any K the model takes, in parallel
 /// over the rows of D.

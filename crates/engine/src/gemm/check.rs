@@ -4,15 +4,13 @@ use std::ops::Range;
 
 use bitmma_formats::F32;
 
-use super::{GemmOptions, ScaleBlocks, Target};
+use super::options::{GemmOptions, option};
+use super::scales::ScaleBlocks;
+use super::target::Target;
+use crate::case::Operands;
 use crate::check::Expected;
 use crate::error::Error;
 use crate::matrix::Matrix;
-use crate::unit::Operands;
-
-pub(super) fn option(option: &'static str, value: impl std::fmt::Display, allowed: String) -> Error {
-    Error::GemmOption { option, value: value.to_string(), allowed }
-}
 
 /// The parts of K and the runs in them.
 pub(super) fn parts(

@@ -6,11 +6,23 @@ use std::ops::Range;
 use bitmma_formats::Format;
 use rayon::prelude::*;
 
-use super::Tile;
 use super::convert::Converter;
 use crate::error::Error;
 use crate::kernel::elementwise::Word;
 use crate::matrix::{self, Codes, Matrix};
+
+/// Part of D.
+pub(super) struct Tile {
+    pub(super) block: usize,
+    pub(super) rows: Range<usize>,
+    pub(super) columns: Range<usize>,
+}
+
+impl Tile {
+    pub(super) fn len(&self) -> usize {
+        self.rows.len() * self.columns.len()
+    }
+}
 
 /// Codes that one task takes.
 const CHUNK: usize = 1 << 13;

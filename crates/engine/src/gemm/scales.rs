@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use rayon::prelude::*;
 
-use super::check::option;
+use super::options::option;
 use crate::error::Error;
 use crate::kernel::elementwise::Word;
 use crate::matrix::Matrix;

@@ -17,10 +17,10 @@ use super::element::Reader;
 use super::pack::{Aligned, Cells, GROUP, Operand, ROWS, Range, Traits, VECTORS};
 use super::simd::Simd;
 use super::{Level, Work, dispatch, special};
+use crate::case::Operands;
 use crate::error::Error;
 use crate::matrix::{Codes, Matrix};
 use crate::simulate::{Line, chain};
-use crate::unit::Operands;
 
 /// What is to be computed.
 pub(super) struct Problem<'p> {

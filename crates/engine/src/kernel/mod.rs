@@ -24,10 +24,10 @@ mod tables;
 
 use bitmma_arithmetic::{Model, Prepared};
 
+use crate::case::Operands;
 use crate::error::Error;
 use crate::matrix::Matrix;
 use crate::simulate;
-use crate::unit::Operands;
 use simd::{Portable, Simd};
 
 /// An instruction set.
