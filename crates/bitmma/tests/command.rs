@@ -8,6 +8,8 @@ mod catalogue;
 mod compare;
 #[path = "command/explain.rs"]
 mod explain;
+#[path = "command/json.rs"]
+mod json;
 #[path = "command/probe.rs"]
 mod probe;
 #[path = "command/record.rs"]

@@ -375,11 +375,12 @@ fn models_and_json() {
     for (key, value) in [
         ("architecture", Value::Null),
         ("model_file", "model.toml".into()),
-        ("model", "T-FDPA".into()),
+        ("schema", 1.into()),
+        ("target", "model.toml".into()),
         ("k_step", 32.into()),
         ("padded_k", 64.into()),
         ("split_k", Value::Null),
-        ("alpha", "1".into()),
+        ("alpha", 1.0.into()),
         ("path", "kernel".into()),
         ("products", (5 * 7 * 41).into()),
         ("m", 5.into()),
@@ -388,6 +389,7 @@ fn models_and_json() {
     ] {
         assert_eq!(json[key], value, "{key} in {json}");
     }
+    assert_eq!(json["model"]["family"], "T-FDPA");
     assert_eq!(json["d"], serde_json::json!({ "file": "d.npy", "format": "f32", "shape": [5, 7] }));
     assert!(json["products_per_second"].as_f64().unwrap() > 0.0);
     let sums = product(&a, &b, SHAPE).into_iter().zip(&c).map(|(ab, c)| ab + c);
@@ -459,7 +461,7 @@ fn bench_measures() {
         serde_json::from_str(&fine(&bench, &format!("bench {instruction} --threads 2 --json"))).unwrap();
     assert_eq!((&json["size"], &json["threads"]), (&48.into(), &2.into()));
     let row = &json["rows"][0];
-    assert_eq!(row["model"], "T-FDPA");
+    assert_eq!(row["model"]["family"], "T-FDPA");
     assert_eq!(row["path"], "kernel");
     let compared = cfg!(feature = "native");
     assert_eq!(row["native"] == "SGEMM", compared, "{row}");

@@ -175,7 +175,7 @@ fn compare_says_why() {
     );
     let json = bitmma(&["compare", "cdna3", "--why", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
-    let fp8 = json["answers"].as_array().unwrap().iter().find(|answer| answer["value"] == "-1").unwrap();
+    let fp8 = json["answers"].as_array().unwrap().iter().find(|answer| answer["value"] == -1.0).unwrap();
     assert!(
         fp8["losses"].as_array().unwrap().iter().any(|loss| loss["term"] == "T_odd" && loss["kept"] == -1.0),
         "{fp8}"

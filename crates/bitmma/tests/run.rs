@@ -426,8 +426,16 @@ fn json_says_what_ran() {
     assert_eq!(
         value,
         serde_json::json!({
-            "architecture": "hopper", "instruction": F16, "revision": "hardware",
-            "model": "T-FDPA", "model_file": null,
+            "schema": 1, "target": format!("hopper {F16}"),
+            "architecture": "hopper", "instruction": F16, "revision": "hardware", "model_file": null,
+            "model": {
+                "family": "T-FDPA",
+                "parameters": {
+                    "L_max": 16, "L": 16, "F": 25, "term_rounding": "RZ", "e_zero": -133, "rho": "RZ-FP32",
+                    "nan": "0x7fffffff",
+                },
+                "lowering": [],
+            },
             "m": 16, "n": 8, "k": 16, "blocks": 1,
             "a": { "file": "a.npy", "format": "f16", "shape": [16, 16] },
             "b": { "file": "b.npy", "format": "f16", "shape": [16, 8] },

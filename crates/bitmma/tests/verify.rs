@@ -28,7 +28,7 @@ fn unit(arguments: &[&str], code: i32) -> Value {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(code), "{error}");
     let json: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{error}"));
-    json["units"][0].clone()
+    json["targets"][0].clone()
 }
 
 #[track_caller]

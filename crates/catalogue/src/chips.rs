@@ -159,7 +159,7 @@ pub(crate) fn plain(text: &str) -> String {
 pub(crate) fn bare(text: &str) -> String {
     let memory = |word: &str| word.strip_suffix("gb").is_some_and(|size| size.parse::<u32>().is_ok());
     let lower = text.to_ascii_lowercase();
-    let words = lower.split(|character: char| matches!(character, ' ' | '-' | '_' | '(' | ')' | '/'));
+    let words = lower.split([' ', '-', '_', '(', ')', '/']);
     let kept: Vec<&str> = words.filter(|word| !NOISE.contains(word) && !memory(word)).collect();
     let joined = plain(&kept.concat());
     // the number alone is a GeForce RTX: 4090, 3060 ti

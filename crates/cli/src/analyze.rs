@@ -5,15 +5,14 @@ use std::path::PathBuf;
 use bitmma::formats::BlockScale;
 use bitmma::gemm::Target as Unit;
 use bitmma_analysis::data::{Distribution, Draw, Product, ScaleFactors};
-use bitmma_analysis::progress::Progress;
 use bitmma_analysis::sections::{Effort, Options, Part, UserData, section};
 use bitmma_analysis::table::Section;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::Source;
 use crate::operands::{check_scales, read};
+use crate::progress::Bar;
 use crate::table::Table;
 use crate::{output, report, style, target};
 
@@ -169,36 +168,6 @@ pub(crate) fn stamp() -> String {
     )
 }
 
-/// A line that shows how far the work is, on a terminal.
-pub(crate) struct Bar {
-    bar: ProgressBar,
-    part: String,
-}
-
-impl Bar {
-    pub(crate) fn new(part: &str) -> Bar {
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-        let template = ProgressStyle::with_template("{bar:30} {elapsed} {wide_msg}");
-        template.into_iter().for_each(|style| bar.set_style(style));
-        Bar { bar, part: part.to_owned() }
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-impl Progress for Bar {
-    fn step(&self, what: &str, done: u64, total: u64) -> Result<(), bitmma_analysis::Error> {
-        self.bar.set_length(total);
-        self.bar.set_position(done);
-        self.bar.set_message(format!("{}: {what}", self.part));
-        Ok(())
-    }
-}
-
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let options = arguments.options.read()?;
@@ -210,7 +179,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let section = section(arguments.part, &options, &Bar::new(arguments.part.name()))?;
     if arguments.json {
         let json = serde_json::to_value(&section).map_err(|error| Failure::new(error.to_string()))?;
-        output::print_json(&json)?;
+        crate::json::print(&json)?;
     } else {
         output::print(&text(&section))?;
     }

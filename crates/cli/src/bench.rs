@@ -8,12 +8,12 @@ use bitmma::gemm::Target;
 use bitmma::kernel::has_kernel;
 use bitmma::{Architecture, GemmOptions, Matrix, Revision, threads};
 use bitmma_verify::inputs::{Family, case};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::gemm::rate_text;
 use crate::table::Table;
-use crate::{output, target};
+use crate::{json, output, target};
 
 use self::native::Native;
 
@@ -47,8 +47,9 @@ Examples:
   bitmma bench
   bitmma bench --arch hopper --instruction wgmma.m64nNk16.f32.f16.f16 --size 2048
 
-JSON: size, threads, rows [{architecture, instruction, model, formats, path, size, native, one {products_per_second, \
-native_products_per_second, ratio}, all {the same}, speedup}]; native and the ratios only with the feature `native`.";
+JSON: schema, size, threads, rows [{target, architecture, instruction, model {family, parameters, lowering}, formats, path, \
+size, one {products_per_second, native_products_per_second, ratio}, all (the same), speedup, native}]. The key native and the \
+ratios only with the feature `native`.";
 
 /// Measures products per second, beside a native matrix product
 #[derive(Clone, Debug, clap::Args)]
@@ -115,13 +116,44 @@ impl Rates {
         self.native.map(|native| self.ours / native)
     }
 
-    fn json(&self) -> Value {
-        let mut object = json!({ "products_per_second": self.ours });
-        if let (Some(native), Some(ratio)) = (self.native, self.ratio()) {
-            output::extend(&mut object, json!({ "native_products_per_second": native, "ratio": ratio }));
-        }
-        object
+    fn json(&self) -> Rate {
+        let native = self.native.filter(|_| self.ratio().is_some());
+        Rate { products_per_second: self.ours, native_products_per_second: native, ratio: self.ratio() }
     }
+}
+
+/// Rates, for JSON.
+#[derive(Serialize)]
+struct Rate {
+    products_per_second: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    native_products_per_second: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+}
+
+/// A row, for JSON.
+#[derive(Serialize)]
+struct Row {
+    target: String,
+    architecture: &'static str,
+    instruction: String,
+    model: json::Model,
+    formats: String,
+    path: &'static str,
+    size: usize,
+    one: Rate,
+    all: Rate,
+    speedup: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    native: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Page {
+    size: usize,
+    threads: usize,
+    rows: Vec<Row>,
 }
 
 /// One instruction, measured.
@@ -170,8 +202,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         rows.push(measure(architecture, target, size, threads).within(name)?);
     }
     if arguments.json {
-        let rows: Vec<Value> = rows.iter().map(json).collect();
-        output::print_json(&json!({ "size": size, "threads": threads, "rows": rows }))?;
+        json::print(&Page { size, threads, rows: rows.iter().map(Row::new).collect() })?;
     } else {
         output::print(&text(&rows, size, threads))?;
         if cfg!(not(feature = "native")) {
@@ -316,22 +347,21 @@ fn text(rows: &[Measured], size: usize, threads: usize) -> String {
     if ratios { format!("{}\n{natives}", table.render()) } else { table.render() }
 }
 
-fn json(row: &Measured) -> Value {
-    let model = row.target.model();
-    let mut object = json!({
-        "architecture": row.architecture.name(),
-        "instruction": row.target.name(),
-        "model": model.operation.name(),
-        "formats": row.formats(),
-        "path": row.path(),
-        "size": row.size,
-        "one": row.one.json(),
-        "all": row.all.json(),
-        "speedup": row.all.ours / row.one.ours,
-    });
-    if cfg!(feature = "native") {
+impl Row {
+    fn new(row: &Measured) -> Row {
         let native = if row.target.working_format().bytes() == 8 { "DGEMM" } else { "SGEMM" };
-        output::extend(&mut object, json!({ "native": native }));
+        Row {
+            target: format!("{} {}", row.architecture, row.target.name()),
+            architecture: row.architecture.name(),
+            instruction: row.target.name().to_owned(),
+            model: json::Model::new(row.target.model(), Some(row.target.step())),
+            formats: row.formats(),
+            path: row.path(),
+            size: row.size,
+            one: row.one.json(),
+            all: row.all.json(),
+            speedup: row.all.ours / row.one.ours,
+            native: cfg!(feature = "native").then_some(native),
+        }
     }
-    object
 }

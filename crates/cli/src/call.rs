@@ -222,7 +222,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     destination.write(&d, &metadata).within("--out")?;
     let done = report::Done { arguments, platform, decision, given: &given, explanation, comparisons };
     if arguments.json {
-        output::print_json(&done.json())?;
+        crate::json::print(&done.json())?;
     } else {
         output::print(&done.text())?;
     }

@@ -9,11 +9,11 @@ use bitmma::formats::text::{display, to_f64_bits};
 use bitmma::formats::{self, Format};
 use bitmma::{Architecture, Instruction, Revision};
 use bitmma_analysis::compare::{Answer, Comparison, Input, Reason, compare};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::table::Table;
-use crate::{describe, output, style, target, values};
+use crate::{describe, json, output, style, target, values};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -25,9 +25,9 @@ Examples:
 The input is the first row of A and the first column of B, zeros after it, and the first element of C; \
 scale factors are one. An instruction that cannot hold the input exactly is left out, and counted.
 
-JSON: revision, input {a, b, c}, answers [{architecture, instruction, class, kind, value, code, format; with --why \
-losses}], \
-left_out [{architecture, instruction, reason}].";
+JSON: schema, revision, input {a, b, c}, answers [{target, architecture, instruction, class, kind, value, code, format, \
+with --why losses [{operation, source, term, exact, kept, last_bit}]}], left_out [{target, architecture, instruction, \
+reason}].";
 
 /// Puts one input through every instruction: a table of the different answers
 #[derive(Clone, Debug, clap::Args)]
@@ -121,16 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let revision = arguments.revision.revision;
     let comparison = compare(&input, &architectures, revision, arguments.composed)?;
     if arguments.json {
-        let mut json = json(&comparison, &input, revision);
-        if arguments.why
-            && let Some(answers) = json["answers"].as_array_mut()
-        {
-            for (json, answer) in answers.iter_mut().zip(&comparison.answers) {
-                let account = input.account(answer.row, revision)?;
-                json["losses"] = account.as_ref().map_or(Value::Null, why::json);
-            }
-        }
-        output::print_json(&json)?;
+        json::print(&Page::new(&comparison, &input, revision, arguments.why)?)?;
     } else {
         let mut text = if arguments.a.is_none() {
             paper_table(&comparison, &architectures, revision, arguments.composed)
@@ -377,37 +368,78 @@ fn who(comparison: &Comparison, answers: &[&Answer]) -> String {
     parts.join("\n")
 }
 
-fn json(comparison: &Comparison, input: &Input<'_>, revision: Revision) -> Value {
-    let answers: Vec<Value> = comparison
-        .answers
-        .iter()
-        .map(|Answer { row, d }| {
-            json!({
-                "architecture": row.architecture.name(),
-                "instruction": row.name(),
-                "class": Class::of(row).name(),
-                "kind": describe::kind(row),
-                "value": display(&row.d, *d),
-                "code": describe::code(&row.d, *d),
-                "format": row.d.name,
+/// What one instruction answers.
+#[derive(Serialize)]
+struct Answered {
+    target: String,
+    architecture: &'static str,
+    instruction: String,
+    class: &'static str,
+    kind: &'static str,
+    #[serde(flatten)]
+    answer: json::Coded,
+    /// With --why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    losses: Option<Vec<why::Lost>>,
+}
+
+/// An instruction that does not hold the input.
+#[derive(Serialize)]
+struct LeftOut {
+    target: String,
+    architecture: &'static str,
+    instruction: String,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct Given<'i> {
+    a: &'i [&'i str],
+    b: &'i [&'i str],
+    c: &'i str,
+}
+
+#[derive(Serialize)]
+struct Page<'i> {
+    revision: &'static str,
+    input: Given<'i>,
+    answers: Vec<Answered>,
+    left_out: Vec<LeftOut>,
+}
+
+impl<'i> Page<'i> {
+    fn new(
+        comparison: &Comparison,
+        input: &'i Input<'i>,
+        revision: Revision,
+        why: bool,
+    ) -> Result<Page<'i>, Failure> {
+        let answered = |Answer { row, d }: &Answer| {
+            let losses = match why {
+                true => input.account(row, revision)?.as_ref().map(why::losses),
+                false => None,
+            };
+            Ok(Answered {
+                target: format!("{} {}", row.architecture, row.name()),
+                architecture: row.architecture.name(),
+                instruction: row.name(),
+                class: Class::of(row).name(),
+                kind: describe::kind(row),
+                answer: json::Coded::new(&row.d, *d),
+                losses,
             })
+        };
+        let left_out = comparison.left_out.iter().map(|(row, reason)| LeftOut {
+            target: format!("{} {}", row.architecture, row.name()),
+            architecture: row.architecture.name(),
+            instruction: row.name(),
+            reason: comparison.text(reason).to_string(),
+        });
+        Ok(Page {
+            revision: revision.name(),
+            input: Given { a: &input.a, b: &input.b, c: input.c },
+            answers: comparison.answers.iter().map(answered).collect::<Result<_, Failure>>()?,
+            left_out: left_out.collect(),
         })
-        .collect();
-    let left_out: Vec<Value> = comparison
-        .left_out
-        .iter()
-        .map(|(row, reason)| {
-            json!({
-                "architecture": row.architecture.name(),
-                "instruction": row.name(),
-                "reason": comparison.text(reason),
-            })
-        })
-        .collect();
-    json!({
-        "revision": revision.name(),
-        "input": { "a": input.a, "b": input.b, "c": input.c },
-        "answers": answers,
-        "left_out": left_out,
-    })
+    }
 }

@@ -4,8 +4,8 @@ use bitmma::arithmetic::parameter::{Missing, Parameter as OfOperation, Value as 
 use bitmma::arithmetic::{Chains, InputFlush, Lowering};
 use bitmma::catalogue::Evidence;
 use bitmma::formats::Format;
-use bitmma::{Instruction, Model, Revision};
-use serde_json::{Map, Value, json};
+use bitmma::{Instruction, Model};
+use serde_json::{Value, json};
 
 /// A parameter of a model.
 pub(crate) struct Parameter {
@@ -122,15 +122,6 @@ pub(crate) fn codes(format: &Format, codes: &[u64]) -> Vec<String> {
     codes.iter().map(|one| code(format, *one)).collect()
 }
 
-/// A code and its value, as JSON.
-pub(crate) fn number(format: &Format, bits: u64) -> Value {
-    json!({
-        "value": bitmma::formats::text::display(format, bits),
-        "code": code(format, bits),
-        "format": format.name,
-    })
-}
-
 /// What a compiler puts around the operation, in words; empty for a native instruction.
 pub(crate) fn lowering(lowering: &Lowering) -> Vec<String> {
     let mut words = Vec::new();
@@ -157,56 +148,4 @@ pub(crate) fn lowering(lowering: &Lowering) -> Vec<String> {
         words.push(format!("the result narrowed, {conversion}"));
     }
     words
-}
-
-/// A model, as JSON.
-pub(crate) fn model_json(model: &Model, k: Option<usize>) -> Value {
-    let parameters: Map<String, Value> = parameters(model, k)
-        .into_iter()
-        .map(|parameter| (parameter.symbol.to_owned(), parameter.value))
-        .collect();
-    json!({
-        "family": model.operation.name(),
-        "parameters": parameters,
-        "lowering": lowering(&model.lowering),
-    })
-}
-
-/// An instruction, as JSON.
-pub(crate) fn instruction_json(row: &Instruction, revision: Revision) -> Value {
-    let evidence_text = row.evidence.to_string();
-    let extent = |extent: bitmma::catalogue::Extent| {
-        if extent.is_range() {
-            json!({ "first": extent.first, "last": extent.last, "step": extent.step })
-        } else {
-            json!(extent.first)
-        }
-    };
-    json!({
-        "architecture": row.architecture.name(),
-        "instruction": row.name(),
-        "aliases": row.aliases(),
-        "family": row.family.name(),
-        "m": extent(row.m),
-        "n": extent(row.n),
-        "k": row.k,
-        "blocks": row.blocks,
-        "a": row.a.name,
-        "b": row.b.name,
-        "c": row.c.name,
-        "d": row.d.name,
-        "scale": row.scale.map(|scale| json!({ "format": scale.format.name, "block": scale.size })),
-        "kind": kind(row),
-        "composed_of": row.composed_of.as_ref().map(|parts| json!({
-            "count": parts.count, "part": parts.part, "around": parts.around,
-        })),
-        "unknown": row.unknown,
-        "sass": row.sass(),
-        "revision": revision.name(),
-        "model": row.model_ref(revision).map(|model| model_json(model, Some(row.k))),
-        "precision": row.precision_line(revision),
-        "evidence": evidence(row),
-        "evidence_text": evidence_text,
-        "remark": row.remark,
-    })
 }

@@ -1,10 +1,11 @@
 //! `bitmma dot`: the answer of one dot product.
 
+use bitmma::catalogue::Found;
 use bitmma::formats::text::display;
-use serde_json::json;
+use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
-use crate::{describe, output, style, target, values};
+use crate::{describe, json, output, style, target, values};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -12,7 +13,8 @@ Examples:
   bitmma dot b200 tcgen05.mma.m128n256k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.ue4m3 \\
          -a '1.5 6' -b '0.5 6' --scale-a '2 1 1 1' --scale-b '0x38 1 1 1'
 
-JSON: target, revision, d: {value, code, format}.";
+JSON: schema, target, architecture, instruction, revision, model_file, model {family, parameters, lowering}, \
+d {value, code, format}.";
 
 /// Computes one dot product: the answer alone, as value and code
 #[derive(Clone, Debug, clap::Args)]
@@ -35,11 +37,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     inputs.notes.iter().for_each(|note| output::note(note));
     let format = &target.model.d;
     if arguments.json {
-        output::print_json(&json!({
-            "target": target.name,
-            "revision": target.found.map(|_| arguments.target.revision.revision.name()),
-            "d": describe::number(format, d),
-        }))?;
+        #[derive(Serialize)]
+        struct Page {
+            #[serde(flatten)]
+            computes: json::Computes,
+            d: json::Coded,
+        }
+        let computes = json::Computes::new(&target, &arguments.target, inputs.k(), Found::name);
+        json::print(&Page { computes, d: json::Coded::new(format, d) })?;
     } else {
         let value = style::strong(&display(format, d));
         output::print(&format!("{value}  {}  {format}\n", describe::code(format, d)))?;

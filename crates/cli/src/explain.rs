@@ -27,8 +27,9 @@ Examples:
 Each significand is written in binary, bit under bit in units of 2^e_max; what stands right of the bar \
 fell off. A value after ≈ is not exact; … leaves out digits that --json has.
 
-JSON: target, revision, model, a, b, c, scale_a, scale_b, steps [{step: begin, aligned, exact, special, \
-converted, binary or changed; …}], d {value, code, format}. Exact numbers are {value, significand, exponent}.";
+JSON: schema, target, architecture, instruction, revision, model_file, model {family, parameters, lowering}, \
+a, b, c, scale_a, scale_b, steps [{step (begin, aligned, exact, special, converted, binary or changed), …}], \
+d {value, code, format}. Exact numbers are {value, significand, exponent, exact}.";
 
 /// Shows every step of one dot product: which bits of which term fell off
 #[derive(Clone, Debug, clap::Args)]
@@ -50,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let explanation = explain(&target.model, &inputs.operands())?;
     let revision = target.found.map(|_| arguments.target.revision.revision.name());
     if arguments.json {
-        output::print_json(&json::page(&target, &inputs, &explanation, revision))?;
+        crate::json::print(&json::Page::new(&target, &arguments.target, &inputs, &explanation))?;
     } else {
         output::print(&Page { target: &target, inputs: &inputs }.text(&explanation, revision))?;
     }

@@ -3,26 +3,26 @@
 
 mod like;
 
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bitmma::arithmetic::Conversion;
+use bitmma::catalogue::Found;
 use bitmma::formats::table::FORMATS;
 use bitmma::formats::{F32, Format, Overflow, Rounding, text::display};
 use bitmma::gemm::{OutputConversion, ScaleBlocks, Target as Unit};
 use bitmma::kernel::has_kernel;
 use bitmma::{GemmOptions, Matrix};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::Output;
 use like::Way;
 
 use crate::operands::{self, Matrices, files_help, metadata, revision_text};
+use crate::progress::Bar;
 use crate::target::Target;
-use crate::{output, values};
+use crate::{json, output, values};
 
 const HELP: &str = concat!(
     files_help!(),
@@ -57,10 +57,11 @@ Without ARCH and INSTRUCTION: --like h100 takes the instruction that a library w
 matmul` does, or scaled_mm's with scales of 1 and --fast for FP8. docs/calls.md says what is known.
   bitmma gemm --like h100 -a x.safetensors:x -b w.safetensors:layer.weight --bt -o d.safetensors
 
-JSON: architecture, instruction, revision, model, model_file, k_step, padded_k, split_k (the parts there were), \
-promote_every, scale_blocks, alpha, beta, output_rounding, saturate, path (kernel or reference), products, seconds, products_per_second, m, n, k, \
-blocks; a, b, c, scale_a, scale_b, d: {file, format, shape}. Of a plan: platform, m, n, k, a, b, out, products, seconds, \
-products_per_second, origin, evidence, source, assumed, plan."
+JSON: schema, target, architecture, instruction, revision, model_file, model {family, parameters, lowering}, k_step, \
+padded_k, split_k (the parts there were), promote_every, scale_blocks, alpha, beta, output_rounding, saturate, path \
+(kernel or reference), products, seconds, products_per_second, m, n, k, blocks, a, b, c, scale_a, scale_b and d, each \
+{file, format, shape}. Of a plan: schema, platform, m, n, k, a, b, out, products, seconds, products_per_second, \
+origin, evidence, source, assumed, plan."
 );
 
 /// Multiplies matrices of any shape from files, one instruction along K: D = alpha·A·B + beta·C
@@ -120,9 +121,6 @@ fn rounding() -> impl TypedValueParser<Value = Rounding> {
         .try_map(|symbol| symbol.parse::<Rounding>())
 }
 
-/// A bar is drawn only if it takes longer than this.
-const PATIENCE: Duration = Duration::from_millis(1500);
-
 /// Reads, multiplies, writes and says so.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut target = match arguments.like.way(arguments)? {
@@ -155,8 +153,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (blocks, rows, _) = matrices.a.shape();
     destination.fits(&d_format, (blocks, rows, matrices.b.columns())).within("--out")?;
 
-    let bar = Bar { start: Instant::now(), bar: OnceLock::new() };
-    let report = |done, total| bar.show(done, total);
+    let bar = Bar::new("");
+    let report = |done, total| bar.show(done, total, |spent| rate_text(done as f64 / spent.as_secs_f64()));
     let options = GemmOptions {
         scale_a: matrices.scale_a.as_ref(),
         scale_b: matrices.scale_b.as_ref(),
@@ -172,14 +170,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let Matrices { a, b, c, .. } = &matrices;
     let d = bitmma::gemm(&unit, a, b, c.as_ref(), &options);
-    let seconds = bar.start.elapsed();
-    bar.clear();
+    let seconds = bar.spent();
+    drop(bar);
     let d = d.map_err(|error| arguments.files.advise(error, a, b))?;
     destination.write(&d, &about(arguments, &target, &unit, a.columns())).within("--out")?;
 
     let done = Done { unit: &unit, matrices: &matrices, d: &d, factors: [alpha, beta], seconds };
     if arguments.json {
-        output::print_json(&json(arguments, &target, &done))?;
+        json::print(&Page::new(arguments, &target, &done))?;
     } else {
         output::print(&text(arguments, &target, &done))?;
     }
@@ -214,46 +212,6 @@ impl Done<'_> {
 
     fn path(&self) -> &'static str {
         if has_kernel(self.unit.model(), self.unit.step()) { "kernel" } else { "reference" }
-    }
-}
-
-/// A progress bar that comes late, and only to a terminal.
-struct Bar {
-    start: Instant,
-    bar: OnceLock<ProgressBar>,
-}
-
-impl Bar {
-    fn show(&self, done: u64, total: u64) {
-        if self.start.elapsed() < PATIENCE {
-            return;
-        }
-        let bar = self.bar.get_or_init(|| {
-            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr());
-            let template = ProgressStyle::with_template("{bar:40} {percent}% {wide_msg}");
-            template.into_iter().for_each(|style| bar.set_style(style));
-            bar
-        });
-        bar.set_position(done);
-        let spent = self.start.elapsed();
-        let left = spent.mul_f64((total - done) as f64 / done.max(1) as f64);
-        let rate = done as f64 / spent.as_secs_f64();
-        bar.set_message(format!("{} left, {}", span(left), rate_text(rate)));
-    }
-
-    fn clear(&self) {
-        if let Some(bar) = self.bar.get() {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-/// `75 s`, `1 h 15 min`.
-fn span(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..120 => format!("{seconds} s"),
-        seconds @ 120..7200 => format!("{} min", seconds / 60),
-        seconds => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
     }
 }
 
@@ -333,31 +291,49 @@ fn counted(products: u64) -> String {
     format!("{products} product{}", if products == 1 { "" } else { "s" })
 }
 
-fn json(arguments: &Arguments, target: &Target, done: &Done<'_>) -> serde_json::Value {
-    let found = target.found.as_ref();
-    let w = done.unit.working_format();
-    let [alpha, beta] = done.factors.map(|code| display(&w, code.unwrap_or(w.one_code())));
-    let seconds = done.seconds.as_secs_f64();
-    let mut json = json!({
-        "architecture": found.map(|found| found.instruction.architecture.name()),
-        "instruction": found.map(|found| found.instruction.name()),
-        "revision": found.map(|_| arguments.target.0.revision.revision.name()),
-        "model_file": found.is_none().then_some(&target.name),
-        "model": target.model.operation.name(),
-        "k_step": done.unit.step(),
-        "padded_k": done.unit.padded(done.matrices.a.columns()),
-        "split_k": arguments.split_k.map(|asked| done.parts(asked)),
-        "promote_every": arguments.promote_every,
-        "scale_blocks": arguments.scale_blocks.map(|blocks| blocks.to_string()),
-        "alpha": alpha,
-        "beta": beta,
-        "output_rounding": arguments.output_type.map(|_| arguments.output_rounding.symbol()),
-        "saturate": arguments.saturate,
-        "path": done.path(),
-        "products": done.products(),
-        "seconds": seconds,
-        "products_per_second": done.products() as f64 / seconds.max(1e-9),
-    });
-    output::extend(&mut json, arguments.files.summary(done.matrices, done.d, target.model.c));
-    json
+#[derive(Serialize)]
+struct Page {
+    #[serde(flatten)]
+    computes: json::Computes,
+    k_step: usize,
+    padded_k: Option<usize>,
+    split_k: Option<usize>,
+    promote_every: Option<usize>,
+    scale_blocks: Option<String>,
+    alpha: json::Number,
+    beta: json::Number,
+    output_rounding: Option<&'static str>,
+    saturate: bool,
+    path: &'static str,
+    products: u64,
+    seconds: f64,
+    products_per_second: f64,
+    #[serde(flatten)]
+    files: operands::Summary,
+}
+
+impl Page {
+    fn new(arguments: &Arguments, target: &Target, done: &Done<'_>) -> Page {
+        let w = done.unit.working_format();
+        let [alpha, beta] = done.factors.map(|code| json::Number::of(&w, code.unwrap_or(w.one_code())));
+        let seconds = done.seconds.as_secs_f64();
+        let named = |found: &Found| found.instruction.name();
+        Page {
+            computes: json::Computes::new(target, &arguments.target.0, done.unit.step(), named),
+            k_step: done.unit.step(),
+            padded_k: done.unit.padded(done.matrices.a.columns()),
+            split_k: arguments.split_k.map(|asked| done.parts(asked)),
+            promote_every: arguments.promote_every,
+            scale_blocks: arguments.scale_blocks.map(|blocks| blocks.to_string()),
+            alpha,
+            beta,
+            output_rounding: arguments.output_type.map(|_| arguments.output_rounding.symbol()),
+            saturate: arguments.saturate,
+            path: done.path(),
+            products: done.products(),
+            seconds,
+            products_per_second: done.products() as f64 / seconds.max(1e-9),
+            files: arguments.files.summary(done.matrices, done.d, target.model.c),
+        }
+    }
 }

@@ -5,24 +5,25 @@ use bitmma::catalogue::{Evidence, Filter, processors};
 use bitmma::formats::{Format, table::FORMATS};
 use bitmma::{Architecture, Instruction, Revision};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::table::Table;
-use crate::{describe, output, style, target};
+use crate::{describe, json, output, style, target};
 
 const EXAMPLE: &str = "\
 Examples:
   bitmma list --arch h100 --type e4m3
   bitmma list --model GST-FDPA
-  bitmma list --json | jq '.[] | select(.kind == \"composed\") | .instruction'
+  bitmma list --json | jq '.instructions[] | select(.kind == \"composed\") | .instruction'
 
 Columns: parameters are the paper's (L for the instruction's K, F, F2, G, P, rho); made is native (one \
 instruction of the hardware), composed (of several) or unknown (exists, model not known); evidence is \
 recorded (real GPUs answered), printed (in the paper) or inferred; shape is M×N×K and the blocks.
 
-JSON: an array of objects with the keys architecture, instruction, aliases, family, m, n, k, blocks, a, b, \
-c, d, scale, kind, composed_of, unknown, sass, revision, model, precision, evidence, evidence_text, remark.";
+JSON: schema, instructions [{target, architecture, instruction, aliases, family, m and n (numbers, or) {first, last, \
+step}, k, blocks, a, b, c, d, scale {format, block}, kind, composed_of {count, part, around}, unknown, sass, revision, model {family, parameters, lowering}, \
+precision, evidence, evidence_text, remark}].";
 
 /// Lists the instructions: architecture, model, parameters, evidence, shape
 #[derive(Clone, Debug, clap::Args)]
@@ -57,11 +58,14 @@ fn family() -> impl TypedValueParser<Value = &'static str> {
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let filter = Filter { architecture: arguments.arch, format: arguments.format, model: arguments.model };
-    let rows: Vec<&Instruction> = filter.rows().collect();
+    let rows: Vec<&'static Instruction> = filter.rows().collect();
     if arguments.json {
-        let rows: Vec<Value> =
-            rows.iter().map(|row| describe::instruction_json(row, Revision::Hardware)).collect();
-        output::print_json(&json!(rows))?;
+        #[derive(Serialize)]
+        struct Page {
+            instructions: Vec<json::Instruction>,
+        }
+        let one = |row: &&'static Instruction| json::Instruction::new(row, Revision::Hardware);
+        json::print(&Page { instructions: rows.iter().map(one).collect() })?;
         return Ok(Outcome::Agrees);
     }
     let mut table =

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use bitmma::formats::Format;
 use bitmma::{Matrix, Model, shape_text};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::failure::{Failure, Within};
 use crate::files::Source;
@@ -116,10 +116,10 @@ impl Arguments {
     }
 
     /// The sizes, and file, format and shape of every operand, for JSON.
-    pub(crate) fn summary(&self, matrices: &Matrices, d: &Matrix, c_format: Format) -> Value {
+    pub(crate) fn summary(&self, matrices: &Matrices, d: &Matrix, c_format: Format) -> Summary {
         let about = |file: Option<String>, format: Format, (blocks, rows, columns): (usize, usize, usize)| {
             let shape = if blocks == 1 { vec![rows, columns] } else { vec![blocks, rows, columns] };
-            json!({ "file": file, "format": format.name, "shape": shape })
+            Stored { file, format: format.name, shape }
         };
         let read = |source: Option<&Source>, matrix: &Matrix| {
             about(source.map(ToString::to_string), matrix.format(), matrix.shape())
@@ -128,19 +128,44 @@ impl Arguments {
             matrix.as_ref().map(|matrix| read(source.as_ref(), matrix))
         };
         let Matrices { a, b, c, scale_a, scale_b } = matrices;
-        json!({
-            "m": a.rows(),
-            "n": b.columns(),
-            "k": a.columns(),
-            "blocks": a.blocks(),
-            "a": read(Some(&self.a), a),
-            "b": read(Some(&self.b), b),
-            "c": optional(&self.c, c).unwrap_or_else(|| about(None, c_format, d.shape())),
-            "scale_a": optional(&self.scale_a, scale_a),
-            "scale_b": optional(&self.scale_b, scale_b),
-            "d": about(Some(self.out.display().to_string()), d.format(), d.shape()),
-        })
+        Summary {
+            m: a.rows(),
+            n: b.columns(),
+            k: a.columns(),
+            blocks: a.blocks(),
+            a: read(Some(&self.a), a),
+            b: read(Some(&self.b), b),
+            c: optional(&self.c, c).unwrap_or_else(|| about(None, c_format, d.shape())),
+            scale_a: optional(&self.scale_a, scale_a),
+            scale_b: optional(&self.scale_b, scale_b),
+            d: about(Some(self.out.display().to_string()), d.format(), d.shape()),
+        }
     }
+}
+
+/// Where a matrix is, for JSON.
+#[derive(Serialize)]
+struct Stored {
+    /// None: zeros without a file.
+    file: Option<String>,
+    format: &'static str,
+    /// Rows and columns, before them the blocks where there are several.
+    shape: Vec<usize>,
+}
+
+/// Sizes and operands of a product, for JSON.
+#[derive(Serialize)]
+pub(crate) struct Summary {
+    m: usize,
+    n: usize,
+    k: usize,
+    blocks: usize,
+    a: Stored,
+    b: Stored,
+    c: Stored,
+    scale_a: Option<Stored>,
+    scale_b: Option<Stored>,
+    d: Stored,
 }
 
 /// Scale factors must be given exactly where there are some.

@@ -12,11 +12,6 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a JSON value to the standard output.
-pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
-    print(&format!("{value:#}\n"))
-}
-
 /// Appends the keys of one JSON object to another.
 pub(crate) fn extend(object: &mut serde_json::Value, more: serde_json::Value) {
     if let (serde_json::Value::Object(object), serde_json::Value::Object(more)) = (object, more) {

@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             "platform": platform.name(), "m": arguments.m, "n": arguments.n, "k": arguments.k,
         });
         output::extend(&mut value, of_decision(&decision));
-        output::print_json(&value)?;
+        crate::json::print(&value)?;
     } else {
         let comments: String = summary(&decision).lines().map(|line| format!("# {line}\n")).collect();
         output::print(&format!("{comments}{}", decision.plan.to_toml()))?;

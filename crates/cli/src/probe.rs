@@ -1,13 +1,12 @@
 //! `bitmma probe`: how an unknown unit computes.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use bitmma_probe::{Error, Options, Progress, Verdict};
 use bitmma_verify::open::KINDS;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Outcome, Within};
+use crate::progress::Bar;
 use crate::verify::count;
 use crate::{output, target, unit, whole};
 
@@ -25,10 +24,12 @@ report.html and questions.csv (every question with its answer, from which --resu
 
 Exit code 0: a model was found; 1: the unit is not explained, or faulty; 2: an error.
 
-JSON: unit, m, n, k, blocks, a, b, c, d, scale, seed, verdict (found, not explained, faulty), questions, tests, order \
-{tree, notes}, features [{name, value}], revisions [case], model {parameters [{symbol, value, certainty, open, same, ruled_out}], toml, \
-equivalent, tried, known_as}, nearest {toml, agrees, of}, faults [{fault, meaning, place \
-{block, row, column}, asked, case {a, b, c, scale_a, scale_b}, answer, expected, elements {differ, of}, explanation}].";
+JSON: schema, target, m, n, k, blocks, a, b, c, d, scale {format, block}, seed, verdict (found, not explained, faulty), \
+questions, tests, order {tree, notes}, features [{name, value}], revisions [{family, instruction, place {block, row, \
+column}, case {a, b, c, scale_a, scale_b}, expected {value, code, format}, actual {value, code, format}}], (if found) \
+model {family, parameters, lowering, toml, known [{symbol, value, certainty, open, same, ruled_out}], equivalent, tried, \
+known_as}, (if not explained) nearest {family, parameters, lowering, toml, agrees, of}, (if faulty) faults [{fault, meaning, \
+place {block, row, column}, asked, case {a, b, c, scale_a, scale_b}, expected, actual, elements {differ, of}, explanation}].";
 
 /// Finds out how an unknown unit computes, by asking it; ends with a model, or with what it could not explain
 #[derive(Clone, Debug, clap::Args)]
@@ -69,9 +70,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         log: arguments.out.as_ref().map(|folder| folder.join("questions.csv")),
         resume: arguments.resume,
     };
-    let mut bar = Bar::new();
-    let outcome = bitmma_probe::probe(&*unit, &options, &mut |progress| bar.show(progress));
-    bar.clear();
+    let bar = Bar::new("");
+    let outcome = bitmma_probe::probe(&*unit, &options, &mut |Progress { stage, done, total, answers }| {
+        bar.show(*done, *total, |_| format!("{stage}, {answers} answers"));
+    });
+    drop(bar);
     let outcome = outcome.map_err(|error| match (&error, &options.log) {
         (Error::Unit { .. } | Error::Answer { .. }, Some(log)) => Failure::new(format!(
             "{error}\nwhat was answered until then is in {}; --resume goes on from there",
@@ -98,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
     }
     if arguments.json {
-        output::print_json(&json::outcome(&outcome))?;
+        crate::json::print(&json::Page::new(&outcome))?;
     } else {
         output::print(&outcome.summary())?;
         if let Some(folder) = &arguments.out {
@@ -106,49 +109,4 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
     }
     Ok(if matches!(outcome.verdict, Verdict::Found(_)) { Outcome::Agrees } else { Outcome::Differs })
-}
-
-/// A bar is drawn only if it takes longer than this.
-const PATIENCE: Duration = Duration::from_millis(700);
-
-/// How far it has come, on the standard error where that is a terminal.
-struct Bar {
-    start: Instant,
-    bar: ProgressBar,
-    stage: &'static str,
-}
-
-impl Bar {
-    fn new() -> Bar {
-        Bar { start: Instant::now(), bar: ProgressBar::hidden(), stage: "" }
-    }
-
-    fn show(&mut self, progress: &Progress) {
-        if self.start.elapsed() < PATIENCE {
-            return;
-        }
-        if self.bar.is_hidden() || self.stage != progress.stage {
-            self.bar.finish_and_clear();
-            self.bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            self.stage = progress.stage;
-            let template = match progress.total {
-                0 => "{spinner} {msg}",
-                _ => "{wide_bar} {percent}%  {msg}, {eta} left",
-            };
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                self.bar.set_style(style);
-            }
-        }
-        self.bar.set_message(format!("{}, {} answers", progress.stage, progress.answers));
-        if progress.total > 0 {
-            self.bar.set_length(progress.total);
-            self.bar.set_position(progress.done);
-        } else {
-            self.bar.tick();
-        }
-    }
-
-    fn clear(&self) {
-        self.bar.finish_and_clear();
-    }
 }

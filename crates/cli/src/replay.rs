@@ -4,19 +4,19 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bitmma::Model;
 use bitmma::formats::text::display;
+use bitmma::{Case, Model};
 use bitmma_verify::origin::Origin;
 use bitmma_verify::recording::{self, Answer, Record};
 use bitmma_verify::replay::{self, Mismatch, Rules};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::failure::{Failure, Outcome, Within};
+use crate::progress::Bar;
 use crate::table::Table;
-use crate::{describe, output, style, target};
+use crate::{describe, json, output, style, target};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -29,9 +29,9 @@ hex, `nan` for any NaN. arch is an architecture or cpu; a unit that is in neithe
 comment that `bitmma record --model` writes, or from --model. Models answer on the reference path, and where they have \
 a kernel on that, too; both must agree. Exit code 0: every answer agrees; 1: some differ; 2: an error.
 
-JSON: revision, model, strict_nan, instructions [{architecture, instruction, dot_products, by_kernel, \
-mismatches, first {file, line, a, b, c, scale_a, scale_b, expected, actual, by_kernel_alone, explain}}], dot_products, \
-by_kernel, mismatches, seconds.";
+JSON: schema, revision, model_file, strict_nan, instructions [{target, architecture, instruction, dot_products, \
+by_kernel, mismatches, first {file, line, a, b, c, scale_a, scale_b, expected {value, code, format}, actual {value, \
+code, format}, by_kernel_alone, explain}}], dot_products, by_kernel, mismatches, seconds.";
 
 /// Holds recordings of what GPUs answered against the models
 #[derive(Clone, Debug, clap::Args)]
@@ -55,8 +55,6 @@ pub(crate) struct Arguments {
 
 /// Records held against their models between two looks at the clock.
 const CHUNK: usize = 1 << 15;
-/// A bar is drawn only if it takes longer than this.
-const PATIENCE: Duration = Duration::from_millis(1500);
 
 /// What became of the records of one instruction, over all files.
 struct Line {
@@ -69,11 +67,10 @@ struct Line {
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let start = Instant::now();
     let model = arguments.model.as_deref().map(target::read_model).transpose()?;
     let rules = Rules { revision: arguments.revision.revision, strict_nan: arguments.strict_nan, model };
     let mut lines: Vec<Line> = Vec::new();
-    let mut bar = Bar::new(start);
+    let bar = Bar::new("");
     for (index, path) in arguments.files.iter().enumerate() {
         let shown = if is_stdin(path) { Path::new("standard input") } else { path };
         let records = read(path, rules.model.as_ref()).within(shown.display())?;
@@ -87,13 +84,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 take(&mut lines, path, outcome);
             }
             let done = (chunk_index * CHUNK) as f64 / records.len() as f64;
-            bar.show(index as f64 + done, arguments.files.len(), shown);
+            let done = (1000.0 * (index as f64 + done)) as u64;
+            bar.show(done, 1000 * arguments.files.len() as u64, |_| shown.display().to_string());
         }
     }
-    bar.clear();
-    let seconds = start.elapsed();
+    let seconds = bar.spent();
+    drop(bar);
     if arguments.json {
-        output::print_json(&json(&lines, arguments, seconds))?;
+        json::print(&Page::new(&lines, arguments, seconds))?;
     } else {
         output::print(&text(&lines, arguments, seconds))?;
     }
@@ -126,38 +124,6 @@ fn take(lines: &mut Vec<Line>, path: &Path, outcome: replay::Outcome) {
             line.first = line.first.take().or(first);
         }
         None => lines.push(Line { origin, total, by_kernel, mismatches, first }),
-    }
-}
-
-/// A progress bar that comes late, and only to a terminal.
-struct Bar {
-    start: Instant,
-    bar: Option<ProgressBar>,
-}
-
-impl Bar {
-    fn new(start: Instant) -> Bar {
-        Bar { start, bar: None }
-    }
-
-    fn show(&mut self, done: f64, files: usize, path: &Path) {
-        if self.start.elapsed() < PATIENCE {
-            return;
-        }
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::stderr());
-            let template = ProgressStyle::with_template("{bar:40} {percent}% {wide_msg}");
-            template.into_iter().for_each(|style| bar.set_style(style));
-            bar
-        });
-        bar.set_position((1000.0 * done / files as f64) as u64);
-        bar.set_message(path.display().to_string());
-    }
-
-    fn clear(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
     }
 }
 
@@ -267,49 +233,86 @@ fn mismatch_text(origin: &Origin, path: &Path, mismatch: &Mismatch, arguments: &
     format!("\n{}\n{}\n{explain}\n", style::strong("The first mismatch"), Table::pairs(&pairs, 100).render())
 }
 
-fn json(lines: &[Line], arguments: &Arguments, time: Duration) -> Value {
-    let first = |line: &Line| {
-        let (path, mismatch) = line.first.as_ref()?;
-        let (row, record) = (line.origin.signature(), &mismatch.record);
-        Some(json!({
-            "file": path.display().to_string(),
-            "line": record.line,
-            "a": describe::codes(&row.a, &record.a),
-            "b": describe::codes(&row.b, &record.b),
-            "c": describe::code(&row.c, record.c),
-            "scale_a": row.scale.map(|scale| describe::codes(&scale.format, &record.scale_a)),
-            "scale_b": row.scale.map(|scale| describe::codes(&scale.format, &record.scale_b)),
-            "expected": match record.d {
-                Answer::Code(code) => describe::number(&row.d, code),
-                Answer::Nan => json!({ "value": "nan", "code": null, "format": row.d.name }),
-            },
-            "actual": describe::number(&row.d, mismatch.actual),
-            "by_kernel_alone": mismatch.by_kernel,
-            "explain": explain_command(&line.origin, record, arguments),
-        }))
-    };
-    let instructions: Vec<Value> = lines
-        .iter()
-        .map(|line| {
-            json!({
-                "architecture": line.origin.architecture(),
-                "instruction": line.origin.instruction(),
-                "dot_products": line.total,
-                "by_kernel": line.by_kernel,
-                "mismatches": line.mismatches,
-                "first": first(line),
-            })
-        })
-        .collect();
-    let (total, mismatches) = totals(lines);
-    json!({
-        "revision": arguments.model.is_none().then(|| arguments.revision.revision.name()),
-        "model": arguments.model.as_ref().map(|path| path.display().to_string()),
-        "strict_nan": arguments.strict_nan,
-        "instructions": instructions,
-        "dot_products": total,
-        "by_kernel": by_kernel(lines),
-        "mismatches": mismatches,
-        "seconds": time.as_secs_f64(),
-    })
+/// The first mismatch of an instruction.
+#[derive(Serialize)]
+struct First {
+    file: String,
+    line: u64,
+    #[serde(flatten)]
+    operands: json::Operands,
+    expected: json::Coded,
+    actual: json::Coded,
+    by_kernel_alone: bool,
+    explain: Option<String>,
+}
+
+/// What became of one instruction.
+#[derive(Serialize)]
+struct Row {
+    target: String,
+    architecture: String,
+    instruction: String,
+    dot_products: usize,
+    by_kernel: usize,
+    mismatches: usize,
+    first: Option<First>,
+}
+
+#[derive(Serialize)]
+struct Page {
+    revision: Option<&'static str>,
+    model_file: Option<String>,
+    strict_nan: bool,
+    instructions: Vec<Row>,
+    dot_products: usize,
+    by_kernel: usize,
+    mismatches: usize,
+    seconds: f64,
+}
+
+impl Page {
+    fn new(lines: &[Line], arguments: &Arguments, time: Duration) -> Page {
+        let (dot_products, mismatches) = totals(lines);
+        Page {
+            revision: arguments.model.is_none().then(|| arguments.revision.revision.name()),
+            model_file: arguments.model.as_ref().map(|path| path.display().to_string()),
+            strict_nan: arguments.strict_nan,
+            instructions: lines.iter().map(|line| Row::new(line, arguments)).collect(),
+            dot_products,
+            by_kernel: by_kernel(lines),
+            mismatches,
+            seconds: time.as_secs_f64(),
+        }
+    }
+}
+
+impl Row {
+    fn new(line: &Line, arguments: &Arguments) -> Row {
+        let (architecture, instruction) = (line.origin.architecture(), line.origin.instruction());
+        let signature = line.origin.signature();
+        let first = line.first.as_ref().map(|(path, mismatch)| {
+            let Record { a, b, c, scale_a, scale_b, d, line: at, .. } = mismatch.record.clone();
+            First {
+                file: path.display().to_string(),
+                line: at,
+                operands: json::Operands::new(&Case { a, b, c, scale_a, scale_b }, signature),
+                expected: match d {
+                    Answer::Code(code) => json::Coded::new(&signature.d, code),
+                    Answer::Nan => json::Coded::any_nan(&signature.d),
+                },
+                actual: json::Coded::new(&signature.d, mismatch.actual),
+                by_kernel_alone: mismatch.by_kernel,
+                explain: explain_command(&line.origin, &mismatch.record, arguments),
+            }
+        });
+        Row {
+            target: format!("{architecture} {instruction}"),
+            architecture: architecture.to_owned(),
+            instruction: instruction.to_owned(),
+            dot_products: line.total,
+            by_kernel: line.by_kernel,
+            mismatches: line.mismatches,
+            first,
+        }
+    }
 }

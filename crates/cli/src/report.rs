@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use bitmma_analysis::report;
 use bitmma_analysis::sections::{Options, Part};
 
-use crate::analyze::{self, Bar, OptionArguments};
+use crate::analyze::{self, OptionArguments};
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::progress::Bar;
 
 const HELP: &str = "\
 The folder: index.html (one page, no script, nothing from elsewhere), report.json (all numbers), tables/*.csv, \
@@ -45,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 /// Makes the parts that are not finished yet, and the folder.
 pub(crate) fn write(out: &Path, parts: &[Part], options: &Options) -> Result<(), Failure> {
     let bar =
-        |part: Part, index: usize| Bar::new(&format!("{} ({} of {})", part.name(), index + 1, parts.len()));
+        |part: Part, index: usize| Bar::new(format!("{} ({} of {})", part.name(), index + 1, parts.len()));
     report::write(out, parts, options, &analyze::stamp(), bar)?;
     Ok(())
 }

@@ -2,13 +2,13 @@
 
 use bitmma::catalogue::Found;
 use bitmma::{Matrix, MmaUnit, Operands, Simulator, shape_text, simulate};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::Output;
 use crate::operands::{self, Matrices, files_help, metadata, revision_text, transposed_hint};
-use crate::output;
 use crate::target::{self, Target};
+use crate::{json, output};
 
 const HELP: &str = concat!(
     files_help!(),
@@ -21,8 +21,8 @@ Example:
   bitmma run hopper wgmma.m64nNk16.f32.f16.f16 -a x.npy -b w.safetensors:layer.weight \\
          --b-transposed -o d.npy
 
-JSON: architecture, instruction, revision, model, model_file, m, n, k, blocks; a, b, c, scale_a, scale_b, d: \
-{file, format, shape}."
+JSON: schema, target, architecture, instruction, revision, model_file, model {family, parameters, lowering}, \
+m, n, k, blocks, a, b, c, scale_a, scale_b and d, each {file, format, shape}."
 );
 
 /// Multiplies matrices from files by one instruction: D = A·B + C
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     destination.write(&d, &metadata(&target, &arguments.target)).within("--out")?;
 
     if arguments.json {
-        output::print_json(&summary(arguments, &target, &matrices, &d))?;
+        json::print(&Page::new(arguments, &target, &matrices, &d))?;
     } else {
         let family = target.model.operation.name();
         let revision = revision_text(&target, &arguments.target);
@@ -113,15 +113,20 @@ fn multiply(arguments: &Arguments, target: &Target, matrices: &Matrices) -> Resu
     result.map_err(|error| arguments.files.advise(error, a, b))
 }
 
-fn summary(arguments: &Arguments, target: &Target, matrices: &Matrices, d: &Matrix) -> Value {
-    let found = target.found.as_ref();
-    let mut summary = json!({
-        "architecture": found.map(|found| found.instruction.architecture.name()),
-        "instruction": found.map(Found::name),
-        "revision": found.map(|_| arguments.target.revision.revision.name()),
-        "model_file": found.is_none().then_some(&target.name),
-        "model": target.model.operation.name(),
-    });
-    output::extend(&mut summary, arguments.files.summary(matrices, d, target.model.c));
-    summary
+#[derive(Serialize)]
+struct Page {
+    #[serde(flatten)]
+    computes: json::Computes,
+    #[serde(flatten)]
+    files: operands::Summary,
+}
+
+impl Page {
+    fn new(arguments: &Arguments, target: &Target, matrices: &Matrices, d: &Matrix) -> Page {
+        let k = matrices.a.columns();
+        Page {
+            computes: json::Computes::new(target, &arguments.target, k, Found::name),
+            files: arguments.files.summary(matrices, d, target.model.c),
+        }
+    }
 }

@@ -3,11 +3,11 @@
 use bitmma::catalogue::Found;
 use bitmma::formats::Format;
 use bitmma::{Model, Revision};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::table::Table;
-use crate::{describe, output, style, target};
+use crate::{describe, json, output, style, target};
 
 const EXAMPLE: &str = "\
 Examples:
@@ -15,7 +15,8 @@ Examples:
   bitmma show hopper mma.m16n8k16.f32.f16.f16.f32 --toml > mine.toml   # then edit F, and
   bitmma dot --model mine.toml -a '1 0x1p-24' -b '1 1'
 
-JSON: the keys of `bitmma list --json`; for --model: model, a, b, c, d, scale.";
+JSON: schema and the keys of an instruction in `bitmma list --json`; for --model: schema, model_file, model \
+{family, parameters, lowering}, a, b, c, d, scale {format, block}.";
 
 /// Shows one instruction: formats, model, parameters, precision, evidence
 #[derive(Clone, Debug, clap::Args)]
@@ -46,20 +47,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     match (found, arguments.json) {
         (Some(found), true) => {
-            output::print_json(&describe::instruction_json(found.instruction, revision))?;
+            json::print(&json::Instruction::new(found.instruction, revision))?;
         }
         (Some(found), false) => output::print(&instruction(&found, revision))?,
-        (None, json) => {
+        (None, as_json) => {
             let target = arguments.target.resolve()?;
             let model = &target.model;
-            if json {
-                output::print_json(&json!({
-                    "model": describe::model_json(model, None),
-                    "a": model.a.name, "b": model.b.name, "c": model.c.name, "d": model.d.name,
-                    "scale": model.scale.map(|scale| json!({
-                        "format": scale.format.name, "block": scale.size,
-                    })),
-                }))?;
+            if as_json {
+                #[derive(Serialize)]
+                struct Page {
+                    model_file: String,
+                    model: json::Model,
+                    #[serde(flatten)]
+                    formats: json::Formats,
+                }
+                let model_file = target.name.clone();
+                let formats = json::Formats::of_model(model);
+                json::print(&Page { model_file, model: json::Model::new(model, None), formats })?;
             } else {
                 let mut pairs = formats([model.a, model.b, model.c, model.d]);
                 if let Some(scale) = model.scale {

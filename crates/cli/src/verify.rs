@@ -12,12 +12,12 @@ use bitmma_verify::campaign::{
     self, Block, Failing, Identity, Kept, Plan, Settled, Shard, State, Summary, Verdict,
 };
 use bitmma_verify::open::{KINDS, check_model, found, model_named};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::{Failure, Outcome, Within};
+use crate::progress::Bar;
 use crate::target::{self, read_model};
 use crate::unit::LimitArguments;
-use crate::{output, whole};
+use crate::{json, output, whole};
 
 const HELP: &str = "\
 First the directed cases (zero exponents, signs of zero, overflow, NaN codes, flushing, ties, alignment …), then \
@@ -37,9 +37,10 @@ Examples:
 Exit code 0: every answer agrees; 1: some differ, or they say nothing; 2: an error, or a unit that hung, died or \
 answered short.
 
-JSON: units [{unit, takes, device, driver, model, verdict, fault, seed, strict_nan, shard, blocks, of, directed, \
-dot_products, mismatches, by_kind, digest, first [{kind, instruction, place, a, b, c, scale_a, scale_b, expected, \
-actual}], claims [{rule, claim, finding, instead, tell, agree, rivals, first {a, b, c, scale_a, scale_b, expected, actual}}], \
+JSON: schema, targets [{target, takes, device, driver, model {family, parameters, lowering, toml}, verdict, fault, seed, \
+strict_nan, shard, blocks, of, directed, dot_products, mismatches, by_kind, digest, first [{a, b, c, scale_a, scale_b, \
+expected {value, code, format}, actual {value, code, format}, kind, instruction, place {block, row, column}}], \
+claims [{rule, claim, finding, instead, tell, agree, rivals, first {a, b, c, scale_a, scale_b, expected, actual}}], \
 seconds}]. A finding is confirmed, contradicted (another answer explains all), differs (wrong, and none explains it) \
 or open (no case tells).";
 
@@ -140,7 +141,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         report::write_failures(path, &outcomes).within(path.display())?;
     }
     if arguments.json {
-        output::print_json(&report::json(&outcomes))?;
+        json::print(&report::Page::new(&outcomes)?)?;
     } else {
         output::print(&report::text(&outcomes))?;
     }
@@ -208,10 +209,13 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
         .filter(|block| arguments.shard.has(*block) && !blocks.contains_key(block))
         .collect();
     let mut asked = 0;
-    let bar = progress(&plan, todo.len() as u64, &signature.name);
+    let bar = Bar::new(&signature.name);
+    let all = plan.dot_products().min(todo.len() as u64 * plan.block_size() * plan.dot_products_each());
     let each = |block: Block| -> Result<(), End> {
-        bar.inc(block.dot_products);
         asked += block.dot_products;
+        bar.show(asked, all, |spent| {
+            format!("{asked} dot products, {:.0}/s", asked as f64 / spent.as_secs_f64())
+        });
         let failed = |error: std::io::Error| End::Other(Failure::new(error.to_string()));
         if let Some(state) = &mut state {
             state.append(block.clone()).map_err(failed)?;
@@ -220,7 +224,7 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
         Ok(())
     };
     let ended = campaign::run(&plan, &*unit, &model, arguments.strict_nan, todo.into_iter(), each);
-    bar.finish_and_clear();
+    drop(bar);
     let mut fault = match ended {
         Ok(()) => None,
         Err(End::Unit(error)) => Some(error),
@@ -258,17 +262,6 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
         asked,
         seconds: start.elapsed().as_secs_f64(),
     })
-}
-
-fn progress(plan: &Plan, blocks: u64, name: &str) -> ProgressBar {
-    let all = blocks * plan.block_size() * plan.dot_products_each();
-    let bar = ProgressBar::with_draw_target(Some(all.min(plan.dot_products())), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template(
-        "{bar:30} {percent}% {human_pos} dot products, {per_sec}, {eta} left  {wide_msg}",
-    );
-    style.into_iter().for_each(|style| bar.set_style(style));
-    bar.set_message(name.to_owned());
-    bar
 }
 
 /// What the unit is held against.

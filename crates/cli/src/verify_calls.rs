@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let seconds = start.elapsed().as_secs_f64();
     if arguments.json {
-        output::print_json(&json!({ "files": files, "seconds": seconds }))?;
+        crate::json::print(&json!({ "files": files, "seconds": seconds }))?;
     } else {
         output::print(&format!("{text}{seconds:.1} s\n"))?;
     }

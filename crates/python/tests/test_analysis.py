@@ -34,7 +34,9 @@ def printed(*arguments):
     if command is None:
         pytest.skip("BITMMA_COMMAND does not name the command")
     done = subprocess.run([command, *map(str, arguments), "--json"], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+    found = json.loads(done.stdout)
+    assert found.pop("schema") == 1
+    return found
 
 
 def as_json(section):

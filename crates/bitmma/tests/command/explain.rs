@@ -73,7 +73,7 @@ fn json_holds_every_step() {
     assert_eq!(kinds, ["begin", "aligned", "converted"]);
     let terms = steps[1]["terms"].as_array().unwrap();
     assert_eq!(terms.len(), 17);
-    assert_eq!(terms[3]["lost"]["value"], "-0.125");
+    assert_eq!(terms[3]["lost"]["value"], -0.125);
     assert_eq!(terms[4]["exponent"], -133);
     let instructions = [
         ("cdna1", "v_mfma_f32_32x32x8f16"),

@@ -58,7 +58,7 @@ fn json_holds_the_same() {
     let json = ended.json();
     assert_eq!(json["verdict"], "found");
     assert_eq!(json["k"], 4);
-    let parameters = json["model"]["parameters"].as_array().unwrap();
+    let parameters = json["model"]["known"].as_array().unwrap();
     let value =
         |symbol: &str| parameters.iter().find(|one| one["symbol"] == symbol).unwrap()["value"].clone();
     assert_eq!(
@@ -133,8 +133,8 @@ fn a_fault_is_shown_with_the_mistake_that_explains_it() {
     assert_eq!(fault["explanation"], "B transposed: the unit reads B column-major");
     assert_eq!(fault["case"]["a"].as_array().unwrap().len(), 8);
     assert_eq!(fault["place"]["row"], 0);
-    assert_ne!(fault["answer"], fault["expected"]);
-    for code in ["answer", "expected"] {
-        assert!(ended.out.contains(fault[code].as_str().unwrap()), "{fault}");
+    assert_ne!(fault["actual"], fault["expected"]);
+    for code in ["actual", "expected"] {
+        assert!(ended.out.contains(fault[code]["code"].as_str().unwrap()), "{fault}");
     }
 }

@@ -8,26 +8,35 @@ use bitmma_analysis::Dyadic;
 use bitmma_analysis::account::{Account, Loss};
 use bitmma_analysis::compare::{Comparison, Input};
 use bitmma_analysis::table::short;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::{ascending, decimal, names};
 use crate::failure::Failure;
+use crate::json::Number;
 use crate::style;
 
-/// The steps that lost something, for JSON.
-pub(super) fn json(account: &Account) -> Value {
-    let number = |x: &Dyadic| json!(x.to_f64());
-    let loss = |loss: &Loss| {
-        json!({
-            "operation": loss.operation,
-            "source": loss.source.name(),
-            "term": loss.term,
-            "exact": number(&loss.exact),
-            "kept": number(&loss.kept),
-            "last_bit": loss.last_bit,
-        })
+/// A step that lost something, for JSON.
+#[derive(Serialize)]
+pub(super) struct Lost {
+    operation: usize,
+    source: &'static str,
+    term: String,
+    exact: Number,
+    kept: Number,
+    last_bit: Option<i64>,
+}
+
+/// The steps that lost something.
+pub(super) fn losses(account: &Account) -> Vec<Lost> {
+    let lost = |loss: &Loss| Lost {
+        operation: loss.operation,
+        source: loss.source.name(),
+        term: loss.term.clone(),
+        exact: loss.exact.to_f64().into(),
+        kept: loss.kept.to_f64().into(),
+        last_bit: loss.last_bit,
     };
-    Value::Array(account.losses.iter().map(loss).collect())
+    account.losses.iter().map(lost).collect()
 }
 
 /// Every different way to an answer, in ascending order of the answers: who takes it, and what is lost on it.

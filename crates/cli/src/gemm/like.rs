@@ -207,7 +207,7 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
             "products": products, "seconds": seconds, "products_per_second": rate,
         });
         output::extend(&mut json, of_decision(&decision));
-        output::print_json(&json)?;
+        crate::json::print(&json)?;
     } else {
         output::print(&format!(
             "{}: {m}×{k} {of_a} · {k}×{n} {of_b} = {m}×{n} {out} in {}\n{}{products} products in {seconds:.3} s: {}\n",

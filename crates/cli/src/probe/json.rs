@@ -1,105 +1,224 @@
 //! What came of a probe, as JSON.
 
-use bitmma::Case;
-use bitmma::formats::text::display;
+use bitmma::Signature;
 use bitmma_probe::report::parameters::describe;
-use bitmma_probe::{Counterexample, Outcome, Place, Verdict};
-use serde_json::{Value, json};
+use bitmma_probe::{Counterexample, Evidence, Outcome, Parameter, Verdict};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use crate::{describe as words, output};
+use crate::json::{Coded, Formats, Model, Operands, Place};
 
 /// The whole outcome.
-pub(super) fn outcome(outcome: &Outcome) -> Value {
-    let signature = &outcome.signature;
-    let k = signature.k;
-    let features: Vec<Value> = outcome
-        .features
-        .iter()
-        .map(|feature| json!({ "name": feature.name, "value": feature.value }))
-        .collect();
-    let mut object = json!({
-        "unit": signature.name,
-        "m": signature.m, "n": signature.n, "k": k, "blocks": signature.blocks,
-        "a": signature.a.name, "b": signature.b.name, "c": signature.c.name, "d": signature.d.name,
-        "scale": signature.scale.map(|scale| json!({ "format": scale.format.name, "block": scale.size })),
-        "seed": outcome.seed,
-        "verdict": match &outcome.verdict {
-            Verdict::Found(_) => "found",
-            Verdict::NotExplained(_) => "not explained",
-            Verdict::Faulty(_) => "faulty",
-        },
-        "questions": outcome.questions,
-        "tests": outcome.tests,
-        "order": {
-            "tree": outcome.order.tree.as_ref().map(|tree| tree.to_text(k)),
-            "notes": outcome.order.notes,
-        },
-        "features": features,
-        "revisions": outcome.revisions.iter().map(|one| counterexample(outcome, one)).collect::<Vec<_>>(),
-    });
-    output::extend(
-        &mut object,
-        match &outcome.verdict {
-            Verdict::Found(found) => json!({ "model": {
-                "parameters": found.parameters.iter().map(|one| json!({
-                    "symbol": one.symbol, "value": one.value, "certainty": one.certainty.name(), "open": one.open,
-                    "same": one.same, "ruled_out": one.ruled_out,
-                })).collect::<Vec<_>>(),
-                "toml": found.model.to_toml(),
-                "equivalent": found.equivalent.iter().map(|model| {
-                    describe(model, k).into_iter().map(|(symbol, value, _)| (symbol.to_owned(), json!(value)))
-                        .collect::<serde_json::Map<_, _>>()
-                }).collect::<Vec<_>>(),
-                "tried": found.tried,
-                "known_as": found.known_as,
-            }}),
-            Verdict::NotExplained(rest) => json!({ "nearest": rest.nearest.as_ref().map(|model| json!({
-                "toml": model.to_toml(), "agrees": rest.agrees.0, "of": rest.agrees.1,
-            }))}),
-            Verdict::Faulty(faults) => json!({ "faults": faults.iter().map(|one| json!({
-            "fault": one.fault.name(),
-            "meaning": one.fault.text(),
-            "place": place(one.place),
-            "asked": one.asked,
-            "case": case(outcome, &one.case),
-            "answer": words::code(&signature.d, one.answer),
-            "expected": words::code(&signature.d, one.expected),
-            "elements": { "differ": one.elements.0, "of": one.elements.1 },
-            "explanation": one.explanation,
-        })).collect::<Vec<_>>() }),
-        },
-    );
-    object
+#[derive(Serialize)]
+pub(super) struct Page {
+    target: String,
+    m: usize,
+    n: usize,
+    k: usize,
+    blocks: usize,
+    #[serde(flatten)]
+    formats: Formats,
+    seed: u64,
+    verdict: &'static str,
+    questions: u64,
+    tests: u64,
+    order: Order,
+    features: Vec<Feature>,
+    revisions: Vec<Revised>,
+    #[serde(flatten)]
+    ended: Ended,
 }
 
-fn counterexample(outcome: &Outcome, one: &Counterexample) -> Value {
-    let d = &outcome.signature.d;
-    json!({
-        "family": one.found.instruction.map(|(family, _)| family.name()),
-        "instruction": one.found.instruction.map(|(_, index)| index),
-        "place": place(one.found.place),
-        "case": case(outcome, &one.smallest),
-        "answer": words::code(d, one.answer),
-        "answer_value": display(d, one.answer),
-        "model": words::code(d, one.expected),
-    })
+#[derive(Serialize)]
+struct Order {
+    tree: Option<String>,
+    notes: Vec<String>,
 }
 
-fn place(place: Place) -> Value {
-    json!({ "block": place.block, "row": place.row, "column": place.column })
+#[derive(Serialize)]
+struct Feature {
+    name: String,
+    value: String,
 }
 
-fn case(outcome: &Outcome, case: &Case) -> Value {
-    let signature = &outcome.signature;
-    let codes = |format: &bitmma::formats::Format, codes: &[u64]| -> Vec<String> {
-        codes.iter().map(|&one| words::code(format, one)).collect()
-    };
-    let scale = |given: &[u64]| signature.scale.map(|scale| codes(&scale.format, given));
-    json!({
-        "a": codes(&signature.a, &case.a),
-        "b": codes(&signature.b, &case.b),
-        "c": words::code(&signature.c, case.c),
-        "scale_a": scale(&case.scale_a),
-        "scale_b": scale(&case.scale_b),
-    })
+/// A case that contradicted an earlier model.
+#[derive(Serialize)]
+struct Revised {
+    family: Option<&'static str>,
+    instruction: Option<u64>,
+    place: Place,
+    case: Operands,
+    expected: Coded,
+    actual: Coded,
+}
+
+/// How it ended.
+#[derive(Serialize)]
+enum Ended {
+    #[serde(rename = "model")]
+    Found(Found),
+    #[serde(rename = "nearest")]
+    NotExplained(Option<Nearest>),
+    #[serde(rename = "faults")]
+    Faulty(Vec<Fault>),
+}
+
+#[derive(Serialize)]
+struct Found {
+    #[serde(flatten)]
+    model: Model,
+    toml: String,
+    known: Vec<Known>,
+    equivalent: Vec<Map<String, Value>>,
+    tried: u64,
+    known_as: Vec<String>,
+}
+
+/// How well a parameter is known.
+#[derive(Serialize)]
+struct Known {
+    symbol: String,
+    value: String,
+    certainty: &'static str,
+    open: Vec<String>,
+    same: Vec<String>,
+    ruled_out: usize,
+}
+
+#[derive(Serialize)]
+struct Nearest {
+    #[serde(flatten)]
+    model: Model,
+    toml: String,
+    agrees: u64,
+    of: u64,
+}
+
+#[derive(Serialize)]
+struct Fault {
+    fault: &'static str,
+    meaning: &'static str,
+    place: Place,
+    asked: String,
+    case: Operands,
+    expected: Coded,
+    actual: Coded,
+    elements: Elements,
+    explanation: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Elements {
+    differ: usize,
+    of: usize,
+}
+
+impl From<bitmma_probe::Place> for Place {
+    fn from(place: bitmma_probe::Place) -> Place {
+        Place { block: place.block, row: place.row, column: place.column }
+    }
+}
+
+impl Page {
+    pub(super) fn new(outcome: &Outcome) -> Page {
+        let signature = &outcome.signature;
+        let Signature { name, m, n, k, blocks, .. } = signature;
+        let (verdict, ended) = match &outcome.verdict {
+            Verdict::Found(found) => (
+                "found",
+                Ended::Found(Found {
+                    model: Model::new(&found.model, Some(*k)),
+                    toml: found.model.to_toml(),
+                    known: found.parameters.iter().map(Known::from).collect(),
+                    equivalent: found
+                        .equivalent
+                        .iter()
+                        .map(|model| {
+                            let all = describe(model, *k).into_iter();
+                            all.map(|(symbol, value, _)| (symbol.to_owned(), Value::from(value))).collect()
+                        })
+                        .collect(),
+                    tried: found.tried,
+                    known_as: found.known_as.clone(),
+                }),
+            ),
+            Verdict::NotExplained(rest) => (
+                "not explained",
+                Ended::NotExplained(rest.nearest.as_ref().map(|model| Nearest {
+                    model: Model::new(model, Some(*k)),
+                    toml: model.to_toml(),
+                    agrees: rest.agrees.0,
+                    of: rest.agrees.1,
+                })),
+            ),
+            Verdict::Faulty(faults) => {
+                ("faulty", Ended::Faulty(faults.iter().map(|one| Fault::new(one, signature)).collect()))
+            }
+        };
+        Page {
+            target: name.clone(),
+            m: *m,
+            n: *n,
+            k: *k,
+            blocks: *blocks,
+            formats: Formats::of_signature(signature),
+            seed: outcome.seed,
+            verdict,
+            questions: outcome.questions,
+            tests: outcome.tests,
+            order: Order {
+                tree: outcome.order.tree.as_ref().map(|tree| tree.to_text(*k)),
+                notes: outcome.order.notes.clone(),
+            },
+            features: outcome
+                .features
+                .iter()
+                .map(|one| Feature { name: one.name.to_string(), value: one.value.to_string() })
+                .collect(),
+            revisions: outcome.revisions.iter().map(|one| Revised::new(one, signature)).collect(),
+            ended,
+        }
+    }
+}
+
+impl Revised {
+    fn new(one: &Counterexample, signature: &Signature) -> Revised {
+        Revised {
+            family: one.found.instruction.map(|(family, _)| family.name()),
+            instruction: one.found.instruction.map(|(_, index)| index),
+            place: one.found.place.into(),
+            case: Operands::new(&one.smallest, signature),
+            expected: Coded::new(&signature.d, one.expected),
+            actual: Coded::new(&signature.d, one.answer),
+        }
+    }
+}
+
+impl From<&Parameter> for Known {
+    fn from(one: &Parameter) -> Known {
+        Known {
+            symbol: one.symbol.to_string(),
+            value: one.value.to_string(),
+            certainty: one.certainty.name(),
+            open: one.open.clone(),
+            same: one.same.clone(),
+            ruled_out: one.ruled_out,
+        }
+    }
+}
+
+impl Fault {
+    fn new(one: &Evidence, signature: &Signature) -> Fault {
+        Fault {
+            fault: one.fault.name(),
+            meaning: one.fault.text(),
+            place: one.place.into(),
+            asked: one.asked.clone(),
+            case: Operands::new(&one.case, signature),
+            expected: Coded::new(&signature.d, one.expected),
+            actual: Coded::new(&signature.d, one.answer),
+            elements: Elements { differ: one.elements.0, of: one.elements.1 },
+            explanation: one.explanation.clone(),
+        }
+    }
 }

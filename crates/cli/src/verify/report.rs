@@ -1,18 +1,19 @@
 //! What `bitmma verify` prints and writes.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
 use bitmma::formats::{Class, decode};
-use bitmma::{Error, Fault, Model};
-use bitmma_verify::campaign::{Settled, Shard, Verdict};
+use bitmma::{Case, Error, Fault, Model, Signature};
+use bitmma_verify::campaign::{Identity, Kept, Settled, Shard, Verdict};
 use bitmma_verify::recording::{self, Answer, Line};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::{Outcomes, shown};
 use crate::failure::Failure;
 use crate::table::Table;
-use crate::{style, whole};
+use crate::{json, style, whole};
 
 /// Digits in groups of three.
 pub(crate) fn grouped(number: u64) -> String {
@@ -112,54 +113,140 @@ pub(super) fn text(outcomes: &[Outcomes]) -> String {
     text
 }
 
+/// An answer that is not the model's.
+#[derive(Serialize)]
+struct First<'s> {
+    #[serde(flatten)]
+    operands: json::Operands,
+    expected: json::Coded,
+    actual: json::Coded,
+    #[serde(flatten)]
+    met: Option<Met<'s>>,
+}
+
+/// Where a campaign met it.
+#[derive(Serialize)]
+struct Met<'s> {
+    kind: &'s str,
+    instruction: u64,
+    place: json::Place,
+}
+
+impl<'s> First<'s> {
+    fn of_claim((case, expected, actual): &(Case, u64, u64), signature: &Signature) -> First<'s> {
+        First {
+            operands: json::Operands::new(case, signature),
+            expected: json::Coded::new(&signature.d, *expected),
+            actual: json::Coded::new(&signature.d, *actual),
+            met: None,
+        }
+    }
+
+    fn of_kept(kept: &'s Kept, signature: &Signature) -> First<'s> {
+        let (block, row, column) = kept.place;
+        let place = json::Place { block, row, column };
+        let met = Some(Met { kind: &kept.kind, instruction: kept.instruction, place });
+        First { met, ..First::of_claim(&(kept.case(), kept.expected, kept.actual), signature) }
+    }
+}
+
 /// A claim and the first answer that is not the model's.
-fn claim(settled: &Settled) -> Value {
-    let first = settled.first.as_ref().map(|(case, expected, actual)| {
-        json!({
-            "a": case.a, "b": case.b, "c": case.c, "scale_a": case.scale_a, "scale_b": case.scale_b,
-            "expected": expected, "actual": actual,
-        })
-    });
-    json!({
-        "rule": settled.rule,
-        "claim": settled.claim,
-        "finding": settled.finding().name(),
-        "instead": settled.instead,
-        "tell": settled.tell,
-        "agree": settled.agree,
-        "rivals": settled.rivals,
-        "first": first,
-    })
+#[derive(Serialize)]
+struct Claim<'s> {
+    rule: &'s str,
+    claim: &'s str,
+    finding: &'static str,
+    instead: Option<&'s str>,
+    tell: u64,
+    agree: u64,
+    rivals: &'s BTreeMap<String, u64>,
+    first: Option<First<'s>>,
+}
+
+/// What became of one unit.
+#[derive(Serialize)]
+struct Unit<'s> {
+    target: &'s str,
+    takes: &'s str,
+    device: Option<&'s str>,
+    driver: Option<&'s str>,
+    model: Held<'s>,
+    verdict: &'static str,
+    fault: Option<String>,
+    seed: u64,
+    strict_nan: bool,
+    shard: String,
+    blocks: u64,
+    of: u64,
+    directed: u64,
+    dot_products: u64,
+    mismatches: u64,
+    by_kind: &'s BTreeMap<String, u64>,
+    digest: Option<&'s str>,
+    first: Vec<First<'s>>,
+    claims: Vec<Claim<'s>>,
+    seconds: f64,
+}
+
+/// The model a unit is held against.
+#[derive(Serialize)]
+struct Held<'s> {
+    #[serde(flatten)]
+    model: json::Model,
+    toml: &'s str,
 }
 
 /// For programs.
-pub(super) fn json(outcomes: &[Outcomes]) -> Value {
-    let one = |one: &Outcomes| {
+#[derive(Serialize)]
+pub(super) struct Page<'s> {
+    targets: Vec<Unit<'s>>,
+}
+
+impl<'s> Page<'s> {
+    pub(super) fn new(outcomes: &'s [Outcomes]) -> Result<Page<'s>, Failure> {
+        Ok(Page { targets: outcomes.iter().map(Unit::new).collect::<Result<_, _>>()? })
+    }
+}
+impl<'s> Unit<'s> {
+    fn new(one: &'s Outcomes) -> Result<Unit<'s>, Failure> {
+        let Identity { unit, takes, model: toml, directed, seed, strict_nan, .. } = &one.identity;
+        let model = Model::from_toml(toml)?;
+        // formats alone matter here
+        let signature = Signature::of_model(unit.clone(), &model, (1, 1, 1));
+        let claim = |settled: &'s Settled| Claim {
+            rule: settled.rule,
+            claim: &settled.claim,
+            finding: settled.finding().name(),
+            instead: settled.instead.as_deref(),
+            tell: settled.tell,
+            agree: settled.agree,
+            rivals: &settled.rivals,
+            first: settled.first.as_ref().map(|first| First::of_claim(first, &signature)),
+        };
         let summary = &one.summary;
-        json!({
-            "unit": one.identity.unit,
-            "takes": one.identity.takes,
-            "device": one.about.device,
-            "driver": one.about.driver,
-            "model": one.identity.model,
-            "verdict": verdict(one).0,
-            "fault": one.fault.as_ref().map(ToString::to_string),
-            "seed": one.identity.seed,
-            "strict_nan": one.identity.strict_nan,
-            "shard": one.shard.to_string(),
-            "blocks": summary.blocks,
-            "of": summary.of,
-            "directed": one.identity.directed,
-            "dot_products": summary.dot_products,
-            "mismatches": summary.mismatches(),
-            "by_kind": summary.mismatches,
-            "digest": summary.digest,
-            "first": summary.kept,
-            "claims": one.claims.iter().map(claim).collect::<Vec<_>>(),
-            "seconds": one.seconds,
+        Ok(Unit {
+            target: unit,
+            takes,
+            device: one.about.device.as_deref(),
+            driver: one.about.driver.as_deref(),
+            model: Held { model: json::Model::new(&model, None), toml },
+            verdict: verdict(one).0,
+            fault: one.fault.as_ref().map(ToString::to_string),
+            seed: *seed,
+            strict_nan: *strict_nan,
+            shard: one.shard.to_string(),
+            blocks: summary.blocks,
+            of: summary.of,
+            directed: *directed,
+            dot_products: summary.dot_products,
+            mismatches: summary.mismatches(),
+            by_kind: &summary.mismatches,
+            digest: summary.digest.as_deref(),
+            first: summary.kept.iter().map(|kept| First::of_kept(kept, &signature)).collect(),
+            claims: one.claims.iter().map(claim).collect(),
+            seconds: one.seconds,
         })
-    };
-    json!({ "units": outcomes.iter().map(one).collect::<Vec<_>>() })
+    }
 }
 
 /// The mismatches as a recording of what the unit answered.
