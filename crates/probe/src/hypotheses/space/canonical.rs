@@ -95,6 +95,7 @@ impl Space {
             sum.zero_exponent = sum.zero_exponent.filter(|&exponent| exponent > reach);
         }
         self.sums_that_vanish(model);
+        cuts_that_rho_repeats(model);
         let highest = self.signature.a.max_exponent() + self.signature.b.max_exponent() + 1;
         if let Some(sum) = model.operation.rounded_mut() {
             let reach = reach(sum.sum_fraction_bits + u32::from(sum.renormalize));
@@ -240,8 +241,15 @@ impl Space {
     /// Whether the value of every fused sum, before it is converted, is a number of `format` unless it is too large.
     ///
     /// Of L products, each below 4·2^e_max, and C, below 2·2^e_max, cut F bits below e_max, the sum is a whole
-    /// number, (4L + 2)·2^F at most, of units of 2^(e_max - F) or of the last bit of all terms, if that is more.
+    /// number, (4L + 2)·2^F at most, of units of 2^(e_max - F) or of the last bit of all terms, if that is more. A sum that
+    /// is normalised keeps F2 bits below its own leading one, or below that of rho's smallest normal number.
     fn is_exact(&self, model: &Model, format: &Format) -> bool {
+        let normalised = model.operation.rounded().filter(|sum| sum.renormalize);
+        if normalised.is_some_and(|sum| sum.sum_fraction_bits <= format.fraction_bits)
+            && model.conversion.format.min_exponent() >= format.min_exponent()
+        {
+            return true;
+        }
         let bits = match model.operation {
             Operation::TFdpa(sum) | Operation::StFdpa(sum) => sum.fraction_bits.max(sum.accumulator_bits()),
             Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => {
@@ -266,6 +274,30 @@ impl Space {
         let length = 4 * model.operation.max_length() as u64 + 2;
         let width = bits + (u64::BITS - length.leading_zeros());
         width <= format.fraction_bits + 1 && unit >= format.min_exponent() - format.fraction_bits as i32
+    }
+}
+
+/// Leaves out an exponent of a zero C that cuts the sum of products as rho does after it.
+///
+/// e_zero_c = z cuts that sum at 2^(z - F2), or one place below; the sum is all there is. If no middle between two numbers
+/// of rho's format lies between two multiples of that, the cut changes nothing that rho does not: away from zero, for
+/// what is beyond a middle stays beyond it, and what is not stays where it is; the same downward; and to odd one place
+/// lower, where it never makes a middle. These three keep the sign of a sum, and a sum other than zero. The cut of a
+/// normalised sum at its own exponent is one of the same kind.
+fn cuts_that_rho_repeats(model: &mut Model) {
+    use Rounding::{AwayFromZero, Down, NearestUp, NearestZero, ToOdd};
+    let Conversion { rounding, format, flush, .. } = model.conversion;
+    let Some(sum) = model.operation.rounded_mut() else { return };
+    let beyond = match (sum.sum_rounding, rounding) {
+        (AwayFromZero, AwayFromZero | NearestZero) | (Down, Down | NearestUp) => 1,
+        (ToOdd, _) => 2,
+        _ => return,
+    };
+    let kept = sum.sum_fraction_bits as i32 + i32::from(sum.renormalize);
+    let normalised = sum.renormalize && sum.sum_fraction_bits < format.fraction_bits + beyond;
+    let last = format.min_exponent() - (format.fraction_bits + beyond) as i32;
+    if flush == ResultFlush::Never && !normalised {
+        sum.zero_accumulator_exponent = sum.zero_accumulator_exponent.filter(|&zero| zero - kept > last);
     }
 }
 
