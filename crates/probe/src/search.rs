@@ -1,6 +1,6 @@
 //! The loop: questions, hypotheses, validation, and again with what contradicted.
 
-use std::collections::HashSet;
+mod refined;
 
 use bitmma::{Case, MmaUnit, Model, Signature};
 use bitmma_verify::inputs::Formats;
@@ -56,10 +56,6 @@ const ORDER_QUESTIONS: usize = 400;
 const MENDED_BY: usize = 20;
 /// Times a model may be revised.
 const REVISIONS: usize = 16;
-/// Pools of inputs without a difference after which models count as equivalent.
-const QUIET: u64 = 4;
-/// Constructed inputs that are asked once nothing tells models apart.
-const CONFIRMING: usize = 512;
 
 /// Models still possible, the first of which speaks for them, and inputs tried in vain to part them.
 struct Alive {
@@ -237,74 +233,6 @@ impl Search<'_> {
             models = self.observations.survivors(models, self.observations.all());
         }
         if models.is_empty() { Ok(None) } else { self.refined(models) }
-    }
-
-    /// Widens the set by what else is possible, then asks what tells its members apart until nothing does, and what
-    /// is constructed from where the first of them cuts, ties and ends.
-    fn refined(&mut self, models: Vec<Model>) -> Result<Option<Alive>, Error> {
-        let k = self.space.signature().k;
-        let mut alive: Vec<Model> = Vec::new();
-        let mut widened: Vec<Model> = Vec::new();
-        let mut confirmed: Option<Model> = None;
-        for model in models {
-            let model = self.space.canonical(&model);
-            if !alive.contains(&model) {
-                alive.push(model);
-            }
-        }
-        let (mut quiet, mut tried) = (0, 0);
-        loop {
-            let Some(first) = alive.first().cloned() else { return Ok(None) };
-            if !widened.contains(&first) {
-                let rivals = refine::rivals(&self.space, &self.observations, &first);
-                let known: HashSet<Model> = alive.iter().cloned().collect();
-                alive.extend(rivals.into_iter().filter(|rival| !known.contains(rival)));
-                widened.push(first.clone());
-            }
-            if (quiet == QUIET || alive.len() == 1) && confirmed.as_ref() != Some(&first) {
-                let pool = refine::pool(&self.formats, k, self.seed, self.pools, &alive);
-                self.pools += 1;
-                let known = self.observations.all().len();
-                self.ask("hypotheses", pool.into_iter().take(CONFIRMING).collect())?;
-                alive = self.observations.survivors_since(alive, known);
-                confirmed = Some(first.clone());
-                if alive.is_empty() {
-                    alive = refine::rivals(&self.space, &self.observations, &first);
-                }
-                if alive.first() != Some(&first) {
-                    (quiet, tried) = (0, 0); // nothing was told apart from the new first yet
-                }
-                continue;
-            }
-            if quiet == QUIET || alive.len() == 1 {
-                // the questions of order that nothing was fitted to have a say too
-                alive = self.observations.survivors(alive, self.observations.all());
-                if alive.first() == Some(&first) {
-                    break;
-                }
-                let missed = self.observations.contradicting(&first, MENDED_BY);
-                self.observations.attend(missed);
-                quiet = 0;
-                continue;
-            }
-            self.session.progress("hypotheses", 0, 0);
-            // those at the ends until nothing tells them apart, then all
-            let rivals = if quiet < QUIET / 2 { refine::outermost(&alive[1..]) } else { alive[1..].to_vec() };
-            let around: Vec<Model> = std::iter::once(&first).chain(&rivals).cloned().collect();
-            let pool = refine::pool(&self.formats, k, self.seed, self.pools, &around);
-            self.pools += 1;
-            let split = refine::splitting(&self.space, &first, &rivals, &pool);
-            if split.is_empty() {
-                quiet += 1;
-                tried += pool.len() as u64;
-                continue;
-            }
-            (quiet, tried) = (0, 0);
-            let known = self.observations.all().len();
-            self.ask("hypotheses", split)?;
-            alive = self.observations.survivors_since(alive, known);
-        }
-        Ok(Some(Alive { models: alive, tried }))
     }
 
     /// The code of NaN results, where there is one.

@@ -162,14 +162,14 @@ pub(crate) fn again(
 }
 
 /// Directed dot products: every other one is constructed from where the model cuts, ties and ends.
-struct Directed {
+struct Directed<'m> {
     formats: Formats,
     k: usize,
-    marks: Landmarks,
+    marks: Landmarks<'m>,
 }
 
-impl Directed {
-    fn of(signature: &Signature, model: &Model) -> Directed {
+impl<'m> Directed<'m> {
+    fn of(signature: &Signature, model: &'m Model) -> Directed<'m> {
         let formats = Formats::from(signature);
         let marks = Landmarks::of(&formats, signature.k, std::iter::once(model));
         Directed { formats, k: signature.k, marks }

@@ -12,7 +12,7 @@ use super::space::{Parameter, Space};
 use super::{Observations, answer, answers};
 use crate::inputs::{Kind, directed};
 use crate::numbers::same;
-use crate::separate::Landmarks;
+use crate::separate::{Landmarks, separating};
 
 /// Parameters that are varied together to see what else a model could be: each by itself, and those that
 /// hide each other.
@@ -135,35 +135,62 @@ pub(crate) fn pool(formats: &Formats, k: usize, seed: u64, round: u64, models: &
         .collect()
 }
 
-/// Rivals that are gone through at once.
-const AT_ONCE: usize = 32;
-
 /// One case of the pool for each rival that it tells from the model, fewer where one tells several.
 pub(crate) fn splitting(space: &Space, model: &Model, rivals: &[Model], pool: &[Case]) -> Vec<Case> {
     let k = space.signature().k;
     let d = space.signature().d;
     let Some(expected) = answers(model, k, pool) else { return Vec::new() };
-    let first_of = |rival: &Model, which: &[usize]| -> Option<usize> {
+    one_each(space, model, rivals, |rival| {
         let prepared = Prepared::new(rival, k).ok()?;
-        which.iter().copied().find(|&index| !same(&d, answer(&prepared, &pool[index]), expected[index]))
+        let tells = |(case, expected): &(&Case, &u64)| !same(&d, answer(&prepared, case), **expected);
+        pool.iter().zip(&expected).find(tells).map(|(case, _)| case.clone())
+    })
+}
+
+/// A case constructed for each rival and the model, where `tries` of them are enough; fewer where one tells several.
+pub(crate) fn constructed(
+    space: &Space,
+    model: &Model,
+    rivals: &[Model],
+    (seed, tries): (u64, u64),
+) -> Vec<Case> {
+    let formats = Formats::from(space.signature());
+    let k = space.signature().k;
+    one_each(space, model, rivals, |rival| separating(&formats, k, [model, rival], (seed, tries)))
+}
+
+/// Rivals that are gone through at once.
+const AT_ONCE: usize = 32;
+
+/// What `find` finds for each rival, except for those that a case found before tells from the model.
+fn one_each(
+    space: &Space,
+    model: &Model,
+    rivals: &[Model],
+    find: impl Fn(&Model) -> Option<Case> + Sync,
+) -> Vec<Case> {
+    let k = space.signature().k;
+    let d = space.signature().d;
+    let Ok(prepared) = Prepared::new(model, k) else { return Vec::new() };
+    let mut chosen: Vec<Case> = Vec::new();
+    let mut expected: Vec<u64> = Vec::new();
+    let told = |rival: &Model, chosen: &[Case], expected: &[u64]| {
+        let Ok(rival) = Prepared::new(rival, k) else { return true };
+        chosen.iter().zip(expected).any(|(case, &expected)| !same(&d, answer(&rival, case), expected))
     };
-    let all: Vec<usize> = (0..pool.len()).collect();
-    let mut chosen: Vec<usize> = Vec::new();
     for rivals in rivals.chunks(AT_ONCE) {
-        let found: Vec<Option<usize>> = rivals
+        let found: Vec<Option<Case>> = rivals
             .par_iter()
-            .map(|rival| {
-                let told = first_of(rival, &chosen).is_some();
-                if told { None } else { first_of(rival, &all) }
-            })
+            .map(|rival| if told(rival, &chosen, &expected) { None } else { find(rival) })
             .collect();
-        for (rival, index) in rivals.iter().zip(found) {
-            if let Some(index) = index
-                && first_of(rival, &chosen).is_none()
+        for (rival, case) in rivals.iter().zip(found) {
+            if let Some(case) = case
+                && !told(rival, &chosen, &expected)
             {
-                chosen.push(index);
+                expected.push(answer(&prepared, &case));
+                chosen.push(case);
             }
         }
     }
-    chosen.into_iter().map(|index| pool[index].clone()).collect()
+    chosen
 }
