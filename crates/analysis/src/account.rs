@@ -5,7 +5,7 @@
 //! claim is checked on every case, and each source has its own bound and its own measured error.
 
 use bitmma::Case;
-use bitmma::arithmetic::run::{Operands, Side};
+use bitmma::arithmetic::run::{self, Operands, Side};
 use bitmma::arithmetic::trace::TermName;
 use bitmma::arithmetic::{
     Conversion, Lowering, Model, Operation, Parameter, Prepared, ResultFlush, Step, Trace,
@@ -119,10 +119,11 @@ pub fn account_prepared(prepared: &Prepared<'_>, case: &Case, start: Start, with
         (prepared.scales(case.scale_a.iter().copied()), prepared.scales(case.scale_b.iter().copied()));
     let mut listener = Listener::new(model, with_losses);
     listener.flush(case, start);
-    let d = match start {
-        Start::C => prepared.dot(&a, &b, case.c, &scale_a, &scale_b, &mut listener),
-        Start::D => prepared.dot_on(&a, &b, case.c, &scale_a, &scale_b, &mut listener),
+    let from = match start {
+        Start::C => run::Start::C(case.c),
+        Start::D => run::Start::D(case.c),
     };
+    let d = prepared.dot(&a, &b, from, &scale_a, &scale_b, &mut listener);
     let value = Dyadic::of_code(&model.d, d);
     let exact = exact_dot(model, case, &c_format);
     let finite = listener.finite && value.is_some() && exact.is_some();

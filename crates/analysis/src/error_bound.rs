@@ -146,7 +146,7 @@ fn operation(model: &Model, length: usize, magnitudes: &Magnitudes, bound: &mut 
     let of_product = exponents(&magnitudes.a, &magnitudes.b) + scale_slack(model);
     // chained results have another format than C; the wider of the two reaches lower
     let of_accumulator =
-        exponent(&model.chained_format(), &bound.magnitude).max(exponent(&model.c, &bound.magnitude));
+        exponent(&model.conversion.container(), &bound.magnitude).max(exponent(&model.c, &bound.magnitude));
     let rho = model.conversion;
     let sum = &bound.magnitude + &product.times(length);
     match model.operation {

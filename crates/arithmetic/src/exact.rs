@@ -20,6 +20,14 @@ impl Exact {
         }
         Some(self.exponent + 127 - self.significand.unsigned_abs().leading_zeros() as i32)
     }
+
+    /// The sum of both, in units of the smaller of the two last bits, which must not lie too far apart for 127 bits.
+    #[inline]
+    pub const fn plus(self, other: Exact) -> Exact {
+        let last = if self.exponent < other.exponent { self.exponent } else { other.exponent };
+        let left = self.significand << (self.exponent - last);
+        Exact { significand: left + (other.significand << (other.exponent - last)), exponent: last }
+    }
 }
 
 /// The exact sum of all terms, down to its leading 128 bits and a flag for what lies below them.

@@ -3,10 +3,10 @@
 use bitmma_formats::{Class, Format, Overflow, Real, Rounding, Unpacked, decode};
 
 use crate::convert::{Conversion, ResultFlush};
-use crate::exact::{self, Exact};
-use crate::fdpa::{Vectors, finish_special, special_code};
-use crate::special::Specials;
-use crate::trace::{Step, Term, TermName, Trace};
+use crate::exact::Exact;
+use crate::fdpa::{Vectors, exact_sum, finish_special};
+use crate::special::{Special, Specials};
+use crate::trace::{Step, TermName, Trace};
 
 /// A factor or summand with the fractional bits of its significand.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,9 @@ impl Operand {
         self
     }
 
-    fn exact(&self) -> Exact {
+    /// Its value; it must be finite.
+    #[inline]
+    pub(crate) fn exact(&self) -> Exact {
         Exact {
             significand: i128::from(self.value.signed_significand()),
             exponent: self.value.exponent - self.fraction_bits,
@@ -40,130 +42,103 @@ impl Operand {
     }
 }
 
+/// A summand and its sign, which a zero has too.
+pub(crate) type Summand = (TermName, Exact, bool);
+
 /// The exact product of two finite operands.
-fn product(a: &Operand, b: &Operand) -> Exact {
-    let (x, y) = (a.exact(), b.exact());
-    Exact { significand: x.significand * y.significand, exponent: x.exponent + y.exponent }
+pub(crate) fn product(name: TermName, [x, y]: [&Operand; 2]) -> Summand {
+    let (a, b) = (x.exact(), y.exact());
+    let exact = Exact { significand: a.significand * b.significand, exponent: a.exponent + b.exponent };
+    (name, exact, x.value.negative != y.value.negative)
 }
 
-/// a*b + c rounded once; signs of zero and overflow as IEEE 754 §6.3 and §7.4 say. `index` is the
-/// element's place along K, for the report.
+/// The summands added exactly and rounded once; overflow as IEEE 754 §7.4 says.
+///
+/// IEEE 754 §6.3: a sum that is exactly zero is +0 (-0 under RD), unless all summands are zeros of one
+/// sign, which it keeps.
+pub(crate) fn ieee_sum<T: Trace>(terms: &[Summand], rho: Conversion, trace: &mut T) -> u64 {
+    let exact = terms.iter().map(|(_, exact, _)| *exact);
+    let mut value = exact_sum(exact, terms.iter().map(|(name, ..)| *name), trace);
+    if value.is_zero() {
+        let all =
+            |wanted: bool| terms.iter().all(|(_, exact, sign)| exact.significand == 0 && *sign == wanted);
+        value = Real::zero(all(true) || (rho.rounding == Rounding::Down && !all(false)));
+    }
+    let code = rho.apply(value, Overflow::Ieee);
+    if T::ON {
+        trace.step(Step::Converted { value, conversion: rho, code, format: rho.container() });
+    }
+    code
+}
+
+/// a*b + c rounded once (paper, Algorithm 3); `index` is the element's place along K, for the report.
 pub fn fma<T: Trace>(
     a: &Operand,
     b: &Operand,
     c: &Operand,
     index: usize,
-    conversion: Conversion,
+    rho: Conversion,
     trace: &mut T,
 ) -> u64 {
     let mut specials = Specials::default();
     specials.add_product(&a.value, &b.value);
     specials.add(&c.value);
     if let Some(special) = specials.outcome() {
-        return finish_special(special, &conversion.container(), trace);
+        return finish_special(special, &rho.container(), trace);
     }
-    let negative_product = a.value.negative != b.value.negative;
-    let terms = [product(a, b), c.exact()];
-    let sum = exact::sum(terms.into_iter());
-    let value = with_ieee_zero(sum, negative_product, c.value.negative, &terms, conversion.rounding);
-    let code = conversion.apply(value, Overflow::Ieee);
-    if T::ON {
-        let names = [TermName::Product(index), TermName::Accumulator];
-        let terms = names
-            .into_iter()
-            .zip(terms)
-            .map(|(name, exact)| Term { name, exact, exponent: exact.leading_exponent(), kept: exact })
-            .collect();
-        trace.step(Step::Exact { terms, sum });
-        trace.step(Step::Converted { value, conversion, code, format: conversion.container() });
-    }
-    code
+    let terms =
+        [product(TermName::Product(index), [a, b]), (TermName::Accumulator, c.exact(), c.value.negative)];
+    ieee_sum(&terms, rho, trace)
 }
 
-/// FTZ-FMA: the products of `vectors` added to `c` one by one, the last first, by fused multiply-adds that
+/// FTZ-FMA: the products of `vectors` added to c one by one, the last first, by fused multiply-adds that
 /// flush what goes in and what comes out.
-pub(crate) fn ftz_fma<T: Trace>(
-    vectors: &Vectors<'_>,
-    (a_format, b_format): (&Format, &Format),
-    c: &Operand,
-    conversion: Conversion,
-    trace: &mut T,
-) -> u64 {
-    let conversion = Conversion { flush: ResultFlush::AfterRounding, ..conversion };
-    let container = conversion.container();
-    let flushed = |format: &Format, value: Unpacked| {
-        Operand { value, fraction_bits: format.fraction_bits as i32 }.flushed()
-    };
-    let mut accumulator = c.flushed();
+pub(crate) fn ftz_fma<T: Trace>(vectors: &Vectors<'_>, rho: Conversion, trace: &mut T) -> u64 {
+    let rho = Conversion { flush: ResultFlush::AfterRounding, ..rho };
+    let container = rho.container();
+    let mut accumulator = vectors.c.flushed();
     let mut code = 0;
-    for ((a, b), index) in vectors.a.iter().zip(vectors.b).zip(vectors.indices).rev() {
-        let (a, b) = (flushed(a_format, *a), flushed(b_format, *b));
-        code = fma(&a, &b, &accumulator, *index, conversion, trace);
+    for k in (0..vectors.a.len()).rev() {
+        let [a, b] = vectors.factors(k).map(Operand::flushed);
+        code = fma(&a, &b, &accumulator, vectors.indices[k], rho, trace);
         accumulator = Operand::new(&container, code);
     }
     code
 }
 
 /// x + y rounded once, as IEEE 754.
-pub fn add(x: &Operand, y: &Operand, conversion: Conversion) -> u64 {
+pub fn add(x: &Operand, y: &Operand, rho: Conversion) -> u64 {
     let mut specials = Specials::default();
     specials.add(&x.value);
     specials.add(&y.value);
     if let Some(special) = specials.outcome() {
-        return special_code(special, &conversion.container());
+        return special.code(&rho.container());
     }
-    let terms = [x.exact(), y.exact()];
-    let sum = exact::sum(terms.into_iter());
-    let value = with_ieee_zero(sum, x.value.negative, y.value.negative, &terms, conversion.rounding);
-    conversion.apply(value, Overflow::Ieee)
+    let terms = [x, y].map(|one| (TermName::Accumulator, one.exact(), one.value.negative));
+    ieee_sum(&terms, rho, &mut ())
 }
 
 /// x * y rounded once, as IEEE 754.
-pub fn multiply(x: &Operand, y: &Operand, conversion: Conversion) -> u64 {
+pub fn multiply(x: &Operand, y: &Operand, rho: Conversion) -> u64 {
     let mut specials = Specials::default();
     specials.add_product(&x.value, &y.value);
     if let Some(special) = specials.outcome() {
-        return special_code(special, &conversion.container());
+        return special.code(&rho.container());
     }
-    let product = product(x, y);
-    let value = Real {
-        negative: x.value.negative != y.value.negative,
-        ..Real::exact(product.significand, product.exponent)
-    };
-    conversion.apply(value, Overflow::Ieee)
-}
-
-/// IEEE 754 §6.3: a sum that is exactly zero is +0 (-0 under RD), unless both summands are zeros of one
-/// sign, which it keeps.
-fn with_ieee_zero(
-    sum: Real,
-    x_negative: bool,
-    y_negative: bool,
-    terms: &[Exact; 2],
-    rounding: Rounding,
-) -> Real {
-    if !sum.is_zero() {
-        return sum;
-    }
-    let both_zero = terms.iter().all(|term| term.significand == 0);
-    let negative =
-        if both_zero && x_negative == y_negative { x_negative } else { rounding == Rounding::Down };
-    Real::zero(negative)
+    let (_, exact, negative) = product(TermName::Products, [x, y]);
+    rho.apply(Real { negative, ..Real::exact(exact.significand, exact.exponent) }, Overflow::Ieee)
 }
 
 /// The same number in another format, by a conversion instruction's rounding and overflow.
-pub fn change_format(from: &Format, code: u64, conversion: Conversion) -> u64 {
+pub fn change_format(from: &Format, code: u64, rho: Conversion) -> u64 {
     let value = decode(from, code);
     match value.class {
-        Class::Nan => conversion.container().nan_code().unwrap_or(0),
-        Class::Infinity => special_code(
-            crate::special::Special::Infinity { negative: value.negative },
-            &conversion.container(),
-        ),
+        Class::Nan => Special::Nan.code(&rho.container()),
+        Class::Infinity => Special::Infinity { negative: value.negative }.code(&rho.container()),
         Class::Zero | Class::Finite => {
             let exact = Operand { value, fraction_bits: from.fraction_bits as i32 }.exact();
             let real = Real { negative: value.negative, ..Real::exact(exact.significand, exact.exponent) };
-            conversion.apply(real, Overflow::Ieee)
+            rho.apply(real, Overflow::Ieee)
         }
     }
 }

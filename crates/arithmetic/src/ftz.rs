@@ -3,8 +3,10 @@
 use bitmma_formats::{Class, Format, Overflow, Real, Rounding, Unpacked, encode};
 
 use crate::convert::Conversion;
+use crate::fdpa::Vectors;
 use crate::fma::{Operand, add, multiply};
 use crate::parameter::MAX_PAIRING;
+use crate::special::{Special, nan_code};
 use crate::trace::{Step, Trace};
 
 /// RNE-FP32(x + y), a subnormal result flushed to zero of its sign.
@@ -23,50 +25,42 @@ fn flush(format: &Format, code: u64) -> u64 {
     if code - sign < format.min_normal_code() { sign } else { code }
 }
 
-/// The products of `a` and `b` (P of them) summed pairwise, then added to the accumulator `c`.
-pub fn add_mul<T: Trace>(
-    a: &[Unpacked],
-    b: &[Unpacked],
-    (a_format, b_format): (&Format, &Format),
-    c: u64,
-    conversion: Conversion,
-    trace: &mut T,
-) -> u64 {
+/// Lines 7 to 15 of Algorithm 2: P products summed pairwise, then added to the accumulator.
+pub(crate) fn add_mul<T: Trace>(vectors: &Vectors<'_>, rho: Conversion, trace: &mut T) -> u64 {
     let mut sums = [0; MAX_PAIRING];
-    for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
-        let operand = |format: &Format, value: &Unpacked| Operand {
-            value: *value,
-            fraction_bits: format.fraction_bits as i32,
-        };
-        *sum = ftz_mul(&operand(a_format, a), &operand(b_format, b), conversion);
+    for (k, sum) in sums.iter_mut().enumerate().take(vectors.a.len()) {
+        let [x, y] = vectors.factors(k);
+        *sum = ftz_mul(&x, &y, rho);
         if T::ON {
+            let [left_format, right_format] = vectors.formats;
             trace.step(Step::Binary {
                 operation: "FTZ-Mul",
-                left: code_of(a_format, a),
-                left_format: *a_format,
-                right: code_of(b_format, b),
-                right_format: *b_format,
+                left: code_of(left_format, &x.value),
+                left_format: *left_format,
+                right: code_of(right_format, &y.value),
+                right_format: *right_format,
                 result: *sum,
-                format: conversion.container(),
+                format: rho.container(),
             });
         }
     }
-    let mut count = a.len();
+    let mut count = vectors.a.len();
     while count > 1 {
         count /= 2;
         for pair in 0..count {
-            sums[pair] = traced_add(sums[2 * pair], sums[2 * pair + 1], conversion, trace);
+            sums[pair] = traced_add(sums[2 * pair], sums[2 * pair + 1], rho, trace);
         }
     }
-    traced_add(c, sums[0], conversion, trace)
+    // C was read into this format already
+    let c = code_of(&rho.container(), &vectors.c.value);
+    traced_add(c, sums[0], rho, trace)
 }
 
 /// The code of a number that was taken apart; any NaN becomes the format's quiet one.
-pub(crate) fn code_of(format: &Format, value: &Unpacked) -> u64 {
-    let sign = if value.negative { format.sign_bit() } else { 0 };
+fn code_of(format: &Format, value: &Unpacked) -> u64 {
     match value.class {
-        Class::Nan => format.nan_code().unwrap_or(0),
-        Class::Infinity => format.infinity_code().unwrap_or(0) | sign,
+        Class::Nan => nan_code(format),
+        Class::Infinity => Special::Infinity { negative: value.negative }.code(format),
         Class::Zero | Class::Finite => {
             let real = Real {
                 negative: value.negative,

@@ -79,8 +79,12 @@ impl Model {
     }
 
     /// The code written for a NaN result.
+    ///
+    /// # Panics
+    ///
+    /// If D has no NaN, which [`Model::validate`] refuses.
     pub fn emitted_nan(&self) -> u64 {
-        self.nan_code.or(self.d.nan_code()).unwrap_or(0)
+        self.nan_code.unwrap_or_else(|| crate::special::nan_code(&self.d))
     }
 
     /// L: products in one elementary operation for this K, at most L_max.
@@ -112,11 +116,6 @@ impl Model {
     /// The model with subnormal numbers of A, B and C read as zero.
     pub fn flushing(self, flush: InputFlush) -> Model {
         Model { flush_operands: flush, flush_accumulator: flush, ..self }
-    }
-
-    /// Format the accumulator has between two elementary operations.
-    pub fn chained_format(&self) -> Format {
-        self.conversion.container()
     }
 
     /// Whether `d` codes are the same answer: equal bits, or two NaNs where no code is specified.

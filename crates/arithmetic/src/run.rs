@@ -7,10 +7,8 @@ use bitmma_formats::{Class, Format, Overflow, Real, Unpacked, decode, encode};
 
 use crate::convert::Conversion;
 use crate::error::ModelError;
-use crate::family::Operation;
-use crate::fdpa::{Grouping, Vectors, e_fdpa, gst_fdpa, rounded_fdpa, t_fdpa};
-use crate::fma::{Operand, add, change_format, fma, ftz_fma};
-use crate::ftz::add_mul;
+use crate::fdpa::{Vectors, operate};
+use crate::fma::{Operand, add, change_format};
 use crate::lowering::{Chains, Order};
 use crate::model::{InputFlush, Model};
 use crate::trace::{Step, Trace};
@@ -34,11 +32,17 @@ pub struct Operands<'a> {
 impl Model {
     /// The code of D for one dot product.
     pub fn dot(&self, operands: &Operands<'_>) -> Result<u64, ModelError> {
-        self.dot_traced(operands, &mut ())
+        self.checked_dot(operands, &mut ())
     }
 
-    /// The code of D for one dot product, every step reported to `trace`.
-    pub fn dot_traced<T: Trace>(&self, operands: &Operands<'_>, trace: &mut T) -> Result<u64, ModelError> {
+    /// The code of D for one dot product, and every step that led to it.
+    pub fn explain(&self, operands: &Operands<'_>) -> Result<(u64, Vec<Step>), ModelError> {
+        let mut steps = Vec::new();
+        let d = self.checked_dot(operands, &mut steps)?;
+        Ok((d, steps))
+    }
+
+    fn checked_dot<T: Trace>(&self, operands: &Operands<'_>, trace: &mut T) -> Result<u64, ModelError> {
         let k = operands.a.len();
         if operands.b.len() != k {
             return Err(ModelError::Unequal { a: k, b: operands.b.len() });
@@ -187,59 +191,21 @@ impl<'m> Prepared<'m> {
         }
     }
 
-    /// The code of D: `a` and `b` from [`Prepared::vector`], scales from [`Prepared::scales`], `c` a code
-    /// of C's format.
+    /// The code of D: `a` and `b` from [`Prepared::vector`], scales from [`Prepared::scales`], `c` a code of C's
+    /// format, or where the sum starts from otherwise.
     pub fn dot<T: Trace>(
         &self,
         a: &[Unpacked],
         b: &[Unpacked],
-        c: u64,
+        c: impl Into<Start>,
         scale_a: &[Unpacked],
         scale_b: &[Unpacked],
         trace: &mut T,
     ) -> u64 {
         let model = self.model;
-        let c_wide = model.lowering.widen_accumulator.unwrap_or(model.c);
-        let value = read(&model.c, &c_wide, model.flush_accumulator, c);
-        let c_operand = Operand { value, fraction_bits: c_wide.fraction_bits as i32 };
-        self.dot_from(a, b, (c, &c_operand, model.c), scale_a, scale_b, trace)
-    }
-
-    /// As [`Prepared::dot`] for a dot product that goes on where another of the same model ended: `d` is
-    /// that one's answer. Where C has another format than D, `d` is first converted to it if that is
-    /// exact, and is read in D's own format if it is not.
-    pub fn dot_on<T: Trace>(
-        &self,
-        a: &[Unpacked],
-        b: &[Unpacked],
-        d: u64,
-        scale_a: &[Unpacked],
-        scale_b: &[Unpacked],
-        trace: &mut T,
-    ) -> u64 {
-        let (c, d_format) = (&self.model.c, &self.model.d);
-        if c == d_format {
-            return self.dot(a, b, d, scale_a, scale_b, trace);
-        }
-        let wide = if holds_all(c, d_format) { c } else { d_format };
-        let value = decode(d_format, d);
-        let value = if wide == d_format { value } else { widen(d_format, wide, value) };
-        let operand = Operand { value, fraction_bits: wide.fraction_bits as i32 };
-        self.dot_from(a, b, (d, &operand, *d_format), scale_a, scale_b, trace)
-    }
-
-    fn dot_from<T: Trace>(
-        &self,
-        a: &[Unpacked],
-        b: &[Unpacked],
-        (c, c_operand, c_format): (u64, &Operand, Format),
-        scale_a: &[Unpacked],
-        scale_b: &[Unpacked],
-        trace: &mut T,
-    ) -> u64 {
-        let model = self.model;
-        let chained = model.chained_format();
-        let zero = Operand::new(&chained, 0);
+        let chained = model.conversion.container();
+        let zero = Accumulator::of(&chained, 0);
+        let c = self.accumulator(c.into());
 
         let count = model.lowering.chains.map_or(1, |chains| chains.count);
         let part = self.k() / count;
@@ -247,7 +213,7 @@ impl<'m> Prepared<'m> {
         let (mut d, mut d_format) = (0, chained);
         for chain in 0..count {
             let from_c = chain == 0 && model.lowering.add_accumulator_last.is_none();
-            let start = if from_c { (c, c_operand, c_format) } else { (0, &zero, chained) };
+            let start = if from_c { c } else { zero };
             let result = self.chain(a, b, chain * part..(chain + 1) * part, start, (scale_a, scale_b), trace);
             (d, d_format) = match model.lowering.chains {
                 Some(Chains { merge, .. }) if chain > 0 => {
@@ -259,17 +225,14 @@ impl<'m> Prepared<'m> {
         }
 
         if let Some(conversion) = model.lowering.add_accumulator_last {
-            let sum = add(&Operand::new(&d_format, d), c_operand, conversion);
+            let sum = add(&Operand::new(&d_format, d), &c.operand, conversion);
             if T::ON {
-                // C as it is read: a flushed one is a zero
-                let zero = if c_operand.value.negative { c_format.sign_bit() } else { 0 };
-                let c = if c_operand.value.class == Class::Zero { zero } else { c };
                 trace.step(Step::Binary {
                     operation: "add C",
                     left: d,
                     left_format: d_format,
-                    right: c,
-                    right_format: c_format,
+                    right: c.as_read(),
+                    right_format: c.format,
                     result: sum,
                     format: conversion.container(),
                 });
@@ -287,52 +250,83 @@ impl<'m> Prepared<'m> {
         if decode(&model.d, d).class == Class::Nan { model.emitted_nan() } else { d }
     }
 
-    /// The elements at `range` of the order, operation by operation, from an accumulator: its code, what it is, the
-    /// code's format.
+    /// What a dot product starts from, as the operations see it.
+    fn accumulator(&self, start: Start) -> Accumulator {
+        let Model { c: c_format, d: d_format, lowering, flush_accumulator, .. } = self.model;
+        match start {
+            Start::D(d) if c_format != d_format => {
+                let wide = if holds_all(c_format, d_format) { c_format } else { d_format };
+                let value = decode(d_format, d);
+                let value = if wide == d_format { value } else { widen(d_format, wide, value) };
+                let operand = Operand { value, fraction_bits: wide.fraction_bits as i32 };
+                Accumulator { code: d, format: *d_format, operand }
+            }
+            Start::C(c) | Start::D(c) => {
+                let wide = lowering.widen_accumulator.unwrap_or(*c_format);
+                let value = read(c_format, &wide, *flush_accumulator, c);
+                let operand = Operand { value, fraction_bits: wide.fraction_bits as i32 };
+                Accumulator { code: c, format: *c_format, operand }
+            }
+        }
+    }
+
+    /// The elements at `range` of the order, operation by operation (paper, Algorithms 2, 3 and 10).
     fn chain<T: Trace>(
         &self,
         a: &[Unpacked],
         b: &[Unpacked],
         range: Range<usize>,
-        (c, c_operand, c_format): (u64, &Operand, Format),
+        start: Accumulator,
         (scale_a, scale_b): (&[Unpacked], &[Unpacked]),
         trace: &mut T,
     ) -> u64 {
         let model = self.model;
-        let chained = model.chained_format();
-        let mut accumulator = *c_operand;
-        let (mut d, mut d_format) = (c, c_format);
-        let length = self.length;
-        for first in range.step_by(length) {
-            let range = first..first + length;
+        let chained = model.conversion.container();
+        let block = model.scale.map_or(1, |scale| scale.size);
+        let mut d = start;
+        for first in range.step_by(self.length) {
+            let range = first..first + self.length;
             let indices = &self.order[range.clone()];
             if T::ON {
                 trace.step(Step::Begin {
                     operation: model.operation.name(),
                     elements: indices.to_vec(),
-                    accumulator: d,
-                    format: d_format,
+                    accumulator: d.code,
+                    format: d.format,
                 });
             }
-            let vectors = Vectors {
-                a: &a[range.clone()],
-                b: &b[range],
-                indices,
-                scale_a,
-                scale_b,
-                block: model.scale.map_or(1, |scale| scale.size),
-                product_fraction_bits: (self.a.fraction_bits + self.b.fraction_bits) as i32,
-                c: accumulator.value,
-                c_fraction_bits: accumulator.fraction_bits,
-            };
-            (d, d_format) = (self.elementary(&vectors, trace), chained);
-            accumulator = Operand::new(&chained, d);
+            let (a, b) = (&a[range.clone()], &b[range]);
+            let vectors = self.vectors(a, b, indices, (scale_a, scale_b), block, d.operand);
+            d = Accumulator::of(&chained, operate(&model.operation, model.conversion, &vectors, trace));
         }
-        d
+        d.code
+    }
+
+    fn vectors<'v>(
+        &'v self,
+        a: &'v [Unpacked],
+        b: &'v [Unpacked],
+        indices: &'v [usize],
+        (scale_a, scale_b): (&'v [Unpacked], &'v [Unpacked]),
+        block: usize,
+        c: Operand,
+    ) -> Vectors<'v> {
+        Vectors {
+            a,
+            b,
+            formats: [&self.a, &self.b],
+            indices,
+            scale_a,
+            scale_b,
+            block,
+            scale_fraction_bits: self.model.scale.map_or(0, |scale| scale.format.fraction_bits as i32),
+            product_fraction_bits: (self.a.fraction_bits + self.b.fraction_bits) as i32,
+            c,
+        }
     }
 
     /// One elementary operation in the middle of a chain: L elements of each factor, the accumulator `c` a
-    /// code of [`Model::chained_format`], one scale factor for each element (or none).
+    /// code of rho's container, one scale factor for each element (or none).
     pub fn operation(
         &self,
         a: &[Unpacked],
@@ -341,53 +335,51 @@ impl<'m> Prepared<'m> {
         scale_a: &[Unpacked],
         scale_b: &[Unpacked],
     ) -> u64 {
-        let chained = self.model.chained_format();
+        let Model { operation, conversion, .. } = self.model;
         let indices: Vec<usize> = (0..a.len()).collect();
-        let vectors = Vectors {
-            a,
-            b,
-            indices: &indices,
-            scale_a,
-            scale_b,
-            block: 1,
-            product_fraction_bits: (self.a.fraction_bits + self.b.fraction_bits) as i32,
-            c: decode(&chained, c),
-            c_fraction_bits: chained.fraction_bits as i32,
-        };
-        self.elementary(&vectors, &mut ())
+        let c = Operand::new(&conversion.container(), c);
+        operate(operation, *conversion, &self.vectors(a, b, &indices, (scale_a, scale_b), 1, c), &mut ())
+    }
+}
+
+/// What a dot product starts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// An element of C: a code of C's format.
+    C(u64),
+    /// The answer of the dot product before, of the same model: a code of D's format. Where C has another format than
+    /// D, it is first converted to C's if that is exact, and is read in D's own format if it is not.
+    D(u64),
+}
+
+impl From<u64> for Start {
+    fn from(c: u64) -> Start {
+        Start::C(c)
+    }
+}
+
+/// An accumulator before an operation.
+#[derive(Clone, Copy)]
+struct Accumulator {
+    /// Its code before it was flushed or widened.
+    code: u64,
+    /// The code's format.
+    format: Format,
+    /// The number that the operation sees.
+    operand: Operand,
+}
+
+impl Accumulator {
+    fn of(format: &Format, code: u64) -> Accumulator {
+        Accumulator { code, format: *format, operand: Operand::new(format, code) }
     }
 
-    /// One elementary operation; its result has the chained format.
-    fn elementary<T: Trace>(&self, vectors: &Vectors<'_>, trace: &mut T) -> u64 {
-        let conversion = self.model.conversion;
-        match &self.model.operation {
-            Operation::FtzAddMul { .. } => {
-                // C is FP32 already: it was read into the chained format
-                let c = Operand { value: vectors.c, fraction_bits: vectors.c_fraction_bits };
-                let c = crate::ftz::code_of(&self.model.chained_format(), &c.value);
-                add_mul(vectors.a, vectors.b, (&self.a, &self.b), c, conversion, trace)
-            }
-            Operation::Fma => {
-                let operand = |format: &Format, value: Unpacked| Operand {
-                    value,
-                    fraction_bits: format.fraction_bits as i32,
-                };
-                let c = Operand { value: vectors.c, fraction_bits: vectors.c_fraction_bits };
-                let (a, b) = (operand(&self.a, vectors.a[0]), operand(&self.b, vectors.b[0]));
-                fma(&a, &b, &c, vectors.indices[0], conversion, trace)
-            }
-            Operation::FtzFma { .. } => {
-                let c = Operand { value: vectors.c, fraction_bits: vectors.c_fraction_bits };
-                ftz_fma(vectors, (&self.a, &self.b), &c, conversion, trace)
-            }
-            Operation::EFdpa { .. } => e_fdpa(conversion, vectors, trace),
-            Operation::TFdpa(sum) | Operation::StFdpa(sum) => t_fdpa(sum, conversion, vectors, trace),
-            Operation::GstFdpa { sum, group } => {
-                let scale_bits = self.model.scale.map_or(0, |scale| scale.format.fraction_bits);
-                gst_fdpa(sum, *group, scale_bits as i32, conversion, vectors, trace)
-            }
-            Operation::TrFdpa(sum) => rounded_fdpa(sum, Grouping::One, conversion, vectors, trace),
-            Operation::GtrFdpa(sum) => rounded_fdpa(sum, Grouping::EvenOdd, conversion, vectors, trace),
+    /// The code of the number that the operation sees: that of zero where it was flushed.
+    fn as_read(&self) -> u64 {
+        match self.operand.value {
+            Unpacked { class: Class::Zero, negative: true, .. } => self.format.sign_bit(),
+            Unpacked { class: Class::Zero, .. } => 0,
+            _ => self.code,
         }
     }
 }

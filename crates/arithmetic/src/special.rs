@@ -1,7 +1,7 @@
 //! NaN and infinity: resolved over all products and the accumulator before anything is aligned
 //! (paper, "Special Value Handling"; semantics, rules 5 to 10).
 
-use bitmma_formats::{Class, Unpacked};
+use bitmma_formats::{Class, Format, Unpacked};
 
 /// A result that is not a finite number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,25 @@ pub enum Special {
         /// Its sign.
         negative: bool,
     },
+}
+
+impl Special {
+    /// Its code in a format of results, which has NaN and infinity ([`Model::validate`](crate::Model::validate)).
+    pub fn code(self, format: &Format) -> u64 {
+        match self {
+            Special::Nan => nan_code(format),
+            Special::Infinity { negative } => {
+                let sign = if negative { format.sign_bit() } else { 0 };
+                let infinity = format.infinity_code();
+                infinity.unwrap_or_else(|| unreachable!("a result in {format}, which has no infinity")) | sign
+            }
+        }
+    }
+}
+
+/// The code of NaN in a format that has one.
+pub(crate) fn nan_code(format: &Format) -> u64 {
+    format.nan_code().unwrap_or_else(|| unreachable!("a NaN in {format}, which has none"))
 }
 
 /// What has been seen among the terms of a sum.

@@ -65,7 +65,7 @@ fn validate_operation(model: &Model) -> Result<(), ModelError> {
     }
     if family.adds_in_rho {
         let allowed = format!("{name} adds in the format of rho");
-        if model.c != model.chained_format() {
+        if model.c != rho.container() {
             return wrong("C", model.c.to_string(), &allowed);
         }
         if let Some(wide) = model.lowering.widen_accumulator {

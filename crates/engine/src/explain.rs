@@ -18,8 +18,7 @@ pub struct Explanation {
 
 /// The steps of one dot product.
 pub fn explain(model: &Model, operands: &DotOperands<'_>) -> Result<Explanation, Error> {
-    let mut steps = Vec::new();
-    let d = model.dot_traced(operands, &mut steps)?;
+    let (d, steps) = model.explain(operands)?;
     Ok(Explanation { steps, d })
 }
 

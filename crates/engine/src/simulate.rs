@@ -1,6 +1,6 @@
 //! The reference path: the plain definition, one dot product for each element of D.
 
-use bitmma_arithmetic::run::{self, Side};
+use bitmma_arithmetic::run::{self, Side, Start};
 use bitmma_arithmetic::{Model, ModelError, Prepared};
 use bitmma_catalogue::lookup::Found;
 use bitmma_catalogue::{Architecture, Revision, find};
@@ -114,10 +114,8 @@ impl Line {
 pub(crate) fn chain(prepared: &Prepared<'_>, row: &Line, column: &Line, c: u64) -> u64 {
     let mut d = c;
     for (index, ((a, scale_a), (b, scale_b))) in row.steps.iter().zip(&column.steps).enumerate() {
-        d = match index {
-            0 => prepared.dot(a, b, d, scale_a, scale_b, &mut ()),
-            _ => prepared.dot_on(a, b, d, scale_a, scale_b, &mut ()),
-        };
+        let start = if index == 0 { Start::C(d) } else { Start::D(d) };
+        d = prepared.dot(a, b, start, scale_a, scale_b, &mut ());
     }
     d
 }

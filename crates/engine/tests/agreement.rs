@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use bitmma_engine::arithmetic::{
-    Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, Order, ResultFlush, RoundedSum, oracle,
-    run::Operands,
+    Chains, Conversion, FAMILIES, FusedSum, InputFlush, Lowering, Operation, Order, ResultFlush, RoundedSum,
+    oracle, run::Operands,
 };
 use bitmma_engine::catalogue::{Revision, catalogue};
 use bitmma_engine::formats::{BF16, BlockScale, E2M1, E4M3, E5M2, F16, F32, Rounding, UE4M3, UE8M0};
@@ -53,7 +53,33 @@ fn beyond_the_catalogue() -> impl Iterator<Item = (String, Model, usize)> {
             (format!("FTZ-AddMul {from} {to} {rounding}"), model, 24)
         })
     });
-    processors.chain(flushing).chain(pairs).chain(ends_of_the_range()).chain(chains()).chain(own_bits())
+    processors
+        .chain(flushing)
+        .chain(pairs)
+        .chain(every_family())
+        .chain(ends_of_the_range())
+        .chain(chains())
+        .chain(own_bits())
+}
+
+/// Every family of the table, from its example: three lengths, every rounding, results flushed and saturated or not.
+fn every_family() -> impl Iterator<Item = (String, Model, usize)> {
+    let ends = [(ResultFlush::Never, false), (ResultFlush::AfterRounding, false), (ResultFlush::Never, true)];
+    let conversions = Rounding::ALL.into_iter().flat_map(move |(rounding, _)| {
+        ends.map(|(flush, saturate)| Conversion { flush, saturate, ..Conversion::new(rounding, F32) })
+    });
+    let models = conversions.flat_map(|conversion| {
+        FAMILIES.iter().flat_map(move |family| {
+            [(E4M3, F32, 1), (BF16, F32, 2), (E5M2, F16, 4)].map(|(from, to, length)| {
+                let operation = family.example.with_length(length * family.multiple);
+                let conversion = Conversion { format: to, ..conversion };
+                let scale = operation.is_scaled().then_some(BlockScale { format: UE8M0, size: 8 });
+                let model = Model { scale, ..Model::new(from, from, to, operation, conversion) };
+                (format!("{} {from} {conversion}", family.name), model, 16)
+            })
+        })
+    });
+    models.filter(|(_, model, _)| model.validate().is_ok())
 }
 
 /// Every rule at both ends of the range, under three roundings, for every family that takes it.

@@ -1,10 +1,10 @@
 //! GST-FDPA (paper, Algorithm 7): exact dot products of groups, scaled, then summed as in T-FDPA.
 
-use bitmma_formats::{Class, Real};
+use bitmma_formats::Class;
 
-use super::fused::{aligned_with_accumulator, with_accumulator};
-use super::{Vectors, ZeroSign, finish, finish_special};
-use crate::align::cut;
+use super::fused::truncated_sum;
+use super::steps::Terms;
+use super::{Vectors, finish_special};
 use crate::convert::Conversion;
 use crate::exact::Exact;
 use crate::sums::FusedSum;
@@ -14,80 +14,66 @@ use crate::trace::{TermName, Trace};
 ///
 /// A group is a zero term when every one of its products is zero or a scale factor is zero; one whose
 /// products cancel keeps e_g (semantics, rule 3).
-pub fn gst_fdpa<T: Trace>(
+pub(super) fn gst_fdpa<T: Trace>(
     sum: &FusedSum,
     group: usize,
-    scale_fraction_bits: i32,
-    conversion: Conversion,
+    rho: Conversion,
     vectors: &Vectors<'_>,
     trace: &mut T,
 ) -> u64 {
     let groups = vectors.a.len() / group;
+    let elements = |g: usize| g * group..(g + 1) * group;
+    let scales = |g: usize| vectors.scales(g * group);
+    let scale_is_zero = |g: usize| {
+        let (alpha, beta) = scales(g);
+        alpha.class == Class::Zero || beta.class == Class::Zero
+    };
 
     let mut specials = vectors.specials();
     for g in 0..groups {
-        let (alpha, beta) = vectors.scales(vectors.indices[g * group]);
+        let (alpha, beta) = scales(g);
         specials.add_product(alpha, beta);
         // infinity under a zero scale factor is infinity times zero
-        let zero = alpha.class == Class::Zero || beta.class == Class::Zero;
-        let mut elements = vectors.a[g * group..(g + 1) * group].iter().zip(&vectors.b[g * group..]);
-        if zero && elements.any(|(a, b)| a.class == Class::Infinity || b.class == Class::Infinity) {
+        let infinite = |k: usize| [vectors.a[k].class, vectors.b[k].class].contains(&Class::Infinity);
+        if scale_is_zero(g) && elements(g).any(infinite) {
             specials.add_nan();
         }
     }
     if let Some(special) = specials.outcome() {
-        return finish_special(special, &conversion.container(), trace);
+        return finish_special(special, &rho.container(), trace);
     }
 
-    let exponent_of = |g: usize| {
-        let elements = g * group..(g + 1) * group;
-        let (alpha, beta) = vectors.scales(vectors.indices[g * group]);
-        let zero = alpha.class == Class::Zero
-            || beta.class == Class::Zero
-            || elements.into_iter().all(|k| vectors.product_is_zero(k));
-        if zero { sum.zero_exponent } else { Some(alpha.exponent + beta.exponent) }
+    // Step 1, lines 3 to 5: p_g, s_g and e_g
+    let s = |g: usize| scaled(dot(vectors, elements(g)), vectors, g * group);
+    let e = |g: usize| {
+        if scale_is_zero(g) || elements(g).all(|k| vectors.product_is_zero(k)) {
+            return sum.zero_exponent;
+        }
+        let (alpha, beta) = scales(g);
+        Some(alpha.exponent + beta.exponent)
     };
-    let c_exponent =
-        if vectors.c.class == Class::Zero { sum.zero_exponent } else { Some(vectors.c.exponent) };
-    let maximum = (0..groups).map(exponent_of).max().flatten().max(c_exponent);
-    let Some(maximum) = maximum else {
-        return finish(Real::zero(false), conversion, ZeroSign::Positive, trace);
+    let name = |g: usize| {
+        let first = vectors.indices[g * group];
+        TermName::Group { first, last: first + group - 1 }
     };
-
-    let (last, c_last) = (maximum - sum.fraction_bits as i32, maximum - sum.accumulator_bits() as i32);
-    let mut total = 0;
-    for g in 0..groups {
-        total += cut(scaled_group(vectors, g, group, scale_fraction_bits), last, sum.term_rounding);
-    }
-    let total = with_accumulator(Exact { significand: total, exponent: last }, sum, vectors, c_last);
-
-    if T::ON {
-        let terms = (0..groups)
-            .map(|g| {
-                let first = vectors.indices[g * group];
-                let name = TermName::Group { first, last: first + group - 1 };
-                (name, scaled_group(vectors, g, group, scale_fraction_bits), exponent_of(g))
-            })
-            .chain([(TermName::Accumulator, vectors.accumulator(), c_exponent)]);
-        trace.step(aligned_with_accumulator(maximum, sum, terms, total));
-    }
-    finish(Real::exact(total.significand, total.exponent), conversion, ZeroSign::Positive, trace)
+    // Steps 2 and 3, lines 8 to 16, are those of Algorithm 5
+    truncated_sum(sum, groups, Terms { name, exact: s, exponent: e }, rho, vectors, trace)
 }
 
-/// s_g: the exact dot product of a group times the significands of its scale factors.
-///
-/// The products of a group span few enough bits for 128 (see `validate`).
-fn scaled_group(vectors: &Vectors<'_>, g: usize, group: usize, scale_fraction_bits: i32) -> Exact {
-    let elements = g * group..(g + 1) * group;
-    let lowest = elements.clone().map(|k| vectors.product(k).exponent).min().unwrap_or(0);
-    let dot: i128 = elements
-        .map(|k| vectors.product(k))
-        .map(|product| product.significand << (product.exponent - lowest))
-        .sum();
-    let (alpha, beta) = vectors.scales(vectors.indices[g * group]);
+/// p_g: the exact dot product of a group, which spans few enough bits for 128 (see `validate`).
+fn dot(vectors: &Vectors<'_>, elements: std::ops::Range<usize>) -> Exact {
+    let products = elements.map(|k| vectors.product(k));
+    let lowest = products.clone().map(|product| product.exponent).min().unwrap_or(0);
+    let in_units = |product: Exact| product.significand << (product.exponent - lowest);
+    Exact { significand: products.map(in_units).sum(), exponent: lowest }
+}
+
+/// s_g 2^e_g: p_g times the scale factors of element `k`.
+fn scaled(dot: Exact, vectors: &Vectors<'_>, k: usize) -> Exact {
+    let (alpha, beta) = vectors.scales(k);
     let scale = i128::from(alpha.significand) * i128::from(beta.significand);
     Exact {
-        significand: dot * scale,
-        exponent: lowest + alpha.exponent + beta.exponent - 2 * scale_fraction_bits,
+        significand: dot.significand * scale,
+        exponent: dot.exponent + alpha.exponent + beta.exponent - 2 * vectors.scale_fraction_bits,
     }
 }

@@ -1,21 +1,45 @@
-//! Fused dot-product-add operations: a file for each way of summing (paper, Algorithms 4 to 9).
+//! Elementary operations: one file for each way of summing, each in the steps of the paper's algorithms.
+//!
+//! Every step that is computed is reported to a [`Trace`] with the values that were used.
 
 mod exact;
 mod fused;
 mod grouped;
 mod rounded;
-
-pub use exact::e_fdpa;
-pub use fused::t_fdpa;
-pub use grouped::gst_fdpa;
-pub use rounded::{Grouping, rounded_fdpa};
+mod steps;
 
 use bitmma_formats::{Class, Format, Overflow, Real, Unpacked};
 
 use crate::convert::Conversion;
 use crate::exact::Exact;
+use crate::family::Operation;
+use crate::fma::{Operand, fma, ftz_fma};
+use crate::ftz::add_mul;
 use crate::special::{Special, Specials};
 use crate::trace::{Step, Trace};
+pub(crate) use steps::exact_sum;
+
+/// One elementary operation; its result is a code of rho's container.
+pub(crate) fn operate<T: Trace>(
+    operation: &Operation,
+    rho: Conversion,
+    vectors: &Vectors<'_>,
+    trace: &mut T,
+) -> u64 {
+    match operation {
+        Operation::FtzAddMul { .. } => add_mul(vectors, rho, trace),
+        Operation::Fma => {
+            let [a, b] = vectors.factors(0);
+            fma(&a, &b, &vectors.c, vectors.indices[0], rho, trace)
+        }
+        Operation::FtzFma { .. } => ftz_fma(vectors, rho, trace),
+        Operation::EFdpa { .. } => exact::e_fdpa(rho, vectors, trace),
+        Operation::TFdpa(sum) | Operation::StFdpa(sum) => fused::t_fdpa(sum, rho, vectors, trace),
+        Operation::GstFdpa { sum, group } => grouped::gst_fdpa(sum, *group, rho, vectors, trace),
+        Operation::TrFdpa(sum) => rounded::tr_fdpa(sum, rho, vectors, trace),
+        Operation::GtrFdpa(sum) => rounded::gtr_fdpa(sum, rho, vectors, trace),
+    }
+}
 
 /// The operands of one elementary operation.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +48,9 @@ pub struct Vectors<'a> {
     pub a: &'a [Unpacked],
     /// L elements of B.
     pub b: &'a [Unpacked],
-    /// Where each of the L elements stands along K.
+    /// Formats of the elements of A and of B.
+    pub formats: [&'a Format; 2],
+    /// Where each of the L elements is along K.
     pub indices: &'a [usize],
     /// Scale factors of A for the whole of K; empty for operations without.
     pub scale_a: &'a [Unpacked],
@@ -32,16 +58,23 @@ pub struct Vectors<'a> {
     pub scale_b: &'a [Unpacked],
     /// Elements that share a scale factor; not zero.
     pub block: usize,
+    /// Fractional bits of the significand of a scale factor.
+    pub scale_fraction_bits: i32,
     /// Fractional bits of a product of significands of A and B.
     pub product_fraction_bits: i32,
     /// The accumulator.
-    pub c: Unpacked,
-    /// Fractional bits of its significand.
-    pub c_fraction_bits: i32,
+    pub c: Operand,
 }
 
 impl Vectors<'_> {
-    /// Product `k` of the operation, exact: signed significands multiplied, exponents added.
+    /// Element `k` of A and of B.
+    #[inline]
+    pub(crate) fn factors(&self, k: usize) -> [Operand; 2] {
+        let operand = |value, format: &Format| Operand { value, fraction_bits: format.fraction_bits as i32 };
+        [operand(self.a[k], self.formats[0]), operand(self.b[k], self.formats[1])]
+    }
+
+    /// s_k 2^e_k of product `k`, exact: signed significands multiplied, exponents added.
     #[inline]
     fn product(&self, k: usize) -> Exact {
         let (a, b) = (&self.a[k], &self.b[k]);
@@ -63,16 +96,25 @@ impl Vectors<'_> {
     /// The accumulator, exact.
     #[inline]
     fn accumulator(&self) -> Exact {
-        Exact {
-            significand: i128::from(self.c.signed_significand()),
-            exponent: self.c.exponent - self.c_fraction_bits,
-        }
+        self.c.exact()
     }
 
-    /// The scale factors of the element at `index` along K.
+    /// Exp(c).
     #[inline]
-    fn scales(&self, index: usize) -> (&Unpacked, &Unpacked) {
-        (&self.scale_a[index / self.block], &self.scale_b[index / self.block])
+    fn c_exponent(&self) -> Option<i32> {
+        Some(self.c.value.exponent)
+    }
+
+    /// The scale factors of element `k` of the operation.
+    #[inline]
+    fn scales(&self, k: usize) -> (&Unpacked, &Unpacked) {
+        let block = self.indices[k] / self.block;
+        (&self.scale_a[block], &self.scale_b[block])
+    }
+
+    fn scale_is_nan(&self, k: usize) -> bool {
+        let (alpha, beta) = self.scales(k);
+        alpha.class == Class::Nan || beta.class == Class::Nan
     }
 
     /// NaN and infinity among products and accumulator.
@@ -82,7 +124,7 @@ impl Vectors<'_> {
         for (a, b) in self.a.iter().zip(self.b) {
             specials.add_product(a, b);
         }
-        specials.add(&self.c);
+        specials.add(&self.c.value);
         specials
     }
 }
@@ -113,16 +155,5 @@ pub fn finish_special<T: Trace>(special: Special, format: &Format, trace: &mut T
     if T::ON {
         trace.step(Step::Special(special));
     }
-    special_code(special, format)
-}
-
-/// The code of NaN or infinity in a format that has both.
-pub fn special_code(special: Special, format: &Format) -> u64 {
-    match special {
-        Special::Nan => format.nan_code().unwrap_or(0),
-        Special::Infinity { negative } => {
-            let infinity = format.infinity_code().unwrap_or(format.max_finite_code());
-            if negative { infinity | format.sign_bit() } else { infinity }
-        }
-    }
+    special.code(format)
 }

@@ -1,66 +1,60 @@
 //! TR-FDPA and GTR-FDPA (paper, Algorithms 8 and 9): truncated sums of products, then a rounded sum with
-//! the accumulator.
+//! the accumulator, then what an MI300X does beyond the algorithms as printed (semantics, rule 11).
 
 use bitmma_formats::{Class, Real};
 
-use super::fused::aligned;
+use super::steps::{Accumulator, Terms, aligned_sum, largest};
 use super::{Vectors, ZeroSign, finish, finish_special};
-use crate::align::cut;
 use crate::convert::Conversion;
 use crate::exact::Exact;
 use crate::special::Specials;
 use crate::sums::RoundedSum;
 use crate::trace::{TermName, Trace};
 
-/// How the products are summed before the accumulator is added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Grouping {
-    /// TR-FDPA: all in one sum.
-    One,
-    /// GTR-FDPA: those of even and those of odd index apart, and a small accumulator dropped.
-    EvenOdd,
-}
+/// T 2^e_max, a sum of products, and e_max; `None` where every product is zero (semantics, rule 4).
+type Partial = Option<(Exact, i32)>;
 
-/// A sum of products: T in units of 2^(exponent - F).
-#[derive(Clone, Copy)]
-struct Partial {
-    sum: i128,
-    exponent: i32,
-}
-
-/// d = rho of the truncated sum of products plus the accumulator.
-///
-/// Zero products bring no exponent; a sum whose products are all zero takes no part in what follows
-/// (semantics, rule 4).
-pub fn rounded_fdpa<T: Trace>(
-    parameters: &RoundedSum,
-    grouping: Grouping,
-    conversion: Conversion,
+/// TR-FDPA (Algorithm 8).
+pub(super) fn tr_fdpa<T: Trace>(
+    sum: &RoundedSum,
+    rho: Conversion,
     vectors: &Vectors<'_>,
     trace: &mut T,
 ) -> u64 {
-    let mut specials = vectors.specials();
-    if let Some(limit) = parameters.product_overflow {
-        add_overflows(vectors, limit, &mut specials);
+    if let Some(special) = specials(sum, vectors).outcome() {
+        return finish_special(special, &rho.container(), trace);
     }
-    if let Some(special) = specials.outcome() {
-        return finish_special(special, &conversion.container(), trace);
-    }
-
-    let products = match grouping {
-        Grouping::One => partial_sum(parameters, vectors, 0, 1, "e_max", trace),
-        Grouping::EvenOdd => {
-            let even = partial_sum(parameters, vectors, 0, 2, "e_even", trace);
-            let odd = partial_sum(parameters, vectors, 1, 2, "e_odd", trace);
-            join(parameters, even, odd, trace)
-        }
-    };
-    let value = add_accumulator(parameters, grouping, products, vectors, conversion, trace);
-    finish(value, conversion, ZeroSign::OfValue, trace)
+    // Steps 1 and 2, lines 1 to 11: T
+    let products = truncated_sum(sum, vectors, (0, 1), "e_max", trace);
+    // Steps 3 and 4, lines 12 to 20: S and d
+    let value = rounded_sum(sum, products, false, rho, vectors, trace);
+    finish(value, rho, ZeroSign::OfValue, trace)
 }
 
-/// Rule 8: a product of magnitude 2^limit or more is infinite.
-fn add_overflows(vectors: &Vectors<'_>, limit: i32, specials: &mut Specials) {
+/// GTR-FDPA (Algorithm 9).
+pub(super) fn gtr_fdpa<T: Trace>(
+    sum: &RoundedSum,
+    rho: Conversion,
+    vectors: &Vectors<'_>,
+    trace: &mut T,
+) -> u64 {
+    if let Some(special) = specials(sum, vectors).outcome() {
+        return finish_special(special, &rho.container(), trace);
+    }
+    // Steps 1 and 2, lines 1 to 14: T_even and T_odd
+    let even = truncated_sum(sum, vectors, (0, 2), "e_even", trace);
+    let odd = truncated_sum(sum, vectors, (1, 2), "e_odd", trace);
+    // Step 3, lines 16 to 19: T
+    let products = join(sum, even, odd, trace);
+    // Steps 4 and 5, lines 20 to 31: S and d
+    let value = rounded_sum(sum, products, true, rho, vectors, trace);
+    finish(value, rho, ZeroSign::OfValue, trace)
+}
+
+/// NaN and infinity; a product of magnitude 2^product_overflow or more is infinite (semantics, rule 8).
+fn specials(sum: &RoundedSum, vectors: &Vectors<'_>) -> Specials {
+    let mut specials = vectors.specials();
+    let Some(limit) = sum.product_overflow else { return specials };
     for k in 0..vectors.a.len() {
         // 2^e_k <= |product| < 4 * 2^e_k for normal factors, less for subnormal ones
         if vectors.product_exponent(k) + 1 < limit {
@@ -71,124 +65,79 @@ fn add_overflows(vectors: &Vectors<'_>, limit: i32, specials: &mut Specials) {
             specials.add_infinity(product.significand < 0);
         }
     }
+    specials
 }
 
-/// Steps 1 and 2: products `first`, `first + step`, … aligned at their maximum, cut to F bits, summed.
-/// `None` if every product is zero.
-fn partial_sum<T: Trace>(
-    parameters: &RoundedSum,
+/// Steps 1 and 2 of both algorithms, for the products `first`, `first + step`, …: the largest exponent (line 7; 7 and
+/// 8), the products cut to F bits (line 9; 10 and 11), their sum (line 11; 13 and 14).
+fn truncated_sum<T: Trace>(
+    sum: &RoundedSum,
     vectors: &Vectors<'_>,
-    first: usize,
-    step: usize,
-    name: &'static str,
+    (first, step): (usize, usize),
+    maximum: &'static str,
     trace: &mut T,
-) -> Option<Partial> {
-    let elements = (first..vectors.a.len()).step_by(step);
-    let exponent_of = |k: usize| (!vectors.product_is_zero(k)).then(|| vectors.product_exponent(k));
-    let maximum = elements.clone().filter_map(exponent_of).max()?;
-    let last = maximum - parameters.fraction_bits as i32;
-    let sum = elements.clone().map(|k| cut(vectors.product(k), last, parameters.term_rounding)).sum();
-    if T::ON {
-        let terms =
-            elements.map(|k| (TermName::Product(vectors.indices[k]), vectors.product(k), exponent_of(k)));
-        let (bits, rounding) = (parameters.fraction_bits, parameters.term_rounding);
-        trace.step(aligned(name, maximum, bits, rounding, terms, sum));
-    }
-    Some(Partial { sum, exponent: maximum })
+) -> Partial {
+    let products = (first..vectors.a.len()).step_by(step);
+    let e = |k: usize| (!vectors.product_is_zero(k)).then(|| vectors.product_exponent(k));
+    let e_max = largest(products.clone().map(e))?;
+    let name = |k: usize| TermName::Product(vectors.indices[k]);
+    let terms = Terms { name, exact: |k: usize| vectors.product(k), exponent: e };
+    let cut = (sum.fraction_bits, sum.term_rounding);
+    let t = aligned_sum((maximum, e_max), products, terms, None, cut, trace);
+    Some((t, e_max))
 }
 
-/// Algorithm 9, step 3: the sums of even and odd products aligned at the larger exponent.
-fn join<T: Trace>(
-    parameters: &RoundedSum,
-    even: Option<Partial>,
-    odd: Option<Partial>,
-    trace: &mut T,
-) -> Option<Partial> {
-    let exponent_of = |partial: Option<Partial>| partial.map(|partial| partial.exponent);
-    let maximum = exponent_of(even).max(exponent_of(odd))?;
-    let bits = parameters.fraction_bits;
-    let last = maximum - bits as i32;
-    let exact = |partial: Option<Partial>| match partial {
-        Some(Partial { sum, exponent }) => Exact { significand: sum, exponent: exponent - bits as i32 },
-        None => Exact { significand: 0, exponent: last },
+/// Step 3 of Algorithm 9: e_max (line 16), both sums cut to F bits below it (17 and 18), T (19).
+fn join<T: Trace>(sum: &RoundedSum, even: Partial, odd: Partial, trace: &mut T) -> Partial {
+    let e_max = largest([even, odd].into_iter().map(exponent_of))?;
+    let absent = Exact { significand: 0, exponent: e_max - sum.fraction_bits as i32 };
+    let terms = Terms {
+        name: |k: usize| [TermName::Even, TermName::Odd][k],
+        exact: |k: usize| [even, odd][k].map_or(absent, |(t, _)| t),
+        exponent: |k: usize| exponent_of([even, odd][k]),
     };
-    let sum =
-        cut(exact(even), last, parameters.sum_rounding) + cut(exact(odd), last, parameters.sum_rounding);
-    if T::ON {
-        let terms = [(TermName::Even, even), (TermName::Odd, odd)]
-            .map(|(name, partial)| (name, exact(partial), exponent_of(partial)));
-        trace.step(aligned("e_max", maximum, bits, parameters.sum_rounding, terms.into_iter(), sum));
-    }
-    Some(Partial { sum, exponent: maximum })
+    let cut = (sum.fraction_bits, sum.sum_rounding);
+    let t = aligned_sum(("e_max", e_max), 0..2, terms, None, cut, trace);
+    Some((t, e_max))
 }
 
-/// The last step: the accumulator added, with what an MI300X does beyond the algorithms as printed
-/// (semantics, rule 11).
-fn add_accumulator<T: Trace>(
-    parameters: &RoundedSum,
-    grouping: Grouping,
-    products: Option<Partial>,
+fn exponent_of(partial: Partial) -> Option<i32> {
+    partial.map(|(_, e_max)| e_max)
+}
+
+/// Step 3 of Algorithm 8, lines 13 to 18, and step 4 of Algorithm 9, lines 21 to 29: S.
+fn rounded_sum<T: Trace>(
+    sum: &RoundedSum,
+    products: Partial,
+    special_truncation: bool,
+    rho: Conversion,
     vectors: &Vectors<'_>,
-    conversion: Conversion,
     trace: &mut T,
 ) -> Real {
-    let bits = parameters.fraction_bits as i32;
-    let sum_bits = parameters.sum_fraction_bits + u32::from(parameters.renormalize);
-    let accumulator = vectors.accumulator();
-    let c_exponent = if vectors.c.class == Class::Zero {
-        parameters.zero_accumulator_exponent
-    } else {
-        Some(vectors.c.exponent)
-    };
-    let Some(maximum) = products.map(|products| products.exponent).max(c_exponent) else {
-        return Real::zero(false);
-    };
+    // s_c and e_c (lines 13 and 14; 21 and 22)
+    let zero = vectors.c.value.class == Class::Zero;
+    let e_c = if zero { sum.zero_accumulator_exponent } else { vectors.c_exponent() };
+    // E (line 15; 23)
+    let Some(e) = exponent_of(products).max(e_c) else { return Real::zero(false) };
+    // one bit more of T where the sum is normalised
+    let bits = sum.sum_fraction_bits + u32::from(sum.renormalize);
+    let t = products.map_or(Exact { significand: 0, exponent: e - bits as i32 }, |(t, _)| t);
+    let own = exponent_of(products).filter(|_| t.significand != 0);
+    let terms = Terms { name: |_| TermName::Products, exact: |_| t, exponent: |_| own };
+    // (lines 26 to 28 of Algorithm 9)
+    let dropped = special_truncation && e_c.is_some_and(|e_c| e_c < e - sum.fraction_bits as i32 - 1);
+    let c = Accumulator { exact: vectors.accumulator(), exponent: e_c, bits: sum.fraction_bits, dropped };
+    // T', s_c' and S (lines 16 to 18; 24, 25 and 29)
+    let s = aligned_sum(("E", e), 0..1, terms, Some(c), (bits, sum.sum_rounding), trace);
+    if sum.renormalize { normalised(sum, s, rho, trace) } else { Real::exact(s.significand, s.exponent) }
+}
 
-    // E - F for the accumulator, E - F2 (or one bit more) for the sum of products
-    let (c_last, sum_last) = (maximum - bits, maximum - sum_bits as i32);
-    let dropped = grouping == Grouping::EvenOdd && c_exponent.is_some_and(|c| c < c_last - 1);
-    let kept_accumulator = Exact {
-        significand: if dropped { 0 } else { cut(accumulator, c_last, parameters.sum_rounding) },
-        exponent: c_last,
-    };
-    let products =
-        products.map(|products| Exact { significand: products.sum, exponent: products.exponent - bits });
-    let products = products.unwrap_or(Exact { significand: 0, exponent: sum_last });
-    let kept_products =
-        Exact { significand: cut(products, sum_last, parameters.sum_rounding), exponent: sum_last };
-
-    let last = c_last.min(sum_last);
-    let in_units = |term: Exact| term.significand << (term.exponent - last);
-    let sum = Exact { significand: in_units(kept_accumulator) + in_units(kept_products), exponent: last };
-    if T::ON {
-        use crate::trace::{Step, Term};
-        let exponent = products.leading_exponent().map(|_| products.exponent + bits);
-        let terms = vec![
-            Term { name: TermName::Products, exact: products, exponent, kept: kept_products },
-            Term {
-                name: TermName::Accumulator,
-                exact: accumulator,
-                exponent: c_exponent,
-                kept: kept_accumulator,
-            },
-        ];
-        let (fraction_bits, rounding) = (sum_bits, parameters.sum_rounding);
-        trace.step(Step::Aligned { maximum: "E", exponent: maximum, terms, fraction_bits, rounding, sum });
-    }
-    if !parameters.renormalize {
-        return Real::exact(sum.significand, sum.exponent);
-    }
-
-    let Some(leading) = sum.leading_exponent() else {
-        return Real::zero(false);
-    };
-    let own = leading.max(conversion.format.min_exponent());
-    let last = own - parameters.sum_fraction_bits as i32;
-    let kept = cut(sum, last, parameters.sum_rounding);
-    if T::ON {
-        let terms = [(TermName::Sum, sum, Some(own))].into_iter();
-        let bits = parameters.sum_fraction_bits;
-        trace.step(aligned("e'", own, bits, parameters.sum_rounding, terms, kept));
-    }
-    Real { negative: sum.significand < 0, ..Real::exact(kept, last) }
+/// Rule 11 of the semantics: S cut to F2 bits below its own exponent e', which is not below that of rho's format.
+fn normalised<T: Trace>(sum: &RoundedSum, s: Exact, rho: Conversion, trace: &mut T) -> Real {
+    let Some(leading) = s.leading_exponent() else { return Real::zero(false) };
+    let own = leading.max(rho.format.min_exponent());
+    let terms = Terms { name: |_| TermName::Sum, exact: |_| s, exponent: |_| Some(own) };
+    let cut = (sum.sum_fraction_bits, sum.sum_rounding);
+    let kept = aligned_sum(("e'", own), 0..1, terms, None, cut, trace);
+    Real { negative: s.significand < 0, ..Real::exact(kept.significand, kept.exponent) }
 }

@@ -1,33 +1,34 @@
 //! FMA, FTZ-AddMul and FTZ-FMA: operations that round as IEEE 754 says.
 
-use super::Element;
 use super::dyadic::Dyadic;
 use super::number::{Number, Overflow, special_sum};
+use super::{Element, finite_parts};
 use crate::convert::Conversion;
 use bitmma_formats::Rounding;
 
-/// `x + y`, rounded once, with IEEE 754's sign of zero (§6.3): that of both, or, where they differ, +0,
+/// The sum of all terms, rounded once, with IEEE 754's sign of zero (§6.3): that of all, or, where they differ, +0,
 /// but -0 toward negative infinity.
-pub(super) fn add(x: &Number, y: &Number, conversion: &Conversion) -> Number {
-    match (x, y) {
-        (
-            Number::Finite { value: x, negative: x_negative, .. },
-            Number::Finite { value: y, negative: y_negative, .. },
-        ) => {
-            let sum = x + y;
-            let negative = if !sum.is_zero() {
-                sum.is_negative()
-            } else if x_negative == y_negative {
-                *x_negative
-            } else {
-                conversion.rounding == Rounding::Down
-            };
-            Number::round(&sum, negative, conversion, Overflow::Ieee)
-        }
-        _ => special_sum(&[x.clone(), y.clone()])
-            .expect("one of the two is not finite")
-            .in_reach_of(&conversion.format),
+pub(super) fn sum(terms: &[Number], conversion: &Conversion) -> Number {
+    if let Some(special) = special_sum(terms) {
+        return special.in_reach_of(&conversion.format);
     }
+    let sum = terms.iter().fold(Dyadic::ZERO, |sum, term| &sum + finite_parts(term).0);
+    let has = |sign: bool| {
+        terms.iter().any(|term| matches!(term, Number::Finite { negative, .. } if *negative == sign))
+    };
+    let negative = if !sum.is_zero() {
+        sum.is_negative()
+    } else if has(true) && has(false) {
+        conversion.rounding == Rounding::Down
+    } else {
+        has(true)
+    };
+    Number::round(&sum, negative, conversion, Overflow::Ieee)
+}
+
+/// `x + y`, rounded once.
+pub(super) fn add(x: &Number, y: &Number, conversion: &Conversion) -> Number {
+    sum(&[x.clone(), y.clone()], conversion)
 }
 
 /// FMA (Algorithm 3): `a b + d`, the product exact.

@@ -449,7 +449,7 @@ impl<K: Kernel> Fix<'_, K> {
             {
                 self.by_reference(place)
             }
-            Special::Infinity { .. } => bitmma_arithmetic::fdpa::special_code(special, d),
+            Special::Infinity { .. } => special.code(d),
         }
     }
 

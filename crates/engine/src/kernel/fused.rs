@@ -146,7 +146,7 @@ impl Narrow {
             (Rounding::NearestEven, format) if format == table::F16 => Rho::NearestFp16,
             _ => return None,
         };
-        let chained = model.chained_format();
+        let chained = model.conversion.container();
         // an exponent of zero terms above that of a small accumulator would have to be known term by term
         let zero = zero_exponent.unwrap_or(NOWHERE);
         // an accumulator that stands alone must survive the cut: with fewer bits its fraction is masked

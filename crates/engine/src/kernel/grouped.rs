@@ -71,7 +71,7 @@ impl Grouped {
             && groups <= MOST_GROUPS as u128
             && term_rounding == Rounding::TowardZero
             && model.conversion == Conversion::RZ_FP32
-            && model.c == model.chained_format()
+            && model.c == model.conversion.container()
             && model.lowering == Lowering::NONE
             && !model.flush_operands.is_on()
             && !model.flush_accumulator.is_on()
