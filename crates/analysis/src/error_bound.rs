@@ -181,6 +181,14 @@ fn operation(model: &Model, length: usize, magnitudes: &Magnitudes, bound: &mut 
             return Some(());
         }
         Operation::Fma | Operation::EFdpa { .. } => bound.magnitude = sum,
+        Operation::DotAdd { .. } => {
+            let mut dot = Bound { magnitude: product.times(length), ..Bound::default() };
+            dot.round(Source::OutputRounding, rho).then_some(())?;
+            for (bound, of_dot) in bound.by_source.iter_mut().zip(&dot.by_source) {
+                *bound += of_dot;
+            }
+            bound.magnitude += &dot.magnitude;
+        }
         Operation::TFdpa(fused) | Operation::StFdpa(fused) => {
             let largest = of_product.max(of_accumulator).max(floor(fused.zero_exponent));
             bound.magnitude = sum;

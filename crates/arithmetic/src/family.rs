@@ -44,6 +44,12 @@ pub enum Operation {
         /// G: elements in a group; divides L and the size of a scale block.
         group: usize,
     },
+    /// Dot-Add, no family of the paper: the exact sum of L products rounded once, then added to the accumulator by
+    /// an IEEE 754 addition.
+    DotAdd {
+        /// L_max: products in one sum, 1 or more.
+        max_length: usize,
+    },
     /// TR-FDPA (Algorithm 8): a truncated sum of products, then a rounded sum with the accumulator.
     TrFdpa(RoundedSum),
     /// GTR-FDPA (Algorithm 9): TR-FDPA over two groups, products of even and of odd index.
@@ -146,7 +152,7 @@ const ROUNDED: RoundedSum = RoundedSum {
 };
 
 /// Every family, the paper's first and in its order.
-pub static FAMILIES: [Family; 9] = [
+pub static FAMILIES: [Family; 10] = [
     Family {
         name: "FTZ-AddMul",
         source: "Paper, Algorithms 1 and 2.",
@@ -255,6 +261,21 @@ pub static FAMILIES: [Family; 9] = [
         },
         ..Family::PLAIN
     },
+    Family {
+        name: "Dot-Add",
+        source: "No family of the paper, and a name of ours: Arm's BFDOT and BFMMLA with FPCR.EBF = 1 (Arm Architecture \
+                 Reference Manual, BFDotAdd and FPDot), from memory of the manual's pseudocode and checked on no unit.",
+        about: "L products summed exactly and rounded once by rho, then added to the accumulator by an IEEE 754 \
+                addition, rounded by rho again. An Arm processor has L = 2 and RNE-FP32, and flushes only where FPCR \
+                says so.",
+        example: Operation::DotAdd { max_length: 1 },
+        roundings: |_| 2,
+        line: |model, length| {
+            let rho = model.conversion;
+            format!("sums of {length} products exact, each {rho}, then added to C, result {rho}")
+        },
+        ..Family::PLAIN
+    },
 ];
 
 /// The family of that name, compared without case.
@@ -284,7 +305,9 @@ impl Operation {
         match self {
             Operation::FtzAddMul { pairing } => *pairing,
             Operation::Fma => 1,
-            Operation::FtzFma { max_length } | Operation::EFdpa { max_length } => *max_length,
+            Operation::FtzFma { max_length }
+            | Operation::EFdpa { max_length }
+            | Operation::DotAdd { max_length } => *max_length,
             Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => sum.max_length,
             Operation::TrFdpa(sum) | Operation::GtrFdpa(sum) => sum.max_length,
         }
@@ -294,7 +317,9 @@ impl Operation {
     pub fn max_length_mut(&mut self) -> Option<&mut usize> {
         match self {
             Operation::FtzAddMul { .. } | Operation::Fma => None,
-            Operation::FtzFma { max_length } | Operation::EFdpa { max_length } => Some(max_length),
+            Operation::FtzFma { max_length }
+            | Operation::EFdpa { max_length }
+            | Operation::DotAdd { max_length } => Some(max_length),
             Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => {
                 Some(&mut sum.max_length)
             }

@@ -2,6 +2,7 @@
 //!
 //! Every step that is computed is reported to a [`Trace`] with the values that were used.
 
+mod dot_add;
 mod exact;
 mod fused;
 mod grouped;
@@ -34,6 +35,7 @@ pub(crate) fn operate<T: Trace>(
         }
         Operation::FtzFma { .. } => ftz_fma(vectors, rho, trace),
         Operation::EFdpa { .. } => exact::e_fdpa(rho, vectors, trace),
+        Operation::DotAdd { .. } => dot_add::dot_add(rho, vectors, trace),
         Operation::TFdpa(sum) | Operation::StFdpa(sum) => fused::t_fdpa(sum, rho, vectors, trace),
         Operation::GstFdpa { sum, group } => grouped::gst_fdpa(sum, *group, rho, vectors, trace),
         Operation::TrFdpa(sum) => rounded::tr_fdpa(sum, rho, vectors, trace),

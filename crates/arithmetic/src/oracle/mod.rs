@@ -128,6 +128,10 @@ fn operate(model: &Model, elements: &[Element], accumulator: &Number) -> Number 
         Operation::Fma => ieee::fused_multiply_add(&elements[0], accumulator, rho),
         Operation::FtzFma { .. } => ieee::flushing_chain(elements, accumulator, rho),
         Operation::EFdpa { .. } => fused::exact(elements, accumulator, rho),
+        Operation::DotAdd { .. } => {
+            let products: Vec<Number> = elements.iter().map(|element| element.product.clone()).collect();
+            ieee::add(&ieee::sum(&products, rho), accumulator, rho)
+        }
         Operation::TFdpa(sum) | Operation::StFdpa(sum) => fused::truncated(elements, accumulator, sum, rho),
         Operation::GstFdpa { sum, group } => fused::grouped(elements, accumulator, sum, *group, rho),
         Operation::TrFdpa(sum) => rounded::truncated(elements, accumulator, sum, rho),

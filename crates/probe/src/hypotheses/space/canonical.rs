@@ -19,6 +19,7 @@ impl Space {
         model.operation = model.operation.with(Parameter::MaxLength, length);
         self.order(&mut model);
         chain_of_fma(&mut model);
+        exact_products(&mut model);
         signs_of_zeros(&mut model);
         if let Some(sum) = model.operation.fused_mut()
             && sum.accumulator_fraction_bits == Some(sum.fraction_bits)
@@ -314,6 +315,25 @@ fn chain_of_fma(model: &mut Model) {
     };
     if model.lowering.add_accumulator_last.is_none() && model.flush_accumulator == InputFlush::Never {
         model.flush_accumulator = InputFlush::Signed;
+    }
+}
+
+/// Dot-Add of one product that rho's format holds exactly is FMA.
+///
+/// A product of two numbers has as many bits as both together, its last bit is worth the product of theirs, and it is
+/// below 2^(2 + both largest exponents): a format that holds these has the product itself, and its sign where it is zero.
+fn exact_products(model: &mut Model) {
+    let rho = model.conversion;
+    let wide = |format: Format| model.lowering.widen_operands.unwrap_or(format);
+    let (a, b, to) = (wide(model.a), wide(model.b), rho.format);
+    let last = |format: &Format| format.min_exponent() - format.fraction_bits as i32;
+    let exact = a.fraction_bits + b.fraction_bits < to.fraction_bits
+        && last(&a) + last(&b) >= last(&to)
+        && a.max_exponent() + b.max_exponent() < to.max_exponent();
+    // a product that is subnormal in rho's format would be flushed
+    let flushed = rho.flush != ResultFlush::Never && last(&a) + last(&b) < to.min_exponent();
+    if model.operation == (Operation::DotAdd { max_length: 1 }) && exact && !flushed {
+        model.operation = Operation::Fma;
     }
 }
 
