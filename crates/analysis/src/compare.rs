@@ -24,11 +24,11 @@ pub struct Input<'a> {
     pub round: bool,
 }
 
-/// Why a word is no number of a format.
+/// Why a word is not a number of a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unread {
-    /// It is no number at all, or a code of more bits.
+    /// It is not a number, or it is a code of more bits.
     #[error(transparent)]
     Text(#[from] TextError),
     /// It is beyond the format's range.

@@ -313,7 +313,7 @@ impl Class {
     }
 }
 
-/// Codes of finite numbers with so many bits set in the significand, exponents nearest to one first.
+/// Codes of finite numbers with that many bits set in the significand, exponents nearest to one first.
 ///
 /// A few million codes where FP64 has three bits: they are made once.
 fn with_bits(format: &Format, bits: u32) -> Arc<[u64]> {

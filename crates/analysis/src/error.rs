@@ -49,7 +49,7 @@ pub enum Error {
         /// What the operating system says.
         source: io::Error,
     },
-    /// Whoever asked has had enough.
+    /// The caller cancelled.
     #[error("stopped")]
     Stopped,
 }

@@ -176,7 +176,7 @@ impl Range {
         value.is_finite().then(|| ((value - self.from) / (self.to - self.from)).clamp(-0.02, 1.02))
     }
 
-    /// Values with a tick, and what stands beside it.
+    /// Values with a tick, and the label of each.
     fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         let span = self.to - self.from;
         match self.scale {

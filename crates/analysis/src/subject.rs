@@ -6,7 +6,7 @@ use bitmma::formats::Format;
 use bitmma::{Architecture, Model, Revision};
 use bitmma_verify::inputs::Formats;
 
-/// A model at a K, and where it stands in the catalogue.
+/// A model at a K, and its row in the catalogue.
 #[derive(Clone, Debug)]
 pub struct Subject {
     /// The model; its NaN code is left out, for it says nothing about numbers.

@@ -56,7 +56,7 @@ pub struct Worst {
     pub tried: u64,
 }
 
-/// How long a search goes on.
+/// How long a search runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
     /// Cases to try at most.

@@ -16,7 +16,7 @@ pub enum ModelError {
         /// What it may be.
         allowed: String,
     },
-    /// K is no multiple of what one operation takes.
+    /// K is not a multiple of what one operation takes.
     #[error("K is {k}; {model} takes multiples of {multiple}")]
     Length {
         /// Elements along K.

@@ -1,4 +1,4 @@
-//! The steps of a computation, reported to whoever listens.
+//! The steps of a computation, reported to an observer.
 
 use std::fmt;
 

@@ -429,7 +429,7 @@ fn what_gemm_refuses() {
     );
     refused(&bench, &format!("{f16} e.npy --split-k 0"), &["split_k is 0"]);
     refused(&bench, &format!("{f16} e.npy --threads 0"), &["threads is 0"]);
-    refused(&bench, &format!("{f16} e.npy --alpha x"), &["--alpha: 'x' is no number"]);
+    refused(&bench, &format!("{f16} e.npy --alpha x"), &["--alpha: 'x' is not a number"]);
     refused(&bench, &format!("{f16} e.npy --beta 1e60"), &["--beta: '1e60' is beyond the numbers of f32"]);
     refused(&bench, &format!("{f16} e.npy --saturate"), &["--output-type"]);
     refused(&bench, &format!("{f16} e.npy --output-type e4m3"), &["D is e4m3, which .npy has no type for"]);

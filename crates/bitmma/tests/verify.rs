@@ -164,21 +164,24 @@ fn bad_units_are_told_apart() {
 
 #[test]
 fn what_it_refuses() {
-    fails(&["verify", "hopper"], &["names no unit", "sim:ARCH/INSTRUCTION"]);
-    fails(&["verify", "gpu:0"], &["'gpu:' is no kind of unit", "exec:COMMAND"]);
+    fails(&["verify", "hopper"], &["unknown unit 'hopper'", "sim:ARCH/INSTRUCTION"]);
+    fails(&["verify", "gpu:0"], &["unknown kind of unit 'gpu:'", "exec:COMMAND"]);
     fails(&["verify", "sim:hoper/x"], &["sim:hoper/x: unknown architecture 'hoper'", "hopper"]);
-    fails(&["verify", "sim:hopper"], &["'hopper' is no ARCH/INSTRUCTION"]);
+    fails(&["verify", "sim:hopper"], &["'hopper' is not ARCH/INSTRUCTION"]);
     fails(&["verify", "cpu:nothing"], &["cpu:nothing unavailable", "fma.f32"]);
     fails(&["verify", "exec:no-such-program"], &["no-such-program unavailable"]);
-    fails(&["verify", "model:x.toml"], &["says no shape", "model:FILE@MxNxK"]);
+    fails(&["verify", "model:x.toml"], &["has no shape", "model:FILE@MxNxK"]);
     fails(&["verify", "model:x.toml@1x1x1"], &["x.toml", "No such file"]);
     fails(&["verify", "recording:x.csv"], &["x.csv", "No such file"]);
     fails(
         &["verify", "sim:hopper/HMMA.16816.F32", "--against", "ampere/HMMA.16816.F16"],
         &["C of hopper", "is f32, of the model f16"],
     );
-    fails(&["verify", "sim:hopper/HMMA.16816.F32", "--tests", "many"], &["no whole number"]);
-    fails(&["verify", "sim:hopper/HMMA.16816.F32", "--shard", "8/7"], &["'8/7' is no shard"]);
+    fails(
+        &["verify", "sim:hopper/HMMA.16816.F32", "--tests", "many"],
+        &["must be an integer from 0 to 10^15"],
+    );
+    fails(&["verify", "sim:hopper/HMMA.16816.F32", "--shard", "8/7"], &["'8/7' is not a shard"]);
     fails(&["verify", "sim:hopper/HMMA.16816.F32", "--resume"], &["--state"]);
     fails(&["verify", "--merge", "nothing.jsonl"], &["nothing.jsonl", "No such file"]);
     fails(&["verify"], &["UNIT"]);

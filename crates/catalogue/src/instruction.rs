@@ -11,9 +11,9 @@ use crate::extent::Extent;
 use crate::lookup;
 use crate::revision::Revision;
 
-/// What stands in a spelling where M has a range.
+/// The placeholder in a spelling where M has a range.
 pub(crate) const M: &str = "{m}";
-/// What stands in a spelling where N has a range.
+/// The placeholder in a spelling where N has a range.
 pub(crate) const N: &str = "{n}";
 
 /// A family of instructions, named as its vendor names it.

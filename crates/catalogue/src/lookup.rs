@@ -60,7 +60,7 @@ fn size(text: &str, letter: char) -> Option<(Option<usize>, &str)> {
     Some((Some(text[..digits].parse().ok()?), &text[digits..]))
 }
 
-/// A shape inside a spelling, and what stands before M, N and K in it.
+/// A shape inside a spelling, and the letters before M, N and K in it.
 struct ShapeText<'t> {
     m: Option<usize>,
     n: Option<usize>,

@@ -136,7 +136,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Agrees)
 }
 
-/// Refuses what is a number in no format at all; one that only some formats have is no error.
+/// Rejects a word that is a number in no format; a number that only some formats have is accepted.
 fn check(input: &Input<'_>) -> Result<(), Failure> {
     let formats = formats::FORMATS;
     for (name, words) in [("A", &input.a[..]), ("B", &input.b), ("C", &[input.c])] {

@@ -171,7 +171,7 @@ fn models() -> String {
         "# Models\n\n\
         {} model families, {of_paper} of them the paper's. A model is data: `bitmma show ARCH INSTRUCTION --toml` prints it as a \
         file, and `--model FILE` of `dot`, `explain`, `run`, `gemm` and `replay` reads one, changed or written by \
-        hand. K is no part of it: a model takes every K that is a multiple of L = min(K, L_max).\n\n\
+        hand. K is not part of it: a model takes every K that is a multiple of L = min(K, L_max).\n\n\
         ## Keys of every file\n\n",
         FAMILIES.len()
     );

@@ -24,7 +24,7 @@ Examples:
   bitmma explain mi300x v_mfma_f32_16x16x32_fp8_fp8 -a '10 0x1p-7' -b '1 1' -c 0x1.fffff8p24
   bitmma explain --model mine.toml -a '1 0x1p-24' -b '1 1'
 
-Each significand is written in binary, bit under bit in units of 2^e_max; what stands right of the bar \
+Each significand is written in binary, bit under bit in units of 2^e_max; what is right of the bar \
 fell off. A value after ≈ is not exact; … leaves out digits that --json has.
 
 JSON: schema, target, architecture, instruction, revision, model_file, model {family, parameters, lowering}, \
@@ -139,7 +139,7 @@ impl Page<'_> {
         for pair in starts.windows(2) {
             let Step::Begin { operation, elements, accumulator, format } = &steps[pair[0]] else { continue };
             let mut own = &steps[pair[0] + 1..pair[1]];
-            // what follows the last operation is no part of it
+            // what follows the last operation is not part of it
             let end = own.iter().position(is_afterwards).unwrap_or(own.len());
             (own, after) = own.split_at(end);
             let (accumulator, format) = (*accumulator, *format);
@@ -215,7 +215,7 @@ impl Page<'_> {
         }
     }
 
-    /// Which operands make a result that is no finite number.
+    /// Which operands make a result that is not finite.
     fn special(&self, special: Special, section: Option<&Section<'_>>) -> String {
         let (model, inputs) = (&self.target.model, self.inputs);
         let mut reasons = Vec::new();

@@ -25,7 +25,7 @@ impl Outcome {
 /// A command that did not do its work: exit code 2, and one message with its context in front.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Whoever read our output has read enough; not worth a message.
+    /// The reader closed the pipe; exit quietly.
     ClosedPipe,
     /// What was wrong, with the numbers in it.
     Message(String),

@@ -52,7 +52,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments = match command::Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(help_or_error) => {
-            let _ = help_or_error.print(); // that nobody reads it is no failure
+            let _ = help_or_error.print(); // a closed pipe is not a failure
             return help_or_error.exit_code() as u8;
         }
     };

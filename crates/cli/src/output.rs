@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::failure::Failure;
 
-/// Writes `text` to the standard output, without its colours where that is no terminal.
+/// Writes `text` to the standard output, without its colours if that is not a terminal.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = anstream::stdout().lock();
     stdout.write_all(text.as_bytes())?;
@@ -19,7 +19,7 @@ pub(crate) fn extend(object: &mut serde_json::Value, more: serde_json::Value) {
     }
 }
 
-/// Writes a remark to the standard error. That nobody reads it is no failure.
+/// Writes a note to the standard error; a closed pipe is ignored.
 pub(crate) fn note(text: &str) {
     let mut stderr = anstream::stderr().lock();
     let _ = writeln!(stderr, "note: {text}");

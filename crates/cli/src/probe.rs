@@ -20,7 +20,7 @@ Examples:
   bitmma probe model:mine.toml@16x8x32 --json
 
 --out DIR receives model.toml (where a model was found: run, gemm, explain and replay take it), report.txt, \
-report.html and questions.csv (every question with its answer, from which --resume goes on).
+report.html and questions.csv (every question with its answer; --resume continues from it).
 
 Exit code 0: a model was found; 1: the unit is not explained, or faulty; 2: an error.
 
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     drop(bar);
     let outcome = outcome.map_err(|error| match (&error, &options.log) {
         (Error::Unit { .. } | Error::Answer { .. }, Some(log)) => Failure::new(format!(
-            "{error}\nwhat was answered until then is in {}; --resume goes on from there",
+            "{error}\nthe answers so far are in {}; use --resume to continue",
             log.display()
         )),
         _ => Failure::new(error.to_string()),

@@ -102,14 +102,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                     head.push(recording::model_comment(architecture, instruction, &model));
                 }
                 None => output::note(&format!(
-                    "'{}' is no instruction of the catalogue: `bitmma replay` will ask for its model; --model \
+                    "'{}' is not an instruction of the catalogue: `bitmma replay` will ask for its model; --model \
                      puts it into the head",
                     signature.name
                 )),
             }
         } else if let Some(path) = &arguments.model {
             return Err(Failure::new(format!(
-                "--model is {}; {} stands in the catalogue and takes no other model into the head (`bitmma replay` does)",
+                "--model is {}; {} is in the catalogue, and a recording of it names no other model (`bitmma replay --model` takes one)",
                 path.display(),
                 signature.name
             )));
@@ -171,7 +171,7 @@ fn today() -> String {
     date(days as i64)
 }
 
-/// The civil date so many days after 1970-01-01 (Howard Hinnant, chrono-Compatible Low-Level Date Algorithms).
+/// The civil date that many days after 1970-01-01 (Howard Hinnant, chrono-Compatible Low-Level Date Algorithms).
 fn date(days: i64) -> String {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);

@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let shown = if is_stdin(path) { Path::new("standard input") } else { path };
         let records = read(path, rules.model.as_ref()).within(shown.display())?;
         if records.is_empty() {
-            let empty = Failure::new("0 dot products, nothing to hold against a model");
+            let empty = Failure::new("0 dot products: nothing to compare with a model");
             return Err(empty.within(shown.display()));
         }
         for (chunk_index, chunk) in records.chunks(CHUNK).enumerate() {

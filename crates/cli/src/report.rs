@@ -12,13 +12,13 @@ use crate::progress::Bar;
 
 const HELP: &str = "\
 The folder: index.html (one page, no script, nothing from elsewhere), report.json (all numbers), tables/*.csv, \
-figures/*.svg, *.png and *.csv, sections/*.json. It appears when everything is done. What is finished stands in \
-DIR.partial until then: a report that was interrupted goes on from there when it is called with the same options.
+figures/*.svg, *.png and *.csv, sections/*.json. The folder appears when everything is done. Until then, finished parts are in \
+DIR.partial; an interrupted report continues from there when it is run again with the same options.
 
 Examples:
   bitmma report -o report                 # everything: some minutes
   bitmma report --quick -o report         # everything in small: seconds
-  bitmma report -o mine hopper wgmma.m64n8k32.f32.e4m3.e4m3 --a x.npy --b w.npy   # with one's own data";
+  bitmma report -o mine hopper wgmma.m64n8k32.f32.e4m3.e4m3 --a x.npy --b w.npy   # with your own data";
 
 /// Writes the report: discrepancies, error bounds, risks, bias, design space, workarounds
 #[derive(Clone, Debug, clap::Args)]

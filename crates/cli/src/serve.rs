@@ -1,4 +1,4 @@
-//! `bitmma serve`: a unit of ours for whoever speaks the protocol.
+//! `bitmma serve`: one of our units, for any program that speaks the protocol.
 
 use bitmma_hardware::process;
 use bitmma_verify::open::KINDS;

@@ -1,4 +1,4 @@
-//! The few colours there are. They vanish where the output is no terminal.
+//! The colours of the output. They are dropped if the output is not a terminal.
 
 use anstyle::{AnsiColor, Style};
 

@@ -9,7 +9,7 @@ use crate::style;
 const GAP: usize = 3;
 /// Blanks between a name and what it stands for.
 const PAIR: usize = 2;
-/// The rule below the headings is no longer than this.
+/// The longest rule below the headings.
 const RULE: usize = 110;
 /// What is left for a text that is wrapped, at least.
 const NARROW: usize = 20;

@@ -100,7 +100,7 @@ pub(crate) struct Arguments {
 
 /// A whole number, also as `1e9`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
-    let wrong = || format!("'{text}' is no whole number up to 10^15, as in 1000000 or 1e9");
+    let wrong = || format!("'{text}' must be an integer from 0 to 10^15, as in 1000000 or 1e9");
     let (digits, power) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (digits, power): (u64, u32) =
         (digits.replace('_', "").parse().map_err(|_| wrong())?, power.parse().map_err(|_| wrong())?);

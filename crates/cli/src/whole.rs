@@ -35,7 +35,7 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
 /// Makes a folder, unless it is there.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path).map_err(|error| match path.exists() {
-        true => io::Error::other("it is there and is no directory"),
+        true => io::Error::other("it exists and is not a directory"),
         false => error,
     })
 }

@@ -16,7 +16,7 @@ pub enum Fault {
     Died,
     /// It answered with less than was asked for.
     Short,
-    /// It answered with something that is no answer.
+    /// Its answer is malformed.
     Wrong,
     /// It said itself that it cannot answer.
     Refused,

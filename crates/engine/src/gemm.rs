@@ -1,6 +1,6 @@
 //! Matrix products of any shape, as a kernel on the GPU makes them of one instruction.
 //!
-//! [`gemm()`] applies an instruction (or a model, so many elements along K at a time) along K, each step
+//! [`gemm()`] applies an instruction (or a model, a fixed number of elements at a time) along K, each step
 //! starting from the result of the one before, the first one from C. Elements of D are independent of
 //! each other (paper, Step 1), so M and N need no padding; K does.
 //!
@@ -27,7 +27,7 @@
 //!    plus C.
 //! 3. `promote_every = n`: every n elements along K the instruction's accumulator starts from +0; its
 //!    result (in D's format) is added to a sum in W. That sum starts from C. With `split_k` each part has
-//!    such a sum, which starts from +0, and point 2 goes on with those.
+//!    such a sum, which starts from +0, and point 2 adds those.
 //! 4. `scale_blocks`, FP32 scales of blocks of A and B: every k elements along K the instruction's accumulator
 //!    starts from +0; its result d goes, scaled, into a sum in FP32 that starts from +0:
 //!    `sum = fma(d, scale_a · scale_b, sum)`, or as [`ScaleOrder`] and `fma` say. With k = 0 d is A·B by
@@ -366,7 +366,7 @@ impl<'j> Job<'j> {
     }
 }
 
-/// Products done, for whoever wants to know.
+/// Products done, for the caller's progress report.
 struct Progress<'p> {
     report: Option<&'p (dyn Fn(u64, u64) + Sync)>,
     done: Cell<u64>,

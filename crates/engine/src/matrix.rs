@@ -119,7 +119,7 @@ impl Codes {
         }
     }
 
-    /// Gives parts of a range, so many codes each but for the last, to a function, on all threads.
+    /// Passes parts of a range, equal in length except for the last, to a function, on all threads.
     pub(crate) fn each_chunk(
         &mut self,
         range: Range<usize>,

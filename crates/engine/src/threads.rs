@@ -5,7 +5,7 @@ use crate::error::Error;
 /// How many a call may ask for. More are refused: the system would start them one by one until it has no more.
 pub const MOST: usize = 4096;
 
-/// A pool of so many threads, 1 to [`MOST`].
+/// A pool of that many threads, 1 to [`MOST`].
 pub fn pool(threads: usize) -> Result<rayon::ThreadPool, Error> {
     let allowed = match threads {
         0 => "at least one thread is needed".to_owned(),

@@ -39,7 +39,7 @@ pub enum Specials {
 /// A binary floating-point format: fields from the top of the code down are sign, exponent, fraction,
 /// padding.
 ///
-/// A code stands in the low [`Format::bits`] bits of a `u64`. Padding bits are ignored by
+/// A code occupies the low [`Format::bits`] bits of a `u64`. Padding bits are ignored by
 /// [`decode`](crate::decode()) and written as zero by [`encode`](crate::encode()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Format {

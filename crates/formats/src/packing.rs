@@ -1,6 +1,6 @@
 //! Codes narrower than a byte, packed into bytes without gaps.
 //!
-//! The first code stands in the lowest bits of the first byte, and a code that does not fit goes on in
+//! The first code occupies the lowest bits of the first byte, and a code that does not fit continues in
 //! the lowest bits of the next: FP4 lies two to a byte, low nibble first; FP6 four to three bytes. Unused
 //! bits at the end of the last byte are zero.
 //!

@@ -92,7 +92,7 @@ impl fmt::Display for Rounding {
     }
 }
 
-/// The text is no rounding symbol.
+/// The text is not a rounding symbol.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown rounding '{0}'; one of RZ RA RU RD RNE RNO RNU RND RNZ RNA RO")]
 pub struct UnknownRounding(pub String);

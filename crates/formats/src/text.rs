@@ -45,13 +45,13 @@ impl Parsed {
     }
 }
 
-/// The text is no number, or none the format could hold.
+/// The text is not a number that the format holds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
     /// None of the forms in the table of this module.
     #[error(
-        "'{text}' is no number; write a decimal (-0.125, 1e-3), a hexadecimal float (0x1.8p3), a code (0x3c00), inf or nan"
+        "'{text}' is not a number; write a decimal (-0.125, 1e-3), a hexadecimal float (0x1.8p3), a code (0x3c00), inf or nan"
     )]
     Malformed {
         /// What was written.
@@ -122,7 +122,7 @@ pub enum TextError {
 ///
 /// # Errors
 ///
-/// [`TextError`] if the text is no number, if it is a code wider than the format's, and if it is an
+/// [`TextError`] if the text is not a number, if it is a code wider than the format's, and if it is an
 /// infinity, a NaN or a negative number that the format does not have.
 pub fn parse(
     format: &Format,

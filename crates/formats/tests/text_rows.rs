@@ -98,7 +98,7 @@ fn texts_that_are_read() {
 fn texts_that_are_refused() {
     let malformed = |text: &str| {
         format!(
-            "'{text}' is no number; write a decimal (-0.125, 1e-3), a hexadecimal float (0x1.8p3), a code (0x3c00), inf or nan"
+            "'{text}' is not a number; write a decimal (-0.125, 1e-3), a hexadecimal float (0x1.8p3), a code (0x3c00), inf or nan"
         )
     };
     let odd = [

@@ -103,7 +103,8 @@ fn an_architecture_that_nobody_described_is_refused() {
     }
     for (major, minor) in [(6, 1), (7, 2), (8, 7), (10, 3), (11, 0)] {
         fake.capability(major, minor);
-        let expected = format!("a fake GPU is sm_{major}{minor}, which is no architecture of the catalogue");
+        let expected =
+            format!("a fake GPU is sm_{major}{minor}, which is not an architecture of the catalogue");
         assert_eq!(message(&fake), expected);
     }
 }
@@ -130,7 +131,7 @@ fn a_kernel_that_does_not_end_is_given_up() {
     let error = ask(&unit).expect_err("hangs");
     assert_eq!(
         error.to_string(),
-        format!("hopper/{NAME} hung: no answer within 30ms; the device is given up")
+        format!("hopper/{NAME} hung: no answer within 30ms; the device is no longer used")
     );
     let error = ask(&unit).expect_err("stays given up");
     assert!(matches!(error, bitmma::Error::Unit { fault: Fault::Died, .. }), "{error}");

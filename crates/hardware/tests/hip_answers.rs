@@ -123,7 +123,7 @@ fn drivers_devices_and_architectures_that_are_not_there() {
     for target in ["gfx1100", "gfx950:sramecc+:xnack-", ""] {
         hip.target(target);
         let plain = target.split(':').next().expect("a word");
-        let expected = format!("a fake Instinct is {plain}, which is no architecture of the catalogue");
+        let expected = format!("a fake Instinct is {plain}, which is not an architecture of the catalogue");
         assert_eq!(message(&hip, &comgr), expected);
     }
 }
@@ -147,6 +147,6 @@ fn a_kernel_that_does_not_end_is_given_up() {
     hip.hangs(true);
     assert_eq!(
         message(&hip, &comgr),
-        format!("cdna2/{NAME} hung: no answer within 30ms; the device is given up")
+        format!("cdna2/{NAME} hung: no answer within 30ms; the device is no longer used")
     );
 }

@@ -67,7 +67,7 @@ fn what_a_unit_may_not_say() {
         // what else the line holds does not matter
         (r#"{"bitmma":3,"m":"two","b":null}"#, "protocol version 3; this build speaks version 1"),
         (r#"{"bitmma":"1.1"}"#, "protocol version \"1.1\"; this build speaks version 1"),
-        (r#"{"bitmma":1,"b":null}"#, "is no description of a unit"),
+        (r#"{"bitmma":1,"b":null}"#, "does not describe a unit"),
         (r#"{"m":0}"#, "m is 0; it may be 1 to 65536"),
         (r#"{"k":70000}"#, "k is 70000"),
         (r#"{"k":-1}"#, "invalid value"),

@@ -87,13 +87,13 @@ fn selections_that_there_are_not() {
     for (name, expected) in [
         (
             "mma.sp.m16n8k32.f32.f16.f16.f32.select10",
-            "there is no selection '10'; one of 01, 02, 03, 12, 13, 23, mixed",
+            "unknown selection '10'; one of 01, 02, 03, 12, 13, 23, mixed",
         ),
         (
             "mma.sp.m16n8k32.f32.f16.f16.f32.select",
-            "there is no selection ''; one of 01, 02, 03, 12, 13, 23, mixed",
+            "unknown selection ''; one of 01, 02, 03, 12, 13, 23, mixed",
         ),
-        ("mma.sp.m16n8k16.f32.tf32.tf32.f32.select01", "there is no selection '01'; one of 0, 1, mixed"),
+        ("mma.sp.m16n8k16.f32.tf32.tf32.f32.select01", "unknown selection '01'; one of 0, 1, mixed"),
         ("mma.m16n8k16.f32.f16.f16.f32.select01", "its A is not sparse, so nothing is selected"),
     ] {
         match device.unit(name) {

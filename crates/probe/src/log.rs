@@ -114,7 +114,7 @@ pub(crate) fn hex(codes: &[u64], digits: usize) -> String {
     codes.join(" ")
 }
 
-/// A dot product as it stands in the log.
+/// A dot product as the log has it.
 pub(crate) fn dot_question(signature: &Signature, purpose: &str, case: &Case) -> String {
     let scale = signature.scale.map_or(0, |scale| scale.format.hex_digits());
     format!(

@@ -101,7 +101,7 @@ impl Finder<'_, '_> {
         Ok(())
     }
 
-    /// Summands swamped by U and -U at each of `pairs`, U and -U included; `None` if d is no count.
+    /// Summands swamped by U and -U at each of `pairs`, U and -U included; `None` if d is not a count.
     fn swamped(&mut self, pairs: &[(usize, usize)], swamp: Swamp) -> Result<Vec<Option<usize>>, Error> {
         let k = self.signature.k;
         let cases = pairs.iter().map(|&(i, j)| {

@@ -40,7 +40,7 @@ pub struct Counterexample {
 pub enum Where {
     /// In every place it was asked in.
     Everywhere,
-    /// Only in these places, of so many.
+    /// Only in these places, out of this many.
     Places(Vec<Place>, usize),
     /// Only in the company it was found in: the other rows and columns, or the other instructions of the batch.
     Company,

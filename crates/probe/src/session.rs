@@ -195,11 +195,11 @@ impl<'u> Session<'u> {
         u64::from_str_radix(text, 16)
             .ok()
             .filter(|&code| code <= self.signature().d.max_code())
-            .ok_or_else(|| self.damaged(format!("'{text}' is no code of {}", self.signature().d)))
+            .ok_or_else(|| self.damaged(format!("'{text}' is not a code of {}", self.signature().d)))
     }
 }
 
-/// An instruction as it stands in the log: by a fingerprint of its operands (FNV-1a).
+/// An instruction as the log has it: by a fingerprint of its operands (FNV-1a).
 fn matrix_question(purpose: &str, matrices: &Matrices) -> String {
     let scales = matrices.scales.iter().flat_map(|(a, b)| a.iter().chain(b.iter()));
     let codes = matrices.a.iter().chain(matrices.b.iter()).chain(matrices.c.iter()).chain(scales);

@@ -109,7 +109,7 @@ pub(crate) fn validate(
         let part = match fresh {
             Some(part) => part,
             None => read(&answer, session.signature(), &questions, (family, first, count), seed).ok_or_else(
-                || session.damaged(format!("'{answer}' is no count of mismatches and a place")),
+                || session.damaged(format!("'{answer}' is not a count of mismatches and a place")),
             )?,
         };
         validation.tests += compared;

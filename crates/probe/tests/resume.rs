@@ -133,8 +133,8 @@ fn the_log_of_another_probe_is_refused() {
     // answers that are none: codes of an instruction, of a dot product, a count
     for (question, problem) in [
         ("matrix,", "' is not "),
-        ("dot,", "'zz' is no code of "),
-        ("validate,", "'zz' is no count of mismatches"),
+        ("dot,", "'zz' is not a code of "),
+        ("validate,", "'zz' is not a count of mismatches"),
     ] {
         let (line, old) =
             text.lines().enumerate().find(|(_, line)| line.starts_with(question)).expect("was asked");

@@ -23,7 +23,7 @@ pub(crate) struct Campaign {
     identity: Identity,
 }
 
-/// Why a unit is not to be had, as an exception of the kind of its cause.
+/// The exception for a unit that cannot be opened, by the kind of its cause.
 fn not_opened(py: Python<'_>, error: OpenError) -> PyErr {
     match error {
         OpenError::Unit(error) => Raised::from(error).into(),

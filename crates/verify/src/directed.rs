@@ -66,7 +66,7 @@ pub fn cases(signature: &Signature) -> Vec<(Feature, Case)> {
     all.cases
 }
 
-/// (-1)^negative · significand · 2^exponent in `format`; `None` if that is none of its numbers.
+/// (-1)^negative · significand · 2^exponent in `format`; `None` if the format does not have that number.
 fn exactly(format: &Format, negative: bool, significand: u64, exponent: i32) -> Option<u64> {
     let real = Real { negative, significand: significand.into(), exponent, inexact: false };
     let rounded = |rounding| encode(format, real, rounding, Overflow::Saturate);

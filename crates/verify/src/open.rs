@@ -19,7 +19,7 @@ use thiserror::Error as ThisError;
 use crate::playback::Playback;
 use crate::recording;
 
-/// What a unit may be called, for whoever asks for one.
+/// The names of units, for help and messages.
 pub const KINDS: &str = "\
 Units:
   sim:ARCH/INSTRUCTION    an instruction, simulated: sim:hopper/mma.m16n8k16.f32.f16.f16.f32
@@ -31,7 +31,7 @@ Units:
   hip:N/INSTRUCTION       an instruction of AMD GPU number N: hip:0/v_mfma_f32_32x32x8_f16
   exec:COMMAND            a program that speaks the protocol of docs/protocol.md: 'exec:python3 unit.py'";
 
-/// A unit that is not to be had under that name, or that the model is not for.
+/// A unit cannot be opened by that name, or the model does not fit it.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -64,7 +64,7 @@ impl OpenError {
     }
 }
 
-/// An error of what stands in a file or a name.
+/// An error in a file or a name.
 fn of<E: Into<Error>>(context: impl Display) -> impl Fn(E) -> OpenError {
     move |error| OpenError::Within { context: context.to_string(), error: error.into() }
 }
@@ -76,7 +76,7 @@ pub type AnyUnit = Box<dyn MmaUnit + Send + Sync>;
 /// program.
 pub fn open(specification: &str, revision: Revision, limits: Limits) -> Result<AnyUnit, OpenError> {
     let Some((kind, rest)) = specification.split_once(':') else {
-        return Err(OpenError::Name(format!("'{specification}' names no unit\n{KINDS}")));
+        return Err(OpenError::Name(format!("unknown unit '{specification}'\n{KINDS}")));
     };
     match kind {
         "sim" => Ok(Box::new(simulated(rest, revision).map_err(|error| error.within(specification))?)),
@@ -92,7 +92,7 @@ pub fn open(specification: &str, revision: Revision, limits: Limits) -> Result<A
             in_place(hip::open(device, instruction).map_err(|error| error.of_unit(specification))?)
         }
         "exec" => Ok(Box::new(Process::open(rest, limits)?)),
-        _ => Err(OpenError::Name(format!("'{kind}:' is no kind of unit\n{KINDS}"))),
+        _ => Err(OpenError::Name(format!("unknown kind of unit '{kind}:'\n{KINDS}"))),
     }
 }
 
@@ -101,12 +101,12 @@ fn of_device<'a>(specification: &str, rest: &'a str) -> Result<(usize, &'a str),
     let parts = rest.split_once('/').and_then(|(device, name)| Some((device.parse().ok()?, name)));
     parts.ok_or_else(|| {
         OpenError::Name(format!(
-            "'{specification}' names no instruction of a GPU, as in cuda:0/HMMA.16816.F32"
+            "'{specification}' is not cuda:N/INSTRUCTION or hip:N/INSTRUCTION, as in cuda:0/HMMA.16816.F32"
         ))
     })
 }
 
-/// A GPU's unit, asked first whether every element stands where we think: a wrong layout is no wrong
+/// A GPU's unit, asked first whether every element is at its place: a wrong layout is not a wrong
 /// arithmetic.
 fn in_place(unit: gpu::Unit) -> Result<AnyUnit, OpenError> {
     match check_places(&unit)? {
@@ -121,7 +121,9 @@ fn in_place(unit: gpu::Unit) -> Result<AnyUnit, OpenError> {
 /// The instruction that `ARCH/INSTRUCTION` names.
 pub fn found(text: &str) -> Result<Found, OpenError> {
     let Some((architecture, instruction)) = text.split_once('/') else {
-        return Err(OpenError::Name(format!("'{text}' is no ARCH/INSTRUCTION, as in hopper/HMMA.16816.F32")));
+        return Err(OpenError::Name(format!(
+            "'{text}' is not ARCH/INSTRUCTION, as in hopper/HMMA.16816.F32"
+        )));
     };
     let architecture: Architecture = architecture.parse().map_err(Error::from)?;
     Ok(find(architecture, instruction).map_err(Error::from)?)
@@ -138,7 +140,7 @@ fn from_model(text: &str) -> Result<FastSimulator, OpenError> {
     let shape = text.rsplit_once('@').and_then(|(path, shape)| Some((path, sizes(shape)?)));
     let Some((path, shape)) = shape else {
         return Err(OpenError::Name(format!(
-            "'model:{text}' says no shape; write model:FILE@MxNxK, each 1 to {MAX_SIZE}, as in model:mine.toml@16x8x16"
+            "'model:{text}' has no shape; write model:FILE@MxNxK, each 1 to {MAX_SIZE}, as in model:mine.toml@16x8x16"
         )));
     };
     let simulator = Simulator::model(read_model(Path::new(path))?, shape).map_err(of(path))?;
@@ -150,7 +152,10 @@ pub fn read_model(path: &Path) -> Result<Model, OpenError> {
     let bytes = fs::read(path).map_err(of(path.display()))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        let problem = format!("byte {at} is {:#04x}, which is no UTF-8: no model file", error.as_bytes()[at]);
+        let problem = format!(
+            "byte {at} is {:#04x}, which is not UTF-8, so this is not a model file",
+            error.as_bytes()[at]
+        );
         OpenError::Name(problem).within(path.display())
     })?;
     Model::from_toml(&text).map_err(of(path.display()))
@@ -194,8 +199,8 @@ pub fn model_named(name: &str, revision: Revision) -> Result<Model, OpenError> {
             other => other,
         })?),
         Err(_) => Err(OpenError::Name(format!(
-            "the unit calls itself '{name}', which is no instruction of the catalogue; say with --model or \
-             --against what to hold it against"
+            "the unit calls itself '{name}', which is not an instruction of the catalogue; name its model with --model or \
+             --against"
         ))),
     }
 }

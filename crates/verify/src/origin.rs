@@ -23,7 +23,7 @@ enum Known {
     Model(Box<Model>),
 }
 
-/// What stands in the place of an architecture for an instruction of a processor.
+/// The name used instead of an architecture for an instruction of a processor.
 pub(crate) const PROCESSOR: &str = "cpu";
 
 impl Origin {
@@ -67,7 +67,7 @@ impl Origin {
         })
     }
 
-    /// The architecture, `cpu`, or what stands in its place.
+    /// The architecture, `cpu`, or the name used instead.
     pub fn architecture(&self) -> &str {
         &self.architecture
     }

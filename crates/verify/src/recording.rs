@@ -191,7 +191,7 @@ fn code(text: &str, column: &str, format: &Format) -> Result<u64, String> {
 /// One line of a recording, its instruction by name only: a unit need not stand in the catalogue.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
-    /// The architecture, or what stands for one (`cpu`).
+    /// The architecture, or the name used instead (`cpu`).
     pub architecture: &'a str,
     /// The instruction.
     pub instruction: &'a str,

@@ -18,7 +18,7 @@ pub fn shrink<E>(
     let formats = formats.into();
     let mut least = case.clone();
     let mut rounds = ROUNDS;
-    // of each list of simpler cases the first that fails goes on, until none does
+    // continue with the first simpler case that fails, until none does
     let mut settle = |least: &mut Case, simpler: &dyn Fn(&Case) -> Vec<Case>| -> Result<(), E> {
         while rounds > 0 {
             rounds -= 1;

@@ -24,7 +24,7 @@ impl<'c> Ink<'c> {
     }
 }
 
-/// Where a text stands beside its place.
+/// On which side of its anchor a text is drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Anchor {
     /// Its left end is there.

@@ -43,7 +43,7 @@ impl Folder {
     /// Refuses a name under which there is something else.
     pub(super) fn new(target: &Path) -> Result<Folder, Error> {
         let Some(name) = target.file_name() else {
-            return Err(refused(target, "this is no name for a folder"));
+            return Err(refused(target, "this is not a name for a folder"));
         };
         if target.exists() && !target.join(NUMBERS).is_file() {
             let empty = target.is_dir() && fs::read_dir(target).map_err(at(target))?.next().is_none();

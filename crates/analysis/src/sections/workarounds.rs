@@ -50,7 +50,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
         title: "Workarounds".to_owned(),
         text: vec![
             "The paper names: FP32 output in place of FP16, the FP16 instruction for FP8 data, a newer architecture, C = 0 with the \
-             accumulation outside. Libraries also promote every so many elements, and scale. Each is measured here against the \
+             accumulation outside. Libraries also promote every N elements, and scale. Each is measured here against the \
              exact product of the same data; the mean tells a bias, the last column how many times smaller the root mean square \
              becomes."
                 .to_owned(),

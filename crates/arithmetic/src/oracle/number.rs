@@ -241,7 +241,7 @@ impl Number {
 /// The integer that `x` is.
 fn exactly(x: &Dyadic) -> IBig {
     let integer = x.floor();
-    debug_assert!(Dyadic::new(integer.clone(), 0) == *x, "{x:?} is no value of the format");
+    debug_assert!(Dyadic::new(integer.clone(), 0) == *x, "{x:?} is not a value of the format");
     integer
 }
 

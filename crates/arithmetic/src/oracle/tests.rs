@@ -73,7 +73,7 @@ fn discrepancy_table() {
         ("CDNA2 BF16 _1k", model(BF16, Operation::FtzAddMul { pairing: 4 }, rne), 0),
         ("CDNA3 FP16", model(F16, Operation::TrFdpa(cdna3(8, true)), rne), -4),
         ("CDNA3 FP16 as printed", model(F16, Operation::TrFdpa(cdna3(8, false)), rne), -4),
-        // 2^10 is no number of E4M3FNUZ; -2^13 and 2^10 are numbers of E5M2FNUZ
+        // 2^10 is not a number of E4M3FNUZ; -2^13 and 2^10 are numbers of E5M2FNUZ
         ("CDNA3 BF8", model(bitmma_formats::E5M2FNUZ, Operation::GtrFdpa(cdna3(16, true)), rne), -8),
         (
             "CDNA3 BF8 as printed",

@@ -75,19 +75,19 @@ fn what_names_no_unit_is_refused() {
     std::fs::write(&file, "model = 'FMA'\nA = 'f32'\nB = 'f32'\nC = 'f32'\nrho = 'RNE-FP32'\n").unwrap();
     let path = text(&file);
     for (unit, says) in [
-        ("hopper", "names no unit"),
-        ("gpu:0", "'gpu:' is no kind of unit"),
-        ("sim:hopper", "is no ARCH/INSTRUCTION"),
+        ("hopper", "unknown unit 'hopper'"),
+        ("gpu:0", "unknown kind of unit 'gpu:'"),
+        ("sim:hopper", "is not ARCH/INSTRUCTION"),
         ("sim:hoper/mma", "hoper"),
         ("sim:hopper/mma.m1n1k1", "mma.m1n1k1"),
         ("sim:ampere/mma.m8n8k4.f32.f16.f16.f32", "no model"),
         ("model:nowhere.toml@1x1x1", "nowhere.toml"),
-        ("cuda:0", "names no instruction of a GPU"),
-        ("cuda:x/HMMA.16816.F32", "names no instruction of a GPU"),
-        (&format!("model:{path}"), "says no shape"),
-        (&format!("model:{path}@8x8"), "says no shape"),
-        (&format!("model:{path}@8x0x8"), "says no shape"),
-        (&format!("model:{path}@8xax8"), "says no shape"),
+        ("cuda:0", "is not cuda:N/INSTRUCTION"),
+        ("cuda:x/HMMA.16816.F32", "is not cuda:N/INSTRUCTION"),
+        (&format!("model:{path}"), "has no shape"),
+        (&format!("model:{path}@8x8"), "has no shape"),
+        (&format!("model:{path}@8x0x8"), "has no shape"),
+        (&format!("model:{path}@8xax8"), "has no shape"),
     ] {
         let ended = bitmma(&["probe", unit]);
         assert!(ended.refused().contains(says), "{unit}: {}", ended.err);

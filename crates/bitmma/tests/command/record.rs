@@ -37,7 +37,7 @@ fn a_file_in_the_place_of_a_folder_is_named() {
         &["generate", "man", path],
     ] {
         let ended = bitmma(command);
-        assert!(ended.refused().contains(&format!("{path}: it is there and is no directory")), "{ended:?}");
+        assert!(ended.refused().contains(&format!("{path}: it exists and is not a directory")), "{ended:?}");
     }
 }
 
@@ -84,7 +84,7 @@ fn a_model_beside_one_of_the_catalogue_is_refused() {
     std::fs::write(&model, b"\x89PNG").unwrap();
     assert!(with().refused().contains("byte 0 is 0x89"));
     std::fs::write(&model, bitmma(&["show", "hopper", F16, "--toml"]).fine()).unwrap();
-    assert!(with().refused().contains("stands in the catalogue"));
+    assert!(with().refused().contains("is in the catalogue"));
     assert!(!out.exists());
 }
 

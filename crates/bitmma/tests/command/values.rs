@@ -36,7 +36,7 @@ fn what_a_format_does_not_have_is_refused() {
     let text = refused("1 0.1");
     assert!(text.contains("A[1]") && text.contains("0.0999755859375 (0x2e66)"), "{text}");
     assert!(refused("1e6").contains("65504"));
-    assert!(refused("one").contains("'one' is no number"));
+    assert!(refused("one").contains("'one' is not a number"));
     assert!(refused("0x12345").contains("16 bits"));
     assert!(refused("-0x3c00").contains("sign"));
     let rounded = dot("hopper", F16, &["-a", "0.1", "-b", "1", "--round"]);

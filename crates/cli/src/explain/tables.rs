@@ -46,7 +46,7 @@ pub(super) fn cell(value: Real) -> String {
     number::short(&number::text(value))
 }
 
-/// Terms that are shown, and what is said of the zero terms that are not.
+/// Terms that are shown, and the line about zero terms that are not.
 fn without_zeros(terms: &[Term]) -> (Vec<&Term>, String) {
     let zero = |term: &Term| {
         matches!(term.name, TermName::Product(_) | TermName::Group { .. }) && term.exact.significand == 0
@@ -115,7 +115,7 @@ pub(super) fn aligned(
     text
 }
 
-/// Whether the rounding moved a term away from what stands left of the bar.
+/// Whether the rounding moved a term away from the bits left of the bar.
 fn is_moved(term: &Term) -> bool {
     let places = term.kept.exponent - term.exact.exponent;
     let magnitude = term.exact.significand.unsigned_abs();

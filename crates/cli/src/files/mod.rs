@@ -59,7 +59,7 @@ pub(crate) enum Error {
         /// What that is read from.
         accepted: String,
     },
-    /// It is no matrix.
+    /// It is not a matrix.
     #[error("{source_name} has shape {shape}; {expected}")]
     Dimensions {
         /// The file, and the tensor in it.
@@ -69,14 +69,14 @@ pub(crate) enum Error {
         /// The shapes that are taken.
         expected: &'static str,
     },
-    /// An element is no code of the format.
+    /// An element is not a code of the format.
     #[error(
         "{source_name}[{index}] is {code:#x}; {format} codes have {bits} bits, so {largest:#x} is the largest"
     )]
     Code {
         /// The file, and the tensor in it.
         source_name: String,
-        /// Where it stands in the file's shape, `2, 7`.
+        /// Its indices in the file's shape, `2, 7`.
         index: String,
         /// The element.
         code: u64,

@@ -11,7 +11,7 @@ use super::tensor::{Tensor, dimensions, packed_bytes};
 
 mod header;
 
-/// The formats whose codes a native float of so many bytes is.
+/// The formats whose codes a native float of that many bytes holds.
 fn formats(bytes: u64) -> &'static [Format] {
     match bytes {
         2 => &[F16],

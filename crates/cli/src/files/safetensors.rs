@@ -51,7 +51,7 @@ pub(crate) fn dtype_of(format: &Format) -> Option<Dtype> {
     FORMATS.iter().find(|(_, formats)| formats.contains(format)).map(|(dtype, _)| *dtype)
 }
 
-/// Whether so many elements of `bits` bits fill whole bytes.
+/// Whether that many elements of `bits` bits fill whole bytes.
 pub(crate) fn ends_on_a_byte(shape: &[usize], bits: usize) -> bool {
     // only what is left of 8 counts
     shape.iter().fold(bits % 8, |left, size| left * (size % 8) % 8) == 0

@@ -48,11 +48,11 @@ fn verdict(one: &Outcomes) -> (&'static str, String) {
         Verdict::Differs => {
             style::lost(&format!("differs: {} mismatches", grouped(one.summary.mismatches())))
         }
-        Verdict::NanEverywhere => style::lost("the unit answers NaN to everything: this is no agreement"),
+        Verdict::NanEverywhere => style::lost("every answer is NaN, so nothing was verified"),
         Verdict::Constant(code) => {
-            style::lost(&format!("the unit answers {code:#x} to everything: this is no agreement"))
+            style::lost(&format!("every answer is {code:#x}, so nothing was verified"))
         }
-        Verdict::Nothing => style::lost("no block was answered: this is no agreement"),
+        Verdict::Nothing => style::lost("no block was answered, so nothing was verified"),
     };
     (verdict.name(), words)
 }

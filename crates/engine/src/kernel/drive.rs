@@ -64,7 +64,7 @@ pub(super) trait Kernel: Sync {
         if state.is_nan() { self.nan() } else { u64::from(state.to_bits()) }
     }
     /// Goes through a block of K with the first rows of a group: `state` has one panel's columns of them, and
-    /// they are a multiple of [`ROWS`]. Lanes it does not take in hand are reported to `rare`: row of the group and
+    /// they are a multiple of [`ROWS`]. Unsupported lanes are passed to `rare`: row of the group and
     /// column of the panel, position of the operation's first element in the block, the accumulator; the result
     /// of that operation comes back.
     ///
@@ -152,7 +152,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                 state.par_iter_mut().zip(rows.par_chunks_mut(ROW_BLOCK)).enumerate().with_max_len(1);
             row_blocks.try_for_each(|(row_block, (state, rows))| {
                 if span[0].first == 0 {
-                    // first touched by the thread that goes on with it
+                    // initialised by the thread that will use it
                     *state = Aligned::new(rows.len().checked_mul(panels * width)?)?;
                 }
                 let first_row = row_block * ROW_BLOCK;
@@ -397,7 +397,7 @@ struct Fix<'f, K: Kernel> {
 struct Kinds(Vec<OnceLock<Vec<u8>>>);
 
 impl Kinds {
-    /// Of so many lines, none of which was asked for yet.
+    /// For that many lines, none of which was asked for yet.
     fn of(lines: usize) -> Kinds {
         Kinds(std::iter::repeat_with(OnceLock::new).take(lines).collect())
     }

@@ -3,7 +3,7 @@
 //! A kernel is written once, over the small trait in `simd`; which instruction set runs it is decided
 //! at run time ([`Level`]). `drive` cuts the product into blocks and tiles, packs the operands and
 //! spreads the tiles over threads; a tile keeps its accumulators from the first element along K to the
-//! last. What a kernel does not take in hand it hands to the reference path, element by element.
+//! last. Elements that a kernel does not support fall back to the reference path.
 #![allow(unsafe_code, clippy::float_arithmetic)] // this is the place for both
 #![allow(clippy::needless_range_loop)] // a tile is indexed by row and vector in several arrays at once
 
@@ -185,7 +185,7 @@ impl<'m> Plan<'m> {
 /// A kernel that was planned for a model, ready to compute.
 type Planned = Box<dyn Fn(&drive::Problem<'_>) -> Result<Matrix, Error> + Send + Sync>;
 
-/// The kernel for a model, if one takes it in hand.
+/// The kernel for a model, if one supports it.
 fn kernel_for(prepared: &Prepared<'_>) -> Option<Planned> {
     fn driven<K: drive::Kernel + Send + 'static>(kernel: K) -> Planned {
         Box::new(move |problem| drive::multiply(&kernel, problem))

@@ -238,7 +238,7 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
                 let begins = first == 0 && first_column == 0;
                 d.par_chunks_mut(task_rows * n).enumerate().with_max_len(1).for_each(|(task, d)| {
                     if begins {
-                        // first touched by the thread that goes on with it
+                        // initialised by the thread that will use it
                         match c.map(|c| &c[(block * m + task * task_rows) * n..]) {
                             Some(c) => d.iter_mut().zip(c).for_each(|(d, &c)| _ = d.write(family.load(c))),
                             None => d.fill(MaybeUninit::new(N::Number::default())),

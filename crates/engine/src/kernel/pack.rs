@@ -265,7 +265,7 @@ pub(super) struct Interleaved {
 }
 
 impl Interleaved {
-    /// A byte for each element of so many columns, from anything that there is one of for each.
+    /// A byte for each element of that many columns, from an iterator with one item for each.
     #[inline(always)]
     pub(super) fn of<T: Copy>(columns: usize, elements: &[T], byte: impl Fn(T) -> i8) -> Interleaved {
         let lanes = columns / VECTORS;

@@ -349,7 +349,7 @@ mod tests {
         }
     }
 
-    /// What is missing is said; where nothing is, the unit is held to its row by `tests/cpu.rs`.
+    /// Names what is missing; if nothing is, `tests/cpu.rs` compares the unit with its row.
     #[test]
     fn a_processor_without_tiles_says_so() {
         for (name, missing) in [("tdpbf16ps", missing_bf16()), ("tdpfp16ps", missing_fp16())] {

@@ -1,7 +1,7 @@
 //! NVIDIA GPUs: one instruction, run by the driver.
 //!
 //! The driver is opened at run time and compiles PTX text that is made for the instruction ([`ptx`]); the
-//! host decides which element stands in which register of which thread. One launch does many tiles.
+//! host decides which element is in which register of which thread. One launch does many tiles.
 //!
 //! `libcuda.so.1` is what is opened, or what the variable `BITMMA_LIBCUDA` names.
 

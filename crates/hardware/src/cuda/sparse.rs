@@ -67,7 +67,7 @@ impl Selection {
         if patterns.is_empty() {
             let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
             return Err(format!(
-                "there is no selection '{}'; one of {}, mixed",
+                "unknown selection '{}'; one of {}, mixed",
                 name.unwrap_or(""),
                 names.join(", ")
             ));
@@ -97,7 +97,7 @@ impl Selection {
         (0..2 * products).filter(move |row| !met.contains(row))
     }
 
-    /// What stands beside the operands: the metadata, whose words are the last, and a number in place of each
+    /// What is passed beside the operands: the metadata, whose words are the last, and a number in place of each
     /// element of B that none of A meets. `offset` gives the first bit of column and row (along K) of B.
     pub(super) fn background(
         &self,
@@ -140,7 +140,7 @@ fn metadata_place(row: usize, chunk: usize, chunks: usize) -> Place {
     Place { thread, register: 0, bit }
 }
 
-/// What stands in the rows of B that meet no element: NaN, or where there is none the largest number. It shows
+/// The value in the rows of B that meet no element: NaN, or the largest number of a format without NaN. It shows
 /// where an answer depends on it.
 fn filler(format: Format) -> u64 {
     format.nan_code().unwrap_or(format.max_finite_code())

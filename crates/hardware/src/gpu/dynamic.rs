@@ -11,7 +11,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LibraryError {
-    /// It is not there, or is no library.
+    /// It does not exist, or is not a library.
     #[error("{library} cannot be opened: {reason}")]
     Open {
         /// The library.
@@ -53,7 +53,7 @@ pub(crate) fn open<'n>(
     Err(first.unwrap_or(LibraryError::Open { library: String::new(), reason: "no name given".to_owned() }))
 }
 
-/// What the loader said, which stands in the error's source.
+/// The loader's message, which is the error's source.
 fn reason(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }

@@ -31,7 +31,7 @@ pub enum Error {
         count: usize,
     },
     /// The driver does not start, as where there is no GPU or the user may not use it.
-    #[error("no {vendor} device to be had: {error}")]
+    #[error("no {vendor} device available: {error}")]
     NotStarted {
         /// Whose.
         vendor: Vendor,
@@ -39,7 +39,7 @@ pub enum Error {
         error: Box<Error>,
     },
     /// A GPU whose matrix unit the catalogue does not describe.
-    #[error("{name} is {target}, which is no architecture of the catalogue")]
+    #[error("{name} is {target}, which is not an architecture of the catalogue")]
     Architecture {
         /// The device's name.
         name: String,
@@ -82,13 +82,13 @@ pub enum Error {
         log: String,
     },
     /// The kernel did not end.
-    #[error("no answer within {limit:?}; the device is given up")]
+    #[error("no answer within {limit:?}; the device is no longer used")]
     TimedOut {
         /// How long it had.
         limit: Duration,
     },
     /// An earlier failure left the device unusable.
-    #[error("the device was given up after an earlier failure")]
+    #[error("the device is not used after an earlier failure")]
     GivenUp,
 }
 

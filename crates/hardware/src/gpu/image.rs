@@ -122,7 +122,7 @@ pub struct TileLayout {
     pub scales: Option<[Placement; 2]>,
     /// D in the words that come out.
     pub output: Placement,
-    /// What stands in the first words that go in beside the operands; zero at their elements.
+    /// The first words that are passed beside the operands; zero at their elements.
     pub background: Vec<u32>,
 }
 

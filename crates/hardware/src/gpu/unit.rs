@@ -1,4 +1,4 @@
-//! An instruction of a GPU as a unit, whoever made the GPU.
+//! An instruction of a GPU as a unit, for either vendor.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

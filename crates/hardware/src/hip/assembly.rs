@@ -37,7 +37,7 @@ const FIRST: usize = 2;
 pub fn kernel(found: &Found) -> Result<Kernel, Error> {
     let row = found.instruction;
     if row.family != Family::Mfma {
-        let reason = "it is no instruction of AMD's hardware".to_owned();
+        let reason = "it is not an instruction of AMD's hardware".to_owned();
         return Err(Error::NoKernel { instruction: found.name(), reason });
     }
     let signature = Signature::found(found);

@@ -28,7 +28,7 @@ functions! {
         error_name: "hipGetErrorName" = fn(c_int) -> *const c_char;
         error_string: "hipGetErrorString" = fn(c_int) -> *const c_char;
         device_count: "hipGetDeviceCount" = fn(*mut c_int) -> c_int;
-        // ROCm 6 gave its longer structure a name of its own; what is read stands in both
+        // ROCm 6 gave its longer structure a name of its own; both have the fields that are read
         properties: "hipGetDevicePropertiesR0600" or "hipGetDeviceProperties" = fn(*mut c_void, c_int) -> c_int;
         device_set: "hipSetDevice" = fn(c_int) -> c_int;
         module_load: "hipModuleLoadData" = fn(*mut Handle, *const c_void) -> c_int;

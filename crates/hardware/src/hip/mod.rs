@@ -1,7 +1,7 @@
 //! AMD GPUs: one instruction, run by the driver.
 //!
 //! The driver and the assembler that comes with it are opened at run time; the assembler makes a code object of
-//! text that is made for the instruction ([`assembly`]); the host decides which element stands in which
+//! text that is made for the instruction ([`assembly`]); the host decides which element is in which
 //! register of which lane. One launch does many tiles.
 //!
 //! `libamdhip64.so` (ROCm 5 or newer) and `libamd_comgr.so` are what is opened, or what the variables

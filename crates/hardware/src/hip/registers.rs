@@ -47,7 +47,7 @@ pub(super) fn multiplicand(
 
 /// An element of C or D. Four rows follow each other in four registers (FP64: each row stands alone);
 /// lanes go first through the columns, then the blocks that share registers, then the groups of four
-/// rows; what is left over goes on in further registers.
+/// rows; the rest is in further registers.
 pub(super) fn accumulator(signature: &Signature, block: usize, row: usize, column: usize) -> Place {
     let Signature { m, n, d, .. } = *signature;
     let height = if d == F64 { 1 } else { 4 };

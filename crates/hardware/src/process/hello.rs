@@ -95,7 +95,7 @@ impl Hello {
             return Err(format!("it speaks protocol version {version}; this build speaks version {VERSION}"));
         }
         let hello: Hello = serde_json::from_slice(line)
-            .map_err(|error| format!("its first line is no description of a unit ({error}): {}", shown()))?;
+            .map_err(|error| format!("its first line does not describe a unit ({error}): {}", shown()))?;
         hello.check()
     }
 

@@ -8,7 +8,7 @@ use super::frame::{ANSWER, HEADER, Header, Layout, MAX_WORDS, REFUSAL, REQUEST, 
 use super::hello::Hello;
 
 /// Answers for `unit` until `input` ends; how many batches were answered. A batch that the unit cannot
-/// answer is refused in words; a frame that is none ends it with an error.
+/// answer is refused with a message; a malformed frame ends it with an error.
 pub fn serve(unit: &dyn MmaUnit, input: impl Read, output: impl Write) -> Result<u64, Error> {
     let (mut input, mut output) = (io::BufReader::new(input), io::BufWriter::new(output));
     let signature = unit.signature();
@@ -28,13 +28,13 @@ pub fn serve(unit: &dyn MmaUnit, input: impl Read, output: impl Write) -> Result
                 layout.request()
             );
             refuse(&mut output, header, &problem)?;
-            return Err(Error::Unit { unit: "whoever asks".to_owned(), fault: Fault::Wrong, problem });
+            return Err(Error::Unit { unit: "the client".to_owned(), fault: Fault::Wrong, problem });
         }
         let mut bytes = Vec::new();
         let came = input.by_ref().take(u64::from(header.length)).read_to_end(&mut bytes)?;
         if came < header.length as usize {
             let problem = format!("{came} of {} bytes came", header.length);
-            return Err(Error::Unit { unit: "whoever asks".to_owned(), fault: Fault::Short, problem });
+            return Err(Error::Unit { unit: "the client".to_owned(), fault: Fault::Short, problem });
         }
         match answer(unit, &layout, count, &bytes) {
             Ok(d) => {
@@ -59,7 +59,7 @@ fn header(input: &mut impl Read) -> Result<Option<Header>, Error> {
         Err(_) if bytes.is_empty() => Ok(None),
         Err(_) => {
             let problem = format!("{} of {HEADER} bytes of a header came", bytes.len());
-            Err(Error::Unit { unit: "whoever asks".to_owned(), fault: Fault::Short, problem })
+            Err(Error::Unit { unit: "the client".to_owned(), fault: Fault::Short, problem })
         }
     }
 }

@@ -182,7 +182,7 @@ fn ranked(
     ranked
 }
 
-/// About so many of the cases, evenly spaced.
+/// About that many of the cases, evenly spaced.
 fn some_of(cases: &[usize], many: usize) -> Vec<usize> {
     let stride = cases.len().div_ceil(many).max(1);
     cases.iter().copied().step_by(stride).collect()

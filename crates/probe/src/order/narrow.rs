@@ -1,6 +1,6 @@
 //! The order of sums where products span too few powers of two for one to swamp another (FP4, FP6).
 //!
-//! The accumulator stands in for U. With C = 2^p - h, h half a last place of 2^p, product i = 2h and product j =
+//! The accumulator replaces U. With C = 2^p - h, h half a last place of 2^p, product i = 2h and product j =
 //! -h, the sum is 2^p and the answer is exact, unless i meets C in a sum that is rounded before j comes: that
 //! leaves 2^p + h, which D has no code for, and then no rounding leads back. So i stands before j if and only if
 //! the answer is not 2^p: provided that no sum cuts -h beside 2^p, which is asked first. Scale factors, where there
@@ -39,7 +39,7 @@ impl Finder<'_, '_> {
     pub(super) fn narrow(&mut self) -> Result<(), Error> {
         let Signature { k, a, b, .. } = *self.signature;
         self.order.notes.push(format!(
-            "products of {a} and {b} span too few powers of two for one to swamp another: C = 2^p - h stands in for U, products 2h and -h \
+            "products of {a} and {b} span too few powers of two for one to swamp another: C = 2^p - h replaces U, products 2h and -h \
              say which of two is summed first"
         ));
         self.shared()?;

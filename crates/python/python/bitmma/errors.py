@@ -94,7 +94,7 @@ class ReportError(Error, RuntimeError):
 
 
 class UnitError(Error, RuntimeError):
-    """A unit that is not simulated did not answer, or answered with what is no answer."""
+    """A unit that is not simulated did not answer, or its answer was malformed."""
 
 
 class CallDeclined(Error, NotImplementedError):

@@ -230,7 +230,7 @@ class _Fleet:
         self.running[actor.open.remote()] = (actor, None, [])
 
     def _take(self, call: Any) -> None:
-        """What became of a call; the worker goes on with the next blocks, or another takes its place."""
+        """The result of a call; the worker continues with the next blocks, or another replaces it."""
         actor, worker, numbers = self.running.pop(call)
         try:
             answer = self.ray.get(call)
@@ -262,7 +262,7 @@ class _Fleet:
             self.todo.extend(self.blocks.missing())
         elif self.identity != (version, identity):
             raise UnitError(
-                f"{worker.node} is of another campaign: bitmma {version}, {identity}; the first worker said "
+                f"{worker.node} belongs to another campaign: bitmma {version}, {identity}; the first worker said "
                 f"bitmma {self.identity[0]}, {self.identity[1]}"
             )
         return worker

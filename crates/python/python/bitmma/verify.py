@@ -86,7 +86,7 @@ def verify(
     - ``model``: TOML text or a :class:`Unit`; ``against``: the model of this ``ARCH/INSTRUCTION``. If both are
       left out it is that of the instruction the unit names.
     - ``state``: a folder for the campaign's file, the same that ``bitmma verify --state`` writes; with
-      ``resume`` it goes on with what is there. ``shard``: only every N-th block, from the I-th on, as in ``3/7``.
+      ``resume`` it continues from there. ``shard``: only every N-th block, from the I-th on, as in ``3/7``.
     - ``progress``: called after each block with the dot products that were compared and those there are.
 
     Needs Ray to run on many machines: :func:`bitmma.fleet.verify`. A unit that cannot be asked, hangs or dies

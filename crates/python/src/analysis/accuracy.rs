@@ -16,7 +16,7 @@ use crate::operands::Arrays;
 use crate::unit::Unit;
 use crate::{arrays, format};
 
-/// What is said of many errors.
+/// Summary statistics of many errors.
 #[derive(IntoPyObject)]
 pub(crate) struct Errors {
     count: u64,
@@ -80,7 +80,7 @@ pub(crate) struct Distributions {
     toward_zero_bins: Bins,
 }
 
-/// D minus the exact result of so many instructions of CDNA3.
+/// D minus the exact result, for that many instructions of CDNA3.
 #[pyfunction]
 #[pyo3(signature = (*, instructions = 1_000, revision_name = "hardware", seed = 1, threads = None, progress = None))]
 pub(crate) fn bias_distributions(

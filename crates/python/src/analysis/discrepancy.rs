@@ -66,7 +66,7 @@ pub(crate) struct AllAgainstAll {
     differing: Vec<Vec<(u64, u64)>>,
 }
 
-/// All against all, on so many cases of every family.
+/// Every pair, on that many cases of every family.
 #[pyfunction]
 #[pyo3(signature = (units, *, each = 4_000, seed = 1, threads = None))]
 pub(crate) fn difference_matrix(

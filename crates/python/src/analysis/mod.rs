@@ -43,7 +43,7 @@ impl From<Failed> for PyErr {
     }
 }
 
-/// Long work without the interpreter's lock, on so many threads, by default on all there are.
+/// Long work without the interpreter's lock, on that many threads, by default on all.
 fn long<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,

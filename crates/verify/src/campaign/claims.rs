@@ -155,7 +155,7 @@ impl Asked<'_> {
         let Model { d, conversion, .. } = self.model;
         let Some(infinity) = d.infinity_code() else { return vec![] };
         let (largest, sign) = (d.max_finite_code(), d.sign_bit());
-        // the model's answer is `code`, of numbers alone, and another stands in its place
+        // the model's answer is `code`, of numbers alone, and the unit gave another
         let instead = |label, code, other| {
             vec![self.otherwise(label, |case, expected| {
                 (expected & !sign == code && self.is_finite(case)).then_some(expected & sign | other)
@@ -169,7 +169,7 @@ impl Asked<'_> {
             },
             Claim {
                 rule: "-",
-                text: format!("the largest number is no overflow yet ({conversion})"),
+                text: format!("the largest number does not overflow ({conversion})"),
                 rivals: instead("infinity", largest, infinity),
             },
         ]

@@ -184,7 +184,7 @@ impl FromStr for Shard {
             Some((number, count)) if (1..=count).contains(&number) && count <= 1 << 20 => {
                 Ok(Shard { number, count })
             }
-            _ => Err(format!("'{text}' is no shard; write I/N with I from 1 to N, as in 3/7")),
+            _ => Err(format!("'{text}' is not a shard; write I/N with I from 1 to N, as in 3/7")),
         }
     }
 }

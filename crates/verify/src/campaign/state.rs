@@ -120,11 +120,11 @@ impl State {
         let (known, done, good) = read(&file).map_err(&problem)?;
         match known {
             Some(_) if !resume => {
-                return Err(problem("it exists; --resume goes on with it".to_owned()));
+                return Err(problem("it already exists; use --resume to continue".to_owned()));
             }
             Some(known) => {
                 if let Some(difference) = identity.differs(&known) {
-                    return Err(problem(format!("it is of another campaign: {difference}")));
+                    return Err(problem(format!("it belongs to another campaign: {difference}")));
                 }
                 file.set_len(good)?;
                 file.seek(SeekFrom::Start(good))?;
@@ -177,7 +177,7 @@ fn read(file: &File) -> Result<Contents, String> {
             let same = done.get(&block.block).is_none_or(|known| *known == block);
             if !same {
                 return Err(format!(
-                    "line {number}: block {} stands there twice, with two answers",
+                    "line {number}: block {} appears twice with different results",
                     block.block
                 ));
             }
@@ -195,13 +195,13 @@ pub fn merge(paths: &[PathBuf]) -> io::Result<(Identity, BTreeMap<u64, Block>)> 
         let problem = |text: String| io::Error::other(format!("{}: {text}", path.display()));
         let file = File::open(path).map_err(|error| problem(error.to_string()))?;
         let (identity, blocks, _) = read(&file).map_err(&problem)?;
-        let identity = identity.ok_or_else(|| problem("it is no state of a campaign".to_owned()))?;
+        let identity = identity.ok_or_else(|| problem("it is not the state of a campaign".to_owned()))?;
         match &mut merged {
             None => merged = Some((identity, blocks)),
             Some((known, all)) => {
                 if let Some(difference) = known.differs(&identity) {
                     return Err(problem(format!(
-                        "it is of another campaign than {}: {difference}",
+                        "it belongs to another campaign than {}: {difference}",
                         paths[0].display()
                     )));
                 }

@@ -225,7 +225,7 @@ fn element(value: &[Word<'_>]) -> Result<Option<Type>, String> {
         [Word::Text("<f1" | "|f1" | ">f1")] => {
             let [Word::Text(text)] = value else { return Ok(None) };
             Err(format!(
-                "'{text}' is no type of NumPy's own: ml_dtypes' arrays lose their type in .npy files; save \
+                "'{text}' is not a type of NumPy: ml_dtypes' arrays lose their type in .npy files; save \
                  array.view(numpy.uint8), or a .safetensors file"
             ))
         }

@@ -19,7 +19,7 @@ const MOST_BITS: u32 = 15;
 const ROW_BITS: u32 = 10;
 /// The same for a column of B. A panel has more elements, that is more small ones.
 const COLUMN_BITS: u32 = 13;
-/// Numbers of so many bits, from the first of the largest to the last of the smallest, are often far apart.
+/// Numbers of this many bits, from the first of the largest to the last of the smallest, are often far apart.
 const FAR: i32 = 24;
 /// Products left out of an operation, at most: more take about as long as if all were cut.
 const MOST_LEFT_OUT: u32 = 8;

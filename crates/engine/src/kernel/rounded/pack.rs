@@ -152,7 +152,7 @@ impl<E: Exponents> Lines<E> {
             }
             let mut units = [0.0; WIDEST];
             for (&top, unit) in largest.iter().zip(&mut units) {
-                // 2^-127 is no normal number, and exact
+                // 2^-127 is subnormal, and exact
                 let bits = if top == 127 { 1 << 22 } else { ((127 - i32::from(top)) as u32) << 23 };
                 *unit = f32::from_bits(bits);
             }
@@ -188,7 +188,7 @@ pub(super) struct TopRange {
 
 /// Where exponents stand.
 pub(in super::super) trait Exponents {
-    /// Those of so many lines.
+    /// Those of that many lines.
     fn of(lines: usize, exponents: &[i8]) -> Self;
     /// That of a line at a position.
     fn get(&self, position: usize, line: usize) -> i8;

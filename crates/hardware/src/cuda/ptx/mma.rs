@@ -26,7 +26,7 @@ fn container(format: Format, k: usize) -> usize {
     }
 }
 
-/// The lowest bit of a code in its container: E2M1 stands in the middle of 8 bits, E2M3 and E3M2 at the
+/// The lowest bit of a code in its container: E2M1 is in the middle of 8 bits, E2M3 and E3M2 at the
 /// bottom (PTX ISA, "mma", `.kind::f8f6f4`).
 fn lowest_bit(format: Format, container: usize) -> usize {
     if format == E2M1 && container == 8 { 2 } else { 0 }

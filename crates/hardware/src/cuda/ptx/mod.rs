@@ -31,7 +31,7 @@ pub fn kernel(found: &Found, majors: Majors) -> Result<Kernel, Error> {
         Family::Wmma if row.a == F64 => wmma::kernel(found),
         Family::Wmma | Family::Mfma => Err(Error::NoKernel {
             instruction: found.name(),
-            reason: "it is no instruction of NVIDIA's hardware".to_owned(),
+            reason: "it is not an instruction of NVIDIA's hardware".to_owned(),
         }),
     }
 }

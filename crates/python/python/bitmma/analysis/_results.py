@@ -77,7 +77,7 @@ def losses(rows: list[dict[str, Any]]) -> list[Loss]:
 
 @dataclass(frozen=True)
 class Errors:
-    """What is said of many errors; what is not finite is counted and left out."""
+    """Summary statistics; non-finite values are counted and left out."""
 
     count: int
     """Finite errors."""

@@ -198,8 +198,8 @@ def report(
     """Writes the report into the folder ``out``, as ``bitmma report`` does, and gives its sections.
 
     The folder: index.html (one page that needs nothing else), report.json, tables, figures, sections. It
-    appears when everything is done; until then what is finished stands in ``out``.partial, and the next call
-    with the same options goes on from there. A folder that holds a report is replaced, no other is. Options as
+    appears when everything is done; until then finished parts are in ``out``.partial, and the next call
+    with the same options continues from there. A folder that holds a report is replaced, any other is not. Options as
     for :func:`section`; ``only`` names the parts.
     """
     options = {"distribution": distribution, "scale": scale, "k": k, "seed": seed, "quick": quick, "revision": revision}

@@ -47,7 +47,7 @@ def compare(
     dictionary: ``["a100", "h100"]``, ``{"trainer": "h100", "server": Gemm("h100", split_k=4)}``. ``policies`` are those of
     emulate: ``fp16``, ``bf16``, ``fp32``, ``fp64``.
 
-    ``mode``: ``"propagated"``, each chip goes on with its own values, which shows the consequence; ``"local"``, each
+    ``mode``: ``"propagated"``, each chip continues with its own values, which shows the consequence; ``"local"``, each
     product gets the first chip's operands, which shows the cause; ``"both"``. What is counted is elements after rounding, in
     the tensors that the next layer sees; sums before rounding are named raw.
 
