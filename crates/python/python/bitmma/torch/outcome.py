@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .tally import Tally, tally
+from .tally import Tally, one_thread, tally
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,7 @@ def logits_of(output: Any) -> torch.Tensor | None:
     return found if fits else None
 
 
+@one_thread
 def outcome(ours: torch.Tensor, theirs: torch.Tensor, top_k: int) -> Outcome | None:
     """Logits against logits; None where their shapes differ."""
     if ours.shape != theirs.shape:

@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 
 from .difference import Difference, compare_sums
 from .product import Compared, Operands, Product
-from .tally import Tally, incomparable, tally
+from .tally import Tally, incomparable, norm, one_thread, tally
 from .ways import Way
 
 
@@ -46,6 +46,7 @@ class Reference:
         self._tensors = {torch.float64: tensor.detach().clone()}
         self._norms: dict[torch.dtype, float] = {}
 
+    @one_thread
     def distance(self, tensor: torch.Tensor) -> float | None:
         """The norm of a tensor's distance over the norm of the reference; None where they cannot be compared."""
         exact = self._tensors[torch.float64]
@@ -56,16 +57,9 @@ class Reference:
         if wide not in self._tensors:
             self._tensors[wide] = exact.to(wide)
         if wide not in self._norms:
-            self._norms[wide] = _norm(self._tensors[wide])
-        difference = _norm(tensor.detach().to(wide) - self._tensors[wide])
+            self._norms[wide] = norm(self._tensors[wide])
+        difference = norm(tensor.detach().to(wide) - self._tensors[wide])
         return difference / self._norms[wide] if self._norms[wide] else 0.0
-
-
-def _norm(tensor: torch.Tensor) -> float:
-    norm = torch.linalg.vector_norm(tensor).item()
-    if norm - norm != 0:  # infinities and NaN are left out
-        norm = torch.linalg.vector_norm(tensor[tensor.isfinite()]).item()
-    return norm
 
 
 @dataclass
@@ -90,6 +84,7 @@ class Recorder:
 
     # -- what happens -----------------------------------------------------------------------------------
 
+    @one_thread
     def product(
         self, product: Product, way: Way | None, operands: Operands | None, sums: torch.Tensor | None, result: torch.Tensor
     ) -> None:
@@ -105,6 +100,7 @@ class Recorder:
             self.compared[key] = self._compare_product(key, product, way, operands, sums, result)
         self._last = None if result.is_inference() else (key, result, result._version)
 
+    @one_thread
     def tensors(self, kind: str, name: str, value: Any, leaf: bool = True) -> None:
         """A module, or the model, handed these over."""
         found = [one for one in pytree.tree_leaves(value) if isinstance(one, torch.Tensor)]

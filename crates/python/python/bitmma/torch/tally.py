@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import wraps
+from typing import Any, Callable, TypeVar, cast
 
 import torch
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+#: Where the counts of :attr:`Tally.codes_apart` begin, but the first.
+_POWERS = torch.tensor([2**power for power in range(1, 63)])
 _WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -58,6 +63,23 @@ def incomparable(problem: str) -> Tally:
     return Tally(0, 0, problem=problem)
 
 
+def one_thread(function: _F) -> _F:
+    """Runs a function with one thread of PyTorch: its many short operations would wait for each other's threads longer than
+    they work."""
+
+    @wraps(function)
+    def alone(*args: Any, **kwargs: Any) -> Any:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            torch.set_num_threads(threads)
+
+    return cast(_F, alone)
+
+
+@one_thread
 def tally(ours: torch.Tensor, theirs: torch.Tensor, *, sizes: bool = True) -> Tally:
     """Compares two tensors bit by bit; ``sizes=False`` counts only."""
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
@@ -72,44 +94,46 @@ def tally(ours: torch.Tensor, theirs: torch.Tensor, *, sizes: bool = True) -> Ta
     if not differing:
         return Tally(elements, 0)
     if not sizes:
-        if ours.is_floating_point() and ours.element_size() > 1:
+        if not (ours.sum() + theirs.sum()).isfinite():  # NaN may be among them
             differing -= int(torch.count_nonzero(ours.isnan() & theirs.isnan() & differs))
         return Tally(elements, differing)
     places = differs.reshape(-1).nonzero().squeeze(1)
     a, b = (one.reshape(-1)[places].double() for one in (ours, theirs))
-    both_nan = a.isnan() & b.isnan()
-    if both_nan.any():
-        places, a, b = (one[~both_nan] for one in (places, a, b))
-    if not len(places):
-        return Tally(elements, 0)
-    finite = a.isfinite() & b.isfinite()
-    distance = (a - b)[finite].abs()
+    apart = (a - b).abs_()
+    not_finite = 0
+    largest = apart.max().item()
+    if not largest < math.inf:
+        both_nan = a.isnan() & b.isnan()
+        places, a, b, apart = (one[~both_nan] for one in (places, a, b, apart))
+        if not len(places):
+            return Tally(elements, 0)
+        not_finite = int((a.isfinite() != b.isfinite()).sum())
+        apart = apart[apart.isfinite()]
+        largest = apart.max().item() if len(apart) else 0.0
+    whole = norm(ours)
     return Tally(
         elements,
         len(places),
-        largest=distance.max().item() if distance.numel() else 0.0,
-        relative=_relative(distance.norm().item(), ours),
+        largest=largest,
+        relative=apart.norm().item() / whole if whole else 0.0,
         first=tuple(int(one) for one in torch.unravel_index(places[0], ours.shape)),
-        not_finite=int((a.isfinite() != b.isfinite()).sum()),
+        not_finite=not_finite,
         codes_apart=_codes_apart(*(one.reshape(-1)[places] for one in codes)) if ours.is_floating_point() else (),
     )
 
 
-def _relative(difference: float, of: torch.Tensor) -> float:
-    if of.is_floating_point():
-        wide = of if of.element_size() >= 4 else of.float()
-        if not (norm := torch.linalg.vector_norm(wide).item()) < float("inf"):  # infinities and NaN are left out
-            norm = torch.linalg.vector_norm(wide[wide.isfinite()]).item()
-    else:
-        norm = torch.linalg.vector_norm(of.double()).item()
-    return difference / norm if norm else 0.0
+def norm(tensor: torch.Tensor) -> float:
+    """The norm of a tensor's finite elements; in FP32 for those of 16 bits and fewer."""
+    wide = tensor if tensor.is_floating_point() and tensor.element_size() >= 4 else tensor.float() if tensor.is_floating_point() else tensor.double()
+    found: float = torch.linalg.vector_norm(wide).item()
+    return found if found < math.inf else torch.linalg.vector_norm(wide[wide.isfinite()]).item()
 
 
 def _codes_apart(ours: torch.Tensor, theirs: torch.Tensor) -> tuple[int, ...]:
     """Codes in the order of their values, and how far they are apart, by powers of two."""
     x, y = (_ordered(one) for one in (ours, theirs))
-    powers = (x - y).abs().clamp_(min=1).double().log2_().floor_().long()
-    return tuple(torch.bincount(powers).tolist())
+    powers = torch.bucketize((x - y).abs_(), _POWERS, right=True)
+    return tuple(torch.bincount(powers, minlength=1).tolist())
 
 
 def _ordered(codes: torch.Tensor) -> torch.Tensor:
