@@ -82,7 +82,7 @@ def _ends(comparison: Comparison) -> str:
     if comparison.losses:
         losses = ", ".join(f"{escape(label)} {value!r}" for label, value in comparison.losses.items())
         text += f"<p>Loss: {losses}</p>"
-    return f"<h2>What it comes to</h2>{text}" if text else ""
+    return f"<h2>The effect at the end</h2>{text}" if text else ""
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -106,7 +106,7 @@ def _growth(comparison: Comparison) -> str:
     shares, sizes = [], []
     for number, chip in enumerate(comparison.others):
         found = [row.differences.get(chip) for row in rows]
-        style = f"line c{number % 6} d{number // 6 % 3}"
+        style = f"line c{number % 6} d{number % 3}"  # dashes show lines that lie on each other
         shares.append(Line(chip, style, [one.share if one and not one.problem else None for one in found]))
         sizes.append(Line(chip, style, [one.relative if one and not one.problem else None for one in found]))
     base = comparison.chips[0]

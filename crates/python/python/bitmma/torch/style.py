@@ -35,6 +35,7 @@ rect.bar{fill:var(--c)}
 .tall{max-height:75vh;overflow-y:auto}
 table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums}
 th,td{padding:.25em .6em;text-align:right;border-bottom:1px solid var(--rule)}
+td{white-space:nowrap}
 th:first-child{text-align:left;font-weight:500}
 .heat th:first-child{overflow-wrap:anywhere}
 thead th{color:var(--soft);font-weight:500;position:sticky;top:0;background:var(--back)}
