@@ -98,13 +98,18 @@ def tally(ours: torch.Tensor, theirs: torch.Tensor, *, sizes: bool = True) -> Ta
             differing -= int(torch.count_nonzero(ours.isnan() & theirs.isnan() & differs))
         return Tally(elements, differing)
     places = differs.reshape(-1).nonzero().squeeze(1)
-    a, b = (one.reshape(-1)[places].double() for one in (ours, theirs))
+    x, y = (one.reshape(-1)[places] for one in codes)
+    small = ours.is_floating_point() and ours.element_size() < 4  # whose differences FP32 holds, all but exactly
+    a, b = (one.double() if ours.dtype == torch.bool else one.view(ours.dtype).to(torch.float32 if small else torch.float64) for one in (x, y))
     apart = (a - b).abs_()
     not_finite = 0
     largest = apart.max().item()
+    if small and largest < math.inf:
+        place = int(apart.argmax())
+        largest = abs(a[place].double() - b[place].double()).item()
     if not largest < math.inf:
         both_nan = a.isnan() & b.isnan()
-        places, a, b, apart = (one[~both_nan] for one in (places, a, b, apart))
+        places, x, y, a, b, apart = (one[~both_nan] for one in (places, x, y, a, b, apart))
         if not len(places):
             return Tally(elements, 0)
         not_finite = int((a.isfinite() != b.isfinite()).sum())
@@ -118,7 +123,7 @@ def tally(ours: torch.Tensor, theirs: torch.Tensor, *, sizes: bool = True) -> Ta
         relative=apart.norm().item() / whole if whole else 0.0,
         first=tuple(int(one) for one in torch.unravel_index(places[0], ours.shape)),
         not_finite=not_finite,
-        codes_apart=_codes_apart(*(one.reshape(-1)[places] for one in codes)) if ours.is_floating_point() else (),
+        codes_apart=_codes_apart(x, y) if ours.is_floating_point() else (),
     )
 
 
@@ -132,14 +137,17 @@ def norm(tensor: torch.Tensor) -> float:
 def _codes_apart(ours: torch.Tensor, theirs: torch.Tensor) -> tuple[int, ...]:
     """Codes in the order of their values, and how far they are apart, by powers of two."""
     x, y = (_ordered(one) for one in (ours, theirs))
-    powers = torch.bucketize((x - y).abs_(), _POWERS, right=True)
+    if x.dtype == torch.int32:  # of FP32's own exponent the power of two can be read
+        powers = ((x - y).abs_().float().view(torch.int32) >> 23).sub_(127)
+    else:
+        powers = torch.bucketize((x - y).abs_(), _POWERS, right=True)
     return tuple(torch.bincount(powers, minlength=1).tolist())
 
 
 def _ordered(codes: torch.Tensor) -> torch.Tensor:
     """Sign and magnitude as one ascending integer; of 64 bits the lowest is dropped, so that differences fit."""
     bits = 8 * codes.element_size()
-    wide = codes.long()
+    wide = codes.long() if bits > 16 else codes.int()
     ordered = torch.where(wide < 0, -(wide & ((1 << (bits - 1)) - 1)), wide)
     return ordered >> 1 if bits == 64 else ordered
 
