@@ -43,7 +43,7 @@ pub(super) fn t_fdpa<T: Trace>(sum: &FusedSum, rho: Conversion, vectors: &Vector
         false => Some(vectors.product_exponent(k) + scale(k)),
     };
     let name = |k: usize| TermName::Product(vectors.indices[k]);
-    truncated_sum(sum, length, Terms { name, exact: s, exponent: e }, rho, vectors, trace)
+    truncated_sum(sum, length, &Terms { name, exact: s, exponent: e }, rho, vectors, trace)
 }
 
 /// Steps 2 and 3 of Algorithms 5 to 7: `count` terms, and the accumulator.
@@ -51,7 +51,7 @@ pub(super) fn t_fdpa<T: Trace>(sum: &FusedSum, rho: Conversion, vectors: &Vector
 pub(super) fn truncated_sum<T: Trace>(
     sum: &FusedSum,
     count: usize,
-    terms: Terms<impl Fn(usize) -> TermName, impl Fn(usize) -> Exact, impl Fn(usize) -> Option<i32>>,
+    terms: &Terms<impl Fn(usize) -> TermName, impl Fn(usize) -> Exact, impl Fn(usize) -> Option<i32>>,
     rho: Conversion,
     vectors: &Vectors<'_>,
     trace: &mut T,

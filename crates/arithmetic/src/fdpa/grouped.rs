@@ -57,7 +57,7 @@ pub(super) fn gst_fdpa<T: Trace>(
         TermName::Group { first, last: first + group - 1 }
     };
     // Steps 2 and 3, lines 8 to 16, are those of Algorithm 5
-    truncated_sum(sum, groups, Terms { name, exact: s, exponent: e }, rho, vectors, trace)
+    truncated_sum(sum, groups, &Terms { name, exact: s, exponent: e }, rho, vectors, trace)
 }
 
 /// p_g: the exact dot product of a group, which spans few enough bits for 128 (see `validate`).

@@ -83,7 +83,7 @@ fn truncated_sum<T: Trace>(
     let name = |k: usize| TermName::Product(vectors.indices[k]);
     let terms = Terms { name, exact: |k: usize| vectors.product(k), exponent: e };
     let cut = (sum.fraction_bits, sum.term_rounding);
-    let t = aligned_sum((maximum, e_max), products, terms, None, cut, trace);
+    let t = aligned_sum((maximum, e_max), products, &terms, None, cut, trace);
     Some((t, e_max))
 }
 
@@ -97,7 +97,7 @@ fn join<T: Trace>(sum: &RoundedSum, even: Partial, odd: Partial, trace: &mut T) 
         exponent: |k: usize| exponent_of([even, odd][k]),
     };
     let cut = (sum.fraction_bits, sum.sum_rounding);
-    let t = aligned_sum(("e_max", e_max), 0..2, terms, None, cut, trace);
+    let t = aligned_sum(("e_max", e_max), 0..2, &terms, None, cut, trace);
     Some((t, e_max))
 }
 
@@ -128,7 +128,7 @@ fn rounded_sum<T: Trace>(
     let dropped = special_truncation && e_c.is_some_and(|e_c| e_c < e - sum.fraction_bits as i32 - 1);
     let c = Accumulator { exact: vectors.accumulator(), exponent: e_c, bits: sum.fraction_bits, dropped };
     // T', s_c' and S (lines 16 to 18; 24, 25 and 29)
-    let s = aligned_sum(("E", e), 0..1, terms, Some(c), (bits, sum.sum_rounding), trace);
+    let s = aligned_sum(("E", e), 0..1, &terms, Some(c), (bits, sum.sum_rounding), trace);
     if sum.renormalize { normalised(sum, s, rho, trace) } else { Real::exact(s.significand, s.exponent) }
 }
 
@@ -138,6 +138,6 @@ fn normalised<T: Trace>(sum: &RoundedSum, s: Exact, rho: Conversion, trace: &mut
     let own = leading.max(rho.format.min_exponent());
     let terms = Terms { name: |_| TermName::Sum, exact: |_| s, exponent: |_| Some(own) };
     let cut = (sum.sum_fraction_bits, sum.sum_rounding);
-    let kept = aligned_sum(("e'", own), 0..1, terms, None, cut, trace);
+    let kept = aligned_sum(("e'", own), 0..1, &terms, None, cut, trace);
     Real { negative: s.significand < 0, ..Real::exact(kept.significand, kept.exponent) }
 }

@@ -59,7 +59,7 @@ pub(super) fn largest(exponents: impl Iterator<Item = Option<i32>>) -> Option<i3
 pub(super) fn aligned_sum<T: Trace>(
     (maximum, exponent): Maximum,
     which: impl Iterator<Item = usize>,
-    terms: Terms<impl Fn(usize) -> TermName, impl Fn(usize) -> Exact, impl Fn(usize) -> Option<i32>>,
+    terms: &Terms<impl Fn(usize) -> TermName, impl Fn(usize) -> Exact, impl Fn(usize) -> Option<i32>>,
     accumulator: Option<Accumulator>,
     (bits, rounding): (u32, Rounding),
     trace: &mut T,
