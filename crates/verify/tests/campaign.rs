@@ -141,7 +141,7 @@ fn shards_and_files_make_one_digest() {
     let error = State::open(&paths[0], &other, true).unwrap_err();
     assert!(error.to_string().contains("its seed is 3, here it is 4"), "{error}");
     let error = State::open(&paths[0], &identity, false).unwrap_err();
-    assert!(error.to_string().contains("--resume goes on"), "{error}");
+    assert!(error.to_string().contains("use --resume to continue"), "{error}");
     // another seed is another digest
     assert_ne!(summary(&Plan::new(unit.signature(), 4_000_000, 4), &unit, &model).digest, whole.digest);
 }
