@@ -85,7 +85,7 @@ def test_compare_is_what_the_command_prints():
         ),
     ]:  # fmt: skip
         expected = printed("compare", *arguments)
-        ours = [(one.architecture, one.instruction, one.format, one.text) for one in comparison.answers]
+        ours = [(one.architecture, one.instruction, one.format, float(one.text)) for one in comparison.answers]
         assert ours == [tuple(one[key] for key in ("architecture", "instruction", "format", "value")) for one in expected["answers"]]
         assert [vars(one) for one in comparison.left_out] == expected["left_out"]
 

@@ -29,7 +29,7 @@ def test_shards_make_the_digest_of_the_whole(tmp_path):
         part = bitmma.verify(UNIT, tests=3_000_000, state=tmp_path, shard=shard)
         assert part.digest is None and part.verdict == "agrees" and not part.agrees
     assert merge(sorted(tmp_path.iterdir())) == whole
-    with pytest.raises(OSError, match="it exists"):
+    with pytest.raises(OSError, match="it already exists"):
         bitmma.verify(UNIT, tests=3_000_000, state=tmp_path, shard="1/2")
     again = bitmma.verify(UNIT, tests=3_000_000, state=tmp_path, shard="1/2", resume=True)
     assert again.blocks == (whole.of + 1) // 2

@@ -369,7 +369,7 @@ def assess_all(*, revision_name: str = "hardware", seed: SupportsIndex = 1, thre
 
 def bias_distributions(*, instructions: SupportsIndex = 1000, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None, progress: Any | None = None) -> Incomplete:
     """
-    D minus the exact result of so many instructions of CDNA3.
+    D minus the exact result, for that many instructions of CDNA3.
     """
 
 def bias_growth(lengths: SupportsGetItem[int, SupportsIndex], *, products: SupportsIndex = 24, distribution: str = "normal", scale: SupportsFloat | SupportsIndex = 10.0, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None, progress: Any | None = None) -> list[Incomplete]:
@@ -405,7 +405,7 @@ def decode(codes: Any, format: str) -> Any:
 
 def difference_matrix(units: SupportsGetItem[int, Unit], *, each: SupportsIndex = 4000, seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> Incomplete:
     """
-    All against all, on so many cases of every family.
+    Every pair, on that many cases of every family.
     """
 
 def encode(words: Any, format: str, rounding_rule: str, overflow_rule: str) -> Any:
