@@ -55,7 +55,11 @@ fn what_cannot_start() {
     check(fault(Process::open("python3 'a", QUICK)), Fault::Unavailable, &["quote"]);
     check(fault(bad(&["dies at once"], QUICK)), Fault::Died, &["exit status: 1", "no such device: 7"]);
     check(fault(bad(&["half a line"], QUICK)), Fault::Died, &["before its first line", "12 bytes"]);
-    check(fault(bad(&["nonsense"], QUICK)), Fault::Wrong, &["does not describe a unit", "Hello, I am a GPU!"]);
+    check(
+        fault(bad(&["nonsense"], QUICK)),
+        Fault::Wrong,
+        &["does not describe a unit", "Hello, I am a GPU!"],
+    );
     check(fault(bad(&["endless line"], QUICK)), Fault::Wrong, &["more than 65536 bytes"]);
     check(fault(bad(&["says nothing"], IMPATIENT)), Fault::Hung, &["no first line within 1.5 s"]);
 }

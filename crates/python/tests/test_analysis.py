@@ -87,7 +87,8 @@ def test_compare_is_what_the_command_prints():
         expected = printed("compare", *arguments)
         ours = [(one.architecture, one.instruction, one.format, float(one.text)) for one in comparison.answers]
         assert ours == [tuple(one[key] for key in ("architecture", "instruction", "format", "value")) for one in expected["answers"]]
-        assert [vars(one) for one in comparison.left_out] == expected["left_out"]
+        left_out = [{**vars(one), "target": f"{one.architecture} {one.instruction}"} for one in comparison.left_out]
+        assert left_out == expected["left_out"]
 
 
 def test_compare_says_what_each_lost():
