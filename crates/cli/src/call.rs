@@ -3,6 +3,7 @@
 mod report;
 mod sources;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use bitmma::Matrix;
@@ -184,6 +185,16 @@ pub(crate) fn decided(
     Ok((platform, decision))
 }
 
+/// What the file of D says about how it was computed.
+pub(crate) fn metadata(platform: &Platform, decision: &Decision) -> BTreeMap<&'static str, String> {
+    BTreeMap::from([
+        ("bitmma", env!("CARGO_PKG_VERSION").to_owned()),
+        ("platform", platform.name()),
+        ("plan", decision.plan.to_toml()),
+        ("assumed", decision.assumed.join("; ")),
+    ])
+}
+
 /// Reads, runs, writes and says so.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let out = arguments.out_type.unwrap_or(BF16);
@@ -213,13 +224,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let comparison = compare(&decision.plan, &theirs.plan, &call)?;
         comparisons.push((other, theirs, comparison));
     }
-    let metadata = std::collections::BTreeMap::from([
-        ("bitmma", env!("CARGO_PKG_VERSION").to_owned()),
-        ("platform", platform.name()),
-        ("plan", decision.plan.to_toml()),
-        ("assumed", decision.assumed.join("; ")),
-    ]);
-    destination.write(&d, &metadata).within("--out")?;
+    destination.write(&d, &metadata(&platform, &decision)).within("--out")?;
     let done = report::Done { arguments, platform, decision, given: &given, explanation, comparisons };
     if arguments.json {
         crate::json::print(&done.json())?;

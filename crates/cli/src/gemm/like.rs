@@ -191,13 +191,7 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
     let start = std::time::Instant::now();
     let d = execute(&decision.plan, &given.call(arguments.threads))?;
     let seconds = start.elapsed().as_secs_f64();
-    let metadata = std::collections::BTreeMap::from([
-        ("bitmma", env!("CARGO_PKG_VERSION").to_owned()),
-        ("platform", platform.name()),
-        ("plan", decision.plan.to_toml()),
-        ("assumed", decision.assumed.join("; ")),
-    ]);
-    destination.write(&d, &metadata).within("--out")?;
+    destination.write(&d, &call::metadata(&platform, &decision)).within("--out")?;
     let (m, n, k) = given.call(None).shape();
     let products = products(1, (m, n, k));
     let rate = products as f64 / seconds.max(1e-9);

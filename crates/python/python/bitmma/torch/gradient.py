@@ -10,7 +10,7 @@ from .._arrays import format_of
 from ..errors import OptionError
 from ..gemm import matmul as multiply
 
-#: Dtypes whose products have gradients; FP8 and below are scaled by whoever trains in them.
+#: Dtypes whose products have gradients; training in FP8 and below scales its own gradients.
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 

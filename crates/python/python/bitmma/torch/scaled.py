@@ -12,7 +12,7 @@ Multiply = Callable[..., Any]
 
 #: PyTorch's ScalingType: elements along K that share a scale, and rows that do; 0: all.
 RECIPES = {0: (0, 0), 1: (0, 1), 2: (16, 1), 3: (32, 1), 4: (128, 1), 5: (128, 128)}
-#: The format of the scales of a block of so many elements.
+#: The format of the scales, by the number of elements in a block.
 FORMATS = {16: ("ue4m3", torch.float8_e4m3fn), 32: ("ue8m0", getattr(torch, "float8_e8m0fnu", torch.uint8)), 128: ("f32", torch.float32)}
 
 
