@@ -1,6 +1,7 @@
 //! A model at work: operands prepared once, elementary operations chained along K (paper, Algorithms 2,
 //! 3 and 10).
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use bitmma_formats::{Class, Format, Overflow, Real, Unpacked, decode, encode};
@@ -77,7 +78,7 @@ pub enum Side {
 /// A model made ready for dot products of one K.
 #[derive(Clone, Debug)]
 pub struct Prepared<'m> {
-    model: &'m Model,
+    model: Cow<'m, Model>,
     length: usize,
     order: Vec<usize>,
     a: Format,
@@ -87,6 +88,16 @@ pub struct Prepared<'m> {
 impl<'m> Prepared<'m> {
     /// Checks the model and K.
     pub fn new(model: &'m Model, k: usize) -> Result<Self, ModelError> {
+        Prepared::of(Cow::Borrowed(model), k)
+    }
+
+    /// As [`Prepared::new`], of a model that it keeps.
+    pub fn owned(model: Model, k: usize) -> Result<Prepared<'static>, ModelError> {
+        Prepared::of(Cow::Owned(model), k)
+    }
+
+    fn of(kept: Cow<'m, Model>, k: usize) -> Result<Self, ModelError> {
+        let model = &*kept;
         validate(model)?;
         let length = model.length(k);
         let mut multiple = length.max(1) * model.lowering.parts();
@@ -109,7 +120,8 @@ impl<'m> Prepared<'m> {
         }
         let widened = |format| model.lowering.widen_operands.unwrap_or(format);
         let order = model.lowering.order.indices(k);
-        Ok(Prepared { model, length, order, a: widened(model.a), b: widened(model.b) })
+        let (a, b) = (widened(model.a), widened(model.b));
+        Ok(Prepared { model: kept, length, order, a, b })
     }
 
     /// Elements along K.
@@ -118,8 +130,8 @@ impl<'m> Prepared<'m> {
     }
 
     /// The model.
-    pub fn model(&self) -> &'m Model {
-        self.model
+    pub fn model(&self) -> &Model {
+        &self.model
     }
 
     /// L: products in one elementary operation.
@@ -202,7 +214,7 @@ impl<'m> Prepared<'m> {
         scale_b: &[Unpacked],
         trace: &mut T,
     ) -> u64 {
-        let model = self.model;
+        let model = &*self.model;
         let chained = model.conversion.container();
         let zero = Accumulator::of(&chained, 0);
         let c = self.accumulator(c.into());
@@ -252,7 +264,7 @@ impl<'m> Prepared<'m> {
 
     /// What a dot product starts from, as the operations see it.
     fn accumulator(&self, start: Start) -> Accumulator {
-        let Model { c: c_format, d: d_format, lowering, flush_accumulator, .. } = self.model;
+        let Model { c: c_format, d: d_format, lowering, flush_accumulator, .. } = &*self.model;
         match start {
             Start::D(d) if c_format != d_format => {
                 let wide = if holds_all(c_format, d_format) { c_format } else { d_format };
@@ -280,7 +292,7 @@ impl<'m> Prepared<'m> {
         (scale_a, scale_b): (&[Unpacked], &[Unpacked]),
         trace: &mut T,
     ) -> u64 {
-        let model = self.model;
+        let model = &*self.model;
         let chained = model.conversion.container();
         let block = model.scale.map_or(1, |scale| scale.size);
         let mut d = start;
@@ -335,7 +347,7 @@ impl<'m> Prepared<'m> {
         scale_a: &[Unpacked],
         scale_b: &[Unpacked],
     ) -> u64 {
-        let Model { operation, conversion, .. } = self.model;
+        let Model { operation, conversion, .. } = &*self.model;
         let indices: Vec<usize> = (0..a.len()).collect();
         let c = Operand::new(&conversion.container(), c);
         operate(operation, *conversion, &self.vectors(a, b, &indices, (scale_a, scale_b), 1, c), &mut ())

@@ -1,11 +1,15 @@
 //! A simulated instruction that takes the fast kernels.
 
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use bitmma_arithmetic::Prepared;
 use rayon::prelude::*;
 
 use crate::case::Case;
 use crate::case::Operands;
 use crate::error::Error;
-use crate::kernel::{self, Options};
+use crate::kernel::{Options, Plan};
 use crate::matrix::Matrix;
 use crate::signature::Signature;
 use crate::simulate::Simulator;
@@ -13,16 +17,24 @@ use crate::unit::MmaUnit;
 
 /// A [`Simulator`] whose products take the kernels, batches on all cores. Its answers are those of the
 /// reference path; what has no kernel takes that path itself.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct FastSimulator {
     simulator: Simulator,
     signature: Signature,
+    /// Worked out when it is first needed.
+    plan: Arc<OnceLock<Plan<'static>>>,
+}
+
+impl fmt::Debug for FastSimulator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FastSimulator").field("simulator", &self.simulator).finish_non_exhaustive()
+    }
 }
 
 impl FastSimulator {
     /// The same instruction by the kernels.
     pub fn new(simulator: Simulator) -> FastSimulator {
-        FastSimulator { signature: simulator.signature().clone(), simulator }
+        FastSimulator { signature: simulator.signature().clone(), simulator, plan: Arc::default() }
     }
 
     /// The same under another name.
@@ -35,6 +47,24 @@ impl FastSimulator {
     pub fn model(&self) -> &bitmma_arithmetic::Model {
         self.simulator.own_model()
     }
+
+    /// The model, made ready for dot products of the instruction's K.
+    pub fn prepared(&self) -> Result<&Prepared<'static>, Error> {
+        Ok(self.plan()?.prepared())
+    }
+
+    /// D of matrices of any number of blocks, any M and N, and K of whole instructions, by one plan.
+    pub fn multiply_blocks(&self, operands: &Operands<'_>) -> Result<Matrix, Error> {
+        self.plan()?.multiply(operands, Options::default())
+    }
+
+    fn plan(&self) -> Result<&Plan<'static>, Error> {
+        if let Some(plan) = self.plan.get() {
+            return Ok(plan);
+        }
+        let prepared = Prepared::owned(self.model().clone(), self.signature.k)?;
+        Ok(self.plan.get_or_init(|| Plan::of(prepared)))
+    }
 }
 
 impl MmaUnit for FastSimulator {
@@ -44,7 +74,7 @@ impl MmaUnit for FastSimulator {
 
     fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, Error> {
         self.signature.check(operands)?;
-        kernel::multiply(self.model(), self.signature.k, operands, Options::default())
+        self.multiply_blocks(operands)
     }
 
     fn multiply_many(&self, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, Error> {

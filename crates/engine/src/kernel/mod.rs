@@ -153,8 +153,17 @@ pub(crate) struct Plan<'m> {
 impl<'m> Plan<'m> {
     /// For a model that is valid, `step` elements along K at a time.
     pub(crate) fn new(model: &'m Model, step: usize) -> Result<Plan<'m>, Error> {
-        let prepared = Prepared::new(model, step)?;
-        Ok(Plan { kernel: kernel_for(&prepared), prepared, step })
+        Ok(Plan::of(Prepared::new(model, step)?))
+    }
+
+    /// For a model that was made ready for one step.
+    pub(crate) fn of(prepared: Prepared<'m>) -> Plan<'m> {
+        Plan { kernel: kernel_for(&prepared), step: prepared.k(), prepared }
+    }
+
+    /// The model, made ready for one step.
+    pub(crate) fn prepared(&self) -> &Prepared<'m> {
+        &self.prepared
     }
 
     /// Whether a kernel computes them.
