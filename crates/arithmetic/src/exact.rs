@@ -21,6 +21,18 @@ impl Exact {
         Some(self.exponent + 127 - self.significand.unsigned_abs().leading_zeros() as i32)
     }
 
+    /// The same as a real number; zero is +0.
+    #[inline]
+    pub const fn real(&self) -> Real {
+        Real::exact(self.significand, self.exponent)
+    }
+
+    /// The difference, exact where 128 bits hold it.
+    pub fn minus(self, other: Exact) -> Real {
+        let negated = Exact { significand: -other.significand, ..other };
+        sum([self, negated].into_iter())
+    }
+
     /// The sum of both, in units of the smaller of the two last bits, which must not lie too far apart for 127 bits.
     #[inline]
     pub const fn plus(self, other: Exact) -> Exact {

@@ -4,6 +4,7 @@ use bitmma::arithmetic::parameter::{Missing, Parameter as OfOperation, Value as 
 use bitmma::arithmetic::{Chains, InputFlush, Lowering};
 use bitmma::catalogue::Evidence;
 use bitmma::formats::Format;
+pub(crate) use bitmma::formats::text::hex as code;
 use bitmma::{Instruction, Model};
 use serde_json::{Value, json};
 
@@ -109,12 +110,6 @@ pub(crate) fn shape(row: &Instruction) -> String {
     let blocks = if row.blocks == 1 { String::new() } else { format!(" ×{}", row.blocks) };
     let sparse = if row.family.is_sparse() { " 2:4" } else { "" };
     format!("{}×{}×{}{blocks}{sparse}", row.m, row.n, row.k)
-}
-
-/// A code with all its digits: `0x3c00`.
-pub(crate) fn code(format: &Format, code: u64) -> String {
-    let digits = format.hex_digits();
-    format!("{code:#0width$x}", width = digits + 2)
 }
 
 /// Codes with all their digits.

@@ -278,7 +278,7 @@ impl Page<'_> {
                     }
                     table.row([
                         k.to_string(),
-                        cell(number::real(terms[0].exact)),
+                        cell(terms[0].exact.real()),
                         number::short(&accumulator),
                         cell(*sum),
                         number::short(&display(format, *code)),

@@ -8,8 +8,8 @@
 //! | `code` | the bits of a number in hex, as text |
 
 use bitmma::catalogue::{Extent, Found};
-use bitmma::formats::text::to_f64_bits;
-use bitmma::formats::{BlockScale, Format};
+pub(crate) use bitmma::explain::json::{Coded, Number};
+use bitmma::formats::BlockScale;
 use bitmma::{Case, Revision, Signature};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -31,52 +31,6 @@ pub(crate) fn print(value: &impl Serialize) -> Result<(), Failure> {
     }
     let text = serde_json::to_string_pretty(&Printed { schema: SCHEMA, value });
     output::print(&format!("{}\n", text.map_err(|error| Failure::new(error.to_string()))?))
-}
-
-/// A number where it is finite: FP64 holds the numbers of every format.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub(crate) enum Number {
-    Finite(f64),
-    Other(String),
-}
-
-impl Number {
-    /// The number a code is.
-    pub(crate) fn of(format: &Format, code: u64) -> Number {
-        Number::from(f64::from_bits(to_f64_bits(format, code)))
-    }
-}
-
-impl From<f64> for Number {
-    fn from(value: f64) -> Number {
-        match value {
-            _ if value.is_finite() => Number::Finite(value),
-            _ if value.is_nan() => Number::Other("nan".to_owned()),
-            _ => Number::Other(if value < 0.0 { "-inf" } else { "inf" }.to_owned()),
-        }
-    }
-}
-
-/// A code and the number it is.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Coded {
-    pub(crate) value: Number,
-    /// Hex; none: any code of a NaN.
-    pub(crate) code: Option<String>,
-    pub(crate) format: &'static str,
-}
-
-impl Coded {
-    pub(crate) fn new(format: &Format, code: u64) -> Coded {
-        let value = Number::of(format, code);
-        Coded { value, code: Some(describe::code(format, code)), format: format.name }
-    }
-
-    /// A NaN of whatever code.
-    pub(crate) fn any_nan(format: &Format) -> Coded {
-        Coded { value: Number::from(f64::NAN), code: None, format: format.name }
-    }
 }
 
 /// Scale factors: their format, and how many elements share one.

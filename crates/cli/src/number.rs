@@ -1,6 +1,6 @@
 //! Exact values of intermediate results, as text.
 
-use bitmma::arithmetic::exact::{self, Exact};
+use bitmma::arithmetic::exact::Exact;
 use bitmma::formats::text::display;
 use bitmma::formats::{F64, Format, Overflow, Real, Rounding, decode, encode};
 
@@ -11,11 +11,6 @@ pub(crate) fn of_code(format: &Format, code: u64) -> Exact {
         significand: i128::from(value.signed_significand()),
         exponent: value.exponent - format.fraction_bits as i32,
     }
-}
-
-/// The same as a real number.
-pub(crate) fn real(value: Exact) -> Real {
-    Real::exact(value.significand, value.exponent)
 }
 
 /// A real number as significand and exponent; `None` if it is not known exactly, or too long.
@@ -32,12 +27,6 @@ pub(crate) fn leading(value: Real) -> Exact {
     exact(Real { inexact: false, ..cut }).unwrap_or(Exact { significand: 0, exponent: 0 })
 }
 
-/// x - y, exactly where 128 bits hold it.
-pub(crate) fn difference(x: Exact, y: Exact) -> Real {
-    let minus_y = Exact { significand: -y.significand, ..y };
-    exact::sum([x, minus_y].into_iter())
-}
-
 /// A value in decimal: the shortest that names the same FP64 number, after `≈` where FP64 does not hold
 /// it, as a power of two where it is beyond FP64.
 pub(crate) fn text(value: Real) -> String {
@@ -48,7 +37,7 @@ pub(crate) fn text(value: Real) -> String {
         let sign = if value.negative { "-" } else { "" };
         return format!("≈{sign}2^{leading}");
     }
-    let same = exact(value).is_some_and(|value| difference(value, of_code(&F64, code)).is_zero());
+    let same = exact(value).is_some_and(|value| value.minus(of_code(&F64, code)).is_zero());
     format!("{}{}", if same { "" } else { "≈" }, display(&F64, code))
 }
 

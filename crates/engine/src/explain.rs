@@ -1,5 +1,7 @@
 //! Every step of one dot product.
 
+pub mod json;
+
 use bitmma_arithmetic::run::Operands as DotOperands;
 use bitmma_arithmetic::{Model, Step};
 

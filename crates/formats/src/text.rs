@@ -359,6 +359,11 @@ pub fn to_f64_bits(format: &Format, code: u64) -> u64 {
     }
 }
 
+/// A code with all digits that a code of the format has: `0x3c00`.
+pub fn hex(format: &Format, code: u64) -> String {
+    format!("{code:#0width$x}", width = format.hex_digits() + 2)
+}
+
 /// A code's value as the shortest decimal that names the same FP64 number: `-0.125`, `1e-7`, `inf`,
 /// `-inf`, `nan`, `-0`. Plain digits from 1e-5 up to 1e16, scientific outside.
 ///

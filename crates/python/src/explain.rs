@@ -52,15 +52,11 @@ fn terms<'py>(py: Python<'py>, terms: &[Term]) -> PyResult<Bound<'py, PyList>> {
         let dictionary = PyDict::new(py);
         dictionary.set_item("name", term.name.to_string())?;
         dictionary.set_item("exponent", term.exponent)?;
-        dictionary.set_item("exact", exact(py, real(term.exact))?)?;
-        dictionary.set_item("kept", exact(py, real(term.kept))?)?;
+        dictionary.set_item("exact", exact(py, term.exact.real())?)?;
+        dictionary.set_item("kept", exact(py, term.kept.real())?)?;
         list.append(dictionary)?;
     }
     Ok(list)
-}
-
-fn real(value: bitmma::arithmetic::exact::Exact) -> Real {
-    Real::exact(value.significand, value.exponent)
 }
 
 fn dictionary<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> {
@@ -88,7 +84,7 @@ fn dictionary<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>>
             dictionary.set_item("fraction_bits", fraction_bits)?;
             dictionary.set_item("rounding", rounding.symbol())?;
             dictionary.set_item("terms", terms(py, list)?)?;
-            dictionary.set_item("sum", exact(py, real(*sum))?)?;
+            dictionary.set_item("sum", exact(py, sum.real())?)?;
         }
         Step::Exact { terms: list, sum } => {
             dictionary.set_item("step", "exact")?;

@@ -17,11 +17,11 @@ fn rounding_loss(before: Real, after: u64, format: &Format) -> String {
     }
     match number::exact(before) {
         Some(before) => {
-            let lost = number::difference(before, number::of_code(format, after));
+            let lost = before.minus(number::of_code(format, after));
             if lost.is_zero() { String::new() } else { number::text(lost) }
         }
         None => {
-            let lost = number::difference(number::leading(before), number::of_code(format, after));
+            let lost = number::leading(before).minus(number::of_code(format, after));
             match lost.is_zero() {
                 true => format!("<2^{}", before.exponent + 2),
                 false => format!("≈{}", number::text(lost).trim_start_matches('≈')),
@@ -86,15 +86,15 @@ pub(super) fn aligned(
     let mut table = Table::new(&headings);
     let mut moved = Vec::new();
     for (term, bits) in shown.iter().zip(&picture.lines) {
-        let lost = number::difference(term.exact, term.kept);
-        let mut kept = cell(number::real(term.kept));
+        let lost = term.exact.minus(term.kept);
+        let mut kept = cell(term.kept.real());
         if is_moved(term) {
             moved.push(term.name.to_string());
             kept.push('*');
         }
         table.row([
             term.name.to_string(),
-            cell(number::real(term.exact)),
+            cell(term.exact.real()),
             term.exponent.map_or("none".to_owned(), |exponent| exponent.to_string()),
             bits.clone(),
             kept,
@@ -102,7 +102,7 @@ pub(super) fn aligned(
         ]);
     }
     let sum_bits = picture.lines.last().cloned().unwrap_or_default();
-    let total = style::strong(&cell(number::real(sum)));
+    let total = style::strong(&cell(sum.real()));
     table.row(["sum".to_owned(), String::new(), String::new(), sum_bits, total, String::new()]);
     let mut text = format!(
         "\n{maximum} = {exponent}; cut ({rounding}) to {fraction_bits} bits below it\n{}{zeros}",
@@ -147,7 +147,7 @@ pub(super) fn exact_sum(terms: &[Term], sum: Real) -> String {
     let mut table = Table::new(&headings);
     let bits = |index: usize| picture.as_ref().map(|picture| picture.lines[index].clone());
     for (index, term) in shown.iter().enumerate() {
-        let cells = [term.name.to_string(), number::text(number::real(term.exact))];
+        let cells = [term.name.to_string(), number::text(term.exact.real())];
         table.row(cells.into_iter().chain(bits(index)));
     }
     let cells = ["sum".to_owned(), style::strong(&number::text(sum))];

@@ -1,17 +1,61 @@
-//! Every step as JSON.
+//! Steps and numbers as JSON: types with `Serialize`, the same in the command and in the C library.
 
-use bitmma::arithmetic::special::Special;
-use bitmma::arithmetic::{Step, Term};
-use bitmma::catalogue::Found;
-use bitmma::explain::Explanation;
-use bitmma::formats::{F64, Overflow, Real, Rounding, encode};
-use bitmma::{Case, Signature};
+use bitmma_arithmetic::special::Special;
+use bitmma_arithmetic::{Step, Term};
+use bitmma_formats::text::{hex, to_f64_bits};
+use bitmma_formats::{F64, Format, Overflow, Real, Rounding, encode};
 use serde::Serialize;
 
-use crate::json::{Coded, Computes, Number, Operands};
-use crate::number;
-use crate::target::{Arguments, Target};
-use crate::values::Inputs;
+/// A number where it is finite: FP64 holds the numbers of every format. NaN and infinities are text: `"nan"`, `"inf"`,
+/// `"-inf"`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Number {
+    /// A finite number.
+    Finite(f64),
+    /// What JSON has no number for.
+    Other(String),
+}
+
+impl Number {
+    /// The number a code is.
+    pub fn of(format: &Format, code: u64) -> Number {
+        Number::from(f64::from_bits(to_f64_bits(format, code)))
+    }
+}
+
+impl From<f64> for Number {
+    fn from(value: f64) -> Number {
+        match value {
+            _ if value.is_finite() => Number::Finite(value),
+            _ if value.is_nan() => Number::Other("nan".to_owned()),
+            _ => Number::Other(if value.is_sign_negative() { "-inf" } else { "inf" }.to_owned()),
+        }
+    }
+}
+
+/// A code and the number it is.
+#[derive(Clone, Debug, Serialize)]
+pub struct Coded {
+    /// The number.
+    pub value: Number,
+    /// Hex; none: any code of a NaN.
+    pub code: Option<String>,
+    /// The format's name.
+    pub format: &'static str,
+}
+
+impl Coded {
+    /// A code of a format.
+    pub fn new(format: &Format, code: u64) -> Coded {
+        Coded { value: Number::of(format, code), code: Some(hex(format, code)), format: format.name }
+    }
+
+    /// A NaN of whatever code.
+    pub fn any_nan(format: &Format) -> Coded {
+        Coded { value: Number::from(f64::NAN), code: None, format: format.name }
+    }
+}
 
 /// A number of any precision.
 #[derive(Serialize)]
@@ -53,15 +97,25 @@ impl From<&Term> for Summand {
     fn from(term: &Term) -> Summand {
         Summand {
             name: term.name.to_string(),
-            exact: number::real(term.exact).into(),
+            exact: term.exact.real().into(),
             exponent: term.exponent,
-            kept: number::real(term.kept).into(),
-            lost: number::difference(term.exact, term.kept).into(),
+            kept: term.kept.real().into(),
+            lost: term.exact.minus(term.kept).into(),
         }
     }
 }
 
-/// A step, its kind under `step`.
+/// A step of an explanation, its kind under `step`.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub struct Written(One);
+
+impl From<&Step> for Written {
+    fn from(step: &Step) -> Written {
+        Written(One::from(step))
+    }
+}
+
 #[derive(Serialize)]
 #[serde(tag = "step", rename_all = "lowercase")]
 enum One {
@@ -126,7 +180,7 @@ impl From<&Step> for One {
                 fraction_bits: *fraction_bits,
                 rounding: rounding.to_string(),
                 terms: summands(terms),
-                sum: number::real(*sum).into(),
+                sum: sum.real().into(),
             },
             Step::Exact { terms, sum } => One::Exact { terms: summands(terms), sum: (*sum).into() },
             Step::Binary { operation, left, left_format, right, right_format, result, format } => {
@@ -146,37 +200,6 @@ impl From<&Step> for One {
                 One::Changed { what, from: Coded::new(from_format, *from), to: Coded::new(to_format, *to) }
             }
             _ => One::Unknown,
-        }
-    }
-}
-
-/// Everything `explain` knows.
-#[derive(Serialize)]
-pub(super) struct Page {
-    #[serde(flatten)]
-    computes: Computes,
-    #[serde(flatten)]
-    operands: Operands,
-    steps: Vec<One>,
-    d: Coded,
-}
-
-impl Page {
-    pub(super) fn new(
-        target: &Target,
-        arguments: &Arguments,
-        inputs: &Inputs,
-        explanation: &Explanation,
-    ) -> Page {
-        let Inputs { a, b, c, scale_a, scale_b, .. } = inputs;
-        let case =
-            Case { a: a.clone(), b: b.clone(), c: *c, scale_a: scale_a.clone(), scale_b: scale_b.clone() };
-        let signature = Signature::of_model(target.name.clone(), &target.model, (1, 1, inputs.k()));
-        Page {
-            computes: Computes::new(target, arguments, inputs.k(), Found::name),
-            operands: Operands::new(&case, &signature),
-            steps: explanation.steps.iter().map(One::from).collect(),
-            d: Coded::new(&target.model.d, explanation.d),
         }
     }
 }

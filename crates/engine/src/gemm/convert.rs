@@ -22,6 +22,12 @@ impl OutputConversion {
         let conversion = Conversion::new(Rounding::NearestEven, format);
         OutputConversion { conversion, overflow: Overflow::Ieee }
     }
+
+    /// Codes of `from` into codes of this conversion's container, `count` of them, about.
+    pub fn of(self, from: Format, count: usize) -> impl Fn(u64) -> u64 {
+        let converter = Converter::new(from, self, None, count);
+        move |code| converter.code(code)
+    }
 }
 
 /// From one format into another, NaN under control.
