@@ -1,0 +1,63 @@
+//! Every step of one dot product.
+
+use std::ffi::c_char;
+
+use bitmma::arithmetic::run;
+use bitmma::explain::explain;
+use bitmma::explain::json::{Coded, Written};
+use serde::Serialize;
+
+use crate::multiply::{Dot, bitmma_operands};
+use crate::status::bitmma_status::{BITMMA_BUFFER, BITMMA_INTERNAL};
+use crate::status::{Failure, bitmma_status, guarded};
+use crate::unit::bitmma_unit;
+
+#[derive(Serialize)]
+struct Page {
+    schema: u32,
+    steps: Vec<Written>,
+    d: Coded,
+}
+
+/// Every step of one element of D, with operands as `bitmma_dot` takes them: JSON, the keys `schema`, `steps` and `d` of
+/// `bitmma explain --json`.
+///
+/// `text` receives it and a zero, if it fits into `capacity` bytes; `length` the bytes that it takes without the zero. NULL
+/// for `text` with a `capacity` of 0 asks for the length, which is `BITMMA_BUFFER`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bitmma_explain(
+    unit: *const bitmma_unit,
+    operands: *const bitmma_operands,
+    text: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> bitmma_status {
+    // SAFETY: the caller's unit and memory
+    guarded(|| unsafe {
+        let unit = unit.as_ref().ok_or_else(|| Failure::null("unit"))?;
+        let operands = operands.as_ref().ok_or_else(|| Failure::null("operands"))?;
+        if text.is_null() && capacity > 0 {
+            return Err(Failure::null("text"));
+        }
+        let case = Dot::read(unit, operands)?.case();
+        let bitmma::Case { a, b, c, scale_a, scale_b } = &case;
+        let explained = explain(unit.model(), &run::Operands { a, b, c: *c, scale_a, scale_b })?;
+        let page = Page {
+            schema: 1,
+            steps: explained.steps.iter().map(Written::from).collect(),
+            d: Coded::new(&unit.model().d, explained.d),
+        };
+        let written = serde_json::to_string_pretty(&page);
+        let written = written.map_err(|error| Failure::new(BITMMA_INTERNAL, error.to_string()))?;
+        if !length.is_null() {
+            length.write_unaligned(written.len());
+        }
+        if written.len() >= capacity {
+            let message = format!("the text takes {} bytes; there is room for {capacity}", written.len() + 1);
+            return Err(Failure::new(BITMMA_BUFFER, message));
+        }
+        text.cast::<u8>().copy_from_nonoverlapping(written.as_ptr(), written.len());
+        text.add(written.len()).write(0);
+        Ok(())
+    })
+}

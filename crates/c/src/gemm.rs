@@ -1,0 +1,137 @@
+//! Matrix products of any shape.
+
+use std::ffi::c_char;
+
+use bitmma::arithmetic::Conversion;
+use bitmma::formats::{F32, F64, Format, Overflow, Rounding};
+use bitmma::gemm::{OutputConversion, ScaleBlocks};
+use bitmma::{GemmOptions, gemm};
+
+use crate::buffer::{bitmma_output, optional_text};
+use crate::multiply::{Wanted, bitmma_operands};
+use crate::status::bitmma_status::BITMMA_UNKNOWN;
+use crate::status::{Failure, bitmma_status, guarded};
+use crate::unit::{bitmma_unit, format_of};
+
+/// How a product is made. All zero: one product, one part, no promotion, alpha and beta 1, D as the unit gives it, a
+/// thread for each core.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct bitmma_gemm_options {
+    /// Products of one shape, matrix after matrix; 0: 1.
+    pub products: usize,
+    /// Parts of K, added at the end; 0: 1.
+    pub split_k: usize,
+    /// Elements along K after which the accumulator is added to a sum, a multiple of the unit's K; 0: never.
+    pub promote_every: usize,
+    /// Threads, at most 4096; 0: one for each core.
+    pub threads: usize,
+    /// The factor of A·B, rounded to the unit's working format; NULL: 1.
+    pub alpha: *const f64,
+    /// The factor of C, likewise; NULL: 1.
+    pub beta: *const f64,
+    /// FP32 scales of blocks in `scale_a` and `scale_b`: "1x128,128x128" (rows of A by K, columns of B by K) or "row";
+    /// NULL: none.
+    pub scale_blocks: *const c_char,
+    /// The format that D is converted to; NULL: the unit's own.
+    pub output: *const c_char,
+    /// How it is rounded: "RNE", "RZ", … (docs/models.md); NULL: "RNE".
+    pub rounding: *const c_char,
+    /// What becomes of numbers beyond its largest: "ieee", "infinity" or "saturate"; NULL: "ieee".
+    pub overflow: *const c_char,
+}
+
+/// The conversion into a format.
+///
+/// # Safety
+///
+/// The texts can be read.
+pub(crate) unsafe fn conversion(
+    format: Format,
+    rounding: *const c_char,
+    overflow: *const c_char,
+) -> Result<OutputConversion, Failure> {
+    // SAFETY: the caller's
+    let (rounding, overflow) =
+        unsafe { (optional_text("rounding", rounding)?, optional_text("overflow", overflow)?) };
+    let unknown = |text: String| Failure::new(BITMMA_UNKNOWN, text);
+    let rounding = match rounding {
+        None => Rounding::NearestEven,
+        Some(text) => text.parse().map_err(|_| {
+            let names = Rounding::ALL.map(|(_, symbol)| symbol).join(", ");
+            unknown(format!("unknown rounding '{text}'; there are {names}"))
+        })?,
+    };
+    let overflow = match overflow {
+        None | Some("ieee") => Overflow::Ieee,
+        Some("infinity") => Overflow::Infinity,
+        Some("saturate") => Overflow::Saturate,
+        Some(text) => {
+            return Err(unknown(format!("unknown overflow '{text}'; there are ieee, infinity, saturate")));
+        }
+    };
+    Ok(OutputConversion { conversion: Conversion::new(rounding, format), overflow })
+}
+
+/// D = alpha·A·B + beta·C: A M×K, B K×N, C and D M×N, of any size, zero included, as a kernel on the GPU makes it of the
+/// unit's instruction.
+///
+/// K is padded with +0 to whole instructions, which can change the result as it does on the GPU. Scale factors are
+/// M × ceil(K/scale_size) and ceil(K/scale_size) × N; with `scale_blocks` FP32, ceil(M/rows) × ceil(K/k) and
+/// ceil(K/k) × ceil(N/columns). docs/c.md has the order of operations. NULL for `options` is all zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bitmma_gemm(
+    unit: *const bitmma_unit,
+    m: usize,
+    n: usize,
+    k: usize,
+    operands: *const bitmma_operands,
+    options: *const bitmma_gemm_options,
+    d: *const bitmma_output,
+) -> bitmma_status {
+    // SAFETY: the caller's unit, texts and memory
+    guarded(|| unsafe {
+        let unit = unit.as_ref().ok_or_else(|| Failure::null("unit"))?;
+        let operands = operands.as_ref().ok_or_else(|| Failure::null("operands"))?;
+        let d = d.as_ref().ok_or_else(|| Failure::null("d"))?;
+        let target = unit.target();
+        let mut made = GemmOptions::default();
+        let mut products = 1;
+        if let Some(options) = options.as_ref() {
+            let working = target.working_format();
+            let factor = |address: *const f64| {
+                let to = OutputConversion::nearest(working);
+                (!address.is_null()).then(|| to.of(F64, 1)(address.read_unaligned().to_bits()))
+            };
+            let given = |value: usize| (value > 0).then_some(value);
+            products = options.products.max(1);
+            made.split_k = given(options.split_k);
+            made.promote_every = given(options.promote_every);
+            made.threads = given(options.threads);
+            (made.alpha, made.beta) = (factor(options.alpha), factor(options.beta));
+            made.scale_blocks = match optional_text("scale_blocks", options.scale_blocks)? {
+                Some(text) => Some(text.parse::<ScaleBlocks>()?),
+                None => None,
+            };
+            let output = optional_text("output", options.output)?;
+            let format = output.map_or(Ok(target.model().d), format_of)?;
+            let conversion = conversion(format, options.rounding, options.overflow)?;
+            made.output = output.is_some().then_some(conversion);
+        }
+        let mut wanted = Wanted::of(target.model(), products, (m, n, k));
+        // where the unit takes factors of its own, the product says what is wrong
+        if let (Some(blocks), None) = (made.scale_blocks, wanted.scales) {
+            let along = blocks.along(k);
+            let (rows, columns) = (m.div_ceil(blocks.rows.max(1)), n.div_ceil(blocks.columns.max(1)));
+            wanted.scales = Some([(F32, (products, rows, along)), (F32, (products, along, columns))]);
+        }
+        let layout = d.layout("D", (products, m, n))?;
+        let read = operands.read(&unit.signature().name, &wanted)?;
+        made.scale_a = read.scales.as_ref().map(|(a, _)| a);
+        made.scale_b = read.scales.as_ref().map(|(_, b)| b);
+        let answer = gemm(target, &read.a, &read.b, read.c.as_ref(), &made)?;
+        d.write(&layout, answer.codes());
+        Ok(())
+    })
+}

@@ -1,0 +1,25 @@
+//! The C library: operand bits in, result bits out, as `include/bitmma.h` declares it.
+//!
+//! Every function checks what can be checked (NULL, sizes, leading dimensions, strides, codes, names), returns a status,
+//! and leaves a text behind where something is wrong. No panic crosses the border. Handles do not change once they are
+//! open, so threads share them freely.
+#![allow(clippy::missing_safety_doc)] // said once, at the head of the header
+
+mod buffer;
+mod convert;
+mod explain;
+mod gemm;
+mod multiply;
+mod status;
+mod unit;
+
+pub use buffer::{bitmma_input, bitmma_output};
+pub use convert::{bitmma_convert, bitmma_find_format};
+pub use explain::bitmma_explain;
+pub use gemm::{bitmma_gemm, bitmma_gemm_options};
+pub use multiply::{bitmma_dot, bitmma_multiply, bitmma_operands};
+pub use status::{bitmma_last_error, bitmma_status, bitmma_version};
+pub use unit::{
+    bitmma_close, bitmma_describe, bitmma_format, bitmma_open, bitmma_open_model, bitmma_signature,
+    bitmma_unit,
+};

@@ -1,0 +1,116 @@
+//! What a call returns, and the text of the last error.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::{CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bitmma::{Error, ErrorKind};
+
+/// What a call returns. After everything but `BITMMA_OK` outputs are as they were, and `bitmma_last_error` says what is
+/// wrong, with the numbers.
+#[allow(non_camel_case_types, clippy::upper_case_acronyms)] // the names that C has
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum bitmma_status {
+    /// Done.
+    BITMMA_OK = 0,
+    /// A pointer is NULL that must not be.
+    BITMMA_NULL = 1,
+    /// An unknown name: of an architecture, instruction, revision, format, rounding or overflow rule.
+    BITMMA_UNKNOWN = 2,
+    /// The instruction is known, how it computes is not.
+    BITMMA_NO_MODEL = 3,
+    /// A model does not read, or does not take this K.
+    BITMMA_MODEL = 4,
+    /// A shape, leading dimension, stride or number of codes is wrong.
+    BITMMA_SIZE = 5,
+    /// A code has bits that its format does not have.
+    BITMMA_CODE = 6,
+    /// Scale factors are missing, or given to a unit that takes none.
+    BITMMA_SCALE = 7,
+    /// An option is out of its range.
+    BITMMA_OPTION = 8,
+    /// A matrix of this size cannot be held in memory.
+    BITMMA_MEMORY = 9,
+    /// The buffer for a text is too small; nothing was written but the length.
+    BITMMA_BUFFER = 10,
+    /// A bug of this library.
+    BITMMA_INTERNAL = 11,
+}
+
+/// An error on its way to the caller.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: bitmma_status,
+    pub(crate) message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(status: bitmma_status, message: impl Into<String>) -> Failure {
+        Failure { status, message: message.into() }
+    }
+
+    pub(crate) fn null(what: &str) -> Failure {
+        Failure::new(bitmma_status::BITMMA_NULL, format!("{what} is NULL"))
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let status = match error.kind() {
+            ErrorKind::Count | ErrorKind::Shape => bitmma_status::BITMMA_SIZE,
+            ErrorKind::Code => bitmma_status::BITMMA_CODE,
+            ErrorKind::TooLarge => bitmma_status::BITMMA_MEMORY,
+            ErrorKind::Scale => bitmma_status::BITMMA_SCALE,
+            ErrorKind::GemmOption | ErrorKind::Format => bitmma_status::BITMMA_OPTION,
+            ErrorKind::NoModel => bitmma_status::BITMMA_NO_MODEL,
+            ErrorKind::Model | ErrorKind::UnknownModel => bitmma_status::BITMMA_MODEL,
+            ErrorKind::UnknownArchitecture
+            | ErrorKind::UnknownRevision
+            | ErrorKind::UnknownInstruction
+            | ErrorKind::Ambiguous
+            | ErrorKind::Extent
+            | ErrorKind::NoInstruction => bitmma_status::BITMMA_UNKNOWN,
+            ErrorKind::Unit | ErrorKind::Recording | ErrorKind::Io => bitmma_status::BITMMA_INTERNAL,
+        };
+        Failure::new(status, error.to_string())
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<CString> = RefCell::default();
+}
+
+/// Runs the body of a call. What fails, or panics, leaves its text for [`bitmma_last_error`].
+pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> bitmma_status {
+    // every handle is immutable: there is nothing that a panic could leave half done
+    let outcome = catch_unwind(AssertUnwindSafe(body));
+    let failure = match outcome {
+        Ok(Ok(())) => return bitmma_status::BITMMA_OK,
+        Ok(Err(failure)) => failure,
+        Err(panic) => Failure::new(bitmma_status::BITMMA_INTERNAL, text_of(&*panic)),
+    };
+    let text: Vec<u8> = failure.message.into_bytes().into_iter().filter(|&byte| byte != 0).collect();
+    // a thread that is ending has no room for a text any more
+    _ = LAST.try_with(|last| *last.borrow_mut() = CString::new(text).unwrap_or_default());
+    failure.status
+}
+
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    format!("this is a bug of bitmma: {}", text.unwrap_or("a panic without a text"))
+}
+
+/// What was wrong with this thread's last call that failed; empty if none has. The text is this thread's, and stays as it
+/// is until its next call that fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn bitmma_last_error() -> *const c_char {
+    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"the thread is ending".as_ptr())
+}
+
+/// The version of the library, as in "0.1.0".
+#[unsafe(no_mangle)]
+pub extern "C" fn bitmma_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}

@@ -1,0 +1,95 @@
+//! Programs in C and C++, compiled with the static library and run, also under sanitizers and Valgrind.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::tools::{all, compile, has, out, recordings, run};
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+/// Recordings and vectors, all or the shortest ones.
+fn slice(all: bool) -> Vec<PathBuf> {
+    let mut files = recordings();
+    if !all {
+        files.retain(|file| file.metadata().is_ok_and(|data| data.len() < 128 << 10));
+    }
+    files
+}
+
+fn replay(program: &Path, files: &[PathBuf]) -> String {
+    out(&run(Command::new(program).args(files)))
+}
+
+#[test]
+fn every_recording_and_vector_replays() {
+    let folder = folder();
+    let Some(program) = compile(folder.path(), "replay.c", &[]) else { return };
+    let text = replay(&program, &slice(true));
+    assert_eq!(text, "54013 dot products, each alone and in an instruction: 0 differ\n");
+}
+
+/// The replay can fail: a changed answer is found, by both ways.
+#[test]
+fn a_wrong_recording_is_found() {
+    let folder = folder();
+    let Some(program) = compile(folder.path(), "replay.c", &[]) else { return };
+    let file = recordings().into_iter().find(|file| file.ends_with("hardware/v100.csv")).expect("V100");
+    let text = std::fs::read_to_string(file).expect("the recording");
+    let text = text.trim_end();
+    let (start, last) = text.split_at(text.len() - 1);
+    let wrong = folder.path().join("wrong.csv");
+    std::fs::write(&wrong, format!("{start}{}\n", if last == "0" { "1" } else { "0" })).expect("written");
+    let output = Command::new(&program).arg(&wrong).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(1));
+    let text = out(&output);
+    assert!(text.contains("bitmma_dot: ") && text.contains("bitmma_multiply: "), "{text}");
+    assert!(text.ends_with("400 dot products, each alone and in an instruction: 2 differ\n"), "{text}");
+}
+
+#[test]
+fn every_function_answers_and_refuses() {
+    let folder = folder();
+    let Some(program) = compile(folder.path(), "calls.c", &[]) else { return };
+    let output = run(&mut Command::new(&program));
+    assert!(out(&output).contains(", 0 failed"), "{}", out(&output));
+}
+
+/// Both sanitizers stop a program at the first finding.
+#[test]
+fn sanitizers_find_nothing() {
+    let folder = folder();
+    let flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"];
+    for name in ["calls.c", "replay.c"] {
+        let Some(program) = compile(folder.path(), name, &flags) else { return };
+        match name {
+            "replay.c" => _ = replay(&program, &slice(all())),
+            _ => _ = run(&mut Command::new(&program)),
+        }
+    }
+}
+
+#[test]
+fn valgrind_finds_nothing() {
+    if !has("valgrind") {
+        return;
+    }
+    let folder = folder();
+    for name in ["calls.c", "replay.c"] {
+        let Some(program) = compile(folder.path(), name, &[]) else { return };
+        let mut command = Command::new("valgrind");
+        command.args([
+            "--quiet",
+            "--error-exitcode=9",
+            "--leak-check=full",
+            "--errors-for-leak-kinds=definite",
+        ]);
+        command.arg(&program);
+        if name == "replay.c" {
+            command
+                .arg(recordings().into_iter().find(|file| file.ends_with("vectors/volta.csv")).expect("it"));
+        }
+        run(&mut command);
+    }
+}
