@@ -349,7 +349,7 @@ mod tests {
         }
     }
 
-    /// Names what is missing; if nothing is, `tests/cpu.rs` compares the unit with its row.
+    /// Names what is missing; if nothing is, `tests/hardware/cpu.rs` compares the unit with its row.
     #[test]
     fn a_processor_without_tiles_says_so() {
         for (name, missing) in [("tdpbf16ps", missing_bf16()), ("tdpfp16ps", missing_fp16())] {

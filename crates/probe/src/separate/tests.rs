@@ -10,7 +10,8 @@ use bitmma::arithmetic::{Conversion, FusedSum, Operation, RoundedSum};
 use bitmma::formats::{BF16, BlockScale, E4M3, E5M2, F16, F32, F64, Format, Rounding, UE8M0};
 use rayon::prelude::*;
 
-#[path = "../../tests/common/mod.rs"]
+#[path = "../../tests/probe/common/mod.rs"]
+#[allow(dead_code)] // these tests use a part
 mod common;
 
 use common::edges::{disagreements, edge};

@@ -1,0 +1,93 @@
+//! `list` and `show`.
+
+use super::{F16, bitmma, cells};
+
+#[test]
+fn list_filters_and_counts() {
+    let ended = bitmma(&["list", "--arch", "H100", "--type", "e4m3", "--model", "T-FDPA"]);
+    let rows: Vec<&str> = ended.fine().lines().filter(|line| line.starts_with("hopper")).collect();
+    assert!(rows.iter().all(|row| row.contains("e4m3") && row.contains("T-FDPA")), "{rows:?}");
+    let wgmma = rows.iter().find(|row| row.ends_with("wgmma.m64n{8..256}k32.f32.e4m3.e4m3")).unwrap();
+    assert_eq!(cells(wgmma)[1..6], ["T-FDPA", "L=32 F=13 RZ-E8M13", "native", "recorded", "64×{8..256}×32"]);
+    let last = ended.out.lines().last().unwrap();
+    assert!(last.starts_with(&format!("{} instructions: ", rows.len())), "{last}");
+
+    let json = bitmma(&["list", "--json"]).json();
+    let all = json["instructions"].as_array().unwrap();
+    assert!(all.len() > 500);
+    for row in all {
+        assert_eq!(row["model"].is_null(), row["kind"] == "unknown", "{row}");
+    }
+}
+
+#[test]
+fn show_says_everything() {
+    let text = bitmma(&["show", "mi300x", "v_mfma_f32_16x16x32_fp8_fp8"]);
+    for part in ["cdna3", "GTR-FDPA", "F2", "31", "e4m3fnuz", "recorded on MI300X", "RNE-FP32"] {
+        assert!(text.fine().contains(part), "{part} in {}", text.out);
+    }
+    let json = bitmma(&["show", "sm_90a", F16, "--json"]).json();
+    assert_eq!(json["model"]["parameters"]["L_max"], 16);
+    assert_eq!(json["model"]["parameters"]["F"], 25);
+    assert_eq!(json["model"]["parameters"]["e_zero"], -133);
+    assert_eq!(json["sass"], "HMMA.16816.F32");
+    let paper = bitmma(&["show", "hopper", F16, "--json", "--revision", "paper"]).json();
+    assert!(paper["model"]["parameters"]["e_zero"].is_null());
+    let unknown = bitmma(&["show", "ampere", "mma.m8n8k4.f16.f16.f16.f16", "--json"]).json();
+    assert_eq!(unknown["kind"], "unknown");
+    assert!(unknown["model"].is_null());
+}
+
+#[test]
+fn aliases_mean_the_same() {
+    let plain = bitmma(&["show", "hopper", F16]).fine().to_owned();
+    for (architecture, name) in [
+        ("H100", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"),
+        ("sm_90", "HMMA.16816.F32"),
+        ("Hopper", "MMA.m16n8k16.F32.F16.F16.F32"),
+    ] {
+        assert_eq!(bitmma(&["show", architecture, name]).fine(), plain);
+    }
+}
+
+/// A printed model file, changed and run.
+#[test]
+fn a_model_file_goes_round() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let name = path.to_str().unwrap();
+    let toml = bitmma(&["show", "hopper", F16, "--toml"]).fine().to_owned();
+    assert!(toml.contains("F = 25"), "{toml}");
+    let inputs = super::EQUATION_1;
+    for (fraction_bits, answer) in [(23, "0  0x00000000  f32\n"), (25, "-0.75  0xbf400000  f32\n")] {
+        std::fs::write(&path, toml.replace("F = 25", &format!("F = {fraction_bits}"))).unwrap();
+        assert_eq!(bitmma(&[&["dot", "--model", name][..], &inputs].concat()).fine(), answer);
+    }
+    assert!(bitmma(&["show", "--model", name]).fine().contains("T-FDPA"));
+    std::fs::write(&path, toml.replace("F = 25", "F = 61")).unwrap();
+    let ended = bitmma(&["show", "--model", name]);
+    assert!(ended.refused().contains("F is 61; it may be 0 to 60"), "{ended:?}");
+    assert!(ended.err.contains("mine.toml"), "{ended:?}");
+    std::fs::write(&path, "model = \"T-FDPA\"\nG = 3\n").unwrap();
+    bitmma(&["show", "--model", name]).refused();
+    std::fs::remove_file(&path).unwrap();
+    assert!(bitmma(&["show", "--model", name]).refused().contains("mine.toml"));
+    bitmma(&["show", "--model", name, "hopper", F16]).refused();
+    bitmma(&["show", "hopper"]).refused();
+}
+
+#[test]
+fn unknown_names_get_the_nearest() {
+    assert!(bitmma(&["list", "--arch", "hoper"]).refused().contains("did you mean hopper?"));
+    let ended = bitmma(&["show", "hopper", "mma.m16n8k16.f32.f16.f16.f23"]);
+    assert!(ended.refused().contains(F16), "{ended:?}");
+    let ended = bitmma(&["show", "volta", F16]);
+    assert!(ended.refused().contains("found on ampere"), "{ended:?}");
+    let ended = bitmma(&["show", "hopper", "wgmma.m64n12k16.f32.f16.f16"]);
+    assert!(ended.refused().contains("N is 12"), "{ended:?}");
+    assert!(ended.err.contains("8 to 256 in steps of 8"), "{ended:?}");
+    bitmma(&["list", "--type", "fp8"]).refused();
+    bitmma(&["list", "--model", "X-FDPA"]).refused();
+    let ended = bitmma(&["show", "hopper", F16, "--revision", "newest"]);
+    assert!(ended.refused().contains("hardware, paper"), "{ended:?}");
+}

@@ -1,0 +1,262 @@
+//! `bitmma report` and `analyze`: the folder whole or not at all, taken up again where it was left, the same bit
+//! for bit; the page in a real browser.
+//!
+//! The browser is `BITMMA_BROWSER`, or `chromium`, `chromium-browser` or `google-chrome` on the path; where there
+//! is none the test says so and opens nothing. `BITMMA_REPORT` names a folder that report and screenshots are
+//! copied to, for whoever wants to look at them.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+fn bitmma(arguments: &[&str]) -> Output {
+    Command::new(assert_cmd::cargo::cargo_bin!("bitmma")).args(arguments).output().unwrap()
+}
+
+/// One quick report for all tests.
+static REPORT: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().unwrap();
+    let report = folder.path().join("report");
+    let made = bitmma(&["report", "--quick", "-o", report.to_str().unwrap()]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    assert!(!folder.path().join("report.partial").exists());
+    (folder, report)
+});
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_folder_holds_everything_that_the_page_shows() {
+    let report = &REPORT.1;
+    let numbers: serde_json::Value = serde_json::from_str(&read(&report.join("report.json"))).unwrap();
+    let page = read(&report.join("index.html"));
+    let sections = numbers["sections"].as_array().unwrap();
+    assert_eq!(sections.len(), 7);
+    let (mut tables, mut figures) = (0, 0);
+    for section in sections {
+        assert!(page.contains(&format!("<section id=\"{}\">", section["name"].as_str().unwrap())));
+        for table in section["tables"].as_array().unwrap() {
+            let name = table["name"].as_str().unwrap();
+            let csv = read(&report.join(format!("tables/{name}.csv")));
+            let rows = table["rows"].as_array().unwrap();
+            assert!(!rows.is_empty(), "{name} is empty");
+            assert!(csv.lines().count() > rows.len(), "{name}");
+            assert!(page.contains(&format!("id=\"table-{name}\"")), "{name}");
+            tables += 1;
+        }
+        for figure in section["figures"].as_array().unwrap() {
+            let name = figure["name"].as_str().unwrap();
+            let svg = read(&report.join(format!("figures/{name}.svg")));
+            assert!(page.contains(svg.trim_end()), "{name}");
+            assert!(!svg.contains("NaN"), "{name}");
+            let png = std::fs::read(report.join(format!("figures/{name}.png"))).unwrap();
+            assert!(png.starts_with(b"\x89PNG") && png.len() > 10_000, "{name}: {} bytes", png.len());
+            figures += 1;
+        }
+    }
+    assert_eq!(names(&report.join("tables")).len(), tables);
+    assert_eq!(names(&report.join("figures")).len(), 3 * figures);
+    // every link leads into the page or to a file beside it
+    for link in page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+        let here = link.strip_prefix('#').map(|anchor| page.contains(&format!("id=\"{anchor}\"")));
+        assert!(link == "data:," || here.unwrap_or_else(|| report.join(link).is_file()), "{link}");
+    }
+    for outside in ["http://", "https://", "src=", "@import", "<script"] {
+        let shown = page.replace("http://www.w3.org/2000/svg", "");
+        assert!(!shown.contains(outside), "{outside}");
+    }
+}
+
+/// A finished section is taken as it is by the next run, and everything comes out the same bit for bit.
+#[test]
+fn an_interrupted_report_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("r");
+    let out = path.to_str().unwrap();
+    let report = |only: &str| {
+        let made = bitmma(&["report", "--quick", "--only", only, "-o", out]);
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    };
+    // as if it had been cut short after its first section
+    report("risks");
+    std::fs::rename(&path, folder.path().join("r.partial")).unwrap();
+    let kept = folder.path().join("r.partial/sections/risks.json");
+    let marked = read(&kept).replace("Risky designs", "Risky designs, kept");
+    std::fs::write(&kept, marked).unwrap();
+    report("risks,bias");
+    assert!(read(&path.join("index.html")).contains("Risky designs, kept"), "the section was made again");
+    assert!(!folder.path().join("r.partial").exists());
+
+    // other options: made anew, and equal to the section of another run
+    let again = bitmma(&["report", "--quick", "--only", "bias", "--seed", "2", "-o", out]);
+    assert!(again.status.success());
+    assert!(!read(&path.join("index.html")).contains("kept"));
+    let once = |seed: &str| bitmma(&["analyze", "bias", "--quick", "--json", "--seed", seed]).stdout;
+    assert_eq!(once("3"), once("3"));
+    assert_ne!(once("3"), once("4"));
+}
+
+#[test]
+fn what_is_no_report_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("mine.txt"), "mine").unwrap();
+    let refused = bitmma(&["report", "--quick", "--only", "risks", "-o", folder.path().to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("holds no report"));
+    assert_eq!(read(&folder.path().join("mine.txt")), "mine");
+    let refused = bitmma(&["analyze", "workarounds", "--a", "a.npy", "--b", "b.npy"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn numbers_that_make_no_matrix_are_refused() {
+    let instruction = ["hopper", "wgmma.m64n8k16.f32.f16.f16"];
+    for (option, value, message) in [
+        ("--scale", "nan", "scale is NaN; a number above 0, at most 1e300, is expected"),
+        ("--scale", "inf", "scale is inf; a number above 0"),
+        ("--scale", "1e301", "at most 1e300"),
+        ("--scale", "0", "scale is 0; a number above 0"),
+        ("--scale", "-1", "scale is -1; a number above 0"),
+        ("--k", "0", "k is 0; it may be 1 to 1048576"),
+        ("--k", "65536000000", "k is 65536000000; it may be 1 to 1048576"),
+    ] {
+        for given in [&[][..], &instruction] {
+            let refused = bitmma(&[&["analyze", "risks", option, value], given].concat());
+            let message_given = String::from_utf8_lossy(&refused.stderr).into_owned();
+            assert_eq!(refused.status.code(), Some(2), "{option} {value}: {message_given}");
+            assert!(message_given.contains(message), "{option} {value}: {message_given}");
+        }
+    }
+}
+
+/// Random elements of FP4 with scale factors; factors that are missing are asked for.
+#[test]
+fn data_with_scale_factors_is_analysed() {
+    let name = "mma.m16n8k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.f32.ue4m3";
+    let json =
+        bitmma(&["analyze", "workarounds", "rtx-blackwell", name, "--k", "256", "--quick", "--json"]).stdout;
+    let section: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let table = &section["tables"][0];
+    assert!(table["title"].as_str().unwrap().contains("scale factors"), "{}", table["title"]);
+    let hows: Vec<&str> =
+        table["rows"].as_array().unwrap().iter().map(|row| row[0].as_str().unwrap()).collect();
+    assert!(hows.contains(&"as it is") && hows.contains(&"FP16 instruction on the same data"), "{hows:?}");
+    let refused = bitmma(&["analyze", "workarounds", "rtx-blackwell", name, "--a", "a.npy", "--b", "b.npy"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--scale-a is missing"));
+}
+
+/// What each instruction lost on Equation 1 explains the paper's prose: on Ampere -0.25 and -0.125 are cut.
+#[test]
+fn compare_says_why() {
+    let text = bitmma(&["compare", "ampere", "hopper", "--why"]);
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(
+        text.contains("step 1, fused summation: a2*b2 = -0.25 becomes 0 (nothing below 2^-1 is kept)"),
+        "{text}"
+    );
+    assert!(
+        text.contains("step 1, fused summation: a3*b3 = -0.125 becomes 0 (nothing below 2^-2 is kept)"),
+        "{text}"
+    );
+    let json = bitmma(&["compare", "cdna3", "--why", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    let fp8 = json["answers"].as_array().unwrap().iter().find(|answer| answer["value"] == -1.0).unwrap();
+    assert!(
+        fp8["losses"].as_array().unwrap().iter().any(|loss| loss["term"] == "T_odd" && loss["kept"] == -1.0),
+        "{fp8}"
+    );
+}
+
+fn browser() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os("BITMMA_BROWSER") {
+        return Some(named.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    std::env::split_paths(&path)
+        .flat_map(|folder| names.map(|name| folder.join(name)))
+        .find(|path| path.is_file())
+}
+
+/// Opens a page with no name resolved to any address; its document after loading, and what it said.
+fn open(browser: &Path, page: &Path, width: u32, more: &[String]) -> (String, String) {
+    let profile = tempfile::tempdir().unwrap();
+    let opened = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"])
+        .args(["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--no-first-run"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("--window-size={width},900"))
+        .args(more)
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    assert!(opened.status.success(), "{}", String::from_utf8_lossy(&opened.stderr));
+    (
+        String::from_utf8_lossy(&opened.stdout).into_owned(),
+        String::from_utf8_lossy(&opened.stderr).into_owned(),
+    )
+}
+
+/// Asks the browser how wide things became, and whether the console is heard.
+const PROBE: &str = "<script>
+addEventListener('load', () => {
+  const figures = [...document.querySelectorAll('figure svg')].map(svg => svg.getBoundingClientRect());
+  const seen = figures.filter(box => box.width > 200 && box.height > 100).length;
+  document.body.dataset.probe =
+    [innerWidth, document.documentElement.scrollWidth, seen, figures.length, document.querySelectorAll('table').length].join(' ');
+  console.error('the console is heard');
+});
+</script></body>";
+
+#[test]
+fn a_browser_shows_the_page() {
+    let Some(browser) = browser() else {
+        println!("skipped: no browser (BITMMA_BROWSER, or chromium on the path)");
+        return;
+    };
+    let report = &REPORT.1;
+    let page = read(&report.join("index.html"));
+    let (figures, tables) = (page.matches("<figure ").count(), page.matches("<table>").count());
+    assert!(figures >= 5 && tables >= 20, "{figures} figures, {tables} tables");
+    let probed = report.with_file_name("probed.html");
+    std::fs::write(&probed, page.replace("</body>", PROBE)).unwrap();
+    for width in [1280, 500] {
+        let dump = ["--dump-dom".to_owned()];
+        let (document, said) = open(&browser, &report.join("index.html"), width, &dump);
+        assert_eq!(document.matches("<figure ").count(), figures);
+        assert!(!said.contains("CONSOLE"), "{said}");
+        // the same page with a script that measures it, and proves that an error would have been heard
+        let (document, said) = open(&browser, &probed, width, &dump);
+        assert!(said.contains("CONSOLE") && said.contains("the console is heard"), "{said}");
+        let probe = document.split("data-probe=\"").nth(1).unwrap().split('"').next().unwrap();
+        let numbers: Vec<usize> = probe.split(' ').map(|number| number.parse().unwrap()).collect();
+        assert!(numbers[1] <= numbers[0], "the page is {} wide in a window of {}", numbers[1], numbers[0]);
+        assert_eq!(numbers[2..], [figures, figures, tables], "{probe}");
+    }
+    if let Some(kept) = std::env::var_os("BITMMA_REPORT").map(PathBuf::from) {
+        std::fs::create_dir_all(&kept).unwrap();
+        for width in [1280, 500] {
+            let picture = format!("--screenshot={}", kept.join(format!("page-{width}.png")).display());
+            open(
+                &browser,
+                &report.join("index.html"),
+                width,
+                &["--window-size=".to_owned() + &format!("{width},9000"), picture],
+            );
+        }
+        let printed = format!("--print-to-pdf={}", kept.join("page.pdf").display());
+        open(&browser, &report.join("index.html"), 1280, &[printed]);
+    }
+}

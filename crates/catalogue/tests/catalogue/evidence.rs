@@ -1,0 +1,86 @@
+//! Evidence: what was recorded is what the recordings hold, and nothing is called printed that is not.
+
+use crate::common;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bitmma_catalogue::evidence::RECORDED;
+use bitmma_catalogue::{Architecture, Evidence, Family, catalogue, find};
+
+/// File of recordings, and what its chip is called.
+const CHIPS: [(&str, &str); 9] = [
+    ("v100", "V100"),
+    ("a100", "A100"),
+    ("a2", "A2"),
+    ("ada", "an Ada card"),
+    ("l40s", "L40S"),
+    ("h100", "H100"),
+    ("h200", "H200"),
+    ("b200", "B200"),
+    ("rtx4060", "RTX 4060"),
+];
+
+#[test]
+fn what_is_recorded_is_what_the_recordings_hold() {
+    let mut held: BTreeMap<(String, String), BTreeSet<&str>> = BTreeMap::new();
+    for record in common::records("names.csv").iter().filter(|record| record["kind"] == "recordings") {
+        let (_, chip) = CHIPS.into_iter().find(|(file, _)| *file == record["file"]).unwrap();
+        held.entry((record["arch"].clone(), record["instruction"].clone())).or_default().insert(chip);
+    }
+    let mut stated = BTreeMap::new();
+    for (architecture, name, chips, source) in RECORDED {
+        assert!(!source.is_empty());
+        let key = (architecture.name().to_owned(), (*name).to_owned());
+        assert!(stated.insert(key, chips.iter().copied().collect()).is_none(), "{name} stands twice");
+    }
+    // the MI300X's answers are cited, not held
+    let mi300x = ("cdna3".to_owned(), "v_mfma_f32_16x16x32_fp8_fp8".to_owned());
+    assert_eq!(stated.remove(&mi300x), Some(BTreeSet::from(["MI300X"])));
+    assert_eq!(stated, held);
+}
+
+#[test]
+fn recorded_rows_say_so_and_no_others_do() {
+    for (architecture, name, chips, source) in RECORDED {
+        let row = find(*architecture, name).unwrap().instruction;
+        assert_eq!(row.evidence, Evidence::Recorded { on: chips, source }, "{name}");
+    }
+    let rows = catalogue().iter().filter(|row| matches!(row.evidence, Evidence::Recorded { .. })).count();
+    assert_eq!(rows, RECORDED.len());
+}
+
+#[test]
+fn only_native_instructions_of_the_papers_tables_are_printed() {
+    for row in catalogue() {
+        let place = format!("{} {row}: {}", row.architecture, row.evidence);
+        let directed = [".rz.", ".rm.", ".rp."].iter().any(|rounding| row.name().contains(rounding));
+        let mixed = row.a != row.b && (row.a.name == "bf16" || row.b.name == "bf16");
+        let quarter_of_turing = row.architecture == Architecture::Turing && row.k == 4;
+        let unprinted =
+            !row.is_native() || directed || mixed || quarter_of_turing || row.family == Family::Wmma;
+        match row.evidence {
+            Evidence::Printed { on } => {
+                assert!(!unprinted, "{place}");
+                assert_eq!(on.parse::<Architecture>().unwrap(), row.architecture, "{place}");
+            }
+            Evidence::Inferred { why } => assert!(unprinted && !why.is_empty(), "{place}"),
+            Evidence::Recorded { .. } => {}
+        }
+    }
+}
+
+#[test]
+fn evidence_reads_as_a_sentence() {
+    let evidence = |architecture, name| find(architecture, name).unwrap().instruction.evidence.to_string();
+    assert_eq!(
+        evidence(Architecture::Ampere, "mma.m16n8k8.f32.f16.f16.f32"),
+        "recorded on A100, A2 (validation data of MATLAB-tensor-core, Khattak and Mikaitis)"
+    );
+    assert_eq!(
+        evidence(Architecture::Cdna2, "v_mfma_f32_4x4x4f16"),
+        "printed in the paper, validated there on MI250X"
+    );
+    assert!(
+        evidence(Architecture::Ampere, "mma.m8n8k4.rz.f64.f64.f64.f64").starts_with("inferred: the rounding")
+    );
+}

@@ -1,0 +1,430 @@
+//! Products of any shape against the plain loop, for every family and with every option.
+
+pub(crate) mod plain;
+
+use crate::common;
+use bitmma_engine::arithmetic::{Conversion, Lowering, Operation, Order};
+use bitmma_engine::catalogue::find;
+use bitmma_engine::formats::{BlockScale, Overflow, Rounding, table};
+use bitmma_engine::gemm::{OutputConversion, Target};
+use bitmma_engine::kernel::Level;
+use bitmma_engine::{Architecture, Error, GemmOptions, Matrix, Model, Revision, gemm};
+use bitmma_verify::inputs::Family;
+use plain::{Inputs, Plain};
+use std::sync::Mutex;
+use table::{E2M1, E4M3, E5M2, F16, F32, F64, UE4M3, UE8M0};
+
+/// At least one instruction of each family, and every kind of format around it.
+const INSTRUCTIONS: [(Architecture, &str); 17] = [
+    (Architecture::Hopper, "wgmma.m64n8k16.f32.f16.f16"),
+    (Architecture::Hopper, "wgmma.m64n8k16.f16.f16.f16"),
+    (Architecture::Hopper, "wgmma.m64n8k32.f32.e4m3.e5m2"),
+    (Architecture::Hopper, "mma.m16n8k16.f16.e4m3.e5m2.f16"), // composed, interleaved
+    (Architecture::Volta, "mma.m8n8k4.f32.f16.f16.f16"),      // C FP16, D FP32
+    (Architecture::Ampere, "wmma.m16n16k16.f16.f16.f16.f32"), // C FP32, D FP16
+    (Architecture::Ampere, "mma.m16n8k8.f32.tf32.tf32.f32"),
+    (Architecture::RtxBlackwell, "mma.m16n8k32.kind::f8f6f4.f32.e3m2.e2m1.f32"),
+    (Architecture::RtxBlackwell, "mma.m16n8k32.kind::mxf8f6f4.block32.f32.e4m3.e2m3.f32.ue8m0"),
+    (Architecture::RtxBlackwell, "mma.m16n8k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.f32.ue4m3"),
+    (Architecture::Cdna3, "v_mfma_f32_16x16x8_xf32"),
+    (Architecture::Cdna3, "v_mfma_f32_16x16x16_bf16"),
+    (Architecture::Cdna3, "v_mfma_f32_16x16x32_bf8_fp8"),
+    (Architecture::Cdna1, "v_mfma_f32_16x16x16f16"),
+    (Architecture::Cdna2, "v_mfma_f32_16x16x8bf16"),
+    (Architecture::Cdna3, "v_mfma_f32_16x16x4_f32"),
+    (Architecture::Ampere, "mma.m8n8k4.f64.f64.f64.f64"),
+];
+
+fn targets() -> Vec<Target> {
+    let of = |(architecture, name)| Target::instruction(architecture, name, Revision::Hardware).unwrap();
+    INSTRUCTIONS.map(of).into()
+}
+
+const SHAPES: [(usize, usize, usize); 10] = [
+    (1, 1, 1),
+    (5, 3, 1),
+    (1, 37, 17),
+    (13, 1, 29),
+    (7, 11, 97),
+    (17, 19, 64),
+    (2, 5, 131),
+    (3, 2, 33),
+    (4, 4, 128),
+    (3, 33, 50),
+];
+
+#[test]
+fn ragged_shapes_of_every_family() {
+    let mut elements = 0;
+    for (number, target) in targets().iter().enumerate() {
+        for (index, shape) in SHAPES.into_iter().enumerate() {
+            let family = Family::ALL[(number + index) % Family::ALL.len()];
+            let inputs = Inputs::new(target.model(), shape, family, (number * 100 + index) as u64);
+            let c = (index % 3 != 2).then_some(&inputs.c);
+            let options = inputs.options();
+            let plain = Plain { target, a: &inputs.a, b: &inputs.b, c, options: &options };
+            elements += plain.check(&format!("{family:?}"));
+        }
+    }
+    println!("{elements} elements of D");
+}
+
+/// Without C nothing is held for it, and D is the same as from zeros.
+#[test]
+fn no_c_is_zeros() {
+    for (number, target) in targets().iter().enumerate() {
+        for family in Family::ALL {
+            let inputs = Inputs::new(target.model(), (70, 133, 130), family, number as u64);
+            let options = inputs.options();
+            let c = Matrix::zeros(target.model().c, (1, 70, 133)).unwrap();
+            let without = gemm(target, &inputs.a, &inputs.b, None, &options).unwrap();
+            let with = gemm(target, &inputs.a, &inputs.b, Some(&c), &options).unwrap();
+            assert!(without == with, "{}, {family:?}", target.name());
+        }
+    }
+}
+
+#[test]
+fn revision_paper() {
+    for (architecture, name) in INSTRUCTIONS {
+        let target = Target::instruction(architecture, name, Revision::Paper).unwrap();
+        for (seed, family) in [(1, Family::Zeros), (2, Family::Bits), (3, Family::Cancelling)] {
+            let inputs = Inputs::new(target.model(), (5, 7, 75), family, seed);
+            let options = inputs.options();
+            let plain =
+                Plain { target: &target, a: &inputs.a, b: &inputs.b, c: Some(&inputs.c), options: &options };
+            plain.check("revision paper");
+        }
+    }
+}
+
+/// Sizes of zero: the plain loop says what K = 0 gives, and M or N = 0 give nothing.
+#[test]
+fn sizes_of_zero() {
+    for target in targets() {
+        for shape in [(3, 4, 0), (0, 3, 16), (3, 0, 16), (0, 0, 0), (0, 0, 5), (1, 1, 0)] {
+            let inputs = Inputs::new(target.model(), shape, Family::Bits, 7);
+            let one = target.working_format().one_code();
+            let plain = inputs.options();
+            for options in [
+                plain,
+                GemmOptions { split_k: Some(3), ..plain },
+                GemmOptions { promote_every: Some(2 * target.step()), ..plain },
+                GemmOptions { alpha: Some(one << 1), ..plain },
+                GemmOptions { beta: Some(one + 1), ..plain },
+                GemmOptions { output: Some(OutputConversion::nearest(E5M2)), ..plain },
+            ] {
+                for c in [None, Some(&inputs.c)] {
+                    let plain = Plain { target: &target, a: &inputs.a, b: &inputs.b, c, options: &options };
+                    plain.check("zero");
+                }
+            }
+        }
+    }
+}
+
+/// Every option with every other, on ragged K.
+#[test]
+fn options_together() {
+    let mut elements = 0;
+    for (number, target) in targets().iter().enumerate() {
+        let (step, w) = (target.step(), target.working_format());
+        let ks = [step * 5 + 1, step * 4, 3];
+        for (index, k) in ks.into_iter().enumerate() {
+            let family = [Family::Moderate, Family::Cancelling, Family::Bits][(number + index) % 3];
+            let inputs = Inputs::new(target.model(), (2, 3, k), family, (number * 10 + index) as u64);
+            let one = w.one_code();
+            let factors = [
+                (None, None),
+                (Some(one + 12345), None),
+                (None, Some(one + 77)),
+                (Some(one | w.sign_bit()), Some(one)),
+                (Some(one + 3), Some(w.sign_bit())),
+                (Some(0), Some(0)),
+                (w.nan_code(), Some(one)),
+            ];
+            for split_k in [None, Some(1), Some(2), Some(3), Some(100)] {
+                for promote_every in [None, Some(step), Some(2 * step), Some(64 * step)] {
+                    // all of them on the ragged K, the first few on the others
+                    for (alpha, beta) in factors.into_iter().take(if index == 0 { 7 } else { 2 }) {
+                        let plain = inputs.options();
+                        let options = GemmOptions { split_k, promote_every, alpha, beta, ..plain };
+                        for c in [None, Some(&inputs.c)] {
+                            let (a, b) = (&inputs.a, &inputs.b);
+                            let plain = Plain { target, a, b, c, options: &options };
+                            elements += plain.check(&format!(
+                                "{family:?}, split {split_k:?}, promoted {promote_every:?}, alpha {alpha:x?}, beta {beta:x?}, C {}",
+                                c.is_some()
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{elements} elements of D");
+}
+
+#[test]
+fn output_conversions() {
+    let mut elements = 0;
+    for (number, target) in targets().iter().enumerate() {
+        let formats = table::FORMATS.into_iter().filter(|format| ![UE8M0, UE4M3].contains(format));
+        for (index, format) in formats.enumerate() {
+            for rounding in [Rounding::NearestEven, Rounding::TowardZero, Rounding::Up] {
+                for overflow in [Overflow::Ieee, Overflow::Saturate] {
+                    let family = [Family::Moderate, Family::Bits, Family::Notable][index % 3];
+                    let inputs = Inputs::new(target.model(), (6, 4, 37), family, (number * 50) as u64);
+                    let conversion = Conversion::new(rounding, format);
+                    let output = Some(OutputConversion { conversion, overflow });
+                    for split_k in [None, Some(2)] {
+                        let options = GemmOptions { output, split_k, ..inputs.options() };
+                        let (a, b, c) = (&inputs.a, &inputs.b, Some(&inputs.c));
+                        elements += Plain { target, a, b, c, options: &options }
+                            .check(&format!("{family:?} to {conversion} {overflow:?}, split {split_k:?}"));
+                    }
+                }
+            }
+        }
+    }
+    println!("{elements} elements of D");
+}
+
+/// Rows by hand of what saturation does, from FP32.
+#[test]
+fn saturation_by_hand() {
+    let target = Target::instruction(Architecture::Cdna3, "v_mfma_f32_16x16x4_f32", Revision::Hardware);
+    let target = target.unwrap();
+    let d = |value: &str, format, overflow| {
+        let a = Matrix::single(F32, 1, 1, [common::code(&F32, value)]).unwrap();
+        let b = Matrix::single(F32, 1, 1, [F32.one_code()]).unwrap();
+        let conversion = Conversion::new(Rounding::NearestEven, format);
+        let output = Some(OutputConversion { conversion, overflow });
+        let options = GemmOptions { output, ..GemmOptions::default() };
+        gemm(&target, &a, &b, None, &options).unwrap().get(0, 0, 0)
+    };
+    let (ieee, saturate) = (Overflow::Ieee, Overflow::Saturate);
+    assert_eq!(d("448", E4M3, ieee), 0x7e);
+    assert_eq!(d("1e4", E4M3, ieee), 0x7f); // no infinity: NaN
+    assert_eq!(d("1e4", E4M3, saturate), 0x7e);
+    assert_eq!(d("-inf", E4M3, saturate), 0xfe);
+    assert_eq!(d("-inf", E4M3, ieee), 0x7f);
+    assert_eq!(d("nan", E4M3, saturate), 0x7f);
+    assert_eq!(d("1e6", E5M2, ieee), 0x7c);
+    assert_eq!(d("1e6", E5M2, saturate), 0x7b);
+    assert_eq!(d("nan", E2M1, saturate), 0x7); // cvt.satfinite: no NaN, the largest number
+    assert_eq!(d("-100", E2M1, ieee), 0xf);
+    assert_eq!(d("inf", F64, ieee), 0x7ff0_0000_0000_0000);
+    assert_eq!(d("1e5", F16, saturate), 0x7bff);
+}
+
+fn base(architecture: Architecture, name: &str) -> Model {
+    find(architecture, name).unwrap().instruction.model(Revision::Hardware).unwrap()
+}
+
+fn sum(model: &mut Model, length: usize) {
+    if let Operation::TFdpa(sum) | Operation::StFdpa(sum) = &mut model.operation {
+        sum.max_length = length;
+    }
+}
+
+/// ST-FDPA with blocks and sums of these lengths.
+fn scaled(block: usize, length: usize) -> Model {
+    let mx = "mma.m16n8k32.kind::mxf8f6f4.block32.f32.e4m3.e4m3.f32.ue8m0";
+    let mut model = base(Architecture::RtxBlackwell, mx);
+    sum(&mut model, length);
+    model.scale = Some(BlockScale { format: UE8M0, size: block });
+    model
+}
+
+/// Sums that reach across blocks of several scale factors.
+#[test]
+fn sums_across_blocks() {
+    for (block, length, step) in [(8, 12, 24), (8, 16, 16), (4, 32, 32)] {
+        let target = Target::of_model(scaled(block, length), None).unwrap();
+        assert_eq!(target.step(), step);
+        for (seed, family) in Family::ALL.into_iter().enumerate() {
+            let inputs = Inputs::new(target.model(), (4, 5, 61), family, seed as u64);
+            let options = inputs.options();
+            let (a, b, c) = (&inputs.a, &inputs.b, Some(&inputs.c));
+            Plain { target: &target, a, b, c, options: &options }.check(&format!("{family:?}"));
+        }
+    }
+}
+
+#[test]
+fn user_models() {
+    let f16 = base(Architecture::Hopper, "wgmma.m64n8k16.f32.f16.f16");
+    let (mut short, mut interleaved) = (f16.clone(), f16.clone());
+    sum(&mut short, 5);
+    interleaved.lowering = Lowering { order: Order::Interleaved { run: 2, period: 6 }, ..Lowering::NONE };
+    let mut reversed = f16.clone();
+    reversed.lowering = Lowering {
+        order: Order::Reversed,
+        add_accumulator_last: Some(Conversion::RNE_FP32),
+        ..Lowering::NONE
+    };
+    for (model, step, wanted) in [
+        (f16.clone(), None, 16),
+        (f16.clone(), Some(48), 48),
+        (f16, Some(3), 3),
+        (short.clone(), None, 5),
+        (short, Some(15), 15),
+        (interleaved, None, 48),
+        (reversed, None, 16),
+        (scaled(8, 4), None, 8),
+        (scaled(8, 8), Some(16), 16),
+    ] {
+        let target = Target::of_model(model, step).unwrap();
+        assert_eq!(target.step(), wanted);
+        for (seed, family) in Family::ALL.into_iter().enumerate() {
+            let inputs = Inputs::new(target.model(), (4, 5, 61), family, seed as u64);
+            for split_k in [None, Some(2)] {
+                let options = GemmOptions { split_k, ..inputs.options() };
+                let (a, b, c) = (&inputs.a, &inputs.b, Some(&inputs.c));
+                Plain { target: &target, a, b, c, options: &options }.check(&format!("{family:?}"));
+            }
+        }
+    }
+    // the step of every model of the catalogue's rows is accepted
+    for row in bitmma_engine::catalogue::catalogue() {
+        if let Some(model) = row.model(Revision::Hardware) {
+            Target::of_model(model, None).unwrap_or_else(|error| panic!("{}: {error}", row.name()));
+        }
+    }
+}
+
+/// Several products of one shape, and a padded K that pays e_zero.
+#[test]
+fn batches_and_the_price_of_padding() {
+    for target in targets() {
+        let shape = (3, 5, 41);
+        let both = [1, 2].map(|seed| Inputs::new(target.model(), shape, Family::Moderate, seed));
+        let join = |get: &dyn Fn(&Inputs) -> Matrix| {
+            let parts: Vec<Matrix> = both.iter().map(get).collect();
+            let (rows, columns) = (parts[0].rows(), parts[0].columns());
+            let codes = parts.iter().flat_map(Matrix::iter).collect::<Vec<_>>();
+            Matrix::new(parts[0].format(), (2, rows, columns), codes).unwrap()
+        };
+        let (a, b) = (join(&|inputs| inputs.a.clone()), join(&|inputs| inputs.b.clone()));
+        let c = join(&|inputs| inputs.c.clone());
+        let scales = target.model().scale.map(|_| {
+            let pick = |inputs: &Inputs| inputs.scales.clone().unwrap();
+            (join(&|inputs| pick(inputs).0), join(&|inputs| pick(inputs).1))
+        });
+        let options = GemmOptions {
+            scale_a: scales.as_ref().map(|scales| &scales.0),
+            scale_b: scales.as_ref().map(|scales| &scales.1),
+            split_k: Some(2),
+            ..GemmOptions::default()
+        };
+        Plain { target: &target, a: &a, b: &b, c: Some(&c), options: &options }.check("two blocks");
+    }
+
+    // 2^-149 · 1 with an exponent far below e_zero = -133: 15 padded zeros bring the floor
+    let target =
+        Target::instruction(Architecture::Hopper, "wgmma.m64n8k16.f32.bf16.bf16", Revision::Hardware)
+            .unwrap();
+    let matrix = |code: u64, k: usize| Matrix::single(table::BF16, 1, k, vec![code; k]).unwrap();
+    let column = |code: u64, k: usize| Matrix::single(table::BF16, k, 1, vec![code; k]).unwrap();
+    let (small, tiny) = (0x0081, 0x1f81); // 1.0078125 · 2^-126, · 2^-64
+    let c = Matrix::single(F32, 1, 1, [1u64]).unwrap();
+    let options = GemmOptions::default();
+    for k in [1, 15, 16, 17] {
+        let (a, b) = (matrix(small, k), column(tiny, k));
+        Plain { target: &target, a: &a, b: &b, c: Some(&c), options: &options }.check("e_zero");
+    }
+}
+
+/// Larger than a tile, for any number of threads and every instruction set.
+#[test]
+fn threads_levels_and_tiles_do_not_change_a_bit() {
+    for (architecture, name, shape) in [
+        (Architecture::Hopper, "wgmma.m64n8k16.f32.f16.f16", (1100, 2100, 33)),
+        (
+            Architecture::RtxBlackwell,
+            "mma.m16n8k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.f32.ue4m3",
+            (50, 300, 65),
+        ),
+        (Architecture::Cdna3, "v_mfma_f32_16x16x4_f32", (1030, 7, 9)),
+    ] {
+        let target = Target::instruction(architecture, name, Revision::Hardware).unwrap();
+        let inputs = Inputs::new(target.model(), shape, Family::Moderate, 11);
+        let (m, n, k) = shape;
+        for (split_k, promote_every) in [(None, None), (Some(2), None), (None, Some(target.step()))] {
+            let plain = GemmOptions { split_k, promote_every, ..inputs.options() };
+            let d = |options: &GemmOptions<'_>| {
+                gemm(&target, &inputs.a, &inputs.b, Some(&inputs.c), options).unwrap()
+            };
+            let calls = Mutex::new(Vec::new());
+            let report = |done, total| calls.lock().unwrap().push((done, total));
+            let expected = d(&GemmOptions { progress: Some(&report), ..plain });
+            let calls = calls.into_inner().unwrap();
+            let products = (m * n * k) as u64;
+            assert!(calls.is_sorted() && calls.iter().all(|call| call.1 == products), "{calls:?}");
+            assert_eq!(calls.last(), Some(&(products, products)));
+            for threads in 1..=3 {
+                assert_eq!(expected, d(&GemmOptions { threads: Some(threads), ..plain }));
+            }
+            for level in Level::available() {
+                assert_eq!(expected, d(&GemmOptions { level: Some(level), ..plain }));
+            }
+            // a few elements of every tile
+            let plain_loop =
+                Plain { target: &target, a: &inputs.a, b: &inputs.b, c: Some(&inputs.c), options: &plain };
+            for index in (0..m * n).step_by(m * n / 301 + 1).chain([m * n - 1]) {
+                let place = (0, index / n, index % n);
+                assert_eq!(plain_loop.element(place), expected.get(0, place.1, place.2), "{name}, {place:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_refused() {
+    let target =
+        Target::instruction(Architecture::Hopper, "wgmma.m64n8k32.f32.e4m3.e4m3", Revision::Hardware)
+            .unwrap();
+    let zeros = |format, rows, columns| Matrix::zeros(format, (1, rows, columns)).unwrap();
+    let (a, b, c) = (zeros(E4M3, 3, 64), zeros(E4M3, 64, 5), zeros(F32, 3, 5));
+    let says = |result: Result<Matrix, Error>, wanted: &str| {
+        let text = result.unwrap_err().to_string();
+        assert!(text.contains(wanted), "'{wanted}' is not in '{text}'");
+    };
+    let plain = GemmOptions::default();
+    let with = |options: GemmOptions<'_>| gemm(&target, &a, &b, Some(&c), &options);
+    let wgmma = "wgmma.m64n{8..256}k32.f32.e4m3.e4m3";
+    says(gemm(&target, &a, &zeros(E4M3, 63, 5), None, &plain), "B is 63×5");
+    says(gemm(&target, &a, &zeros(E5M2, 64, 5), None, &plain), &format!("B is e5m2, {wgmma} takes e4m3"));
+    says(gemm(&target, &a, &b, Some(&zeros(F32, 5, 3)), &plain), "takes 3×5");
+    says(gemm(&target, &a, &b, Some(&zeros(F16, 3, 5)), &plain), "C is f16");
+    says(with(GemmOptions { split_k: Some(0), ..plain }), "split_k is 0");
+    says(with(GemmOptions { promote_every: Some(0), ..plain }), "promote_every is 0");
+    says(
+        with(GemmOptions { promote_every: Some(48), ..plain }),
+        &format!("promote_every is 48; {wgmma} takes 32 elements along K"),
+    );
+    says(with(GemmOptions { threads: Some(0), ..plain }), "threads is 0");
+    says(with(GemmOptions { threads: Some(4097), ..plain }), "threads is 4097; at most 4096");
+    says(
+        with(GemmOptions { alpha: Some(1 << 32), ..plain }),
+        "alpha is 0x100000000; a code of f32 has 32 bits",
+    );
+    says(with(GemmOptions { scale_a: Some(&c), ..plain }), "takes no scale factors for scale A");
+
+    let mx = "mma.m16n8k32.kind::mxf8f6f4.block32.f32.e4m3.e4m3.f32.ue8m0";
+    let scaled = Target::instruction(Architecture::RtxBlackwell, mx, Revision::Hardware).unwrap();
+    let (a, b) = (zeros(E4M3, 3, 33), zeros(E4M3, 33, 5));
+    says(gemm(&scaled, &a, &b, None, &plain), "takes 3×2 ue8m0 factors for scale A");
+    let (left, right) = (zeros(UE8M0, 3, 1), zeros(UE8M0, 2, 5));
+    let options = GemmOptions { scale_a: Some(&left), scale_b: Some(&right), ..plain };
+    says(gemm(&scaled, &a, &b, None, &options), "scale A is 3×1");
+
+    // no memory for D, or for a K that is padded
+    let (a, b) = (zeros(E4M3, 1 << 40, 0), zeros(E4M3, 0, 1 << 40));
+    says(gemm(&target, &a, &b, None, &plain), "cannot be held in memory");
+    let (a, b) = (zeros(E4M3, 1 << 24, 0), zeros(E4M3, 0, 1 << 24));
+    says(gemm(&target, &a, &b, None, &plain), "cannot be held in memory");
+    assert!(Target::of_model(scaled.model().clone(), Some(31)).is_err());
+    assert!(Target::of_model(scaled.model().clone(), Some(0)).is_err());
+}

@@ -1,0 +1,17 @@
+//! Tests of this crate, one executable: `cargo test --workspace --test engine NAME` runs the module of that name.
+#![allow(missing_docs, clippy::unwrap_used)] // helpers panic where a test fails, and print what was skipped
+
+mod agreement;
+mod common;
+mod error_bounds;
+mod gemm;
+mod gemm_scales;
+mod kernel;
+mod kernel_float;
+mod kernel_rounded;
+mod kernel_whole;
+mod matrix;
+mod paper;
+mod semantics;
+mod semantics_instructions;
+mod shapes;

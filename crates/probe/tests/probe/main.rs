@@ -1,0 +1,11 @@
+//! Tests of this crate, one executable: `cargo test --workspace --test probe NAME` runs the module of that name.
+#![allow(missing_docs, clippy::unwrap_used)] // helpers panic where a test fails, and print what was skipped
+
+mod catalogue;
+mod common;
+mod edges;
+mod families;
+mod faults;
+mod hidden;
+mod order;
+mod resume;
