@@ -7,7 +7,7 @@
 
 use bitmma_formats::Rounding;
 
-use crate::model::Model;
+use crate::convert::Conversion;
 use crate::sums::{FusedSum, RoundedSum};
 
 /// An elementary operation and its parameters.
@@ -85,8 +85,8 @@ pub struct Family {
     pub multiple: usize,
     /// How often an operation of L products rounds by rho.
     pub roundings: fn(usize) -> usize,
-    /// The internal precision in one line, for the L of an instruction.
-    pub line: fn(&Model, usize) -> String,
+    /// The internal precision in one line: of an operation of the family, with its rho, for the L of an instruction.
+    pub line: fn(&Operation, Conversion, usize) -> String,
 }
 
 /// Which scale factors a family takes.
@@ -134,7 +134,7 @@ impl Family {
         widest_result: 64,
         multiple: 1,
         roundings: |_| 1,
-        line: |_, _| String::new(),
+        line: |_, _, _| String::new(),
     };
 }
 
@@ -163,8 +163,8 @@ pub static FAMILIES: [Family; 10] = [
         flushes_results: true,
         adds_in_rho: true,
         roundings: |length| 2 * length,
-        line: |model, _| {
-            let (rho, pairing) = (model.conversion, model.operation.max_length());
+        line: |operation, rho, _| {
+            let pairing = operation.max_length();
             format!(
                 "each product and each sum {rho} with subnormal results flushed to zero, {pairing} products summed \
                  pairwise before C"
@@ -178,7 +178,7 @@ pub static FAMILIES: [Family; 10] = [
         about: "A chain of IEEE 754 fused multiply-adds along K.",
         example: Operation::Fma,
         meeting: Meeting::InTurn,
-        line: |model, _| format!("a chain of fused multiply-adds along K, each {}", model.conversion),
+        line: |_, rho, _| format!("a chain of fused multiply-adds along K, each {rho}"),
         ..Family::PLAIN
     },
     Family {
@@ -186,7 +186,7 @@ pub static FAMILIES: [Family; 10] = [
         source: "Paper, Algorithm 4.",
         about: "L products and the accumulator summed exactly, then rounded once by rho.",
         example: Operation::EFdpa { max_length: 1 },
-        line: |model, length| format!("sums of {length} products and C exact, result {}", model.conversion),
+        line: |_, rho, length| format!("sums of {length} products and C exact, result {rho}"),
         ..Family::PLAIN
     },
     Family {
@@ -196,7 +196,7 @@ pub static FAMILIES: [Family; 10] = [
                 summed exactly, then rounded by rho.",
         example: Operation::TFdpa(FUSED),
         positive_zero: true,
-        line: |model, length| fused("products exact", model, length),
+        line: |operation, rho, length| fused("products exact", operation, rho, length),
         ..Family::PLAIN
     },
     Family {
@@ -206,7 +206,9 @@ pub static FAMILIES: [Family; 10] = [
         example: Operation::StFdpa(FUSED),
         scale: Scale::Exponents,
         positive_zero: true,
-        line: |model, length| fused("products exact, scaled by powers of two", model, length),
+        line: |operation, rho, length| {
+            fused("products exact, scaled by powers of two", operation, rho, length)
+        },
         ..Family::PLAIN
     },
     Family {
@@ -217,8 +219,8 @@ pub static FAMILIES: [Family; 10] = [
         scale: Scale::Numbers,
         meeting: Meeting::InGroups,
         positive_zero: true,
-        line: |model, length| {
-            fused(&format!("dot products of {} exact, scaled", model.operation.group()), model, length)
+        line: |operation, rho, length| {
+            fused(&format!("dot products of {} exact, scaled", operation.group()), operation, rho, length)
         },
         ..Family::PLAIN
     },
@@ -227,7 +229,7 @@ pub static FAMILIES: [Family; 10] = [
         source: "Paper, Algorithm 8.",
         about: "L products cut to F bits and summed; the sum and the accumulator then cut (RD) and added.",
         example: Operation::TrFdpa(ROUNDED),
-        line: |model, length| rounded("products exact", model, length),
+        line: |operation, rho, length| rounded("products exact", operation, rho, length),
         ..Family::PLAIN
     },
     Family {
@@ -237,7 +239,9 @@ pub static FAMILIES: [Family; 10] = [
         example: Operation::GtrFdpa(RoundedSum { max_length: 2, ..ROUNDED }),
         meeting: Meeting::EvenOdd,
         multiple: 2,
-        line: |model, length| rounded("products of even and of odd index apart, exact", model, length),
+        line: |operation, rho, length| {
+            rounded("products of even and of odd index apart, exact", operation, rho, length)
+        },
         ..Family::PLAIN
     },
     Family {
@@ -252,11 +256,10 @@ pub static FAMILIES: [Family; 10] = [
         flushes_results: true,
         widest_result: 32,
         roundings: |length| length,
-        line: |model, length| {
+        line: |_, rho, length| {
             format!(
-                "fused multiply-adds along K, of {length} products the last first, each {}; subnormal inputs and \
-                 results flushed to zero of their sign",
-                model.conversion
+                "fused multiply-adds along K, of {length} products the last first, each {rho}; subnormal inputs and \
+                 results flushed to zero of their sign"
             )
         },
         ..Family::PLAIN
@@ -270,8 +273,7 @@ pub static FAMILIES: [Family; 10] = [
                 says so.",
         example: Operation::DotAdd { max_length: 1 },
         roundings: |_| 2,
-        line: |model, length| {
-            let rho = model.conversion;
+        line: |_, rho, length| {
             format!("sums of {length} products exact, each {rho}, then added to C, result {rho}")
         },
         ..Family::PLAIN
@@ -365,7 +367,7 @@ impl Operation {
     }
 
     /// Whether subnormal operands are read as zero by the operation itself, not by
-    /// [`Model::flush_operands`] and [`Model::flush_accumulator`].
+    /// `flush_operands` and `flush_accumulator` of the model.
     pub fn flushes(&self) -> bool {
         self.family().flushes_operands
     }
@@ -377,8 +379,8 @@ impl Operation {
 }
 
 /// T-, ST- and GST-FDPA in one line.
-fn fused(terms: &str, model: &Model, length: usize) -> String {
-    let Some(sum) = model.operation.fused() else { return String::new() };
+fn fused(terms: &str, operation: &Operation, rho: Conversion, length: usize) -> String {
+    let Some(sum) = operation.fused() else { return String::new() };
     let FusedSum { fraction_bits, term_rounding, .. } = sum;
     let of_c = match sum.accumulator_bits() {
         bits if bits == *fraction_bits => String::new(),
@@ -386,14 +388,13 @@ fn fused(terms: &str, model: &Model, length: usize) -> String {
     };
     format!(
         "{terms}, terms cut ({term_rounding}) to {fraction_bits} bits below the largest exponent{of_c}, sums of \
-         {length}, result {}",
-        model.conversion
+         {length}, result {rho}"
     )
 }
 
 /// TR- and GTR-FDPA in one line.
-fn rounded(terms: &str, model: &Model, length: usize) -> String {
-    let Some(sum) = model.operation.rounded() else { return String::new() };
+fn rounded(terms: &str, operation: &Operation, rho: Conversion, length: usize) -> String {
+    let Some(sum) = operation.rounded() else { return String::new() };
     let RoundedSum { fraction_bits, sum_fraction_bits, term_rounding, sum_rounding, renormalize, .. } = sum;
     let kept = sum_fraction_bits + u32::from(*renormalize);
     let then = match renormalize {
@@ -402,7 +403,6 @@ fn rounded(terms: &str, model: &Model, length: usize) -> String {
     };
     format!(
         "{terms}, cut ({term_rounding}) to {fraction_bits} bits below the largest exponent, sums of {length}, then \
-         added to C with {kept} bits of the sum and {fraction_bits} of C kept ({sum_rounding}){then}, result {}",
-        model.conversion
+         added to C with {kept} bits of the sum and {fraction_bits} of C kept ({sum_rounding}){then}, result {rho}"
     )
 }

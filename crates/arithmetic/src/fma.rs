@@ -1,46 +1,13 @@
 //! IEEE 754 fused multiply-add and addition (paper, Algorithm 3), and fused multiply-adds that flush.
 
-use bitmma_formats::{Class, Format, Overflow, Real, Rounding, Unpacked, decode};
+use bitmma_formats::{Class, Format, Overflow, Real, Rounding, decode};
 
 use crate::convert::{Conversion, ResultFlush};
 use crate::exact::Exact;
-use crate::fdpa::{Vectors, exact_sum, finish_special};
+use crate::operand::{Operand, Vectors};
 use crate::special::{Special, Specials};
+use crate::steps::{exact_sum, finish_special};
 use crate::trace::{Step, TermName, Trace};
-
-/// A factor or summand with the fractional bits of its significand.
-#[derive(Clone, Copy, Debug)]
-pub struct Operand {
-    /// The number taken apart.
-    pub value: Unpacked,
-    /// Fractional bits of its significand.
-    pub fraction_bits: i32,
-}
-
-impl Operand {
-    /// The operand with this code.
-    #[inline]
-    pub fn new(format: &Format, code: u64) -> Operand {
-        Operand { value: decode(format, code), fraction_bits: format.fraction_bits as i32 }
-    }
-
-    /// Zero of the same sign in place of a subnormal number.
-    fn flushed(mut self) -> Operand {
-        if self.value.is_finite() && self.value.significand < 1 << self.fraction_bits {
-            self.value = Unpacked { class: Class::Zero, significand: 0, ..self.value };
-        }
-        self
-    }
-
-    /// Its value; it must be finite.
-    #[inline]
-    pub(crate) fn exact(&self) -> Exact {
-        Exact {
-            significand: i128::from(self.value.signed_significand()),
-            exponent: self.value.exponent - self.fraction_bits,
-        }
-    }
-}
 
 /// A summand and its sign, which a zero has too.
 pub(crate) type Summand = (TermName, Exact, bool);

@@ -3,8 +3,8 @@
 use bitmma_formats::{Class, Format, Overflow, Real, Rounding, Unpacked, encode};
 
 use crate::convert::Conversion;
-use crate::fdpa::Vectors;
-use crate::fma::{Operand, add, multiply};
+use crate::fma::{add, multiply};
+use crate::operand::{Operand, Vectors};
 use crate::parameter::MAX_PAIRING;
 use crate::special::{Special, nan_code};
 use crate::trace::{Step, Trace};

@@ -17,11 +17,13 @@ pub mod fma;
 pub mod ftz;
 pub mod lowering;
 pub mod model;
+pub mod operand;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod parameter;
 pub mod run;
 pub mod special;
+mod steps;
 mod sums;
 pub mod trace;
 mod validate;

@@ -4,7 +4,6 @@ use bitmma_formats::{BlockScale, Format};
 use serde::{Deserialize, Serialize};
 
 use crate::convert::Conversion;
-use crate::error::ModelError;
 use crate::family::Operation;
 use crate::lowering::Lowering;
 use crate::parameter::{Parameter, Value};
@@ -125,11 +124,6 @@ impl Model {
                 && self.nan_code.is_none()
                 && is_nan(&self.d, expected)
                 && is_nan(&self.d, actual))
-    }
-
-    /// Whether the parameters make sense together; the error names the first that does not.
-    pub fn validate(&self) -> Result<(), ModelError> {
-        crate::validate::validate(self)
     }
 }
 

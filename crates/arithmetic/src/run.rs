@@ -8,12 +8,13 @@ use bitmma_formats::{Class, Format, Overflow, Real, Unpacked, decode, encode};
 
 use crate::convert::Conversion;
 use crate::error::ModelError;
-use crate::fdpa::{Vectors, operate};
-use crate::fma::{Operand, add, change_format};
+use crate::fdpa::operate;
+use crate::fma::{add, change_format};
 use crate::lowering::{Chains, Order};
 use crate::model::{InputFlush, Model};
+use crate::operand::{Operand, Vectors};
 use crate::trace::{Step, Trace};
-use crate::validate::{holds_all, validate};
+use crate::validate::holds_all;
 
 /// One dot product: codes in the low bits, K elements each of `a` and `b`.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +99,7 @@ impl<'m> Prepared<'m> {
 
     fn of(kept: Cow<'m, Model>, k: usize) -> Result<Self, ModelError> {
         let model = &*kept;
-        validate(model)?;
+        model.validate()?;
         let length = model.length(k);
         let mut multiple = length.max(1) * model.lowering.parts();
         if let Order::Interleaved { period, .. } = model.lowering.order

@@ -9,8 +9,14 @@ use crate::lowering::{Chains, Lowering, Order};
 use crate::model::Model;
 use crate::parameter::{MAX_LENGTH, Parameter};
 
-/// Whether the parameters of a model make sense together.
-pub(crate) fn validate(model: &Model) -> Result<(), ModelError> {
+impl Model {
+    /// Whether the parameters make sense together; the error names the first that does not.
+    pub fn validate(&self) -> Result<(), ModelError> {
+        validate(self)
+    }
+}
+
+fn validate(model: &Model) -> Result<(), ModelError> {
     let wrong = |parameter, value: String, allowed: &str| {
         Err(ModelError::Parameter { parameter, value, allowed: allowed.to_owned() })
     };

@@ -4,7 +4,7 @@ use bitmma_arithmetic::{Chains, InputFlush, Model, Order};
 
 /// What is exact, what is cut where, how results are rounded; for a K of `k`.
 pub(crate) fn line(model: &Model, k: usize) -> String {
-    let core = (model.operation.family().line)(model, model.length(k));
+    let core = (model.operation.family().line)(&model.operation, model.conversion, model.length(k));
     let mut parts = vec![];
     if let Some(format) = model.lowering.widen_operands {
         parts.push(format!("A and B widened to {format}"));

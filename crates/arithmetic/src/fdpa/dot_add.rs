@@ -1,9 +1,11 @@
 //! Dot-Add: products summed exactly and rounded, then an IEEE 754 addition (Arm's BFDotAdd with FPCR.EBF = 1).
 
-use super::{Vectors, finish_special};
 use crate::convert::Conversion;
-use crate::fma::{Operand, Summand, ieee_sum, product};
+use crate::fma::{Summand, ieee_sum, product};
+use crate::operand::Operand;
+use crate::operand::Vectors;
 use crate::special::Specials;
+use crate::steps::finish_special;
 use crate::trace::{TermName, Trace};
 
 /// d = rho(rho(sum of a_k * b_k) + c). NaN, infinity and zero are resolved in each of the two sums as IEEE 754 says.

@@ -1,8 +1,8 @@
 //! E-FDPA (paper, Algorithm 4): an exact sum of L products and the accumulator, rounded once.
 
-use super::steps::exact_sum;
-use super::{Vectors, ZeroSign, finish, finish_special};
 use crate::convert::Conversion;
+use crate::operand::Vectors;
+use crate::steps::{ZeroSign, exact_sum, finish, finish_special};
 use crate::trace::{TermName, Trace};
 
 /// Line 1: d = rho(c + sum of a_k * b_k).

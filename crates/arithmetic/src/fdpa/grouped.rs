@@ -3,10 +3,10 @@
 use bitmma_formats::Class;
 
 use super::fused::truncated_sum;
-use super::steps::Terms;
-use super::{Vectors, finish_special};
 use crate::convert::Conversion;
 use crate::exact::Exact;
+use crate::operand::Vectors;
+use crate::steps::{Terms, finish_special};
 use crate::sums::FusedSum;
 use crate::trace::{TermName, Trace};
 

@@ -3,11 +3,11 @@
 
 use bitmma_formats::{Class, Real};
 
-use super::steps::{Accumulator, Terms, aligned_sum, largest};
-use super::{Vectors, ZeroSign, finish, finish_special};
 use crate::convert::Conversion;
 use crate::exact::Exact;
+use crate::operand::Vectors;
 use crate::special::Specials;
+use crate::steps::{Accumulator, Terms, ZeroSign, aligned_sum, finish, finish_special, largest};
 use crate::sums::RoundedSum;
 use crate::trace::{TermName, Trace};
 

@@ -60,7 +60,8 @@ word!(u64, f64, F64, 0x7FF8_0000_0000_0000);
 mod tests {
     use super::*;
     use bitmma_arithmetic::Conversion;
-    use bitmma_arithmetic::fma::{Operand, add, fma, multiply};
+    use bitmma_arithmetic::fma::{add, fma, multiply};
+    use bitmma_arithmetic::operand::Operand;
     use bitmma_formats::cases::notable_codes;
     use rand_chacha::ChaCha8Rng;
     use rand_chacha::rand_core::{Rng, SeedableRng};

@@ -2,7 +2,8 @@
 //! [`Model::dot`] along K, and the arithmetic crate's sums around it.
 
 use bitmma_engine::arithmetic::Conversion;
-use bitmma_engine::arithmetic::fma::{Operand, add, change_format, fma, multiply};
+use bitmma_engine::arithmetic::fma::{add, change_format, fma, multiply};
+use bitmma_engine::arithmetic::operand::Operand;
 use bitmma_engine::arithmetic::run::Operands;
 use bitmma_engine::formats::{Class, F64, Format, Overflow, Rounding, decode};
 use bitmma_engine::gemm::{OutputConversion, ScaleBlocks, ScaleOrder, Target};

@@ -1,31 +1,33 @@
-//! The steps that algorithms share: an exact sum; the largest exponent, terms cut below it, and their sum.
+//! The steps that algorithms share: an exact sum; the largest exponent, terms cut below it, and their sum; rho.
 
-use bitmma_formats::{Real, Rounding};
+use bitmma_formats::{Format, Overflow, Real, Rounding};
 
 use crate::align::cut;
+use crate::convert::Conversion;
 use crate::exact::{self, Exact};
+use crate::special::Special;
 use crate::trace::{Step, Term, TermName, Trace};
 
 /// The terms of a sum by their number k: what they are, s_k 2^e_k, exact, and the exponent that each brings into the
 /// maximum (`None`: it brings none).
 #[derive(Clone, Copy)]
-pub(super) struct Terms<N, S, E> {
-    pub(super) name: N,
-    pub(super) exact: S,
-    pub(super) exponent: E,
+pub(crate) struct Terms<N, S, E> {
+    pub(crate) name: N,
+    pub(crate) exact: S,
+    pub(crate) exponent: E,
 }
 
 /// The accumulator as the last term of a sum.
 #[derive(Clone, Copy)]
-pub(super) struct Accumulator {
+pub(crate) struct Accumulator {
     /// s_c 2^e_c.
-    pub(super) exact: Exact,
+    pub(crate) exact: Exact,
     /// e_c, as it enters the maximum.
-    pub(super) exponent: Option<i32>,
+    pub(crate) exponent: Option<i32>,
     /// Fractional bits that are kept of it.
-    pub(super) bits: u32,
+    pub(crate) bits: u32,
     /// Whether nothing is kept of it after all (Algorithm 9, lines 26 to 28).
-    pub(super) dropped: bool,
+    pub(crate) dropped: bool,
 }
 
 /// The exact sum of all terms; their names are for the report.
@@ -45,18 +47,18 @@ pub(crate) fn exact_sum<T: Trace>(
 }
 
 /// e_max, under the name that the paper gives it in that step, and its value.
-pub(super) type Maximum = (&'static str, i32);
+pub(crate) type Maximum = (&'static str, i32);
 
 /// The largest of the exponents; `None` if no term brings one.
 #[inline]
-pub(super) fn largest(exponents: impl Iterator<Item = Option<i32>>) -> Option<i32> {
+pub(crate) fn largest(exponents: impl Iterator<Item = Option<i32>>) -> Option<i32> {
     exponents.max().flatten() // None is smaller than every exponent
 }
 
 /// s_k' = RZ_F(s_k 2^(e_k - e_max)) of the terms `which`, and S, their sum: each cut to `bits` fractional bits below the
 /// maximum, the accumulator to bits of its own. The sum is in units of the smaller of the two last bits.
 #[inline(always)]
-pub(super) fn aligned_sum<T: Trace>(
+pub(crate) fn aligned_sum<T: Trace>(
     (maximum, exponent): Maximum,
     which: impl Iterator<Item = usize>,
     terms: &Terms<impl Fn(usize) -> TermName, impl Fn(usize) -> Exact, impl Fn(usize) -> Option<i32>>,
@@ -91,4 +93,33 @@ pub(super) fn aligned_sum<T: Trace>(
         trace.step(Step::Aligned { maximum, exponent, terms: used, fraction_bits: bits, rounding, sum });
     }
     sum
+}
+
+/// Which sign a result of zero has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ZeroSign {
+    /// +0, whatever the terms and whatever was cut.
+    Positive,
+    /// +0 for an exact zero, -0 for a negative value that rounds to zero.
+    OfValue,
+}
+
+/// The end of every fused operation: rho, then the sign of zero.
+#[inline]
+pub(crate) fn finish<T: Trace>(value: Real, conversion: Conversion, zero: ZeroSign, trace: &mut T) -> u64 {
+    let format = conversion.container();
+    let code = conversion.apply(value, Overflow::Infinity);
+    let code = if zero == ZeroSign::Positive && code == format.sign_bit() { 0 } else { code };
+    if T::ON {
+        trace.step(Step::Converted { value, conversion, code, format });
+    }
+    code
+}
+
+/// The code of a result that is NaN or infinite.
+pub(crate) fn finish_special<T: Trace>(special: Special, format: &Format, trace: &mut T) -> u64 {
+    if T::ON {
+        trace.step(Step::Special(special));
+    }
+    special.code(format)
 }
