@@ -3,8 +3,9 @@
 use bitmma::Matrix;
 use bitmma::formats::{Class, Format, decode};
 
+use crate::call::Call;
 use crate::error::Error;
-use crate::execute::{Call, execute};
+use crate::execute::execute;
 use crate::plan::{DealKind, Plan};
 
 /// A call compared with the first one.

@@ -5,26 +5,12 @@ use rayon::prelude::*;
 
 use bitmma::{Codes, Matrix};
 
+use crate::call::Scales;
 use crate::error::Error;
-use crate::merge::{CHUNK, NAN};
+use crate::fp32::exact::lift;
+use crate::fp32::{CHUNK, add, multiply, multiply_onto_zero};
 use crate::plan::{Alpha, Epilogue, Multiply, ScaleResult, Through};
 use crate::reference;
-
-/// What a call gives the epilogue, as FP32 codes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scales {
-    /// The scale of A.
-    pub a: u32,
-    /// The scale of B.
-    pub b: u32,
-    /// The scale of the result.
-    pub result: Option<u32>,
-}
-
-impl Scales {
-    /// Ones, and none of the result.
-    pub const ONE: Scales = Scales { a: 0x3f80_0000, b: 0x3f80_0000, result: None };
-}
 
 /// The code that a NaN result has in `format` (rule 24): all bits but the sign.
 pub fn nan_code(format: &Format) -> u64 {
@@ -108,7 +94,7 @@ impl Narrow {
         if self.shift == 0 {
             return code;
         }
-        reference::lift(&self.format, u64::from(code))
+        lift(&self.format, u64::from(code))
     }
 }
 
@@ -161,7 +147,7 @@ impl Finish {
         let scaled = match self.epilogue.multiply {
             Multiply::FmaZero => multiply_onto_zero(word, self.alpha),
             Multiply::Mul => multiply(word, self.alpha),
-            Multiply::MulAdd => crate::merge::add(multiply(word, self.alpha), 0),
+            Multiply::MulAdd => add(multiply(word, self.alpha), 0),
             Multiply::None => word,
         };
         let scaled = self.result.map_or(scaled, |result| multiply(scaled, result));
@@ -224,21 +210,6 @@ pub(crate) fn empty(format: &Format, rows: usize, columns: usize) -> Result<Code
         4 => Codes::U32(zeros(count).ok_or_else(too_large)?),
         _ => Codes::U64(zeros(count).ok_or_else(too_large)?),
     })
-}
-
-/// x · y in FP32, to nearest even; every NaN is 7fffffff.
-#[inline]
-pub(crate) fn multiply(x: u32, y: u32) -> u32 {
-    let product = f32::from_bits(x) * f32::from_bits(y);
-    if product.is_nan() { NAN } else { product.to_bits() }
-}
-
-/// fma(x, y, +0): as a product, but an exact zero is +0 whatever the signs; what underflows keeps its sign.
-#[inline]
-pub(crate) fn multiply_onto_zero(x: u32, y: u32) -> u32 {
-    let product = multiply(x, y);
-    let zero = (x & 0x7fff_ffff == 0) || (y & 0x7fff_ffff == 0);
-    if zero && product != NAN { 0 } else { product }
 }
 
 /// How an overflow of D is treated, for the reference path.

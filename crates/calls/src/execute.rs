@@ -8,71 +8,18 @@ mod gather;
 
 use std::ops::Range;
 
-use bitmma::formats::{F32, Format};
+use bitmma::formats::F32;
 use bitmma::gemm::Target;
 use bitmma::{Codes, GemmOptions, Matrix, gemm};
 
+use crate::call::Call;
 use crate::deal::{Chain, Layout, Slice};
-use crate::epilogue::{Finish, Scales, empty};
+use crate::epilogue::{Finish, empty};
 use crate::error::Error;
 use crate::merge::{Merger, add_all};
 use crate::plan::{Blocks, Deal, Merge, Plan};
 use crate::simt;
 use gather::Operand;
-
-/// The operands of a call.
-#[derive(Clone, Copy, Debug)]
-pub struct Call<'c> {
-    /// M×K, one block.
-    pub a: &'c Matrix,
-    /// K×N, one block.
-    pub b: &'c Matrix,
-    /// D's format.
-    pub out: Format,
-    /// Factors of the epilogue.
-    pub scales: Scales,
-    /// FP32 scales of blocks, for plans with `[blocks]`: ceil(M/rows) × ceil(K/k) of A and
-    /// ceil(K/k) × ceil(N/columns) of B.
-    pub blocks: Option<(&'c Matrix, &'c Matrix)>,
-    /// Threads; those of the pool that the call runs in by default.
-    pub threads: Option<usize>,
-}
-
-impl<'c> Call<'c> {
-    /// A call with scales of one.
-    pub fn new(a: &'c Matrix, b: &'c Matrix, out: Format) -> Call<'c> {
-        Call { a, b, out, scales: Scales::ONE, blocks: None, threads: None }
-    }
-
-    /// M, N, K.
-    pub fn shape(&self) -> (usize, usize, usize) {
-        (self.a.rows(), self.b.columns(), self.a.columns())
-    }
-
-    /// Whether the operands fit the plan.
-    fn check(&self, plan: &Plan, target: Option<&Target>) -> Result<(), Error> {
-        let (a, b) = (self.a, self.b);
-        if a.blocks() != 1 || b.blocks() != 1 || a.columns() != b.rows() {
-            return Err(Error::Operands(format!(
-                "A is {}×{}, B {}×{}; A has as many columns as B has rows, and both are one matrix",
-                a.rows(),
-                a.columns(),
-                b.rows(),
-                b.columns()
-            )));
-        }
-        if let Some(target) = target {
-            let model = target.model();
-            for (name, matrix, format) in [("A", a, model.a), ("B", b, model.b)] {
-                if matrix.format() != format {
-                    let (given, unit) = (matrix.format().name, target.name());
-                    return Err(Error::Operands(format!("{name} is {given}; {unit} takes {format}")));
-                }
-            }
-        }
-        blocks::check(plan, self)
-    }
-}
 
 /// Elements of a tile of D for which sums are held beside it.
 const TILE: usize = 1 << 21;
@@ -141,7 +88,7 @@ impl<'r> Run<'r> {
     fn new(plan: &'r Plan, call: &'r Call<'r>) -> Result<Run<'r>, Error> {
         plan.check()?;
         let target = plan.target()?;
-        call.check(plan, target.as_ref())?;
+        check(plan, call, target.as_ref())?;
         let layout = match &target {
             Some(target) => Some(Layout::new(plan, call.a.columns().max(1), target.step())?),
             None => None,
@@ -229,4 +176,28 @@ fn words(d: Matrix) -> Vec<u32> {
         Codes::U32(words) => words,
         other => (0..other.len()).map(|index| other.get(index) as u32).collect(),
     }
+}
+
+/// Whether the operands fit the plan.
+fn check(plan: &Plan, call: &Call<'_>, target: Option<&Target>) -> Result<(), Error> {
+    let (a, b) = (call.a, call.b);
+    if a.blocks() != 1 || b.blocks() != 1 || a.columns() != b.rows() {
+        return Err(Error::Operands(format!(
+            "A is {}×{}, B {}×{}; A has as many columns as B has rows, and both are one matrix",
+            a.rows(),
+            a.columns(),
+            b.rows(),
+            b.columns()
+        )));
+    }
+    if let Some(target) = target {
+        let model = target.model();
+        for (name, matrix, format) in [("A", a, model.a), ("B", b, model.b)] {
+            if matrix.format() != format {
+                let (given, unit) = (matrix.format().name, target.name());
+                return Err(Error::Operands(format!("{name} is {given}; {unit} takes {format}")));
+            }
+        }
+    }
+    blocks::check(plan, call)
 }

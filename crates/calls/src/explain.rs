@@ -3,9 +3,10 @@
 use bitmma::formats::text::display;
 use bitmma::formats::{F32, Format};
 
+use crate::call::Call;
 use crate::deal::Piece;
 use crate::error::Error;
-use crate::execute::{Call, layout};
+use crate::execute::layout;
 use crate::plan::Plan;
 use crate::reference::{Element, element};
 

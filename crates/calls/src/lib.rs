@@ -13,6 +13,7 @@
 //! The rules have numbers: `docs/calls.md` lists them.
 #![forbid(unsafe_code)]
 
+pub mod call;
 pub mod compare;
 pub mod cublaslt;
 pub mod deal;
@@ -21,6 +22,7 @@ pub mod error;
 pub mod execute;
 pub mod explain;
 pub mod fixtures;
+pub mod fp32;
 pub mod merge;
 pub mod npz;
 pub mod plan;
@@ -33,6 +35,7 @@ pub mod table;
 pub mod torch;
 pub mod verify;
 
+pub use call::Call;
 pub use error::Error;
-pub use execute::{Call, execute};
+pub use execute::execute;
 pub use plan::Plan;

@@ -6,20 +6,8 @@
 use rayon::prelude::*;
 
 use crate::epilogue::Narrow;
+use crate::fp32::{CHUNK, add};
 use crate::plan::{First, Merge, MergeOrder, MergeType};
-
-/// Numbers that one task takes.
-pub(crate) const CHUNK: usize = 1 << 13;
-
-/// The code of every NaN in FP32.
-pub(crate) const NAN: u32 = 0x7fff_ffff;
-
-/// x + y in FP32, to nearest even.
-#[inline]
-pub(crate) fn add(x: u32, y: u32) -> u32 {
-    let sum = f32::from_bits(x) + f32::from_bits(y);
-    if sum.is_nan() { NAN } else { sum.to_bits() }
-}
 
 /// `sums[i] = sums[i] + others[i]` on all threads.
 pub(crate) fn add_all(sums: &mut [u32], others: &[u32]) {

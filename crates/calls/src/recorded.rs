@@ -7,8 +7,8 @@ use bitmma::Matrix;
 use bitmma::formats::Format;
 use serde::{Deserialize, Serialize};
 
+use crate::call::Scales;
 use crate::cublaslt::{Capability, Config, Query};
-use crate::epilogue::Scales;
 use crate::error::Error;
 use crate::npz::{Archive, Array};
 use crate::torch::{Layout, Request, Scaling, format_of};

@@ -4,46 +4,15 @@
 //! bit for bit.
 #![deny(clippy::float_arithmetic)]
 
-use bitmma::arithmetic::fma::{self, Operand};
-use bitmma::arithmetic::{Conversion, run};
+use bitmma::arithmetic::{fma, run};
 use bitmma::formats::{Class, F32, Format, Overflow, Real, Rounding, decode, encode};
 
+use crate::call::Call;
 use crate::deal::{Chain, Layout};
 use crate::epilogue::{Finish, nan_code, overflow};
 use crate::error::Error;
-use crate::execute::Call;
+use crate::fp32::exact::{RNE, add, canonical, fp32, lift, multiply, multiply_add};
 use crate::plan::{BlockOrder, Blocks, First, Merge, MergeOrder, MergeType, Multiply, Plan, Through};
-
-const RNE: Conversion = Conversion::RNE_FP32;
-
-fn fp32(word: u32) -> Operand {
-    Operand::new(&F32, u64::from(word))
-}
-
-/// Every NaN has one code.
-fn canonical(code: u64) -> u32 {
-    if decode(&F32, code).class == Class::Nan { nan_code(&F32) as u32 } else { code as u32 }
-}
-
-/// x + y in FP32.
-pub fn add(x: u32, y: u32) -> u32 {
-    canonical(fma::add(&fp32(x), &fp32(y), RNE))
-}
-
-/// x · y in FP32.
-pub fn multiply(x: u32, y: u32) -> u32 {
-    canonical(fma::multiply(&fp32(x), &fp32(y), RNE))
-}
-
-/// x · y + z in FP32, rounded once.
-pub fn multiply_add(x: u32, y: u32, z: u32) -> u32 {
-    canonical(fma::fma(&fp32(x), &fp32(y), &fp32(z), 0, RNE, &mut ()))
-}
-
-/// The FP32 number that a code of a narrower format is; exact.
-pub fn lift(format: &Format, code: u64) -> u32 {
-    canonical(fma::change_format(format, code, RNE))
-}
 
 /// The code of an FP32 number in another format, to nearest even.
 fn narrowed(word: u32, format: &Format, overflow: Overflow) -> u64 {

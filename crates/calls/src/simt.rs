@@ -7,10 +7,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::execute::Call;
-use crate::merge::{NAN, add};
+use crate::call::Call;
+use crate::fp32::{NAN, add, exact};
 use crate::plan::{Fold, Simt, SimtFamily};
-use crate::reference;
 
 /// How a tree adds and multiplies.
 #[derive(Clone, Copy)]
@@ -25,7 +24,7 @@ fn host_fma(x: u32, y: u32, z: u32) -> u32 {
 }
 
 const HOST: Arithmetic = Arithmetic { add, fma: host_fma };
-const EXACT: Arithmetic = Arithmetic { add: reference::add, fma: reference::multiply_add };
+const EXACT: Arithmetic = Arithmetic { add: exact::add, fma: exact::multiply_add };
 
 /// Threads of a block of a dot product.
 const DOT_THREADS: usize = 128;
@@ -39,7 +38,7 @@ pub(crate) fn reference(simt: &Simt, a: &[u32], b: &[u32]) -> u32 {
 pub(crate) fn tile(simt: &Simt, call: &Call<'_>, rows: &Range<usize>, columns: &Range<usize>) -> Vec<u32> {
     let (of_a, of_b) = (call.a.format(), call.b.format());
     let lifted = |format, codes: &mut dyn Iterator<Item = u64>| -> Vec<u32> {
-        codes.map(|code| reference::lift(&format, code)).collect()
+        codes.map(|code| exact::lift(&format, code)).collect()
     };
     let b: Vec<Vec<u32>> =
         columns.clone().into_par_iter().map(|column| lifted(of_b, &mut call.b.column(0, column))).collect();

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
+use crate::call::Call;
 use crate::cublaslt::{self, Assume};
 use crate::error::Error;
-use crate::execute::{Call, execute};
+use crate::execute::execute;
 use crate::plan::{DealKind, MergeOrder, MergeType, Multiply, Plan, ScaleResult, Through};
 use crate::recorded::{Case, Recording};
 use crate::reference;

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use bitmma::Matrix;
 use bitmma::formats::{BF16, E4M3, F32, Format};
+use bitmma_calls::call::Scales;
 use bitmma_calls::compare::{Comparison, compare};
-use bitmma_calls::epilogue::Scales;
 use bitmma_calls::explain::explain;
 use bitmma_calls::platform::{Decision, Platform, Sources, decide};
 use bitmma_calls::scaled::{Recipe, decide_scaled};

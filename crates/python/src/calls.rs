@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use bitmma::Matrix;
 use bitmma::formats::{F32, Format as Row};
+use bitmma_calls::call::Scales;
 use bitmma_calls::cublaslt::{Assume, Config};
-use bitmma_calls::epilogue::Scales;
 use bitmma_calls::explain::explain;
 use bitmma_calls::plan::MergeOrder;
 use bitmma_calls::platform::{Platform, Sources, decide};

@@ -2,8 +2,8 @@
 
 use bitmma::formats::F32;
 
+use crate::call::Call;
 use crate::error::Error;
-use crate::execute::Call;
 use crate::plan::Plan;
 
 /// Formats and shapes of the scales.

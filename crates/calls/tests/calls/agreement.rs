@@ -2,7 +2,8 @@
 
 use bitmma::formats::{BF16, E4M3, E5M2, F16, F32, Format};
 use bitmma::{Architecture, Matrix};
-use bitmma_calls::epilogue::{Narrow, Scales, nan_code};
+use bitmma_calls::call::Scales;
+use bitmma_calls::epilogue::{Narrow, nan_code};
 use bitmma_calls::plan::*;
 use bitmma_calls::{Call, execute, reference};
 

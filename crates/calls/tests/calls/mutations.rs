@@ -8,13 +8,14 @@ use std::path::Path;
 
 use bitmma::Architecture;
 use bitmma::formats::{BF16, E4M3, E5M2, F16, F32, Format};
+use bitmma_calls::call::Scales;
 use bitmma_calls::cublaslt::Assume;
-use bitmma_calls::epilogue::{Finish, Scales, nan_code};
+use bitmma_calls::epilogue::{Finish, nan_code};
 use bitmma_calls::execute::parts;
 use bitmma_calls::plan::*;
 use bitmma_calls::recorded::{Case, Loaded, Recording};
 use bitmma_calls::verify::{plan_of, verify_with};
-use bitmma_calls::{Call, Error, reference};
+use bitmma_calls::{Call, Error, fp32, reference};
 
 fn recording() -> Recording {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/calls");
@@ -158,7 +159,7 @@ impl Given<'_> {
         while level.len() > 1 {
             level = level
                 .chunks(2)
-                .map(|pair| pair.iter().copied().reduce(reference::add).unwrap_or(0))
+                .map(|pair| pair.iter().copied().reduce(fp32::exact::add).unwrap_or(0))
                 .collect();
         }
         level.first().copied().unwrap_or(0)
@@ -171,7 +172,7 @@ type Broken = fn(&Given<'_>) -> u64;
 const EPILOGUES: [(u32, &str, Broken); 20] = [
     (16, "a binary tree", |given| given.right(given.tree())),
     (15, "parts from the last to the first", |given| {
-        given.right(given.parts.iter().rev().copied().reduce(reference::add).unwrap_or(0))
+        given.right(given.parts.iter().rev().copied().reduce(fp32::exact::add).unwrap_or(0))
     }),
     (19, "parts rounded to D's type", |given| {
         let merge = Merge { order: MergeOrder::Serial, kind: MergeType::DPartials, ..Merge::default() };

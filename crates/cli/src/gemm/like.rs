@@ -3,7 +3,7 @@
 use bitmma::Architecture;
 use bitmma::catalogue::library::{Product, choose};
 use bitmma::formats::{F32, Format, table};
-use bitmma_calls::epilogue::Scales;
+use bitmma_calls::call::Scales;
 use bitmma_calls::execute;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
