@@ -8,8 +8,9 @@ use bitmma_verify::inputs::{Family, case, matrices};
 
 use crate::error::Error;
 use crate::numbers::Random;
+use crate::place::Place;
 use crate::session::Session;
-use crate::{Place, wiring};
+use crate::wiring;
 
 /// How a unit is not what a matrix unit should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

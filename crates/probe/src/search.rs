@@ -14,39 +14,11 @@ use crate::independence::{Evidence, Fault, alone, everywhere};
 use crate::inputs::{Kind, directed};
 use crate::log::Log;
 use crate::numbers::is_nan;
-use crate::session::Session;
+use crate::outcome::{Counterexample, Found, NotExplained, Options, Outcome, Verdict, Where};
+use crate::place::Place;
+use crate::session::{Progress, Session};
 use crate::validate::{self, Mismatch, validate};
-use crate::{
-    Found, NotExplained, Options, Outcome, Place, Progress, Verdict, features, independence, order, report,
-};
-
-/// A case that a model did not answer as the unit did, made small.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Counterexample {
-    /// As it was found.
-    pub found: Mismatch,
-    /// The smallest that still fails.
-    pub smallest: Case,
-    /// What the unit answers to it.
-    pub answer: u64,
-    /// What the model answers to it.
-    pub expected: u64,
-    /// Whether it fails everywhere, only in some places, or only as it was found.
-    pub where_: Where,
-}
-
-/// Where a case fails.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Where {
-    /// In every place it was asked in.
-    Everywhere,
-    /// Only in these places, out of this many.
-    Places(Vec<Place>, usize),
-    /// Only in the company it was found in: the other rows and columns, or the other instructions of the batch.
-    Company,
-    /// Not again: the unit is not deterministic.
-    NotAgain,
-}
+use crate::{features, independence, order, report};
 
 /// Questions that are asked before anything is supposed.
 const BASE: [(Kind, u64); 3] = [(Kind::Pair, 200), (Kind::Dense, 400), (Kind::Any, 600)];
@@ -63,7 +35,8 @@ struct Alive {
     tried: u64,
 }
 
-pub(crate) fn probe(
+/// Finds out how `unit` computes.
+pub fn probe(
     unit: &dyn MmaUnit,
     options: &Options,
     progress: &mut dyn FnMut(&Progress),

@@ -2,7 +2,6 @@
 
 use bitmma::{Case, Matrices, MmaUnit, Signature};
 
-use crate::Progress;
 use crate::error::Error;
 use crate::log::{Log, dot_question, from_runs, runs, short};
 
@@ -10,6 +9,19 @@ use crate::log::{Log, dot_question, from_runs, runs, short};
 const BATCH: usize = 512;
 /// Instructions asked in one exchange.
 const INSTRUCTIONS: usize = 16;
+
+/// How far a probe has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// What is being done.
+    pub stage: &'static str,
+    /// How much of it is done.
+    pub done: u64,
+    /// How much there is; 0 where nobody knows.
+    pub total: u64,
+    /// Dot products answered in all.
+    pub answers: u64,
+}
 
 /// A unit being asked.
 pub(crate) struct Session<'u> {

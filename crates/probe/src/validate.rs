@@ -1,14 +1,17 @@
 //! Step 4: a model held against random instructions, every element of D.
 
+use std::ops::Range;
+
 use bitmma::formats::Class;
 use bitmma::formats::decode;
 use bitmma::kernel::{self, Options, has_kernel};
 use bitmma::{Case, Matrices, Model, Signature, simulate};
 use bitmma_verify::inputs::{Family, Formats, matrices};
+use rayon::prelude::*;
 
-use crate::Place;
 use crate::error::Error;
 use crate::inputs::{Kind, directed};
+use crate::place::Place;
 use crate::separate::Landmarks;
 use crate::session::Session;
 
@@ -141,7 +144,7 @@ pub(crate) fn again(
                 let failed =
                     |source| Error::Unit { answered: session.answered(), purpose: "mismatch", source };
                 let asked: Vec<Matrices> =
-                    crate::parallel(first..first + count, |index| matrices(signature, family, seed, index))
+                    parallel(first..first + count, |index| matrices(signature, family, seed, index))
                         .into_iter()
                         .collect::<Result<_, _>>()
                         .map_err(failed)?;
@@ -150,7 +153,7 @@ pub(crate) fn again(
             }
             None => {
                 let questions = Directed::of(signature, model);
-                let cases = crate::parallel(first..first + count, |index| questions.case(index));
+                let cases = parallel(first..first + count, |index| questions.case(index));
                 session.dots_unlogged("mismatch", &cases)?[mismatch.place.row - first as usize]
             }
         };
@@ -267,7 +270,7 @@ fn instructions(
     let signature = session.signature();
     let failed = |source| Error::Unit { answered: session.answered(), purpose: "validation", source };
     let asked: Vec<Matrices> =
-        crate::parallel(first..first + count, |index| matrices(signature, family, seed, index))
+        parallel(first..first + count, |index| matrices(signature, family, seed, index))
             .into_iter()
             .collect::<Result<_, _>>()
             .map_err(failed)?;
@@ -303,7 +306,7 @@ fn dots(
     count: u64,
 ) -> Result<Part, Error> {
     let signature = session.signature();
-    let cases = crate::parallel(first..first + count, |index| questions.case(index));
+    let cases = parallel(first..first + count, |index| questions.case(index));
     let answers = session.dots_unlogged("validation", &cases)?;
     let mut part = Part::default();
     let Some(expected) = crate::hypotheses::answers(model, signature.k, &cases) else { return Ok(part) };
@@ -317,4 +320,10 @@ fn dots(
         }
     }
     Ok(part)
+}
+
+/// `make` of every index, in order, by all threads.
+fn parallel<T: Send>(indices: Range<u64>, make: impl Fn(u64) -> T + Sync) -> Vec<T> {
+    let count = (indices.end - indices.start) as usize;
+    (0..count).into_par_iter().with_min_len(8).map(|index| make(indices.start + index as u64)).collect()
 }

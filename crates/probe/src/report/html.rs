@@ -6,9 +6,9 @@ use bitmma::{Case, Signature};
 
 use super::svg;
 use super::text::{case_lines, certainty, code};
+use crate::outcome::{Outcome, Verdict};
 use crate::report::parameters::{Parameter, describe};
 use crate::tree::Sum;
-use crate::{Outcome, Verdict};
 
 const STYLE: &str = "\
 :root{color-scheme:light dark}\

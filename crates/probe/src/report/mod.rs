@@ -6,7 +6,7 @@ pub mod parameters;
 mod svg;
 mod text;
 
-use crate::{Outcome, Verdict};
+use crate::outcome::{Outcome, Verdict};
 
 impl Outcome {
     /// The report for people.

@@ -6,9 +6,9 @@ use bitmma::formats::text::display;
 use bitmma::{Case, Signature};
 
 use crate::independence::{Evidence, Fault};
+use crate::outcome::{Counterexample, Found, NotExplained, Outcome, Verdict, Where};
+use crate::place::Place;
 use crate::report::parameters::{Certainty, Parameter, describe};
-use crate::search::{Counterexample, Where};
-use crate::{Found, NotExplained, Outcome, Verdict};
 
 /// The whole report.
 pub(super) fn report(outcome: &Outcome) -> String {
@@ -266,7 +266,7 @@ fn counterexample(out: &mut String, signature: &Signature, one: &Counterexample)
     case(out, signature, &one.smallest);
 }
 
-fn place(signature: &Signature, place: crate::Place) -> String {
+fn place(signature: &Signature, place: Place) -> String {
     let block = if signature.blocks > 1 { format!("block {}, ", place.block) } else { String::new() };
     format!("{block}row {}, column {}", place.row, place.column)
 }

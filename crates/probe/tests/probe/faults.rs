@@ -9,7 +9,7 @@ use bitmma::{
     Architecture, Case, Error, Matrices, Matrix, MmaUnit, Model, Operands, Revision, Signature, Simulator,
 };
 use bitmma_probe::independence::Fault;
-use bitmma_probe::search::Where;
+use bitmma_probe::outcome::Where;
 use bitmma_probe::{Evidence, Options, Outcome, Verdict, probe};
 use bitmma_verify::inputs::{Family, matrices};
 
