@@ -44,6 +44,14 @@ pub enum LookupError {
         /// What was asked for.
         given: String,
     },
+    /// A name that is known, and is not an instruction of the catalogue.
+    #[error("'{given}' {about}")]
+    NotAnInstruction {
+        /// What was asked for.
+        given: String,
+        /// What it is, beginning with a verb.
+        about: &'static str,
+    },
     /// The architecture has no instruction of that name.
     #[error(
         "{architecture} has no instruction '{given}'{}{}",

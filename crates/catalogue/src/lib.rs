@@ -26,6 +26,7 @@ pub mod nvidia;
 pub mod precision;
 pub mod processor;
 pub mod revision;
+mod software;
 
 use std::sync::LazyLock;
 

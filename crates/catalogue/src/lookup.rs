@@ -7,6 +7,7 @@ use crate::architecture::Architecture;
 use crate::error::{LookupError, nearest};
 use crate::extent::Extent;
 use crate::instruction::{Instruction, M, N};
+use crate::software::{self, Meaning};
 
 /// A row, and the M and N that were asked for.
 #[derive(Clone, Copy, Debug)]
@@ -164,11 +165,46 @@ fn resolve(row: &'static Instruction, key: &Key) -> Result<Found, LookupError> {
 /// builtin, an older spelling. Where the row has a range, M and N may be a size (`n256`), the range as
 /// it is printed (`n{8..256}`) or the letter of the manual (`nN`); the last two leave it open. The first words
 /// of a name (`wgmma`, `QGMMA`) are an error that lists the instructions they may mean.
+///
+/// Names that software gives are read too: CuTe atoms (`SM90_64x64x16_F32F16F16_SS`), `tl.dot(f16, f16)`, fragments of WMMA
+/// and rocWMMA, intrinsics of LLVM; a dtype (`float8_e4m3fn`) lists the instructions that multiply it.
 pub fn find(architecture: Architecture, text: &str) -> Result<Found, LookupError> {
-    let candidates = candidates(architecture, text);
+    let spelled = candidates(architecture, text);
+    if !spelled.is_empty() {
+        return choose_one(architecture, text, &spelled);
+    }
+    match software::meaning(architecture, text) {
+        Some(Meaning::Known(about)) => Err(software::refused(text, about)),
+        Some(Meaning::Spelling(spelling)) => {
+            let spelled = candidates(architecture, &spelling);
+            if spelled.is_empty() {
+                Err(elsewhere(architecture, text))
+            } else {
+                choose_one(architecture, text, &spelled)
+            }
+        }
+        Some(Meaning::Rows(wanted)) => {
+            let key = || Key { text: String::new(), m: wanted.m, n: wanted.n };
+            let rows: Vec<_> = wanted.rows(architecture).into_iter().map(|row| (row, key())).collect();
+            if rows.is_empty() {
+                Err(elsewhere(architecture, text))
+            } else {
+                choose_one(architecture, text, &rows)
+            }
+        }
+        None => Err(beginning_with(architecture, text).unwrap_or_else(|| unknown(architecture, text))),
+    }
+}
+
+/// The one of the candidates that has the M and N asked for.
+fn choose_one(
+    architecture: Architecture,
+    text: &str,
+    candidates: &[(&'static Instruction, Key)],
+) -> Result<Found, LookupError> {
     let mut found = vec![];
     let mut refused = None;
-    for (row, key) in &candidates {
+    for (row, key) in candidates {
         match resolve(row, key) {
             Ok(one) => found.push(one),
             Err(error) => refused = refused.or(Some(error)),
@@ -177,7 +213,6 @@ pub fn find(architecture: Architecture, text: &str) -> Result<Found, LookupError
     match (found.as_slice(), refused) {
         ([one], _) => Ok(*one),
         ([], Some(error)) => Err(error),
-        ([], None) => Err(beginning_with(architecture, text).unwrap_or_else(|| unknown(architecture, text))),
         (several, _) => Err(LookupError::Ambiguous {
             architecture,
             given: text.to_owned(),
@@ -206,6 +241,24 @@ fn beginning_with(architecture: Architecture, text: &str) -> Option<LookupError>
         given,
         candidates,
     })
+}
+
+/// A name that software gives to an instruction that this architecture does not have; nothing is near to it.
+fn elsewhere(architecture: Architecture, text: &str) -> LookupError {
+    let has = |other: &Architecture| {
+        *other != architecture
+            && match software::meaning(*other, text) {
+                Some(Meaning::Rows(wanted)) => !wanted.rows(*other).is_empty(),
+                Some(Meaning::Spelling(spelling)) => !candidates(*other, &spelling).is_empty(),
+                Some(Meaning::Known(_)) | None => false,
+            }
+    };
+    LookupError::UnknownInstruction {
+        architecture,
+        given: text.to_owned(),
+        nearest: vec![],
+        elsewhere: Architecture::ALL.into_iter().filter(has).collect(),
+    }
 }
 
 /// The word before the first dot, which tells one family of spellings from another.

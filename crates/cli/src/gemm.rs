@@ -21,7 +21,7 @@ use like::Way;
 
 use crate::operands::{self, Matrices, files_help, metadata, revision_text};
 use crate::progress::Bar;
-use crate::target::Target;
+use crate::target::{self, Target};
 use crate::{json, output, values};
 
 const HELP: &str = concat!(
@@ -111,9 +111,7 @@ pub(crate) struct Arguments {
 }
 
 fn output_type() -> impl TypedValueParser<Value = Format> {
-    let results = FORMATS.iter().filter(|format| format.is_signed()).map(|format| format.name);
-    PossibleValuesParser::new(results.collect::<Vec<_>>())
-        .try_map(|name| bitmma::formats::table::by_name(&name).ok_or("no such format"))
+    target::format(FORMATS.into_iter().filter(|format| format.is_signed()).collect())
 }
 
 fn rounding() -> impl TypedValueParser<Value = Rounding> {

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use bitmma::catalogue::{Found, find};
+use bitmma::formats::Format;
+use bitmma::formats::alias::{UnknownFormat, find as find_format};
 use bitmma::{Architecture, Model, Revision, model_of};
 pub(crate) use bitmma_verify::open::read_model;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -16,7 +18,7 @@ pub(crate) struct Arguments {
     /// Architecture: a name (hopper), a compiler target (sm_90a, gfx942) or a chip (h100, mi300x)
     #[arg(value_name = "ARCH", required_unless_present = "model", value_parser = architecture())]
     pub(crate) architecture: Option<Architecture>,
-    /// Instruction as `bitmma list` prints it, or an alias: full PTX, SASS, HIP builtin
+    /// Instruction as `bitmma list` prints it, or an alias: full PTX, SASS, HIP builtin, CuTe atom, `tl.dot(f16, f16)`
     #[arg(required_unless_present = "model")]
     pub(crate) instruction: Option<String>,
     /// A model from a TOML file in place of an instruction (`bitmma show … --toml` writes one)
@@ -59,6 +61,42 @@ impl TypedValueParser for ArchitectureParser {
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
         Some(Box::new(Architecture::ALL.into_iter().map(|one| PossibleValue::new(one.name()))))
+    }
+}
+
+/// Reads the name of one of `formats`, or what another project calls it (`float8_e4m3fn`); shells complete the names.
+pub(crate) fn format(formats: Vec<Format>) -> impl TypedValueParser<Value = Format> {
+    FormatParser(formats)
+}
+
+#[derive(Clone)]
+struct FormatParser(Vec<Format>);
+
+impl TypedValueParser for FormatParser {
+    type Value = Format;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<Format, clap::Error> {
+        let formats = self.0.clone();
+        let names = formats.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
+        StringValueParser::new()
+            .try_map(move |text| match find_format(&text) {
+                Ok(format) if formats.contains(&format) => Ok(format),
+                Ok(format) => Err(format!("{format} cannot be used here; one of {names}")),
+                Err(UnknownFormat::Unknown { given }) => {
+                    Err(format!("unknown format '{given}'; one of {names}"))
+                }
+                Err(error) => Err(error.to_string()),
+            })
+            .parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(|one| PossibleValue::new(one.name))))
     }
 }
 

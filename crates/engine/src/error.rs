@@ -191,7 +191,7 @@ pub enum ErrorKind {
     UnknownRevision,
     /// [`LookupError::UnknownModel`].
     UnknownModel,
-    /// [`LookupError::UnknownInstruction`].
+    /// [`LookupError::UnknownInstruction`], [`LookupError::NotAnInstruction`].
     UnknownInstruction,
     /// [`LookupError::Ambiguous`].
     Ambiguous,
@@ -226,9 +226,9 @@ impl Error {
                 }
                 LookupError::UnknownRevision { .. } => ErrorKind::UnknownRevision,
                 LookupError::UnknownModel { .. } => ErrorKind::UnknownModel,
-                LookupError::UnknownInstruction { .. } | LookupError::UnknownProcessorInstruction { .. } => {
-                    ErrorKind::UnknownInstruction
-                }
+                LookupError::UnknownInstruction { .. }
+                | LookupError::NotAnInstruction { .. }
+                | LookupError::UnknownProcessorInstruction { .. } => ErrorKind::UnknownInstruction,
                 LookupError::Ambiguous { .. } => ErrorKind::Ambiguous,
                 LookupError::Extent { .. } => ErrorKind::Extent,
                 LookupError::NoInstruction { .. } => ErrorKind::NoInstruction,

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
+pub mod alias;
 pub mod block;
 pub mod cases;
 pub mod decode;

@@ -2,7 +2,7 @@
 
 use bitmma::Codes;
 use bitmma::formats::{
-    Class, F32, F64, FORMATS, Format as Row, Overflow, Real, Rounding, by_name, decode as decode_code,
+    Class, F32, F64, FORMATS, Format as Row, Overflow, Real, Rounding, alias, decode as decode_code,
     encode as encode_real, packing, text,
 };
 use pyo3::prelude::*;
@@ -118,12 +118,9 @@ pub(crate) fn formats() -> Vec<Format> {
     FORMATS.into_iter().map(|row| Format { row }).collect()
 }
 
-/// The row of that name.
+/// The row of that name, or of what another project calls it (`float8_e4m3fn`).
 pub(crate) fn row(name: &str) -> PyResult<Row> {
-    by_name(name).ok_or_else(|| {
-        let names = FORMATS.map(|row| row.name).join(", ");
-        UnknownFormat::new_err(format!("unknown format '{name}'; one of {names}"))
-    })
+    alias::find(name).map_err(|error| UnknownFormat::new_err(error.to_string()))
 }
 
 fn check(row: &Row, index: usize, code: u64) -> PyResult<()> {

@@ -38,6 +38,15 @@ def test_the_guide(title, blocks, tmp_path, monkeypatch):
         printed = output.getvalue()
 
 
+def test_from_your_code():
+    (_, blocks), = snippets(ROOT / "docs/from-your-code.md")
+    (_, program), = [block for block in blocks if block[0] == "python"]
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        exec(compile(program, "from-your-code", "exec"), {})
+    following = blocks[[kind for kind, _ in blocks].index("python") + 1]
+    assert following == ("text", output.getvalue())
+
+
 def test_the_readme():
     blocks = [text for _, found in snippets(ROOT / "README.md") for kind, text in found if kind == "python"]
     assert blocks

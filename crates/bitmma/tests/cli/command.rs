@@ -4,6 +4,7 @@ mod catalogue;
 mod compare;
 mod explain;
 mod json;
+mod pages;
 mod probe;
 mod record;
 mod replay;

@@ -7,4 +7,5 @@ mod evidence;
 mod library;
 mod models;
 mod names;
+mod software_names;
 mod vendor_rows;

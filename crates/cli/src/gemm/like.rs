@@ -5,7 +5,7 @@ use bitmma::catalogue::library::{Product, choose};
 use bitmma::formats::{F32, Format, table};
 use bitmma_calls::call::Scales;
 use bitmma_calls::execute;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use serde_json::json;
 
 use super::{Arguments, products, rate_text};
@@ -36,8 +36,7 @@ pub(super) struct LikeArguments {
 }
 
 fn format() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(table::FORMATS.map(|format| format.name))
-        .try_map(|name| table::by_name(&name).ok_or("no such format"))
+    target::format(table::FORMATS.to_vec())
 }
 
 /// The target's own flags; `--like` and `--plan` stand for them.

@@ -1,0 +1,86 @@
+//! Calls whose arguments are sizes and types: WMMA of CUDA C++ and of CUTLASS, fragments of rocWMMA, CUTLASS' `arch::Mma`.
+
+use bitmma_formats::Format;
+
+use super::{Meaning, Wanted, words};
+use crate::instruction::Family::{self, Mfma, MmaSync, Wmma};
+
+/// How the formats of a call are ordered.
+#[derive(Clone, Copy)]
+enum Types {
+    /// One: A and B, or the accumulator.
+    Fragment,
+    /// A, B, C.
+    Product,
+}
+
+// columns: name, families, order of its types
+#[rustfmt::skip]
+const CALLS: &[(&str, &[Family], Types)] = &[
+    ("nvcuda::wmma::mma_sync", &[Wmma], Types::Fragment),
+    ("nvcuda::wmma::fragment", &[Wmma], Types::Fragment),
+    ("wmma::mma_sync", &[Wmma], Types::Fragment),
+    ("wmma::fragment", &[Wmma], Types::Fragment),
+    ("rocwmma::mma_sync", &[Mfma], Types::Fragment),
+    ("rocwmma::fragment", &[Mfma], Types::Fragment),
+    ("cutlass::arch::mma", &[MmaSync], Types::Product),
+    ("cutlass::arch::wmma", &[Wmma], Types::Product),
+];
+
+/// Prefixes that compilers and libraries put before the name of an AMD instruction.
+const INTRINSICS: [&str; 3] = ["llvm.amdgcn.mfma.", "rocdl.mfma.", "amdgcn.mfma."];
+
+pub(super) fn meaning(text: &str) -> Option<Meaning> {
+    let lower = text.to_ascii_lowercase();
+    if let Some(rest) = INTRINSICS
+        .iter()
+        .find_map(|prefix| lower.strip_prefix(prefix))
+        .filter(|rest| !rest.starts_with("i32"))
+    {
+        return Some(Meaning::Spelling(format!("__builtin_amdgcn_mfma_{}", rest.replace('.', "_"))));
+    }
+    if let Some(spelling) = kind_first(&lower) {
+        return Some(Meaning::Spelling(spelling));
+    }
+    let (name, arguments) = text.split_at(text.find(['<', '(']).unwrap_or(text.len()));
+    let name = name.trim().to_ascii_lowercase();
+    let (_, families, order) = CALLS.iter().find(|(known, ..)| *known == name)?;
+    let sizes: Vec<usize> = words(arguments).filter_map(|word| word.parse().ok()).take(3).collect();
+    let formats: Vec<Format> =
+        words(arguments).filter_map(|word| bitmma_formats::alias::find(word).ok()).collect();
+    let size = |index: usize| sizes.get(index).copied();
+    let mut wanted =
+        Wanted { families: families.to_vec(), m: size(0), n: size(1), k: size(2), ..Wanted::default() };
+    match order {
+        Types::Fragment if arguments.contains("accumulator") => wanted.d = formats.first().copied(),
+        Types::Fragment => {
+            wanted.a = formats.first().copied();
+            wanted.b = wanted.a;
+        }
+        Types::Product => {
+            (wanted.a, wanted.b) = (formats.first().copied(), formats.get(1).copied());
+            wanted.c = formats.get(2).copied();
+            wanted.d = wanted.c;
+        }
+    }
+    if *families == [Mfma] {
+        // rocWMMA's shapes are of whole fragments, whose K may be several instructions'
+        wanted.k = None;
+        wanted.is_longest = true;
+    }
+    Some(Meaning::Rows(Box::new(wanted)))
+}
+
+/// `mma.sync.aligned.kind::X.m16n8k32.row.col.…`, as CUTLASS writes it, with the shape and layout first, as the PTX manual does.
+fn kind_first(text: &str) -> Option<String> {
+    let rest = text.strip_prefix("mma.sync.aligned.kind::")?;
+    let (before, shape) = rest.split_once(".m16n8k")?;
+    let (k, types) = shape.split_once(".row.col.")?;
+    let (kind, rest) = before.split_once('.').map_or((before, ""), |(kind, rest)| (kind, rest));
+    let (head, scale) = match rest.strip_prefix("sp::ordered_metadata") {
+        Some(scale) => ("mma.sp::ordered_metadata.sync.aligned", scale.trim_start_matches('.')),
+        None => ("mma.sync.aligned", rest),
+    };
+    let dot = if scale.is_empty() { "" } else { "." };
+    Some(format!("{head}.m16n8k{k}.row.col.kind::{kind}{dot}{scale}.{types}"))
+}
