@@ -3,6 +3,8 @@
 use bitmma::formats::{Format, text};
 use bitmma::{Case, Model};
 
+use crate::dyadic::Dyadic;
+
 /// `FP16`, `E4M3`, `BF16`.
 pub fn format_name(format: &Format) -> String {
     match format.name.strip_prefix('f') {
@@ -53,6 +55,11 @@ pub fn input(model: &Model, case: &Case) -> String {
         parts.push(format!("c = {}", number(&model.c, case.c)));
     }
     parts.join(", ")
+}
+
+/// What became of a number: `-8388608.875 becomes -8388608, losing -0.875`, all three exact.
+pub fn loss(before: &Dyadic, after: &Dyadic) -> String {
+    format!("{before} becomes {after}, losing {}", before - after)
 }
 
 /// `T-FDPA, L = 16, F = 25, ρ = RZ-FP32`.

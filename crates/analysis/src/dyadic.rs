@@ -140,6 +140,68 @@ impl Dyadic {
     }
 }
 
+/// Characters that an exact decimal may take before a number is written in hexadecimal.
+const DECIMAL: usize = 18;
+/// Characters that an exact hexadecimal number may take before only its leading digits are written.
+const HEXADECIMAL: usize = 30;
+
+impl Dyadic {
+    /// An odd significand and its exponent; zero as it is.
+    fn reduced(&self) -> (Sign, UBig, i64) {
+        let (sign, magnitude) = self.significand.clone().into_parts();
+        let zeros = magnitude.trailing_zeros().unwrap_or(0);
+        (sign, magnitude >> zeros, self.exponent + zeros as i64)
+    }
+
+    /// The exact decimal, if it takes at most 18 characters.
+    fn decimal(&self) -> Option<String> {
+        let (sign, odd, exponent) = self.reduced();
+        if odd == UBig::ZERO {
+            return Some("0".to_owned());
+        }
+        // a decimal of that length has no more than 60 bits after the point, or in all
+        if exponent < -60 || exponent + odd.bit_len() as i64 > 60 {
+            return None;
+        }
+        let places = (-exponent).max(0) as usize;
+        // x = odd·2^exponent = odd·5^places / 10^places
+        let digits = match exponent >= 0 {
+            true => (odd << exponent as usize).to_string(),
+            false => (odd * UBig::from(5_u8).pow(places)).to_string(),
+        };
+        let digits = format!("{digits:0>width$}", width = places + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - places);
+        let minus = if sign == Sign::Negative { "-" } else { "" };
+        let point = if fraction.is_empty() { "" } else { "." };
+        let text = format!("{minus}{whole}{point}{fraction}");
+        (text.len() <= DECIMAL).then_some(text)
+    }
+}
+
+/// The exact value as a reader wants it: a decimal, a power of two (`2^-126`), or a hexadecimal float; after `≈` its leading
+/// digits where even that is long.
+impl std::fmt::Display for Dyadic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(text) = self.decimal() {
+            return f.pad(&text);
+        }
+        let (sign, odd, exponent) = self.reduced();
+        let minus = if sign == Sign::Negative { "-" } else { "" };
+        if odd == UBig::ONE {
+            return f.pad(&format!("{minus}2^{exponent}"));
+        }
+        let bits = odd.bit_len() - 1;
+        // the fraction, filled up to whole hexadecimal digits
+        let digits = bits.div_ceil(4);
+        let fraction = (odd - (UBig::ONE << bits)) << (4 * digits - bits);
+        let text = format!("{minus}0x1.{fraction:0>digits$x}p{:+}", exponent + bits as i64);
+        if text.len() <= HEXADECIMAL {
+            return f.pad(&text);
+        }
+        f.pad(&format!("≈{:.16e}", self.to_f64()))
+    }
+}
+
 impl From<Exact> for Dyadic {
     fn from(exact: Exact) -> Dyadic {
         Dyadic::new(exact.significand, i64::from(exact.exponent))
@@ -218,6 +280,22 @@ mod tests {
         assert!(Dyadic::new(-1, 900) < Dyadic::new(1, -900));
         assert_eq!(Dyadic::new(12, 0).floor_log2(), Some(3));
         assert_eq!(Dyadic::ZERO.floor_log2(), None);
+    }
+
+    #[test]
+    fn text_is_exact_and_says_where_it_is_not() {
+        let shown = |significand, exponent| Dyadic::new(significand, exponent).to_string();
+        assert_eq!(shown(0, 5), "0");
+        assert_eq!(shown(0, -5), "0");
+        assert_eq!(shown(-7, -3), "-0.875");
+        assert_eq!(shown(-67_108_871, -3), "-8388608.875");
+        assert_eq!(shown(3, 10), "3072");
+        assert_eq!(shown(1, -126), "2^-126");
+        assert_eq!(shown(-1, 200), "-2^200");
+        assert_eq!(shown(0x10001, -16), "1.0000152587890625");
+        assert_eq!(shown(0x100_0001, -24), "0x1.000001p+0");
+        assert_eq!(shown(5, -100), "0x1.4p-98");
+        assert_eq!(shown(-(1 + (1 << 120)), -120), "≈-1.0000000000000000e0");
     }
 
     #[test]

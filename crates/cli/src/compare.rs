@@ -26,7 +26,7 @@ The input is the first row of A and the first column of B, zeros after it, and t
 scale factors are one. An instruction that cannot hold the input exactly is left out, and counted.
 
 JSON: schema, revision, input {a, b, c}, answers [{target, architecture, instruction, class, kind, value, code, format, \
-with --why losses [{operation, source, term, exact, kept, last_bit}]}], left_out [{target, architecture, instruction, \
+with --why losses [{operation, source, term, exact, kept, lost, last_bit}]}], left_out [{target, architecture, instruction, \
 reason}].";
 
 /// Puts one input through every instruction: a table of the different answers

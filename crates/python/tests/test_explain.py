@@ -22,7 +22,7 @@ def test_which_bits_fell_off():
     assert explained.value == UNIT(A, B, C)[2, 3] == -0.75
     assert [(lost.term, lost.exact, lost.kept) for lost in explained.lost] == [("a3*b3", Fraction(-1, 8), 0)]
     assert explained.steps[0]["step"] == "begin" and explained.steps[0]["operation"] == "T-FDPA"
-    assert str(explained) == "a3*b3: -0.125 cut to 0\nd = -0.75"
+    assert str(explained) == "a3*b3: -0.125 cut to 0, losing -0.125\nd = -0.75"
 
 
 def test_a_row_and_a_column_will_do():

@@ -10,49 +10,65 @@ use super::{Options, Section, UserData};
 use crate::account::{Entry, Start, account_prepared};
 use crate::cells;
 use crate::data::{Distribution, Draw};
-use crate::describe::{input, list, parameters};
+use crate::describe::{input, kind, list, loss, parameters};
 use crate::dyadic::Dyadic;
 use crate::error::Error;
 use crate::error_bound::{Chain, Magnitudes, a_priori, chain, elements};
 use crate::error_source::{Source, sources};
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
 use crate::progress::Progress;
-use crate::subject::{Subject, elementary};
+use crate::subject::{Subject, elementary, essence};
 use crate::table::Table;
 use crate::tightness::{Effort, Objective, search};
 
-/// Rows of the paper's table: models, source, bound, and which of ours they are.
-const PAPER: [(&str, Source, &str, &[&str]); 6] = [
-    ("FTZ-AddMul", Source::InputFlush, "2^-126 (BF16) or 2^-14 (FP16)", &["FTZ-AddMul"]),
-    ("FTZ-AddMul", Source::AddMul, "0.5 ulp FP32", &["FTZ-AddMul"]),
-    ("FTZ-AddMul", Source::OutputFlush, "2^-126", &["FTZ-AddMul"]),
-    ("FMA, E-FDPA", Source::OutputRounding, "0.5 ulp FP64 or 0.5 ulp FP32", &["FMA", "E-FDPA"]),
-    ("T-FDPA, others", Source::FusedSum, "(L+1) · 2^(e_max−F)", &FUSED),
-    ("T-FDPA, others", Source::OutputRounding, "0.5 ulp (RNE) or 1 ulp (RZ)", &FUSED),
+/// Rows of the paper's table: models, source, bound, which of ours they are, and why ours is written otherwise; nothing
+/// where it is the same, word for word.
+const PAPER: [(&str, Source, &str, &[&str], &str); 6] = [
+    ("FTZ-AddMul", Source::InputFlush, "2^-126 (BF16) or 2^-14 (FP16)", &["FTZ-AddMul"], ""),
+    ("FTZ-AddMul", Source::AddMul, "0.5 ulp FP32", &["FTZ-AddMul"], ""),
+    ("FTZ-AddMul", Source::OutputFlush, "2^-126", &["FTZ-AddMul"], ""),
+    ("FMA, E-FDPA", Source::OutputRounding, "0.5 ulp FP64 or 0.5 ulp FP32", &["FMA", "E-FDPA"], ""),
+    ("T-FDPA, others", Source::FusedSum, "(L+1) · 2^(e_max−F)", &FUSED, IN_NUMBERS),
+    ("T-FDPA, others", Source::OutputRounding, "0.5 ulp (RNE) or 1 ulp (RZ)", &FUSED, WITH_FORMATS),
 ];
+const IN_NUMBERS: &str = "the paper's, with the numbers of each operation: L + 1 terms and F, for GST-FDPA groups in place of L; TR-FDPA and \
+                          GTR-FDPA cut at E, the larger of e_max and the exponent of C";
+const WITH_FORMATS: &str = "the paper's, with the format that is rounded to";
 const FUSED: [&str; 5] = ["T-FDPA", "ST-FDPA", "GST-FDPA", "TR-FDPA", "GTR-FDPA"];
+
+/// One source of an elementary operation's errors.
+struct BySource {
+    source: Source,
+    bound: String,
+    worst: Option<f64>,
+    input: String,
+    /// What became of the exact result on that input.
+    loss: String,
+}
 
 /// What was tried on one elementary operation.
 struct Tried {
     subject: Subject,
     cases: u64,
     violations: u64,
-    /// Worst ratio to the bound of each source, to our total, to the paper's total.
-    by_source: Vec<(Source, String, Option<f64>)>,
+    /// Of each source its bound, the worst ratio to it, and the input that has it.
+    by_source: Vec<BySource>,
+    /// Worst ratio to our total, to the paper's total, and the input that has the latter.
     ours: Option<f64>,
     paper: Option<f64>,
     worst: String,
+    loss: String,
 }
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
-    let tried = tried(options, progress)?;
+    if let Some(data) = &options.data {
+        return of_one(data, options, progress);
+    }
+    let tried = tried(&distinct(options.revision), options, progress)?;
     let cases: u64 = tried.iter().map(|one| one.cases).sum();
     let violations: u64 = tried.iter().map(|one| one.violations).sum();
     let (gemm_table, figure) = along_k(options, progress)?;
-    let mut tables = vec![sources_table(&tried), operations_table(&tried), gemm_table];
-    if let Some(data) = &options.data {
-        tables.insert(0, own(data, options.effort.of(256, 4096))?);
-    }
+    let tables = vec![sources_table(&tried), flush_table(&tried), operations_table(&tried), gemm_table];
     Ok(Section {
         name: "bounds".to_owned(),
         title: "Error sources and bounds".to_owned(),
@@ -68,6 +84,55 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
         ],
         tables,
         figures: vec![figure],
+    })
+}
+
+/// The bounds of the user's own instruction or model, and of nothing else: the catalogue takes minutes.
+fn of_one(data: &UserData, options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
+    let (model, step) = (data.target.model(), data.target.step());
+    let length = model.length(step).max(model.scale.map_or(1, |scale| scale.size)).max(1);
+    let subject = Subject::of_model(data.name.as_str(), essence(model, length), length);
+    let tried = tried(&[subject], options, progress)?;
+    let one = &tried[0];
+    let mut sources = Table::new(
+        "own-sources",
+        &format!("{}: where one elementary operation loses, and how much", data.name),
+        format!(
+            "{}. {} random and adversarial cases, {} violations. The share is the largest one of the bound that a search found an \
+             input for; a blank: nothing can be lost there.",
+            parameters(model, length),
+            one.cases,
+            one.violations
+        ),
+        &["source", "bound", "worst / bound", "worst input", "exact result"],
+    );
+    for row in &one.by_source {
+        sources.row(cells![
+            row.source.name(),
+            row.bound.as_str(),
+            row.worst,
+            row.input.as_str(),
+            row.loss.as_str()
+        ]);
+    }
+    sources.row(cells!["all of them, ours", "the sum", one.ours, "", ""]);
+    sources.row(cells![
+        "all of them, the paper's",
+        "its formula",
+        one.paper,
+        one.worst.as_str(),
+        one.loss.as_str()
+    ]);
+    Ok(Section {
+        name: "bounds".to_owned(),
+        title: "Error sources and bounds".to_owned(),
+        text: vec![
+            "Every loss of every step is accounted with its sign: all of them together are exactly D minus the exact dot \
+             product. `bitmma analyze bounds` without an instruction does the same to the whole catalogue."
+                .to_owned(),
+        ],
+        tables: vec![own(data, options.effort.of(256, 4096))?, sources],
+        figures: Vec::new(),
     })
 }
 
@@ -127,7 +192,8 @@ fn own(data: &UserData, most: usize) -> Result<Table, Error> {
     Ok(table)
 }
 
-/// Every elementary operation with its own parameters, whatever its formats.
+/// Every elementary operation with its own parameters; formats tell two apart only where their bounds differ, as that of
+/// flushed inputs does.
 fn distinct(revision: Revision) -> Vec<Subject> {
     let mut distinct: Vec<Subject> = Vec::new();
     for subject in elementary(revision) {
@@ -136,6 +202,7 @@ fn distinct(revision: Revision) -> Vec<Subject> {
             (x.operation, x.conversion, x.flush_operands, x.flush_accumulator, x.lowering)
                 == (y.operation, y.conversion, y.flush_operands, y.flush_accumulator, y.lowering)
                 && known.k == subject.k
+                && sources(x, known.k).ok() == sources(y, subject.k).ok()
         };
         match distinct.iter_mut().find(same) {
             Some(known) => known.rows.extend(subject.rows),
@@ -145,8 +212,7 @@ fn distinct(revision: Revision) -> Vec<Subject> {
     distinct
 }
 
-fn tried(options: &Options, progress: &dyn Progress) -> Result<Vec<Tried>, Error> {
-    let subjects = distinct(options.revision);
+fn tried(subjects: &[Subject], options: &Options, progress: &dyn Progress) -> Result<Vec<Tried>, Error> {
     let total = subjects.len() as u64;
     let each: u64 = options.effort.of(50, 5_000);
     let effort = Effort { budget: options.effort.of(2_000, 40_000), enough: options.effort.of(0.6, 0.95) };
@@ -181,7 +247,13 @@ fn try_one(subject: &Subject, each: u64, effort: Effort, seed: u64) -> Result<Tr
     let mut by_source = Vec::new();
     for row in sources(model, k)? {
         let found = worst(Objective::Source(row.source))?;
-        by_source.push((row.source, row.bound, found.map(|worst| worst.ratio)));
+        by_source.push(BySource {
+            source: row.source,
+            bound: row.bound,
+            worst: found.as_ref().map(|worst| worst.ratio),
+            input: found.as_ref().map_or(String::new(), |worst| short_input(model, &worst.case)),
+            loss: found.map_or(String::new(), |worst| lost(&prepared, &worst.case)),
+        });
     }
     let total = worst(Objective::Total)?;
     let paper = worst(Objective::Paper)?;
@@ -192,8 +264,24 @@ fn try_one(subject: &Subject, each: u64, effort: Effort, seed: u64) -> Result<Tr
         by_source,
         ours: total.map(|worst| worst.ratio),
         worst: paper.as_ref().map_or(String::new(), |worst| short_input(model, &worst.case)),
+        loss: paper.as_ref().map_or(String::new(), |worst| lost(&prepared, &worst.case)),
         paper: paper.map(|worst| worst.ratio),
     })
+}
+
+/// What became of the exact result of a case.
+fn lost(prepared: &Prepared<'_>, case: &Case) -> String {
+    let account = account_prepared(prepared, case, Start::C, false);
+    account.exact.zip(account.value).map_or(String::new(), |(exact, value)| loss(&exact, &value))
+}
+
+/// The kinds of input of the instructions that have an operation.
+fn inputs(subject: &Subject) -> String {
+    let mut kinds: Vec<String> =
+        subject.rows.iter().map(|row| kind(&row.a, &row.b, row.scale.is_some())).collect();
+    kinds.sort();
+    kinds.dedup();
+    list(&kinds, 6)
 }
 
 /// An input, its middle left out where it is long.
@@ -214,18 +302,73 @@ fn sources_table(tried: &[Tried]) -> Table {
         "The paper's table. The last columns say how far the search came: over all operations of these models, the smallest and \
          the largest share of the bound that its worst input uses up. A blank: no operation of the catalogue can lose anything \
          there.",
-        &["models", "source", "paper: bound", "ours: bound", "operations", "least tight", "tightest"],
+        &[
+            "models",
+            "source",
+            "paper: bound",
+            "ours: bound",
+            "why it differs",
+            "operations",
+            "least tight",
+            "tightest",
+        ],
     );
-    for (models, source, bound, names) in PAPER {
+    for (models, source, bound, names, why) in PAPER {
         let mine = tried.iter().filter(|one| names.contains(&one.subject.model.operation.name()));
-        let rows: Vec<_> = mine.flat_map(|one| one.by_source.iter().filter(|row| row.0 == source)).collect();
-        let mut bounds: Vec<&str> = rows.iter().map(|row| row.1.as_str()).collect();
+        let rows: Vec<_> =
+            mine.flat_map(|one| one.by_source.iter().filter(|row| row.source == source)).collect();
+        let mut bounds: Vec<&str> = rows.iter().map(|row| row.bound.as_str()).collect();
         bounds.sort_unstable();
         bounds.dedup();
-        let ratios: Vec<f64> = rows.iter().filter_map(|row| row.2).collect();
+        // the paper names the wider format first
+        if source == Source::OutputRounding && why.is_empty() {
+            bounds.reverse();
+        }
+        let ours = if why.is_empty() { bounds.join(" or ") } else { list(&bounds, 12) };
+        let why = if ours == bound { "the same" } else { why };
+        let ratios: Vec<f64> = rows.iter().filter_map(|row| row.worst).collect();
         let least = ratios.iter().copied().reduce(f64::min);
         let most = ratios.iter().copied().reduce(f64::max);
-        table.row(cells![models, source.name(), bound, list(&bounds, 12), ratios.len(), least, most]);
+        table.row(cells![models, source.name(), bound, ours, why, ratios.len(), least, most]);
+    }
+    table
+}
+
+/// Inputs and results that are flushed, format by format: the loss that made FP16 training on CDNA2 diverge.
+fn flush_table(tried: &[Tried]) -> Table {
+    let mut table = Table::new(
+        "flush",
+        "What flushing loses",
+        "Each operation that reads subnormal numbers as zero, or answers zero for them. The bound is of one number; the share is of the \
+         bound of the whole operation, which multiplies it by the other factor.",
+        &[
+            "operation",
+            "inputs",
+            "architectures",
+            "source",
+            "bound",
+            "worst / bound",
+            "worst input",
+            "exact result",
+        ],
+    );
+    for one in tried {
+        for row in &one.by_source {
+            if !matches!(row.source, Source::InputFlush | Source::OutputFlush) {
+                continue;
+            }
+            let model = &one.subject.model;
+            table.row(cells![
+                parameters(model, one.subject.k),
+                inputs(&one.subject),
+                list(&one.subject.architectures(), 10),
+                row.source.name(),
+                row.bound.as_str(),
+                row.worst,
+                row.input.as_str(),
+                row.loss.as_str(),
+            ]);
+        }
     }
     table
 }
@@ -239,23 +382,27 @@ fn operations_table(tried: &[Tried]) -> Table {
          closely where a term can never lose anything: the one that brings e_max.",
         &[
             "operation",
+            "inputs",
             "architectures",
             "cases held",
             "violations",
             "worst / our bound",
             "worst / paper's bound",
             "worst input for the latter",
+            "exact result there",
         ],
     );
     for one in tried {
         table.row(cells![
             parameters(&one.subject.model, one.subject.k),
+            inputs(&one.subject),
             list(&one.subject.architectures(), 10),
             one.cases,
             one.violations,
             one.ours,
             one.paper,
             one.worst.as_str(),
+            one.loss.as_str(),
         ]);
     }
     table

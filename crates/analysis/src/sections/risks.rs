@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Options, Section};
 use crate::cells;
 use crate::describe::{format_name, input, kind, list, number, parameters};
+use crate::dyadic::Dyadic;
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::risk::{Assessed, Risk, assess, assess_all};
+use crate::risk::{Assessed, Risk, Witness, assess, assess_all};
 use crate::table::Table;
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
@@ -45,7 +46,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
         "An input for each risk and model",
         "The smallest input that the search came to on the first instruction of each kind. Elements that are not named are \
          zero. For the asymmetry the last column is D of −A, B, −C: symmetric arithmetic would give −D.",
-        &["risk", "instruction", "why", "input", "D", "exact", "D of −A, B, −C"],
+        &["risk", "instruction", "why", "input", "D", "exact", "lost", "D of −A, B, −C"],
     );
     let mut seen = BTreeSet::new();
     for (index, risk) in Risk::ALL.into_iter().enumerate() {
@@ -129,9 +130,15 @@ fn witness_row(table: &mut Table, risk: Risk, one: &Assessed, model: &bitmma::Mo
         verdict.why.clone(),
         input(model, &witness.case),
         number(&model.d, witness.d),
-        witness.exact.to_f64(),
+        witness.exact.to_string(),
+        lost(model, witness),
         witness.mirrored.map(|code| number(&model.d, code)),
     ]);
+}
+
+/// The exact result minus D, exactly.
+fn lost(model: &bitmma::Model, witness: &Witness) -> Option<String> {
+    Dyadic::of_code(&model.d, witness.d).map(|d| (&witness.exact - &d).to_string())
 }
 
 /// The verdicts on a user's own instruction or model.
@@ -141,7 +148,7 @@ fn own_verdicts(data: &super::UserData, seed: u64) -> Result<Table, Error> {
         "own-risks",
         &format!("Verdicts on {}", data.name),
         parameters(model, step),
-        &["risk", "verdict", "why", "input", "D", "cases tried"],
+        &["risk", "verdict", "why", "input", "D", "exact", "lost", "cases tried"],
     );
     for verdict in assess(model, step, seed)? {
         let witness = verdict.witness.as_ref();
@@ -156,6 +163,8 @@ fn own_verdicts(data: &super::UserData, seed: u64) -> Result<Table, Error> {
             verdict.why.clone(),
             witness.map(|witness| input(model, &witness.case)),
             witness.map(|witness| number(&model.d, witness.d)),
+            witness.map(|witness| witness.exact.to_string()),
+            witness.and_then(|witness| lost(model, witness)),
             verdict.tried,
         ]);
     }

@@ -163,11 +163,15 @@ fn compare_says_why() {
     let text = bitmma(&["compare", "ampere", "hopper", "--why"]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     assert!(
-        text.contains("step 1, fused summation: a2*b2 = -0.25 becomes 0 (nothing below 2^-1 is kept)"),
+        text.contains(
+            "step 1, fused summation: a2*b2 = -0.25 becomes 0, losing -0.25 (nothing below 2^-1 is kept)"
+        ),
         "{text}"
     );
     assert!(
-        text.contains("step 1, fused summation: a3*b3 = -0.125 becomes 0 (nothing below 2^-2 is kept)"),
+        text.contains(
+            "step 1, fused summation: a3*b3 = -0.125 becomes 0, losing -0.125 (nothing below 2^-2 is kept)"
+        ),
         "{text}"
     );
     let json = bitmma(&["compare", "cdna3", "--why", "--json"]).stdout;

@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use bitmma::Revision;
 use bitmma::catalogue::Instruction;
-use bitmma_analysis::Dyadic;
 use bitmma_analysis::account::{Account, Loss};
 use bitmma_analysis::compare::{Comparison, Input};
-use bitmma_analysis::table::short;
 use serde::Serialize;
 
 use super::{ascending, decimal, names};
@@ -23,6 +21,7 @@ pub(super) struct Lost {
     term: String,
     exact: Number,
     kept: Number,
+    lost: Number,
     last_bit: Option<i64>,
 }
 
@@ -34,6 +33,7 @@ pub(super) fn losses(account: &Account) -> Vec<Lost> {
         term: loss.term.clone(),
         exact: loss.exact.to_f64().into(),
         kept: loss.kept.to_f64().into(),
+        lost: (-&loss.error()).to_f64().into(),
         last_bit: loss.last_bit,
     };
     account.losses.iter().map(lost).collect()
@@ -76,19 +76,19 @@ pub(super) fn text(
     Ok(text)
 }
 
-/// `step 1, fused summation: a3*b3 = -0.125 becomes 0 (bits below 2^-2 fall off)`.
+/// `step 1, fused summation: a3*b3 = -0.125 becomes 0, losing -0.125 (nothing below 2^-2 is kept)`, all exact.
 fn line(loss: &Loss) -> String {
-    let number = |x: &Dyadic| short(x.to_f64());
     let below = match loss.last_bit {
         Some(last) => format!(" (nothing below 2^{last} is kept)"),
         None => String::new(),
     };
     format!(
-        "step {}, {}: {} = {} becomes {}{below}",
+        "step {}, {}: {} = {} becomes {}, losing {}{below}",
         loss.operation + 1,
         loss.source.name(),
         loss.term,
-        number(&loss.exact),
-        style::lost(&number(&loss.kept)),
+        loss.exact,
+        loss.kept,
+        style::lost(&(-&loss.error()).to_string()),
     )
 }

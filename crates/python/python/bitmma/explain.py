@@ -60,12 +60,22 @@ class Explanation:
         return found
 
     def __str__(self) -> str:
-        lines = [f"{lost.term}: {float(lost.exact):g} cut to {float(lost.kept):g}" for lost in self.lost]
+        lines = [
+            f"{lost.term}: {_text(lost.exact)} cut to {_text(lost.kept)}, losing {_text(lost.exact - lost.kept)}"
+            for lost in self.lost
+        ]
         return "\n".join([*lines, f"d = {self.format.display(self.code)}"])
 
 
 def _fraction(number: dict[str, int]) -> Fraction:
     return Fraction(number["sign"] * number["significand"]) * Fraction(2) ** number["exponent"]
+
+
+def _text(value: Fraction) -> str:
+    """An exact decimal if it is short, a hexadecimal float if it is not; after ``≈`` what FP64 does not hold."""
+    if Fraction(text := f"{float(value):.15g}") == value:
+        return text
+    return ("" if Fraction(float(value)) == value else "≈") + float(value).hex()
 
 
 def _line(name: str, words: Codes, shape: tuple[int, int]) -> Codes:
