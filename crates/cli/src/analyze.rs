@@ -173,7 +173,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let options = arguments.options.read()?;
     if let Some(out) = &arguments.out {
         report::write(out, &[arguments.part], &options)?;
-        output::print(&format!("{}\n", out.join("index.html").display()))?;
+        output::raw(&format!("{}\n", out.join("index.html").display()))?;
         return Ok(Outcome::Agrees);
     }
     let section = section(arguments.part, &options, &Bar::new(arguments.part.name()))?;

@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
 use crate::{
-    analyze, bench, call, compare, dot, explain, gemm, generate, list, plan, probe, record, replay, report,
-    run, serve, show, verify, verify_calls,
+    analyze, bench, call, compare, dot, explain, gemm, generate, layout, list, plan, probe, record, replay,
+    report, run, serve, show, verify, verify_calls,
 };
 
 const EXAMPLE: &str = "\
@@ -22,6 +22,8 @@ Exit codes: 0 done, or everything agrees; 1 something differs; 2 an error.";
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    pub(crate) layout: layout::Arguments,
 }
 
 #[derive(Debug, Subcommand)]

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, Subcommand};
 use clap_complete::Shell;
 
@@ -54,13 +55,40 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     match &arguments.what {
         What::Completions { shell } => {
             let mut text = Vec::new();
-            clap_complete::generate(*shell, &mut command::Arguments::command(), "bitmma", &mut text);
-            output::print(&String::from_utf8_lossy(&text))?;
+            clap_complete::generate(*shell, &mut completed(), "bitmma", &mut text);
+            output::raw(&String::from_utf8_lossy(&text))?;
         }
         What::Man { folder } => write_all(folder, &man_pages()?)?,
         What::Docs { folder, recordings } => write_all(folder, &documents::all(recordings)?)?,
     }
     Ok(Outcome::Agrees)
+}
+
+/// The command line with what only completions know: every instruction's name, and which values are files.
+fn completed() -> clap::Command {
+    let mut names: Vec<String> =
+        bitmma::catalogue::catalogue().iter().map(|row| row.name_for(row.m.last, row.n.last)).collect();
+    names.sort();
+    names.dedup();
+    // clap keeps references to values; the process ends after this
+    let names: Vec<&'static str> = names.into_iter().map(|name| &*name.leak()).collect();
+    let mut whole = command::Arguments::command();
+    let subcommands: Vec<String> = whole.get_subcommands().map(|one| one.get_name().to_owned()).collect();
+    for name in subcommands {
+        whole = whole.mut_subcommand(name, |one| {
+            one.mut_args(|argument| {
+                let is_file = argument
+                    .get_value_names()
+                    .is_some_and(|names| names.iter().any(|name| name.contains("FILE")));
+                match argument.get_id().as_str() {
+                    "instruction" => argument.value_parser(PossibleValuesParser::new(names.clone())),
+                    _ if is_file => argument.value_hint(clap::ValueHint::FilePath),
+                    _ => argument,
+                }
+            })
+        });
+    }
+    whole
 }
 
 /// Name and text of every man page.

@@ -16,6 +16,7 @@ mod files;
 mod gemm;
 mod generate;
 mod json;
+mod layout;
 mod list;
 mod number;
 mod operands;
@@ -56,6 +57,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return help_or_error.exit_code() as u8;
         }
     };
+    arguments.layout.apply();
     match arguments.run() {
         Ok(outcome) => outcome.code(),
         Err(Failure::ClosedPipe) => 0,

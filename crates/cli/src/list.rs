@@ -46,9 +46,7 @@ pub(crate) struct Arguments {
 fn format() -> impl TypedValueParser<Value = Format> {
     let used =
         |format: &Format| Filter { format: Some(*format), ..Filter::default() }.rows().next().is_some();
-    let used: Vec<&str> = FORMATS.iter().filter(|format| used(format)).map(|format| format.name).collect();
-    PossibleValuesParser::new(used)
-        .try_map(|name| bitmma::formats::table::by_name(&name).ok_or("no such format"))
+    target::format(FORMATS.into_iter().filter(used).collect())
 }
 
 fn family() -> impl TypedValueParser<Value = &'static str> {
@@ -69,7 +67,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return Ok(Outcome::Agrees);
     }
     let mut table =
-        Table::new(&["architecture", "model", "parameters", "made", "evidence", "shape", "instruction"]);
+        Table::new(&["architecture", "model", "parameters", "made", "evidence", "shape", "instruction"])
+            .less(if arguments.arch.is_some() { &[5, 4, 0, 3] } else { &[5, 4, 3] });
     for row in &rows {
         let model = row.model_ref(Revision::Hardware);
         table.row([

@@ -3,9 +3,18 @@
 use std::io::Write;
 
 use crate::failure::Failure;
+use crate::layout;
 
-/// Writes `text` to the standard output, without its colours if that is not a terminal.
+/// Writes `text` to the standard output for people: lines that are too wide for the terminal are folded at blanks.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    match layout::width() {
+        Some(width) => raw(&layout::folded(text, width)),
+        None => raw(text),
+    }
+}
+
+/// Writes `text` to the standard output as it is, for programs; without its colours if that is not a terminal.
+pub(crate) fn raw(text: &str) -> Result<(), Failure> {
     let mut stdout = anstream::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()?;

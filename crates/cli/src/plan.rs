@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         crate::json::print(&value)?;
     } else {
         let comments: String = summary(&decision).lines().map(|line| format!("# {line}\n")).collect();
-        output::print(&format!("{comments}{}", decision.plan.to_toml()))?;
+        output::raw(&format!("{comments}{}", decision.plan.to_toml()))?;
     }
     Ok(Outcome::Agrees)
 }

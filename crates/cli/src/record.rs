@@ -147,7 +147,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             whole::write(path, |file| file.write_all(&text)).within(path.display())?;
             output::print(&format!("{total} dot products of {} units in {}\n", units.len(), path.display()))?;
         }
-        None => output::print(&String::from_utf8_lossy(&text))?,
+        None => output::raw(&String::from_utf8_lossy(&text))?,
     }
     Ok(Outcome::Agrees)
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let options = arguments.options.read()?;
     let parts = if arguments.only.is_empty() { Part::ALL.to_vec() } else { arguments.only.clone() };
     write(&arguments.out, &parts, &options)?;
-    output::print(&format!("{}\n", arguments.out.join("index.html").display()))?;
+    output::raw(&format!("{}\n", arguments.out.join("index.html").display()))?;
     Ok(Outcome::Agrees)
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             Some(found) => format!("# {}, K = {}, revision {revision}\n", target.name, found.instruction.k),
             None => format!("# {}\n", target.name),
         };
-        output::print(&format!("{heading}{}", target.model.to_toml()))?;
+        output::raw(&format!("{heading}{}", target.model.to_toml()))?;
         return Ok(Outcome::Agrees);
     }
     match (found, arguments.json) {

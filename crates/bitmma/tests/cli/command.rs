@@ -4,6 +4,7 @@ mod catalogue;
 mod compare;
 mod explain;
 mod json;
+mod layout;
 mod pages;
 mod probe;
 mod record;
@@ -111,6 +112,8 @@ fn completions_and_man_pages() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ended = bitmma(&["generate", "completions", shell]);
         assert!(ended.fine().contains("compare"), "{shell}");
+        let knows_names = ["bash", "zsh", "fish"].contains(&shell);
+        assert_eq!(ended.out.contains("v_mfma_f32_32x32x8_f16"), knows_names, "{shell}");
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("man");

@@ -83,7 +83,7 @@ pub(super) fn aligned(
     let picture = draw(&lines, exponent);
 
     let headings = ["term", ">value", ">e", &picture.ruler, ">kept", ">lost"];
-    let mut table = Table::new(&headings);
+    let mut table = Table::new(&headings).keep(3).less(&[4]);
     let mut moved = Vec::new();
     for (term, bits) in shown.iter().zip(&picture.lines) {
         let lost = term.exact.minus(term.kept);
@@ -144,7 +144,7 @@ pub(super) fn exact_sum(terms: &[Term], sum: Real) -> String {
     if let Some(picture) = &picture {
         headings.push(&picture.ruler);
     }
-    let mut table = Table::new(&headings);
+    let mut table = Table::new(&headings).keep(2);
     let bits = |index: usize| picture.as_ref().map(|picture| picture.lines[index].clone());
     for (index, term) in shown.iter().enumerate() {
         let cells = [term.name.to_string(), number::text(term.exact.real())];
@@ -182,7 +182,8 @@ pub(super) fn converted(value: Real, conversion: Conversion, code: u64, format: 
 
 /// Multiplications and additions of two numbers, as one table.
 pub(super) fn binaries(steps: &[&Step]) -> String {
-    let mut table = Table::new(&["operation", ">left", ">right", ">exact", ">result", "code", ">lost"]);
+    let mut table =
+        Table::new(&["operation", ">left", ">right", ">exact", ">result", "code", ">lost"]).less(&[5]);
     let mut idle = 0;
     for step in steps {
         let Step::Binary { operation, left, left_format, right, right_format, result, format } = step else {
