@@ -42,7 +42,8 @@ impl Narrow {
         if ![F32, bitmma::formats::BF16, bitmma::formats::F16, E4M3, E5M2].contains(&format) {
             return Err(Error::Operands(format!("D in {format}; a call gives f32, bf16, f16, e4m3 or e5m2")));
         }
-        let infinity = format.infinity_code().or(format.nan_code()).unwrap_or(0);
+        let infinity =
+            format.infinity_code().or(format.nan_code()).expect("each of the five has an infinity or a NaN");
         let saturates = saturate && is_fp8(&format);
         let overflow = if saturates { format.max_finite_code() } else { infinity };
         let same = format.bias == 127;

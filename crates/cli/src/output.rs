@@ -21,13 +21,6 @@ pub(crate) fn raw(text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Appends the keys of one JSON object to another.
-pub(crate) fn extend(object: &mut serde_json::Value, more: serde_json::Value) {
-    if let (serde_json::Value::Object(object), serde_json::Value::Object(more)) = (object, more) {
-        object.extend(more);
-    }
-}
-
 /// Writes a note to the standard error; a closed pipe is ignored.
 pub(crate) fn note(text: &str) {
     let mut stderr = anstream::stderr().lock();

@@ -2,9 +2,9 @@
 
 use bitmma::formats::{BF16, Format};
 use bitmma_calls::platform::{Platform, decide};
-use serde_json::json;
+use serde::Serialize;
 
-use crate::call::{SourceArguments, format_parser, of_decision, summary};
+use crate::call::{Decided, SourceArguments, format_parser, summary};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
@@ -61,11 +61,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let query = platform.query((arguments.m, arguments.n, arguments.k), formats, arguments.fast);
     let decision = decide(&platform, &query, &arguments.sources.read()?)?;
     if arguments.json {
-        let mut value = json!({
-            "platform": platform.name(), "m": arguments.m, "n": arguments.n, "k": arguments.k,
-        });
-        output::extend(&mut value, of_decision(&decision));
-        crate::json::print(&value)?;
+        #[derive(Serialize)]
+        struct Planned<'d> {
+            platform: String,
+            m: usize,
+            n: usize,
+            k: usize,
+            #[serde(flatten)]
+            decision: Decided<'d>,
+        }
+        let Arguments { m, n, k, .. } = *arguments;
+        let decision = Decided::from(&decision);
+        crate::json::print(&Planned { platform: platform.name(), m, n, k, decision })?;
     } else {
         let comments: String = summary(&decision).lines().map(|line| format!("# {line}\n")).collect();
         output::raw(&format!("{comments}{}", decision.plan.to_toml()))?;

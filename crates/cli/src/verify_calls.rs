@@ -1,13 +1,14 @@
 //! `bitmma verify-calls`: recorded calls of a library held against the rules.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use bitmma_calls::cublaslt::Assume;
 use bitmma_calls::fixtures::{self, Outcome as Fixture};
 use bitmma_calls::recorded::Recording;
-use bitmma_calls::verify::{Report, verify};
-use serde_json::{Value, json};
+use bitmma_calls::verify::{Cause, Difference, Report, verify};
+use serde::Serialize;
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::output;
@@ -61,21 +62,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let seconds = start.elapsed().as_secs_f64();
     if arguments.json {
-        crate::json::print(&json!({ "files": files, "seconds": seconds }))?;
+        #[derive(Serialize)]
+        struct Verified {
+            files: Vec<Checked>,
+            seconds: f64,
+        }
+        crate::json::print(&Verified { files, seconds })?;
     } else {
         output::print(&format!("{text}{seconds:.1} s\n"))?;
     }
     Ok(if differs { Outcome::Differs } else { Outcome::Agrees })
 }
 
-fn one(path: &Path, assume: Assume, show: usize) -> Result<(String, Value, bool), Failure> {
+fn one(path: &Path, assume: Assume, show: usize) -> Result<(String, Checked, bool), Failure> {
     let csv = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     if csv && fixtures::is_fixtures(&std::fs::read_to_string(path).within(path.display())?) {
         return of_fixtures(path, assume, show);
     }
     let recording = Recording::read(path)?;
     let report = verify(&recording, assume).within(path.display())?;
-    Ok((text(path, &recording, &report, show), value(path, &report), !report.differences.is_empty()))
+    let differs = !report.differences.is_empty();
+    Ok((text(path, &recording, &report, show), Checked::new(path, report), differs))
 }
 
 fn text(path: &Path, recording: &Recording, report: &Report, show: usize) -> String {
@@ -110,27 +117,68 @@ fn text(path: &Path, recording: &Recording, report: &Report, show: usize) -> Str
     text
 }
 
-fn value(path: &Path, report: &Report) -> Value {
-    json!({
-        "file": path.display().to_string(),
-        "calls": report.calls,
-        "agree": report.agree,
-        "values": report.values,
-        "differing_values": report.differing_values,
-        "rejected": report.rejected,
-        "ran": report.ran,
-        "declined": report.declined.iter().map(|(id, reason)| json!({ "id": id, "reason": reason })).collect::<Vec<_>>(),
-        "differences": report.differences.iter().map(|difference| json!({
-            "id": difference.id,
-            "what": difference.what,
-            "rule": difference.rule.as_ref().map(|cause| cause.rule),
-            "instead": difference.rule.as_ref().map(|cause| cause.instead.clone()),
-            "values": difference.values,
-        })).collect::<Vec<_>>(),
-    })
+/// What came of a file.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Checked {
+    Calls {
+        file: String,
+        calls: usize,
+        agree: usize,
+        values: usize,
+        differing_values: usize,
+        rejected: BTreeMap<&'static str, usize>,
+        ran: usize,
+        declined: Vec<Declined>,
+        differences: Vec<Differing>,
+    },
+    Fixtures {
+        file: String,
+        fixtures: usize,
+        agree: usize,
+        both_decline: usize,
+        empty_parts: usize,
+        differences: Vec<String>,
+    },
 }
 
-fn of_fixtures(path: &Path, assume: Assume, show: usize) -> Result<(String, Value, bool), Failure> {
+#[derive(Serialize)]
+struct Declined {
+    id: String,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct Differing {
+    id: String,
+    what: String,
+    rule: Option<u32>,
+    instead: Option<String>,
+    values: usize,
+}
+
+impl Checked {
+    fn new(path: &Path, report: Report) -> Checked {
+        let Report { calls, agree, values, differing_values, rejected, ran, declined, differences } = report;
+        let differing = |Difference { id, what, rule, values, .. }| {
+            let (rule, instead) = rule.map(|Cause { rule, instead, .. }| (rule, instead)).unzip();
+            Differing { id, what, rule, instead, values }
+        };
+        Checked::Calls {
+            file: path.display().to_string(),
+            calls,
+            agree,
+            values,
+            differing_values,
+            rejected,
+            ran,
+            declined: declined.into_iter().map(|(id, reason)| Declined { id, reason }).collect(),
+            differences: differences.into_iter().map(differing).collect(),
+        }
+    }
+}
+
+fn of_fixtures(path: &Path, assume: Assume, show: usize) -> Result<(String, Checked, bool), Failure> {
     let all = fixtures::read(path)?;
     let (mut agree, mut both, mut empty, mut wrong) = (0, 0, 0, Vec::new());
     for fixture in &all {
@@ -148,9 +196,14 @@ fn of_fixtures(path: &Path, assume: Assume, show: usize) -> Result<(String, Valu
         wrong.len()
     );
     wrong.iter().take(show).for_each(|line| text += &format!("  {line}\n"));
-    let value = json!({
-        "file": path.display().to_string(), "fixtures": all.len(), "agree": agree, "both_decline": both,
-        "empty_parts": empty, "differences": wrong,
-    });
-    Ok((text, value, !wrong.is_empty()))
+    let differs = !wrong.is_empty();
+    let checked = Checked::Fixtures {
+        file: path.display().to_string(),
+        fixtures: all.len(),
+        agree,
+        both_decline: both,
+        empty_parts: empty,
+        differences: wrong,
+    };
+    Ok((text, checked, differs))
 }

@@ -60,9 +60,13 @@ impl Real {
 ///
 /// UE8M0 has no zero: what would become zero becomes its smallest number. A value below zero becomes
 /// NaN in a format without a sign.
+///
+/// # Panics
+///
+/// If the value is below zero and the format has neither a sign nor a NaN; no format of the table is like that.
 pub fn encode(format: &Format, value: Real, rounding: Rounding, overflow: Overflow) -> u64 {
     if value.negative && !format.is_signed() && !value.is_zero() {
-        return format.nan_code().unwrap_or(0);
+        return format.nan_code().expect("a format without a sign has a NaN");
     }
     let magnitude = encode_magnitude(format, value, rounding);
     let magnitude = match magnitude {

@@ -55,13 +55,17 @@ impl Playback {
             }
         };
         let signature = origin.signature().clone();
-        let nan = signature.d.nan_code().unwrap_or(0);
         let mut answers = HashMap::new();
         for record in records.iter().filter(|record| record.origin == *origin) {
             let Record { a, b, c, scale_a, scale_b, d, .. } = record.clone();
             let code = match d {
                 Answer::Code(code) => code,
-                Answer::Nan => nan,
+                Answer::Nan => signature.d.nan_code().ok_or_else(|| {
+                    refused(format!(
+                        "D of {} is NaN in a record, but {} has no NaN",
+                        signature.name, signature.d
+                    ))
+                })?,
             };
             answers.entry(Case { a, b, c, scale_a, scale_b }).or_insert(code);
         }

@@ -1,9 +1,10 @@
 //! What `bitmma call` prints.
 
+use bitmma_calls::Plan;
 use bitmma_calls::compare::Comparison;
 use bitmma_calls::explain::Explanation;
 use bitmma_calls::platform::{Decision, Platform};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::{Arguments, Given};
 
@@ -65,43 +66,107 @@ impl Done<'_> {
         text
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn json(&self) -> impl Serialize {
         let (m, n, k) = self.given.call(None).shape();
-        let mut value = json!({
-            "platform": self.platform.name(), "function": self.arguments.function.name(), "m": m, "n": n, "k": k,
-            "a": self.given.a.format().name, "b": self.given.b.format().name, "out": self.given.out.name,
-            "fast": self.arguments.fast,
-            "explanation": self.explanation.as_ref().map(Explanation::lines),
-            "comparisons": self.comparisons.iter().map(|(platform, decision, comparison)| {
-                let mut one = json!({
-                    "platform": platform.name(),
-                    "elements": comparison.elements,
-                    "differing": comparison.differing,
-                    "share": comparison.differing as f64 / comparison.elements.max(1) as f64,
-                    "largest_ulp": comparison.largest_ulp,
-                    "first": comparison.first.map(|(row, column, x, y)| json!([row, column, x, y])),
-                    "causes": comparison.causes.iter().map(|(name, count)| json!({
-                        "exchanged": name, "differing": count,
-                    })).collect::<Vec<_>>(),
-                });
-                crate::output::extend(&mut one, of_decision(decision));
-                one
-            }).collect::<Vec<_>>(),
-        });
-        crate::output::extend(&mut value, of_decision(&self.decision));
-        value
+        #[derive(Serialize)]
+        struct Call<'d> {
+            function: &'static str,
+            #[serde(flatten)]
+            call: Called<'d>,
+            fast: bool,
+            explanation: Option<Vec<String>>,
+            comparisons: Vec<Compared<'d>>,
+        }
+        let Given { a, b, out, .. } = self.given;
+        Call {
+            function: self.arguments.function.name(),
+            call: Called {
+                platform: self.platform.name(),
+                m,
+                n,
+                k,
+                a: a.format().name,
+                b: b.format().name,
+                out: out.name,
+                decision: Decided::from(&self.decision),
+            },
+            fast: self.arguments.fast,
+            explanation: self.explanation.as_ref().map(Explanation::lines),
+            comparisons: self.comparisons.iter().map(Compared::from).collect(),
+        }
     }
 }
 
-/// Plan, origin, evidence and assumptions as JSON.
-pub(crate) fn of_decision(decision: &Decision) -> Value {
-    json!({
-        "origin": decision.origin,
-        "evidence": decision.plan.evidence.name(),
-        "source": decision.plan.source,
-        "assumed": decision.assumed,
-        "plan": decision.plan.to_json(),
-    })
+/// A product as a platform computes it.
+#[derive(Serialize)]
+pub(crate) struct Called<'d> {
+    pub(crate) platform: String,
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+    pub(crate) a: &'static str,
+    pub(crate) b: &'static str,
+    pub(crate) out: &'static str,
+    #[serde(flatten)]
+    pub(crate) decision: Decided<'d>,
+}
+
+/// Plan, origin, evidence and assumptions.
+#[derive(Serialize)]
+pub(crate) struct Decided<'d> {
+    origin: &'d str,
+    evidence: &'static str,
+    source: &'d str,
+    assumed: &'d [String],
+    plan: &'d Plan,
+}
+
+impl<'d> From<&'d Decision> for Decided<'d> {
+    fn from(decision: &'d Decision) -> Decided<'d> {
+        let Decision { plan, origin, assumed, .. } = decision;
+        Decided { origin, evidence: plan.evidence.name(), source: &plan.source, assumed, plan }
+    }
+}
+
+/// The same call on another platform.
+#[derive(Serialize)]
+struct Compared<'d> {
+    platform: String,
+    elements: usize,
+    differing: usize,
+    share: f64,
+    largest_ulp: u64,
+    /// Row, column, the code here and there.
+    first: Option<(usize, usize, u64, u64)>,
+    causes: Vec<Exchanged<'d>>,
+    #[serde(flatten)]
+    decision: Decided<'d>,
+}
+
+/// One part of the plan taken from the other, and how many elements still differ.
+#[derive(Serialize)]
+struct Exchanged<'d> {
+    exchanged: &'d str,
+    differing: usize,
+}
+
+impl<'d> From<&'d (Platform, Decision, Comparison)> for Compared<'d> {
+    fn from((platform, decision, comparison): &'d (Platform, Decision, Comparison)) -> Compared<'d> {
+        let Comparison { elements, differing, first, largest_ulp, ref causes } = *comparison;
+        Compared {
+            platform: platform.name(),
+            elements,
+            differing,
+            share: differing as f64 / elements.max(1) as f64,
+            largest_ulp,
+            first,
+            causes: causes
+                .iter()
+                .map(|(exchanged, differing)| Exchanged { exchanged, differing: *differing })
+                .collect(),
+            decision: Decided::from(decision),
+        }
+    }
 }
 
 fn differences(comparison: &Comparison, digits: usize) -> String {

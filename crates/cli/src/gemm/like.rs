@@ -6,10 +6,10 @@ use bitmma::formats::{F32, Format, table};
 use bitmma_calls::call::Scales;
 use bitmma_calls::execute;
 use clap::builder::TypedValueParser;
-use serde_json::json;
+use serde::Serialize;
 
 use super::{Arguments, products, rate_text};
-use crate::call::{self, Given, SourceArguments, of_decision};
+use crate::call::{self, Called, Decided, Given, SourceArguments};
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::{Output, Source};
 use crate::target::Target;
@@ -195,12 +195,25 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
     let products = products(1, (m, n, k));
     let rate = products as f64 / seconds.max(1e-9);
     if arguments.json {
-        let mut json = json!({
-            "platform": platform.name(), "m": m, "n": n, "k": k, "a": of_a.name, "b": of_b.name, "out": out.name,
-            "products": products, "seconds": seconds, "products_per_second": rate,
-        });
-        output::extend(&mut json, of_decision(&decision));
-        crate::json::print(&json)?;
+        #[derive(Serialize)]
+        struct Computed<'d> {
+            #[serde(flatten)]
+            call: Called<'d>,
+            products: u64,
+            seconds: f64,
+            products_per_second: f64,
+        }
+        let call = Called {
+            platform: platform.name(),
+            m,
+            n,
+            k,
+            a: of_a.name,
+            b: of_b.name,
+            out: out.name,
+            decision: Decided::from(&decision),
+        };
+        crate::json::print(&Computed { call, products, seconds, products_per_second: rate })?;
     } else {
         output::print(&format!(
             "{}: {m}×{k} {of_a} · {k}×{n} {of_b} = {m}×{n} {out} in {}\n{}{products} products in {seconds:.3} s: {}\n",
