@@ -1,10 +1,6 @@
 //! The ten architectures of the paper, and what people call them.
 
 use std::fmt;
-use std::str::FromStr;
-
-use crate::chips::{TARGETS, bare, plain, target};
-use crate::error::{LookupError, nearest};
 
 /// Who makes an architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -111,56 +107,10 @@ impl Architecture {
     pub fn papers_chip(self) -> &'static str {
         self.row().papers_chip
     }
-
-    /// Other spellings that mean it, lower case: further targets, and products that carry it.
-    pub fn aliases(self) -> Vec<&'static str> {
-        let targets = || TARGETS.iter().filter(move |target| target.architecture == Some(self));
-        let names = targets().map(|target| target.name).filter(|name| *name != self.target());
-        names.chain(targets().flat_map(|target| target.products.iter().copied())).collect()
-    }
-
-    /// Name, target and aliases.
-    fn spellings(self) -> impl Iterator<Item = &'static str> {
-        [self.name(), self.target()].into_iter().chain(self.aliases())
-    }
 }
 
 impl fmt::Display for Architecture {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-impl FromStr for Architecture {
-    type Err = LookupError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (wanted, given) = (plain(text), text.to_owned());
-        if let Some(found) = Architecture::ALL.into_iter().find(|one| plain(one.name()) == wanted) {
-            return Ok(found);
-        }
-        if let Some(target) = target(text) {
-            let (target, about, nearest) = match target.architecture {
-                Some(architecture) => return Ok(architecture),
-                None => (target.name, target.about, target.nearest),
-            };
-            return Err(LookupError::NotModelled { given, target, about, nearest });
-        }
-        // rtx4065 is not a misspelt rtx4060: letters may differ, or a digit may be missing or too many at the end
-        let wanted = bare(text);
-        let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
-        let letters = |text: &str| text.chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
-        let is_near = |spelling: &str| {
-            let (one, other) = (digits(spelling), digits(&wanted));
-            one == other
-                && (one.is_empty() || strsim::damerau_levenshtein(&letters(spelling), &letters(&wanted)) <= 1)
-                || letters(spelling) == letters(&wanted)
-                    && one.len().abs_diff(other.len()) == 1
-                    && (one.starts_with(&other) || other.starts_with(&one))
-        };
-        let near = Architecture::ALL.into_iter().flat_map(Architecture::spellings);
-        let near =
-            near.map(|spelling| (plain(spelling), spelling.to_owned())).filter(|(one, _)| is_near(one));
-        Err(LookupError::UnknownArchitecture { given, nearest: nearest(&wanted, near, 1).pop() })
     }
 }

@@ -7,6 +7,7 @@ use crate::architecture::Architecture;
 use crate::error::LookupError;
 use crate::instruction::Instruction;
 use crate::revision::Revision;
+use crate::rows;
 
 /// The model family of that name, compared without case.
 pub fn model_family(text: &str) -> Result<&'static str, LookupError> {
@@ -41,6 +42,6 @@ impl Filter {
 
     /// The rows that are listed, in the catalogue's order.
     pub fn rows(self) -> impl Iterator<Item = &'static Instruction> {
-        crate::catalogue().iter().filter(move |row| self.matches(row))
+        rows::catalogue().iter().filter(move |row| self.matches(row))
     }
 }

@@ -8,8 +8,8 @@ use bitmma_formats::{BlockScale, Format};
 use crate::architecture::Architecture;
 use crate::evidence::{Evidence, recorded};
 use crate::extent::Extent;
-use crate::lookup;
 use crate::revision::Revision;
+use crate::spelling;
 
 /// The placeholder in a spelling where M has a range.
 pub(crate) const M: &str = "{m}";
@@ -224,7 +224,7 @@ impl Instruction {
 
     /// Whether `name` is the row's name for some M and N.
     fn is_named(&self, name: &str) -> bool {
-        lookup::keys(name).any(|key| key.text == lookup::key_of(&self.spelling))
+        spelling::keys(name).any(|key| key.text == spelling::key_of(&self.spelling))
     }
 
     fn filled(&self, spelling: &str, m: impl fmt::Display, n: impl fmt::Display) -> String {

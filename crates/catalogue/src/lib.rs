@@ -26,9 +26,9 @@ pub mod nvidia;
 pub mod precision;
 pub mod processor;
 pub mod revision;
+mod rows;
 mod software;
-
-use std::sync::LazyLock;
+mod spelling;
 
 pub use architecture::{Architecture, Vendor};
 pub use error::LookupError;
@@ -39,20 +39,4 @@ pub use instruction::{Composition, Family, Instruction};
 pub use lookup::{Found, find};
 pub use processor::{Processor, find_processor, processor, processors};
 pub use revision::Revision;
-
-static CATALOGUE: LazyLock<Vec<Instruction>> = LazyLock::new(|| {
-    let mut rows = nvidia::rows();
-    rows.extend(amd::rows());
-    rows.sort_by_key(|row| row.architecture);
-    rows
-});
-
-/// Every instruction, architecture by architecture, in the order of the tables.
-pub fn catalogue() -> &'static [Instruction] {
-    &CATALOGUE
-}
-
-/// The instructions of one architecture, in the order of the tables.
-pub fn of(architecture: Architecture) -> impl Iterator<Item = &'static Instruction> {
-    catalogue().iter().filter(move |row| row.architecture == architecture)
-}
+pub use rows::{catalogue, of};

@@ -19,6 +19,7 @@ use crate::error::LookupError;
 use crate::instruction::Family::{self, *};
 use crate::instruction::Instruction;
 use crate::lookup::Found;
+use crate::rows;
 
 /// The families a library's kernels are written with, best first.
 #[rustfmt::skip]
@@ -73,7 +74,7 @@ pub fn block_scale(format: Format, size: Option<usize>) -> BlockScale {
 pub fn choose(architecture: Architecture, product: &Product) -> Result<Found, LookupError> {
     let families = FAMILIES.iter().find(|(of, _)| *of == architecture).map_or(&[][..], |(_, list)| list);
     for family in families {
-        let rows = crate::of(architecture).filter(|row| row.family == *family && row.is_native());
+        let rows = rows::of(architecture).filter(|row| row.family == *family && row.is_native());
         let best = rows.filter(|row| computes(row, product)).reduce(|best, row| {
             if rank(row) > rank(best) { row } else { best } // the first of equals
         });
@@ -103,7 +104,7 @@ fn rank(row: &Instruction) -> (std::cmp::Reverse<usize>, usize, usize) {
 /// given).
 fn offer(architecture: Architecture, families: &[Family], product: &Product) -> String {
     let mut pairs: Vec<String> = Vec::new();
-    for row in crate::of(architecture).filter(|row| row.is_native() && families.contains(&row.family)) {
+    for row in rows::of(architecture).filter(|row| row.is_native() && families.contains(&row.family)) {
         let pair = match row.a == row.b {
             true => row.a.name.to_owned(),
             false => format!("{} by {}", row.a, row.b),

@@ -6,8 +6,10 @@ use std::sync::LazyLock;
 use crate::architecture::Architecture;
 use crate::error::{LookupError, nearest};
 use crate::extent::Extent;
-use crate::instruction::{Instruction, M, N};
+use crate::instruction::Instruction;
+use crate::rows::{catalogue, of};
 use crate::software::{self, Meaning};
+use crate::spelling::{Key, key_of, keys, starred};
 
 /// A row, and the M and N that were asked for.
 #[derive(Clone, Copy, Debug)]
@@ -27,77 +29,6 @@ impl Found {
     }
 }
 
-/// What a spelling may stand under in the index: lower case, `*` in place of an M or N that has a range.
-pub(crate) struct Key {
-    pub text: String,
-    m: Option<usize>,
-    n: Option<usize>,
-}
-
-/// The index entry of a row's spelling.
-pub(crate) fn key_of(spelling: &str) -> String {
-    spelling.replace(M, "*").replace(N, "*").to_ascii_lowercase()
-}
-
-/// Replaces every `{…}` by `*`.
-fn starred(text: &str) -> String {
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some((before, tail)) = rest.split_once('{') {
-        let Some((_, after)) = tail.split_once('}') else { break };
-        out += before;
-        out.push('*');
-        rest = after;
-    }
-    out + rest
-}
-
-/// A leading number, `*`, or the letter that PTX manuals put for it, and what follows.
-fn size(text: &str, letter: char) -> Option<(Option<usize>, &str)> {
-    if let Some(rest) = text.strip_prefix(['*', letter]) {
-        return Some((None, rest));
-    }
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    Some((Some(text[..digits].parse().ok()?), &text[digits..]))
-}
-
-/// A shape inside a spelling, and the letters before M, N and K in it.
-struct ShapeText<'t> {
-    m: Option<usize>,
-    n: Option<usize>,
-    k: &'t str,
-    marks: [&'static str; 3],
-}
-
-/// `m64n256k16`, or `64x256x16` as SASS writes it.
-fn shape(token: &str) -> Option<ShapeText<'_>> {
-    let marks = if token.starts_with('m') { ["m", "n", "k"] } else { ["", "x", "x"] };
-    let (m, rest) = size(token.strip_prefix(marks[0])?, 'm')?;
-    let (n, rest) = size(rest.strip_prefix(marks[1])?, 'n')?;
-    let k = rest.strip_prefix(marks[2])?;
-    k.parse::<usize>().ok().map(|_| ShapeText { m, n, k, marks })
-}
-
-/// Every key `text` may stand under, each once: as it is, with N open, with M and N open.
-pub(crate) fn keys(text: &str) -> impl Iterator<Item = Key> {
-    let text = starred(text.trim()).to_ascii_lowercase();
-    let mut found = vec![Key { text: text.clone(), m: None, n: None }];
-    let mut start = 0;
-    for token in text.split('.') {
-        if let Some(ShapeText { m, n, k, marks: [m_mark, n_mark, k_mark] }) = shape(token) {
-            let (before, after) = (&text[..start], &text[start + token.len()..]);
-            let m_text = m.map_or("*".to_owned(), |m| m.to_string());
-            let key = |m_text: &str| format!("{before}{m_mark}{m_text}{n_mark}*{k_mark}{k}{after}");
-            found.push(Key { text: key(&m_text), m: None, n });
-            found.push(Key { text: key("*"), m, n });
-            break;
-        }
-        start += token.len() + 1;
-    }
-    found.dedup_by(|key, before| key.text == before.text);
-    found.into_iter()
-}
-
 /// Rows by the keys of their names, and of their names and aliases.
 #[derive(Default)]
 struct Index {
@@ -107,7 +38,7 @@ struct Index {
 
 static INDEX: LazyLock<HashMap<Architecture, Index>> = LazyLock::new(|| {
     let mut index: HashMap<Architecture, Index> = HashMap::new();
-    for row in crate::catalogue() {
+    for row in catalogue() {
         let entry = index.entry(row.architecture).or_default();
         for (position, spelling) in row.spellings().enumerate() {
             let map = if position == 0 { &mut entry.names } else { &mut entry.aliases };
@@ -234,7 +165,7 @@ fn beginning_with(architecture: Architecture, text: &str) -> Option<LookupError>
             })
         })
     };
-    let candidates: Vec<String> = crate::of(architecture).filter(is_meant).map(Instruction::name).collect();
+    let candidates: Vec<String> = of(architecture).filter(is_meant).map(Instruction::name).collect();
     let given = text.to_owned();
     (!wanted.is_empty() && !candidates.is_empty()).then_some(LookupError::Ambiguous {
         architecture,
@@ -273,7 +204,7 @@ fn unknown(architecture: Architecture, text: &str) -> LookupError {
     let fitting = |extent: Extent, asked: Option<usize>| {
         asked.filter(|size| extent.contains(*size)).unwrap_or(extent.first)
     };
-    let mut offered: Vec<(String, String)> = crate::of(architecture)
+    let mut offered: Vec<(String, String)> = of(architecture)
         .flat_map(|row| row.spellings_for(fitting(row.m, m), fitting(row.n, n)))
         .map(|spelling| (spelling.to_ascii_lowercase(), spelling))
         .collect();

@@ -16,6 +16,7 @@ use bitmma_formats::Format;
 use crate::architecture::Architecture;
 use crate::error::LookupError;
 use crate::instruction::{Family, Instruction};
+use crate::rows;
 
 /// What a name asks for: the instructions that have all of it.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +67,7 @@ impl Wanted {
     /// The rows of `architecture` that have all of it.
     pub(crate) fn rows(&self, architecture: Architecture) -> Vec<&'static Instruction> {
         let mut rows: Vec<&'static Instruction> =
-            crate::of(architecture).filter(|row| self.fits(row)).collect();
+            rows::of(architecture).filter(|row| self.fits(row)).collect();
         if self.is_longest {
             let longest = |row: &Instruction| {
                 rows.iter().all(|other| other.k <= row.k || (other.m, other.n) != (row.m, row.n))

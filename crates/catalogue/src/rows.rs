@@ -1,0 +1,24 @@
+//! Every row of the tables.
+
+use std::sync::LazyLock;
+
+use crate::architecture::Architecture;
+use crate::instruction::Instruction;
+use crate::{amd, nvidia};
+
+static CATALOGUE: LazyLock<Vec<Instruction>> = LazyLock::new(|| {
+    let mut rows = nvidia::rows();
+    rows.extend(amd::rows());
+    rows.sort_by_key(|row| row.architecture);
+    rows
+});
+
+/// Every instruction, architecture by architecture, in the order of the tables.
+pub fn catalogue() -> &'static [Instruction] {
+    &CATALOGUE
+}
+
+/// The instructions of one architecture, in the order of the tables.
+pub fn of(architecture: Architecture) -> impl Iterator<Item = &'static Instruction> {
+    catalogue().iter().filter(move |row| row.architecture == architecture)
+}

@@ -1,0 +1,74 @@
+//! The name of an instruction with its sizes left open: under it a row is found, whatever its M and N.
+
+use crate::instruction::{M, N};
+
+/// What a spelling may stand under in the index: lower case, `*` in place of an M or N that has a range.
+pub(crate) struct Key {
+    pub text: String,
+    pub m: Option<usize>,
+    pub n: Option<usize>,
+}
+
+/// The index entry of a row's spelling.
+pub(crate) fn key_of(spelling: &str) -> String {
+    spelling.replace(M, "*").replace(N, "*").to_ascii_lowercase()
+}
+
+/// Replaces every `{…}` by `*`.
+pub(crate) fn starred(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, tail)) = rest.split_once('{') {
+        let Some((_, after)) = tail.split_once('}') else { break };
+        out += before;
+        out.push('*');
+        rest = after;
+    }
+    out + rest
+}
+
+/// A leading number, `*`, or the letter that PTX manuals put for it, and what follows.
+fn size(text: &str, letter: char) -> Option<(Option<usize>, &str)> {
+    if let Some(rest) = text.strip_prefix(['*', letter]) {
+        return Some((None, rest));
+    }
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    Some((Some(text[..digits].parse().ok()?), &text[digits..]))
+}
+
+/// A shape inside a spelling, and the letters before M, N and K in it.
+struct ShapeText<'t> {
+    m: Option<usize>,
+    n: Option<usize>,
+    k: &'t str,
+    marks: [&'static str; 3],
+}
+
+/// `m64n256k16`, or `64x256x16` as SASS writes it.
+fn shape(token: &str) -> Option<ShapeText<'_>> {
+    let marks = if token.starts_with('m') { ["m", "n", "k"] } else { ["", "x", "x"] };
+    let (m, rest) = size(token.strip_prefix(marks[0])?, 'm')?;
+    let (n, rest) = size(rest.strip_prefix(marks[1])?, 'n')?;
+    let k = rest.strip_prefix(marks[2])?;
+    k.parse::<usize>().ok().map(|_| ShapeText { m, n, k, marks })
+}
+
+/// Every key `text` may stand under, each once: as it is, with N open, with M and N open.
+pub(crate) fn keys(text: &str) -> impl Iterator<Item = Key> {
+    let text = starred(text.trim()).to_ascii_lowercase();
+    let mut found = vec![Key { text: text.clone(), m: None, n: None }];
+    let mut start = 0;
+    for token in text.split('.') {
+        if let Some(ShapeText { m, n, k, marks: [m_mark, n_mark, k_mark] }) = shape(token) {
+            let (before, after) = (&text[..start], &text[start + token.len()..]);
+            let m_text = m.map_or("*".to_owned(), |m| m.to_string());
+            let key = |m_text: &str| format!("{before}{m_mark}{m_text}{n_mark}*{k_mark}{k}{after}");
+            found.push(Key { text: key(&m_text), m: None, n });
+            found.push(Key { text: key("*"), m, n });
+            break;
+        }
+        start += token.len() + 1;
+    }
+    found.dedup_by(|key, before| key.text == before.text);
+    found.into_iter()
+}
