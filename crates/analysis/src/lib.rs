@@ -27,6 +27,7 @@ mod shrink;
 pub mod statistics;
 pub mod subject;
 pub mod table;
+pub mod tally;
 pub mod tightness;
 pub mod workaround;
 

@@ -20,6 +20,7 @@ mod listener;
 mod operands;
 mod probe;
 mod recording;
+mod tally;
 mod unit;
 mod verify;
 
@@ -58,6 +59,8 @@ mod _bitmma {
     use crate::probe::probe;
     #[pymodule_export]
     use crate::recording::{read_recording, replay};
+    #[pymodule_export]
+    use crate::tally::tally;
     #[pymodule_export]
     use crate::unit::{Unit, multiply, simulate};
     #[pymodule_export]

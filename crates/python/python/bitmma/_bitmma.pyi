@@ -531,6 +531,15 @@ def smallest_difference(left: Unit, right: Unit, *, k: SupportsIndex | None = No
     The smallest input of K elements on which two units differ.
     """
 
+def tally(kind: str, ours: Any, theirs: Any, *, sizes: bool = True) -> tuple[int, float, float, int | None, int, list[int]]:
+    """
+    How many elements of two arrays of words differ, the largest difference, the norm of all over that of the first array, the
+    first place, how many are finite in one only, and how many codes they are apart by powers of two.
+
+    `kind` is a format, `int` or `uint`. The arrays are read in place: nobody may write to them meanwhile. Without `sizes`
+    only the first number is found.
+    """
+
 def unpack(bits: SupportsIndex, packed: Any, count: SupportsIndex) -> Any:
     """
     `count` codes of `bits` bits out of bytes, one a byte.

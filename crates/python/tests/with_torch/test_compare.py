@@ -286,3 +286,33 @@ def test_a_page_names_what_is_hostile_to_html(tmp_path):
     found = bitmma.torch.compare(torch.nn.Linear(64, 64).bfloat16(), torch.randn(64, 64).bfloat16(), chips=chips)
     text = found.save(tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<b>trainer" not in text and "&lt;b&gt;trainer&lt;/b&gt;" in text and "server &amp; co" in text
+
+
+def test_tallies_of_every_dtype_by_hand():
+    """What differs, by how much, and where: rows of pairs, the first that differs, and codes apart."""
+    from bitmma.torch.tally import tally
+
+    inf, nan = math.inf, math.nan
+    rows = [
+        (torch.bfloat16, [0.0, 1.0], [-0.0, 1.0], (1, 0.0, (0,), 0, (1,))),  # +0 and -0 are two, one code apart at most
+        (torch.float16, [1.0, nan, 2.0], [1.0, nan, 2.0 + 2**-7], (1, 2**-7, (2,), 0, (0, 0, 1))),
+        (torch.float32, [inf, 1.0], [2.0, -1.0], (2, 2.0, (0,), 1, None)),
+        (torch.float64, [1.0, nan], [1.0 + 2**-52, 3.0], (2, 2**-52, (0,), 1, None)),
+        (torch.float8_e4m3fn, [448.0, 1.0], [nan, 1.125], (2, 0.125, (0,), 1, (2,))),
+        (torch.int64, [5, -7], [5, 9], (1, 16.0, (1,), 0, ())),
+        (torch.uint8, [5, 200], [5, 0], (1, 200.0, (1,), 0, ())),
+        (torch.bool, [True, False], [True, True], (1, 1.0, (1,), 0, ())),
+    ]
+    for dtype, ours, theirs, (differing, largest, first, not_finite, apart) in rows:
+        pair = [torch.tensor(one, dtype=torch.float64).to(dtype) for one in (ours, theirs)]
+        found = tally(*pair)
+        assert (found.differing, found.largest, found.first, found.not_finite) == (differing, largest, first, not_finite), dtype
+        assert apart is None or found.codes_apart == apart, dtype
+        assert tally(*pair, sizes=False).differing == differing
+    # other layouts are read row by row
+    x = torch.arange(12.0).reshape(3, 4)
+    y = x.clone()
+    y[2, 1] = -1
+    assert tally(x.t(), y.t()).first == (1, 2) and tally(x[:, ::2], y[:, ::2]).differing == 0
+    assert tally(torch.complex(x, x), torch.complex(x, y)).first == (2, 1, 1)
+    assert tally(x[:0], y[:0]) == tally(x[:0], x[:0])

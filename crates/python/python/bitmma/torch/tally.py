@@ -9,10 +9,11 @@ from typing import Any, Callable, TypeVar, cast
 
 import torch
 
+from .. import _bitmma
+from .choice import dtype_name, readings
+
 _F = TypeVar("_F", bound=Callable[..., Any])
-#: Where the counts of :attr:`Tally.codes_apart` begin, but the first.
-_POWERS = torch.tensor([2**power for power in range(1, 63)])
-_WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 @dataclass(frozen=True)
@@ -79,52 +80,47 @@ def one_thread(function: _F) -> _F:
     return cast(_F, alone)
 
 
-@one_thread
 def tally(ours: torch.Tensor, theirs: torch.Tensor, *, sizes: bool = True) -> Tally:
     """Compares two tensors bit by bit; ``sizes=False`` counts only."""
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return incomparable(f"{_kind(ours)} and {_kind(theirs)}")
-    ours, theirs = ours.detach().resolve_neg(), theirs.detach().resolve_neg()
-    if ours.is_complex():
-        ours, theirs = torch.view_as_real(ours), torch.view_as_real(theirs)
-    elements = ours.numel()
-    codes = [one.view(_WORDS[one.element_size()]) if one.dtype != torch.bool else one.to(torch.int8) for one in (ours, theirs)]
-    differs = codes[0] != codes[1]
-    differing = int(torch.count_nonzero(differs))
-    if not differing:
-        return Tally(elements, 0)
-    if not sizes:
-        if not (ours.sum() + theirs.sum()).isfinite():  # NaN may be among them
-            differing -= int(torch.count_nonzero(ours.isnan() & theirs.isnan() & differs))
-        return Tally(elements, differing)
-    places = differs.reshape(-1).nonzero().squeeze(1)
-    x, y = (one.reshape(-1)[places] for one in codes)
-    small = ours.is_floating_point() and ours.element_size() < 4  # whose differences FP32 holds, all but exactly
-    a, b = (one.double() if ours.dtype == torch.bool else one.view(ours.dtype).to(torch.float32 if small else torch.float64) for one in (x, y))
-    apart = (a - b).abs_()
-    not_finite = 0
-    largest = apart.max().item()
-    if small and largest < math.inf:
-        place = int(apart.argmax())
-        largest = abs(a[place].double() - b[place].double()).item()
-    if not largest < math.inf:
-        both_nan = a.isnan() & b.isnan()
-        places, x, y, a, b, apart = (one[~both_nan] for one in (places, x, y, a, b, apart))
-        if not len(places):
-            return Tally(elements, 0)
-        not_finite = int((a.isfinite() != b.isfinite()).sum())
-        apart = apart[apart.isfinite()]
-        largest = apart.max().item() if len(apart) else 0.0
-    whole = norm(ours)
+    ours, theirs = (torch.view_as_real(one.resolve_conj()) if one.is_complex() else one for one in (ours, theirs))
+    kind = _reading(ours.dtype)
+    found = _bitmma.tally(kind, _words(ours), _words(theirs), sizes=sizes)
+    differing, largest, relative, first, not_finite, codes_apart = found
     return Tally(
-        elements,
-        len(places),
+        ours.numel(),
+        differing,
         largest=largest,
-        relative=apart.norm().item() / whole if whole else 0.0,
-        first=tuple(int(one) for one in torch.unravel_index(places[0], ours.shape)),
+        relative=relative,
+        first=None if first is None else _place(first, ours.shape),
         not_finite=not_finite,
-        codes_apart=_codes_apart(x, y) if ours.is_floating_point() else (),
+        codes_apart=tuple(codes_apart),
     )
+
+
+def _reading(dtype: torch.dtype) -> str:
+    """What the native half reads the elements as."""
+    name = dtype_name(dtype)
+    if name.startswith(("uint", "bool")) or name.endswith("_x2"):  # the last: two codes a byte
+        return "uint"
+    return readings(dtype)[0] if dtype.is_floating_point else "int"
+
+
+def _words(tensor: torch.Tensor) -> Any:
+    """The codes of a tensor, row by row; a view where that is the layout."""
+    tensor = tensor.detach().resolve_neg().contiguous().reshape(-1)
+    size = tensor.element_size()
+    return tensor.view(_WORDS[size]).numpy().view(f"uint{8 * size}")
+
+
+def _place(place: int, shape: torch.Size) -> tuple[int, ...]:
+    """The index of the element at a place, row by row."""
+    index = []
+    for size in reversed(shape):
+        place, at = divmod(place, size)
+        index.append(at)
+    return tuple(reversed(index))
 
 
 def norm(tensor: torch.Tensor) -> float:
@@ -132,24 +128,6 @@ def norm(tensor: torch.Tensor) -> float:
     wide = tensor if tensor.is_floating_point() and tensor.element_size() >= 4 else tensor.float() if tensor.is_floating_point() else tensor.double()
     found: float = torch.linalg.vector_norm(wide).item()
     return found if found < math.inf else torch.linalg.vector_norm(wide[wide.isfinite()]).item()
-
-
-def _codes_apart(ours: torch.Tensor, theirs: torch.Tensor) -> tuple[int, ...]:
-    """Codes in the order of their values, and how far they are apart, by powers of two."""
-    x, y = (_ordered(one) for one in (ours, theirs))
-    if x.dtype == torch.int32:  # of FP32's own exponent the power of two can be read
-        powers = ((x - y).abs_().float().view(torch.int32) >> 23).sub_(127)
-    else:
-        powers = torch.bucketize((x - y).abs_(), _POWERS, right=True)
-    return tuple(torch.bincount(powers, minlength=1).tolist())
-
-
-def _ordered(codes: torch.Tensor) -> torch.Tensor:
-    """Sign and magnitude as one ascending integer; of 64 bits the lowest is dropped, so that differences fit."""
-    bits = 8 * codes.element_size()
-    wide = codes.long() if bits > 16 else codes.int()
-    ordered = torch.where(wide < 0, -(wide & ((1 << (bits - 1)) - 1)), wide)
-    return ordered >> 1 if bits == 64 else ordered
 
 
 def _kind(tensor: torch.Tensor) -> str:
