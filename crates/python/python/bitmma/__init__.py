@@ -4,7 +4,7 @@
 with every choice in your hands, ``explain`` every step of one element,
 ``probe`` how a function of yours computes, ``verify`` whether a unit computes as its model says.
 ``formats``, ``catalogue`` and ``recording`` are modules. Imported when first used: ``bitmma.analysis``, what
-the arithmetic means; ``bitmma.calls``, what a library's call answers; ``bitmma.torch``, whole models; ``bitmma.fleet``, campaigns on a Ray cluster.
+the arithmetic means; ``bitmma.calls``, what a library's call answers; ``bitmma.torch``, whole models; ``bitmma.gpu``, products on a GPU; ``bitmma.fleet``, campaigns on a Ray cluster.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from .simulate import Unit, mma, simulate
 from .verify import VerifyReport, verify
 
 if TYPE_CHECKING:
-    from . import analysis, calls, torch
+    from . import analysis, calls, gpu, torch
 
 __all__ = [
     "AmbiguousInstruction",
@@ -99,7 +99,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """What is imported when it is asked for: it takes time, or needs PyTorch."""
-    if name in ("analysis", "calls", "torch"):
+    if name in ("analysis", "calls", "gpu", "torch"):
         import importlib
 
         return importlib.import_module(f"bitmma.{name}")

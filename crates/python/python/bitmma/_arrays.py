@@ -96,13 +96,29 @@ def words(name: str, array: Array, format: str, along: int = -1) -> Codes:
 
     ``along`` is the axis along which two FP4 codes share a byte where strides do not tell.
     """
-    dtype = _dtype_name(array)
-    if format not in FORMATS_OF.get(dtype, ()) and dtype != WORD_OF[BYTES[format]]:
-        raise DtypeError(f"{name} is {dtype}; {_what_holds(format)}")
+    dtype = reading(name, array, format)
     held = _torch_words(name, array, dtype) if _is_torch(array) else _numpy_words(name, array)
     if dtype == "float4_e2m1fn_x2":
         held = _unpacked(held, along)
     return np.require(held, requirements="A")
+
+
+def reading(name: str, array: Array, format: str) -> str:
+    """The dtype of an array that may be read as codes of ``format``."""
+    dtype = _dtype_name(array)
+    if format not in FORMATS_OF.get(dtype, ()) and dtype != WORD_OF[BYTES[format]]:
+        raise DtypeError(f"{name} is {dtype}; {_what_holds(format)}")
+    return dtype
+
+
+def on_gpu(*arrays: Array) -> bool:
+    """Whether any of them is a tensor of PyTorch on a CUDA or ROCm device."""
+    return any(_is_torch(one) and one.device.type == "cuda" for one in arrays)
+
+
+def elements(array: Array) -> int:
+    """Elements in a row: two FP4 codes of PyTorch's share a byte."""
+    return int(array.shape[-1]) * (2 if _dtype_name(array) == "float4_e2m1fn_x2" else 1)
 
 
 def _numpy_words(name: str, array: Array) -> Codes:

@@ -111,3 +111,7 @@ class PlanError(Error, ValueError):
 
 class LeftAlone(UserWarning):
     """Products of a PyTorch model that ran as they were, not on the arithmetic that was asked for."""
+
+
+class RanOnCpu(UserWarning):
+    """A product of tensors on a GPU that the CPU computed; the message says why."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Callable, Literal, Union, overload
 
 from . import _arrays, _batches, _bitmma
 from ._bitmma import Instruction
-from .errors import OptionError
+from .errors import DeviceError, OptionError
 from .simulate import Unit, mma
 
 if TYPE_CHECKING:
@@ -65,9 +65,31 @@ def gemm(
     - ``progress``: called now and then with the products done and those there are to do.
 
     A and B may be batches of matrices of any rank; dimensions in front are stretched to each other's, as in
-    ``numpy.matmul``. Other Python threads run meanwhile. The order of operations is stated in full in ``bitmma::gemm``.
+    ``numpy.matmul``. Other Python threads run meanwhile. Tensors on a CUDA or ROCm device are multiplied there, to the same bits
+    (:mod:`bitmma.gpu`). The order of operations is stated in full in ``bitmma::gemm``.
     """
     unit = _unit(target)
+    if _arrays.on_gpu(a, b, c):
+        try:
+            from .gpu import gemm as by_kernels
+        except ImportError as error:
+            raise DeviceError(f"A or B is on a GPU: {error}, or bring both to the CPU: tensor.cpu()") from None
+        return by_kernels(
+            unit,
+            a,
+            b,
+            c,
+            scale_a=scale_a,
+            scale_b=scale_b,
+            scale_blocks=scale_blocks,
+            split_k=split_k,
+            promote_every=promote_every,
+            alpha=alpha,
+            beta=beta,
+            output=output,
+            output_rounding=output_rounding,
+            saturate=saturate,
+        )
     if _batches.are_nested(a, b):
         (a, b, c, scale_a, scale_b), shape = _batches.flat((a, b, c, scale_a, scale_b), ("A", "B", "C", "scale A", "scale B"))
     else:
@@ -200,7 +222,7 @@ def matmul(
     )
     if not return_info:
         return d
-    k = _arrays.words("A", a, format_a).shape[-1]
+    k = _arrays.elements(a) if _arrays.on_gpu(a) else _arrays.words("A", a, format_a).shape[-1]
     return d, Info(found, unit.step, -(-k // unit.step) * unit.step, unit.has_kernel)
 
 

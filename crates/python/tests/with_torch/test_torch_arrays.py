@@ -82,7 +82,7 @@ def test_other_devices_and_layouts_say_what_to_do():
     with pytest.raises(bitmma.DtypeError, match="A is complex64"):
         bitmma.gemm(UNIT, A.to(torch.complex64), B)
     if torch.cuda.is_available():
-        with pytest.raises(bitmma.DeviceError, match="A is on cuda:0"):
+        with pytest.raises(bitmma.DeviceError, match="A on cuda:0, B on cpu"):
             bitmma.gemm(UNIT, A.cuda(), B)
 
 

@@ -32,7 +32,8 @@ class emulate(TorchDispatchMode):
 
     ``mm``, ``addmm``, ``bmm``, ``baddbmm``, ``mv`` and what is made of them (``linear``, ``matmul``, ``einsum``, ``LSTM``,
     ``scaled_dot_product_attention`` and ``flex_attention``, which are decomposed), ``_scaled_mm``, ``grouped_mm`` and
-    convolutions (as GEMMs) are computed by ``target``; everything else is as it was. Tensors stay on the CPU.
+    convolutions (as GEMMs) are computed by ``target``; everything else is as it was. Products are computed where their tensors
+    are, on the CPU or a GPU (:mod:`bitmma.gpu`); with ``device`` (``"cuda"``) those of tensors on the CPU are computed there.
 
     **Target.** A chip (``"mi250x"``): the instruction that :func:`bitmma.catalogue.choose` names for it and the dtypes.
     Or an instruction, ``("a100", "mma.m16n8k8.f32.bf16.bf16.f32")`` or a :class:`~bitmma.Unit`; a model, as TOML text or the
@@ -85,6 +86,7 @@ class emulate(TorchDispatchMode):
         threads: int | None = None,
         calls: str | None = None,
         call_options: dict[str, Any] | None = None,
+        device: str | None = None,
     ) -> None:
         super().__init__()
         policies = Policies(fp16, bf16, fp32, fp64)
@@ -106,6 +108,9 @@ class emulate(TorchDispatchMode):
             planned.check(calls)
         self._measure = measure
         self._threads = threads
+        self._device = device
+        if device is not None:
+            from .. import gpu  # noqa: F401  says what is missing
         self._listener: Listener | None = None
         self._exact_in: torch.dtype | None = None
         """The dtype that FP32 operands are known to come from."""
@@ -235,14 +240,14 @@ class emulate(TorchDispatchMode):
         if way is None:
             reasons.append((self.arithmetic.why_none(product), False))
             return NotImplemented
-        sums = finish(way.sums(operands, self._threads))
+        sums = finish(way.sums(operands, self._threads, self._device))
         result = sums.to(to)
         if self._measure:
             product = product.measured(operands, sums)
         for other in self.others:
             way_of_other, theirs, _ = self._way(other, given, place, scale, fast)
             if way_of_other is not None:
-                found = finish(way_of_other.sums(theirs, self._threads))
+                found = finish(way_of_other.sums(theirs, self._threads, self._device))
                 compared = compare_sums((sums, found), (result, found.to(to)), product, (way, way_of_other), operands)
                 product.compared[other.label] = compared
         self.products.append(product)

@@ -109,7 +109,7 @@ def _reading(dtype: torch.dtype) -> str:
 
 def _words(tensor: torch.Tensor) -> Any:
     """The codes of a tensor, row by row; a view where that is the layout."""
-    tensor = tensor.detach().resolve_neg().contiguous().reshape(-1)
+    tensor = tensor.detach().cpu().resolve_neg().contiguous().reshape(-1)
     size = tensor.element_size()
     return tensor.view(_WORDS[size]).numpy().view(f"uint{8 * size}")
 

@@ -33,8 +33,8 @@ class Way:
         """The dtype of the sums."""
         return torch.float32
 
-    def sums(self, product: Operands, threads: int | None) -> torch.Tensor:
-        """alpha · A·B + beta · C, scaled, before it is rounded to the result's dtype."""
+    def sums(self, product: Operands, threads: int | None, device: str | None = None) -> torch.Tensor:
+        """alpha · A·B + beta · C, scaled, before it is rounded to the result's dtype; by kernels on the device, if one is named."""
         raise NotImplementedError
 
     def explain(self, element: Operands, end: int) -> Explanation | None:
@@ -67,7 +67,7 @@ class Chain(Way):
     def wide(self) -> torch.dtype:
         return torch.float64 if self.unit.working_format == "f64" else torch.float32
 
-    def sums(self, product: Operands, threads: int | None) -> torch.Tensor:
+    def sums(self, product: Operands, threads: int | None, device: str | None = None) -> torch.Tensor:
         a, b, c, alpha, beta, _, blocks = product
         promote = self.promote_every if blocks is None else None
         if promote is None and self.split_k is None and c is not None:
@@ -79,7 +79,12 @@ class Chain(Way):
             if blocks[0].dtype == torch.float32:
                 lines = [1 if one == size else 128 for one, size in ((blocks[0].shape[0], a.shape[-2]), (blocks[1].shape[1], b.shape[-1]))]
                 options.update(scale_blocks=f"{lines[0]}x128,{lines[1]}x128")
-        sums: torch.Tensor = gemm(self.unit, a, b, c, alpha=float(alpha), beta=float(beta), **options)
+        multiply = gemm
+        if device is not None:
+            from ..gpu import gemm as multiply  # type: ignore[assignment]
+
+            options["device"] = device
+        sums: torch.Tensor = multiply(self.unit, a, b, c, alpha=float(alpha), beta=float(beta), **options)
         return _scaled(sums if sums.dtype == self.wide else sums.to(self.wide), product)
 
     def explain(self, element: Operands, end: int) -> Explanation | None:
@@ -110,7 +115,7 @@ class Planned(Way):
         unit = mma(given["arch"], given["instruction"])
         return unit.a, unit.b
 
-    def sums(self, product: Operands, threads: int | None) -> torch.Tensor:
+    def sums(self, product: Operands, threads: int | None, device: str | None = None) -> torch.Tensor:
         a, b, c, alpha, beta, scaled, _ = product
         if a.dim() == 3:
             if not len(a):
@@ -143,7 +148,7 @@ class InDtype(Way):
     def wide(self) -> torch.dtype:
         return self.dtype
 
-    def sums(self, product: Operands, threads: int | None) -> torch.Tensor:
+    def sums(self, product: Operands, threads: int | None, device: str | None = None) -> torch.Tensor:
         sums = product.a.to(self.dtype) @ product.b.to(self.dtype)
         sums = _scaled(sums if product.alpha == 1 else sums * product.alpha, product)
         return sums if product.c is None else sums + product.beta * product.c

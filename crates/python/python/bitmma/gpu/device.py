@@ -1,0 +1,83 @@
+"""A device that runs kernels: a GPU of PyTorch's, or the interpreter of Triton, which needs none."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+#: What has to be there, and how it is got.
+MISSING = "bitmma.gpu needs PyTorch and its Triton, which are not installed: pip install 'bitmma[gpu]'"
+
+
+@dataclass(frozen=True)
+class Device:
+    """Where kernels run."""
+
+    name: str
+    """The GPU's name; ``interpreter``."""
+    kind: str
+    """``cuda``, ``hip`` or ``interpreter``."""
+    versions: tuple[str, ...]
+    """Of driver, PyTorch and Triton: with another the self-test runs again."""
+    tile: tuple[int, int]
+    """Rows and columns of D that a program computes; powers of two."""
+    warps: int = 4
+
+    def launch(self, kernel: str, grid: tuple[int, int, int], arguments: tuple[Any, ...], constants: dict[str, Any]) -> None:
+        """Starts a kernel on the current stream."""
+        import torch
+
+        from . import kernels
+
+        options: dict[str, Any] = {} if self.kind == "interpreter" else {"num_warps": self.warps, "enable_fp_fusion": False}
+        function = getattr(kernels, kernel)
+        with torch.device("cpu") if self.kind == "interpreter" else torch.cuda.device(arguments[0].device):
+            function[grid](*arguments, **constants, **options)
+
+
+def why_none() -> str | None:
+    """Why no kernel can run here at all, in one line; None where one can."""
+    if importlib.util.find_spec("torch") is None or importlib.util.find_spec("triton") is None:
+        return MISSING
+    import torch
+
+    if is_interpreted() or torch.cuda.is_available():
+        return None
+    return "PyTorch finds no CUDA or ROCm device here, and TRITON_INTERPRET=1 is not set"
+
+
+def is_interpreted() -> bool:
+    """Whether Triton interprets kernels on the CPU."""
+    return os.environ.get("TRITON_INTERPRET", "0") not in ("", "0")
+
+
+def device_of(where: torch.device) -> Device:
+    """The device that computes where tensors are; ``why_none`` is None."""
+    import torch
+    import triton
+
+    if is_interpreted():
+        return Device("interpreter", "interpreter", (torch.__version__, triton.__version__), (64, 64))
+    properties = torch.cuda.get_device_properties(where)
+    kind = "hip" if torch.version.hip else "cuda"
+    return Device(properties.name, kind, (_driver(), torch.__version__, triton.__version__), (32, 32))
+
+
+def _driver() -> str:
+    """The version that the kernel's driver states; that of the toolkit where it states none."""
+    import torch
+
+    for file in ("/sys/module/nvidia/version", "/sys/module/amdgpu/version", "/proc/driver/nvidia/version"):
+        try:
+            text = Path(file).read_text(encoding="utf-8").split("\n")[0].strip()
+        except OSError:
+            continue
+        if text:
+            return text
+    return f"{torch.version.hip or torch.version.cuda} with {os.uname().release if hasattr(os, 'uname') else 'another system'}"

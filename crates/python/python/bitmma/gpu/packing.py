@@ -1,0 +1,176 @@
+"""Operands as kernels read them: each element taken apart once, into a word of its significand and its exponent.
+
+A word has the signed significand in its low 16 bits and the exponent in its high 16. Zero, infinity and NaN have exponents that no
+number has, and no sum of two numbers' exponents.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+
+from .model import Declined, Format, Model, format_of
+
+#: Exponents of what is not a number other than zero; numbers and their products stay within ±2000.
+ZERO, INFINITY, NAN = -8192, 8192, 16384
+
+
+class Parts(NamedTuple):
+    """Elements taken apart: value = significand · 2^(exponent - fraction bits)."""
+
+    significand: torch.Tensor
+    """Signed; for infinity its sign, 1 or -1."""
+    exponent: torch.Tensor
+    """Of a subnormal number the format's smallest; for the rest one of the constants above."""
+
+
+def decode(codes: torch.Tensor, format: Format, flush: str = "never") -> Parts:
+    """Codes (as int32 or int64, not negative) taken apart."""
+    fraction, exponents = format.fraction_bits, format.exponent_bits
+    code = codes >> format.padding_bits
+    magnitude = code & ((1 << (exponents + fraction)) - 1)
+    negative = ((code >> (exponents + fraction)) & 1).bool() if format.signed else torch.zeros_like(code, dtype=torch.bool)
+    if format.name == "ue8m0":  # no zero, no subnormal number
+        significand, exponent = torch.ones_like(code), magnitude - format.bias
+    else:
+        field = magnitude >> fraction
+        significand = (magnitude & ((1 << fraction) - 1)) | ((field > 0).to(code.dtype) << fraction)
+        exponent = field.clamp(min=1) - format.bias
+    zero = significand == 0
+    if flush != "never":
+        small = magnitude >> fraction == 0
+        zero, significand = zero | small, significand.masked_fill(small, 0)
+        if flush == "positive":
+            negative = negative & ~small
+    significand = torch.where(negative, -significand, significand)
+    exponent = exponent.masked_fill(zero, ZERO)
+    if format.infinity is not None:
+        infinite = magnitude == format.infinity
+        exponent = exponent.masked_fill(infinite, INFINITY)
+        significand = torch.where(infinite, torch.where(negative, -1, 1).to(significand.dtype), significand)
+    if format.nan is not None:
+        nan = magnitude > (format.largest if format.infinity is None else format.infinity)
+        if format.signed and format.nan == 1 << (format.bits - 1):  # FNUZ: the code of -0
+            nan = code == format.nan
+        significand, exponent = significand.masked_fill(nan, 1), exponent.masked_fill(nan, NAN)
+    return Parts(significand, exponent)
+
+
+def words(parts: Parts) -> torch.Tensor:
+    """Significand and exponent in a word of 32 bits."""
+    return (parts.exponent.to(torch.int32) << 16) | (parts.significand.to(torch.int32) & 0xFFFF)
+
+
+def widened(parts: Parts, format: Format, wide: Format) -> Parts:
+    """The same numbers in a format that holds them all: a subnormal one may be normal there."""
+    significand, exponent = parts.significand.to(torch.int64), parts.exponent.to(torch.int64)
+    number = exponent.abs() < 4000
+    significand = torch.where(number, significand << (wide.fraction_bits - format.fraction_bits), significand)
+    for _ in range(format.fraction_bits):
+        small = number & (significand.abs() < 1 << wide.fraction_bits) & (exponent > wide.min_exponent)
+        significand = torch.where(small, significand * 2, significand)
+        exponent = torch.where(small, exponent - 1, exponent)
+    return Parts(significand, exponent)
+
+
+class Packed(NamedTuple):
+    """One operand, K first: what a kernel reads."""
+
+    elements: torch.Tensor
+    """Batch × K × lines: words; for families that add as processors do FP32 or FP64 numbers; for GST-FDPA four small numbers a word."""
+    special: torch.Tensor
+    """Batch × operations × tiles: whether an element is infinite or NaN."""
+    zero: torch.Tensor
+    """Batch × operations × lines: whether an element is zero."""
+    highest: torch.Tensor
+    """Batch × operations × tiles: the largest exponent of a number."""
+    groups: torch.Tensor
+    """GST-FDPA, batch × groups × lines: scale factors as words; else one word."""
+    used: torch.Tensor
+    """GST-FDPA, batch × groups × lines: a bit for each element that is not zero; else one word."""
+
+
+def order_of(model: Model) -> list[int] | None:
+    """In which order the elements of an instruction enter; None where that is their own."""
+    order = model.lowering.get("order", "sequential")
+    if order == "sequential":
+        return None
+    if order == "reversed":
+        return list(range(model.step))[::-1]
+    run, period = order["interleaved"]["run"], order["interleaved"]["period"]
+    return [k for turn in range(period // run) for k in range(model.step) if k % period // run == turn]
+
+
+def pack(codes: torch.Tensor, format: Format, model: Model, scales: torch.Tensor | None, tile: int) -> Packed:
+    """An operand's codes, batch × K × lines, K in whole steps; ``scales``, batch × blocks × lines, of blocks along K."""
+    batch, k, lines = codes.shape
+    parts = decode(codes, format, model.flush_operands)
+    if model.family in ("FTZ-AddMul", "E-FDPA"):
+        elements = _lines_of_tiles(values(parts, format, model), tile, 0.0)
+        return Packed(elements, *[torch.zeros(1, dtype=torch.int32, device=codes.device)] * 5)
+    if "widen_operands" in model.lowering:
+        parts = widened(parts, format, format_of(model.lowering["widen_operands"]))
+    order = order_of(model)
+    if order is not None:
+        index = torch.tensor([start + at for start in range(0, k, model.step) for at in order], device=codes.device)
+        parts = Parts(*(one.index_select(1, index) for one in parts))
+    if model.family == "GST-FDPA":
+        return _groups(parts, format, model, scales, tile)
+    if scales is not None:
+        assert model.scale is not None
+        of_block = decode(scales, model.scale[0]).exponent.repeat_interleave(model.scale[1], 1)[:, :k]
+        exponent = torch.where(parts.exponent.abs() < 4000, parts.exponent + of_block, parts.exponent)
+        parts = Parts(parts.significand, exponent.masked_fill(of_block == NAN, NAN))
+    return _packed(_lines_of_tiles(words(parts), tile, ZERO << 16), model.length, tile)
+
+
+def values(parts: Parts, format: Format, model: Model) -> torch.Tensor:
+    """Numbers as the GPU's own: FP64 where sums must be exact, else FP32."""
+    dtype = torch.float32 if model.family == "FTZ-AddMul" else torch.float64
+    number = torch.ldexp(parts.significand.to(torch.float64), (parts.exponent.clamp(-2000, 2000) - format.fraction_bits).to(torch.float64))
+    number = torch.where(parts.exponent == INFINITY, parts.significand * float("inf"), number)
+    number = torch.where(parts.exponent == ZERO, torch.zeros_like(number), number)
+    return number.masked_fill(parts.exponent == NAN, float("nan")).to(dtype)
+
+
+def _lines_of_tiles(elements: torch.Tensor, tile: int, filling: Any) -> torch.Tensor:
+    """Lines up to whole tiles."""
+    missing = -elements.shape[2] % tile
+    return torch.nn.functional.pad(elements, (0, missing), value=filling).contiguous() if missing else elements.contiguous()
+
+
+def _packed(elements: torch.Tensor, length: int, tile: int) -> Packed:
+    """Words, and what is known of each operation's."""
+    batch, k, lines = elements.shape
+    exponent = (elements >> 16).view(batch, k // length, length, lines)
+    special = (exponent > 4000).any(2).view(batch, k // length, lines // tile, tile).any(3)
+    highest = exponent.masked_fill(exponent > 4000, ZERO).amax(2).view(batch, k // length, lines // tile, tile).amax(3)
+    zero = (exponent < -4000).any(2)
+    one = torch.zeros(1, dtype=torch.int32, device=elements.device)
+    return Packed(elements, special.to(torch.int32), zero.to(torch.int32), highest.to(torch.int32).contiguous(), one, one)
+
+
+def _groups(parts: Parts, format: Format, model: Model, scales: torch.Tensor | None, tile: int) -> Packed:
+    """GST-FDPA: elements as whole numbers in units of the smallest subnormal one, four a word."""
+    assert scales is not None and model.scale is not None
+    size, (scale, block) = model.get("G"), model.scale
+    span = format.max_exponent - format.min_exponent
+    if format.infinity is not None or format.nan is not None or format.fraction_bits + 1 + span > 7 or size % 4 or size > 32:
+        raise Declined(f"groups of {size} elements of {format.name}: kernels take groups of 4 to 32 of formats as small as e2m1")
+    significand, exponent = parts
+    number = torch.where(significand == 0, 0, significand << (exponent - format.min_exponent).clamp(0, span)).to(torch.int32)
+    number = _lines_of_tiles(number, tile, 0)
+    batch, k, lines = number.shape
+    bits = torch.arange(size, device=number.device, dtype=torch.int32)[:, None]
+    used = ((number.view(batch, k // size, size, lines) != 0).to(torch.int32) << bits).sum(2, dtype=torch.int32)
+    four = number.view(batch, k // 4, 4, lines) & 0xFF
+    packed = four[:, :, 0] | (four[:, :, 1] << 8) | (four[:, :, 2] << 16) | (four[:, :, 3] << 24)
+    factors = decode(scales, scale)
+    of_group = words(factors).repeat_interleave(block // size, 1)[:, : k // size]
+    of_group = _lines_of_tiles(of_group, tile, 1)
+    used = used.masked_fill(of_group >> 16 == ZERO, 0)
+    special = (of_group >> 16 == NAN).view(batch, k // model.length, model.length // size, lines).any(2)
+    special = special.view(batch, k // model.length, lines // tile, tile).any(3).to(torch.int32)
+    one = torch.zeros(1, dtype=torch.int32, device=number.device)
+    return Packed(packed.contiguous(), special.contiguous(), one, one, of_group.contiguous(), used.contiguous())

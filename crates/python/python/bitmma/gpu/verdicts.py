@@ -1,0 +1,89 @@
+"""Whether a kernel is trusted on a device: a test before its first use there, whose verdict is kept in a file.
+
+A verdict is for one kernel with its constants, one device, one version of driver, PyTorch, Triton and the kernels' sources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .. import _bitmma
+from ..simulate import Unit
+from .cases import difference
+from .device import Device
+from .model import model_of
+from .plan import Plan, plan
+
+#: Verdicts of this process: a key, and why the kernel is not trusted (empty: it is).
+_known: dict[str, str] = {}
+
+
+def path() -> Path:
+    """The file of verdicts: ``$BITMMA_CACHE`` or the user's cache folder, ``bitmma/gpu.json``."""
+    folder = os.environ.get("BITMMA_CACHE") or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(folder) / "bitmma" / "gpu.json"
+
+
+@lru_cache(maxsize=1)
+def sources() -> str:
+    """A digest of everything here that a verdict is about."""
+    digest = hashlib.sha256(_bitmma.__version__.encode())
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def key(found: Plan, device: Device) -> str:
+    """What a verdict is for."""
+    model = found.model
+    about: list[Any] = [found.kernel, sorted(found.constants.items()), model.family, model.a.name, model.b.name, model.c.name, model.d.name]
+    about += [model.step, model.scale and (model.scale[0].name, model.scale[1]), model.flush_operands, sorted(model.lowering.items())]
+    digest = hashlib.sha256(json.dumps(about, default=str).encode()).hexdigest()[:24]
+    return " ".join([device.kind, device.name, *device.versions, sources(), digest])
+
+
+def why_not(unit: Unit, device: Device, where: torch.device, again: bool = False) -> str | None:
+    """Why the kernel of this unit is not used on the device; None where it passed its test. ``again`` tests in any case."""
+    found = plan(model_of(unit))
+    if device.kind == "interpreter":
+        return None
+    name = key(found, device)
+    if again or name not in _known:
+        kept = None if again else _read().get(name)
+        if kept is None:
+            try:
+                kept = difference(unit, device, where) or ""
+            except Exception as error:  # compilers and drivers fail in many ways
+                kept = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'without a message'}"
+            _write(name, kept)
+        _known[name] = kept
+    return f"its kernel failed the self-test on {device.name}: {_known[name]}" if _known[name] else None
+
+
+def _read() -> dict[str, str]:
+    """All verdicts in the file; none where it does not read."""
+    try:
+        held: Any = json.loads(path().read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {name: why for name, why in held.items() if isinstance(why, str)} if isinstance(held, dict) else {}
+
+
+def _write(name: str, why: str) -> None:
+    """One verdict more; a file that cannot be written costs a test in the next process."""
+    file = path()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False, encoding="utf-8") as held:
+            json.dump({**_read(), name: why}, held, indent=1)
+        os.replace(held.name, file)
+    except OSError:
+        return

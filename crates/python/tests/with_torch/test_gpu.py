@@ -1,0 +1,271 @@
+"""Kernels for GPUs, run by Triton's interpreter: the same bits as the CPU; what happens when a device does not answer them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import bitmma
+from bitmma import _bitmma
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton", reason="no Triton: pip install 'bitmma[gpu]'")
+from decoder import Decoder  # noqa: E402
+
+from bitmma import gpu  # noqa: E402
+from bitmma.gpu import cases, device, product, table, verdicts  # noqa: E402
+from bitmma.gpu.model import Declined, model_of  # noqa: E402
+from bitmma.gpu.plan import plan  # noqa: E402
+
+CPU = torch.device("cpu")
+HERE = device.device_of(CPU)
+EVERYTHING = os.environ.get("BITMMA_TESTS") == "all"
+HOPPER = ("h100", "wgmma.m64n256k16.f32.f16.f16")
+#: What each revision computes by no kernel: PyTorch's FMA rounds to nearest even.
+ON_CPU = {"RZ-f64", "RD-f64", "RU-f64"}
+
+
+def models(revision):
+    """Models of the catalogue: every one, or those with a pair of formats or a kind of result that no other before has."""
+    seen, chosen = set(), []
+    for row in _bitmma.instructions():
+        try:
+            unit = bitmma.Unit(_bitmma.Unit.of_instruction(row, revision), row)
+        except bitmma.Error:  # instructions without a model
+            continue
+        model = model_of(unit)
+        kinds = {(unit.toml, unit.step)}
+        if not EVERYTHING:
+            result = (model.family, unit.c, unit.d, model.rounding, model.result, model.scale, *model.lowering)
+            kinds = {(model.family, unit.a, unit.b), result}
+        if not kinds <= seen:
+            seen |= kinds
+            chosen.append(unit)
+    return chosen
+
+
+@pytest.mark.parametrize("revision", ["hardware", "paper"])
+def test_every_model_answers_as_on_the_cpu(revision):
+    """In the slice of every run each revision takes every second model, with one kind of inputs."""
+    elements, wrong, families, left = 0, [], set(), set()
+    for place, unit in enumerate(models(revision)):
+        model = model_of(unit)
+        if not EVERYTHING and place % 2 != (revision == "paper") and model.family == "T-FDPA":
+            continue
+        try:
+            plan(model)
+        except Declined:
+            left.add(f"{model.rounding}-{model.result.name}")
+            continue
+        drawn = list(cases.cases(unit, (67, 41, 3) if EVERYTHING else (64, 61, 1 if model.step > 16 else 2)))
+        for name, case in drawn if EVERYTHING else [drawn[place // 2 % len(drawn)]]:
+            ours, theirs = cases.answers(unit, case, HERE, CPU)
+            elements += ours.numel()
+            if not torch.equal(ours, theirs):
+                wrong.append((repr(unit), name, int((ours != theirs).sum())))
+        families.add(model.family)
+    assert wrong == []
+    assert elements > (10**6 if EVERYTHING else 10**5), elements
+    assert families == {"T-FDPA", "ST-FDPA", "GST-FDPA", "TR-FDPA", "GTR-FDPA", "FTZ-AddMul", "FMA", "E-FDPA"}
+    assert left == ON_CPU
+
+
+@pytest.mark.parametrize("name", [HOPPER, ("mi300x", "v_mfma_f32_32x32x8_f16"), ("mi250x", "v_mfma_f32_32x32x8f16"), ("v100", "mma.m8n8k4.f16.f16.f16.f16")])
+def test_options_answer_as_on_the_cpu(name):
+    unit = bitmma.mma(*name)
+    generator = torch.Generator().manual_seed(3)
+    k = 3 * unit.step - 1
+    a, b = torch.randn(19, k, generator=generator).half(), torch.randn(k, 21, generator=generator).half()
+    c = torch.randn(19, 21, generator=generator).to(product.DTYPES[unit.c])
+    options = [
+        {"split_k": 3},
+        {"promote_every": 2 * unit.step},
+        {"split_k": 2, "promote_every": unit.step},
+        {"alpha": 0.3, "beta": -1.7},
+        {"alpha": 2.0},
+        {"beta": 0.0},
+        {"output": "f16"},
+        {"alpha": -1.0, "output": "bf16", "split_k": 9},
+    ]
+    for place, one in enumerate(options if name == HOPPER else options[:4]):
+        for given in (c, None) if place < 4 else (c,):
+            assert torch.equal(bits(gpu.gemm(unit, a, b, given, **one)), bits(bitmma.gemm(unit, a, b, given, **one))), one
+    empty = gpu.gemm(unit, a[:, :0], b[:0], c)
+    assert torch.equal(bits(empty), bits(bitmma.gemm(unit, a[:, :0], b[:0], c)))
+    assert gpu.gemm(unit, a[:0], b).shape == (0, 21)
+
+
+def test_scales_of_blocks_and_batches():
+    unit = bitmma.mma("h100", "wgmma.m64n256k32.f32.e4m3.e4m3")
+    generator = torch.Generator().manual_seed(4)
+    a, b = (torch.randn(*shape, generator=generator).to(torch.float8_e4m3fn) for shape in ((6, 200), (200, 140)))
+    scale_a, scale_b = torch.rand(6, 2, generator=generator), torch.rand(2, 2, generator=generator)
+    for options in ({"scale_blocks": "1x128,128x128"}, {"scale_blocks": "row"}):
+        scales = (scale_a, scale_b) if options["scale_blocks"] != "row" else (scale_a[:, :1], torch.rand(1, 140, generator=generator))
+        ours, theirs = (one(unit, a, b, scale_a=scales[0], scale_b=scales[1], **options) for one in (gpu.gemm, bitmma.gemm))
+        assert torch.equal(bits(ours), bits(theirs))
+    x, y = torch.randn(2, 3, 5, 32, generator=generator).half(), torch.randn(3, 32, 7, generator=generator).half()
+    assert torch.equal(bits(gpu.gemm(HOPPER, x, y)), bits(bitmma.gemm(HOPPER, x, y)))
+    assert torch.equal(bits(gpu.gemm(HOPPER, x, y[0])), bits(bitmma.gemm(HOPPER, x, y[0])))
+    codes = np.random.default_rng(0).integers(0, 16, (8, 64), np.uint8)
+    packed = torch.from_numpy(codes[:, ::2] | codes[:, 1::2] << 4).view(torch.float4_e2m1fn_x2)
+    blackwell = bitmma.mma("b200", "tcgen05.mma.m128n256k32.kind::f8f6f4.f32.e2m1.e2m1")
+    other = packed.view(torch.uint8).t().view(torch.float4_e2m1fn_x2)
+    assert torch.equal(bits(gpu.gemm(blackwell, packed, other)), bits(bitmma.gemm(blackwell, packed, other)))
+
+
+def bits(tensor):
+    return tensor.contiguous().view({2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()])
+
+
+def test_a_model_on_a_device():
+    torch.manual_seed(0)
+    model = Decoder(1, 16, heads=1, classes=16).bfloat16().eval()
+    ids = torch.randint(16, (1, 4))
+    outputs = []
+    for options in ({}, {"device": "cuda"}):
+        with torch.no_grad(), warnings.catch_warnings(), bitmma.torch.emulate("mi300x", **options) as emulation:
+            warnings.simplefilter("error")
+            outputs.append(model(ids))
+        assert len(emulation.products) > 5
+    assert torch.equal(bits(outputs[0]), bits(outputs[1]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Fake(device.Device):
+    """The interpreter under another name, which counts launches and may answer wrong bits."""
+
+    launches: list = dataclasses.field(default_factory=list)
+    wrong: bool = False
+    fails: bool = False
+
+    def launch(self, kernel, grid, arguments, constants):
+        self.launches.append(kernel)
+        if self.fails:
+            raise RuntimeError("the compiler gave up\nat length")
+        dataclasses.replace(HERE).launch(kernel, grid, arguments, constants)
+        if self.wrong:
+            arguments[3][:, 0, 0] ^= 1
+
+
+@pytest.fixture
+def fake(monkeypatch, tmp_path):
+    """Puts a device in the place of the interpreter, with an empty file of verdicts."""
+    monkeypatch.setenv("BITMMA_CACHE", str(tmp_path))
+    monkeypatch.setattr(cases, "SIZES", (5, 4, 1))
+
+    def put(**given):
+        monkeypatch.setattr(verdicts, "_known", {})  # as in another process
+        one = Fake("fake", "cuda", given.pop("versions", ("driver 1", "torch 1", "triton 1")), (32, 32), **given)
+        monkeypatch.setattr(device, "device_of", lambda where: one)
+        return one
+
+    return put
+
+
+A, B = torch.ones(3, 16).half(), torch.ones(16, 2).half()
+
+
+def test_a_device_is_tested_once_and_again_after_a_change_of_version(fake, tmp_path):
+    first = fake()
+    assert torch.equal(gpu.gemm(HOPPER, A, B), torch.full((3, 2), 16.0))
+    tested = len(first.launches)
+    assert tested > 1, "a test and the product"
+    gpu.gemm(HOPPER, A, B)
+    assert len(first.launches) == tested + 1, "no second test"
+    second = fake()
+    gpu.gemm(HOPPER, A, B)
+    assert len(second.launches) == 1, "another process reads the verdict"
+    third = fake(versions=("driver 2", "torch 1", "triton 1"))
+    gpu.gemm(HOPPER, A, B)
+    assert len(third.launches) == tested, "another driver is tested"
+    (tmp_path / "bitmma" / "gpu.json").write_text("{")
+    fourth = fake()
+    gpu.gemm(HOPPER, A, B)
+    assert len(fourth.launches) == tested, "a file that does not read is as none"
+
+
+@pytest.mark.parametrize(
+    "given, reason",
+    [({"wrong": True}, r"failed the self-test on fake: case 'near': 1 of \d+ elements differ, the first at \[0, 0\], 0x"), ({"fails": True}, "RuntimeError: the compiler gave up$")],
+)
+def test_a_kernel_that_fails_is_not_used_and_the_cpu_takes_over(fake, monkeypatch, given, reason):
+    from bitmma.gpu import matrices
+
+    monkeypatch.setattr(matrices, "_said", set())
+    fake(**given)
+    with pytest.warns(bitmma.errors.RanOnCpu, match=reason):
+        assert torch.equal(gpu.gemm(HOPPER, A, B), torch.full((3, 2), 16.0))
+    again = fake(**given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a reason is said once
+        assert torch.equal(gpu.gemm(HOPPER, A, B), torch.full((3, 2), 16.0))
+    assert again.launches == [], "the verdict was kept"
+
+
+def test_the_self_test_prints_a_table(fake, monkeypatch, capsys):
+    fake(wrong=True)
+    some = [bitmma.mma(*HOPPER), bitmma.mma("a100", "mma.m8n8k4.rz.f64.f64.f64.f64")]
+    monkeypatch.setattr(table, "units", lambda: iter(some))
+    found = gpu.selftest()
+    assert [one.passed for one in found] == [False, False]
+    assert "elements differ" in found[0].reason and found[1].reason.startswith("on the CPU: results are RZ-f64")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "fake (driver 1, torch 1, triton 1)" and lines[1].startswith("T-FDPA") and len(lines) == 3
+
+
+def test_what_no_kernel_computes_the_cpu_does(monkeypatch):
+    from bitmma.gpu import matrices
+
+    monkeypatch.setattr(matrices, "_said", set())
+    with pytest.warns(bitmma.errors.RanOnCpu, match="results are converted to e4m3"):
+        ours = gpu.gemm(HOPPER, A, B, output="e4m3")
+    assert torch.equal(ours.float(), torch.full((3, 2), 16.0))
+    toml = bitmma.mma(*HOPPER).toml.replace("F = 25", "F = 40")
+    with pytest.warns(bitmma.errors.RanOnCpu, match="F is 40; terms of more than 31 bits"):
+        gpu.gemm(bitmma.Unit.from_toml(toml, step=16), A, B)
+    with pytest.raises(bitmma.ShapeError, match="B must be 1×16×N"):
+        gpu.gemm(HOPPER, A, B[:8])
+    with pytest.raises(bitmma.OptionError, match="promote_every is 7"):
+        gpu.gemm(HOPPER, A, B, promote_every=7)
+    with pytest.raises(bitmma.DeviceError, match="B is a ndarray"):
+        gpu.gemm(HOPPER, A, B.numpy())
+    with pytest.raises(bitmma.DtypeError, match="A is float32; f16 comes as float16"):
+        gpu.gemm(HOPPER, A.float(), B)
+
+
+@pytest.mark.parametrize(
+    "hidden, said",
+    [("triton", "bitmma.gpu needs PyTorch and its Triton, which are not installed: pip install 'bitmma[gpu]'"), ("", "PyTorch finds no CUDA or ROCm device here")],
+)
+def test_without_triton_or_a_device_the_cpu_is_as_it_was(hidden, said):
+    code = f"""
+import importlib.util, sys, warnings
+find = importlib.util.find_spec
+if {hidden!r}:
+    importlib.util.find_spec = lambda name, *rest: None if name == {hidden!r} else find(name, *rest)
+import torch, bitmma
+a = torch.ones(2, 16).half()
+print(bitmma.gemm({HOPPER!r}, a, a.t())[0, 0].item())
+try:
+    import bitmma.gpu
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        print(bitmma.gpu.gemm({HOPPER!r}, a, a.t())[0, 0].item())
+    print(caught[0].message)
+except ImportError as error:
+    print(error)
+"""
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    if not hidden and torch.cuda.is_available():
+        pytest.skip("there is a device here")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stderr
+    assert lines[0] == "16.0" and said in lines[-1] and set(lines[:-1]) == {"16.0"}
