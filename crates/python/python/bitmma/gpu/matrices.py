@@ -97,7 +97,8 @@ def _on_device(unit: Unit, operands: list[Any], where: torch.device, options: di
         laid_out: Any = _batches.flat((a, b, c, *scales), names)
         (a, b, c, *scales), shape = laid_out
     elif a.dim() == 2:
-        a, b, c, *scales = [None if one is None else one[None] for one in (a, b, c, *scales)]
+        taken = [None if one is None else one[None] for one in taken]
+        a, b, c, *scales = taken
         shape = (a.shape[1], b.shape[2])
     if a.dim() == 2:  # rows of many A times one B
         a, b, c = a[None], b[None], None if c is None else c[None]
