@@ -1,36 +1,20 @@
-//! The report as one HTML page: no script, nothing from elsewhere, readable on a phone and on paper.
+//! The report as one HTML page: no script, nothing from elsewhere, readable on a phone, in the dark and on paper.
 
 use std::fmt::Write as _;
 
-use crate::plot::escaped;
-use crate::table::{Section, Table};
+use crate::plot::{Figure, escaped};
+use crate::table::{Cell, Section, Table};
 
-const STYLE: &str = "\
-:root{color-scheme:light}
-*{box-sizing:border-box}
-body{margin:0 auto;max-width:70rem;padding:1rem;font:16px/1.5 system-ui,sans-serif;color:#222;background:#fff}
-h1{font-size:1.6rem;line-height:1.2;margin:.5rem 0}
-h2{font-size:1.3rem;margin:2.5rem 0 .5rem;border-top:2px solid #222;padding-top:.6rem}
-h3{font-size:1.05rem;margin:1.6rem 0 .2rem}
-p{max-width:46rem;margin:.4rem 0}
-nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1rem;list-style:none;padding:0}
-a{color:#0058a3}
-.wide{overflow-x:auto;margin:.5rem 0 0}
-table{border-collapse:collapse;font-size:.85rem}
-th,td{padding:.25rem .6rem;text-align:left;vertical-align:top;border-bottom:1px solid #ddd}
-th{border-bottom:2px solid #222;vertical-align:bottom}
-th,td{min-width:6rem}
-td{max-width:26rem;overflow-wrap:break-word}
-td.l{min-width:16rem}
-td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-tr:nth-child(even) td{background:#f6f6f6}
-figure{margin:1rem 0;max-width:46rem}
-figure svg{width:100%;height:auto;display:block;border:1px solid #ddd}
-figcaption,.files{font-size:.9rem;color:#444;max-width:46rem}
-@media(max-width:40rem){body{font-size:15px;padding:.7rem}table{font-size:.8rem}th,td{padding:.2rem .4rem}td{max-width:18rem}}
-@media print{body{max-width:none;font-size:10pt}nav,.files{display:none}.wide{overflow:visible}table{font-size:7pt}
-th,td,td.l{max-width:none;min-width:0}figure,tr{break-inside:avoid}h2,h3{break-after:avoid}a{color:inherit;text-decoration:none}}
-";
+const STYLE: &str = include_str!("page/style.css");
+
+/// What the page opens with, by kind and name: the five pictures that a reader should remember.
+const OPENING: [(&str, &str); 5] = [
+    ("table", "divergent"),
+    ("table", "matrix-fp16-fp16---fp32---fp32"),
+    ("figure", "gemm-bounds"),
+    ("figure", "bias-distributions"),
+    ("figure", "design-space"),
+];
 
 /// What a page says of itself.
 #[derive(Clone, Debug)]
@@ -57,59 +41,223 @@ pub(crate) fn html(about: &About, sections: &[Section]) -> String {
         let _ = writeln!(page, "<li><a href=\"#{}\">{}</a></li>", section.name, escaped(&section.title));
     }
     page += "</ul></nav>\n<main>\n";
+    opening(&mut page, sections);
     for section in sections {
         let _ = writeln!(page, "<section id=\"{}\">\n<h2>{}</h2>", section.name, escaped(&section.title));
-        section.text.iter().for_each(|text| paragraph(&mut page, text));
-        for figure in &section.figures {
-            let name = &figure.name;
-            let _ = writeln!(
-                page,
-                "<figure id=\"figure-{name}\">\n<h3>{}</h3>\n{}<figcaption>{} <span class=\"files\">Files: \
-                 <a href=\"figures/{name}.svg\">SVG</a>, <a href=\"figures/{name}.png\">PNG</a>, \
-                 <a href=\"figures/{name}.csv\">CSV</a></span></figcaption>\n</figure>",
-                escaped(&figure.title),
-                figure.svg(),
-                escaped(&figure.text)
-            );
+        page += "<ul class=\"findings\">\n";
+        for text in &section.text {
+            let _ = writeln!(page, "<li>{}</li>", typeset(text));
         }
-        section.tables.iter().for_each(|one| table(&mut page, one));
+        page += "</ul>\n";
+        for one in &section.figures {
+            if !above(&mut page, "figure", &one.name, &one.title) {
+                figure(&mut page, one, &section.name);
+            }
+        }
+        for one in &section.tables {
+            if !above(&mut page, "table", &one.name, &one.title) {
+                let id = format!("table-{}", one.name);
+                let _ = writeln!(page, "<details id=\"{id}\"><summary>{}</summary>", typeset(&one.title));
+                table(&mut page, one);
+                page += "</details>\n";
+            }
+        }
         page += "</section>\n";
     }
     page + "</main>\n</body>\n</html>\n"
 }
 
+/// The pictures to remember, as far as this report has them.
+fn opening(page: &mut String, sections: &[Section]) {
+    for (kind, name) in OPENING {
+        for section in sections {
+            let is_figure = kind == "figure";
+            if let Some(one) = section.figures.iter().find(|one| is_figure && one.name == name) {
+                figure(page, one, &section.name);
+            } else if let Some(one) = section.tables.iter().find(|one| !is_figure && one.name == name) {
+                let _ = writeln!(page, "<h3 id=\"table-{name}\">{}</h3>", typeset(&one.title));
+                table(page, one);
+            }
+        }
+    }
+}
+
+/// Whether something opens the page; the place where it would be has a link to it.
+fn above(page: &mut String, kind: &str, name: &str, title: &str) -> bool {
+    let is_above = OPENING.contains(&(kind, name));
+    if is_above {
+        let _ = writeln!(page, "<p>Above: <a href=\"#{kind}-{name}\">{}</a></p>", typeset(title));
+    }
+    is_above
+}
+
+fn figure(page: &mut String, figure: &Figure, section: &str) {
+    let name = &figure.name;
+    let files: Vec<String> = ["svg", "pdf", "png", "csv"]
+        .iter()
+        .map(|kind| format!("<a href=\"figures/{name}.{kind}\">{}</a>", kind.to_uppercase()))
+        .collect();
+    let _ = writeln!(
+        page,
+        "<figure id=\"figure-{name}\">\n<h3>{}</h3>\n{}<figcaption>{} <span class=\"files\">Files: {}; drawn by \
+         <code>bitmma analyze {section} -o DIR</code></span></figcaption>\n</figure>",
+        typeset(&figure.title),
+        figure.svg(),
+        typeset(&figure.text),
+        files.join(", ")
+    );
+}
+
 fn paragraph(page: &mut String, text: &str) {
-    let _ = writeln!(page, "<p>{}</p>", escaped(text));
+    let _ = writeln!(page, "<p>{}</p>", typeset(text));
+}
+
+/// Names with an index below.
+const INDEXED: [(&str, &str); 6] = [
+    ("e_max", "e<sub>max</sub>"),
+    ("e_zero", "e<sub>zero</sub>"),
+    ("L_max", "L<sub>max</sub>"),
+    ("δ_RD", "δ<sub>RD</sub>"),
+    ("δ_RZ", "δ<sub>RZ</sub>"),
+    ("Φ_", "Φ"),
+];
+
+/// Text for HTML: powers are raised, indices lowered, and a long name may be broken after a mark.
+fn typeset(text: &str) -> String {
+    let mut set = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('^') {
+        set += &broken(before);
+        let end = match after.strip_prefix('(') {
+            Some(inner) => inner.find(')').map(|end| end + 2),
+            None => {
+                let digits = after.trim_start_matches(['-', '−']);
+                let signs = after.len() - digits.len();
+                let count = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+                (count > 0).then_some(signs + count)
+            }
+        };
+        match end {
+            Some(end) => {
+                let power = after[..end].trim_start_matches('(').trim_end_matches(')').replace('-', "−");
+                let _ = write!(set, "<sup>{}</sup>", escaped(&power));
+                rest = &after[end..];
+            }
+            None => {
+                set.push('^');
+                rest = after;
+            }
+        }
+    }
+    set += &broken(rest);
+    INDEXED.iter().fold(set, |set, (name, index)| set.replace(name, index))
+}
+
+/// Letters that a word may have before it may be broken.
+const LONG: usize = 14;
+
+/// Escaped text in which long words may be broken after dots, underscores and the like.
+fn broken(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (index, word) in text.split(' ').enumerate() {
+        if index > 0 {
+            out.push(' ');
+        }
+        if word.chars().count() <= LONG {
+            out += &escaped(word);
+            continue;
+        }
+        for part in word.split_inclusive(['.', '_', ':', '/', '·', '|', ',', '×']) {
+            out += &escaped(part);
+            out += "<wbr>";
+        }
+    }
+    out
 }
 
 fn table(page: &mut String, table: &Table) {
-    let _ = writeln!(page, "<h3 id=\"table-{}\">{}</h3>", table.name, escaped(&table.title));
     paragraph(page, &table.text);
+    match table.name.starts_with("matrix-") {
+        true => heat(page, table),
+        false => rows(page, table),
+    }
+    let _ = writeln!(
+        page,
+        "<p class=\"files\">Numbers with every digit: <a href=\"tables/{}.csv\">CSV</a></p>",
+        table.name
+    );
+}
+
+fn rows(page: &mut String, table: &Table) {
     let numeric: Vec<bool> = (0..table.columns.len())
         .map(|column| {
             let mut cells = table.rows.iter().filter_map(|row| row.get(column));
-            cells.clone().any(|cell| cell.is_number())
-                && cells.all(|cell| !matches!(cell, crate::table::Cell::Text(_)))
+            cells.clone().any(Cell::is_number) && cells.all(|cell| !matches!(cell, Cell::Text(_)))
         })
         .collect();
     let class = |column: usize| if numeric.get(column) == Some(&true) { " class=\"n\"" } else { "" };
-    *page += "<div class=\"wide\" tabindex=\"0\"><table>\n<thead><tr>";
+    *page += "<table class=\"rows\">\n<thead><tr>";
     for (column, name) in table.columns.iter().enumerate() {
-        let _ = write!(page, "<th scope=\"col\"{}>{}</th>", class(column), escaped(name));
+        let _ = write!(page, "<th scope=\"col\"{}>{}</th>", class(column), typeset(name));
     }
     *page += "</tr></thead>\n<tbody>\n";
     for row in &table.rows {
         *page += "<tr>";
         for (column, cell) in row.iter().enumerate() {
-            let text = cell.short();
-            let class = if text.chars().count() > 32 { " class=\"l\"" } else { class(column) };
-            let _ = write!(page, "<td{class}>{}</td>", escaped(&text));
+            let heading = table.columns.get(column).map_or("", String::as_str);
+            let (class, heading) = (class(column), escaped(heading));
+            let _ = write!(page, "<td{class} data-h=\"{heading}\">{}</td>", typeset(&cell.short()));
         }
         *page += "</tr>\n";
     }
-    let _ = writeln!(
-        page,
-        "</tbody></table></div>\n<p class=\"files\">Numbers with every digit: <a href=\"tables/{}.csv\">CSV</a></p>",
-        table.name
-    );
+    *page += "</tbody></table>\n";
+}
+
+/// All against all as a heat map: the first percentage of a cell is its colour, and above; the second is below.
+fn heat(page: &mut String, table: &Table) {
+    *page += "<table class=\"heat\">\n<thead><tr><th></th>";
+    for number in 1..table.columns.len().saturating_sub(1) {
+        let _ = write!(page, "<th scope=\"col\">{number}</th>");
+    }
+    *page += "</tr></thead>\n<tbody>\n";
+    for row in &table.rows {
+        let name = row.first().map_or(String::new(), Cell::short);
+        let about = row.get(1).map_or(String::new(), Cell::short);
+        let _ = write!(
+            page,
+            "<tr><th scope=\"row\">{} <span class=\"key\">{}</span></th>",
+            typeset(&name),
+            typeset(&about)
+        );
+        for cell in row.iter().skip(2) {
+            let text = cell.short();
+            let shares: Vec<&str> =
+                text.split(", ").map(|share| share.trim_end_matches('%').trim_end()).collect();
+            let share: f64 = shares.first().and_then(|share| share.parse().ok()).unwrap_or(0.0);
+            let below =
+                shares.get(1).map_or(String::new(), |share| format!("<small>{}</small>", escaped(share)));
+            let first = escaped(shares.first().copied().unwrap_or(""));
+            let _ = write!(
+                page,
+                "<td class=\"h\" style=\"--p:{share:.0}\" title=\"{}\">{first}{below}</td>",
+                escaped(&text)
+            );
+        }
+        *page += "</tr>\n";
+    }
+    *page += "</tbody></table>\n";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::typeset;
+
+    #[test]
+    fn powers_and_indices_are_set() {
+        assert_eq!(typeset("2^-126 (BF16)"), "2<sup>−126</sup> (BF16)");
+        assert_eq!(typeset("17 · 2^(e_max-25)"), "17 · 2<sup>e<sub>max</sub>−25</sup>");
+        assert_eq!(typeset("a < b^c"), "a &lt; b^c");
+        assert_eq!(typeset("δ_RD"), "δ<sub>RD</sub>");
+        assert_eq!(typeset("v_mfma_f32_32x32x8f16"), "v_<wbr>mfma_<wbr>f32_<wbr>32x32x8f16<wbr>");
+    }
 }

@@ -2,10 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use self::labels::Taken;
 use self::paper::{Anchor, Ink, Paper, Point, Text};
 use crate::table::short;
 
+mod font;
+mod labels;
 mod paper;
+mod pdf;
 mod png;
 mod svg;
 
@@ -43,6 +47,8 @@ impl Axis {
 pub enum Mark {
     /// Points joined in their order.
     Line,
+    /// The same in dashes and without points, in the colour of the series before: its bound, its error.
+    Dashes,
     /// Points alone, with their labels.
     Points,
     /// Steps as wide as the points are apart, down to zero: a histogram.
@@ -98,6 +104,13 @@ impl Figure {
         let mut svg = svg::Svg::new(&self.title);
         Drawing::new(self).draw(&mut svg);
         svg.finish()
+    }
+
+    /// The same drawing as PDF, for papers: all of it curves.
+    pub fn pdf(&self) -> Vec<u8> {
+        let mut pdf = pdf::Pdf::default();
+        Drawing::new(self).draw(&mut pdf);
+        pdf.finish()
     }
 
     /// The same drawing as PNG, three pixels to a unit.
@@ -208,12 +221,14 @@ impl<'f> Drawing<'f> {
     fn new(figure: &'f Figure) -> Drawing<'f> {
         let points = || figure.series.iter().flat_map(|series| &series.points);
         let steps = figure.series.iter().any(|series| series.mark == Mark::Steps);
-        Drawing {
+        let mut drawing = Drawing {
             figure,
             x: Range::of(figure.x.scale, points().map(|point| point.0), false),
             y: Range::of(figure.y.scale, points().map(|point| point.1), steps),
-            top: 12.0 + 17.0 * figure.series.len().div_ceil(2) as f64,
-        }
+            top: 0.0,
+        };
+        drawing.top = 12.0 + 17.0 * drawing.named().count().div_ceil(drawing.columns()) as f64;
+        drawing
     }
 
     fn at(&self, (x, y): Point) -> Option<Point> {
@@ -224,7 +239,7 @@ impl<'f> Drawing<'f> {
     fn draw(&self, paper: &mut dyn Paper) {
         self.axes(paper);
         for (index, series) in self.figure.series.iter().enumerate() {
-            self.series(paper, series, COLOURS[index % COLOURS.len()]);
+            self.series(paper, series, self.colour(index));
         }
         self.legend(paper);
     }
@@ -258,6 +273,11 @@ impl<'f> Drawing<'f> {
                     paper.disc(place, 2.6, colour);
                 }
             }
+            Mark::Dashes => {
+                for dash in dashes(&places) {
+                    paper.path(&dash, false, Ink::stroke(colour, 1.2));
+                }
+            }
             Mark::Points => self.points(paper, series, colour),
             Mark::Steps => {
                 let Some([first, second]) = places.first_chunk::<2>() else { return };
@@ -271,37 +291,91 @@ impl<'f> Drawing<'f> {
         }
     }
 
-    /// Points, each with its label on the side where there is room, and none above another.
+    /// Points, each with its label at the nearest place that is free; a thin line leads to one that is far.
     fn points(&self, paper: &mut dyn Paper, series: &Series, colour: &str) {
-        let mut taken: Vec<Point> = Vec::new();
+        let mut taken = Taken::default();
+        for other in &self.figure.series {
+            let places: Vec<Point> = other.points.iter().filter_map(|point| self.at(*point)).collect();
+            match other.mark {
+                Mark::Points => places.iter().for_each(|(x, y)| {
+                    taken.area([x - REACH, y - REACH, x + REACH, y + REACH]);
+                }),
+                _ => taken.curve(&places),
+            }
+        }
+        let frame = [LEFT + 2.0, self.top + 2.0, RIGHT - 2.0, BOTTOM - 2.0];
         for (index, point) in series.points.iter().enumerate() {
             let Some((x, y)) = self.at(*point) else { continue };
-            let reach = 4.0 * std::f64::consts::SQRT_2; // a square of 8 that stands on a corner
-            let corners = [(x - reach, y), (x, y - reach), (x + reach, y), (x, y + reach)];
+            let corners = [(x - REACH, y), (x, y - REACH), (x + REACH, y), (x, y + REACH)];
             paper.path(&corners, true, Ink { fill: Some((colour, 1.0)), stroke: Some(("#ffffff", 1.0)) });
             let Some(label) = series.labels.get(index).filter(|label| !label.is_empty()) else { continue };
-            let (anchor, offset) = if x > RIGHT - 120.0 { (Anchor::End, -8.0) } else { (Anchor::Start, 8.0) };
-            let mut line = y - 6.0;
-            while taken
-                .iter()
-                .any(|(x_taken, y_taken)| (x_taken - x).abs() < 110.0 && (y_taken - line).abs() < 13.0)
-            {
-                line -= 13.0;
+            let size = (font::width(label, SMALL), SMALL);
+            let Some([left, top, right, bottom]) = taken.place((x, y), size, frame) else { continue };
+            let nearest = (x.clamp(left, right), y.clamp(top, bottom));
+            if (nearest.0 - x).hypot(nearest.1 - y) > FAR {
+                paper.path(&[(x, y), nearest], false, Ink::stroke(FRAME, 0.6));
             }
-            taken.push((x, line));
-            paper.text((x + offset, line), &Text { size: SMALL, ..Text::new(label, anchor) });
+            let text = Text { size: SMALL, ..Text::new(label, Anchor::Start) };
+            paper.text((left, bottom - 0.2 * SMALL), &text);
         }
     }
 
     fn legend(&self, paper: &mut dyn Paper) {
-        for (index, series) in self.figure.series.iter().enumerate() {
-            let x = LEFT + (index % 2) as f64 * (RIGHT - LEFT) / 2.0;
-            let y = 12.0 + 17.0 * (index / 2) as f64;
-            let colour = COLOURS[index % COLOURS.len()];
+        for (place, (index, series)) in self.named().enumerate() {
+            let columns = self.columns();
+            let x = LEFT + (place % columns) as f64 * (RIGHT - LEFT) / columns as f64;
+            let y = 12.0 + 17.0 * (place / columns) as f64;
+            let colour = self.colour(index);
             paper.rectangle((x, y - 5.0), (12.0, 5.0), Ink::fill(colour));
             paper.text((x + 17.0, y + 1.5), &Text::new(&series.name, Anchor::Start));
         }
     }
+
+    /// Series that stand in the legend: all but the dashed ones, which have the colour of the one before.
+    fn named(&self) -> impl Iterator<Item = (usize, &'f Series)> {
+        self.figure.series.iter().enumerate().filter(|(_, series)| series.mark != Mark::Dashes)
+    }
+
+    /// Columns of the legend: one where a name is too long for two.
+    fn columns(&self) -> usize {
+        let room = (RIGHT - LEFT) / 2.0 - 22.0;
+        1 + usize::from(self.named().all(|(_, series)| font::width(&series.name, FONT) <= room))
+    }
+
+    fn colour(&self, index: usize) -> &'static str {
+        let before = self.figure.series[..=index].iter().filter(|series| series.mark != Mark::Dashes);
+        COLOURS[before.count().saturating_sub(1) % COLOURS.len()]
+    }
+}
+
+/// Half the diagonal of a mark: a square of 8 that stands on a corner.
+const REACH: f64 = 4.0 * std::f64::consts::SQRT_2;
+/// A label further off than the nearest places has a line to its point.
+const FAR: f64 = 9.0;
+/// Lengths of a dash and of the gap after it.
+const DASH: (f64, f64) = (5.0, 4.0);
+
+/// The dashes of a line.
+fn dashes(places: &[Point]) -> Vec<[Point; 2]> {
+    let mut found = Vec::new();
+    let mut done = 0.0; // of the line so far
+    for (from, to) in places.iter().zip(places.iter().skip(1)) {
+        let length = (to.0 - from.0).hypot(to.1 - from.1);
+        let at = |part: f64| {
+            let part = (part / length).clamp(0.0, 1.0);
+            (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part)
+        };
+        let period = DASH.0 + DASH.1;
+        let mut start = -(done % period);
+        while length > 0.0 && start < length {
+            if start + DASH.0 > 0.0 {
+                found.push([at(start), at(start + DASH.0)]);
+            }
+            start += period;
+        }
+        done += length;
+    }
+    found
 }
 
 /// Text for XML.

@@ -12,7 +12,7 @@ use crate::progress::Bar;
 
 const HELP: &str = "\
 The folder: index.html (one page, no script, nothing from elsewhere), report.json (all numbers), tables/*.csv, \
-figures/*.svg, *.png and *.csv, sections/*.json. The folder appears when everything is done. Until then, finished parts are in \
+figures/*.svg, *.pdf, *.png and *.csv, sections/*.json. The folder appears when everything is done. Until then, finished parts are in \
 DIR.partial; an interrupted report continues from there when it is run again with the same options.
 
 Examples:

@@ -1,11 +1,9 @@
 //! A drawing as PNG, with a font of its own, so that it is the same on every machine.
 
-use std::sync::LazyLock;
-
 use ab_glyph_rasterizer::{Point as Spot, Rasterizer, point};
-use ttf_parser::{Face, OutlineBuilder};
 
-use super::paper::{Anchor, Ink, Paper, Point, Text};
+use super::font;
+use super::paper::{Ink, Paper, Point, Text};
 use super::{HEIGHT, INK, WIDTH};
 
 /// Pixels to a unit of the drawing.
@@ -16,10 +14,6 @@ const CHANNELS: usize = 3;
 const CORNERS: u32 = 24;
 /// How hard is tried to make the file small, 0 to 10.
 const EFFORT: u8 = 6;
-
-static FACE: LazyLock<Face<'static>> = LazyLock::new(|| {
-    Face::parse(epaint_default_fonts::UBUNTU_LIGHT, 0).expect("the font is part of the program and reads")
-});
 
 /// A drawing under construction.
 pub(super) struct Png {
@@ -120,24 +114,8 @@ impl Paper for Png {
     }
 
     fn text(&mut self, at: Point, text: &Text<'_>) {
-        let scale = text.size / f64::from(FACE.units_per_em());
-        let glyphs: Vec<_> =
-            text.content.chars().map(|letter| FACE.glyph_index(letter).unwrap_or_default()).collect();
-        let advance =
-            |glyph: &ttf_parser::GlyphId| f64::from(FACE.glyph_hor_advance(*glyph).unwrap_or(0)) * scale;
-        let length: f64 = glyphs.iter().map(advance).sum();
-        let mut along = match text.anchor {
-            Anchor::Start => 0.0,
-            Anchor::Middle => -length / 2.0,
-            Anchor::End => -length,
-        };
-        let mut outline = Outline::default();
-        for glyph in &glyphs {
-            let mut pen = Pen { outline: &mut outline, at, along, scale, upward: text.upward, ends: None };
-            FACE.outline_glyph(*glyph, &mut pen);
-            along += advance(glyph);
-        }
-        self.fill(&outline, INK, 1.0);
+        let lines = font::outline(at, text).into_iter().map(|(from, to, _)| (spot(from), spot(to)));
+        self.fill(&Outline { lines: lines.collect() }, INK, 1.0);
     }
 }
 
@@ -167,85 +145,8 @@ fn spot((x, y): Point) -> Spot {
     point((x * ZOOM) as f32, (y * ZOOM) as f32)
 }
 
-/// Draws the outline of a glyph, whose curves become lines.
-struct Pen<'o> {
-    outline: &'o mut Outline,
-    /// Where the text stands, and how far along it the glyph begins.
-    at: Point,
-    along: f64,
-    /// Units of the drawing to a unit of the font.
-    scale: f64,
-    upward: bool,
-    /// First and last point of the contour under construction, in units of the font.
-    ends: Option<(Point, Point)>,
-}
-
-/// Lines that a curve becomes.
-const PIECES: u32 = 6;
-
-impl Pen<'_> {
-    fn place(&self, (x, y): Point) -> Spot {
-        let (along, above) = (self.along + x * self.scale, y * self.scale);
-        let (x, y) = self.at;
-        spot(if self.upward { (x - above, y - along) } else { (x + along, y - above) })
-    }
-
-    fn line(&mut self, to: Point) {
-        if let Some((first, last)) = self.ends {
-            let line = (self.place(last), self.place(to));
-            self.outline.lines.push(line);
-            self.ends = Some((first, to));
-        }
-    }
-
-    /// `at` from 0 to 1 along a curve that begins where the pen is.
-    fn curve(&mut self, at: impl Fn(Point, f64) -> Point) {
-        let Some((_, start)) = self.ends else { return };
-        for piece in 1..=PIECES {
-            self.line(at(start, f64::from(piece) / f64::from(PIECES)));
-        }
-    }
-}
-
-/// The point between two.
-fn between(from: Point, to: Point, part: f64) -> Point {
-    (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part)
-}
-
-impl OutlineBuilder for Pen<'_> {
-    fn move_to(&mut self, x: f32, y: f32) {
-        let start = (f64::from(x), f64::from(y));
-        self.ends = Some((start, start));
-    }
-
-    fn line_to(&mut self, x: f32, y: f32) {
-        self.line((f64::from(x), f64::from(y)));
-    }
-
-    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
-        let (control, end) = ((f64::from(x1), f64::from(y1)), (f64::from(x), f64::from(y)));
-        self.curve(|start, part| between(between(start, control, part), between(control, end, part), part));
-    }
-
-    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
-        let (one, two) = ((f64::from(x1), f64::from(y1)), (f64::from(x2), f64::from(y2)));
-        let end = (f64::from(x), f64::from(y));
-        self.curve(|start, part| {
-            let (a, b, c) = (between(start, one, part), between(one, two, part), between(two, end, part));
-            between(between(a, b, part), between(b, c, part), part)
-        });
-    }
-
-    fn close(&mut self) {
-        if let Some((first, _)) = self.ends {
-            self.line(first);
-        }
-        self.ends = None;
-    }
-}
-
 /// Red, green and blue of `#rrggbb` or `#rgb`; black of anything else.
-fn channels(colour: &str) -> [u8; CHANNELS] {
+pub(super) fn channels(colour: &str) -> [u8; CHANNELS] {
     let digits = colour.trim_start_matches('#');
     let number = u32::from_str_radix(digits, 16).unwrap_or(0);
     match digits.len() {
@@ -273,6 +174,7 @@ fn crc(bytes: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::paper::Anchor;
     use super::*;
 
     /// Pixels of a file, each chunk checked against its sums.

@@ -1,7 +1,8 @@
-//! A drawing as SVG: the font is what the reader has.
+//! A drawing as SVG: the font is what the reader has, stretched to the widths of the one that places were chosen for.
 
 use std::fmt::Write as _;
 
+use super::font;
 use super::paper::{Anchor, Ink, Paper, Point, Text};
 use super::{FONT, HEIGHT, INK, WIDTH, escaped};
 
@@ -16,7 +17,7 @@ impl Svg {
         let title = escaped(title);
         let text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-             role=\"img\" aria-label=\"{title}\" font-family=\"system-ui, sans-serif\" font-size=\"{FONT}\" fill=\"{INK}\">\n\
+             role=\"img\" aria-label=\"{title}\" font-family=\"Ubuntu Light, Ubuntu, system-ui, sans-serif\" font-size=\"{FONT}\" fill=\"{INK}\">\n\
              <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n"
         );
         Svg { text }
@@ -63,6 +64,12 @@ impl Paper for Svg {
         if text.size != FONT {
             let _ = write!(self.text, " font-size=\"{}\"", text.size);
         }
-        let _ = writeln!(self.text, ">{}</text>", escaped(text.content));
+        // the same length in every font, so that nothing overlaps where there was room
+        let length = font::width(text.content, text.size);
+        let _ = writeln!(
+            self.text,
+            " textLength=\"{length:.1}\" lengthAdjust=\"spacingAndGlyphs\">{}</text>",
+            escaped(text.content)
+        );
     }
 }

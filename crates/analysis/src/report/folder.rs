@@ -109,6 +109,7 @@ impl Folder {
             for figure in &section.figures {
                 let name = format!("figures/{}", figure.name);
                 write(&format!("{name}.svg"), figure.svg().as_bytes())?;
+                write(&format!("{name}.pdf"), &figure.pdf())?;
                 write(&format!("{name}.png"), &figure.png())?;
                 write(&format!("{name}.csv"), figure.csv().as_bytes())?;
             }

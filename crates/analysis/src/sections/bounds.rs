@@ -27,10 +27,11 @@ const PAPER: [(&str, Source, &str, &[&str], &str); 6] = [
     ("FTZ-AddMul", Source::InputFlush, "2^-126 (BF16) or 2^-14 (FP16)", &["FTZ-AddMul"], ""),
     ("FTZ-AddMul", Source::AddMul, "0.5 ulp FP32", &["FTZ-AddMul"], ""),
     ("FTZ-AddMul", Source::OutputFlush, "2^-126", &["FTZ-AddMul"], ""),
-    ("FMA, E-FDPA", Source::OutputRounding, "0.5 ulp FP64 or 0.5 ulp FP32", &["FMA", "E-FDPA"], ""),
+    ("FMA, E-FDPA", Source::OutputRounding, "0.5 ulp FP64 or 0.5 ulp FP32", &["FMA", "E-FDPA"], DIRECTED),
     ("T-FDPA, others", Source::FusedSum, "(L+1) · 2^(e_max−F)", &FUSED, IN_NUMBERS),
     ("T-FDPA, others", Source::OutputRounding, "0.5 ulp (RNE) or 1 ulp (RZ)", &FUSED, WITH_FORMATS),
 ];
+const DIRECTED: &str = "the paper's, and 1 ulp for the FP64 forms that round toward zero, down or up (.rz, .rm, .rp), which it does not treat";
 const IN_NUMBERS: &str = "the paper's, with the numbers of each operation: L + 1 terms and F, for GST-FDPA groups in place of L; TR-FDPA and \
                           GTR-FDPA cut at E, the larger of e_max and the exponent of C";
 const WITH_FORMATS: &str = "the paper's, with the format that is rounded to";
@@ -321,10 +322,10 @@ fn sources_table(tried: &[Tried]) -> Table {
         bounds.sort_unstable();
         bounds.dedup();
         // the paper names the wider format first
-        if source == Source::OutputRounding && why.is_empty() {
+        if why == DIRECTED {
             bounds.reverse();
         }
-        let ours = if why.is_empty() { bounds.join(" or ") } else { list(&bounds, 12) };
+        let ours = if names == FUSED { list(&bounds, 12) } else { bounds.join(" or ") };
         let why = if ours == bound { "the same" } else { why };
         let ratios: Vec<f64> = rows.iter().filter_map(|row| row.worst).collect();
         let least = ratios.iter().copied().reduce(f64::min);
@@ -409,11 +410,13 @@ fn operations_table(tried: &[Tried]) -> Table {
 }
 
 /// Instructions whose bounds are followed along K.
-const ALONG_K: [(Architecture, &str, &str); 4] = [
-    (Architecture::Hopper, "wgmma.m64n8k32.f32.e4m3.e4m3", "H100 FP8"),
-    (Architecture::Hopper, "wgmma.m64n8k16.f32.f16.f16", "H100 FP16"),
-    (Architecture::RtxBlackwell, "mma.m16n8k16.f16.f16.f16.f16", "RTX Blackwell FP16, FP16 output"),
-    (Architecture::Cdna3, "v_mfma_f32_32x32x8_f16", "MI300X FP16"),
+const ALONG_K: [(Architecture, &str, &str); 6] = [
+    (Architecture::Hopper, "wgmma.m64n8k32.f32.e4m3.e4m3", "T-FDPA: H100 FP8"),
+    (Architecture::Hopper, "wgmma.m64n8k16.f32.f16.f16", "T-FDPA: H100 FP16"),
+    (Architecture::RtxBlackwell, "mma.m16n8k16.f16.f16.f16.f16", "T-FDPA: RTX 5090 FP16 to FP16"),
+    (Architecture::Cdna3, "v_mfma_f32_32x32x8_f16", "TR-FDPA: MI300X FP16"),
+    (Architecture::Cdna2, "v_mfma_f32_32x32x8f16", "FTZ-AddMul: MI250X FP16"),
+    (Architecture::Cdna1, "v_mfma_f32_32x32x8f16", "E-FDPA: MI100 FP16"),
 ];
 
 /// Bounds of whole GEMMs beside measured errors.
@@ -461,16 +464,14 @@ fn along_k(options: &Options, progress: &dyn Progress) -> Result<(Table, Figure)
             errors.push((k as f64, largest));
             bounds.push((k as f64, its));
         }
-        if index == 0 || index == 1 {
-            let line = |name: String, points| Series { name, mark: Mark::Line, points, labels: Vec::new() };
-            series.push(line(format!("{short}: largest error"), errors));
-            series.push(line(format!("{short}: its bound"), bounds));
-        }
+        let line = |name: String, mark, points| Series { name, mark, points, labels: Vec::new() };
+        series.push(line(short.to_owned(), Mark::Line, errors));
+        series.push(line(format!("{short}, bound"), Mark::Dashes, bounds));
     }
     let figure = Figure {
         name: "gemm-bounds".to_owned(),
         title: "Errors and bounds along K".to_owned(),
-        text: "The a posteriori bound is that of the element that lost most. Bounds add up along K; errors do so only where they have \
+        text: "Lines: the largest error; dashes: the bound. The a posteriori bound is that of the element that lost most. Bounds add up along K; errors do so only where they have \
                one sign (truncation toward zero of a growing sum)."
             .to_owned(),
         x: Axis::new("K", Scale::Log2),

@@ -186,6 +186,11 @@ fn figure(gemm: &[Measured], swept: usize, product: &Product) -> Figure {
         .collect();
     let marked: Vec<_> =
         gemm[swept..].iter().filter_map(|one| Some((place(one)?, one.design.name.clone()))).collect();
+    let alike: Vec<String> = marked
+        .iter()
+        .filter(|one| one.1.contains(", "))
+        .map(|one| format!("{} is {}", brief(&one.1), one.1))
+        .collect();
     series.push(Series {
         name: "real units".to_owned(),
         mark: Mark::Points,
@@ -195,7 +200,13 @@ fn figure(gemm: &[Measured], swept: usize, product: &Product) -> Figure {
     Figure {
         name: "design-space".to_owned(),
         title: "Accuracy against cost".to_owned(),
-        text: format!("{}. Down is better, left is cheaper.", product.about),
+        text: format!(
+            "{}. Down is better, left is cheaper. Beyond F = 23 the curves turn up: more bits, and a larger error. Longer terms leave \
+             nothing to be cut from them, and what ρ = RZ cuts from each sum always points toward zero, so that it adds up along K. \
+             \"+ 1\" counts units with the same parameters: {}.",
+            product.about,
+            alike.join("; ")
+        ),
         x: Axis::new("bits of the adders", Scale::Log2),
         y: Axis::new("relative rms error", Scale::Log10),
         series,

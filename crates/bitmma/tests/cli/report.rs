@@ -62,11 +62,15 @@ fn the_folder_holds_everything_that_the_page_shows() {
             assert!(!svg.contains("NaN"), "{name}");
             let png = std::fs::read(report.join(format!("figures/{name}.png"))).unwrap();
             assert!(png.starts_with(b"\x89PNG") && png.len() > 10_000, "{name}: {} bytes", png.len());
+            let pdf = std::fs::read(report.join(format!("figures/{name}.pdf"))).unwrap();
+            assert!(pdf.starts_with(b"%PDF-1.4") && pdf.ends_with(b"%%EOF\n"), "{name}");
+            labels_cover_nothing(name, &svg);
             figures += 1;
         }
     }
     assert_eq!(names(&report.join("tables")).len(), tables);
-    assert_eq!(names(&report.join("figures")).len(), 3 * figures);
+    assert_eq!(names(&report.join("figures")).len(), 4 * figures);
+    the_bounds_are_the_papers(sections);
     // every link leads into the page or to a file beside it
     for link in page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()) {
         let here = link.strip_prefix('#').map(|anchor| page.contains(&format!("id=\"{anchor}\"")));
@@ -183,6 +187,80 @@ fn compare_says_why() {
     );
 }
 
+/// Every cell of the paper's table of bounds is ours, or the row says why it is not; the FP16 flush of CDNA2 has its row.
+fn the_bounds_are_the_papers(sections: &[serde_json::Value]) {
+    let tables = sections.iter().flat_map(|section| section["tables"].as_array().unwrap());
+    let of = |name: &str| {
+        let table = tables.clone().find(|table| table["name"] == name).unwrap();
+        table["rows"].as_array().unwrap().clone()
+    };
+    let sources = of("error-sources");
+    assert_eq!(sources.len(), 6);
+    for row in &sources {
+        assert_eq!(row[4] == "the same", row[2] == row[3], "{row}");
+        assert!(row[4].as_str().unwrap().len() > 3, "{row}");
+    }
+    assert_eq!(sources[0][3], "2^-126 (BF16) or 2^-14 (FP16)");
+    let flush = of("flush");
+    let fp16 = flush.iter().find(|row| row[1] == "FP16" && row[3] == "input FTZ").unwrap();
+    assert_eq!((fp16[2].as_str(), fp16[4].as_str()), (Some("cdna2"), Some("2^-14 (FP16)")));
+    assert!(fp16[5].as_f64().unwrap() > 0.5 && fp16[6].as_str().unwrap().contains("a0 = "), "{fp16}");
+}
+
+/// An attribute of an element of an SVG.
+fn attribute<'t>(element: &'t str, name: &str) -> Option<&'t str> {
+    element.split_once(&format!(" {name}=\"")).and_then(|(_, rest)| rest.split('"').next())
+}
+
+/// Read from the picture itself: no label of a point, and no entry of a legend, covers another text or a curve.
+fn labels_cover_nothing(name: &str, svg: &str) {
+    let number = |element: &str, key: &str| attribute(element, key).and_then(|text| text.parse::<f64>().ok());
+    let mut texts: Vec<([f64; 4], bool, &str)> = vec![];
+    for element in svg.split('<').filter(|element| element.starts_with("text ")) {
+        let (Some(x), Some(y)) = (number(element, "x"), number(element, "y")) else { continue };
+        let (size, length) = (number(element, "font-size"), number(element, "textLength").unwrap());
+        let left = match attribute(element, "text-anchor") {
+            Some("middle") => x - length / 2.0,
+            Some(_) => x - length,
+            None => x,
+        };
+        let high = size.unwrap_or(13.0);
+        // capitals reach 0.7 of the size above the line
+        let area = [left, y - 0.7 * high, left + length, y];
+        texts.push((area, size.is_some(), element.split_once('>').unwrap().1));
+        assert!(area[0] >= 0.0 && area[2] <= 520.0, "{name}: {element} leaves the paper");
+    }
+    for (index, (one, _, text)) in texts.iter().enumerate() {
+        for (other, _, with) in &texts[..index] {
+            let apart = one[0] >= other[2] || other[0] >= one[2] || one[1] >= other[3] || other[1] >= one[3];
+            assert!(apart, "{name}: {text} covers {with}");
+        }
+    }
+    for element in svg.split('<').filter(|element| {
+        element.starts_with("path ") && [Some("2"), Some("1.2")].contains(&attribute(element, "stroke-width"))
+    }) {
+        let way = attribute(element, "d").unwrap().trim_start_matches('M');
+        let points: Vec<(f64, f64)> = way
+            .split('L')
+            .map(|point| {
+                let (x, y) = point.split_once(' ').unwrap();
+                (x.parse().unwrap(), y.trim_end_matches('Z').parse().unwrap())
+            })
+            .collect();
+        for pair in points.windows(2) {
+            for step in 0..=200 {
+                let part = f64::from(step) / 200.0;
+                let x = pair[0].0 + part * (pair[1].0 - pair[0].0);
+                let y = pair[0].1 + part * (pair[1].1 - pair[0].1);
+                for (area, is_label, text) in &texts {
+                    let inside = x > area[0] && x < area[2] && y > area[1] && y < area[3];
+                    assert!(!(inside && *is_label), "{name}: a curve passes through {text}");
+                }
+            }
+        }
+    }
+}
+
 fn browser() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("BITMMA_BROWSER") {
         return Some(named.into());
@@ -218,8 +296,10 @@ const PROBE: &str = "<script>
 addEventListener('load', () => {
   const figures = [...document.querySelectorAll('figure svg')].map(svg => svg.getBoundingClientRect());
   const seen = figures.filter(box => box.width > 200 && box.height > 100).length;
+  document.querySelectorAll('details').forEach(one => { one.open = true; });
+  const clipped = [...document.querySelectorAll('td,th')].filter(cell => cell.scrollWidth > cell.clientWidth + 1).length;
   document.body.dataset.probe =
-    [innerWidth, document.documentElement.scrollWidth, seen, figures.length, document.querySelectorAll('table').length].join(' ');
+    [innerWidth, document.documentElement.scrollWidth, seen, figures.length, document.querySelectorAll('table').length, clipped].join(' ');
   console.error('the console is heard');
 });
 </script></body>";
@@ -232,7 +312,7 @@ fn a_browser_shows_the_page() {
     };
     let report = &REPORT.1;
     let page = read(&report.join("index.html"));
-    let (figures, tables) = (page.matches("<figure ").count(), page.matches("<table>").count());
+    let (figures, tables) = (page.matches("<figure ").count(), page.matches("<table ").count());
     assert!(figures >= 5 && tables >= 20, "{figures} figures, {tables} tables");
     let probed = report.with_file_name("probed.html");
     std::fs::write(&probed, page.replace("</body>", PROBE)).unwrap();
@@ -241,13 +321,13 @@ fn a_browser_shows_the_page() {
         let (document, said) = open(&browser, &report.join("index.html"), width, &dump);
         assert_eq!(document.matches("<figure ").count(), figures);
         assert!(!said.contains("CONSOLE"), "{said}");
-        // the same page with a script that measures it, and proves that an error would have been heard
+        // folded tables count, too; the same page with a script that measures it, and proves that an error would have been heard
         let (document, said) = open(&browser, &probed, width, &dump);
         assert!(said.contains("CONSOLE") && said.contains("the console is heard"), "{said}");
         let probe = document.split("data-probe=\"").nth(1).unwrap().split('"').next().unwrap();
         let numbers: Vec<usize> = probe.split(' ').map(|number| number.parse().unwrap()).collect();
         assert!(numbers[1] <= numbers[0], "the page is {} wide in a window of {}", numbers[1], numbers[0]);
-        assert_eq!(numbers[2..], [figures, figures, tables], "{probe}");
+        assert_eq!(numbers[2..], [figures, figures, tables, 0], "{width}: {probe}");
     }
     if let Some(kept) = std::env::var_os("BITMMA_REPORT").map(PathBuf::from) {
         std::fs::create_dir_all(&kept).unwrap();

@@ -1,0 +1,125 @@
+//! The font of all pictures: how wide a text is, and its outlines.
+
+use std::sync::LazyLock;
+
+use ttf_parser::{Face, GlyphId, OutlineBuilder};
+
+use super::paper::{Anchor, Point, Text};
+
+static FACE: LazyLock<Face<'static>> = LazyLock::new(|| {
+    Face::parse(epaint_default_fonts::UBUNTU_LIGHT, 0).expect("the font is part of the program and reads")
+});
+
+fn glyphs(content: &str) -> impl Iterator<Item = GlyphId> {
+    content.chars().map(|letter| FACE.glyph_index(letter).unwrap_or_default())
+}
+
+/// Units of the drawing that a glyph takes.
+fn advance(glyph: GlyphId, size: f64) -> f64 {
+    f64::from(FACE.glyph_hor_advance(glyph).unwrap_or(0)) * size / f64::from(FACE.units_per_em())
+}
+
+/// Units of the drawing that a text takes.
+pub(super) fn width(content: &str, size: f64) -> f64 {
+    glyphs(content).map(|glyph| advance(glyph, size)).sum()
+}
+
+/// The outlines of a text as lines in the drawing, each with whether it begins a contour.
+pub(super) fn outline(at: Point, text: &Text<'_>) -> Vec<(Point, Point, bool)> {
+    let length = width(text.content, text.size);
+    let mut along = match text.anchor {
+        Anchor::Start => 0.0,
+        Anchor::Middle => -length / 2.0,
+        Anchor::End => -length,
+    };
+    let scale = text.size / f64::from(FACE.units_per_em());
+    let mut lines = Vec::new();
+    for glyph in glyphs(text.content) {
+        let mut pen =
+            Pen { lines: &mut lines, at, along, scale, upward: text.upward, ends: None, first: true };
+        FACE.outline_glyph(glyph, &mut pen);
+        along += advance(glyph, text.size);
+    }
+    lines
+}
+
+/// Draws the outline of a glyph, whose curves become lines.
+struct Pen<'o> {
+    lines: &'o mut Vec<(Point, Point, bool)>,
+    /// Where the text stands, and how far along it the glyph begins.
+    at: Point,
+    along: f64,
+    /// Units of the drawing to a unit of the font.
+    scale: f64,
+    upward: bool,
+    /// First and last point of the contour under construction, in units of the font.
+    ends: Option<(Point, Point)>,
+    /// Whether the next line begins a contour.
+    first: bool,
+}
+
+/// Lines that a curve becomes.
+const PIECES: u32 = 6;
+
+impl Pen<'_> {
+    fn place(&self, (x, y): Point) -> Point {
+        let (along, above) = (self.along + x * self.scale, y * self.scale);
+        let (x, y) = self.at;
+        if self.upward { (x - above, y - along) } else { (x + along, y - above) }
+    }
+
+    fn line(&mut self, to: Point) {
+        if let Some((first, last)) = self.ends {
+            let line = (self.place(last), self.place(to), self.first);
+            self.lines.push(line);
+            self.first = false;
+            self.ends = Some((first, to));
+        }
+    }
+
+    /// `at` from 0 to 1 along a curve that begins where the pen is.
+    fn curve(&mut self, at: impl Fn(Point, f64) -> Point) {
+        let Some((_, start)) = self.ends else { return };
+        for piece in 1..=PIECES {
+            self.line(at(start, f64::from(piece) / f64::from(PIECES)));
+        }
+    }
+}
+
+/// The point between two.
+fn between(from: Point, to: Point, part: f64) -> Point {
+    (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part)
+}
+
+impl OutlineBuilder for Pen<'_> {
+    fn move_to(&mut self, x: f32, y: f32) {
+        let start = (f64::from(x), f64::from(y));
+        self.ends = Some((start, start));
+        self.first = true;
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        self.line((f64::from(x), f64::from(y)));
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        let (control, end) = ((f64::from(x1), f64::from(y1)), (f64::from(x), f64::from(y)));
+        self.curve(|start, part| between(between(start, control, part), between(control, end, part), part));
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        let (one, two) = ((f64::from(x1), f64::from(y1)), (f64::from(x2), f64::from(y2)));
+        let end = (f64::from(x), f64::from(y));
+        self.curve(|start, part| {
+            let (a, b, c) = (between(start, one, part), between(one, two, part), between(two, end, part));
+            between(between(a, b, part), between(b, c, part), part)
+        });
+    }
+
+    fn close(&mut self) {
+        if let Some((first, _)) = self.ends {
+            self.line(first);
+        }
+        self.ends = None;
+    }
+}
