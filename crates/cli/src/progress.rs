@@ -1,20 +1,27 @@
-//! How far long work has come: a line on the standard error, only where that is a terminal, and only for work that
-//! takes a while.
+//! How far long work has come: a bar on the standard error where that is a terminal, else a line every ten seconds; only for
+//! work that takes a while.
 
+use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use bitmma_analysis::progress::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::output;
+
 /// Work that takes no longer has no bar.
 const PATIENCE: Duration = Duration::from_millis(1500);
+/// Time between lines where the standard error is not a terminal.
+const EVERY: Duration = Duration::from_secs(10);
 
 /// A bar that comes late, and goes when it is dropped.
 pub(crate) struct Bar {
     start: Instant,
     /// The bar, and whether it shows a share of a known whole.
     drawn: Mutex<Option<(ProgressBar, bool)>>,
+    /// When a line was last written where the standard error is not a terminal.
+    written: Mutex<Duration>,
     /// What all is about.
     about: String,
 }
@@ -22,7 +29,7 @@ pub(crate) struct Bar {
 impl Bar {
     /// One for work that begins now; `about` stands before every message.
     pub(crate) fn new(about: impl Into<String>) -> Bar {
-        Bar { start: Instant::now(), drawn: Mutex::default(), about: about.into() }
+        Bar { start: Instant::now(), drawn: Mutex::default(), written: Mutex::default(), about: about.into() }
     }
 
     /// Time since the work began.
@@ -33,6 +40,9 @@ impl Bar {
     /// Shows `done` of `total` (0: nobody knows how much there is) and a message made of the time spent.
     pub(crate) fn show(&self, done: u64, total: u64, message: impl FnOnce(Duration) -> String) {
         let (spent, known) = (self.spent(), total > 0);
+        if !std::io::stderr().is_terminal() {
+            return self.line(spent, done, total, message);
+        }
         let Ok(mut drawn) = self.drawn.lock() else { return };
         if spent < PATIENCE {
             return;
@@ -59,6 +69,21 @@ impl Bar {
         } else {
             bar.tick();
         }
+    }
+}
+
+impl Bar {
+    /// A line every ten seconds, for logs.
+    fn line(&self, spent: Duration, done: u64, total: u64, message: impl FnOnce(Duration) -> String) {
+        let Ok(mut written) = self.written.lock() else { return };
+        if spent < *written + EVERY {
+            return;
+        }
+        *written = spent;
+        let share = (100 * done).checked_div(total).map_or(String::new(), |share| format!("{share} %"));
+        let mut words = vec![self.about.clone(), message(spent), share, format!("{} so far", span(spent))];
+        words.retain(|words| !words.is_empty());
+        output::note(&words.join(", "));
     }
 }
 
