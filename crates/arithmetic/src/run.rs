@@ -245,7 +245,7 @@ impl<'m> Prepared<'m> {
                     left: d,
                     left_format: d_format,
                     right: c.as_read(),
-                    right_format: c.format,
+                    right_format: *c.format,
                     result: sum,
                     format: conversion.container(),
                 });
@@ -264,7 +264,8 @@ impl<'m> Prepared<'m> {
     }
 
     /// What a dot product starts from, as the operations see it.
-    fn accumulator(&self, start: Start) -> Accumulator {
+    #[inline]
+    fn accumulator(&self, start: Start) -> Accumulator<'_> {
         let Model { c: c_format, d: d_format, lowering, flush_accumulator, .. } = &*self.model;
         match start {
             Start::D(d) if c_format != d_format => {
@@ -272,13 +273,13 @@ impl<'m> Prepared<'m> {
                 let value = decode(d_format, d);
                 let value = if wide == d_format { value } else { widen(d_format, wide, value) };
                 let operand = Operand { value, fraction_bits: wide.fraction_bits as i32 };
-                Accumulator { code: d, format: *d_format, operand }
+                Accumulator { code: d, format: d_format, operand }
             }
             Start::C(c) | Start::D(c) => {
                 let wide = lowering.widen_accumulator.unwrap_or(*c_format);
                 let value = read(c_format, &wide, *flush_accumulator, c);
                 let operand = Operand { value, fraction_bits: wide.fraction_bits as i32 };
-                Accumulator { code: c, format: *c_format, operand }
+                Accumulator { code: c, format: c_format, operand }
             }
         }
     }
@@ -289,7 +290,7 @@ impl<'m> Prepared<'m> {
         a: &[Unpacked],
         b: &[Unpacked],
         range: Range<usize>,
-        start: Accumulator,
+        start: Accumulator<'_>,
         (scale_a, scale_b): (&[Unpacked], &[Unpacked]),
         trace: &mut T,
     ) -> u64 {
@@ -305,7 +306,7 @@ impl<'m> Prepared<'m> {
                     operation: model.operation.name(),
                     elements: indices.to_vec(),
                     accumulator: d.code,
-                    format: d.format,
+                    format: *d.format,
                 });
             }
             let (a, b) = (&a[range.clone()], &b[range]);
@@ -315,6 +316,7 @@ impl<'m> Prepared<'m> {
         d.code
     }
 
+    #[inline]
     fn vectors<'v>(
         &'v self,
         a: &'v [Unpacked],
@@ -373,18 +375,19 @@ impl From<u64> for Start {
 
 /// An accumulator before an operation.
 #[derive(Clone, Copy)]
-struct Accumulator {
+struct Accumulator<'f> {
     /// Its code before it was flushed or widened.
     code: u64,
     /// The code's format.
-    format: Format,
+    format: &'f Format,
     /// The number that the operation sees.
     operand: Operand,
 }
 
-impl Accumulator {
-    fn of(format: &Format, code: u64) -> Accumulator {
-        Accumulator { code, format: *format, operand: Operand::new(format, code) }
+impl<'f> Accumulator<'f> {
+    #[inline]
+    fn of(format: &'f Format, code: u64) -> Accumulator<'f> {
+        Accumulator { code, format, operand: Operand::new(format, code) }
     }
 
     /// The code of the number that the operation sees: that of zero where it was flushed.

@@ -52,7 +52,7 @@ pub(crate) type Maximum = (&'static str, i32);
 /// The largest of the exponents; `None` if no term brings one.
 #[inline]
 pub(crate) fn largest(exponents: impl Iterator<Item = Option<i32>>) -> Option<i32> {
-    exponents.max().flatten() // None is smaller than every exponent
+    exponents.flatten().max()
 }
 
 /// s_k' = RZ_F(s_k 2^(e_k - e_max)) of the terms `which`, and S, their sum: each cut to `bits` fractional bits below the
@@ -69,7 +69,7 @@ pub(crate) fn aligned_sum<T: Trace>(
     let mut used: Vec<Term> = Vec::new();
     let last = exponent - bits as i32;
     let mut total = 0;
-    for k in which {
+    which.for_each(|k| {
         let exact = (terms.exact)(k);
         let significand = cut(exact, last, rounding);
         total += significand;
@@ -77,7 +77,7 @@ pub(crate) fn aligned_sum<T: Trace>(
             let kept = Exact { significand, exponent: last };
             used.push(Term { name: (terms.name)(k), exact, exponent: (terms.exponent)(k), kept });
         }
-    }
+    });
     let mut sum = Exact { significand: total, exponent: last };
     if let Some(c) = accumulator {
         let last = exponent - c.bits as i32;

@@ -91,10 +91,11 @@ fn truncated_sum<T: Trace>(
 fn join<T: Trace>(sum: &RoundedSum, even: Partial, odd: Partial, trace: &mut T) -> Partial {
     let e_max = largest([even, odd].into_iter().map(exponent_of))?;
     let absent = Exact { significand: 0, exponent: e_max - sum.fraction_bits as i32 };
+    let part = |k: usize| if k == 0 { even } else { odd };
     let terms = Terms {
         name: |k: usize| [TermName::Even, TermName::Odd][k],
-        exact: |k: usize| [even, odd][k].map_or(absent, |(t, _)| t),
-        exponent: |k: usize| exponent_of([even, odd][k]),
+        exact: |k: usize| part(k).map_or(absent, |(t, _)| t),
+        exponent: |k: usize| exponent_of(part(k)),
     };
     let cut = (sum.fraction_bits, sum.sum_rounding);
     let t = aligned_sum(("e_max", e_max), 0..2, &terms, None, cut, trace);
