@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use crate::case::Case;
 use crate::case::Operands;
 use crate::error::Error;
-use crate::kernel::{Options, Plan};
+use crate::kernel::Plan;
 use crate::matrix::Matrix;
 use crate::signature::Signature;
 use crate::simulate::Simulator;
@@ -55,7 +55,7 @@ impl FastSimulator {
 
     /// D of matrices of any number of blocks, any M and N, and K of whole instructions, by one plan.
     pub fn multiply_blocks(&self, operands: &Operands<'_>) -> Result<Matrix, Error> {
-        self.plan()?.multiply(operands, Options::default())
+        self.plan()?.multiply(operands)
     }
 
     fn plan(&self) -> Result<&Plan<'static>, Error> {
@@ -63,7 +63,7 @@ impl FastSimulator {
             return Ok(plan);
         }
         let prepared = Prepared::owned(self.model().clone(), self.signature.k)?;
-        Ok(self.plan.get_or_init(|| Plan::of(prepared)))
+        Ok(self.plan.get_or_init(|| Plan::of(prepared, None)))
     }
 }
 

@@ -62,19 +62,18 @@ use crate::case::Operands;
 use crate::error::Error;
 use crate::kernel;
 use crate::kernel::elementwise::Word;
+use crate::kernel::runs::{Fold, Runs, Scales};
 use crate::matrix::{Codes, Matrix};
 use crate::threads;
 use check::{check_operands, parts};
-use codes::{Tile, combine, convert, cut, fill, merge, put, words, zeros};
+use codes::{Tile, combine, convert, cut, fill, fold_all, lifted, put, words, zeros};
 use convert::Converter;
 use options::option;
 
+pub use crate::kernel::runs::{ScaleBlocks, ScaleOrder};
 pub use convert::OutputConversion;
 pub use options::GemmOptions;
-pub use scales::{ScaleBlocks, ScaleOrder};
 pub use target::Target;
-
-use scales::Scales;
 
 /// D = alpha · A·B + beta · C; A M×K, B K×N, C M×N (none: +0), for any M, N and K, zero included.
 ///
@@ -163,12 +162,12 @@ impl<'j> Job<'j> {
             Converter::new(working, OutputConversion::nearest(model.d), nan, count)
         };
         let scales = match (options.scale_blocks, options.scale_a, options.scale_b) {
-            (Some(blocks), Some(a), Some(b)) => Some(Scales { blocks, a, b }),
+            (Some(blocks), Some(a), Some(b)) => Some(Scales { blocks, a, b, tile: (0, 0, 0) }),
             _ => None,
         };
         Ok(Job {
             target,
-            plan: kernel::Plan::new(model, target.step)?,
+            plan: kernel::Plan::new(model, target.step, options.level)?,
             a,
             b,
             c,
@@ -231,8 +230,8 @@ impl<'j> Job<'j> {
         let plain = self.unit && self.options.promote_every.is_none() && self.scales.is_none();
         if !plain || self.parts.len() > 1 {
             return match self.target.working_format() {
-                F64 => self.in_words::<u64>(tile, progress),
-                _ => self.in_words::<u32>(tile, progress),
+                F64 => self.in_words::<f64>(tile, progress),
+                _ => self.in_words::<f32>(tile, progress),
             };
         }
         let shape = (1, tile.rows.len(), tile.columns.len());
@@ -262,20 +261,34 @@ impl<'j> Job<'j> {
         }
     }
 
-    /// The tile's rows times its columns over one run of K, from `c`, or from zero.
+    /// The tile's rows times its columns over a range of K, from `c`, or from zero.
     fn multiply(
         &self,
         tile: &Tile,
-        run: &Range<usize>,
+        range: &Range<usize>,
         c: Option<&Matrix>,
         progress: &Progress<'_>,
     ) -> Result<Matrix, Error> {
+        let d = self.with_operands(tile, range, c, |operands| self.plan.multiply(operands))?;
+        progress.add(tile.len(), range.end.min(self.a.columns()) - range.start);
+        Ok(d)
+    }
+
+    /// What `work` makes of the tile's rows and columns over a range of K.
+    fn with_operands<T>(
+        &self,
+        tile: &Tile,
+        range: &Range<usize>,
+        c: Option<&Matrix>,
+        work: impl FnOnce(&Operands<'_>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let model = &self.target.model;
-        let a = cut(self.a, tile.block, &tile.rows, run, 0)?;
-        let b = cut(self.b, tile.block, run, &tile.columns, 0)?;
+        let a = cut(self.a, tile.block, &tile.rows, range, 0)?;
+        let b = cut(self.b, tile.block, range, &tile.columns, 0)?;
         let factors = match (model.scale, self.options.scale_a, self.options.scale_b) {
             (Some(scale), Some(of_a), Some(of_b)) => {
-                let (along, one) = (run.start / scale.size..run.end / scale.size, scale.format.one_code());
+                let (along, one) =
+                    (range.start / scale.size..range.end / scale.size, scale.format.one_code());
                 Some((
                     cut(of_a, tile.block, &tile.rows, &along, one)?,
                     cut(of_b, tile.block, &along, &tile.columns, one)?,
@@ -283,17 +296,46 @@ impl<'j> Job<'j> {
             }
             _ => None,
         };
-        let operands = Operands {
+        work(&Operands {
             a: &a,
             b: &b,
             c,
             scale_a: factors.as_ref().map(|(scale_a, _)| &**scale_a),
             scale_b: factors.as_ref().map(|(_, scale_b)| &**scale_b),
+        })
+    }
+
+    /// The sums of the results of some runs, which start from C, or from +0, or empty (as [`Runs::empty`] says).
+    fn sums<W: Word>(
+        &self,
+        tile: &Tile,
+        runs: &[Range<usize>],
+        (c, empty, fold): (Option<&Matrix>, bool, Fold<'_>),
+        progress: &Progress<'_>,
+    ) -> Result<Vec<W>, Error> {
+        let (first, last) = (runs.first().map_or(0, |run| run.start), runs.last().map_or(0, |run| run.end));
+        let ends: Vec<usize> = runs.iter().map(|run| run.end - first).collect();
+        let added = self.with_operands(tile, &(first..last), c, |operands| {
+            self.plan.add_runs(operands, &Runs { ends: &ends, empty, fold })
+        })?;
+        if let Some(sums) = added.and_then(|sums| W::of_codes(sums.into_codes()).ok()) {
+            progress.add(tile.len(), last.min(self.a.columns()) - first);
+            return Ok(sums);
+        }
+        let [lift_c, lift_d] = &self.lifts;
+        let shape = (1, tile.rows.len(), tile.columns.len());
+        let mut sums = match c {
+            Some(c) => lifted(c.codes().clone(), lift_c.as_ref(), shape)?,
+            None => words(shape)?,
         };
-        let options = kernel::Options { level: self.options.level };
-        let d = self.plan.multiply(&operands, options)?;
-        progress.add(tile.len(), run.end.min(self.a.columns()) - run.start);
-        Ok(d)
+        if empty {
+            sums.fill(W::of(W::FORMAT.sign_bit()));
+        }
+        for (index, run) in runs.iter().enumerate() {
+            let d = self.multiply(tile, run, None, progress)?;
+            fold_all(fold, index, shape.2, &mut sums, &lifted(d.into_codes(), lift_d.as_ref(), shape)?);
+        }
+        Ok(sums)
     }
 
     /// Points 2 to 7 of the module's list.
@@ -301,45 +343,41 @@ impl<'j> Job<'j> {
         let shape = (1, tile.rows.len(), tile.columns.len());
         let promoted = self.options.promote_every.is_some();
         let from_c = promoted && self.unit && self.parts.len() <= 1 && self.scales.is_none();
-        let along_k = self.scales.filter(|scales| scales.blocks.k > 0);
-        let place = (&tile.rows, &tile.columns);
-        let [lift_c, lift_d] = &self.lifts;
-        let c = || -> Result<Vec<W>, Error> {
-            let mut words = words(tile.len(), shape)?;
-            if let Some(c) = self.c {
-                let c = cut(c, tile.block, &tile.rows, &tile.columns, 0)?;
-                merge(&mut words, c.codes(), lift_c.as_ref(), |_, c| c);
-            }
-            Ok(words)
+        let c = match self.c {
+            Some(c) => Some(cut(c, tile.block, &tile.rows, &tile.columns, 0)?),
+            None => None,
         };
-        let start = || if from_c { c() } else { words(tile.len(), shape) };
-        let mut total: Option<Vec<W>> = None;
-        for runs in &self.parts {
-            let mut sum = start()?;
-            for run in runs {
-                let d = self.multiply(tile, run, None, progress)?;
-                if let Some(scales) = along_k {
-                    let mut lifted: Vec<W> = words(tile.len(), shape)?;
-                    merge(&mut lifted, d.codes(), lift_d.as_ref(), |_, d| d);
-                    scales.add((tile.block, run.start / scales.blocks.k), place, &mut sum, &lifted);
-                } else if promoted {
-                    merge(&mut sum, d.codes(), lift_d.as_ref(), W::add);
-                } else {
-                    merge(&mut sum, d.codes(), lift_d.as_ref(), |_, d| d);
+        let c_words = || match &c {
+            Some(c) => lifted(c.codes().clone(), self.lifts[0].as_ref(), shape),
+            None => words(shape),
+        };
+        let scales = self
+            .scales
+            .map(|scales| Scales { tile: (tile.block, tile.rows.start, tile.columns.start), ..scales });
+        let along_k = scales.filter(|scales| scales.blocks.k > 0);
+        let mut total = None;
+        if promoted || along_k.is_some() {
+            let fold = along_k.map_or(Fold::Add, Fold::Scale);
+            let start = c.as_deref().filter(|_| from_c);
+            for runs in &self.parts {
+                let sums = self.sums(tile, runs, (start, false, fold), progress)?;
+                match &mut total {
+                    None => total = Some(sums),
+                    Some(total) => combine(total, &sums, W::add),
                 }
             }
-            match &mut total {
-                None => total = Some(sum),
-                Some(total) => combine(total, &sum, W::add),
-            }
+        } else if !self.parts.is_empty() {
+            let parts: Vec<Range<usize>> = self.parts.iter().flatten().cloned().collect();
+            total = Some(self.sums(tile, &parts, (None, true, Fold::Add), progress)?);
         }
         let mut total = match total {
             Some(total) => total,
-            None => start()?,
+            None if from_c => c_words()?,
+            None => words(shape)?,
         };
-        if let Some(scales) = self.scales.filter(|scales| scales.blocks.k == 0 && !self.parts.is_empty()) {
-            let d = std::mem::replace(&mut total, words(tile.len(), shape)?);
-            scales.add((tile.block, 0), place, &mut total, &d);
+        if let Some(scales) = scales.filter(|scales| scales.blocks.k == 0 && !self.parts.is_empty()) {
+            let d = std::mem::replace(&mut total, words(shape)?);
+            fold_all(Fold::Scale(scales), 0, shape.2, &mut total, &d);
         }
         let sum_is_d = self.scales.is_some() && self.unit && self.c.is_none();
         if !from_c && !sum_is_d {
@@ -348,7 +386,7 @@ impl<'j> Job<'j> {
                 (W::of(self.options.alpha.unwrap_or(one)), W::of(self.options.beta.unwrap_or(one)));
             let read = self.c.is_some();
             let unit = self.unit;
-            combine(&mut total, &c()?, |ab, c| match (unit, read) {
+            combine(&mut total, &c_words()?, |ab, c| match (unit, read) {
                 (true, _) => ab.add(c),
                 (false, true) => alpha.multiply(ab).add(beta.multiply(c)),
                 (false, false) => alpha.multiply(ab).add(c),
@@ -361,7 +399,7 @@ impl<'j> Job<'j> {
             bytes: self.finish.to.conversion.container().bytes(),
         };
         let mut codes = Codes::zeros(&self.finish.to.conversion.container(), tile.len()).ok_or(too_large)?;
-        fill(&mut codes, &total, |word: W| self.finish.code(word.into()));
+        fill(&mut codes, &total, |word: W| self.finish.code(word.code()));
         Ok(codes)
     }
 }

@@ -1,5 +1,7 @@
 //! The reference path: the plain definition, one dot product for each element of D.
 
+use std::ops::Range;
+
 use bitmma_arithmetic::run::{self, Side, Start};
 use bitmma_arithmetic::{Model, ModelError, Prepared};
 use bitmma_catalogue::lookup::Found;
@@ -35,15 +37,16 @@ pub fn simulate_steps(model: &Model, step: usize, operands: &Operands<'_>) -> Re
 /// D, element by element; the operands were checked.
 pub(crate) fn by_definition(prepared: &Prepared<'_>, operands: &Operands<'_>) -> Result<Matrix, Error> {
     let (blocks, m, n) = operands.shape();
+    let k = operands.a.columns();
     let columns: Vec<Line> = (0..blocks * n)
         .into_par_iter()
-        .map(|index| Line::column(prepared, operands, index / n, index % n))
+        .map(|index| Line::column(prepared, operands, (index / n, index % n), 0..k))
         .collect();
     let rows: Vec<Vec<u64>> = (0..blocks * m)
         .into_par_iter()
         .map(|index| {
             let (block, row) = (index / m, index % m);
-            let line = Line::row(prepared, operands, block, row);
+            let line = Line::row(prepared, operands, (block, row), 0..k);
             (0..n)
                 .map(|column| {
                     let c = operands.c_code(block, row, column);
@@ -78,21 +81,28 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// A row of A with its scale factors.
-    pub(crate) fn row(prepared: &Prepared<'_>, operands: &Operands<'_>, block: usize, row: usize) -> Line {
-        let scales = operands.scale_a.map(|scale| scale.row(block, row).collect());
-        Line::new(prepared, Side::A, &operands.a.row(block, row).collect::<Vec<_>>(), scales)
+    /// Elements `k` of a row of A, whole steps, with their scale factors.
+    pub(crate) fn row(
+        prepared: &Prepared<'_>,
+        operands: &Operands<'_>,
+        (block, row): (usize, usize),
+        k: Range<usize>,
+    ) -> Line {
+        let all = operands.a.columns();
+        let scales = operands.scale_a.map(|scale| within(scale.row(block, row), scale.columns(), &k, all));
+        Line::new(prepared, Side::A, &within(operands.a.row(block, row), all, &k, all), scales)
     }
 
-    /// A column of B with its scale factors.
+    /// Elements `k` of a column of B, whole steps, with their scale factors.
     pub(crate) fn column(
         prepared: &Prepared<'_>,
         operands: &Operands<'_>,
-        block: usize,
-        column: usize,
+        (block, column): (usize, usize),
+        k: Range<usize>,
     ) -> Line {
-        let scales = operands.scale_b.map(|scale| scale.column(block, column).collect());
-        Line::new(prepared, Side::B, &operands.b.column(block, column).collect::<Vec<_>>(), scales)
+        let all = operands.b.rows();
+        let scales = operands.scale_b.map(|scale| within(scale.column(block, column), scale.rows(), &k, all));
+        Line::new(prepared, Side::B, &within(operands.b.column(block, column), all, &k, all), scales)
     }
 
     fn new(prepared: &Prepared<'_>, side: Side, codes: &[u64], scales: Option<Vec<u64>>) -> Line {
@@ -108,6 +118,12 @@ impl Line {
             .collect();
         Line { steps }
     }
+}
+
+/// Those of `count` codes along a K of `all` elements that belong to the elements `k`.
+fn within(codes: impl Iterator<Item = u64>, count: usize, k: &Range<usize>, all: usize) -> Vec<u64> {
+    let (first, end) = (k.start * count / all, k.end * count / all);
+    codes.skip(first).take(end - first).collect()
 }
 
 /// One element of D: the model applied step by step along K.

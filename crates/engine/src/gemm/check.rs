@@ -5,11 +5,11 @@ use std::ops::Range;
 use bitmma_formats::F32;
 
 use super::options::{GemmOptions, option};
-use super::scales::ScaleBlocks;
 use super::target::Target;
 use crate::case::Operands;
 use crate::check::Expected;
 use crate::error::Error;
+use crate::kernel::runs::ScaleBlocks;
 use crate::matrix::Matrix;
 
 /// The parts of K and the runs in them.

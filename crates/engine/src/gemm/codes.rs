@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::convert::Converter;
 use crate::error::Error;
 use crate::kernel::elementwise::Word;
+use crate::kernel::runs::Fold;
 use crate::matrix::{self, Codes, Matrix};
 
 /// Part of D.
@@ -74,12 +75,10 @@ pub(super) fn zeros(format: Format, shape: (usize, usize, usize)) -> Result<Matr
     Ok(Matrix::from_codes(format, shape, codes))
 }
 
-/// So many +0 in W.
-pub(super) fn words<W: Word>(
-    count: usize,
-    (blocks, rows, columns): (usize, usize, usize),
-) -> Result<Vec<W>, Error> {
-    matrix::zeros(count).ok_or(Error::TooLarge { blocks, rows, columns, bytes: W::FORMAT.bytes() })
+/// Numbers of that shape in W, all +0.
+pub(super) fn words<W: Word>((blocks, rows, columns): (usize, usize, usize)) -> Result<Vec<W>, Error> {
+    let too_large = Error::TooLarge { blocks, rows, columns, bytes: W::FORMAT.bytes() };
+    matrix::zeros(blocks * rows * columns).ok_or(too_large)
 }
 
 /// Rows and columns of one block of a matrix; what lies beyond it is `padding`.
@@ -156,24 +155,38 @@ pub(super) fn put(tile: &Codes, d: &mut Codes, place: &Tile, (m, n): (usize, usi
     }
 }
 
-/// `operation(word, number)` in the place of each word; the numbers lifted to W where they are not in it.
-pub(super) fn merge<W: Word>(
-    words: &mut [W],
-    numbers: &Codes,
+/// The numbers that codes are in W, into which `lift` converts where they are not in it.
+pub(super) fn lifted<W: Word>(
+    codes: Codes,
     lift: Option<&Converter>,
-    operation: impl Fn(W, W) -> W + Sync,
-) {
-    on_codes!(numbers, numbers => {
-        words.par_chunks_mut(CHUNK).zip(numbers.par_chunks(CHUNK)).for_each(|(words, numbers)| {
-            let pairs = words.iter_mut().zip(numbers);
-            match lift {
-                None => pairs.for_each(|(word, &number)| *word = operation(*word, W::of(number.code()))),
-                Some(lift) => pairs.for_each(|(word, &number)| {
-                    *word = operation(*word, W::of(lift.code(number.code())));
-                }),
-            }
+    shape: (usize, usize, usize),
+) -> Result<Vec<W>, Error> {
+    let codes = match lift {
+        None => match W::of_codes(codes) {
+            Ok(words) => return Ok(words),
+            Err(codes) => codes,
+        },
+        Some(_) => codes,
+    };
+    let lift = |code| lift.map_or(code, |lift| lift.code(code));
+    let mut words: Vec<W> = words(shape)?;
+    on_codes!(&codes, codes => {
+        words.par_chunks_mut(CHUNK).zip(codes.par_chunks(CHUNK)).for_each(|(words, codes)| {
+            words.iter_mut().zip(codes).for_each(|(word, &code)| *word = W::of(lift(code.code())));
         });
     });
+    Ok(words)
+}
+
+/// Takes the results of a run into sums, both `width` numbers to a row.
+pub(super) fn fold_all<W: Word>(fold: Fold<'_>, run: usize, width: usize, sums: &mut [W], results: &[W]) {
+    let rows = (CHUNK / width.max(1)).max(1);
+    let lines = (rows * width).max(1);
+    sums.par_chunks_mut(lines).zip(results.par_chunks(lines)).enumerate().for_each(
+        |(at, (sums, results))| {
+            fold.rows(run, (at * rows, 0), (width, width), (sums, results));
+        },
+    );
 }
 
 /// `operation(word, other)` in the place of each word.

@@ -1,9 +1,9 @@
 //! How a product is made.
 
 use super::convert::OutputConversion;
-use super::scales::ScaleBlocks;
 use crate::error::Error;
 use crate::kernel::Level;
+use crate::kernel::runs::ScaleBlocks;
 use crate::matrix::Matrix;
 
 /// How a product is made; [the module](super) says in which order what happens.

@@ -5,22 +5,20 @@
 //! of K by block of K, the accumulators kept between spans in the state. A row's answer in a column depends on
 //! nothing but these, so neither blocking nor threads can change it.
 
-use std::sync::OnceLock;
-
 use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
-use bitmma_arithmetic::special::Special;
-use bitmma_formats::{Class, decode};
+use bitmma_formats::F32;
 use rayon::prelude::*;
 
 use super::element::Reader;
+use super::fix::{Fix, Kinds};
 use super::pack::{Aligned, Cells, GROUP, Operand, ROWS, Range, Traits, VECTORS};
+use super::runs::Runs;
 use super::simd::Simd;
-use super::{Level, Work, dispatch, special};
+use super::{Level, Work, dispatch};
 use crate::case::Operands;
 use crate::error::Error;
 use crate::matrix::{Codes, Matrix};
-use crate::simulate::{Line, chain};
 
 /// What is to be computed.
 pub(super) struct Problem<'p> {
@@ -32,6 +30,8 @@ pub(super) struct Problem<'p> {
     pub(super) operands: &'p Operands<'p>,
     /// Instruction set.
     pub(super) level: Level,
+    /// Runs whose results are added up; C is then where the sums start, and the sums, in FP32, are what comes out.
+    pub(super) runs: Option<&'p Runs<'p>>,
 }
 
 /// One family's way to compute tiles.
@@ -98,7 +98,7 @@ const ROW_BLOCK: usize = 2 * GROUP;
 pub(super) fn multiply<K: Kernel>(kernel: &K, problem: &Problem<'_>) -> Result<Matrix, Error> {
     let (blocks, m, _) = problem.operands.a.shape();
     let n = problem.operands.b.columns();
-    let format = problem.prepared.model().d;
+    let format = if problem.runs.is_some() { F32 } else { problem.prepared.model().d };
     let bytes = format.bytes();
     let too_large = || Error::TooLarge { blocks, rows: m, columns: n, bytes };
     let mut d = Codes::zeros(&format, blocks * m * n).ok_or_else(too_large)?;
@@ -110,7 +110,7 @@ pub(super) fn multiply<K: Kernel>(kernel: &K, problem: &Problem<'_>) -> Result<M
 
 /// One of the products; `None` where there is no room for its accumulators.
 fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut Codes) -> Option<()> {
-    let (prepared, operands) = (problem.prepared, problem.operands);
+    let (prepared, operands, runs) = (problem.prepared, problem.operands, problem.runs);
     let (m, n, k) = (operands.a.rows(), operands.b.columns(), operands.a.columns());
     let operand = |side: Side, matrix, scales| Operand {
         reader: Reader::new(prepared, side),
@@ -126,16 +126,18 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
     let padded = m.next_multiple_of(ROWS);
     let mut rows = vec![Traits::NONE; padded];
     let row_kinds = Kinds::of(m);
+    let stretches = Stretches::of(k, problem.step, runs);
 
     for first_column in (0..n).step_by(COLUMN_BLOCK) {
         let columns = COLUMN_BLOCK.min(n - first_column);
+        let column_kinds = Kinds::of(columns);
         let panels = columns.div_ceil(width);
         let mut column_traits = vec![Traits::NONE; panels * width];
         // those of a block of rows panel by panel, row by row
-        let mut state: Vec<Aligned<f32>> = Vec::new();
-        state.resize_with(padded.div_ceil(ROW_BLOCK), Aligned::default);
-        let ranges: Vec<Range> = ranges(k, problem.step).collect();
-        for span in ranges.chunks(SPAN) {
+        let mut kept: Vec<Aligned<f32>> = Vec::new();
+        kept.resize_with(padded.div_ceil(ROW_BLOCK), Aligned::default);
+        for span in stretches.spans() {
+            let begins = span[0].range.first == 0;
             let packed_b = packed(
                 problem.level,
                 (panels, span),
@@ -147,13 +149,26 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                 },
             );
             join(&mut column_traits, width, &packed_b);
+            let fix = Fix {
+                kernel,
+                problem,
+                block,
+                a: &a,
+                b: &b,
+                columns: &column_traits,
+                row_kinds: &row_kinds,
+                column_kinds: &column_kinds,
+                first_column,
+            };
 
             let row_blocks =
-                state.par_iter_mut().zip(rows.par_chunks_mut(ROW_BLOCK)).enumerate().with_max_len(1);
-            row_blocks.try_for_each(|(row_block, (state, rows))| {
-                if span[0].first == 0 {
+                kept.par_iter_mut().zip(rows.par_chunks_mut(ROW_BLOCK)).enumerate().with_max_len(1);
+            row_blocks.try_for_each(|(row_block, (kept, rows))| {
+                let size = rows.len() * width;
+                let each = if stretches.keeps_both { 2 * size } else { size };
+                if begins {
                     // initialised by the thread that will use it
-                    *state = Aligned::new(rows.len().checked_mul(panels * width)?)?;
+                    *kept = Aligned::new(each.checked_mul(panels)?)?;
                 }
                 let first_row = row_block * ROW_BLOCK;
                 let packed_a = packed(
@@ -167,24 +182,30 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                     },
                 );
                 join(rows, GROUP, &packed_a);
-                let panels = state
-                    .slice()
-                    .par_chunks_mut(rows.len() * width)
-                    .zip(&packed_b)
-                    .enumerate()
-                    .with_max_len(1);
-                panels.for_each(|(panel, (state, packed_b))| {
+                let rows = &*rows;
+                let panels = kept.slice().par_chunks_mut(each).zip(&packed_b).enumerate().with_max_len(1);
+                panels.for_each(|(panel, (kept, packed_b))| {
                     let first = first_column + panel * width;
-                    if span[0].first == 0 {
-                        let used = width.min(first_column + columns - first);
+                    let used = width.min(first_column + columns - first);
+                    let (results, rest) = kept.split_at_mut(size);
+                    if begins {
                         let place = (block, first_row, first..first + used);
                         compiled(
                             problem.level,
                             #[inline(always)]
-                            || load_c(kernel, operands.c, place, state, width),
+                            || load_c(kernel, problem, place, results, width),
                         );
                     }
-                    for (at, (&range, (b, _))) in span.iter().zip(packed_b).enumerate() {
+                    let mut short;
+                    let (mut sums, state) = match runs {
+                        None => (None, results),
+                        Some(runs) if stretches.keeps_both => (Some((runs, results)), rest),
+                        Some(runs) => {
+                            short = Aligned::zeros(size);
+                            (Some((runs, results)), short.slice())
+                        }
+                    };
+                    for (at, (&Stretch { range, ends }, (b, _))) in span.iter().zip(packed_b).enumerate() {
                         for (group, state) in state.chunks_mut(GROUP * width).enumerate() {
                             let mut rare = |row: usize, column: usize, position: usize, c: f32| {
                                 let place = (block, first_row + group * GROUP + row, first + column);
@@ -196,37 +217,43 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                             let (a, _) = &packed_a[group][at];
                             dispatch(problem.level, Task { kernel, a, b, range, state, rare: &mut rare });
                         }
+                        let Some(run) = ends else { continue };
+                        let there = rows.len().min(m - first_row);
+                        let elements = runs.map_or(0..k, |runs| runs.range(run));
+                        fix.apply((first_row, &rows[..there]), (panel * width, width, used), elements, state);
+                        if let Some((runs, sums)) = &mut sums {
+                            compiled(
+                                problem.level,
+                                #[inline(always)]
+                                || runs.fold.rows(run, (first_row, first), (width, used), (sums, state)),
+                            );
+                            state.fill(0.0);
+                        }
                     }
                 });
                 Some(())
             })?;
         }
 
-        let fix = Fix {
-            kernel,
-            problem,
-            block,
-            a: &a,
-            b: &b,
-            rows: &rows[..m],
-            columns: &column_traits,
-            row_kinds: &row_kinds,
-            column_kinds: Kinds::of(columns),
-            first_column,
-        };
+        let each = if stretches.keeps_both { 2 } else { 1 };
         d.each_chunk(block * m * n..(block + 1) * m * n, GROUP * n, |task, d| {
             let first_row = task * GROUP;
             let mut codes = vec![0; d.len() / n * width];
             let (row_block, first_of_block) = (first_row / ROW_BLOCK, first_row % ROW_BLOCK);
             let rows = ROW_BLOCK.min(padded - row_block * ROW_BLOCK);
-            for (panel, state) in state[row_block].chunks_exact(rows * width).enumerate() {
-                let state = &state[first_of_block * width..][..codes.len()];
+            for (panel, kept) in kept[row_block].chunks_exact(rows * width * each).enumerate() {
+                let results = &kept[first_of_block * width..][..codes.len()];
                 compiled(
                     problem.level,
                     #[inline(always)]
-                    || store_d(kernel, state, &mut codes),
+                    || {
+                        let codes = codes.iter_mut().zip(results);
+                        match runs {
+                            None => codes.for_each(|(to, &d)| *to = kernel.store(d) as u32),
+                            Some(_) => codes.for_each(|(to, &sum)| *to = sum.to_bits()),
+                        }
+                    },
                 );
-                fix.apply(first_row, (panel * width, width, columns), &mut codes);
                 let first = first_column + panel * width;
                 let used = width.min(first_column + columns - first);
                 for (row, codes) in codes.chunks_exact(width).enumerate() {
@@ -238,17 +265,71 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
     Some(())
 }
 
+/// Elements along K that are packed together, and the run that ends with them.
+#[derive(Clone, Copy)]
+struct Stretch {
+    range: Range,
+    ends: Option<usize>,
+}
+
+/// K in stretches of whole steps, none of which belongs to two runs.
+struct Stretches {
+    stretches: Vec<Stretch>,
+    /// Where each span ends, in stretches.
+    spans: Vec<usize>,
+    /// Whether accumulators are kept between spans beside the sums.
+    keeps_both: bool,
+}
+
+impl Stretches {
+    /// All of K is one run where there are no runs.
+    fn of(k: usize, step: usize, runs: Option<&Runs<'_>>) -> Stretches {
+        let length = (K_BLOCK / step).max(1) * step;
+        let ends = runs.map_or(std::slice::from_ref(&k), |runs| runs.ends);
+        // accumulators whose runs end within their span need not be kept
+        let keeps_both = runs.is_some_and(|runs| runs.longest() > SPAN * length);
+        let whole_runs = runs.is_some() && !keeps_both;
+        let mut all = Stretches { stretches: Vec::new(), spans: Vec::new(), keeps_both };
+        let (mut first, mut span) = (0, 0);
+        for (run, &end) in ends.iter().enumerate() {
+            if whole_runs && end - span > SPAN * length {
+                all.spans.push(all.stretches.len());
+                span = first;
+            }
+            while first < end {
+                let range = Range { first, length: length.min(end - first) };
+                first += range.length;
+                all.stretches.push(Stretch { range, ends: (first == end).then_some(run) });
+                if !whole_runs && first - span >= SPAN * length {
+                    all.spans.push(all.stretches.len());
+                    span = first;
+                }
+            }
+        }
+        if all.spans.last() != Some(&all.stretches.len()) {
+            all.spans.push(all.stretches.len());
+        }
+        all
+    }
+
+    /// Stretches that are packed at a time.
+    fn spans(&self) -> impl Iterator<Item = &[Stretch]> {
+        let mut first = 0;
+        self.spans.iter().map(move |&end| &self.stretches[std::mem::replace(&mut first, end)..end])
+    }
+}
+
 /// Reads the rows of C from one on, `width` accumulators for each, as far as there are rows.
 #[inline(always)]
 fn load_c<K: Kernel>(
     kernel: &K,
-    c: Option<&Matrix>,
+    problem: &Problem<'_>,
     (block, first_row, columns): (usize, usize, std::ops::Range<usize>),
     state: &mut [f32],
     width: usize,
 ) {
-    let Some(c) = c else {
-        state.fill(kernel.load(0));
+    let Some(c) = problem.operands.c else {
+        state.fill(problem.runs.map_or(kernel.load(0), |runs| runs.start()));
         return;
     };
     let (_, m, n) = c.shape();
@@ -258,23 +339,17 @@ fn load_c<K: Kernel>(
     }
 }
 
-/// The codes of D that accumulators are.
-#[inline(always)]
-fn store_d<K: Kernel>(kernel: &K, state: &[f32], codes: &mut [u32]) {
-    codes.iter_mut().zip(state).for_each(|(to, &state)| *to = kernel.store(state) as u32);
-}
-
 /// Lines packed, and what is known of each.
 type Lines<P> = (P, Vec<Traits>);
 
 /// Groups of lines, block by block of a span of K, packed on all threads.
 fn packed<P: Send>(
     level: Level,
-    (groups, span): (usize, &[Range]),
+    (groups, span): (usize, &[Stretch]),
     pack: impl Fn(usize, Range) -> Lines<P> + Sync,
 ) -> Vec<Vec<Lines<P>>> {
     let of_group = |group: usize| {
-        let blocks = span.par_iter().map(|&range| {
+        let blocks = span.par_iter().map(|&Stretch { range, .. }| {
             compiled(
                 level,
                 #[inline(always)]
@@ -318,12 +393,6 @@ fn panel_width(level: Level) -> usize {
         }
     }
     dispatch(level, Width)
-}
-
-/// K in blocks of whole steps.
-fn ranges(k: usize, step: usize) -> impl Iterator<Item = Range> {
-    let length = (K_BLOCK / step).max(1) * step;
-    (0..k).step_by(length).map(move |first| Range { first, length: length.min(k - first) })
 }
 
 fn scale_of(scales: Option<&Matrix>, block: usize, row: usize, position: usize, k: usize) -> u64 {
@@ -376,93 +445,4 @@ fn by_reference_operation<K: Kernel>(
     let scale_b =
         prepared.scales(indices.iter().map(|&i| scale_of_column(operands.scale_b, block, column, i, k)));
     kernel.resume(prepared.operation(&a, &b, kernel.store(c), &scale_a, &scale_b))
-}
-
-/// What specials among the products make of results that were computed without them.
-struct Fix<'f, K: Kernel> {
-    kernel: &'f K,
-    problem: &'f Problem<'f>,
-    block: usize,
-    a: &'f Operand<'f>,
-    b: &'f Operand<'f>,
-    rows: &'f [Traits],
-    columns: &'f [Traits],
-    row_kinds: &'f Kinds,
-    /// Of the block of columns.
-    column_kinds: Kinds,
-    first_column: usize,
-}
-
-/// The kinds of all elements of lines, looked up once for each line that asks for them.
-struct Kinds(Vec<OnceLock<Vec<u8>>>);
-
-impl Kinds {
-    /// For that many lines, none of which was asked for yet.
-    fn of(lines: usize) -> Kinds {
-        Kinds(std::iter::repeat_with(OnceLock::new).take(lines).collect())
-    }
-}
-
-impl<K: Kernel> Fix<'_, K> {
-    /// Corrects the codes of one panel, row by row, where a row or a column holds something special.
-    fn apply(&self, first_row: usize, (first, width, columns): (usize, usize, usize), codes: &mut [u32]) {
-        let used = width.min(columns - first);
-        let column_traits = &self.columns[first..first + used];
-        let any_special = column_traits.iter().any(Traits::is_special);
-        let largest = column_traits.iter().map(|traits| traits.largest).max().unwrap_or(i16::MIN);
-        for (line, codes) in codes.chunks_exact_mut(width).enumerate() {
-            let row = first_row + line;
-            let traits = &self.rows[row];
-            let overflow = self.kernel.may_overflow(traits.largest, largest);
-            if !traits.is_special() && !any_special && !overflow {
-                continue;
-            }
-            for (column, column_traits) in column_traits.iter().enumerate() {
-                let code = &mut codes[column];
-                let place = (row, self.first_column + first + column);
-                if self.kernel.may_overflow(traits.largest, column_traits.largest) {
-                    *code = self.by_reference(place) as u32;
-                } else if traits.is_special() || column_traits.is_special() {
-                    let row_kinds = self.row_kinds.0[row].get_or_init(|| self.a.kinds(row));
-                    let column_kinds =
-                        self.column_kinds.0[first + column].get_or_init(|| self.b.kinds(place.1));
-                    let special = special::of_products(row_kinds, column_kinds);
-                    *code = self.corrected(place, special, u64::from(*code)) as u32;
-                }
-            }
-        }
-    }
-
-    /// `code` came out with every special element taken for zero: it is right up to the first special
-    /// product, and infinite or NaN only if the accumulator was so or overflowed.
-    fn corrected(&self, place: (usize, usize), special: Option<Special>, code: u64) -> u64 {
-        let model = self.problem.prepared.model();
-        let d = &model.d;
-        let Some(special) = special else { return code };
-        let value = decode(d, code);
-        match special {
-            Special::Nan => model.emitted_nan(),
-            _ if self.c_is_nan(place) => model.emitted_nan(),
-            // the accumulator was or became infinite too: which came first, and of which sign, decides
-            Special::Infinity { negative }
-                if !value.is_finite() && (value.class == Class::Nan || value.negative != negative) =>
-            {
-                self.by_reference(place)
-            }
-            Special::Infinity { .. } => special.code(d),
-        }
-    }
-
-    fn c_is_nan(&self, (row, column): (usize, usize)) -> bool {
-        let c = self.problem.operands.c;
-        c.is_some_and(|c| decode(&c.format(), c.get(self.block, row, column)).class == Class::Nan)
-    }
-
-    #[cold]
-    fn by_reference(&self, (row, column): (usize, usize)) -> u64 {
-        let (prepared, operands) = (self.problem.prepared, self.problem.operands);
-        let a = Line::row(prepared, operands, self.block, row);
-        let b = Line::column(prepared, operands, self.block, column);
-        chain(prepared, &a, &b, operands.c_code(self.block, row, column))
-    }
 }

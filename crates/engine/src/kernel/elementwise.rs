@@ -7,13 +7,19 @@
 
 use bitmma_formats::{F32, F64, Format};
 
-/// The code of an FP32 or FP64 number.
-pub(crate) trait Word: Copy + Default + Send + Sync + Into<u64> {
+use crate::matrix::Codes;
+
+/// An FP32 or FP64 number.
+pub(crate) trait Word: Copy + Default + Send + Sync {
     /// Its format.
     const FORMAT: Format;
 
-    /// The word in the low bits of `code`.
+    /// The number of that code.
     fn of(code: u64) -> Self;
+    /// The number's code.
+    fn code(self) -> u64;
+    /// The numbers that codes of the format are; the codes themselves if they have another width.
+    fn of_codes(codes: Codes) -> Result<Vec<Self>, Codes>;
     /// x + y rounded to nearest even, as IEEE 754; NaN is the format's quiet NaN.
     fn add(self, other: Self) -> Self;
     /// x · y rounded to nearest even, as IEEE 754; NaN is the format's quiet NaN.
@@ -22,39 +28,53 @@ pub(crate) trait Word: Copy + Default + Send + Sync + Into<u64> {
     fn multiply_add(self, y: Self, z: Self) -> Self;
 }
 
+// always inlined: callers are compiled for an instruction set
 macro_rules! word {
-    ($word:ty, $float:ty, $format:expr, $nan:expr) => {
-        impl Word for $word {
+    ($number:ident, $code:ty, $codes:ident, $format:expr, $nan:expr) => {
+        impl Word for $number {
             const FORMAT: Format = $format;
 
-            #[inline]
+            #[inline(always)]
             fn of(code: u64) -> Self {
-                code as $word
+                $number::from_bits(code as $code)
             }
 
-            #[inline]
+            #[inline(always)]
+            #[allow(clippy::useless_conversion)] // u64 is one of the two
+            fn code(self) -> u64 {
+                self.to_bits().into()
+            }
+
+            fn of_codes(codes: Codes) -> Result<Vec<Self>, Codes> {
+                match codes {
+                    Codes::$codes(codes) => Ok(codes.into_iter().map($number::from_bits).collect()), // in place
+                    other => Err(other),
+                }
+            }
+
+            #[inline(always)]
             fn add(self, other: Self) -> Self {
-                let sum = <$float>::from_bits(self) + <$float>::from_bits(other);
-                if sum.is_nan() { $nan } else { sum.to_bits() }
+                let sum = self + other;
+                if sum.is_nan() { $number::from_bits($nan) } else { sum }
             }
 
-            #[inline]
+            #[inline(always)]
             fn multiply(self, other: Self) -> Self {
-                let product = <$float>::from_bits(self) * <$float>::from_bits(other);
-                if product.is_nan() { $nan } else { product.to_bits() }
+                let product = self * other;
+                if product.is_nan() { $number::from_bits($nan) } else { product }
             }
 
-            #[inline]
+            #[inline(always)]
             fn multiply_add(self, y: Self, z: Self) -> Self {
-                let sum = <$float>::from_bits(self).mul_add(<$float>::from_bits(y), <$float>::from_bits(z));
-                if sum.is_nan() { $nan } else { sum.to_bits() }
+                let sum = self.mul_add(y, z);
+                if sum.is_nan() { $number::from_bits($nan) } else { sum }
             }
         }
     };
 }
 
-word!(u32, f32, F32, 0x7FC0_0000);
-word!(u64, f64, F64, 0x7FF8_0000_0000_0000);
+word!(f32, u32, U32, F32, 0x7FC0_0000);
+word!(f64, u64, U64, F64, 0x7FF8_0000_0000_0000);
 
 #[cfg(test)]
 mod tests {
@@ -68,13 +88,13 @@ mod tests {
 
     fn agrees<W: Word>(x: u64, y: u64, rho: Conversion) {
         let (left, right) = (Operand::new(&W::FORMAT, x), Operand::new(&W::FORMAT, y));
-        let sum: u64 = W::of(x).add(W::of(y)).into();
+        let sum = W::of(x).add(W::of(y)).code();
         assert_eq!(sum, add(&left, &right, rho), "{} {x:#x} + {y:#x}", W::FORMAT);
-        let product: u64 = W::of(x).multiply(W::of(y)).into();
+        let product = W::of(x).multiply(W::of(y)).code();
         assert_eq!(product, multiply(&left, &right, rho), "{} {x:#x} * {y:#x}", W::FORMAT);
         // the third number: near the product, so that sums cancel, and the second once more
         for z in [(product ^ W::FORMAT.sign_bit()).wrapping_sub(y & 3) & W::FORMAT.max_code(), y] {
-            let sum: u64 = W::of(x).multiply_add(W::of(y), W::of(z)).into();
+            let sum = W::of(x).multiply_add(W::of(y), W::of(z)).code();
             let third = Operand::new(&W::FORMAT, z);
             let expected = fma(&left, &right, &third, 0, rho, &mut ());
             assert_eq!(sum, expected, "{} {x:#x} * {y:#x} + {z:#x}", W::FORMAT);
@@ -104,11 +124,11 @@ mod tests {
 
     #[test]
     fn fp32_is_the_arithmetic_crates() {
-        holds::<u32>(Conversion::RNE_FP32);
+        holds::<f32>(Conversion::RNE_FP32);
     }
 
     #[test]
     fn fp64_is_the_arithmetic_crates() {
-        holds::<u64>(Conversion::RNE_FP64);
+        holds::<f64>(Conversion::RNE_FP64);
     }
 }

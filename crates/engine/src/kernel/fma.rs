@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 
 use bitmma_arithmetic::{Operation, Prepared};
 
-use super::native::{Native, Number, Packed, takes};
+use super::native::{Native, Packed, takes};
+use super::number::Number;
 use super::pack::Range;
 use super::simd::Simd;
 

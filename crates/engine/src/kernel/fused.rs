@@ -94,7 +94,7 @@ pub(super) struct Narrow {
     whole_shift: i32,
     /// How many products may be left out of it.
     left_out: u32,
-    /// Whether products may be taken in FP16, on this processor.
+    /// Whether products may be taken in FP16, at the level that was planned for.
     halves: bool,
     /// Where C is added last: operations of one step, which begin from zero.
     add_last: Option<usize>,
@@ -118,8 +118,8 @@ struct Spans {
 const NOWHERE: i32 = -100_000;
 
 impl Narrow {
-    /// The kernel for a model, if it is one for it.
-    pub(super) fn plan(prepared: &Prepared<'_>) -> Option<Narrow> {
+    /// The kernel for a model on an instruction set, if it is one for it.
+    pub(super) fn plan(prepared: &Prepared<'_>, level: Level) -> Option<Narrow> {
         let model = prepared.model();
         let (sum, scaled) = match model.operation {
             Operation::TFdpa(sum) => (sum, false),
@@ -206,7 +206,7 @@ impl Narrow {
         let suspect =
             if whole <= limit { i32::MAX } else { (1u128 << 32).saturating_sub(whole).min(limit) as i32 };
         let exact = |format: &Format| halves::are_exact(last(format), format.max_exponent());
-        let halves = Level::best() == Level::Avx512Halves
+        let halves = level == Level::Avx512Halves
             && !scaled
             && !guarded
             && down + 2 <= PRODUCT_BITS

@@ -11,13 +11,16 @@ mod drive;
 mod element;
 pub(crate) mod elementwise;
 mod exact;
+mod fix;
 mod fma;
 mod ftz;
 mod fused;
 mod grouped;
 mod native;
+mod number;
 mod pack;
 mod rounded;
+pub(crate) mod runs;
 mod simd;
 mod special;
 mod tables;
@@ -28,6 +31,7 @@ use crate::case::Operands;
 use crate::error::Error;
 use crate::matrix::Matrix;
 use crate::simulate;
+use runs::Runs;
 use simd::{Portable, Simd};
 
 /// An instruction set.
@@ -139,26 +143,28 @@ pub fn multiply(
     if !simulate::check(model, operands)? {
         return Matrix::zeros(model.d, operands.shape());
     }
-    Plan::new(model, step)?.of_checked(operands, options)
+    Plan::new(model, step, options.level)?.of_checked(operands, None)
 }
 
 /// How products of one model are computed, worked out once for all of them.
 pub(crate) struct Plan<'m> {
     prepared: Prepared<'m>,
     step: usize,
+    level: Level,
     /// None: the reference path.
     kernel: Option<Planned>,
 }
 
 impl<'m> Plan<'m> {
-    /// For a model that is valid, `step` elements along K at a time.
-    pub(crate) fn new(model: &'m Model, step: usize) -> Result<Plan<'m>, Error> {
-        Ok(Plan::of(Prepared::new(model, step)?))
+    /// For a model that is valid, `step` elements along K at a time; by default on the fastest level there is.
+    pub(crate) fn new(model: &'m Model, step: usize, level: Option<Level>) -> Result<Plan<'m>, Error> {
+        Ok(Plan::of(Prepared::new(model, step)?, level))
     }
 
-    /// For a model that was made ready for one step.
-    pub(crate) fn of(prepared: Prepared<'m>) -> Plan<'m> {
-        Plan { kernel: kernel_for(&prepared), step: prepared.k(), prepared }
+    /// For a model that was made ready for one step; by default on the fastest level there is.
+    pub(crate) fn of(prepared: Prepared<'m>, level: Option<Level>) -> Plan<'m> {
+        let level = level.unwrap_or_else(Level::best);
+        Plan { kernel: kernel_for(&prepared, level), step: prepared.k(), prepared, level }
     }
 
     /// The model, made ready for one step.
@@ -172,37 +178,55 @@ impl<'m> Plan<'m> {
     }
 
     /// As [`multiply`].
-    pub(crate) fn multiply(&self, operands: &Operands<'_>, options: Options) -> Result<Matrix, Error> {
+    pub(crate) fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, Error> {
         let model = self.prepared.model();
         if !simulate::check(model, operands)? {
             return Matrix::zeros(model.d, operands.shape());
         }
-        self.of_checked(operands, options)
+        self.of_checked(operands, None)
+    }
+
+    /// The sums of the results of `runs`, in FP32 or FP64, which start from C; `None` if the kernel does not add such
+    /// runs up, or there is no kernel.
+    pub(crate) fn add_runs(&self, operands: &Operands<'_>, runs: &Runs<'_>) -> Result<Option<Matrix>, Error> {
+        if !self.kernel.as_ref().is_some_and(|kernel| (kernel.adds)(runs))
+            || !simulate::check(self.prepared.model(), operands)?
+        {
+            return Ok(None);
+        }
+        self.of_checked(operands, Some(runs)).map(Some)
     }
 
     /// D of operands that were checked, which has elements.
-    fn of_checked(&self, operands: &Operands<'_>, options: Options) -> Result<Matrix, Error> {
+    fn of_checked(&self, operands: &Operands<'_>, runs: Option<&Runs<'_>>) -> Result<Matrix, Error> {
         simulate::check_length(self.prepared.model(), self.step, operands)?;
         let Some(kernel) = &self.kernel else {
             return simulate::by_definition(&self.prepared, operands);
         };
-        let level = options.level.unwrap_or_else(Level::best);
-        kernel(&drive::Problem { prepared: &self.prepared, step: self.step, operands, level })
+        let Plan { prepared, step, level, .. } = self;
+        (kernel.multiply)(&drive::Problem { prepared, step: *step, operands, level: *level, runs })
     }
 }
 
+type Multiply = dyn Fn(&drive::Problem<'_>) -> Result<Matrix, Error> + Send + Sync;
+
 /// A kernel that was planned for a model, ready to compute.
-type Planned = Box<dyn Fn(&drive::Problem<'_>) -> Result<Matrix, Error> + Send + Sync>;
+struct Planned {
+    /// D, or the sums of the problem's runs.
+    multiply: Box<Multiply>,
+    /// Whether it adds up such runs.
+    adds: fn(&Runs<'_>) -> bool,
+}
 
 /// The kernel for a model, if one supports it.
-fn kernel_for(prepared: &Prepared<'_>) -> Option<Planned> {
+fn kernel_for(prepared: &Prepared<'_>, level: Level) -> Option<Planned> {
     fn driven<K: drive::Kernel + Send + 'static>(kernel: K) -> Planned {
-        Box::new(move |problem| drive::multiply(&kernel, problem))
+        Planned { multiply: Box::new(move |problem| drive::multiply(&kernel, problem)), adds: |_| true }
     }
     fn native<F: native::Native + Send + 'static>(family: F) -> Planned {
-        Box::new(move |problem| native::multiply(&family, problem))
+        Planned { multiply: Box::new(move |problem| native::multiply(&family, problem)), adds: native::adds }
     }
-    let fused = || fused::Narrow::plan(prepared).map(driven);
+    let fused = || fused::Narrow::plan(prepared, level).map(driven);
     let grouped = || grouped::Grouped::plan(prepared).map(driven);
     let rounded = || rounded::Rounded::plan(prepared).map(driven);
     let exact = || exact::Exact::plan(prepared).map(driven);
@@ -214,5 +238,5 @@ fn kernel_for(prepared: &Prepared<'_>) -> Option<Planned> {
 
 /// Whether [`multiply`] has a fast path for the model.
 pub fn has_kernel(model: &Model, step: usize) -> bool {
-    Plan::new(model, step).is_ok_and(|plan| plan.has_kernel())
+    Plan::new(model, step, None).is_ok_and(|plan| plan.has_kernel())
 }

@@ -16,107 +16,14 @@ use bitmma_formats::{Class, Format, Unpacked, table};
 use rayon::prelude::*;
 
 use super::drive::Problem;
+use super::elementwise::Word;
+use super::number::Number;
 use super::pack::{Aligned, Range};
+use super::runs::Runs;
 use super::simd::Simd;
-use super::tables::Tables;
 use super::{Level, Work, dispatch};
 use crate::error::Error;
 use crate::matrix::{Codes, Matrix};
-
-/// FP32 or FP64: what a family computes in.
-pub(super) trait Number: Copy + Default + Send + Sync + 'static {
-    /// A vector of them.
-    type Vector<S: Simd>: Copy;
-
-    /// The format.
-    const FORMAT: Format;
-
-    /// Numbers in a vector.
-    fn lanes<S: Simd>() -> usize;
-    /// The number that a code of [`Number::FORMAT`] is.
-    fn from_code(code: u64) -> Self;
-    /// A finite number or zero of a format held by [`Number::FORMAT`].
-    fn from_finite(value: &Unpacked, format: &Format) -> Self;
-    /// Whether it is not one.
-    fn is_nan(self) -> bool;
-    /// The numbers that codes of [`Number::FORMAT`] are; `None` for codes of another width.
-    fn slice(codes: &Codes) -> Option<&[Self]>;
-    /// Tables of such numbers.
-    fn tables() -> &'static Tables<Self>;
-    /// The codes of numbers.
-    fn into_codes(numbers: Vec<Self>) -> Codes;
-
-    /// # Safety
-    ///
-    /// The processor has the instruction set; so for all that follow.
-    unsafe fn splat<S: Simd>(value: Self) -> Self::Vector<S>;
-    unsafe fn load<S: Simd>(from: *const Self) -> Self::Vector<S>;
-    unsafe fn store<S: Simd>(to: *mut Self, value: Self::Vector<S>);
-    /// x·y + z, rounded once.
-    unsafe fn fma<S: Simd>(x: Self::Vector<S>, y: Self::Vector<S>, z: Self::Vector<S>) -> Self::Vector<S>;
-}
-
-macro_rules! number {
-    ($number:ident, $format:ident, $code:ident, $codes:ident, $vector:ident, $share:literal, $splat:ident,
-     $load:ident, $store:ident, $fma:ident) => {
-        impl Number for $number {
-            type Vector<S: Simd> = S::$vector;
-
-            const FORMAT: Format = table::$format;
-
-            fn lanes<S: Simd>() -> usize {
-                S::LANES / $share
-            }
-            fn from_code(code: u64) -> $number {
-                $number::from_bits(code as $code)
-            }
-            fn from_finite(value: &Unpacked, format: &Format) -> $number {
-                // exact: FP64 holds every unit and every number of the formats held by FP32, and FP64 itself
-                // is never taken apart
-                let unit = value.exponent - format.fraction_bits as i32;
-                let magnitude = value.significand as f64 * f64::from_bits(((unit + 1023) as u64) << 52);
-                let magnitude = magnitude as $number;
-                if value.negative { -magnitude } else { magnitude }
-            }
-            #[inline(always)]
-            fn is_nan(self) -> bool {
-                <$number>::is_nan(self)
-            }
-            fn slice(codes: &Codes) -> Option<&[$number]> {
-                let Codes::$codes(codes) = codes else { return None };
-                // SAFETY: the same size and alignment, and every code is a number
-                Some(unsafe { std::slice::from_raw_parts(codes.as_ptr().cast(), codes.len()) })
-            }
-            fn tables() -> &'static Tables<$number> {
-                static TABLES: Tables<$number> = Tables::new();
-                &TABLES
-            }
-            fn into_codes(numbers: Vec<$number>) -> Codes {
-                Codes::$codes(numbers.into_iter().map($number::to_bits).collect()) // in place
-            }
-
-            #[inline(always)]
-            unsafe fn splat<S: Simd>(value: $number) -> S::$vector {
-                unsafe { S::$splat(value) }
-            }
-            #[inline(always)]
-            unsafe fn load<S: Simd>(from: *const $number) -> S::$vector {
-                unsafe { S::$load(from) }
-            }
-            #[inline(always)]
-            unsafe fn store<S: Simd>(to: *mut $number, value: S::$vector) {
-                unsafe { S::$store(to, value) }
-            }
-            #[inline(always)]
-            unsafe fn fma<S: Simd>(x: S::$vector, y: S::$vector, z: S::$vector) -> S::$vector {
-                unsafe { S::$fma(x, y, z) }
-            }
-        }
-    };
-}
-
-number!(f32, F32, u32, U32, F, 1, f_splat, f_load, f_store, f_fma);
-number!(f64, F64, u64, U64, D, 2, d_splat, d_load, d_store, d_fma);
 
 /// One family's way to compute tiles.
 pub(super) trait Native: Sync {
@@ -163,6 +70,8 @@ pub(super) struct Packed<'t, N: Native + ?Sized> {
 const COLUMN_BLOCK: usize = 4096;
 /// Elements along K of a block, about.
 const K_BLOCK: usize = 512;
+/// Elements along K of the longest run that is packed at once.
+const LONGEST_RUN: usize = 2048;
 /// Tiles of a task, one below the other, at most.
 const TASK_TILES: usize = 8;
 
@@ -189,7 +98,12 @@ pub(super) fn takes<T: Number>(model: &Model) -> bool {
         && model.lowering == Lowering::NONE
 }
 
-/// D by a family.
+/// Whether this driver adds up such runs: those that are packed at once.
+pub(super) fn adds(runs: &Runs<'_>) -> bool {
+    runs.longest() <= LONGEST_RUN
+}
+
+/// D by a family, or the sums of the problem's runs.
 pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<Matrix, Error> {
     let (prepared, operands) = (problem.prepared, problem.operands);
     let model = prepared.model();
@@ -205,7 +119,10 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
     let a = Reader::new(prepared, Side::A);
     let b = Reader::new(prepared, Side::B);
     let width = width::<N>(problem.level);
-    let length = ((K_BLOCK / problem.step).max(1) * problem.step).min(k);
+    let block_length = ((K_BLOCK / problem.step).max(1) * problem.step).min(k);
+    let runs = problem.runs;
+    let blocks_of_k = blocks_of_k(k, block_length, runs);
+    let length = blocks_of_k.iter().map(|(range, _)| range.length).max().unwrap_or(0);
     let columns = COLUMN_BLOCK.min(n).next_multiple_of(width);
     let mut packed = Aligned::<N::Number>::new(length * columns).ok_or_else(too_large)?;
     let tiles = m.div_ceil(N::ROWS);
@@ -214,8 +131,7 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
     for (block, d) in d.spare_capacity_mut()[..count].chunks_exact_mut(m * n).enumerate() {
         for first_column in (0..n).step_by(COLUMN_BLOCK) {
             let columns = COLUMN_BLOCK.min(n - first_column);
-            for first in (0..k).step_by(length) {
-                let range = Range { first, length: length.min(k - first) };
+            for &(range, (first_run, end_run)) in &blocks_of_k {
                 let panel_size = width * range.length;
                 let packed = &mut packed.slice()[..columns.div_ceil(width) * panel_size];
                 let bounds: Vec<N::Bounds> = packed
@@ -235,13 +151,19 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
                         family.bounds(numbers)
                     })
                     .collect();
-                let begins = first == 0 && first_column == 0;
+                let begins = range.first == 0 && first_column == 0;
                 d.par_chunks_mut(task_rows * n).enumerate().with_max_len(1).for_each(|(task, d)| {
                     if begins {
                         // initialised by the thread that will use it
-                        match c.map(|c| &c[(block * m + task * task_rows) * n..]) {
-                            Some(c) => d.iter_mut().zip(c).for_each(|(d, &c)| _ = d.write(family.load(c))),
-                            None => d.fill(MaybeUninit::new(N::Number::default())),
+                        match (c.map(|c| &c[(block * m + task * task_rows) * n..]), runs) {
+                            (Some(c), None) => {
+                                d.iter_mut().zip(c).for_each(|(d, &c)| _ = d.write(family.load(c)));
+                            }
+                            (Some(c), Some(_)) => d.iter_mut().zip(c).for_each(|(d, &c)| _ = d.write(c)),
+                            (None, _) => {
+                                let start = runs.map_or(N::Number::default(), |runs| runs.start());
+                                d.fill(MaybeUninit::new(start));
+                            }
                         }
                     }
                     // SAFETY: the first task of these rows wrote all of them
@@ -258,8 +180,9 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
                         d,
                         n,
                         columns: first_column..first_column + columns,
-                        nan: (range.first + range.length == k)
-                            .then(|| N::Number::from_code(model.emitted_nan())),
+                        runs: runs.map(|runs| (runs, first_run..end_run, task * task_rows)),
+                        nan: (runs.is_none() && range.first + range.length == k)
+                            .then(|| N::Number::of(model.emitted_nan())),
                     };
                     dispatch(problem.level, work);
                 });
@@ -269,6 +192,26 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
     // SAFETY: K and N are not 0, so that there was a first task of every row
     unsafe { d.set_len(count) };
     Ok(Matrix::from_codes(model.d, (blocks, m, n), N::Number::into_codes(d)))
+}
+
+/// K in blocks that are packed at once, each with the runs that end in it: whole runs, or none where there are none.
+fn blocks_of_k(k: usize, length: usize, runs: Option<&Runs<'_>>) -> Vec<(Range, (usize, usize))> {
+    let Some(runs) = runs else {
+        let block = |first| (Range { first, length: length.min(k - first) }, (0, 0));
+        return (0..k).step_by(length).map(block).collect();
+    };
+    let mut blocks: Vec<(Range, (usize, usize))> = Vec::new();
+    for run in 0..runs.ends.len() {
+        let elements = runs.range(run);
+        match blocks.last_mut() {
+            Some((range, which)) if elements.end - range.first <= length => {
+                range.length = elements.end - range.first;
+                which.1 = run + 1;
+            }
+            _ => blocks.push((Range { first: elements.start, length: elements.len() }, (run, run + 1))),
+        }
+    }
+    blocks
 }
 
 /// Columns of a panel.
@@ -299,6 +242,8 @@ struct Task<'t, N: Native> {
     d: &'t mut [N::Number],
     n: usize,
     columns: std::ops::Range<usize>,
+    /// The runs, which of them end with the range, and the first row.
+    runs: Option<(&'t Runs<'t>, std::ops::Range<usize>, usize)>,
     /// What to write for NaN, after the last block of K.
     nan: Option<N::Number>,
 }
@@ -327,9 +272,34 @@ impl<N: Native> Work for Task<'_, N> {
             let b = || Packed { numbers, bounds: self.b_bounds[panel] };
             let first_column = columns.start + panel * width;
             let used = width.min(columns.end - first_column);
+            let of_b: Vec<Vec<N::Number>> = match &self.runs {
+                Some((runs, which, _)) => which
+                    .clone()
+                    .map(|run| runs.fold.of_columns(run, first_column..first_column + used))
+                    .collect(),
+                None => Vec::new(),
+            };
             for (group, numbers) in a.chunks_exact(group_size).enumerate() {
                 let a = Packed { numbers, bounds: a_bounds[group] };
                 let rows = &mut d[group * N::ROWS * n..];
+                if let Some((runs, which, first)) = &self.runs {
+                    for (run, of_b) in which.clone().zip(&of_b) {
+                        let elements = runs.range(run);
+                        let part = elements.start - range.first..elements.end - range.first;
+                        let k = Range { first: elements.start, length: part.len() };
+                        let a = Packed { numbers: &a.numbers[part.start * N::ROWS..part.end * N::ROWS], ..a };
+                        let b = Packed { numbers: &b().numbers[part.start * width..part.end * width], ..b() };
+                        edge.fill(zero);
+                        // SAFETY: `edge` is one tile, and the packed blocks hold the run's elements
+                        unsafe { family.tile::<S>(a, b, k, edge.as_mut_ptr(), width) };
+                        let lines = edge.chunks_exact(width).zip(rows.chunks_exact_mut(n)).enumerate();
+                        for (line, (results, sums)) in lines {
+                            let sums = &mut sums[first_column..first_column + used];
+                            runs.fold.row(run, first + group * N::ROWS + line, of_b, (sums, results));
+                        }
+                    }
+                    continue;
+                }
                 let whole = used == width && (group + 1) * N::ROWS <= m;
                 if whole {
                     assert!((N::ROWS - 1) * n + first_column + width <= rows.len());
@@ -383,7 +353,7 @@ impl<'p, T: Number> Reader<'p, T> {
     #[inline(always)]
     fn number<C: Copy + Into<u64>>(&self, code: C) -> T {
         match self {
-            Reader::Same => T::from_code(code.into()),
+            Reader::Same => T::of(code.into()),
             Reader::Table(table) => table[code.into() as usize],
             Reader::One(prepared, side, format) => number(format, &prepared.element(*side, code.into())),
         }
@@ -455,9 +425,9 @@ impl<'p, T: Number> Reader<'p, T> {
 fn number<T: Number>(format: &Format, value: &Unpacked) -> T {
     let infinity = T::FORMAT.infinity_code().unwrap_or(0);
     match value.class {
-        Class::Nan => T::from_code(T::FORMAT.nan_code().unwrap_or(0)),
-        Class::Infinity if value.negative => T::from_code(infinity | T::FORMAT.sign_bit()),
-        Class::Infinity => T::from_code(infinity),
+        Class::Nan => T::of(T::FORMAT.nan_code().unwrap_or(0)),
+        Class::Infinity if value.negative => T::of(infinity | T::FORMAT.sign_bit()),
+        Class::Infinity => T::of(infinity),
         Class::Zero | Class::Finite => T::from_finite(value, format),
     }
 }

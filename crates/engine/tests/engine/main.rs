@@ -12,6 +12,7 @@ mod kernel_rounded;
 mod kernel_whole;
 mod matrix;
 mod paper;
+mod runs;
 mod semantics;
 mod semantics_instructions;
 mod shapes;
