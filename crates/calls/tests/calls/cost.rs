@@ -2,39 +2,66 @@
 //! `cargo test --release --workspace --test calls cost -- --ignored --nocapture`; BITMMA_SIZE sets M = N = K,
 //! BITMMA_ROUNDS how often each is timed.
 
-use std::time::{Duration, Instant};
+#![allow(clippy::print_stdout)] // measurements print
 
-use bitmma::formats::{BF16, E4M3};
-use bitmma::gemm::{OutputConversion, Target};
+use std::time::Instant;
+
+use bitmma::formats::{BF16, E4M3, F32, Format};
+use bitmma::gemm::{OutputConversion, ScaleBlocks, Target};
 use bitmma::{Architecture, GemmOptions, Matrix, Revision, gemm};
 use bitmma_calls::cublaslt::{Assume, Config};
 use bitmma_calls::platform::Platform;
 use bitmma_calls::{Call, Plan, cublaslt, execute};
 
-fn matrix(size: usize, mut state: u64) -> Matrix {
+/// Numbers within a factor of 16.
+fn matrix(format: Format, size: usize, mut state: u64) -> Matrix {
+    let (low, bits) = (format.one_code(), format.fraction_bits + 2);
     let codes = (0..size * size).map(|_| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (0x20 + (state >> 40) % 0x20) | ((state >> 33) & 0x80)
+        (low - (1 << (bits - 1)) + ((state >> 20) & ((1 << bits) - 1)))
+            | if state >> 63 == 1 { format.sign_bit() } else { 0 }
     });
-    Matrix::single(E4M3, size, size, codes).expect("a matrix")
+    Matrix::single(format, size, size, codes).expect("a matrix")
 }
 
-fn time(work: impl FnOnce()) -> Duration {
-    let start = Instant::now();
-    work();
-    start.elapsed()
+fn target(architecture: Architecture, name: &str) -> Target {
+    Target::instruction(architecture, name, Revision::Hardware).expect("an instruction")
 }
 
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort_unstable();
-    times[times.len() / 2].as_secs_f64()
+/// What is timed: a name, and one run of it.
+type Way<'w> = (String, Box<dyn Fn() + 'w>);
+
+/// Ratios to the first way: the median of the rounds, in each of which all ways run in turn, and that of the least times.
+fn print_ratios(what: &str, ways: &[Way<'_>]) {
+    let rounds = std::env::var("BITMMA_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
+    let times: Vec<Vec<f64>> = (0..rounds)
+        .map(|_| {
+            let time = |(_, work): &Way<'_>| {
+                let start = Instant::now();
+                work();
+                start.elapsed().as_secs_f64()
+            };
+            ways.iter().map(time).collect()
+        })
+        .collect();
+    let least = |way: usize| times.iter().map(|round| round[way]).fold(f64::MAX, f64::min);
+    println!("{what} on {} threads: {:.4} s at least", rayon::current_num_threads(), least(0));
+    for (way, (name, _)) in ways.iter().enumerate().skip(1) {
+        let mut ratios: Vec<f64> = times.iter().map(|round| round[way] / round[0]).collect();
+        ratios.sort_by(f64::total_cmp);
+        println!("  {name}: {:.3} of it, least over least {:.3}", ratios[rounds / 2], least(way) / least(0));
+    }
+}
+
+fn size() -> usize {
+    std::env::var("BITMMA_SIZE").ok().and_then(|text| text.parse().ok()).unwrap_or(1024)
 }
 
 #[test]
 #[ignore = "a measurement"]
 fn a_call_beside_the_plain_product() {
-    let size = std::env::var("BITMMA_SIZE").ok().and_then(|text| text.parse().ok()).unwrap_or(1024);
-    let (a, b) = (matrix(size, 1), matrix(size, 2));
+    let size = size();
+    let (a, b) = (&matrix(E4M3, size, 1), &matrix(E4M3, size, 2));
     let platform = Platform::parse("h100-pcie").expect("a platform");
     let plan = |fast: bool, parts: i64| -> Plan {
         let query = platform.query((size, size, size), (E4M3, E4M3, BF16), fast);
@@ -43,29 +70,95 @@ fn a_call_beside_the_plain_product() {
             Config { id: Some(66), splitk: Some(parts), reduction, stages: Some(36), ..Config::default() };
         cublaslt::plan(&query, &config, Assume::default()).expect("a plan").plan
     };
-    let target =
-        Target::instruction(Architecture::Hopper, "wgmma.m64n256k32.f32.e4m3.e4m3", Revision::Hardware)
-            .expect("an instruction");
+    let target = target(Architecture::Hopper, "wgmma.m64n256k32.f32.e4m3.e4m3");
     let plain = GemmOptions { output: Some(OutputConversion::nearest(BF16)), ..GemmOptions::default() };
-    let promoted = GemmOptions { promote_every: Some(128), ..plain };
-    let plans = [
-        ("fast, one part", plan(true, 1)),
-        ("fast, 4 parts", plan(true, 4)),
-        ("slow, one part", plan(false, 1)),
-    ];
-    let (mut plains, mut promoteds, mut calls) = (vec![], vec![], vec![vec![]; plans.len()]);
-    let rounds = std::env::var("BITMMA_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
-    for _ in 0..rounds {
-        plains.push(time(|| drop(gemm(&target, &a, &b, None, &plain).expect("a product"))));
-        promoteds.push(time(|| drop(gemm(&target, &a, &b, None, &promoted).expect("a product"))));
-        for ((_, plan), times) in plans.iter().zip(&mut calls) {
-            times.push(time(|| drop(execute(plan, &Call::new(&a, &b, BF16)).expect("a call"))));
-        }
+    let mut ways: Vec<Way<'_>> =
+        vec![("gemm".to_owned(), Box::new(|| drop(gemm(&target, a, b, None, &plain).expect("a product"))))];
+    for (name, plan) in [
+        ("call, fast, one part", plan(true, 1)),
+        ("call, fast, 4 parts", plan(true, 4)),
+        ("call, slow, one part", plan(false, 1)),
+    ] {
+        let run = move || drop(execute(&plan, &Call::new(a, b, BF16)).expect("a call"));
+        ways.push((name.to_owned(), Box::new(run)));
     }
-    let plain = median(plains);
-    println!("{size}^3 on {} threads: gemm {:.3} s", rayon::current_num_threads(), plain);
-    println!("gemm --promote-every 128: {:.2} of it", median(promoteds) / plain);
-    for ((name, _), times) in plans.iter().zip(calls) {
-        println!("call, {name}: {:.2} of it", median(times) / plain);
+    print_ratios(&format!("{size}^3"), &ways);
+}
+
+/// Promotion, split K and block scales beside the plain product, D as the instruction writes it.
+#[test]
+#[ignore = "a measurement"]
+fn sums_of_runs_beside_the_plain_product() {
+    let size = size();
+    for (architecture, name) in [
+        (Architecture::Hopper, "wgmma.m64n256k32.f32.e4m3.e4m3"),
+        (Architecture::Blackwell, "tcgen05.mma.m128n256k32.kind::f8f6f4.f32.e4m3.e4m3"),
+        (Architecture::Hopper, "wgmma.m64n256k16.f32.f16.f16"),
+        (Architecture::Cdna2, "v_mfma_f32_32x32x8f16"),
+        (Architecture::Cdna3, "v_mfma_f32_32x32x2_f32"),
+    ] {
+        let target = &target(architecture, name);
+        let (a, b) = (&matrix(target.model().a, size, 1), &matrix(target.model().b, size, 2));
+        let along = size.div_ceil(128);
+        let of_a = &Matrix::single(F32, size, along, vec![0x3f80_0001; size * along]).expect("scales");
+        let of_b = &Matrix::single(F32, along, along, vec![0x3f7f_ffff; along * along]).expect("scales");
+        let plain = GemmOptions::default();
+        let scaled = GemmOptions {
+            scale_a: Some(of_a),
+            scale_b: Some(of_b),
+            scale_blocks: Some(ScaleBlocks::new(1, 128, 128)),
+            ..plain
+        };
+        let ways = [
+            ("gemm", plain),
+            ("promote_every 128", GemmOptions { promote_every: Some(128), ..plain }),
+            ("promote_every 512", GemmOptions { promote_every: Some(512), ..plain }),
+            ("split_k 4", GemmOptions { split_k: Some(4), ..plain }),
+            ("scale_blocks 1x128,128x128", scaled),
+        ]
+        .map(|(name, options)| -> Way<'_> {
+            (name.to_owned(), Box::new(move || drop(gemm(target, a, b, None, &options).expect("a product"))))
+        });
+        print_ratios(&format!("{name}, {size}^3"), &ways);
+    }
+}
+
+/// A thousand products of 64x64x64 beside one of 640x640x640, which has as many operations.
+#[test]
+#[ignore = "a measurement"]
+fn many_small_products_beside_a_large_one() {
+    for (architecture, name) in [
+        (Architecture::Hopper, "wgmma.m64n64k32.f32.e4m3.e4m3"),
+        (Architecture::Hopper, "wgmma.m64n64k16.f32.f16.f16"),
+        (Architecture::Cdna3, "v_mfma_f32_32x32x2_f32"),
+    ] {
+        let target = &target(architecture, name);
+        let model = target.model();
+        let (a, b) = (&matrix(model.a, 640, 1), &matrix(model.b, 640, 2));
+        let (small_a, small_b) = (&matrix(model.a, 64, 3), &matrix(model.b, 64, 4));
+        let many = |format, seed| {
+            let codes: Vec<u64> = (0..1000u64)
+                .flat_map(|at| matrix(format, 64, seed + at).iter().collect::<Vec<_>>())
+                .collect();
+            Matrix::new(format, (1000, 64, 64), codes).expect("matrices")
+        };
+        let (many_a, many_b) = (&many(model.a, 5), &many(model.b, 6));
+        let options = &GemmOptions::default();
+        let ways: [Way<'_>; 3] = [
+            ("one".to_owned(), Box::new(|| drop(gemm(target, a, b, None, options).expect("a product")))),
+            (
+                "one by one".to_owned(),
+                Box::new(|| {
+                    for _ in 0..1000 {
+                        drop(gemm(target, small_a, small_b, None, options).expect("a product"));
+                    }
+                }),
+            ),
+            (
+                "as a batch".to_owned(),
+                Box::new(|| drop(gemm(target, many_a, many_b, None, options).expect("products"))),
+            ),
+        ];
+        print_ratios(&format!("{name}, 1000 of 64^3 beside 640^3"), &ways);
     }
 }
