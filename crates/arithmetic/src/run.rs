@@ -175,7 +175,11 @@ impl<'m> Prepared<'m> {
             Side::B => (&self.model.b, &self.b),
         };
         let flush = self.model.flush_operands;
-        let values: Vec<Unpacked> = codes.map(|code| read(format, wide, flush, code)).collect();
+        // compared once, not for each element
+        let values: Vec<Unpacked> = match format == wide && !flush.is_on() {
+            true => codes.map(|code| decode(format, code)).collect(),
+            false => codes.map(|code| read(format, wide, flush, code)).collect(),
+        };
         match self.model.lowering.order {
             Order::Sequential => values,
             _ => self.order.iter().map(|&index| values[index]).collect(),

@@ -15,6 +15,7 @@ pub enum Sign {
 
 impl Sign {
     /// Bits the sign takes in a code: 1 or 0.
+    #[inline]
     pub const fn bits(self) -> u32 {
         match self {
             Sign::Signed | Sign::Ignored => 1,
@@ -65,11 +66,13 @@ pub struct Format {
 
 impl Format {
     /// Width of a code, in bits: sign, exponent, fraction and padding.
+    #[inline]
     pub const fn bits(&self) -> u32 {
         self.sign.bits() + self.exponent_bits + self.fraction_bits + self.padding_bits
     }
 
     /// Bytes of one code in memory: 1, 2, 4 or 8; codes of 4 and 6 bits take one byte each.
+    #[inline]
     pub const fn bytes(&self) -> usize {
         match self.bits() {
             0..=8 => 1,
@@ -85,16 +88,19 @@ impl Format {
     }
 
     /// The largest code.
+    #[inline]
     pub const fn max_code(&self) -> u64 {
         u64::MAX >> (64 - self.bits())
     }
 
     /// Exponent of the smallest normal number; subnormal numbers and zero have it too.
+    #[inline]
     pub const fn min_exponent(&self) -> i32 {
         if self.subnormals { 1 - self.bias } else { -self.bias }
     }
 
     /// Exponent of the largest finite number.
+    #[inline]
     pub const fn max_exponent(&self) -> i32 {
         (self.max_finite_code() >> (self.fraction_bits + self.padding_bits)) as i32 - self.bias
     }
@@ -125,6 +131,7 @@ impl Format {
     }
 
     /// The bit that makes a number negative, 0 where there is none.
+    #[inline]
     pub const fn sign_bit(&self) -> u64 {
         match self.sign {
             Sign::Signed => 1 << (self.bits() - 1),
@@ -133,6 +140,7 @@ impl Format {
     }
 
     /// The code of positive infinity, if the format has one.
+    #[inline]
     pub const fn infinity_code(&self) -> Option<u64> {
         match self.specials {
             Specials::Ieee => {
@@ -145,6 +153,7 @@ impl Format {
 
     /// The code of the quiet NaN with a positive sign and no payload, if the format has a NaN
     /// (IEEE 754 §6.2.1: the top fraction bit is set).
+    #[inline]
     pub const fn nan_code(&self) -> Option<u64> {
         match self.specials {
             Specials::Ieee => match self.infinity_code() {
@@ -158,6 +167,7 @@ impl Format {
     }
 
     /// The code of the largest finite number.
+    #[inline]
     pub const fn max_finite_code(&self) -> u64 {
         let step = 1 << self.padding_bits;
         match self.specials {
