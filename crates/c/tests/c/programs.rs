@@ -51,9 +51,11 @@ fn a_wrong_recording_is_found() {
 #[test]
 fn every_function_answers_and_refuses() {
     let folder = folder();
-    let Some(program) = compile(folder.path(), "calls.c", &[]) else { return };
-    let output = run(&mut Command::new(&program));
-    assert!(out(&output).contains(", 0 failed"), "{}", out(&output));
+    for name in ["calls.c", "wrapper.cpp"] {
+        let Some(program) = compile(folder.path(), name, &[]) else { return };
+        let output = run(&mut Command::new(&program));
+        assert!(out(&output).contains(", 0 failed"), "{}", out(&output));
+    }
 }
 
 /// Both sanitizers stop a program at the first finding.
