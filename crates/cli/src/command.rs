@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
 use crate::{
-    analyze, bench, call, compare, dot, explain, gemm, generate, layout, list, plan, probe, record, replay,
-    report, run, serve, show, verify, verify_calls,
+    analyze, bench, call, compare, dot, explain, gemm, generate, golden, layout, list, plan, probe, record,
+    replay, report, run, serve, show, verify, verify_calls,
 };
 
 const EXAMPLE: &str = "\
@@ -40,6 +40,7 @@ enum Command {
     VerifyCalls(verify_calls::Arguments),
     Replay(replay::Arguments),
     Record(record::Arguments),
+    Golden(golden::Arguments),
     Verify(verify::Arguments),
     Serve(serve::Arguments),
     Probe(probe::Arguments),
@@ -65,6 +66,7 @@ impl Arguments {
             Command::VerifyCalls(arguments) => verify_calls::run(arguments),
             Command::Replay(arguments) => replay::run(arguments),
             Command::Record(arguments) => record::run(arguments),
+            Command::Golden(arguments) => golden::run(arguments),
             Command::Verify(arguments) => verify::run(arguments),
             Command::Serve(arguments) => serve::run(arguments),
             Command::Probe(arguments) => probe::run(arguments),

@@ -15,6 +15,7 @@ mod failure;
 mod files;
 mod gemm;
 mod generate;
+mod golden;
 mod json;
 mod layout;
 mod list;

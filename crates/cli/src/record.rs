@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bitmma::Case;
+use bitmma::{Case, Signature};
 use bitmma_verify::directed;
 use bitmma_verify::inputs::{Family, case};
 use bitmma_verify::open::{KINDS, check_model, model_named, read_model};
@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 signature.name
             )));
         }
-        let cases = cases(arguments, &signature);
+        let cases = cases(&signature, arguments.directed as usize, arguments.samples, arguments.seed);
         head.push(format!(
             "unit: {}; {} directed cases, {} random",
             signature.name, cases.0, arguments.samples
@@ -152,15 +152,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Agrees)
 }
 
-/// How many are directed, and all.
-fn cases(arguments: &Arguments, signature: &bitmma::Signature) -> (usize, Vec<Case>) {
+/// At most `directed` of the directed cases, spread evenly over all there are, then `samples` random ones of every family
+/// in turn. How many are directed, and all.
+pub(crate) fn cases(signature: &Signature, directed: usize, samples: u64, seed: u64) -> (usize, Vec<Case>) {
     let all = directed::cases(signature);
-    let wanted = (arguments.directed as usize).min(all.len());
+    let wanted = directed.min(all.len());
     let mut cases: Vec<Case> = (0..wanted).map(|index| all[index * all.len() / wanted].1.clone()).collect();
     let families = Family::ALL.len() as u64;
-    cases.extend((0..arguments.samples).map(|index| {
+    cases.extend((0..samples).map(|index| {
         let family = Family::ALL[(index % families) as usize];
-        case(signature, signature.k, family, arguments.seed, index / families)
+        case(signature, signature.k, family, seed, index / families)
     }));
     (wanted, cases)
 }

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bitmma
@@ -49,6 +50,28 @@ def test_exit_codes() -> None:
     assert recordings and agrees.returncode == 0, agrees.stderr
     differs = ended([*MODULE, "replay", "--revision", "paper", *recordings])
     assert differs.returncode == 1 and "mismatches" in differs.stdout  # the paper's models, before they were corrected
+
+
+def test_golden_cases_are_arrays_of_numpy(tmp_path: Path) -> None:
+    for chip, name in [
+        ("h100", "mma.m16n8k16.f32.f16.f16.f32"),
+        ("b200", "tcgen05.mma.m128n8k64.kind::mxf4.block32.f32.e2m1.e2m1.ue8m0"),
+    ]:
+        file = tmp_path / "golden.npz"
+        written = ended([*MODULE, "golden", chip, name, "--cases", "101", "--format", "npz", "--out", str(file)])
+        assert written.returncode == 0, written.stderr
+        instruction = bitmma.mma(chip, name)
+        with np.load(file) as golden:
+            scaled = {"scale_a", "scale_b"} if instruction.scale else set()
+            assert set(golden) == {"a", "b", "c", "d", "any_nan"} | scaled and golden["any_nan"].tolist() == [0]
+            k = golden["a"].shape[1]
+            assert golden["a"].shape == golden["b"].shape == (101, k) and golden["d"].shape == (101,)
+            unit = bitmma.Unit.from_toml(instruction.toml, step=k)  # one element at a time
+            for case in range(101):
+                row = {name: golden[name][case] for name in golden if name != "any_nan"}
+                scales = {"scale_a": row["scale_a"][None], "scale_b": row["scale_b"][:, None]} if scaled else {}
+                d = unit(row["a"][None], row["b"][:, None], row["c"].reshape(1, 1), **scales)
+                assert d.view(np.uint32)[0, 0] == row["d"], (name, case)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")

@@ -132,6 +132,7 @@ fn completions_and_man_pages() {
             "bitmma-explain.1",
             "bitmma-gemm.1",
             "bitmma-generate.1",
+            "bitmma-golden.1",
             "bitmma-list.1",
             "bitmma-plan.1",
             "bitmma-probe.1",

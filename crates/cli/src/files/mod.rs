@@ -4,6 +4,7 @@
 //! codes; anything else is an error. Nothing here computes.
 
 pub(crate) mod npy;
+pub(crate) mod npz;
 pub(crate) mod output;
 pub(crate) mod safetensors;
 pub(crate) mod tensor;
