@@ -1,20 +1,23 @@
 // Holds tfdpa.sv against bitmma: directed cases, then random ones. Ends with an error at the first that differs, and prints
 // the command that explains it, step by step.
 //
-//     +cases=1000000  +seed=1  +model=FILE (TOML)
+//     +cases=1000000  +seed=1  +model=FILE (TOML)  +bug (the datapath with the planted bug)
 module testbench;
   import bitmma::*;
 
   parameter int F = 24;
-  parameter int BUG = 0;
 
   logic [3:0][15:0] a, b;
-  logic [31:0] c, d;
-  tfdpa #(.F(F), .BUG(BUG)) datapath (.a, .b, .c, .d);
+  logic [31:0] c, d, of_right, of_wrong;
+  logic bug;
+  tfdpa #(.F(F)) right (.a, .b, .c, .d(of_right));
+  tfdpa #(.F(F), .BUG(1)) wrong (.a, .b, .c, .d(of_wrong));
+  assign d = bug ? of_wrong : of_right;
 
   chandle unit;
   longint unsigned of_a[4], of_b[4], none[1] = '{0}, expected;  // a unit without scale factors reads none
   longint cases, checked;
+  logic [31:0] some;
   int seed, file, length;
   string model, toml, line;
 
@@ -52,6 +55,12 @@ module testbench;
     return {bits[15], 5'(15 + shift), bits[9:0]};
   endfunction
 
+  // a number within a factor of 64 of one
+  function automatic logic [15:0] moderate();
+    logic [31:0] bits = $urandom();
+    return near(int'(bits % 13) - 6);
+  endfunction
+
   initial begin
     cases = 1000000;
     seed = 1;
@@ -59,6 +68,7 @@ module testbench;
     void'($value$plusargs("cases=%d", cases));
     void'($value$plusargs("seed=%d", seed));
     void'($value$plusargs("model=%s", model));
+    bug = $test$plusargs("bug") != 0;
     void'($urandom(seed));
     file = $fopen(model, "r");
     if (file == 0) $fatal(1, "%s cannot be read", model);
@@ -101,16 +111,25 @@ module testbench;
     while (checked < cases) begin
       c = $urandom();
       for (int k = 0; k < 4; k++) begin
+        some = $urandom();
         case (checked % 3)
-          0: {a[k], b[k]} = $urandom();
-          1: {a[k], b[k]} = {near(int'($urandom_range(12)) - 6), near(int'($urandom_range(12)) - 6)};
+          0: {a[k], b[k]} = some;
+          1: begin
+            a[k] = moderate();
+            b[k] = moderate();
+          end
           default: begin
-            {a[k], b[k]} = {near(3), near(2)};
-            if (k % 2 == 1) {a[k], b[k]} = {a[k-1] ^ 16'h8000 ^ 16'($urandom_range(1)), b[k-1]};
+            a[k] = near(3);
+            b[k] = near(2);
+            if (k % 2 == 1) begin
+              a[k] = a[k-1] ^ {1'b1, 14'd0, some[0]};
+              b[k] = b[k-1];
+            end
           end
         endcase
       end
-      if (checked % 3 != 0) c[30:23] = 8'(127 + int'($urandom_range(40)) - 30);
+      some = $urandom();
+      if (checked % 3 != 0) c[30:23] = 8'(97 + some % 41);
       check();
     end
     bitmma_sv_close(unit);

@@ -2,5 +2,7 @@
 
 mod header;
 mod installed;
+mod page;
 mod programs;
+mod rust;
 mod tools;

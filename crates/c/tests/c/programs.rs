@@ -95,3 +95,32 @@ fn valgrind_finds_nothing() {
         run(&mut command);
     }
 }
+
+/// Random calls, most of them wrong, under the sanitizers; Valgrind sees some of them, too.
+#[test]
+fn random_calls_end_in_an_error_or_a_right_answer() {
+    let folder = folder();
+    let calls = if all() { "1000000" } else { "20000" };
+    let flags = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    let Some(program) = compile(folder.path(), "fuzz.c", &flags) else { return };
+    let text = out(&run(Command::new(&program).arg(calls)));
+    let (right, wrong) = text.split_once(" right answers, ").expect("both");
+    let count = |text: &str| text.split(' ').filter_map(|word| word.parse::<u32>().ok()).next_back();
+    let (right, wrong) = (count(right).expect("a count"), count(wrong).expect("a count"));
+    assert!(text.starts_with(calls) && right > wrong / 2 && wrong > right / 4, "{text}");
+    if has("valgrind") {
+        let Some(program) = compile(folder.path(), "fuzz.c", &[]) else { return };
+        run(Command::new("valgrind").args(["--quiet", "--error-exitcode=9"]).arg(program).args(["500", "3"]));
+    }
+}
+
+/// What a call costs, beside the same call from Rust: `cargo test --release --workspace --test c cost -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+#[allow(clippy::print_stdout)] // it is there to print
+fn cost() {
+    let folder = folder();
+    let Some(program) = compile(folder.path(), "cost.c", &["-D_POSIX_C_SOURCE=199309L"]) else { return };
+    print!("C: {}", out(&run(&mut Command::new(program))));
+    crate::rust::cost();
+}

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 /// The folder of this crate.
 pub(crate) fn folder() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../c")) // the command's tests include this file
 }
 
 /// The recordings and vectors of the project.
