@@ -1,6 +1,6 @@
 """The same in Python, by cocotb: tfdpa.sv under Verilator against bitmma's package.
 
-    pip install cocotb bitmma && python test_tfdpa.py      (BITMMA_BUG=1: the datapath with the planted bug)
+    pip install cocotb bitmma && python test_tfdpa.py      (BITMMA_BUG=1: with the planted bug)
 """
 
 from __future__ import annotations
@@ -46,9 +46,12 @@ if __name__ == "__main__":
     from cocotb_tools.runner import get_results, get_runner
 
     runner = get_runner("verilator")
-    build = HERE / "sim_build" if "BITMMA_BUILD" not in os.environ else Path(os.environ["BITMMA_BUILD"])
+    build = Path(os.environ.get("BITMMA_BUILD", "sim_build")).absolute()
     bug = int(os.environ.get("BITMMA_BUG", "0"))
     runner.build(sources=[HERE / "tfdpa.sv"], hdl_toplevel="tfdpa", parameters={"BUG": bug}, build_dir=build)
-    results = runner.test(hdl_toplevel="tfdpa", test_module="test_tfdpa", test_dir=HERE, build_dir=build)
+    path = os.pathsep.join([str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])])
+    results = runner.test(
+        hdl_toplevel="tfdpa", test_module="test_tfdpa", test_dir=build, build_dir=build, extra_env={"PYTHONPATH": path}
+    )
     tests, failures = get_results(results)
     raise SystemExit(0 if tests and not failures else 1)

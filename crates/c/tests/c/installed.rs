@@ -21,6 +21,9 @@ fn a_program_finds_the_library_by_pkg_config() {
     }
     let prefix = tempfile::tempdir().expect("a folder");
     installed(prefix.path());
+    let shared = prefix.path().join(concat!("lib/libbitmma.so.", env!("CARGO_PKG_VERSION")));
+    let size = shared.metadata().expect("the library").len();
+    assert!(size <= 6_000_000, "{size} bytes, stripped");
     let source = folder().join("tests/programs/installed.c");
     for (name, linking) in [("shared", "--libs"), ("static", "--static --libs")] {
         let program = prefix.path().join(name);
