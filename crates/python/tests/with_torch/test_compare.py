@@ -316,3 +316,8 @@ def test_tallies_of_every_dtype_by_hand():
     assert tally(x.t(), y.t()).first == (1, 2) and tally(x[:, ::2], y[:, ::2]).differing == 0
     assert tally(torch.complex(x, x), torch.complex(x, y)).first == (2, 1, 1)
     assert tally(x[:0], y[:0]) == tally(x[:0], x[:0])
+
+
+def test_calls_are_refused():
+    with pytest.raises(bitmma.OptionError, match="compare has no calls: give a plan of bitmma.calls.plan_call as a chip"):
+        bitmma.torch.compare(torch.nn.Linear(4, 4), torch.ones(1, 4), chips=CHIPS, calls="h100-pcie")

@@ -147,6 +147,12 @@ def test_flex_attention():
     weights = (scores + 0.1 * (places[:, None] - places)).softmax(-1).bfloat16()
     assert torch.equal(result, bitmma.gemm(unit, weights, v).bfloat16())
     assert not attention._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG
+    # its backward pass PyTorch itself refuses on a CPU, and says so
+    with pytest.raises((NotImplementedError, RuntimeError), match="(?i)flex.*backward"), bitmma.torch.emulate("h100"):
+        attention.flex_attention(q.requires_grad_(), k, v).sum().backward()
+    # several chips are compared on it
+    found = bitmma.torch.compare(lambda x: attention.flex_attention(x, k, v), q.detach(), chips=["a100", "h100"])
+    assert [row.operation for row in found.products] == ["bmm", "bmm"]
 
 
 # -- FP8 and FP4 with scales of blocks, on a PyTorch that runs on the CPU ----------------------------------------

@@ -39,7 +39,8 @@ def compare(
     top_k: int = 5,
     reference: bool = True,
     threads: int | None = None,
-    **policies: str | None,
+    device: str | None = None,
+    **policies: Any,
 ) -> Comparison:
     """Runs ``model(*inputs, **kwargs)`` on each chip and holds the others against the first.
 
@@ -56,8 +57,11 @@ def compare(
     random state are as before at the end; each run starts from the same.
 
     ``logits`` finds the tensor whose last dimension is classes (else the output, or its ``logits``). ``reference`` also
-    runs a copy of the model in FP32 and in FP64 by PyTorch's own products, so that a difference has a scale.
+    runs a copy of the model in FP32 and in FP64 by PyTorch's own products, so that a difference has a scale. ``device``
+    is that of emulate.
     """
+    if "calls" in policies or "call_options" in policies:
+        raise OptionError("compare has no calls: give a plan of bitmma.calls.plan_call as a chip, or run emulate(calls=…) by itself")
     if mode not in MODES:
         raise OptionError(f"mode is {mode!r}; one of {', '.join(map(repr, MODES))}")
     if top_k < 1:
@@ -67,7 +71,7 @@ def compare(
         raise OptionError(f"chips has {len(found)}; two or more are compared")
     if optimizer is not None:
         backward = True
-    run = _Runs(model, inputs, dict(kwargs or {}), backward, loss, optimizer, logits or logits_of, threads)
+    run = _Runs(model, inputs, dict(kwargs or {}), backward, loss, optimizer, logits or logits_of, threads, device)
     return run.compare(found, mode, top_k, reference)
 
 
@@ -83,6 +87,7 @@ class _Runs:
     optimizer: Callable[..., torch.optim.Optimizer] | None
     logits: Callable[[Any], torch.Tensor | None]
     threads: int | None
+    device: str | None
     outputs: dict[str, torch.Tensor] = field(default_factory=dict)
     """The logits of each run."""
     losses: dict[str, float] = field(default_factory=dict)
@@ -102,7 +107,7 @@ class _Runs:
                 state.restore()
                 recorder = Recorder(chip.label, self._root, references, recorders[0] if recorders else None)
                 others = chips[1:] if mode != "propagated" and not place else []
-                context = emulate(chip, compare_with=others, threads=self.threads)  # type: ignore[arg-type]
+                context = emulate(chip, compare_with=others, threads=self.threads, device=self.device)  # type: ignore[arg-type]
                 context._listener = recorder.product
                 self._run(chip.label, self.model, self.inputs, self.kwargs, recorder, context)
                 self.left[chip.label] = dict(context.left)

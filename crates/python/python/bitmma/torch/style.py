@@ -37,11 +37,11 @@ table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-num
 th,td{padding:.25em .6em;text-align:right;border-bottom:1px solid var(--rule)}
 td{white-space:nowrap}
 th:first-child{text-align:left;font-weight:500}
-.heat th:first-child{overflow-wrap:anywhere}
+.heat th:first-child{white-space:nowrap}
 thead th{color:var(--soft);font-weight:500;position:sticky;top:0;background:var(--back)}
 .heat td{background:color-mix(in srgb,var(--hot) var(--heat,0%),var(--back))}
 pre{overflow-x:auto;font-size:.82rem;line-height:1.4;padding:.6em;border:1px solid var(--rule);border-radius:6px}
 summary{cursor:pointer;color:var(--soft)}
 .small{font-size:.85rem;color:var(--soft);margin-top:2.5em}
-@media(max-width:640px){.far{display:none}th,td{padding:.25em .4em}}
+@media(max-width:640px){.far{display:none}th,td{padding:.25em .4em}.heat th:first-child{white-space:normal;overflow-wrap:anywhere}}
 """
