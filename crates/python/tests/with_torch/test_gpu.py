@@ -104,10 +104,10 @@ def test_options_answer_as_on_the_cpu(name):
 def test_scales_of_blocks_and_batches():
     unit = bitmma.mma("h100", "wgmma.m64n256k32.f32.e4m3.e4m3")
     generator = torch.Generator().manual_seed(4)
-    a, b = (torch.randn(*shape, generator=generator).to(torch.float8_e4m3fn) for shape in ((6, 200), (200, 140)))
+    a, b = (torch.randn(*shape, generator=generator).to(torch.float8_e4m3fn) for shape in ((6, 40), (40, 50)))
     scale_a, scale_b = torch.rand(6, 2, generator=generator), torch.rand(2, 2, generator=generator)
-    for options in ({"scale_blocks": "1x128,128x128"}, {"scale_blocks": "row"}):
-        scales = (scale_a, scale_b) if options["scale_blocks"] != "row" else (scale_a[:, :1], torch.rand(1, 140, generator=generator))
+    for options in ({"scale_blocks": "1x32,32x32"}, {"scale_blocks": "row"}):
+        scales = (scale_a, scale_b) if options["scale_blocks"] != "row" else (scale_a[:, :1], torch.rand(1, 50, generator=generator))
         ours, theirs = (one(unit, a, b, scale_a=scales[0], scale_b=scales[1], **options) for one in (gpu.gemm, bitmma.gemm))
         assert torch.equal(bits(ours), bits(theirs))
     x, y = torch.randn(2, 3, 5, 32, generator=generator).half(), torch.randn(3, 32, 7, generator=generator).half()
@@ -118,6 +118,18 @@ def test_scales_of_blocks_and_batches():
     blackwell = bitmma.mma("b200", "tcgen05.mma.m128n256k32.kind::f8f6f4.f32.e2m1.e2m1")
     other = packed.view(torch.uint8).t().view(torch.float4_e2m1fn_x2)
     assert torch.equal(bits(gpu.gemm(blackwell, packed, other)), bits(bitmma.gemm(blackwell, packed, other)))
+
+
+def test_a_scale_factor_that_is_nan_stays_in_its_batch():
+    unit = bitmma.mma("b200", "tcgen05.mma.m128n256k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.ue4m3")
+    generator = torch.Generator().manual_seed(5)
+    a, b = (torch.randint(16, shape, generator=generator, dtype=torch.uint8) for shape in ((3, 5, 70), (3, 70, 6)))
+    scale_a, scale_b = (torch.randint(127, shape, generator=generator, dtype=torch.uint8) for shape in ((3, 5, 5), (3, 5, 6)))
+    scale_a[1, 2, 0] = 0x7F
+    ours, theirs = (one(unit, a, b, scale_a=scale_a, scale_b=scale_b) for one in (gpu.gemm, bitmma.gemm))
+    assert torch.equal(ours.view(torch.int32), theirs.view(torch.int32))
+    nan = ours.view(torch.float32).isnan()
+    assert nan[1, 2].all() and int(nan.sum()) == 6
 
 
 def bits(tensor):
@@ -269,3 +281,35 @@ except ImportError as error:
     lines = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr
     assert lines[0] == "16.0" and said in lines[-1] and set(lines[:-1]) == {"16.0"}
+
+
+def test_kernels_compile_for_other_targets():
+    """One in every run, all for six targets on demand; compiled in a process that does not interpret."""
+    code = """
+from bitmma import mma
+from bitmma.gpu import cost
+from bitmma.gpu.model import model_of
+from bitmma.gpu.plan import plan
+kernels, targets = (cost.KERNELS, cost.TARGETS) if EVERYTHING else (cost.KERNELS[6:7], ("sm_90", "gfx942"))
+for target in targets:
+    for name, architecture, instruction in kernels:
+        text = cost.assembly(plan(model_of(mma(architecture, instruction))), target, (16, 16))
+        print(name, target, cost.instructions(text), "mul.rn.f32" in text or "v_mul_f32" in text, "fma" in text)
+"""
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    done = subprocess.run([sys.executable, "-c", code.replace("EVERYTHING", str(EVERYTHING))], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == (54 if EVERYTHING else 2) and all(int(line.split()[-3]) > 50 for line in lines)
+    add_mul = [line for line in lines if line.startswith("FTZ-AddMul")]
+    assert all(line.endswith("True False") for line in add_mul), "products and sums are rounded one by one, never fused"
+
+
+def test_instructions_are_counted_by_hand():
+    from bitmma.gpu import cost
+
+    text = "foo:\n\tadd.s32 %r1, %r2;\n\t@%p1 bra $L;\n.reg .b32 %r<4>;\n// x\n\tv_add_u32 v0, v1 // c\n\ts_endpgm\n.LBB0_1:\n"
+    assert cost.instructions(text) == 4
+    found = [cost.Cost("T-FDPA", target, 8.0, 10.0) for target in ("sm_90", "gfx942")]
+    assert cost.table(found).splitlines()[-1] == "| T-FDPA | 8.0 (10.0) | 8.0 (10.0) |"
+    assert cost.rates(found).splitlines()[0] == "H100 SXM, T-FDPA: 1.55 T products/s"  # 132 × 64 × 1.83 GHz / 10

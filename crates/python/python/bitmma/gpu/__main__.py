@@ -19,7 +19,8 @@ def main(arguments: list[str]) -> int:
             unknown = [one for one in arguments[1:] if one not in cost.TARGETS]
             if unknown:
                 raise ValueError(f"unknown target {unknown[0]!r}; one of {', '.join(cost.TARGETS)}")
-            print(cost.table(tuple(arguments[1:]) or cost.TARGETS))
+            found = cost.costs(tuple(arguments[1:]) or cost.TARGETS)
+            print(cost.table(found), cost.rates(found), sep="\n\n")
             return 0
         raise ValueError("usage: python -m bitmma.gpu selftest | cost [TARGET …]")
     except (ImportError, ValueError, RuntimeError) as error:

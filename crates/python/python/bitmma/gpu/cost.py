@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..simulate import Unit, mma
 from .device import is_interpreted
@@ -63,7 +63,7 @@ class Cost:
     """Instructions a product with everything that is done once an operation."""
 
 
-def assembly(found: Plan, target: str, tile: tuple[int, int] = (64, 64), warps: int = 4) -> str:
+def assembly(found: Plan, target: str, tile: tuple[int, int] = (32, 64), warps: int = 4) -> str:
     """The kernel of a plan as PTX or as AMD's assembly."""
     import triton
     from triton.backends.compiler import GPUTarget
@@ -75,6 +75,8 @@ def assembly(found: Plan, target: str, tile: tuple[int, int] = (64, 64), warps: 
         raise RuntimeError("TRITON_INTERPRET is set, so nothing is compiled; unset it")
     function = getattr(kernels, found.kernel)
     constants = {**found.constants, "HAS_C": True, "TILE_M": tile[0], "TILE_N": tile[1]}
+    if found.kernel == "fused":
+        constants["CLAMPS"] = target.startswith("sm_")
     element = {"fused": "*i32", "add_mul": "*fp32", "exact": "*fp64"}.get(found.kernel, f"*fp{found.model.container.bits}")
     sums = {"exact": "*fp32"}.get(found.kernel, element)
     signature = {}
@@ -101,7 +103,7 @@ def instructions(text: str) -> int:
     return sum(bool(re.match(r"(@!?%?\w+ )?[a-z][a-z0-9_]*([.\s]|$)", line)) and not line.endswith(":") for line in lines)
 
 
-def cost(name: str, unit: Unit, target: str, tile: tuple[int, int] = (64, 64), warps: int = 4) -> Cost:
+def cost(name: str, unit: Unit, target: str, tile: tuple[int, int] = (32, 64), warps: int = 4) -> Cost:
     """Counts one kernel on one target."""
     found = plan(model_of(unit))
     if found.kernel in ("add_mul", "multiply_add", "exact"):
@@ -135,16 +137,22 @@ def _loop(text: str) -> str:
     return "\n".join(lines[best[0] : best[1]])
 
 
-def table(targets: tuple[str, ...] = TARGETS, kernels: tuple[tuple[str, str, str], ...] = KERNELS) -> str:
-    """Instructions a product of every kernel on every target, as Markdown."""
+def costs(targets: tuple[str, ...] = TARGETS, kernels: tuple[tuple[str, str, str], ...] = KERNELS) -> list[Cost]:
+    """Counts kernels on targets; minutes for all of them."""
+    return [cost(name, mma(architecture, instruction), target) for name, architecture, instruction in kernels for target in targets]
+
+
+def table(found: list[Cost]) -> str:
+    """Instructions a product as Markdown: of the inner loop, and with what is done once an operation."""
+    targets = list(dict.fromkeys(one.target for one in found))
     lines = ["| kernel | " + " | ".join(targets) + " |", "|---" * (len(targets) + 1) + "|"]
-    for name, architecture, instruction in kernels:
-        found = [cost(name, mma(architecture, instruction), target) for target in targets]
-        lines.append(f"| {name} | " + " | ".join(f"{one.product:.1f} ({one.operation:.1f})" for one in found) + " |")
+    for name in dict.fromkeys(one.kernel for one in found):
+        cells = [f"{one.product:.1f} ({one.operation:.1f})" for one in found if one.kernel == name]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def rates(costs: list[Cost]) -> str:
+def rates(found: list[Cost]) -> str:
     """Products a second that follow on named cards, if nothing but the arithmetic took time."""
-    found: list[Any] = [(card, one) for card in CARDS for one in costs if one.target == card.target]
-    return "\n".join(f"{card.name}, {one.kernel}: {card.rate / one.operation:.2f} T products/s" for card, one in found)
+    pairs = [(card, one) for card in CARDS for one in found if one.target == card.target]
+    return "\n".join(f"{card.name}, {one.kernel}: {card.rate / one.operation:.2f} T products/s" for card, one in pairs)

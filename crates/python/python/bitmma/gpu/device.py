@@ -28,6 +28,8 @@ class Device:
     tile: tuple[int, int]
     """Rows and columns of D that a program computes; powers of two."""
     warps: int = 4
+    clamps: bool = False
+    """Whether a shift by more than 31 is that by 31, as NVIDIA's is in PTX."""
 
     def launch(self, kernel: str, grid: tuple[int, int, int], arguments: tuple[Any, ...], constants: dict[str, Any]) -> None:
         """Starts a kernel on the current stream."""
@@ -66,7 +68,7 @@ def device_of(where: torch.device) -> Device:
         return Device("interpreter", "interpreter", (torch.__version__, triton.__version__), (64, 64))
     properties = torch.cuda.get_device_properties(where)
     kind = "hip" if torch.version.hip else "cuda"
-    return Device(properties.name, kind, (_driver(), torch.__version__, triton.__version__), (32, 32))
+    return Device(properties.name, kind, (_driver(), torch.__version__, triton.__version__), (32, 32), clamps=kind == "cuda")
 
 
 def _driver() -> str:

@@ -66,7 +66,7 @@ def product_special(a, b):
     nan = (exponent_a > NAN) | (exponent_b > NAN)
     infinite = (exponent_a > FAR) | (exponent_b > FAR)
     zero = (exponent_a < -FAR) | (exponent_b < -FAR)
-    sign = tl.where(((a << 16) ^ (b << 16)) < 0, 2, 1)
+    sign = tl.where(((a ^ b) & 0x8000) != 0, 2, 1)
     return tl.where(nan | (infinite & zero), 4, tl.where(infinite, sign, 0))
 
 
@@ -91,23 +91,32 @@ def shifted(x, by):
 
 
 @triton.jit
+def cut_off(x, by, CLAMPS: tl.constexpr):
+    """x · 2^-by of 31 bits cut, for any by of 0 or more. NVIDIA's own shift takes any number; elsewhere 31 is the largest."""
+    if CLAMPS:
+        return tl.inline_asm_elementwise("shr.u32 $0, $1, $2;", "=r,r,r", [x, by], dtype=tl.int32, is_pure=True, pack=1)
+    else:
+        return x >> tl.minimum(by, 31)
+
+
+@triton.jit
 def sum_of_products(
     a, b, at_a, at_b, LINES_A, LINES_B, first, highest, F: tl.constexpr, PRODUCT: tl.constexpr, FROM: tl.constexpr, TO: tl.constexpr,
-    STEP: tl.constexpr, CHUNK: tl.constexpr,
+    STEP: tl.constexpr, CHUNK: tl.constexpr, CLAMPS: tl.constexpr,
 ):
     """The products FROM, FROM + STEP, … of an operation, each cut toward zero to F bits below 2^highest, summed."""
     PRE: tl.constexpr = max(F - PRODUCT, 0)
     POST: tl.constexpr = max(PRODUCT - F, 0)
     sum = tl.zeros_like(highest).to(tl.int64)
-    for part in tl.static_range(FROM, TO, CHUNK * STEP):
+    for part in tl.static_range(FROM, TO, CHUNK * STEP):  # as many as 32 bits hold
         few = tl.zeros_like(highest)
         for k in tl.static_range(part, min(part + CHUNK * STEP, TO), STEP):
             x = tl.load(a + (first + k) * LINES_A + at_a)[:, None]
             y = tl.load(b + (first + k) * LINES_B + at_b)[None, :]
-            product = ((x << 16) >> 16 << PRE) * ((y << 16) >> 16)
-            by = tl.minimum(highest - (x >> 16) - (y >> 16) + POST, 31)
-            cut = tl.abs(product) >> by
-            few += tl.where(product < 0, -cut, cut)
+            size = ((x & 0x7FFF) << PRE) * (y & 0x7FFF)
+            by = highest - (x >> 16) - ((y >> 16) - POST)
+            # signs as factors: 1 or -1
+            few += cut_off(size, by, CLAMPS) * ((1 - ((x >> 14) & 2)) * (1 - ((y >> 14) & 2)))
         sum += few.to(tl.int64)
     return sum
 
@@ -133,11 +142,10 @@ def specials_of_products(
         y = tl.load(b + (first + k) * LINES_B + at_b)[None, :]
         special |= product_special(x, y)
         if LIMIT != 0:
-            product = ((x << 16) >> 16) * ((y << 16) >> 16)
             exponent = (x >> 16) + (y >> 16)
-            size = tl.abs(product).to(tl.int64)
+            size = ((x & 0x7FFF) * (y & 0x7FFF)).to(tl.int64)
             beyond = (exponent < FAR) & (exponent > -FAR) & (size > 0) & (leading(tl.maximum(size, 1)) + exponent - PRODUCT >= LIMIT)
-            special |= tl.where(beyond, tl.where(product < 0, 2, 1), 0)
+            special |= tl.where(beyond, tl.where(((x ^ y) & 0x8000) != 0, 2, 1), 0)
     return special
 
 
@@ -149,11 +157,12 @@ def fused(
     E_ZERO: tl.constexpr, E_ZERO_C: tl.constexpr, LIMIT: tl.constexpr, RENORMALIZE: tl.constexpr, GROUP: tl.constexpr, PARITIES: tl.constexpr,
     C_FRACTION: tl.constexpr, C_EXPONENT: tl.constexpr, FRACTION: tl.constexpr, EXPONENT: tl.constexpr, PADDING: tl.constexpr,
     NEAREST: tl.constexpr, NAN_CODE: tl.constexpr, HAS_C: tl.constexpr, ROUNDED: tl.constexpr, FLUSH: tl.constexpr, OF_STEP: tl.constexpr,
-    TILE_M: tl.constexpr, TILE_N: tl.constexpr,
+    CLAMPS: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr,
 ):
     """T-, ST- and GST-FDPA (GROUP > 0), and with ROUNDED TR- and GTR-FDPA (two PARITIES)."""
     tile_m, tile_n, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
-    at_a, at_b = tile_m * TILE_M + tl.arange(0, TILE_M), tile_n * TILE_N + tl.arange(0, TILE_N)
+    in_a, in_b = tl.arange(0, TILE_M), tl.arange(0, TILE_N)
+    at_a, at_b = tile_m * TILE_M + in_a, tile_n * TILE_N + in_b
     CARRIED: tl.constexpr = max(C_FRACTION, FRACTION + PADDING)
     place = at_a[:, None] * N + at_b[None, :]
     inside = (at_a[:, None] < M) & (at_b[None, :] < N)
@@ -168,7 +177,9 @@ def fused(
     significand, exponent, special = taken_apart(code, C_FRACTION, C_EXPONENT, CARRIED, FLUSH)
     for step in range(operations):
         operation = first_operation + step
-        first = operation * K_WORDS
+        x = a + (operation * tiles_a + tile_m) * (K_WORDS * TILE_M)
+        y = b + (operation * tiles_b + tile_n) * (K_WORDS * TILE_N)
+        of_groups = (batch * all_operations + operation) * (LENGTH // max(GROUP, 1))
         of_a = (batch * all_operations + operation) * tiles_a + tile_m
         of_b = (batch * all_operations + operation) * tiles_b + tile_n
         rare = tl.load(special_a + of_a) | tl.load(special_b + of_b)
@@ -176,19 +187,19 @@ def fused(
             rare |= (tl.load(highest_a + of_a) + tl.load(highest_b + of_b) + 1 >= LIMIT).to(tl.int32)
         if rare != 0:
             if GROUP == 0:
-                special = specials_of_products(a, b, at_a, at_b, LINES_A, LINES_B, first, special, LENGTH, PRODUCT, LIMIT)
+                special = specials_of_products(x, y, in_a, in_b, TILE_M, TILE_N, 0, special, LENGTH, PRODUCT, LIMIT)
             else:
-                special = specials_of_groups(groups_a, groups_b, at_a, at_b, LINES_A, LINES_B, operation, special, LENGTH // GROUP)
+                special = specials_of_groups(groups_a, groups_b, at_a, at_b, LINES_A, LINES_B, of_groups, special, LENGTH // GROUP)
         zero_c = significand == 0
         if ROUNDED:
             # Algorithm 8, lines 7 to 11; Algorithm 9, lines 7 to 19
             none = tl.full((TILE_M, TILE_N), NONE, tl.int32)
-            highest = highest_of_products(a, b, at_a, at_b, LINES_A, LINES_B, first, none, 0, LENGTH, PARITIES)
-            sum = sum_of_products(a, b, at_a, at_b, LINES_A, LINES_B, first, highest, F, PRODUCT, 0, LENGTH, PARITIES, CHUNK)
+            highest = highest_of_products(x, y, in_a, in_b, TILE_M, TILE_N, 0, none, 0, LENGTH, PARITIES)
+            sum = sum_of_products(x, y, in_a, in_b, TILE_M, TILE_N, 0, highest, F, PRODUCT, 0, LENGTH, PARITIES, CHUNK, CLAMPS)
             highest = tl.where(highest < -FAR, NONE, highest)
             if PARITIES == 2:
-                odd = highest_of_products(a, b, at_a, at_b, LINES_A, LINES_B, first, none, 1, LENGTH, 2)
-                sum_odd = sum_of_products(a, b, at_a, at_b, LINES_A, LINES_B, first, odd, F, PRODUCT, 1, LENGTH, 2, CHUNK)
+                odd = highest_of_products(x, y, in_a, in_b, TILE_M, TILE_N, 0, none, 1, LENGTH, 2)
+                sum_odd = sum_of_products(x, y, in_a, in_b, TILE_M, TILE_N, 0, odd, F, PRODUCT, 1, LENGTH, 2, CHUNK, CLAMPS)
                 odd = tl.where(odd < -FAR, NONE, odd)
                 both = tl.maximum(highest, odd)
                 sum = shifted(sum, both - highest) + shifted(sum_odd, both - odd)
@@ -217,15 +228,15 @@ def fused(
                     lines = (batch * all_operations + operation)
                     zero = tl.load(zero_a + lines * LINES_A + at_a)[:, None] | tl.load(zero_b + lines * LINES_B + at_b)[None, :]
                     highest = tl.maximum(highest, tl.where(zero != 0, E_ZERO, NONE))
-                highest = highest_of_products(a, b, at_a, at_b, LINES_A, LINES_B, first, highest, 0, LENGTH, 1)
-                total = sum_of_products(a, b, at_a, at_b, LINES_A, LINES_B, first, highest, F, PRODUCT, 0, LENGTH, 1, CHUNK)
+                highest = highest_of_products(x, y, in_a, in_b, TILE_M, TILE_N, 0, highest, 0, LENGTH, 1)
+                total = sum_of_products(x, y, in_a, in_b, TILE_M, TILE_N, 0, highest, F, PRODUCT, 0, LENGTH, 1, CHUNK, CLAMPS)
             else:
-                of_groups = batch * all_operations * (LENGTH // GROUP) + operation * (LENGTH // GROUP)
                 highest = highest_of_groups(
                     groups_a, groups_b, used_a, used_b, at_a, at_b, LINES_A, LINES_B, of_groups, highest, LENGTH // GROUP, E_ZERO
                 )
                 total = sum_of_groups(
-                    a, b, groups_a, groups_b, at_a, at_b, LINES_A, LINES_B, first, of_groups, highest, F, PRODUCT, LENGTH // GROUP, GROUP
+                    x, y, in_a, in_b, TILE_M, TILE_N, groups_a, groups_b, at_a, at_b, LINES_A, LINES_B, of_groups, highest, F, PRODUCT,
+                    LENGTH // GROUP, GROUP,
                 )
             # lines 11 and 13
             UNIT: tl.constexpr = max(F, F_C)
@@ -249,11 +260,11 @@ def fused(
 
 
 @triton.jit
-def specials_of_groups(groups_a, groups_b, at_a, at_b, LINES_A, LINES_B, operation, special, GROUPS: tl.constexpr):
+def specials_of_groups(groups_a, groups_b, at_a, at_b, LINES_A, LINES_B, first, special, GROUPS: tl.constexpr):
     """A scale factor that is NaN makes the result NaN."""
     for group in range(GROUPS):
-        x = tl.load(groups_a + (operation * GROUPS + group) * LINES_A + at_a)[:, None]
-        y = tl.load(groups_b + (operation * GROUPS + group) * LINES_B + at_b)[None, :]
+        x = tl.load(groups_a + (first + group) * LINES_A + at_a)[:, None]
+        y = tl.load(groups_b + (first + group) * LINES_B + at_b)[None, :]
         special |= tl.where(((x >> 16) > NAN) | ((y >> 16) > NAN), 4, 0)
     return special
 
@@ -273,7 +284,7 @@ def highest_of_groups(
 
 @triton.jit
 def sum_of_groups(
-    a, b, groups_a, groups_b, at_a, at_b, LINES_A, LINES_B, first, first_group, highest, F: tl.constexpr, PRODUCT: tl.constexpr,
+    a, b, in_a, in_b, TILE_M, TILE_N, groups_a, groups_b, at_a, at_b, LINES_A, LINES_B, first_group, highest, F: tl.constexpr, PRODUCT: tl.constexpr,
     GROUPS: tl.constexpr, GROUP: tl.constexpr,
 ):
     """Algorithm 7, lines 3 to 12: exact dot products of groups, scaled and cut."""
@@ -283,8 +294,8 @@ def sum_of_groups(
     for group in tl.static_range(GROUPS):
         dot = tl.zeros_like(highest)
         for four in tl.static_range(GROUP // 4):
-            x = tl.load(a + (first + group * (GROUP // 4) + four) * LINES_A + at_a)[:, None]
-            y = tl.load(b + (first + group * (GROUP // 4) + four) * LINES_B + at_b)[None, :]
+            x = tl.load(a + (group * (GROUP // 4) + four) * TILE_M + in_a)[:, None]
+            y = tl.load(b + (group * (GROUP // 4) + four) * TILE_N + in_b)[None, :]
             for byte in tl.static_range(4):
                 dot += ((x << (24 - 8 * byte)) >> 24) * ((y << (24 - 8 * byte)) >> 24)
         line_a, line_b = (first_group + group) * LINES_A + at_a, (first_group + group) * LINES_B + at_b

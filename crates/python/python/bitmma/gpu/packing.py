@@ -1,6 +1,6 @@
 """Operands as kernels read them: each element taken apart once, into a word of its significand and its exponent.
 
-A word has the signed significand in its low 16 bits and the exponent in its high 16. Zero, infinity and NaN have exponents that no
+A word has the exponent in its high 16 bits, then the sign, then the significand in its low 15. Zero, infinity and NaN have exponents that no
 number has, and no sum of two numbers' exponents.
 """
 
@@ -58,8 +58,9 @@ def decode(codes: torch.Tensor, format: Format, flush: str = "never") -> Parts:
 
 
 def words(parts: Parts) -> torch.Tensor:
-    """Significand and exponent in a word of 32 bits."""
-    return (parts.exponent.to(torch.int32) << 16) | (parts.significand.to(torch.int32) & 0xFFFF)
+    """Exponent, sign and significand in a word of 32 bits."""
+    significand = parts.significand.to(torch.int32)
+    return (parts.exponent.to(torch.int32) << 16) | ((significand < 0).to(torch.int32) << 15) | significand.abs()
 
 
 def widened(parts: Parts, format: Format, wide: Format) -> Parts:
@@ -78,7 +79,7 @@ class Packed(NamedTuple):
     """One operand, K first: what a kernel reads."""
 
     elements: torch.Tensor
-    """Batch × K × lines: words; for families that add as processors do FP32 or FP64 numbers; for GST-FDPA four small numbers a word."""
+    """Batch × K × lines: words, those of a tile and an operation together; for families that add as processors do FP32 or FP64 numbers; for GST-FDPA four small numbers a word."""
     special: torch.Tensor
     """Batch × operations × tiles: whether an element is infinite or NaN."""
     zero: torch.Tensor
@@ -140,6 +141,12 @@ def _lines_of_tiles(elements: torch.Tensor, tile: int, filling: Any) -> torch.Te
     return torch.nn.functional.pad(elements, (0, missing), value=filling).contiguous() if missing else elements.contiguous()
 
 
+def _by_tiles(elements: torch.Tensor, length: int, tile: int) -> torch.Tensor:
+    """The lines of a tile beside each other, operation by operation: one step along K is a constant distance."""
+    batch, k, lines = elements.shape
+    return elements.view(batch, k // length, length, lines // tile, tile).transpose(2, 3).reshape(batch, k, lines)
+
+
 def _packed(elements: torch.Tensor, length: int, tile: int) -> Packed:
     """Words, and what is known of each operation's."""
     batch, k, lines = elements.shape
@@ -148,6 +155,7 @@ def _packed(elements: torch.Tensor, length: int, tile: int) -> Packed:
     highest = exponent.masked_fill(exponent > 4000, ZERO).amax(2).view(batch, k // length, lines // tile, tile).amax(3)
     zero = (exponent < -4000).any(2)
     one = torch.zeros(1, dtype=torch.int32, device=elements.device)
+    elements = _by_tiles(elements, length, tile)
     return Packed(elements, special.to(torch.int32), zero.to(torch.int32), highest.to(torch.int32).contiguous(), one, one)
 
 
@@ -173,4 +181,4 @@ def _groups(parts: Parts, format: Format, model: Model, scales: torch.Tensor | N
     special = (of_group >> 16 == NAN).view(batch, k // model.length, model.length // size, lines).any(2)
     special = special.view(batch, k // model.length, lines // tile, tile).any(3).to(torch.int32)
     one = torch.zeros(1, dtype=torch.int32, device=number.device)
-    return Packed(packed.contiguous(), special.contiguous(), one, one, of_group.contiguous(), used.contiguous())
+    return Packed(_by_tiles(packed, model.length // 4, tile), special.contiguous(), one, one, of_group.contiguous(), used.contiguous())

@@ -89,6 +89,7 @@ class Job:
         start = d if c is None else _as_words(c)
         pairs = [pair for name in Packed._fields[1:4] for pair in (getattr(self.a, name), getattr(self.b, name))]
         groups = [self.a.groups, self.b.groups, self.a.used, self.b.used]
+        constants["CLAMPS"] = self.device.clamps
         self._start("fused", (self.a.elements, self.b.elements, start, d, *pairs, *groups, *numbers), constants)
         return d.view(torch.float32) if dtype == torch.float32 else d.to(torch.int16).view(torch.float16)
 
