@@ -3,8 +3,8 @@
 use bitmma::arithmetic::Operands;
 use bitmma::catalogue::of;
 use bitmma::formats::text::{TextError, display, parse};
-use bitmma::formats::{Format, Overflow, Rounding, decode};
-use bitmma::{Architecture, Case, Instruction, Revision};
+use bitmma::formats::{BlockScale, Format, Overflow, Rounding, decode};
+use bitmma::{Architecture, Case, Instruction, Model, Revision};
 use bitmma_verify::inputs::zero;
 
 use crate::account::Account;
@@ -145,6 +145,28 @@ impl Input<'_> {
         if self.given() > row.k {
             return Err(Reason::Short(row.k));
         }
+        self.case_of([row.a, row.b, row.c], row.scale, row.k)
+    }
+
+    /// D of a model on the input, K being as many elements as were given, in whole blocks.
+    ///
+    /// # Errors
+    ///
+    /// A value that a format does not have, or a K that the model does not take.
+    pub fn answer(&self, model: &Model) -> Result<u64, Error> {
+        let k = self.given().next_multiple_of(model.scale.map_or(1, |scale| scale.size));
+        let case =
+            self.case_of([model.a, model.b, model.c], model.scale, k).map_err(|reason| match reason {
+                Reason::Value { format, word, .. } => {
+                    crate::error::option("an element", word, &format!("{format} cannot hold it"))
+                }
+                _ => crate::error::option("K", k, "the model does not take it"),
+            })?;
+        let Case { a, b, c, scale_a, scale_b } = &case;
+        Ok(model.dot(&Operands { a, b, c: *c, scale_a, scale_b })?)
+    }
+
+    fn case_of(&self, formats: [Format; 3], scale: Option<BlockScale>, k: usize) -> Result<Case, Reason> {
         let one = |operand: char, format: &Format, word: &str| {
             let missing = |_| Reason::Value { operand, format: format.name, word: word.to_owned() };
             read(format, word, self.round).map_err(missing)
@@ -153,14 +175,14 @@ impl Input<'_> {
             let codes: Result<Vec<u64>, Reason> =
                 words.iter().map(|word| one(operand, format, word)).collect();
             codes.map(|mut codes| {
-                codes.resize(row.k, zero(format));
+                codes.resize(k, zero(format));
                 codes
             })
         };
-        let (a, b) = (list('a', &row.a, &self.a)?, list('b', &row.b, &self.b)?);
-        let c = one('c', &row.c, self.c)?;
-        let scales = match row.scale {
-            Some(scale) => vec![scale.format.one_code(); row.k / scale.size],
+        let (a, b) = (list('a', &formats[0], &self.a)?, list('b', &formats[1], &self.b)?);
+        let c = one('c', &formats[2], self.c)?;
+        let scales = match scale {
+            Some(scale) => vec![scale.format.one_code(); k / scale.size],
             None => Vec::new(),
         };
         Ok(Case { a, b, c, scale_a: scales.clone(), scale_b: scales })

@@ -1,8 +1,10 @@
 //! `bitmma compare`: one input through every instruction.
 
+mod own;
 mod why;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use bitmma::catalogue::Evidence;
 use bitmma::formats::text::{display, to_f64_bits};
@@ -11,6 +13,7 @@ use bitmma::{Architecture, Instruction, Revision};
 use bitmma_analysis::compare::{Answer, Comparison, Input, Reason, compare};
 use serde::Serialize;
 
+use self::own::OwnAnswer;
 use crate::failure::{Failure, Outcome};
 use crate::table::Table;
 use crate::{describe, json, output, style, target, values};
@@ -19,13 +22,14 @@ const EXAMPLE: &str = "\
 Examples:
   bitmma compare                      # the paper's Equation 1: its table of divergent results
   bitmma compare hopper cdna3 --composed
+  bitmma compare --model mine.toml    # and what a model of your own answers
   bitmma compare --why                # and what each of them lost, at which step, in which term
   bitmma compare a100 h100 mi300x -a '1 0x1p-12 0x1p-12' -b '1 0x1p-12 -0x1p-13' -c 0
 
 The input is the first row of A and the first column of B, zeros after it, and the first element of C; \
 scale factors are one. An instruction that cannot hold the input exactly is left out, and counted.
 
-JSON: schema, revision, input {a, b, c}, answers [{target, architecture, instruction, class, kind, value, code, format, \
+JSON: schema, revision, input {a, b, c}, with --model model {file, value, code, format, same}, answers [{target, architecture, instruction, class, kind, value, code, format, \
 with --why losses [{operation, source, term, exact, kept, lost, last_bit}]}], left_out [{target, architecture, instruction, \
 reason}].";
 
@@ -45,6 +49,9 @@ pub(crate) struct Arguments {
     /// The element of C [default: 0, with -a and -b]
     #[arg(short, long, value_name = "VALUE", allow_hyphen_values = true, requires = "a")]
     c: Option<String>,
+    /// Also this model from a TOML file: what it answers, and which instructions answer the same
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
     /// Round values that a format does not have, in place of leaving its instructions out
     #[arg(long)]
     round: bool,
@@ -120,14 +127,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let revision = arguments.revision.revision;
     let comparison = compare(&input, &architectures, revision, arguments.composed)?;
+    let own = arguments.model.as_deref().map(|path| OwnAnswer::new(path, &input, &comparison)).transpose()?;
     if arguments.json {
-        json::print(&Page::new(&comparison, &input, revision, arguments.why)?)?;
+        json::print(&Page { model: own, ..Page::new(&comparison, &input, revision, arguments.why)? })?;
     } else {
         let mut text = if arguments.a.is_none() {
             paper_table(&comparison, &architectures, revision, arguments.composed)
         } else {
             answers_table(&comparison)
         };
+        if let Some(own) = &own {
+            text = format!("{}\n\n{text}", own.text());
+        }
         if arguments.why {
             text += &why::text(&comparison, &input, revision)?;
         }
@@ -403,6 +414,9 @@ struct Given<'i> {
 struct Page<'i> {
     revision: &'static str,
     input: Given<'i>,
+    /// With `--model`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<OwnAnswer>,
     answers: Vec<Answered>,
     left_out: Vec<LeftOut>,
 }
@@ -437,6 +451,7 @@ impl<'i> Page<'i> {
         });
         Ok(Page {
             revision: revision.name(),
+            model: None,
             input: Given { a: &input.a, b: &input.b, c: input.c },
             answers: comparison.answers.iter().map(answered).collect::<Result<_, Failure>>()?,
             left_out: left_out.collect(),

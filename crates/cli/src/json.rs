@@ -21,6 +21,21 @@ use crate::{describe, output};
 /// The meaning of the keys; it changes when a key is renamed, removed or means something else.
 const SCHEMA: u32 = 1;
 
+/// Prints why the command failed: schema, error {message, exit_code}; a closed pipe is ignored.
+pub(crate) fn error(message: &str) {
+    #[derive(Serialize)]
+    struct Page<'m> {
+        error: Cause<'m>,
+    }
+    #[derive(Serialize)]
+    struct Cause<'m> {
+        message: &'m str,
+        exit_code: u8,
+    }
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    let _ = print(&Page { error: Cause { message, exit_code: 2 } });
+}
+
 /// Writes an object to the standard output, its schema first.
 pub(crate) fn print(value: &impl Serialize) -> Result<(), Failure> {
     #[derive(Serialize)]

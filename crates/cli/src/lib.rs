@@ -49,12 +49,19 @@ use crate::failure::Failure;
 /// Does what a command line asks for, the name of the command first, and returns how it ended: 0 done, or everything
 /// agrees; 1 something differs; 2 an error.
 ///
-/// Results go to the standard output, remarks and errors to the standard error, as `bitmma --help` says.
+/// Results go to the standard output, remarks and errors to the standard error, as `bitmma --help` says; with `--json`
+/// an error is an object on the standard output, too.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments = match command::Arguments::try_parse_from(arguments) {
+    let words: Vec<OsString> = arguments.into_iter().collect();
+    // a program that asked for JSON gets it for an error, too, on the standard output
+    let is_json = words.iter().any(|word| word == "--json");
+    let arguments = match command::Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(help_or_error) => {
             let _ = help_or_error.print(); // a closed pipe is not a failure
+            if is_json && help_or_error.use_stderr() {
+                json::error(help_or_error.to_string().trim());
+            }
             return help_or_error.exit_code() as u8;
         }
     };
@@ -64,6 +71,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(Failure::ClosedPipe) => 0,
         Err(failure) => {
             output::error(&failure);
+            if is_json {
+                json::error(&failure.to_string());
+            }
             2
         }
     }

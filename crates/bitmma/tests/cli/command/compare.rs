@@ -85,3 +85,26 @@ fn own_input_is_grouped_by_answer() {
     bitmma(&["compare", "h100", "-a", "1", "-b", "1", "-c", "1 2"]).refused();
     bitmma(&["compare", "h100", "-a", "1", "-b", "1", "-c", ""]).refused();
 }
+
+/// A user's model beside the instructions: Hopper's FP16 parameters answer as Hopper's instruction does.
+#[test]
+fn a_model_from_a_file_is_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let toml = bitmma(&["show", "hopper", "mma.m16n8k16.f32.f16.f16.f32", "--toml"]).fine().to_owned();
+    std::fs::write(&path, toml).unwrap();
+    let path = path.to_str().unwrap();
+    let text = bitmma(&["compare", "ampere", "hopper", "--model", path]).fine().to_owned();
+    assert!(text.starts_with(&format!("{path}: -0.75 (0xbf400000); so answers hopper ")), "{text}");
+    let json = bitmma(&["compare", "ampere", "hopper", "--model", path, "--json"]).json();
+    assert_eq!(json["model"]["code"], "0xbf400000");
+    assert!(
+        json["model"]["same"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|name| name.as_str().unwrap().starts_with("hopper "))
+    );
+    let refused = bitmma(&["compare", "--model", path, "-a", "1e9", "-b", "1"]);
+    assert!(refused.refused().contains("f16 cannot hold it"), "{refused:?}");
+}

@@ -67,7 +67,8 @@ fn keys_are_those_of_the_help() {
     check(&[&["list"]], &[]);
     check(&[&[&["dot", "hopper", F16], &dot[..]].concat()], &[]);
     check(&[&[&["explain", "hopper", F16], &dot[..]].concat()], &[]);
-    check(&[&["compare", "--why"], &["compare", "cdna1", "-a", "448", "-b", "1"]], &[]);
+    let with_a_model = ["model", "file", "same"];
+    check(&[&["compare", "--why"], &["compare", "cdna1", "-a", "448", "-b", "1"]], &with_a_model);
     let bench = ["bench", "--arch", "turing", "--instruction", "mma.m16n8k8.f32.f16.f16.f32", "--size", "16"];
     check(&[&bench], &["native", "native_products_per_second", "ratio"]);
     let same = ["sim:turing/mma.m16n8k8.f32.f16.f16.f32", "--tests", "1000"];
@@ -153,4 +154,20 @@ fn numbers_are_numbers() {
     assert_eq!(dot("nan"), "nan");
     assert_eq!(dot("-inf"), "-inf");
     assert_eq!(dot("0x1p-24"), Value::from(f64::from_bits(0x3e70_0000_0000_0000)));
+}
+
+/// A program that asked for JSON gets the reason of a failure as JSON, too.
+#[test]
+fn errors_are_json() {
+    for (arguments, words) in [
+        (&["show", "hopper", "banana", "--json"][..], "hopper has no instruction 'banana'"),
+        (&["show", "--json", "mi350x", "x"], "mi350x is not modelled"),
+    ] {
+        let ended = bitmma(arguments);
+        assert_eq!(ended.code, Some(2));
+        let json: Value = serde_json::from_str(&ended.out).unwrap();
+        assert_eq!((&json["schema"], &json["error"]["exit_code"]), (&1.into(), &2.into()));
+        assert!(json["error"]["message"].as_str().unwrap().contains(words), "{}", ended.out);
+        assert!(ended.err.contains(words), "{}", ended.err);
+    }
 }

@@ -222,12 +222,9 @@ fn value_length(words: &[Word<'_>]) -> Option<usize> {
 
 fn element(value: &[Word<'_>]) -> Result<Option<Type>, String> {
     match value {
-        [Word::Text("<f1" | "|f1" | ">f1")] => {
-            let [Word::Text(text)] = value else { return Ok(None) };
-            Err(format!(
-                "'{text}' is not a type of NumPy: ml_dtypes' arrays lose their type in .npy files; save \
-                 array.view(numpy.uint8), or a .safetensors file"
-            ))
+        // not a type of NumPy: some versions of ml_dtypes write it for all of theirs of one byte
+        [Word::Text(text @ ("<f1" | "|f1" | ">f1"))] => {
+            Ok(Some(Type { text: (*text).to_owned(), kind: 'V', bytes: 1, endian: Endian::Little }))
         }
         [Word::Text(text)] => match Type::new(text) {
             Some(element) => Ok(Some(element)),

@@ -1,0 +1,47 @@
+//! What a model from a file answers beside the instructions.
+
+use std::path::Path;
+
+use bitmma_analysis::compare::{Comparison, Input};
+use serde::Serialize;
+
+use crate::failure::{Failure, Within};
+use crate::{json, style, target};
+
+/// What a model from a file answers.
+#[derive(Serialize)]
+pub(super) struct OwnAnswer {
+    file: String,
+    #[serde(flatten)]
+    answer: json::Coded,
+    /// Instructions with the same code of D in the same format.
+    same: Vec<String>,
+}
+
+impl OwnAnswer {
+    /// The model in `path` on the input that all have answered.
+    pub(super) fn new(path: &Path, input: &Input<'_>, comparison: &Comparison) -> Result<OwnAnswer, Failure> {
+        let model = target::read_model(path)?;
+        let d = input.answer(&model).within(path.display())?;
+        let same = comparison.answers.iter().filter(|answer| answer.row.d == model.d && answer.d == d);
+        Ok(OwnAnswer {
+            file: path.display().to_string(),
+            answer: json::Coded::new(&model.d, d),
+            same: same.map(|answer| format!("{} {}", answer.row.architecture, answer.row.name())).collect(),
+        })
+    }
+
+    /// `mine.toml: -0.75; so answer 14 instructions: hopper …`.
+    pub(super) fn text(&self) -> String {
+        let code = serde_json::to_value(&self.answer).unwrap_or_default();
+        let word = |key: &str| code[key].as_str().map_or_else(|| code[key].to_string(), str::to_owned);
+        let first: Vec<&str> = self.same.iter().take(3).map(String::as_str).collect();
+        let more = self.same.len().saturating_sub(first.len());
+        let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let who = match first.is_empty() {
+            true => "no instruction that was asked answers so".to_owned(),
+            false => format!("so answers {}{tail}", first.join(", ")),
+        };
+        format!("{}: {} ({}); {who}", self.file, style::strong(&word("value")), word("code"))
+    }
+}
