@@ -3,7 +3,7 @@
 //
 //     g++ -std=c++20 examples/c/mfma.cpp $(pkg-config --cflags --libs bitmma) -o mfma && ./mfma
 //
-// In SystemC the same lines stand in the method of the matrix unit: bitmma takes no time, the model says when D is ready.
+// In SystemC the same lines go into the method of the matrix unit: bitmma has no notion of time, the model says when D is ready.
 #include <array>
 #include <cstdint>
 #include <cstdio>
