@@ -119,16 +119,17 @@ impl Codes {
         }
     }
 
-    /// Passes parts of a range, equal in length except for the last, to a function, on all threads.
+    /// Passes parts of a range, equal in length except for the last, to a function, on all threads; `share` parts at
+    /// least to a thread.
     pub(crate) fn each_chunk(
         &mut self,
         range: Range<usize>,
-        length: usize,
+        (length, share): (usize, usize),
         work: impl Fn(usize, &mut dyn Chunk) + Sync,
     ) {
         if length > 0 {
             on_codes!(self, vector => {
-                let chunks = vector[range].par_chunks_mut(length).enumerate();
+                let chunks = vector[range].par_chunks_mut(length).with_min_len(share).enumerate();
                 chunks.for_each(|(index, chunk)| work(index, &mut &mut *chunk));
             });
         }

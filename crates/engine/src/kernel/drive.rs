@@ -34,6 +34,18 @@ pub(super) struct Problem<'p> {
     pub(super) runs: Option<&'p Runs<'p>>,
 }
 
+/// Products of numbers below which one thread computes them all: waking others takes as long.
+const ALONE: usize = 1 << 20;
+
+impl Problem<'_> {
+    /// Parts of the work that a thread takes, at least: all of them where the product is small.
+    pub(super) fn share(&self) -> usize {
+        let (blocks, m, k) = self.operands.a.shape();
+        let products = [blocks, m, k, self.operands.b.columns()].into_iter().fold(1, usize::saturating_mul);
+        if products <= ALONE { usize::MAX } else { 1 }
+    }
+}
+
 /// One family's way to compute tiles.
 pub(super) trait Kernel: Sync {
     /// A packed: [`GROUP`] rows at a time, element by element along K.
@@ -127,6 +139,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
     let mut rows = vec![Traits::NONE; padded];
     let row_kinds = Kinds::of(m);
     let stretches = Stretches::of(k, problem.step, runs);
+    let share = problem.share();
 
     for first_column in (0..n).step_by(COLUMN_BLOCK) {
         let columns = COLUMN_BLOCK.min(n - first_column);
@@ -139,7 +152,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
         for span in stretches.spans() {
             let begins = span[0].range.first == 0;
             let packed_b = packed(
-                problem.level,
+                (problem.level, share),
                 (panels, span),
                 #[inline(always)]
                 |panel, range| {
@@ -161,8 +174,12 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                 first_column,
             };
 
-            let row_blocks =
-                kept.par_iter_mut().zip(rows.par_chunks_mut(ROW_BLOCK)).enumerate().with_max_len(1);
+            let row_blocks = kept
+                .par_iter_mut()
+                .zip(rows.par_chunks_mut(ROW_BLOCK))
+                .enumerate()
+                .with_min_len(share)
+                .with_max_len(1);
             row_blocks.try_for_each(|(row_block, (kept, rows))| {
                 let size = rows.len() * width;
                 let each = if stretches.keeps_both { 2 * size } else { size };
@@ -172,7 +189,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                 }
                 let first_row = row_block * ROW_BLOCK;
                 let packed_a = packed(
-                    problem.level,
+                    (problem.level, share),
                     (rows.len().div_ceil(GROUP), span),
                     #[inline(always)]
                     |group, range| {
@@ -183,7 +200,13 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
                 );
                 join(rows, GROUP, &packed_a);
                 let rows = &*rows;
-                let panels = kept.slice().par_chunks_mut(each).zip(&packed_b).enumerate().with_max_len(1);
+                let panels = kept
+                    .slice()
+                    .par_chunks_mut(each)
+                    .zip(&packed_b)
+                    .enumerate()
+                    .with_min_len(share)
+                    .with_max_len(1);
                 panels.for_each(|(panel, (kept, packed_b))| {
                     let first = first_column + panel * width;
                     let used = width.min(first_column + columns - first);
@@ -236,7 +259,7 @@ fn one_block<K: Kernel>(kernel: &K, problem: &Problem<'_>, block: usize, d: &mut
         }
 
         let each = if stretches.keeps_both { 2 } else { 1 };
-        d.each_chunk(block * m * n..(block + 1) * m * n, GROUP * n, |task, d| {
+        d.each_chunk(block * m * n..(block + 1) * m * n, (GROUP * n, share), |task, d| {
             let first_row = task * GROUP;
             let mut codes = vec![0; d.len() / n * width];
             let (row_block, first_of_block) = (first_row / ROW_BLOCK, first_row % ROW_BLOCK);
@@ -344,12 +367,12 @@ type Lines<P> = (P, Vec<Traits>);
 
 /// Groups of lines, block by block of a span of K, packed on all threads.
 fn packed<P: Send>(
-    level: Level,
+    (level, share): (Level, usize),
     (groups, span): (usize, &[Stretch]),
     pack: impl Fn(usize, Range) -> Lines<P> + Sync,
 ) -> Vec<Vec<Lines<P>>> {
     let of_group = |group: usize| {
-        let blocks = span.par_iter().map(|&Stretch { range, .. }| {
+        let blocks = span.par_iter().with_min_len(share).map(|&Stretch { range, .. }| {
             compiled(
                 level,
                 #[inline(always)]
@@ -358,7 +381,7 @@ fn packed<P: Send>(
         });
         blocks.collect()
     };
-    (0..groups).into_par_iter().map(of_group).collect()
+    (0..groups).into_par_iter().with_min_len(share).map(of_group).collect()
 }
 
 /// Takes what is known of packed lines into account, `lines` to a group.

@@ -120,7 +120,7 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
     let b = Reader::new(prepared, Side::B);
     let width = width::<N>(problem.level);
     let block_length = ((K_BLOCK / problem.step).max(1) * problem.step).min(k);
-    let runs = problem.runs;
+    let (runs, share) = (problem.runs, problem.share());
     let blocks_of_k = blocks_of_k(k, block_length, runs);
     let length = blocks_of_k.iter().map(|(range, _)| range.length).max().unwrap_or(0);
     let columns = COLUMN_BLOCK.min(n).next_multiple_of(width);
@@ -136,6 +136,7 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
                 let packed = &mut packed.slice()[..columns.div_ceil(width) * panel_size];
                 let bounds: Vec<N::Bounds> = packed
                     .par_chunks_exact_mut(panel_size)
+                    .with_min_len(share)
                     .with_max_len(1)
                     .enumerate()
                     .map(|(panel, numbers)| {
@@ -152,40 +153,42 @@ pub(super) fn multiply<N: Native>(family: &N, problem: &Problem<'_>) -> Result<M
                     })
                     .collect();
                 let begins = range.first == 0 && first_column == 0;
-                d.par_chunks_mut(task_rows * n).enumerate().with_max_len(1).for_each(|(task, d)| {
-                    if begins {
-                        // initialised by the thread that will use it
-                        match (c.map(|c| &c[(block * m + task * task_rows) * n..]), runs) {
-                            (Some(c), None) => {
-                                d.iter_mut().zip(c).for_each(|(d, &c)| _ = d.write(family.load(c)));
-                            }
-                            (Some(c), Some(_)) => d.iter_mut().zip(c).for_each(|(d, &c)| _ = d.write(c)),
-                            (None, _) => {
-                                let start = runs.map_or(N::Number::default(), |runs| runs.start());
-                                d.fill(MaybeUninit::new(start));
+                d.par_chunks_mut(task_rows * n).enumerate().with_min_len(share).with_max_len(1).for_each(
+                    |(task, d)| {
+                        if begins {
+                            // initialised by the thread that will use it
+                            match (c.map(|c| &c[(block * m + task * task_rows) * n..]), runs) {
+                                (Some(c), None) => {
+                                    d.iter_mut().zip(c).for_each(|(d, &c)| _ = d.write(family.load(c)));
+                                }
+                                (Some(c), Some(_)) => d.iter_mut().zip(c).for_each(|(d, &c)| _ = d.write(c)),
+                                (None, _) => {
+                                    let start = runs.map_or(N::Number::default(), |runs| runs.start());
+                                    d.fill(MaybeUninit::new(start));
+                                }
                             }
                         }
-                    }
-                    // SAFETY: the first task of these rows wrote all of them
-                    let d = unsafe { &mut *(std::ptr::from_mut(d) as *mut [N::Number]) };
-                    let work = Task {
-                        family,
-                        a: &a,
-                        a_codes: operands.a.codes(),
-                        a_start: (block * m + task * task_rows) * k + range.first,
-                        a_stride: k,
-                        b: packed,
-                        b_bounds: &bounds,
-                        range,
-                        d,
-                        n,
-                        columns: first_column..first_column + columns,
-                        runs: runs.map(|runs| (runs, first_run..end_run, task * task_rows)),
-                        nan: (runs.is_none() && range.first + range.length == k)
-                            .then(|| N::Number::of(model.emitted_nan())),
-                    };
-                    dispatch(problem.level, work);
-                });
+                        // SAFETY: the first task of these rows wrote all of them
+                        let d = unsafe { &mut *(std::ptr::from_mut(d) as *mut [N::Number]) };
+                        let work = Task {
+                            family,
+                            a: &a,
+                            a_codes: operands.a.codes(),
+                            a_start: (block * m + task * task_rows) * k + range.first,
+                            a_stride: k,
+                            b: packed,
+                            b_bounds: &bounds,
+                            range,
+                            d,
+                            n,
+                            columns: first_column..first_column + columns,
+                            runs: runs.map(|runs| (runs, first_run..end_run, task * task_rows)),
+                            nan: (runs.is_none() && range.first + range.length == k)
+                                .then(|| N::Number::of(model.emitted_nan())),
+                        };
+                        dispatch(problem.level, work);
+                    },
+                );
             }
         }
     }

@@ -57,8 +57,9 @@ impl Fold<'_> {
         (sums, results): (&mut [W], &[W]),
     ) {
         let of_b = self.of_columns(run, first_column..first_column + used);
-        let lines = sums.chunks_mut(width).zip(results.chunks(width)).enumerate();
-        lines.for_each(|(line, lines)| self.row(run, first_row + line, &of_b, lines));
+        for (line, lines) in sums.chunks_mut(width).zip(results.chunks(width)).enumerate() {
+            self.row(run, first_row + line, &of_b, lines);
+        }
     }
 
     /// The scales that columns have in a run; none where there are none.
@@ -74,7 +75,11 @@ impl Fold<'_> {
     #[inline(always)]
     pub(super) fn row<W: Word>(&self, run: usize, row: usize, of_b: &[W], (sums, results): (&mut [W], &[W])) {
         match self {
-            Fold::Add => sums.iter_mut().zip(results).for_each(|(sum, &d)| *sum = sum.add(d)),
+            Fold::Add => {
+                for (sum, &d) in sums.iter_mut().zip(results) {
+                    *sum = sum.add(d);
+                }
+            }
             Fold::Scale(scales) => scales.add(run, row, of_b, (sums, results)),
         }
     }
@@ -143,17 +148,18 @@ impl ScaleBlocks {
         (sums, results): (&mut [W], &[W]),
         factors: impl Fn(W, W) -> (W, W),
     ) {
+        // loops, not calls with closures, which may be compiled for another instruction set
         let elements = sums.iter_mut().zip(results).zip(of_b);
         if self.fma {
-            elements.for_each(|((sum, &d), &of_b)| {
+            for ((sum, &d), &of_b) in elements {
                 let (x, y) = factors(d, of_b);
                 *sum = x.multiply_add(y, *sum);
-            });
+            }
         } else {
-            elements.for_each(|((sum, &d), &of_b)| {
+            for ((sum, &d), &of_b) in elements {
                 let (x, y) = factors(d, of_b);
                 *sum = sum.add(x.multiply(y));
-            });
+            }
         }
     }
 }
