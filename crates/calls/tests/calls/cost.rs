@@ -4,10 +4,12 @@
 
 #![allow(clippy::print_stdout)] // measurements print
 
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use bitmma::formats::{BF16, E4M3, F32, Format};
 use bitmma::gemm::{OutputConversion, ScaleBlocks, Target};
+use bitmma::kernel::Level;
 use bitmma::{Architecture, GemmOptions, Matrix, Revision, gemm};
 use bitmma_calls::cublaslt::{Assume, Config};
 use bitmma_calls::platform::Platform;
@@ -28,6 +30,23 @@ fn target(architecture: Architecture, name: &str) -> Target {
     Target::instruction(architecture, name, Revision::Hardware).expect("an instruction")
 }
 
+/// Seconds that all threads of this process have computed, where Linux counts them: other work on the machine then
+/// changes little. With several threads, or elsewhere, the time of day.
+fn seconds() -> f64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let of_task = |task: std::fs::DirEntry| -> Option<f64> {
+        let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+        Some(text.split(' ').next()?.parse::<f64>().ok()? / 1e9)
+    };
+    if rayon::current_num_threads() == 1
+        && let Ok(tasks) = std::fs::read_dir("/proc/self/task")
+        && let Some(sum) = tasks.map(|task| of_task(task.ok()?)).sum::<Option<f64>>()
+    {
+        return sum;
+    }
+    START.get_or_init(Instant::now).elapsed().as_secs_f64()
+}
+
 /// What is timed: a name, and one run of it.
 type Way<'w> = (String, Box<dyn Fn() + 'w>);
 
@@ -37,9 +56,9 @@ fn print_ratios(what: &str, ways: &[Way<'_>]) {
     let times: Vec<Vec<f64>> = (0..rounds)
         .map(|_| {
             let time = |(_, work): &Way<'_>| {
-                let start = Instant::now();
+                let start = seconds();
                 work();
-                start.elapsed().as_secs_f64()
+                seconds() - start
             };
             ways.iter().map(time).collect()
         })
@@ -160,5 +179,39 @@ fn many_small_products_beside_a_large_one() {
             ),
         ];
         print_ratios(&format!("{name}, 1000 of 64^3 beside 640^3"), &ways);
+    }
+}
+
+/// Every instruction set beside the fastest one, D as the instruction writes it.
+#[test]
+#[ignore = "a measurement"]
+fn instruction_sets() {
+    let size = size();
+    for (architecture, name) in [
+        (Architecture::Hopper, "wgmma.m64n256k32.f32.e4m3.e4m3"),
+        (Architecture::Blackwell, "tcgen05.mma.m128n256k32.kind::f8f6f4.f32.e4m3.e4m3"),
+        (Architecture::Blackwell, "tcgen05.mma.m128n256k32.kind::f8f6f4.f32.e2m1.e2m1"),
+        (Architecture::Hopper, "wgmma.m64n256k16.f32.f16.f16"),
+        (Architecture::Hopper, "wgmma.m64n256k16.f32.bf16.bf16"),
+        (Architecture::Hopper, "wgmma.m64n256k8.f32.tf32.tf32"),
+        (Architecture::Ampere, "mma.m16n8k16.f32.f16.f16.f32"),
+        (Architecture::Volta, "mma.m8n8k4.f32.f16.f16.f32"),
+        (Architecture::Cdna3, "v_mfma_f32_32x32x8_f16"),
+        (Architecture::Cdna3, "v_mfma_f32_32x32x16_fp8_fp8"),
+        (Architecture::Cdna1, "v_mfma_f32_32x32x8f16"),
+        (Architecture::Cdna2, "v_mfma_f32_32x32x8f16"),
+        (Architecture::Cdna3, "v_mfma_f32_32x32x2_f32"),
+    ] {
+        let target = &target(architecture, name);
+        let (a, b) = (&matrix(target.model().a, size, 1), &matrix(target.model().b, size, 2));
+        let way = |level| -> Way<'_> {
+            let options = GemmOptions { level: Some(level), ..GemmOptions::default() };
+            (
+                format!("{level:?}"),
+                Box::new(move || drop(gemm(target, a, b, None, &options).expect("a product"))),
+            )
+        };
+        let ways: Vec<Way<'_>> = Level::available().into_iter().rev().map(way).collect();
+        print_ratios(&format!("{architecture} {name}, {size}^3, {}", ways[0].0), &ways);
     }
 }
