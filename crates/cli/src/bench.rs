@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bitmma::catalogue::find;
 use bitmma::gemm::Target;
-use bitmma::kernel::has_kernel;
+use bitmma::kernel::{Level, has_kernel};
 use bitmma::{Architecture, GemmOptions, Matrix, Revision, threads};
 use bitmma_verify::inputs::{Family, case};
 use serde::Serialize;
@@ -46,8 +46,9 @@ at the full one.
 Examples:
   bitmma bench
   bitmma bench --arch hopper --instruction wgmma.m64nNk16.f32.f16.f16 --size 2048
+  bitmma bench --level avx2
 
-JSON: schema, size, threads, rows [{target, architecture, instruction, model {family, parameters, lowering}, formats, path, \
+JSON: schema, size, threads, level, rows [{target, architecture, instruction, model {family, parameters, lowering}, formats, path, \
 size, one {products_per_second, native_products_per_second, ratio}, all (the same), speedup, native}]. The key native and the \
 ratios only with the feature `native`.";
 
@@ -68,9 +69,35 @@ pub(crate) struct Arguments {
     /// What all threads are [default: one for each core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=threads::MOST as u64))]
     threads: Option<u64>,
+    /// Instruction set of ours; the native product takes what it takes [default: the fastest there is]
+    #[arg(long, value_name = "LEVEL", value_parser = clap::builder::PossibleValuesParser::new(LEVELS.map(|level| level.0)))]
+    level: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Instruction sets by name, the slowest first.
+const LEVELS: [(&str, Level); 4] = [
+    ("portable", Level::Portable),
+    ("avx2", Level::Avx2),
+    ("avx512", Level::Avx512),
+    ("avx512-fp16", Level::Avx512Halves),
+];
+
+/// The level of that name, or the fastest; it must be one that this processor has.
+fn level(name: Option<&str>) -> Result<(&'static str, Level), Failure> {
+    let available = Level::available();
+    let there: Vec<_> = LEVELS.into_iter().filter(|(_, level)| available.contains(level)).collect();
+    let chosen = there.iter().rfind(|(of, _)| name.is_none_or(|name| name == *of));
+    chosen.copied().ok_or_else(|| {
+        let names: Vec<&str> = there.iter().map(|(name, _)| *name).collect();
+        Failure::new(format!(
+            "--level is {}; this processor has {}",
+            name.unwrap_or_default(),
+            names.join(", ")
+        ))
+    })
 }
 
 /// One instruction for each model family and kind of format.
@@ -153,6 +180,7 @@ struct Row {
 struct Page {
     size: usize,
     threads: usize,
+    level: &'static str,
     rows: Vec<Row>,
 }
 
@@ -183,6 +211,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let size = arguments.size as usize;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = arguments.threads.map_or(cores, |threads| threads as usize);
+    let (level_name, level) = level(arguments.level.as_deref())?;
     let chosen: Vec<(Architecture, &str)> = match (arguments.arch, &arguments.instruction) {
         (Some(architecture), Some(name)) => vec![(architecture, name.as_str())],
         (Some(architecture), None) => {
@@ -199,12 +228,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut rows = Vec::new();
     for (architecture, name) in chosen {
         let target = Target::found(&find(architecture, name)?, Revision::default())?;
-        rows.push(measure(architecture, target, size, threads).within(name)?);
+        rows.push(measure(architecture, target, (size, threads, level)).within(name)?);
     }
     if arguments.json {
-        json::print(&Page { size, threads, rows: rows.iter().map(Row::new).collect() })?;
+        json::print(&Page { size, threads, level: level_name, rows: rows.iter().map(Row::new).collect() })?;
     } else {
-        output::print(&text(&rows, size, threads))?;
+        output::print(&text(&rows, (size, threads, level_name)))?;
         if cfg!(not(feature = "native")) {
             output::note("no native product beside them: that needs a build with --features native");
         }
@@ -250,10 +279,11 @@ impl Inputs {
     }
 
     /// Seconds of one product.
-    fn seconds(&self, target: &Target, pool: &rayon::ThreadPool) -> Result<f64, Failure> {
+    fn seconds(&self, target: &Target, level: Level, pool: &rayon::ThreadPool) -> Result<f64, Failure> {
         let options = GemmOptions {
             scale_a: self.scales.as_ref().map(|scales| &scales.0),
             scale_b: self.scales.as_ref().map(|scales| &scales.1),
+            level: Some(level),
             ..GemmOptions::default()
         };
         let start = Instant::now();
@@ -267,8 +297,7 @@ impl Inputs {
 fn measure(
     architecture: Architecture,
     target: Target,
-    size: usize,
-    threads: usize,
+    (size, threads, level): (usize, usize, Level),
 ) -> Result<Measured, Failure> {
     let (one, all) = (threads::pool(1)?, threads::pool(threads)?);
     let small = size.min(64);
@@ -276,7 +305,7 @@ fn measure(
         size
     } else {
         // the reference path: as large as takes it a second
-        let seconds = Inputs::new(&target, small)?.seconds(&target, &one)?;
+        let seconds = Inputs::new(&target, small)?.seconds(&target, level, &one)?;
         let fitting = small as f64 * (SECONDS / TURNS as f64 / seconds.max(1e-9)).cbrt();
         ((fitting as usize).next_multiple_of(target.step())).clamp(small, size)
     };
@@ -284,11 +313,11 @@ fn measure(
     let rates = |pool: &rayon::ThreadPool| -> Result<Rates, Failure> {
         let mut native = Native::new(target.working_format().bytes() == 8, size);
         let (mut our_times, mut native_times) = (Vec::new(), Vec::new());
-        inputs.seconds(&target, pool)?; // the first one finds memory and caches cold
+        inputs.seconds(&target, level, pool)?; // the first one finds memory and caches cold
         native.seconds(pool);
         let start = Instant::now();
         while our_times.len() < TURNS || start.elapsed().as_secs_f64() < SECONDS {
-            our_times.push(inputs.seconds(&target, pool)?);
+            our_times.push(inputs.seconds(&target, level, pool)?);
             native_times.extend(native.seconds(pool));
         }
         let cube = |size: usize| (size as f64).powi(3);
@@ -306,7 +335,7 @@ fn median(mut times: Vec<f64>) -> Option<f64> {
     times.get(times.len() / 2).copied()
 }
 
-fn text(rows: &[Measured], size: usize, threads: usize) -> String {
+fn text(rows: &[Measured], (size, threads, level): (usize, usize, &str)) -> String {
     let several = format!("{threads} threads");
     let ratios = rows.iter().any(|row| row.one.native.is_some());
     let mut headings = vec!["architecture", "model", "D A B C", "path", ">size", ">one thread", ">ratio"];
@@ -344,7 +373,7 @@ fn text(rows: &[Measured], size: usize, threads: usize) -> String {
         })
     };
     let natives: String = [false, true].into_iter().filter_map(natives).collect();
-    if ratios { format!("{}\n{natives}", table.render()) } else { table.render() }
+    format!("{}\nlevel {level}\n{natives}", table.render())
 }
 
 impl Row {

@@ -475,6 +475,15 @@ fn bench_measures() {
     assert_eq!(out.contains("\nnative SGEMM at 48: "), compared, "{out}");
     assert_eq!(err.contains("needs a build with --features native"), !compared, "{err}");
 
+    let portable: Value = serde_json::from_str(&fine(
+        &bench,
+        &format!("bench {instruction} --level portable --threads 1 --json"),
+    ))
+    .unwrap();
+    assert_eq!(portable["level"], "portable");
+    assert_ne!(json["level"], Value::Null);
+    refused(&bench, "bench --level sse", &["sse", "portable, avx2, avx512, avx512-fp16"]);
+
     refused(&bench, "bench --arch turing", &["none of the usual instructions is turing's"]);
     refused(&bench, "bench --instruction x", &["--arch"]);
     refused(&bench, "bench --arch h100 --instruction x", &["x"]);
