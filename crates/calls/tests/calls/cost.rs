@@ -190,7 +190,6 @@ fn instruction_sets() {
     for (architecture, name) in [
         (Architecture::Hopper, "wgmma.m64n256k32.f32.e4m3.e4m3"),
         (Architecture::Blackwell, "tcgen05.mma.m128n256k32.kind::f8f6f4.f32.e4m3.e4m3"),
-        (Architecture::Blackwell, "tcgen05.mma.m128n256k32.kind::f8f6f4.f32.e2m1.e2m1"),
         (Architecture::Hopper, "wgmma.m64n256k16.f32.f16.f16"),
         (Architecture::Hopper, "wgmma.m64n256k16.f32.bf16.bf16"),
         (Architecture::Hopper, "wgmma.m64n256k8.f32.tf32.tf32"),
