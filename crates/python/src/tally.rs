@@ -7,6 +7,9 @@ use pyo3::prelude::*;
 use crate::error::FormatError;
 use crate::format;
 
+/// What [`tally`] returns, in the order of its documentation.
+type Counts = (usize, f64, f64, Option<usize>, usize, Vec<usize>);
+
 /// How many elements of two arrays of words differ, the largest difference, the norm of all over that of the first array, the
 /// first place, how many are finite in one only, and how many codes they are apart by powers of two.
 ///
@@ -20,7 +23,7 @@ pub(crate) fn tally<'py>(
     ours: &Bound<'py, PyAny>,
     theirs: &Bound<'py, PyAny>,
     sizes: bool,
-) -> PyResult<(usize, f64, f64, Option<usize>, usize, Vec<usize>)> {
+) -> PyResult<Counts> {
     let kind = match kind {
         "int" => Kind::Signed,
         "uint" => Kind::Unsigned,
