@@ -29,6 +29,8 @@ pub(crate) enum Failure {
     ClosedPipe,
     /// What was wrong, with the numbers in it.
     Message(String),
+    /// The same, and the command has already printed its result, which says so too.
+    Reported(String),
 }
 
 impl Failure {
@@ -42,6 +44,7 @@ impl Failure {
         match self {
             Failure::ClosedPipe => Failure::ClosedPipe,
             Failure::Message(message) => Failure::Message(format!("{context}: {message}")),
+            Failure::Reported(message) => Failure::Reported(format!("{context}: {message}")),
         }
     }
 }
@@ -50,7 +53,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::ClosedPipe => f.write_str("the output was closed"),
-            Failure::Message(message) => f.write_str(message),
+            Failure::Message(message) | Failure::Reported(message) => f.write_str(message),
         }
     }
 }

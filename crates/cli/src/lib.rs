@@ -50,7 +50,7 @@ use crate::failure::Failure;
 /// agrees; 1 something differs; 2 an error.
 ///
 /// Results go to the standard output, remarks and errors to the standard error, as `bitmma --help` says; with `--json`
-/// an error is an object on the standard output, too.
+/// an error is an object on the standard output, too, unless the result that was printed there says it.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = arguments.into_iter().collect();
     // a program that asked for JSON gets it for an error, too, on the standard output
@@ -71,7 +71,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Err(Failure::ClosedPipe) => 0,
         Err(failure) => {
             output::error(&failure);
-            if is_json {
+            if is_json && !matches!(failure, Failure::Reported(_)) {
                 json::error(&failure.to_string());
             }
             2

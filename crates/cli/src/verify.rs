@@ -146,7 +146,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         output::print(&report::text(&outcomes))?;
     }
     if let Some(fault) = outcomes.iter().find_map(|one| one.fault.as_ref()) {
-        return Err(Failure::new(fault.to_string()));
+        return Err(Failure::Reported(fault.to_string()));
     }
     let agrees = outcomes.iter().all(|one| one.summary.verdict == Verdict::Agrees);
     Ok(if agrees { Outcome::Agrees } else { Outcome::Differs })

@@ -33,7 +33,13 @@ fn refused(bench: &Bench, arguments: &str, wanted: &[&str]) {
     let before = bench.names();
     let (code, out, err) = bitmma(bench, arguments);
     assert_eq!(code, Some(2), "{arguments}: {out}{err}");
-    assert_eq!(out, "", "{arguments}");
+    if arguments.split(' ').any(|word| word == "--json") {
+        let page: Value = serde_json::from_str(&out).unwrap();
+        let message = page["error"]["message"].as_str().unwrap();
+        assert!(err.contains(message), "{arguments}: {message} is not in: {err}");
+    } else {
+        assert_eq!(out, "", "{arguments}");
+    }
     for text in wanted {
         assert!(err.contains(text), "{arguments}: '{text}' is not in: {err}");
     }
