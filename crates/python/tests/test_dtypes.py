@@ -148,3 +148,12 @@ def test_one_dtype_for_scale_factors():
     scales = np.full((3, 4), 1.5, ml_dtypes.float8_e4m3fn)
     d, info = bitmma.matmul(a, a.T, like="b200", scale_a=scales, scale_b=scales.T, return_info=True)
     assert (d == 144).all() and info.instruction.row == nvfp4.row
+
+
+@pytest.mark.parametrize("name", ["f16", "fp16", "float16", "torch.float16"])
+def test_a_format_goes_by_the_names_of_other_projects(name):
+    one = np.array([0x3C00], dtype=np.uint16)
+    assert bitmma.formats.decode(one, name) == 1.0
+    assert bitmma.formats.codes(np.float16([1.0]), name) == one
+    assert bitmma.formats.view(one, name) == np.float16(1.0)
+    assert bitmma.formats.encode([1.0], name) == one

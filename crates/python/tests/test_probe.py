@@ -185,7 +185,7 @@ def test_an_answer_that_is_none(kind, message, fn, options):
     [
         (bitmma.ShapeError, "K is 0; 1 to 65536 can be probed", {"k": 0}),
         (bitmma.TooLarge, "16777216 can be probed", {"m": 65536, "k": 65536}),
-        (bitmma.UnknownFormat, "unknown format 'fp16'", {"a": "fp16"}),
+        (bitmma.UnknownFormat, "unknown format 'fp17'", {"a": "fp17"}),
         (bitmma.OptionError, "a scale factor for 0 elements; K is 16", {"scale": ("ue8m0", 0)}),
         (bitmma.OptionError, "a scale factor for 3 elements; K is 16", {"scale": ("ue8m0", 3)}),
         (TypeError, "'rows'", {"rows": 4}),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ._bitmma import format_named as _format_named
 from ._bitmma import formats as _formats
 from ._bitmma import unpack as _unpack
 from ._dtypes import DTYPE_OF, FORMATS_OF, NATIVE, WORD_OF
@@ -66,6 +67,7 @@ def _dtype_name(array: Array) -> str:
 def format_of(name: str, array: Array, read_as: str | None = None) -> str:
     """The format an array's numbers have; ``read_as`` where the dtype leaves it open."""
     dtype = _dtype_name(array)
+    read_as = None if read_as is None else _format_named(read_as).name  # a name that another project gives it
     readings = FORMATS_OF.get(dtype)
     if readings is None:
         if read_as is not None and dtype == WORD_OF.get(BYTES.get(read_as, 0)):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from . import _arrays, _bitmma
 from ._dtypes import WORD_OF
 from ._lazy import numpy as np
 from .errors import DtypeError, ShapeError
+from .formats import by_name
 from .simulate import Unit
 
 if TYPE_CHECKING:
@@ -133,7 +134,8 @@ def probe(
         signature = Signature.of(signature)
     elif not isinstance(signature, Signature):
         signature = Signature(**signature)
-    one = signature
+    a, b, c, d = (by_name(name).name for name in (signature.a, signature.b, signature.c, signature.d))
+    one = replace(signature, a=a, b=b, c=c, d=d)
     ask = _asker(fn, one, batched, codes)
     outcome = _bitmma.probe(
         ask,
