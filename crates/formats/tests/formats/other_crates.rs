@@ -1,6 +1,7 @@
 //! Every code means what `half`, `float8` and `rustc_apfloat` say it means.
 
 use crate::common;
+use crate::common::apfloat::{E8m13S, Tf32S};
 use bitmma_formats::cases::all_codes;
 use bitmma_formats::text::to_f64_bits;
 use bitmma_formats::*;
@@ -82,20 +83,6 @@ fn float8_rounds_double_precision_as_encode_does() {
         let e5m2 = encode(&E5M2, value, Rounding::NearestEven, Overflow::Saturate);
         assert_eq!(e5m2, u64::from(float8::F8E5M2::from_f64(host).to_bits()), "e5m2 of {host:e}");
     }
-}
-
-/// TF32 without its padding, in `rustc_apfloat`'s terms.
-struct Tf32S;
-impl Semantics for Tf32S {
-    const BITS: usize = 19;
-    const EXP_BITS: usize = 8;
-}
-
-/// E8M13 without its padding.
-struct E8m13S;
-impl Semantics for E8m13S {
-    const BITS: usize = 22;
-    const EXP_BITS: usize = 8;
 }
 
 fn apfloat_agrees<S: Semantics>(format: &Format, codes: impl Iterator<Item = u64>)

@@ -1,33 +1,12 @@
 //! `encode` rounds as `rustc_apfloat` does, under the five rules of IEEE 754.
 
 use crate::common;
+use crate::common::apfloat::{E8m13S, RULES, Tf32S};
 use bitmma_formats::*;
 use rustc_apfloat::ieee::{
     BFloatS, DoubleS, Float8E4M3FNS, Float8E5M2S, HalfS, IeeeFloat, Quad, QuadS, Semantics, SingleS,
 };
 use rustc_apfloat::{Float, FloatConvert, Round};
-
-/// TF32 without its padding.
-struct Tf32S;
-impl Semantics for Tf32S {
-    const BITS: usize = 19;
-    const EXP_BITS: usize = 8;
-}
-
-/// E8M13 without its padding.
-struct E8m13S;
-impl Semantics for E8m13S {
-    const BITS: usize = 22;
-    const EXP_BITS: usize = 8;
-}
-
-const RULES: [(Rounding, Round); 5] = [
-    (Rounding::NearestEven, Round::NearestTiesToEven),
-    (Rounding::NearestAway, Round::NearestTiesToAway),
-    (Rounding::TowardZero, Round::TowardZero),
-    (Rounding::Up, Round::TowardPositive),
-    (Rounding::Down, Round::TowardNegative),
-];
 
 /// `rustc_apfloat`'s answer: the value in binary128, which holds 113 bits and any exponent we use, cut once.
 fn apfloat<S: Semantics>(format: &Format, value: Real, round: Round) -> u64

@@ -1,10 +1,11 @@
 //! Random decimals and hexadecimal floats, read as the host and `rustc_apfloat` read them.
 
 use crate::common;
+use crate::common::apfloat::RULES;
 use bitmma_formats::text::parse;
 use bitmma_formats::*;
+use rustc_apfloat::Float;
 use rustc_apfloat::ieee::{BFloatS, DoubleS, Float8E5M2S, HalfS, IeeeFloat, Semantics, SingleS};
-use rustc_apfloat::{Float, Round};
 
 /// A decimal of up to `digits` digits that lies about where the format's numbers do.
 fn random_decimal(random: &mut common::Random, digits: u64, exponents: (i32, i32)) -> String {
@@ -62,14 +63,6 @@ fn decimals_at_and_beside_ties() {
         assert!(!read(&middle, Rounding::NearestEven).exact);
     }
 }
-
-const RULES: [(Rounding, Round); 5] = [
-    (Rounding::NearestEven, Round::NearestTiesToEven),
-    (Rounding::NearestAway, Round::NearestTiesToAway),
-    (Rounding::TowardZero, Round::TowardZero),
-    (Rounding::Up, Round::TowardPositive),
-    (Rounding::Down, Round::TowardNegative),
-];
 
 fn apfloat_reads_the_same<S: Semantics>(format: &Format, seed: u64) {
     let mut random = common::Random::new(seed);

@@ -1,5 +1,7 @@
 //! What several tests need: a random stream and exact values.
 
+pub(crate) mod apfloat;
+
 use bitmma_formats::{Class, Format, decode};
 
 /// SplitMix64 (Steele, Lea and Flood 2014): small, and the same on every platform.
