@@ -111,7 +111,7 @@ fn colour_after(word: &str, before: Option<String>) -> Option<String> {
     (last != RESET).then(|| last.to_owned())
 }
 
-/// `text` with lines wider than `width` broken at blanks; what follows an indented beginning stands two columns further in.
+/// `text` with lines wider than `width` broken at blanks; what follows an indented beginning is two columns further in.
 pub(crate) fn folded(text: &str, width: usize) -> String {
     let mut folded = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {

@@ -18,7 +18,7 @@ const NARROW: usize = 20;
 const TEXT: usize = 16;
 /// Lines that a row takes, at most, before rows are stacked.
 const TOWER: usize = 6;
-/// How far in a last column stands below the others.
+/// How far a last column below the others is indented.
 const INDENT: usize = 4;
 
 /// A table under construction.

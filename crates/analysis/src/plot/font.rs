@@ -46,7 +46,7 @@ pub(super) fn outline(at: Point, text: &Text<'_>) -> Vec<(Point, Point, bool)> {
 /// Draws the outline of a glyph, whose curves become lines.
 struct Pen<'o> {
     lines: &'o mut Vec<(Point, Point, bool)>,
-    /// Where the text stands, and how far along it the glyph begins.
+    /// Where the text is, and how far along it the glyph begins.
     at: Point,
     along: f64,
     /// Units of the drawing to a unit of the font.

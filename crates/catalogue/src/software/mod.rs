@@ -114,7 +114,7 @@ pub(crate) fn refused(given: &str, about: &'static str) -> LookupError {
     LookupError::NotAnInstruction { given: given.trim().to_owned(), about }
 }
 
-/// The words of a call, in order: what stands between its brackets, commas and blanks.
+/// The words of a call, in order: split at brackets, commas and blanks.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(['<', '>', '(', ')', ',', ' ', '"', '\'', '{', '}']).filter(|word| !word.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Pages whose commands are run: what a command prints stands in the text block after it.
+//! Pages whose commands are run: the text block after a command holds what it prints.
 
 use std::process::Command;
 
