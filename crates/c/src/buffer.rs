@@ -225,6 +225,16 @@ unsafe fn write_rows<T: Copy>(to: *mut T, layout: &Layout, codes: &[T]) {
     }
 }
 
+/// What is at an address that must not be NULL.
+///
+/// # Safety
+///
+/// NULL, or something valid that stays as it is while it is used.
+pub(crate) unsafe fn required<'t, T>(name: &str, address: *const T) -> Result<&'t T, Failure> {
+    // SAFETY: the caller's
+    unsafe { address.as_ref() }.ok_or_else(|| Failure::null(name))
+}
+
 /// The text at an address.
 ///
 /// # Safety

@@ -7,6 +7,7 @@ use bitmma::explain::explain;
 use bitmma::explain::json::{Coded, Written};
 use serde::Serialize;
 
+use crate::buffer::required;
 use crate::multiply::{Dot, bitmma_operands};
 use crate::status::bitmma_status::{BITMMA_BUFFER, BITMMA_INTERNAL};
 use crate::status::{Failure, bitmma_status, guarded};
@@ -34,8 +35,8 @@ pub unsafe extern "C" fn bitmma_explain(
 ) -> bitmma_status {
     // SAFETY: the caller's unit and memory
     guarded(|| unsafe {
-        let unit = unit.as_ref().ok_or_else(|| Failure::null("unit"))?;
-        let operands = operands.as_ref().ok_or_else(|| Failure::null("operands"))?;
+        let unit = required("unit", unit)?;
+        let operands = required("operands", operands)?;
         if text.is_null() && capacity > 0 {
             return Err(Failure::null("text"));
         }

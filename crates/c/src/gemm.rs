@@ -7,7 +7,7 @@ use bitmma::formats::{F32, F64, Format, Overflow, Rounding};
 use bitmma::gemm::{OutputConversion, ScaleBlocks};
 use bitmma::{GemmOptions, gemm};
 
-use crate::buffer::{bitmma_output, optional_text};
+use crate::buffer::{bitmma_output, optional_text, required};
 use crate::multiply::{Wanted, bitmma_operands};
 use crate::status::bitmma_status::BITMMA_UNKNOWN;
 use crate::status::{Failure, bitmma_status, guarded};
@@ -92,9 +92,9 @@ pub unsafe extern "C" fn bitmma_gemm(
 ) -> bitmma_status {
     // SAFETY: the caller's unit, texts and memory
     guarded(|| unsafe {
-        let unit = unit.as_ref().ok_or_else(|| Failure::null("unit"))?;
-        let operands = operands.as_ref().ok_or_else(|| Failure::null("operands"))?;
-        let d = d.as_ref().ok_or_else(|| Failure::null("d"))?;
+        let unit = required("unit", unit)?;
+        let operands = required("operands", operands)?;
+        let d = required("d", d)?;
         let target = unit.target();
         let mut made = GemmOptions::default();
         let mut products = 1;

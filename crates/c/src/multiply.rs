@@ -4,7 +4,7 @@ use bitmma::arithmetic::run::Side;
 use bitmma::formats::Format;
 use bitmma::{Error, Matrix, Model, Operands, Signature};
 
-use crate::buffer::{Shape, bitmma_input, bitmma_output};
+use crate::buffer::{Shape, bitmma_input, bitmma_output, required};
 use crate::status::bitmma_status::{BITMMA_CODE, BITMMA_SCALE, BITMMA_SIZE};
 use crate::status::{Failure, bitmma_status, guarded};
 use crate::unit::bitmma_unit;
@@ -121,9 +121,9 @@ pub unsafe extern "C" fn bitmma_multiply(
 ) -> bitmma_status {
     // SAFETY: the caller's unit and memory
     guarded(|| unsafe {
-        let unit = unit.as_ref().ok_or_else(|| Failure::null("unit"))?;
-        let operands = operands.as_ref().ok_or_else(|| Failure::null("operands"))?;
-        let d = d.as_ref().ok_or_else(|| Failure::null("d"))?;
+        let unit = required("unit", unit)?;
+        let operands = required("operands", operands)?;
+        let d = required("d", d)?;
         let signature = unit.signature();
         let blocks = count.checked_mul(signature.blocks);
         let blocks = blocks.ok_or_else(|| Failure::new(BITMMA_SIZE, format!("count is {count}")))?;
@@ -242,8 +242,8 @@ pub unsafe extern "C" fn bitmma_dot(
 ) -> bitmma_status {
     // SAFETY: the caller's unit and memory
     guarded(|| unsafe {
-        let unit = unit.as_ref().ok_or_else(|| Failure::null("unit"))?;
-        let operands = operands.as_ref().ok_or_else(|| Failure::null("operands"))?;
+        let unit = required("unit", unit)?;
+        let operands = required("operands", operands)?;
         if d.is_null() {
             return Err(Failure::null("d"));
         }

@@ -7,7 +7,7 @@ use bitmma::formats::{BlockScale, Format, by_name};
 use bitmma::gemm::Target;
 use bitmma::{Architecture, FastSimulator, MmaUnit, Model, Signature, Simulator};
 
-use crate::buffer::{optional_text, text};
+use crate::buffer::{optional_text, required, text};
 use crate::status::bitmma_status::{BITMMA_MODEL, BITMMA_SIZE, BITMMA_UNKNOWN};
 use crate::status::{Failure, bitmma_status, guarded};
 
@@ -199,7 +199,7 @@ pub unsafe extern "C" fn bitmma_describe(
 ) -> bitmma_status {
     // SAFETY: the caller's unit and the place for the answer
     guarded(|| unsafe {
-        let unit = unit.as_ref().ok_or_else(|| Failure::null("unit"))?;
+        let unit = required("unit", unit)?;
         if signature.is_null() {
             return Err(Failure::null("signature"));
         }
