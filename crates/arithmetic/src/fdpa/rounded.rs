@@ -51,10 +51,18 @@ pub(super) fn gtr_fdpa<T: Trace>(
     finish(value, rho, ZeroSign::OfValue, trace)
 }
 
-/// NaN and infinity; a product of magnitude 2^product_overflow or more is infinite (semantics, rule 8).
+/// NaN and infinity, those of overflowing products among them.
+#[inline]
 fn specials(sum: &RoundedSum, vectors: &Vectors<'_>) -> Specials {
     let mut specials = vectors.specials();
-    let Some(limit) = sum.product_overflow else { return specials };
+    if let Some(limit) = sum.product_overflow {
+        add_overflows(vectors, limit, &mut specials);
+    }
+    specials
+}
+
+/// A product of magnitude 2^limit or more is infinite (semantics, rule 8).
+fn add_overflows(vectors: &Vectors<'_>, limit: i32, specials: &mut Specials) {
     for k in 0..vectors.a.len() {
         // 2^e_k <= |product| < 4 * 2^e_k for normal factors, less for subnormal ones
         if vectors.product_exponent(k) + 1 < limit {
@@ -65,7 +73,6 @@ fn specials(sum: &RoundedSum, vectors: &Vectors<'_>) -> Specials {
             specials.add_infinity(product.significand < 0);
         }
     }
-    specials
 }
 
 /// Steps 1 and 2 of both algorithms, for the products `first`, `first + step`, …: the largest exponent (line 7; 7 and
@@ -89,7 +96,7 @@ fn truncated_sum<T: Trace>(
 
 /// Step 3 of Algorithm 9: e_max (line 16), both sums cut to F bits below it (17 and 18), T (19).
 fn join<T: Trace>(sum: &RoundedSum, even: Partial, odd: Partial, trace: &mut T) -> Partial {
-    let e_max = largest([even, odd].into_iter().map(exponent_of))?;
+    let e_max = exponent_of(even).max(exponent_of(odd))?;
     let absent = Exact { significand: 0, exponent: e_max - sum.fraction_bits as i32 };
     let part = |k: usize| if k == 0 { even } else { odd };
     let terms = Terms {
