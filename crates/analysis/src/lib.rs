@@ -22,6 +22,7 @@ pub mod progress;
 pub mod published;
 pub mod report;
 pub mod risk;
+pub mod section;
 pub mod sections;
 mod shrink;
 pub mod statistics;

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::plot::{Figure, escaped};
-use crate::table::{Cell, Section, Table};
+use crate::section::Section;
+use crate::table::{Cell, Table};
 
 const STYLE: &str = include_str!("page/style.css");
 

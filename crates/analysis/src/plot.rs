@@ -3,8 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use self::labels::Taken;
-use self::paper::{Anchor, Ink, Paper, Point, Text};
+use self::paper::{Anchor, FONT, HEIGHT, Ink, Paper, Point, Text, WIDTH};
 use crate::table::short;
+
+pub use self::svg::escaped;
 
 mod font;
 mod labels;
@@ -121,17 +123,13 @@ impl Figure {
     }
 }
 
-const WIDTH: f64 = 520.0;
-const HEIGHT: f64 = 360.0;
 /// Left, right, bottom of the plot.
 const LEFT: f64 = 66.0;
 const RIGHT: f64 = WIDTH - 14.0;
 const BOTTOM: f64 = HEIGHT - 52.0;
-/// Height of the font, and of the font of labels.
-const FONT: f64 = 13.0;
+/// Height of the font of labels.
 const SMALL: f64 = 11.0;
-/// Colours of texts, of lines across the plot, of its frame.
-const INK: &str = "#222222";
+/// Colours of lines across the plot, and of its frame.
 const GRID: &str = "#e4e4e4";
 const FRAME: &str = "#888888";
 /// Told apart by those who see fewer colours, too (Okabe and Ito).
@@ -376,9 +374,4 @@ fn dashes(places: &[Point]) -> Vec<[Point; 2]> {
         done += length;
     }
     found
-}
-
-/// Text for XML.
-pub fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

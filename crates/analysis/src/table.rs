@@ -142,21 +142,6 @@ impl Table {
     }
 }
 
-/// A part of the report: what was asked, its tables and pictures, and what they say.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Section {
-    /// File name and anchor.
-    pub name: String,
-    /// Its heading.
-    pub title: String,
-    /// Paragraphs.
-    pub text: Vec<String>,
-    /// Tables.
-    pub tables: Vec<Table>,
-    /// Pictures.
-    pub figures: Vec<crate::plot::Figure>,
-}
-
 /// The cells of a row, each anything a cell can be made of.
 #[macro_export]
 macro_rules! cells {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use bitmma::formats::BlockScale;
 use bitmma::gemm::Target as Unit;
 use bitmma_analysis::data::{Distribution, Draw, Product, ScaleFactors};
+use bitmma_analysis::section::Section;
 use bitmma_analysis::sections::{Effort, Options, Part, UserData, section};
-use bitmma_analysis::table::Section;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::failure::{Failure, Outcome, Within};

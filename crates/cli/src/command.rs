@@ -1,6 +1,6 @@
 //! The command line as a whole: every subcommand.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
 use crate::{
@@ -73,7 +73,17 @@ impl Arguments {
             Command::Analyze(arguments) => analyze::run(arguments),
             Command::Report(arguments) => report::run(arguments),
             Command::Bench(arguments) => bench::run(arguments),
-            Command::Generate(arguments) => generate::run(arguments),
+            Command::Generate(arguments) => generate::run(arguments, Arguments::command()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Arguments::command().debug_assert();
     }
 }

@@ -1,5 +1,6 @@
 //! The documents in `docs/`, printed from the tables.
 
+mod markdown;
 mod proven;
 
 use std::path::Path;
@@ -11,45 +12,26 @@ use bitmma::catalogue::{Vendor, processors};
 use bitmma::formats::text::display;
 use bitmma::formats::{BF16, F32, Format, Specials, table::FORMATS};
 use bitmma::{Architecture, Instruction, Revision};
-use clap::CommandFactory;
 
+use self::markdown::{Table, mono};
+use crate::describe;
 use crate::failure::Failure;
-use crate::{command, describe};
 
 /// What every document says at its head.
 const GENERATED: &str =
     "<!-- Printed from the tables by `bitmma generate docs docs`; edits here are lost. -->\n\n";
 
-/// Name and text of every document.
-pub(crate) fn all(recordings: &Path) -> Result<Vec<(String, String)>, Failure> {
+/// Name and text of every document; `command` is the whole command line.
+pub(crate) fn all(command: clap::Command, recordings: &Path) -> Result<Vec<(String, String)>, Failure> {
     Ok([
         ("instructions.md", instructions()),
         ("formats.md", formats()),
         ("models.md", models()),
-        ("commands.md", commands()),
+        ("commands.md", commands(command)),
         ("proven.md", proven::text(recordings)?),
     ]
     .map(|(name, text)| (name.to_owned(), GENERATED.to_owned() + &text))
     .to_vec())
-}
-
-/// A Markdown table.
-struct Table(String);
-
-impl Table {
-    fn new(headings: &[&str]) -> Table {
-        let rule: String = headings.iter().map(|_| "---|").collect();
-        Table(format!("| {} |\n|{rule}\n", headings.join(" | ")))
-    }
-
-    fn row<C: AsRef<str>>(&mut self, cells: &[C]) {
-        let cells: Vec<String> = cells.iter().map(|cell| cell.as_ref().replace('|', "\\|")).collect();
-        self.0 += &format!("| {} |\n", cells.join(" | "));
-    }
-}
-
-fn mono(text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!("`{text}`") }
 }
 
 fn instructions() -> String {
@@ -259,8 +241,8 @@ fn example(family: &Family) -> (String, usize, Model) {
     })
 }
 
-fn commands() -> String {
-    let mut command = command::Arguments::command().term_width(100);
+fn commands(command: clap::Command) -> String {
+    let mut command = command.term_width(100);
     command.build();
     let mut text = "# Commands\n".to_owned();
     let mut section = |command: &mut clap::Command| {

@@ -3,11 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use clap::Subcommand;
 use clap::builder::PossibleValuesParser;
-use clap::{CommandFactory, Subcommand};
 use clap_complete::Shell;
 
-use crate::command;
 use crate::documents;
 use crate::failure::{Failure, Outcome, Within};
 use crate::{output, whole};
@@ -50,29 +49,28 @@ enum What {
     },
 }
 
-/// Runs it.
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+/// Runs it; `command` is the whole command line.
+pub(crate) fn run(arguments: &Arguments, command: clap::Command) -> Result<Outcome, Failure> {
     match &arguments.what {
         What::Completions { shell } => {
             let mut text = Vec::new();
-            clap_complete::generate(*shell, &mut completed(), "bitmma", &mut text);
+            clap_complete::generate(*shell, &mut completed(command), "bitmma", &mut text);
             output::raw(&String::from_utf8_lossy(&text))?;
         }
-        What::Man { folder } => write_all(folder, &man_pages()?)?,
-        What::Docs { folder, recordings } => write_all(folder, &documents::all(recordings)?)?,
+        What::Man { folder } => write_all(folder, &man_pages(command)?)?,
+        What::Docs { folder, recordings } => write_all(folder, &documents::all(command, recordings)?)?,
     }
     Ok(Outcome::Agrees)
 }
 
 /// The command line with what only completions know: every instruction's name, and which values are files.
-fn completed() -> clap::Command {
+fn completed(mut whole: clap::Command) -> clap::Command {
     let mut names: Vec<String> =
         bitmma::catalogue::catalogue().iter().map(|row| row.name_for(row.m.last, row.n.last)).collect();
     names.sort();
     names.dedup();
     // clap keeps references to values; the process ends after this
     let names: Vec<&'static str> = names.into_iter().map(|name| &*name.leak()).collect();
-    let mut whole = command::Arguments::command();
     let subcommands: Vec<String> = whole.get_subcommands().map(|one| one.get_name().to_owned()).collect();
     for name in subcommands {
         whole = whole.mut_subcommand(name, |one| {
@@ -92,8 +90,7 @@ fn completed() -> clap::Command {
 }
 
 /// Name and text of every man page.
-fn man_pages() -> io::Result<Vec<(String, String)>> {
-    let mut command = command::Arguments::command();
+fn man_pages(mut command: clap::Command) -> io::Result<Vec<(String, String)>> {
     command.build();
     let mut pages = Vec::new();
     let commands: Vec<clap::Command> =
@@ -115,14 +112,4 @@ fn write_all(folder: &Path, files: &[(String, String)]) -> Result<(), Failure> {
         whole::write(&path, |file| file.write_all(text.as_bytes())).within(path.display())?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        crate::command::Arguments::command().debug_assert();
-    }
 }

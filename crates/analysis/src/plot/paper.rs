@@ -1,5 +1,13 @@
 //! What a figure is drawn with: a few shapes that every kind of picture has.
 
+/// Size of the drawing.
+pub(super) const WIDTH: f64 = 520.0;
+pub(super) const HEIGHT: f64 = 360.0;
+/// Height of the font.
+pub(super) const FONT: f64 = 13.0;
+/// Colour of texts.
+pub(super) const INK: &str = "#222222";
+
 /// x from the left and y from the top, in units of the drawing.
 pub(super) type Point = (f64, f64);
 
@@ -50,7 +58,7 @@ pub(super) struct Text<'t> {
 impl<'t> Text<'t> {
     /// A text of the usual size, from left to right.
     pub(super) fn new(content: &'t str, anchor: Anchor) -> Text<'t> {
-        Text { content, size: super::FONT, anchor, upward: false }
+        Text { content, size: FONT, anchor, upward: false }
     }
 }
 

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use super::font;
-use super::paper::{Ink, Paper, Point, Text};
-use super::{HEIGHT, INK, WIDTH};
+use super::paper::{HEIGHT, INK, Ink, Paper, Point, Text, WIDTH};
 
 /// Corners of what is drawn for a disc.
 const CORNERS: u32 = 24;

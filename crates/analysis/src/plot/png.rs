@@ -3,8 +3,7 @@
 use ab_glyph_rasterizer::{Point as Spot, Rasterizer, point};
 
 use super::font;
-use super::paper::{Ink, Paper, Point, Text};
-use super::{HEIGHT, INK, WIDTH};
+use super::paper::{HEIGHT, INK, Ink, Paper, Point, Text, WIDTH};
 
 /// Pixels to a unit of the drawing.
 const ZOOM: f64 = 3.0;

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use super::font;
-use super::paper::{Anchor, Ink, Paper, Point, Text};
-use super::{FONT, HEIGHT, INK, WIDTH, escaped};
+use super::paper::{Anchor, FONT, HEIGHT, INK, Ink, Paper, Point, Text, WIDTH};
 
 /// A drawing under construction.
 pub(super) struct Svg {
@@ -72,4 +71,9 @@ impl Paper for Svg {
             escaped(text.content)
         );
     }
+}
+
+/// Text for XML.
+pub fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

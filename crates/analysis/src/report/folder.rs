@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::page::{About, html};
-use crate::table::Section;
+use crate::section::Section;
 
 /// The operating system's error, with the file it is about.
 fn at(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {

@@ -1,12 +1,13 @@
 //! The bias of round-down on CDNA3.
 
-use super::{Options, Section};
+use super::options::Options;
 use crate::bias::{ACCUMULATOR, FACTORS, INSTRUCTION, distributions, growth};
 use crate::cells;
 use crate::data::Distribution;
 use crate::error::Error;
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
 use crate::progress::Progress;
+use crate::section::Section;
 use crate::statistics::{Histogram, Summary};
 use crate::table::{Table, short};
 

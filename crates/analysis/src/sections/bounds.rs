@@ -6,7 +6,7 @@ use bitmma::{Architecture, Case, GemmOptions, Operands, Revision};
 use bitmma_verify::inputs::{Family, case};
 use rayon::prelude::*;
 
-use super::{Options, Section, UserData};
+use super::options::{Options, UserData};
 use crate::account::{Entry, Start, account_prepared};
 use crate::cells;
 use crate::data::{Distribution, Draw};
@@ -17,6 +17,7 @@ use crate::error_bound::{Chain, Magnitudes, a_priori, chain, elements};
 use crate::error_source::{Source, sources};
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
 use crate::progress::Progress;
+use crate::section::Section;
 use crate::subject::{Subject, elementary, essence};
 use crate::table::Table;
 use crate::tightness::{Effort, Objective, search};

@@ -4,7 +4,7 @@ use bitmma::arithmetic::{Conversion, Model, Operation};
 use bitmma::catalogue::catalogue;
 use bitmma::formats::{BlockScale, F16, Format, Rounding};
 
-use super::{Options, Section};
+use super::options::Options;
 use crate::cells;
 use crate::data::{Distribution, Draw, Product};
 use crate::describe::{list, parameters};
@@ -12,6 +12,7 @@ use crate::design_space::{Design, Measured, adder_bits, fused, grouped, measure,
 use crate::error::Error;
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
 use crate::progress::Progress;
+use crate::section::Section;
 use crate::table::Table;
 
 const LENGTHS: [usize; 4] = [4, 8, 16, 32];

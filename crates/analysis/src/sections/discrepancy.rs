@@ -7,13 +7,14 @@ use bitmma::catalogue::{Instruction, of};
 use bitmma::formats::{BF16, F16, TF32, XF32, text};
 use bitmma::{Architecture, Case, Revision};
 
-use super::{Options, Section};
+use super::options::Options;
 use crate::cells;
 use crate::compare::Input;
 use crate::describe::{format_name, input, list, parameters};
 use crate::discrepancy::{Difference, Matrix, matrix, smallest};
 use crate::error::Error;
 use crate::progress::Progress;
+use crate::section::Section;
 use crate::subject::{Subject, subjects};
 use crate::table::{Cell, Table, short};
 

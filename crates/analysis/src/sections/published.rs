@@ -1,10 +1,11 @@
 //! What others measured on real GPUs.
 
-use super::{Options, Section};
+use super::options::Options;
 use crate::cells;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::published::{PRODUCTS, PUBLISHED, Statistic, measure};
+use crate::section::Section;
 use crate::table::Table;
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Options, Section};
+use super::options::Options;
 use crate::cells;
 use crate::describe::{format_name, input, kind, list, number, parameters};
 use crate::dyadic::Dyadic;
 use crate::error::Error;
 use crate::progress::Progress;
 use crate::risk::{Assessed, Risk, Witness, assess, assess_all};
+use crate::section::Section;
 use crate::table::Table;
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {

@@ -3,11 +3,12 @@
 use bitmma::Architecture::{Cdna2, Cdna3, Hopper, RtxBlackwell};
 use bitmma::gemm::Target;
 
-use super::{Options, Section};
+use super::options::Options;
 use crate::cells;
 use crate::data::{Distribution, Draw};
 use crate::error::Error;
 use crate::progress::Progress;
+use crate::section::Section;
 use crate::table::Table;
 use crate::workaround::attempts;
 

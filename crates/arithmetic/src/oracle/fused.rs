@@ -1,8 +1,8 @@
 //! E-, T-, ST- and GST-FDPA: sums of products and an accumulator that are rounded once.
 
 use super::dyadic::Dyadic;
-use super::number::{Number, Overflow, special_sum};
-use super::{Element, finite_parts};
+use super::element::Element;
+use super::number::{Number, Overflow, finite_parts, special_sum};
 use crate::convert::Conversion;
 use crate::sums::FusedSum;
 

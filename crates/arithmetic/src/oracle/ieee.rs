@@ -1,8 +1,8 @@
 //! FMA, FTZ-AddMul and FTZ-FMA: operations that round as IEEE 754 says.
 
 use super::dyadic::Dyadic;
-use super::number::{Number, Overflow, special_sum};
-use super::{Element, finite_parts};
+use super::element::Element;
+use super::number::{Number, Overflow, finite_parts, special_sum};
 use crate::convert::Conversion;
 use bitmma_formats::Rounding;
 

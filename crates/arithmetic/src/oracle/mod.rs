@@ -6,6 +6,7 @@
 //! between floor and ceiling. Nothing here is fast on purpose.
 
 mod dyadic;
+mod element;
 mod fused;
 mod ieee;
 mod number;
@@ -16,7 +17,7 @@ mod tests;
 use crate::family::Operation;
 use crate::lowering::Order;
 use crate::model::{InputFlush, Model};
-use dyadic::Dyadic;
+use element::Element;
 use number::Number;
 
 /// The code of D: one row of A, one column of B, one element of C.
@@ -63,24 +64,6 @@ pub fn dot(model: &Model, a: &[u64], b: &[u64], c: u64, scale_a: &[u64], scale_b
         result = result.convert(conversion);
     }
     result.code(&model.d, model.emitted_nan())
-}
-
-/// One pair of multiplicands, multiplied exactly, and what scales it.
-struct Element {
-    /// a times b.
-    product: Number,
-    /// alpha times beta; `None` for an operation without scale factors.
-    scale: Option<Number>,
-}
-
-impl Element {
-    /// `a b alpha beta`, exactly.
-    fn scaled_product(&self) -> Number {
-        match &self.scale {
-            Some(scale) => self.product.times(scale),
-            None => self.product.clone(),
-        }
-    }
 }
 
 /// An element of A, B or C as the operation sees it: flushed or widened if asked.
@@ -136,13 +119,5 @@ fn operate(model: &Model, elements: &[Element], accumulator: &Number) -> Number 
         Operation::GstFdpa { sum, group } => fused::grouped(elements, accumulator, sum, *group, rho),
         Operation::TrFdpa(sum) => rounded::truncated(elements, accumulator, sum, rho),
         Operation::GtrFdpa(sum) => rounded::grouped(elements, accumulator, sum, rho),
-    }
-}
-
-/// Value and exponent of a number that is known to be finite.
-fn finite_parts(number: &Number) -> (&Dyadic, i64) {
-    match number {
-        Number::Finite { value, exponent, .. } => (value, *exponent),
-        Number::Nan | Number::Infinite { .. } => unreachable!("special values were resolved before"),
     }
 }

@@ -260,3 +260,11 @@ pub(super) fn special_sum(terms: &[Number]) -> Option<Number> {
         (false, false, false) => None,
     }
 }
+
+/// Value and exponent of a number that is known to be finite.
+pub(super) fn finite_parts(number: &Number) -> (&Dyadic, i64) {
+    match number {
+        Number::Finite { value, exponent, .. } => (value, *exponent),
+        Number::Nan | Number::Infinite { .. } => unreachable!("special values were resolved before"),
+    }
+}

@@ -1,8 +1,8 @@
 //! TR- and GTR-FDPA: products summed first, the accumulator added in a second, rounded sum.
 
 use super::dyadic::Dyadic;
-use super::number::{Number, Overflow, special_sum};
-use super::{Element, finite_parts};
+use super::element::Element;
+use super::number::{Number, Overflow, finite_parts, special_sum};
 use crate::convert::Conversion;
 use crate::sums::RoundedSum;
 

@@ -36,7 +36,7 @@ fn model(input: Format, operation: Operation, conversion: Conversion) -> Model {
 
 /// The code of `significand * 2^exponent` in a format that has it.
 fn code(format: &Format, significand: i64, exponent: i64) -> u64 {
-    let value = super::Dyadic::new(significand, exponent);
+    let value = super::dyadic::Dyadic::new(significand, exponent);
     let exact = Conversion::new(Rounding::TowardZero, *format);
     let number = Number::round(&value, significand < 0, &exact, super::number::Overflow::Ieee);
     assert!(matches!(&number, Number::Finite { value: rounded, .. } if *rounded == value));
@@ -131,7 +131,7 @@ fn printed_codes() {
         let Number::Finite { value, .. } = Number::read(format, code, false) else {
             panic!("{format} {code:#x} is special")
         };
-        assert_eq!(value, super::Dyadic::new(significand, exponent), "{format} {code:#x}");
+        assert_eq!(value, super::dyadic::Dyadic::new(significand, exponent), "{format} {code:#x}");
     };
     finite(&E4M3, 0x7e, 448, 0); // OCP FP8, table 1: largest
     finite(&E4M3, 0x01, 1, -9); // smallest

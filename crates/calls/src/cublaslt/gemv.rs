@@ -1,6 +1,7 @@
 //! Kernels of ordinary threads, by ALGO_ID and CUSTOM_OPTION (rules 31 to 33).
 
-use super::{Capability, Config, Query, host};
+use super::config::{Capability, Config, Query};
+use super::recipe::host;
 use crate::error::Error;
 use crate::plan::{Evidence, Fold, Plan, Simt, SimtFamily};
 

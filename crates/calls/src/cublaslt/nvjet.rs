@@ -1,6 +1,7 @@
 //! Kernels of matrix instructions: nvjet and CUTLASS (rules 8, 9, 11 to 14, 17 to 19).
 
-use super::{Assume, Capability, Config, Query, SLOW, base, block_k, promotion, reduction};
+use super::config::{Assume, Capability, Config, Query};
+use super::recipe::{SLOW, base, block_k, promotion, reduction};
 use crate::error::Error;
 use crate::plan::{Deal, DealKind, Evidence, Merge, MergeOrder, MergeType, Plan, Tail};
 

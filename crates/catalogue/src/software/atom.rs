@@ -3,7 +3,7 @@
 
 use bitmma_formats::*;
 
-use super::{Meaning, Wanted, words};
+use super::meaning::{Meaning, Wanted, words};
 use crate::instruction::Family;
 
 const INTEGER: &str = "is an integer instruction; bitmma models floating-point ones";

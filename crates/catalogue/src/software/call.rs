@@ -2,7 +2,7 @@
 
 use bitmma_formats::Format;
 
-use super::{Meaning, Wanted, words};
+use super::meaning::{Meaning, Wanted, words};
 use crate::instruction::Family::{self, Mfma, MmaSync, Wmma};
 
 /// How the formats of a call are ordered.

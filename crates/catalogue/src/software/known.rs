@@ -1,7 +1,7 @@
 //! Names that are known and are not an instruction of the catalogue: calls of libraries, integer and sparse
 //! instructions, instructions of architectures that are not modelled.
 
-use super::Meaning;
+use super::meaning::Meaning;
 
 const INTEGER: &str = "is an integer instruction; bitmma models floating-point ones";
 const RDNA: &str = "is an instruction of RDNA, which bitmma does not model";

@@ -6,7 +6,7 @@
 
 use bitmma_formats::*;
 
-use super::{Meaning, Wanted};
+use super::meaning::{Meaning, Wanted};
 use crate::architecture::Architecture::{self, *};
 use crate::architecture::Vendor;
 use crate::instruction::Family;

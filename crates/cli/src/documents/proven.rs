@@ -10,7 +10,7 @@ use bitmma::catalogue::processors;
 use bitmma_verify::recording;
 use bitmma_verify::replay::{Rules, replay};
 
-use super::{Table, mono};
+use super::markdown::{Table, mono};
 use crate::failure::{Failure, Within};
 
 /// What the comments of a recording say about where it comes from.

@@ -6,7 +6,7 @@ use std::path::Path;
 use bitmma::formats::{F16, F32, F64, Format, TF32, XF32};
 
 use self::header::{Header, Type};
-use super::Error;
+use super::error::Error;
 use super::tensor::{Tensor, dimensions, packed_bytes};
 
 mod header;

@@ -16,7 +16,7 @@ use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 use serde_json::{Value, json};
 
-use super::Error;
+use super::error::Error;
 use super::tensor::{Endian, Order, Tensor, dimensions, packed_bytes};
 
 /// Longest header that is read: the format's own limit.

@@ -3,7 +3,7 @@
 use bitmma::Matrix;
 use bitmma::formats::Format;
 
-use super::Error;
+use super::error::Error;
 
 /// In which order a file lists its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

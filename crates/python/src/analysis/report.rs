@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use bitmma_analysis::Error;
 use bitmma_analysis::data::Draw;
 use bitmma_analysis::plot::Figure;
 use bitmma_analysis::report::write;
 use bitmma_analysis::sections::{Effort, Options, Part, UserData, section};
-use bitmma_analysis::{Error, table};
 use pyo3::prelude::*;
 
 use super::{Failed, long};
@@ -18,7 +18,7 @@ use crate::unit::Unit;
 /// A part of the report.
 #[pyclass(frozen, module = "bitmma._bitmma")]
 pub(crate) struct Section {
-    section: table::Section,
+    section: bitmma_analysis::section::Section,
 }
 
 impl Section {

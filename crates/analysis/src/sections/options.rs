@@ -1,0 +1,137 @@
+//! Which parts a report has, and what it is made with.
+
+use bitmma::Revision;
+use bitmma::gemm::Target;
+use serde::{Deserialize, Serialize};
+
+use crate::data::Product;
+use crate::error::Error;
+
+/// A part of the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// Where instructions differ.
+    Discrepancy,
+    /// Error bounds, and how tight they are.
+    Bounds,
+    /// Risky designs.
+    Risks,
+    /// The bias of round-down.
+    Bias,
+    /// What others measured.
+    Published,
+    /// Accuracy against cost.
+    DesignSpace,
+    /// What helps.
+    Workarounds,
+}
+
+impl Part {
+    /// Every part, in the order of the report.
+    pub const ALL: [Part; 7] = [
+        Part::Discrepancy,
+        Part::Bounds,
+        Part::Risks,
+        Part::Bias,
+        Part::Published,
+        Part::DesignSpace,
+        Part::Workarounds,
+    ];
+
+    /// Its name in commands and files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Part::Discrepancy => "discrepancy",
+            Part::Bounds => "bounds",
+            Part::Risks => "risks",
+            Part::Bias => "bias",
+            Part::Published => "published",
+            Part::DesignSpace => "design-space",
+            Part::Workarounds => "workarounds",
+        }
+    }
+}
+
+/// How much is tried: the quick report takes seconds, the full one minutes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    /// A tenth of everything, and less.
+    Quick,
+    /// What the paper and the publications took.
+    Full,
+}
+
+impl Effort {
+    /// One of two numbers.
+    pub fn of<T>(self, quick: T, full: T) -> T {
+        match self {
+            Effort::Quick => quick,
+            Effort::Full => full,
+        }
+    }
+}
+
+/// What a report is made with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Of all random numbers.
+    pub seed: u64,
+    /// Of the models.
+    pub revision: Revision,
+    /// How much is tried.
+    pub effort: Effort,
+    /// The user's own product; random ones where there is none.
+    pub data: Option<UserData>,
+}
+
+impl Options {
+    /// What a part depends on: the same text, the same numbers.
+    pub fn fingerprint(&self, part: Part) -> String {
+        let data = self.data.as_ref().map(|data| {
+            let Product { a, b, c, scales, .. } = &data.product;
+            let factors = scales.iter().flat_map(|scales| [&scales.a, &scales.b]);
+            // FNV-1a over formats, shapes and codes
+            let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+            let mut add = |number: u64| hash = (hash ^ number).wrapping_mul(0x0100_0000_01b3);
+            for matrix in [a, b].into_iter().chain(c).chain(factors) {
+                matrix.format().name.bytes().for_each(|byte| add(byte.into()));
+                [matrix.blocks(), matrix.rows(), matrix.columns()]
+                    .into_iter()
+                    .for_each(|size| add(size as u64));
+                matrix.iter().for_each(&mut add);
+            }
+            format!("{} {} {:?} {hash:016x}", data.name, data.target.step(), data.target.model())
+        });
+        let Options { seed, revision, effort, .. } = self;
+        format!("{part:?} seed {seed} {revision} {effort:?} {data:?}")
+    }
+}
+
+/// A product that a user gave, and what is to compute it.
+#[derive(Clone, Debug)]
+pub struct UserData {
+    /// The instruction or model.
+    pub target: Target,
+    /// Its name, for headings.
+    pub name: String,
+    /// The architecture, where it is an instruction of one.
+    pub architecture: Option<bitmma::Architecture>,
+    /// The operands.
+    pub product: Product,
+}
+
+impl UserData {
+    /// Refuses operands that do not fit.
+    pub fn new<E: From<Error>>(
+        target: Target,
+        name: String,
+        architecture: Option<bitmma::Architecture>,
+        product: impl FnOnce(&Target) -> Result<Product, E>,
+    ) -> Result<UserData, E> {
+        let product = product(&target)?;
+        product.gemm(&target, &bitmma::GemmOptions::default())?;
+        Ok(UserData { target, name, architecture, product })
+    }
+}
