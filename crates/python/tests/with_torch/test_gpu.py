@@ -15,11 +15,12 @@ import bitmma
 from bitmma import _bitmma
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("triton", reason="no Triton: pip install 'bitmma[gpu]'")
+triton = pytest.importorskip("triton", reason="no Triton: pip install 'bitmma[gpu]'")
+import triton.language as tl  # noqa: E402
 from decoder import Decoder  # noqa: E402
 
 from bitmma import gpu  # noqa: E402
-from bitmma.gpu import cases, device, product, table, verdicts  # noqa: E402
+from bitmma.gpu import cases, device, instructions, packing, product, table, verdicts  # noqa: E402
 from bitmma.gpu.model import Declined, model_of  # noqa: E402
 from bitmma.gpu.plan import plan  # noqa: E402
 
@@ -74,6 +75,88 @@ def test_every_model_answers_as_on_the_cpu(revision):
     assert elements > (10**6 if EVERYTHING else 10**5), elements
     assert families == {"T-FDPA", "ST-FDPA", "GST-FDPA", "TR-FDPA", "GTR-FDPA", "FTZ-AddMul", "FMA", "E-FDPA"}
     assert left == ON_CPU
+
+
+E4M3 = ("h100", "wgmma.m64n256k32.f32.e4m3.e4m3")
+#: A model, and the routes in which its products are summed.
+ROUTES = [
+    (HOPPER, ("scaled", "integers")),
+    (E4M3, ("offset", "scaled", "integers")),
+    (("h100", "wgmma.m64n256k16.f32.bf16.bf16"), ("scaled", "integers")),
+    (("b200", "tcgen05.mma.m128n256k32.kind::mxf8f6f4.block32.f32.e4m3.e5m2.ue8m0"), ("scaled", "integers")),
+    (("mi300x", "v_mfma_f32_32x32x8_f16"), ("scaled", "integers")),
+    (("mi300x", "v_mfma_f32_32x32x16_fp8_fp8"), ("scaled", "integers")),
+]
+
+
+@pytest.mark.parametrize("name, routes", ROUTES)
+def test_every_route_answers_as_on_the_cpu(name, routes):
+    unit = bitmma.mma(*name)
+    assert plan(model_of(unit)).routes == routes
+    for route in routes:
+        assert cases.difference(unit, dataclasses.replace(HERE, route=route), CPU, (33, 30, 1)) is None, route
+
+
+def test_tiles_of_numbers_far_apart_are_summed_in_integers():
+    """BF16 numbers over 2^-120 to 2^120: those of one tile are near each other, those of the others are not."""
+    unit = bitmma.mma("h100", "wgmma.m64n256k16.f32.bf16.bf16")
+    generator = torch.Generator().manual_seed(8)
+    a, b = torch.randn(192, 32, generator=generator), torch.randn(32, 40, generator=generator)
+    a[64:128] *= torch.exp2(torch.randint(-60, 60, (64, 32), generator=generator))
+    a[128:] *= torch.exp2(torch.randint(-120, 120, (64, 1), generator=generator))  # one power for each row
+    a, b = a.bfloat16(), b.bfloat16()
+    spread = packing.pack(cases_codes(a).transpose(1, 2), model_of(unit).a, model_of(unit), None, 64, packing.VARIES).spread
+    assert ((spread > 70) == torch.tensor([False, True, False])).all()
+    assert torch.equal(bits(gpu.gemm(unit, a, b)), bits(bitmma.gemm(unit, a, b)))
+
+
+def cases_codes(tensor):
+    return (tensor.view(torch.int16).to(torch.int32) & 0xFFFF)[None]
+
+
+@pytest.mark.parametrize("signs", [(1, 1), (1, -1), (-1, 1)])
+def test_the_largest_sums_of_fp8(signs):
+    """32 products of ±448², and C beside them, in every route: the sums that the bounds of the routes are about."""
+    unit = bitmma.mma(*E4M3)
+    a, b = torch.full((4, 32), 448.0 * signs[0]), torch.full((32, 3), 448.0)
+    a[1, ::2] *= -1
+    a[2, :31] = 2.0**-9
+    a[3, 1:] = 0.0
+    b[:, 1] *= signs[1]
+    b[::2, 2] = -(2.0**-9)
+    a, b = a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn)
+    for c in (None, torch.full((4, 3), -(2.0**127)), torch.full((4, 3), 1.0), torch.full((4, 3), -(2.0**-149))):
+        for route in ("offset", "scaled", "integers"):
+            one = dataclasses.replace(HERE, route=route)
+            ours = product.multiply(unit, *((x.view(torch.uint8).to(torch.int32))[None] for x in (a, b)), None if c is None else c[None], one)[0]
+            assert torch.equal(bits(ours), bits(bitmma.gemm(unit, a, b, c))), (route, c)
+
+
+def test_instructions_of_assembly_are_computed_exactly_where_there_is_none():
+    """Additions rounded toward zero, by fractions; maxima of FP16 pairs, by integers."""
+    from fractions import Fraction
+
+    generator = np.random.default_rng(6)
+    x, y = (np.ldexp(generator.integers(0, 16, 512), generator.integers(-9, 9, 512)).astype(np.float32) for _ in range(2))
+    z = np.ldexp(generator.integers(1 << 23, 1 << 24, 512), generator.integers(-30, 10, 512)).astype(np.float32)
+    sums, added = (torch.empty(512) for _ in range(2))
+    pairs = generator.integers(-1000, 400, (3, 2, 512))
+    packed = [torch.from_numpy(np.ascontiguousarray(one.T.astype(np.float16))).view(torch.int32)[:, 0] for one in pairs]
+    largest = torch.empty(512, dtype=torch.int32)
+    instructions_of[(1,)](*map(torch.from_numpy, (x, y, z)), *packed, sums, added, largest)
+    for found, products in ((sums, [Fraction(float(one)) * Fraction(float(other)) for one, other in zip(x, y)]), (added, map(Fraction, map(float, x)))):
+        for answer, term, start in zip(found.tolist(), products, z.tolist()):
+            exact, above = Fraction(start) + term, np.nextafter(np.float32(answer), np.float32(np.inf))
+            assert Fraction(answer) <= exact < Fraction(float(above))
+    assert np.array_equal(largest[:, None].view(torch.float16).numpy().T, np.maximum(pairs[0] + pairs[1], pairs[2]))
+
+
+@triton.jit
+def instructions_of(x, y, z, p, q, r, sums, added, largest):
+    at = tl.arange(0, 512)
+    tl.store(sums + at, instructions.multiply_add_rz(tl.load(x + at), tl.load(y + at), tl.load(z + at), "none"))
+    tl.store(added + at, instructions.add_rz(tl.load(z + at), tl.load(x + at), "none"))
+    tl.store(largest + at, instructions.larger_sums(tl.load(p + at), tl.load(q + at), tl.load(r + at), "none"))
 
 
 @pytest.mark.parametrize("name", [HOPPER, ("mi300x", "v_mfma_f32_32x32x8_f16"), ("mi250x", "v_mfma_f32_32x32x8f16"), ("v100", "mma.m8n8k4.f16.f16.f16.f16")])
@@ -157,11 +240,11 @@ class Fake(device.Device):
     wrong: bool = False
     fails: bool = False
 
-    def launch(self, kernel, grid, arguments, constants):
-        self.launches.append(kernel)
+    def launch(self, plan, grid, arguments, constants):
+        self.launches.append(plan.kernel)
         if self.fails:
             raise RuntimeError("the compiler gave up\nat length")
-        dataclasses.replace(HERE).launch(kernel, grid, arguments, constants)
+        HERE.launch(plan, grid, arguments, constants)
         if self.wrong:
             arguments[3][:, 0, 0] ^= 1
 
@@ -293,8 +376,9 @@ from bitmma.gpu.plan import plan
 kernels, targets = (cost.KERNELS, cost.TARGETS) if EVERYTHING else (cost.KERNELS[6:7], ("sm_90", "gfx942"))
 for target in targets:
     for name, architecture, instruction in kernels:
-        text = cost.assembly(plan(model_of(mma(architecture, instruction))), target, (16, 16))
-        print(name, target, cost.instructions(text), "mul.rn.f32" in text or "v_mul_f32" in text, "fma" in text)
+        text = cost.assembly(plan(model_of(mma(architecture, instruction))), target)
+        fused = "FFMA" in text or "v_fma" in text or "v_pk_fma" in text
+        print(name, target, cost.instructions(text), "FMUL.FTZ" in text or ".amdhsa_float_denorm_mode_32 0" in text, fused)
 """
     environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
     done = subprocess.run([sys.executable, "-c", code.replace("EVERYTHING", str(EVERYTHING))], capture_output=True, text=True, env=environment)
@@ -302,14 +386,15 @@ for target in targets:
     lines = done.stdout.splitlines()
     assert len(lines) == (54 if EVERYTHING else 2) and all(int(line.split()[-3]) > 50 for line in lines)
     add_mul = [line for line in lines if line.startswith("FTZ-AddMul")]
-    assert all(line.endswith("True False") for line in add_mul), "products and sums are rounded one by one, never fused"
+    assert all(line.endswith("True False") for line in add_mul), "products and sums are flushed and rounded one by one, never fused"
 
 
 def test_instructions_are_counted_by_hand():
     from bitmma.gpu import cost
 
-    text = "foo:\n\tadd.s32 %r1, %r2;\n\t@%p1 bra $L;\n.reg .b32 %r<4>;\n// x\n\tv_add_u32 v0, v1 // c\n\ts_endpgm\n.LBB0_1:\n"
-    assert cost.instructions(text) == 4
+    nvidia = ".L_x_1:\n        /*0000*/       LDC R1, c[0x0][0x28] ;\n        /*0010*/  @!P1 BRA `(.L_x_1) ;\n        /*0020*/     NOP ;\n.text.fused:\n"
+    assert cost.instructions(nvidia) == 2
+    assert cost.instructions("foo:\n.LBB0_1:\n\tv_add_u32 v0, v1 ; c\n\ts_endpgm\n\t.p2align 8\n; %bb.0:\n") == 2
     found = [cost.Cost("T-FDPA", target, 8.0, 10.0) for target in ("sm_90", "gfx942")]
     assert cost.table(found).splitlines()[-1] == "| T-FDPA | 8.0 (10.0) | 8.0 (10.0) |"
     assert cost.rates(found).splitlines()[0] == "H100 SXM, T-FDPA: 1.55 T products/s"  # 132 × 64 × 1.83 GHz / 10

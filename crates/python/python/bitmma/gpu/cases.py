@@ -11,7 +11,8 @@ from ..gemm import gemm as on_cpu
 from ..simulate import Unit
 from .device import Device
 from .model import Format, model_of
-from .product import DTYPES, multiply
+from .packing import DTYPES
+from .product import multiply
 
 #: How operands are drawn.
 STYLES = ("near", "any", "small", "cancelling")

@@ -1,18 +1,21 @@
 """What kernels cost, counted without a GPU: compiled for a target, the instructions that one more product adds.
 
-A kernel is compiled twice, for L and for 2·L products in an operation. The difference in instructions (of one thread, PTX for NVIDIA, AMD's own
-for AMD), over the products that the thread adds, is the cost of the inner loop; loads and moves are counted. What is done once an operation
-(the accumulator, rounding) is the rest of one operation.
+A kernel is compiled twice, with 8 and with 16 products in a turn of its inner loop. The difference in machine instructions of one thread, over
+the products that the thread adds, is the cost of one; loads, moves and addresses are counted. The rest is done once an operation (the
+accumulator, rounding) or once a kernel.
 """
 
 from __future__ import annotations
 
 import re
+import subprocess
+import tempfile
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import NamedTuple
 
 from ..simulate import Unit, mma
-from .device import is_interpreted
+from .device import TILES, compiler_options, is_interpreted
 from .model import model_of
 from .plan import Plan, plan
 
@@ -63,8 +66,8 @@ class Cost:
     """Instructions a product with everything that is done once an operation."""
 
 
-def assembly(found: Plan, target: str, tile: tuple[int, int] = (32, 64), warps: int = 4) -> str:
-    """The kernel of a plan as PTX or as AMD's assembly."""
+def assembly(found: Plan, target: str, warps: int = 4) -> str:
+    """The kernel of a plan as machine code, in text."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -73,67 +76,82 @@ def assembly(found: Plan, target: str, tile: tuple[int, int] = (32, 64), warps: 
 
     if is_interpreted():
         raise RuntimeError("TRITON_INTERPRET is set, so nothing is compiled; unset it")
+    nvidia = target.startswith("sm_")
+    whose, tile = "ptx" if nvidia else "amd", TILES["cuda" if nvidia else "hip"]
     function = getattr(kernels, found.kernel)
-    constants = {**found.constants, "HAS_C": True, "TILE_M": tile[0], "TILE_N": tile[1]}
-    if found.kernel == "fused":
-        constants["CLAMPS"] = target.startswith("sm_")
+    constants = {**found.compiled(whose), "HAS_C": True, "TILE_M": tile[0], "TILE_N": tile[1]}
     element = {"fused": "*i32", "add_mul": "*fp32", "exact": "*fp64"}.get(found.kernel, f"*fp{found.model.container.bits}")
     sums = {"exact": "*fp32"}.get(found.kernel, element)
     signature = {}
     for name in function.arg_names:
         if name in constants:
             signature[name] = "constexpr"
-        elif name in ("LINES_A", "LINES_B", "M", "N") or "operation" in name:
+        elif name in ("LINES_A", "LINES_B", "M") or "operation" in name:
             signature[name] = "i32"
         else:
-            signature[name] = element if name in "ab" else sums if name in "cd" else "*i32"
+            signature[name] = element if name in "ab" else sums if name in "cd" else "*fp32" if name.startswith("values") else "*i32"
     place = {name: (at,) for at, name in enumerate(function.arg_names)}
     aligned = {place[name]: [["tt.divisibility", 16]] for name, kind in signature.items() if kind.startswith("*") or name.startswith("LINES")}
     source = ASTSource(function, signature, {place[name]: value for name, value in constants.items()}, aligned)
     number = re.sub(r"\D", "", target)
-    chip = GPUTarget("cuda", int(number), 32) if target.startswith("sm_") else GPUTarget("hip", target, 64)
-    compiled = triton.compile(source, target=chip, options={"num_warps": warps, "enable_fp_fusion": False})
-    text: str = compiled.asm["ptx" if target.startswith("sm_") else "amdgcn"]
+    chip = GPUTarget("cuda", int(number), 32) if nvidia else GPUTarget("hip", target, 64)
+    compiled = triton.compile(source, target=chip, options=compiler_options(found, whose, warps))
+    text: str = disassembled(compiled.asm["cubin"]) if nvidia else compiled.asm["amdgcn"]
     return text
 
 
+def disassembled(program: bytes) -> str:
+    """NVIDIA's machine code as text, by the disassembler that Triton brings."""
+    from triton import knobs
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "kernel.cubin"
+        file.write_bytes(program)
+        return subprocess.run([knobs.nvidia.nvdisasm.path, "-c", file], capture_output=True, text=True, check=True).stdout
+
+
 def instructions(text: str) -> int:
-    """Instructions of one thread in PTX or AMD's assembly; labels, directives and comments are none."""
-    lines = (line.split("//")[0].split(";")[0].strip() for line in text.splitlines())
-    return sum(bool(re.match(r"(@!?%?\w+ )?[a-z][a-z0-9_]*([.\s]|$)", line)) and not line.endswith(":") for line in lines)
+    """Instructions of one thread in machine code as text; labels, directives, comments, and NVIDIA's NOP that fills up are none."""
+    nvidia = re.findall(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+ )?([A-Z][\w.]*)", text, re.M)
+    amd = re.findall(r"^\s*([a-z][a-z0-9_]+)(?:\s|$)(?!.*:\s*$)", text, re.M)
+    return len([one for one in nvidia if one != "NOP"]) or len(amd)
 
 
-def cost(name: str, unit: Unit, target: str, tile: tuple[int, int] = (32, 64), warps: int = 4) -> Cost:
-    """Counts one kernel on one target."""
+def cost(name: str, unit: Unit, target: str, warps: int = 4) -> Cost:
+    """Counts one kernel on one target. The route in integers, which a tile of numbers far apart takes, is left out."""
     found = plan(model_of(unit))
-    if found.kernel in ("add_mul", "multiply_add", "exact"):
-        return _elementwise(name, found, target, tile, warps)
     length = found.constants["LENGTH"]
-    longer = replace(found, constants={**found.constants, "LENGTH": 2 * length})
-    one, two = (instructions(assembly(each, target, tile, warps)) for each in (found, longer))
-    threads = warps * (32 if target.startswith("sm_") else 64)
-    products = length * tile[0] * tile[1] / threads
-    return Cost(name, target, (two - one) / products, one / products)
+    nvidia = target.startswith("sm_")
+    tile = TILES["cuda" if nvidia else "hip"]
+    elements = tile[0] * tile[1] / (warps * (32 if nvidia else 64))
+    if found.kernel != "fused":  # operations are all alike: the loop over them, which is all but loads and stores of C and D
+        inside = instructions(_loop(assembly(found, target, warps))) / (length * elements)
+        return Cost(name, target, inside, inside)
+    found = replace(found, base=(0, 0))
+    if found.constants["GROUP"]:  # groups of an operation are all in the code
+        one, two = (_repeated(found, target, warps, LENGTH=each) / elements for each in (length, 2 * length))
+        return Cost(name, target, (two - one) / length, one / length)
+    # so many turns that compilers leave the loop a loop; sums that hold an operation hold this one
+    chunk = 256 if found.constants["CHUNK"] * found.constants["PARITIES"] >= length else found.constants["CHUNK"]
+    one, two = (_repeated(found, target, warps, LENGTH=256, CHUNK=chunk, UNROLL=each) / elements for each in (8, 16))
+    product = (two - one) / 8
+    return Cost(name, target, product, product + (one - 8 * product) / length)
 
 
-def _elementwise(name: str, found: Plan, target: str, tile: tuple[int, int], warps: int) -> Cost:
-    """A kernel whose operations are all alike: the loop over them, which is all there is but the loads and stores of C and D."""
-    text = assembly(found, target, tile, warps)
-    threads = warps * (32 if target.startswith("sm_") else 64)
-    length = {"add_mul": found.constants.get("PAIRING"), "exact": found.constants.get("LENGTH")}.get(found.kernel) or 1
-    inside = instructions(_loop(text)) / (length * tile[0] * tile[1] / threads)
-    return Cost(name, target, inside, inside)
+def _repeated(found: Plan, target: str, warps: int, **other: int) -> int:
+    """Instructions with other constants."""
+    return instructions(assembly(replace(found, constants={**found.constants, **other}), target, warps))
 
 
 def _loop(text: str) -> str:
     """The lines of the longest loop: from a label to the branch back to it."""
     lines = text.splitlines()
-    labels = {match[1]: at for at, line in enumerate(lines) if (match := re.match(r"\s*(\$?[.\w]+):", line))}
+    labels = {match[1]: at for at, line in enumerate(lines) if (match := re.match(r"\s*(\.?[.\w]+):", line))}
     best = (0, 0)
     for at, line in enumerate(lines):
-        match = re.search(r"(?:bra(?:\.uni)?|s_c?branch\w*)\s+(\$?[.\w]+)", line)
+        match = re.search(r"(?:\bBRA\s+(?:\w+, )?`\(|s_c?branch\w*\s+)(\.?[.\w]+)", line)
         if match and labels.get(match[1], at) < at and at - labels[match[1]] > best[1] - best[0]:
-            best = labels[match[1]], at
+            best = labels[match[1]], at + 1
     return "\n".join(lines[best[0] : best[1]])
 
 

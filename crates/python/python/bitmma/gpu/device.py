@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import torch
 
+    from .plan import Plan
+
+#: Rows and columns of D that a program computes, powers of two: a thread has 16 elements then, 4×4. More would not fit its registers.
+TILES = {"cuda": (32, 64), "hip": (64, 64)}
 #: What has to be there, and how it is got.
 MISSING = "bitmma.gpu needs PyTorch and its Triton, which are not installed: pip install 'bitmma[gpu]'"
 
@@ -28,19 +32,27 @@ class Device:
     tile: tuple[int, int]
     """Rows and columns of D that a program computes; powers of two."""
     warps: int = 4
-    clamps: bool = False
-    """Whether a shift by more than 31 is that by 31, as NVIDIA's is in PTX."""
+    target: str = "none"
+    """Whose single instructions kernels use: ``ptx``, ``amd`` or ``none`` (see ``instructions``)."""
+    route: str | None = None
+    """The only way in which products are summed; else the cheapest that holds for a model."""
 
-    def launch(self, kernel: str, grid: tuple[int, int, int], arguments: tuple[Any, ...], constants: dict[str, Any]) -> None:
+    def launch(self, plan: Plan, grid: tuple[int, int, int], arguments: tuple[Any, ...], constants: dict[str, Any]) -> None:
         """Starts a kernel on the current stream."""
         import torch
 
         from . import kernels
 
-        options: dict[str, Any] = {} if self.kind == "interpreter" else {"num_warps": self.warps, "enable_fp_fusion": False}
-        function = getattr(kernels, kernel)
+        options: dict[str, Any] = {} if self.kind == "interpreter" else compiler_options(plan, self.target, self.warps)
+        function = getattr(kernels, plan.kernel)
         with torch.device("cpu") if self.kind == "interpreter" else torch.cuda.device(arguments[0].device):
             function[grid](*arguments, **constants, **options)
+
+
+def compiler_options(plan: Plan, target: str, warps: int) -> dict[str, Any]:
+    """Options of Triton's compiler for a kernel."""
+    mode = {"allow_flush_denorm": True} if target == "amd" and plan.flushes else {}
+    return {"num_warps": warps, "enable_fp_fusion": False, **mode}
 
 
 def why_none() -> str | None:
@@ -68,7 +80,8 @@ def device_of(where: torch.device) -> Device:
         return Device("interpreter", "interpreter", (torch.__version__, triton.__version__), (64, 64))
     properties = torch.cuda.get_device_properties(where)
     kind = "hip" if torch.version.hip else "cuda"
-    return Device(properties.name, kind, (_driver(), torch.__version__, triton.__version__), (32, 32), clamps=kind == "cuda")
+    target = "amd" if kind == "hip" else "ptx" if properties.major >= 8 else "none"  # PTX has max.f16x2 from sm_80 on
+    return Device(properties.name, kind, (_driver(), torch.__version__, triton.__version__), TILES[kind], target=target)
 
 
 def _driver() -> str:

@@ -15,7 +15,8 @@ from ..gemm import gemm as on_cpu
 from ..simulate import Unit
 from . import device as devices
 from .model import Declined, format_of, model_of
-from .product import DTYPES, multiply
+from .packing import DTYPES
+from .product import multiply
 from .verdicts import why_not
 
 _said: set[str] = set()

@@ -11,9 +11,15 @@ from typing import Any, NamedTuple
 import torch
 
 from .model import Declined, Format, Model, format_of
+from .plan import VARIES
 
 #: Exponents of what is not a number other than zero; numbers and their products stay within ±2000.
 ZERO, INFINITY, NAN = -8192, 8192, 16384
+#: The same in FP16, where integers to 2048 are exact: of zero, infinity and NaN. No sum with it reaches that of two numbers' exponents.
+NOTHING = -1000
+#: The base of an operation without numbers.
+NO_BASE = -60000
+DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
 
 
 class Parts(NamedTuple):
@@ -76,7 +82,7 @@ def widened(parts: Parts, format: Format, wide: Format) -> Parts:
 
 
 class Packed(NamedTuple):
-    """One operand, K first: what a kernel reads."""
+    """One operand, K first: what a kernel reads. What a family has no use for is one word."""
 
     elements: torch.Tensor
     """Batch × K × lines: words, those of a tile and an operation together; for families that add as processors do FP32 or FP64 numbers; for GST-FDPA four small numbers a word."""
@@ -87,9 +93,17 @@ class Packed(NamedTuple):
     highest: torch.Tensor
     """Batch × operations × tiles: the largest exponent of a number."""
     groups: torch.Tensor
-    """GST-FDPA, batch × groups × lines: scale factors as words; else one word."""
+    """GST-FDPA, batch × groups × lines: scale factors as words."""
     used: torch.Tensor
-    """GST-FDPA, batch × groups × lines: a bit for each element that is not zero; else one word."""
+    """GST-FDPA, batch × groups × lines: a bit for each element that is not zero."""
+    values: torch.Tensor
+    """Batch × K × lines, ordered as the words: finite numbers in FP32 over a power of two, below 1; what is not finite as 0."""
+    pairs: torch.Tensor
+    """Batch × K/2 × lines: exponents of two elements, as the FP16 halves of a word."""
+    base: torch.Tensor
+    """Batch × operations × lines: the exponent of that power of two, where it varies."""
+    spread: torch.Tensor
+    """Batch × operations × tiles: by how much it is above the smallest exponent of a number in its operation, at most."""
 
 
 def order_of(model: Model) -> list[int] | None:
@@ -103,19 +117,22 @@ def order_of(model: Model) -> list[int] | None:
     return [k for turn in range(period // run) for k in range(model.step) if k % period // run == turn]
 
 
-def pack(codes: torch.Tensor, format: Format, model: Model, scales: torch.Tensor | None, tile: int) -> Packed:
-    """An operand's codes, batch × K × lines, K in whole steps; ``scales``, batch × blocks × lines, of blocks along K."""
+def pack(codes: torch.Tensor, format: Format, model: Model, scales: torch.Tensor | None, tile: int, base: int | None = None) -> Packed:
+    """An operand's codes, batch × K × lines, K in whole steps; ``scales``, batch × blocks × lines, of blocks along K. With ``base`` numbers
+    in FP32 too, over 2^base; over a power of two for each operation of a line, if it is VARIES."""
     batch, k, lines = codes.shape
-    parts = decode(codes, format, model.flush_operands)
-    if model.family in ("FTZ-AddMul", "E-FDPA"):
-        elements = _lines_of_tiles(values(parts, format, model), tile, 0.0)
-        return Packed(elements, *[torch.zeros(1, dtype=torch.int32, device=codes.device)] * 5)
-    if "widen_operands" in model.lowering:
-        parts = widened(parts, format, format_of(model.lowering["widen_operands"]))
     order = order_of(model)
     if order is not None:
         index = torch.tensor([start + at for start in range(0, k, model.step) for at in order], device=codes.device)
-        parts = Parts(*(one.index_select(1, index) for one in parts))
+        codes = codes.index_select(1, index)
+    if model.family == "FMA":
+        return _elements(codes.contiguous().view(DTYPES[format.name]), model, tile)
+    parts = decode(codes, format, model.flush_operands)
+    if model.family in ("FTZ-AddMul", "E-FDPA"):
+        return _elements(values(parts, format, model), model, tile)
+    if "widen_operands" in model.lowering:
+        wide = format_of(model.lowering["widen_operands"])
+        parts, format = widened(parts, format, wide), wide
     if model.family == "GST-FDPA":
         return _groups(parts, format, model, scales, tile)
     if scales is not None:
@@ -123,16 +140,32 @@ def pack(codes: torch.Tensor, format: Format, model: Model, scales: torch.Tensor
         of_block = decode(scales, model.scale[0]).exponent.repeat_interleave(model.scale[1], 1)[:, :k]
         exponent = torch.where(parts.exponent.abs() < 4000, parts.exponent + of_block, parts.exponent)
         parts = Parts(parts.significand, exponent.masked_fill(of_block == NAN, NAN))
-    return _packed(_lines_of_tiles(words(parts), tile, ZERO << 16), model.length, tile)
+    packed = _packed(_lines_of_tiles(words(parts), tile, ZERO << 16), model.length, tile)
+    return packed if base is None else _numbers(packed, parts, format, model.length, tile, base)
+
+
+def power_of_two(exponent: torch.Tensor) -> torch.Tensor:
+    """2^exponent in FP64, of -1022 to 1023."""
+    return ((exponent.to(torch.int64) + 1023) << 52).view(torch.float64)
 
 
 def values(parts: Parts, format: Format, model: Model) -> torch.Tensor:
     """Numbers as the GPU's own: FP64 where sums must be exact, else FP32."""
     dtype = torch.float32 if model.family == "FTZ-AddMul" else torch.float64
-    number = torch.ldexp(parts.significand.to(torch.float64), (parts.exponent.clamp(-2000, 2000) - format.fraction_bits).to(torch.float64))
+    number = parts.significand.to(torch.float64) * power_of_two((parts.exponent - format.fraction_bits).clamp(-1022, 1023))
     number = torch.where(parts.exponent == INFINITY, parts.significand * float("inf"), number)
     number = torch.where(parts.exponent == ZERO, torch.zeros_like(number), number)
     return number.masked_fill(parts.exponent == NAN, float("nan")).to(dtype)
+
+
+def _elements(numbers: torch.Tensor, model: Model, tile: int) -> Packed:
+    """Numbers alone."""
+    length = model.length if model.family == "E-FDPA" else model.step
+    return Packed(_by_tiles(_lines_of_tiles(numbers, tile, 0.0), length, tile), *[_none(numbers)] * 9)
+
+
+def _none(like: torch.Tensor) -> torch.Tensor:
+    return torch.zeros(1, dtype=torch.int32, device=like.device)
 
 
 def _lines_of_tiles(elements: torch.Tensor, tile: int, filling: Any) -> torch.Tensor:
@@ -154,9 +187,31 @@ def _packed(elements: torch.Tensor, length: int, tile: int) -> Packed:
     special = (exponent > 4000).any(2).view(batch, k // length, lines // tile, tile).any(3)
     highest = exponent.masked_fill(exponent > 4000, ZERO).amax(2).view(batch, k // length, lines // tile, tile).amax(3)
     zero = (exponent < -4000).any(2)
-    one = torch.zeros(1, dtype=torch.int32, device=elements.device)
     elements = _by_tiles(elements, length, tile)
-    return Packed(elements, special.to(torch.int32), zero.to(torch.int32), highest.to(torch.int32).contiguous(), one, one)
+    return Packed(elements, special.to(torch.int32), zero.to(torch.int32), highest.to(torch.int32).contiguous(), *[_none(elements)] * 6)
+
+
+def _numbers(packed: Packed, parts: Parts, format: Format, length: int, tile: int, base: int) -> Packed:
+    """What routes in FP32 read, in addition."""
+    exponent = _lines_of_tiles(parts.exponent.to(torch.int64), tile, ZERO)
+    significand = _lines_of_tiles(parts.significand.to(torch.int64), tile, 0)
+    batch, k, lines = exponent.shape
+    number = exponent.abs() < 4000
+    halves = exponent.masked_fill(~number, NOTHING).to(torch.float16).view(torch.int16).to(torch.int32).view(batch, k // 2, 2, lines)
+    pairs = (halves[:, :, 0] & 0xFFFF) | (halves[:, :, 1] << 16)
+    bases = spread = _none(exponent)
+    over: Any = base
+    if base == VARIES:
+        by_operation = batch, k // length, length, lines
+        bases = exponent.masked_fill(~number, NO_BASE).view(by_operation).amax(2) + 1
+        lowest = exponent.masked_fill(~number, 1 << 20).view(by_operation).amin(2)
+        spread = (bases - lowest).clamp(min=0).view(batch, k // length, lines // tile, tile).amax(3)
+        over = bases.repeat_interleave(length, 1)
+    shift = (exponent - format.fraction_bits - over).clamp(-1022, 1023)
+    numbers = (significand * number) * power_of_two(shift)
+    values = _by_tiles(numbers.to(torch.float32), length, tile)
+    pairs = _by_tiles(pairs, length // 2, tile)
+    return packed._replace(values=values, pairs=pairs, base=bases.to(torch.int32), spread=spread.to(torch.int32).contiguous())
 
 
 def _groups(parts: Parts, format: Format, model: Model, scales: torch.Tensor | None, tile: int) -> Packed:
@@ -180,5 +235,6 @@ def _groups(parts: Parts, format: Format, model: Model, scales: torch.Tensor | N
     used = used.masked_fill(of_group >> 16 == ZERO, 0)
     special = (of_group >> 16 == NAN).view(batch, k // model.length, model.length // size, lines).any(2)
     special = special.view(batch, k // model.length, lines // tile, tile).any(3).to(torch.int32)
-    one = torch.zeros(1, dtype=torch.int32, device=number.device)
-    return Packed(_by_tiles(packed, model.length // 4, tile), special.contiguous(), one, one, of_group.contiguous(), used.contiguous())
+    one = _none(number)
+    elements = _by_tiles(packed, model.length // 4, tile)
+    return Packed(elements, special.contiguous(), one, one, of_group.contiguous(), used.contiguous(), *[one] * 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +10,12 @@ from .model import Declined, Format, Model, format_of
 
 #: Families whose sums are cut: one kernel, in integers.
 FUSED = ("T-FDPA", "ST-FDPA", "GST-FDPA", "TR-FDPA", "GTR-FDPA")
-#: Stands for no exponent, as in ``kernels``.
+#: Stands for no exponent.
 NONE = -30000
+#: In place of a base: one for each operation of each row of A and column of B.
+VARIES = 1 << 20
+#: Products in one turn of a kernel's inner loop: all of an operation's would be loaded at once, and not fit its registers.
+UNROLL = 8
 
 
 @dataclass(frozen=True)
@@ -27,11 +32,22 @@ class Plan:
     """The format in which it answers."""
     by_step: bool
     """Whether each instruction is a launch of its own, because something is done between them."""
+    operations: int
+    """Elementary operations of one instruction; where the kernel takes instructions whole, 1."""
+    routes: tuple[str, ...] = ()
+    """Ways to sum products that hold for the model, the cheapest first (see ``terms``)."""
+    base: tuple[int, int] = (0, 0)
+    """The powers of two over which those other than ``integers`` have A and B; or VARIES."""
+    flushes: bool = False
+    """Whether FP32 multiplications and additions that flush subnormal numbers are those of the model."""
 
-    @property
-    def operations(self) -> int:
-        """In one instruction."""
-        return self.model.step // self.model.length
+    def compiled(self, target: str, only: str | None = None) -> dict[str, Any]:
+        """The constants for a target of ``instructions``; with ``only`` one route."""
+        if self.kernel != "fused":
+            return {**self.constants, "TARGET": target if self.flushes else "none"}
+        route = only or next(one for one in self.routes if one != "offset" or target != "amd")
+        base = VARIES if VARIES in self.base else sum(self.base)
+        return {**self.constants, "BASE": 0 if route == "integers" else base, "ROUTE": route, "TARGET": target}
 
 
 def plan(model: Model) -> Plan:
@@ -39,28 +55,58 @@ def plan(model: Model) -> Plan:
     lowering = model.lowering
     if "chains" in lowering:
         raise Declined("several chains along K are merged on the CPU only")
+    routes: tuple[str, ...] = ()
+    base, flushes, operations = (0, 0), False, 1
     by_step = "add_accumulator_last" in lowering or "narrow_output" in lowering
     start = format_of(lowering["widen_accumulator"]) if "widen_accumulator" in lowering else model.c
     if model.family in FUSED:
         kernel, constants = "fused", _fused(model, start)
+        operations = model.step // model.length
+        routes, base = _routes(model, constants)
     elif model.family == "FTZ-AddMul":
         _must(model.get("P") in (1, 2, 4), f"P is {model.get('P')}: the kernel pairs 1, 2 or 4 products")
         _must(model.container.name == "f32" and model.rounding == "RNE" and model.c == model.container, f"results are {_rho(model)}")
         flush = model.flush_accumulator
         _must(flush in ("never", "positive"), f"C is flushed: {flush}")
-        kernel, constants = "add_mul", {"PAIRING": model.get("P"), "OF_STEP": model.step // model.length, "FLUSH": flush == "positive"}
+        kernel, constants = "add_mul", {"LENGTH": model.step, "PAIRING": model.get("P"), "FLUSH": flush == "positive"}
+        flushes = flush == "positive" and all(_is_normal(one, model) for one in (model.a, model.b))
     elif model.family == "FMA":
         _must(model.rounding == "RNE", f"results are {_rho(model)}: GPUs' own FMA rounds to nearest even here")
         same = model.a == model.b == model.c == model.d and model.a.name in ("f32", "f64")
         _must(same and model.flush_operands == model.flush_accumulator == "never", "its operands are not all FP32 or all FP64, unflushed")
-        kernel, constants = "multiply_add", {}
+        kernel, constants = "multiply_add", {"LENGTH": model.step}
     elif model.family == "E-FDPA":
         small = model.a.bits <= 16 and model.b.bits <= 16
         _must(small and model.length <= 4 and _rho(model) == "RNE-f32" and model.c.name == "f32", f"sums of {model.length} into {_rho(model)}")
         kernel, constants = "exact", {"LENGTH": model.length}
+        operations = model.step // model.length
     else:
         raise Declined(f"{model.family} has no kernel")
-    return Plan(model, kernel, constants, start, model.container, by_step)
+    return Plan(model, kernel, constants, start, model.container, by_step, operations, routes, base, flushes)
+
+
+def _is_normal(format: Format, model: Model) -> bool:
+    """Whether every operand is normal in FP32 or zero, and a product has 24 bits at most: then none is rounded before it is flushed."""
+    lowest = format.min_exponent - (format.fraction_bits if model.flush_operands == "never" else 0)
+    return lowest >= -126 and format.max_exponent <= 127 and format.fraction_bits <= 11
+
+
+def _routes(model: Model, constants: dict[str, Any]) -> tuple[tuple[str, ...], tuple[int, int]]:
+    """Which routes of ``terms`` hold, and the powers of two over which they have A and B."""
+    wide = model.lowering.get("widen_operands")
+    a, b = (format_of(wide), format_of(wide)) if wide else (model.a, model.b)
+    fraction, length = constants["F"], constants["LENGTH"]
+    if constants["GROUP"] or length % 2 or a.fraction_bits + b.fraction_bits + 2 > 24:
+        return ("integers",), (0, 0)
+    base = a.max_exponent + 1, b.max_exponent + 1
+    lowest = a.min_exponent + b.min_exponent - sum(base)
+    narrow = model.scale is None and lowest - a.fraction_bits - b.fraction_bits >= -126 and fraction - lowest <= 126
+    if not narrow:
+        # exponents of elements, or with those of scale factors, stay in FP16's integers, and above what zero has there
+        reach = max(abs(one) for format in (a, b) for one in (format.min_exponent, format.max_exponent)) + (128 if model.scale else 0)
+        return (("scaled", "integers") if reach <= 300 else ("integers",)), (VARIES, VARIES)
+    few = length << (fraction + 2) <= 1 << 23 and constants["PARITIES"] == 1
+    return (("offset", "scaled", "integers") if few else ("scaled", "integers")), base
 
 
 def _fused(model: Model, start: Format) -> dict[str, Any]:
@@ -80,6 +126,7 @@ def _fused(model: Model, start: Format) -> dict[str, Any]:
         "F_C": fraction_c,
         "F2": model.get("F2", fraction),
         "LENGTH": length,
+        "UNROLL": math.gcd(length, UNROLL),
         "E_ZERO": NONE,
         "E_ZERO_C": NONE,
         "LIMIT": 0,

@@ -9,11 +9,10 @@ import torch
 from ..errors import OptionError, ScaleError, ShapeError
 from ..simulate import Unit
 from .device import Device
-from .model import Declined, Format, Model, format_of, model_of
-from .packing import Packed, pack
+from .model import Declined, Model, format_of, model_of
+from .packing import DTYPES, pack
 from .plan import Plan, plan
 
-DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
 _WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -31,19 +30,14 @@ class Job:
         padded = self.steps * self.model.step
         of_a = None if scales is None else _padded(scales[0].transpose(1, 2), self._blocks(padded), _one(self.model))
         of_b = None if scales is None else _padded(scales[1], self._blocks(padded), _one(self.model))
-        self.a = self._pack(_padded(a.transpose(1, 2), padded, 0), self.model.a, of_a, device.tile[0])
-        self.b = self._pack(_padded(b, padded, 0), self.model.b, of_b, device.tile[1])
+        self.constants = self.plan.compiled(device.target, device.route)
+        bases: tuple[int | None, int | None] = self.plan.base if self.constants.get("ROUTE", "integers") != "integers" else (None, None)
+        self.a = pack(_padded(a.transpose(1, 2), padded, 0), self.model.a, self.model, of_a, device.tile[0], bases[0])
+        self.b = pack(_padded(b, padded, 0), self.model.b, self.model, of_b, device.tile[1], bases[1])
 
     def _blocks(self, padded: int) -> int:
         assert self.model.scale is not None
         return -(-padded // self.model.scale[1])
-
-    def _pack(self, codes: torch.Tensor, format: Format, scales: torch.Tensor | None, tile: int) -> Packed:
-        if self.plan.kernel == "multiply_add":
-            missing = -codes.shape[2] % tile
-            numbers = torch.nn.functional.pad(codes.contiguous().view(DTYPES[format.name]), (0, missing)).contiguous()
-            return Packed(numbers, *[torch.zeros(1, dtype=torch.int32, device=codes.device)] * 5)
-        return pack(codes, format, self.model, scales, tile)
 
     def run(self, first: int, end: int, c: torch.Tensor | None) -> torch.Tensor:
         """The steps ``first`` to ``end`` from C, a float tensor of C's format, or from +0; a float tensor of D's."""
@@ -73,30 +67,26 @@ class Job:
 
     def _launch(self, first: int, end: int, c: torch.Tensor | None) -> torch.Tensor:
         batch, m, n = self.shape
-        plan = self.plan
+        plan, where = self.plan, self.a.elements.device
         dtype = DTYPES[plan.end.name]
         if batch * m * n == 0:
-            return torch.empty(self.shape, dtype=dtype, device=self.a.elements.device)
-        operations = plan.operations
-        numbers = (self.a.elements.shape[2], self.b.elements.shape[2], m, n, (end - first) * operations, first * operations, self.steps * operations)
-        constants: dict[str, Any] = {**plan.constants, "HAS_C": c is not None, "TILE_M": self.device.tile[0], "TILE_N": self.device.tile[1]}
-        if plan.kernel != "fused":
-            d = torch.empty(self.shape, dtype=dtype, device=self.a.elements.device)
-            start = d if c is None else c.contiguous()
-            self._start(plan.kernel, (self.a.elements, self.b.elements, start, d, *numbers), constants)
+            return torch.empty(self.shape, dtype=dtype, device=where)
+        lines, operations = (self.a.elements.shape[2], self.b.elements.shape[2]), plan.operations
+        numbers = (*lines, m, (end - first) * operations, first * operations, self.steps * operations)
+        constants = {**self.constants, "HAS_C": c is not None, "TILE_M": self.device.tile[0], "TILE_N": self.device.tile[1]}
+        fused = plan.kernel == "fused"
+        # rows of C and D are as long as those of B, whole tiles
+        d = torch.empty((batch, m, lines[1]), dtype=torch.int32 if fused else dtype, device=where)
+        start = d if c is None else torch.nn.functional.pad(_as_words(c) if fused else c, (0, lines[1] - n)).contiguous()
+        operands = [self.a.elements, self.b.elements, start, d]
+        if fused:
+            operands += [one for pair in zip(self.a[1:], self.b[1:]) for one in pair]
+        grid = (lines[0] // self.device.tile[0], lines[1] // self.device.tile[1], batch)
+        self.device.launch(plan, grid, (*operands, *numbers), constants)
+        d = d[:, :, :n]
+        if not fused:
             return canonical(d, self.model)
-        d = torch.empty(self.shape, dtype=torch.int32, device=self.a.elements.device)
-        start = d if c is None else _as_words(c)
-        pairs = [pair for name in Packed._fields[1:4] for pair in (getattr(self.a, name), getattr(self.b, name))]
-        groups = [self.a.groups, self.b.groups, self.a.used, self.b.used]
-        constants["CLAMPS"] = self.device.clamps
-        self._start("fused", (self.a.elements, self.b.elements, start, d, *pairs, *groups, *numbers), constants)
-        return d.view(torch.float32) if dtype == torch.float32 else d.to(torch.int16).view(torch.float16)
-
-    def _start(self, kernel: str, arguments: tuple[Any, ...], constants: dict[str, Any]) -> None:
-        batch, m, n = self.shape
-        grid = (-(-m // self.device.tile[0]), -(-n // self.device.tile[1]), batch)
-        self.device.launch(kernel, grid, arguments, constants)
+        return d.contiguous().view(torch.float32) if dtype == torch.float32 else d.to(torch.int16).view(torch.float16)
 
 
 def canonical(d: torch.Tensor, model: Model) -> torch.Tensor:
