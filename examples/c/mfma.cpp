@@ -22,9 +22,10 @@ using registers = std::array<std::array<std::uint32_t, LANES>, 512>;
 // The fields of AMD's encoding VOP3P-MAI that say what is computed; opcodes are those of gfx90a and gfx942.
 struct mfma {
     unsigned op, d, a, b, c;
+    bool operator==(const mfma &) const = default;
 };
 
-std::optional<mfma> decode(std::uint64_t word) {
+constexpr std::optional<mfma> decode(std::uint64_t word) {
     const auto field = [word](int low, int bits) { return static_cast<unsigned>(word >> low & ((1u << bits) - 1)); };
     if (field(23, 9) != 0b110100111) return std::nullopt; // another encoding
     // a source is a vector register from 256 on; ACC, ACC_CD: it is an accumulation register
@@ -33,6 +34,12 @@ std::optional<mfma> decode(std::uint64_t word) {
     return mfma{field(16, 7), field(0, 8) + 256 * acc_cd, a - 256 + 256 * (acc & 1), b - 256 + 256 * (acc >> 1),
                 c - 256 + 256 * acc_cd};
 }
+
+// What LLVM's assembler makes for gfx942 (llvm/test/MC/AMDGPU/mai-gfx942.s; for gfx90a the same words, mai-gfx90a.s).
+static_assert(decode(0x044a'0500'd3cc'0000) == mfma{76, 0, 0, 2, 18}); // v_mfma_f32_32x32x8_f16 v[0:15], v[0:1], v[2:3], v[18:33]
+static_assert(decode(0x044a'0500'd3cc'8000) == mfma{76, 256, 0, 2, 274}); // … a[0:15], v[0:1], v[2:3], a[18:33]
+static_assert(decode(0x040a'0500'd3cd'0000) == mfma{77, 0, 0, 2, 2}); // v_mfma_f32_16x16x16_f16 v[0:3], v[0:1], v[2:3], v[2:5]
+static_assert(decode(0x040a'0500'd3cd'8000) == mfma{77, 256, 0, 2, 258}); // … a[0:3], v[0:1], v[2:3], a[2:5]
 
 class matrix_unit {
 public:
