@@ -6,7 +6,6 @@
 
 use bitmma::Case;
 use bitmma::arithmetic::run::{self, Operands, Side};
-use bitmma::arithmetic::trace::TermName;
 use bitmma::arithmetic::{
     Conversion, Lowering, Model, Operation, Parameter, Prepared, ResultFlush, Step, Trace,
 };
@@ -414,9 +413,4 @@ pub(crate) fn fraction_bits(operation: &Operation) -> Option<u32> {
 /// F_c, for the operations that cut the accumulator to a number of bits of its own.
 fn accumulator_bits(operation: &Operation) -> Option<u32> {
     operation.number(Parameter::AccumulatorBits)
-}
-
-/// The name a loss's term has, for elements that a reader can look up.
-pub fn product_name(index: usize) -> String {
-    TermName::Product(index).to_string()
 }

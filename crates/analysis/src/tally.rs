@@ -53,23 +53,25 @@ const PART: usize = 2048;
 
 /// Compares two arrays of one length; `sizes` also measures how large the differences are.
 pub fn tally<T: Word>(kind: Kind, ours: &[T], theirs: &[T], sizes: bool) -> Tally {
-    let sign = match kind {
-        Kind::Float(format) => Some(format.sign_bit()),
+    let ordered = match kind {
+        Kind::Float(format) => Some(format),
         Kind::Signed | Kind::Unsigned => None,
     };
     match kind {
         Kind::Float(format) if format == F32 => {
-            compare(ours, theirs, sizes, sign, |x| f64::from(f32::from_bits(x.code() as u32)))
+            compare(ours, theirs, sizes, ordered, |x| f64::from(f32::from_bits(x.code() as u32)))
         }
         Kind::Float(format) if format == F64 => {
-            compare(ours, theirs, sizes, sign, |x| f64::from_bits(x.code()))
+            compare(ours, theirs, sizes, ordered, |x| f64::from_bits(x.code()))
         }
         Kind::Float(format) if format == BF16 => {
-            compare(ours, theirs, sizes, sign, |x| f64::from(f32::from_bits((x.code() as u32) << 16)))
+            compare(ours, theirs, sizes, ordered, |x| f64::from(f32::from_bits((x.code() as u32) << 16)))
         }
-        Kind::Float(format) if format == F16 => compare(ours, theirs, sizes, sign, |x| half(x.code() as u32)),
+        Kind::Float(format) if format == F16 => {
+            compare(ours, theirs, sizes, ordered, |x| half(x.code() as u32))
+        }
         Kind::Float(format) => {
-            compare(ours, theirs, sizes, sign, |x| f64::from_bits(text::to_f64_bits(&format, x.code())))
+            compare(ours, theirs, sizes, ordered, |x| f64::from_bits(text::to_f64_bits(&format, x.code())))
         }
         Kind::Signed => {
             let unused = 64 - 8 * size_of::<T>() as u32;
@@ -88,12 +90,12 @@ fn half(code: u32) -> f64 {
     f64::from(if code & 0x8000 == 0 { value } else { -value })
 }
 
-/// `sign` is the sign's bit in a code of sign and magnitude, 0 where there is no sign; None for whole numbers.
+/// `ordered` is the format whose order the codes have; None for whole numbers.
 fn compare<T: Word>(
     ours: &[T],
     theirs: &[T],
     sizes: bool,
-    sign: Option<u64>,
+    ordered: Option<Format>,
     value: impl Fn(T) -> f64,
 ) -> Tally {
     let mut found = Tally::default();
@@ -120,8 +122,8 @@ fn compare<T: Word>(
                 found.largest = found.largest.max(difference);
                 squares += difference * difference;
             }
-            if let Some(sign) = sign {
-                let codes = ordered(x.code(), sign).abs_diff(ordered(y.code(), sign));
+            if let Some(format) = ordered {
+                let codes = format.place(x.code()).abs_diff(format.place(y.code()));
                 apart[codes.max(1).ilog2().min(63) as usize] += 1;
             }
         }
@@ -133,12 +135,6 @@ fn compare<T: Word>(
         found.relative = if whole > 0.0 { squares.sqrt() / whole } else { 0.0 };
     }
     found
-}
-
-/// Sign and magnitude as one ascending number.
-fn ordered(code: u64, sign: u64) -> i128 {
-    let magnitude = i128::from(code & !sign);
-    if code & sign == 0 { magnitude } else { -magnitude }
 }
 
 /// The norm of the finite elements, in eight sums that the processor adds side by side.

@@ -1,7 +1,7 @@
 //! One input, several plans: whose call differs, by how much, and which rule is the cause.
 
 use bitmma::Matrix;
-use bitmma::formats::{Class, Format, decode};
+use bitmma::formats::{Format, decode};
 
 use crate::call::Call;
 use crate::error::Error;
@@ -51,16 +51,8 @@ const EXCHANGES: [(&str, Exchange); 5] = [
 
 /// How far two codes of a format are apart, in codes; `None` where one is not finite.
 fn apart(format: &Format, x: u64, y: u64) -> Option<u64> {
-    let place = |code: u64| {
-        let value = decode(format, code);
-        let magnitude = (code & !format.sign_bit()) as i64;
-        matches!(value.class, Class::Zero | Class::Finite).then_some(if value.negative {
-            -magnitude
-        } else {
-            magnitude
-        })
-    };
-    Some(place(x)?.abs_diff(place(y)?))
+    let place = |code: u64| decode(format, code).is_finite().then(|| format.place(code));
+    Some(place(x)?.abs_diff(place(y)?) as u64)
 }
 
 fn differing(x: &Matrix, y: &Matrix) -> usize {

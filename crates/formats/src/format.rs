@@ -190,6 +190,14 @@ impl Format {
         if self.subnormals { 1 << (self.fraction_bits + self.padding_bits) } else { 0 }
     }
 
+    /// The place of a code in the order of values: 0 for zeros of both signs, one more with each larger code of a positive
+    /// number, the same below zero. Infinities follow the largest numbers; a sign bit that is ignored does not count.
+    #[inline]
+    pub const fn place(&self, code: u64) -> i128 {
+        let magnitude = (code & self.max_code() >> self.sign.bits()) as i128;
+        if code & self.sign_bit() == 0 { magnitude } else { -magnitude }
+    }
+
     /// The code of the number one.
     pub const fn one_code(&self) -> u64 {
         (self.bias as u64) << (self.fraction_bits + self.padding_bits)

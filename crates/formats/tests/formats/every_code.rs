@@ -1,5 +1,7 @@
 //! Every code, taken apart and put together again, is itself.
 
+use std::cmp::Ordering;
+
 use crate::common;
 use bitmma_formats::cases::all_codes;
 use bitmma_formats::*;
@@ -129,6 +131,29 @@ fn bits_above_the_code_are_ignored() {
         for code in cases::notable_codes(&format) {
             let dirty = code | (0x5a5a_5a5a_5a5a_5a5a << format.bits());
             assert_eq!(decode(&format, code), decode(&format, dirty), "{format} {code:#x}");
+        }
+    }
+}
+
+/// In the order of their places the values ascend; two codes of one place are zeros, or differ in an ignored sign.
+#[test]
+fn places_are_the_order_of_values() {
+    let value = |format: &Format, code| f64::from_bits(text::to_f64_bits(format, code));
+    for format in formats_tested_whole() {
+        let mut codes: Vec<u64> = all_codes(&format).collect();
+        codes.retain(|&code| decode(&format, code).is_finite());
+        codes.sort_by_key(|&code| format.place(code));
+        for pair in codes.windows(2) {
+            let [x, y] = [pair[0], pair[1]];
+            let together = format.place(x) == format.place(y);
+            let expected = if together { Ordering::Equal } else { Ordering::Less };
+            let order = value(&format, x).partial_cmp(&value(&format, y));
+            assert_eq!(order, Some(expected), "{format} {x:#x} {y:#x}");
+        }
+        let smallest = format.min_positive_code();
+        assert_eq!(format.place(smallest), i128::from(smallest), "{format}");
+        if format.has_negative_zero() {
+            assert_eq!((format.place(format.sign_bit()), format.place(0)), (0, 0), "{format}");
         }
     }
 }
