@@ -9,7 +9,7 @@ use bitmma::{GemmOptions, gemm};
 
 use crate::buffer::{bitmma_output, optional_text, required};
 use crate::multiply::{Wanted, bitmma_operands};
-use crate::status::bitmma_status::BITMMA_UNKNOWN;
+use crate::status::bitmma_status::{BITMMA_OPTION, BITMMA_UNKNOWN};
 use crate::status::{Failure, bitmma_status, guarded};
 use crate::unit::{bitmma_unit, format_of};
 
@@ -74,6 +74,20 @@ pub(crate) unsafe fn conversion(
     Ok(OutputConversion { conversion: Conversion::new(rounding, format), overflow })
 }
 
+/// Threads for a product; `None` for those of the pool that the call is in.
+fn threads(given: usize) -> Result<Option<usize>, Failure> {
+    match given {
+        0 => Ok(None),
+        _ if cfg!(feature = "threads") => Ok(Some(given)),
+        1 => Ok(None),
+        _ => {
+            let message =
+                format!("threads: {given}; this library was built without threads, which allows 0 and 1");
+            Err(Failure::new(BITMMA_OPTION, message))
+        }
+    }
+}
+
 /// D = alpha·A·B + beta·C: A M×K, B K×N, C and D M×N, of any size, zero included, as a kernel on the GPU makes it of the
 /// unit's instruction.
 ///
@@ -108,7 +122,7 @@ pub unsafe extern "C" fn bitmma_gemm(
             products = options.products.max(1);
             made.split_k = given(options.split_k);
             made.promote_every = given(options.promote_every);
-            made.threads = given(options.threads);
+            made.threads = threads(options.threads)?;
             (made.alpha, made.beta) = (factor(options.alpha), factor(options.beta));
             made.scale_blocks = match optional_text("scale_blocks", options.scale_blocks)? {
                 Some(text) => Some(text.parse::<ScaleBlocks>()?),

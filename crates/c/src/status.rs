@@ -84,6 +84,9 @@ thread_local! {
 
 /// Runs the body of a call. What fails, or panics, leaves its text for [`bitmma_last_error`].
 pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> bitmma_status {
+    if !cfg!(feature = "threads") {
+        stay_on_this_thread();
+    }
     // every handle is immutable: there is nothing that a panic could leave half done
     let outcome = catch_unwind(AssertUnwindSafe(body));
     let failure = match outcome {
@@ -95,6 +98,16 @@ pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> bitmma_stat
     // a thread that is ending has no room for a text any more
     _ = LAST.try_with(|last| *last.borrow_mut() = CString::new(text).unwrap_or_default());
     failure.status
+}
+
+/// Makes the caller's thread the only one of a pool of its own: what is shared between the threads of a pool stays here
+/// from then on. The pool, some hundred bytes, lives as long as the process. A thread that is in a pool already stays in it.
+fn stay_on_this_thread() {
+    thread_local! {
+        static POOL: Option<rayon::ThreadPool> =
+            rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().ok();
+    }
+    _ = POOL.try_with(|_| ());
 }
 
 fn text_of(panic: &(dyn Any + Send)) -> String {
@@ -113,4 +126,31 @@ pub extern "C" fn bitmma_last_error() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn bitmma_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stay_on_this_thread;
+    use rayon::prelude::*;
+
+    /// Each thread works alone, and again once it has.
+    #[test]
+    fn a_thread_works_alone() {
+        let alone = || {
+            let own = std::thread::current().id();
+            for _ in 0..2 {
+                stay_on_this_thread();
+                assert_eq!(rayon::current_num_threads(), 1);
+                let mut ids: Vec<_> =
+                    (0..1000).into_par_iter().map(|_| std::thread::current().id()).collect();
+                ids.dedup();
+                assert_eq!(ids, [own]);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(alone);
+            }
+        });
+    }
 }
