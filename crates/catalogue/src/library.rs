@@ -8,11 +8,13 @@
 //! 2. instructions the hardware has (nothing a compiler composes), C in D's format;
 //! 3. the fewest independent blocks, the largest K, the largest M×N, the first in the tables.
 //!
+//! TF32 is XF32 where that is what the hardware has ([`TF32_OF`]). [`PROMOTED`] says where sums are moved to FP32.
+//!
 //! It is our reading of published kernels (CUTLASS, Composable Kernel), not something a vendor promises: a
 //! library may split K, or take another instruction for a small or a narrow product. FP32 on NVIDIA is
 //! computed outside the matrix unit unless TF32 is allowed, so FP32 has no instruction there.
 
-use bitmma_formats::{BlockScale, E4M3, F32, F64, Format, UE4M3};
+use bitmma_formats::{BlockScale, E4M3, F32, F64, Format, TF32, UE4M3, XF32};
 
 use crate::architecture::Architecture::{self, *};
 use crate::error::LookupError;
@@ -35,6 +37,18 @@ pub const FAMILIES: &[(Architecture, &[Family])] = &[
     (Cdna2,        &[Mfma]),
     (Cdna3,        &[Mfma]),
 ];
+
+/// What a library's TF32 is on architectures that have another format of that kind.
+pub const TF32_OF: &[(Architecture, Format)] = &[(Cdna3, XF32)];
+
+/// Architectures whose FP8 instructions keep 13 bits of the sum, and the elements along K after which kernels without fast
+/// accumulation move it to FP32 (DeepGEMM; CUTLASS, mainloop promotion every 4 instructions).
+pub const PROMOTED: &[(Architecture, usize)] = &[(Ada, 128), (Hopper, 128)];
+
+/// The elements of K after which a library without fast accumulation moves the sum to FP32; `None` where it does not.
+pub fn promotion(architecture: Architecture) -> Option<usize> {
+    PROMOTED.iter().find(|(of, _)| *of == architecture).map(|(_, every)| *every)
+}
 
 /// What is to be multiplied.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +86,11 @@ pub fn block_scale(format: Format, size: Option<usize>) -> BlockScale {
 /// The instruction a library would take for `product` on `architecture`, by the rule of [the
 /// module](self), with the largest M and N it has.
 pub fn choose(architecture: Architecture, product: &Product) -> Result<Found, LookupError> {
+    let as_there = |format: Format| match TF32_OF.iter().find(|(of, _)| *of == architecture) {
+        Some((_, own)) if format == TF32 => *own,
+        _ => format,
+    };
+    let product = &Product { a: as_there(product.a), b: as_there(product.b), ..*product };
     let families = FAMILIES.iter().find(|(of, _)| *of == architecture).map_or(&[][..], |(_, list)| list);
     for family in families {
         let rows = rows::of(architecture).filter(|row| row.family == *family && row.is_native());

@@ -1,6 +1,6 @@
 //! `bitmma.catalogue`: which instruction of which architecture uses which model.
 
-use bitmma::catalogue::library::{Product, choose as choose_row};
+use bitmma::catalogue::library::{self, Product, choose as choose_row};
 use bitmma::catalogue::{Evidence, Filter, Found, find as find_row, model_family};
 use bitmma::{Architecture, Error, Revision};
 use pyo3::prelude::*;
@@ -188,6 +188,12 @@ pub(crate) fn instructions(
     };
     let rows = filter.rows().map(|row| Found { instruction: row, m: row.m.first, n: row.n.first });
     Ok(rows.map(|found| Instruction { found }).collect())
+}
+
+/// The elements along K after which a library without fast accumulation moves the sum to FP32.
+#[pyfunction]
+pub(crate) fn promotion(architecture: &str) -> PyResult<Option<usize>> {
+    Ok(library::promotion(parsed(architecture)?))
 }
 
 /// The instruction a library would take for these formats; `accumulate` and the size of blocks are a library's own

@@ -54,7 +54,9 @@ mod _bitmma {
     #[pymodule_export]
     use crate::gemm::gemm;
     #[pymodule_export]
-    use crate::instruction::{Instruction, architecture, architectures, choose, find, instructions};
+    use crate::instruction::{
+        Instruction, architecture, architectures, choose, find, instructions, promotion,
+    };
     #[pymodule_export]
     use crate::probe::probe;
     #[pymodule_export]

@@ -38,6 +38,7 @@ const CHOSEN: &[(Architecture, Format, Format, &str)] = &[
     (Architecture::Cdna2, F32, F32, "v_mfma_f32_16x16x4f32"),
     (Architecture::Cdna3, F16, F32, "v_mfma_f32_16x16x16_f16"),
     (Architecture::Cdna3, XF32, F32, "v_mfma_f32_16x16x8_xf32"),
+    (Architecture::Cdna3, TF32, F32, "v_mfma_f32_16x16x8_xf32"),
     (Architecture::Cdna3, E4M3FNUZ, F32, "v_mfma_f32_16x16x32_fp8_fp8"),
 ];
 

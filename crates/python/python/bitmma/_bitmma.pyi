@@ -488,6 +488,11 @@ def product_bounds(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None,
     What each element of a product lost, and could have lost.
     """
 
+def promotion(architecture: str) -> int | None:
+    """
+    The elements along K after which a library without fast accumulation moves the sum to FP32.
+    """
+
 def read_recording(path: str | PathLike[str]) -> list[dict]:
     """
     Reads a recording: one dictionary a line, with the keys of its header; codes are whole numbers, `d` is

@@ -15,7 +15,7 @@ from .. import _bitmma
 from ..calls import CallPlan
 from ..errors import Error, OptionError
 from ..simulate import Unit, mma
-from .choice import PROMOTED, Policies, readings, unit_for
+from .choice import Policies, readings, unit_for
 from .product import Product
 from .ways import Chain, InDtype, Planned, Way
 
@@ -123,7 +123,7 @@ def _of_chip(name: str, policies: Policies, label: str | None) -> Arithmetic:
         formats = policies.formats(a, b)
         of_unit = None if scale is None or scale[0] == "f32" else scale  # FP32 scales are applied outside
         unit = formats and unit_for(architecture, *formats, of_unit)
-        return Chain(label, unit, promote_every=None if fast else PROMOTED.get(architecture)) if unit else None
+        return Chain(label, unit, promote_every=None if fast else _bitmma.promotion(architecture)) if unit else None
 
     def why(product: Product) -> str:
         if product.dtypes == (torch.float32, torch.float32) and policies.fp32 == "native":

@@ -12,10 +12,6 @@ from .._dtypes import FORMATS_OF
 from ..errors import NoInstruction, OptionError
 from ..simulate import Unit
 
-#: Chips whose FP8 instructions keep 13 bits of the sum: without fast accumulation their kernels move it to
-#: FP32 every 128 elements (DeepGEMM; CUTLASS, mainloop promotion every 4 instructions).
-PROMOTED = {"ada": 128, "hopper": 128}
-
 #: What each policy may be; the first is the default.
 POLICIES = {
     "fp16": ("native", "bf16", "bf16-backward", None),
@@ -73,10 +69,8 @@ def dtype_name(dtype: torch.dtype) -> str:
 @lru_cache(maxsize=256)
 def unit_for(architecture: str, a: str, b: str, scale: tuple[str, int] | None = None) -> Unit | None:
     """The instruction a library would take (:func:`bitmma.catalogue.choose`); None where there is none."""
-    if (a, b, architecture) == ("tf32", "tf32", "cdna3"):
-        a = b = "xf32"
     try:
-        found = _bitmma.choose(architecture, a, b, "f64" if a == "f64" else "f32", scale)
+        found = _bitmma.choose(architecture, a, b, None, scale)
     except NoInstruction:
         return None
     return Unit(_bitmma.Unit.of_instruction(found, "hardware"), found)
