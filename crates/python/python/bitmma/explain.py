@@ -30,6 +30,9 @@ class Lost:
     kept: Fraction
     """What went into the sum."""
 
+    def __str__(self) -> str:
+        return f"{self.term}: {_text(self.exact)} cut to {_text(self.kept)}, losing {_text(self.exact - self.kept)}"
+
 
 @dataclass(frozen=True)
 class Explanation:
@@ -60,11 +63,7 @@ class Explanation:
         return found
 
     def __str__(self) -> str:
-        lines = [
-            f"{lost.term}: {_text(lost.exact)} cut to {_text(lost.kept)}, losing {_text(lost.exact - lost.kept)}"
-            for lost in self.lost
-        ]
-        return "\n".join([*lines, f"d = {self.format.display(self.code)}"])
+        return "\n".join([*map(str, self.lost), f"d = {self.format.display(self.code)}"])
 
 
 def _fraction(number: dict[str, int]) -> Fraction:

@@ -82,7 +82,7 @@ def _last_step(side: Side) -> list[str]:
     elements, start = begin["elements"], begin["accumulator"]["value"]
     lines = [f"step {side.step}, terms {elements[0]} to {elements[-1]}, starts from {start}"]
     cut = Explanation(steps, side.parting.code, side.parting.format).lost
-    return [*lines, *(f"{lost.term}: {float(lost.exact):g} cut to {float(lost.kept):g}" for lost in cut)]
+    return [*lines, *map(str, cut)]
 
 
 @dataclass(frozen=True)
