@@ -86,10 +86,14 @@ def _ends(comparison: Comparison) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table, the first cell of each row its name."""
+    """A table, the first cell of each row its name; narrow screens show each row as lines with their headings."""
     top = "".join(f"<th>{escape(one)}</th>" for one in head)
-    body = "".join("<tr><th>" + escape(row[0]) + "</th>" + "".join(f"<td>{escape(one)}</td>" for one in row[1:]) + "</tr>" for row in rows)
-    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+    lines = []
+    for row in rows:
+        cells = "".join(f'<td data-h="{escape(name)}">{escape(one)}</td>' for name, one in zip(head[1:], row[1:]))
+        lines.append(f"<tr><th>{escape(row[0])}</th>{cells}</tr>")
+    body = "".join(lines)
+    return f'<div class="scroll"><table class="rows"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _depth(comparison: Comparison) -> list[Row]:

@@ -43,5 +43,7 @@ thead th{color:var(--soft);font-weight:500;position:sticky;top:0;background:var(
 pre{overflow-x:auto;font-size:.82rem;line-height:1.4;padding:.6em;border:1px solid var(--rule);border-radius:6px}
 summary{cursor:pointer;color:var(--soft)}
 .small{font-size:.85rem;color:var(--soft);margin-top:2.5em}
-@media(max-width:640px){.far{display:none}th,td{padding:.25em .4em}.heat th:first-child{white-space:normal;overflow-wrap:anywhere}}
+@media(max-width:640px){.rows,.rows tbody,.rows tr,.rows th,.rows td{display:block;text-align:left;border:0;white-space:normal;padding:.1em 0}
+.rows thead{display:none}.rows tr{border-bottom:1px solid var(--rule);padding:.4em 0}.rows td::before{content:attr(data-h) ": ";color:var(--soft)}
+.far{display:none}th,td{padding:.25em .4em}.heat th:first-child{white-space:normal;overflow-wrap:anywhere}}
 """
