@@ -1,6 +1,7 @@
 //! `bitmma gemm`: matrices of any shape from files, multiplied as a kernel on the GPU would with one
 //! instruction, D into a file.
 
+mod expect;
 mod like;
 
 use std::time::Duration;
@@ -16,7 +17,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome, Within};
-use crate::files::Output;
+use crate::files::{Output, Source};
+use expect::{Difference, Expected};
 use like::Way;
 
 use crate::operands::{self, Matrices, files_help, metadata, revision_text};
@@ -43,25 +45,34 @@ once, as CUTLASS does; C is added last. --alpha, --beta other than 1: A·B from 
 instruction's D, or straight to --output-type.
 
 Example: a layer in FP8 as DeepGEMM runs it on Hopper
-  bitmma gemm hopper wgmma.m64nNk32.f32.e4m3.e4m3 -a x.safetensors:x -b w.safetensors:layer.weight \\
-         --b-transposed --promote-every 128 --output-type bf16 -o d.safetensors
+  bitmma gemm hopper wgmma.m64nNk32.f32.e4m3.e4m3 \\
+         -a x.safetensors:x -b w.safetensors:layer.weight --b-transposed \\
+         --promote-every 128 --output-type bf16 -o d.safetensors
 
 The same with scales of blocks, and with DeepSeek's 128×128 scales of the weight
-  bitmma gemm hopper wgmma.m64nNk32.f32.e4m3.e4m3 -a x.safetensors:x -b w.safetensors:layer.weight --bt \\
-         --scale-a x.safetensors:scale --scale-b w.safetensors:layer.weight_scale_inv --scale-blocks 1x128,128x128 \\
-         --output-type bf16 -o d.safetensors
+  bitmma gemm hopper wgmma.m64nNk32.f32.e4m3.e4m3 \\
+         -a x.safetensors:x -b w.safetensors:layer.weight --bt \\
+         --scale-a x.safetensors:scale \\
+         --scale-b w.safetensors:layer.weight_scale_inv \\
+         --scale-blocks 1x128,128x128 --output-type bf16 -o d.safetensors
+
+Products that you recorded, of any K, and whether they come out so
+  bitmma gemm hopper wgmma.m64nNk32.f32.e4m3.e4m3 -a mine.csv:a -b mine.csv:b \\
+         -c mine.csv:c --promote-every 128 --expect mine.csv:d -o d.npy
 
 Without ARCH and INSTRUCTION: --like h100 takes the instruction that a library would run for the types of A and B \
 (bitmma.matmul has the same rule); --plan FILE runs a plan, which decides everything but --output-type [default: f32]; \
 --like DEVICE/cublaslt-VERSION with --table, --lt-config, --parts or --assume runs that library's call, as `bitmma call \
 matmul` does, or scaled_mm's with scales of 1 and --fast for FP8. docs/calls.md says what is known.
-  bitmma gemm --like h100 -a x.safetensors:x -b w.safetensors:layer.weight --bt -o d.safetensors
+  bitmma gemm --like h100 -a x.safetensors:x -b w.safetensors:layer.weight \\
+         --bt -o d.safetensors
 
 JSON: schema, target, architecture, instruction, revision, model_file, model {family, parameters, lowering}, k_step, \
 padded_k, split_k (the parts there were), promote_every, scale_blocks, alpha, beta, output_rounding, saturate, path \
-(kernel or reference), products, seconds, products_per_second, m, n, k, blocks, a, b, c, scale_a, scale_b and d, each \
+(kernel or reference), products, seconds, products_per_second, expect {file, elements, differing, first {element, \
+expected {value, code, format}, actual {value, code, format}}}, m, n, k, blocks, a, b, c, scale_a, scale_b and d, each \
 {file, format, shape}. Of a plan: schema, platform, m, n, k, a, b, out, products, seconds, products_per_second, \
-origin, evidence, source, assumed, plan."
+origin, evidence, source, assumed, plan, expect."
 );
 
 /// Multiplies matrices of any shape from files, one instruction along K: D = alpha·A·B + beta·C
@@ -102,6 +113,9 @@ pub(crate) struct Arguments {
     /// Numbers beyond --output-type's largest, infinities too, become its largest
     #[arg(long, requires = "output_type")]
     saturate: bool,
+    /// Compare D with this file, or with the answers of a recording, FILE.csv:d; exit code 1 if they differ; any NaN agrees with any other
+    #[arg(long, value_name = "FILE")]
+    expect: Option<Source>,
     /// Threads [default: one for each core]
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -148,6 +162,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     let (alpha, beta) = (factor("--alpha", &arguments.alpha)?, factor("--beta", &arguments.beta)?);
     let matrices = arguments.files.read(&target, arguments.scale_blocks.map(|_| F32))?;
+    let expected = Expected::read(&arguments.expect, d_format)?;
     let (blocks, rows, _) = matrices.a.shape();
     destination.fits(&d_format, (blocks, rows, matrices.b.columns())).within("--out")?;
 
@@ -171,15 +186,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let seconds = bar.spent();
     drop(bar);
     let d = d.map_err(|error| arguments.files.advise(error, a, b))?;
+    let expect = expected.map(|expected| expected.compare(&d)).transpose()?;
     destination.write(&d, &about(arguments, &target, &unit, a.columns())).within("--out")?;
 
-    let done = Done { unit: &unit, matrices: &matrices, d: &d, factors: [alpha, beta], seconds };
+    let outcome = expect.as_ref().map_or(Outcome::Agrees, Difference::outcome);
+    let done = Done { unit: &unit, matrices: &matrices, d: &d, factors: [alpha, beta], expect, seconds };
     if arguments.json {
         json::print(&Page::new(arguments, &target, &done))?;
     } else {
         output::print(&text(arguments, &target, &done))?;
     }
-    Ok(Outcome::Agrees)
+    Ok(outcome)
 }
 
 /// blocks · M · N · K.
@@ -194,6 +211,8 @@ struct Done<'d> {
     d: &'d Matrix,
     /// alpha and beta, where they were given.
     factors: [Option<u64>; 2],
+    /// How D differs from what was expected.
+    expect: Option<Difference>,
     seconds: Duration,
 }
 
@@ -274,7 +293,7 @@ fn text(arguments: &Arguments, target: &Target, done: &Done<'_>) -> String {
     let how = if how.is_empty() { String::new() } else { format!("; {}", how.join(", ")) };
     let seconds = done.seconds.as_secs_f64();
     format!(
-        "{} ({}{}): {}{how}\n{} in {seconds:.3} s: {}, {} path\n",
+        "{} ({}{}): {}{how}\n{} in {seconds:.3} s: {}, {} path\n{}",
         target.name,
         model.operation.name(),
         revision_text(target, &arguments.target.0),
@@ -282,6 +301,7 @@ fn text(arguments: &Arguments, target: &Target, done: &Done<'_>) -> String {
         counted(done.products()),
         rate_text(done.products() as f64 / seconds.max(1e-9)),
         done.path(),
+        done.expect.as_ref().map_or(String::new(), Difference::text),
     )
 }
 
@@ -290,7 +310,7 @@ fn counted(products: u64) -> String {
 }
 
 #[derive(Serialize)]
-struct Page {
+struct Page<'d> {
     #[serde(flatten)]
     computes: json::Computes,
     k_step: usize,
@@ -306,12 +326,13 @@ struct Page {
     products: u64,
     seconds: f64,
     products_per_second: f64,
+    expect: Option<&'d Difference>,
     #[serde(flatten)]
     files: operands::Summary,
 }
 
-impl Page {
-    fn new(arguments: &Arguments, target: &Target, done: &Done<'_>) -> Page {
+impl<'d> Page<'d> {
+    fn new(arguments: &Arguments, target: &Target, done: &'d Done<'_>) -> Page<'d> {
         let w = done.unit.working_format();
         let [alpha, beta] = done.factors.map(|code| json::Number::of(&w, code.unwrap_or(w.one_code())));
         let seconds = done.seconds.as_secs_f64();
@@ -331,6 +352,7 @@ impl Page {
             products: done.products(),
             seconds,
             products_per_second: done.products() as f64 / seconds.max(1e-9),
+            expect: done.expect.as_ref(),
             files: arguments.files.summary(done.matrices, done.d, target.model.c),
         }
     }

@@ -19,7 +19,8 @@ Files: .npy (float16, float32, float64, or unsigned integers holding codes) or .
 BF16, F8_*, F6_*, F4, or U8 to U64 holding codes); FILE.safetensors:NAME where it holds several tensors. The \
 type must be the operand's own: nothing is converted. TF32 and XF32 are read from FP32 words, UE4M3 from \
 F8_E4M3. Codes of 4 and 6 bits stand one to a byte in .npy and U8; in F4 and F6_* they are packed without \
-gaps, first element in the lowest bits, and the shape counts elements.
+gaps, first element in the lowest bits, and the shape counts elements. FILE.csv:a (:b, :c, :scale_a, :scale_b, :d) is \
+a column of a recording, whose lines are products of 1×K by K×1; K may be that of a whole matrix product.
 
 "
     };

@@ -8,6 +8,7 @@
 //! What is neither an instruction of the catalogue nor (`arch` being `cpu`) of a processor has its model in a
 //! comment: `# model of ARCH/INSTRUCTION: ` and the lines of its file, `; ` between them.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::Arc;
@@ -59,8 +60,67 @@ pub fn read(source: impl Read) -> Result<Vec<Record>, Error> {
 
 /// As [`read`]; what no model is known of has this one.
 pub fn read_with(source: impl Read, model: Option<&Model>) -> Result<Vec<Record>, Error> {
-    let mut known = Known { origins: HashMap::new(), models: HashMap::new(), otherwise: model };
+    // both kinds of line use it
+    let known = RefCell::new(Known { origins: HashMap::new(), models: HashMap::new(), otherwise: model });
     let mut records = Vec::new();
+    each_line(
+        source,
+        |comment| known.borrow_mut().learn(comment),
+        |fields, line| {
+            records.push(parse(fields, line, &mut known.borrow_mut())?);
+            Ok(())
+        },
+    )?;
+    Ok(records)
+}
+
+/// One column of operands or answers of a recording: the codes of each line. K is what the lines have, which may be that of
+/// a whole matrix product. All lines are of one instruction and have equally many codes; `nan` is the format's NaN.
+pub fn column(source: impl Read, name: &str, format: &Format) -> Result<Vec<Vec<u64>>, Error> {
+    let of_codes = HEADER.iter().skip(2).position(|column| *column == name).map(|place| place + 2);
+    let Some(place) = of_codes else {
+        let problem = format!("there is no column '{name}' of codes; {} are", HEADER[2..].join(", "));
+        return Err(Error::Recording { line: 1, problem });
+    };
+    let mut rows: Vec<Vec<u64>> = Vec::new();
+    let mut target: Option<String> = None;
+    each_line(
+        source,
+        |_| Ok(()),
+        |fields, _| {
+            let &[architecture, instruction, ..] = fields;
+            let named = format!("{architecture} {instruction}");
+            let first = target.get_or_insert_with(|| named.clone());
+            if *first != named {
+                return Err(format!(
+                    "this line is of {named}, those before it of {first}; a matrix product takes the lines of one instruction"
+                ));
+            }
+            let text = fields[place];
+            let codes: Vec<u64> = match format.nan_code() {
+                Some(nan) if text.eq_ignore_ascii_case("nan") => vec![nan],
+                _ => text
+                    .split_ascii_whitespace()
+                    .map(|text| code(text, name, format))
+                    .collect::<Result<_, _>>()?,
+            };
+            let expected = rows.first().map_or(codes.len(), Vec::len);
+            if codes.len() != expected || codes.is_empty() {
+                return Err(format!("{name} has {} codes; {} were expected", codes.len(), expected.max(1)));
+            }
+            rows.push(codes);
+            Ok(())
+        },
+    )?;
+    Ok(rows)
+}
+
+/// Passes every comment, and the fields of every line after the header with its number, from 1.
+fn each_line(
+    source: impl Read,
+    mut comment: impl FnMut(&str) -> Result<(), String>,
+    mut row: impl FnMut(&[&str; HEADER.len()], u64) -> Result<(), String>,
+) -> Result<(), Error> {
     let mut header_seen = false;
     let mut last = 0;
     for (index, text) in BufReader::new(source).split(b'\n').enumerate() {
@@ -70,27 +130,32 @@ pub fn read_with(source: impl Read, model: Option<&Model>) -> Result<Vec<Record>
         let text = text?;
         let text = std::str::from_utf8(&text).map_err(|_| problem("the text is not UTF-8".to_owned()))?;
         let text = text.trim_start_matches('\u{feff}').trim(); // a byte order mark some editors leave
-        if let Some(comment) = text.strip_prefix('#') {
-            known.learn(comment.trim()).map_err(problem)?;
+        if let Some(text) = text.strip_prefix('#') {
+            comment(text.trim()).map_err(problem)?;
             continue;
         }
         if text.is_empty() {
             continue;
         }
         let fields: Vec<&str> = text.split(',').map(str::trim).collect();
-        if header_seen {
-            records.push(parse(&fields, line, &mut known).map_err(problem)?);
-        } else if fields == HEADER {
+        if !header_seen {
+            if fields != HEADER {
+                return Err(problem(format!("the header is '{text}'; '{}' was expected", HEADER.join(","))));
+            }
             header_seen = true;
-        } else {
-            return Err(problem(format!("the header is '{text}'; '{}' was expected", HEADER.join(","))));
+            continue;
         }
+        let Ok(fields) = <&[&str; HEADER.len()]>::try_from(&fields[..]) else {
+            let names = HEADER.join(",");
+            return Err(problem(format!("{} fields; {} were expected: {names}", fields.len(), HEADER.len())));
+        };
+        row(fields, line).map_err(problem)?;
     }
     if !header_seen {
         let problem = format!("the header is missing; '{}' was expected", HEADER.join(","));
         return Err(Error::Recording { line: last.max(1), problem });
     }
-    Ok(records)
+    Ok(())
 }
 
 /// What stands at the head of a comment that gives a model.
@@ -146,10 +211,8 @@ impl Known<'_> {
     }
 }
 
-fn parse(fields: &[&str], line: u64, known: &mut Known<'_>) -> Result<Record, String> {
-    let &[arch, instruction, a, b, c, scale_a, scale_b, d] = fields else {
-        return Err(format!("{} fields; {} were expected: {}", fields.len(), HEADER.len(), HEADER.join(",")));
-    };
+fn parse(fields: &[&str; HEADER.len()], line: u64, known: &mut Known<'_>) -> Result<Record, String> {
+    let &[arch, instruction, a, b, c, scale_a, scale_b, d] = fields;
     let origin = known.origin(arch, instruction, a.split_ascii_whitespace().count())?;
     let row = origin.signature();
     let scale = row.scale.map(|scale| (scale.format, row.k / scale.size));

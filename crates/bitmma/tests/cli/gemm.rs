@@ -3,6 +3,8 @@
 //! The numbers are small integers, so that every product and sum is exact in every order and plain
 //! integers say what D is; what rounds, and in which order, is tested in the engine.
 
+mod recorded;
+
 use crate::run::files::{Bench, bytes, matrix, safetensors, words};
 use assert_cmd::Command;
 use serde_json::Value;

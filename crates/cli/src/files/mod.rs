@@ -1,8 +1,10 @@
-//! Matrices in files: `.npy` and `.safetensors`, read and written without a conversion.
+//! Matrices in files: `.npy` and `.safetensors`, read and written without a conversion, and columns of recordings (`.csv`),
+//! which are read.
 //!
 //! A file's elements are either numbers of the operand's own format or unsigned integers holding its
 //! codes; anything else is an error. Nothing here computes.
 
+mod csv;
 mod error;
 pub(crate) mod npy;
 pub(crate) mod npz;
@@ -20,23 +22,26 @@ pub(crate) use error::Error;
 pub(crate) use output::Output;
 pub(crate) use tensor::Tensor;
 
-/// The two kinds of file.
+/// The kinds of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// One array, as `numpy.save` writes it.
     Npy,
     /// Tensors with names.
     Safetensors,
+    /// A recording, whose columns have names.
+    Recording,
 }
 
 impl Kind {
-    const ALL: [Kind; 2] = [Kind::Npy, Kind::Safetensors];
+    const ALL: [Kind; 3] = [Kind::Npy, Kind::Safetensors, Kind::Recording];
 
     /// With the dot.
     pub(crate) const fn extension(self) -> &'static str {
         match self {
             Kind::Npy => ".npy",
             Kind::Safetensors => ".safetensors",
+            Kind::Recording => ".csv",
         }
     }
 
@@ -52,7 +57,7 @@ impl Kind {
     }
 }
 
-/// A file to read, as `x.npy`, `x.safetensors` or `x.safetensors:NAME`.
+/// A file to read, as `x.npy`, `x.safetensors`, `x.safetensors:NAME` or `x.csv:COLUMN`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     /// The file.
@@ -75,14 +80,19 @@ impl fmt::Display for Source {
 impl FromStr for Source {
     type Err = &'static str; // without the text, which clap prints
 
-    /// A tensor's name may hold colons of its own: what follows the first `.safetensors:` is the name.
+    /// A tensor's name may hold colons of its own: what follows the first `.safetensors:` or `.csv:` is the name.
     fn from_str(text: &str) -> Result<Source, &'static str> {
         let lower = text.to_ascii_lowercase(); // the same bytes in the same places
-        if let Some(start) = lower.find(".safetensors:") {
-            let end = start + Kind::Safetensors.extension().len();
+        for kind in [Kind::Safetensors, Kind::Recording] {
+            let extension = kind.extension();
+            let Some(start) = lower.find(&format!("{extension}:")) else { continue };
+            let end = start + extension.len();
             let (file, name) = (&text[..end], &text[end + 1..]);
             if name.is_empty() {
-                return Err("a tensor's name must follow the colon");
+                return Err(match kind {
+                    Kind::Recording => "a column's name must follow the colon",
+                    _ => "a tensor's name must follow the colon",
+                });
             }
             let kind = Kind::of(file).ok_or("the file has no name")?;
             return Ok(Source { path: file.into(), tensor: Some(name.to_owned()), kind });
@@ -91,8 +101,13 @@ impl FromStr for Source {
             return Err("a .npy file holds one array, which has no name");
         }
         match Kind::of(text) {
+            Some(Kind::Recording) => {
+                Err("a recording needs a column: FILE.csv:a, :b, :c, :scale_a, :scale_b or :d")
+            }
             Some(kind) => Ok(Source { path: text.into(), tensor: None, kind }),
-            None => Err("the name must end in .npy or .safetensors"),
+            None => Err(
+                "the name must end in .npy or .safetensors, or be that of a recording with a column, FILE.csv:a",
+            ),
         }
     }
 }
@@ -103,6 +118,7 @@ impl Source {
         match self.kind {
             Kind::Npy => npy::format_of(&self.path),
             Kind::Safetensors => safetensors::format_of(&self.path, self.tensor.as_deref()),
+            Kind::Recording => Ok(None),
         }
     }
 
@@ -111,6 +127,7 @@ impl Source {
         match self.kind {
             Kind::Npy => npy::read(&self.path, format),
             Kind::Safetensors => safetensors::read(&self.path, self.tensor.as_deref(), format),
+            Kind::Recording => csv::read(&self.path, self.tensor.as_deref().unwrap_or_default(), format),
         }
     }
 }

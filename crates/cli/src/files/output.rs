@@ -22,7 +22,7 @@ impl Output {
     pub(crate) fn new(path: &Path, format: &Format) -> Result<Output, Error> {
         let file = path.display().to_string();
         let wrong = |problem: String| Error::Name { file: file.clone(), problem };
-        let Some(kind) = Kind::of(&file) else {
+        let Some(kind) = Kind::of(&file).filter(|kind| *kind != Kind::Recording) else {
             return Err(wrong("the name must end in .npy or .safetensors".to_owned()));
         };
         match kind {
@@ -73,6 +73,7 @@ impl Output {
             let written = match self.kind {
                 Kind::Npy => npy::write(&mut target, &format, &shape, d.iter()),
                 Kind::Safetensors => safetensors::write(&mut target, &format, &shape, d.iter(), metadata),
+                Kind::Recording => None,
             };
             written.unwrap_or_else(|| Err(std::io::Error::other(format!("no type for {format}"))))
         });

@@ -8,6 +8,7 @@ use bitmma_calls::execute;
 use clap::builder::TypedValueParser;
 use serde::Serialize;
 
+use super::expect::{Difference, Expected};
 use super::{Arguments, products, rate_text};
 use crate::call::{self, Called, Decided, Given, SourceArguments};
 use crate::failure::{Failure, Outcome, Within};
@@ -164,6 +165,7 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
     };
     let out = arguments.output_type.unwrap_or(F32);
     let destination = Output::new(&files.out, &out).within("--out")?;
+    let expected = Expected::read(&arguments.expect, out)?;
     let a = operands::read("--a", &files.a, of_a, false)?;
     let b = operands::read("--b", &files.b, of_b, files.b_transposed)?;
     let blocks = match (&files.scale_a, &files.scale_b) {
@@ -190,6 +192,7 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
     let start = std::time::Instant::now();
     let d = execute(&decision.plan, &given.call(arguments.threads))?;
     let seconds = start.elapsed().as_secs_f64();
+    let expect = expected.map(|expected| expected.compare(&d)).transpose()?;
     destination.write(&d, &call::metadata(&platform, &decision)).within("--out")?;
     let (m, n, k) = given.call(None).shape();
     let products = products(1, (m, n, k));
@@ -202,6 +205,7 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
             products: u64,
             seconds: f64,
             products_per_second: f64,
+            expect: Option<&'d Difference>,
         }
         let call = Called {
             platform: platform.name(),
@@ -213,15 +217,22 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
             out: out.name,
             decision: Decided::from(&decision),
         };
-        crate::json::print(&Computed { call, products, seconds, products_per_second: rate })?;
+        crate::json::print(&Computed {
+            call,
+            products,
+            seconds,
+            products_per_second: rate,
+            expect: expect.as_ref(),
+        })?;
     } else {
         output::print(&format!(
-            "{}: {m}×{k} {of_a} · {k}×{n} {of_b} = {m}×{n} {out} in {}\n{}{products} products in {seconds:.3} s: {}\n",
+            "{}: {m}×{k} {of_a} · {k}×{n} {of_b} = {m}×{n} {out} in {}\n{}{products} products in {seconds:.3} s: {}\n{}",
             platform.name(),
             files.out.display(),
             call::summary(&decision),
             rate_text(rate),
+            expect.as_ref().map_or(String::new(), Difference::text),
         ))?;
     }
-    Ok(Outcome::Agrees)
+    Ok(expect.as_ref().map_or(Outcome::Agrees, Difference::outcome))
 }

@@ -133,7 +133,12 @@ fn files_of_products_are_named_alike() {
     let (a, b, d) = (path("a.npy"), path("b.npy"), path("d.npy"));
     let files = ["hopper", F16, "-a", &a, "-b", &b, "-o", &d];
     check(&[&[&["run"], &files[..]].concat()], &[]);
-    check(&[&[&["gemm"], &files[..]].concat()], &[]);
+    // 1·1 is not 0
+    let recording = "arch,instruction,a,b,c,scale_a,scale_b,d\nhopper,f16,3c00,3c00,00000000,,,00000000\n";
+    std::fs::write(path("r.csv"), recording).unwrap();
+    let [a, b, expected] = ["a", "b", "d"].map(|column| format!("{}:{column}", path("r.csv")));
+    let recorded = ["gemm", "hopper", F16, "-a", &a, "-b", &b, "--expect", &expected, "-o", &d];
+    check(&[&[&["gemm"], &files[..]].concat(), &recorded], &[]);
 }
 
 #[test]

@@ -322,7 +322,9 @@ fn tensors_are_chosen_by_name() {
     run("x.safetensors:bias", &["x.safetensors:bias holds F32, (16); f16 is read from F16"]);
     run("x.safetensors:", &["a tensor's name must follow the colon"]);
     run("a.npy:x", &["a .npy file holds one array, which has no name"]);
-    run("a.csv", &["the name must end in .npy or .safetensors"]);
+    run("a.csv", &["a recording needs a column: FILE.csv:a"]);
+    run("a.csv:", &["a column's name must follow the colon"]);
+    run("a.txt", &["the name must end in .npy or .safetensors"]);
     run(".npy", &["the name must end in .npy or .safetensors"]);
     for name in ["x.safetensors:model.layers.0:weight", "X.SafeTensors:model.layers.0:weight"] {
         bench.runs(&format!("hopper {F16} -a {name} -b b.npy -c c.npy -o d.npy"));
