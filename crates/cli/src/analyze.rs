@@ -17,7 +17,7 @@ use crate::table::Table;
 use crate::{output, report, style, target};
 
 const HELP: &str = "\
-Parts: discrepancy (who answers what, all against all, smallest inputs), bounds (error sources, bounds, how tight), \
+Parts: models (which instruction is which model, with which parameters), discrepancy (who answers what, all against all, smallest inputs), bounds (error sources, bounds, how tight), \
 risks (risky designs, each with an input that shows it), bias (round-down on CDNA3), published (means measured on real \
 GPUs), design-space (accuracy against cost), workarounds (what helps).
 
@@ -27,10 +27,11 @@ Examples:
   bitmma analyze risks
   bitmma analyze risks --model mine.toml
   bitmma analyze bias --quick --json
-  bitmma analyze workarounds hopper wgmma.m64n8k32.f32.e4m3.e4m3 --distribution outliers --k 4096
+  bitmma analyze workarounds hopper wgmma.m64n8k32.f32.e4m3.e4m3 \\
+         --distribution outliers --k 4096
   bitmma analyze bounds -o bounds";
 
-/// Analyses one question: discrepancy, error bounds, risks, bias, design space, workarounds
+/// Analyses one question: models, discrepancy, error bounds, risks, bias, design space, workarounds
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Arguments {

@@ -16,11 +16,12 @@ figures/*.svg, *.pdf, *.png and *.csv, sections/*.json. The folder appears when 
 DIR.partial; an interrupted report continues from there when it is run again with the same options.
 
 Examples:
-  bitmma report -o report                 # everything: some minutes
-  bitmma report --quick -o report         # everything in small: seconds
-  bitmma report -o mine hopper wgmma.m64n8k32.f32.e4m3.e4m3 --a x.npy --b w.npy   # with your own data";
+  bitmma report -o report            # everything: some minutes
+  bitmma report --quick -o report    # everything in small: seconds
+  bitmma report -o mine hopper wgmma.m64n8k32.f32.e4m3.e4m3 \\
+         --a x.npy --b w.npy         # with your own data";
 
-/// Writes the report: discrepancies, error bounds, risks, bias, design space, workarounds
+/// Writes the report: models, discrepancies, error bounds, risks, bias, design space, workarounds
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Arguments {

@@ -4,6 +4,7 @@ mod bias;
 mod bounds;
 mod design_space;
 mod discrepancy;
+mod models;
 mod options;
 mod published;
 mod risks;
@@ -18,6 +19,7 @@ pub use options::{Effort, Options, Part, UserData};
 /// Makes one part.
 pub fn section(part: Part, options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
     match part {
+        Part::Models => models::section(options, progress),
         Part::Discrepancy => discrepancy::section(options, progress),
         Part::Bounds => bounds::section(options, progress),
         Part::Risks => risks::section(options, progress),

@@ -11,6 +11,8 @@ use crate::error::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
+    /// Which instruction is which model, with which parameters.
+    Models,
     /// Where instructions differ.
     Discrepancy,
     /// Error bounds, and how tight they are.
@@ -29,7 +31,8 @@ pub enum Part {
 
 impl Part {
     /// Every part, in the order of the report.
-    pub const ALL: [Part; 7] = [
+    pub const ALL: [Part; 8] = [
+        Part::Models,
         Part::Discrepancy,
         Part::Bounds,
         Part::Risks,
@@ -42,6 +45,7 @@ impl Part {
     /// Its name in commands and files.
     pub const fn name(self) -> &'static str {
         match self {
+            Part::Models => "models",
             Part::Discrepancy => "discrepancy",
             Part::Bounds => "bounds",
             Part::Risks => "risks",

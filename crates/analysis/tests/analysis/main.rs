@@ -4,5 +4,6 @@
 mod bias;
 mod bounds;
 mod discrepancy;
+mod models;
 mod published;
 mod risks;

@@ -6,7 +6,7 @@ use std::path::Path;
 use bitmma::formats::Format;
 use bitmma_verify::recording;
 
-use super::Error;
+use super::error::Error;
 use super::tensor::{Endian, Order, Tensor};
 
 /// The elements of a column, each a code of `format`, a line after the other.
