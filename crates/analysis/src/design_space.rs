@@ -76,6 +76,8 @@ pub struct Measured {
     pub summary: Summary,
     /// Root mean square of the errors over that of the exact results.
     pub relative: f64,
+    /// Its sampling error, elements taken as independent and the exact results as given.
+    pub relative_error: f64,
 }
 
 /// Every design on one product, its C left out.
@@ -91,8 +93,16 @@ pub fn measure(designs: &[Design], product: &Product) -> Result<Vec<Measured>, E
             let target = Target::of_model(design.model.clone(), None)?;
             let d = product.gemm(&target, &GemmOptions::default())?;
             let summary = Summary::of(&errors(&a, &b, None, &d)?);
-            let relative = summary.root_mean_square() / size;
-            Ok(Measured { design: design.clone(), adder_bits: adder_bits(&design.model), summary, relative })
+            let rms = summary.root_mean_square();
+            // of a root: half the error of the square, over the root
+            let error = if rms > 0.0 { summary.mean_square_error / (2.0 * rms) } else { 0.0 };
+            Ok(Measured {
+                design: design.clone(),
+                adder_bits: adder_bits(&design.model),
+                summary,
+                relative: rms / size,
+                relative_error: error / size,
+            })
         })
         .collect()
 }

@@ -8,11 +8,12 @@ use crate::table::{Cell, Table};
 
 const STYLE: &str = include_str!("page/style.css");
 
-/// What the page opens with, by kind and name: the five pictures that a reader should remember.
-const OPENING: [(&str, &str); 5] = [
+/// What the page opens with, by kind and name: the pictures that a reader should remember.
+const OPENING: [(&str, &str); 6] = [
     ("table", "divergent"),
     ("table", "matrix-fp16-fp16---fp32---fp32"),
     ("figure", "gemm-bounds"),
+    ("figure", "gemm-bounds-amd"),
     ("figure", "bias-distributions"),
     ("figure", "design-space"),
 ];

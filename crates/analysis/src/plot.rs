@@ -66,8 +66,23 @@ pub struct Series {
     pub mark: Mark,
     /// x and y.
     pub points: Vec<(f64, f64)>,
+    /// The sampling error of each y, drawn as a bar to both sides of it, or none.
+    pub errors: Vec<f64>,
     /// A label for each point, or none.
     pub labels: Vec<String>,
+}
+
+impl Series {
+    /// Points without sampling errors and labels.
+    pub fn new(name: impl Into<String>, mark: Mark, points: Vec<(f64, f64)>) -> Series {
+        Series { name: name.into(), mark, points, errors: Vec::new(), labels: Vec::new() }
+    }
+
+    /// The ends of the bar of a point; `None` where it has no sampling error.
+    fn bar(&self, index: usize) -> Option<[f64; 2]> {
+        let (error, y) = (self.errors.get(index)?, self.points.get(index)?.1);
+        (*error > 0.0).then_some([y - error, y + error])
+    }
 }
 
 /// A figure.
@@ -88,22 +103,23 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// As CSV: series, x, y, label.
+    /// As CSV: series, x, y, the sampling error of y, label.
     pub fn csv(&self) -> String {
-        let mut table =
-            crate::table::Table::new(&self.name, "", "", &["series", &self.x.label, &self.y.label, "label"]);
+        let columns = ["series", &self.x.label, &self.y.label, "sampling error", "label"];
+        let mut table = crate::table::Table::new(&self.name, "", "", &columns);
         for series in &self.series {
             for (index, (x, y)) in series.points.iter().enumerate() {
                 let label = series.labels.get(index).map_or("", String::as_str);
-                table.row(crate::cells![series.name.as_str(), *x, *y, label]);
+                let error = series.errors.get(index).copied();
+                table.row(crate::cells![series.name.as_str(), *x, *y, error, label]);
             }
         }
         table.csv()
     }
 
-    /// As SVG: 520 × 360, as wide as what holds it; the font is what the reader has.
+    /// As SVG: 520 × 360, as wide as what holds it; what it says are outlines of the font of the other two.
     pub fn svg(&self) -> String {
-        let mut svg = svg::Svg::new(&self.title);
+        let mut svg = svg::Svg::new(&self.name, &self.title);
         Drawing::new(self).draw(&mut svg);
         svg.finish()
     }
@@ -201,6 +217,15 @@ impl Range {
                 let step = (span / most as f64).ceil().max(1.0) as i64;
                 let (first, last) = (self.from.ceil() as i64, self.to.floor() as i64);
                 let ticks = (first..=last).filter(|tick| tick.rem_euclid(step) == 0);
+                if self.scale == Scale::Log10 && span < 2.0 {
+                    // hardly a power of ten: its multiples, too
+                    let multiples = (first - 1..=last).flat_map(|tick| [1, 2, 5].map(|by| (by, tick)));
+                    let ticks = multiples
+                        .map(|(by, tick)| (f64::from(by) * 10f64.powi(tick as i32), format!("{by}e{tick}")));
+                    return ticks
+                        .filter(|(value, _)| (self.from..=self.to).contains(&value.log10()))
+                        .collect();
+                }
                 ticks
                     .map(|tick| match self.scale {
                         Scale::Log2 if (0..=17).contains(&tick) => {
@@ -218,11 +243,15 @@ impl Range {
 impl<'f> Drawing<'f> {
     fn new(figure: &'f Figure) -> Drawing<'f> {
         let points = || figure.series.iter().flat_map(|series| &series.points);
+        let ends = figure
+            .series
+            .iter()
+            .flat_map(|series| (0..series.points.len()).filter_map(|index| series.bar(index)).flatten());
         let steps = figure.series.iter().any(|series| series.mark == Mark::Steps);
         let mut drawing = Drawing {
             figure,
             x: Range::of(figure.x.scale, points().map(|point| point.0), false),
-            y: Range::of(figure.y.scale, points().map(|point| point.1), steps),
+            y: Range::of(figure.y.scale, points().map(|point| point.1).chain(ends), steps),
             top: 0.0,
         };
         drawing.top = 12.0 + 17.0 * drawing.named().count().div_ceil(drawing.columns()) as f64;
@@ -287,6 +316,21 @@ impl<'f> Drawing<'f> {
                 paper.path(&path, true, Ink { fill: Some((colour, 0.18)), stroke: Some((colour, 1.6)) });
             }
         }
+        for bar in self.bars(series) {
+            paper.path(&bar, false, Ink::stroke(colour, 1.2));
+        }
+    }
+
+    /// The bars of a series' sampling errors, with a short line across each end; one that reaches below the axis ends there.
+    fn bars(&self, series: &Series) -> Vec<[Point; 6]> {
+        let bar = |(index, point): (usize, &Point)| {
+            let [lower, upper] = series.bar(index)?;
+            let (x, top) = self.at((point.0, upper))?;
+            let bottom = self.at((point.0, lower)).map_or(BOTTOM, |(_, y)| y.min(BOTTOM));
+            let [left, right] = [x - CAP, x + CAP];
+            Some([(left, top), (right, top), (x, top), (x, bottom), (left, bottom), (right, bottom)])
+        };
+        series.points.iter().enumerate().filter_map(bar).collect()
     }
 
     /// Points, each with its label at the nearest place that is free; a thin line leads to one that is far.
@@ -300,6 +344,7 @@ impl<'f> Drawing<'f> {
                 }),
                 _ => taken.curve(&places),
             }
+            self.bars(other).iter().for_each(|bar| taken.curve(bar));
         }
         let frame = [LEFT + 2.0, self.top + 2.0, RIGHT - 2.0, BOTTOM - 2.0];
         for (index, point) in series.points.iter().enumerate() {
@@ -350,6 +395,8 @@ impl<'f> Drawing<'f> {
 const REACH: f64 = 4.0 * std::f64::consts::SQRT_2;
 /// A label further off than the nearest places has a line to its point.
 const FAR: f64 = 9.0;
+/// Half the length of the line across the end of a bar.
+const CAP: f64 = 2.0;
 /// Lengths of a dash and of the gap after it.
 const DASH: (f64, f64) = (5.0, 4.0);
 

@@ -1,5 +1,6 @@
 //! The font of all pictures: how wide a text is, and its outlines.
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
@@ -16,12 +17,60 @@ fn glyphs(content: &str) -> impl Iterator<Item = GlyphId> {
 
 /// Units of the drawing that a glyph takes.
 fn advance(glyph: GlyphId, size: f64) -> f64 {
-    f64::from(FACE.glyph_hor_advance(glyph).unwrap_or(0)) * size / f64::from(FACE.units_per_em())
+    f64::from(FACE.glyph_hor_advance(glyph).unwrap_or(0)) * scale(size)
 }
 
 /// Units of the drawing that a text takes.
 pub(super) fn width(content: &str, size: f64) -> f64 {
     glyphs(content).map(|glyph| advance(glyph, size)).sum()
+}
+
+/// Units of the drawing to a unit of the font.
+pub(super) fn scale(size: f64) -> f64 {
+    size / f64::from(FACE.units_per_em())
+}
+
+/// The glyphs of a text, each with how far along it begins, in units of the font.
+pub(super) fn places(content: &str) -> Vec<(u16, u32)> {
+    let mut along = 0;
+    let place = |glyph: GlyphId| {
+        let start = along;
+        along += u32::from(FACE.glyph_hor_advance(glyph).unwrap_or(0));
+        (glyph.0, start)
+    };
+    glyphs(content).map(place).collect()
+}
+
+/// The outline of a glyph as the data of an SVG path, in units of the font, upward.
+pub(super) fn curves(glyph: u16) -> String {
+    let mut curves = Curves(String::new());
+    FACE.outline_glyph(GlyphId(glyph), &mut curves);
+    curves.0
+}
+
+/// Writes an outline with the letters of SVG 2, 9.3.
+struct Curves(String);
+
+impl OutlineBuilder for Curves {
+    fn move_to(&mut self, x: f32, y: f32) {
+        let _ = write!(self.0, "M{x} {y}");
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        let _ = write!(self.0, "L{x} {y}");
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        let _ = write!(self.0, "Q{x1} {y1} {x} {y}");
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        let _ = write!(self.0, "C{x1} {y1} {x2} {y2} {x} {y}");
+    }
+
+    fn close(&mut self) {
+        self.0.push('Z');
+    }
 }
 
 /// The outlines of a text as lines in the drawing, each with whether it begins a contour.
@@ -32,7 +81,7 @@ pub(super) fn outline(at: Point, text: &Text<'_>) -> Vec<(Point, Point, bool)> {
         Anchor::Middle => -length / 2.0,
         Anchor::End => -length,
     };
-    let scale = text.size / f64::from(FACE.units_per_em());
+    let scale = scale(text.size);
     let mut lines = Vec::new();
     for glyph in glyphs(text.content) {
         let mut pen =

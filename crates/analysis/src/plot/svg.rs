@@ -1,5 +1,7 @@
-//! A drawing as SVG: the font is what the reader has, stretched to the widths of the one that places were chosen for.
+//! A drawing as SVG, with the font of the other pictures: each letter's outline is there once, and texts refer to it. The
+//! words are there, too, unseen: to be found, copied and read aloud.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::font;
@@ -7,24 +9,33 @@ use super::paper::{Anchor, FONT, HEIGHT, INK, Ink, Paper, Point, Text, WIDTH};
 
 /// A drawing under construction.
 pub(super) struct Svg {
+    /// The figure's name, before the names of its letters: a page may hold several figures.
+    name: String,
     text: String,
+    /// The glyphs that were used.
+    glyphs: BTreeSet<u16>,
 }
 
 impl Svg {
     /// An empty one; `title` is for those who do not see it.
-    pub(super) fn new(title: &str) -> Svg {
+    pub(super) fn new(name: &str, title: &str) -> Svg {
         let title = escaped(title);
         let text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-             role=\"img\" aria-label=\"{title}\" font-family=\"Ubuntu Light, Ubuntu, system-ui, sans-serif\" font-size=\"{FONT}\" fill=\"{INK}\">\n\
+             role=\"img\" aria-label=\"{title}\" font-family=\"Ubuntu Light, Ubuntu, sans-serif\" font-size=\"{FONT}\" fill=\"{INK}\">\n\
              <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n"
         );
-        Svg { text }
+        Svg { name: name.to_owned(), text, glyphs: BTreeSet::new() }
     }
 
     /// The file.
-    pub(super) fn finish(self) -> String {
-        self.text + "</svg>\n"
+    pub(super) fn finish(mut self) -> String {
+        self.text += "<defs>\n";
+        for glyph in &self.glyphs {
+            let _ =
+                writeln!(self.text, "<path id=\"{}-{glyph}\" d=\"{}\"/>", self.name, font::curves(*glyph));
+        }
+        self.text + "</defs>\n</svg>\n"
     }
 }
 
@@ -51,23 +62,34 @@ impl Paper for Svg {
     }
 
     fn text(&mut self, (x, y): Point, text: &Text<'_>) {
+        let length = font::width(text.content, text.size);
+        let (anchor, start) = match text.anchor {
+            Anchor::Start => ("", 0.0),
+            Anchor::Middle => (" text-anchor=\"middle\"", -length / 2.0),
+            Anchor::End => (" text-anchor=\"end\"", -length),
+        };
+        let turn = if text.upward { " rotate(-90)" } else { "" };
+        let scale = font::scale(text.size);
+        let _ = write!(
+            self.text,
+            "<g transform=\"translate({x:.1} {y:.1}){turn} translate({start:.1}) scale({scale:.5} -{scale:.5})\">"
+        );
+        for (glyph, along) in font::places(text.content) {
+            self.glyphs.insert(glyph);
+            let _ = write!(self.text, "<use href=\"#{}-{glyph}\" x=\"{along}\"/>", self.name);
+        }
+        self.text += "</g>\n";
         let _ = match text.upward {
             true => write!(self.text, "<text transform=\"translate({x:.1} {y:.1}) rotate(-90)\""),
             false => write!(self.text, "<text x=\"{x:.1}\" y=\"{y:.1}\""),
         };
-        self.text += match text.anchor {
-            Anchor::Start => "",
-            Anchor::Middle => " text-anchor=\"middle\"",
-            Anchor::End => " text-anchor=\"end\"",
-        };
         if text.size != FONT {
             let _ = write!(self.text, " font-size=\"{}\"", text.size);
         }
-        // the same length in every font, so that nothing overlaps where there was room
-        let length = font::width(text.content, text.size);
+        // as long as the outlines in every font
         let _ = writeln!(
             self.text,
-            " textLength=\"{length:.1}\" lengthAdjust=\"spacingAndGlyphs\">{}</text>",
+            "{anchor} textLength=\"{length:.1}\" lengthAdjust=\"spacingAndGlyphs\" fill-opacity=\"0\">{}</text>",
             escaped(text.content)
         );
     }

@@ -38,25 +38,26 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     row("RZ: hypothetical", &found.toward_zero);
     row("workaround: C = 0, C added outside in FP32", &found.outside);
 
-    let bins = |name: &str, histogram: &Histogram| Series {
-        name: name.to_owned(),
-        mark: Mark::Steps,
-        points: histogram
-            .counts
-            .iter()
-            .enumerate()
-            .map(|(bin, count)| (histogram.from + (bin as f64 + 0.5) * histogram.width, *count as f64))
-            .collect(),
-        labels: Vec::new(),
+    let bins = |name: &str, histogram: &Histogram| {
+        let middle = |bin: usize| histogram.from + (bin as f64 + 0.5) * histogram.width;
+        let counts = histogram.counts.iter().map(|count| *count as f64);
+        let points = counts.clone().enumerate().map(|(bin, count)| (middle(bin), count)).collect();
+        // each error falls into a bin or does not
+        let all: f64 = counts.clone().sum();
+        let errors = counts.map(|count| (count * (1.0 - count / all)).sqrt()).collect();
+        Series { errors, ..Series::new(name, Mark::Steps, points) }
     };
     let figure = Figure {
         name: "bias-distributions".to_owned(),
         title: "Distributions of δ_RD and δ_RZ".to_owned(),
-        text: "The paper's figure. δ_RZ lies evenly about zero; δ_RD is pushed to the left, because a negative C far smaller \
-               than the products is rounded down by a whole unit of their last bit, and a positive one to zero."
-            .to_owned(),
-        x: Axis::new("δ", Scale::Linear),
-        y: Axis::new("elements", Scale::Linear),
+        text: format!(
+            "The paper's figure, {} elements; bars: the sampling error of each count; the first bin and the last hold what lies beyond. δ_RZ lies evenly about zero; δ_RD is pushed to \
+             the left, because a negative C far smaller than the products is rounded down by a whole unit of their last bit, and a \
+             positive one to zero.",
+            found.round_down.count
+        ),
+        x: Axis::new("δ = D − D_real", Scale::Linear),
+        y: Axis::new("elements in a bin", Scale::Linear),
         series: vec![bins("δ_RD", &found.round_down_bins), bins("δ_RZ", &found.toward_zero_bins)],
     };
 
@@ -97,24 +98,19 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
             row.outside.root_mean_square()
         ]);
     }
-    let line = |name: &str, value: &dyn Fn(&crate::bias::Growth) -> f64| Series {
-        name: name.to_owned(),
-        mark: Mark::Line,
-        points: rows.iter().map(|row| (row.k as f64, value(row))).collect(),
-        labels: Vec::new(),
-    };
+    let points = rows.iter().map(|row| (row.k as f64, -row.bias.mean)).collect();
+    let errors = rows.iter().map(|row| row.bias.mean_error).collect();
     let growing = Figure {
         name: "bias-growth".to_owned(),
         title: "The bias grows along K".to_owned(),
-        text:
-            "Minus the mean of δ_RD − δ_RZ, and the sampling error that it has to exceed to mean something."
-                .to_owned(),
-        x: Axis::new("K", Scale::Log2),
+        text: format!(
+            "Minus the mean of δ_RD − δ_RZ over {} elements for each K; bars: its sampling error. The axis is logarithmic: a bar that \
+             reaches the bottom includes zero.",
+            1024 * products
+        ),
+        x: Axis::new("K, elements", Scale::Log2),
         y: Axis::new("−bias", Scale::Log10),
-        series: vec![
-            line("−bias", &|row| -row.bias.mean),
-            line("sampling error", &|row| row.bias.mean_error),
-        ],
+        series: vec![Series { errors, ..Series::new("−bias", Mark::Line, points) }],
     };
     let text = vec![
         format!(

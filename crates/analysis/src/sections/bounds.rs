@@ -1,21 +1,20 @@
 //! Error sources and bounds: the paper's table, how tight each bound is, and bounds along K.
 
+mod along_k;
+
 use bitmma::arithmetic::Prepared;
-use bitmma::gemm::Target;
-use bitmma::{Architecture, Case, GemmOptions, Operands, Revision};
+use bitmma::{Case, GemmOptions, Revision};
 use bitmma_verify::inputs::{Family, case};
 use rayon::prelude::*;
 
 use super::options::{Options, UserData};
 use crate::account::{Entry, Start, account_prepared};
 use crate::cells;
-use crate::data::{Distribution, Draw};
 use crate::describe::{input, kind, list, loss, parameters};
 use crate::dyadic::Dyadic;
 use crate::error::Error;
-use crate::error_bound::{Chain, Magnitudes, a_priori, chain, elements};
+use crate::error_bound::{Chain, Magnitudes, a_priori, chain};
 use crate::error_source::{Source, sources};
-use crate::plot::{Axis, Figure, Mark, Scale, Series};
 use crate::progress::Progress;
 use crate::section::Section;
 use crate::subject::{Subject, elementary, essence};
@@ -69,7 +68,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     let tried = tried(&distinct(options.revision), options, progress)?;
     let cases: u64 = tried.iter().map(|one| one.cases).sum();
     let violations: u64 = tried.iter().map(|one| one.violations).sum();
-    let (gemm_table, figure) = along_k(options, progress)?;
+    let (gemm_table, figures) = along_k::followed(options, progress)?;
     let tables = vec![sources_table(&tried), flush_table(&tried), operations_table(&tried), gemm_table];
     Ok(Section {
         name: "bounds".to_owned(),
@@ -85,7 +84,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
             ),
         ],
         tables,
-        figures: vec![figure],
+        figures,
     })
 }
 
@@ -408,76 +407,4 @@ fn operations_table(tried: &[Tried]) -> Table {
         ]);
     }
     table
-}
-
-/// Instructions whose bounds are followed along K.
-const ALONG_K: [(Architecture, &str, &str); 6] = [
-    (Architecture::Hopper, "wgmma.m64n8k32.f32.e4m3.e4m3", "T-FDPA: H100 FP8"),
-    (Architecture::Hopper, "wgmma.m64n8k16.f32.f16.f16", "T-FDPA: H100 FP16"),
-    (Architecture::RtxBlackwell, "mma.m16n8k16.f16.f16.f16.f16", "T-FDPA: RTX 5090 FP16 to FP16"),
-    (Architecture::Cdna3, "v_mfma_f32_32x32x8_f16", "TR-FDPA: MI300X FP16"),
-    (Architecture::Cdna2, "v_mfma_f32_32x32x8f16", "FTZ-AddMul: MI250X FP16"),
-    (Architecture::Cdna1, "v_mfma_f32_32x32x8f16", "E-FDPA: MI100 FP16"),
-];
-
-/// Bounds of whole GEMMs beside measured errors.
-fn along_k(options: &Options, progress: &dyn Progress) -> Result<(Table, Figure), Error> {
-    let side = options.effort.of(2, 8);
-    let mut table = Table::new(
-        "gemm-bounds",
-        "Bounds along the K of a GEMM",
-        format!(
-            "{side}×{side} elements of A·B, A and B ~ N(0,1). A priori: from the largest magnitudes of A and B alone, before \
-             anything has run. A posteriori: from the exponents that occurred, summed along the chain, for the \
-             element that lost most."
-        ),
-        &[
-            "instruction",
-            "K",
-            "largest error",
-            "a posteriori bound",
-            "a priori bound",
-            "error / a posteriori",
-        ],
-    );
-    let mut series = Vec::new();
-    for (index, (architecture, name, short)) in ALONG_K.into_iter().enumerate() {
-        progress.step("bounds along K", index as u64, ALONG_K.len() as u64)?;
-        let target = Target::instruction(architecture, name, options.revision)?;
-        let model = target.model();
-        let (mut errors, mut bounds) = (Vec::new(), Vec::new());
-        for power in 5..=options.effort.of(8, 12) {
-            let k = 1_usize << power;
-            let draw = Draw { factors: Distribution::STANDARD, accumulator: None, size: (side, side, k) };
-            let product = draw.product([model.a, model.b, model.c], options.seed, 0)?;
-            let before = Magnitudes::of(&product.a, &product.b, None);
-            let before = before.and_then(|magnitudes| a_priori(model, target.step(), k, &magnitudes));
-            // error and bound of the element that lost most
-            let (mut largest, mut its): (f64, f64) = (0.0, 0.0);
-            let operands = Operands { a: &product.a, b: &product.b, c: None, scale_a: None, scale_b: None };
-            for (error, bound) in elements(&target, &operands, &GemmOptions::default())? {
-                if bound.is_finite() && error.abs() >= largest {
-                    (largest, its) = (error.abs(), bound);
-                }
-            }
-            let before = before.map(|bound| bound.total().to_f64());
-            table.row(cells![format!("{architecture} {name}"), k, largest, its, before, largest / its]);
-            errors.push((k as f64, largest));
-            bounds.push((k as f64, its));
-        }
-        let line = |name: String, mark, points| Series { name, mark, points, labels: Vec::new() };
-        series.push(line(short.to_owned(), Mark::Line, errors));
-        series.push(line(format!("{short}, bound"), Mark::Dashes, bounds));
-    }
-    let figure = Figure {
-        name: "gemm-bounds".to_owned(),
-        title: "Errors and bounds along K".to_owned(),
-        text: "Lines: the largest error; dashes: the bound. The a posteriori bound is that of the element that lost most. Bounds add up along K; errors do so only where they have \
-               one sign (truncation toward zero of a growing sum)."
-            .to_owned(),
-        x: Axis::new("K", Scale::Log2),
-        y: Axis::new("|error|", Scale::Log10),
-        series,
-    };
-    Ok((table, figure))
 }

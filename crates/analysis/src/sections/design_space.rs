@@ -157,6 +157,7 @@ fn main_table(
             "adder bits",
             &format!("relative rms, K = {}", ks.0),
             &format!("relative rms, K = {}", ks.1),
+            "its sampling error",
             &format!("mean error, K = {}", ks.1),
         ],
     );
@@ -167,6 +168,7 @@ fn main_table(
             adder_bits(&design.model),
             one.relative,
             gemm.relative,
+            gemm.relative_error,
             gemm.summary.mean,
         ]);
     }
@@ -175,41 +177,42 @@ fn main_table(
 
 fn figure(gemm: &[Measured], swept: usize, product: &Product) -> Figure {
     let length = |one: &Measured| one.design.model.operation.max_length();
-    let place = |one: &Measured| Some((one.adder_bits? as f64, one.relative)).filter(|point| point.1 > 0.0);
+    let seen = |one: &&Measured| one.relative > 0.0 && one.adder_bits.is_some();
+    let drawn = |all: &[Measured], name: String, mark| {
+        let all = all.iter().filter(seen);
+        let points = all.clone().filter_map(|one| Some((one.adder_bits? as f64, one.relative))).collect();
+        let errors = all.map(|one| one.relative_error).collect();
+        Series { errors, ..Series::new(name, mark, points) }
+    };
     let mut series: Vec<Series> = gemm[..swept]
         .chunk_by(|one, next| length(one) == length(next))
-        .map(|points| Series {
-            name: format!("L = {}, F = {} to {}", length(&points[0]), BITS[0], BITS[BITS.len() - 1]),
-            mark: Mark::Line,
-            points: points.iter().filter_map(place).collect(),
-            labels: Vec::new(),
+        .map(|one| {
+            let name = format!("L = {}, F = {} to {}", length(&one[0]), BITS[0], BITS[BITS.len() - 1]);
+            drawn(one, name, Mark::Line)
         })
         .collect();
-    let marked: Vec<_> =
-        gemm[swept..].iter().filter_map(|one| Some((place(one)?, one.design.name.clone()))).collect();
-    let alike: Vec<String> = marked
+    let names: Vec<&str> = gemm[swept..].iter().filter(seen).map(|one| one.design.name.as_str()).collect();
+    let alike: Vec<String> = names
         .iter()
-        .filter(|one| one.1.contains(", "))
-        .map(|one| format!("{} is {}", brief(&one.1), one.1))
+        .filter(|name| name.contains(", "))
+        .map(|name| format!("{} is {name}", brief(name)))
         .collect();
-    series.push(Series {
-        name: "real units".to_owned(),
-        mark: Mark::Points,
-        points: marked.iter().map(|one| one.0).collect(),
-        labels: marked.into_iter().map(|one| brief(&one.1)).collect(),
-    });
+    let labels = names.iter().map(|name| brief(name)).collect();
+    let real = drawn(&gemm[swept..], "real units".to_owned(), Mark::Points);
+    series.push(Series { labels, ..real });
     Figure {
         name: "design-space".to_owned(),
         title: "Accuracy against cost".to_owned(),
         text: format!(
-            "{}. Down is better, left is cheaper. Beyond F = 23 the curves turn up: more bits, and a larger error. Longer terms leave \
+            "{}; bars: the sampling error of {} elements of D. Down is better, left is cheaper. Beyond F = 23 the curves turn up: more bits, and a larger error. Longer terms leave \
              nothing to be cut from them, and what ρ = RZ cuts from each sum always points toward zero, so that it adds up along K. \
              \"+ 1\" counts units with the same parameters: {}.",
             product.about,
+            product.a.rows() * product.b.columns(),
             alike.join("; ")
         ),
         x: Axis::new("bits of the adders", Scale::Log2),
-        y: Axis::new("relative rms error", Scale::Log10),
+        y: Axis::new("rms error / rms of exact results", Scale::Log10),
         series,
     }
 }
@@ -274,30 +277,27 @@ fn groups(options: &Options) -> Result<Table, Error> {
 
 /// Real units on longer and longer K.
 fn along_k(options: &Options, designs: &[Design], largest: usize, side: usize) -> Result<Figure, Error> {
-    let mut series: Vec<Series> = designs
-        .iter()
-        .map(|design| Series {
-            name: brief(&design.name),
-            mark: Mark::Line,
-            points: Vec::new(),
-            labels: Vec::new(),
-        })
-        .collect();
+    let mut series: Vec<Series> =
+        designs.iter().map(|design| Series::new(brief(&design.name), Mark::Line, Vec::new())).collect();
     let mut k = 64;
     while k <= largest {
         let draw = Draw { factors: Distribution::STANDARD, accumulator: None, size: (side, side, k) };
         let product = draw.product([F16, F16, bitmma::formats::F32], options.seed, 2)?;
         for (series, one) in series.iter_mut().zip(measure(designs, &product)?) {
             series.points.push((k as f64, one.relative));
+            series.errors.push(one.relative_error);
         }
         k *= 4;
     }
     Ok(Figure {
         name: "design-along-k".to_owned(),
         title: "Real units along K".to_owned(),
-        text: "The accumulator stays in the unit: truncation adds up with every instruction.".to_owned(),
-        x: Axis::new("K", Scale::Log2),
-        y: Axis::new("relative rms error", Scale::Log10),
+        text: format!(
+            "{side}×{side} elements of D for each K; bars: their sampling error. The accumulator stays in the unit: truncation adds up \
+             with every instruction."
+        ),
+        x: Axis::new("K, elements", Scale::Log2),
+        y: Axis::new("rms error / rms of exact results", Scale::Log10),
         series,
     })
 }

@@ -201,6 +201,11 @@ fn share(count: u64, of: u64) -> f64 {
     count as f64 / of.max(1) as f64
 }
 
+/// The largest sampling error of a share of that many cases, that of one half, in percentage points.
+fn sampling_error(cases: u64) -> String {
+    short(50.0 / (cases.max(1) as f64).sqrt())
+}
+
 /// Models against models: the share of adversarial and of N(0,1) cases on which they differ.
 fn matrix_table(formats: &str, found: &Matrix) -> Table {
     let name: String =
@@ -218,8 +223,13 @@ fn matrix_table(formats: &str, found: &Matrix) -> Table {
         &format!("matrix-{name}"),
         &format!("All against all: {formats}"),
         format!(
-            "K = {}. In each cell the share of {} adversarial cases on which row and column differ, then that of {} cases of N(0,1).",
-            found.k, found.cases.0, found.cases.1
+            "K = {}. In each cell the share of {} adversarial cases on which row and column differ, then that of {} cases of N(0,1), in \
+             percent; their sampling errors are at most {} and {} percentage points.",
+            found.k,
+            found.cases.0,
+            found.cases.1,
+            sampling_error(found.cases.0),
+            sampling_error(found.cases.1)
         ),
         &columns,
     );

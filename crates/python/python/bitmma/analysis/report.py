@@ -50,6 +50,8 @@ class Series:
     """``line``, ``points`` or ``steps``."""
     points: list[tuple[float, float]] = field(repr=False)
     """x and y."""
+    errors: list[float] = field(repr=False)
+    """The sampling error of each y, or none."""
     labels: list[str] = field(repr=False)
     """A label for each point, or none."""
 
@@ -121,7 +123,7 @@ def _figure(row: dict[str, Any], native: _bitmma.Section) -> Figure:
     series = []
     for one in row["series"]:
         points = [(x, y) for x, y in one["points"]]
-        series.append(Series(one["name"], one["mark"], points, one["labels"]))
+        series.append(Series(one["name"], one["mark"], points, one["errors"], one["labels"]))
     return Figure(**{**row, "series": series}, _drawn=native)
 
 
