@@ -45,7 +45,7 @@ at the full one.
 
 Examples:
   bitmma bench
-  bitmma bench --arch hopper --instruction wgmma.m64nNk16.f32.f16.f16 --size 2048
+  bitmma bench --arch h100 --instruction wgmma.m64nNk16.f32.f16.f16 --size 2048
   bitmma bench --level avx2
 
 JSON: schema, size, threads, level, rows [{target, architecture, instruction, model {family, parameters, lowering}, formats, path, \

@@ -36,11 +36,14 @@ ceil(K/128)×ceil(N/128) in blocks (B's transposed with --b-transposed). A plan 
 is N×K.
 
 Examples:
-  bitmma call rtx4060 scaled_mm --a x.npy --b w.npy --b-transposed --scale-a 0.01 --scale-b 0.02 --fast \\
+  bitmma call rtx4060 scaled_mm --a x.npy --b w.npy --b-transposed \\
+         --scale-a 0.01 --scale-b 0.02 --fast \\
          --parts 3 --merge pairwise --out d.safetensors --explain 0,0
-  bitmma call h100-pcie scaled_mm --a x.npy --b w.npy --bt --fast --assume unsplit --compare-with rtx4060 --out d.npy
-  bitmma call h100-sxm/cublaslt-13.1.1 linear --a x.safetensors:x --b w.safetensors:w --out d.safetensors \\
-         --lt-config '{\"id\": 66, \"splitk\": 2, \"reduction\": 2, \"custom\": 0, \"stages\": 35}'
+  bitmma call h100-pcie scaled_mm --a x.npy --b w.npy --bt --fast \\
+         --assume unsplit --compare-with rtx4060 --out d.safetensors
+  bitmma call h100-sxm/cublaslt-13.1.1 linear \\
+         --a x.safetensors:x --b w.safetensors:w --out d.safetensors \\
+         --lt-config '{\"id\": 66, \"splitk\": 2, \"reduction\": 2, \"stages\": 35}'
 
 JSON: platform, function, m, n, k, a, b, out, fast, origin, evidence, source, assumed, plan, explanation, comparisons \
 [{platform, origin, assumed, elements, differing, share, largest_ulp, first, causes}].";

@@ -20,11 +20,12 @@ use crate::{describe, json, output, style, target, values};
 
 const EXAMPLE: &str = "\
 Examples:
-  bitmma compare                      # the paper's Equation 1: its table of divergent results
+  bitmma compare                    # the paper's Equation 1 and its table
   bitmma compare hopper cdna3 --composed
-  bitmma compare --model mine.toml    # and what a model of your own answers
-  bitmma compare --why                # and what each of them lost, at which step, in which term
-  bitmma compare a100 h100 mi300x -a '1 0x1p-12 0x1p-12' -b '1 0x1p-12 -0x1p-13' -c 0
+  bitmma compare --model mine.toml  # and what a model of your own answers
+  bitmma compare --why              # and what each lost, at which step
+  bitmma compare a100 h100 mi300x -a '1 0x1p-12 0x1p-12' \\
+         -b '1 0x1p-12 -0x1p-13' -c 0
 
 The input is the first row of A and the first column of B, zeros after it, and the first element of C; \
 scale factors are one. An instruction that cannot hold the input exactly is left out, and counted.

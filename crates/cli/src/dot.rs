@@ -9,8 +9,10 @@ use crate::{describe, json, output, style, target, values};
 
 const EXAMPLE: &str = "\
 Examples:
-  bitmma dot hopper mma.m16n8k16.f32.f16.f16.f32 -a '-8192 -0.5 -0.25' -b '1024 1 1' -c 0x1p23
-  bitmma dot b200 tcgen05.mma.m128n256k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.ue4m3 \\
+  bitmma dot hopper mma.m16n8k16.f32.f16.f16.f32 \\
+         -a '-8192 -0.5 -0.25' -b '1024 1 1' -c 0x1p23
+  bitmma dot b200 \\
+         tcgen05.mma.m128n256k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.ue4m3 \\
          -a '1.5 6' -b '0.5 6' --scale-a '2 1 1 1' --scale-b '0x38 1 1 1'
 
 JSON: schema, target, architecture, instruction, revision, model_file, model {family, parameters, lowering}, \

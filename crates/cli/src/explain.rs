@@ -21,7 +21,8 @@ const EXAMPLE: &str = "\
 Examples:
   bitmma explain hopper mma.m16n8k16.f32.f16.f16.f32 \\
          -a '-8192 -0.5 -0.25 -0.125' -b '1024 1 1 1' -c 0x1p23
-  bitmma explain mi300x v_mfma_f32_16x16x32_fp8_fp8 -a '10 0x1p-7' -b '1 1' -c 0x1.fffff8p24
+  bitmma explain mi300x v_mfma_f32_16x16x32_fp8_fp8 \\
+         -a '10 0x1p-7' -b '1 1' -c 0x1.fffff8p24
   bitmma explain --model mine.toml -a '1 0x1p-24' -b '1 1'
 
 Each significand is written in binary, bit under bit in units of 2^e_max; what is right of the bar \

@@ -13,7 +13,8 @@ use crate::{output, whole};
 
 const EXAMPLE: &str = "\
 Examples:
-  bitmma generate completions bash > ~/.local/share/bash-completion/completions/bitmma
+  bitmma generate completions bash \\
+         > ~/.local/share/bash-completion/completions/bitmma
   bitmma generate man ~/.local/share/man/man1
   bitmma generate docs docs";
 

@@ -27,7 +27,8 @@ golden_t, a packed struct, and the array GOLDEN of localparams. csv: a recording
 and any_nan, which is 1 where any NaN agrees with any other.
 
 Example:
-  bitmma golden h100 mma.m16n8k16.f32.f16.f16.f32 --cases 10000 --format hex -o golden.hex";
+  bitmma golden h100 mma.m16n8k16.f32.f16.f16.f32 \\
+         --cases 10000 --format hex -o golden.hex";
 
 /// Writes cases with the answers of an instruction: for $readmemh, NumPy, SystemVerilog, or as a recording
 #[derive(Clone, Debug, clap::Args)]

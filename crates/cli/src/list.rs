@@ -15,7 +15,8 @@ const EXAMPLE: &str = "\
 Examples:
   bitmma list --arch h100 --type e4m3
   bitmma list --model GST-FDPA
-  bitmma list --json | jq '.instructions[] | select(.kind == \"composed\") | .instruction'
+  bitmma list --json \\
+         | jq '.instructions[] | select(.kind == \"composed\") | .instruction'
 
 Columns: parameters are the paper's (L for the instruction's K, F, F2, G, P, rho); made is native (one \
 instruction of the hardware), composed (of several) or unknown (exists, model not known); evidence is \

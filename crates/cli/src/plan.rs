@@ -10,9 +10,12 @@ use crate::output;
 
 const HELP: &str = "\
 Examples:
-  bitmma plan h100-pcie --m 64 --n 512 --k 4096 --type e4m3 --fast --table heur_h100.npz
-  bitmma plan gb200/cublaslt-13.1.1 --m 4096 --n 4096 --k 8192 --type bf16 --lt-config '{\"id\": 66, \"splitk\": 8, \"stages\": 35}'
-  bitmma plan rtx4060 --m 16 --n 512 --k 1920 --type e4m3 --fast --parts 3 --merge pairwise > mine.toml
+  bitmma plan h100-pcie --m 64 --n 512 --k 4096 --type e4m3 --fast \\
+         --table heur_h100.npz
+  bitmma plan gb200/cublaslt-13.1.1 --m 4096 --n 4096 --k 8192 --type bf16 \\
+         --lt-config '{\"id\": 66, \"splitk\": 8, \"stages\": 35}'
+  bitmma plan rtx4060 --m 16 --n 512 --k 1920 --type e4m3 --fast \\
+         --parts 3 --merge pairwise > mine.toml
 
 The output is a plan file (TOML) with its origin and its assumptions as comments; `bitmma call --plan` runs it.
 

@@ -21,7 +21,8 @@ recording says unit, device, driver, date, version and seed. Where the unit bear
 --model gives its model, `bitmma replay` holds the recording against that, anywhere and for ever.
 
 Example:
-  bitmma record 'exec:ssh gpu-box ./unit' --out recordings/hardware/mine.csv --by 'A. Person'";
+  bitmma record 'exec:ssh gpu-box ./unit' \\
+         --out recordings/hardware/mine.csv --by 'A. Person'";
 
 /// Writes what a unit answers as a recording: directed cases and a seeded sample
 #[derive(Clone, Debug, clap::Args)]

@@ -20,8 +20,8 @@ use crate::{describe, json, output, style, target};
 
 const EXAMPLE: &str = "\
 Examples:
-  bitmma replay recordings/*.csv
-  bitmma replay --revision paper recordings/mi300x.csv
+  bitmma replay recordings/*/*.csv
+  bitmma replay --revision paper recordings/vectors/cdna3.csv
   my-kernel --record | bitmma replay --strict-nan -
 
 A recording is CSV with the header arch,instruction,a,b,c,scale_a,scale_b,d: one dot product a line, codes in \

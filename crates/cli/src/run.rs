@@ -18,8 +18,8 @@ instruction that multiplies several pairs. Scale factors are M × K/block and K/
 instruction's name leaves N (or M) open, B (or A) decides.
 
 Example:
-  bitmma run hopper wgmma.m64nNk16.f32.f16.f16 -a x.npy -b w.safetensors:layer.weight \\
-         --b-transposed -o d.npy
+  bitmma run hopper wgmma.m64nNk16.f32.f16.f16 \\
+         -a x.npy -b w.safetensors:layer.weight --b-transposed -o d.npy
 
 JSON: schema, target, architecture, instruction, revision, model_file, model {family, parameters, lowering}, \
 m, n, k, blocks, a, b, c, scale_a, scale_b and d, each {file, format, shape}."

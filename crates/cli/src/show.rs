@@ -12,7 +12,7 @@ use crate::{describe, json, output, style, target};
 const EXAMPLE: &str = "\
 Examples:
   bitmma show mi300x v_mfma_f32_16x16x32_fp8_fp8
-  bitmma show hopper mma.m16n8k16.f32.f16.f16.f32 --toml > mine.toml   # then edit F, and
+  bitmma show hopper HMMA.16816.F32 --toml > mine.toml    # then edit F, and
   bitmma dot --model mine.toml -a '1 0x1p-24' -b '1 1'
 
 JSON: schema and the keys of an instruction in `bitmma list --json`; for --model: schema, model_file, model \

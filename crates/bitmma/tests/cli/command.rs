@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod compare;
+mod examples;
 mod explain;
 mod json;
 mod layout;

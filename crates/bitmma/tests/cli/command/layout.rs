@@ -36,34 +36,78 @@ fn shown(arguments: &[&str], columns: Option<usize>) -> String {
 
 #[test]
 fn tables_fit_the_terminal() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/command/snapshots");
-    let write = std::env::var("BITMMA_SNAPSHOTS").as_deref() == Ok("write");
     for (name, arguments) in EXAMPLES {
         let whole = shown(arguments, None);
         let words: HashSet<&str> = whole.split_whitespace().filter(|word| !word.starts_with('─')).collect();
         for columns in [80, 100, 160] {
             let text = shown(arguments, Some(columns));
-            for line in text.lines() {
-                let one_word = line.split_whitespace().count() == 1;
-                assert!(line.width() <= columns || one_word, "{name} at {columns}: {line}");
+            fits(name, &text, columns, &words);
+            is_kept(&format!("{name}-{columns}.txt"), &text);
+        }
+    }
+}
+
+/// No line is wider than that, but one of a single word, and no word is broken: `words` are those of the wide output.
+pub(super) fn fits(name: &str, text: &str, columns: usize, words: &HashSet<&str>) {
+    for line in text.lines() {
+        let one_word = line.split_whitespace().count() == 1;
+        assert!(line.width() <= columns || one_word, "{name} at {columns}: {line}");
+    }
+    if let Some(note) = text.lines().find(|line| line.starts_with("left out: ")) {
+        assert!(note.contains("--wide"), "{note}");
+    }
+    let broken: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.starts_with("left out: "))
+        .flat_map(str::split_whitespace)
+        .filter(|word| !words.contains(word) && !word.starts_with('─'))
+        .collect();
+    assert!(broken.is_empty(), "{name} at {columns}: {broken:?}");
+}
+
+/// A snapshot is what is printed.
+pub(super) fn is_kept(file: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/command/snapshots").join(file);
+    if std::env::var("BITMMA_SNAPSHOTS").as_deref() == Ok("write") {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, kept, "{} is not what is printed", path.display());
+}
+
+/// Every command, the whole first.
+pub(super) fn commands() -> Vec<String> {
+    let help = end(&mut command(&["--help"])).fine().to_owned();
+    let (_, rest) = help.split_once("Commands:\n").unwrap();
+    let lines = rest.lines().take_while(|line| !line.is_empty());
+    let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names = names.map(|line| line.split_whitespace().next().unwrap().to_owned());
+    std::iter::once(String::new()).chain(names).collect()
+}
+
+/// The help of a command in a terminal of that many columns, after its options.
+pub(super) fn help(name: &str, columns: usize) -> String {
+    let arguments = [name, "--help"];
+    let arguments = if name.is_empty() { &arguments[1..] } else { &arguments };
+    let help = end(command(arguments).env("COLUMNS", columns.to_string())).fine().to_owned();
+    let (_, after) = help.split_once("Print help").unwrap();
+    after.split_once("\n\n").map_or(String::new(), |(_, after)| after.to_owned())
+}
+
+#[test]
+fn help_keeps_its_indents() {
+    let names = commands();
+    assert!(names.len() > 18, "{names:?}");
+    for name in names {
+        for columns in [80, 100, 160] {
+            let text = help(&name, columns);
+            assert!(text.lines().all(|line| line.width() <= columns.min(100)), "{name}: {text}");
+            // a line that were too long would continue at the left
+            for (line, next) in text.lines().zip(text.lines().skip(1)) {
+                let is_broken = line.starts_with(' ') && !next.starts_with(' ') && !next.is_empty();
+                assert!(!is_broken, "{name} at {columns}: {line}\n{next}");
             }
-            if let Some(note) = text.lines().find(|line| line.starts_with("left out: ")) {
-                assert!(note.contains("--wide"), "{note}");
-            }
-            let broken: Vec<&str> = text
-                .lines()
-                .filter(|line| !line.starts_with("left out: "))
-                .flat_map(str::split_whitespace)
-                .filter(|word| !words.contains(word) && !word.starts_with('─'))
-                .collect();
-            assert!(broken.is_empty(), "{name} at {columns}: {broken:?}");
-            let path = folder.join(format!("{name}-{columns}.txt"));
-            if write {
-                std::fs::create_dir_all(&folder).unwrap();
-                std::fs::write(&path, &text).unwrap();
-            }
-            let kept = std::fs::read_to_string(&path).unwrap_or_default();
-            assert_eq!(text, kept, "{} is not what is printed", path.display());
         }
     }
 }
