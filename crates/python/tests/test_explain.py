@@ -25,6 +25,21 @@ def test_which_bits_fell_off():
     assert str(explained) == "a3*b3: -0.125 cut to 0, losing -0.125\nd = -0.75"
 
 
+def test_what_was_rounded_off():
+    # A100 keeps 24 bits: -2^23 - 0.5 is whole in the sum, and RZ-FP32 cuts it to -2^23
+    ampere = bitmma.mma("a100", "HMMA.16816.F32")
+    explained = bitmma.explain(ampere, A[2], B[:, 3])
+    assert [(one.term, one.exact, one.kept) for one in explained.rounded] == [("the sum, RZ-FP32", Fraction(-(2**24) - 1, 2), -(2**23))]
+    assert str(explained.rounded[0]) == "the sum, RZ-FP32: -8388608.5 cut to -8388608, losing -0.5"
+    # CDNA2 rounds each product and each sum: (1 + 2^-10) · 1 + 2^-23 / 2 is a tie, and goes to the even neighbour
+    cdna2 = bitmma.mma("mi250x", "v_mfma_f32_32x32x8f16")
+    a, b = np.zeros((2, 8), np.float16)
+    a[:2], b[:2] = [1 + 2**-10, 2.0**-12], [1, 2.0**-12]
+    lost = bitmma.explain(cdna2, a, b).rounded
+    assert [(one.term, one.exact - one.kept) for one in lost] == [("FTZ-Add", Fraction(1, 2**24))]
+    assert str(lost[0]) == "FTZ-Add: 0x1.004001p+0 cut to 1.0009765625, losing 0x1p-24"
+
+
 def test_a_row_and_a_column_will_do():
     explained = bitmma.explain(UNIT, A[2], B[:, 3], C[2, 3:4])
     assert explained.code == bitmma.explain(UNIT, A, B, C, element=(2, 3)).code

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from . import _arrays, _bitmma
 from ._bitmma import Format
@@ -62,8 +64,38 @@ class Explanation:
                     found.append(Lost(term["name"], exact, kept))
         return found
 
+    @property
+    def rounded(self) -> list[Lost]:
+        """Every rounding that lost something, in the order of the steps: the sums of fused operations by ρ, single products
+        and sums. Those whose exact value is longer than a step holds are left out."""
+        found = []
+        for step in self.steps:
+            if step["step"] == "converted" and step["value"]["exact"]:
+                name, exact = f"the sum, {step['conversion']}", _fraction(step["value"])
+            elif step["step"] == "binary" and step["operation"] in _BINARY:
+                left, right = _number(step["left"]), _number(step["right"])
+                if left is None or right is None:
+                    continue
+                name, exact = step["operation"], _BINARY[step["operation"]](left, right)
+            else:
+                continue
+            kept = _number(step["result"])
+            if kept is not None and exact != kept:
+                found.append(Lost(name, exact, kept))
+        return found
+
     def __str__(self) -> str:
         return "\n".join([*map(str, self.lost), f"d = {self.format.display(self.code)}"])
+
+
+#: What an operation of two numbers is before it is rounded.
+_BINARY: dict[str, Callable[[Fraction, Fraction], Fraction]] = {"FTZ-Mul": operator.mul, "FTZ-Add": operator.add}
+
+
+def _number(coded: dict[str, Any]) -> Fraction | None:
+    """The value of a code, which FP64 holds; None for an infinity or NaN."""
+    value = float(coded["value"])
+    return Fraction(value) if math.isfinite(value) else None
 
 
 def _fraction(number: dict[str, int]) -> Fraction:
@@ -74,7 +106,8 @@ def _text(value: Fraction) -> str:
     """An exact decimal if it is short, a hexadecimal float if it is not; after ``≈`` what FP64 does not hold."""
     if Fraction(text := f"{float(value):.15g}") == value:
         return text
-    return ("" if Fraction(float(value)) == value else "≈") + float(value).hex()
+    head, _, power = float(value).hex().partition("p")
+    return ("" if Fraction(float(value)) == value else "≈") + f"{head.rstrip('0').rstrip('.')}p{power}"
 
 
 def _line(name: str, words: Codes, shape: tuple[int, int]) -> Codes:

@@ -120,6 +120,7 @@ def test_the_first_difference_is_that_of_a_search_by_hand(compared):
         sides = found.explain().sides
         assert [side.partial for side in sides] == [side.parting.value for side in sides] == answers
         assert [side.chip for side in sides] == ["a100", chip]
+        assert "losing" in str(found.explain()), "what parts the two fell off on one side"
         assert found.steps == (term // 8, term // {"h100": 16, "mi300x": 8}[chip]), "fused sums of 8, 16 and 8 elements"
         for side, element_ in zip(sides, (found.ours, found.theirs)):
             bias = module.bias[column].float().item()

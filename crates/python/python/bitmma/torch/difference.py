@@ -74,15 +74,15 @@ def _steps(explanation: Explanation) -> list[list[dict[str, Any]]]:
 
 
 def _last_step(side: Side) -> list[str]:
-    """What the fused sum that takes the term starts from, and what it cuts."""
+    """What the fused sum that takes the term starts from, what it cuts and what is rounded off."""
     if side.parting is None or side.step is None:
         return []
     steps = _steps(side.parting)[side.step]
     begin = steps[0]
     elements, start = begin["elements"], begin["accumulator"]["value"]
     lines = [f"step {side.step}, terms {elements[0]} to {elements[-1]}, starts from {start}"]
-    cut = Explanation(steps, side.parting.code, side.parting.format).lost
-    return [*lines, *map(str, cut)]
+    explained = Explanation(steps, side.parting.code, side.parting.format)
+    return [*lines, *map(str, [*explained.lost, *explained.rounded])]
 
 
 @dataclass(frozen=True)

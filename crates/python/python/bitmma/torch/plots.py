@@ -10,7 +10,7 @@ from typing import Callable, Sequence
 #: Widths in pixels; the style shows one of the two.
 WIDTHS = {"wide": 900, "narrow": 350}
 HEIGHT = 280
-LEFT, RIGHT, TOP, BOTTOM = 52, 14, 12, 44
+LEFT, RIGHT, TOP, BOTTOM = 62, 14, 12, 44
 
 
 @dataclass(frozen=True)
