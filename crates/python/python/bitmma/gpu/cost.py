@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..simulate import Unit, mma
-from .device import TILES, compiler_options, is_interpreted
+from .device import TILE, compiler_options, is_interpreted
 from .model import model_of
 from .plan import Plan, plan
 
@@ -66,7 +66,7 @@ class Cost:
     """Instructions a product with everything that is done once an operation."""
 
 
-def assembly(found: Plan, target: str, warps: int = 4) -> str:
+def assembly(found: Plan, target: str) -> str:
     """The kernel of a plan as machine code, in text."""
     import triton
     from triton.backends.compiler import GPUTarget
@@ -77,9 +77,9 @@ def assembly(found: Plan, target: str, warps: int = 4) -> str:
     if is_interpreted():
         raise RuntimeError("TRITON_INTERPRET is set, so nothing is compiled; unset it")
     nvidia = target.startswith("sm_")
-    whose, tile = "ptx" if nvidia else "amd", TILES["cuda" if nvidia else "hip"]
+    whose = "ptx" if nvidia else "amd"
     function = getattr(kernels, found.kernel)
-    constants = {**found.compiled(whose), "HAS_C": True, "TILE_M": tile[0], "TILE_N": tile[1]}
+    constants = {**found.compiled(whose), "HAS_C": True, "TILE_M": TILE[0], "TILE_N": TILE[1]}
     element = {"fused": "*i32", "add_mul": "*fp32", "exact": "*fp64"}.get(found.kernel, f"*fp{found.model.container.bits}")
     sums = {"exact": "*fp32"}.get(found.kernel, element)
     signature = {}
@@ -95,7 +95,7 @@ def assembly(found: Plan, target: str, warps: int = 4) -> str:
     source = ASTSource(function, signature, {place[name]: value for name, value in constants.items()}, aligned)
     number = re.sub(r"\D", "", target)
     chip = GPUTarget("cuda", int(number), 32) if nvidia else GPUTarget("hip", target, 64)
-    compiled = triton.compile(source, target=chip, options=compiler_options(found, whose, warps))
+    compiled = triton.compile(source, target=chip, options=compiler_options(found, whose, constants))
     text: str = disassembled(compiled.asm["cubin"]) if nvidia else compiled.asm["amdgcn"]
     return text
 
@@ -117,30 +117,31 @@ def instructions(text: str) -> int:
     return len([one for one in nvidia if one != "NOP"]) or len(amd)
 
 
-def cost(name: str, unit: Unit, target: str, warps: int = 4) -> Cost:
+def cost(name: str, unit: Unit, target: str) -> Cost:
     """Counts one kernel on one target. The route in integers, which a tile of numbers far apart takes, is left out."""
     found = plan(model_of(unit))
     length = found.constants["LENGTH"]
     nvidia = target.startswith("sm_")
-    tile = TILES["cuda" if nvidia else "hip"]
-    elements = tile[0] * tile[1] / (warps * (32 if nvidia else 64))
+    whose = "ptx" if nvidia else "amd"
+    threads = compiler_options(found, whose, found.compiled(whose))["num_warps"] * (32 if nvidia else 64)
+    elements = TILE[0] * TILE[1] / threads
     if found.kernel != "fused":  # operations are all alike: the loop over them, which is all but loads and stores of C and D
-        inside = instructions(_loop(assembly(found, target, warps))) / (length * elements)
+        inside = instructions(_loop(assembly(found, target))) / (length * elements)
         return Cost(name, target, inside, inside)
     found = replace(found, base=(0, 0))
     if found.constants["GROUP"]:  # groups of an operation are all in the code
-        one, two = (_repeated(found, target, warps, LENGTH=each) / elements for each in (length, 2 * length))
+        one, two = (_repeated(found, target, LENGTH=each) / elements for each in (length, 2 * length))
         return Cost(name, target, (two - one) / length, one / length)
     # so many turns that compilers leave the loop a loop; sums that hold an operation hold this one
     chunk = 256 if found.constants["CHUNK"] * found.constants["PARITIES"] >= length else found.constants["CHUNK"]
-    one, two = (_repeated(found, target, warps, LENGTH=256, CHUNK=chunk, UNROLL=each) / elements for each in (8, 16))
+    one, two = (_repeated(found, target, LENGTH=256, CHUNK=chunk, UNROLL=each) / elements for each in (8, 16))
     product = (two - one) / 8
     return Cost(name, target, product, product + (one - 8 * product) / length)
 
 
-def _repeated(found: Plan, target: str, warps: int, **other: int) -> int:
+def _repeated(found: Plan, target: str, **other: int) -> int:
     """Instructions with other constants."""
-    return instructions(assembly(replace(found, constants={**found.constants, **other}), target, warps))
+    return instructions(assembly(replace(found, constants={**found.constants, **other}), target))
 
 
 def _loop(text: str) -> str:
@@ -149,7 +150,7 @@ def _loop(text: str) -> str:
     labels = {match[1]: at for at, line in enumerate(lines) if (match := re.match(r"\s*(\.?[.\w]+):", line))}
     best = (0, 0)
     for at, line in enumerate(lines):
-        match = re.search(r"(?:\bBRA\s+(?:\w+, )?`\(|s_c?branch\w*\s+)(\.?[.\w]+)", line)
+        match = re.search(r"(?:\bBRA\S*\s+(?:!?\w+, )?`\(|s_c?branch\w*\s+)(\.?[.\w]+)", line)
         if match and labels.get(match[1], at) < at and at - labels[match[1]] > best[1] - best[0]:
             best = labels[match[1]], at + 1
     return "\n".join(lines[best[0] : best[1]])

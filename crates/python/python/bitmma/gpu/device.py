@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from .plan import Plan
 
-#: Rows and columns of D that a program computes, powers of two: a thread has 16 elements then, 4×4. More would not fit its registers.
-TILES = {"cuda": (32, 64), "hip": (64, 64)}
+#: Rows and columns of D that a program computes, powers of two.
+TILE = (64, 64)
 #: What has to be there, and how it is got.
 MISSING = "bitmma.gpu needs PyTorch and its Triton, which are not installed: pip install 'bitmma[gpu]'"
 
@@ -31,7 +31,6 @@ class Device:
     """Of driver, PyTorch and Triton: with another the self-test runs again."""
     tile: tuple[int, int]
     """Rows and columns of D that a program computes; powers of two."""
-    warps: int = 4
     target: str = "none"
     """Whose single instructions kernels use: ``ptx``, ``amd`` or ``none`` (see ``instructions``)."""
     route: str | None = None
@@ -43,14 +42,15 @@ class Device:
 
         from . import kernels
 
-        options: dict[str, Any] = {} if self.kind == "interpreter" else compiler_options(plan, self.target, self.warps)
+        options: dict[str, Any] = {} if self.kind == "interpreter" else compiler_options(plan, self.target, constants)
         function = getattr(kernels, plan.kernel)
         with torch.device("cpu") if self.kind == "interpreter" else torch.cuda.device(arguments[0].device):
             function[grid](*arguments, **constants, **options)
 
 
-def compiler_options(plan: Plan, target: str, warps: int) -> dict[str, Any]:
-    """Options of Triton's compiler for a kernel."""
+def compiler_options(plan: Plan, target: str, constants: dict[str, Any]) -> dict[str, Any]:
+    """Options of Triton's compiler for a kernel. A thread has 16 elements of D, 4×4; by the route that keeps fewest numbers 32, 8×4."""
+    warps = 8 if target != "amd" and constants.get("ROUTE") != "offset" else 4
     mode = {"allow_flush_denorm": True} if target == "amd" and plan.flushes else {}
     return {"num_warps": warps, "enable_fp_fusion": False, **mode}
 
@@ -77,11 +77,11 @@ def device_of(where: torch.device) -> Device:
     import triton
 
     if is_interpreted():
-        return Device("interpreter", "interpreter", (torch.__version__, triton.__version__), (64, 64))
+        return Device("interpreter", "interpreter", (torch.__version__, triton.__version__), TILE)
     properties = torch.cuda.get_device_properties(where)
     kind = "hip" if torch.version.hip else "cuda"
     target = "amd" if kind == "hip" else "ptx" if properties.major >= 8 else "none"  # PTX has max.f16x2 from sm_80 on
-    return Device(properties.name, kind, (_driver(), torch.__version__, triton.__version__), TILES[kind], target=target)
+    return Device(properties.name, kind, (_driver(), torch.__version__, triton.__version__), TILE, target=target)
 
 
 def _driver() -> str:

@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.module_tracker import ModuleTracker
 
-from ..errors import CallDeclined
+from ..errors import CallDeclined, OptionError
 from . import operations, planned, rewrites
 from .arithmetic import Arithmetic, Target, arithmetics, resolve
 from .choice import Policies, dtype_name
@@ -109,6 +109,8 @@ class emulate(TorchDispatchMode):
         self._measure = measure
         self._threads = threads
         self._device = device
+        if calls is not None and device is not None:
+            raise OptionError(f"calls is {calls!r} and device {device!r}: the calls of a library are computed on the CPU, so leave device out")
         if device is not None:
             from .. import gpu  # noqa: F401  says what is missing
         self._listener: Listener | None = None

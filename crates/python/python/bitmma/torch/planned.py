@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .. import calls
-from ..errors import CallDeclined
+from ..errors import CallDeclined, DeviceError
 
 aten = torch.ops.aten
 
@@ -23,6 +23,9 @@ def check(platform: str) -> None:
 
 def call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]) -> Any:
     """The answer of ``_scaled_mm``, and of ``mm`` in FP16 and BF16; everything else is declined."""
+    elsewhere = next((one.device for one in args if isinstance(one, torch.Tensor) and one.device.type != "cpu"), None)
+    if elsewhere is not None:
+        raise DeviceError(f"calls of a library are computed on the CPU, and a tensor is on {elsewhere}; move model and inputs to the CPU: model.cpu()")
     scaled_mm: Any = calls.scaled_mm
     if operation is aten._scaled_mm:
         return scaled_mm(*args, **kwargs, **options)

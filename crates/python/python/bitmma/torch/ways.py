@@ -116,6 +116,8 @@ class Planned(Way):
         return unit.a, unit.b
 
     def sums(self, product: Operands, threads: int | None, device: str | None = None) -> torch.Tensor:
+        if device is not None:
+            raise OptionError(f"device is {device!r}: the plan of a library's call is computed on the CPU, so leave device out")
         a, b, c, alpha, beta, scaled, _ = product
         if a.dim() == 3:
             if not len(a):
