@@ -15,6 +15,7 @@ pub mod fdpa;
 pub mod file;
 pub mod fma;
 pub mod ftz;
+pub mod line;
 pub mod lowering;
 pub mod model;
 pub mod operand;

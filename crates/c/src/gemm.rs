@@ -125,7 +125,7 @@ pub unsafe extern "C" fn bitmma_gemm(
             made.threads = threads(options.threads)?;
             (made.alpha, made.beta) = (factor(options.alpha), factor(options.beta));
             made.scale_blocks = match optional_text("scale_blocks", options.scale_blocks)? {
-                Some(text) => Some(text.parse::<ScaleBlocks>()?),
+                Some(text) => Some(text.parse::<ScaleBlocks>().map_err(bitmma::Error::from)?),
                 None => None,
             };
             let output = optional_text("output", options.output)?;

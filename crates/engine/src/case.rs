@@ -50,7 +50,18 @@ impl Operands<'_> {
     }
 
     /// One code of C; that of +0 without C.
-    pub(crate) fn c_code(&self, block: usize, row: usize, column: usize) -> u64 {
-        self.c.map_or(0, |c| c.get(block, row, column))
+    fn c_code(&self, block: usize, row: usize, column: usize) -> u64 {
+        self.views().c_code(block, row, column)
+    }
+
+    /// The codes and shapes alone, for what does not check formats.
+    pub(crate) fn views(&self) -> bitmma_kernel::Operands<'_> {
+        bitmma_kernel::Operands {
+            a: self.a.view(),
+            b: self.b.view(),
+            c: self.c.map(Matrix::view),
+            scale_a: self.scale_a.map(Matrix::view),
+            scale_b: self.scale_b.map(Matrix::view),
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use bitmma_arithmetic::ModelError;
 use bitmma_catalogue::LookupError;
+use bitmma_kernel::WrongBlocks;
 use thiserror::Error;
 
 /// In which way a unit that is not simulated failed to answer.
@@ -159,6 +160,12 @@ pub enum Error {
     /// A file or stream that does not read or write.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+}
+
+impl From<WrongBlocks> for Error {
+    fn from(WrongBlocks { text }: WrongBlocks) -> Error {
+        Error::GemmOption { option: "scale_blocks", value: text, allowed: WrongBlocks::ALLOWED.to_owned() }
+    }
 }
 
 /// What kind of thing is wrong, without its numbers.

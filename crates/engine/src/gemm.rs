@@ -50,7 +50,6 @@ mod check;
 mod codes;
 mod convert;
 mod options;
-mod scales;
 mod target;
 
 use std::cell::Cell;
@@ -61,16 +60,15 @@ use bitmma_formats::{F64, Format};
 use crate::case::Operands;
 use crate::error::Error;
 use crate::kernel;
-use crate::kernel::elementwise::Word;
-use crate::kernel::runs::{Fold, Runs, Scales};
-use crate::matrix::{Codes, Matrix};
+use crate::matrix::Matrix;
 use crate::threads;
+use bitmma_kernel::{Codes, Fold, Runs, Scales, Word};
 use check::{check_operands, parts};
 use codes::{Tile, combine, convert, cut, fill, fold_all, lifted, put, words, zeros};
 use convert::Converter;
 use options::option;
 
-pub use crate::kernel::runs::{ScaleBlocks, ScaleOrder};
+pub use bitmma_kernel::{ScaleBlocks, ScaleOrder};
 pub use convert::OutputConversion;
 pub use options::GemmOptions;
 pub use target::Target;
@@ -162,7 +160,9 @@ impl<'j> Job<'j> {
             Converter::new(working, OutputConversion::nearest(model.d), nan, count)
         };
         let scales = match (options.scale_blocks, options.scale_a, options.scale_b) {
-            (Some(blocks), Some(a), Some(b)) => Some(Scales { blocks, a, b, tile: (0, 0, 0) }),
+            (Some(blocks), Some(a), Some(b)) => {
+                Some(Scales { blocks, a: a.view(), b: b.view(), tile: (0, 0, 0) })
+            }
             _ => None,
         };
         Ok(Job {

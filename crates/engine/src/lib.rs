@@ -3,7 +3,7 @@
 //! [`simulate()`] is the reference path: the plain definition, in integers, one dot product per element of
 //! D. [`MmaUnit`] is whatever answers D for A, B and C; a [`Simulator`] is one. [`explain`] shows every
 //! step of one element. [`gemm()`] makes products of any shape of one instruction.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
 mod case;
@@ -26,12 +26,13 @@ pub use bitmma_formats as formats;
 
 pub use bitmma_arithmetic::Model;
 pub use bitmma_catalogue::{Architecture, Instruction, Revision};
+pub use bitmma_kernel::Codes;
 pub use case::{Case, Operands};
 pub use error::{Error, ErrorKind, Fault};
 pub use fast::FastSimulator;
 pub use gemm::{GemmOptions, gemm};
 pub use matrices::Matrices;
-pub use matrix::{Codes, Matrix, shape_text};
+pub use matrix::{Matrix, shape_text};
 pub use signature::Signature;
 pub use simulate::{Simulator, model_of, simulate, simulate_steps};
 pub use unit::{About, MmaUnit, on_diagonals};

@@ -1,21 +1,9 @@
 //! Matrices of codes.
 
-use std::ops::Range;
-
 use bitmma_formats::Format;
-use rayon::prelude::*;
+use bitmma_kernel::{Codes, View};
 
 use crate::error::Error;
-
-/// Codes held in as few bytes as their width allows; 4- and 6-bit codes take one byte each.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // the variants say it all
-pub enum Codes {
-    U8(Vec<u8>),
-    U16(Vec<u16>),
-    U32(Vec<u32>),
-    U64(Vec<u64>),
-}
 
 /// `blocks` matrices of `rows` × `columns` codes of one format, row-major, one matrix after the other.
 ///
@@ -28,139 +16,6 @@ pub struct Matrix {
     rows: usize,
     columns: usize,
     codes: Codes,
-}
-
-macro_rules! on_codes {
-    ($codes:expr, $vector:ident => $result:expr) => {
-        match $codes {
-            Codes::U8($vector) => $result,
-            Codes::U16($vector) => $result,
-            Codes::U32($vector) => $result,
-            Codes::U64($vector) => $result,
-        }
-    };
-}
-
-/// Codes next to each other, to be written.
-pub(crate) trait Chunk {
-    /// How many.
-    fn len(&self) -> usize;
-    /// Writes codes of up to 32 bits from `start` on; bits beyond the width held are dropped.
-    fn write(&mut self, start: usize, codes: &[u32]);
-}
-
-macro_rules! chunk {
-    ($($word:ty),*) => {$(
-        impl Chunk for &mut [$word] {
-            fn len(&self) -> usize {
-                (**self).len()
-            }
-            fn write(&mut self, start: usize, codes: &[u32]) {
-                let to = self[start..start + codes.len()].iter_mut();
-                #[allow(clippy::unnecessary_cast, clippy::cast_lossless)] // u32 is one of the four, and u64
-                to.zip(codes).for_each(|(to, &code)| *to = code as $word);
-            }
-        }
-    )*};
-}
-chunk!(u8, u16, u32, u64);
-
-/// Zeros that one thread writes, at least.
-const SHARE: usize = 1 << 16;
-
-/// `count` zeros; `None` if they cannot be held.
-pub(crate) fn zeros<T: Copy + Default + Send + Sync>(count: usize) -> Option<Vec<T>> {
-    let mut numbers = Vec::new();
-    numbers.try_reserve_exact(count).ok()?;
-    if count <= SHARE || rayon::current_num_threads() == 1 {
-        numbers.resize(count, T::default());
-    } else {
-        // on all threads: memory that is touched for the first time takes as long as a tenth of a fast product
-        numbers.par_extend(rayon::iter::repeat_n(T::default(), count).with_min_len(SHARE));
-    }
-    Some(numbers)
-}
-
-impl Codes {
-    /// An empty vector for codes of `format`, with room for `capacity`.
-    fn with_capacity(format: &Format, capacity: usize) -> Option<Codes> {
-        fn reserve<V>(capacity: usize) -> Option<Vec<V>> {
-            let mut vector = Vec::new();
-            vector.try_reserve_exact(capacity).ok()?;
-            Some(vector)
-        }
-        Some(match format.bytes() {
-            1 => Codes::U8(reserve(capacity)?),
-            2 => Codes::U16(reserve(capacity)?),
-            4 => Codes::U32(reserve(capacity)?),
-            _ => Codes::U64(reserve(capacity)?),
-        })
-    }
-
-    /// `count` zeros; `None` if they cannot be held.
-    pub(crate) fn zeros(format: &Format, count: usize) -> Option<Codes> {
-        Some(match format.bytes() {
-            1 => Codes::U8(zeros(count)?),
-            2 => Codes::U16(zeros(count)?),
-            4 => Codes::U32(zeros(count)?),
-            _ => Codes::U64(zeros(count)?),
-        })
-    }
-
-    /// Reads codes from `start` on, each made something of.
-    #[inline(always)] // for callers compiled for an instruction set
-    pub(crate) fn read<T>(&self, start: usize, into: &mut [T], of: impl Fn(u64) -> T) {
-        #[allow(clippy::useless_conversion)] // U64 is one of the four
-        {
-            on_codes!(self, vector => {
-                let codes = &vector[start..start + into.len()];
-                into.iter_mut().zip(codes).for_each(|(to, &code)| *to = of(u64::from(code)));
-            });
-        }
-    }
-
-    /// Passes parts of a range, equal in length except for the last, to a function, on all threads; `share` parts at
-    /// least to a thread.
-    pub(crate) fn each_chunk(
-        &mut self,
-        range: Range<usize>,
-        (length, share): (usize, usize),
-        work: impl Fn(usize, &mut dyn Chunk) + Sync,
-    ) {
-        if length > 0 {
-            on_codes!(self, vector => {
-                let chunks = vector[range].par_chunks_mut(length).with_min_len(share).enumerate();
-                chunks.for_each(|(index, chunk)| work(index, &mut &mut *chunk));
-            });
-        }
-    }
-
-    fn push(&mut self, code: u64) {
-        match self {
-            Codes::U8(vector) => vector.push(code as u8),
-            Codes::U16(vector) => vector.push(code as u16),
-            Codes::U32(vector) => vector.push(code as u32),
-            Codes::U64(vector) => vector.push(code),
-        }
-    }
-
-    /// The code at `index`.
-    pub fn get(&self, index: usize) -> u64 {
-        #[allow(clippy::useless_conversion)] // U64 is one of the four
-        {
-            on_codes!(self, vector => u64::from(vector[index]))
-        }
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        on_codes!(self, vector => vector.len())
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 }
 
 impl Matrix {
@@ -200,7 +55,7 @@ impl Matrix {
         (blocks, rows, columns): (usize, usize, usize),
         codes: Codes,
     ) -> Result<Matrix, Error> {
-        if on_codes!(&codes, vector => bytes_of(vector)) != format.bytes() {
+        if codes.bytes() != format.bytes() {
             return Matrix::new(
                 format,
                 (blocks, rows, columns),
@@ -287,32 +142,30 @@ impl Matrix {
         &self.codes
     }
 
+    /// The codes and their shape.
+    pub(crate) fn view(&self) -> View<'_> {
+        View { codes: &self.codes, blocks: self.blocks, rows: self.rows, columns: self.columns }
+    }
+
     /// One code.
     pub fn get(&self, block: usize, row: usize, column: usize) -> u64 {
-        self.codes.get((block * self.rows + row) * self.columns + column)
+        self.view().get(block, row, column)
     }
 
     /// The codes of one row.
     pub fn row(&self, block: usize, row: usize) -> impl Iterator<Item = u64> + '_ {
-        let first = (block * self.rows + row) * self.columns;
-        (first..first + self.columns).map(|index| self.codes.get(index))
+        self.view().row(block, row)
     }
 
     /// The codes of one column.
     pub fn column(&self, block: usize, column: usize) -> impl Iterator<Item = u64> + '_ {
-        let first = block * self.rows * self.columns + column;
-        (0..self.rows).map(move |row| self.codes.get(first + row * self.columns))
+        self.view().column(block, column)
     }
 
     /// All codes, row-major, one matrix after the other.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.codes.len()).map(|index| self.codes.get(index))
     }
-}
-
-/// Bytes of one code.
-fn bytes_of<V>(_: &[V]) -> usize {
-    size_of::<V>()
 }
 
 /// A shape as people write it: `16×8`, or `4×16×8` with more than one block.

@@ -1,12 +1,10 @@
 //! The reference path: the plain definition, one dot product for each element of D.
 
-use std::ops::Range;
-
-use bitmma_arithmetic::run::{self, Side, Start};
+use bitmma_arithmetic::line::{Line, chain};
+use bitmma_arithmetic::run;
 use bitmma_arithmetic::{Model, ModelError, Prepared};
 use bitmma_catalogue::lookup::Found;
 use bitmma_catalogue::{Architecture, Revision, find};
-use bitmma_formats::Unpacked;
 use rayon::prelude::*;
 
 use crate::case::Case;
@@ -36,17 +34,18 @@ pub fn simulate_steps(model: &Model, step: usize, operands: &Operands<'_>) -> Re
 
 /// D, element by element; the operands were checked.
 pub(crate) fn by_definition(prepared: &Prepared<'_>, operands: &Operands<'_>) -> Result<Matrix, Error> {
+    let operands = operands.views();
     let (blocks, m, n) = operands.shape();
-    let k = operands.a.columns();
+    let k = operands.a.columns;
     let columns: Vec<Line> = (0..blocks * n)
         .into_par_iter()
-        .map(|index| Line::column(prepared, operands, (index / n, index % n), 0..k))
+        .map(|index| operands.column(prepared, (index / n, index % n), 0..k))
         .collect();
     let rows: Vec<Vec<u64>> = (0..blocks * m)
         .into_par_iter()
         .map(|index| {
             let (block, row) = (index / m, index % m);
-            let line = Line::row(prepared, operands, (block, row), 0..k);
+            let line = operands.row(prepared, (block, row), 0..k);
             (0..n)
                 .map(|column| {
                     let c = operands.c_code(block, row, column);
@@ -73,67 +72,6 @@ pub(crate) fn check_length(model: &Model, step: usize, operands: &Operands<'_>) 
         return Err(ModelError::Length { k, model, multiple: step }.into());
     }
     Ok(())
-}
-
-/// A row of A or a column of B taken apart, step by step along K.
-pub(crate) struct Line {
-    steps: Vec<(Vec<Unpacked>, Vec<Unpacked>)>,
-}
-
-impl Line {
-    /// Elements `k` of a row of A, whole steps, with their scale factors.
-    pub(crate) fn row(
-        prepared: &Prepared<'_>,
-        operands: &Operands<'_>,
-        (block, row): (usize, usize),
-        k: Range<usize>,
-    ) -> Line {
-        let all = operands.a.columns();
-        let scales = operands.scale_a.map(|scale| within(scale.row(block, row), scale.columns(), &k, all));
-        Line::new(prepared, Side::A, &within(operands.a.row(block, row), all, &k, all), scales)
-    }
-
-    /// Elements `k` of a column of B, whole steps, with their scale factors.
-    pub(crate) fn column(
-        prepared: &Prepared<'_>,
-        operands: &Operands<'_>,
-        (block, column): (usize, usize),
-        k: Range<usize>,
-    ) -> Line {
-        let all = operands.b.rows();
-        let scales = operands.scale_b.map(|scale| within(scale.column(block, column), scale.rows(), &k, all));
-        Line::new(prepared, Side::B, &within(operands.b.column(block, column), all, &k, all), scales)
-    }
-
-    fn new(prepared: &Prepared<'_>, side: Side, codes: &[u64], scales: Option<Vec<u64>>) -> Line {
-        let scales = scales.unwrap_or_default();
-        let step = prepared.k();
-        let factors = scales.len() * step / codes.len();
-        let steps = (0..codes.len() / step)
-            .map(|index| {
-                let codes = codes[index * step..(index + 1) * step].iter().copied();
-                let scales = scales[index * factors..(index + 1) * factors].iter().copied();
-                (prepared.vector(side, codes), prepared.scales(scales))
-            })
-            .collect();
-        Line { steps }
-    }
-}
-
-/// Those of `count` codes along a K of `all` elements that belong to the elements `k`.
-fn within(codes: impl Iterator<Item = u64>, count: usize, k: &Range<usize>, all: usize) -> Vec<u64> {
-    let (first, end) = (k.start * count / all, k.end * count / all);
-    codes.skip(first).take(end - first).collect()
-}
-
-/// One element of D: the model applied step by step along K.
-pub(crate) fn chain(prepared: &Prepared<'_>, row: &Line, column: &Line, c: u64) -> u64 {
-    let mut d = c;
-    for (index, ((a, scale_a), (b, scale_b))) in row.steps.iter().zip(&column.steps).enumerate() {
-        let start = if index == 0 { Start::C(d) } else { Start::D(d) };
-        d = prepared.dot(a, b, start, scale_a, scale_b, &mut ());
-    }
-    d
 }
 
 /// What the model takes where M, N and K are those of the operands.

@@ -9,8 +9,8 @@ use super::target::Target;
 use crate::case::Operands;
 use crate::check::Expected;
 use crate::error::Error;
-use crate::kernel::runs::ScaleBlocks;
 use crate::matrix::Matrix;
+use bitmma_kernel::ScaleBlocks;
 
 /// The parts of K and the runs in them.
 pub(super) fn parts(

@@ -4,13 +4,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use bitmma_formats::Format;
+use bitmma_kernel::{Codes, Fold, Word, on_codes};
 use rayon::prelude::*;
 
 use super::convert::Converter;
 use crate::error::Error;
-use crate::kernel::elementwise::Word;
-use crate::kernel::runs::Fold;
-use crate::matrix::{self, Codes, Matrix};
+use crate::matrix::Matrix;
 
 /// Part of D.
 pub(super) struct Tile {
@@ -27,17 +26,6 @@ impl Tile {
 
 /// Codes that one task takes.
 const CHUNK: usize = 1 << 13;
-
-macro_rules! on_codes {
-    ($codes:expr, $vector:ident => $result:expr) => {
-        match $codes {
-            Codes::U8($vector) => $result,
-            Codes::U16($vector) => $result,
-            Codes::U32($vector) => $result,
-            Codes::U64($vector) => $result,
-        }
-    };
-}
 
 /// An unsigned integer that holds codes.
 pub(super) trait Holder: Copy + Default + Send + Sync {
@@ -78,7 +66,7 @@ pub(super) fn zeros(format: Format, shape: (usize, usize, usize)) -> Result<Matr
 /// Numbers of that shape in W, all +0.
 pub(super) fn words<W: Word>((blocks, rows, columns): (usize, usize, usize)) -> Result<Vec<W>, Error> {
     let too_large = Error::TooLarge { blocks, rows, columns, bytes: W::FORMAT.bytes() };
-    matrix::zeros(blocks * rows * columns).ok_or(too_large)
+    bitmma_kernel::zeros(blocks * rows * columns).ok_or(too_large)
 }
 
 /// Rows and columns of one block of a matrix; what lies beyond it is `padding`.

@@ -2,9 +2,9 @@
 
 use super::convert::OutputConversion;
 use crate::error::Error;
-use crate::kernel::Level;
-use crate::kernel::runs::ScaleBlocks;
 use crate::matrix::Matrix;
+use bitmma_kernel::Level;
+use bitmma_kernel::ScaleBlocks;
 
 /// How a product is made; [the module](super) says in which order what happens.
 #[derive(Clone, Copy, Default)]

@@ -1,0 +1,105 @@
+//! Fast paths: products by the kernels of `bitmma_kernel`, and by the reference path where there is none.
+
+use bitmma_arithmetic::{Model, Prepared};
+use bitmma_kernel::Runs;
+
+use crate::case::Operands;
+use crate::error::Error;
+use crate::matrix::Matrix;
+use crate::simulate;
+
+pub use bitmma_kernel::{Level, routes};
+
+/// How a product is computed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The instruction set; the best there is by default.
+    pub level: Option<Level>,
+}
+
+/// D = A·B + C, the model applied `step` elements along K at a time, each step starting from the result
+/// of the one before; K must be a multiple of `step`.
+///
+/// The answer is that of the reference path for every input; models without a kernel take the reference
+/// path itself (see [`has_kernel`]).
+pub fn multiply(
+    model: &Model,
+    step: usize,
+    operands: &Operands<'_>,
+    options: Options,
+) -> Result<Matrix, Error> {
+    model.validate()?;
+    if !simulate::check(model, operands)? {
+        return Matrix::zeros(model.d, operands.shape());
+    }
+    Plan::new(model, step, options.level)?.of_checked(operands, None)
+}
+
+/// How products of one model are computed, worked out once for all of them.
+pub(crate) struct Plan<'m> {
+    prepared: Prepared<'m>,
+    /// None: the reference path.
+    kernel: Option<bitmma_kernel::Plan>,
+}
+
+impl<'m> Plan<'m> {
+    /// For a model that is valid, `step` elements along K at a time; by default on the fastest level there is.
+    pub(crate) fn new(model: &'m Model, step: usize, level: Option<Level>) -> Result<Plan<'m>, Error> {
+        Ok(Plan::of(Prepared::new(model, step)?, level))
+    }
+
+    /// For a model that was made ready for one step; by default on the fastest level there is.
+    pub(crate) fn of(prepared: Prepared<'m>, level: Option<Level>) -> Plan<'m> {
+        let level = level.unwrap_or_else(Level::best);
+        Plan { kernel: bitmma_kernel::Plan::of(&prepared, level), prepared }
+    }
+
+    /// The model, made ready for one step.
+    pub(crate) fn prepared(&self) -> &Prepared<'m> {
+        &self.prepared
+    }
+
+    /// Whether a kernel computes them.
+    pub(crate) fn has_kernel(&self) -> bool {
+        self.kernel.is_some()
+    }
+
+    /// As [`multiply`].
+    pub(crate) fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, Error> {
+        let model = self.prepared.model();
+        if !simulate::check(model, operands)? {
+            return Matrix::zeros(model.d, operands.shape());
+        }
+        self.of_checked(operands, None)
+    }
+
+    /// The sums of the results of `runs`, in FP32 or FP64, which start from C; `None` if there is no kernel.
+    pub(crate) fn add_runs(&self, operands: &Operands<'_>, runs: &Runs<'_>) -> Result<Option<Matrix>, Error> {
+        if self.kernel.is_none() || !simulate::check(self.prepared.model(), operands)? {
+            return Ok(None);
+        }
+        self.of_checked(operands, Some(runs)).map(Some)
+    }
+
+    /// D of operands that were checked, which has elements.
+    fn of_checked(&self, operands: &Operands<'_>, runs: Option<&Runs<'_>>) -> Result<Matrix, Error> {
+        let model = self.prepared.model();
+        simulate::check_length(model, self.prepared.k(), operands)?;
+        let Some(kernel) = &self.kernel else {
+            return simulate::by_definition(&self.prepared, operands);
+        };
+        let format = match runs {
+            Some(_) => kernel.sums(),
+            None => model.d,
+        };
+        let (blocks, rows, columns) = operands.shape();
+        let codes = kernel.multiply(&self.prepared, &operands.views(), runs);
+        let codes = codes.ok_or(Error::TooLarge { blocks, rows, columns, bytes: format.bytes() })?;
+        Ok(Matrix::from_codes(format, operands.shape(), codes))
+    }
+}
+
+/// Whether [`multiply`] has a fast path for the model.
+pub fn has_kernel(model: &Model, step: usize) -> bool {
+    Plan::new(model, step, None).is_ok_and(|plan| plan.has_kernel())
+}

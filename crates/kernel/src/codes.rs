@@ -1,0 +1,256 @@
+//! Codes in memory, and matrices of them.
+
+use std::ops::Range;
+
+use bitmma_arithmetic::Prepared;
+use bitmma_arithmetic::line::Line;
+use bitmma_arithmetic::run::Side;
+use bitmma_formats::Format;
+use rayon::prelude::*;
+
+/// Codes held in as few bytes as their width allows; 4- and 6-bit codes take one byte each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the variants say it all
+pub enum Codes {
+    U8(Vec<u8>),
+    U16(Vec<u16>),
+    U32(Vec<u32>),
+    U64(Vec<u64>),
+}
+
+/// The same for codes of any width.
+#[macro_export]
+macro_rules! on_codes {
+    ($codes:expr, $vector:ident => $result:expr) => {
+        match $codes {
+            $crate::Codes::U8($vector) => $result,
+            $crate::Codes::U16($vector) => $result,
+            $crate::Codes::U32($vector) => $result,
+            $crate::Codes::U64($vector) => $result,
+        }
+    };
+}
+
+/// Codes next to each other, to be written.
+pub(crate) enum Chunk<'c> {
+    U8(&'c mut [u8]),
+    U16(&'c mut [u16]),
+    U32(&'c mut [u32]),
+    U64(&'c mut [u64]),
+}
+
+macro_rules! chunk {
+    ($($variant:ident $word:ty),*) => {
+        impl Chunk<'_> {
+            /// How many.
+            pub(crate) fn len(&self) -> usize {
+                match self {
+                    $(Chunk::$variant(chunk) => chunk.len(),)*
+                }
+            }
+
+            /// Writes what is made of numbers from `start` on; bits beyond the width held are dropped.
+            #[inline(always)] // for callers compiled for an instruction set
+            pub(crate) fn write<T: Copy>(&mut self, start: usize, numbers: &[T], code: impl Fn(T) -> u64) {
+                match self {
+                    $(Chunk::$variant(chunk) => {
+                        let to = chunk[start..start + numbers.len()].iter_mut();
+                        to.zip(numbers).for_each(|(to, &number)| *to = code(number) as $word);
+                    })*
+                }
+            }
+        }
+        $(
+            impl<'c> From<&'c mut [$word]> for Chunk<'c> {
+                fn from(chunk: &'c mut [$word]) -> Chunk<'c> {
+                    Chunk::$variant(chunk)
+                }
+            }
+        )*
+    };
+}
+chunk!(U8 u8, U16 u16, U32 u32, U64 u64);
+
+/// Zeros that one thread writes, at least.
+const SHARE: usize = 1 << 16;
+
+/// `count` zeros; `None` if they cannot be held.
+pub fn zeros<T: Copy + Default + Send + Sync>(count: usize) -> Option<Vec<T>> {
+    let mut numbers = Vec::new();
+    numbers.try_reserve_exact(count).ok()?;
+    if count <= SHARE || rayon::current_num_threads() == 1 {
+        numbers.resize(count, T::default());
+    } else {
+        // on all threads: memory that is touched for the first time takes as long as a tenth of a fast product
+        numbers.par_extend(rayon::iter::repeat_n(T::default(), count).with_min_len(SHARE));
+    }
+    Some(numbers)
+}
+
+impl Codes {
+    /// An empty vector for codes of `format`, with room for `capacity`; `None` if there is none.
+    pub fn with_capacity(format: &Format, capacity: usize) -> Option<Codes> {
+        fn reserve<V>(capacity: usize) -> Option<Vec<V>> {
+            let mut vector = Vec::new();
+            vector.try_reserve_exact(capacity).ok()?;
+            Some(vector)
+        }
+        Some(match format.bytes() {
+            1 => Codes::U8(reserve(capacity)?),
+            2 => Codes::U16(reserve(capacity)?),
+            4 => Codes::U32(reserve(capacity)?),
+            _ => Codes::U64(reserve(capacity)?),
+        })
+    }
+
+    /// `count` zeros; `None` if they cannot be held.
+    pub fn zeros(format: &Format, count: usize) -> Option<Codes> {
+        Some(match format.bytes() {
+            1 => Codes::U8(zeros(count)?),
+            2 => Codes::U16(zeros(count)?),
+            4 => Codes::U32(zeros(count)?),
+            _ => Codes::U64(zeros(count)?),
+        })
+    }
+
+    /// Reads codes from `start` on, each made something of.
+    #[inline(always)] // for callers compiled for an instruction set
+    pub(crate) fn read<T>(&self, start: usize, into: &mut [T], of: impl Fn(u64) -> T) {
+        #[allow(clippy::useless_conversion)] // U64 is one of the four
+        {
+            on_codes!(self, vector => {
+                let codes = &vector[start..start + into.len()];
+                into.iter_mut().zip(codes).for_each(|(to, &code)| *to = of(u64::from(code)));
+            });
+        }
+    }
+
+    /// Passes parts of a range, equal in length except for the last, to a function, on all threads unless `alone`.
+    pub(crate) fn each_chunk(
+        &mut self,
+        range: Range<usize>,
+        (length, alone): (usize, bool),
+        work: impl Fn(usize, Chunk<'_>) + Sync,
+    ) {
+        if length > 0 {
+            on_codes!(self, vector => {
+                crate::each_chunk(alone, &mut vector[range], length, |index, chunk| work(index, chunk.into()));
+            });
+        }
+    }
+
+    /// Adds a code, in as many bits as are held.
+    pub fn push(&mut self, code: u64) {
+        match self {
+            Codes::U8(vector) => vector.push(code as u8),
+            Codes::U16(vector) => vector.push(code as u16),
+            Codes::U32(vector) => vector.push(code as u32),
+            Codes::U64(vector) => vector.push(code),
+        }
+    }
+
+    /// The code at `index`.
+    pub fn get(&self, index: usize) -> u64 {
+        #[allow(clippy::useless_conversion)] // U64 is one of the four
+        {
+            on_codes!(self, vector => u64::from(vector[index]))
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        on_codes!(self, vector => vector.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes that a code takes.
+    pub fn bytes(&self) -> usize {
+        fn of<V>(_: &[V]) -> usize {
+            size_of::<V>()
+        }
+        on_codes!(self, vector => of(vector))
+    }
+}
+
+/// `blocks` matrices of `rows` × `columns` codes, row-major, one matrix after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'v> {
+    /// The codes.
+    pub codes: &'v Codes,
+    /// How many matrices there are.
+    pub blocks: usize,
+    /// Rows of each.
+    pub rows: usize,
+    /// Columns of each.
+    pub columns: usize,
+}
+
+impl<'v> View<'v> {
+    /// One code.
+    pub fn get(&self, block: usize, row: usize, column: usize) -> u64 {
+        self.codes.get((block * self.rows + row) * self.columns + column)
+    }
+
+    /// The codes of one row.
+    pub fn row(&self, block: usize, row: usize) -> impl Iterator<Item = u64> + use<'v> {
+        let (codes, first) = (self.codes, (block * self.rows + row) * self.columns);
+        (first..first + self.columns).map(move |index| codes.get(index))
+    }
+
+    /// The codes of one column.
+    pub fn column(&self, block: usize, column: usize) -> impl Iterator<Item = u64> + use<'v> {
+        let (codes, stride, first) = (self.codes, self.columns, block * self.rows * self.columns + column);
+        (0..self.rows).map(move |row| codes.get(first + row * stride))
+    }
+}
+
+/// The operands of a product, which were checked: formats and shapes are those of the model.
+#[derive(Clone, Copy, Debug)]
+pub struct Operands<'o> {
+    /// M×K.
+    pub a: View<'o>,
+    /// K×N.
+    pub b: View<'o>,
+    /// M×N; without it C is +0 everywhere.
+    pub c: Option<View<'o>>,
+    /// M × K/block.
+    pub scale_a: Option<View<'o>>,
+    /// K/block × N.
+    pub scale_b: Option<View<'o>>,
+}
+
+impl Operands<'_> {
+    /// Blocks, M and N: the shape of D.
+    pub fn shape(&self) -> (usize, usize, usize) {
+        (self.a.blocks, self.a.rows, self.b.columns)
+    }
+
+    /// One code of C; that of +0 without C.
+    pub fn c_code(&self, block: usize, row: usize, column: usize) -> u64 {
+        self.c.map_or(0, |c| c.get(block, row, column))
+    }
+
+    /// Elements `k` of a row of A, whole steps, with their scale factors.
+    pub fn row(&self, prepared: &Prepared<'_>, (block, row): (usize, usize), k: Range<usize>) -> Line {
+        let all = self.a.columns;
+        let scales = self.scale_a.map(|scale| within(scale.row(block, row), scale.columns, &k, all));
+        Line::new(prepared, Side::A, &within(self.a.row(block, row), all, &k, all), scales)
+    }
+
+    /// Elements `k` of a column of B, whole steps, with their scale factors.
+    pub fn column(&self, prepared: &Prepared<'_>, (block, column): (usize, usize), k: Range<usize>) -> Line {
+        let all = self.b.rows;
+        let scales = self.scale_b.map(|scale| within(scale.column(block, column), scale.rows, &k, all));
+        Line::new(prepared, Side::B, &within(self.b.column(block, column), all, &k, all), scales)
+    }
+}
+
+/// Those of `count` codes along a K of `all` elements that belong to the elements `k`.
+fn within(codes: impl Iterator<Item = u64>, count: usize, k: &Range<usize>, all: usize) -> Vec<u64> {
+    let (first, end) = (k.start * count / all, k.end * count / all);
+    codes.skip(first).take(end - first).collect()
+}

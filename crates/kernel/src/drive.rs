@@ -1,0 +1,451 @@
+//! A product cut into blocks and tiles, and spread over threads.
+//!
+//! D is computed in panels of columns. For each block of columns and each span of K, B is packed; then threads
+//! take blocks of rows, pack A in groups of rows, and go with every group and every panel through the span, block
+//! of K by block of K, the accumulators kept between spans in the state. A row's answer in a column depends on
+//! nothing but these, so neither blocking nor threads can change it.
+
+use bitmma_arithmetic::Prepared;
+use bitmma_arithmetic::run::Side;
+
+use super::codes::{Codes, Operands, View};
+use super::element::{Entry, Reader};
+use super::elementwise::Word;
+use super::fix::{Fix, Kinds};
+use super::number::Number;
+use super::pack::{Aligned, Cells, GROUP, Operand, ROWS, Range, Traits, VECTORS};
+use super::routes::{Route, count};
+use super::runs::Runs;
+use super::simd::{Level, Simd};
+use super::tiles::{Packed, Sizes, Tiles};
+use super::{each_chunk, mapped};
+
+/// What is to be computed.
+#[derive(Clone, Copy)]
+pub(crate) struct Problem<'p> {
+    /// The model, for one step along K.
+    pub(crate) prepared: &'p Prepared<'p>,
+    /// Matrices that were checked against the model.
+    pub(crate) operands: &'p Operands<'p>,
+    /// Instruction set.
+    pub(crate) level: Level,
+    /// Runs whose results are added up; C is then where the sums start, and the sums, in the kernel's numbers, are what
+    /// comes out.
+    pub(crate) runs: Option<&'p Runs<'p>>,
+}
+
+/// Products of numbers below which one thread computes them all: waking others takes as long.
+const ALONE: usize = 1 << 20;
+
+impl Problem<'_> {
+    /// Whether one thread computes it all.
+    fn alone(&self) -> bool {
+        let (blocks, m, n) = self.operands.shape();
+        let sizes = [blocks, m, n, self.operands.a.columns];
+        sizes.into_iter().fold(1, usize::saturating_mul) <= ALONE
+    }
+}
+
+/// What computes one operation by the reference path: row of the group and column of the panel, position of the
+/// operation's first element in the block of K, the accumulator; the result comes back.
+pub(crate) type Rare<'r, T = f32> = dyn FnMut(usize, usize, usize, T) -> T + 'r;
+
+/// One family's way to compute tiles.
+pub(crate) trait Kernel: Send + Sync + 'static {
+    /// What accumulators are.
+    type Number: Number;
+    /// What codes of A and B become.
+    type Entry: Entry;
+    /// A packed: [`Kernel::GROUP`] rows at a time, element by element along K.
+    type A: Send + Sync + 'static;
+    /// B packed: one panel of columns at a time, element by element along K.
+    type B: Send + Sync + 'static;
+    /// Whether it has a use for vectors of FP16.
+    const HALVES: bool = false;
+    /// Rows of a tile.
+    const ROWS: usize = ROWS;
+    /// Rows of A packed side by side, a multiple of those of a tile.
+    const GROUP: usize = GROUP;
+    /// Elements along K of a block, about: what a group of rows and a panel have of it stays in the nearest caches.
+    const K_BLOCK: usize = 128;
+
+    /// Columns of a panel.
+    fn width<S: Simd>() -> usize {
+        VECTORS * S::LANES
+    }
+    /// Packs [`Kernel::GROUP`] rows.
+    fn pack_a(&self, cells: Cells<Self::Entry>) -> Self::A;
+    /// Packs one panel of columns.
+    fn pack_b(&self, cells: Cells<Self::Entry>) -> Self::B;
+    /// The code of a NaN result.
+    fn nan(&self) -> u64;
+    /// The accumulator that a code of C is.
+    #[inline(always)]
+    fn load(&self, c: u64) -> Self::Number {
+        Self::Number::of(c)
+    }
+    /// The number that a code of C is, where sums of runs start from it.
+    #[inline(always)]
+    fn load_sum(&self, c: u64) -> Self::Number {
+        self.load(c)
+    }
+    /// The accumulator that a code of D is, in the middle of a chain.
+    #[inline(always)]
+    fn resume(&self, d: u64) -> Self::Number {
+        self.load(d)
+    }
+    /// The code of D that an accumulator is.
+    #[inline(always)]
+    fn store(&self, state: Self::Number) -> u64 {
+        if state.is_nan() { self.nan() } else { state.code() }
+    }
+    /// Goes through a block of K with the first rows of a group: `state` has one panel's columns of them, and
+    /// they are a multiple of [`Kernel::ROWS`]. Lanes that it does not support are passed to `rare`.
+    fn rows<S: Simd>(
+        &self,
+        s: S,
+        a: &Self::A,
+        b: &Self::B,
+        k: Range,
+        state: &mut [Self::Number],
+        rare: &mut Rare<'_, Self::Number>,
+    );
+    /// Whether the row and column of these largest exponents may hold a product that overflows by itself.
+    fn may_overflow(&self, _row: i16, _column: i16) -> bool {
+        false
+    }
+}
+
+/// Columns of a block: how much of B is packed at a time.
+const COLUMN_BLOCK: usize = 4096;
+/// Blocks of K that are packed at a time: threads wait for each other once for each.
+const SPAN: usize = 2;
+/// Groups of rows of a block: how much of A a thread packs at a time, which stays in its own cache for all panels.
+const GROUPS: usize = 2;
+
+/// A kernel and the readers of its operands.
+pub(crate) struct Driven<T, E> {
+    pub(crate) kernel: Box<dyn Tiles<T, E>>,
+    a: Reader<E>,
+    b: Reader<E>,
+}
+
+/// Some rows of D, with all columns of a block.
+struct RowBlock<T> {
+    /// Accumulators panel by panel, row by row; with runs the sums, and where they are kept the accumulators after them.
+    state: Option<Aligned<T>>,
+    /// What is known of the rows.
+    traits: Vec<Traits>,
+}
+
+impl<T: Number, E: Entry> Driven<T, E> {
+    /// A kernel that was planned for a model.
+    pub(crate) fn new(prepared: &Prepared<'_>, kernel: Box<dyn Tiles<T, E>>) -> Driven<T, E> {
+        Driven { kernel, a: Reader::new(prepared, Side::A), b: Reader::new(prepared, Side::B) }
+    }
+
+    /// Codes of D, or of the sums of runs; `None` where there is no room for them.
+    pub(crate) fn multiply(&self, problem: &Problem<'_>) -> Option<Codes> {
+        let (blocks, m, n) = problem.operands.shape();
+        let format = match problem.runs {
+            Some(_) => <T as Word>::FORMAT,
+            None => problem.prepared.model().d,
+        };
+        let problem = &Problem { level: problem.level.for_columns(n), ..*problem };
+        let mut d = Codes::zeros(&format, blocks.checked_mul(m)?.checked_mul(n)?)?;
+        for block in 0..blocks {
+            self.one_block(problem, block, &mut d)?;
+        }
+        Some(d)
+    }
+
+    /// One of the products; `None` where there is no room for its accumulators.
+    fn one_block(&self, problem: &Problem<'_>, block: usize, d: &mut Codes) -> Option<()> {
+        let kernel = &*self.kernel;
+        let (prepared, operands, runs, level) =
+            (problem.prepared, problem.operands, problem.runs, problem.level);
+        let (m, n, k) = (operands.a.rows, operands.b.columns, operands.a.columns);
+        let a = Operand {
+            prepared,
+            side: Side::A,
+            reader: &self.a,
+            matrix: operands.a,
+            scales: operands.scale_a,
+            block,
+        };
+        let b = Operand { side: Side::B, reader: &self.b, matrix: operands.b, scales: operands.scale_b, ..a };
+        let Sizes { width, rows: tile, group, k_block } = kernel.sizes(level);
+        let alone = problem.alone();
+        let row_kinds = Kinds::of(if E::EXPONENTS { m } else { 0 });
+        let stretches = Stretches::of(k, (prepared.k(), k_block), runs);
+        let rows_of = |row_block: usize| {
+            let first = row_block * GROUPS * group;
+            (first, (m - first).min(GROUPS * group).next_multiple_of(tile))
+        };
+        let row_block = |index| RowBlock { state: None, traits: vec![Traits::NONE; rows_of(index).1] };
+
+        for first_column in (0..n).step_by(COLUMN_BLOCK) {
+            let columns = COLUMN_BLOCK.min(n - first_column);
+            let column_kinds = Kinds::of(if E::EXPONENTS { columns } else { 0 });
+            let panels = columns.div_ceil(width);
+            let mut column_traits = vec![Traits::NONE; panels * width];
+            let mut row_blocks: Vec<RowBlock<T>> = (0..m.div_ceil(GROUPS * group)).map(row_block).collect();
+            let both = if stretches.keeps_both { 2 } else { 1 };
+            for span in stretches.spans() {
+                let packed_b = mapped(alone, panels, |panel| {
+                    let first = first_column + panel * width;
+                    packed(
+                        span,
+                        |range| b.cells(level, first, width, range),
+                        |cells| kernel.pack(level, Side::B, cells),
+                    )
+                });
+                join(&mut column_traits, width, &packed_b);
+                let fix = Fix {
+                    driven: self,
+                    problem,
+                    block,
+                    a: &a,
+                    b: &b,
+                    columns: &column_traits,
+                    row_kinds: &row_kinds,
+                    column_kinds: &column_kinds,
+                    first_column,
+                };
+                each_chunk(alone, &mut row_blocks, 1, |index, row_block| {
+                    let RowBlock { state, traits } = &mut row_block[0];
+                    let (first_row, rows) = rows_of(index);
+                    let size = rows * width * both;
+                    if span[0].range.first == 0 {
+                        // initialised by the thread that will use it
+                        *state = size.checked_mul(panels).and_then(Aligned::new);
+                    }
+                    let Some(state) = state else { return };
+                    let packed_a = mapped(alone, rows.div_ceil(group), |index| {
+                        let first = first_row + index * group;
+                        packed(
+                            span,
+                            |range| a.cells(level, first, group, range),
+                            |cells| kernel.pack(level, Side::A, cells),
+                        )
+                    });
+                    join(traits, group, &packed_a);
+                    let traits = &*traits;
+                    each_chunk(alone, state.slice(), size, |panel, state| {
+                        let first = panel * width;
+                        let used = width.min(columns - first);
+                        let panel_of = Panel {
+                            fix: &fix,
+                            group,
+                            rows: (first_row, traits),
+                            columns: (first, used),
+                            width,
+                        };
+                        panel_of.through(&stretches, span, (&packed_a, &packed_b[panel]), state);
+                    });
+                });
+            }
+            if row_blocks.iter().any(|row_block| row_block.state.is_none()) {
+                return None;
+            }
+            d.each_chunk(block * m * n..(block + 1) * m * n, (GROUPS * group * n, alone), |index, mut d| {
+                let RowBlock { state: Some(state), .. } = &row_blocks[index] else { return };
+                let size = rows_of(index).1 * width;
+                for (panel, state) in state.chunks_exact(size * both).enumerate() {
+                    let first = first_column + panel * width;
+                    let used = width.min(first_column + columns - first);
+                    kernel.store_all(level, runs.is_some(), (state, width), (&mut d, first..first + used, n));
+                }
+            });
+        }
+        Some(())
+    }
+}
+
+/// Elements along K that are packed together, and the run that ends with them.
+#[derive(Clone, Copy)]
+struct Stretch {
+    range: Range,
+    ends: Option<usize>,
+}
+
+/// K in stretches of whole steps, none of which belongs to two runs.
+struct Stretches {
+    stretches: Vec<Stretch>,
+    /// Where each span ends, in stretches.
+    spans: Vec<usize>,
+    /// Whether accumulators are kept between spans beside the sums.
+    keeps_both: bool,
+}
+
+impl Stretches {
+    /// All of K is one run where there are no runs.
+    fn of(k: usize, (step, block): (usize, usize), runs: Option<&Runs<'_>>) -> Stretches {
+        let length = (block / step).max(1) * step;
+        let ends = runs.map_or(std::slice::from_ref(&k), |runs| runs.ends);
+        // accumulators whose runs end within their span need not be kept
+        let keeps_both = runs.is_some_and(|runs| runs.longest() > SPAN * length);
+        let whole_runs = runs.is_some() && !keeps_both;
+        let mut all = Stretches { stretches: Vec::new(), spans: Vec::new(), keeps_both };
+        let (mut first, mut span) = (0, 0);
+        for (run, &end) in ends.iter().enumerate() {
+            if whole_runs && end - span > SPAN * length {
+                all.spans.push(all.stretches.len());
+                span = first;
+            }
+            while first < end {
+                let range = Range { first, length: length.min(end - first) };
+                first += range.length;
+                all.stretches.push(Stretch { range, ends: (first == end).then_some(run) });
+                if !whole_runs && first - span >= SPAN * length {
+                    all.spans.push(all.stretches.len());
+                    span = first;
+                }
+            }
+        }
+        if all.spans.last() != Some(&all.stretches.len()) {
+            all.spans.push(all.stretches.len());
+        }
+        all
+    }
+
+    /// Stretches that are packed at a time.
+    fn spans(&self) -> impl Iterator<Item = &[Stretch]> {
+        let mut first = 0;
+        self.spans.iter().map(move |&end| &self.stretches[std::mem::replace(&mut first, end)..end])
+    }
+}
+
+/// One panel of columns of some rows.
+struct Panel<'p, T, E: Entry> {
+    fix: &'p Fix<'p, T, E>,
+    /// Rows of A packed side by side.
+    group: usize,
+    /// The first row, and what is known of all.
+    rows: (usize, &'p [Traits]),
+    /// The first column in the block of columns, and how many there are of `width`.
+    columns: (usize, usize),
+    width: usize,
+}
+
+impl<T: Number, E: Entry> Panel<'_, T, E> {
+    /// Takes the state, from C on, through a span of K.
+    fn through(
+        &self,
+        stretches: &Stretches,
+        span: &[Stretch],
+        (packed_a, packed_b): (&[Vec<Lines>], &[Lines]),
+        state: &mut [T],
+    ) {
+        let Panel { fix, group, rows: (first_row, traits), columns: (first, used), width } = *self;
+        let (kernel, problem) = (&*fix.driven.kernel, fix.problem);
+        let (m, n, k) = (problem.operands.a.rows, problem.operands.b.columns, problem.operands.a.columns);
+        let first_column = fix.first_column + first;
+        let (results, rest) = state.split_at_mut(traits.len() * width);
+        if span[0].range.first == 0 {
+            self.load_c(results);
+        }
+        let mut short;
+        let (mut sums, state) = match problem.runs {
+            None => (None, results),
+            Some(runs) if stretches.keeps_both => (Some((runs, results)), rest),
+            Some(runs) => {
+                short = Aligned::zeros(results.len());
+                (Some((runs, results)), short.slice())
+            }
+        };
+        for (at, (&Stretch { range, ends }, (b, _))) in span.iter().zip(packed_b).enumerate() {
+            for (index, state) in state.chunks_mut(group * width).enumerate() {
+                let mut rare = |row: usize, column: usize, position: usize, c: T| {
+                    let place = (fix.block, first_row + index * group + row, first_column + column);
+                    if place.1 >= m || place.2 >= n {
+                        return c; // padding: nobody reads it
+                    }
+                    by_reference_operation(kernel, problem, place, range.first + position, c)
+                };
+                let (a, _) = &packed_a[index][at];
+                kernel.rows_at(problem.level, (&**a, &**b), range, state, &mut rare);
+            }
+            let Some(run) = ends else { continue };
+            if E::EXPONENTS {
+                let there = &traits[..traits.len().min(m - first_row)];
+                let elements = problem.runs.map_or(0..k, |runs| runs.range(run));
+                fix.apply((first_row, there), (first, width, used), elements, state);
+            }
+            if let Some((runs, sums)) = &mut sums {
+                problem.level.compiled(
+                    #[inline(always)]
+                    || runs.fold.rows(run, (first_row, first_column), (width, used), (sums, state)),
+                );
+                state.fill(T::default());
+            }
+        }
+    }
+
+    /// Reads the rows of C, as far as there are rows.
+    fn load_c(&self, state: &mut [T]) {
+        let Panel { fix, rows: (first_row, _), columns: (first, used), width, .. } = *self;
+        let (kernel, problem) = (&*fix.driven.kernel, fix.problem);
+        let Some(View { codes, rows, columns, .. }) = problem.operands.c else {
+            state.fill(problem.runs.map_or(kernel.resumed(0), |runs| runs.start()));
+            return;
+        };
+        for (row, state) in (first_row..rows).zip(state.chunks_exact_mut(width)) {
+            let start = (fix.block * rows + row) * columns + fix.first_column + first;
+            kernel.load_all(problem.level, problem.runs.is_some(), (codes, start), &mut state[..used]);
+        }
+    }
+}
+
+/// Lines packed, and what is known of each.
+type Lines = (Box<Packed>, Vec<Traits>);
+
+/// A group of lines, block by block of a span of K, as cells and then packed.
+fn packed<E: Entry>(
+    span: &[Stretch],
+    cells: impl Fn(Range) -> Cells<E>,
+    pack: impl Fn(Cells<E>) -> Box<Packed>,
+) -> Vec<Lines> {
+    let of_block = |stretch: &Stretch| {
+        let cells = cells(stretch.range);
+        let traits = cells.traits.clone();
+        (pack(cells), traits)
+    };
+    span.iter().map(of_block).collect()
+}
+
+/// Takes what is known of packed lines into account, `lines` to a group.
+fn join(known: &mut [Traits], lines: usize, groups: &[Vec<Lines>]) {
+    for (known, blocks) in known.chunks_mut(lines).zip(groups) {
+        for (_, traits) in blocks {
+            known.iter_mut().zip(traits).for_each(|(known, traits)| known.join(traits));
+        }
+    }
+}
+
+/// One elementary operation by the reference path, from an accumulator in the middle of a chain.
+#[cold]
+fn by_reference_operation<T, E: Entry>(
+    kernel: &dyn Tiles<T, E>,
+    Problem { prepared, operands, .. }: &Problem<'_>,
+    (block, row, column): (usize, usize, usize),
+    position: usize,
+    c: T,
+) -> T {
+    count(Route::Operation);
+    let step = prepared.k();
+    let index = |position: usize| position / step * step + prepared.order()[position % step];
+    let indices: Vec<usize> = (position..position + prepared.length()).map(index).collect();
+    let a: Vec<_> =
+        indices.iter().map(|&k| prepared.element(Side::A, operands.a.get(block, row, k))).collect();
+    let b: Vec<_> =
+        indices.iter().map(|&k| prepared.element(Side::B, operands.b.get(block, k, column))).collect();
+    let k = operands.a.columns;
+    let of_a = |scales: View<'_>, i: usize| scales.get(block, row, i * scales.columns / k);
+    let of_b = |scales: View<'_>, i: usize| scales.get(block, i * scales.rows / k, column);
+    let scale_a =
+        prepared.scales(operands.scale_a.iter().flat_map(|&a| indices.iter().map(move |&i| of_a(a, i))));
+    let scale_b =
+        prepared.scales(operands.scale_b.iter().flat_map(|&b| indices.iter().map(move |&i| of_b(b, i))));
+    kernel.resumed(prepared.operation(&a, &b, kernel.stored(c), &scale_a, &scale_b))
+}

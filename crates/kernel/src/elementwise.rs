@@ -1,0 +1,134 @@
+//! Sums and products of two numbers in FP32 or FP64, to nearest even, by the processor's own arithmetic.
+//!
+//! What GPU kernels do around their matrix instructions is done here element by element. The processor's
+//! operations are those of IEEE 754; only the code of a NaN is not specified there, so every NaN becomes
+//! the quiet NaN with positive sign and no payload, as in `bitmma_arithmetic::fma`, which the tests below
+//! hold these functions to.
+
+use bitmma_formats::{F32, F64, Format};
+
+use crate::codes::Codes;
+
+/// An FP32 or FP64 number.
+pub trait Word: Copy + Default + Send + Sync {
+    /// Its format.
+    const FORMAT: Format;
+
+    /// The number of that code.
+    fn of(code: u64) -> Self;
+    /// The number's code.
+    fn code(self) -> u64;
+    /// The numbers that codes of the format are; the codes themselves if they have another width.
+    fn of_codes(codes: Codes) -> Result<Vec<Self>, Codes>;
+    /// x + y rounded to nearest even, as IEEE 754; NaN is the format's quiet NaN.
+    fn add(self, other: Self) -> Self;
+    /// x · y rounded to nearest even, as IEEE 754; NaN is the format's quiet NaN.
+    fn multiply(self, other: Self) -> Self;
+    /// x · y + z rounded once; NaN is the format's quiet NaN.
+    fn multiply_add(self, y: Self, z: Self) -> Self;
+}
+
+// always inlined: callers are compiled for an instruction set
+macro_rules! word {
+    ($number:ident, $code:ty, $codes:ident, $format:expr, $nan:expr) => {
+        impl Word for $number {
+            const FORMAT: Format = $format;
+
+            #[inline(always)]
+            fn of(code: u64) -> Self {
+                $number::from_bits(code as $code)
+            }
+
+            #[inline(always)]
+            #[allow(clippy::useless_conversion)] // u64 is one of the two
+            fn code(self) -> u64 {
+                self.to_bits().into()
+            }
+
+            fn of_codes(codes: Codes) -> Result<Vec<Self>, Codes> {
+                match codes {
+                    Codes::$codes(codes) => Ok(codes.into_iter().map($number::from_bits).collect()), // in place
+                    other => Err(other),
+                }
+            }
+
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                let sum = self + other;
+                if sum.is_nan() { $number::from_bits($nan) } else { sum }
+            }
+
+            #[inline(always)]
+            fn multiply(self, other: Self) -> Self {
+                let product = self * other;
+                if product.is_nan() { $number::from_bits($nan) } else { product }
+            }
+
+            #[inline(always)]
+            fn multiply_add(self, y: Self, z: Self) -> Self {
+                let sum = self.mul_add(y, z);
+                if sum.is_nan() { $number::from_bits($nan) } else { sum }
+            }
+        }
+    };
+}
+
+word!(f32, u32, U32, F32, 0x7FC0_0000);
+word!(f64, u64, U64, F64, 0x7FF8_0000_0000_0000);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitmma_arithmetic::Conversion;
+    use bitmma_arithmetic::fma::{add, fma, multiply};
+    use bitmma_arithmetic::operand::Operand;
+    use bitmma_formats::cases::notable_codes;
+    use rand_chacha::ChaCha8Rng;
+    use rand_chacha::rand_core::{Rng, SeedableRng};
+
+    fn agrees<W: Word>(x: u64, y: u64, rho: Conversion) {
+        let (left, right) = (Operand::new(&W::FORMAT, x), Operand::new(&W::FORMAT, y));
+        let sum = W::of(x).add(W::of(y)).code();
+        assert_eq!(sum, add(&left, &right, rho), "{} {x:#x} + {y:#x}", W::FORMAT);
+        let product = W::of(x).multiply(W::of(y)).code();
+        assert_eq!(product, multiply(&left, &right, rho), "{} {x:#x} * {y:#x}", W::FORMAT);
+        // the third number: near the product, so that sums cancel, and the second once more
+        for z in [(product ^ W::FORMAT.sign_bit()).wrapping_sub(y & 3) & W::FORMAT.max_code(), y] {
+            let sum = W::of(x).multiply_add(W::of(y), W::of(z)).code();
+            let third = Operand::new(&W::FORMAT, z);
+            let expected = fma(&left, &right, &third, 0, rho, &mut ());
+            assert_eq!(sum, expected, "{} {x:#x} * {y:#x} + {z:#x}", W::FORMAT);
+        }
+    }
+
+    fn holds<W: Word>(rho: Conversion) {
+        let notable = notable_codes(&W::FORMAT);
+        for &x in &notable {
+            for &y in &notable {
+                agrees::<W>(x, y, rho);
+            }
+        }
+        let mut random = ChaCha8Rng::seed_from_u64(0xadd);
+        for _ in 0..300_000 {
+            let (x, y) = (random.next_u64() & W::FORMAT.max_code(), random.next_u64() & W::FORMAT.max_code());
+            agrees::<W>(x, y, rho);
+            // exponents close to each other, where sums cancel and round
+            let fraction = (1u64 << W::FORMAT.fraction_bits) - 1;
+            let near = (x & !fraction).wrapping_add((y >> 61) << W::FORMAT.fraction_bits) | (y & fraction);
+            agrees::<W>(x, (near ^ (y << 3 & W::FORMAT.sign_bit())) & W::FORMAT.max_code(), rho);
+            // products that come out subnormal
+            let one = W::FORMAT.one_code();
+            agrees::<W>((x & fraction) | (one >> 1), (y & fraction) | ((one >> 1) - fraction), rho);
+        }
+    }
+
+    #[test]
+    fn fp32_is_the_arithmetic_crates() {
+        holds::<f32>(Conversion::RNE_FP32);
+    }
+
+    #[test]
+    fn fp64_is_the_arithmetic_crates() {
+        holds::<f64>(Conversion::RNE_FP64);
+    }
+}

@@ -1,0 +1,121 @@
+//! FMA: a chain of fused multiply-adds along K, RNE-FP32 or RNE-FP64, each by the processor's own.
+//!
+//! IEEE 754 leaves nothing open but which NaN comes out, and that is written once at the end. Directed
+//! roundings are left to the reference path: the processor's rounding mode stays what it is.
+
+use std::marker::PhantomData;
+
+use bitmma_arithmetic::{Operation, Prepared};
+
+use super::drive::{Kernel, Rare};
+use super::number::{Number, takes};
+use super::pack::{Aligned, Cells, Range};
+use super::routes::{Route, count};
+use super::simd::Simd;
+
+/// The kernel, in FP32 or FP64.
+pub(crate) struct Fma<T> {
+    nan: u64,
+    numbers: PhantomData<T>,
+}
+
+impl<T: Number> Fma<T> {
+    /// The kernel for a model, if it is one for it. Factors may be narrower than the sum: their numbers are
+    /// numbers of it.
+    pub(crate) fn plan(prepared: &Prepared<'_>) -> Option<Fma<T>> {
+        let model = prepared.model();
+        let fits = model.operation == Operation::Fma
+            && !model.flush_operands.is_on()
+            && !model.flush_accumulator.is_on()
+            && takes::<T>(model);
+        fits.then_some(Fma { nan: model.emitted_nan(), numbers: PhantomData })
+    }
+}
+
+/// Rows of a tile: two multiply-adds a cycle of latency four need eight accumulators at least; these are 24 (12 where
+/// there are 16 registers), with room left for a row of B and one number of A.
+const ROWS: usize = 6;
+/// Rows packed side by side.
+const GROUP: usize = 2 * ROWS;
+
+impl<T: Number> Kernel for Fma<T> {
+    type Number = T;
+    type Entry = T;
+    type A = Aligned<T>;
+    type B = Aligned<T>;
+    const ROWS: usize = ROWS;
+    const GROUP: usize = GROUP;
+    const K_BLOCK: usize = 2048 / size_of::<T>();
+
+    fn width<S: Simd>() -> usize {
+        vectors::<S>() * T::lanes::<S>()
+    }
+
+    fn pack_a(&self, cells: Cells<T>) -> Aligned<T> {
+        cells.values
+    }
+
+    fn pack_b(&self, cells: Cells<T>) -> Aligned<T> {
+        cells.values
+    }
+
+    fn nan(&self) -> u64 {
+        self.nan
+    }
+
+    #[inline(always)]
+    fn rows<S: Simd>(
+        &self,
+        s: S,
+        a: &Aligned<T>,
+        b: &Aligned<T>,
+        _: Range,
+        state: &mut [T],
+        _: &mut Rare<'_, T>,
+    ) {
+        count(Route::Fma);
+        for (tile, state) in state.chunks_exact_mut(ROWS * Fma::<T>::width::<S>()).enumerate() {
+            match vectors::<S>() {
+                4 => multiply::<S, T, 4>(s, (a, tile * ROWS), b, state),
+                _ => multiply::<S, T, 2>(s, (a, tile * ROWS), b, state),
+            }
+        }
+    }
+}
+
+/// Vectors side by side in a tile.
+fn vectors<S: Simd>() -> usize {
+    if S::MANY { 4 } else { 2 }
+}
+
+/// One tile of `VECTORS` vectors in a row, from a row of the group on.
+#[inline(always)]
+fn multiply<S: Simd, T: Number, const VECTORS: usize>(
+    s: S,
+    (a, row): (&[T], usize),
+    b: &[T],
+    state: &mut [T],
+) {
+    let (lanes, width) = (T::lanes::<S>(), VECTORS * T::lanes::<S>());
+    assert!(state.len() == ROWS * width && row <= GROUP - ROWS);
+    let mut sums = [[T::splat(s, T::default()); VECTORS]; ROWS];
+    for (sum, state) in sums.as_flattened_mut().iter_mut().zip(state.chunks_exact(lanes)) {
+        *sum = T::load(s, state);
+    }
+    by_fours!(a, GROUP; b, width => |numbers, line| {
+        let numbers = &numbers[row..][..ROWS];
+        let mut columns = [T::splat(s, T::default()); VECTORS];
+        for vector in 0..VECTORS {
+            columns[vector] = T::load(s, &line[vector * lanes..]);
+        }
+        for row in 0..ROWS {
+            let factor = T::splat(s, numbers[row]);
+            for vector in 0..VECTORS {
+                sums[row][vector] = T::fma(s, factor, columns[vector], sums[row][vector]);
+            }
+        }
+    });
+    for (&sum, state) in sums.as_flattened().iter().zip(state.chunks_exact_mut(lanes)) {
+        T::store(s, state, sum);
+    }
+}

@@ -1,0 +1,283 @@
+//! FTZ-AddMul: products and sums of two rounded to FP32 one by one, subnormal results flushed to zero.
+//!
+//! The definition rounds first, subnormal numbers and all, and flushes what came out: z = RNE-FP32(x op y),
+//! and if |z| < 2^-126 then zero of its sign. The processor's own flushing may look before it rounds, so
+//! it is left alone; here a result is flushed by its bits, and only where one could be subnormal.
+//!
+//! **Where none can be.** Let the factors' nonzero numbers be at least 2^a and 2^b, with m_a and m_b
+//! fractional bits. Every exact product is a multiple of q = 2^(a - m_a + b - m_b), and so is every rounded
+//! product and every rounded sum of products: what is a multiple of q lies on the grid it is rounded to
+//! when that is finer than q, and goes to a multiple of a larger power of two when it is coarser. If
+//! q ≥ 2^-102, no such result is subnormal. Then the accumulator c, which is zero or normal, plus such a
+//! sum s: if s is zero, c is the result. If not, |s| ≥ q, and a result below 2^-126 needs |c| > q/2, so
+//! that c is a multiple of 2^-24·q ≥ 2^-126, as s is: the result would be zero. FP16 flushed at the input
+//! has a = b = -14, m = 10, q = 2^-48 (its subnormal numbers are multiples of 2^-24: the same q); for
+//! other formats the least exponents of a tile's rows and columns decide.
+//!
+//! **Where products are exact** (22 bits of FP16, 16 of BF16, and none too large or too small),
+//! RNE(x0·y0 + RNE(x1·y1)) is one fused multiply-add, which saves one operation of every four.
+
+use bitmma_arithmetic::run::Side;
+use bitmma_arithmetic::{InputFlush, Operation, Prepared};
+use bitmma_formats::Format;
+
+use super::drive::{Kernel, Rare};
+use super::number::takes;
+use super::pack::{Aligned, Cells, GROUP, Range};
+use super::routes::{Route, count};
+use super::simd::Simd;
+
+/// The kernel, planned for a model.
+pub(crate) struct FtzAddMul {
+    /// P: 1, 2, 4 or 8.
+    pairing: usize,
+    /// Elements along K after which the accumulator is read as C is.
+    step: usize,
+    flush_inputs: bool,
+    /// Fractional bits of a product: m_a + m_b.
+    fraction_bits: i32,
+    /// What the formats say of every row and column; `None` if that does not settle the matter.
+    always: Option<Bounds>,
+    nan: u64,
+}
+
+/// What is known of the nonzero finite numbers of some rows or columns: least and largest exponent.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    least: i32,
+    largest: i32,
+}
+
+/// Smallest q at which no result is subnormal, as an exponent.
+const NO_SUBNORMAL: i32 = -102;
+
+impl FtzAddMul {
+    /// The kernel for a model, if it is one for it.
+    pub(crate) fn plan(prepared: &Prepared<'_>) -> Option<FtzAddMul> {
+        let model = prepared.model();
+        let Operation::FtzAddMul { pairing } = model.operation else { return None };
+        let flush = model.flush_operands;
+        let one_rule = flush == model.flush_accumulator && flush != InputFlush::Signed;
+        if !takes::<f32>(model) || !one_rule || !matches!(pairing, 1 | 2 | 4 | 8) {
+            return None;
+        }
+        let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));
+        let bounds = |format: &Format| Bounds {
+            least: format.min_exponent(), // of subnormal numbers too: they are on the same grid
+            largest: format.max_exponent(),
+        };
+        let mut kernel = FtzAddMul {
+            pairing,
+            step: prepared.k(),
+            flush_inputs: flush.is_on(),
+            fraction_bits: (a.fraction_bits + b.fraction_bits) as i32,
+            always: None,
+            nan: model.emitted_nan(),
+        };
+        let (a, b) = (bounds(&a), bounds(&b));
+        let both = Bounds { least: a.least.min(b.least), largest: a.largest.max(b.largest) };
+        if kernel.no_subnormal(both, both) && kernel.exact(both, both) {
+            kernel.always = Some(both);
+        }
+        Some(kernel)
+    }
+
+    /// What is known of packed numbers.
+    #[inline(always)]
+    fn bounds(&self, numbers: &[f32]) -> Bounds {
+        if let Some(bounds) = self.always {
+            return bounds;
+        }
+        // magnitudes less one: zero becomes the largest of all, and what is not finite is as good as zero
+        let (mut least, mut largest) = (u32::MAX, 0);
+        for number in numbers {
+            let magnitude = number.to_bits() & 0x7fff_ffff;
+            least = least.min(magnitude.wrapping_sub(1));
+            largest = largest.max(if magnitude < 0xff << 23 { magnitude } else { 0 });
+        }
+        let exponent = |magnitude: u32| (magnitude >> 23) as i32 - 127;
+        Bounds { least: exponent(least.saturating_add(1)), largest: exponent(largest) }
+    }
+
+    /// Whether no result of a tile is subnormal.
+    fn no_subnormal(&self, a: Bounds, b: Bounds) -> bool {
+        a.least + b.least - self.fraction_bits >= NO_SUBNORMAL
+    }
+
+    /// Whether every product of finite numbers of a tile is one of FP32, if it is not too small.
+    fn exact(&self, a: Bounds, b: Bounds) -> bool {
+        // two significands below 2
+        self.fraction_bits + 2 <= 24 && a.largest + b.largest + 2 <= 128
+    }
+}
+
+/// Rows of a tile: measured, 4, 6 and 8 rows of two vectors give 43, 49 and 52 billion products a second, P = 4.
+const ROWS: usize = 8;
+/// Vectors side by side in a tile.
+const VECTORS: usize = 2;
+
+/// Some lines: their numbers, and what is known of these.
+pub(crate) struct Packed {
+    numbers: Aligned<f32>,
+    bounds: Bounds,
+}
+
+impl Kernel for FtzAddMul {
+    type Number = f32;
+    type Entry = f32;
+    type A = Packed;
+    type B = Packed;
+    const ROWS: usize = ROWS;
+    const K_BLOCK: usize = 256;
+
+    fn width<S: Simd>() -> usize {
+        VECTORS * S::LANES
+    }
+
+    #[inline(always)]
+    fn pack_a(&self, cells: Cells<f32>) -> Packed {
+        Packed { bounds: self.bounds(&cells.values), numbers: cells.values }
+    }
+
+    #[inline(always)]
+    fn pack_b(&self, cells: Cells<f32>) -> Packed {
+        self.pack_a(cells)
+    }
+
+    fn nan(&self) -> u64 {
+        self.nan
+    }
+
+    #[inline(always)]
+    fn load(&self, c: u64) -> f32 {
+        let c = f32::from_bits(c as u32);
+        let flushed = self.flush_inputs && c.to_bits() & (0xff << 23) == 0;
+        if flushed { 0.0 } else { c }
+    }
+
+    fn load_sum(&self, c: u64) -> f32 {
+        f32::from_bits(c as u32)
+    }
+
+    #[inline(always)]
+    fn rows<S: Simd>(&self, s: S, a: &Packed, b: &Packed, k: Range, state: &mut [f32], _: &mut Rare<'_>) {
+        // a C that was not flushed may be subnormal, and its first sum with it
+        let first = k.first == 0 && !self.flush_inputs;
+        let flush = first || !self.no_subnormal(a.bounds, b.bounds);
+        let fuse = S::FUSED && !flush && self.exact(a.bounds, b.bounds);
+        count(if flush {
+            Route::Flushed
+        } else if fuse {
+            Route::Fused
+        } else {
+            Route::Plain
+        });
+        let lines = (&*a.numbers, &*b.numbers);
+        match (self.pairing, flush, fuse) {
+            (1, true, _) => run::<S, 1, true, false>(s, self, lines, state),
+            (1, _, true) => run::<S, 1, false, true>(s, self, lines, state),
+            (1, ..) => run::<S, 1, false, false>(s, self, lines, state),
+            (2, true, _) => run::<S, 2, true, false>(s, self, lines, state),
+            (2, _, true) => run::<S, 2, false, true>(s, self, lines, state),
+            (2, ..) => run::<S, 2, false, false>(s, self, lines, state),
+            (4, true, _) => run::<S, 4, true, false>(s, self, lines, state),
+            (4, _, true) => run::<S, 4, false, true>(s, self, lines, state),
+            (4, ..) => run::<S, 4, false, false>(s, self, lines, state),
+            (_, true, _) => run::<S, 8, true, false>(s, self, lines, state),
+            (_, _, true) => run::<S, 8, false, true>(s, self, lines, state),
+            _ => run::<S, 8, false, false>(s, self, lines, state),
+        }
+    }
+}
+
+/// Tiles, with results flushed or not, products fused with sums or not.
+#[inline(always)]
+fn run<S: Simd, const P: usize, const FLUSH: bool, const FUSE: bool>(
+    s: S,
+    plan: &FtzAddMul,
+    (a, b): (&[f32], &[f32]),
+    state: &mut [f32],
+) {
+    let (zero, width) = (s.f_splat(0.0), VECTORS * S::LANES);
+    for (tile, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
+        let row = tile * ROWS;
+        assert!(row + ROWS <= GROUP);
+        let mut sums = [[zero; VECTORS]; ROWS];
+        for (sum, state) in sums.as_flattened_mut().iter_mut().zip(state.chunks_exact(S::LANES)) {
+            *sum = s.f_load(state);
+            if plan.flush_inputs && !FLUSH {
+                // at the first operation of a step -0 is read as +0, and x + 0 is just that; sums that
+                // are not flushed make no -0 of an accumulator that is none, so that once will do
+                *sum = s.f_add(*sum, zero);
+            }
+        }
+        let operations = a.chunks_exact(P * GROUP).zip(b.chunks_exact(P * width));
+        for (operation, (numbers, lines)) in operations.enumerate() {
+            if FLUSH && plan.flush_inputs && (operation * P).is_multiple_of(plan.step) {
+                for sum in sums.as_flattened_mut() {
+                    *sum = s.f_add(*sum, zero);
+                }
+            }
+            let mut columns = [[zero; P]; VECTORS];
+            for (vector, columns) in columns.iter_mut().enumerate() {
+                for (column, line) in columns.iter_mut().zip(lines.chunks_exact(width)) {
+                    *column = s.f_load(&line[vector * S::LANES..]);
+                }
+            }
+            for (index, sums) in sums.iter_mut().enumerate() {
+                let mut factors = [zero; P];
+                for (factor, numbers) in factors.iter_mut().zip(numbers.chunks_exact(GROUP)) {
+                    *factor = s.f_splat(numbers[row + index]);
+                }
+                for (sum, columns) in sums.iter_mut().zip(&columns) {
+                    *sum = self::operation::<S, P, FLUSH, FUSE>(s, &factors, columns, *sum);
+                }
+            }
+        }
+        for (&sum, state) in sums.as_flattened().iter().zip(state.chunks_exact_mut(S::LANES)) {
+            s.f_store(state, sum);
+        }
+    }
+}
+
+/// One operation: P products, summed pairwise, then the accumulator.
+#[inline(always)]
+fn operation<S: Simd, const P: usize, const FLUSH: bool, const FUSE: bool>(
+    s: S,
+    a: &[S::F; P],
+    b: &[S::F; P],
+    c: S::F,
+) -> S::F {
+    let flushed = |value| if FLUSH { flush(s, value) } else { value };
+    if P == 1 && FUSE {
+        return s.f_fma(a[0], b[0], c);
+    }
+    let mut terms = [c; P];
+    let mut count = P;
+    if FUSE {
+        count /= 2;
+        for (pair, term) in terms[..count].iter_mut().enumerate() {
+            let second = s.f_mul(a[2 * pair + 1], b[2 * pair + 1]);
+            *term = s.f_fma(a[2 * pair], b[2 * pair], second);
+        }
+    } else {
+        for (term, (&a, &b)) in terms.iter_mut().zip(a.iter().zip(b)) {
+            *term = flushed(s.f_mul(a, b));
+        }
+    }
+    while count > 1 {
+        count /= 2;
+        for pair in 0..count {
+            terms[pair] = flushed(s.f_add(terms[2 * pair], terms[2 * pair + 1]));
+        }
+    }
+    flushed(s.f_add(c, terms[0]))
+}
+
+/// Zero of the same sign in place of a subnormal number.
+#[inline(always)]
+fn flush<S: Simd>(s: S, value: S::F) -> S::F {
+    let bits = s.f_bits(value);
+    let small = s.i_eq(s.i_and(bits, s.i_splat(0xff << 23)), s.i_splat(0));
+    s.f_from_bits(s.i_select(small, s.i_and(bits, s.i_splat(i32::MIN)), bits))
+}

@@ -1,0 +1,475 @@
+//! T- and ST-FDPA on factors of up to 12 significant bits: FP16, FP8, FP6, FP4, BF16, TF32 and XF32.
+//!
+//! For each operation of L products, first the largest exponent in bytes, then every product times one
+//! power of two per element of D, truncated to a 32-bit integer in units of 2^(e_max - F), and summed.
+//! Products of up to 22 significant bits are exact in FP32, and so is their scaling: a result below the
+//! last unit truncates to zero whether it was rounded or not. What is left is one sum per operation, the
+//! accumulator cut in the same units, and rho.
+//!
+//! Where a row and a panel of columns hold so few bits that no product can be cut, their sum is one of small
+//! integers instead (`whole`). Where so few bits are kept that terms fit 16 bits, products are taken in FP16 on
+//! processors that compute in it (`halves`).
+//!
+//! Products of BF16 and TF32 may leave the range of FP32. An operation whose factors are too large or too
+//! small in some row or column of the tile is done in FP64 instead, where none does.
+
+mod begin;
+mod careful;
+mod halves;
+mod tile;
+mod whole;
+
+use bitmma_arithmetic::run::Side;
+use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
+use bitmma_formats::{Format, Rounding, decode, table};
+
+use super::drive::{Kernel, Rare};
+use super::element::Element;
+use super::pack::{Aligned, Cells, Interleaved, ROWS, Range, WIDEST, bytes};
+use super::simd::{Level, Simd};
+use halves::{Halves, PRODUCT_BITS};
+use tile::rows;
+use whole::{Integers, Span};
+
+/// What zero has for an exponent where sums saturate: no sum with it comes near that of a nonzero product.
+const NOTHING: i8 = -128;
+/// Sums of exponents below this are then of zero products: none of a nonzero product is below
+/// [`SMALLEST_PRODUCT`], and zero with the largest factor comes to -128 + 30.
+const NO_PRODUCT: i32 = -95;
+/// What zero has where no sum of two exponents leaves a byte, two zeros' included.
+const SMALL_NOTHING: i8 = -64;
+/// Largest exponent of a factor for which products in FP32 and sums of exponents in bytes are right.
+const LARGEST_FACTOR: i8 = 30;
+/// Smallest exponent of a nonzero product for which they are.
+const SMALLEST_PRODUCT: i32 = -90;
+
+/// rho, as this kernel does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rho {
+    /// RZ into FP32 with these bits of the fraction kept.
+    TowardZero { mask: i32 },
+    /// RNE into FP16.
+    NearestFp16,
+}
+
+impl Rho {
+    /// The bits that are kept of a number that was rounded.
+    #[inline(always)]
+    fn mask(self) -> i32 {
+        match self {
+            Rho::TowardZero { mask } => mask,
+            Rho::NearestFp16 => -1,
+        }
+    }
+}
+
+/// The kernel, planned for a model.
+pub(crate) struct Narrow {
+    length: usize,
+    /// F.
+    fraction_bits: i32,
+    /// Products that one 32-bit sum holds beside the accumulator, whatever they are: the largest term is below
+    /// (2 - 2^-m_a)(2 - 2^-m_b)·2^F, the accumulator below 2·2^F, and 2^31 - 1 is the limit.
+    segment: usize,
+    /// Where one sum takes a whole operation and may wrap around 2^32: a wrapped sum has at least this
+    /// magnitude (2^32 less the largest magnitude a sum can have).
+    suspect: i32,
+    rho: Rho,
+    /// Exponent of a subnormal accumulator, and of zero; `NOWHERE` where zero has none.
+    c_minimum: i32,
+    c_zero: i32,
+    scaled: bool,
+    /// Whether factors may be too large or too small for FP32.
+    guarded: bool,
+    /// Exponent of zero, in bytes, and whether sums with it saturate.
+    zero: i8,
+    saturating: bool,
+    /// Sums of exponents below this are of zero products.
+    no_product: i32,
+    /// The bits of both formats, where sums of which nothing is cut are looked for.
+    spans: Option<Spans>,
+    /// By how many bits the unit of a sum of integers is above that of the sums, at least.
+    whole_shift: i32,
+    /// How many products may be left out of it.
+    left_out: u32,
+    /// Whether products may be taken in FP16, at the level that was planned for.
+    halves: bool,
+    /// Where C is added last: operations of one step, which begin from zero.
+    add_last: Option<usize>,
+    conversion: Conversion,
+    /// The scale factors' format, ue8m0.
+    scale: Format,
+    c: Format,
+    d: Format,
+    /// Whether both are FP32.
+    single: bool,
+    nan: u64,
+}
+
+/// The bits of numbers of A and of B.
+struct Spans {
+    a: Span,
+    b: Span,
+}
+
+/// Smaller than every exponent.
+const NOWHERE: i32 = -100_000;
+
+impl Narrow {
+    /// The kernel for a model on an instruction set, if it is one for it.
+    pub(crate) fn plan(prepared: &Prepared<'_>, level: Level) -> Option<Narrow> {
+        let model = prepared.model();
+        let (sum, scaled) = match model.operation {
+            Operation::TFdpa(sum) => (sum, false),
+            Operation::StFdpa(sum) => (sum, true),
+            _ => return None,
+        };
+        let FusedSum { fraction_bits, term_rounding, zero_exponent, .. } = sum;
+        let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));
+        // exact in FP32 as numbers, subnormal ones among them, and exponents that fit a byte
+        let fits_byte = |format: &Format| {
+            format.fraction_bits <= 11
+                && format.min_exponent() >= -126
+                && format.max_exponent() <= 127
+                && format.subnormals
+        };
+        let narrow = |format: &Format| {
+            format.max_exponent() <= i32::from(LARGEST_FACTOR)
+                && format.min_exponent() >= SMALLEST_PRODUCT / 2
+        };
+        let c = model.lowering.widen_accumulator.unwrap_or(model.c);
+        let rho = match (model.conversion.rounding, model.conversion.format) {
+            (Rounding::TowardZero, format) if format == table::F32 => Rho::TowardZero { mask: -1 },
+            (Rounding::TowardZero, format) if format == table::E8M13 => Rho::TowardZero { mask: !0x3ff },
+            (Rounding::NearestEven, format) if format == table::F16 => Rho::NearestFp16,
+            _ => return None,
+        };
+        let chained = model.conversion.container();
+        // an exponent of zero terms above that of a small accumulator would have to be known term by term
+        let zero = zero_exponent.unwrap_or(NOWHERE);
+        // an accumulator that stands alone must survive the cut: with fewer bits its fraction is masked
+        let add_last = model.lowering.add_accumulator_last;
+        let last_fits = add_last.is_none_or(|last| last == Conversion::new(Rounding::NearestEven, chained));
+        let guarded = !narrow(&a) || !narrow(&b);
+        // an operation has one scale factor from each side
+        let one_factor = model.scale.is_none_or(|scale| scale.size.is_multiple_of(prepared.length()));
+        let fits = fits_byte(&a)
+            && one_factor
+            && fits_byte(&b)
+            && !(scaled && guarded)
+            && model.lowering.narrow_output.is_none()
+            && last_fits
+            && !(scaled && model.lowering != Lowering::NONE)
+            && !model.flush_operands.is_on()
+            && !model.flush_accumulator.is_on()
+            && model.conversion.is_plain()
+            && model.lowering.chains.is_none()
+            && sum.accumulator_bits() == fraction_bits
+            && term_rounding == Rounding::TowardZero
+            && c == chained
+            && zero <= c.min_exponent()
+            && (1..=29).contains(&fraction_bits)
+            && (rho != Rho::NearestFp16 || (fraction_bits >= 10 && !scaled));
+        if !fits {
+            return None;
+        }
+        let largest = |format: &Format| (2u128 << format.fraction_bits) - 1;
+        // a zero with any factor comes below every nonzero product, and no sum leaves a byte
+        let smallest_product = a.min_exponent() + b.min_exponent();
+        let largest_factor = a.max_exponent().max(b.max_exponent());
+        let saturating = guarded || i32::from(SMALL_NOTHING) + largest_factor >= smallest_product;
+        let length = prepared.length();
+        // formats of few bits, whose products are few bits apart, where as many are kept
+        let last = |format: &Format| Span::of(format).last;
+        let small = |format: &Format| format.fraction_bits <= 3 && last(format) > -32;
+        let try_whole = small(&a)
+            && small(&b)
+            && (20..=28).contains(&fraction_bits)
+            && length.is_multiple_of(2)
+            && length <= 64;
+        let product = largest(&a) * largest(&b); // in units of 2^-(fraction bits of both)
+        let down = a.fraction_bits + b.fraction_bits;
+        // the largest term, in units of 2^-F, rounded up
+        let term = ((product << fraction_bits) >> down) + 1;
+        let limit = (1u128 << 31) - 1;
+        let segment = ((limit.saturating_sub(2 << fraction_bits) / term) as usize).min(length);
+        if segment == 0 {
+            return None;
+        }
+        // one sum may wrap, if a wrapped one can be told by being large: by 2^30 at least, so that sums that
+        // did not wrap are seldom that large
+        let whole = term * length as u128 + (2 << fraction_bits);
+        let wrapping = whole <= (1 << 32) - (1 << 30);
+        let segment = if wrapping { length } else { segment };
+        let suspect =
+            if whole <= limit { i32::MAX } else { (1u128 << 32).saturating_sub(whole).min(limit) as i32 };
+        let exact = |format: &Format| halves::are_exact(last(format), format.max_exponent());
+        let halves = level == Level::Avx512Halves
+            && !scaled
+            && !guarded
+            && down + 2 <= PRODUCT_BITS
+            && exact(&a)
+            && exact(&b)
+            && term < 1 << 15
+            && whole <= limit
+            && length.is_multiple_of(2);
+        Some(Narrow {
+            length,
+            fraction_bits: fraction_bits as i32,
+            segment,
+            suspect: if wrapping { suspect } else { i32::MAX },
+            rho,
+            c_minimum: c.min_exponent(),
+            c_zero: zero,
+            scaled,
+            guarded,
+            zero: if saturating { NOTHING } else { SMALL_NOTHING },
+            saturating,
+            no_product: if saturating { NO_PRODUCT } else { smallest_product },
+            spans: try_whole.then(|| Spans { a: Span::of(&a), b: Span::of(&b) }),
+            whole_shift: ((term * length as u128).ilog2() as i32 - 30).max(0),
+            left_out: whole::most_left_out(term, fraction_bits),
+            halves,
+            add_last: add_last.map(|_| prepared.k() / length),
+            conversion: model.conversion,
+            scale: model.scale.map_or(table::UE8M0, |scale| scale.format),
+            c: model.c,
+            d: model.d,
+            single: model.c == table::F32 && model.d == table::F32,
+            nan: model.emitted_nan(),
+        })
+    }
+
+    /// The range of e_max in which 2^(F - e_max) and 2^(e_max - F) are normal FP32 numbers and no result is
+    /// subnormal.
+    fn exponents(&self) -> (i32, i32) {
+        ((self.fraction_bits - 125).max(self.no_product), 126)
+    }
+
+    /// What is known of the exponents, for each operation and `share` lines.
+    #[inline(always)]
+    fn ranges(&self, cells: &Cells, share: usize) -> Vec<Extremes> {
+        if !self.guarded {
+            return Vec::new();
+        }
+        let lines = cells.lines;
+        let mut ranges = Vec::with_capacity(cells.exponents.len() / (self.length * share));
+        for exponents in cells.exponents.chunks_exact(self.length * lines) {
+            let (mut smallest, mut largest) = ([i8::MAX; WIDEST], [i8::MIN; WIDEST]);
+            let (smallest, largest) = (&mut smallest[..lines], &mut largest[..lines]);
+            for line in exponents.chunks_exact(lines) {
+                for ((smallest, largest), &exponent) in smallest.iter_mut().zip(&mut *largest).zip(line) {
+                    let exponent = byte(exponent, self.zero);
+                    *largest = (*largest).max(exponent);
+                    *smallest = (*smallest).min(if exponent == NOTHING { i8::MAX } else { exponent });
+                }
+            }
+            for (smallest, largest) in smallest.chunks_exact(share).zip(largest.chunks_exact(share)) {
+                let least = smallest.iter().fold(i8::MAX, |least, &exponent| least.min(exponent));
+                let most = largest.iter().fold(i8::MIN, |most, &exponent| most.max(exponent));
+                ranges.push(Extremes { smallest: least, largest: most });
+            }
+        }
+        ranges
+    }
+
+    /// Exponents of scale factors, for each operation and line.
+    #[inline(always)]
+    fn scales(&self, cells: &Cells) -> Vec<i32> {
+        if !self.scaled {
+            return Vec::new();
+        }
+        let positions = (0..cells.positions()).step_by(self.length);
+        positions
+            .flat_map(|position| (0..cells.lines).map(move |line| cells.scale(line, position)))
+            .map(|code| decode(&self.scale, code).exponent)
+            .collect()
+    }
+
+    /// Elements in FP16, where they are wanted.
+    #[inline(always)] // as a closure it would not be compiled for the instruction set
+    fn halves(&self, cells: &Cells, together: bool) -> Option<Halves> {
+        match self.halves {
+            true => Some(Halves::of(cells, self.length, together)),
+            false => None,
+        }
+    }
+
+    /// Bits of an FP32 accumulator that a cut to F bits at its own exponent leaves.
+    fn own_mask(&self) -> i32 {
+        if self.fraction_bits >= 23 { -1 } else { -1 << (23 - self.fraction_bits) }
+    }
+}
+
+/// A group of rows: products' factors and, four times each, their exponents.
+pub(crate) struct PackedA {
+    values: Aligned<f32>,
+    exponents: Vec<u32>,
+    scales: Vec<i32>,
+    ranges: Vec<Extremes>,
+    integers: Integers,
+    halves: Option<Halves>,
+}
+
+/// One panel of columns.
+pub(crate) struct PackedB {
+    values: Aligned<f32>,
+    exponents: Interleaved,
+    scales: Aligned<i32>,
+    ranges: Vec<Extremes>,
+    integers: Integers,
+    halves: Option<Halves>,
+    columns: usize,
+}
+
+/// Smallest and largest exponent of the nonzero elements of one operation, all lines together.
+#[derive(Clone, Copy)]
+struct Extremes {
+    smallest: i8,
+    largest: i8,
+}
+
+impl Extremes {
+    /// Whether the products of such elements may be taken in FP32, their exponents summed in bytes.
+    #[inline]
+    fn are_safe_with(self, other: Extremes) -> bool {
+        self.largest <= LARGEST_FACTOR
+            && other.largest <= LARGEST_FACTOR
+            && i32::from(self.smallest) + i32::from(other.smallest) >= SMALLEST_PRODUCT
+    }
+}
+
+#[inline(always)]
+fn byte(exponent: i16, zero: i8) -> i8 {
+    i8::try_from(exponent).unwrap_or(zero)
+}
+
+impl Kernel for Narrow {
+    type Number = f32;
+    type Entry = Element;
+    type A = PackedA;
+    type B = PackedB;
+    const HALVES: bool = true;
+
+    #[inline(always)]
+    fn pack_a(&self, cells: Cells) -> PackedA {
+        let scales = self.scales(&cells);
+        let mut exponents = vec![0; cells.exponents.len()];
+        for (to, &exponent) in exponents.iter_mut().zip(&cells.exponents) {
+            *to = bytes(byte(exponent, self.zero));
+        }
+        PackedA {
+            integers: Integers::of(
+                &cells,
+                self.length,
+                ROWS,
+                &scales,
+                self.spans.as_ref().map(|spans| &spans.a),
+            ),
+            halves: self.halves(&cells, false),
+            exponents,
+            scales,
+            ranges: self.ranges(&cells, ROWS),
+            values: cells.values,
+        }
+    }
+
+    #[inline(always)]
+    fn pack_b(&self, cells: Cells) -> PackedB {
+        let scales = self.scales(&cells);
+        PackedB {
+            integers: Integers::of(
+                &cells,
+                self.length,
+                cells.lines,
+                &scales,
+                self.spans.as_ref().map(|spans| &spans.b),
+            ),
+            halves: self.halves(&cells, true),
+            exponents: Interleaved::of(cells.lines, &cells.exponents, |exponent| byte(exponent, self.zero)),
+            scales: Aligned::of(scales.into_iter()),
+            ranges: self.ranges(&cells, cells.lines),
+            columns: cells.lines,
+            values: cells.values,
+        }
+    }
+
+    fn nan(&self) -> u64 {
+        self.nan
+    }
+
+    #[inline(always)]
+    fn load(&self, c: u64) -> f32 {
+        if self.single { f32::from_bits(c as u32) } else { f32_of(&self.c, c) }
+    }
+
+    fn resume(&self, d: u64) -> f32 {
+        if self.single { f32::from_bits(d as u32) } else { f32_of(&self.d, d) }
+    }
+
+    #[inline(always)]
+    fn store(&self, state: f32) -> u64 {
+        match (state.is_nan(), self.single) {
+            (true, _) => self.nan,
+            (false, true) => u64::from(state.to_bits()),
+            (false, false) => code_of(&self.d, state),
+        }
+    }
+
+    #[inline(always)]
+    fn rows<S: Simd>(
+        &self,
+        s: S,
+        a: &PackedA,
+        b: &PackedB,
+        k: Range,
+        state: &mut [f32],
+        rare: &mut Rare<'_>,
+    ) {
+        match (self.scaled, self.rho) {
+            (false, Rho::TowardZero { .. }) => rows::<S, false, false>(s, self, (a, b), k, state, rare),
+            (false, Rho::NearestFp16) => rows::<S, false, true>(s, self, (a, b), k, state, rare),
+            (true, _) => rows::<S, true, false>(s, self, (a, b), k, state, rare),
+        }
+    }
+}
+
+/// 2^exponent, for -126 to 127.
+fn power(exponent: i32) -> f32 {
+    f32::from_bits(((exponent + 127) as u32) << 23)
+}
+
+/// The FP32 number that an FP32 or FP16 code is; every NaN the same.
+fn f32_of(format: &Format, code: u64) -> f32 {
+    if *format == table::F32 {
+        return f32::from_bits(code as u32);
+    }
+    let value = decode(format, code);
+    match value.class {
+        bitmma_formats::Class::Nan => f32::NAN,
+        bitmma_formats::Class::Infinity if value.negative => f32::NEG_INFINITY,
+        bitmma_formats::Class::Infinity => f32::INFINITY,
+        _ => {
+            let magnitude = value.significand as f32 * power(value.exponent - format.fraction_bits as i32);
+            if value.negative { -magnitude } else { magnitude }
+        }
+    }
+}
+
+/// The code of a number that the format holds exactly.
+fn code_of(format: &Format, number: f32) -> u64 {
+    let bits = u64::from(number.to_bits());
+    if *format == table::F32 {
+        return bits;
+    }
+    let sign = bits >> 31 << 15;
+    let exponent = (bits >> 23 & 255) as i32 - 127;
+    let magnitude = match exponent {
+        128 => 0x7c00,
+        -14..=15 => (((exponent + 15) as u64) << 10) | (bits >> 13 & 0x3ff),
+        // subnormal or zero: the implicit bit moves into the fraction
+        _ if bits << 33 == 0 => 0,
+        _ => (bits & 0x7f_ffff | 0x80_0000) >> (13 + (-14 - exponent)),
+    };
+    sign | magnitude
+}

@@ -1,0 +1,359 @@
+//! The rows of a task through one block of K, in vectors.
+
+use super::begin::{Begun, begin};
+use super::careful::{careful, wide};
+use super::halves::half_sums;
+use super::whole::{Words, are_cut, whole_sums};
+use super::{Narrow, PackedA, PackedB};
+use crate::drive::Rare;
+use crate::pack::{GROUP, ROWS, Range, VECTORS, bytes};
+use crate::routes::{Route, count};
+use crate::simd::Simd;
+
+/// The vectors of one row of a panel.
+pub(crate) type Lanes<V> = [V; VECTORS];
+
+/// Rows of A and a panel of B, and what an operation takes of them, as slices that no store can change.
+pub(crate) struct Factors<'f> {
+    pub(crate) a: &'f PackedA,
+    pub(crate) b: &'f PackedB,
+    pub(crate) a_values: &'f [f32],
+    pub(crate) b_values: &'f [f32],
+    a_exponents: &'f [u32],
+    b_exponents: &'f [u32],
+    pub(crate) a_scales: &'f [i32],
+    pub(crate) b_scales: &'f [i32],
+    pub(crate) a_integers: Words<'f>,
+    pub(crate) b_integers: Words<'f>,
+}
+
+impl<'f> Factors<'f> {
+    /// Of one operation of packed operands.
+    #[inline(always)]
+    fn of(
+        (a, b): (&'f PackedA, &'f PackedB),
+        (operation, first): (usize, usize),
+        (length, width): (usize, usize),
+    ) -> Factors<'f> {
+        let (a_values, a_exponents): (&[f32], &[u32]) = (&a.values, &a.exponents);
+        let (b_values, b_exponents): (&[f32], &[u32]) = (&b.values, b.exponents.words());
+        Factors {
+            a,
+            b,
+            a_values: &a_values[first * GROUP..][..length * GROUP],
+            b_values: &b_values[first * width..][..length * width],
+            a_exponents: &a_exponents[first * GROUP..][..length * GROUP],
+            b_exponents: &b_exponents[first * width / VECTORS..][..length * width / VECTORS],
+            a_scales: part(&a.scales, operation, GROUP),
+            b_scales: part(&b.scales, operation, width),
+            a_integers: a.integers.of_operation(operation, (length, GROUP, GROUP / ROWS)),
+            b_integers: b.integers.of_operation(operation, (length, width, 1)),
+        }
+    }
+}
+
+/// The part of an operation, of that many numbers; nothing where there are none.
+#[inline(always)]
+pub(crate) fn part<T>(all: &[T], operation: usize, length: usize) -> &[T] {
+    if all.is_empty() { all } else { &all[operation * length..][..length] }
+}
+
+/// Which operation of which row.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// Number of the operation in the block of K.
+    pub(crate) operation: usize,
+    /// Its first element.
+    pub(crate) first: usize,
+    /// Its row of the group.
+    pub(crate) row: usize,
+}
+
+/// Some rows through one block of K. Every row takes one operation before any takes the next: rows do not
+/// wait for each other, as operations of one row do.
+#[inline(always)]
+pub(crate) fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
+    s: S,
+    plan: &Narrow,
+    (a, b): (&PackedA, &PackedB),
+    k: Range,
+    state: &mut [f32],
+    rare: &mut Rare<'_>,
+) {
+    let width = VECTORS * S::LANES;
+    assert!(state.len().is_multiple_of(ROWS * width) && state.len() <= GROUP * width);
+    assert!(b.columns == width);
+    // products are cut one by one, and there are registers for two rows
+    let side_by_side = S::MANY && !FP16 && !plan.halves;
+    let mut held = Vec::new();
+    for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
+        let factors = &Factors::of((a, b), (operation, first), (plan.length, width));
+        if let Some(operations) = plan.add_last
+            && operation % operations == 0
+        {
+            if operation > 0 {
+                add_held::<S, FP16>(s, state, &held);
+            }
+            held.clear();
+            held.extend_from_slice(state);
+            state.fill(0.0);
+        }
+        for (pair, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
+            let row = pair * ROWS;
+            if plan.guarded {
+                let range = a.ranges[operation * (GROUP / ROWS) + pair];
+                if !range.are_safe_with(b.ranges[operation]) {
+                    count(Route::Wide);
+                    wide(plan, factors, (first, row), state);
+                    continue;
+                }
+            }
+            let place = Place { operation, first, row };
+            let cut = plan.spans.is_none() || are_cut(plan, factors, place);
+            let two = cut && side_by_side;
+            if S::MANY && !FP16 && two && tile::<S, SCALED, FP16, ROWS>(s, plan, factors, place, true, state)
+            {
+                continue;
+            }
+            for (row, state) in (row..).zip(state.chunks_exact_mut(width)) {
+                let place = Place { row, ..place };
+                if two || !tile::<S, SCALED, FP16, 1>(s, plan, factors, place, cut, state) {
+                    careful::<S, SCALED, FP16>(s, plan, factors, place, state, rare);
+                }
+            }
+        }
+    }
+    if plan.add_last.is_some() {
+        add_held::<S, FP16>(s, state, &held);
+    }
+}
+
+/// One operation of `R` rows side by side, with what is loaded of B shared, where nothing is special. Whether that was
+/// so; if not, nothing was changed. `cut` says that products are known to be cut.
+#[inline(always)]
+fn tile<S: Simd, const SCALED: bool, const FP16: bool, const R: usize>(
+    s: S,
+    plan: &Narrow,
+    factors: &Factors<'_>,
+    place: Place,
+    cut: bool,
+    state: &mut [f32],
+) -> bool {
+    let width = VECTORS * S::LANES;
+    assert!(state.len() == R * width && place.row <= GROUP - R);
+    let largest = largest_exponents::<S, R>(s, plan, factors, place.row);
+    let begun = begin::<S, SCALED, FP16, R>(s, plan, factors, place, largest, state);
+    if begun.outside {
+        return false;
+    }
+    let mut sums = begun.sums;
+    if !add_all::<S, SCALED, R>(s, plan, factors, (place, cut), &begun, &mut sums) {
+        return false;
+    }
+    // a sum that may have wrapped is large, and so is that of an accumulator that is not finite: beside it all
+    // products are cut to nothing, and its own conversion to an integer is the smallest there is
+    let mut most = s.f_splat(0.0);
+    let mut numbers = [[most; VECTORS]; R];
+    for row in 0..R {
+        for vector in 0..VECTORS {
+            numbers[row][vector] = s.i_to_f_toward_zero(sums[row][vector]);
+            most = s.f_max_magnitude(most, numbers[row][vector]);
+        }
+    }
+    let suspect = s.f_bits(s.i_to_f_toward_zero(s.i_splat(plan.suspect)));
+    if s.m_bits(s.i_gt(s.f_bits(most), s.i_sub(suspect, s.i_splat(1)))) != 0 {
+        return false;
+    }
+    for row in 0..R {
+        for vector in 0..VECTORS {
+            let unit = match SCALED {
+                true => s.i_sub(begun.maximum[row][vector], s.i_splat(plan.fraction_bits << 23)),
+                false => s.i_sub(s.i_splat(254 << 23), s.f_bits(begun.scale[row][vector])),
+            };
+            let result = rounded::<S, FP16>(s, plan, sums[row][vector], numbers[row][vector], unit);
+            s.f_store(&mut state[row * width + vector * S::LANES..], result);
+        }
+    }
+    true
+}
+
+/// rho of a sum: the same as a number rounded toward zero, and the unit as a field.
+#[inline(always)]
+pub(crate) fn rounded<S: Simd, const FP16: bool>(
+    s: S,
+    plan: &Narrow,
+    sum: S::I,
+    truncated: S::F,
+    unit: S::I,
+) -> S::F {
+    let unit = s.f_from_bits(unit);
+    if FP16 {
+        // one bit that says whether anything was cut, so that the second rounding knows
+        let exact = s.i_eq(s.f_truncate(truncated), sum);
+        let bits = s.f_bits(truncated);
+        let odd = s.i_select(exact, bits, s.i_or(bits, s.i_splat(1)));
+        let rounded = s.f_bits(s.f_through_f16(s.f_mul(s.f_from_bits(odd), unit)));
+        let zero = s.i_eq(s.i_shl(1, rounded), s.i_splat(0));
+        return s.f_from_bits(s.i_select(zero, s.i_splat(0), rounded));
+    }
+    let result = s.f_mul(truncated, unit);
+    s.f_from_bits(s.i_and(s.f_bits(result), s.i_splat(plan.rho.mask())))
+}
+
+/// Adds the products of one operation of `R` rows to their accumulators; whether no sum was seen to leave 32 bits.
+#[inline(always)]
+fn add_all<S: Simd, const SCALED: bool, const R: usize>(
+    s: S,
+    plan: &Narrow,
+    factors: &Factors<'_>,
+    (place, cut): (Place, bool),
+    begun: &Begun<S, R>,
+    sums: &mut [Lanes<S::I>; R],
+) -> bool {
+    if R == 1 {
+        if S::HALVES
+            && let (Some(a), Some(b)) = (&factors.a.halves, &factors.b.halves)
+            && half_sums(s, plan, (a, b), place, begun, sums)
+        {
+            count(Route::Halves);
+            return true;
+        }
+        if !cut && whole_sums::<S, SCALED, R>(s, plan, factors, place, begun, sums) {
+            count(Route::Whole);
+            return true;
+        }
+    }
+    count(if R == 1 { Route::One } else { Route::Two });
+    if plan.segment == plan.length {
+        add_products(s, (factors.a_values, place.row), factors.b_values, &begun.scale, sums);
+        return true;
+    }
+    let wrapped = add_parts(s, plan, factors, place.row, &begun.scale, sums);
+    let mut any = s.i_splat(0);
+    for row in wrapped {
+        for vector in row {
+            any = s.i_or(any, vector);
+        }
+    }
+    s.m_bits(s.i_gt(s.i_splat(0), any)) == 0
+}
+
+/// The same, every product cut, in parts that 32 bits hold; below zero where a lane wrapped between two of them.
+#[inline(always)]
+pub(crate) fn add_parts<S: Simd, const R: usize>(
+    s: S,
+    plan: &Narrow,
+    factors: &Factors<'_>,
+    row: usize,
+    scale: &[Lanes<S::F>; R],
+    sums: &mut [Lanes<S::I>; R],
+) -> [Lanes<S::I>; R] {
+    let width = VECTORS * S::LANES;
+    let mut wrapped = [[s.i_splat(0); VECTORS]; R];
+    let rows = factors.a_values.chunks(plan.segment * GROUP);
+    for (index, rows) in rows.enumerate() {
+        let columns = &factors.b_values[index * plan.segment * width..][..rows.len() / GROUP * width];
+        let mut part = [[s.i_splat(0); VECTORS]; R];
+        add_products(s, (rows, row), columns, scale, &mut part);
+        for row in 0..R {
+            for vector in 0..VECTORS {
+                let (before, part) = (sums[row][vector], part[row][vector]);
+                let sum = s.i_add(before, part);
+                let overflow = s.i_and(s.i_xor(before, sum), s.i_xor(part, sum));
+                wrapped[row][vector] = s.i_or(wrapped[row][vector], overflow);
+                sums[row][vector] = sum;
+            }
+        }
+    }
+    wrapped
+}
+
+/// Products of some elements of `R` rows, scaled, truncated and added to `sums`.
+#[inline(always)]
+fn add_products<S: Simd, const R: usize>(
+    s: S,
+    (rows, row): (&[f32], usize),
+    columns: &[f32],
+    scale: &[Lanes<S::F>; R],
+    sums: &mut [Lanes<S::I>; R],
+) {
+    by_fours!(rows, GROUP; columns, VECTORS * S::LANES => |numbers, line| {
+        add_product(s, &numbers[row..][..R], line, scale, sums);
+    });
+}
+
+/// The products of one element of `R` rows.
+#[inline(always)]
+pub(crate) fn add_product<S: Simd, const R: usize>(
+    s: S,
+    numbers: &[f32],
+    line: &[f32],
+    scale: &[Lanes<S::F>; R],
+    sums: &mut [Lanes<S::I>; R],
+) {
+    let mut factors = [s.f_splat(0.0); R];
+    for row in 0..R {
+        factors[row] = s.f_splat(numbers[row]);
+    }
+    for vector in 0..VECTORS {
+        let column = s.f_load(&line[vector * S::LANES..]);
+        for row in 0..R {
+            let product = s.f_mul(s.f_mul(factors[row], column), scale[row][vector]);
+            sums[row][vector] = s.i_add(sums[row][vector], s.f_truncate(product));
+        }
+    }
+}
+
+/// The largest exponents of the products of `R` rows, in bytes, or -127 if that is larger.
+#[inline(always)]
+pub(crate) fn largest_exponents<S: Simd, const R: usize>(
+    s: S,
+    plan: &Narrow,
+    factors: &Factors<'_>,
+    row: usize,
+) -> [S::B; R] {
+    let (rows, columns) = (factors.a_exponents, factors.b_exponents);
+    match plan.saturating {
+        true => largest_sums::<S, R, true>(s, (rows, row), columns),
+        false => largest_sums::<S, R, false>(s, (rows, row), columns),
+    }
+}
+
+#[inline(always)]
+fn largest_sums<S: Simd, const R: usize, const SATURATING: bool>(
+    s: S,
+    (rows, row): (&[u32], usize),
+    columns: &[u32],
+) -> [S::B; R] {
+    let mut largest = [s.b_splat(bytes(-127)); R];
+    by_fours!(eights rows, GROUP; columns, S::LANES => |exponents, line| {
+        let columns = s.b_load(line);
+        let exponents = &exponents[row..][..R];
+        for row in 0..R {
+            let exponent = s.b_splat(exponents[row]);
+            let sum = match SATURATING {
+                true => s.b_add_saturating(exponent, columns),
+                false => s.b_add(exponent, columns),
+            };
+            largest[row] = s.b_max(largest[row], sum);
+        }
+    });
+    largest
+}
+
+/// Exponents in bytes as fields of FP32 words, biased.
+#[inline(always)]
+pub(crate) fn bytes_of<S: Simd>(s: S, exponents: S::B) -> Lanes<S::I> {
+    s.b_fields(s.b_add(exponents, s.b_splat(0x7f7f_7f7f)))
+}
+
+/// What a step came to, plus the accumulator it was held back from: an IEEE 754 addition in FP32, or in
+/// FP16, where the sum of two in FP32 rounds to the same (24 bits are 2·11 + 2).
+#[inline(always)]
+fn add_held<S: Simd, const FP16: bool>(s: S, state: &mut [f32], held: &[f32]) {
+    for (state, held) in state.chunks_exact_mut(S::LANES).zip(held.chunks_exact(S::LANES)) {
+        let sum = s.f_add(s.f_load(state), s.f_load(held));
+        let sum = if FP16 { s.f_through_f16(sum) } else { sum };
+        s.f_store(state, sum);
+    }
+}

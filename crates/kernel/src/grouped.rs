@@ -1,0 +1,284 @@
+//! GST-FDPA on FP4 and FP6: exact integer dot products of groups, scaled and summed in FP64.
+//!
+//! A factor in units of its format's last bit is a small integer; pairs of adjacent products are summed
+//! by one instruction. A group's dot product times its two scale factors is exact in FP64, and so is the
+//! sum of all groups cut to units of 2^(e_max - F).
+
+use bitmma_arithmetic::run::Side;
+use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
+use bitmma_formats::{BlockScale, Class, Format, Rounding, decode};
+
+use super::drive::{Kernel, Rare};
+use super::element::Element;
+use super::pack::{Cells, GROUP, ROWS, Range, VECTORS};
+use super::routes::{Route, count};
+use super::simd::Simd;
+
+/// Smaller than every exponent.
+const NOWHERE: i32 = -100_000;
+
+/// The kernel, planned for a model.
+pub(crate) struct Grouped {
+    length: usize,
+    group: usize,
+    /// F.
+    fraction_bits: i32,
+    /// Exponent of a zero term; `NOWHERE` where it has none.
+    zero: i32,
+    scale: BlockScale,
+    /// Units of the factors' last bits, multiplied.
+    unit: f64,
+    /// Last bits of A and B, as exponents.
+    a_last: i32,
+    b_last: i32,
+    nan: u64,
+}
+
+/// Exponent of a format's last bit: that of its smallest positive number.
+fn last_bit(format: &Format) -> i32 {
+    format.min_exponent() - format.fraction_bits as i32
+}
+
+/// The largest number of a format in units of its last bit; `None` if it has more than 15 bits.
+fn largest(format: &Format) -> Option<u128> {
+    let bits = format.max_exponent() - last_bit(format) + 1;
+    (bits <= 15).then(|| (1 << bits) - 1)
+}
+
+impl Grouped {
+    /// The kernel for a model, if it is one for it.
+    pub(crate) fn plan(prepared: &Prepared<'_>) -> Option<Grouped> {
+        let model = prepared.model();
+        let Operation::GstFdpa { sum, group } = model.operation else { return None };
+        let FusedSum { fraction_bits, term_rounding, zero_exponent, .. } = sum;
+        let one_cut = sum.accumulator_bits() == fraction_bits;
+        let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));
+        let scale = model.scale?;
+        let product = largest(&a)? * largest(&b)?;
+        let dot = product * group as u128; // one group, in units of the last bits
+        let factor = (2u128 << scale.format.fraction_bits) - 1;
+        let scaled = dot * factor * factor;
+        let units = last_bit(&a) + last_bit(&b) - 2 * scale.format.fraction_bits as i32;
+        let groups = prepared.length().div_ceil(group) as u128;
+        // every group in units of 2^(e_g - F), and the accumulator; FP64 holds 53 bits exactly
+        let shift = fraction_bits as i32 + units;
+        let term = if shift >= 0 { scaled.checked_shl(shift as u32)? } else { scaled >> -shift };
+        let sum = term.checked_mul(groups)? + (2 << fraction_bits) + groups;
+        let fits = dot < 1 << 31
+            && scaled < 1 << 53
+            && sum < 1 << 53
+            && fraction_bits <= 45
+            && group.is_multiple_of(2)
+            && group <= 32
+            && groups <= MOST_GROUPS as u128
+            && term_rounding == Rounding::TowardZero
+            && model.conversion == Conversion::RZ_FP32
+            && model.c == model.conversion.container()
+            && model.lowering == Lowering::NONE
+            && !model.flush_operands.is_on()
+            && !model.flush_accumulator.is_on()
+            && one_cut;
+        fits.then(|| Grouped {
+            length: prepared.length(),
+            group,
+            fraction_bits: fraction_bits as i32,
+            zero: zero_exponent.map_or(NOWHERE, |zero| zero.max(NOWHERE)),
+            scale,
+            unit: f64::from_bits(((last_bit(&a) + last_bit(&b) + 1023) as u64) << 52),
+            a_last: last_bit(&a),
+            b_last: last_bit(&b),
+            nan: model.emitted_nan(),
+        })
+    }
+
+    fn groups(&self) -> usize {
+        self.length / self.group
+    }
+
+    /// Pairs of factors, and for each group and line its scale factor and which elements are not zero.
+    #[inline(always)]
+    fn pack(&self, cells: &Cells, last: i32, unit: f64) -> Packed {
+        let lines = cells.lines;
+        let count = cells.positions();
+        let integer = |value: f32| {
+            // an integer below 2^15 by construction
+            (f64::from(value) * f64::from_bits(((1023 - last) as u64) << 52)) as i16
+        };
+        let mut packed = Packed::default();
+        for pair in cells.values.chunks_exact(2 * lines) {
+            let (even, odd) = pair.split_at(lines);
+            let both = |(&even, &odd): (&f32, &f32)| {
+                u32::from(integer(even).cast_unsigned()) | u32::from(integer(odd).cast_unsigned()) << 16
+            };
+            packed.pairs.extend(even.iter().zip(odd).map(both).map(u32::cast_signed));
+        }
+        for position in (0..count).step_by(self.group) {
+            for line in 0..lines {
+                let values = &cells.values[position * lines..(position + self.group) * lines];
+                let scale = decode(&self.scale.format, cells.scale(line, position));
+                let finite = scale.class == Class::Finite;
+                let mut mask = 0u32;
+                for (k, &value) in values[line..].iter().step_by(lines).enumerate() {
+                    mask |= u32::from(finite && value != 0.0) << k;
+                }
+                packed.masks.push(mask.cast_signed());
+                packed.exponents.push(if finite { scale.exponent } else { 0 });
+                let last = scale.exponent - self.scale.format.fraction_bits as i32;
+                let power = f64::from_bits(((last + 1023) as u64) << 52);
+                packed.scales.push(if finite { scale.significand as f64 * power * unit } else { 0.0 });
+            }
+        }
+        packed
+    }
+}
+
+/// Rows of A or a panel of columns of B.
+#[derive(Default)]
+pub(crate) struct Packed {
+    /// Two 16-bit factors, the even one low.
+    pairs: Vec<i32>,
+    /// For each group and line: which of its elements are not zero (none under a zero scale factor).
+    masks: Vec<i32>,
+    /// For each group and line: Exp of the scale factor.
+    exponents: Vec<i32>,
+    /// For each group and line: the scale factor; A's holds the units of the factors as well.
+    scales: Vec<f64>,
+}
+
+impl Kernel for Grouped {
+    type Number = f32;
+    type Entry = Element;
+    type A = Packed;
+    type B = Packed;
+    const HALVES: bool = true;
+
+    #[inline(always)]
+    fn pack_a(&self, cells: Cells) -> Packed {
+        self.pack(&cells, self.a_last, self.unit)
+    }
+
+    #[inline(always)]
+    fn pack_b(&self, cells: Cells) -> Packed {
+        self.pack(&cells, self.b_last, 1.0)
+    }
+
+    fn nan(&self) -> u64 {
+        self.nan
+    }
+
+    #[inline(always)]
+    fn rows<S: Simd>(&self, s: S, a: &Packed, b: &Packed, k: Range, state: &mut [f32], _: &mut Rare<'_>) {
+        let tile = ROWS * VECTORS * S::LANES;
+        assert!(state.len().is_multiple_of(tile) && state.len() <= GROUP / ROWS * tile);
+        for (pair, state) in state.chunks_exact_mut(tile).enumerate() {
+            for operation in 0..k.length / self.length {
+                count(Route::Groups);
+                for vector in (0..VECTORS).step_by(2) {
+                    let place = (operation, pair * ROWS, vector);
+                    match self.groups() {
+                        ..=4 => self.vectors::<S, 4>(s, (a, b), place, state),
+                        _ => self.vectors::<S, MOST_GROUPS>(s, (a, b), place, state),
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Groups of one operation at most; more are for the reference path.
+const MOST_GROUPS: usize = 16;
+
+impl Grouped {
+    /// One operation of up to `MOST` groups for two vectors of some rows, from a row of the group on.
+    #[inline(always)]
+    fn vectors<S: Simd, const MOST: usize>(
+        &self,
+        s: S,
+        (a, b): (&Packed, &Packed),
+        (operation, first_row, vector): (usize, usize, usize),
+        state: &mut [f32],
+    ) {
+        let width = VECTORS * S::LANES;
+        let groups = self.groups();
+        let pairs = self.group / 2;
+        let mut dots = [[[s.i_splat(0); 2]; ROWS]; MOST];
+        let mut maximum = [[s.i_splat(NOWHERE); 2]; ROWS];
+        for group in 0..groups {
+            let index = operation * groups + group;
+            let rows = a.pairs[index * pairs * GROUP..][..pairs * GROUP].chunks_exact(GROUP);
+            let lines = b.pairs[index * pairs * width..][..pairs * width].chunks_exact(width);
+            let mut sums = [[s.i_splat(0); 2]; ROWS];
+            for (numbers, line) in rows.zip(lines) {
+                let line = &line[vector * S::LANES..][..2 * S::LANES];
+                let columns = [s.i_load(line), s.i_load(&line[S::LANES..])];
+                for (sums, &factor) in sums.iter_mut().zip(&numbers[first_row..][..ROWS]) {
+                    let factor = s.i_splat(factor);
+                    sums[0] = s.i_dot2(sums[0], factor, columns[0]);
+                    sums[1] = s.i_dot2(sums[1], factor, columns[1]);
+                }
+            }
+            dots[group] = sums;
+            for half in 0..2 {
+                let at = index * width + (vector + half) * S::LANES;
+                let b_mask = s.i_load(&b.masks[at..]);
+                let b_exponent = s.i_load(&b.exponents[at..]);
+                for (row, maximum) in maximum.iter_mut().enumerate() {
+                    let mask = s.i_splat(a.masks[index * GROUP + first_row + row]);
+                    let zero = s.i_eq(s.i_and(mask, b_mask), s.i_splat(0));
+                    let own = s.i_add(s.i_splat(a.exponents[index * GROUP + first_row + row]), b_exponent);
+                    let own = s.i_select(zero, s.i_splat(self.zero), own);
+                    maximum[half] = s.i_max(maximum[half], own);
+                }
+            }
+        }
+        for (row, maximum) in maximum.iter().enumerate() {
+            for half in 0..2 {
+                let state = &mut state[row * width + (vector + half) * S::LANES..];
+                let c = s.f_load(state);
+                let bits = s.f_bits(c);
+                let field = s.i_shr(24, s.i_shl(1, bits));
+                let own = s.i_max(s.i_sub(field, s.i_splat(127)), s.i_splat(-126));
+                let zero = s.i_eq(s.i_shl(1, bits), s.i_splat(0));
+                let own = s.i_select(zero, s.i_splat(self.zero), own);
+                // nothing at all: any exponent in range will do, for every term is zero
+                let all = s.i_max(s.i_max(maximum[half], own), s.i_splat(-500));
+
+                let power = s.i_sub(s.i_splat(1023 + self.fraction_bits), all);
+                let units = s.d_from_words(s.i_splat(0), s.i_shl(20, power));
+                let wide_c = s.f_to_d(c);
+                let mut totals = [0, 1].map(
+                    #[inline(always)]
+                    |part: usize| s.d_truncate(s.d_mul(wide_c[part], units[part])),
+                );
+                for (group, dots) in dots.iter().enumerate().take(groups) {
+                    let index = operation * groups + group;
+                    let dot = s.i_to_d(dots[row][half]);
+                    let a_scale = s.d_splat(a.scales[index * GROUP + first_row + row]);
+                    let b_scales = &b.scales[index * width + (vector + half) * S::LANES..][..S::LANES];
+                    for part in 0..2 {
+                        let b_scale = s.d_load(&b_scales[part * S::LANES / 2..]);
+                        let scale = s.d_mul(s.d_mul(a_scale, b_scale), units[part]);
+                        totals[part] = s.d_add(totals[part], s.d_truncate(s.d_mul(dot[part], scale)));
+                    }
+                }
+
+                let power = s.i_add(all, s.i_splat(1023 - self.fraction_bits));
+                let back = s.d_from_words(s.i_splat(0), s.i_shl(20, power));
+                let values = [s.d_mul(totals[0], back[0]), s.d_mul(totals[1], back[1])];
+                let result = s.f_bits(s.d_to_f_toward_zero(values));
+                // 2^128 and beyond is infinity, and no zero is negative
+                let [_, high] = s.d_words(values);
+                let magnitude = s.i_and(high, s.i_splat(0x7fff_ffff));
+                let sign = s.i_and(high, s.i_splat(i32::MIN));
+                let infinity = s.i_or(sign, s.i_splat(0x7f80_0000));
+                let beyond = s.i_gt(magnitude, s.i_splat(0x47ef_ffff));
+                let result = s.i_select(beyond, infinity, result);
+                let zero = s.i_eq(s.i_shl(1, result), s.i_splat(0));
+                let result = s.i_select(zero, s.i_splat(0), result);
+                // an accumulator that is not finite stays
+                let special = s.i_eq(field, s.i_splat(255));
+                s.f_store(state, s.f_from_bits(s.i_select(special, bits, result)));
+            }
+        }
+    }
+}

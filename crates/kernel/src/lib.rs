@@ -1,0 +1,145 @@
+//! Fast paths: whole matrix products in vectors, held to the reference path bit for bit.
+//!
+//! A kernel is written once, over the small trait in `simd`; which instruction set runs it is decided
+//! at run time ([`Level`]). `drive` cuts the product into blocks and tiles, packs the operands and
+//! spreads the tiles over threads; a tile keeps its accumulators from the first element along K to the
+//! last. Elements that a kernel does not support fall back to the reference path ([`routes`]).
+#![deny(unsafe_code, clippy::undocumented_unsafe_blocks)]
+#![allow(clippy::float_arithmetic)] // this is the place for it
+#![allow(clippy::needless_range_loop)] // a tile is indexed by row and vector in several arrays at once
+
+/// Goes through two operands position by position along K, four at a time (`eights`: eight, where there are as many), so
+/// that few branches are left of it.
+macro_rules! by_fours {
+    ($a:expr, $a_width:expr; $b:expr, $b_width:expr => |$x:ident, $y:ident| $body:block) => {{
+        let mut positions = crate::simd::Positions::new(($a, $a_width), ($b, $b_width));
+        by_fours!(4, positions, $a_width, $b_width, |$x, $y| $body);
+        by_fours!(1, positions, $a_width, $b_width, |$x, $y| $body);
+    }};
+    (eights $a:expr, $a_width:expr; $b:expr, $b_width:expr => |$x:ident, $y:ident| $body:block) => {{
+        let mut positions = crate::simd::Positions::new(($a, $a_width), ($b, $b_width));
+        by_fours!(8, positions, $a_width, $b_width, |$x, $y| $body);
+        by_fours!(4, positions, $a_width, $b_width, |$x, $y| $body);
+        by_fours!(1, positions, $a_width, $b_width, |$x, $y| $body);
+    }};
+    ($count:literal, $positions:ident, $a_width:expr, $b_width:expr, |$x:ident, $y:ident| $body:block) => {
+        while let Some((a, b)) = $positions.next($count) {
+            for index in 0..$count {
+                let ($x, $y) = (&a[index * $a_width..][..$a_width], &b[index * $b_width..][..$b_width]);
+                $body
+            }
+        }
+    };
+}
+
+mod codes;
+mod drive;
+mod element;
+mod elementwise;
+mod exact;
+mod fix;
+mod fma;
+mod ftz;
+mod fused;
+mod grouped;
+mod number;
+mod pack;
+mod rounded;
+pub mod routes;
+mod runs;
+mod simd;
+mod special;
+mod tables;
+mod tiles;
+
+use bitmma_arithmetic::Prepared;
+use bitmma_formats::Format;
+use rayon::prelude::*;
+
+use drive::{Driven, Problem};
+use element::Entry;
+use number::Number;
+use tiles::Tiles;
+
+pub use codes::{Codes, Operands, View, zeros};
+pub use elementwise::Word;
+pub use runs::{Fold, Runs, ScaleBlocks, ScaleOrder, Scales, WrongBlocks};
+pub use simd::Level;
+
+/// How products of one model are computed, worked out once for all of them.
+pub struct Plan {
+    level: Level,
+    multiply: Box<Multiply>,
+    sums: Format,
+}
+
+type Multiply = dyn Fn(&Problem<'_>) -> Option<Codes> + Send + Sync;
+
+impl Plan {
+    /// The kernel for a model that was made ready for one step along K, on an instruction set; `None` if there is none.
+    pub fn of(prepared: &Prepared<'_>, level: Level) -> Option<Plan> {
+        fn driven<T: Number, E: Entry>(
+            prepared: &Prepared<'_>,
+            kernel: impl Tiles<T, E> + 'static,
+        ) -> (Format, Box<Multiply>) {
+            let driven = Driven::new(prepared, Box::new(kernel));
+            (<T as Word>::FORMAT, Box::new(move |problem| driven.multiply(problem)))
+        }
+        let fused = || fused::Narrow::plan(prepared, level).map(|kernel| driven(prepared, kernel));
+        let grouped = || grouped::Grouped::plan(prepared).map(|kernel| driven(prepared, kernel));
+        let rounded = || rounded::Rounded::plan(prepared).map(|kernel| driven(prepared, kernel));
+        let exact = || exact::Exact::plan(prepared).map(|kernel| driven(prepared, kernel));
+        let ftz = || ftz::FtzAddMul::plan(prepared).map(|kernel| driven(prepared, kernel));
+        let fma32 = || fma::Fma::<f32>::plan(prepared).map(|kernel| driven(prepared, kernel));
+        let fma64 = || fma::Fma::<f64>::plan(prepared).map(|kernel| driven(prepared, kernel));
+        let multiply = fused()
+            .or_else(grouped)
+            .or_else(rounded)
+            .or_else(exact)
+            .or_else(ftz)
+            .or_else(fma32)
+            .or_else(fma64);
+        let (sums, multiply) = multiply?;
+        Some(Plan { level, multiply, sums })
+    }
+
+    /// The format of sums of runs: FP32 or FP64.
+    pub fn sums(&self) -> Format {
+        self.sums
+    }
+
+    /// D = A·B + C for checked operands of the model that was planned for, K whole steps: codes of D. With `runs` the
+    /// sums of their results, in FP32 or FP64, which start from C. `None` where there is no room for D.
+    pub fn multiply(
+        &self,
+        prepared: &Prepared<'_>,
+        operands: &Operands<'_>,
+        runs: Option<&Runs<'_>>,
+    ) -> Option<Codes> {
+        (self.multiply)(&Problem { prepared, operands, level: self.level, runs })
+    }
+}
+
+/// What is made of each number below `count`, on all threads unless `alone`.
+fn mapped<T: Send>(alone: bool, count: usize, make: impl Fn(usize) -> T + Send + Sync) -> Vec<T> {
+    match alone {
+        true => (0..count).map(make).collect(),
+        false => (0..count).into_par_iter().with_max_len(1).map(make).collect(),
+    }
+}
+
+/// Passes parts of a slice, equal in length except for the last, to a function, on all threads unless `alone`.
+fn each_chunk<T: Send>(
+    alone: bool,
+    slice: &mut [T],
+    length: usize,
+    work: impl Fn(usize, &mut [T]) + Send + Sync,
+) {
+    match alone {
+        true => slice.chunks_mut(length).enumerate().for_each(|(index, chunk)| work(index, chunk)),
+        false => {
+            let chunks = slice.par_chunks_mut(length).enumerate().with_max_len(1);
+            chunks.for_each(|(index, chunk)| work(index, chunk));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! FP32 and FP64 numbers in vectors, for kernels that compute in the processor's own arithmetic.
+
+use bitmma_arithmetic::{Lowering, Model};
+use bitmma_formats::{Class, Format, Rounding, Unpacked, table};
+
+use super::element::Entry;
+use super::elementwise::Word;
+use super::simd::Simd;
+use super::tables::Tables;
+
+/// FP32 or FP64: what a family computes in.
+pub(crate) trait Number: Word + Entry<Value = Self> {
+    /// A vector of them.
+    type Vector<S: Simd>: Copy;
+
+    /// Numbers in a vector.
+    fn lanes<S: Simd>() -> usize;
+    /// Whether it is not one.
+    fn is_nan(self) -> bool;
+    fn splat<S: Simd>(s: S, value: Self) -> Self::Vector<S>;
+    fn load<S: Simd>(s: S, from: &[Self]) -> Self::Vector<S>;
+    fn store<S: Simd>(s: S, to: &mut [Self], value: Self::Vector<S>);
+    /// x·y + z, rounded once.
+    fn fma<S: Simd>(s: S, x: Self::Vector<S>, y: Self::Vector<S>, z: Self::Vector<S>) -> Self::Vector<S>;
+}
+
+macro_rules! number {
+    ($number:ident, $vector:ident, $share:literal, $splat:ident, $load:ident, $store:ident, $fma:ident) => {
+        impl Number for $number {
+            type Vector<S: Simd> = S::$vector;
+
+            fn lanes<S: Simd>() -> usize {
+                S::LANES / $share
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                <$number>::is_nan(self)
+            }
+            #[inline(always)]
+            fn splat<S: Simd>(s: S, value: $number) -> S::$vector {
+                s.$splat(value)
+            }
+            #[inline(always)]
+            fn load<S: Simd>(s: S, from: &[$number]) -> S::$vector {
+                s.$load(from)
+            }
+            #[inline(always)]
+            fn store<S: Simd>(s: S, to: &mut [$number], value: S::$vector) {
+                s.$store(to, value);
+            }
+            #[inline(always)]
+            fn fma<S: Simd>(s: S, x: S::$vector, y: S::$vector, z: S::$vector) -> S::$vector {
+                s.$fma(x, y, z)
+            }
+        }
+
+        impl Entry for $number {
+            type Value = $number;
+            const EXPONENTS: bool = false;
+
+            fn from_value(value: &Unpacked, format: &Format) -> $number {
+                let infinity = if value.negative { <$number>::NEG_INFINITY } else { <$number>::INFINITY };
+                match value.class {
+                    Class::Nan => <$number>::NAN,
+                    Class::Infinity => infinity,
+                    Class::Zero | Class::Finite => {
+                        // exact: FP64 holds every unit and every number of the formats held by FP32, and FP64
+                        // itself is never taken apart
+                        let unit = value.exponent - format.fraction_bits as i32;
+                        let unit = f64::from_bits(((unit + 1023) as u64) << 52);
+                        let magnitude = (value.significand as f64 * unit) as $number;
+                        if value.negative { -magnitude } else { magnitude }
+                    }
+                }
+            }
+            fn tables() -> &'static Tables<$number> {
+                static TABLES: Tables<$number> = Tables::new();
+                &TABLES
+            }
+            fn is_code(codes: &Format) -> bool {
+                *codes == <$number as Word>::FORMAT
+            }
+            #[inline(always)]
+            fn of_code(code: u64) -> $number {
+                <$number as Word>::of(code)
+            }
+            #[inline(always)]
+            fn value(self) -> $number {
+                self
+            }
+        }
+    };
+}
+
+number!(f32, F, 1, f_splat, f_load, f_store, f_fma);
+number!(f64, D, 2, d_splat, d_load, d_store, d_fma);
+
+/// Whether the processor's own arithmetic can be a model's: FP32 or FP64 throughout but for narrower factors,
+/// rounded to nearest even, and nothing around the operation.
+pub(crate) fn takes<T: Number>(model: &Model) -> bool {
+    let number = <T as Word>::FORMAT;
+    let held = |format: &Format| {
+        *format == number
+            || (number == table::F32
+                && format.is_signed()
+                && format.subnormals
+                && format.fraction_bits <= number.fraction_bits
+                && format.max_exponent() <= number.max_exponent()
+                && format.min_exponent()
+                    >= number.min_exponent() - (number.fraction_bits - format.fraction_bits) as i32)
+    };
+    held(&model.a)
+        && held(&model.b)
+        && [model.c, model.d, model.conversion.format].iter().all(|format| *format == number)
+        && model.conversion.rounding == Rounding::NearestEven
+        && model.conversion.is_plain()
+        && model.scale.is_none()
+        && model.lowering == Lowering::NONE
+}

@@ -1,0 +1,299 @@
+//! Operands taken apart once and laid out as tiles read them.
+
+use bitmma_arithmetic::Prepared;
+use bitmma_arithmetic::run::Side;
+use bitmma_formats::{BlockScale, Class, decode};
+
+use super::codes::{View, zeros};
+use super::element::{Element, Entry, NO_EXPONENT, Reader, SPECIAL, Section, kind};
+use super::simd::{Level, Simd, Work};
+
+/// Rows of a tile.
+pub(crate) const ROWS: usize = 2;
+/// Rows of A packed side by side, and taken through a panel by one task: as many as stay in the nearest cache with
+/// what they multiply.
+pub(crate) const GROUP: usize = 32;
+/// Vectors side by side in a tile, so that one vector of bytes covers them.
+pub(crate) const VECTORS: usize = 4;
+
+/// Columns of the widest panel.
+pub(crate) const WIDEST: usize = 64;
+
+/// Consecutive elements along K, counted in the order in which they are taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    pub(crate) first: usize,
+    pub(crate) length: usize,
+}
+
+/// Elements of some lines (rows of A or columns of B) and a block of K: those of one index along K
+/// together, in the order in which the model takes them.
+pub(crate) struct Cells<E: Entry = Element> {
+    /// Lines side by side.
+    pub(crate) lines: usize,
+    /// Numbers, `lines` for each position along K; 0 for what is not finite.
+    pub(crate) values: Aligned<E::Value>,
+    /// The exponents of the same, where they are kept.
+    pub(crate) exponents: Vec<i16>,
+    /// Codes of scale factors, `lines` for each position that begins a scale block; empty without.
+    pub(crate) scales: Vec<u64>,
+    /// Elements that share a scale factor.
+    pub(crate) block: usize,
+    /// What is known of each line, by exponents.
+    pub(crate) traits: Vec<Traits>,
+}
+
+impl Cells {
+    /// Positions along K.
+    pub(crate) fn positions(&self) -> usize {
+        self.exponents.len() / self.lines
+    }
+
+    /// Code of the scale factor of a line at a position.
+    pub(crate) fn scale(&self, line: usize, position: usize) -> u64 {
+        self.scales[position / self.block * self.lines + line]
+    }
+}
+
+/// One operand of a product.
+pub(crate) struct Operand<'o, E> {
+    /// The model, for one step along K.
+    pub(crate) prepared: &'o Prepared<'o>,
+    /// Which of the two it is.
+    pub(crate) side: Side,
+    /// From codes to entries.
+    pub(crate) reader: &'o Reader<E>,
+    /// The codes.
+    pub(crate) matrix: View<'o>,
+    /// The scale factors.
+    pub(crate) scales: Option<View<'o>>,
+    /// Which of the matrices.
+    pub(crate) block: usize,
+}
+
+impl<E: Entry> Operand<'_, E> {
+    /// Format and block size of the scale factors.
+    fn scale(&self) -> Option<BlockScale> {
+        self.prepared.model().scale
+    }
+
+    /// How many lines there are: rows of A, columns of B.
+    fn count(&self) -> usize {
+        if self.side == Side::A { self.matrix.rows } else { self.matrix.columns }
+    }
+
+    /// `lines` lines from `first` and the elements of `k`, whole steps; lines beyond the matrix are zero.
+    pub(crate) fn cells(&self, level: Level, first: usize, lines: usize, k: Range) -> Cells<E> {
+        let there = lines.min(self.count() - first);
+        level.run(Packing { operand: self, section: Section { block: self.block, first, lines, there, k } })
+    }
+
+    /// The kinds of all elements of a line.
+    pub(crate) fn kinds(&self, line: usize) -> Vec<u8> {
+        let codes = |matrix: View<'_>| -> Vec<u64> {
+            match self.side {
+                Side::A => matrix.row(self.block, line).collect(),
+                Side::B => matrix.column(self.block, line).collect(),
+            }
+        };
+        let kind = |&code: &u64| self.reader.entry(self.prepared, code).kind();
+        let mut kinds: Vec<u8> = codes(self.matrix).iter().map(kind).collect();
+        if let (Some(scales), Some(scale)) = (self.scales, self.scale()) {
+            for (code, kinds) in codes(scales).into_iter().zip(kinds.chunks_mut(scale.size)) {
+                if decode(&scale.format, code).class == Class::Nan {
+                    kinds.fill(kind::NAN);
+                }
+            }
+        }
+        kinds
+    }
+
+    /// Elements under a NaN factor become NaN.
+    fn under_nan(&self, cells: &mut Cells<E>) {
+        let Some(scale) = self.scale() else { return };
+        let lines = cells.lines;
+        for (index, &code) in cells.scales.iter().enumerate() {
+            if decode(&scale.format, code).class == Class::Nan {
+                let (begin, line) = (index / lines * scale.size * lines, index % lines);
+                for element in (begin..begin + scale.size * lines).skip(line).step_by(lines) {
+                    cells.values.slice()[element] = E::Value::default();
+                    cells.exponents[element] = SPECIAL;
+                }
+            }
+        }
+    }
+
+    /// The scale factors of some lines, and how many elements share one.
+    fn scale_codes(&self, Section { first, lines, there, k, .. }: Section) -> (usize, Vec<u64>) {
+        let (Some(scales), Some(scale)) = (self.scales, self.scale()) else {
+            return (1, Vec::new());
+        };
+        let mut codes = Vec::with_capacity(k.length / scale.size * lines);
+        for position in (0..k.length).step_by(scale.size) {
+            let factor = (k.first + position) / scale.size;
+            for line in 0..lines {
+                codes.push(match (line < there, self.side) {
+                    (false, _) => scale.format.one_code(),
+                    (true, Side::A) => scales.get(self.block, first + line, factor),
+                    (true, Side::B) => scales.get(self.block, factor, first + line),
+                });
+            }
+        }
+        (scale.size, codes)
+    }
+}
+
+/// Lines to be packed.
+struct Packing<'p, E> {
+    operand: &'p Operand<'p, E>,
+    section: Section,
+}
+
+impl<E: Entry> Work for Packing<'_, E> {
+    type Output = Cells<E>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> Cells<E> {
+        let Packing { operand, section } = self;
+        let Section { lines, k, .. } = section;
+        let mut values = Aligned::zeros(lines * k.length);
+        let mut exponents = vec![0; if E::EXPONENTS { lines * k.length } else { 0 }];
+        let numbers = (values.slice(), &mut *exponents);
+        operand.reader.read(operand.prepared, operand.matrix, &section, numbers);
+        let (block, scales) = operand.scale_codes(section);
+        let mut cells = Cells { lines, values, exponents, scales, block, traits: Vec::new() };
+        operand.under_nan(&mut cells);
+        cells.traits = Traits::of(&cells.exponents, lines);
+        cells
+    }
+}
+
+/// What is known of a row or column over some or all of K.
+#[derive(Clone, Copy)]
+pub(crate) struct Traits {
+    special: bool,
+    /// The largest exponent of an element; [`NO_EXPONENT`] or [`SPECIAL`] where no number but zero occurs.
+    pub(crate) largest: i16,
+}
+
+impl Traits {
+    pub(crate) const NONE: Traits = Traits { special: false, largest: NO_EXPONENT };
+
+    /// Of each line.
+    #[inline(always)]
+    fn of(exponents: &[i16], lines: usize) -> Vec<Traits> {
+        let (mut largest, mut special) = ([NO_EXPONENT; WIDEST], [0i16; WIDEST]);
+        let (largest, special) = (&mut largest[..lines], &mut special[..lines]);
+        for exponents in exponents.chunks_exact(lines) {
+            for ((largest, special), &exponent) in largest.iter_mut().zip(&mut *special).zip(exponents) {
+                *largest = (*largest).max(exponent);
+                *special |= i16::from(exponent == SPECIAL);
+            }
+        }
+        let traits = |(&largest, &special): (&i16, &i16)| Traits { special: special != 0, largest };
+        largest.iter().zip(&*special).map(traits).collect()
+    }
+
+    /// Takes all that another knows into account.
+    pub(crate) fn join(&mut self, other: &Traits) {
+        self.special |= other.special;
+        self.largest = self.largest.max(other.largest);
+    }
+
+    /// Whether infinity or NaN occurs.
+    pub(crate) fn is_special(&self) -> bool {
+        self.special
+    }
+}
+
+/// Numbers that begin a cache line, so that no vector of a panel lies on two.
+#[derive(Default)]
+pub(crate) struct Aligned<T> {
+    numbers: Vec<T>,
+    skip: usize,
+    length: usize,
+}
+
+impl<T: Copy + Default + Send + Sync> Aligned<T> {
+    /// `length` zeros; `None` if there is no room for them.
+    pub(crate) fn new(length: usize) -> Option<Aligned<T>> {
+        const LINE: usize = 64;
+        let slack = LINE / size_of::<T>();
+        let numbers: Vec<T> = zeros(length.checked_add(slack)?)?;
+        let skip = numbers.as_ptr().align_offset(LINE).min(slack);
+        Some(Aligned { numbers, skip, length })
+    }
+
+    /// `length` zeros, as few as those of a panel.
+    pub(crate) fn zeros(length: usize) -> Aligned<T> {
+        let anywhere = || Aligned { numbers: vec![T::default(); length], skip: 0, length };
+        Aligned::new(length).unwrap_or_else(anywhere)
+    }
+
+    /// Numbers, as many as those of a panel.
+    #[inline(always)]
+    pub(crate) fn of(numbers: impl ExactSizeIterator<Item = T>) -> Aligned<T> {
+        let mut aligned = Aligned::zeros(numbers.len());
+        aligned.slice().iter_mut().zip(numbers).for_each(|(to, number)| *to = number);
+        aligned
+    }
+
+    /// The numbers.
+    pub(crate) fn slice(&mut self) -> &mut [T] {
+        &mut self.numbers[self.skip..self.skip + self.length]
+    }
+}
+
+impl<T> std::ops::Deref for Aligned<T> {
+    type Target = [T];
+
+    #[inline(always)] // also in functions as large as kernels, where a call is not inlined otherwise
+    fn deref(&self) -> &[T] {
+        &self.numbers[self.skip..self.skip + self.length]
+    }
+}
+
+/// A byte four times in a word.
+#[inline(always)]
+pub(crate) fn bytes(byte: i8) -> u32 {
+    u32::from(byte.cast_unsigned()) * 0x0101_0101
+}
+
+/// Bytes of a panel of columns, next to each other those of one lane of all vectors, so that they become exponent
+/// fields by shifts.
+pub(crate) struct Interleaved {
+    words: Aligned<u32>,
+    /// Lanes of a vector.
+    lanes: usize,
+}
+
+impl Interleaved {
+    /// A byte for each element of that many columns, from an iterator with one item for each.
+    #[inline(always)]
+    pub(crate) fn of<T: Copy>(columns: usize, elements: &[T], byte: impl Fn(T) -> i8) -> Interleaved {
+        let lanes = columns / VECTORS;
+        let mut words = Aligned::zeros(elements.len() / VECTORS);
+        let rows = elements.chunks_exact(VECTORS * lanes);
+        for (row, words) in rows.zip(words.slice().chunks_exact_mut(lanes)) {
+            let (low, high) = row.split_at(2 * lanes);
+            let (low, high) = (low.split_at(lanes), high.split_at(lanes));
+            let vectors = low.0.iter().zip(low.1).zip(high.0.iter().zip(high.1));
+            for (word, ((&first, &second), (&third, &fourth))) in words.iter_mut().zip(vectors) {
+                let bytes = [first, second, third, fourth].map(|of| byte(of).cast_unsigned());
+                *word = u32::from_ne_bytes(bytes);
+            }
+        }
+        Interleaved { words, lanes }
+    }
+
+    /// The bytes, four to a word, those of a position next to each other.
+    pub(crate) fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// The byte of a column at a position.
+    pub(crate) fn get(&self, position: usize, column: usize) -> i8 {
+        let word = self.words[position * self.lanes + column % self.lanes];
+        word.to_ne_bytes()[column / self.lanes].cast_signed()
+    }
+}

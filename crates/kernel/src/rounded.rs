@@ -1,0 +1,187 @@
+//! TR- and GTR-FDPA into FP32, on factors whose products are exact in FP32 once exponents are set apart:
+//! FP16, BF16, XF32, FP8.
+//!
+//! As in [`fused`](super::fused), each operation first finds the largest exponent e_max in bytes, then
+//! multiplies every product by one power of two per element of D, truncates to a 32-bit integer in units
+//! of 2^(e_max - F), and sums to T. Here the accumulator comes after. It is brought into
+//! the unit
+//!
+//! > u = max(e_max - F, e_c - 29)
+//!
+//! where all of it is an integer below 2^30, and where the cuts of the definition do nothing, or almost:
+//!
+//! - e_c - 29 <= e_max - F: T is exact in u. With E = max(e_max, e_c), cutting c to 2^(E - F) is cutting it to u
+//!   (c has no bits below 2^(E - F) where e_c > e_max, since F >= 23; with fewer F bits c is cut to F
+//!   bits of its own before, which changes nothing where E is larger). The sum is below 2^31·u, so
+//!   that F2 >= 30 bits of it reach down to u and nothing more is cut.
+//! - otherwise T loses s = e_c - 29 - e_max + F bits. The first rounding of T, to 2^(E - F2 - 1), and the
+//!   second of the sum S, to 2^(e' - F2), are one to the coarser of the two: rounding down twice is
+//!   rounding down once. What is left of the lost bits only decides between "nothing" and "something
+//!   positive" below the last bit of the sum in u, which is set for it (as |S| >= 2^25·u, at least two
+//!   bits are cut by the conversion to FP32, and the last bit is never one that halves).
+//!
+//! The conversion of the integer to FP32 is then rho.
+
+use bitmma_arithmetic::run::Side;
+use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared, RoundedSum};
+use bitmma_formats::{Format, Rounding, table};
+
+use super::drive::{Kernel, Rare};
+use super::element::Element;
+use super::pack::{Cells, Range};
+use super::simd::Simd;
+use pack::{NARROW, PackedColumns, PackedRows};
+use sum::PLACE;
+use tile::tiles;
+
+mod pack;
+mod sum;
+mod tile;
+
+/// The kernel, planned for a model.
+#[derive(Clone, Copy)]
+pub(crate) struct Rounded {
+    length: usize,
+    /// GTR-FDPA: even and odd products apart, small accumulators dropped.
+    pairs: bool,
+    /// F.
+    fraction_bits: i32,
+    /// F2.
+    sum_fraction_bits: i32,
+    /// Whether the sum is cut at its own exponent, and T one bit below E - F2.
+    renormalize: bool,
+    /// Whether sums are cut toward zero and not down.
+    toward_zero: bool,
+    /// Bits of an accumulator below its first F fractional bits.
+    coarse: i32,
+    /// 2^this and more is an infinite product.
+    product_overflow: i32,
+    nan: u64,
+}
+
+impl Rounded {
+    /// The kernel for a model, if it is one for it.
+    pub(crate) fn plan(prepared: &Prepared<'_>) -> Option<Rounded> {
+        let model = prepared.model();
+        let (sum, pairs) = match model.operation {
+            Operation::TrFdpa(sum) => (sum, false),
+            Operation::GtrFdpa(sum) => (sum, true),
+            _ => return None,
+        };
+        let RoundedSum { fraction_bits, sum_fraction_bits, renormalize, .. } = sum;
+        let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));
+        let within = |format: &Format, lowest: i32, highest: i32| {
+            format.fraction_bits <= 11 && format.min_exponent() >= lowest && format.max_exponent() <= highest
+        };
+        let narrow = within(&a, -NARROW, NARROW) && within(&b, -NARROW, NARROW);
+        let lowering = Lowering { widen_operands: None, order: Order::Sequential, ..model.lowering };
+        let downward = match sum.sum_rounding {
+            Rounding::Down => true,
+            Rounding::TowardZero => false,
+            _ => return None,
+        };
+        let fits = within(&a, -126, 127)
+            && within(&b, -126, 127)
+            && (narrow || !pairs)
+            && lowering == Lowering::NONE
+            && !model.flush_operands.is_on()
+            && !model.flush_accumulator.is_on()
+            && model.c == table::F32
+            && model.d == table::F32
+            && model.conversion == Conversion::RNE_FP32
+            && sum.term_rounding == Rounding::TowardZero
+            && sum.zero_accumulator_exponent.is_none_or(|zero| zero <= -126)
+            && (1..=25).contains(&fraction_bits)
+            && (30..=60).contains(&sum_fraction_bits);
+        if !fits {
+            return None;
+        }
+        // the largest term, in units of 2^(e_max - F): factors are below 2 by one last bit or more
+        let largest = |format: &Format| (2u128 << format.fraction_bits) - 1;
+        let down = a.fraction_bits + b.fraction_bits;
+        let term = ((largest(&a) * largest(&b)) << fraction_bits >> down) + 1;
+        let length = prepared.length();
+        let most = term * length as u128 + 2; // |T|; cuts of two partial sums add at most one each
+        // |T + c| < 2^31 as |c| <= 2^30; half of T leaves 2^25 of a c of 2^29 or more
+        let holds = most + (1 << 30) < 1 << 31 && most / 2 + 1 + (1 << 25) <= 1 << 29;
+        holds.then(|| Rounded {
+            length,
+            pairs,
+            fraction_bits: fraction_bits as i32,
+            sum_fraction_bits: sum_fraction_bits as i32,
+            renormalize,
+            toward_zero: !downward,
+            coarse: if fraction_bits >= 23 { 0 } else { (1 << (23 - fraction_bits)) - 1 },
+            product_overflow: sum.product_overflow.unwrap_or(i32::MAX),
+            nan: model.emitted_nan(),
+        })
+    }
+
+    /// Whether the accumulator is cut before it is added, or sums otherwise than down.
+    fn unusual(&self) -> bool {
+        self.toward_zero || self.coarse != 0 || self.renormalize && self.finer() != 0
+    }
+
+    /// F2 - 31.
+    fn finer(&self) -> i32 {
+        self.sum_fraction_bits - 31
+    }
+
+    /// Bits that T lost count where they begin above this, unless the sum's own exponent decides.
+    fn fixed(&self) -> i32 {
+        1 << (PLACE + 31 - self.sum_fraction_bits)
+    }
+}
+
+impl Kernel for Rounded {
+    type Number = f32;
+    type Entry = Element;
+    type A = PackedRows;
+    type B = PackedColumns;
+
+    #[inline(always)]
+    fn pack_a(&self, cells: Cells) -> PackedRows {
+        self.pack_rows(cells)
+    }
+
+    #[inline(always)]
+    fn pack_b(&self, cells: Cells) -> PackedColumns {
+        self.pack_columns(cells)
+    }
+
+    fn nan(&self) -> u64 {
+        self.nan
+    }
+
+    #[inline(always)]
+    fn rows<S: Simd>(
+        &self,
+        s: S,
+        a: &PackedRows,
+        b: &PackedColumns,
+        k: Range,
+        state: &mut [f32],
+        rare: &mut Rare<'_>,
+    ) {
+        let Some(narrow) = a.narrow().zip(b.narrow()) else {
+            let lines = (a.relative(), b.relative());
+            return match self.length {
+                8 => tiles::<S, false, true, 8>(s, self, lines, k, state, rare),
+                4 => tiles::<S, false, true, 4>(s, self, lines, k, state, rare),
+                _ => tiles::<S, false, true, 0>(s, self, lines, k, state, rare),
+            };
+        };
+        match (self.pairs, self.length) {
+            (false, 8) => tiles::<S, false, false, 8>(s, self, narrow, k, state, rare),
+            (false, 4) => tiles::<S, false, false, 4>(s, self, narrow, k, state, rare),
+            (false, _) => tiles::<S, false, false, 0>(s, self, narrow, k, state, rare),
+            (true, 16) => tiles::<S, true, false, 16>(s, self, narrow, k, state, rare),
+            (true, _) => tiles::<S, true, false, 0>(s, self, narrow, k, state, rare),
+        }
+    }
+
+    /// A product of exponent e is below 2^(e + 2).
+    fn may_overflow(&self, row: i16, column: i16) -> bool {
+        i32::from(row) + i32::from(column) + 2 > self.product_overflow
+    }
+}

@@ -1,0 +1,775 @@
+//! Vectors of the processor behind one small trait, so that a kernel is written once.
+//!
+//! A value of a type that is [`Simd`] proves that the processor has the instruction set: only [`Level::run`] makes
+//! one, where it has. So the operations are safe methods of it, and what reads memory takes slices. All sets are made
+//! from one table, at the end of this file; an operation is that of the instruction named there. Where two sets
+//! differ for some input (conversions out of range), that input is not given.
+#![allow(unsafe_code)] // here and nowhere else in this crate
+#![allow(clippy::modulo_one)] // of arrays as short as those of two lanes
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::asm;
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+/// An instruction set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Whatever the compiler makes of plain arrays (SSE2 on x86-64, NEON on AArch64).
+    Portable,
+    /// AVX2, FMA, F16C and POPCNT.
+    Avx2,
+    /// AVX-512 F, BW, DQ and VL.
+    Avx512,
+    /// AVX-512 with VNNI and FP16 as well.
+    Avx512Halves,
+}
+
+impl Level {
+    /// Every level this processor has, the fastest last.
+    pub fn available() -> Vec<Level> {
+        let all = [Level::Portable, Level::Avx2, Level::Avx512, Level::Avx512Halves];
+        all.into_iter().filter(|level| level.is_available()).collect()
+    }
+
+    /// The fastest level this processor has.
+    pub fn best() -> Level {
+        Level::available().pop().unwrap_or(Level::Portable)
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn is_available(self) -> bool {
+        self == Level::Portable
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn is_available(self) -> bool {
+        match self {
+            Level::Portable => true,
+            Level::Avx2 => {
+                is_x86_feature_detected!("avx2")
+                    && is_x86_feature_detected!("fma")
+                    && is_x86_feature_detected!("f16c")
+                    && is_x86_feature_detected!("popcnt")
+            }
+            Level::Avx512 => {
+                Level::Avx2.is_available()
+                    && is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512dq")
+                    && is_x86_feature_detected!("avx512vl")
+            }
+            Level::Avx512Halves => {
+                Level::Avx512.is_available()
+                    && is_x86_feature_detected!("avx512vnni")
+                    && is_x86_feature_detected!("avx512fp16")
+            }
+        }
+    }
+
+    /// The level for so few columns that half a panel of AVX-512 holds them.
+    pub(crate) fn for_columns(self, columns: usize) -> Level {
+        if columns <= 32 { self.min(Level::Avx2) } else { self }
+    }
+
+    /// Runs work compiled for this level; where the processor does not have it, for the portable one.
+    pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
+        #[cfg(target_arch = "x86_64")]
+        {
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")]
+            fn avx512<W: Work>(work: W) -> W::Output {
+                work.run(Avx512::<false>(()))
+            }
+            #[target_feature(
+                enable = "avx512fp16,avx512vnni,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt"
+            )]
+            fn avx512_halves<W: Work>(work: W) -> W::Output {
+                work.run(Avx512::<true>(()))
+            }
+            #[target_feature(enable = "avx2,fma,f16c,popcnt")]
+            fn avx2<W: Work>(work: W) -> W::Output {
+                work.run(Avx2(()))
+            }
+            if self.is_available() {
+                match self {
+                    // SAFETY: the processor has these instructions, as was just asked
+                    Level::Avx512Halves if W::HALVES => return unsafe { avx512_halves(work) },
+                    // SAFETY: as above; this level has fewer
+                    Level::Avx512 | Level::Avx512Halves => return unsafe { avx512(work) },
+                    // SAFETY: as above
+                    Level::Avx2 => return unsafe { avx2(work) },
+                    Level::Portable => {}
+                }
+            }
+        }
+        work.run(Portable(()))
+    }
+
+    /// What a function makes, compiled for this level.
+    #[inline(always)]
+    pub(crate) fn compiled<T>(self, function: impl FnOnce() -> T) -> T {
+        struct Compiled<F>(F);
+        impl<T, F: FnOnce() -> T> Work for Compiled<F> {
+            type Output = T;
+            #[inline(always)]
+            fn run<S: Simd>(self, _: S) -> T {
+                (self.0)()
+            }
+        }
+        self.run(Compiled(function))
+    }
+}
+
+/// Work that is generic over the instruction set. What it calls is inlined, so that it is compiled for it too.
+pub(crate) trait Work {
+    /// What comes of it.
+    type Output;
+    /// Whether it has a use for [`Level::Avx512Halves`].
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // a level that others do not have
+    const HALVES: bool = false;
+
+    /// Does it.
+    fn run<S: Simd>(self, s: S) -> Self::Output;
+}
+
+/// AVX-512: F, BW, DQ and VL, and with `HALVES` VNNI and FP16 too.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512<const HALVES: bool>(());
+
+/// AVX2 with FMA and F16C.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2(());
+
+/// Plain arrays; the compiler vectorises them for whatever the target has.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable(());
+
+/// Lanes of [`Portable`]: 128 bits on Arm. Processors of other kinds have a level of their own, or are old: for them
+/// the code is kept small.
+const LANES: usize = if cfg!(target_arch = "aarch64") { 4 } else { 2 };
+
+/// An expression for each lane.
+macro_rules! lanes {
+    ($index:ident => $value:expr) => {
+        std::array::from_fn(
+            #[inline(always)]
+            |$index| $value,
+        )
+    };
+}
+
+/// The trait and its sets from one table: each operation with what it is in AVX-512, in AVX2 and of plain arrays.
+macro_rules! simd {
+    ($($(#[$doc:meta])* fn $name:ident($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty
+        { $($avx512:tt)* } { $($avx2:tt)* } { $($portable:tt)* })*) => {
+        /// One instruction set: vectors of [`Simd::LANES`] 32-bit lanes.
+        #[allow(missing_docs)] // names are the operations
+        pub(crate) trait Simd: Copy + Send + Sync + 'static {
+            /// 32-bit lanes of a vector.
+            const LANES: usize;
+            /// Whether fused multiply-adds are instructions; where they are not they are right, and slow.
+            const FUSED: bool;
+            /// Whether there are 32 registers: room for two rows of a tile.
+            const MANY: bool;
+            /// Whether [`Simd::h_products`] are instructions; where they are not they are not to be called.
+            const HALVES: bool;
+            /// LANES × f32.
+            type F: Copy;
+            /// LANES × i32.
+            type I: Copy;
+            /// A truth value for each lane.
+            type M: Copy;
+            /// 4·LANES × i8.
+            type B: Copy;
+            /// LANES / 2 × f64.
+            type D: Copy;
+
+            $($(#[$doc])* fn $name(self, $($arg: $ty),*) -> $out;)*
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[allow(unused_unsafe)] // of operations that are none of the processor's
+        impl<const HALVES: bool> Simd for Avx512<HALVES> {
+            const LANES: usize = 16;
+            const FUSED: bool = true;
+            const MANY: bool = true;
+            const HALVES: bool = HALVES;
+            type F = __m512;
+            type I = __m512i;
+            type M = __mmask16;
+            type B = __m512i;
+            type D = __m512d;
+
+            $(#[inline(always)]
+            fn $name($this, $($arg: $ty),*) -> $out {
+                // SAFETY: the value proves that the processor has the instructions, and lengths of slices are checked
+                unsafe { $($avx512)* }
+            })*
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[allow(unused_unsafe)] // as above
+        impl Simd for Avx2 {
+            const LANES: usize = 8;
+            const FUSED: bool = true;
+            const MANY: bool = false;
+            const HALVES: bool = false;
+            type F = __m256;
+            type I = __m256i;
+            type M = __m256i;
+            type B = __m256i;
+            type D = __m256d;
+
+            $(#[inline(always)]
+            fn $name($this, $($arg: $ty),*) -> $out {
+                // SAFETY: the value proves that the processor has the instructions, and lengths of slices are checked
+                unsafe { $($avx2)* }
+            })*
+        }
+
+        impl Simd for Portable {
+            const LANES: usize = LANES;
+            const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
+            const MANY: bool = cfg!(target_arch = "aarch64");
+            const HALVES: bool = false;
+            type F = [f32; LANES];
+            type I = [i32; LANES];
+            type M = [bool; LANES];
+            type B = [i8; 4 * LANES];
+            type D = [f64; LANES / 2];
+
+            $(#[inline(always)]
+            fn $name($this, $($arg: $ty),*) -> $out { $($portable)* })*
+        }
+    };
+}
+
+simd! {
+    fn f_splat(self, value: f32) -> Self::F
+        { _mm512_set1_ps(value) } { _mm256_set1_ps(value) } { [value; LANES] }
+    fn f_load(self, from: &[f32]) -> Self::F
+        { _mm512_loadu_ps(first(from, 16)) } { _mm256_loadu_ps(first(from, 8)) } { lanes(from) }
+    fn f_store(self, to: &mut [f32], value: Self::F) -> ()
+        { _mm512_storeu_ps(first_of(to, 16), value) }
+        { _mm256_storeu_ps(first_of(to, 8), value) }
+        { to[..LANES].copy_from_slice(&value) }
+    fn f_add(self, x: Self::F, y: Self::F) -> Self::F
+        { _mm512_add_ps(x, y) } { _mm256_add_ps(x, y) } { lanes!(i => x[i] + y[i]) }
+    fn f_mul(self, x: Self::F, y: Self::F) -> Self::F
+        { _mm512_mul_ps(x, y) } { _mm256_mul_ps(x, y) } { lanes!(i => x[i] * y[i]) }
+    /// The larger; neither is NaN, and they are not zeros of both signs.
+    fn f_max(self, x: Self::F, y: Self::F) -> Self::F
+        { _mm512_max_ps(x, y) }
+        { _mm256_max_ps(x, y) }
+        { lanes!(i => if x[i] > y[i] { x[i] } else { y[i] }) }
+    /// The larger magnitude; neither is NaN.
+    fn f_max_magnitude(self, x: Self::F, y: Self::F) -> Self::F
+        { _mm512_range_ps::<0b1011>(x, y) } // the larger of both magnitudes, without sign
+        {
+            let sign = _mm256_set1_ps(-0.0);
+            _mm256_max_ps(_mm256_andnot_ps(sign, x), _mm256_andnot_ps(sign, y))
+        }
+        { lanes!(i => if x[i].abs() > y[i].abs() { x[i].abs() } else { y[i].abs() }) }
+    /// x·y + z, rounded once.
+    fn f_fma(self, x: Self::F, y: Self::F, z: Self::F) -> Self::F
+        { _mm512_fmadd_ps(x, y, z) } { _mm256_fmadd_ps(x, y, z) } { lanes!(i => x[i].mul_add(y[i], z[i])) }
+    fn f_bits(self, value: Self::F) -> Self::I
+        { _mm512_castps_si512(value) }
+        { _mm256_castps_si256(value) }
+        { lanes!(i => value[i].to_bits().cast_signed()) }
+    fn f_from_bits(self, value: Self::I) -> Self::F
+        { _mm512_castsi512_ps(value) }
+        { _mm256_castsi256_ps(value) }
+        { lanes!(i => f32::from_bits(value[i].cast_unsigned())) }
+    /// Toward zero; in range.
+    fn f_truncate(self, value: Self::F) -> Self::I
+        { _mm512_cvttps_epi32(value) } { _mm256_cvttps_epi32(value) } { lanes!(i => value[i] as i32) }
+    /// Toward zero; the smallest integer for NaN and what is out of range.
+    fn f_truncate_any(self, value: Self::F) -> Self::I
+        { _mm512_cvttps_epi32(value) }
+        { _mm256_cvttps_epi32(value) }
+        { lanes!(i => if value[i].abs() < 2f32.powi(31) { value[i] as i32 } else { i32::MIN }) }
+    /// x·y rounded down to an integer, also where x·y is below FP32's range; exact otherwise, in range.
+    fn f_floor_product(self, x: Self::F, y: Self::F) -> Self::I
+        { _mm512_cvt_roundps_epi32::<DOWN>(_mm512_mul_round_ps::<DOWN>(x, y)) }
+        {
+            let product = _mm256_mul_ps(x, y);
+            let down = _mm256_cvttps_epi32(_mm256_floor_ps(product));
+            // a product that vanished has its sign left, which zero has too: -1 where x is below zero
+            let zero = _mm256_setzero_ps();
+            let vanished = _mm256_cmp_ps::<_CMP_EQ_OQ>(product, zero);
+            let below = _mm256_and_ps(vanished, _mm256_cmp_ps::<_CMP_LT_OQ>(x, zero));
+            _mm256_add_epi32(down, _mm256_castps_si256(below))
+        }
+        {
+            lanes!(i => {
+                let product = x[i] * y[i];
+                let vanished = product == 0.0 && x[i] < 0.0;
+                (product.floor() as i32).wrapping_sub(i32::from(vanished))
+            })
+        }
+    /// FP32 to FP16 to nearest even, and back.
+    fn f_through_f16(self, value: Self::F) -> Self::F
+        { _mm512_cvtph_ps(_mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value)) }
+        { _mm256_cvtph_ps(_mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value)) }
+        { lanes!(i => half_even(value[i])) }
+
+    fn i_splat(self, value: i32) -> Self::I
+        { _mm512_set1_epi32(value) } { _mm256_set1_epi32(value) } { [value; LANES] }
+    fn i_load(self, from: &[i32]) -> Self::I
+        { _mm512_loadu_si512(first(from, 16).cast()) }
+        { _mm256_loadu_si256(first(from, 8).cast()) }
+        { lanes(from) }
+    fn i_add(self, x: Self::I, y: Self::I) -> Self::I
+        { _mm512_add_epi32(x, y) } { _mm256_add_epi32(x, y) } { lanes!(i => x[i].wrapping_add(y[i])) }
+    fn i_sub(self, x: Self::I, y: Self::I) -> Self::I
+        { _mm512_sub_epi32(x, y) } { _mm256_sub_epi32(x, y) } { lanes!(i => x[i].wrapping_sub(y[i])) }
+    fn i_and(self, x: Self::I, y: Self::I) -> Self::I
+        { _mm512_and_si512(x, y) } { _mm256_and_si256(x, y) } { lanes!(i => x[i] & y[i]) }
+    fn i_or(self, x: Self::I, y: Self::I) -> Self::I
+        { _mm512_or_si512(x, y) } { _mm256_or_si256(x, y) } { lanes!(i => x[i] | y[i]) }
+    fn i_xor(self, x: Self::I, y: Self::I) -> Self::I
+        { _mm512_xor_si512(x, y) } { _mm256_xor_si256(x, y) } { lanes!(i => x[i] ^ y[i]) }
+    fn i_max(self, x: Self::I, y: Self::I) -> Self::I
+        { _mm512_max_epi32(x, y) } { _mm256_max_epi32(x, y) } { lanes!(i => x[i].max(y[i])) }
+    fn i_min(self, x: Self::I, y: Self::I) -> Self::I
+        { _mm512_min_epi32(x, y) } { _mm256_min_epi32(x, y) } { lanes!(i => x[i].min(y[i])) }
+    /// The magnitude, as an unsigned number.
+    fn i_abs(self, x: Self::I) -> Self::I
+        { _mm512_abs_epi32(x) }
+        { _mm256_abs_epi32(x) }
+        { lanes!(i => x[i].unsigned_abs().cast_signed()) }
+    /// Whether the first bit set of `x` is above that of `y`, of unsigned numbers.
+    fn i_begins_above(self, x: Self::I, y: Self::I) -> Self::M
+        { _mm512_cmpgt_epu32_mask(_mm512_andnot_si512(y, x), y) } // only a bit above all of y makes more of the rest
+        {
+            let signs = _mm256_set1_epi32(i32::MIN);
+            let above = _mm256_xor_si256(_mm256_andnot_si256(y, x), signs);
+            _mm256_cmpgt_epi32(above, _mm256_xor_si256(y, signs))
+        }
+        { lanes!(i => x[i].leading_zeros() < y[i].leading_zeros()) }
+    /// By up to 31 bits.
+    fn i_shl(self, bits: i32, x: Self::I) -> Self::I
+        { _mm512_sll_epi32(x, _mm_cvtsi32_si128(bits)) }
+        { _mm256_sll_epi32(x, _mm_cvtsi32_si128(bits)) }
+        { lanes!(i => x[i] << bits) }
+    /// By up to 31 bits, zeros shifted in.
+    fn i_shr(self, bits: i32, x: Self::I) -> Self::I
+        { _mm512_srl_epi32(x, _mm_cvtsi32_si128(bits)) }
+        { _mm256_srl_epi32(x, _mm_cvtsi32_si128(bits)) }
+        { lanes!(i => (x[i].cast_unsigned() >> bits).cast_signed()) }
+    /// Each lane shifted left by its own count; zero from 32 on.
+    fn i_shl_by(self, x: Self::I, counts: Self::I) -> Self::I
+        { _mm512_sllv_epi32(x, counts) }
+        { _mm256_sllv_epi32(x, counts) }
+        { lanes!(i => x[i].unbounded_shl(counts[i].cast_unsigned())) }
+    /// Each lane shifted right by its own count, the sign shifted in; counts are not negative.
+    fn i_sar_by(self, x: Self::I, counts: Self::I) -> Self::I
+        { _mm512_srav_epi32(x, counts) }
+        { _mm256_srav_epi32(x, counts) }
+        { lanes!(i => x[i].unbounded_shr(counts[i].cast_unsigned())) }
+    /// x - y, or 0 where y is the larger, of exponent fields of FP32, which are in the upper halves.
+    fn i_excess(self, x: Self::I, y: Self::I) -> Self::I
+        { _mm512_subs_epu16(x, y) } { _mm256_subs_epu16(x, y) } { lanes!(i => x[i].wrapping_sub(y[i]).max(0)) }
+    fn i_gt(self, x: Self::I, y: Self::I) -> Self::M
+        { _mm512_cmpgt_epi32_mask(x, y) } { _mm256_cmpgt_epi32(x, y) } { lanes!(i => x[i] > y[i]) }
+    fn i_eq(self, x: Self::I, y: Self::I) -> Self::M
+        { _mm512_cmpeq_epi32_mask(x, y) } { _mm256_cmpeq_epi32(x, y) } { lanes!(i => x[i] == y[i]) }
+    /// `yes` where the mask holds, `no` elsewhere.
+    fn i_select(self, mask: Self::M, yes: Self::I, no: Self::I) -> Self::I
+        { _mm512_mask_blend_epi32(mask, no, yes) }
+        { _mm256_blendv_epi8(no, yes, mask) }
+        { lanes!(i => if mask[i] { yes[i] } else { no[i] }) }
+    /// `x` with its last bit set where the mask holds.
+    fn i_odd_where(self, mask: Self::M, x: Self::I) -> Self::I
+        { set_lowest(mask, x) }
+        { _mm256_or_si256(x, _mm256_srli_epi32::<31>(mask)) }
+        { lanes!(i => x[i] | i32::from(mask[i])) }
+    fn m_or(self, x: Self::M, y: Self::M) -> Self::M
+        { x | y } { _mm256_or_si256(x, y) } { lanes!(i => x[i] | y[i]) }
+    /// A bit for each lane, lane 0 lowest.
+    fn m_bits(self, mask: Self::M) -> u32
+        { u32::from(mask) }
+        { _mm256_movemask_ps(_mm256_castsi256_ps(mask)).cast_unsigned() }
+        { mask.iter().rev().fold(0, |bits, &lane| bits << 1 | u32::from(lane)) }
+    /// To nearest, ties to even.
+    fn i_to_f(self, value: Self::I) -> Self::F
+        { _mm512_cvtepi32_ps(value) } { _mm256_cvtepi32_ps(value) } { lanes!(i => value[i] as f32) }
+    /// Toward zero.
+    fn i_to_f_toward_zero(self, value: Self::I) -> Self::F
+        { _mm512_cvt_roundepi32_ps::<TOWARD_ZERO>(value) }
+        {
+            // to nearest, then what rounding added is taken back
+            let nearest = _mm256_cvtepi32_ps(value);
+            let magnitude = _mm256_abs_epi32(value);
+            // |i32::MIN| stays negative and 2^31 converts to itself: compare as unsigned via the sign
+            let back = _mm256_cvttps_epi32(_mm256_andnot_ps(_mm256_set1_ps(-0.0), nearest));
+            let rounded_away = _mm256_cmpgt_epi32(back, magnitude);
+            let overflowed = _mm256_andnot_si256(magnitude, back); // back = 2^31 wraps negative
+            let away = _mm256_or_si256(rounded_away, _mm256_srai_epi32::<31>(overflowed));
+            _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(nearest), away))
+        }
+        {
+            lanes!(i => {
+                let nearest = value[i] as f32;
+                let away = i64::from(nearest.abs() as u32) > i64::from(value[i].unsigned_abs());
+                f32::from_bits(nearest.to_bits() - u32::from(away))
+            })
+        }
+    /// Dot products of adjacent pairs of 16-bit halves, added to `sum`: `sum + x0·y0 + x1·y1` per lane.
+    fn i_dot2(self, sum: Self::I, x: Self::I, y: Self::I) -> Self::I
+        { if HALVES { dpwssd(sum, x, y) } else { _mm512_add_epi32(sum, _mm512_madd_epi16(x, y)) } }
+        { _mm256_add_epi32(sum, _mm256_madd_epi16(x, y)) }
+        {
+            lanes!(i => {
+                let low = i32::from(x[i] as i16) * i32::from(y[i] as i16);
+                sum[i].wrapping_add(low).wrapping_add((x[i] >> 16) * (y[i] >> 16))
+            })
+        }
+
+    /// Four bytes repeated.
+    fn b_splat(self, bytes: u32) -> Self::B
+        { _mm512_set1_epi32(bytes.cast_signed()) }
+        { _mm256_set1_epi32(bytes.cast_signed()) }
+        { lanes!(i => bytes.to_ne_bytes()[i % 4].cast_signed()) }
+    /// The bytes of words.
+    fn b_load(self, from: &[u32]) -> Self::B
+        { _mm512_loadu_si512(first(from, 16).cast()) }
+        { _mm256_loadu_si256(first(from, 8).cast()) }
+        { let from: [u32; LANES] = lanes(from); lanes!(i => from[i / 4].to_ne_bytes()[i % 4].cast_signed()) }
+    /// Not beyond a byte.
+    fn b_add(self, x: Self::B, y: Self::B) -> Self::B
+        { _mm512_add_epi8(x, y) } { _mm256_add_epi8(x, y) } { lanes!(i => x[i].wrapping_add(y[i])) }
+    /// Modulo 256.
+    fn b_sub(self, x: Self::B, y: Self::B) -> Self::B
+        { _mm512_sub_epi8(x, y) } { _mm256_sub_epi8(x, y) } { lanes!(i => x[i].wrapping_sub(y[i])) }
+    fn b_add_saturating(self, x: Self::B, y: Self::B) -> Self::B
+        { _mm512_adds_epi8(x, y) } { _mm256_adds_epi8(x, y) } { lanes!(i => x[i].saturating_add(y[i])) }
+    fn b_max(self, x: Self::B, y: Self::B) -> Self::B
+        { _mm512_max_epi8(x, y) } { _mm256_max_epi8(x, y) } { lanes!(i => x[i].max(y[i])) }
+    /// Whether any byte of `x` is greater than that of `y`.
+    fn b_any_gt(self, x: Self::B, y: Self::B) -> bool
+        { _mm512_cmpgt_epi8_mask(x, y) != 0 }
+        { _mm256_movemask_epi8(_mm256_cmpgt_epi8(x, y)) != 0 }
+        { x.iter().zip(&y).any(|(x, y)| x > y) }
+    /// Bytes as exponent fields of FP32, above zeros: byte 4·j + v in lane j of the vth.
+    fn b_fields(self, value: Self::B) -> [Self::I; 4]
+        {
+            let field = _mm512_set1_epi32(0xff << 23);
+            [
+                _mm512_and_si512(_mm512_slli_epi32::<23>(value), field),
+                _mm512_and_si512(_mm512_slli_epi32::<15>(value), field),
+                _mm512_and_si512(_mm512_slli_epi32::<7>(value), field),
+                _mm512_and_si512(_mm512_srli_epi32::<1>(value), field),
+            ]
+        }
+        {
+            let field = _mm256_set1_epi32(0xff << 23);
+            [
+                _mm256_and_si256(_mm256_slli_epi32::<23>(value), field),
+                _mm256_and_si256(_mm256_slli_epi32::<15>(value), field),
+                _mm256_and_si256(_mm256_slli_epi32::<7>(value), field),
+                _mm256_and_si256(_mm256_srli_epi32::<1>(value), field),
+            ]
+        }
+        { lanes!(part => lanes!(i => i32::from(value[4 * i + part].cast_unsigned()) << 23)) }
+
+    /// FP32 to FP16 to nearest even, twice in every word.
+    fn h_twice(self, value: Self::F) -> Self::I
+        {
+            let words = _mm512_cvtepu16_epi32(_mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value));
+            _mm512_or_si512(words, _mm512_slli_epi32::<16>(words))
+        }
+        { no_halves(value) } { no_halves(value) }
+    /// On 2·LANES × FP16, two in a word: x·y, times `scale`, toward zero to 16-bit integers; in range.
+    fn h_products(self, x: Self::I, y: Self::I, scale: Self::I) -> Self::I
+        {
+            let product = _mm512_mul_ph(_mm512_castsi512_ph(x), _mm512_castsi512_ph(y));
+            _mm512_cvttph_epi16(_mm512_mul_ph(product, _mm512_castsi512_ph(scale)))
+        }
+        { no_halves((x, y, scale)) } { no_halves((x, y, scale)) }
+
+    fn d_splat(self, value: f64) -> Self::D
+        { _mm512_set1_pd(value) } { _mm256_set1_pd(value) } { [value; LANES / 2] }
+    fn d_load(self, from: &[f64]) -> Self::D
+        { _mm512_loadu_pd(first(from, 8)) } { _mm256_loadu_pd(first(from, 4)) } { lanes(from) }
+    fn d_store(self, to: &mut [f64], value: Self::D) -> ()
+        { _mm512_storeu_pd(first_of(to, 8), value) }
+        { _mm256_storeu_pd(first_of(to, 4), value) }
+        { to[..LANES / 2].copy_from_slice(&value) }
+    /// LANES / 2 × f32, widened.
+    fn d_load_f(self, from: &[f32]) -> Self::D
+        { _mm512_cvtps_pd(_mm256_loadu_ps(first(from, 8))) }
+        { _mm256_cvtps_pd(_mm_loadu_ps(first(from, 4))) }
+        { let from: [f32; LANES / 2] = lanes(from); from.map(f64::from) }
+    /// LANES / 2 × f32, rounded to nearest, ties to even.
+    fn d_store_f(self, to: &mut [f32], value: Self::D) -> ()
+        { _mm256_storeu_ps(first_of(to, 8), _mm512_cvtpd_ps(value)) }
+        { _mm_storeu_ps(first_of(to, 4), _mm256_cvtpd_ps(value)) }
+        { to[..LANES / 2].copy_from_slice(&value.map(|value| value as f32)) }
+    fn d_add(self, x: Self::D, y: Self::D) -> Self::D
+        { _mm512_add_pd(x, y) } { _mm256_add_pd(x, y) } { lanes!(i => x[i] + y[i]) }
+    fn d_sub(self, x: Self::D, y: Self::D) -> Self::D
+        { _mm512_sub_pd(x, y) } { _mm256_sub_pd(x, y) } { lanes!(i => x[i] - y[i]) }
+    fn d_mul(self, x: Self::D, y: Self::D) -> Self::D
+        { _mm512_mul_pd(x, y) } { _mm256_mul_pd(x, y) } { lanes!(i => x[i] * y[i]) }
+    /// x·y + z, rounded once.
+    fn d_fma(self, x: Self::D, y: Self::D, z: Self::D) -> Self::D
+        { _mm512_fmadd_pd(x, y, z) } { _mm256_fmadd_pd(x, y, z) } { lanes!(i => x[i].mul_add(y[i], z[i])) }
+    fn d_truncate(self, value: Self::D) -> Self::D
+        { _mm512_roundscale_pd::<TOWARD_ZERO>(value) }
+        { _mm256_round_pd::<TOWARD_ZERO>(value) }
+        { value.map(f64::trunc) }
+    /// Bits of both.
+    fn d_or(self, x: Self::D, y: Self::D) -> Self::D
+        { _mm512_or_pd(x, y) }
+        { _mm256_or_pd(x, y) }
+        { lanes!(i => f64::from_bits(x[i].to_bits() | y[i].to_bits())) }
+    /// A bit for each lane that is neither +0 nor -0.
+    fn d_nonzero(self, value: Self::D) -> u32
+        { u32::from(_mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(value, _mm512_setzero_pd())) }
+        { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_NEQ_UQ>(value, _mm256_setzero_pd())).cast_unsigned() }
+        { value.iter().rev().fold(0, |bits, &lane| bits << 1 | u32::from(lane != 0.0)) }
+    /// `sum` + `error`, known to be rounded to nearest, rounded to odd instead; not for infinities.
+    fn d_odd(self, sum: Self::D, error: Self::D) -> Self::D
+        {
+            let inexact = _mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(error, _mm512_setzero_pd());
+            let (bits, one) = (_mm512_castpd_si512(sum), _mm512_set1_epi64(1));
+            let even = _mm512_mask_testn_epi64_mask(inexact, bits, one);
+            // one step up in magnitude if the error has the sum's sign, one down if not
+            let signs = _mm512_srai_epi64::<63>(_mm512_xor_si512(bits, _mm512_castpd_si512(error)));
+            _mm512_castsi512_pd(_mm512_mask_add_epi64(bits, even, bits, _mm512_or_si512(signs, one)))
+        }
+        {
+            let (zero, one) = (_mm256_setzero_si256(), _mm256_set1_epi64x(1));
+            let bits = _mm256_castpd_si256(sum);
+            let exact = _mm256_castpd_si256(_mm256_cmp_pd::<_CMP_EQ_OQ>(error, _mm256_setzero_pd()));
+            let even = _mm256_cmpeq_epi64(_mm256_and_si256(bits, one), zero);
+            let signs = _mm256_cmpgt_epi64(zero, _mm256_xor_si256(bits, _mm256_castpd_si256(error)));
+            let step = _mm256_and_si256(_mm256_andnot_si256(exact, even), _mm256_or_si256(signs, one));
+            _mm256_castsi256_pd(_mm256_add_epi64(bits, step))
+        }
+        {
+            lanes!(i => {
+                let bits = sum[i].to_bits();
+                let up = (bits ^ error[i].to_bits()) >> 63 == 0;
+                let odd = if up { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+                f64::from_bits(if error[i] != 0.0 && bits & 1 == 0 { odd } else { bits })
+            })
+        }
+    /// Both halves widened, exactly.
+    fn i_to_d(self, value: Self::I) -> [Self::D; 2]
+        {
+            [
+                _mm512_cvtepi32_pd(_mm512_castsi512_si256(value)),
+                _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64::<1>(value)),
+            ]
+        }
+        {
+            [
+                _mm256_cvtepi32_pd(_mm256_castsi256_si128(value)),
+                _mm256_cvtepi32_pd(_mm256_extracti128_si256::<1>(value)),
+            ]
+        }
+        { [lanes!(i => f64::from(value[i])), lanes!(i => f64::from(value[LANES / 2 + i]))] }
+    /// Both halves widened, exactly.
+    fn f_to_d(self, value: Self::F) -> [Self::D; 2]
+        {
+            [
+                _mm512_cvtps_pd(_mm512_castps512_ps256(value)),
+                _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(value)),
+            ]
+        }
+        {
+            [
+                _mm256_cvtps_pd(_mm256_castps256_ps128(value)),
+                _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(value)),
+            ]
+        }
+        { [lanes!(i => f64::from(value[i])), lanes!(i => f64::from(value[LANES / 2 + i]))] }
+    /// Toward zero; beyond the largest finite number that, too. Finite values only.
+    fn d_to_f_toward_zero(self, halves: [Self::D; 2]) -> Self::F
+        {
+            let low = _mm512_castps256_ps512(_mm512_cvt_roundpd_ps::<TOWARD_ZERO>(halves[0]));
+            _mm512_insertf32x8::<1>(low, _mm512_cvt_roundpd_ps::<TOWARD_ZERO>(halves[1]))
+        }
+        {
+            // to nearest, then one step back where that went away from zero
+            let sign = _mm256_set1_pd(-0.0);
+            let low = _mm256_castps128_ps256(_mm256_cvtpd_ps(halves[0]));
+            let nearest = _mm256_insertf128_ps::<1>(low, _mm256_cvtpd_ps(halves[1]));
+            let back = self.f_to_d(nearest);
+            let away = |half: usize| {
+                let (after, before) =
+                    (_mm256_andnot_pd(sign, back[half]), _mm256_andnot_pd(sign, halves[half]));
+                _mm256_cmp_pd::<_CMP_GT_OQ>(after, before)
+            };
+            let [steps, _] = self.d_words([away(0), away(1)]);
+            _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(nearest), steps))
+        }
+        {
+            lanes!(i => {
+                let value = halves[i / (LANES / 2)][i % (LANES / 2)];
+                let nearest = value as f32;
+                let away = f64::from(nearest).abs() > value.abs();
+                f32::from_bits(nearest.to_bits() - u32::from(away))
+            })
+        }
+    /// The two 32-bit words of each double: a vector of all low words, a vector of all high words.
+    fn d_words(self, halves: [Self::D; 2]) -> [Self::I; 2]
+        {
+            let even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+            let odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
+            let (x, y) = (_mm512_castpd_si512(halves[0]), _mm512_castpd_si512(halves[1]));
+            [_mm512_permutex2var_epi32(x, even, y), _mm512_permutex2var_epi32(x, odd, y)]
+        }
+        {
+            let (x, y) = (_mm256_castpd_ps(halves[0]), _mm256_castpd_ps(halves[1]));
+            // pairs of 128-bit halves interleave: put them back in order
+            let low = _mm256_castps_pd(_mm256_shuffle_ps::<0b10_00_10_00>(x, y));
+            let high = _mm256_castps_pd(_mm256_shuffle_ps::<0b11_01_11_01>(x, y));
+            [
+                _mm256_castpd_si256(_mm256_permute4x64_pd::<0b11_01_10_00>(low)),
+                _mm256_castpd_si256(_mm256_permute4x64_pd::<0b11_01_10_00>(high)),
+            ]
+        }
+        {
+            let bits: [u64; LANES] = lanes!(i => halves[i / (LANES / 2)][i % (LANES / 2)].to_bits());
+            [lanes!(i => bits[i] as i32), lanes!(i => (bits[i] >> 32) as i32)]
+        }
+    /// Doubles from their low and high words.
+    fn d_from_words(self, low: Self::I, high: Self::I) -> [Self::D; 2]
+        {
+            let first = _mm512_set_epi32(23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+            let second = _mm512_add_epi32(first, _mm512_set1_epi32(8));
+            [
+                _mm512_castsi512_pd(_mm512_permutex2var_epi32(low, first, high)),
+                _mm512_castsi512_pd(_mm512_permutex2var_epi32(low, second, high)),
+            ]
+        }
+        {
+            let (x, y) = (_mm256_unpacklo_epi32(low, high), _mm256_unpackhi_epi32(low, high));
+            [
+                _mm256_castsi256_pd(_mm256_permute2x128_si256::<0x20>(x, y)),
+                _mm256_castsi256_pd(_mm256_permute2x128_si256::<0x31>(x, y)),
+            ]
+        }
+        {
+            let word = |i: usize| u64::from(low[i].cast_unsigned()) | u64::from(high[i].cast_unsigned()) << 32;
+            [lanes!(i => f64::from_bits(word(i))), lanes!(i => f64::from_bits(word(LANES / 2 + i)))]
+        }
+}
+
+/// The larger of two exponent fields of FP32 numbers, of which one at least is not negative: more units of a processor
+/// compare numbers than integers.
+#[inline(always)]
+pub(crate) fn larger_field<S: Simd>(s: S, x: S::I, y: S::I) -> S::I {
+    s.f_bits(s.f_max(s.f_from_bits(x), s.f_from_bits(y)))
+}
+
+/// Two operands position by position along K. One length is looked at for both, and by index only once for many
+/// positions; adapters of iterators will not do, for in functions as large as kernels calls of them are left, which are
+/// not compiled for the instruction set.
+pub(crate) struct Positions<'p, T, U> {
+    // as many positions in one as in the other
+    a: &'p [T],
+    b: &'p [U],
+    widths: (usize, usize),
+}
+
+impl<'p, T, U> Positions<'p, T, U> {
+    /// Operands and what they have of each position; of the shorter one's positions.
+    #[inline(always)]
+    pub(crate) fn new((a, a_width): (&'p [T], usize), (b, b_width): (&'p [U], usize)) -> Self {
+        let count = (a.len() / a_width).min(b.len() / b_width);
+        Positions { a: &a[..count * a_width], b: &b[..count * b_width], widths: (a_width, b_width) }
+    }
+
+    /// The next `count` positions, if there are as many.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, count: usize) -> Option<(&'p [T], &'p [U])> {
+        let (a_count, b_count) = (count * self.widths.0, count * self.widths.1);
+        if self.a.len() < a_count {
+            return None;
+        }
+        // SAFETY: A has as many positions, and B has as many as A
+        let ((a, a_left), (b, b_left)) =
+            unsafe { (self.a.split_at_unchecked(a_count), self.b.split_at_unchecked(b_count)) };
+        (self.a, self.b) = (a_left, b_left);
+        Some((a, b))
+    }
+}
+
+/// Where a slice begins, which has that many numbers.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn first<T>(from: &[T], count: usize) -> *const T {
+    assert!(from.len() >= count);
+    from.as_ptr()
+}
+
+/// Where a slice begins, which has room for that many numbers.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn first_of<T>(to: &mut [T], count: usize) -> *mut T {
+    assert!(to.len() >= count);
+    to.as_mut_ptr()
+}
+
+/// The first numbers of a slice.
+#[inline(always)]
+fn lanes<T: Copy, const COUNT: usize>(from: &[T]) -> [T; COUNT] {
+    let from = &from[..COUNT];
+    lanes!(i => from[i])
+}
+
+/// What an instruction set without FP16 makes of it.
+fn no_halves<T, U>(_: T) -> U {
+    unreachable!("an instruction set without FP16")
+}
+
+#[cfg(target_arch = "x86_64")]
+const TOWARD_ZERO: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
+#[cfg(target_arch = "x86_64")]
+const DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+
+/// VPDPWSSD. Of the intrinsic the compiler makes two instructions, which take less time one after the other and
+/// more side by side.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn dpwssd(mut sum: __m512i, x: __m512i, y: __m512i) -> __m512i {
+    // SAFETY: it touches nothing but its registers
+    unsafe {
+        asm!("vpdpwssd {}, {}, {}", inout(zmm_reg) sum, in(zmm_reg) x, in(zmm_reg) y,
+            options(pure, nomem, nostack, preserves_flags));
+    }
+    sum
+}
+
+/// VPORD of ones under a mask. Of the intrinsic the compiler makes three instructions.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn set_lowest(mask: __mmask16, mut x: __m512i) -> __m512i {
+    // SAFETY: it touches nothing but its registers
+    unsafe {
+        asm!("vpord {x}{{{mask}}}, {x}, {ones}", x = inout(zmm_reg) x, mask = in(kreg) mask,
+            ones = in(zmm_reg) _mm512_set1_epi32(1), options(pure, nomem, nostack, preserves_flags));
+    }
+    x
+}
+
+/// FP32 to FP16, to nearest even, and back; not for NaN.
+#[inline(always)]
+fn half_even(value: f32) -> f32 {
+    let magnitude = value.abs();
+    // a number of this size has 10 fraction bits left of FP16's grid once it is added
+    let exponent = (magnitude.to_bits() >> 23).max(127 - 14);
+    let grid = f32::from_bits((exponent + 13) << 23);
+    let rounded = if exponent >= 255 - 13 { magnitude } else { (magnitude + grid) - grid };
+    let rounded = if rounded > 65504.0 { f32::INFINITY } else { rounded };
+    rounded.copysign(value)
+}

@@ -1,0 +1,164 @@
+//! A kernel as the driver sees it, whatever it packs: so that the driver is compiled for numbers, not for kernels.
+
+use std::any::Any;
+
+use bitmma_arithmetic::run::Side;
+
+use super::codes::{Chunk, Codes};
+use super::drive::{Kernel, Rare};
+use super::elementwise::Word;
+use super::pack::{Cells, Range};
+use super::simd::{Level, Simd, Work};
+
+/// Lines as a kernel packed them.
+pub(crate) type Packed = dyn Any + Send + Sync;
+
+/// What a kernel takes at a time on an instruction set.
+pub(crate) struct Sizes {
+    /// Columns of a panel.
+    pub(crate) width: usize,
+    /// Rows of a tile.
+    pub(crate) rows: usize,
+    /// Rows of A packed side by side.
+    pub(crate) group: usize,
+    /// Elements along K of a block, about.
+    pub(crate) k_block: usize,
+}
+
+/// A [`Kernel`] whose accumulators are T and whose codes become E.
+pub(crate) trait Tiles<T, E: super::element::Entry>: Send + Sync {
+    /// What it takes at a time.
+    fn sizes(&self, level: Level) -> Sizes;
+    /// Packs a group of rows, or a panel of columns.
+    fn pack(&self, level: Level, side: Side, cells: Cells<E>) -> Box<Packed>;
+    /// Accumulators from codes of C, or the numbers that sums start from.
+    fn load_all(&self, level: Level, sums: bool, from: (&Codes, usize), state: &mut [T]);
+    /// Codes of D from accumulators, or of sums, into some columns of rows of `n` codes.
+    fn store_all(
+        &self,
+        level: Level,
+        sums: bool,
+        state: (&[T], usize),
+        to: (&mut Chunk<'_>, std::ops::Range<usize>, usize),
+    );
+    /// [`Kernel::resume`].
+    fn resumed(&self, d: u64) -> T;
+    /// [`Kernel::store`].
+    fn stored(&self, state: T) -> u64;
+    /// [`Kernel::rows`], of lines that it packed.
+    fn rows_at(
+        &self,
+        level: Level,
+        lines: (&Packed, &Packed),
+        k: Range,
+        state: &mut [T],
+        rare: &mut Rare<'_, T>,
+    );
+    /// [`Kernel::may_overflow`].
+    fn overflows(&self, row: i16, column: i16) -> bool;
+}
+
+impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
+    fn sizes(&self, level: Level) -> Sizes {
+        struct Width<K>(std::marker::PhantomData<K>);
+        impl<K: Kernel> Work for Width<K> {
+            type Output = usize;
+            fn run<S: Simd>(self, _: S) -> usize {
+                K::width::<S>()
+            }
+        }
+        let width = level.run(Width::<K>(std::marker::PhantomData));
+        Sizes { width, rows: K::ROWS, group: K::GROUP, k_block: K::K_BLOCK }
+    }
+
+    fn pack(&self, level: Level, side: Side, cells: Cells<K::Entry>) -> Box<Packed> {
+        match side {
+            Side::A => Box::new(level.compiled(
+                #[inline(always)]
+                || self.pack_a(cells),
+            )),
+            Side::B => Box::new(level.compiled(
+                #[inline(always)]
+                || self.pack_b(cells),
+            )),
+        }
+    }
+
+    fn load_all(&self, level: Level, sums: bool, (codes, start): (&Codes, usize), state: &mut [K::Number]) {
+        level.compiled(
+            #[inline(always)]
+            || match sums {
+                false => codes.read(start, state, |code| self.load(code)),
+                true => codes.read(start, state, |code| self.load_sum(code)),
+            },
+        );
+    }
+
+    fn store_all(
+        &self,
+        level: Level,
+        sums: bool,
+        (state, width): (&[K::Number], usize),
+        (d, columns, n): (&mut Chunk<'_>, std::ops::Range<usize>, usize),
+    ) {
+        let rows = d.len() / n;
+        level.compiled(
+            #[inline(always)]
+            || {
+                for (row, state) in state.chunks_exact(width).take(rows).enumerate() {
+                    let (start, state) = (row * n + columns.start, &state[..columns.len()]);
+                    match sums {
+                        false => d.write(start, state, |state| self.store(state)),
+                        true => d.write(start, state, |sum| sum.code()),
+                    }
+                }
+            },
+        );
+    }
+
+    fn resumed(&self, d: u64) -> K::Number {
+        self.resume(d)
+    }
+
+    fn stored(&self, state: K::Number) -> u64 {
+        self.store(state)
+    }
+
+    fn rows_at(
+        &self,
+        level: Level,
+        (a, b): (&Packed, &Packed),
+        range: Range,
+        state: &mut [K::Number],
+        rare: &mut Rare<'_, K::Number>,
+    ) {
+        let (Some(a), Some(b)) = (a.downcast_ref(), b.downcast_ref()) else {
+            unreachable!("lines that another kernel packed")
+        };
+        level.run(Task { kernel: self, a, b, range, state, rare });
+    }
+
+    fn overflows(&self, row: i16, column: i16) -> bool {
+        self.may_overflow(row, column)
+    }
+}
+
+/// Some rows of a panel through one block of K.
+struct Task<'t, 'r, K: Kernel> {
+    kernel: &'t K,
+    a: &'t K::A,
+    b: &'t K::B,
+    range: Range,
+    state: &'t mut [K::Number],
+    rare: &'t mut Rare<'r, K::Number>,
+}
+
+impl<K: Kernel> Work for Task<'_, '_, K> {
+    type Output = ();
+    const HALVES: bool = K::HALVES;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        self.kernel.rows(s, self.a, self.b, self.range, self.state, self.rare);
+    }
+}
