@@ -1,11 +1,12 @@
 //! `bitmma bench`: products per second, beside a native matrix product in the same run.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Instant;
 
 use bitmma::catalogue::find;
 use bitmma::gemm::Target;
-use bitmma::kernel::{Level, has_kernel};
+use bitmma::kernel::{Level, has_kernel, routes};
 use bitmma::{Architecture, GemmOptions, Matrix, Revision, threads};
 use bitmma_verify::inputs::{Family, case};
 use serde::Serialize;
@@ -47,10 +48,11 @@ Examples:
   bitmma bench
   bitmma bench --arch h100 --instruction wgmma.m64nNk16.f32.f16.f16 --size 2048
   bitmma bench --level avx2
+  bitmma bench --arch blackwell --routes
 
 JSON: schema, size, threads, level, rows [{target, architecture, instruction, model {family, parameters, lowering}, formats, path, \
-size, one {products_per_second, native_products_per_second, ratio}, all (the same), speedup, native}]. The key native and the \
-ratios only with the feature `native`.";
+size, one {products_per_second, native_products_per_second, ratio}, all (the same), speedup, native, routes}]. The key native and \
+the ratios only with the feature `native`, routes (an object of counts) only with --routes.";
 
 /// Measures products per second, beside a native matrix product
 #[derive(Clone, Debug, clap::Args)]
@@ -72,6 +74,9 @@ pub(crate) struct Arguments {
     /// Instruction set of ours; the native product takes what it takes [default: the fastest there is]
     #[arg(long, value_name = "LEVEL", value_parser = clap::builder::PossibleValuesParser::new(LEVELS.map(|level| level.0)))]
     level: Option<String>,
+    /// Say which ways the product took through its kernel, and how often
+    #[arg(long)]
+    routes: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -174,6 +179,8 @@ struct Row {
     speedup: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     native: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    routes: Option<BTreeMap<&'static str, u64>>,
 }
 
 #[derive(Serialize)]
@@ -192,6 +199,8 @@ struct Measured {
     size: usize,
     one: Rates,
     all: Rates,
+    /// Where they were asked for.
+    routes: Option<BTreeMap<&'static str, u64>>,
 }
 
 impl Measured {
@@ -228,7 +237,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut rows = Vec::new();
     for (architecture, name) in chosen {
         let target = Target::found(&find(architecture, name)?, Revision::default())?;
-        rows.push(measure(architecture, target, (size, threads, level)).within(name)?);
+        rows.push(measure(architecture, target, (size, threads, level), arguments.routes).within(name)?);
     }
     if arguments.json {
         json::print(&Page { size, threads, level: level_name, rows: rows.iter().map(Row::new).collect() })?;
@@ -298,6 +307,7 @@ fn measure(
     architecture: Architecture,
     target: Target,
     (size, threads, level): (usize, usize, Level),
+    routes: bool,
 ) -> Result<Measured, Failure> {
     let (one, all) = (threads::pool(1)?, threads::pool(threads)?);
     let small = size.min(64);
@@ -326,7 +336,15 @@ fn measure(
     };
     let rates_of_one = rates(&one)?;
     let rates_of_all = if threads == 1 { rates_of_one } else { rates(&all)? };
-    Ok(Measured { architecture, target, size: ours, one: rates_of_one, all: rates_of_all })
+    let routes = match routes {
+        true => {
+            let (result, taken) = one.install(|| routes::counted(|| inputs.seconds(&target, level, &one)));
+            result?;
+            Some(taken.into_iter().collect())
+        }
+        false => None,
+    };
+    Ok(Measured { architecture, target, size: ours, one: rates_of_one, all: rates_of_all, routes })
 }
 
 /// The middle one; `None` of nothing.
@@ -373,7 +391,19 @@ fn text(rows: &[Measured], (size, threads, level): (usize, usize, &str)) -> Stri
         })
     };
     let natives: String = [false, true].into_iter().filter_map(natives).collect();
-    format!("{}\nlevel {level}\n{natives}", table.render())
+    format!("{}\nlevel {level}\n{natives}{}", table.render(), routes_text(rows))
+}
+
+/// What took which ways, a line each; nothing where nobody asked.
+fn routes_text(rows: &[Measured]) -> String {
+    let line = |row: &Measured| {
+        let routes = row.routes.as_ref()?;
+        let taken: Vec<String> = routes.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        let taken = if taken.is_empty() { "reference path".to_owned() } else { taken.join(", ") };
+        Some(format!("{} {}: {taken}\n", row.architecture, row.target.name()))
+    };
+    let lines: String = rows.iter().filter_map(line).collect();
+    if lines.is_empty() { lines } else { format!("\nroutes:\n{lines}") }
 }
 
 impl Row {
@@ -391,6 +421,7 @@ impl Row {
             all: row.all.json(),
             speedup: row.all.ours / row.one.ours,
             native: cfg!(feature = "native").then_some(native),
+            routes: row.routes.clone(),
         }
     }
 }

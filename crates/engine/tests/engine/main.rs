@@ -9,6 +9,7 @@ mod gemm_scales;
 mod kernel;
 mod kernel_float;
 mod kernel_rounded;
+mod kernel_routes;
 mod kernel_whole;
 mod matrix;
 mod paper;

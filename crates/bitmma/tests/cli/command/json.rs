@@ -70,7 +70,17 @@ fn keys_are_those_of_the_help() {
     let with_a_model = ["model", "file", "same"];
     check(&[&["compare", "--why"], &["compare", "cdna1", "-a", "448", "-b", "1"]], &with_a_model);
     let bench = ["bench", "--arch", "turing", "--instruction", "mma.m16n8k8.f32.f16.f16.f32", "--size", "16"];
-    check(&[&bench], &["native", "native_products_per_second", "ratio"]);
+    let routes = [
+        "bench",
+        "--arch",
+        "turing",
+        "--instruction",
+        "mma.m16n8k8.f32.f16.f16.f32",
+        "--size",
+        "16",
+        "--routes",
+    ];
+    check(&[&bench, &routes], &["native", "native_products_per_second", "ratio"]);
     let same = ["sim:turing/mma.m16n8k8.f32.f16.f16.f32", "--tests", "1000"];
     let wrong = ["sim:hopper/mma.m16n8k16.f32.f16.f16.f32", "--tests", "1000", "--claims", "--against"];
     check(
