@@ -11,12 +11,23 @@ use crate::hypotheses::refine;
 /// Rounds without a difference after which models count as equivalent: the first holds the model against those at the
 /// ends of each number, the last against all.
 const QUIET: u64 = 2;
+/// Evaluations of rivals after that, about, in rounds against those at the ends: what is seen once in a hundred thousand
+/// inputs is found by as many.
+const EVALUATIONS: usize = 4 << 20;
+/// As many rounds of them, at most.
+const MOST_ROUNDS: usize = 24;
 /// Models that are looked around where none is left.
 const NEAREST: usize = 4;
 /// Inputs constructed for the model and one rival, a round.
 const TRIES: u64 = 512;
 /// Constructed inputs that are asked once nothing tells models apart.
 const CONFIRMING: usize = 512;
+
+/// Rounds that tell models from rivals that few inputs tell them from.
+fn long_rounds(rivals: &[Model]) -> u64 {
+    let each = (refine::POOL + TRIES as usize) * refine::outermost(rivals).len();
+    (EVALUATIONS / each.max(1)).clamp(1, MOST_ROUNDS) as u64
+}
 
 impl Search<'_> {
     /// Widens the set by what else is possible, then asks what tells its members apart until nothing does.
@@ -39,7 +50,7 @@ impl Search<'_> {
                 alive.extend(rivals.into_iter().filter(|rival| !known.contains(rival)));
                 widened.push(first.clone());
             }
-            if quiet < QUIET && alive.len() > 1 {
+            if alive.len() > 1 && quiet < QUIET + long_rounds(&alive[1..]) {
                 let split = self.telling_apart(&first, &alive[1..], quiet);
                 if split.is_empty() {
                     quiet += 1;
@@ -91,8 +102,8 @@ impl Search<'_> {
     fn telling_apart(&mut self, first: &Model, rivals: &[Model], quiet: u64) -> Vec<Case> {
         self.session.progress("hypotheses", 0, 0);
         let k = self.space.signature().k;
-        // those at the ends until nothing tells them apart, then all
-        let rivals = if quiet < QUIET / 2 { refine::outermost(rivals) } else { rivals.to_vec() };
+        // those at the ends until nothing tells them apart, then all once, then those at the ends for long
+        let rivals = if quiet + 1 == QUIET { rivals.to_vec() } else { refine::outermost(rivals) };
         let around: Vec<Model> = std::iter::once(first).chain(&rivals).cloned().collect();
         let pool = refine::pool(&self.formats, k, self.seed, self.pools, &around);
         self.pools += 1;

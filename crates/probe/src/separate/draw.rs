@@ -148,7 +148,8 @@ impl<'l> Draw<'l> {
         self.case
     }
 
-    /// The accumulator one of the largest numbers, and products that a rounding may add to it or take from it.
+    /// The accumulator one of the largest numbers, and products that a rounding may add to it or take from it, sometimes
+    /// before an infinity: only that tells an accumulator that overflowed from one that did not.
     pub(super) fn at_the_limit(mut self) -> Case {
         let Formats { c, .. } = self.marks.formats;
         self.accumulator = true;
@@ -159,6 +160,14 @@ impl<'l> Draw<'l> {
             let exponent = if near { c.max_exponent() - self.random.between(0, 34) } else { self.top(0) };
             let (negative, fractions) = (self.random.chance(50), (self.fraction(), self.fraction()));
             self.product(exponent, negative, fractions);
+        }
+        let Formats { a, b, .. } = self.marks.formats;
+        if let Some(infinity) = a.infinity_code()
+            && self.random.chance(25)
+            && let Some(index) = self.free.pop()
+        {
+            self.case.a[index] = infinity | if self.random.chance(50) { a.sign_bit() } else { 0 };
+            self.case.b[index] = b.one_code();
         }
         self.case
     }

@@ -120,7 +120,8 @@ fn drawn_cases_are_right_or_not_explained() {
     let (tests, checks) = if common::all() { (1_000_000, 1_000_000) } else { (20_000, 44_000) };
     let seeds = common::seeds(0..4, 0..600);
     let (mut wrong, mut missed) = (Vec::new(), Vec::new());
-    for seed in seeds.clone() {
+    // every time one of whose list an input in a hundred thousand had told a model apart; the others are 94, 132 and 161
+    for seed in seeds.clone().chain([77]) {
         let (model, k) = edge(seed);
         match probed(&format!("edge {seed}"), &model, k, (tests, 1, checks)) {
             Ending::Right => {}
