@@ -13,9 +13,9 @@ use crate::hypotheses::refine;
 const QUIET: u64 = 2;
 /// Evaluations of rivals after that, about, in rounds against those at the ends: what is seen once in a hundred thousand
 /// inputs is found by as many.
-const EVALUATIONS: usize = 4 << 20;
+const EVALUATIONS: usize = 2 << 20;
 /// As many rounds of them, at most.
-const MOST_ROUNDS: usize = 24;
+const MOST_ROUNDS: usize = 8;
 /// Models that are looked around where none is left.
 const NEAREST: usize = 4;
 /// Inputs constructed for the model and one rival, a round.
