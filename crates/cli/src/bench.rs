@@ -1,6 +1,5 @@
 //! `bitmma bench`: products per second, beside a native matrix product in the same run.
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -51,8 +50,8 @@ Examples:
   bitmma bench --arch blackwell --routes
 
 JSON: schema, size, threads, level, rows [{target, architecture, instruction, model {family, parameters, lowering}, formats, path, \
-size, one {products_per_second, native_products_per_second, ratio}, all (the same), speedup, native, routes}]. The key native and \
-the ratios only with the feature `native`, routes (an object of counts) only with --routes.";
+size, one {products_per_second, native_products_per_second, ratio}, all (the same), speedup, native, \
+routes [{route, count}]}]. The key native and the ratios only with the feature `native`, routes only with --routes.";
 
 /// Measures products per second, beside a native matrix product
 #[derive(Clone, Debug, clap::Args)]
@@ -180,7 +179,14 @@ struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     native: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    routes: Option<BTreeMap<&'static str, u64>>,
+    routes: Option<Vec<Taken>>,
+}
+
+/// How often a route was taken.
+#[derive(Clone, Serialize)]
+struct Taken {
+    route: &'static str,
+    count: u64,
 }
 
 #[derive(Serialize)]
@@ -200,7 +206,7 @@ struct Measured {
     one: Rates,
     all: Rates,
     /// Where they were asked for.
-    routes: Option<BTreeMap<&'static str, u64>>,
+    routes: Option<Vec<Taken>>,
 }
 
 impl Measured {
@@ -340,7 +346,7 @@ fn measure(
         true => {
             let (result, taken) = one.install(|| routes::counted(|| inputs.seconds(&target, level, &one)));
             result?;
-            Some(taken.into_iter().collect())
+            Some(taken.into_iter().map(|(route, count)| Taken { route, count }).collect())
         }
         false => None,
     };
@@ -398,7 +404,8 @@ fn text(rows: &[Measured], (size, threads, level): (usize, usize, &str)) -> Stri
 fn routes_text(rows: &[Measured]) -> String {
     let line = |row: &Measured| {
         let routes = row.routes.as_ref()?;
-        let taken: Vec<String> = routes.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        let taken: Vec<String> =
+            routes.iter().map(|Taken { route, count }| format!("{route} {count}")).collect();
         let taken = if taken.is_empty() { "reference path".to_owned() } else { taken.join(", ") };
         Some(format!("{} {}: {taken}\n", row.architecture, row.target.name()))
     };
