@@ -290,7 +290,7 @@ def test_a_report_is_a_folder_that_is_taken_up_again(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "message", "call"),
     [
-        (bitmma.OptionError, "part is 'riscs'; one of discrepancy, bounds", lambda: analysis.section("riscs")),
+        (bitmma.OptionError, "part is 'riscs'; one of models, discrepancy, bounds", lambda: analysis.section("riscs")),
         (bitmma.OptionError, "distribution is cauchy; one of normal", lambda: analysis.section("workarounds", AMPERE, distribution="cauchy")),
         (bitmma.OptionError, "threads is 0; at least one thread", lambda: analysis.assess_all(threads=0)),
         (bitmma.OptionError, "threads is 4097; at most 4096", lambda: analysis.assess_all(threads=4097)),
