@@ -206,8 +206,8 @@ fn run<S: Simd, const P: usize, const FLUSH: bool, const FUSE: bool>(
         for (sum, state) in sums.as_flattened_mut().iter_mut().zip(state.chunks_exact(S::LANES)) {
             *sum = s.f_load(state);
             if plan.flush_inputs && !FLUSH {
-                // at the first operation of a step -0 is read as +0, and x + 0 is just that; sums that
-                // are not flushed make no -0 of an accumulator that is none, so that once will do
+                // the first operation of a step reads -0 as +0, and x + 0 does just that; once is enough, for sums
+                // that are not flushed are -0 only where the accumulator was
                 *sum = s.f_add(*sum, zero);
             }
         }
