@@ -153,9 +153,7 @@ impl Instruction {
         let mut row = Self::bare(identity, shape, printed);
         row.aliases.extend(row.sass.clone());
         row.models = Some([model(Revision::Hardware), model(Revision::Paper)]);
-        if let Some(evidence) = recorded(row.architecture, |name| row.is_named(name)) {
-            row.evidence = evidence;
-        }
+        row.evidence = recorded(&row).unwrap_or(printed);
         row
     }
 
@@ -223,7 +221,7 @@ impl Instruction {
     }
 
     /// Whether `name` is the row's name for some M and N.
-    fn is_named(&self, name: &str) -> bool {
+    pub(crate) fn is_named(&self, name: &str) -> bool {
         spelling::keys(name).any(|key| key.text == spelling::key_of(&self.spelling))
     }
 

@@ -13,7 +13,7 @@ from bitmma import formats
 from common import ROOT
 
 FILES = sorted((ROOT / "recordings").glob("*/*.csv"))
-LINES = 54_013  # 33,421 of hardware, 20,592 vectors
+LINES = 63_373  # 42,781 of hardware, 20,592 vectors
 
 
 def arrays(unit, records):
@@ -46,6 +46,8 @@ def test_simulate_and_gemm_answer_as_recorded(path):
     records = bitmma.recording.read(path)
     assert records
     for (arch, name), group in groupby(records, key=lambda record: (record.arch, record.instruction)):
+        if arch == "cpu":
+            continue  # an instruction of a processor: only `replay` has it
         group = list(group)
         unit = bitmma.mma(arch, name)
         operands, scales = arrays(unit, group)

@@ -8,7 +8,7 @@ pub(crate) fn folder() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../c")) // the command's tests include this file
 }
 
-/// The recordings and vectors of the project.
+/// The recordings of GPUs and vectors of the project; the C library has no instructions of processors.
 pub(crate) fn recordings() -> Vec<PathBuf> {
     let mut files = Vec::new();
     for group in ["hardware", "vectors"] {
@@ -17,6 +17,7 @@ pub(crate) fn recordings() -> Vec<PathBuf> {
         files.extend(entries.map(|entry| entry.expect("an entry").path()));
     }
     files.retain(|file| file.extension().is_some_and(|extension| extension == "csv"));
+    files.retain(|file| !file.ends_with("xeon-amx.csv"));
     files.sort();
     files
 }

@@ -12,16 +12,18 @@ use bitmma_verify::replay::{Outcome, Rules, replay};
 /// Files of `recordings/` and how many dot products they hold, counted when they were recorded.
 // columns: folder, file, dot products
 #[rustfmt::skip]
-const FILES: [(&str, &str, usize); 19] = [
+const FILES: [(&str, &str, usize); 21] = [
     ("hardware", "a100",          800),
     ("hardware", "a2",            800),
     ("hardware", "ada",          1600),
     ("hardware", "b200",         1600),
     ("hardware", "h100",         1600),
+    ("hardware", "h100-sxm",     8960),
     ("hardware", "h200",         1600),
     ("hardware", "l40s",         1200),
     ("hardware", "rtx4060",     23821),
     ("hardware", "v100",          400),
+    ("hardware", "xeon-amx",      400),
     ("vectors",  "ada",          1300),
     ("vectors",  "ampere",        468),
     ("vectors",  "blackwell",    8008),
@@ -33,7 +35,7 @@ const FILES: [(&str, &str, usize); 19] = [
     ("vectors",  "turing",        260),
     ("vectors",  "volta",         156),
 ];
-const HARDWARE: usize = 33_421;
+const HARDWARE: usize = 42_781;
 const VECTORS: usize = 20_592;
 
 fn folder() -> PathBuf {
@@ -65,6 +67,15 @@ fn every_recording_replays() {
             let rules = Rules { strict_nan, ..Rules::default() };
             for outcome in replay(&records, &rules).expect("replays") {
                 by_kernels += outcome.by_kernel;
+                let model = outcome.origin.model(Revision::Hardware).expect("known");
+                if strict_nan && model.nan_code.is_none() && folder == "hardware" {
+                    println!(
+                        "{}: {} NaN codes of operands",
+                        outcome.origin.instruction(),
+                        outcome.mismatches
+                    );
+                    continue;
+                }
                 assert!(
                     outcome.mismatches == 0,
                     "{folder}/{name}.csv, {}: {} of {} differ, first {:?}",
@@ -77,8 +88,8 @@ fn every_recording_replays() {
         }
     }
     assert_eq!(totals, [HARDWARE, VECTORS]);
-    // C in FP16 with D in FP32 has no kernel: one form of Volta, one of Turing
-    assert_eq!(by_kernels, 2 * (HARDWARE + VECTORS - 2 * 52));
+    // without a kernel: C in FP16 with D in FP32 (one form of Volta, one of Turing), directed FP64 (15 forms of Hopper), AMX
+    assert_eq!(by_kernels, 2 * (HARDWARE + VECTORS - 2 * 52 - 15 * 160 - 400));
     // and no file is left out
     let mut found: Vec<String> = Vec::new();
     for name in ["hardware", "vectors"] {
@@ -90,7 +101,8 @@ fn every_recording_replays() {
 }
 
 /// Revision `paper` has no exponent of zero terms, and fewer bits in TR- and GTR-FDPA: vectors that depend
-/// on these differ; recordings of real GPUs and everything with FMA, FTZ-AddMul and E-FDPA do not.
+/// on these differ, and so do 10 recorded lines, all of the H100 SXM, which was asked directed cases; everything with FMA,
+/// FTZ-AddMul and E-FDPA does not.
 #[test]
 fn revision_paper_differs_where_it_should() {
     let rules = Rules { revision: Revision::Paper, ..Rules::default() };
@@ -100,13 +112,11 @@ fn revision_paper_differs_where_it_should() {
         println!("{}: {} of {}", outcome.origin.instruction(), outcome.mismatches, outcome.total);
     }
     println!("{} differ, of {} instructions", mismatches(&outcomes), differing.len());
-    assert_eq!((mismatches(&outcomes), differing.len()), (27, 18), "counted on the vectors of this project");
-    let recorded: Vec<Record> = FILES
-        .iter()
-        .filter(|(folder, ..)| *folder == "hardware")
-        .flat_map(|(folder, name, _)| file(folder, name))
-        .collect();
-    assert_eq!(mismatches(&replay(&recorded, &rules).expect("replays")), 0, "random normal inputs");
+    assert_eq!((mismatches(&outcomes), differing.len()), (37, 20), "counted on the files of this project");
+    for (_, name, _) in FILES.iter().filter(|(folder, ..)| *folder == "hardware") {
+        let wanted = if *name == "h100-sxm" { 10 } else { 0 }; // the others were asked random normal inputs
+        assert_eq!(mismatches(&replay(&file("hardware", name), &rules).expect("replays")), wanted, "{name}");
+    }
     for outcome in differing {
         let row = outcome.origin.row().expect("of the catalogue").instruction;
         let first = outcome.first.as_ref().expect("there is one");
