@@ -67,6 +67,14 @@ impl Swamp {
     }
 }
 
+/// The F with which a sum that is cut that many bits below U keeps some of the sums of v, and not all; `None` where
+/// nothing swamps.
+pub(crate) fn critical_bits(signature: &Signature) -> Option<std::ops::RangeInclusive<u32>> {
+    let Swamp { large, small } = Swamp::of(signature)?;
+    let width = large.abs_diff(small);
+    Some(width.saturating_sub(signature.k.ilog2())..=width)
+}
+
 struct Finder<'s, 'u> {
     session: &'s mut Session<'u>,
     signature: &'u Signature,

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::Observations;
 use super::refine::neighbourhood;
 use super::space::{Kind, Parameter, Space, Structure, kind_of};
+use crate::order;
 
 /// A model with how many observations it contradicts.
 #[derive(Clone, Debug)]
@@ -132,12 +133,41 @@ fn seeds(
     space.representatives().par_iter().flat_map_iter(fit).collect()
 }
 
+/// F of models that are made up.
+const MADE_UP_BITS: [u32; 3] = [12, 24, 36];
+/// Roundings of rho of models that are made up.
+const USUAL: [Rounding; 2] = [Rounding::TowardZero, Rounding::NearestEven];
+
 /// Models of a structure with parameters made up.
 fn made_up(space: &Space, structure: &Structure) -> Vec<Model> {
-    let bits: &[u32] = if structure.operation.has(Of::FractionBits) { &[12, 24, 36] } else { &[0] };
-    let roundings = [Rounding::TowardZero, Rounding::NearestEven];
-    let seeds = bits.iter().flat_map(|&bits| roundings.map(|rounding| space.seed(structure, bits, rounding)));
-    seeds.flatten().collect()
+    let bits: &[u32] = if structure.operation.has(Of::FractionBits) { &MADE_UP_BITS } else { &[0] };
+    of_bits(space, structure, bits.iter().copied(), &USUAL)
+}
+
+/// Further ones, for signatures whose models are not found from those: with every rounding of rho, which F and F2 can
+/// imitate from the wrong one; and where C is added last, with each F that decides how much of a sum of small products
+/// is kept beside a large one, for C beside one product does not show F.
+fn more_made_up(space: &Space, structure: &Structure) -> Vec<Model> {
+    let roundings = Rounding::ALL.map(|(rounding, _)| rounding);
+    let mut models = of_bits(space, structure, MADE_UP_BITS[2..].iter().copied(), &roundings);
+    if let Some(bits) = order::critical_bits(space.signature())
+        && structure.last
+        && structure.operation.has(Of::FractionBits)
+    {
+        models.extend(of_bits(space, structure, bits, &USUAL));
+    }
+    models
+}
+
+/// Models of a structure with each F and each rounding of rho.
+fn of_bits(
+    space: &Space,
+    structure: &Structure,
+    bits: impl Iterator<Item = u32>,
+    roundings: &[Rounding],
+) -> Vec<Model> {
+    let seed = |bits| roundings.iter().filter_map(move |&rounding| space.seed(structure, bits, rounding));
+    bits.flat_map(seed).collect()
 }
 
 /// A model of each structure, the likeliest first: by how many questions of order and plain cases it explains
@@ -155,6 +185,9 @@ fn ranked(
         let mut models = made_up(space, structure);
         let of_family = seeds.iter().filter(|(seed, _)| seed.kind() == structure.kind());
         models.extend(of_family.filter_map(|(_, model)| space.restructured(model, structure)));
+        if !seeds.is_empty() {
+            models.extend(more_made_up(space, structure));
+        }
         let counted = models
             .into_iter()
             .filter_map(|model| Some((observations.contradictions(&model, &order, usize::MAX)?, model)));
@@ -263,20 +296,34 @@ fn everything(model: &Model) -> Groups {
         vec![P::E_ZERO_C],
         vec![P::PRODUCT_OVERFLOW],
         vec![P::E_ZERO],
-        vec![P::E_ZERO, P::FlushAccumulator],
-        vec![P::E_ZERO, P::FlushResult],
+        vec![P::FlushResult],
+        vec![P::Saturate],
     ]);
-    groups.extend([vec![P::FlushResult], vec![P::Saturate]]);
     groups.extend(cheap(model));
     groups.extend([vec![P::G], vec![P::Length], vec![P::Order]]);
     of_family(model, groups)
 }
 
+/// The same, with the exponent of zeros and what is flushed together: tens of thousands of models.
+fn zeros_flushed(model: &Model) -> Groups {
+    use Parameter as P;
+    let mut groups = vec![vec![P::E_ZERO, P::FlushAccumulator], vec![P::E_ZERO, P::FlushResult]];
+    groups.extend(everything(model));
+    of_family(model, groups)
+}
+
 /// The model fitted to all cases that models are fitted to.
 pub(crate) fn fit_all(space: &Space, observations: &Observations, model: &Model) -> Fitted {
-    let contradictions = count(observations, model, observations.fitting());
+    let which = observations.fitting();
+    let contradictions = count(observations, model, which);
     let start = Fitted { model: model.clone(), contradictions };
-    descend(space, observations, start, &everything, observations.fitting())
+    let best = descend(space, observations, start, &everything, which);
+    // zeros and flushing explain no plain case, and hardly any whose sums get small
+    let plain = observations.plain();
+    if best.contradictions == 0 || count(observations, &best.model, plain) * 50 > plain.len() {
+        return best;
+    }
+    descend(space, observations, best, &zeros_flushed, which)
 }
 
 /// Goes through the groups until none of them makes it better.

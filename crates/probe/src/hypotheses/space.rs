@@ -301,8 +301,10 @@ impl Space {
                 .collect(),
             Parameter::Chains => {
                 let Some(chains) = model.lowering.chains else { return vec![model.clone()] };
-                conversions(Some(chains.merge))
-                    .map(|merge| set(&|model| model.lowering.chains = Some(Chains { merge, ..chains })))
+                let merged = conversions(Some(chains.merge)).map(|merge| Some(Chains { merge, ..chains }));
+                std::iter::once(None)
+                    .chain(merged)
+                    .map(|chains| set(&|model| model.lowering.chains = chains))
                     .collect()
             }
             Parameter::FlushResult => around::subsets(model, |conversion| {

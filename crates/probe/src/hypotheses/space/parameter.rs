@@ -24,7 +24,7 @@ pub(crate) enum Parameter {
     AddLast,
     /// Whether, and how, D is narrowed.
     Narrow,
-    /// Chains merged before C is added, and how they are merged.
+    /// How chains are merged before C is added, or that they are one chain.
     Chains,
     /// Which results become zero, of each conversion there is.
     FlushResult,

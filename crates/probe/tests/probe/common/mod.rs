@@ -28,6 +28,14 @@ pub(crate) fn seeds(few: std::ops::Range<u64>, all: std::ops::Range<u64>) -> std
     }
 }
 
+/// Whether a name holds one of the texts of `BITMMA_ROWS` (`hopper/mma,ada/`), or that is not set.
+pub(crate) fn chosen(name: &str) -> bool {
+    match std::env::var("BITMMA_ROWS") {
+        Ok(texts) => texts.split(',').any(|text| name.contains(text)),
+        Err(_) => true,
+    }
+}
+
 /// SplitMix64, written apart from the crate's own.
 pub(crate) struct Draw(pub(crate) u64);
 
