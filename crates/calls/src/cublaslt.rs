@@ -11,9 +11,10 @@ mod recipe;
 use bitmma::formats::{BF16, E4M3, E5M2, F16};
 
 use crate::error::Error;
-use crate::plan::{Deal, DealKind, Evidence, Merge, MergeOrder, Plan};
+use crate::plan::{Deal, DealKind, Evidence, Merge, MergeOrder, Plan, ScaleResult};
 
 pub use config::{Assume, Capability, Config, Query};
+pub(crate) use nvjet::contiguous;
 pub use recipe::block_k;
 use recipe::{SLOW, base, promotion};
 pub(crate) use recipe::{host, instruction};
@@ -28,7 +29,7 @@ pub struct Planned {
 }
 
 /// Libraries whose configurations were measured: capability, FP8 or 16-bit, version, who says so.
-const LIBRARIES: [(Capability, bool, &str, Evidence, &str); 8] = [
+const LIBRARIES: [(Capability, bool, &str, Evidence, &str); 10] = [
     (
         Capability::Sm89,
         true,
@@ -43,6 +44,8 @@ const LIBRARIES: [(Capability, bool, &str, Evidence, &str); 8] = [
         Evidence::Measured,
         "H100 PCIe, cuBLASLt 12.8.3.14, torch 2.7.1 (mmaemu 0.1.0)",
     ),
+    (Capability::Sm90, true, "13.1.0.3", Evidence::Recorded, RECORDED),
+    (Capability::Sm90, false, "13.1.0.3", Evidence::Recorded, RECORDED),
     (
         Capability::Sm90,
         true,
@@ -74,6 +77,8 @@ const LIBRARIES: [(Capability, bool, &str, Evidence, &str); 8] = [
         "GB200, cuBLASLt 13.1.1 (bitequiv/cublas_match)",
     ),
 ];
+/// Who recorded cuBLASLt 13.1.0.3 on an H100 SXM.
+const RECORDED: &str = "H100 SXM, cuBLASLt 13.1.0.3, torch 2.11.0; replayed in recordings/calls";
 /// The same of sm_103, which has one version.
 const SM103: (&str, &str) = ("13.1.1", "GB300, cuBLASLt 13.1.1 (bitequiv/cublas_match)");
 /// The same of kernels known by name.
@@ -126,6 +131,9 @@ pub fn plan(query: &Query, config: &Config, assume: Assume) -> Result<Planned, E
             )));
         }
     };
+    if query.is_fp8() && query.version == "13.1.0.3" {
+        plan.epilogue.scale_result = ScaleResult::Never; // torch 2.11 does not hand it on (rule 23)
+    }
     let named = by_name(query, config) && id != 66;
     let source = source(query, named, assume, &mut assumed)?;
     plan.evidence = if plan.evidence == Evidence::Derived { Evidence::Derived } else { source.0 };

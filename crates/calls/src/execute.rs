@@ -109,7 +109,7 @@ impl<'r> Run<'r> {
     }
 
     /// The plan's promotion.
-    fn promoted(&self) -> GemmOptions<'static> {
+    fn promoted<'o>(&self) -> GemmOptions<'o> {
         let every = self.plan.promote.every;
         GemmOptions { promote_every: (every > 0).then_some(every), ..GemmOptions::default() }
     }
@@ -120,7 +120,7 @@ impl<'r> Run<'r> {
         let count = self.layout.as_ref().map_or(1, |layout| layout.parts.len());
         let held = Merger::held(&self.plan.merge, count);
         let columns = n.clamp(1, TILE_COLUMNS);
-        let rows = (2 * TILE / columns / held).max(64);
+        let rows = (2 * TILE / columns / held).next_multiple_of(crate::plan::BLOCK_LINES);
         let cut = |size: usize, step: usize| (0..size).step_by(step).map(move |i| i..(i + step).min(size));
         cut(n, columns).flat_map(move |columns| cut(m, rows).map(move |rows| (rows, columns.clone())))
     }
@@ -165,7 +165,14 @@ impl<'r> Run<'r> {
         let chain: Chain = slice.iter().flatten().cloned().collect();
         let a = Operand::A.gather(self.call.a, rows, &chain)?;
         let b = Operand::B.gather(self.call.b, columns, &chain)?;
-        Ok(words(gemm(target, &a, &b, None, &self.promoted())?))
+        let scale_blocks = self.plan.blocks.as_ref().map(Blocks::sizes);
+        let scales = match (&self.plan.blocks, self.call.blocks) {
+            (Some(sizes), Some(scales)) => Some(blocks::of(sizes, scales, slice, rows, columns)?),
+            _ => None,
+        };
+        let (scale_a, scale_b) = scales.as_ref().map(|(a, b)| (a, b)).unzip();
+        let options = GemmOptions { scale_a, scale_b, scale_blocks, ..self.promoted() };
+        Ok(words(gemm(target, &a, &b, None, &options)?))
     }
 }
 

@@ -13,7 +13,7 @@ use bitmma::arithmetic::Model;
 use bitmma::gemm::Target;
 use bitmma::{Architecture, Revision};
 
-pub use check::MOST_PARTS;
+pub use check::{BLOCK_LINES, MOST_PARTS};
 pub use record::{
     Alpha, Bias, BlockOrder, Blocks, Deal, DealKind, Epilogue, Evidence, First, Fold, FormatTag, Merge,
     MergeOrder, MergeType, Multiply, NanCode, Plan, Promote, ScaleResult, Simt, SimtFamily, Tail, Through,

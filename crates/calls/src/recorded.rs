@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use bitmma::Matrix;
-use bitmma::formats::Format;
+use bitmma::formats::{F32, Format};
 use serde::{Deserialize, Serialize};
 
-use crate::call::Scales;
+use crate::call::{Call, Scales};
 use crate::cublaslt::{Capability, Config, Query};
 use crate::error::Error;
 use crate::npz::{Archive, Array};
+use crate::scaled::Recipe;
 use crate::torch::{Layout, Request, Scaling, format_of};
 
 /// A file of recorded calls.
@@ -81,6 +82,9 @@ pub struct Case {
     /// Codes of B transposed, N×K.
     #[serde(default)]
     pub b: Option<String>,
+    /// FP32 codes of the scales of A and of B, where there are several of each: of rows and columns, or of blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scales: Option<[String; 2]>,
     /// The array of D's codes, or `rejected`, or `ran`.
     pub expect: String,
 }
@@ -113,9 +117,15 @@ pub struct CallFields {
     pub a: String,
     pub b: String,
     pub out: String,
+    #[serde(default)]
     pub out_torch: Option<String>,
+    #[serde(default)]
     pub fast: bool,
+    #[serde(default)]
+    pub function: Function,
+    #[serde(default)]
     pub scale_a: Option<u32>,
+    #[serde(default)]
     pub scale_b: Option<u32>,
     #[serde(default)]
     pub scale_result: Option<u32>,
@@ -141,6 +151,18 @@ pub struct CallFields {
     pub grad: Option<String>,
     #[serde(default)]
     pub out_default: bool,
+}
+
+/// The function of torch that was called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Function {
+    /// `torch._scaled_mm`, of FP8.
+    #[default]
+    #[serde(rename = "_scaled_mm")]
+    ScaledMm,
+    /// `torch.mm`, of FP16 and BF16.
+    #[serde(rename = "mm")]
+    Mm,
 }
 
 /// A bias.
@@ -184,8 +206,18 @@ pub struct Loaded {
     pub out: Format,
     /// Factors.
     pub scales: Scales,
+    /// Scales of A and of B where there are several of each.
+    pub blocks: Option<(Matrix, Matrix)>,
     /// The answer.
     pub expected: Vec<u64>,
+}
+
+impl Loaded {
+    /// The call.
+    pub fn call(&self) -> Call<'_> {
+        let blocks = self.blocks.as_ref().map(|(a, b)| (a, b));
+        Call { scales: self.scales, blocks, ..Call::new(&self.a, &self.b, self.out) }
+    }
 }
 
 impl Recording {
@@ -280,8 +312,32 @@ impl Recording {
                 b: case.call.scale_b.unwrap_or(one),
                 result: case.call.scale_result,
             },
+            blocks: match &case.scales {
+                None => None,
+                Some([a, b]) => Some((self.scales(case, a)?, self.scales(case, b)?)),
+            },
             expected: (0..answer.len()).map(|index| answer.get(index)).collect(),
         })
+    }
+
+    /// Scales of rows, columns or blocks.
+    fn scales(&self, case: &Case, key: &str) -> Result<Matrix, Error> {
+        let array = self.arrays.array(key)?;
+        let &[rows, columns] = array.shape.as_slice() else {
+            return Err(Error::Operands(format!(
+                "{}: scales have {} dimensions; they have two",
+                case.id,
+                array.shape.len()
+            )));
+        };
+        Ok(Matrix::single(F32, rows, columns, (0..array.len()).map(|index| array.get(index)))?)
+    }
+
+    /// What the shapes of the scales mean; `None` where torch rejects them.
+    pub fn recipe(&self, case: &Case) -> Result<Option<Recipe>, Error> {
+        let Some([a, b]) = &case.scales else { return Ok(Some(Recipe::Tensor)) };
+        let shape = |key| self.scales(case, key).map(|scales| (scales.rows(), scales.columns()));
+        Ok(Recipe::of((case.call.m, case.call.n, case.call.k), shape(a)?, shape(b)?))
     }
 
     /// The call as far as it decides whether it is rejected.
@@ -295,8 +351,11 @@ impl Recording {
             Some(other) => Err(Error::Operands(format!("{}: unknown layout {other}", case.id))),
         };
         let scaling = match call.scaling.as_deref() {
+            None if case.scales.is_some() => {
+                Recipe::scaling(self.recipe(case)?, self.capability, &self.version)
+            }
             None | Some("tensor") => Scaling::Tensor,
-            Some("row") => Scaling::Row,
+            Some("row") => Recipe::scaling(Some(Recipe::Row), self.capability, &self.version),
             Some("invalid") => Scaling::Invalid,
             Some(other) => return Err(Error::Operands(format!("{}: unknown scaling {other}", case.id))),
         };

@@ -8,7 +8,7 @@ use bitmma::arithmetic::{fma, run};
 use bitmma::formats::{Class, F32, Format, Overflow, Real, Rounding, decode, encode};
 
 use crate::call::Call;
-use crate::deal::{Chain, Layout};
+use crate::deal::{Chain, Layout, Slice};
 use crate::epilogue::{Finish, nan_code, overflow};
 use crate::error::Error;
 use crate::fp32::exact::{RNE, add, canonical, fp32, lift, multiply, multiply_add};
@@ -150,34 +150,38 @@ pub fn element(plan: &Plan, call: &Call<'_>, row: usize, column: usize) -> Resul
         for slice in part {
             slices.push(slice.iter().map(chain).collect::<Result<Vec<u32>, Error>>()?);
         }
-        let value = |results: &Vec<u32>| match &plan.blocks {
-            Some(blocks) if blocks.k > 0 => scaled(blocks, call, (row, column), results),
+        let value = |(slice, results): (&Slice, &Vec<u32>)| match &plan.blocks {
+            Some(blocks) if blocks.k > 0 => {
+                let places = slice.iter().map(|chain| chain[0].range.start / blocks.k);
+                scaled(blocks, call, (row, column), places.zip(results))
+            }
             _ if layout.promoted => Ok(results.iter().fold(0, |sum, &result| add(sum, result))),
             _ => Ok(results.first().copied().unwrap_or(0)),
         };
-        let mut values = slices.iter().map(value).collect::<Result<Vec<u32>, Error>>()?.into_iter();
+        let mut values =
+            part.iter().zip(&slices).map(value).collect::<Result<Vec<u32>, Error>>()?.into_iter();
         let first = values.next().unwrap_or(0);
         parts.push(values.fold(first, add));
         chains.push(slices);
     }
     let mut merged = merged(&plan.merge, &parts, &call.out);
     if let Some(blocks) = plan.blocks.as_ref().filter(|blocks| blocks.k == 0) {
-        merged = scaled(blocks, call, (row, column), &[merged])?;
+        merged = scaled(blocks, call, (row, column), std::iter::once((0, &merged)))?;
     }
     Ok(Element { code: finish(&finish_with, merged), chains, parts, merged })
 }
 
-/// The sum of the results of all blocks of K, each scaled.
-fn scaled(
+/// The sum of the results of blocks of K, each with its place along K and scaled.
+fn scaled<'r>(
     blocks: &Blocks,
     call: &Call<'_>,
     (row, column): (usize, usize),
-    results: &[u32],
+    results: impl Iterator<Item = (usize, &'r u32)>,
 ) -> Result<u32, Error> {
     let Some((of_a, of_b)) = call.blocks else {
         return Err(Error::Operands("the plan has [blocks]; the call gives no block scales".to_owned()));
     };
-    Ok(results.iter().enumerate().fold(0, |sum, (index, &d)| {
+    Ok(results.fold(0, |sum, (index, &d)| {
         let a = of_a.get(0, row / blocks.rows, index) as u32;
         let b = of_b.get(0, index, column / blocks.columns) as u32;
         let (x, y) = match blocks.order {

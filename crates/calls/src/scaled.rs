@@ -1,15 +1,15 @@
 //! `torch._scaled_mm` with more scales than one for each operand: row-wise, and FP32 scales of blocks.
 //!
 //! The shapes of the scales decide, as torch reads them (pytorch at 0174dfa, `aten/src/ATen/native/cuda/ScaledBlas.cpp`,
-//! `get_joint_scaling` and its caller `_scaled_mm_out_cuda`). What then runs follows from published source for row-wise
-//! scales on sm_90 before cuBLASLt 12.9 alone; all else is declined, or assumed where the user says so. Nobody has
-//! recorded any of it, so every plan is "derived".
+//! `get_joint_scaling` and its caller `_scaled_mm_out_cuda`). What cuBLASLt 13.1.0.3 then computes on an H100 is recorded.
+//! What torch's own kernel for row-wise scales computes on sm_90 before cuBLASLt 12.9 follows from published source, and is
+//! "derived". All else is declined, or assumed to be as recorded where the user says so.
 
-use crate::cublaslt::{self, Capability, Query};
+use crate::cublaslt::{self, Assume, Capability, Config, Planned, Query};
 use crate::error::Error;
 use crate::plan::{BlockOrder, Blocks, Evidence, Plan};
-use crate::platform::{Decision, Platform, Sources, decide};
-use crate::torch::Scaling;
+use crate::platform::{Decision, Platform, Sources, config_of, decide};
+use crate::torch::{Rejection, Scaling};
 use bitmma::formats::{BF16, E4M3, F16, F32};
 
 /// What scales of these shapes mean.
@@ -46,16 +46,15 @@ impl Recipe {
         tensor.or(row).or(blocks(BLOCK, 1)).or(blocks(1, BLOCK)).or(blocks(1, 1))
     }
 
-    /// How torch sees it on a platform: before cuBLASLt 12.9 it knows no blocks, and later it takes them on sm_90.
-    pub fn scaling(recipe: Option<Recipe>, platform: &Platform) -> Scaling {
+    /// How torch sees it: before cuBLASLt 12.9 it knows no blocks, and later it takes them on sm_90.
+    pub fn scaling(recipe: Option<Recipe>, capability: Capability, version: &str) -> Scaling {
+        let (hopper, new) = (capability == Capability::Sm90, since_12_9(version));
         match recipe {
             None => Scaling::Invalid,
             Some(Recipe::Tensor) => Scaling::Tensor,
-            Some(Recipe::Row) => Scaling::Row,
-            Some(Recipe::Blocks { .. }) if !since_12_9(&platform.version) => Scaling::Invalid,
-            Some(Recipe::Blocks { .. }) => {
-                Scaling::Blocks { supported: platform.capability == Capability::Sm90 }
-            }
+            Some(Recipe::Row) => Scaling::Row { by_library: hopper && new },
+            Some(Recipe::Blocks { .. }) if !new => Scaling::Invalid,
+            Some(Recipe::Blocks { .. }) => Scaling::Blocks { supported: hopper },
         }
     }
 }
@@ -77,10 +76,43 @@ pub fn decide_scaled(
     if sources.plan.is_some() || recipe == Recipe::Tensor {
         return decide(platform, query, sources);
     }
+    let split = match sources.split {
+        Some((parts, order)) => Some(config_of(query, parts, order)?),
+        None => None,
+    };
+    let config = sources.config.as_ref().or(split.as_ref());
+    let Planned { plan, mut assumed } = plan(query, recipe, config, sources.assume)?;
+    if let (None, Recipe::Blocks { .. }) = (config, recipe) {
+        if !sources.assume_unsplit {
+            return Err(Error::declined(
+                "the library splits K of some calls with block scales, and no configuration is given; `--assume unsplit` \
+                 takes one part",
+            ));
+        }
+        assumed.push("K is not split".to_owned());
+    }
+    let origin = match (plan.evidence, recipe) {
+        (Evidence::Recorded, _) => "what was recorded",
+        (_, Recipe::Row) if assumed.is_empty() => "torch's CUTLASS kernel for row-wise scales",
+        _ => "an assumption",
+    };
+    let evidence = if assumed.is_empty() { plan.evidence } else { Evidence::Derived };
+    Ok(Decision { plan: Plan { evidence, ..plan }, origin: origin.to_owned(), assumed })
+}
+
+/// The plan of several scales for each operand. Without the library's configuration K is one part, as it was in every
+/// recorded call with row-wise scales.
+pub fn plan(
+    query: &Query,
+    recipe: Recipe,
+    config: Option<&Config>,
+    assume: Assume,
+) -> Result<Planned, Error> {
     let (hopper, new) = (query.capability == Capability::Sm90, since_12_9(&query.version));
     match recipe {
-        Recipe::Tensor => decide(platform, query, sources),
-        Recipe::Row if hopper && !new => row_wise(query),
+        Recipe::Tensor => Err(Error::Plan("one scale for each operand is a call's own plan".to_owned())),
+        Recipe::Row if hopper && !new => by_torch(query),
+        Recipe::Row | Recipe::Blocks { .. } if hopper && new => by_library(query, recipe, config, assume),
         Recipe::Row if query.capability == Capability::Sm89 => Err(Error::unrecorded(
             "row-wise scales on sm_89 run CUTLASS with stream-K, whose parts depend on the GPU's multiprocessors",
         )),
@@ -89,7 +121,7 @@ pub fn decide_scaled(
             query.version,
             query.capability.name()
         ))),
-        Recipe::Blocks { rows, columns } => blocks(query, (rows, columns), sources),
+        Recipe::Blocks { .. } => Err(Error::Rejected(Rejection::BlockScales)),
     }
 }
 
@@ -103,7 +135,7 @@ fn base(query: &Query, blocks: Blocks, source: &str) -> Result<Plan, Error> {
 }
 
 /// torch's own CUTLASS kernel on sm_90: (accumulator · one scale) · the other, then a bias of +0.
-fn row_wise(query: &Query) -> Result<Decision, Error> {
+fn by_torch(query: &Query) -> Result<Planned, Error> {
     if query.b != E4M3 {
         return Err(Error::unrecorded(format!(
             "row-wise scales with B in {}; the kernel takes e4m3",
@@ -118,8 +150,7 @@ fn row_wise(query: &Query) -> Result<Decision, Error> {
     let mut plan = base(query, blocks, source)?;
     plan.promote.every = if query.fast { 0 } else { BLOCK };
     plan.check()?;
-    let origin = "torch's CUTLASS kernel for row-wise scales".to_owned();
-    Ok(Decision { plan, origin, assumed: vec![] })
+    Ok(Planned { plan, assumed: vec![] })
 }
 
 /// Whether torch asks its row-wise kernel for D^T, where B's scale is applied first (`RowwiseScaledMM.cu` at 01386a0,
@@ -141,28 +172,77 @@ fn transposed(m: usize, n: usize) -> bool {
     }
 }
 
-/// cuBLASLt's block scales, assumed to be applied as open kernels apply them.
-fn blocks(query: &Query, (rows, columns): (usize, usize), sources: &Sources) -> Result<Decision, Error> {
+/// The version of cuBLASLt whose row-wise and block scales were recorded, on an H100 SXM.
+const RECORDED: &str = "13.1.0.3";
+
+/// Elements of K in a tile of the kernels for 128×128 scales, whose rows lie 16 bytes or more apart.
+const TILE: usize = 4 * BLOCK;
+
+/// cuBLASLt's own kernels on sm_90, K dealt as without scales, but in tiles of 512 where one side has 128×128. Row-wise: (accumulator · scale of B) · scale of A. Blocks, where one side has 128
+/// rows or columns: the accumulator of each 128 of K times the product of both scales, added by one FMA. Blocks of one row
+/// and of one column: (accumulator · scale of A) · scale of B, the second product and the sum one FMA.
+fn by_library(
+    query: &Query,
+    recipe: Recipe,
+    config: Option<&Config>,
+    assume: Assume,
+) -> Result<Planned, Error> {
     if ![F32, BF16, F16].contains(&query.out) {
-        return Err(Error::unrecorded(format!("block scales with D in {}", query.out)));
+        return Err(Error::unrecorded(format!("several scales for each operand with D in {}", query.out)));
     }
-    if !sources.assume.block_scales {
-        return Err(Error::unrecorded(
-            "how cuBLASLt applies block scales is not published; `--assume block-scales` takes it to do as DeepGEMM and \
-             CUTLASS, and `bitmma gemm --scale-blocks` computes what those do",
-        ));
+    let mut assumed = vec![];
+    if query.version != RECORDED {
+        if !assume.block_scales {
+            return Err(Error::unrecorded(format!(
+                "row-wise and block scales of cuBLASLt {}: recorded is {RECORDED}; `--assume block-scales` takes what that \
+                 does",
+                query.version
+            )));
+        }
+        assumed.push(format!("cuBLASLt {} applies scales as {RECORDED} does", query.version));
     }
-    let blocks = Blocks { k: BLOCK, rows, columns, order: BlockOrder::Product, fma: true };
-    let source = "DeepGEMM at 54e2261, sm90_fp8_gemm_1d2d.cuh:333-346 and sm90_fp8_gemm_1d1d.cuh:308-311; \
-                  nobody has recorded cuBLASLt's own kernel";
-    let plan = base(query, blocks, source)?;
+    if recipe == Recipe::Row && config.is_none() {
+        assumed.push("K is not split, as in every recorded call with row-wise scales".to_owned());
+    }
+    let blocks = match recipe {
+        Recipe::Blocks { .. } if query.fast => return Err(Error::Rejected(Rejection::FastBlocks)),
+        Recipe::Blocks { rows, columns } => {
+            let order = if rows == columns { BlockOrder::AFirst } else { BlockOrder::Product };
+            Blocks { k: BLOCK, rows, columns, order, fma: true }
+        }
+        _ => Blocks { k: 0, rows: 1, columns: 1, order: BlockOrder::BFirst, fma: true },
+    };
+    let source = "H100 SXM, cuBLASLt 13.1.0.3, torch 2.11.0; replayed in recordings/calls";
+    let row_wise = blocks.k == 0;
+    let (m, n, k) = query.shape;
+    if !row_wise && blocks.rows == 1 && !m.is_multiple_of(4) {
+        return Err(Error::Rejected(Rejection::BlockRows(m)));
+    }
+    let several = |lines: usize, each: usize| each > 1 && lines > each;
+    if !row_wise
+        && (several(m, blocks.rows) || several(n, blocks.columns))
+        && !k.div_ceil(BLOCK).is_multiple_of(4)
+    {
+        return Err(Error::declined(format!(
+            "several rows of 128×128 scales and K = {k}: torch lays them {} apart, and cuBLASLt reads them a multiple of four apart",
+            k.div_ceil(BLOCK)
+        )));
+    }
+    let mut plan = base(query, blocks, source)?;
+    if let Some(config) = config {
+        cublaslt::plan(query, config, Assume { version: true, ..assume })?; // an algorithm that is known
+        let parts = config.splitk.unwrap_or(1) as usize;
+        let grain = if recipe == (Recipe::Blocks { rows: 1, columns: 1 }) { BLOCK } else { TILE };
+        if parts > 1 {
+            cublaslt::contiguous(&mut plan, k, (grain, parts), assume, &mut assumed)?;
+        }
+    }
+    if assumed.is_empty() {
+        plan.evidence = Evidence::Recorded;
+    }
+    plan.promote.every = if row_wise && !query.fast { BLOCK } else { 0 };
     plan.check()?;
-    let assumed = vec![
-        "cuBLASLt applies block scales as DeepGEMM and CUTLASS do: a chain for every 128 of K from +0, times the \
-         product of both scales, added by one FMA"
-            .to_owned(),
-    ];
-    Ok(Decision { plan, origin: "an assumption".to_owned(), assumed })
+    Ok(Planned { plan, assumed })
 }
 
 #[cfg(test)]

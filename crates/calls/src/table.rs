@@ -338,6 +338,8 @@ struct Line {
     fast: bool,
     status: i64,
     config: Option<Config>,
+    /// Of rows or blocks; a table is of calls with one scale for each operand.
+    scales: Option<String>,
 }
 
 /// Reads what `scripts/collect-calls` prints; lines without a configuration are left out.
@@ -355,7 +357,9 @@ fn json_lines(text: &str) -> Result<Table, String> {
         if *first != head {
             return Err(format!("line {}: another device or library than on the first line", index + 1));
         }
-        let Some(config) = line.config.filter(|_| line.status == 0) else { continue };
+        let Some(config) = line.config.filter(|_| line.status == 0 && line.scales.is_none()) else {
+            continue;
+        };
         let field = |value: Option<i64>| value.unwrap_or(0);
         csv += &format!(
             "{},{},{},{},{},{},{},{},{},{},{},{},{}\n",

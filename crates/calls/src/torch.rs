@@ -38,7 +38,10 @@ pub enum Scaling {
     /// One FP32 scale for each of A and B.
     Tensor,
     /// [M, 1] and [1, N] FP32 scales, contiguous.
-    Row,
+    Row {
+        /// Whether cuBLASLt takes them, and not a kernel of torch's own.
+        by_library: bool,
+    },
     /// FP32 scales of blocks of 128 elements of K.
     Blocks {
         /// Whether cuBLASLt takes them on this GPU.
@@ -145,7 +148,7 @@ impl Request {
         let fnuz = |format: Option<Format>| is(format, E4M3FNUZ) || is(format, E5M2FNUZ);
         let known = [F32, BF16, F16, E4M3, E5M2];
         let of_cublas = [
-            (self.scaling == Scaling::Row && !is(self.out, BF16), Rejection::RowWise),
+            (self.scaling == Scaling::Row { by_library: false } && !is(self.out, BF16), Rejection::RowWise),
             (self.scaling == Scaling::Blocks { supported: false }, Rejection::BlockScales),
             (self.layout_a == Layout::Column, Rejection::LayoutA),
             (self.layout_b == Layout::Row, Rejection::LayoutB),
@@ -183,6 +186,10 @@ pub enum Rejection {
     BiasType,
     /// Row-wise scales and a D that is not BF16.
     RowWise,
+    /// Block scales with use_fast_accum.
+    FastBlocks,
+    /// Scales of single rows of A for a number of rows that is not a multiple of 4.
+    BlockRows(usize),
     /// Block scales on a GPU that is not of sm_90.
     BlockScales,
     /// mat1 is column-major.
@@ -212,9 +219,11 @@ impl Rejection {
             | Rejection::Buffer
             | Rejection::NotFp8
             | Rejection::BothE5m2
+            | Rejection::FastBlocks
             | Rejection::BiasType => 27,
             Rejection::RowWise
             | Rejection::BlockScales
+            | Rejection::BlockRows(_)
             | Rejection::LayoutA
             | Rejection::LayoutB
             | Rejection::Fnuz
@@ -238,6 +247,8 @@ impl Rejection {
             Rejection::BothE5m2 => "both E5M2",
             Rejection::BiasType => "dtype of bias",
             Rejection::RowWise => "row-wise, not BF16",
+            Rejection::FastBlocks => "block scales, fast",
+            Rejection::BlockRows(_) => "block scales of single rows, M not a multiple of 4",
             Rejection::BlockScales => "block scales, not sm_90",
             Rejection::LayoutA => "mat1 column-major",
             Rejection::LayoutB => "mat2 row-major",
@@ -268,7 +279,9 @@ impl fmt::Display for Rejection {
             Rejection::BiasType => f.write_str(
                 "a bias is BF16 or FP16 like D, either of both where D is FP8, and none where D is FP32",
             ),
-            Rejection::RowWise => f.write_str("row-wise scales need a BF16 D"),
+            Rejection::RowWise => f.write_str("row-wise scales need a BF16 D before cuBLASLt 12.9"),
+            Rejection::FastBlocks => f.write_str("block scales go with use_fast_accum=False"),
+            Rejection::BlockRows(m) => write!(f, "M is {m}; with block scales of single rows it is a multiple of 4"),
             Rejection::BlockScales => f.write_str("block scales are supported on sm_90 alone"),
             Rejection::LayoutA => f.write_str("mat1 must be row-major"),
             Rejection::LayoutB => f.write_str("mat2 must be column-major"),

@@ -9,8 +9,9 @@ use crate::cublaslt::{self, Assume};
 use crate::error::Error;
 use crate::execute::execute;
 use crate::plan::{DealKind, MergeOrder, MergeType, Multiply, Plan, ScaleResult, Through};
-use crate::recorded::{Case, Recording};
+use crate::recorded::{Case, Function, Recording};
 use crate::reference;
+use crate::scaled::{self, Recipe};
 
 /// The result of a recording.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +70,10 @@ enum Outcome {
 /// The plan of a recorded case: from its configuration, or from what the library's log said.
 pub fn plan_of(recording: &Recording, case: &Case, assume: Assume) -> Result<Plan, Error> {
     let query = recording.query(case)?;
+    match recording.recipe(case)? {
+        None | Some(Recipe::Tensor) => {}
+        Some(recipe) => return Ok(scaled::plan(&query, recipe, case.config.as_ref(), assume)?.plan),
+    }
     if let Some(config) = &case.config {
         return Ok(cublaslt::plan(&query, config, assume)?.plan);
     }
@@ -85,7 +90,7 @@ pub fn verify(recording: &Recording, assume: Assume) -> Result<Report, Error> {
         let case = recording.index.cases.iter().find(|case| case.id == difference.id);
         let (Some(case), Some((place, expected))) = (case, difference.place) else { continue };
         let loaded = recording.load(case)?;
-        let call = Call { scales: loaded.scales, ..Call::new(&loaded.a, &loaded.b, loaded.out) };
+        let call = loaded.call();
         difference.rule = cause(&plan_of(recording, case, assume)?, &call, place, expected)?;
     }
     Ok(report)
@@ -130,10 +135,16 @@ fn one(
     let differs = |what: String| {
         Outcome::Differs(Difference { id: case.id.clone(), what, rule: None, values: 0, place: None }, 0)
     };
-    let rejection = recording.request(case)?.rejection();
+    let rejection = match case.call.function {
+        Function::ScaledMm => recording.request(case)?.rejection(),
+        Function::Mm => None,
+    };
     Ok(match (case.expect.as_str(), rejection) {
         ("rejected", Some(rejection)) => Outcome::Rejected(rejection.kind()),
-        ("rejected", None) => differs("the library rejected it; no rule does".to_owned()),
+        ("rejected", None) => match plan(case) {
+            Err(Error::Rejected(rejection)) => Outcome::Rejected(rejection.kind()),
+            _ => differs("the library rejected it; no rule does".to_owned()),
+        },
         (_, Some(rejection)) => {
             differs(format!("the library ran it; rule {} rejects it: {rejection}", rejection.rule()))
         }
@@ -142,8 +153,8 @@ fn one(
             if case.call.bias.is_some() {
                 return Ok(Outcome::Declined("a bias was never recorded (rule 26)".to_owned()));
             }
-            if case.call.scaling.as_deref() == Some("row") {
-                return Ok(Outcome::Declined("row-wise scales were never recorded (rule 26)".to_owned()));
+            if case.call.scaling.as_deref() == Some("row") && case.scales.is_none() {
+                return Ok(Outcome::Declined("the recording does not hold its row-wise scales".to_owned()));
             }
             match plan(case) {
                 Ok(plan) => bits(recording, case, &plan)?,
@@ -156,7 +167,7 @@ fn one(
 
 fn bits(recording: &Recording, case: &Case, plan: &Plan) -> Result<Outcome, Error> {
     let loaded = recording.load(case)?;
-    let call = Call { scales: loaded.scales, ..Call::new(&loaded.a, &loaded.b, loaded.out) };
+    let call = loaded.call();
     let d = execute(plan, &call)?;
     let columns = d.columns();
     let places: Vec<(usize, usize)> = match case.call.select.as_deref() {

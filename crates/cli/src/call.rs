@@ -205,8 +205,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let given = read(arguments, out)?;
     if arguments.function == Function::ScaledMm {
         let planned = arguments.sources.plan.is_some();
+        let platform = Platform::parse(&arguments.platform)?;
         let request = Request {
-            scaling: Recipe::scaling(given.recipe(), &Platform::parse(&arguments.platform)?),
+            scaling: Recipe::scaling(given.recipe(), platform.capability, &platform.version),
             layout_b: Layout::Column,
             inner: given.b.rows(),
             ..Request::new(given.call(None).shape(), given.a.format(), given.b.format(), out)

@@ -137,7 +137,7 @@ pub(crate) fn check_scaled_mm(
         b: format_of(&dtypes.1),
         out: format_of(&dtypes.2),
         scaling: match scales {
-            Some((a, b)) => Recipe::scaling(Recipe::of(shape, a, b), &platform),
+            Some((a, b)) => Recipe::scaling(Recipe::of(shape, a, b), platform.capability, &platform.version),
             None => Scaling::Invalid,
         },
         scale_result_fits,

@@ -125,29 +125,41 @@ def test_block_scales_are_applied_after_each_128_of_k():
 
 def test_the_shapes_of_scales_decide_as_in_torch():
     random = np.random.default_rng(5)
-    a, b = (random.integers(0x28, 0x48, size=(144, 256)).astype(np.uint8) for _ in range(2))
+    a, b = (random.integers(0x28, 0x48, size=(144, 512)).astype(np.uint8) for _ in range(2))
     one = lambda *shape: random.uniform(0.5, 2, size=shape).astype(np.float32)  # noqa: E731
     given = {"read_as": ("e4m3", "e4m3"), "out_dtype": "bf16"}
-    new = {**given, "platform": "h100-sxm", "assume": "block-scales"}
+    new = {**given, "platform": "h100-sxm", "lt_config": {"id": 66, "splitk": 1, "reduction": 0, "stages": 36}, "use_fast_accum": False}
     unit = ("hopper", "wgmma.m64n256k32.f32.e4m3.e4m3")
     for shape_a, shape_b, blocks in [
-        ((144, 2), (2, 2), "1x128,128x128"),
-        ((144, 2), (2, 144), "1x128,1x128"),
-        ((2, 2), (2, 144), "128x128,1x128"),
+        ((144, 4), (4, 2), "1x128,128x128"),
+        ((2, 4), (4, 144), "128x128,1x128"),
     ]:
         scale_a, scale_b = one(*shape_a), one(*shape_b)
         d = calls.scaled_mm(a, b.T, scale_a, scale_b, **new)
         expected = bitmma.gemm(unit, a, b.T, scale_a=scale_a, scale_b=scale_b, scale_blocks=blocks, output="bf16")
         np.testing.assert_array_equal(d, expected)
         found = calls.explain_call(a, b.T, scale_a, scale_b, element=(3, 130), **new)
-        assert found.code == d[3, 130] and found.plan.evidence == "derived" and "DeepGEMM" in found.plan.assumed[0]
+        assert found.code == d[3, 130] and found.plan.evidence == "recorded" and not found.plan.assumed
+        with pytest.raises(bitmma.CallDeclined, match="--assume unsplit"):
+            calls.scaled_mm(a, b.T, scale_a, scale_b, **{**new, "lt_config": None})
         with pytest.raises(bitmma.CallDeclined, match="--assume block-scales"):
-            calls.scaled_mm(a, b.T, scale_a, scale_b, platform="h100-sxm", **given)
+            calls.scaled_mm(a, b.T, scale_a, scale_b, **{**new, "platform": "h100-sxm/cublaslt-13.1.1"})
+        with pytest.raises(bitmma.CallRejected, match="use_fast_accum=False"):
+            calls.scaled_mm(a, b.T, scale_a, scale_b, **{**new, "use_fast_accum": True})
         with pytest.raises(bitmma.CallRejected, match=r"rule 27"):  # cuBLASLt 12.8
             calls.scaled_mm(a, b.T, scale_a, scale_b, platform="h100-pcie", **given)
         with pytest.raises(bitmma.CallRejected, match=r"sm_90 alone \(rule 28\)"):
             calls.scaled_mm(a, b.T, scale_a, scale_b, **{**new, "platform": "gb200"})
-    for shape_a, shape_b in [((2, 2), (2, 2)), ((144,), (144,)), ((144, 2), (144, 2)), ((1, 1), (1, 144))]:
+    # scales of single rows and columns: the second product and the sum are one FMA
+    scale_a, scale_b = one(144, 4), one(4, 144)
+    d = calls.scaled_mm(a, b.T, scale_a, scale_b, **{**new, "out_dtype": "f32"}).view(np.float32)
+    total = np.zeros((144, 144), np.float32)
+    for block in range(4):
+        at = slice(128 * block, 128 * block + 128)
+        chain = bitmma.gemm(unit, a[:, at], b[:, at].T).view(np.float32) * scale_a[:, block : block + 1]
+        total = (chain.astype(np.float64) * scale_b[block] + total).astype(np.float32)  # exact in FP64 here but for one rounding
+    np.testing.assert_array_equal(d, total)
+    for shape_a, shape_b in [((2, 4), (4, 2)), ((144,), (144,)), ((144, 4), (144, 4)), ((1, 1), (1, 144))]:
         with pytest.raises(bitmma.CallRejected, match=r"rule 27"):
             calls.scaled_mm(a, b.T, one(*shape_a), one(*shape_b), **new)
 
@@ -166,6 +178,10 @@ def test_row_wise_scales_are_those_of_torchs_kernel():
     assert calls.plan_call("h100-pcie", (32, 48, 320), "e4m3", scales=((32, 1), (1, 48))).plan["blocks"]["k"] == 0
     with pytest.raises(bitmma.CallRejected, match="row-wise scales need a BF16 D"):
         calls.scaled_mm(a, b.T, scale_a, scale_b, **{**given, "out_dtype": "f32"})
-    for platform, reason in (("rtx4060", "stream-K"), ("h100-sxm", "nothing is published about row-wise")):
+    # by cuBLASLt: B's scale first, and any D
+    chain = bitmma.gemm(unit, a, b.T, promote_every=128).view(np.float32)
+    d = calls.scaled_mm(a, b.T, scale_a, scale_b, **{**given, "platform": "h100-sxm", "out_dtype": "f32"}).view(np.float32)
+    np.testing.assert_array_equal(d, chain * scale_b * scale_a)
+    for platform, reason in (("rtx4060", "stream-K"), ("gb200", "nothing is published about row-wise")):
         with pytest.raises(bitmma.CallDeclined, match=reason):
             calls.scaled_mm(a, b.T, scale_a, scale_b, **{**given, "platform": platform})

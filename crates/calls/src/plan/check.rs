@@ -6,6 +6,9 @@ use crate::error::Error;
 /// Parts and slices that a plan may have at most; no library splits K into more.
 pub const MOST_PARTS: usize = 1 << 16;
 
+/// Rows of A and columns of B that share a scale of [`Blocks`](super::Blocks) divide this where K is dealt to parts.
+pub const BLOCK_LINES: usize = 128;
+
 impl Plan {
     /// Whether the fields fit together and the instruction; the error names the first that does not.
     pub fn check(&self) -> Result<(), Error> {
@@ -69,8 +72,36 @@ impl Plan {
             if blocks.rows == 0 || blocks.columns == 0 {
                 return wrong("blocks.rows and blocks.columns are 1 or more".to_owned());
             }
-            if *deal != Deal::default() || self.merge != Merge::default() {
-                return wrong("[blocks] together with a deal or a merge is not known".to_owned());
+            if *deal == Deal::default() && self.merge != Merge::default() {
+                return wrong("[blocks] with a merge and no deal".to_owned());
+            }
+            if blocks.k == 0 && *deal != Deal::default() {
+                return wrong(
+                    "[blocks] of whole rows and columns together with a deal is not known".to_owned(),
+                );
+            }
+            if *deal != Deal::default() {
+                let plain = Deal {
+                    kind: deal.kind,
+                    grain: deal.grain,
+                    parts: deal.parts,
+                    chunk: deal.chunk,
+                    ..Deal::default()
+                };
+                let tile = if deal.chunk > 0 { deal.chunk } else { deal.grain };
+                if *deal != plain || !tile.is_multiple_of(blocks.k) {
+                    return wrong(format!(
+                        "[blocks] of {} elements take a deal in tiles of a multiple of that, without dot, slices, rotate and \
+                         a lost tail; its tiles are {tile}",
+                        blocks.k
+                    ));
+                }
+                if !BLOCK_LINES.is_multiple_of(blocks.rows) || !BLOCK_LINES.is_multiple_of(blocks.columns) {
+                    return wrong(format!(
+                        "[blocks] of {} rows and {} columns with a deal; both divide {BLOCK_LINES} there",
+                        blocks.rows, blocks.columns
+                    ));
+                }
             }
             if every > 0 && blocks.k > 0 {
                 return wrong(format!(

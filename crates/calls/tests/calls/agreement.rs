@@ -148,6 +148,15 @@ fn block_scales_and_simt_sums_answer_as_the_definition() {
             plan.blocks = Some(Blocks { k: block, rows, columns, order, fma: random.below(2) == 0 });
             if block == 0 {
                 plan.promote.every = random.of(&[0, 128]);
+            } else if random.below(2) == 0 {
+                let kind = random.of(&[DealKind::Contiguous, DealKind::Interleaved]);
+                plan.deal = Deal {
+                    kind,
+                    grain: block * random.of(&[1, 2]),
+                    parts: 1 + random.below(4),
+                    ..Deal::default()
+                };
+                plan.merge.order = random.of(&[MergeOrder::Serial, MergeOrder::Pairwise]);
             }
             let along = if block == 0 { 1 } else { k.div_ceil(block) };
             let of = |random: &mut Random, rows, columns| {

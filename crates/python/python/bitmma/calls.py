@@ -150,8 +150,10 @@ def scaled_mm(
     they are, as in torch: numbers or arrays of one element; M × 1 and 1 × N (row-wise); M × ceil(K/128) or
     ceil(M/128) × ceil(K/128) of A with ceil(K/128) × N or ceil(K/128) × ceil(N/128) of B (blocks, not 128×128 of both).
     With a plan that has ``[blocks]`` they are as it says. Row-wise scales follow torch's own kernel on sm_90 before
-    cuBLASLt 12.9; how cuBLASLt applies block scales is not published, and ``assume="block-scales"`` takes it to do as
-    DeepGEMM. All else, and a bias, was never recorded and is declined. ``sources`` are those of :func:`plan_call`.
+    cuBLASLt 12.9, and cuBLASLt 13.1.0.3, which was recorded, with block scales too; ``assume="block-scales"`` takes other
+    versions from 12.9 on to do the same. With block scales the library splits K of some calls: ``lt_config``, ``parts`` or
+    ``assume="unsplit"`` says how. All else, and a bias, was never recorded and is declined. ``sources`` are those of
+    :func:`plan_call`.
     """
     prepared = _scaled(a, b, scale_a, scale_b, bias, scale_result, out_dtype, use_fast_accum, platform, read_as, sources)
     return prepared.run(threads)
