@@ -142,10 +142,10 @@ impl Input<'_> {
 
     /// The input as an instruction takes it: zeros after it, scale factors of one.
     pub fn case(&self, row: &Instruction) -> Result<Case, Reason> {
-        if self.given() > row.k {
-            return Err(Reason::Short(row.k));
+        if self.given() > row.products() {
+            return Err(Reason::Short(row.products()));
         }
-        self.case_of([row.a, row.b, row.c], row.scale, row.k)
+        self.case_of([row.a, row.b, row.c], row.scale, row.products())
     }
 
     /// D of a model on the input, K being as many elements as were given, in whole blocks.

@@ -30,7 +30,7 @@ impl Subject {
         let model = row.model(revision)?;
         Some(Subject {
             model,
-            k: row.k,
+            k: row.products(),
             rows: vec![row],
             name: format!("{} {}", row.architecture, row.name()),
         })
@@ -92,7 +92,8 @@ pub fn elementary(revision: Revision) -> Vec<Subject> {
     let mut subjects: Vec<Subject> = Vec::new();
     for row in catalogue().iter().filter(|row| row.is_native()) {
         let Some(mut subject) = Subject::of_row(row, revision) else { continue };
-        subject.k = subject.model.length(row.k).max(subject.model.scale.map_or(1, |scale| scale.size));
+        subject.k =
+            subject.model.length(row.products()).max(subject.model.scale.map_or(1, |scale| scale.size));
         subject.model = essence(&subject.model, subject.k);
         match subjects.iter_mut().find(|known| known.model == subject.model) {
             Some(known) => known.rows.push(row),

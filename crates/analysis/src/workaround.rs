@@ -59,7 +59,10 @@ pub fn attempts(
         // the operands as they are, or the numbers they stand for
         let (b, scale) = if a == model.a { (model.b, model.scale) } else { (a, None) };
         let found = |row: &&Instruction| {
-            row.architecture == of && (row.a, row.b, row.d, row.scale) == (a, b, d, scale) && row.is_native()
+            row.architecture == of
+                && (row.a, row.b, row.d, row.scale) == (a, b, d, scale)
+                && row.is_native()
+                && !row.family.is_sparse()
         };
         // the longest along K, which on one architecture are alike
         catalogue().iter().filter(found).max_by_key(|row| row.k)

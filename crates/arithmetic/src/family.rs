@@ -267,7 +267,8 @@ pub static FAMILIES: [Family; 10] = [
     Family {
         name: "Dot-Add",
         source: "No family of the paper, and a name of ours: Arm's BFDOT and BFMMLA with FPCR.EBF = 1 (Arm Architecture \
-                 Reference Manual, BFDotAdd and FPDot), from memory of the manual's pseudocode and checked on no unit.",
+                 Reference Manual, BFDotAdd and FPDot), from memory of the manual's pseudocode and checked on no Arm \
+                 processor. An H100 answers `mma.m8n8k4` with an FP16 result so.",
         about: "L products summed exactly and rounded once by rho, then added to the accumulator by an IEEE 754 \
                 addition, rounded by rho again. An Arm processor has L = 2 and RNE-FP32, and flushes only where FPCR \
                 says so.",

@@ -53,7 +53,8 @@ const MATLAB_AND_OURS: &str = "validation data of MATLAB-tensor-core, Khattak an
 /// Where the answers of the MI300X come from; they are cited, the project does not hold them.
 const MI300X: &str = "749 FP8 dot products, not kept here; one pair of them is in docs/semantics.md, rule 11";
 
-/// Instructions that a real GPU has answered: architecture, name, chips, source. Those that [`asked`] adds are not listed.
+/// Instructions that a real GPU has answered: architecture, name, chips, source. All that the project asked of an
+/// H100 SXM are recorded, too, by a rule.
 ///
 /// `wgmma` was recorded at N = 8; its rows cover every N.
 #[rustfmt::skip]

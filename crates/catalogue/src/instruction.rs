@@ -67,7 +67,8 @@ impl fmt::Display for Family {
 pub struct Composition {
     /// How many instructions of the hardware it takes.
     pub count: usize,
-    /// Their name in the catalogue, on the same architecture.
+    /// Their name in the catalogue, on the same architecture; the SASS name (`FFMA`) where no matrix instruction is among
+    /// them.
     pub part: String,
     /// What else happens, as in `A and B widened to f16 first, C added last by FADD`; may be empty.
     pub around: &'static str,
@@ -92,7 +93,8 @@ pub struct Instruction {
     pub m: Extent,
     /// Columns of B and D in one block.
     pub n: Extent,
-    /// Columns of A and rows of B; of a sparse A, with the elements that are not stored.
+    /// Columns of A and rows of B; of a sparse A, with the elements that are not stored. The model takes
+    /// [`Instruction::products`].
     pub k: usize,
     /// Independent products A×B+C that one instruction computes.
     pub blocks: usize,
@@ -108,6 +110,9 @@ pub struct Instruction {
     pub scale: Option<BlockScale>,
     /// What the compiler makes of it; `None` for an instruction the hardware has.
     pub composed_of: Option<Composition>,
+    /// Of a sparse one whose model is known: the dense instruction of the same architecture, K half as large, that sums
+    /// its products as this one sums those of the elements stored.
+    pub dense: Option<String>,
     /// Why the model is not known; `None` where it is.
     pub unknown: Option<&'static str>,
     /// Something a reader of the row should know.
@@ -182,6 +187,7 @@ impl Instruction {
             d,
             scale,
             composed_of: None,
+            dense: None,
             unknown: None,
             remark: None,
             evidence,
@@ -197,6 +203,18 @@ impl Instruction {
         if !matches!(self.evidence, Evidence::Recorded { .. }) {
             self.evidence = Evidence::Inferred { why };
         }
+        self
+    }
+
+    /// The row of a sparse instruction that sums as the dense one of that name.
+    pub(crate) fn sums_as(mut self, dense: String) -> Instruction {
+        self.dense = Some(dense);
+        self
+    }
+
+    /// The row as something a compiler makes of `count` instructions of that SASS name, none of them a matrix instruction.
+    pub(crate) fn expanded(mut self, count: usize, sass: &str, around: &'static str) -> Instruction {
+        self.composed_of = Some(Composition { count, part: sass.to_owned(), around });
         self
     }
 
@@ -260,7 +278,7 @@ impl Instruction {
         self.sass.as_ref().map(|sass| self.filled(sass, self.m, self.n))
     }
 
-    /// Products of one element of D: K, or with a sparse A half of it.
+    /// Products of one element of D, which its model sums: K, or with a sparse A half of it, the elements stored.
     pub fn products(&self) -> usize {
         if self.family.is_sparse() { self.k / 2 } else { self.k }
     }
@@ -286,7 +304,7 @@ impl Instruction {
     /// The internal precision in one line: what is exact, what is cut where, how results are rounded.
     pub fn precision_line(&self, revision: Revision) -> String {
         match (self.model_ref(revision), self.unknown) {
-            (Some(model), _) => crate::precision::line(model, self.k),
+            (Some(model), _) => crate::precision::line(model, self.products()),
             (None, reason) => format!("not known: {}", reason.unwrap_or("no reason given")),
         }
     }

@@ -6,8 +6,8 @@
 //! host floating-point arithmetic happens.
 //!
 //! In are the dense floating-point instructions `mma.sync`, `wgmma.mma_async`, `tcgen05.mma` (with
-//! `cta_group::1`), `wmma.mma` and `v_mfma_*`, and, without a model, the sparse `mma.sp` and
-//! `wgmma.mma_async.sp` that the hardware has; not in are the other sparse, the integer, the `.ws` and the
+//! `cta_group::1`), `wmma.mma` and `v_mfma_*`, and the sparse `mma.sp` and `wgmma.mma_async.sp` that the
+//! hardware has, of which only Hopper's have a model; not in are the other sparse, the integer, the `.ws` and the
 //! `cta_group::2` forms.
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
@@ -27,6 +27,7 @@ pub mod precision;
 pub mod processor;
 pub mod revision;
 mod rows;
+pub mod selection;
 mod software;
 mod spelling;
 

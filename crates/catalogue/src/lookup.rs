@@ -8,6 +8,7 @@ use crate::error::{LookupError, nearest};
 use crate::extent::Extent;
 use crate::instruction::Instruction;
 use crate::rows::{catalogue, of};
+use crate::selection;
 use crate::software::{self, Meaning};
 use crate::spelling::{Key, key_of, keys, starred};
 
@@ -97,9 +98,26 @@ fn resolve(row: &'static Instruction, key: &Key) -> Result<Found, LookupError> {
 /// it is printed (`n{8..256}`) or the letter of the manual (`nN`); the last two leave it open. The first words
 /// of a name (`wgmma`, `QGMMA`) are an error that lists the instructions they may mean.
 ///
+/// After the name of a sparse instruction may stand which elements are stored ([`selection`]): `….select13`.
+///
 /// Names that software gives are read too: CuTe atoms (`SM90_64x64x16_F32F16F16_SS`), `tl.dot(f16, f16)`, fragments of WMMA
 /// and rocWMMA, intrinsics of LLVM; a dtype (`float8_e4m3fn`) lists the instructions that multiply it.
 pub fn find(architecture: Architecture, text: &str) -> Result<Found, LookupError> {
+    let (instruction, Some(selected)) = selection::split(text.trim()) else {
+        return find_instruction(architecture, text);
+    };
+    let found = find_instruction(architecture, instruction)?;
+    let selections = selection::names(found.instruction);
+    if selections.contains(&selected) {
+        return Ok(found);
+    }
+    let offered = selections.iter().rev().take(3).map(|name| selection::named(instruction, name)).collect();
+    let nearest = if selections.is_empty() { vec![instruction.to_owned()] } else { offered };
+    Err(LookupError::UnknownInstruction { architecture, given: text.to_owned(), nearest, elsewhere: vec![] })
+}
+
+/// As [`find`], of a name without a selection.
+fn find_instruction(architecture: Architecture, text: &str) -> Result<Found, LookupError> {
     let spelled = candidates(architecture, text);
     if !spelled.is_empty() {
         return choose_one(architecture, text, &spelled);

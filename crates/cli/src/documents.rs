@@ -77,7 +77,7 @@ fn instruction_row(row: &Instruction) -> [String; 7] {
         describe::shape(row),
         format!("{} {} {} {}{scale}", row.d, row.a, row.b, row.c),
         model.map_or("?", |model| model.operation.name()).to_owned(),
-        model.map_or("?".to_owned(), |model| describe::short(model, row.k)),
+        model.map_or("?".to_owned(), |model| describe::short(model, row.products())),
         made,
         format!("{}{remark}", row.evidence),
     ]
@@ -229,7 +229,7 @@ fn example(family: &Family) -> (String, usize, Model) {
     let of_instruction = bitmma::catalogue::catalogue().iter().find_map(|row| {
         let model = row.model(Revision::Hardware)?;
         let name = format!("`{} {}`", row.architecture, row.name());
-        (row.is_native() && model.operation.name() == family.name).then_some((name, row.k, model))
+        (row.is_native() && model.operation.name() == family.name).then_some((name, row.products(), model))
     });
     let of_processor = processors().iter().find_map(|row| {
         let same = row.model.operation.name() == family.name;

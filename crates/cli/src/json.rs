@@ -157,7 +157,7 @@ impl Instruction {
             unknown: row.unknown,
             sass: row.sass(),
             revision: revision.name(),
-            model: row.model_ref(revision).map(|model| Model::new(model, Some(row.k))),
+            model: row.model_ref(revision).map(|model| Model::new(model, Some(row.products()))),
             precision: row.precision_line(revision),
             evidence: describe::evidence(row),
             evidence_text: row.evidence.to_string(),

@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         table.row([
             row.architecture.name().to_owned(),
             model.map_or("?".to_owned(), |model| model.operation.name().to_owned()),
-            model.map_or("?".to_owned(), |model| describe::short(model, row.k)),
+            model.map_or("?".to_owned(), |model| describe::short(model, row.products())),
             describe::kind(row).to_owned(),
             describe::evidence(row).to_owned(),
             describe::shape(row),

@@ -39,7 +39,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.toml {
         let target = arguments.target.resolve()?;
         let heading = match &target.found {
-            Some(found) => format!("# {}, K = {}, revision {revision}\n", target.name, found.instruction.k),
+            Some(found) => {
+                format!("# {}, K = {}, revision {revision}\n", target.name, found.instruction.products())
+            }
             None => format!("# {}\n", target.name),
         };
         output::raw(&format!("{heading}{}", target.model.to_toml()))?;
@@ -135,7 +137,11 @@ fn instruction(found: &Found, revision: Revision) -> String {
         blocks => format!(", {blocks} blocks: {blocks} independent products A×B+C"),
     };
     let sparse = match row.family.is_sparse() {
-        true => format!("; A is 2:4 sparse: {} of {} elements are stored", row.products(), row.k),
+        true => format!(
+            "; A is 2:4 sparse: {} of {} elements are stored; A stands for these, B for the rows that they meet",
+            row.products(),
+            row.k
+        ),
         false => String::new(),
     };
     pairs.push((
@@ -155,6 +161,9 @@ fn instruction(found: &Found, revision: Revision) -> String {
             (None, None) => "native: one instruction of the hardware".to_owned(),
         },
     ));
+    if let Some(dense) = &row.dense {
+        pairs.push(("sums as", format!("{dense}, over the {} products of stored elements", row.products())));
+    }
     if let Some(sass) = row.sass() {
         pairs.push(("SASS", sass));
     }
@@ -171,6 +180,7 @@ fn instruction(found: &Found, revision: Revision) -> String {
         pairs.push(("remark", remark.to_owned()));
     }
     let heading = format!("{} {}", row.architecture, style::strong(&row.name()));
-    let parameters = row.model_ref(revision).map_or(String::new(), |model| parameters(model, Some(row.k)));
+    let parameters =
+        row.model_ref(revision).map_or(String::new(), |model| parameters(model, Some(row.products())));
     format!("{heading}\n{}{parameters}", Table::pairs(&pairs, WIDTH).render())
 }

@@ -108,11 +108,11 @@ impl Arguments {
         };
         let longest = a.len().max(b.len()).max(1);
         let k = match (&target.found, self.k) {
-            (Some(found), Some(given)) if given != found.instruction.k => {
-                let k = found.instruction.k;
+            (Some(found), Some(given)) if given != found.instruction.products() => {
+                let k = found.instruction.products();
                 return Err(Failure::new(format!("K is {given}; {} takes K = {k}", target.name)));
             }
-            (Some(found), _) => found.instruction.k,
+            (Some(found), _) => found.instruction.products(),
             (None, Some(k)) => k,
             (None, None) => fitting(target, longest)?,
         };

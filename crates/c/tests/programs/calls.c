@@ -44,7 +44,7 @@ static void opening(void) {
     FAILS(bitmma_open(NULL, "HMMA.16816.F32", NULL, &unit), BITMMA_NULL, "architecture");
     FAILS(bitmma_open("hopper", NULL, NULL, &unit), BITMMA_NULL, "instruction");
     FAILS(bitmma_open("hopper", "HMMA.16816.F32", NULL, NULL), BITMMA_NULL, "unit");
-    FAILS(bitmma_open("hopper", "mma.sp.m16n8k32.f32.f16.f16.f32", NULL, &unit), BITMMA_NO_MODEL, "no model");
+    FAILS(bitmma_open("ampere", "mma.sp.m16n8k32.f32.f16.f16.f32", NULL, &unit), BITMMA_NO_MODEL, "no model");
     CHECK(bitmma_open_model(TOML, 2, 3, 8, &unit) == BITMMA_OK);
     bitmma_signature is;
     CHECK(bitmma_describe(unit, &is) == BITMMA_OK);

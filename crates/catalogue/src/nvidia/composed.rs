@@ -2,9 +2,10 @@
 //!
 //! FP8 on Hopper and Blackwell: the compiler widens A and B to FP16, runs one HMMA over the products
 //! with k mod 4 in {0, 1} from an accumulator of zero and a second one over k mod 4 in {2, 3} on top,
-//! then adds C. `m8n8k4` on FP16 from Ampere on: the compiler uses no matrix instruction at all.
+//! then adds C. `m8n8k4` on FP16 from Ampere on: the compiler uses no matrix instruction at all; an H100 was asked what
+//! it makes of it, the other architectures were not.
 
-use bitmma_arithmetic::{Conversion, Lowering, Model, Order};
+use bitmma_arithmetic::{Conversion, Lowering, Model, Operation, Order};
 use bitmma_formats::{F16, F32, Format};
 
 use super::form::Form;
@@ -67,12 +68,38 @@ fn fp8() -> impl Iterator<Item = Instruction> {
     })
 }
 
+const CHAINED: &str = "A, B and C widened to f32 first, C added last by FADD";
+const PAIRED: &str = "A, B and C widened to f32 first, products added in pairs, each pair to C by FADD, D narrowed to f16 last";
+
+/// The model of `m8n8k4` on Hopper, as an H100 answers: with an FP32 result a chain of FMA from zero, and C added last;
+/// with an FP16 result two pairs of products, each rounded to FP32 and added to C there.
+fn expanded(form: &Form) -> Model {
+    let Form { a, b, c, d, .. } = *form;
+    let (operation, lowering) = match d == F16 {
+        true => (
+            Operation::DotAdd { max_length: 2 },
+            Lowering { narrow_output: Some(Conversion::RNE_FP16), ..Lowering::NONE },
+        ),
+        false => {
+            (Operation::Fma, Lowering { add_accumulator_last: Some(Conversion::RNE_FP32), ..Lowering::NONE })
+        }
+    };
+    let nan_code = parameters::nan_code(d);
+    Model { d, nan_code, lowering, ..Model::new(a, b, c, operation, Conversion::RNE_FP32) }
+}
+
+/// `m8n8k4` on FP16; FFMA are counted for a thread, which has eight elements of D.
 fn quarters() -> impl Iterator<Item = Instruction> {
     QUARTERS.into_iter().flat_map(|types| {
         let form = quarter(types);
-        FROM_AMPERE
-            .iter()
-            .map(move |on| Instruction::without_model(form.identity(*on, None), form.shape(), EXPANDED))
+        FROM_AMPERE.iter().map(move |on| {
+            let identity = form.identity(*on, None);
+            if *on != Hopper {
+                return Instruction::without_model(identity, form.shape(), EXPANDED);
+            }
+            let (count, around) = if form.d == F16 { (16, PAIRED) } else { (32, CHAINED) };
+            Instruction::native(identity, form.shape(), |_| expanded(&form)).expanded(count, "FFMA", around)
+        })
     })
 }
 

@@ -44,6 +44,12 @@ impl Form {
         if self.family.is_sparse() { self.k / 2 } else { self.k }
     }
 
+    /// The dense form that has the products of a sparse one: K half as large.
+    pub(super) fn dense(&self) -> Form {
+        let family = if self.family == Family::WgmmaSp { Family::Wgmma } else { Family::MmaSync };
+        Form { family, k: self.products(), ..*self }
+    }
+
     pub(super) fn shape(&self) -> Shape {
         let Form { m, n, k, blocks, a, b, c, d, scale, .. } = *self;
         Shape { m, n, k, blocks, a, b, c, d, scale }

@@ -1,9 +1,11 @@
-//! `mma.sp` and `wgmma.mma_async.sp`, as the hardware has them: A is 2:4 sparse. Nobody has published how they
-//! sum, so no row has a model.
+//! `mma.sp` and `wgmma.mma_async.sp`, as the hardware has them: A is 2:4 sparse. Nobody has published how they sum. An
+//! H100 was asked: each sums the products of the elements stored as the dense instruction of half the K does. The
+//! rows of other architectures have no model.
 
 use bitmma_formats::{BlockScale, F16, F32, Format};
 
 use super::form::Form;
+use super::parameters;
 use super::sets::{
     E4M3_16, E8_16, E8_32, FP4, FP8, FP8_6_4, FROM_AMPERE, ONLY_BF16, ONLY_FP16, ONLY_TF32, pairs,
 };
@@ -42,7 +44,15 @@ const ROWS: [Row; 17] = [
 ];
 
 fn row(form: &Form, on: Architecture) -> Instruction {
-    Instruction::without_model(form.identity(on, Some(form.sass(on))), form.shape(), NOT_PROBED)
+    let identity = form.identity(on, Some(form.sass(on)));
+    if on != Hopper {
+        return Instruction::without_model(identity, form.shape(), NOT_PROBED);
+    }
+    let dense = form.dense();
+    Instruction::native(identity, form.shape(), |revision| {
+        parameters::model(on, dense.shape(), dense.rounding, revision)
+    })
+    .sums_as(dense.name())
 }
 
 /// Every row.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use bitmma_catalogue::Architecture::{
     Ada, Ampere, Blackwell, Cdna1, Cdna2, Cdna3, Hopper, RtxBlackwell, Volta,
 };
-use bitmma_catalogue::{Architecture, LookupError, catalogue, find, of};
+use bitmma_catalogue::{Architecture, LookupError, catalogue, find, of, selection};
 
 #[test]
 fn names_are_unique_within_an_architecture() {
@@ -64,7 +64,7 @@ fn names_of_vectors_and_recordings_resolve() {
         let name = &record["instruction"];
         let found = find(architecture, name)
             .unwrap_or_else(|error| panic!("{} {}: {error}", record["kind"], record["file"]));
-        assert_eq!(found.name(), *name);
+        assert_eq!(found.name(), selection::split(name).0);
         assert!(found.instruction.unknown.is_none(), "{name} has no model");
     }
     println!("{} names resolve", records.len());
@@ -189,4 +189,26 @@ fn beginnings_of_names_list_the_instructions() {
     );
     // only at the end of a word
     assert!(matches!(find(Hopper, "wgm"), Err(LookupError::UnknownInstruction { .. })));
+}
+
+#[test]
+fn a_selection_goes_with_a_sparse_instruction() {
+    for (name, selections) in [
+        ("mma.sp.m16n8k32.f32.f16.f16.f32", vec!["01", "23", "mixed"]),
+        ("wgmma.sp.m64n64k16.f32.tf32.tf32", vec!["0", "1", "mixed"]),
+    ] {
+        for selection in selections {
+            let found = find(Hopper, &selection::named(name, selection)).unwrap();
+            assert_eq!(found.name(), name);
+        }
+    }
+    for (name, near) in [
+        ("mma.sp.m16n8k32.f32.f16.f16.f32.select10", "mma.sp.m16n8k32.f32.f16.f16.f32.selectmixed"),
+        ("wgmma.sp.m64n8k16.f32.tf32.tf32.select01", "wgmma.sp.m64n8k16.f32.tf32.tf32.select1"),
+        ("mma.m16n8k16.f32.f16.f16.f32.selectmixed", "mma.m16n8k16.f32.f16.f16.f32"),
+    ] {
+        let error = find(Hopper, name).unwrap_err().to_string();
+        assert!(error.contains(&format!("hopper has no instruction '{name}'; did you mean ")), "{error}");
+        assert!(error.contains(near), "{error}");
+    }
 }

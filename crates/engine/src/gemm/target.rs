@@ -17,7 +17,8 @@ pub struct Target {
 }
 
 impl Target {
-    /// The instruction of that name; its K elements at a time.
+    /// The instruction of that name; its K elements at a time (of a sparse A, the
+    /// elements stored, with the rows of B that they meet).
     pub fn instruction(architecture: Architecture, name: &str, revision: Revision) -> Result<Target, Error> {
         Target::found(&find(architecture, name)?, revision)
     }
@@ -25,7 +26,7 @@ impl Target {
     /// An instruction that was looked up.
     pub fn found(found: &Found, revision: Revision) -> Result<Target, Error> {
         let row = found.instruction;
-        Ok(Target { name: row.name(), model: model_of(found, revision)?, step: row.k })
+        Ok(Target { name: row.name(), model: model_of(found, revision)?, step: row.products() })
     }
 
     /// A model, `step` elements at a time; by default as many as one elementary operation takes (L_max)

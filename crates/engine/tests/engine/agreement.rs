@@ -25,7 +25,11 @@ fn models() -> Vec<(String, Model, usize)> {
         for revision in Revision::ALL {
             if let Some(model) = row.model(revision) {
                 let name = format!("{} {} ({revision})", row.architecture, row.name());
-                distinct.entry(format!("{model:?} {}", row.k)).or_insert((name, model, row.k));
+                distinct.entry(format!("{model:?} {}", row.products())).or_insert((
+                    name,
+                    model,
+                    row.products(),
+                ));
             }
         }
     }

@@ -61,7 +61,7 @@ fn single_operations(wanted: impl Fn(&Operation) -> bool) -> Vec<Unit> {
                 continue;
             }
             // one operation: K is brought down to L
-            let mut k = model.length(row.k);
+            let mut k = model.length(row.products());
             if let Some(scale) = model.scale {
                 k = k.max(scale.size);
             }

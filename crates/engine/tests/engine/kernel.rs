@@ -15,10 +15,14 @@ fn models() -> Vec<(String, Model, usize)> {
     for row in catalogue() {
         for revision in Revision::ALL {
             if let Some(model) = row.model(revision)
-                && has_kernel(&model, row.k)
+                && has_kernel(&model, row.products())
             {
                 let name = format!("{} {} ({revision})", row.architecture, row.name());
-                distinct.entry(format!("{model:?} {}", row.k)).or_insert((name, model, row.k));
+                distinct.entry(format!("{model:?} {}", row.products())).or_insert((
+                    name,
+                    model,
+                    row.products(),
+                ));
             }
         }
     }
@@ -192,7 +196,7 @@ fn edges_of_blocks() {
     ] {
         let row = find(architecture, name).expect("a row of the catalogue").instruction;
         let model = row.model(Revision::Hardware).expect("a model");
-        let k = least_k.next_multiple_of(row.k) + row.k;
+        let k = least_k.next_multiple_of(row.products()) + row.products();
         let inputs = Inputs::new(&model, (m, n, k), family, 77);
         let all: Vec<usize> = (0..k).collect();
         let factors: Vec<usize> = (0..model.scale.map_or(0, |scale| k / scale.size)).collect();
@@ -205,10 +209,12 @@ fn edges_of_blocks() {
                 .as_ref()
                 .map(|(a, b)| (chosen(a, &rows, &factors), chosen(b, &factors, &columns))),
         };
-        let expected = simulate_steps(&model, row.k, &few.operands()).expect("a matrix of the model");
+        let expected =
+            simulate_steps(&model, row.products(), &few.operands()).expect("a matrix of the model");
         for level in Level::available() {
             let options = Options { level: Some(level) };
-            let d = multiply(&model, row.k, &inputs.operands(), options).expect("a matrix of the model");
+            let d =
+                multiply(&model, row.products(), &inputs.operands(), options).expect("a matrix of the model");
             assert_eq!(chosen(&d, &rows, &columns), expected, "{name}, {level:?}, {family:?}");
         }
     }

@@ -64,14 +64,14 @@ fn every_route_is_taken() {
         let row = find(architecture, name).unwrap().instruction;
         let mut model = row.model(Revision::Hardware).unwrap();
         for family in Family::ALL {
-            seen.extend(taken(&model, row.k, family, best));
+            seen.extend(taken(&model, row.products(), family, best));
         }
         // pairs of products whose results are not flushed, and whose products are not exact
         if let Operation::FtzAddMul { .. } = model.operation
             && model.a == bitmma_engine::formats::BF16
         {
             model.a = bitmma_engine::formats::F32;
-            seen.extend(taken(&model, row.k, Family::Moderate, best));
+            seen.extend(taken(&model, row.products(), Family::Moderate, best));
         }
     }
     let halves = if best < Level::Avx512Halves { Some("halves") } else { None };

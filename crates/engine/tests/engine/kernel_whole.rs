@@ -11,7 +11,7 @@ use rand_chacha::rand_core::{Rng, SeedableRng};
 /// The model of an instruction, and its K.
 fn model(architecture: Architecture, name: &str) -> (Model, usize) {
     let row = find(architecture, name).unwrap().instruction;
-    (row.model(Revision::Hardware).unwrap(), row.k)
+    (row.model(Revision::Hardware).unwrap(), row.products())
 }
 
 fn blackwell() -> (Model, usize) {

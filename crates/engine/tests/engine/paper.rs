@@ -42,7 +42,7 @@ fn column_of(row: &Instruction) -> Column {
 
 fn takes_equation_1(row: &Instruction) -> bool {
     row.is_native()
-        && row.k >= 4
+        && row.products() >= 4
         && EQUATION_1_A.iter().all(|number| has(&row.a, number))
         && EQUATION_1_B.iter().all(|number| has(&row.b, number))
         && has(&row.c, EQUATION_1_C)
@@ -51,7 +51,7 @@ fn takes_equation_1(row: &Instruction) -> bool {
 /// D of Equation 1 as a decimal.
 fn equation_1(row: &Instruction, revision: Revision) -> String {
     let model = row.model(revision).unwrap_or_else(|| panic!("{} has no model", row.name()));
-    let unit = Unit { name: format!("{} {}", row.architecture, row.name()), model, k: row.k };
+    let unit = Unit { name: format!("{} {}", row.architecture, row.name()), model, k: row.products() };
     let numbered = |numbers: [&'static str; 4]| numbers.into_iter().enumerate().collect::<Vec<_>>();
     let d = unit.d(&unit.case(&numbered(EQUATION_1_A), &numbered(EQUATION_1_B), EQUATION_1_C));
     text::display(&row.d, d)
@@ -410,12 +410,12 @@ fn symmetry() {
     let mut seen = BTreeSet::new();
     for row in catalogue() {
         let Some(model) = row.model(Revision::Hardware) else { continue };
-        if !seen.insert(format!("{model:?} {}", row.k)) {
+        if !seen.insert(format!("{model:?} {}", row.products())) {
             continue;
         }
         let directed = matches!(model.conversion.rounding, Rounding::Up | Rounding::Down);
         let symmetric = !directed && !matches!(model.operation, Operation::TrFdpa(_) | Operation::GtrFdpa(_));
-        let unit = Unit { name: format!("{} {}", row.architecture, row.name()), model, k: row.k };
+        let unit = Unit { name: format!("{} {}", row.architecture, row.name()), model, k: row.products() };
         let mut differing = 0;
         for family in Family::ALL {
             for index in 0..60 {

@@ -219,12 +219,12 @@ fn rule_4_the_exponent_of_a_zero_accumulator_is_never_seen() {
     assert_eq!(sum.zero_accumulator_exponent, Some(-126));
     *sum = RoundedSum { zero_accumulator_exponent: None, ..*sum };
     let (with, without) = (
-        Unit { name: "e_zero_c = -126".to_owned(), model, k: row.k },
-        Unit { name: "no e_zero_c".to_owned(), model: other, k: row.k },
+        Unit { name: "e_zero_c = -126".to_owned(), model, k: row.products() },
+        Unit { name: "no e_zero_c".to_owned(), model: other, k: row.products() },
     );
     // products from 2^-266 to 2^-120, of either sign, c = 0
     for index in 0..20_000 {
-        let mut tiny = case(&with.model, row.k, Family::Moderate, 0x4, index);
+        let mut tiny = case(&with.model, row.products(), Family::Moderate, 0x4, index);
         tiny.c = 0;
         let down = (56 + index % 14) << BF16.fraction_bits;
         for code in tiny.a.iter_mut().chain(&mut tiny.b) {

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use bitmma::catalogue::{Instruction, find, of};
+use bitmma::catalogue::{Instruction, find, of, selection};
 use bitmma::{About, Architecture, Signature};
 
 use super::driver::{Driver, Loaded};
 use super::fragment::Majors;
-use super::{ptx, sparse};
+use super::ptx;
 use crate::gpu::{Error, Unit};
 
 /// A GPU.
@@ -62,14 +62,14 @@ impl Device {
     /// The unit of an instruction, by any spelling the catalogue knows; behind that of a sparse one may stand
     /// which elements of A are stored ([`ptx::sparse_kernel`]), as in `….f32.select13`.
     pub fn unit(&self, instruction: &str) -> Result<Unit, Error> {
-        let (instruction, selection) = sparse::split(instruction);
+        let (instruction, selected) = selection::split(instruction);
         let found = find(self.architecture, instruction)?;
         let mut signature = Signature::found(&found);
-        let kernel = match selection {
+        let kernel = match selected {
             None => ptx::kernel(&found, Majors::of(instruction))?,
-            Some(selection) => {
-                signature.name = sparse::named(&signature.name, selection);
-                ptx::sparse_kernel(&found, Some(selection))?
+            Some(name) => {
+                signature.name = selection::named(&signature.name, name);
+                ptx::sparse_kernel(&found, Some(name))?
             }
         };
         let text = ptx::module(self.architecture, [&kernel]);

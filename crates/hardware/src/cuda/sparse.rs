@@ -14,28 +14,12 @@ use bitmma::formats::Format;
 
 use crate::gpu::image::{Place, write_bits};
 
-/// What stands before the name of a selection in an instruction's.
-const SELECT: &str = ".select";
-
 /// The two slots stored of each chunk; the patterns take turns along K.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Selection {
     patterns: Vec<[usize; 2]>,
     /// Elements of A stored of a chunk: 1 (TF32), 2, or 4 (packed FP4).
     stored: usize,
-}
-
-/// An instruction's name and the name of the selection behind it: `….f32.select13`.
-pub(super) fn split(instruction: &str) -> (&str, Option<&str>) {
-    match instruction.rfind(SELECT) {
-        Some(at) => (&instruction[..at], Some(&instruction[at + SELECT.len()..])),
-        None => (instruction, None),
-    }
-}
-
-/// An instruction's name with that of a selection.
-pub(super) fn named(instruction: &str, selection: &str) -> String {
-    format!("{instruction}{SELECT}{selection}")
 }
 
 impl Selection {

@@ -29,7 +29,7 @@ pub(crate) fn known_as(signature: &Signature, model: &Model, k: usize) -> Vec<St
     let mut known: Vec<(Model, bool)> = Vec::new();
     let mut names = Vec::new();
     for row in catalogue() {
-        let fits = row.k == k
+        let fits = row.products() == k
             && [row.a, row.b, row.c, row.d] == [model.a, model.b, model.c, model.d]
             && row.scale == model.scale;
         let Some(other) = row.model_ref(Revision::Hardware).filter(|_| fits) else { continue };

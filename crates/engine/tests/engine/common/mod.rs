@@ -41,7 +41,7 @@ pub(crate) struct Unit {
 pub(crate) fn unit(architecture: Architecture, name: &str, revision: Revision) -> Unit {
     let row = row(architecture, name);
     let model = row.model(revision).unwrap_or_else(|| panic!("{architecture} {name} has no model"));
-    Unit { name: format!("{architecture} {name} ({revision})"), model, k: row.k }
+    Unit { name: format!("{architecture} {name} ({revision})"), model, k: row.products() }
 }
 
 /// The instruction of that name, revision `hardware`.
