@@ -7,6 +7,7 @@ accumulator, rounding) or once a kernel.
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import tempfile
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..simulate import Unit, mma
-from .device import TILE, compiler_options, is_interpreted
+from .device import compiler_options, is_interpreted, shape
 from .model import model_of
 from .plan import Plan, plan
 
@@ -79,7 +80,8 @@ def assembly(found: Plan, target: str) -> str:
     nvidia = target.startswith("sm_")
     whose = "ptx" if nvidia else "amd"
     function = getattr(kernels, found.kernel)
-    constants = {**found.compiled(whose), "HAS_C": True, "TILE_M": TILE[0], "TILE_N": TILE[1]}
+    tile = shape(found, whose)[0]
+    constants = {**found.compiled(whose), "HAS_C": True, "TILE_M": tile[0], "TILE_N": tile[1]}
     element = {"fused": "*i32", "add_mul": "*fp32", "exact": "*fp64"}.get(found.kernel, f"*fp{found.model.container.bits}")
     sums = {"exact": "*fp32"}.get(found.kernel, element)
     signature = {}
@@ -95,7 +97,7 @@ def assembly(found: Plan, target: str) -> str:
     source = ASTSource(function, signature, {place[name]: value for name, value in constants.items()}, aligned)
     number = re.sub(r"\D", "", target)
     chip = GPUTarget("cuda", int(number), 32) if nvidia else GPUTarget("hip", target, 64)
-    compiled = triton.compile(source, target=chip, options=compiler_options(found, whose, constants))
+    compiled = triton.compile(source, target=chip, options=compiler_options(found, whose))
     text: str = disassembled(compiled.asm["cubin"]) if nvidia else compiled.asm["amdgcn"]
     return text
 
@@ -123,8 +125,8 @@ def cost(name: str, unit: Unit, target: str) -> Cost:
     length = found.constants["LENGTH"]
     nvidia = target.startswith("sm_")
     whose = "ptx" if nvidia else "amd"
-    threads = compiler_options(found, whose, found.compiled(whose))["num_warps"] * (32 if nvidia else 64)
-    elements = TILE[0] * TILE[1] / threads
+    threads = shape(found, whose)[1] * (32 if nvidia else 64)
+    elements = math.prod(shape(found, whose)[0]) / threads
     if found.kernel != "fused":  # operations are all alike: the loop over them, which is all but loads and stores of C and D
         inside = instructions(_loop(assembly(found, target))) / (length * elements)
         return Cost(name, target, inside, inside)

@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 
     from .plan import Plan
 
-#: Rows and columns of D that a program computes, powers of two.
-TILE = (64, 64)
+#: Rows and columns of D that a program computes, powers of two, and its warps, for each kernel: the fastest of ten on an H100 and an H200.
+SHAPES = {"fused": ((32, 32), 4), "add_mul": ((32, 64), 4), "multiply_add": ((64, 32), 2), "exact": ((32, 32), 4)}
+#: The same for AMD's GPUs, of whose shapes none was timed: fewest instructions.
+SHAPE_AMD = ((64, 32), 2)
+#: For the interpreter, which is fastest with few programs.
+TILE_INTERPRETED = (64, 64)
 #: What has to be there, and how it is got.
 MISSING = "bitmma.gpu needs PyTorch and its Triton, which are not installed: pip install 'bitmma[gpu]'"
 
@@ -29,12 +33,14 @@ class Device:
     """``cuda``, ``hip`` or ``interpreter``."""
     versions: tuple[str, ...]
     """Of driver, PyTorch and Triton: with another the self-test runs again."""
-    tile: tuple[int, int]
-    """Rows and columns of D that a program computes; powers of two."""
     target: str = "none"
     """Whose single instructions kernels use: ``ptx``, ``amd`` or ``none`` (see ``instructions``)."""
     route: str | None = None
     """The only way in which products are summed; else the cheapest that holds for a model."""
+
+    def tile(self, plan: Plan) -> tuple[int, int]:
+        """Rows and columns of D that a program of a kernel computes; powers of two."""
+        return TILE_INTERPRETED if self.kind == "interpreter" else shape(plan, self.target)[0]
 
     def launch(self, plan: Plan, grid: tuple[int, int, int], arguments: tuple[Any, ...], constants: dict[str, Any]) -> None:
         """Starts a kernel on the current stream."""
@@ -42,17 +48,21 @@ class Device:
 
         from . import kernels
 
-        options: dict[str, Any] = {} if self.kind == "interpreter" else compiler_options(plan, self.target, constants)
+        options: dict[str, Any] = {} if self.kind == "interpreter" else compiler_options(plan, self.target)
         function = getattr(kernels, plan.kernel)
         with torch.device("cpu") if self.kind == "interpreter" else torch.cuda.device(arguments[0].device):
             function[grid](*arguments, **constants, **options)
 
 
-def compiler_options(plan: Plan, target: str, constants: dict[str, Any]) -> dict[str, Any]:
-    """Options of Triton's compiler for a kernel. A thread has 16 elements of D, 4×4; by the route that keeps fewest numbers 32, 8×4."""
-    warps = 8 if target != "amd" and constants.get("ROUTE") != "offset" else 4
+def shape(plan: Plan, target: str) -> tuple[tuple[int, int], int]:
+    """The tile of a program of a kernel, and its warps."""
+    return SHAPE_AMD if target == "amd" else SHAPES[plan.kernel]
+
+
+def compiler_options(plan: Plan, target: str) -> dict[str, Any]:
+    """Options of Triton's compiler for a kernel."""
     mode = {"allow_flush_denorm": True} if target == "amd" and plan.flushes else {}
-    return {"num_warps": warps, "enable_fp_fusion": False, **mode}
+    return {"num_warps": shape(plan, target)[1], "enable_fp_fusion": False, **mode}
 
 
 def why_none() -> str | None:
@@ -77,11 +87,11 @@ def device_of(where: torch.device) -> Device:
     import triton
 
     if is_interpreted():
-        return Device("interpreter", "interpreter", (torch.__version__, triton.__version__), TILE)
+        return Device("interpreter", "interpreter", (torch.__version__, triton.__version__))
     properties = torch.cuda.get_device_properties(where)
     kind = "hip" if torch.version.hip else "cuda"
     target = "amd" if kind == "hip" else "ptx" if properties.major >= 8 else "none"  # PTX has max.f16x2 from sm_80 on
-    return Device(properties.name, kind, (_driver(), torch.__version__, triton.__version__), TILE, target=target)
+    return Device(properties.name, kind, (_driver(), torch.__version__, triton.__version__), target=target)
 
 
 def _driver() -> str:

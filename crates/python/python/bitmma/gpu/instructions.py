@@ -19,6 +19,20 @@ def cut_off(x, by, TARGET: tl.constexpr):
 
 
 @triton.jit
+def converted_rz(x, TARGET: tl.constexpr):
+    """An integer of 0 or more, of 32 or 64 bits, as FP32, rounded toward zero."""
+    if TARGET == "ptx":
+        if x.dtype == tl.int32:
+            return tl.inline_asm_elementwise("cvt.rz.f32.u32 $0, $1;", "=f,r", [x], dtype=tl.float32, is_pure=True, pack=1)
+        else:
+            return tl.inline_asm_elementwise("cvt.rz.f32.u64 $0, $1;", "=f,l", [x], dtype=tl.float32, is_pure=True, pack=1)
+    else:
+        number = x.to(tl.float32)
+        above = number.to(tl.int64) > x.to(tl.int64)
+        return tl.where(above, number.to(tl.int32, bitcast=True) - 1, number.to(tl.int32, bitcast=True)).to(tl.float32, bitcast=True)
+
+
+@triton.jit
 def half_of(pair, HIGH: tl.constexpr):
     """The integer that the low or the high FP16 half of a word holds."""
     half = ((pair >> 16) if HIGH else pair).to(tl.int16).to(tl.float16, bitcast=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .instructions import add_ftz, multiply_ftz
+from .instructions import add_ftz, converted_rz, cut_off, multiply_ftz
 from .terms import (
     FAR,
     NONE,
@@ -45,22 +45,33 @@ def taken_apart(code, FRACTION: tl.constexpr, EXPONENT: tl.constexpr, CARRIED: t
 
 
 @triton.jit
-def encoded(negative, magnitude, last, FRACTION: tl.constexpr, EXPONENT: tl.constexpr, PADDING: tl.constexpr, NEAREST: tl.constexpr):
-    """magnitude · 2^last, 63 bits, rounded toward zero or to nearest even; beyond the largest number infinity. Without sign."""
-    LEAST: tl.constexpr = 2 - (1 << (EXPONENT - 1))
+def encoded(magnitude, last, FRACTION: tl.constexpr, EXPONENT: tl.constexpr, PADDING: tl.constexpr, NEAREST: tl.constexpr, TARGET: tl.constexpr):
+    """magnitude · 2^last, of 62 bits or fewer, rounded toward zero or to nearest even; beyond the largest number infinity. Without sign.
+
+    The magnitude is first cut to 24 bits, by FP32's conversion. Cutting again is as cutting once; for rounding to nearest two bits below the 24
+    say whether the first cut lost nothing, less than half of the last bit, half, or more.
+    """
+    BIAS: tl.constexpr = (1 << (EXPONENT - 1)) - 1
+    LEAST: tl.constexpr = 1 - BIAS
     BEYOND: tl.constexpr = ((1 << EXPONENT) - 1) << FRACTION
-    own = tl.maximum(leading(tl.maximum(magnitude, 1)) + last, LEAST)
-    drop = own - FRACTION - last
-    down = tl.minimum(tl.maximum(drop, 0), 62).to(tl.int64)
-    up = tl.minimum(tl.maximum(-drop, 0), 62).to(tl.int64)
-    kept = magnitude >> down
+    EXTRA: tl.constexpr = 2 if NEAREST else 0
+    number = converted_rz(magnitude, TARGET)
+    bits = number.to(tl.int32, bitcast=True)
+    exponent = (bits >> 23) - 127 + last
+    word = ((bits & 0x7FFFFF) | 0x800000) << EXTRA
+    own = tl.maximum(exponent, LEAST)
+    drop = EXTRA + 23 - FRACTION + own - exponent
     if NEAREST:
-        rest = magnitude - (kept << down)
-        half = ((kept * 0 + 1) << down) >> 1
-        kept += ((drop > 0) & ((rest > half) | ((rest == half) & ((kept & 1) != 0)))).to(tl.int64)
-    code = ((own - LEAST).to(tl.int64) << FRACTION) + (kept << up)
-    code = tl.where(magnitude == 0, 0, tl.minimum(code, BEYOND))
-    return code.to(tl.int32) << PADDING
+        twice = (magnitude - number.to(magnitude.dtype)) << 1
+        unit = (magnitude * 0 + 1) << tl.maximum((bits >> 23) - 150, 0).to(magnitude.dtype)
+        word |= tl.where(twice == 0, 0, tl.where(twice < unit, 1, tl.where(twice == unit, 2, 3)))
+        drop = tl.minimum(drop, 30)
+        kept = (word + ((1 << drop) >> 1) - 1 + ((word >> drop) & 1)) >> drop
+    else:
+        kept = cut_off(word, drop, TARGET)
+    code = (tl.minimum(own - LEAST, 2 * BIAS - 1) << FRACTION) + kept
+    code = tl.where(own > BIAS, BEYOND, code)
+    return tl.where(bits == 0, 0, code) << PADDING
 
 
 @triton.jit
@@ -86,7 +97,7 @@ def fused(
     E_ZERO: tl.constexpr, E_ZERO_C: tl.constexpr, LIMIT: tl.constexpr, RENORMALIZE: tl.constexpr, GROUP: tl.constexpr, PARITIES: tl.constexpr,
     C_FRACTION: tl.constexpr, C_EXPONENT: tl.constexpr, FRACTION: tl.constexpr, EXPONENT: tl.constexpr, PADDING: tl.constexpr,
     NEAREST: tl.constexpr, NAN_CODE: tl.constexpr, HAS_C: tl.constexpr, ROUNDED: tl.constexpr, FLUSH: tl.constexpr, OF_STEP: tl.constexpr,
-    UNROLL: tl.constexpr, BASE: tl.constexpr, ROUTE: tl.constexpr, TARGET: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr,
+    UNROLL: tl.constexpr, BASE: tl.constexpr, ROUTE: tl.constexpr, NARROW: tl.constexpr, TARGET: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr,
 ):
     """T-, ST- and GST-FDPA (GROUP > 0), and with ROUNDED TR- and GTR-FDPA (two PARITIES)."""
     tile_m, tile_n, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2).to(tl.int64)
@@ -186,12 +197,19 @@ def fused(
             UNIT: tl.constexpr = max(F, F_C)
             LEFT: tl.constexpr = max(F_C - CARRIED, 0)
             RIGHT: tl.constexpr = max(CARRIED - F_C, 0)
-            size = shifted(tl.abs(significand).to(tl.int64) << LEFT, highest - exponent + RIGHT)
+            if CARRIED + LEFT <= 29:
+                size = cut_off(tl.abs(significand) << LEFT, highest - exponent + RIGHT, TARGET)
+            else:
+                size = shifted(tl.abs(significand).to(tl.int64) << LEFT, highest - exponent + RIGHT)
             size = tl.where(zero_c, 0, size)
-            total = (total << (UNIT - F)) + (tl.where(significand < 0, -size, size) << (UNIT - F_C))
+            size = tl.where(significand < 0, -size, size)
+            if NARROW:
+                total = total.to(tl.int32) + size
+            else:
+                total = (total << (UNIT - F)) + (size.to(tl.int64) << (UNIT - F_C))
             last = tl.maximum(highest, -FAR) - UNIT
         negative = total < 0
-        code = encoded(negative, tl.abs(total), last, FRACTION, EXPONENT, PADDING, NEAREST)
+        code = encoded(tl.abs(total), last, FRACTION, EXPONENT, PADDING, NEAREST, TARGET)
         code, special = outcome(special, code, negative, FRACTION, EXPONENT, PADDING, ROUNDED)
         if FLUSH:
             flush = (operation + 1) % OF_STEP == 0

@@ -143,6 +143,8 @@ def _fused(model: Model, start: Format) -> dict[str, Any]:
         "ROUNDED": rounded,
         "FLUSH": model.flush_accumulator != "never",
         "OF_STEP": model.step // length,
+        # terms, each below 2^(F + 2), and C in 32 bits
+        "NARROW": fraction_c == fraction and (length << (fraction + 2)) + (1 << (fraction + 1)) < 1 << 31,
     }
     if group:
         _must(model.scale is not None and group % 4 == 0 and length % group == 0, f"groups of {group}")

@@ -32,8 +32,9 @@ class Job:
         of_b = None if scales is None else _padded(scales[1], self._blocks(padded), _one(self.model))
         self.constants = self.plan.compiled(device.target, device.route)
         bases: tuple[int | None, int | None] = self.plan.base if self.constants.get("ROUTE", "integers") != "integers" else (None, None)
-        self.a = pack(_padded(a.transpose(1, 2), padded, 0), self.model.a, self.model, of_a, device.tile[0], bases[0])
-        self.b = pack(_padded(b, padded, 0), self.model.b, self.model, of_b, device.tile[1], bases[1])
+        self.tile = device.tile(self.plan)
+        self.a = pack(_padded(a.transpose(1, 2), padded, 0), self.model.a, self.model, of_a, self.tile[0], bases[0])
+        self.b = pack(_padded(b, padded, 0), self.model.b, self.model, of_b, self.tile[1], bases[1])
 
     def _blocks(self, padded: int) -> int:
         assert self.model.scale is not None
@@ -73,7 +74,7 @@ class Job:
             return torch.empty(self.shape, dtype=dtype, device=where)
         lines, operations = (self.a.elements.shape[2], self.b.elements.shape[2]), plan.operations
         numbers = (*lines, m, (end - first) * operations, first * operations, self.steps * operations)
-        constants = {**self.constants, "HAS_C": c is not None, "TILE_M": self.device.tile[0], "TILE_N": self.device.tile[1]}
+        constants = {**self.constants, "HAS_C": c is not None, "TILE_M": self.tile[0], "TILE_N": self.tile[1]}
         fused = plan.kernel == "fused"
         # rows of C and D are as long as those of B, whole tiles
         d = torch.empty((batch, m, lines[1]), dtype=torch.int32 if fused else dtype, device=where)
@@ -81,7 +82,7 @@ class Job:
         operands = [self.a.elements, self.b.elements, start, d]
         if fused:
             operands += [one for pair in zip(self.a[1:], self.b[1:]) for one in pair]
-        grid = (lines[0] // self.device.tile[0], lines[1] // self.device.tile[1], batch)
+        grid = (lines[0] // self.tile[0], lines[1] // self.tile[1], batch)
         self.device.launch(plan, grid, (*operands, *numbers), constants)
         d = d[:, :, :n]
         if not fused:
