@@ -178,9 +178,12 @@ const RECORDED: &str = "13.1.0.3";
 /// Elements of K in a tile of the kernels for 128×128 scales, whose rows lie 16 bytes or more apart.
 const TILE: usize = 4 * BLOCK;
 
-/// cuBLASLt's own kernels on sm_90, K dealt as without scales, but in tiles of 512 where one side has 128×128. Row-wise: (accumulator · scale of B) · scale of A. Blocks, where one side has 128
-/// rows or columns: the accumulator of each 128 of K times the product of both scales, added by one FMA. Blocks of one row
-/// and of one column: (accumulator · scale of A) · scale of B, the second product and the sum one FMA.
+/// cuBLASLt's own kernels on sm_90. K is dealt as without scales, but in tiles of 512 where one side has 128×128.
+///
+/// - Row-wise: (accumulator · scale of B) · scale of A.
+/// - Blocks, where one side has 128 rows or columns: the accumulator of each 128 of K times the product of both scales, added
+///   by one FMA.
+/// - Blocks of one row and of one column: (accumulator · scale of A) · scale of B, the second product and the sum one FMA.
 fn by_library(
     query: &Query,
     recipe: Recipe,
