@@ -218,6 +218,7 @@ impl<E: Entry> Reader<E> {
     }
 
     /// Reads some codes of a matrix, each position along K with its lines side by side; exponents where they are kept.
+    /// What belongs to lines beyond the matrix stays as it is.
     #[inline(always)]
     pub(crate) fn read(
         &self,
@@ -237,18 +238,13 @@ impl<E: Entry> Reader<E> {
                 }
                 How::Table => {
                     let codes = section.codes(self.side, codes, shape, order);
-                    self.by_table(prepared, &codes, values, exponents);
+                    self.by_table(prepared, (section, &codes), values, exponents);
                 }
                 How::Fields(fields) => {
                     let codes = section.codes(self.side, codes, shape, order);
-                    self.by_fields(prepared, fields, &codes, values, exponents);
+                    self.by_fields(prepared, fields, (section, &codes), values, exponents);
                 }
             });
-        }
-        let Section { there, lines, .. } = *section;
-        if there < lines {
-            values.chunks_exact_mut(lines).for_each(|values| values[there..].fill(E::Value::default()));
-            exponents.chunks_exact_mut(lines).for_each(|exponents| exponents[there..].fill(NO_EXPONENT));
         }
     }
 
@@ -256,13 +252,17 @@ impl<E: Entry> Reader<E> {
     fn by_table<C: Copy + Into<u64>>(
         &self,
         prepared: &Prepared<'_>,
-        codes: &[C],
+        (section, codes): (&Section, &[C]),
         values: &mut [E::Value],
         exponents: &mut [i16],
     ) {
-        for ((value, exponent), &code) in values.iter_mut().zip(exponents).zip(codes) {
-            let entry = self.entry(prepared, code.into());
-            (*value, *exponent) = (entry.value(), entry.exponent());
+        let (chunk, apart) = section.chunks();
+        let numbers = values.chunks_mut(apart).zip(exponents.chunks_mut(apart));
+        for ((values, exponents), codes) in numbers.zip(codes.chunks(chunk)) {
+            for ((value, exponent), &code) in values.iter_mut().zip(exponents).zip(codes) {
+                let entry = self.entry(prepared, code.into());
+                (*value, *exponent) = (entry.value(), entry.exponent());
+            }
         }
     }
 
@@ -272,14 +272,13 @@ impl<E: Entry> Reader<E> {
         &self,
         prepared: &Prepared<'_>,
         fields: &Fields,
-        codes: &[C],
+        (section, codes): (&Section, &[C]),
         values: &mut [E::Value],
         exponents: &mut [i16],
     ) {
-        /// Codes that are read without a branch.
-        const CHUNK: usize = 64;
-        let numbers = values.chunks_mut(CHUNK).zip(exponents.chunks_mut(CHUNK));
-        for ((values, exponents), codes) in numbers.zip(codes.chunks(CHUNK)) {
+        let (chunk, apart) = section.chunks();
+        let numbers = values.chunks_mut(apart).zip(exponents.chunks_mut(apart));
+        for ((values, exponents), codes) in numbers.zip(codes.chunks(chunk)) {
             let mut all = true;
             for ((value, exponent), &code) in values.iter_mut().zip(&mut *exponents).zip(codes) {
                 let (entry, is_plain) = E::of_fields(fields, code.into() as u32);
@@ -305,7 +304,7 @@ pub(crate) struct Section {
     pub(crate) block: usize,
     /// The first line.
     pub(crate) first: usize,
-    /// Lines, and how many of them the matrix has; the others are zero.
+    /// Lines, and how many of them the matrix has.
     pub(crate) lines: usize,
     pub(crate) there: usize,
     /// Whole steps.
@@ -340,8 +339,14 @@ impl Section {
         }
     }
 
-    /// The codes, those of one position together, in the order in which a step takes them. They are copied line by line
-    /// before anything is made of them: memory is slow, and this way many are on their way at once.
+    /// How many codes of those that are there are read together without a branch, and how far apart their numbers begin.
+    #[inline(always)]
+    fn chunks(&self) -> (usize, usize) {
+        if self.there < self.lines { (self.there, self.lines) } else { (64, 64) }
+    }
+
+    /// The codes of lines that are there, those of one position together, in the order in which a step takes them. They
+    /// are copied line by line before anything is made of them: memory is slow, and this way many are on their way at once.
     #[inline(always)]
     fn codes<C: Copy + Default>(
         &self,
@@ -350,19 +355,19 @@ impl Section {
         (rows, columns): (usize, usize),
         order: &[usize],
     ) -> Vec<C> {
-        let Section { block, first, lines, there, k: Range { first: k, length } } = *self;
+        let Section { block, first, there, k: Range { first: k, length }, .. } = *self;
         let codes = &codes[block * rows * columns..(block + 1) * rows * columns];
         let step = order.len();
         let index = |position: usize| position / step * step + order[position % step];
-        let mut near = Vec::with_capacity(lines * length);
+        let mut near = Vec::with_capacity(there * length);
         match side {
             Side::A => {
                 let mut rows = Vec::with_capacity(there * length);
                 for line in first..first + there {
                     rows.extend_from_slice(&codes[line * columns + k..][..length]);
                 }
-                near.resize(lines * length, C::default());
-                for (position, near) in near.chunks_exact_mut(lines).enumerate() {
+                near.resize(there * length, C::default());
+                for (position, near) in near.chunks_exact_mut(there).enumerate() {
                     let column = &rows[index(position)..];
                     near.iter_mut().zip(column.iter().step_by(length)).for_each(|(to, &code)| *to = code);
                 }
@@ -371,7 +376,6 @@ impl Section {
                 for position in 0..length {
                     let row = (k + index(position)) * columns + first;
                     near.extend_from_slice(&codes[row..][..there]);
-                    near.resize((position + 1) * lines, C::default());
                 }
             }
         }

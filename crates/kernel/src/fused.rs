@@ -320,6 +320,8 @@ pub(crate) struct PackedB {
     integers: Integers,
     halves: Option<Halves>,
     columns: usize,
+    /// Columns that the matrix has.
+    there: usize,
 }
 
 /// Smallest and largest exponent of the nonzero elements of one operation, all lines together.
@@ -390,6 +392,7 @@ impl Kernel for Narrow {
             scales: Aligned::of(scales.into_iter()),
             ranges: self.ranges(&cells, cells.lines),
             columns: cells.lines,
+            there: cells.there,
             values: cells.values,
         }
     }

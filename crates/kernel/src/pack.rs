@@ -31,6 +31,8 @@ pub(crate) struct Range {
 pub(crate) struct Cells<E: Entry = Element> {
     /// Lines side by side.
     pub(crate) lines: usize,
+    /// How many of them the matrix has.
+    pub(crate) there: usize,
     /// Numbers, `lines` for each position along K; 0 for what is not finite.
     pub(crate) values: Aligned<E::Value>,
     /// The exponents of the same, where they are kept.
@@ -82,7 +84,8 @@ impl<E: Entry> Operand<'_, E> {
         if self.side == Side::A { self.matrix.rows } else { self.matrix.columns }
     }
 
-    /// `lines` lines from `first` and the elements of `k`, whole steps; lines beyond the matrix are zero.
+    /// `lines` lines from `first` and the elements of `k`, whole steps. Lines beyond the matrix repeat its last one where
+    /// exponents are kept, so that a panel takes no slower route than its own columns need; otherwise they are zero.
     pub(crate) fn cells(&self, level: Level, first: usize, lines: usize, k: Range) -> Cells<E> {
         let there = lines.min(self.count() - first);
         level.run(Packing { operand: self, section: Section { block: self.block, first, lines, there, k } })
@@ -132,10 +135,10 @@ impl<E: Entry> Operand<'_, E> {
         for position in (0..k.length).step_by(scale.size) {
             let factor = (k.first + position) / scale.size;
             for line in 0..lines {
-                codes.push(match (line < there, self.side) {
-                    (false, _) => scale.format.one_code(),
-                    (true, Side::A) => scales.get(self.block, first + line, factor),
-                    (true, Side::B) => scales.get(self.block, factor, first + line),
+                let line = first + line.min(there - 1);
+                codes.push(match self.side {
+                    Side::A => scales.get(self.block, line, factor),
+                    Side::B => scales.get(self.block, factor, line),
                 });
             }
         }
@@ -155,13 +158,23 @@ impl<E: Entry> Work for Packing<'_, E> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> Cells<E> {
         let Packing { operand, section } = self;
-        let Section { lines, k, .. } = section;
+        let Section { lines, there, k, .. } = section;
         let mut values = Aligned::zeros(lines * k.length);
         let mut exponents = vec![0; if E::EXPONENTS { lines * k.length } else { 0 }];
         let numbers = (values.slice(), &mut *exponents);
         operand.reader.read(operand.prepared, operand.matrix, &section, numbers);
+        if E::EXPONENTS && there < lines {
+            for values in values.slice().chunks_exact_mut(lines) {
+                let last = values[there - 1];
+                values[there..].fill(last);
+            }
+            for exponents in exponents.chunks_exact_mut(lines) {
+                let last = exponents[there - 1];
+                exponents[there..].fill(last);
+            }
+        }
         let (block, scales) = operand.scale_codes(section);
-        let mut cells = Cells { lines, values, exponents, scales, block, traits: Vec::new() };
+        let mut cells = Cells { lines, there, values, exponents, scales, block, traits: Vec::new() };
         operand.under_nan(&mut cells);
         cells.traits = Traits::of(&cells.exponents, lines);
         cells

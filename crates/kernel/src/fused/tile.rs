@@ -225,7 +225,11 @@ fn add_all<S: Simd, const SCALED: bool, const R: usize>(
     }
     count(if R == 1 { Route::One } else { Route::Two });
     if plan.segment == plan.length {
-        add_products(s, (factors.a_values, place.row), factors.b_values, &begun.scale, sums);
+        let (rows, columns) = ((factors.a_values, place.row), factors.b_values);
+        match factors.b.there <= S::LANES {
+            true => add_products::<S, R, 1>(s, rows, columns, &begun.scale, sums),
+            false => add_products::<S, R, VECTORS>(s, rows, columns, &begun.scale, sums),
+        }
         return true;
     }
     let wrapped = add_parts(s, plan, factors, place.row, &begun.scale, sums);
@@ -254,7 +258,7 @@ pub(crate) fn add_parts<S: Simd, const R: usize>(
     for (index, rows) in rows.enumerate() {
         let columns = &factors.b_values[index * plan.segment * width..][..rows.len() / GROUP * width];
         let mut part = [[s.i_splat(0); VECTORS]; R];
-        add_products(s, (rows, row), columns, scale, &mut part);
+        add_products::<S, R, VECTORS>(s, (rows, row), columns, scale, &mut part);
         for row in 0..R {
             for vector in 0..VECTORS {
                 let (before, part) = (sums[row][vector], part[row][vector]);
@@ -268,9 +272,9 @@ pub(crate) fn add_parts<S: Simd, const R: usize>(
     wrapped
 }
 
-/// Products of some elements of `R` rows, scaled, truncated and added to `sums`.
+/// Products of some elements of `R` rows and of the first `V` vectors of columns, scaled, truncated and added to `sums`.
 #[inline(always)]
-fn add_products<S: Simd, const R: usize>(
+fn add_products<S: Simd, const R: usize, const V: usize>(
     s: S,
     (rows, row): (&[f32], usize),
     columns: &[f32],
@@ -278,13 +282,13 @@ fn add_products<S: Simd, const R: usize>(
     sums: &mut [Lanes<S::I>; R],
 ) {
     by_fours!(rows, GROUP; columns, VECTORS * S::LANES => |numbers, line| {
-        add_product(s, &numbers[row..][..R], line, scale, sums);
+        add_product::<S, R, V>(s, &numbers[row..][..R], line, scale, sums);
     });
 }
 
-/// The products of one element of `R` rows.
+/// The products of one element of `R` rows and of the first `V` vectors of columns.
 #[inline(always)]
-pub(crate) fn add_product<S: Simd, const R: usize>(
+pub(crate) fn add_product<S: Simd, const R: usize, const V: usize>(
     s: S,
     numbers: &[f32],
     line: &[f32],
@@ -295,7 +299,7 @@ pub(crate) fn add_product<S: Simd, const R: usize>(
     for row in 0..R {
         factors[row] = s.f_splat(numbers[row]);
     }
-    for vector in 0..VECTORS {
+    for vector in 0..V {
         let column = s.f_load(&line[vector * S::LANES..]);
         for row in 0..R {
             let product = s.f_mul(s.f_mul(factors[row], column), scale[row][vector]);

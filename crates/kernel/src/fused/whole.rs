@@ -235,7 +235,7 @@ pub(crate) fn whole_sums<S: Simd, const SCALED: bool, const R: usize>(
         let k = left_out.trailing_zeros() as usize;
         let (numbers, line) =
             (&factors.a_values[k * GROUP + row..][..R], &factors.b_values[k * width..][..width]);
-        add_product(s, numbers, line, scale, sums);
+        add_product::<S, R, VECTORS>(s, numbers, line, scale, sums);
         left_out &= left_out - 1;
     }
     true
