@@ -20,12 +20,17 @@ pub fn cut(term: Exact, last: i32, rounding: Rounding) -> i128 {
     }
     let negative = term.significand < 0;
     let magnitude = term.significand.unsigned_abs();
-    let (kept, half, rest) = if fall_off < 128 {
-        let half = (magnitude >> (fall_off - 1)) & 1 == 1;
-        (magnitude >> fall_off, half, magnitude & ((1 << (fall_off - 1)) - 1) != 0)
-    } else {
-        (0, fall_off == 128 && magnitude >> 127 == 1, true)
+    let kept = magnitude.checked_shr(fall_off as u32).unwrap_or(0);
+    // most units cut toward zero, whatever is cut off
+    let up = rounding != Rounding::TowardZero && {
+        let (half, rest) = if fall_off <= 128 {
+            let half = magnitude >> (fall_off - 1) & 1 == 1;
+            (half, magnitude & ((1 << (fall_off - 1)) - 1) != 0)
+        } else {
+            (false, true)
+        };
+        rounding.rounds_up(negative, kept & 1 == 1, half, rest)
     };
-    let rounded = (kept + u128::from(rounding.rounds_up(negative, kept & 1 == 1, half, rest))) as i128;
+    let rounded = (kept + u128::from(up)) as i128;
     if negative { -rounded } else { rounded }
 }

@@ -61,7 +61,7 @@ pub(super) fn truncated_sum<T: Trace>(
     let bits = sum.accumulator_bits();
     let c = Accumulator { exact: vectors.accumulator(), exponent: e_c, bits, dropped: false };
     // line 9: e_max
-    let Some(e_max) = largest((0..count).map(&terms.exponent)).max(e_c) else {
+    let Some(e_max) = largest((0..count).map(|k| (terms.exponent)(k))).max(e_c) else {
         return finish(Real::zero(false), rho, ZeroSign::Positive, trace);
     };
     // lines 11 and 13: every s_k', and S
