@@ -1,6 +1,6 @@
 //! Whether operands have the formats and shapes that are expected of them.
 
-use bitmma_formats::Format;
+use bitmma_formats::{BlockScale, Format};
 
 use crate::case::Operands;
 use crate::error::Error;
@@ -24,7 +24,29 @@ pub(crate) struct Expected<'e> {
     pub(crate) factors: &'e str,
 }
 
-impl Expected<'_> {
+impl<'e> Expected<'e> {
+    /// What a unit or a model takes: `blocks` products of M×N×K, with its own scale factors.
+    pub(crate) fn of(
+        name: &'e str,
+        [a, b, c]: [Format; 3],
+        scale: Option<BlockScale>,
+        (blocks, m, n, k): (usize, usize, usize, usize),
+    ) -> Expected<'e> {
+        let scales = scale.map(|scale| {
+            let along = k.div_ceil(scale.size);
+            [(m, along), (along, n)].map(|(rows, columns)| (scale.format, (blocks, rows, columns)))
+        });
+        Expected {
+            unit: name,
+            product: name,
+            a: (a, (blocks, m, k)),
+            b: (b, (blocks, k, n)),
+            c: (c, (blocks, m, n)),
+            scales,
+            factors: "factors",
+        }
+    }
+
     /// An error that names the first operand that is not as expected; C may be missing, scales may not.
     pub(crate) fn check(&self, operands: &Operands<'_>) -> Result<(), Error> {
         self.one("A", operands.a, self.a)?;

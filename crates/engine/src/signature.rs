@@ -66,21 +66,7 @@ impl Signature {
 
     /// Checks shape and format of every operand.
     pub fn check(&self, operands: &Operands<'_>) -> Result<(), Error> {
-        let Signature { name, m, n, k, blocks, .. } = self;
-        let (m, n, k, blocks) = (*m, *n, *k, *blocks);
-        let scales = self.scale.map(|scale| {
-            let along = k.div_ceil(scale.size);
-            [(m, along), (along, n)].map(|(rows, columns)| (scale.format, (blocks, rows, columns)))
-        });
-        Expected {
-            unit: name,
-            product: name,
-            a: (self.a, (blocks, m, k)),
-            b: (self.b, (blocks, k, n)),
-            c: (self.c, (blocks, m, n)),
-            scales,
-            factors: "factors",
-        }
-        .check(operands)
+        let Signature { ref name, m, n, k, blocks, a, b, c, scale, .. } = *self;
+        Expected::of(name, [a, b, c], scale, (blocks, m, n, k)).check(operands)
     }
 }

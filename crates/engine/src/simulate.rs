@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use crate::case::Case;
 use crate::case::Operands;
+use crate::check::Expected;
 use crate::error::Error;
 use crate::matrix::Matrix;
 use crate::signature::Signature;
@@ -59,8 +60,10 @@ pub(crate) fn by_definition(prepared: &Prepared<'_>, operands: &Operands<'_>) ->
 
 /// Checks the operands against the model, and says whether D has elements.
 pub(crate) fn check(model: &Model, operands: &Operands<'_>) -> Result<bool, Error> {
-    signature_of(model, operands).check(operands)?;
     let (blocks, m, n) = operands.shape();
+    let Model { a, b, c, scale, .. } = *model;
+    let shape = (blocks, m, n, operands.a.columns());
+    Expected::of(model.operation.name(), [a, b, c], scale, shape).check(operands)?;
     Ok(![blocks, m, n].contains(&0))
 }
 
