@@ -86,6 +86,10 @@ impl Layout {
             let shape = shape_text(shape);
             return wrong(format!("{count} codes; {shape} with rows {leading} apart takes {total}"));
         }
+        if total == blocks * rows * columns {
+            // without gaps all are one row, which is copied at once
+            return Ok(Layout { shape: (1, 1, total), leading: total, stride: 0 });
+        }
         Ok(Layout { shape, leading, stride })
     }
 

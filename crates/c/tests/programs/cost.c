@@ -2,7 +2,7 @@
  *
  *     cost [CALLS]
  *
- * Prints nanoseconds a call. */
+ * Prints nanoseconds of processor time a call. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -13,7 +13,7 @@ enum { RUNS = 21 };
 
 static double now(void) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return 1e9 * time.tv_sec + time.tv_nsec;
 }
 
