@@ -67,7 +67,7 @@ fn records(u: &mut Unstructured<'_>) -> arbtest::arbitrary::Result<Vec<Record>> 
                 return Ok(Record { origin, a, b, c, scale_a, scale_b, d, line });
             };
             let family = *u.choose(&Family::ALL)?;
-            let Case { a, b, c, scale_a, scale_b } = case(&model, row.k, family, u.arbitrary()?, 0);
+            let Case { a, b, c, scale_a, scale_b } = case(&model, row.products(), family, u.arbitrary()?, 0);
             let d = if u.ratio(1, 4)? {
                 Answer::Nan
             } else {
