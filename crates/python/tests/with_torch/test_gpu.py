@@ -28,8 +28,8 @@ CPU = torch.device("cpu")
 HERE = device.device_of(CPU)
 EVERYTHING = os.environ.get("BITMMA_TESTS") == "all"
 HOPPER = ("h100", "wgmma.m64n256k16.f32.f16.f16")
-#: What each revision computes by no kernel: PyTorch's FMA rounds to nearest even.
-ON_CPU = {"RZ-f64", "RD-f64", "RU-f64"}
+#: What each revision computes by no kernel: PyTorch's FMA rounds to nearest even, of operands that are all FP32 or all FP64.
+ON_CPU = {"FMA RZ-f64", "FMA RD-f64", "FMA RU-f64", "FMA RNE-f32", "Dot-Add RNE-f32"}
 
 
 def models(revision):
@@ -62,7 +62,7 @@ def test_every_model_answers_as_on_the_cpu(revision):
         try:
             plan(model)
         except Declined:
-            left.add(f"{model.rounding}-{model.result.name}")
+            left.add(f"{model.family} {model.rounding}-{model.result.name}")
             continue
         drawn = list(cases.cases(unit, (61, 59, 2) if EVERYTHING else (64, 61, 1 if model.step > 16 else 2)))
         for name, case in drawn if EVERYTHING else [drawn[place // 2 % len(drawn)]]:
