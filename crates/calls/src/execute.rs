@@ -52,8 +52,10 @@ pub fn execute(plan: &Plan, call: &Call<'_>) -> Result<Matrix, Error> {
 pub fn parts(plan: &Plan, call: &Call<'_>) -> Result<Vec<Vec<u32>>, Error> {
     within(call, || {
         let run = Run::new(plan, call)?;
-        if plan.blocks.is_some() {
-            return Ok(run.whole()?.into_iter().collect());
+        if plan.blocks.is_some()
+            && let Some(words) = run.whole()?
+        {
+            return Ok(vec![words]);
         }
         let (m, n, _) = call.shape();
         run.layout

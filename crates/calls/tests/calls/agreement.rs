@@ -105,6 +105,11 @@ fn plan(random: &mut Random) -> (Plan, Format, Format) {
 fn hold(plan: &Plan, call: &Call<'_>, seed: u64) {
     plan.check().unwrap_or_else(|error| panic!("seed {seed}: {error}\n{}", plan.to_toml()));
     let d = execute(plan, call).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{}", plan.to_toml()));
+    if plan.blocks.is_some() && plan.deal != Deal::default() {
+        let parts = execute::parts(plan, call).expect("parts");
+        let first = reference::element(plan, call, 0, 0).expect("an element").parts;
+        assert_eq!(parts.iter().map(|part| part[0]).collect::<Vec<u32>>(), first, "seed {seed}, parts");
+    }
     for row in 0..d.rows() {
         for column in 0..d.columns() {
             let expected = reference::element(plan, call, row, column).expect("an element").code;
