@@ -44,8 +44,8 @@ const LIBRARIES: [(Capability, bool, &str, Evidence, &str); 10] = [
         Evidence::Measured,
         "H100 PCIe, cuBLASLt 12.8.3.14, torch 2.7.1 (mmaemu 0.1.0)",
     ),
-    (Capability::Sm90, true, "13.1.0.3", Evidence::Recorded, RECORDED),
-    (Capability::Sm90, false, "13.1.0.3", Evidence::Recorded, RECORDED),
+    (Capability::Sm90, true, OF_H100, Evidence::Recorded, BY_H100),
+    (Capability::Sm90, false, OF_H100, Evidence::Recorded, BY_H100),
     (
         Capability::Sm90,
         true,
@@ -77,8 +77,10 @@ const LIBRARIES: [(Capability, bool, &str, Evidence, &str); 10] = [
         "GB200, cuBLASLt 13.1.1 (bitequiv/cublas_match)",
     ),
 ];
-/// Who recorded cuBLASLt 13.1.0.3 on an H100 SXM.
-const RECORDED: &str = "H100 SXM, cuBLASLt 13.1.0.3, torch 2.11.0; replayed in recordings/calls";
+/// The version that was recorded on an H100 SXM.
+pub(crate) const OF_H100: &str = "13.1.0.3";
+/// Who recorded it.
+pub(crate) const BY_H100: &str = "H100 SXM, cuBLASLt 13.1.0.3, torch 2.11.0; replayed in recordings/calls";
 /// The same of sm_103, which has one version.
 const SM103: (&str, &str) = ("13.1.1", "GB300, cuBLASLt 13.1.1 (bitequiv/cublas_match)");
 /// The same of kernels known by name.
@@ -131,7 +133,7 @@ pub fn plan(query: &Query, config: &Config, assume: Assume) -> Result<Planned, E
             )));
         }
     };
-    if query.is_fp8() && query.version == "13.1.0.3" {
+    if query.is_fp8() && query.version == OF_H100 {
         plan.epilogue.scale_result = ScaleResult::Never; // torch 2.11 does not hand it on (rule 23)
     }
     let named = by_name(query, config) && id != 66;

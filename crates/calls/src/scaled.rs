@@ -5,7 +5,7 @@
 //! What torch's own kernel for row-wise scales computes on sm_90 before cuBLASLt 12.9 follows from published source, and is
 //! "derived". All else is declined, or assumed to be as recorded where the user says so.
 
-use crate::cublaslt::{self, Assume, Capability, Config, Planned, Query};
+use crate::cublaslt::{self, Assume, BY_H100, Capability, Config, OF_H100, Planned, Query};
 use crate::error::Error;
 use crate::plan::{BlockOrder, Blocks, Evidence, Plan};
 use crate::platform::{Decision, Platform, Sources, config_of, decide};
@@ -81,38 +81,31 @@ pub fn decide_scaled(
         None => None,
     };
     let config = sources.config.as_ref().or(split.as_ref());
-    let Planned { plan, mut assumed } = plan(query, recipe, config, sources.assume)?;
-    if let (None, Recipe::Blocks { .. }) = (config, recipe) {
-        if !sources.assume_unsplit {
-            return Err(Error::declined(
-                "the library splits K of some calls with block scales, and no configuration is given; `--assume unsplit` \
-                 takes one part",
-            ));
-        }
-        assumed.push("K is not split".to_owned());
-    }
+    let Planned { plan, assumed } = plan(query, recipe, config, sources.assume_unsplit, sources.assume)?;
     let origin = match (plan.evidence, recipe) {
         (Evidence::Recorded, _) => "what was recorded",
         (_, Recipe::Row) if assumed.is_empty() => "torch's CUTLASS kernel for row-wise scales",
         _ => "an assumption",
     };
-    let evidence = if assumed.is_empty() { plan.evidence } else { Evidence::Derived };
-    Ok(Decision { plan: Plan { evidence, ..plan }, origin: origin.to_owned(), assumed })
+    Ok(Decision { plan, origin: origin.to_owned(), assumed })
 }
 
-/// The plan of several scales for each operand. Without the library's configuration K is one part, as it was in every
-/// recorded call with row-wise scales.
+/// The plan of several scales for each operand. Without the library's configuration K is one part with row-wise scales, as in
+/// every recorded call, and with scales of blocks only where that is assumed (`unsplit`).
 pub fn plan(
     query: &Query,
     recipe: Recipe,
     config: Option<&Config>,
+    unsplit: bool,
     assume: Assume,
 ) -> Result<Planned, Error> {
     let (hopper, new) = (query.capability == Capability::Sm90, since_12_9(&query.version));
     match recipe {
         Recipe::Tensor => Err(Error::Plan("one scale for each operand is a call's own plan".to_owned())),
         Recipe::Row if hopper && !new => by_torch(query),
-        Recipe::Row | Recipe::Blocks { .. } if hopper && new => by_library(query, recipe, config, assume),
+        Recipe::Row | Recipe::Blocks { .. } if hopper && new => {
+            by_library(query, recipe, config, unsplit, assume)
+        }
         Recipe::Row if query.capability == Capability::Sm89 => Err(Error::unrecorded(
             "row-wise scales on sm_89 run CUTLASS with stream-K, whose parts depend on the GPU's multiprocessors",
         )),
@@ -172,9 +165,6 @@ fn transposed(m: usize, n: usize) -> bool {
     }
 }
 
-/// The version of cuBLASLt whose row-wise and block scales were recorded, on an H100 SXM.
-const RECORDED: &str = "13.1.0.3";
-
 /// Elements of K in a tile of the kernels for 128×128 scales, whose rows lie 16 bytes or more apart.
 const TILE: usize = 4 * BLOCK;
 
@@ -188,56 +178,51 @@ fn by_library(
     query: &Query,
     recipe: Recipe,
     config: Option<&Config>,
+    unsplit: bool,
     assume: Assume,
 ) -> Result<Planned, Error> {
     if ![F32, BF16, F16].contains(&query.out) {
         return Err(Error::unrecorded(format!("several scales for each operand with D in {}", query.out)));
     }
     let mut assumed = vec![];
-    if query.version != RECORDED {
+    if query.version != OF_H100 {
         if !assume.block_scales {
             return Err(Error::unrecorded(format!(
-                "row-wise and block scales of cuBLASLt {}: recorded is {RECORDED}; `--assume block-scales` takes what that \
+                "row-wise and block scales of cuBLASLt {}: recorded is {OF_H100}; `--assume block-scales` takes what that \
                  does",
                 query.version
             )));
         }
-        assumed.push(format!("cuBLASLt {} applies scales as {RECORDED} does", query.version));
+        assumed.push(format!("cuBLASLt {} applies scales as {OF_H100} does", query.version));
     }
-    if recipe == Recipe::Row && config.is_none() {
-        assumed.push("K is not split, as in every recorded call with row-wise scales".to_owned());
-    }
-    let blocks = match recipe {
-        Recipe::Blocks { .. } if query.fast => return Err(Error::Rejected(Rejection::FastBlocks)),
+    let (blocks, grain) = match recipe {
         Recipe::Blocks { rows, columns } => {
-            let order = if rows == columns { BlockOrder::AFirst } else { BlockOrder::Product };
-            Blocks { k: BLOCK, rows, columns, order, fma: true }
+            taken(query, rows, columns)?;
+            let (order, grain) =
+                if rows == columns { (BlockOrder::AFirst, BLOCK) } else { (BlockOrder::Product, TILE) };
+            (Blocks { k: BLOCK, rows, columns, order, fma: true }, grain)
         }
-        _ => Blocks { k: 0, rows: 1, columns: 1, order: BlockOrder::BFirst, fma: true },
+        _ => (Blocks { k: 0, rows: 1, columns: 1, order: BlockOrder::BFirst, fma: true }, TILE),
     };
-    let source = "H100 SXM, cuBLASLt 13.1.0.3, torch 2.11.0; replayed in recordings/calls";
     let row_wise = blocks.k == 0;
-    let (m, n, k) = query.shape;
-    if !row_wise && blocks.rows == 1 && !m.is_multiple_of(4) {
-        return Err(Error::Rejected(Rejection::BlockRows(m)));
-    }
-    let several = |lines: usize, each: usize| each > 1 && lines > each;
-    if !row_wise
-        && (several(m, blocks.rows) || several(n, blocks.columns))
-        && !k.div_ceil(BLOCK).is_multiple_of(4)
-    {
-        return Err(Error::declined(format!(
-            "several rows of 128×128 scales and K = {k}: torch lays them {} apart, and cuBLASLt reads them a multiple of four apart",
-            k.div_ceil(BLOCK)
-        )));
-    }
-    let mut plan = base(query, blocks, source)?;
-    if let Some(config) = config {
-        cublaslt::plan(query, config, Assume { version: true, ..assume })?; // an algorithm that is known
-        let parts = config.splitk.unwrap_or(1) as usize;
-        let grain = if recipe == (Recipe::Blocks { rows: 1, columns: 1 }) { BLOCK } else { TILE };
-        if parts > 1 {
-            cublaslt::contiguous(&mut plan, k, (grain, parts), assume, &mut assumed)?;
+    let mut plan = base(query, blocks, BY_H100)?;
+    match config {
+        Some(config) => {
+            cublaslt::plan(query, config, Assume { version: true, ..assume })?; // an algorithm that is known
+            let parts = config.splitk.unwrap_or(1) as usize;
+            if parts > 1 {
+                cublaslt::contiguous(&mut plan, query.shape.2, (grain, parts), assume, &mut assumed)?;
+            }
+        }
+        None if row_wise => {
+            assumed.push("K is not split, as in every recorded call with row-wise scales".to_owned());
+        }
+        None if unsplit => assumed.push("K is not split".to_owned()),
+        None => {
+            return Err(Error::declined(
+                "the library splits K of some calls with block scales, and no configuration is given; `--assume unsplit` \
+                 takes one part",
+            ));
         }
     }
     if assumed.is_empty() {
@@ -246,6 +231,25 @@ fn by_library(
     plan.promote.every = if row_wise && !query.fast { BLOCK } else { 0 };
     plan.check()?;
     Ok(Planned { plan, assumed })
+}
+
+/// Whether torch and cuBLASLt take scales of blocks of so many rows and columns, and read them where they lie (rule 40).
+fn taken(query: &Query, rows: usize, columns: usize) -> Result<(), Error> {
+    let ((m, n, k), along) = (query.shape, query.shape.2.div_ceil(BLOCK));
+    let several = |lines: usize, each: usize| each > 1 && lines > each;
+    if query.fast {
+        return Err(Error::Rejected(Rejection::FastBlocks));
+    }
+    if rows == 1 && !m.is_multiple_of(4) {
+        return Err(Error::Rejected(Rejection::BlockRows(m)));
+    }
+    if (several(m, rows) || several(n, columns)) && !along.is_multiple_of(4) {
+        return Err(Error::declined(format!(
+            "several rows of 128×128 scales and K = {k}: torch lays them {along} apart, and cuBLASLt reads them a multiple \
+             of four apart"
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
