@@ -76,7 +76,7 @@ fn all_are_recovered() {
     // the first of each model and K before the others: a fault shows early
     let mut seen = HashSet::new();
     let (first, rest): (Vec<_>, Vec<_>) =
-        rows.iter().partition(|row| seen.insert((row.model_ref(Revision::Hardware), row.k)));
+        rows.iter().partition(|row| seen.insert((row.model_ref(Revision::Hardware), row.products())));
     eprintln!("{} rows, {} of them the first of their model and K", rows.len(), first.len());
     let failed: Vec<String> = first
         .into_iter()
