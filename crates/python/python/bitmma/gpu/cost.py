@@ -125,8 +125,8 @@ def cost(name: str, unit: Unit, target: str) -> Cost:
     length = found.constants["LENGTH"]
     nvidia = target.startswith("sm_")
     whose = "ptx" if nvidia else "amd"
-    threads = shape(found, whose)[1] * (32 if nvidia else 64)
-    elements = math.prod(shape(found, whose)[0]) / threads
+    tile, warps = shape(found, whose)
+    elements = math.prod(tile) / (warps * (32 if nvidia else 64))
     if found.kernel != "fused":  # operations are all alike: the loop over them, which is all but loads and stores of C and D
         inside = instructions(_loop(assembly(found, target))) / (length * elements)
         return Cost(name, target, inside, inside)
