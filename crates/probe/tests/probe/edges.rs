@@ -118,11 +118,11 @@ fn known_cases_are_right() {
 #[test]
 fn drawn_cases_are_right_or_not_explained() {
     let (tests, checks) = if common::all() { (1_000_000, 1_000_000) } else { (20_000, 44_000) };
-    let seeds = common::seeds(0..4, 0..600);
+    // every time one of whose list an input in a hundred thousand had told a model apart (77; the others are 94, 132
+    // and 161), and one that was not explained: F2 had imitated its rho (375)
+    let seeds = common::seeds(&[0, 1, 2, 3, 77, 375], 0..600);
     let (mut wrong, mut missed) = (Vec::new(), Vec::new());
-    // every time one of whose list an input in a hundred thousand had told a model apart (the others are 94, 132 and
-    // 161), and one that was not explained: F2 had imitated its rho
-    for seed in seeds.clone().chain([77, 375]) {
+    for &seed in &seeds {
         let (model, k) = edge(seed);
         match probed(&format!("edge {seed}"), &model, k, (tests, 1, checks)) {
             Ending::Right => {}
@@ -130,7 +130,7 @@ fn drawn_cases_are_right_or_not_explained() {
             Ending::NotExplained => missed.push(seed),
         }
     }
-    eprintln!("{} drawn, wrong {wrong:?}, not explained {missed:?}", seeds.end - seeds.start);
+    eprintln!("{} drawn, wrong {wrong:?}, not explained {missed:?}", seeds.len());
     assert!(wrong.is_empty(), "wrong: {wrong:?}");
-    assert!(missed.len() as u64 * 50 <= seeds.end - seeds.start, "not explained: {missed:?}");
+    assert!(missed.len() * 50 <= seeds.len(), "not explained: {missed:?}");
 }

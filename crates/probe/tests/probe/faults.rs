@@ -264,7 +264,7 @@ impl MmaUnit for Late {
 /// order, in validation, or where a mismatch is asked again.
 #[test]
 fn a_unit_that_is_rarely_not_deterministic() {
-    for seed in common::seeds(0..9, 0..300) {
+    for seed in common::seeds(&[0, 1, 2, 3, 4, 5, 6, 7, 8], 0..300) {
         let rate = [100_000, 30_000, 10_000][(seed % 3) as usize];
         let unit = Broken::new(move |_, codes, before| {
             for (at, code) in codes.iter_mut().enumerate() {

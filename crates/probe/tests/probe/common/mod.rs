@@ -19,12 +19,12 @@ pub(crate) fn all() -> bool {
 
 /// The seeds to draw models from: those of `BITMMA_SEEDS` (`100..200`) where it is set, else `all` of them with
 /// `BITMMA_TESTS=all` and `few` without.
-pub(crate) fn seeds(few: std::ops::Range<u64>, all: std::ops::Range<u64>) -> std::ops::Range<u64> {
+pub(crate) fn seeds(few: &[u64], all: std::ops::Range<u64>) -> Vec<u64> {
     let chosen = std::env::var("BITMMA_SEEDS").ok();
     match chosen.as_deref().and_then(|range| range.split_once("..")) {
-        Some((first, last)) => first.parse().unwrap()..last.parse().unwrap(),
-        None if self::all() => all,
-        None => few,
+        Some((first, last)) => (first.parse().unwrap()..last.parse().unwrap()).collect(),
+        None if self::all() => all.collect(),
+        None => few.to_vec(),
     }
 }
 
