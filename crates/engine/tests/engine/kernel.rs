@@ -1,8 +1,10 @@
 //! Every kernel against the reference path, bit for bit, on every instruction set this processor has.
 //!
-//! A slice runs each time; `BITMMA_TESTS=all` computes more than ten million elements of D.
+//! A slice runs each time; `BITMMA_TESTS=all` computes more than ten million elements of D, and with
+//! `BITMMA_SEEDS=0..24` more than a hundred million.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use bitmma_engine::catalogue::{Architecture, Revision, catalogue, find};
 use bitmma_engine::kernel::{Level, Options, has_kernel, multiply};
@@ -76,17 +78,24 @@ impl Inputs {
     }
 }
 
+/// The rounds of `BITMMA_SEEDS` (`4..8`), else `usual`.
+fn rounds(usual: Range<u64>) -> Range<u64> {
+    let Ok(chosen) = std::env::var("BITMMA_SEEDS") else { return usual };
+    let (first, last) = chosen.split_once("..").expect("BITMMA_SEEDS=4..8");
+    first.parse().expect("a number")..last.parse().expect("a number")
+}
+
 #[test]
 fn kernels_answer_as_the_reference_path() {
     let all = std::env::var("BITMMA_TESTS").is_ok_and(|value| value == "all");
     let (models, levels) = (models(), Level::available());
+    let rounds = rounds(if all { 0..4 } else { 0..1 });
     let mut outputs = 0;
     for (number, (name, model, step)) in models.iter().enumerate() {
         for (index, family) in Family::ALL.into_iter().enumerate() {
             let small = [(5, 33, 2), (1, 1, 1), (7, 17, 5)];
-            let rounds = if all { 4 } else { 1 };
-            for round in 0..rounds {
-                let seed = (number * 1000 + index * 100 + round) as u64;
+            for round in rounds.clone() {
+                let seed = (number * 1000 + index * 100) as u64 + round;
                 let (m, n, steps) = if all { (37, 67, 3) } else { small[(number + index) % small.len()] };
                 let inputs = Inputs::new(model, (m, n, steps * step), family, seed);
                 let expected =
