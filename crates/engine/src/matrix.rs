@@ -144,7 +144,7 @@ impl Matrix {
 
     /// The codes and their shape.
     pub(crate) fn view(&self) -> View<'_> {
-        View { codes: &self.codes, blocks: self.blocks, rows: self.rows, columns: self.columns }
+        View { codes: self.codes.slice(), blocks: self.blocks, rows: self.rows, columns: self.columns }
     }
 
     /// One code.

@@ -18,17 +18,54 @@ pub enum Codes {
     U64(Vec<u64>),
 }
 
-/// The same for codes of any width.
+/// Codes next to each other, whoever holds them.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)] // the variants say it all
+pub enum Slice<'s> {
+    U8(&'s [u8]),
+    U16(&'s [u16]),
+    U32(&'s [u32]),
+    U64(&'s [u64]),
+}
+
+/// The same for codes of any width: for those of [`Codes`], or of another type named first.
 #[macro_export]
 macro_rules! on_codes {
     ($codes:expr, $vector:ident => $result:expr) => {
+        $crate::on_codes!(Codes: $codes, $vector => $result)
+    };
+    ($type:ident: $codes:expr, $vector:ident => $result:expr) => {
         match $codes {
-            $crate::Codes::U8($vector) => $result,
-            $crate::Codes::U16($vector) => $result,
-            $crate::Codes::U32($vector) => $result,
-            $crate::Codes::U64($vector) => $result,
+            $crate::$type::U8($vector) => $result,
+            $crate::$type::U16($vector) => $result,
+            $crate::$type::U32($vector) => $result,
+            $crate::$type::U64($vector) => $result,
         }
     };
+}
+
+impl Slice<'_> {
+    /// The code at `index`.
+    pub fn get(&self, index: usize) -> u64 {
+        #[allow(clippy::useless_conversion)] // U64 is one of the four
+        {
+            on_codes!(Slice: self, codes => u64::from(codes[index]))
+        }
+    }
+
+    /// Reads codes from `start` on, each made something of.
+    #[inline(always)] // for callers compiled for an instruction set
+    pub(crate) fn read<T>(&self, start: usize, into: &mut [T], of: impl Fn(u64) -> T) {
+        #[allow(clippy::useless_conversion)] // U64 is one of the four
+        {
+            on_codes!(Slice: self, codes => {
+                let codes = &codes[start..start + into.len()];
+                for (to, &code) in into.iter_mut().zip(codes) {
+                    *to = of(u64::from(code));
+                }
+            });
+        }
+    }
 }
 
 /// Codes next to each other, to be written.
@@ -55,7 +92,9 @@ macro_rules! chunk {
                 match self {
                     $(Chunk::$variant(chunk) => {
                         let to = chunk[start..start + numbers.len()].iter_mut();
-                        to.zip(numbers).for_each(|(to, &number)| *to = code(number) as $word);
+                        for (to, &number) in to.zip(numbers) {
+                            *to = code(number) as $word;
+                        }
                     })*
                 }
             }
@@ -113,16 +152,19 @@ impl Codes {
         })
     }
 
-    /// Reads codes from `start` on, each made something of.
-    #[inline(always)] // for callers compiled for an instruction set
-    pub(crate) fn read<T>(&self, start: usize, into: &mut [T], of: impl Fn(u64) -> T) {
-        #[allow(clippy::useless_conversion)] // U64 is one of the four
-        {
-            on_codes!(self, vector => {
-                let codes = &vector[start..start + into.len()];
-                into.iter_mut().zip(codes).for_each(|(to, &code)| *to = of(u64::from(code)));
-            });
+    /// All of them, to be read.
+    pub fn slice(&self) -> Slice<'_> {
+        match self {
+            Codes::U8(codes) => Slice::U8(codes),
+            Codes::U16(codes) => Slice::U16(codes),
+            Codes::U32(codes) => Slice::U32(codes),
+            Codes::U64(codes) => Slice::U64(codes),
         }
+    }
+
+    /// Codes of a range, to be written.
+    pub(crate) fn chunk(&mut self, range: Range<usize>) -> Chunk<'_> {
+        on_codes!(self, vector => (&mut vector[range]).into())
     }
 
     /// Passes parts of a range, equal in length except for the last, to a function, on all threads unless `alone`.
@@ -151,10 +193,7 @@ impl Codes {
 
     /// The code at `index`.
     pub fn get(&self, index: usize) -> u64 {
-        #[allow(clippy::useless_conversion)] // U64 is one of the four
-        {
-            on_codes!(self, vector => u64::from(vector[index]))
-        }
+        self.slice().get(index)
     }
 
     /// How many there are.
@@ -180,7 +219,7 @@ impl Codes {
 #[derive(Clone, Copy, Debug)]
 pub struct View<'v> {
     /// The codes.
-    pub codes: &'v Codes,
+    pub codes: Slice<'v>,
     /// How many matrices there are.
     pub blocks: usize,
     /// Rows of each.

@@ -7,8 +7,9 @@
 
 use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
+use bitmma_formats::Format;
 
-use super::codes::{Codes, Operands, View};
+use super::codes::{Chunk, Codes, Operands, View};
 use super::element::{Entry, Reader};
 use super::elementwise::Word;
 use super::fix::{Fix, Kinds};
@@ -18,7 +19,7 @@ use super::routes::{Route, count};
 use super::runs::Runs;
 use super::simd::{Level, Simd};
 use super::tiles::{Packed, Sizes, Tiles};
-use super::{each_chunk, mapped};
+use super::{Multiply, each_chunk, mapped};
 
 /// What is to be computed.
 #[derive(Clone, Copy)]
@@ -110,6 +111,16 @@ pub(crate) trait Kernel: Send + Sync + 'static {
         state: &mut [Self::Number],
         rare: &mut Rare<'_, Self::Number>,
     );
+    /// D of one of the products straight from its codes, if it is small enough and nothing in it is unusual; whether it is.
+    fn direct(
+        &self,
+        _problem: &Problem<'_>,
+        _block: usize,
+        _readers: [&Reader<Self::Entry>; 2],
+        _d: &mut Chunk<'_>,
+    ) -> bool {
+        false
+    }
     /// Whether the row and column of these largest exponents may hold a product that overflows by itself.
     fn may_overflow(&self, _row: i16, _column: i16) -> bool {
         false
@@ -142,21 +153,6 @@ impl<T: Number, E: Entry> Driven<T, E> {
     /// A kernel that was planned for a model.
     pub(crate) fn new(prepared: &Prepared<'_>, kernel: Box<dyn Tiles<T, E>>) -> Driven<T, E> {
         Driven { kernel, a: Reader::new(prepared, Side::A), b: Reader::new(prepared, Side::B) }
-    }
-
-    /// Codes of D, or of the sums of runs; `None` where there is no room for them.
-    pub(crate) fn multiply(&self, problem: &Problem<'_>) -> Option<Codes> {
-        let (blocks, m, n) = problem.operands.shape();
-        let format = match problem.runs {
-            Some(_) => <T as Word>::FORMAT,
-            None => problem.prepared.model().d,
-        };
-        let problem = &Problem { level: problem.level.for_columns(n), ..*problem };
-        let mut d = Codes::zeros(&format, blocks.checked_mul(m)?.checked_mul(n)?)?;
-        for block in 0..blocks {
-            self.one_block(problem, block, &mut d)?;
-        }
-        Some(d)
     }
 
     /// One of the products; `None` where there is no room for its accumulators.
@@ -259,6 +255,33 @@ impl<T: Number, E: Entry> Driven<T, E> {
             });
         }
         Some(())
+    }
+}
+
+impl<T: Number, E: Entry> Multiply for Driven<T, E> {
+    fn multiply(&self, problem: &Problem<'_>) -> Option<Codes> {
+        let (blocks, m, n) = problem.operands.shape();
+        let format = match problem.runs {
+            Some(_) => self.sums(),
+            None => problem.prepared.model().d,
+        };
+        let panels = &Problem { level: problem.level.for_columns(n), ..*problem };
+        let mut d = Codes::zeros(&format, blocks.checked_mul(m)?.checked_mul(n)?)?;
+        for block in 0..blocks {
+            let chunk = &mut d.chunk(block * m * n..(block + 1) * m * n);
+            if problem.runs.is_some() || !self.directly(problem, block, chunk) {
+                self.one_block(panels, block, &mut d)?;
+            }
+        }
+        Some(d)
+    }
+
+    fn directly(&self, problem: &Problem<'_>, block: usize, d: &mut Chunk<'_>) -> bool {
+        self.kernel.directly(problem, block, [&self.a, &self.b], d)
+    }
+
+    fn sums(&self) -> Format {
+        <T as Word>::FORMAT
     }
 }
 

@@ -230,7 +230,7 @@ impl<E: Entry> Reader<E> {
         let (shape, order) = ((matrix.rows, matrix.columns), prepared.order());
         #[allow(clippy::useless_conversion)] // u64 is one of the four
         {
-            on_codes!(matrix.codes, codes => match &self.how {
+            on_codes!(Slice: matrix.codes, codes => match &self.how {
                 How::Same => section.numbers(self.side, codes, shape, values, |code| E::of_code(code.into()).value()),
                 How::Table if !E::EXPONENTS => {
                     let value = |code: _| self.entry(prepared, u64::from(code)).value();
@@ -279,21 +279,54 @@ impl<E: Entry> Reader<E> {
         let (chunk, apart) = section.chunks();
         let numbers = values.chunks_mut(apart).zip(exponents.chunks_mut(apart));
         for ((values, exponents), codes) in numbers.zip(codes.chunks(chunk)) {
-            let mut all = true;
-            for ((value, exponent), &code) in values.iter_mut().zip(&mut *exponents).zip(codes) {
-                let (entry, is_plain) = E::of_fields(fields, code.into() as u32);
-                (*value, *exponent) = (entry.value(), entry.exponent());
-                all &= is_plain;
-            }
-            if !all {
-                for ((value, exponent), &code) in values.iter_mut().zip(exponents).zip(codes) {
-                    if !E::of_fields(fields, code.into() as u32).1 {
-                        let entry = self.entry(prepared, code.into());
-                        (*value, *exponent) = (entry.value(), entry.exponent());
-                    }
+            self.plain_by_fields(prepared, fields, codes, (values, exponents));
+        }
+    }
+
+    /// Of codes next to each other; whether all are normal numbers or zeros.
+    #[inline(always)]
+    fn plain_by_fields<C: Copy + Into<u64>, X: From<i16>>(
+        &self,
+        prepared: &Prepared<'_>,
+        fields: &Fields,
+        codes: &[C],
+        (values, exponents): (&mut [E::Value], &mut [X]),
+    ) -> bool {
+        let mut all = true;
+        for ((value, exponent), &code) in values.iter_mut().zip(&mut *exponents).zip(codes) {
+            let (entry, is_plain) = E::of_fields(fields, code.into() as u32);
+            (*value, *exponent) = (entry.value(), entry.exponent().into());
+            all &= is_plain;
+        }
+        if !all {
+            for ((value, exponent), &code) in values.iter_mut().zip(exponents).zip(codes) {
+                if !E::of_fields(fields, code.into() as u32).1 {
+                    let entry = self.entry(prepared, code.into());
+                    (*value, *exponent) = (entry.value(), entry.exponent().into());
                 }
             }
         }
+        all
+    }
+
+    /// Numbers and exponents of codes next to each other; whether all are finite.
+    #[inline(always)]
+    pub(crate) fn finite<C: Copy + Into<u64>>(
+        &self,
+        prepared: &Prepared<'_>,
+        codes: &[C],
+        (values, exponents): (&mut [E::Value], &mut [i32]),
+    ) -> bool {
+        if let How::Fields(fields) = &self.how
+            && self.plain_by_fields(prepared, fields, codes, (values, exponents))
+        {
+            return true;
+        }
+        for ((value, exponent), &code) in values.iter_mut().zip(&mut *exponents).zip(codes) {
+            let entry = self.entry(prepared, code.into());
+            (*value, *exponent) = (entry.value(), entry.exponent().into());
+        }
+        !exponents.contains(&SPECIAL.into())
     }
 }
 

@@ -15,16 +15,18 @@
 
 mod begin;
 mod careful;
+mod direct;
 mod halves;
 mod tile;
 mod whole;
 
 use bitmma_arithmetic::run::Side;
-use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
+use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Order, Prepared};
 use bitmma_formats::{Format, Rounding, decode, table};
 
-use super::drive::{Kernel, Rare};
-use super::element::Element;
+use super::codes::Chunk;
+use super::drive::{Kernel, Problem, Rare};
+use super::element::{Element, Reader};
 use super::pack::{Aligned, Cells, Interleaved, ROWS, Range, WIDEST, bytes};
 use super::simd::{Level, Simd};
 use halves::{Halves, PRODUCT_BITS};
@@ -96,6 +98,8 @@ pub(crate) struct Narrow {
     halves: bool,
     /// Where C is added last: operations of one step, which begin from zero.
     add_last: Option<usize>,
+    /// Whether small products may be computed straight from their codes.
+    direct: bool,
     conversion: Conversion,
     /// The scale factors' format, ue8m0.
     scale: Format,
@@ -231,6 +235,10 @@ impl Narrow {
             left_out: whole::most_left_out(term, fraction_bits),
             halves,
             add_last: add_last.map(|_| prepared.k() / length),
+            direct: !scaled
+                && add_last.is_none()
+                && segment == length
+                && model.lowering.order == Order::Sequential,
             conversion: model.conversion,
             scale: model.scale.map_or(table::UE8M0, |scale| scale.format),
             c: model.c,
@@ -417,6 +425,16 @@ impl Kernel for Narrow {
             (false, true) => u64::from(state.to_bits()),
             (false, false) => code_of(&self.d, state),
         }
+    }
+
+    fn direct(
+        &self,
+        problem: &Problem<'_>,
+        block: usize,
+        readers: [&Reader<Element>; 2],
+        d: &mut Chunk<'_>,
+    ) -> bool {
+        direct::direct(self, problem, block, readers, d)
     }
 
     #[inline(always)]

@@ -56,12 +56,13 @@ use bitmma_arithmetic::Prepared;
 use bitmma_formats::Format;
 use rayon::prelude::*;
 
+use codes::Chunk;
 use drive::{Driven, Problem};
 use element::Entry;
 use number::Number;
 use tiles::Tiles;
 
-pub use codes::{Codes, Operands, View, zeros};
+pub use codes::{Codes, Operands, Slice, View, zeros};
 pub use elementwise::Word;
 pub use runs::{Fold, Runs, ScaleBlocks, ScaleOrder, Scales, WrongBlocks};
 pub use simd::Level;
@@ -69,11 +70,18 @@ pub use simd::Level;
 /// How products of one model are computed, worked out once for all of them.
 pub struct Plan {
     level: Level,
-    multiply: Box<Multiply>,
-    sums: Format,
+    kernel: Box<dyn Multiply>,
 }
 
-type Multiply = dyn Fn(&Problem<'_>) -> Option<Codes> + Send + Sync;
+/// A kernel and all that it is driven by.
+trait Multiply: Send + Sync {
+    /// Codes of D, or of the sums of runs; `None` where there is no room for them.
+    fn multiply(&self, problem: &Problem<'_>) -> Option<Codes>;
+    /// D of one of the products straight from its codes; whether that is possible ([`drive::Kernel::direct`]).
+    fn directly(&self, problem: &Problem<'_>, block: usize, d: &mut Chunk<'_>) -> bool;
+    /// The format of sums of runs.
+    fn sums(&self) -> Format;
+}
 
 impl Plan {
     /// The kernel for a model that was made ready for one step along K, on an instruction set; `None` if there is none.
@@ -81,9 +89,8 @@ impl Plan {
         fn driven<T: Number, E: Entry>(
             prepared: &Prepared<'_>,
             kernel: impl Tiles<T, E> + 'static,
-        ) -> (Format, Box<Multiply>) {
-            let driven = Driven::new(prepared, Box::new(kernel));
-            (<T as Word>::FORMAT, Box::new(move |problem| driven.multiply(problem)))
+        ) -> Box<dyn Multiply> {
+            Box::new(Driven::new(prepared, Box::new(kernel)))
         }
         let fused = || fused::Narrow::plan(prepared, level).map(|kernel| driven(prepared, kernel));
         let grouped = || grouped::Grouped::plan(prepared).map(|kernel| driven(prepared, kernel));
@@ -92,20 +99,19 @@ impl Plan {
         let ftz = || ftz::FtzAddMul::plan(prepared).map(|kernel| driven(prepared, kernel));
         let fma32 = || fma::Fma::<f32>::plan(prepared).map(|kernel| driven(prepared, kernel));
         let fma64 = || fma::Fma::<f64>::plan(prepared).map(|kernel| driven(prepared, kernel));
-        let multiply = fused()
+        let kernel = fused()
             .or_else(grouped)
             .or_else(rounded)
             .or_else(exact)
             .or_else(ftz)
             .or_else(fma32)
             .or_else(fma64);
-        let (sums, multiply) = multiply?;
-        Some(Plan { level, multiply, sums })
+        Some(Plan { level, kernel: kernel? })
     }
 
     /// The format of sums of runs: FP32 or FP64.
     pub fn sums(&self) -> Format {
-        self.sums
+        self.kernel.sums()
     }
 
     /// D = A·B + C for checked operands of the model that was planned for, K whole steps: codes of D. With `runs` the
@@ -116,7 +122,15 @@ impl Plan {
         operands: &Operands<'_>,
         runs: Option<&Runs<'_>>,
     ) -> Option<Codes> {
-        (self.multiply)(&Problem { prepared, operands, level: self.level, runs })
+        self.kernel.multiply(&Problem { prepared, operands, level: self.level, runs })
+    }
+
+    /// The code of D of checked operands that have one row and one column, which takes no memory; `None` where only
+    /// [`Plan::multiply`] or the reference path has it.
+    pub fn dot(&self, prepared: &Prepared<'_>, operands: &Operands<'_>) -> Option<u64> {
+        let mut d = [0];
+        let problem = Problem { prepared, operands, level: self.level, runs: None };
+        self.kernel.directly(&problem, 0, &mut Chunk::U64(&mut d)).then_some(d[0])
     }
 }
 

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// for a later one where its bounds do not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Route {
+    /// T-FDPA: a whole product as small as one instruction, straight from its codes.
+    Direct,
     /// T- and ST-FDPA: two rows at a time, every product cut.
     Two,
     /// One row at a time, products in FP16.
@@ -47,7 +49,8 @@ pub enum Route {
 
 impl Route {
     /// All of them, and what they are called.
-    pub const ALL: [(Route, &str); 18] = [
+    pub const ALL: [(Route, &str); 19] = [
+        (Route::Direct, "direct"),
         (Route::Two, "two"),
         (Route::Halves, "halves"),
         (Route::Whole, "whole"),

@@ -4,8 +4,9 @@ use std::any::Any;
 
 use bitmma_arithmetic::run::Side;
 
-use super::codes::{Chunk, Codes};
-use super::drive::{Kernel, Rare};
+use super::codes::{Chunk, Slice};
+use super::drive::{Kernel, Problem, Rare};
+use super::element::{Entry, Reader};
 use super::elementwise::Word;
 use super::pack::{Cells, Range};
 use super::simd::{Level, Simd, Work};
@@ -26,13 +27,13 @@ pub(crate) struct Sizes {
 }
 
 /// A [`Kernel`] whose accumulators are T and whose codes become E.
-pub(crate) trait Tiles<T, E: super::element::Entry>: Send + Sync {
+pub(crate) trait Tiles<T, E: Entry>: Send + Sync {
     /// What it takes at a time.
     fn sizes(&self, level: Level) -> Sizes;
     /// Packs a group of rows, or a panel of columns.
     fn pack(&self, level: Level, side: Side, cells: Cells<E>) -> Box<Packed>;
     /// Accumulators from codes of C, or the numbers that sums start from.
-    fn load_all(&self, level: Level, sums: bool, from: (&Codes, usize), state: &mut [T]);
+    fn load_all(&self, level: Level, sums: bool, from: (Slice<'_>, usize), state: &mut [T]);
     /// Codes of D from accumulators, or of sums, into some columns of rows of `n` codes.
     fn store_all(
         &self,
@@ -54,6 +55,14 @@ pub(crate) trait Tiles<T, E: super::element::Entry>: Send + Sync {
         state: &mut [T],
         rare: &mut Rare<'_, T>,
     );
+    /// [`Kernel::direct`].
+    fn directly(
+        &self,
+        problem: &Problem<'_>,
+        block: usize,
+        readers: [&Reader<E>; 2],
+        d: &mut Chunk<'_>,
+    ) -> bool;
     /// [`Kernel::may_overflow`].
     fn overflows(&self, row: i16, column: i16) -> bool;
 }
@@ -84,7 +93,13 @@ impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
         }
     }
 
-    fn load_all(&self, level: Level, sums: bool, (codes, start): (&Codes, usize), state: &mut [K::Number]) {
+    fn load_all(
+        &self,
+        level: Level,
+        sums: bool,
+        (codes, start): (Slice<'_>, usize),
+        state: &mut [K::Number],
+    ) {
         level.compiled(
             #[inline(always)]
             || match sums {
@@ -136,6 +151,16 @@ impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
             unreachable!("lines that another kernel packed")
         };
         level.run(Task { kernel: self, a, b, range, state, rare });
+    }
+
+    fn directly(
+        &self,
+        problem: &Problem<'_>,
+        block: usize,
+        readers: [&Reader<K::Entry>; 2],
+        d: &mut Chunk<'_>,
+    ) -> bool {
+        self.direct(problem, block, readers, d)
     }
 
     fn overflows(&self, row: i16, column: i16) -> bool {

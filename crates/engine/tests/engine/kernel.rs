@@ -67,6 +67,21 @@ impl Inputs {
         Inputs { a, b, c, scales }
     }
 
+    /// Some rows of A and columns of B.
+    fn few(&self, rows: &[usize], columns: &[usize]) -> Inputs {
+        let every = |count: usize| -> Vec<usize> { (0..count).collect() };
+        let along = every(self.a.columns());
+        Inputs {
+            a: chosen(&self.a, rows, &along),
+            b: chosen(&self.b, &along, columns),
+            c: chosen(&self.c, rows, columns),
+            scales: self.scales.as_ref().map(|(a, b)| {
+                let factors = every(a.columns());
+                (chosen(a, rows, &factors), chosen(b, &factors, columns))
+            }),
+        }
+    }
+
     fn operands(&self) -> Operands<'_> {
         Operands {
             a: &self.a,
@@ -100,8 +115,15 @@ fn kernels_answer_as_the_reference_path() {
                 let inputs = Inputs::new(model, (m, n, steps * step), family, seed);
                 let expected =
                     simulate_steps(model, *step, &inputs.operands()).expect("a matrix of the model");
+                // a corner of it alone, as small as an instruction
+                let (rows, columns): (Vec<_>, Vec<_>) =
+                    ((0..m.min(10)).collect(), (0..n.min(if index % 3 == 0 { 13 } else { 8 })).collect());
+                let (corner, of_corner) = (inputs.few(&rows, &columns), chosen(&expected, &rows, &columns));
                 for &level in &levels {
                     let options = Options { level: Some(level) };
+                    let d =
+                        multiply(model, *step, &corner.operands(), options).expect("a matrix of the model");
+                    assert_eq!(d, of_corner, "{name}, {level:?}, {family:?}, seed {seed}: the corner");
                     let actual =
                         multiply(model, *step, &inputs.operands(), options).expect("a matrix of the model");
                     for row in 0..m {
@@ -136,38 +158,49 @@ fn kernels_answer_as_the_reference_path() {
 /// products are: what one lane has must not reach another, nor be lost.
 #[test]
 fn accumulators_of_every_kind() {
-    let (m, n) = (3, 130);
     for (name, model, step) in models() {
-        let mut inputs = Inputs::new(&model, (m, n, 2 * step), Family::Moderate, 5);
-        let (format, sign) = (&model.c, model.c.sign_bit());
-        let positive = [
-            0,
-            format.min_positive_code(),
-            format.min_normal_code(),
-            format.max_finite_code(),
-            format.infinity_code().expect("infinity"),
-            format.nan_code().expect("NaN"),
-            format.infinity_code().expect("infinity") + 1,
-        ];
-        let kinds: Vec<u64> = positive.iter().flat_map(|&code| [code, code | sign]).collect();
-        let c = (0..m * n).map(|index| match index % 5 {
-            0 => kinds[index / 5 % kinds.len()],
-            _ => inputs.c.get(0, index / n, index % n),
-        });
-        inputs.c = Matrix::single(model.c, m, n, c.collect::<Vec<_>>()).expect("a matrix of the model");
-        let expected = simulate_steps(&model, step, &inputs.operands()).expect("a matrix of the model");
-        for level in Level::available() {
-            let options = Options { level: Some(level) };
-            let d = multiply(&model, step, &inputs.operands(), options).expect("a matrix of the model");
-            let wrong = (0..m * n).map(|index| (index / n, index % n)).find_map(|(row, column)| {
-                let (got, want) = (d.get(0, row, column), expected.get(0, row, column));
-                (got != want).then(|| (row, column, inputs.c.get(0, row, column), got, want))
-            });
-            assert!(
-                wrong.is_none(),
-                "{name}, {level:?}: row, column, C, D, and what it should be: {wrong:x?}"
-            );
+        let inputs = Inputs::new(&model, (3, 130, 2 * step), Family::Moderate, 5);
+        accumulators((&name, &model, step), inputs, 0);
+        // two kinds at a time in small products; the first column holds zeros only
+        for first in 0..14 {
+            let mut inputs = Inputs::new(&model, (2, 3, 2 * step), Family::Moderate, 6);
+            let b = (0..inputs.b.rows()).flat_map(|row| [0, 1, 2].map(|column| (row, column)));
+            let b = b.map(|(row, column)| if column == 0 { 0 } else { inputs.b.get(0, row, column) });
+            inputs.b =
+                Matrix::single(model.b, inputs.b.rows(), 3, b.collect::<Vec<_>>()).expect("codes of B");
+            accumulators((&name, &model, step), inputs, first);
         }
+    }
+}
+
+/// The same for one model: every fifth element of C is of a kind, from the `first` kind on.
+fn accumulators((name, model, step): (&str, &Model, usize), mut inputs: Inputs, first: usize) {
+    let (m, n) = (inputs.a.rows(), inputs.b.columns());
+    let (format, sign) = (&model.c, model.c.sign_bit());
+    let positive = [
+        0,
+        format.min_positive_code(),
+        format.min_normal_code(),
+        format.max_finite_code(),
+        format.infinity_code().expect("infinity"),
+        format.nan_code().expect("NaN"),
+        format.infinity_code().expect("infinity") + 1,
+    ];
+    let kinds: Vec<u64> = positive.iter().flat_map(|&code| [code, code | sign]).collect();
+    let c = (0..m * n).map(|index| match index % 5 {
+        0 => kinds[(first + index / 5) % kinds.len()],
+        _ => inputs.c.get(0, index / n, index % n),
+    });
+    inputs.c = Matrix::single(model.c, m, n, c.collect::<Vec<_>>()).expect("a matrix of the model");
+    let expected = simulate_steps(model, step, &inputs.operands()).expect("a matrix of the model");
+    for level in Level::available() {
+        let options = Options { level: Some(level) };
+        let d = multiply(model, step, &inputs.operands(), options).expect("a matrix of the model");
+        let wrong = (0..m * n).map(|index| (index / n, index % n)).find_map(|(row, column)| {
+            let (got, want) = (d.get(0, row, column), expected.get(0, row, column));
+            (got != want).then(|| (row, column, inputs.c.get(0, row, column), got, want))
+        });
+        assert!(wrong.is_none(), "{name}, {level:?}: row, column, C, D, and what it should be: {wrong:x?}");
     }
 }
 
@@ -207,17 +240,7 @@ fn edges_of_blocks() {
         let model = row.model(Revision::Hardware).expect("a model");
         let k = least_k.next_multiple_of(row.products()) + row.products();
         let inputs = Inputs::new(&model, (m, n, k), family, 77);
-        let all: Vec<usize> = (0..k).collect();
-        let factors: Vec<usize> = (0..model.scale.map_or(0, |scale| k / scale.size)).collect();
-        let few = Inputs {
-            a: chosen(&inputs.a, &rows, &all),
-            b: chosen(&inputs.b, &all, &columns),
-            c: chosen(&inputs.c, &rows, &columns),
-            scales: inputs
-                .scales
-                .as_ref()
-                .map(|(a, b)| (chosen(a, &rows, &factors), chosen(b, &factors, &columns))),
-        };
+        let few = inputs.few(&rows, &columns);
         let expected =
             simulate_steps(&model, row.products(), &few.operands()).expect("a matrix of the model");
         for level in Level::available() {

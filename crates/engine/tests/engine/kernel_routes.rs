@@ -24,11 +24,18 @@ const INSTRUCTIONS: [(Architecture, &str); 11] = [
     (Architecture::Cdna3, "v_mfma_f32_32x32x2_f32"),
 ];
 
-const SHAPE: (usize, usize) = (5, 70);
+/// M and N of what tiles take, and of what they do not.
+const SHAPES: [(usize, usize); 2] = [(5, 70), (5, 9)];
 
 /// A product of cases of a family, and how often each route was taken; its bits are those of the reference path.
-fn taken(model: &Model, step: usize, family: Family, level: Level) -> BTreeSet<&'static str> {
-    let ((m, n), k) = (SHAPE, 2 * step);
+fn taken(
+    model: &Model,
+    step: usize,
+    (m, n): (usize, usize),
+    family: Family,
+    level: Level,
+) -> BTreeSet<&'static str> {
+    let k = 2 * step;
     let rows: Vec<_> = (0..m).map(|row| case(model, k, family, 7, row as u64)).collect();
     let columns: Vec<_> = (0..n).map(|column| case(model, k, family, 8, column as u64)).collect();
     let of_columns = |count: usize, of: &dyn Fn(usize, usize) -> u64| -> Vec<u64> {
@@ -63,15 +70,16 @@ fn every_route_is_taken() {
     for (architecture, name) in INSTRUCTIONS {
         let row = find(architecture, name).unwrap().instruction;
         let mut model = row.model(Revision::Hardware).unwrap();
-        for family in Family::ALL {
-            seen.extend(taken(&model, row.products(), family, best));
+        for (family, shape) in Family::ALL.into_iter().flat_map(|family| SHAPES.map(|shape| (family, shape)))
+        {
+            seen.extend(taken(&model, row.products(), shape, family, best));
         }
         // pairs of products whose results are not flushed, and whose products are not exact
         if let Operation::FtzAddMul { .. } = model.operation
             && model.a == bitmma_engine::formats::BF16
         {
             model.a = bitmma_engine::formats::F32;
-            seen.extend(taken(&model, row.products(), Family::Moderate, best));
+            seen.extend(taken(&model, row.products(), SHAPES[0], Family::Moderate, best));
         }
     }
     let halves = if best < Level::Avx512Halves { Some("halves") } else { None };

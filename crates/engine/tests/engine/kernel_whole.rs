@@ -44,10 +44,22 @@ impl Elements {
     }
 }
 
-const SHAPE: (usize, usize) = (3, 70);
-
-/// Both paths on every instruction set, accumulators of these exponents.
+/// Both paths on every instruction set, accumulators of these exponents, in tiles and in products too small for them.
 fn agree(
+    unit: &(Model, usize),
+    elements: (&Elements, &Elements),
+    exponents: std::ops::Range<i32>,
+    scales: std::ops::Range<u64>,
+    seed: u64,
+) {
+    for shape in [(3, 70), (3, 9)] {
+        agree_on(shape, unit, elements, exponents.clone(), scales.clone(), seed);
+    }
+}
+
+/// The same for one shape.
+fn agree_on(
+    (m, n): (usize, usize),
     (model, k): &(Model, usize),
     (a, b): (&Elements, &Elements),
     exponents: std::ops::Range<i32>,
@@ -55,7 +67,7 @@ fn agree(
     seed: u64,
 ) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let ((m, n), steps) = (SHAPE, 2);
+    let steps = 2;
     let width = steps * k;
     let a_codes: Vec<u64> = (0..m * width).map(|_| a.code(&model.a, &mut random)).collect();
     let b_codes: Vec<u64> = (0..n * width).map(|_| b.code(&model.b, &mut random)).collect();

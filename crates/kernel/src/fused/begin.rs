@@ -58,9 +58,6 @@ fn begin_row<S: Simd, const SCALED: bool, const FP16: bool, const R: usize>(
     begun: &mut Begun<S, R>,
 ) {
     let field = |exponent: i32| s.i_splat(exponent.wrapping_add(127) << 23);
-    let exponent_mask = s.i_splat(0xff << 23);
-    // 2^(F - e_max) has the bits of 2^F·2^127·2^127 less those of 2^e_max
-    let to_units = s.i_splat((254 + plan.fraction_bits) << 23);
     let (lowest, highest) = plan.exponents();
     let none = s.i_splat(plan.no_product);
 
@@ -80,21 +77,13 @@ fn begin_row<S: Simd, const SCALED: bool, const FP16: bool, const R: usize>(
             product = s.i_add(s.i_shl(23, sum), field(0));
         }
         let c = s.f_load(&state[vector * S::LANES..]);
-        let mut own = s.i_and(s.f_bits(c), exponent_mask);
-        if FP16 || SCALED {
-            // subnormal accumulators have the smallest exponent, zero has e_zero
-            own = s.i_max(own, field(plan.c_minimum));
-            let zero = s.i_eq(s.i_shl(1, s.f_bits(c)), s.i_splat(0));
-            own = s.i_select(zero, field(plan.c_zero.max(-200)), own);
-        }
-        let all = if SCALED { s.i_max(product, own) } else { larger_field(s, product, own) };
+        let (all, power, sums) = begin_lanes::<S, SCALED, FP16>(s, plan, product, c);
         if SCALED {
             least = s.i_min(least, all);
             most = s.i_max(most, all);
         }
         begun.maximum[row][vector] = all;
-        let power = s.i_sub(to_units, all);
-        begun.sums[row][vector] = s.f_truncate_any(s.f_mul(c, s.f_from_bits(power)));
+        begun.sums[row][vector] = sums;
         begun.scale[row][vector] = if SCALED {
             let scaled = s.i_add(s.i_shr(23, power), begun.offsets[row][vector]);
             let scaled = s.i_min(s.i_max(scaled, s.i_splat(1)), s.i_splat(254));
@@ -108,4 +97,27 @@ fn begin_row<S: Simd, const SCALED: bool, const FP16: bool, const R: usize>(
         // exponents of products are never too large, and too small only where there is none
         false => s.b_any_gt(s.b_splat(bytes(plan.no_product as i8)), largest),
     };
+}
+
+/// An operation of as many columns as a vector has, whose largest product has the exponent `product`: e_max with the
+/// accumulator `c`, the power that brings a number to units of 2^(e_max - F), both as fields, and the accumulator in them.
+#[inline(always)]
+pub(crate) fn begin_lanes<S: Simd, const SCALED: bool, const FP16: bool>(
+    s: S,
+    plan: &Narrow,
+    product: S::I,
+    c: S::F,
+) -> (S::I, S::I, S::I) {
+    let field = |exponent: i32| s.i_splat(exponent.wrapping_add(127) << 23);
+    let mut own = s.i_and(s.f_bits(c), s.i_splat(0xff << 23));
+    if FP16 || SCALED {
+        // subnormal accumulators have the smallest exponent, zero has e_zero
+        own = s.i_max(own, field(plan.c_minimum));
+        let zero = s.i_eq(s.i_shl(1, s.f_bits(c)), s.i_splat(0));
+        own = s.i_select(zero, field(plan.c_zero.max(-200)), own);
+    }
+    let all = if SCALED { s.i_max(product, own) } else { larger_field(s, product, own) };
+    // 2^(F - e_max) has the bits of 2^F·2^127·2^127 less those of 2^e_max
+    let power = s.i_sub(s.i_splat((254 + plan.fraction_bits) << 23), all);
+    (all, power, s.f_truncate_any(s.f_mul(c, s.f_from_bits(power))))
 }

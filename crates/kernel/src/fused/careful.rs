@@ -64,7 +64,7 @@ pub(crate) fn careful<S: Simd, const SCALED: bool, const FP16: bool>(
 
 /// Accumulators to which no product is added: cut and rounded, -0 becomes +0.
 #[inline(always)]
-fn alone<S: Simd>(s: S, plan: &Narrow, c: S::I) -> S::I {
+pub(crate) fn alone<S: Simd>(s: S, plan: &Narrow, c: S::I) -> S::I {
     let kept = match plan.rho {
         Rho::TowardZero { mask } => mask & plan.own_mask(),
         Rho::NearestFp16 => -1, // exact
