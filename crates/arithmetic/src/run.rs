@@ -50,20 +50,8 @@ impl Model {
             return Err(ModelError::Unequal { a: k, b: operands.b.len() });
         }
         let prepared = Prepared::new(self, k)?;
-        prepared.check_scales("A", operands.scale_a.len())?;
-        prepared.check_scales("B", operands.scale_b.len())?;
-        check_codes("A", &self.a, operands.a)?;
-        check_codes("B", &self.b, operands.b)?;
-        check_codes("C", &self.c, &[operands.c])?;
-        if let Some(scale) = &self.scale {
-            check_codes("scale A", &scale.format, operands.scale_a)?;
-            check_codes("scale B", &scale.format, operands.scale_b)?;
-        }
-        let a = prepared.vector(Side::A, operands.a.iter().copied());
-        let b = prepared.vector(Side::B, operands.b.iter().copied());
-        let scale_a = prepared.scales(operands.scale_a.iter().copied());
-        let scale_b = prepared.scales(operands.scale_b.iter().copied());
-        Ok(prepared.dot(&a, &b, operands.c, &scale_a, &scale_b, trace))
+        prepared.check(operands)?;
+        Ok(prepared.dot_of_codes(operands, trace))
     }
 }
 
@@ -206,6 +194,36 @@ impl<'m> Prepared<'m> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether there are K codes of A and of B, as many scale factors as they take, and none has bits that its format does
+    /// not have.
+    pub fn check(&self, operands: &Operands<'_>) -> Result<(), ModelError> {
+        let Operands { a, b, c, scale_a, scale_b } = *operands;
+        let (model, multiple) = (&*self.model, self.k());
+        if let Some(k) = [a.len(), b.len()].into_iter().find(|&k| k != multiple) {
+            return Err(ModelError::Length { k, model: model.operation.name(), multiple });
+        }
+        self.check_scales("A", scale_a.len())?;
+        self.check_scales("B", scale_b.len())?;
+        check_codes("A", &model.a, a)?;
+        check_codes("B", &model.b, b)?;
+        check_codes("C", &model.c, &[c])?;
+        if let Some(scale) = &model.scale {
+            check_codes("scale A", &scale.format, scale_a)?;
+            check_codes("scale B", &scale.format, scale_b)?;
+        }
+        Ok(())
+    }
+
+    /// The code of D, of operands that [`Prepared::check`] takes.
+    pub fn dot_of_codes<T: Trace>(&self, operands: &Operands<'_>, trace: &mut T) -> u64 {
+        let Operands { a, b, c, scale_a, scale_b } = *operands;
+        let a = self.vector(Side::A, a.iter().copied());
+        let b = self.vector(Side::B, b.iter().copied());
+        let scale_a = self.scales(scale_a.iter().copied());
+        let scale_b = self.scales(scale_b.iter().copied());
+        self.dot(&a, &b, c, &scale_a, &scale_b, trace)
     }
 
     /// The code of D: `a` and `b` from [`Prepared::vector`], scales from [`Prepared::scales`], `c` a code of C's

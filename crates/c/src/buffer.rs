@@ -145,20 +145,26 @@ impl bitmma_input {
         matrix.map_err(|error| named(error.into()))
     }
 
-    /// The code at `index` of `bytes` bytes each.
+    /// Codes of `bytes` bytes each, `step` codes from one to the next.
     ///
     /// # Safety
     ///
-    /// The code can be read.
-    #[inline]
-    pub(crate) unsafe fn code(&self, bytes: usize, index: usize) -> u64 {
+    /// As many can be read as are asked for.
+    pub(crate) unsafe fn gather(&self, bytes: usize, step: usize, into: &mut [u64]) {
+        unsafe fn all<T: Copy + Into<u64>>(from: *const c_void, step: usize, into: &mut [u64]) {
+            let from = from.cast::<T>();
+            for (index, to) in into.iter_mut().enumerate() {
+                // SAFETY: the caller's
+                *to = unsafe { from.add(index * step).read_unaligned() }.into();
+            }
+        }
         // SAFETY: the caller's
         unsafe {
             match bytes {
-                1 => self.codes.cast::<u8>().add(index).read().into(),
-                2 => self.codes.cast::<u16>().add(index).read_unaligned().into(),
-                4 => self.codes.cast::<u32>().add(index).read_unaligned().into(),
-                _ => self.codes.cast::<u64>().add(index).read_unaligned(),
+                1 => all::<u8>(self.codes, step, into),
+                2 => all::<u16>(self.codes, step, into),
+                4 => all::<u32>(self.codes, step, into),
+                _ => all::<u64>(self.codes, step, into),
             }
         }
     }

@@ -2,13 +2,12 @@
 
 use std::ffi::c_char;
 
-use bitmma::arithmetic::run;
 use bitmma::explain::explain;
 use bitmma::explain::json::{Coded, Written};
 use serde::Serialize;
 
 use crate::buffer::required;
-use crate::multiply::{Dot, bitmma_operands};
+use crate::multiply::{Room, bitmma_operands, read_dot};
 use crate::status::bitmma_status::{BITMMA_BUFFER, BITMMA_INTERNAL};
 use crate::status::{Failure, bitmma_status, guarded};
 use crate::unit::bitmma_unit;
@@ -40,9 +39,7 @@ pub unsafe extern "C" fn bitmma_explain(
         if text.is_null() && capacity > 0 {
             return Err(Failure::null("text"));
         }
-        let case = Dot::read(unit, operands)?.case();
-        let bitmma::Case { a, b, c, scale_a, scale_b } = &case;
-        let explained = explain(unit.model(), &run::Operands { a, b, c: *c, scale_a, scale_b })?;
+        let explained = explain(unit.model(), &read_dot(unit, operands, &mut Room::new())?)?;
         let page = Page {
             schema: 1,
             steps: explained.steps.iter().map(Written::from).collect(),

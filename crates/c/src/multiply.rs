@@ -1,7 +1,7 @@
 //! One instruction, many of them, and one dot product.
 
-use bitmma::arithmetic::run::Side;
-use bitmma::formats::Format;
+use bitmma::arithmetic::run;
+use bitmma::formats::{BlockScale, Format};
 use bitmma::{Error, Matrix, Model, Operands, Signature};
 
 use crate::buffer::{Shape, bitmma_input, bitmma_output, required};
@@ -139,96 +139,85 @@ pub unsafe extern "C" fn bitmma_multiply(
     })
 }
 
-/// A vector of one row or one column.
-struct Vector<'v> {
-    input: &'v bitmma_input,
-    length: usize,
-    step: usize,
-    bytes: usize,
+/// Takes the codes of a row (or of a column), which are as many as there is room for.
+///
+/// # Safety
+///
+/// The input can be read.
+unsafe fn gather(
+    name: &str,
+    input: &bitmma_input,
+    format: &Format,
+    (rows, columns): (usize, usize),
+    into: &mut [u64],
+) -> Result<(), Failure> {
+    input.layout(name, (1, rows, columns))?;
+    // SAFETY: the layout was checked
+    unsafe { input.gather(format.bytes(), if rows > 1 { input.leading.max(1) } else { 1 }, into) };
+    let (bits, largest) = (format.bits(), format.max_code());
+    if bits as usize != 8 * format.bytes()
+        && let Some((index, &code)) = into.iter().enumerate().find(|&(_, &code)| code > largest)
+    {
+        let error = Error::Code { index, code, format: format.name, bits };
+        return Err(Failure::new(BITMMA_CODE, format!("{name}: {error}")));
+    }
+    Ok(())
 }
 
-impl<'v> Vector<'v> {
-    /// # Safety
-    ///
-    /// The input can be read.
-    unsafe fn new(
-        name: &str,
-        input: &'v bitmma_input,
-        format: Format,
-        (rows, columns): (usize, usize),
-    ) -> Result<Vector<'v>, Failure> {
-        input.layout(name, (1, rows, columns))?;
-        let step = if rows > 1 { input.leading.max(1) } else { 1 };
-        let vector = Vector { input, length: rows * columns, step, bytes: format.bytes() };
-        if format.bits() as usize != 8 * format.bytes() {
-            let largest = format.max_code();
-            if let Some((index, code)) = vector.codes().enumerate().find(|&(_, code)| code > largest) {
-                let error = Error::Code { index, code, format: format.name, bits: format.bits() };
-                return Err(Failure::new(BITMMA_CODE, format!("{name}: {error}")));
+/// Room for the codes of a dot product, in place for short ones: those of most instructions.
+pub(crate) struct Room {
+    near: [u64; 64],
+    far: Vec<u64>,
+}
+
+impl Room {
+    pub(crate) fn new() -> Room {
+        Room { near: [0; 64], far: Vec::new() }
+    }
+}
+
+/// Reads the operands of a dot product.
+///
+/// # Safety
+///
+/// Each input can be read.
+pub(crate) unsafe fn read_dot<'r>(
+    unit: &bitmma_unit,
+    operands: &bitmma_operands,
+    room: &'r mut Room,
+) -> Result<run::Operands<'r>, Failure> {
+    let Signature { k, a, b, c, scale, name, .. } = unit.signature();
+    let factors = scale.map_or(0, |scale| k / scale.size);
+    let count = 2 * (k + factors);
+    let all = match room.near.get_mut(..count) {
+        Some(near) => near,
+        None => {
+            room.far.resize(count, 0);
+            &mut room.far
+        }
+    };
+    let (of_a, all) = all.split_at_mut(*k);
+    let (of_b, scales) = all.split_at_mut(*k);
+    let (scale_a, scale_b) = scales.split_at_mut(factors);
+    let mut of_c = [0];
+    // SAFETY: the caller's
+    unsafe {
+        gather("A", &operands.a, a, (1, *k), of_a)?;
+        gather("B", &operands.b, b, (*k, 1), of_b)?;
+        if !operands.c.is_none() {
+            gather("C", &operands.c, c, (1, 1), &mut of_c)?;
+        }
+        match scale {
+            None => operands.refuse_scales(name)?,
+            Some(BlockScale { format, .. }) => {
+                let a = present("scale A", &operands.scale_a, *format)?;
+                let b = present("scale B", &operands.scale_b, *format)?;
+                gather("scale A", a, format, (1, factors), scale_a)?;
+                gather("scale B", b, format, (factors, 1), scale_b)?;
             }
         }
-        Ok(vector)
     }
-
-    fn codes(&self) -> impl Iterator<Item = u64> {
-        // SAFETY: the layout was checked
-        (0..self.length).map(|index| unsafe { self.input.code(self.bytes, index * self.step) })
-    }
-}
-
-/// The vectors of a dot product.
-pub(crate) struct Dot<'d> {
-    a: Vector<'d>,
-    b: Vector<'d>,
-    c: u64,
-    scales: Option<(Vector<'d>, Vector<'d>)>,
-}
-
-impl<'d> Dot<'d> {
-    /// # Safety
-    ///
-    /// Each input can be read.
-    pub(crate) unsafe fn read(unit: &bitmma_unit, operands: &'d bitmma_operands) -> Result<Dot<'d>, Failure> {
-        let Signature { k, a, b, c, scale, .. } = *unit.signature();
-        // SAFETY: the caller's
-        unsafe {
-            Ok(Dot {
-                a: Vector::new("A", &operands.a, a, (1, k))?,
-                b: Vector::new("B", &operands.b, b, (k, 1))?,
-                c: match operands.c.is_none() {
-                    true => 0,
-                    false => Vector::new("C", &operands.c, c, (1, 1))?.codes().next().unwrap_or(0),
-                },
-                scales: match scale {
-                    None => {
-                        operands.refuse_scales(&unit.signature().name)?;
-                        None
-                    }
-                    Some(scale) => {
-                        let along = k / scale.size;
-                        let of_a = present("scale A", &operands.scale_a, scale.format)?;
-                        let of_b = present("scale B", &operands.scale_b, scale.format)?;
-                        Some((
-                            Vector::new("scale A", of_a, scale.format, (1, along))?,
-                            Vector::new("scale B", of_b, scale.format, (along, 1))?,
-                        ))
-                    }
-                },
-            })
-        }
-    }
-
-    /// The same with codes of our own.
-    pub(crate) fn case(&self) -> bitmma::Case {
-        let scales = |vector: Option<&Vector<'_>>| vector.map_or(Vec::new(), |one| one.codes().collect());
-        bitmma::Case {
-            a: self.a.codes().collect(),
-            b: self.b.codes().collect(),
-            c: self.c,
-            scale_a: scales(self.scales.as_ref().map(|(a, _)| a)),
-            scale_b: scales(self.scales.as_ref().map(|(_, b)| b)),
-        }
-    }
+    Ok(run::Operands { a: of_a, b: of_b, c: of_c[0], scale_a, scale_b })
 }
 
 /// One element of D: A is a row of K codes, B a column (`leading` apart; 0: 1), C one code; scale factors likewise.
@@ -247,15 +236,7 @@ pub unsafe extern "C" fn bitmma_dot(
         if d.is_null() {
             return Err(Failure::null("d"));
         }
-        let dot = Dot::read(unit, operands)?;
-        let prepared = unit.simulator.prepared()?;
-        let a = prepared.vector(Side::A, dot.a.codes());
-        let b = prepared.vector(Side::B, dot.b.codes());
-        let (scale_a, scale_b) = match &dot.scales {
-            None => (Vec::new(), Vec::new()),
-            Some((a, b)) => (prepared.scales(a.codes()), prepared.scales(b.codes())),
-        };
-        d.write_unaligned(prepared.dot(&a, &b, dot.c, &scale_a, &scale_b, &mut ()));
+        d.write_unaligned(unit.simulator.dot(&read_dot(unit, operands, &mut Room::new())?)?);
         Ok(())
     })
 }

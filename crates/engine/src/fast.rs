@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use bitmma_arithmetic::Prepared;
+use bitmma_arithmetic::{Prepared, run};
 use rayon::prelude::*;
 
 use crate::case::Case;
@@ -51,6 +51,11 @@ impl FastSimulator {
     /// The model, made ready for dot products of the instruction's K.
     pub fn prepared(&self) -> Result<&Prepared<'static>, Error> {
         Ok(self.plan()?.prepared())
+    }
+
+    /// The code of D of one dot product of the instruction's K, on this thread.
+    pub fn dot(&self, operands: &run::Operands<'_>) -> Result<u64, Error> {
+        self.plan()?.dot(operands)
     }
 
     /// D of matrices of any number of blocks, any M and N, and K of whole instructions, by one plan.

@@ -1,7 +1,7 @@
 //! Fast paths: products by the kernels of `bitmma_kernel`, and by the reference path where there is none.
 
-use bitmma_arithmetic::{Model, Prepared};
-use bitmma_kernel::Runs;
+use bitmma_arithmetic::{Model, Prepared, run};
+use bitmma_kernel::{Runs, Slice, View};
 
 use crate::case::Operands;
 use crate::error::Error;
@@ -71,6 +71,27 @@ impl<'m> Plan<'m> {
             return Matrix::zeros(model.d, operands.shape());
         }
         self.of_checked(operands, None)
+    }
+
+    /// The code of D of one dot product of one step, by a kernel where one has it without tiles, else by the reference path.
+    pub(crate) fn dot(&self, operands: &run::Operands<'_>) -> Result<u64, Error> {
+        let Plan { prepared, kernel } = self;
+        prepared.check(operands)?;
+        let run::Operands { a, b, c, scale_a, scale_b } = *operands;
+        fn view(codes: &[u64], (rows, columns): (usize, usize)) -> View<'_> {
+            View { codes: Slice::U64(codes), blocks: 1, rows, columns }
+        }
+        let (row, column) = (|codes| view(codes, (1, codes.len())), |codes| view(codes, (codes.len(), 1)));
+        let (c, scaled) = ([c], prepared.model().scale.is_some());
+        let views = bitmma_kernel::Operands {
+            a: row(a),
+            b: column(b),
+            c: Some(view(&c, (1, 1))),
+            scale_a: scaled.then(|| row(scale_a)),
+            scale_b: scaled.then(|| column(scale_b)),
+        };
+        let d = kernel.as_ref().and_then(|kernel| kernel.dot(prepared, &views));
+        Ok(d.unwrap_or_else(|| prepared.dot_of_codes(operands, &mut ())))
     }
 
     /// The sums of the results of `runs`, in FP32 or FP64, which start from C; `None` if there is no kernel.

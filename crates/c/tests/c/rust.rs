@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use bitmma::arithmetic::run::Side;
+use bitmma::arithmetic::run;
 use bitmma::{Architecture, FastSimulator, Matrix, MmaUnit, Operands, Revision, Simulator, formats};
 
 /// Median nanoseconds of a call.
@@ -32,10 +32,8 @@ pub(crate) fn cost() {
     let c = Matrix::single(formats::F32, 16, 8, codes(128, 0x3f80_0000)).expect("C");
     let operands = Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None };
     let instruction = median(|| _ = black_box(unit.multiply(black_box(&operands))));
-    let prepared = unit.prepared().expect("a plan");
-    let dot = median(|| {
-        let (row, column) = (prepared.vector(Side::A, a.row(0, 0)), prepared.vector(Side::B, b.column(0, 0)));
-        black_box(prepared.dot(&row, &column, c.get(0, 0, 0), &[], &[], &mut ()));
-    });
+    let (row, column): (Vec<u64>, Vec<u64>) = (a.row(0, 0).collect(), b.column(0, 0).collect());
+    let operands = run::Operands { a: &row, b: &column, c: c.get(0, 0, 0), scale_a: &[], scale_b: &[] };
+    let dot = median(|| _ = black_box(unit.dot(black_box(&operands))));
     println!("Rust: one instruction of 16x8x16: {instruction:.0} ns; one dot product of 16: {dot:.0} ns");
 }
