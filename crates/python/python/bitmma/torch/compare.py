@@ -17,7 +17,7 @@ from .arithmetic import Arithmetic, arithmetics
 from .choice import Policies
 from .comparison import FP32, Comparison
 from .emulation import emulate
-from .outcome import logits_of, outcome
+from .outcome import Logits, logits_of, outcome
 from .recorder import Recorder, Reference
 from .rows import firsts, local_rows, rows_of
 from .state import State
@@ -117,11 +117,10 @@ class _Runs:
         labels = [chip.label for chip in chips]
         first, others_ = recorders[0], recorders[1:]
         rows = rows_of(first, others_, exact.get(FP32))
-        ends = {one: outcome(self.outputs[first.label], self.outputs[one], top_k) for one in labels[1:] if one in self.outputs}
-        exactness = {}
-        if "fp64" in self.outputs:
-            against = self.outputs["fp64"]
-            exactness = {one: outcome(against, logits.double(), top_k) for one, logits in self.outputs.items() if one != "fp64"}
+        logits = {label: Logits(one.double() if label == "fp64" else one, top_k) for label, one in self.outputs.items()}
+        ends = {one: outcome(logits[first.label], logits[one]) for one in labels[1:] if one in logits}
+        against = logits.pop("fp64", None)
+        exactness = {label: outcome(against, one) for label, one in logits.items()} if against else {}
         return Comparison(
             chips=labels,
             modules=[row for row in rows if row.kind == "module"],
@@ -144,8 +143,6 @@ class _Runs:
 
     def _references(self, exact: dict[str, Recorder]) -> dict[Any, Reference]:
         """The tensors of the run in FP64; the run in FP32 is held against them."""
-        import copy
-
         if not isinstance(self.model, torch.nn.Module):
             self.notes.append("no reference in FP32 and FP64: the model is a function, whose tensors cannot be cast")
             return {}
@@ -154,7 +151,7 @@ class _Runs:
             recorder = _Keeper(label, self._root) if label == "fp64" else Recorder(label, self._root, references)
             try:
                 with warnings.catch_warnings(), _default_dtype(dtype):
-                    model = copy.deepcopy(self.model).to(dtype)
+                    model = _cast_copy(self.model, dtype)
                     inputs, kwargs = pytree.tree_map(lambda one: _cast(one, dtype), (self.inputs, self.kwargs))
                     self._run(label, model, inputs, kwargs, recorder, None)
             except Exception as error:  # a model may insist on its dtype in many ways
@@ -215,6 +212,18 @@ class _Keeper(Recorder):
     def tensor(self, key: Any, tensor: torch.Tensor, leaf: bool = True) -> None:
         if tensor.layout == torch.strided and tensor.is_floating_point():
             self.references[key] = Reference(tensor)
+
+
+def _cast_copy(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:
+    """A copy in another dtype; its tensors are copied once, by the cast."""
+    import copy
+
+    known: dict[int, Any] = {}
+    for one in [*model.parameters(), *model.buffers()]:
+        if one.is_floating_point() and one.dtype != dtype and type(one) in (torch.Tensor, torch.nn.Parameter):
+            cast = one.detach().to(dtype)
+            known[id(one)] = torch.nn.Parameter(cast, one.requires_grad) if isinstance(one, torch.nn.Parameter) else cast
+    return copy.deepcopy(model, known).to(dtype)
 
 
 def _cast(value: Any, dtype: torch.dtype) -> Any:

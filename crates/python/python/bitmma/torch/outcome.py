@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .tally import Tally, one_thread, tally
+from .tally import Tally, aside, tally
 
 
 @dataclass(frozen=True)
@@ -46,24 +46,34 @@ def logits_of(output: Any) -> torch.Tensor | None:
     return found if fits else None
 
 
-@one_thread
-def outcome(ours: torch.Tensor, theirs: torch.Tensor, top_k: int) -> Outcome | None:
+class Logits:
+    """The logits of one run, with what every outcome needs of them."""
+
+    @aside
+    def __init__(self, tensor: torch.Tensor, top_k: int) -> None:
+        self.tensor = tensor
+        flat = tensor.detach().reshape(-1, tensor.shape[-1])
+        self.best = flat.argmax(-1)
+        self.leading = (flat.float() if flat.element_size() < 4 else flat).topk(min(top_k, flat.shape[1]), -1).indices
+        self.logarithms = flat.double().log_softmax(-1)
+        """Of the probabilities, in FP64."""
+
+
+@aside
+def outcome(ours: Logits, theirs: Logits) -> Outcome | None:
     """Logits against logits; None where their shapes differ."""
-    if ours.shape != theirs.shape:
+    if ours.tensor.shape != theirs.tensor.shape:
         return None
-    both = [one.detach().reshape(-1, one.shape[-1]) for one in (ours, theirs)]
-    count = min(top_k, both[0].shape[1])
-    best = [one.argmax(-1) for one in both]
-    leading = [one.float().topk(count, -1).indices if one.element_size() < 4 else one.topk(count, -1).indices for one in both]
-    shared = (leading[0][:, :, None] == leading[1][:, None, :]).any(-1).double().mean().item()
-    first, second = (one.double().log_softmax(-1) for one in both)
+    shared = (ours.leading[:, :, None] == theirs.leading[:, None, :]).any(-1).double().mean().item()
+    first, second = ours.logarithms, theirs.logarithms
     divergence = (first.exp() * (first - second)).nan_to_num_(0, 0, 0).sum(-1).clamp_(min=0)
+    both = [ours.tensor, theirs.tensor]
     wide = both if both[0].dtype == both[1].dtype else [one.double() for one in both]
     return Outcome(
-        logits=tally(wide[0].reshape(ours.shape), wide[1].reshape(ours.shape)),
-        positions=len(both[0]),
-        flips=int((best[0] != best[1]).sum()),
-        top_k=count,
+        logits=tally(wide[0], wide[1]),
+        positions=len(ours.best),
+        flips=int((ours.best != theirs.best).sum()),
+        top_k=ours.leading.shape[1],
         overlap=shared,
         divergence=divergence.mean().item(),
         largest_divergence=divergence.max().item(),

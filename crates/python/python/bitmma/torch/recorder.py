@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 
 from .difference import Difference, compare_sums
 from .product import Compared, Operands, Product
-from .tally import Tally, incomparable, norm, one_thread, tally
+from .tally import Tally, aside, incomparable, norm, place_of, tally
 from .ways import Way
 
 
@@ -46,7 +46,6 @@ class Reference:
         self._tensors = {torch.float64: tensor.detach().clone()}
         self._norms: dict[torch.dtype, float] = {}
 
-    @one_thread
     def distance(self, tensor: torch.Tensor) -> float | None:
         """The norm of a tensor's distance over the norm of the reference; None where they cannot be compared."""
         exact = self._tensors[torch.float64]
@@ -58,7 +57,7 @@ class Reference:
             self._tensors[wide] = exact.to(wide)
         if wide not in self._norms:
             self._norms[wide] = norm(self._tensors[wide])
-        difference = norm(tensor.detach().to(wide) - self._tensors[wide])
+        difference = norm(self._tensors[wide] - tensor.detach())  # which widens it
         return difference / self._norms[wide] if self._norms[wide] else 0.0
 
 
@@ -84,7 +83,7 @@ class Recorder:
 
     # -- what happens -----------------------------------------------------------------------------------
 
-    @one_thread
+    @aside
     def product(
         self, product: Product, way: Way | None, operands: Operands | None, sums: torch.Tensor | None, result: torch.Tensor
     ) -> None:
@@ -100,7 +99,7 @@ class Recorder:
             self.compared[key] = self._compare_product(key, product, way, operands, sums, result)
         self._last = None if result.is_inference() else (key, result, result._version)
 
-    @one_thread
+    @aside
     def tensors(self, kind: str, name: str, value: Any, leaf: bool = True) -> None:
         """A module, or the model, handed these over."""
         found = [one for one in pytree.tree_leaves(value) if isinstance(one, torch.Tensor)]
@@ -160,8 +159,7 @@ class Recorder:
                 place = 0
                 for index, size in zip(found.first, self.first.kept[alias].tensor.shape):
                     place = place * size + index
-                first = torch.unravel_index(torch.tensor(place), tensor.shape)
-                found = replace(found, first=tuple(int(one) for one in first))
+                found = replace(found, first=place_of(place, tensor.shape))
         else:
             found = tally(kept.tensor, tensor)
         if key.kind == "module" and self.module is None and (found.differing or found.problem):

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .tally import one_thread
+from .tally import aside
 
 
 class State:
@@ -18,7 +18,7 @@ class State:
         """A tensor, its numbers, and its version with these."""
         self._gradients: list[tuple[torch.nn.Parameter, torch.Tensor | None]] = []
 
-    @one_thread
+    @aside
     def __enter__(self) -> State:
         if self._model is not None:
             held = [*self._model.parameters(), *self._model.buffers()]
@@ -27,7 +27,7 @@ class State:
         self._random = torch.random.get_rng_state()
         return self
 
-    @one_thread
+    @aside
     def restore(self) -> None:
         """Before each run: everything as it was, and no gradients."""
         with torch.no_grad():

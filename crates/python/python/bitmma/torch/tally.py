@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, Callable, TypeVar, cast
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import _bitmma
 from .choice import dtype_name, readings
@@ -64,16 +65,17 @@ def incomparable(problem: str) -> Tally:
     return Tally(0, 0, problem=problem)
 
 
-def one_thread(function: _F) -> _F:
-    """Runs a function with one thread of PyTorch: its many short operations would wait for each other's threads longer than
-    they work."""
+def aside(function: _F) -> _F:
+    """Runs a function beside the model: outside of the emulation and of other modes, and with one thread of PyTorch, as its many
+    short operations would wait for each other's threads longer than they work."""
 
     @wraps(function)
     def alone(*args: Any, **kwargs: Any) -> Any:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            return function(*args, **kwargs)
+            with torch._C.DisableTorchFunction(), _disable_current_modes():
+                return function(*args, **kwargs)
         finally:
             torch.set_num_threads(threads)
 
@@ -93,7 +95,7 @@ def tally(ours: torch.Tensor, theirs: torch.Tensor, *, sizes: bool = True) -> Ta
         differing,
         largest=largest,
         relative=relative,
-        first=None if first is None else _place(first, ours.shape),
+        first=None if first is None else place_of(first, ours.shape),
         not_finite=not_finite,
         codes_apart=tuple(codes_apart),
     )
@@ -114,7 +116,7 @@ def _words(tensor: torch.Tensor) -> Any:
     return tensor.view(_WORDS[size]).numpy().view(f"uint{8 * size}")
 
 
-def _place(place: int, shape: torch.Size) -> tuple[int, ...]:
+def place_of(place: int, shape: torch.Size) -> tuple[int, ...]:
     """The index of the element at a place, row by row."""
     index = []
     for size in reversed(shape):
