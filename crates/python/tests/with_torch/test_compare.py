@@ -210,6 +210,13 @@ def test_backward_and_a_step_are_those_of_each_chip_alone():
     assert any(row.backward for row in found.products)
 
 
+def test_references_start_from_the_same_random_state():
+    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Dropout(0.5)).bfloat16().train()
+    found = bitmma.torch.compare(model, torch.randn(8, 64).bfloat16(), chips=["a100", "h100"])
+    errors = found.modules[-1].errors  # another mask would be an error near 1
+    assert errors["fp32"] < 1e-6 < errors["h100"] < 0.01
+
+
 def test_routes_that_part_are_said_and_compared_no_further():
     class Routed(torch.nn.Module):
         """The sign of a sum that flushing decides chooses the expert."""

@@ -100,7 +100,7 @@ class _Runs:
         exact: dict[str, Recorder] = {}
         local = []
         with State(self.model) as state:
-            references = self._references(exact) if reference else {}
+            references = self._references(state, exact) if reference else {}
             for place, chip in enumerate(chips):
                 if mode == "local" and place:
                     break
@@ -141,7 +141,7 @@ class _Runs:
     def _root(self) -> str:
         return type(self.model).__name__ if isinstance(self.model, torch.nn.Module) else ""
 
-    def _references(self, exact: dict[str, Recorder]) -> dict[Any, Reference]:
+    def _references(self, state: State, exact: dict[str, Recorder]) -> dict[Any, Reference]:
         """The tensors of the run in FP64; the run in FP32 is held against them."""
         if not isinstance(self.model, torch.nn.Module):
             self.notes.append("no reference in FP32 and FP64: the model is a function, whose tensors cannot be cast")
@@ -149,6 +149,7 @@ class _Runs:
         references: dict[Any, Reference] = {}
         for label, dtype in (("fp64", torch.float64), (FP32, torch.float32)):
             recorder = _Keeper(label, self._root) if label == "fp64" else Recorder(label, self._root, references)
+            state.restore()
             try:
                 with warnings.catch_warnings(), _default_dtype(dtype):
                     model = _cast_copy(self.model, dtype)
