@@ -74,11 +74,11 @@ pub(crate) unsafe fn conversion(
     Ok(OutputConversion { conversion: Conversion::new(rounding, format), overflow })
 }
 
-/// Threads for a product; `None` for those of the pool that the call is in.
-fn threads(given: usize) -> Result<Option<usize>, Failure> {
+/// Threads for a product, in a library that may start them or not; `None` for those of the pool that the call is in.
+fn threads(given: usize, starts_threads: bool) -> Result<Option<usize>, Failure> {
     match given {
         0 => Ok(None),
-        _ if cfg!(feature = "threads") => Ok(Some(given)),
+        _ if starts_threads => Ok(Some(given)),
         1 => Ok(None),
         _ => {
             let message =
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn bitmma_gemm(
             products = options.products.max(1);
             made.split_k = given(options.split_k);
             made.promote_every = given(options.promote_every);
-            made.threads = threads(options.threads)?;
+            made.threads = threads(options.threads, cfg!(feature = "threads"))?;
             (made.alpha, made.beta) = (factor(options.alpha), factor(options.beta));
             made.scale_blocks = match optional_text("scale_blocks", options.scale_blocks)? {
                 Some(text) => Some(text.parse::<ScaleBlocks>().map_err(bitmma::Error::from)?),
@@ -148,4 +148,23 @@ pub unsafe extern "C" fn bitmma_gemm(
         d.write(&layout, answer.codes());
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::threads;
+    use crate::status::bitmma_status::BITMMA_OPTION;
+
+    /// Both libraries: with the feature `threads` and without it.
+    #[test]
+    fn a_library_without_threads_refuses_two() {
+        for (given, with, without) in [(0, None, Some(None)), (1, Some(1), Some(None)), (2, Some(2), None)] {
+            assert_eq!(threads(given, true).expect("a number"), with);
+            match (threads(given, false), without) {
+                (Ok(threads), Some(expected)) => assert_eq!(threads, expected),
+                (Err(failure), None) => assert_eq!(failure.status, BITMMA_OPTION),
+                (answer, _) => panic!("{given}: {answer:?}"),
+            }
+        }
+    }
 }
