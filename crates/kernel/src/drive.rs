@@ -74,6 +74,10 @@ pub(crate) trait Kernel: Send + Sync + 'static {
     fn width<S: Simd>() -> usize {
         VECTORS * S::LANES
     }
+    /// The level for so many columns.
+    fn level(&self, level: Level, columns: usize) -> Level {
+        level.for_columns(columns)
+    }
     /// Packs [`Kernel::GROUP`] rows.
     fn pack_a(&self, cells: Cells<Self::Entry>) -> Self::A;
     /// Packs one panel of columns.
@@ -265,7 +269,7 @@ impl<T: Number, E: Entry> Multiply for Driven<T, E> {
             Some(_) => self.sums(),
             None => problem.prepared.model().d,
         };
-        let panels = &Problem { level: problem.level.for_columns(n), ..*problem };
+        let panels = &Problem { level: self.kernel.level_for(problem.level, n), ..*problem };
         let mut d = Codes::zeros(&format, blocks.checked_mul(m)?.checked_mul(n)?)?;
         for block in 0..blocks {
             let chunk = &mut d.chunk(block * m * n..(block + 1) * m * n);
@@ -448,7 +452,7 @@ fn join(known: &mut [Traits], lines: usize, groups: &[Vec<Lines>]) {
 
 /// One elementary operation by the reference path, from an accumulator in the middle of a chain.
 #[cold]
-fn by_reference_operation<T, E: Entry>(
+fn by_reference_operation<T: Number, E: Entry>(
     kernel: &dyn Tiles<T, E>,
     Problem { prepared, operands, .. }: &Problem<'_>,
     (block, row, column): (usize, usize, usize),
@@ -470,5 +474,10 @@ fn by_reference_operation<T, E: Entry>(
         prepared.scales(operands.scale_a.iter().flat_map(|&a| indices.iter().map(move |&i| of_a(a, i))));
     let scale_b =
         prepared.scales(operands.scale_b.iter().flat_map(|&b| indices.iter().map(move |&i| of_b(b, i))));
-    kernel.resumed(prepared.operation(&a, &b, kernel.stored(c), &scale_a, &scale_b))
+    let operation = |c| prepared.operation(&a, &b, c, &scale_a, &scale_b);
+    // accumulators have another format than D where D is narrowed after them
+    match prepared.model().conversion.container() == T::FORMAT {
+        true => T::of(operation(c.code())),
+        false => kernel.resumed(operation(kernel.stored(c))),
+    }
 }

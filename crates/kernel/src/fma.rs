@@ -1,34 +1,45 @@
-//! FMA: a chain of fused multiply-adds along K, RNE-FP32 or RNE-FP64, each by the processor's own.
+//! FMA: a chain of fused multiply-adds along K in FP32 or FP64, each by the processor's own.
 //!
-//! IEEE 754 leaves nothing open but which NaN comes out, and that is written once at the end. Directed
-//! roundings are left to the reference path: the processor's rounding mode stays what it is.
+//! IEEE 754 leaves nothing open but which NaN comes out, and that is written once at the end. Directed roundings need
+//! instructions that name theirs, those of AVX-512: the processor's rounding mode stays what it is.
 
 use std::marker::PhantomData;
 
 use bitmma_arithmetic::{Operation, Prepared};
+use bitmma_formats::Rounding;
 
 use super::drive::{Kernel, Rare};
 use super::number::{Number, takes};
 use super::pack::{Aligned, Cells, Range};
 use super::routes::{Route, count};
-use super::simd::Simd;
+use super::simd::{DOWN, Level, NEAREST, Simd, TOWARD_ZERO, UP};
 
 /// The kernel, in FP32 or FP64.
 pub(crate) struct Fma<T> {
     nan: u64,
+    /// One of the roundings that [`Simd`] names.
+    rounding: i32,
     numbers: PhantomData<T>,
 }
 
 impl<T: Number> Fma<T> {
-    /// The kernel for a model, if it is one for it. Factors may be narrower than the sum: their numbers are
-    /// numbers of it.
-    pub(crate) fn plan(prepared: &Prepared<'_>) -> Option<Fma<T>> {
+    /// The kernel for a model on an instruction set, if it is one for it. Factors may be narrower than the sum: their
+    /// numbers are numbers of it.
+    pub(crate) fn plan(prepared: &Prepared<'_>, level: Level) -> Option<Fma<T>> {
         let model = prepared.model();
         let fits = model.operation == Operation::Fma
             && !model.flush_operands.is_on()
             && !model.flush_accumulator.is_on()
             && takes::<T>(model);
-        fits.then_some(Fma { nan: model.emitted_nan(), numbers: PhantomData })
+        let rounding = match model.conversion.rounding {
+            Rounding::NearestEven => NEAREST,
+            _ if level < Level::Avx512 => return None,
+            Rounding::TowardZero => TOWARD_ZERO,
+            Rounding::Down => DOWN,
+            Rounding::Up => UP,
+            _ => return None,
+        };
+        fits.then_some(Fma { nan: model.emitted_nan(), rounding, numbers: PhantomData })
     }
 }
 
@@ -49,6 +60,10 @@ impl<T: Number> Kernel for Fma<T> {
 
     fn width<S: Simd>() -> usize {
         vectors::<S>() * T::lanes::<S>()
+    }
+
+    fn level(&self, level: Level, columns: usize) -> Level {
+        if self.rounding == NEAREST { level.for_columns(columns) } else { level }
     }
 
     fn pack_a(&self, cells: Cells<T>) -> Aligned<T> {
@@ -74,11 +89,22 @@ impl<T: Number> Kernel for Fma<T> {
         _: &mut Rare<'_, T>,
     ) {
         count(Route::Fma);
-        for (tile, state) in state.chunks_exact_mut(ROWS * Fma::<T>::width::<S>()).enumerate() {
-            match vectors::<S>() {
-                4 => multiply::<S, T, 4>(s, (a, tile * ROWS), b, state),
-                _ => multiply::<S, T, 2>(s, (a, tile * ROWS), b, state),
-            }
+        match self.rounding {
+            DOWN => all_tiles::<S, T, DOWN>(s, a, b, state),
+            UP => all_tiles::<S, T, UP>(s, a, b, state),
+            TOWARD_ZERO => all_tiles::<S, T, TOWARD_ZERO>(s, a, b, state),
+            _ => all_tiles::<S, T, NEAREST>(s, a, b, state),
+        }
+    }
+}
+
+/// The tiles of a group of rows and a panel, one below the other.
+#[inline(always)]
+fn all_tiles<S: Simd, T: Number, const ROUNDING: i32>(s: S, a: &[T], b: &[T], state: &mut [T]) {
+    for (tile, state) in state.chunks_exact_mut(ROWS * Fma::<T>::width::<S>()).enumerate() {
+        match vectors::<S>() {
+            4 => multiply::<S, T, 4, ROUNDING>(s, (a, tile * ROWS), b, state),
+            _ => multiply::<S, T, 2, ROUNDING>(s, (a, tile * ROWS), b, state),
         }
     }
 }
@@ -90,7 +116,7 @@ fn vectors<S: Simd>() -> usize {
 
 /// One tile of `VECTORS` vectors in a row, from a row of the group on.
 #[inline(always)]
-fn multiply<S: Simd, T: Number, const VECTORS: usize>(
+fn multiply<S: Simd, T: Number, const VECTORS: usize, const ROUNDING: i32>(
     s: S,
     (a, row): (&[T], usize),
     b: &[T],
@@ -111,7 +137,11 @@ fn multiply<S: Simd, T: Number, const VECTORS: usize>(
         for row in 0..ROWS {
             let factor = T::splat(s, numbers[row]);
             for vector in 0..VECTORS {
-                sums[row][vector] = T::fma(s, factor, columns[vector], sums[row][vector]);
+                let (column, sum) = (columns[vector], sums[row][vector]);
+                sums[row][vector] = match ROUNDING {
+                    NEAREST => T::fma(s, factor, column, sum),
+                    _ => T::fma_toward::<S, ROUNDING>(s, factor, column, sum),
+                };
             }
         }
     });

@@ -58,7 +58,8 @@ impl FtzAddMul {
         let Operation::FtzAddMul { pairing } = model.operation else { return None };
         let flush = model.flush_operands;
         let one_rule = flush == model.flush_accumulator && flush != InputFlush::Signed;
-        if !takes::<f32>(model) || !one_rule || !matches!(pairing, 1 | 2 | 4 | 8) {
+        let to_even = model.conversion.rounding == bitmma_formats::Rounding::NearestEven;
+        if !takes::<f32>(model) || !to_even || !one_rule || !matches!(pairing, 1 | 2 | 4 | 8) {
             return None;
         }
         let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));

@@ -13,6 +13,7 @@
 //! Products of BF16 and TF32 may leave the range of FP32. An operation whose factors are too large or too
 //! small in some row or column of the tile is done in FP64 instead, where none does.
 
+mod accumulator;
 mod begin;
 mod careful;
 mod direct;
@@ -29,6 +30,7 @@ use super::drive::{Kernel, Problem, Rare};
 use super::element::{Element, Reader};
 use super::pack::{Aligned, Cells, Interleaved, ROWS, Range, WIDEST, bytes};
 use super::simd::{Level, Simd};
+use accumulator::{code_of, f32_of};
 use halves::{Halves, PRODUCT_BITS};
 use tile::rows;
 use whole::{Integers, Span};
@@ -96,8 +98,8 @@ pub(crate) struct Narrow {
     left_out: u32,
     /// Whether products may be taken in FP16, at the level that was planned for.
     halves: bool,
-    /// Where C is added last: operations of one step, which begin from zero.
-    add_last: Option<usize>,
+    /// What is done after each step, and the operations of a step.
+    after: Option<(After, usize)>,
     /// Whether small products may be computed straight from their codes.
     direct: bool,
     conversion: Conversion,
@@ -114,6 +116,15 @@ pub(crate) struct Narrow {
 struct Spans {
     a: Span,
     b: Span,
+}
+
+/// What is done after each step with what it came to.
+#[derive(Clone, Copy, PartialEq)]
+enum After {
+    /// C, which was held back from it, is added; operations began from zero.
+    AddC,
+    /// It is rounded to FP16, to nearest even.
+    Narrow,
 }
 
 /// Smaller than every exponent.
@@ -152,8 +163,14 @@ impl Narrow {
         // an exponent of zero terms above that of a small accumulator would have to be known term by term
         let zero = zero_exponent.unwrap_or(NOWHERE);
         // an accumulator that stands alone must survive the cut: with fewer bits its fraction is masked
-        let add_last = model.lowering.add_accumulator_last;
-        let last_fits = add_last.is_none_or(|last| last == Conversion::new(Rounding::NearestEven, chained));
+        let after = match (model.lowering.add_accumulator_last, model.lowering.narrow_output) {
+            (None, None) => None,
+            (Some(last), None) if last == Conversion::new(Rounding::NearestEven, chained) => {
+                Some(After::AddC)
+            }
+            (None, Some(Conversion::RNE_FP16)) if chained == table::F32 => Some(After::Narrow),
+            _ => return None,
+        };
         let guarded = !narrow(&a) || !narrow(&b);
         // an operation has one scale factor from each side
         let one_factor = model.scale.is_none_or(|scale| scale.size.is_multiple_of(prepared.length()));
@@ -161,8 +178,6 @@ impl Narrow {
             && one_factor
             && fits_byte(&b)
             && !(scaled && guarded)
-            && model.lowering.narrow_output.is_none()
-            && last_fits
             && !(scaled && model.lowering != Lowering::NONE)
             && !model.flush_operands.is_on()
             && !model.flush_accumulator.is_on()
@@ -234,9 +249,9 @@ impl Narrow {
             whole_shift: ((term * length as u128).ilog2() as i32 - 30).max(0),
             left_out: whole::most_left_out(term, fraction_bits),
             halves,
-            add_last: add_last.map(|_| prepared.k() / length),
+            after: after.map(|after| (after, prepared.k() / length)),
             direct: !scaled
-                && add_last.is_none()
+                && after.is_none()
                 && segment == length
                 && model.lowering.order == Order::Sequential,
             conversion: model.conversion,
@@ -458,39 +473,4 @@ impl Kernel for Narrow {
 /// 2^exponent, for -126 to 127.
 fn power(exponent: i32) -> f32 {
     f32::from_bits(((exponent + 127) as u32) << 23)
-}
-
-/// The FP32 number that an FP32 or FP16 code is; every NaN the same.
-fn f32_of(format: &Format, code: u64) -> f32 {
-    if *format == table::F32 {
-        return f32::from_bits(code as u32);
-    }
-    let value = decode(format, code);
-    match value.class {
-        bitmma_formats::Class::Nan => f32::NAN,
-        bitmma_formats::Class::Infinity if value.negative => f32::NEG_INFINITY,
-        bitmma_formats::Class::Infinity => f32::INFINITY,
-        _ => {
-            let magnitude = value.significand as f32 * power(value.exponent - format.fraction_bits as i32);
-            if value.negative { -magnitude } else { magnitude }
-        }
-    }
-}
-
-/// The code of a number that the format holds exactly.
-fn code_of(format: &Format, number: f32) -> u64 {
-    let bits = u64::from(number.to_bits());
-    if *format == table::F32 {
-        return bits;
-    }
-    let sign = bits >> 31 << 15;
-    let exponent = (bits >> 23 & 255) as i32 - 127;
-    let magnitude = match exponent {
-        128 => 0x7c00,
-        -14..=15 => (((exponent + 15) as u64) << 10) | (bits >> 13 & 0x3ff),
-        // subnormal or zero: the implicit bit moves into the fraction
-        _ if bits << 33 == 0 => 0,
-        _ => (bits & 0x7f_ffff | 0x80_0000) >> (13 + (-14 - exponent)),
-    };
-    sign | magnitude
 }

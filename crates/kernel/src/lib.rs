@@ -97,8 +97,8 @@ impl Plan {
         let rounded = || rounded::Rounded::plan(prepared).map(|kernel| driven(prepared, kernel));
         let exact = || exact::Exact::plan(prepared).map(|kernel| driven(prepared, kernel));
         let ftz = || ftz::FtzAddMul::plan(prepared).map(|kernel| driven(prepared, kernel));
-        let fma32 = || fma::Fma::<f32>::plan(prepared).map(|kernel| driven(prepared, kernel));
-        let fma64 = || fma::Fma::<f64>::plan(prepared).map(|kernel| driven(prepared, kernel));
+        let fma32 = || fma::Fma::<f32>::plan(prepared, level).map(|kernel| driven(prepared, kernel));
+        let fma64 = || fma::Fma::<f64>::plan(prepared, level).map(|kernel| driven(prepared, kernel));
         let kernel = fused()
             .or_else(grouped)
             .or_else(rounded)

@@ -1,7 +1,7 @@
 //! FP32 and FP64 numbers in vectors, for kernels that compute in the processor's own arithmetic.
 
 use bitmma_arithmetic::{Lowering, Model};
-use bitmma_formats::{Class, Format, Rounding, Unpacked, table};
+use bitmma_formats::{Class, Format, Unpacked, table};
 
 use super::element::Entry;
 use super::elementwise::Word;
@@ -22,10 +22,17 @@ pub(crate) trait Number: Word + Entry<Value = Self> {
     fn store<S: Simd>(s: S, to: &mut [Self], value: Self::Vector<S>);
     /// x·y + z, rounded once.
     fn fma<S: Simd>(s: S, x: Self::Vector<S>, y: Self::Vector<S>, z: Self::Vector<S>) -> Self::Vector<S>;
+    /// The same rounded to `DIRECTION` ([`Simd::f_fma_toward`]).
+    fn fma_toward<S: Simd, const DIRECTION: i32>(
+        s: S,
+        x: Self::Vector<S>,
+        y: Self::Vector<S>,
+        z: Self::Vector<S>,
+    ) -> Self::Vector<S>;
 }
 
 macro_rules! number {
-    ($number:ident, $vector:ident, $share:literal, $splat:ident, $load:ident, $store:ident, $fma:ident) => {
+    ($number:ident, $vector:ident, $share:literal, $splat:ident, $load:ident, $store:ident, $fma:ident, $toward:ident) => {
         impl Number for $number {
             type Vector<S: Simd> = S::$vector;
 
@@ -51,6 +58,15 @@ macro_rules! number {
             #[inline(always)]
             fn fma<S: Simd>(s: S, x: S::$vector, y: S::$vector, z: S::$vector) -> S::$vector {
                 s.$fma(x, y, z)
+            }
+            #[inline(always)]
+            fn fma_toward<S: Simd, const DIRECTION: i32>(
+                s: S,
+                x: S::$vector,
+                y: S::$vector,
+                z: S::$vector,
+            ) -> S::$vector {
+                s.$toward::<DIRECTION>(x, y, z)
             }
         }
 
@@ -92,11 +108,11 @@ macro_rules! number {
     };
 }
 
-number!(f32, F, 1, f_splat, f_load, f_store, f_fma);
-number!(f64, D, 2, d_splat, d_load, d_store, d_fma);
+number!(f32, F, 1, f_splat, f_load, f_store, f_fma, f_fma_toward);
+number!(f64, D, 2, d_splat, d_load, d_store, d_fma, d_fma_toward);
 
-/// Whether the processor's own arithmetic can be a model's: FP32 or FP64 throughout but for narrower factors,
-/// rounded to nearest even, and nothing around the operation.
+/// Whether the processor's own arithmetic can be a model's but for its rounding: FP32 or FP64 throughout but for narrower
+/// factors, and nothing around the operation.
 pub(crate) fn takes<T: Number>(model: &Model) -> bool {
     let number = <T as Word>::FORMAT;
     let held = |format: &Format| {
@@ -112,7 +128,6 @@ pub(crate) fn takes<T: Number>(model: &Model) -> bool {
     held(&model.a)
         && held(&model.b)
         && [model.c, model.d, model.conversion.format].iter().all(|format| *format == number)
-        && model.conversion.rounding == Rounding::NearestEven
         && model.conversion.is_plain()
         && model.scale.is_none()
         && model.lowering == Lowering::NONE

@@ -162,7 +162,7 @@ macro_rules! lanes {
 
 /// The trait and its sets from one table: each operation with what it is in AVX-512, in AVX2 and of plain arrays.
 macro_rules! simd {
-    ($($(#[$doc:meta])* fn $name:ident($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty
+    ($($(#[$doc:meta])* fn $name:ident$(<const $constant:ident: i32>)?($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty
         { $($avx512:tt)* } { $($avx2:tt)* } { $($portable:tt)* })*) => {
         /// One instruction set: vectors of [`Simd::LANES`] 32-bit lanes.
         #[allow(missing_docs)] // names are the operations
@@ -186,7 +186,7 @@ macro_rules! simd {
             /// LANES / 2 × f64.
             type D: Copy;
 
-            $($(#[$doc])* fn $name(self, $($arg: $ty),*) -> $out;)*
+            $($(#[$doc])* fn $name$(<const $constant: i32>)?(self, $($arg: $ty),*) -> $out;)*
         }
 
         #[cfg(target_arch = "x86_64")]
@@ -203,7 +203,7 @@ macro_rules! simd {
             type D = __m512d;
 
             $(#[inline(always)]
-            fn $name($this, $($arg: $ty),*) -> $out {
+            fn $name$(<const $constant: i32>)?($this, $($arg: $ty),*) -> $out {
                 // SAFETY: the value proves that the processor has the instructions, and lengths of slices are checked
                 unsafe { $($avx512)* }
             })*
@@ -223,7 +223,7 @@ macro_rules! simd {
             type D = __m256d;
 
             $(#[inline(always)]
-            fn $name($this, $($arg: $ty),*) -> $out {
+            fn $name$(<const $constant: i32>)?($this, $($arg: $ty),*) -> $out {
                 // SAFETY: the value proves that the processor has the instructions, and lengths of slices are checked
                 unsafe { $($avx2)* }
             })*
@@ -241,7 +241,7 @@ macro_rules! simd {
             type D = [f64; LANES / 2];
 
             $(#[inline(always)]
-            fn $name($this, $($arg: $ty),*) -> $out { $($portable)* })*
+            fn $name$(<const $constant: i32>)?($this, $($arg: $ty),*) -> $out { $($portable)* })*
         }
     };
 }
@@ -275,6 +275,9 @@ simd! {
     /// x·y + z, rounded once.
     fn f_fma(self, x: Self::F, y: Self::F, z: Self::F) -> Self::F
         { _mm512_fmadd_ps(x, y, z) } { _mm256_fmadd_ps(x, y, z) } { lanes!(i => x[i].mul_add(y[i], z[i])) }
+    /// x·y + z, rounded once [`TOWARD_ZERO`], [`DOWN`] or [`UP`]; AVX-512 alone names a rounding in the instruction.
+    fn f_fma_toward<const DIRECTION: i32>(self, x: Self::F, y: Self::F, z: Self::F) -> Self::F
+        { _mm512_fmadd_round_ps::<DIRECTION>(x, y, z) } { absent((x, y, z)) } { absent((x, y, z)) }
     fn f_bits(self, value: Self::F) -> Self::I
         { _mm512_castps_si512(value) }
         { _mm256_castps_si256(value) }
@@ -482,14 +485,14 @@ simd! {
             let words = _mm512_cvtepu16_epi32(_mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value));
             _mm512_or_si512(words, _mm512_slli_epi32::<16>(words))
         }
-        { no_halves(value) } { no_halves(value) }
+        { absent(value) } { absent(value) }
     /// On 2·LANES × FP16, two in a word: x·y, times `scale`, toward zero to 16-bit integers; in range.
     fn h_products(self, x: Self::I, y: Self::I, scale: Self::I) -> Self::I
         {
             let product = _mm512_mul_ph(_mm512_castsi512_ph(x), _mm512_castsi512_ph(y));
             _mm512_cvttph_epi16(_mm512_mul_ph(product, _mm512_castsi512_ph(scale)))
         }
-        { no_halves((x, y, scale)) } { no_halves((x, y, scale)) }
+        { absent((x, y, scale)) } { absent((x, y, scale)) }
 
     fn d_splat(self, value: f64) -> Self::D
         { _mm512_set1_pd(value) } { _mm256_set1_pd(value) } { [value; LANES / 2] }
@@ -518,6 +521,9 @@ simd! {
     /// x·y + z, rounded once.
     fn d_fma(self, x: Self::D, y: Self::D, z: Self::D) -> Self::D
         { _mm512_fmadd_pd(x, y, z) } { _mm256_fmadd_pd(x, y, z) } { lanes!(i => x[i].mul_add(y[i], z[i])) }
+    /// The same rounded as by [`Simd::f_fma_toward`].
+    fn d_fma_toward<const DIRECTION: i32>(self, x: Self::D, y: Self::D, z: Self::D) -> Self::D
+        { _mm512_fmadd_round_pd::<DIRECTION>(x, y, z) } { absent((x, y, z)) } { absent((x, y, z)) }
     fn d_truncate(self, value: Self::D) -> Self::D
         { _mm512_roundscale_pd::<TOWARD_ZERO>(value) }
         { _mm256_round_pd::<TOWARD_ZERO>(value) }
@@ -725,15 +731,19 @@ fn lanes<T: Copy, const COUNT: usize>(from: &[T]) -> [T; COUNT] {
     lanes!(i => from[i])
 }
 
-/// What an instruction set without FP16 makes of it.
-fn no_halves<T, U>(_: T) -> U {
-    unreachable!("an instruction set without FP16")
+/// What an instruction set without the operation makes of it: nobody calls it there.
+fn absent<T, U>(_: T) -> U {
+    unreachable!("an instruction set without this operation")
 }
 
-#[cfg(target_arch = "x86_64")]
-const TOWARD_ZERO: i32 = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
-#[cfg(target_arch = "x86_64")]
-const DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+/// Roundings as instructions of AVX-512 encode them, with `_MM_FROUND_NO_EXC`: to nearest, ties to even.
+pub(crate) const NEAREST: i32 = 8;
+/// `_MM_FROUND_TO_NEG_INF`.
+pub(crate) const DOWN: i32 = 8 | 1;
+/// `_MM_FROUND_TO_POS_INF`.
+pub(crate) const UP: i32 = 8 | 2;
+/// `_MM_FROUND_TO_ZERO`.
+pub(crate) const TOWARD_ZERO: i32 = 8 | 3;
 
 /// VPDPWSSD. Of the intrinsic the compiler makes two instructions, which take less time one after the other and
 /// more side by side.

@@ -30,6 +30,8 @@ pub(crate) struct Sizes {
 pub(crate) trait Tiles<T, E: Entry>: Send + Sync {
     /// What it takes at a time.
     fn sizes(&self, level: Level) -> Sizes;
+    /// [`Kernel::level`].
+    fn level_for(&self, level: Level, columns: usize) -> Level;
     /// Packs a group of rows, or a panel of columns.
     fn pack(&self, level: Level, side: Side, cells: Cells<E>) -> Box<Packed>;
     /// Accumulators from codes of C, or the numbers that sums start from.
@@ -78,6 +80,10 @@ impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
         }
         let width = level.run(Width::<K>(std::marker::PhantomData));
         Sizes { width, rows: K::ROWS, group: K::GROUP, k_block: K::K_BLOCK }
+    }
+
+    fn level_for(&self, level: Level, columns: usize) -> Level {
+        self.level(level, columns)
     }
 
     fn pack(&self, level: Level, side: Side, cells: Cells<K::Entry>) -> Box<Packed> {

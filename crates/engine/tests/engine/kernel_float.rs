@@ -44,6 +44,11 @@ fn models() -> Vec<(Model, usize)> {
         models.push((fma(a, b, Conversion::RNE_FP32), 2));
     }
     models.push((fma(F64, F64, Conversion::RNE_FP64), 4));
+    let directed = [Rounding::TowardZero, Rounding::Up, Rounding::Down];
+    for rounding in directed.into_iter().filter(|_| Level::best() >= Level::Avx512) {
+        models.push((fma(F64, F64, Conversion::new(rounding, F64)), 4));
+        models.push((fma(BF16, F32, Conversion::new(rounding, F32)), 2));
+    }
     models
 }
 
@@ -342,8 +347,10 @@ fn overflow_infinity_and_nan() {
 #[test]
 fn what_is_left_to_the_reference_path() {
     for rounding in [Rounding::TowardZero, Rounding::Up, Rounding::Down] {
-        assert!(!has_kernel(&fma(F64, F64, Conversion::new(rounding, F64)), 4));
+        let directed = fma(F64, F64, Conversion::new(rounding, F64));
+        assert_eq!(has_kernel(&directed, 4), Level::best() >= Level::Avx512, "{rounding:?}");
     }
+    assert!(!has_kernel(&fma(F64, F64, Conversion::new(Rounding::NearestAway, F64)), 4));
     assert!(!has_kernel(&ftz(F16, F16, 16, true), 16));
     assert!(!has_kernel(&fma(F32, F32, Conversion::RNE_FP32).flushing(InputFlush::Positive), 4));
     let ftz_fma = |flush_operands, flush_accumulator| {

@@ -4,7 +4,7 @@ use super::begin::{Begun, begin};
 use super::careful::{careful, wide};
 use super::halves::half_sums;
 use super::whole::{Words, are_cut, whole_sums};
-use super::{Narrow, PackedA, PackedB};
+use super::{After, Narrow, PackedA, PackedB};
 use crate::drive::Rare;
 use crate::pack::{GROUP, ROWS, Range, VECTORS, bytes};
 use crate::routes::{Route, count};
@@ -88,15 +88,17 @@ pub(crate) fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
     let mut held = Vec::new();
     for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
         let factors = &Factors::of((a, b), (operation, first), (plan.length, width));
-        if let Some(operations) = plan.add_last
+        if let Some((after, operations)) = plan.after
             && operation % operations == 0
         {
             if operation > 0 {
-                add_held::<S, FP16>(s, state, &held);
+                after_step::<S, FP16>(s, after, state, &held);
             }
-            held.clear();
-            held.extend_from_slice(state);
-            state.fill(0.0);
+            if after == After::AddC {
+                held.clear();
+                held.extend_from_slice(state);
+                state.fill(0.0);
+            }
         }
         for (pair, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
             let row = pair * ROWS;
@@ -123,8 +125,8 @@ pub(crate) fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
             }
         }
     }
-    if plan.add_last.is_some() {
-        add_held::<S, FP16>(s, state, &held);
+    if let Some((after, _)) = plan.after {
+        after_step::<S, FP16>(s, after, state, &held);
     }
 }
 
@@ -351,13 +353,17 @@ pub(crate) fn bytes_of<S: Simd>(s: S, exponents: S::B) -> Lanes<S::I> {
     s.b_fields(s.b_add(exponents, s.b_splat(0x7f7f_7f7f)))
 }
 
-/// What a step came to, plus the accumulator it was held back from: an IEEE 754 addition in FP32, or in
-/// FP16, where the sum of two in FP32 rounds to the same (24 bits are 2·11 + 2).
+/// What a step came to, rounded to FP16, or plus the accumulator it was held back from: an IEEE 754 addition in FP32, or
+/// in FP16, where the sum of two in FP32 rounds to the same (24 bits are 2·11 + 2).
 #[inline(always)]
-fn add_held<S: Simd, const FP16: bool>(s: S, state: &mut [f32], held: &[f32]) {
-    for (state, held) in state.chunks_exact_mut(S::LANES).zip(held.chunks_exact(S::LANES)) {
-        let sum = s.f_add(s.f_load(state), s.f_load(held));
-        let sum = if FP16 { s.f_through_f16(sum) } else { sum };
-        s.f_store(state, sum);
+fn after_step<S: Simd, const FP16: bool>(s: S, after: After, state: &mut [f32], held: &[f32]) {
+    for (index, state) in state.chunks_exact_mut(S::LANES).enumerate() {
+        let result = s.f_load(state);
+        let result = match after {
+            After::AddC => s.f_add(result, s.f_load(&held[index * S::LANES..])),
+            After::Narrow => result,
+        };
+        let narrow = FP16 || after == After::Narrow;
+        s.f_store(state, if narrow { s.f_through_f16(result) } else { result });
     }
 }
