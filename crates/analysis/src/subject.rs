@@ -28,12 +28,7 @@ impl Subject {
     /// One instruction; `None` where it is not known how it computes.
     pub fn of_row(row: &'static Instruction, revision: Revision) -> Option<Subject> {
         let model = row.model(revision)?;
-        Some(Subject {
-            model,
-            k: row.products(),
-            rows: vec![row],
-            name: format!("{} {}", row.architecture, row.name()),
-        })
+        Some(Subject { model, k: row.products(), rows: vec![row], name: row.target() })
     }
 
     /// The architectures it stands for.

@@ -206,9 +206,14 @@ impl Instruction {
         self
     }
 
-    /// The row of a sparse instruction that sums as the dense one of that name.
-    pub(crate) fn sums_as(mut self, dense: String) -> Instruction {
-        self.dense = Some(dense);
+    /// What computes, by its architecture and name: `hopper wgmma.m64n{8..256}k16.f32.f16.f16`.
+    pub fn target(&self) -> String {
+        format!("{} {}", self.architecture, self.name())
+    }
+
+    /// The row of a sparse instruction that sums as the dense one of that spelling, with its M and N.
+    pub(crate) fn sums_as(mut self, dense: &str) -> Instruction {
+        self.dense = Some(self.filled(dense, self.m, self.n));
         self
     }
 

@@ -435,7 +435,7 @@ impl<'i> Page<'i> {
                 false => None,
             };
             Ok(Answered {
-                target: format!("{} {}", row.architecture, row.name()),
+                target: row.target(),
                 architecture: row.architecture.name(),
                 instruction: row.name(),
                 class: Class::of(row).name(),
@@ -445,7 +445,7 @@ impl<'i> Page<'i> {
             })
         };
         let left_out = comparison.left_out.iter().map(|(row, reason)| LeftOut {
-            target: format!("{} {}", row.architecture, row.name()),
+            target: row.target(),
             architecture: row.architecture.name(),
             instruction: row.name(),
             reason: comparison.text(reason).to_string(),

@@ -144,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             let row = found.instruction;
             if row.m.is_range() || row.n.is_range() {
                 // M and N are those of the matrices, not of one instruction
-                target.name = format!("{} {}", row.architecture, row.name());
+                target.name = row.target();
             }
             Unit::found(found, arguments.target.0.revision.revision)?
         }

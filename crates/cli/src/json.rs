@@ -124,6 +124,8 @@ pub(crate) struct Instruction {
     formats: Formats,
     kind: &'static str,
     composed_of: Option<Parts>,
+    /// Of a sparse one: the dense instruction of this architecture that sums as it does.
+    dense: Option<String>,
     unknown: Option<&'static str>,
     sass: Option<String>,
     revision: &'static str,
@@ -138,7 +140,7 @@ impl Instruction {
     pub(crate) fn new(row: &'static bitmma::Instruction, revision: Revision) -> Instruction {
         let scale = row.scale.map(Scale::from);
         Instruction {
-            target: format!("{} {}", row.architecture, row.name()),
+            target: row.target(),
             architecture: row.architecture.name(),
             instruction: row.name(),
             aliases: row.aliases(),
@@ -154,6 +156,7 @@ impl Instruction {
                 part: parts.part.to_string(),
                 around: parts.around.to_string(),
             }),
+            dense: row.dense.clone(),
             unknown: row.unknown,
             sass: row.sass(),
             revision: revision.name(),

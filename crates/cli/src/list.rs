@@ -23,8 +23,8 @@ instruction of the hardware), composed (of several) or unknown (exists, model no
 recorded (real GPUs answered), printed (in the paper) or inferred; shape is M×N×K and the blocks.
 
 JSON: schema, instructions [{target, architecture, instruction, aliases, family, m and n (numbers, or) {first, last, \
-step}, k, blocks, a, b, c, d, scale {format, block}, kind, composed_of {count, part, around}, unknown, sass, revision, model {family, parameters, lowering}, \
-precision, evidence, evidence_text, remark}].";
+step}, k, blocks, a, b, c, d, scale {format, block}, kind, composed_of {count, part, around}, dense (of a sparse one: the instruction that sums as it does), unknown, \
+sass, revision, model {family, parameters, lowering}, precision, evidence, evidence_text, remark}].";
 
 /// Lists the instructions: architecture, model, parameters, evidence, shape
 #[derive(Clone, Debug, clap::Args)]

@@ -52,7 +52,7 @@ fn row(form: &Form, on: Architecture) -> Instruction {
     Instruction::native(identity, form.shape(), |revision| {
         parameters::model(on, dense.shape(), dense.rounding, revision)
     })
-    .sums_as(dense.name())
+    .sums_as(&dense.name())
 }
 
 /// Every row.

@@ -27,7 +27,7 @@ impl OwnAnswer {
         Ok(OwnAnswer {
             file: path.display().to_string(),
             answer: json::Coded::new(&model.d, d),
-            same: same.map(|answer| format!("{} {}", answer.row.architecture, answer.row.name())).collect(),
+            same: same.map(|answer| answer.row.target()).collect(),
         })
     }
 

@@ -17,7 +17,12 @@ fn list_filters_and_counts() {
     assert!(all.len() > 500);
     for row in all {
         assert_eq!(row["model"].is_null(), row["kind"] == "unknown", "{row}");
+        let sparse = row["instruction"].as_str().unwrap().contains(".sp");
+        assert_eq!(row["dense"].is_string(), sparse && row["kind"] != "unknown", "{row}");
     }
+    let sparse = "wgmma.sp.m64n{8..256}k64.f32.e4m3.e4m3";
+    let row = all.iter().find(|row| row["instruction"] == sparse).unwrap();
+    assert_eq!(row["dense"], "wgmma.m64n{8..256}k32.f32.e4m3.e4m3");
 }
 
 #[test]
