@@ -85,10 +85,10 @@ def test_compare_is_what_the_command_prints():
         ),
     ]:  # fmt: skip
         expected = printed("compare", *arguments)
-        ours = [(one.architecture, one.instruction, one.format, float(one.text)) for one in comparison.answers]
-        assert ours == [tuple(one[key] for key in ("architecture", "instruction", "format", "value")) for one in expected["answers"]]
-        left_out = [{**vars(one), "target": f"{one.architecture} {one.instruction}"} for one in comparison.left_out]
-        assert left_out == expected["left_out"]
+        ours = [(one.target, one.architecture, one.instruction, one.format, float(one.text)) for one in comparison.answers]
+        keys = ("target", "architecture", "instruction", "format", "value")
+        assert ours == [tuple(one[key] for key in keys) for one in expected["answers"]]
+        assert [vars(one) for one in comparison.left_out] == expected["left_out"]
 
 
 def test_compare_says_what_each_lost():

@@ -388,7 +388,7 @@ def choose(architecture: str, a: str, b: str, accumulate: str | None = None, sca
     where nothing is said.
     """
 
-def compare(values: tuple[SupportsGetItem[int, str], SupportsGetItem[int, str], str] | None, architectures: SupportsGetItem[int, str] | None = None, *, round: bool = False, composed: bool = False, revision_name: str = "hardware") -> tuple[list[Incomplete], list[tuple[str, str, str]]]:
+def compare(values: tuple[SupportsGetItem[int, str], SupportsGetItem[int, str], str] | None, architectures: SupportsGetItem[int, str] | None = None, *, round: bool = False, composed: bool = False, revision_name: str = "hardware") -> tuple[list[Incomplete], list[Incomplete]]:
     """
     Who answers what; values are text that every format reads for itself. Without A the paper's Equation 1.
     """

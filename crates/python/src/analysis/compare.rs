@@ -12,6 +12,7 @@ use crate::instruction::revision;
 /// What one instruction answers.
 #[derive(IntoPyObject)]
 pub(crate) struct Answer {
+    target: String,
     architecture: &'static str,
     instruction: String,
     format: &'static str,
@@ -21,7 +22,13 @@ pub(crate) struct Answer {
 }
 
 /// An instruction that does not take the input, and why.
-type LeftOut = (&'static str, String, String);
+#[derive(IntoPyObject)]
+pub(crate) struct LeftOut {
+    target: String,
+    architecture: &'static str,
+    instruction: String,
+    reason: String,
+}
 
 /// Who answers what; values are text that every format reads for itself. Without A the paper's Equation 1.
 #[pyfunction]
@@ -58,6 +65,7 @@ pub(crate) fn compare(
         for answer in &comparison.answers {
             let account = input.account(answer.row, revision)?;
             answers.push(Answer {
+                target: answer.row.target(),
                 architecture: answer.row.architecture.name(),
                 instruction: answer.row.name(),
                 format: answer.row.d.name,
@@ -66,10 +74,12 @@ pub(crate) fn compare(
                 losses: account.as_ref().map_or(Vec::new(), losses),
             });
         }
-        let left_out = comparison
-            .left_out
-            .iter()
-            .map(|(row, reason)| (row.architecture.name(), row.name(), comparison.text(reason)));
+        let left_out = comparison.left_out.iter().map(|(row, reason)| LeftOut {
+            target: row.target(),
+            architecture: row.architecture.name(),
+            instruction: row.name(),
+            reason: comparison.text(reason),
+        });
         Ok((answers, left_out.collect()))
     });
     Ok(found?)

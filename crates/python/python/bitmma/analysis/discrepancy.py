@@ -24,6 +24,8 @@ Number = Union[str, float]
 class Answer:
     """What one instruction answers."""
 
+    target: str
+    """Architecture and instruction."""
     architecture: str
     instruction: str
     format: str
@@ -45,6 +47,8 @@ class Answer:
 class LeftOut:
     """An instruction that does not take the input."""
 
+    target: str
+    """Architecture and instruction."""
     architecture: str
     instruction: str
     reason: str
@@ -92,7 +96,7 @@ def compare(
     names = None if architectures is None else list(architectures)
     answers, left_out = _bitmma.compare(values, names, round=round, composed=composed, revision_name=revision)
     return Comparison(
-        [Answer(**{**row, "losses": losses(row["losses"])}) for row in answers], [LeftOut(*row) for row in left_out]
+        [Answer(**{**row, "losses": losses(row["losses"])}) for row in answers], [LeftOut(**row) for row in left_out]
     )
 
 
