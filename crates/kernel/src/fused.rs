@@ -250,10 +250,7 @@ impl Narrow {
             left_out: whole::most_left_out(term, fraction_bits),
             halves,
             after: after.map(|after| (after, prepared.k() / length)),
-            direct: !scaled
-                && after.is_none()
-                && segment == length
-                && model.lowering.order == Order::Sequential,
+            direct: !scaled && after.is_none() && model.lowering.order == Order::Sequential,
             conversion: model.conversion,
             scale: model.scale.map_or(table::UE8M0, |scale| scale.format),
             c: model.c,

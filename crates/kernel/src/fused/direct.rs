@@ -196,15 +196,31 @@ fn operation<S: Simd, const FP16: bool>(
     let product = s.i_shl(23, s.i_add(largest, s.i_splat(127)));
     let (_, power, mut sum) = begin_lanes::<S, false, FP16>(s, plan, product, c);
     let scale = s.f_from_bits(power);
-    by_fours!(eights a_values, 1; b_values, S::LANES => |number, line| {
-        let product = s.f_mul(s.f_splat(number[0]), s.f_load(line));
-        sum = s.i_add(sum, s.f_truncate(s.f_mul(product, scale)));
-    });
+    // below zero in a lane that wrapped between two parts
+    let mut wrapped = s.i_splat(0);
+    let mut first = 0;
+    while first < plan.length {
+        let count = plan.segment.min(plan.length - first);
+        let (rows, columns) =
+            (&a_values[first..][..count], &b_values[first * S::LANES..][..count * S::LANES]);
+        first += count;
+        let mut part = s.i_splat(0);
+        by_fours!(eights rows, 1; columns, S::LANES => |number, line| {
+            let product = s.f_mul(s.f_splat(number[0]), s.f_load(line));
+            part = s.i_add(part, s.f_truncate(s.f_mul(product, scale)));
+        });
+        let before = sum;
+        sum = s.i_add(before, part);
+        if plan.segment < plan.length {
+            wrapped = s.i_or(wrapped, s.i_and(s.i_xor(before, sum), s.i_xor(part, sum)));
+        }
+    }
     // as of tiles: a sum that may have wrapped is large, and so is that of an accumulator that is not finite
     let number = s.i_to_f_toward_zero(sum);
     let magnitude = s.f_bits(s.f_max_magnitude(s.f_splat(0.0), number));
     let suspect = s.f_bits(s.i_to_f_toward_zero(s.i_splat(plan.suspect)));
-    let wrong = s.m_bits(s.i_gt(magnitude, s.i_sub(suspect, s.i_splat(1))));
+    let large = s.i_gt(magnitude, s.i_sub(suspect, s.i_splat(1)));
+    let wrong = s.m_bits(s.m_or(large, s.i_gt(s.i_splat(0), wrapped)));
     let nothing = s.m_bits(none);
     if wrong & !nothing & there != 0 {
         return false;
