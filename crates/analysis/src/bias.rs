@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::data::{Distribution, Draw};
 use crate::error::{Error, check, check_k};
 use crate::exact::errors;
-use crate::progress::Progress;
 use crate::statistics::{Histogram, Summary};
+use bitmma::Progress;
 
 /// The instruction of the figure.
 pub const INSTRUCTION: &str = "v_mfma_f32_32x32x8_f16";

@@ -49,9 +49,6 @@ pub enum Error {
         /// What the operating system says.
         source: io::Error,
     },
-    /// The caller cancelled.
-    #[error("stopped")]
-    Stopped,
 }
 
 impl From<bitmma::arithmetic::ModelError> for Error {

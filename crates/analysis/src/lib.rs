@@ -18,7 +18,6 @@ pub mod error_source;
 pub mod exact;
 mod page;
 pub mod plot;
-pub mod progress;
 pub mod published;
 pub mod report;
 pub mod risk;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::data::{Distribution, Draw, converted};
 use crate::error::Error;
 use crate::exact::errors;
-use crate::progress::Progress;
 use crate::statistics::Summary;
+use bitmma::Progress;
 
 /// Which number was published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

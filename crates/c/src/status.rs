@@ -72,7 +72,9 @@ impl From<Error> for Failure {
             | ErrorKind::Ambiguous
             | ErrorKind::Extent
             | ErrorKind::NoInstruction => bitmma_status::BITMMA_UNKNOWN,
-            ErrorKind::Unit | ErrorKind::Recording | ErrorKind::Io => bitmma_status::BITMMA_INTERNAL,
+            ErrorKind::Unit | ErrorKind::Recording | ErrorKind::Io | ErrorKind::Stopped => {
+                bitmma_status::BITMMA_INTERNAL
+            }
         };
         Failure::new(status, error.to_string())
     }

@@ -167,7 +167,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     destination.fits(&d_format, (blocks, rows, matrices.b.columns())).within("--out")?;
 
     let bar = Bar::new("");
-    let report = |done, total| bar.show(done, total, |spent| rate_text(done as f64 / spent.as_secs_f64()));
+    let report = |_: &str, done, total| {
+        bar.show(done, total, |spent| rate_text(done as f64 / spent.as_secs_f64()));
+        Ok(())
+    };
     let options = GemmOptions {
         scale_a: matrices.scale_a.as_ref(),
         scale_b: matrices.scale_b.as_ref(),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bitmma_probe::{Error, Options, Progress, Verdict};
+use bitmma_probe::{Error, Options, Verdict};
 use bitmma_verify::open::KINDS;
 
 use crate::failure::{Failure, Outcome, Within};
@@ -71,9 +71,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         resume: arguments.resume,
     };
     let bar = Bar::new("");
-    let outcome = bitmma_probe::probe(&*unit, &options, &mut |Progress { stage, done, total, answers }| {
-        bar.show(*done, *total, |_| format!("{stage}, {answers} answers"));
-    });
+    let report = |stage: &str, done, total| {
+        bar.show(done, total, |_| format!("{stage}, {done} answers"));
+        Ok(())
+    };
+    let outcome = bitmma_probe::probe(&*unit, &options, &report);
     drop(bar);
     let outcome = outcome.map_err(|error| match (&error, &options.log) {
         (Error::Unit { .. } | Error::Answer { .. }, Some(log)) => Failure::new(format!(

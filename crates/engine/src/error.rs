@@ -160,6 +160,9 @@ pub enum Error {
     /// A file or stream that does not read or write.
     #[error(transparent)]
     Io(#[from] std::io::Error),
+    /// Who listens to the work stopped it.
+    #[error("stopped")]
+    Stopped,
 }
 
 impl From<WrongBlocks> for Error {
@@ -212,6 +215,8 @@ pub enum ErrorKind {
     Recording,
     /// [`Error::Io`].
     Io,
+    /// [`Error::Stopped`].
+    Stopped,
 }
 
 impl Error {
@@ -243,6 +248,7 @@ impl Error {
             Error::Unit { .. } => ErrorKind::Unit,
             Error::Recording { .. } => ErrorKind::Recording,
             Error::Io(_) => ErrorKind::Io,
+            Error::Stopped => ErrorKind::Stopped,
         }
     }
 }

@@ -61,6 +61,7 @@ use crate::case::Operands;
 use crate::error::Error;
 use crate::kernel;
 use crate::matrix::Matrix;
+use crate::progress::Progress;
 use crate::threads;
 use bitmma_kernel::{Codes, Fold, Runs, Scales, Word};
 use check::{check_operands, parts};
@@ -190,7 +191,7 @@ impl<'j> Job<'j> {
         let too_large = Error::TooLarge { blocks, rows: m, columns: n, bytes: format.bytes() };
         let count = blocks.checked_mul(m).and_then(|some| some.checked_mul(n));
         let Some(count) = count else { return Err(too_large) };
-        let progress = Progress::new(self);
+        let progress = Done::new(self);
         let mut tiles = self.tiles().peekable();
         if let Some(tile) = tiles.next_if(|tile| tile.len() == count) {
             return Ok(Matrix::from_codes(format, (blocks, m, n), self.tile(&tile, &progress)?));
@@ -225,7 +226,7 @@ impl<'j> Job<'j> {
     }
 
     /// The codes of one tile, in the format of the result.
-    fn tile(&self, tile: &Tile, progress: &Progress<'_>) -> Result<Codes, Error> {
+    fn tile(&self, tile: &Tile, progress: &Done<'_>) -> Result<Codes, Error> {
         let model = &self.target.model;
         let plain = self.unit && self.options.promote_every.is_none() && self.scales.is_none();
         if !plain || self.parts.len() > 1 {
@@ -267,10 +268,10 @@ impl<'j> Job<'j> {
         tile: &Tile,
         range: &Range<usize>,
         c: Option<&Matrix>,
-        progress: &Progress<'_>,
+        progress: &Done<'_>,
     ) -> Result<Matrix, Error> {
         let d = self.with_operands(tile, range, c, |operands| self.plan.multiply(operands))?;
-        progress.add(tile.len(), range.end.min(self.a.columns()) - range.start);
+        progress.add(tile.len(), range.end.min(self.a.columns()) - range.start)?;
         Ok(d)
     }
 
@@ -311,7 +312,7 @@ impl<'j> Job<'j> {
         tile: &Tile,
         runs: &[Range<usize>],
         (c, empty, fold): (Option<&Matrix>, bool, Fold<'_>),
-        progress: &Progress<'_>,
+        progress: &Done<'_>,
     ) -> Result<Vec<W>, Error> {
         let (first, last) = (runs.first().map_or(0, |run| run.start), runs.last().map_or(0, |run| run.end));
         let ends: Vec<usize> = runs.iter().map(|run| run.end - first).collect();
@@ -319,7 +320,7 @@ impl<'j> Job<'j> {
             self.plan.add_runs(operands, &Runs { ends: &ends, empty, fold })
         })?;
         if let Some(sums) = added.and_then(|sums| W::of_codes(sums.into_codes()).ok()) {
-            progress.add(tile.len(), last.min(self.a.columns()) - first);
+            progress.add(tile.len(), last.min(self.a.columns()) - first)?;
             return Ok(sums);
         }
         let [lift_c, lift_d] = &self.lifts;
@@ -339,7 +340,7 @@ impl<'j> Job<'j> {
     }
 
     /// Points 2 to 7 of the module's list.
-    fn in_words<W: Word>(&self, tile: &Tile, progress: &Progress<'_>) -> Result<Codes, Error> {
+    fn in_words<W: Word>(&self, tile: &Tile, progress: &Done<'_>) -> Result<Codes, Error> {
         let shape = (1, tile.rows.len(), tile.columns.len());
         let promoted = self.options.promote_every.is_some();
         let from_c = promoted && self.unit && self.parts.len() <= 1 && self.scales.is_none();
@@ -404,25 +405,23 @@ impl<'j> Job<'j> {
     }
 }
 
-/// Products done, for the caller's progress report.
-struct Progress<'p> {
-    report: Option<&'p (dyn Fn(u64, u64) + Sync)>,
+/// Products done, for who listens.
+struct Done<'p> {
+    report: Option<&'p dyn Progress>,
     done: Cell<u64>,
     total: u64,
 }
 
-impl<'p> Progress<'p> {
-    fn new(job: &Job<'p>) -> Progress<'p> {
+impl<'p> Done<'p> {
+    fn new(job: &Job<'p>) -> Done<'p> {
         let sizes = [job.a.blocks(), job.a.rows(), job.a.columns(), job.b.columns()];
         let total = sizes.into_iter().fold(1u64, |product, size| product.saturating_mul(size as u64));
-        Progress { report: job.options.progress, done: Cell::new(0), total }
+        Done { report: job.options.progress, done: Cell::new(0), total }
     }
 
-    fn add(&self, elements: usize, k: usize) {
+    fn add(&self, elements: usize, k: usize) -> Result<(), Error> {
         let products = (elements as u64).saturating_mul(k as u64);
         self.done.set(self.done.get().saturating_add(products));
-        if let Some(report) = self.report {
-            report(self.done.get(), self.total);
-        }
+        self.report.map_or(Ok(()), |report| report.step("products", self.done.get(), self.total))
     }
 }

@@ -60,4 +60,7 @@ pub enum Error {
         /// Blocks.
         blocks: usize,
     },
+    /// Who listens to the probe stopped it.
+    #[error("stopped")]
+    Stopped,
 }

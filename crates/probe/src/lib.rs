@@ -39,7 +39,6 @@ pub use outcome::{Counterexample, Found, NotExplained, Options, Outcome, Verdict
 pub use place::Place;
 pub use report::parameters::{Certainty, Parameter};
 pub use search::probe;
-pub use session::Progress;
 pub use tree::Tree;
 pub use validate::Mismatch;
 
@@ -49,7 +48,6 @@ pub fn summation_order(unit: &dyn MmaUnit) -> Result<Order, Error> {
     if m * n * k * blocks == 0 {
         return Err(Error::Empty { unit: name.clone(), m, n, k, blocks });
     }
-    let mut ignore = |_: &Progress| {};
-    let mut session = session::Session::new(unit, log::Log::none(), &mut ignore);
+    let mut session = session::Session::new(unit, log::Log::none(), &());
     Ok(order::find(&mut session)?.0)
 }

@@ -2,7 +2,7 @@
 
 mod refined;
 
-use bitmma::{Case, MmaUnit, Model, Signature};
+use bitmma::{Case, MmaUnit, Model, Progress, Signature};
 use bitmma_verify::inputs::Formats;
 use bitmma_verify::shrink::shrink;
 
@@ -16,7 +16,7 @@ use crate::log::Log;
 use crate::numbers::is_nan;
 use crate::outcome::{Counterexample, Found, NotExplained, Options, Outcome, Verdict, Where};
 use crate::place::Place;
-use crate::session::{Progress, Session};
+use crate::session::Session;
 use crate::validate::{self, Mismatch, validate};
 use crate::{features, independence, order, report};
 
@@ -36,11 +36,9 @@ struct Alive {
 }
 
 /// Finds out how `unit` computes.
-pub fn probe(
-    unit: &dyn MmaUnit,
-    options: &Options,
-    progress: &mut dyn FnMut(&Progress),
-) -> Result<Outcome, Error> {
+///
+/// `progress` is told of each stage; where a stage's length is not known, of the dot products answered in all.
+pub fn probe(unit: &dyn MmaUnit, options: &Options, progress: &dyn Progress) -> Result<Outcome, Error> {
     let signature = unit.signature();
     let Signature { m, n, k, blocks, .. } = *signature;
     if m * n * k * blocks == 0 {
@@ -51,7 +49,7 @@ pub fn probe(
         Some(path) => Log::open(path, &heading(signature, options), options.resume)?,
     };
     let mut session = Session::new(unit, log, progress);
-    session.progress("independence", 0, 0);
+    session.progress("independence", 0, 0)?;
     let (faults, independence_tests) = independence::check(&mut session, options.seed)?;
     let mut outcome = Outcome {
         signature: signature.clone(),
@@ -75,12 +73,12 @@ pub fn probe(
         seed: options.seed,
         pools: 0,
     };
-    search.session.progress("order", 0, 0);
+    search.session.progress("order", 0, 0)?;
     let (order, asked) = order::find(&mut search.session)?;
     outcome.order = order;
     let (cases, answers) = asked.into_iter().unzip();
     search.observations.extend_order(cases, answers, ORDER_QUESTIONS);
-    search.session.progress("features", 0, 0);
+    search.session.progress("features", 0, 0)?;
     let (features, asked) = features::observe(&mut search.session)?;
     outcome.features = features;
     let (cases, answers) = asked.into_iter().unzip();
@@ -132,7 +130,7 @@ impl Search<'_> {
     }
 
     fn run(&mut self, options: &Options, outcome: &mut Outcome) -> Result<(), Error> {
-        self.session.progress("hypotheses", 0, 0);
+        self.session.progress("hypotheses", 0, 0)?;
         let mut nearest: Option<Model> = None;
         let mut alive = self.start_over(&mut nearest)?;
         while let Some(mut now) = alive {
@@ -156,7 +154,7 @@ impl Search<'_> {
             let everywhere = counterexample.where_ == Where::Everywhere;
             outcome.revisions.push(counterexample);
             alive = if everywhere && outcome.revisions.len() <= REVISIONS {
-                self.session.progress("hypotheses", 0, 0);
+                self.session.progress("hypotheses", 0, 0)?;
                 match self.revised(&now.models)? {
                     Some(alive) => Some(alive),
                     None => self.start_over(&mut nearest)?,
@@ -278,7 +276,7 @@ impl Search<'_> {
             crate::hypotheses::answers(model, signature.k, std::slice::from_ref(case))
                 .map_or(0, |codes| codes[0])
         };
-        self.session.progress("making a case small", 0, 0);
+        self.session.progress("making a case small", 0, 0)?;
         let again = self.session.dots("mismatch", std::slice::from_ref(&found.case))?[0];
         if !model.agrees(found.expected, again, false) {
             let session = &mut self.session;

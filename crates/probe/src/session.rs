@@ -1,6 +1,6 @@
 //! The conversation with a unit: questions, answers, the log of both.
 
-use bitmma::{Case, Matrices, MmaUnit, Signature};
+use bitmma::{Case, Matrices, MmaUnit, Progress, Signature};
 
 use crate::error::Error;
 use crate::log::{Log, dot_question, from_runs, runs, short};
@@ -10,41 +10,20 @@ const BATCH: usize = 512;
 /// Instructions asked in one exchange.
 const INSTRUCTIONS: usize = 16;
 
-/// How far a probe has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// What is being done.
-    pub stage: &'static str,
-    /// How much of it is done.
-    pub done: u64,
-    /// How much there is; 0 where nobody knows.
-    pub total: u64,
-    /// Dot products answered in all.
-    pub answers: u64,
-}
-
 /// A unit being asked.
 pub(crate) struct Session<'u> {
     unit: &'u dyn MmaUnit,
     log: Log,
-    progress: &'u mut dyn FnMut(&Progress),
+    progress: &'u dyn Progress,
     answered: u64,
-    now: Progress,
+    stage: &'static str,
+    /// How much of the stage is done, and of how much; 0 where nobody knows.
+    done: (u64, u64),
 }
 
 impl<'u> Session<'u> {
-    pub(crate) fn new(
-        unit: &'u dyn MmaUnit,
-        log: Log,
-        progress: &'u mut dyn FnMut(&Progress),
-    ) -> Session<'u> {
-        Session {
-            unit,
-            log,
-            progress,
-            answered: 0,
-            now: Progress { stage: "", done: 0, total: 0, answers: 0 },
-        }
+    pub(crate) fn new(unit: &'u dyn MmaUnit, log: Log, progress: &'u dyn Progress) -> Session<'u> {
+        Session { unit, log, progress, answered: 0, stage: "", done: (0, 0) }
     }
 
     pub(crate) fn signature(&self) -> &'u Signature {
@@ -57,9 +36,16 @@ impl<'u> Session<'u> {
     }
 
     /// Says how far a stage has come.
-    pub(crate) fn progress(&mut self, stage: &'static str, done: u64, total: u64) {
-        self.now = Progress { stage, done, total, answers: self.answered };
-        (self.progress)(&self.now);
+    pub(crate) fn progress(&mut self, stage: &'static str, done: u64, total: u64) -> Result<(), Error> {
+        (self.stage, self.done) = (stage, (done, total));
+        self.tell()
+    }
+
+    /// Tells who listens; of a stage whose length nobody knows the dot products answered in all.
+    fn tell(&self) -> Result<(), Error> {
+        let (done, total) = self.done;
+        let done = if total == 0 { self.answered } else { done };
+        self.progress.step(self.stage, done, total).map_err(|_| Error::Stopped)
     }
 
     /// One code of D for each dot product.
@@ -85,8 +71,7 @@ impl<'u> Session<'u> {
             self.log.write(&lines)?;
             self.answered += batch.len() as u64;
             answers.extend(given);
-            self.now.answers = self.answered;
-            (self.progress)(&self.now);
+            self.tell()?;
         }
         Ok(answers)
     }

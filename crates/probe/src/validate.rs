@@ -95,7 +95,7 @@ pub(crate) fn validate(
     let total =
         parts.iter().map(|(family, _, count)| if family.is_some() { count * elements } else { *count }).sum();
     for (family, first, count) in parts {
-        session.progress(stage, validation.tests, total);
+        session.progress(stage, validation.tests, total)?;
         let name = family.map_or("directed", Family::name);
         let compared = if family.is_some() { count * elements } else { count };
         let question = format!("validate,{name},{first},{count}");
@@ -124,7 +124,7 @@ pub(crate) fn validate(
             break;
         }
     }
-    session.progress(stage, validation.tests, total);
+    session.progress(stage, validation.tests, total)?;
     Ok(validation)
 }
 

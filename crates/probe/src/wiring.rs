@@ -47,7 +47,7 @@ pub(crate) fn explain(session: &mut Session<'_>, questions: &Questions<'_>) -> R
     if !steady(session, questions)? {
         return Ok(None);
     }
-    session.progress("looking for a mistake in the wiring", 0, 0);
+    session.progress("looking for a mistake in the wiring", 0, 0)?;
     let mut wirings = shifts();
     wirings.extend(column_major(session.signature()));
     for wiring in wirings {

@@ -63,7 +63,7 @@ impl From<Raised> for PyErr {
             ErrorKind::Ambiguous => AmbiguousInstruction::new_err(text),
             ErrorKind::Extent => ExtentError::new_err(text),
             ErrorKind::NoInstruction => NoInstruction::new_err(text),
-            ErrorKind::Unit => UnitError::new_err(text),
+            ErrorKind::Unit | ErrorKind::Stopped => UnitError::new_err(text),
             ErrorKind::Recording => RecordingError::new_err(text),
             ErrorKind::Io => match error {
                 bitmma::Error::Io(error) => error.into(), // OSError and its kinds

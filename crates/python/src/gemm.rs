@@ -15,7 +15,7 @@ use crate::unit::Unit;
 
 /// D = alpha · A·B + beta · C, and the format D is in.
 ///
-/// An exception that `progress` raises ends the calls of it, and is raised when the product is done.
+/// An exception that `progress` raises ends the product.
 #[pyfunction]
 #[pyo3(signature = (
     unit, operands, *, scale_blocks = None, split_k = None, promote_every = None, alpha = None, beta = None, output = None,
@@ -51,7 +51,7 @@ pub(crate) fn gemm<'py>(
     };
     let heard = progress.is_some();
     let listener = Listener::new(progress);
-    let report = |done: u64, total: u64| listener.tell(|call| call.call1((done, total)).map(drop));
+    let report = |_: &str, done: u64, total: u64| listener.tell(|call| call.call1((done, total)).map(drop));
     let options = GemmOptions {
         scale_a: given.scale_a.as_ref(),
         scale_b: given.scale_b.as_ref(),

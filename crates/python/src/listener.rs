@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use bitmma_analysis::progress::Progress;
+use bitmma::Progress;
 use pyo3::prelude::*;
 
 /// Who listens, and what was raised first: after that nothing is called any more.
@@ -16,18 +16,23 @@ impl Listener {
         Listener { call, raised: Mutex::new(None) }
     }
 
-    /// Calls, if somebody listens and nothing was raised yet; looks whether Ctrl-C was pressed.
-    pub(crate) fn tell(&self, call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>) {
+    /// Calls, if somebody listens and nothing was raised yet; looks whether Ctrl-C was pressed. Stops the work if something was
+    /// raised.
+    pub(crate) fn tell(
+        &self,
+        call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>,
+    ) -> Result<(), bitmma::Error> {
         if self.stopped() {
-            return;
+            return Err(bitmma::Error::Stopped);
         }
         let told = Python::attach(|py| {
             py.check_signals()?;
             self.call.as_ref().map_or(Ok(()), |listener| call(listener.bind(py)))
         });
-        if let Err(error) = told {
+        told.map_err(|error| {
             self.keep(error);
-        }
+            bitmma::Error::Stopped
+        })
     }
 
     /// Keeps what was raised, the first of it.
@@ -51,8 +56,7 @@ impl Listener {
 }
 
 impl Progress for &Listener {
-    fn step(&self, what: &str, done: u64, total: u64) -> Result<(), bitmma_analysis::Error> {
-        self.tell(|call| call.call1((what, done, total)).map(drop));
-        if self.stopped() { Err(bitmma_analysis::Error::Stopped) } else { Ok(()) }
+    fn step(&self, what: &str, done: u64, total: u64) -> Result<(), bitmma::Error> {
+        self.tell(|call| call.call1((what, done, total)).map(drop))
     }
 }

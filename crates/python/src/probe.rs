@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use bitmma::formats::BlockScale;
 use bitmma::{Codes, Fault, Matrix, MmaUnit, Operands, Signature};
-use bitmma_probe::{Error, Evidence, Options, Progress, Verdict};
+use bitmma_probe::{Error, Evidence, Options, Verdict};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -197,10 +197,7 @@ pub(crate) fn probe<'py>(
     let signature = signature(name, shape, [a, b, c, d], scale)?;
     let function = Function { signature, call, listener: Listener::new(progress) };
     let options = Options { tests, seed, log, resume };
-    let mut report = |now: &Progress| {
-        function.listener.tell(|call| call.call1((now.stage, now.done, now.total)).map(drop));
-    };
-    let outcome = py.detach(|| bitmma_probe::probe(&function, &options, &mut report));
+    let outcome = py.detach(|| bitmma_probe::probe(&function, &options, &&function.listener));
     let outcome = function.listener.end(outcome.map_err(exception))?;
     let result = PyDict::new(py);
     let (verdict, known_as, equivalent, nearest) = match &outcome.verdict {

@@ -65,6 +65,19 @@ def test_row_wise_scales_are_applied_once():
         bitmma.gemm(FP8, a, b.T, scale_a=scale_a, scale_b=scale_b.T, scale_blocks="row")
 
 
+def test_what_progress_raises_ends_the_product():
+    done = []
+
+    def stop(products, total):
+        done.append((products, total))
+        raise KeyboardInterrupt
+
+    a, b = np.ones((1100, 16), np.float16), np.ones((16, 2100), np.float16)  # larger than a tile
+    with pytest.raises(KeyboardInterrupt):
+        bitmma.gemm(HOPPER, a, b, progress=stop)
+    assert len(done) == 1 and done[0][0] < done[0][1]
+
+
 def test_split_k_adds_parts_in_fp32():
     zero = np.zeros_like(C)
     parts = [tiles(HOPPER, A[:, s], B[s], zero) for s in (slice(0, 32), slice(32, 64), slice(64, 96))]

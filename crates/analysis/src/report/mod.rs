@@ -8,9 +8,9 @@ use serde_json::json;
 
 use crate::error::Error;
 use crate::page::About;
-use crate::progress::Progress;
 use crate::section::Section;
 use crate::sections::{Effort, Options, Part, section};
+use bitmma::Progress;
 
 use folder::Folder;
 

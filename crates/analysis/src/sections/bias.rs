@@ -6,10 +6,10 @@ use crate::cells;
 use crate::data::Distribution;
 use crate::error::Error;
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
-use crate::progress::Progress;
 use crate::section::Section;
 use crate::statistics::{Histogram, Summary};
 use crate::table::{Table, short};
+use bitmma::Progress;
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
     let instructions = options.effort.of(40, 1000);

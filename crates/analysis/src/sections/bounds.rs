@@ -15,11 +15,11 @@ use crate::dyadic::Dyadic;
 use crate::error::Error;
 use crate::error_bound::{Chain, Magnitudes, a_priori, chain};
 use crate::error_source::{Source, sources};
-use crate::progress::Progress;
 use crate::section::Section;
 use crate::subject::{Subject, elementary, essence};
 use crate::table::Table;
 use crate::tightness::{Effort, Objective, search};
+use bitmma::Progress;
 
 /// Rows of the paper's table: models, source, bound, which of ours they are, and why ours is written otherwise; nothing
 /// where it is the same, word for word.

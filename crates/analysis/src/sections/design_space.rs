@@ -11,9 +11,9 @@ use crate::describe::{list, parameters};
 use crate::design_space::{Design, Measured, adder_bits, fused, grouped, measure, on_scaled};
 use crate::error::Error;
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
-use crate::progress::Progress;
 use crate::section::Section;
 use crate::table::Table;
+use bitmma::Progress;
 
 const LENGTHS: [usize; 4] = [4, 8, 16, 32];
 const BITS: [u32; 14] = [8, 10, 12, 13, 14, 16, 18, 20, 22, 23, 24, 25, 27, 30];

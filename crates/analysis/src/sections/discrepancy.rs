@@ -13,10 +13,10 @@ use crate::compare::Input;
 use crate::describe::{format_name, input, list, parameters};
 use crate::discrepancy::{Difference, Matrix, matrix, smallest};
 use crate::error::Error;
-use crate::progress::Progress;
 use crate::section::Section;
 use crate::subject::{Subject, subjects};
 use crate::table::{Cell, Table, short};
+use bitmma::Progress;
 
 /// The paper's table of divergent results: architecture, TF32/BF16, FP16, FP8.
 #[rustfmt::skip]

@@ -11,8 +11,8 @@ mod risks;
 mod workarounds;
 
 use crate::error::Error;
-use crate::progress::Progress;
 use crate::section::Section;
+use bitmma::Progress;
 
 pub use options::{Effort, Options, Part, UserData};
 

@@ -11,9 +11,9 @@ use super::options::Options;
 use crate::cells;
 use crate::describe::{format_name, list};
 use crate::error::Error;
-use crate::progress::Progress;
 use crate::section::Section;
 use crate::table::{Cell, Table};
+use bitmma::Progress;
 
 /// What the paper's tables of parameters name, in the order of the columns here.
 const PARAMETERS: [Parameter; 5] = [

@@ -3,10 +3,10 @@
 use super::options::Options;
 use crate::cells;
 use crate::error::Error;
-use crate::progress::Progress;
 use crate::published::{PRODUCTS, PUBLISHED, Statistic, measure};
 use crate::section::Section;
 use crate::table::Table;
+use bitmma::Progress;
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
     let products = options.effort.of(10, PRODUCTS);

@@ -7,10 +7,10 @@ use crate::cells;
 use crate::describe::{format_name, input, kind, list, number, parameters};
 use crate::dyadic::Dyadic;
 use crate::error::Error;
-use crate::progress::Progress;
 use crate::risk::{Assessed, Risk, Witness, assess, assess_all};
 use crate::section::Section;
 use crate::table::Table;
+use bitmma::Progress;
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
     progress.step("risky designs of every model", 0, 1)?;

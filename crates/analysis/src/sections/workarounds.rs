@@ -7,10 +7,10 @@ use super::options::Options;
 use crate::cells;
 use crate::data::{Distribution, Draw};
 use crate::error::Error;
-use crate::progress::Progress;
 use crate::section::Section;
 use crate::table::Table;
 use crate::workaround::attempts;
+use bitmma::Progress;
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
     let size = options.effort.of(32, 128);

@@ -3,6 +3,7 @@
 use super::convert::OutputConversion;
 use crate::error::Error;
 use crate::matrix::Matrix;
+use crate::progress::Progress;
 use bitmma_kernel::Level;
 use bitmma_kernel::ScaleBlocks;
 
@@ -30,9 +31,9 @@ pub struct GemmOptions<'o> {
     pub threads: Option<usize>,
     /// The instruction set; the best there is by default.
     pub level: Option<Level>,
-    /// Called now and then with the products done and the products there are to do (M·N·K, padding not
-    /// counted); the last call has both equal. Without products it is not called.
-    pub progress: Option<&'o (dyn Fn(u64, u64) + Sync)>,
+    /// Told now and then of the products done and the products there are to do (M·N·K, padding not counted); at the end
+    /// both are equal. Without products it is told nothing.
+    pub progress: Option<&'o dyn Progress>,
 }
 
 /// An option that is not as it may be.

@@ -357,7 +357,10 @@ fn threads_levels_and_tiles_do_not_change_a_bit() {
                 gemm(&target, &inputs.a, &inputs.b, Some(&inputs.c), options).unwrap()
             };
             let calls = Mutex::new(Vec::new());
-            let report = |done, total| calls.lock().unwrap().push((done, total));
+            let report = |_: &str, done, total| {
+                calls.lock().unwrap().push((done, total));
+                Ok(())
+            };
             let expected = d(&GemmOptions { progress: Some(&report), ..plain });
             let calls = calls.into_inner().unwrap();
             let products = (m * n * k) as u64;
@@ -378,6 +381,23 @@ fn threads_levels_and_tiles_do_not_change_a_bit() {
             }
         }
     }
+}
+
+#[test]
+fn who_listens_stops_a_product() {
+    let name = "wgmma.m64n8k16.f32.f16.f16";
+    let target = Target::instruction(Architecture::Hopper, name, Revision::Hardware).unwrap();
+    let inputs = Inputs::new(target.model(), (1100, 2100, 16), Family::Moderate, 1); // larger than a tile
+    let done = Mutex::new(Vec::new());
+    let stop = |_: &str, products, total| {
+        done.lock().unwrap().push((products, total));
+        Err(Error::Stopped)
+    };
+    let options = GemmOptions { progress: Some(&stop), ..inputs.options() };
+    let stopped = gemm(&target, &inputs.a, &inputs.b, None, &options);
+    assert!(matches!(stopped, Err(Error::Stopped)), "{stopped:?}");
+    let done = done.into_inner().unwrap();
+    assert!(done.len() == 1 && done[0].0 < done[0].1, "it stopped the work when asked: {done:?}");
 }
 
 #[test]

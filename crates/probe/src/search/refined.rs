@@ -51,6 +51,7 @@ impl Search<'_> {
                 widened.push(first.clone());
             }
             if alive.len() > 1 && quiet < QUIET + long_rounds(&alive[1..]) {
+                self.session.progress("hypotheses", 0, 0)?;
                 let split = self.telling_apart(&first, &alive[1..], quiet);
                 if split.is_empty() {
                     quiet += 1;
@@ -100,7 +101,6 @@ impl Search<'_> {
 
     /// Questions that tell a model from rivals: of a pool, and where that has none, constructed for each of them.
     fn telling_apart(&mut self, first: &Model, rivals: &[Model], quiet: u64) -> Vec<Case> {
-        self.session.progress("hypotheses", 0, 0);
         let k = self.space.signature().k;
         // those at the ends until nothing tells them apart, then all once, then those at the ends for long
         let rivals = if quiet + 1 == QUIET { rivals.to_vec() } else { refine::outermost(rivals) };

@@ -37,7 +37,7 @@ fn name(row: &Instruction) -> String {
 fn failure(row: &Instruction, tests: u64) -> Option<String> {
     let instruction = row.name_for(row.m.first, row.n.first);
     let unit = Simulator::instruction(row.architecture, &instruction, Revision::Hardware).unwrap();
-    let outcome = probe(&unit, &Options { tests, ..Options::default() }, &mut |_| {}).unwrap();
+    let outcome = probe(&unit, &Options { tests, ..Options::default() }, &()).unwrap();
     let Verdict::Found(found) = &outcome.verdict else {
         return Some(outcome.summary());
     };
@@ -98,7 +98,7 @@ fn processors_are_recovered() {
     let tests = if common::all() { 1_000_000 } else { 20_000 };
     for row in processors() {
         let unit = Simulator::model(row.model.clone(), row.shape).unwrap();
-        let outcome = probe(&unit, &Options { tests, ..Options::default() }, &mut |_| {}).unwrap();
+        let outcome = probe(&unit, &Options { tests, ..Options::default() }, &()).unwrap();
         let Verdict::Found(found) = &outcome.verdict else { panic!("{}: {}", row.name, outcome.summary()) };
         assert_eq!(common::first_difference(&unit, &found.model, 2000, 4711), None, "{}", row.name);
         let own = |model: &bitmma::Model| {

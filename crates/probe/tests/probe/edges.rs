@@ -23,7 +23,7 @@ enum Ending {
 fn probed(name: &str, truth: &Model, k: usize, (tests, seed): (u64, u64), checks: (u64, u64)) -> Ending {
     let unit = FastSimulator::new(Simulator::model(truth.clone(), (16, 8, k)).unwrap());
     let start = Instant::now();
-    let outcome = probe(&unit, &Options { tests, seed, ..Options::default() }, &mut |_| {}).unwrap();
+    let outcome = probe(&unit, &Options { tests, seed, ..Options::default() }, &()).unwrap();
     let took = start.elapsed().as_secs_f64();
     let found = match &outcome.verdict {
         Verdict::Found(found) => found,

@@ -16,7 +16,7 @@ fn a_model_of_every_family_is_recovered() {
         let model = Model { scale, ..Model::new(input, input, F32, operation, Conversion::RNE_FP32) };
         model.validate().unwrap();
         let unit = FastSimulator::new(Simulator::model(model.clone(), (16, 8, 8)).unwrap());
-        let outcome = probe(&unit, &Options { tests: 20_000, ..Options::default() }, &mut |_| {}).unwrap();
+        let outcome = probe(&unit, &Options { tests: 20_000, ..Options::default() }, &()).unwrap();
         let Verdict::Found(found) = &outcome.verdict else {
             panic!("{}: {}", family.name, outcome.summary())
         };

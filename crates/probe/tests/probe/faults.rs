@@ -31,7 +31,7 @@ impl Broken {
     }
 
     fn probed(&self, tests: u64) -> Outcome {
-        probe(self, &Options { tests, ..Options::default() }, &mut |_| {}).unwrap()
+        probe(self, &Options { tests, ..Options::default() }, &()).unwrap()
     }
 }
 
@@ -105,7 +105,7 @@ fn moved(matrix: &Matrix, source: impl Fn(usize, usize) -> usize) -> Matrix {
 /// The first fault of a unit; place, operands, both answers and the mistake are in its text.
 #[track_caller]
 fn explained(unit: &dyn MmaUnit, fault: Fault, mistake: &str) -> Evidence {
-    let outcome = probe(unit, &Options { tests: 1000, ..Options::default() }, &mut |_| {}).unwrap();
+    let outcome = probe(unit, &Options { tests: 1000, ..Options::default() }, &()).unwrap();
     let Verdict::Faulty(faults) = &outcome.verdict else { panic!("{}", outcome.to_text()) };
     let first = &faults[0];
     assert_eq!(first.fault, fault, "{}", outcome.summary());
@@ -301,7 +301,7 @@ fn a_unit_that_depends_on_its_batch() {
     ];
     for unit in units {
         let options = Options { tests: 200_000, ..Options::default() };
-        let outcome = probe(&unit, &options, &mut |_| {}).unwrap();
+        let outcome = probe(&unit, &options, &()).unwrap();
         let Verdict::NotExplained(rest) = &outcome.verdict else { panic!("{}", outcome.to_text()) };
         assert_eq!(rest.counterexamples[0].where_, Where::Company, "{}", outcome.to_text());
     }
@@ -408,6 +408,6 @@ fn a_unit_that_fails_midway() {
         100.. => Err(Error::Io(std::io::Error::other("the cable fell out"))),
         _ => Ok(()),
     });
-    let error = probe(&unit, &Options::default(), &mut |_| {}).unwrap_err().to_string();
+    let error = probe(&unit, &Options::default(), &()).unwrap_err().to_string();
     assert!(error.contains("the cable fell out") && error.contains("answers"), "{error}");
 }

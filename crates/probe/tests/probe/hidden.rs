@@ -20,7 +20,7 @@ fn probed(seeds: &[u64], tests: u64) -> Outcomes {
         let (model, k) = common::hidden(seed);
         let unit = FastSimulator::new(Simulator::model(model.clone(), (32, 16, k)).unwrap());
         let start = Instant::now();
-        let outcome = probe(&unit, &Options { tests, ..Options::default() }, &mut |_| {}).unwrap();
+        let outcome = probe(&unit, &Options { tests, ..Options::default() }, &()).unwrap();
         let took = start.elapsed();
         let said = match &outcome.verdict {
             Verdict::Found(found) => match common::first_difference(&unit, &found.model, 2000, 31) {

@@ -79,12 +79,12 @@ fn reports(outcome: &Outcome) -> (String, String, Option<String>) {
 #[test]
 fn a_log_cut_anywhere_is_gone_on_with() {
     let folder = Folder::new("cut");
-    let whole = probe(&Counting::new(usize::MAX), &options(&folder, false), &mut |_| {}).unwrap();
+    let whole = probe(&Counting::new(usize::MAX), &options(&folder, false), &()).unwrap();
     let log = std::fs::read(folder.log()).unwrap();
 
     // everything is there: nothing is asked again
     let unit = Counting::new(0);
-    let again = probe(&unit, &options(&folder, true), &mut |_| {}).unwrap();
+    let again = probe(&unit, &options(&folder, true), &()).unwrap();
     assert_eq!(unit.asked.get(), 0);
     assert_eq!(reports(&again), reports(&whole));
     assert_eq!(std::fs::read(folder.log()).unwrap(), log);
@@ -93,7 +93,7 @@ fn a_log_cut_anywhere_is_gone_on_with() {
     for part in [1, 9, 40, 77, 95, 99] {
         let cut = if part == 1 { 12 } else { log.len() * part / 100 };
         std::fs::write(folder.log(), &log[..cut]).unwrap();
-        let again = probe(&Counting::new(usize::MAX), &options(&folder, true), &mut |_| {}).unwrap();
+        let again = probe(&Counting::new(usize::MAX), &options(&folder, true), &()).unwrap();
         assert_eq!(reports(&again), reports(&whole), "cut at {cut} of {}", log.len());
         assert_eq!(std::fs::read(folder.log()).unwrap(), log, "cut at {cut} of {}", log.len());
     }
@@ -102,28 +102,43 @@ fn a_log_cut_anywhere_is_gone_on_with() {
 #[test]
 fn a_unit_that_fails_loses_nothing() {
     let folder = Folder::new("fails");
-    let whole =
-        probe(&Counting::new(usize::MAX), &Options { tests: TESTS, ..Options::default() }, &mut |_| {});
-    let error = probe(&Counting::new(11_000), &options(&folder, false), &mut |_| {}).unwrap_err();
+    let whole = probe(&Counting::new(usize::MAX), &Options { tests: TESTS, ..Options::default() }, &());
+    let error = probe(&Counting::new(11_000), &options(&folder, false), &()).unwrap_err();
     assert!(error.to_string().contains("gone"), "{error}");
     let unit = Counting::new(usize::MAX);
-    let again = probe(&unit, &options(&folder, true), &mut |_| {}).unwrap();
+    let again = probe(&unit, &options(&folder, true), &()).unwrap();
+    assert_eq!(reports(&again), reports(&whole.unwrap()));
+}
+
+#[test]
+fn who_listens_stops_a_probe_and_it_resumes() {
+    let folder = Folder::new("stopped");
+    let whole = probe(&Counting::new(usize::MAX), &Options { tests: TESTS, ..Options::default() }, &());
+    let stop = |_: &str, done, total| match total == 0 && done >= 1000 {
+        true => Err(Error::Stopped),
+        false => Ok(()),
+    };
+    let unit = Counting::new(usize::MAX);
+    let error = probe(&unit, &options(&folder, false), &stop).unwrap_err();
+    assert!(matches!(error, bitmma_probe::Error::Stopped), "{error}");
+    assert!((1000..11_000).contains(&unit.asked.get()), "{} answers", unit.asked.get());
+    let again = probe(&Counting::new(usize::MAX), &options(&folder, true), &()).unwrap();
     assert_eq!(reports(&again), reports(&whole.unwrap()));
 }
 
 #[test]
 fn the_log_of_another_probe_is_refused() {
     let folder = Folder::new("other");
-    probe(&Counting::new(usize::MAX), &options(&folder, false), &mut |_| {}).unwrap();
+    probe(&Counting::new(usize::MAX), &options(&folder, false), &()).unwrap();
     let other = Options { seed: 2, ..options(&folder, true) };
-    let error = probe(&Counting::new(usize::MAX), &other, &mut |_| {}).unwrap_err().to_string();
+    let error = probe(&Counting::new(usize::MAX), &other, &()).unwrap_err().to_string();
     assert!(error.contains("another probe") && error.contains("seed 2"), "{error}");
 
     // the head's other line differs
     let text = std::fs::read_to_string(folder.log()).unwrap();
     let message = |log: String| {
         std::fs::write(folder.log(), log).unwrap();
-        probe(&Counting::new(usize::MAX), &options(&folder, true), &mut |_| {}).unwrap_err().to_string()
+        probe(&Counting::new(usize::MAX), &options(&folder, true), &()).unwrap_err().to_string()
     };
     let unit = text.lines().nth(1).unwrap();
     let error = message(text.replacen(unit, "# another", 1));
@@ -146,7 +161,6 @@ fn the_log_of_another_probe_is_refused() {
 
     // a line that answers something else
     std::fs::write(folder.log(), text.replacen("dot,order,", "dot,disorder,", 1)).unwrap();
-    let error =
-        probe(&Counting::new(usize::MAX), &options(&folder, true), &mut |_| {}).unwrap_err().to_string();
+    let error = probe(&Counting::new(usize::MAX), &options(&folder, true), &()).unwrap_err().to_string();
     assert!(error.contains("another question"), "{error}");
 }

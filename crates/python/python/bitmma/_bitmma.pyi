@@ -452,7 +452,7 @@ def gemm(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | Non
     """
     D = alpha · A·B + beta · C, and the format D is in.
 
-    An exception that `progress` raises ends the calls of it, and is raised when the product is done.
+    An exception that `progress` raises ends the product.
     """
 
 def instructions(architecture: str | None = None, format: str | None = None, model: str | None = None) -> list[Instruction]:

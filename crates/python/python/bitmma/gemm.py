@@ -62,7 +62,7 @@ def gemm(
     - ``output``: the format D is converted to at the end, by ``output_rounding``, beyond its largest number
       to infinity or (``saturate``) to that number. Without it D stays in the instruction's format.
     - ``threads``: 1 to 4096. The answer is the same for any number.
-    - ``progress``: called now and then with the products done and those there are to do.
+    - ``progress``: called now and then with the products done and those there are to do; what it raises ends the product.
 
     A and B may be batches of matrices of any rank; dimensions in front are stretched to each other's, as in
     ``numpy.matmul``. Other Python threads run meanwhile. Tensors on a CUDA or ROCm device are multiplied there, to the same bits

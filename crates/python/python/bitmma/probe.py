@@ -121,8 +121,8 @@ def probe(
     - ``seed``: of all that is random.
     - ``log``: a file where every question is written with its answer, ``resume``: go on with the one that is
       there.
-    - ``progress``: called now and then with the stage, how much of it is done, and how much there is (0
-      where nobody knows).
+    - ``progress``: called now and then with the stage, how much of it is done, and how much there is; where
+      nobody knows, the dot products answered in all, and 0.
     - ``batched``: ``fn`` gets many instructions in one call, in a further dimension in front of all others,
       and gives as many D.
 

@@ -8,9 +8,9 @@ use crate::data::{Distribution, Draw};
 use crate::error::Error;
 use crate::error_bound::{Magnitudes, a_priori, elements};
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
-use crate::progress::Progress;
 use crate::sections::options::Options;
 use crate::table::Table;
+use bitmma::Progress;
 
 /// Instructions that are followed: architecture, name, name in the legend.
 type Followed = [(Architecture, &'static str, &'static str); 5];
