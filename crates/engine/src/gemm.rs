@@ -98,6 +98,8 @@ const TILE: usize = 1 << 21;
 const TILE_COLUMNS: usize = 2048;
 /// Rows of such a tile, at least: B is packed once for each.
 const TILE_ROWS: usize = 1024;
+/// Products of a batch that is computed at once, at most: a second or so, in which nothing is reported.
+const AT_ONCE: usize = 1 << 33;
 /// Products of a tile on the reference path, about: a fraction of a second.
 const REFERENCE_PRODUCTS: usize = 1 << 24;
 /// Columns of a tile on the reference path.
@@ -192,6 +194,12 @@ impl<'j> Job<'j> {
         let count = blocks.checked_mul(m).and_then(|some| some.checked_mul(n));
         let Some(count) = count else { return Err(too_large) };
         let progress = Done::new(self);
+        if self.at_once() {
+            let (scale_a, scale_b) = (self.options.scale_a, self.options.scale_b);
+            let d = self.plan.multiply(&Operands { a: self.a, b: self.b, c: self.c, scale_a, scale_b })?;
+            progress.add(count, self.a.columns())?;
+            return Ok(Matrix::from_codes(format, (blocks, m, n), self.finished(d.into_codes())?));
+        }
         let mut tiles = self.tiles().peekable();
         if let Some(tile) = tiles.next_if(|tile| tile.len() == count) {
             return Ok(Matrix::from_codes(format, (blocks, m, n), self.tile(&tile, &progress)?));
@@ -202,6 +210,20 @@ impl<'j> Job<'j> {
             put(&codes, &mut d, &tile, (m, n));
         }
         Ok(Matrix::from_codes(format, (blocks, m, n), d))
+    }
+
+    /// Whether nothing is done to the results of the instruction but converting them.
+    fn is_plain(&self) -> bool {
+        let around = self.options.promote_every.is_some() || self.scales.is_some();
+        self.unit && !around && self.parts.len() <= 1
+    }
+
+    /// Whether several products are few enough, and plain enough, to be computed as they are.
+    fn at_once(&self) -> bool {
+        let (blocks, m, n, k) = (self.a.blocks(), self.a.rows(), self.b.columns(), self.a.columns());
+        let products = [blocks, m, n, k].into_iter().fold(1, usize::saturating_mul);
+        let whole = [vec![0..k]];
+        blocks > 1 && products <= AT_ONCE && self.parts == whole && self.is_plain() && self.plan.has_kernel()
     }
 
     /// D in tiles, one column of tiles after the other; none where D has no elements.
@@ -228,8 +250,7 @@ impl<'j> Job<'j> {
     /// The codes of one tile, in the format of the result.
     fn tile(&self, tile: &Tile, progress: &Done<'_>) -> Result<Codes, Error> {
         let model = &self.target.model;
-        let plain = self.unit && self.options.promote_every.is_none() && self.scales.is_none();
-        if !plain || self.parts.len() > 1 {
+        if !self.is_plain() {
             return match self.target.working_format() {
                 F64 => self.in_words::<f64>(tile, progress),
                 _ => self.in_words::<f32>(tile, progress),
@@ -256,6 +277,11 @@ impl<'j> Job<'j> {
                 }
             }
         };
+        self.finished(d)
+    }
+
+    /// Codes of D in the format of the result.
+    fn finished(&self, d: Codes) -> Result<Codes, Error> {
         match &self.output {
             Some(output) => convert(&d, output),
             None => Ok(d),

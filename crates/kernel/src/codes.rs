@@ -98,6 +98,20 @@ macro_rules! chunk {
                     })*
                 }
             }
+
+            /// Passes parts, equal in length except for the last, to a function, on all threads unless `alone`.
+            pub(crate) fn each_chunk(
+                &mut self,
+                (length, alone): (usize, bool),
+                work: impl Fn(usize, Chunk<'_>) + Send + Sync,
+            ) {
+                match self {
+                    _ if length == 0 => {}
+                    $(Chunk::$variant(chunk) => {
+                        crate::each_chunk(alone, chunk, length, |index, chunk| work(index, chunk.into()));
+                    })*
+                }
+            }
         }
         $(
             impl<'c> From<&'c mut [$word]> for Chunk<'c> {
@@ -162,23 +176,9 @@ impl Codes {
         }
     }
 
-    /// Codes of a range, to be written.
-    pub(crate) fn chunk(&mut self, range: Range<usize>) -> Chunk<'_> {
-        on_codes!(self, vector => (&mut vector[range]).into())
-    }
-
-    /// Passes parts of a range, equal in length except for the last, to a function, on all threads unless `alone`.
-    pub(crate) fn each_chunk(
-        &mut self,
-        range: Range<usize>,
-        (length, alone): (usize, bool),
-        work: impl Fn(usize, Chunk<'_>) + Sync,
-    ) {
-        if length > 0 {
-            on_codes!(self, vector => {
-                crate::each_chunk(alone, &mut vector[range], length, |index, chunk| work(index, chunk.into()));
-            });
-        }
+    /// All codes, to be written.
+    pub(crate) fn chunk(&mut self) -> Chunk<'_> {
+        on_codes!(self, vector => vector.as_mut_slice().into())
     }
 
     /// Adds a code, in as many bits as are held.

@@ -5,6 +5,8 @@
 //! of K by block of K, the accumulators kept between spans in the state. A row's answer in a column depends on
 //! nothing but these, so neither blocking nor threads can change it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
 use bitmma_formats::Format;
@@ -38,12 +40,24 @@ pub(crate) struct Problem<'p> {
 /// Products of numbers below which one thread computes them all: waking others takes as long.
 const ALONE: usize = 1 << 20;
 
+/// How the products of a batch are shared out.
+#[derive(Clone, Copy)]
+struct Threads {
+    /// Whether several products are computed at the same time.
+    apart: bool,
+    /// Whether one thread computes all of a product.
+    alone: bool,
+}
+
 impl Problem<'_> {
-    /// Whether one thread computes it all.
-    fn alone(&self) -> bool {
+    fn threads(&self) -> Threads {
         let (blocks, m, n) = self.operands.shape();
-        let sizes = [blocks, m, n, self.operands.a.columns];
-        sizes.into_iter().fold(1, usize::saturating_mul) <= ALONE
+        let each = m.saturating_mul(n).saturating_mul(self.operands.a.columns);
+        let all = each.saturating_mul(blocks);
+        // several for each thread: whichever comes last then takes little of the time
+        let many = blocks >= 4 * rayon::current_num_threads();
+        let apart = blocks > 1 && all > ALONE && (each <= ALONE || many);
+        Threads { apart, alone: apart || all <= ALONE }
     }
 }
 
@@ -160,7 +174,12 @@ impl<T: Number, E: Entry> Driven<T, E> {
     }
 
     /// One of the products; `None` where there is no room for its accumulators.
-    fn one_block(&self, problem: &Problem<'_>, block: usize, d: &mut Codes) -> Option<()> {
+    fn one_block(
+        &self,
+        problem: &Problem<'_>,
+        (block, alone): (usize, bool),
+        d: &mut Chunk<'_>,
+    ) -> Option<()> {
         let kernel = &*self.kernel;
         let (prepared, operands, runs, level) =
             (problem.prepared, problem.operands, problem.runs, problem.level);
@@ -175,7 +194,6 @@ impl<T: Number, E: Entry> Driven<T, E> {
         };
         let b = Operand { side: Side::B, reader: &self.b, matrix: operands.b, scales: operands.scale_b, ..a };
         let Sizes { width, rows: tile, group, k_block } = kernel.sizes(level);
-        let alone = problem.alone();
         let row_kinds = Kinds::of(if E::EXPONENTS { m } else { 0 });
         let stretches = Stretches::of(k, (prepared.k(), k_block), runs);
         let rows_of = |row_block: usize| {
@@ -248,7 +266,7 @@ impl<T: Number, E: Entry> Driven<T, E> {
             if row_blocks.iter().any(|row_block| row_block.state.is_none()) {
                 return None;
             }
-            d.each_chunk(block * m * n..(block + 1) * m * n, (GROUPS * group * n, alone), |index, mut d| {
+            d.each_chunk((GROUPS * group * n, alone), |index, mut d| {
                 let RowBlock { state: Some(state), .. } = &row_blocks[index] else { return };
                 let size = rows_of(index).1 * width;
                 for (panel, state) in state.chunks_exact(size * both).enumerate() {
@@ -271,13 +289,16 @@ impl<T: Number, E: Entry> Multiply for Driven<T, E> {
         };
         let panels = &Problem { level: self.kernel.level_for(problem.level, n), ..*problem };
         let mut d = Codes::zeros(&format, blocks.checked_mul(m)?.checked_mul(n)?)?;
-        for block in 0..blocks {
-            let chunk = &mut d.chunk(block * m * n..(block + 1) * m * n);
-            if problem.runs.is_some() || !self.directly(problem, block, chunk) {
-                self.one_block(panels, block, &mut d)?;
+        let Threads { apart, alone } = problem.threads();
+        let room = AtomicBool::new(true);
+        d.chunk().each_chunk((m * n, !apart), |block, mut d| {
+            if (problem.runs.is_some() || !self.directly(problem, block, &mut d))
+                && self.one_block(panels, (block, alone), &mut d).is_none()
+            {
+                room.store(false, Ordering::Relaxed);
             }
-        }
-        Some(d)
+        });
+        room.into_inner().then_some(d)
     }
 
     fn directly(&self, problem: &Problem<'_>, block: usize, d: &mut Chunk<'_>) -> bool {

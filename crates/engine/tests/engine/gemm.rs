@@ -294,30 +294,71 @@ fn user_models() {
     }
 }
 
+/// Inputs of several products of one shape, as one.
+struct Batch {
+    a: Matrix,
+    b: Matrix,
+    c: Matrix,
+    scales: Option<(Matrix, Matrix)>,
+}
+
+impl Batch {
+    fn of(parts: &[Inputs]) -> Batch {
+        let join = |get: &dyn Fn(&Inputs) -> &Matrix| {
+            let (format, rows, columns) =
+                (get(&parts[0]).format(), get(&parts[0]).rows(), get(&parts[0]).columns());
+            let codes = parts.iter().flat_map(|part| get(part).iter()).collect::<Vec<_>>();
+            Matrix::new(format, (parts.len(), rows, columns), codes).unwrap()
+        };
+        let scale =
+            |get: &dyn Fn(&(Matrix, Matrix)) -> &Matrix| join(&|inputs| get(inputs.scales.as_ref().unwrap()));
+        let scales = parts[0].scales.is_some().then(|| (scale(&|both| &both.0), scale(&|both| &both.1)));
+        Batch {
+            a: join(&|inputs| &inputs.a),
+            b: join(&|inputs| &inputs.b),
+            c: join(&|inputs| &inputs.c),
+            scales,
+        }
+    }
+}
+
+/// Options with these scale factors.
+fn scaled_by(scales: &Option<(Matrix, Matrix)>) -> GemmOptions<'_> {
+    GemmOptions {
+        scale_a: scales.as_ref().map(|scales| &scales.0),
+        scale_b: scales.as_ref().map(|scales| &scales.1),
+        ..GemmOptions::default()
+    }
+}
+
+/// Products that are computed side by side, and those of a batch small enough for one thread, answer as each alone.
+#[test]
+fn products_of_a_batch_are_those_of_each_alone() {
+    for (target, (m, n)) in targets().iter().flat_map(|target| [(target, (66, 70)), (target, (5, 9))]) {
+        let families = [Family::Moderate, Family::Bits, Family::Moderate, Family::Notable, Family::Moderate];
+        let parts: Vec<Inputs> = (families.into_iter().zip(1..))
+            .map(|(family, seed)| Inputs::new(target.model(), (m, n, 64), family, seed))
+            .collect();
+        let batch = Batch::of(&parts);
+        let d = gemm(target, &batch.a, &batch.b, Some(&batch.c), &scaled_by(&batch.scales)).unwrap();
+        for (block, part) in parts.iter().enumerate() {
+            let alone = gemm(target, &part.a, &part.b, Some(&part.c), &scaled_by(&part.scales)).unwrap();
+            for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+                let (got, want) = (d.get(block, row, column), alone.get(0, row, column));
+                assert_eq!(got, want, "{:?}: block {block}, element {row},{column}", target.model());
+            }
+        }
+    }
+}
+
 /// Several products of one shape, and a padded K that pays e_zero.
 #[test]
 fn batches_and_the_price_of_padding() {
     for target in targets() {
         let shape = (3, 5, 41);
         let both = [1, 2].map(|seed| Inputs::new(target.model(), shape, Family::Moderate, seed));
-        let join = |get: &dyn Fn(&Inputs) -> Matrix| {
-            let parts: Vec<Matrix> = both.iter().map(get).collect();
-            let (rows, columns) = (parts[0].rows(), parts[0].columns());
-            let codes = parts.iter().flat_map(Matrix::iter).collect::<Vec<_>>();
-            Matrix::new(parts[0].format(), (2, rows, columns), codes).unwrap()
-        };
-        let (a, b) = (join(&|inputs| inputs.a.clone()), join(&|inputs| inputs.b.clone()));
-        let c = join(&|inputs| inputs.c.clone());
-        let scales = target.model().scale.map(|_| {
-            let pick = |inputs: &Inputs| inputs.scales.clone().unwrap();
-            (join(&|inputs| pick(inputs).0), join(&|inputs| pick(inputs).1))
-        });
-        let options = GemmOptions {
-            scale_a: scales.as_ref().map(|scales| &scales.0),
-            scale_b: scales.as_ref().map(|scales| &scales.1),
-            split_k: Some(2),
-            ..GemmOptions::default()
-        };
+        let Batch { a, b, c, scales } = Batch::of(&both);
+        let options = GemmOptions { split_k: Some(2), ..scaled_by(&scales) };
         Plain { target: &target, a: &a, b: &b, c: Some(&c), options: &options }.check("two blocks");
     }
 
