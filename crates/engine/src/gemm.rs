@@ -222,8 +222,8 @@ impl<'j> Job<'j> {
     fn at_once(&self) -> bool {
         let (blocks, m, n, k) = (self.a.blocks(), self.a.rows(), self.b.columns(), self.a.columns());
         let products = [blocks, m, n, k].into_iter().fold(1, usize::saturating_mul);
-        let whole = [vec![0..k]];
-        blocks > 1 && products <= AT_ONCE && self.parts == whole && self.is_plain() && self.plan.has_kernel()
+        let whole = self.parts.iter().flatten().eq(std::iter::once(&(0..k)));
+        blocks > 1 && products <= AT_ONCE && whole && self.is_plain() && self.plan.has_kernel()
     }
 
     /// D in tiles, one column of tiles after the other; none where D has no elements.
