@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bitmma::catalogue::find;
 use bitmma::gemm::Target;
-use bitmma::kernel::{Level, has_kernel, routes};
+use bitmma::kernel::{Level, has_kernel_at, routes};
 use bitmma::{Architecture, GemmOptions, Matrix, Revision, threads};
 use bitmma_verify::inputs::{Family, case};
 use serde::Serialize;
@@ -205,13 +205,15 @@ struct Measured {
     size: usize,
     one: Rates,
     all: Rates,
+    /// Whether it has one on the instruction set that was measured.
+    has_kernel: bool,
     /// Where they were asked for.
     routes: Option<Vec<Taken>>,
 }
 
 impl Measured {
     fn path(&self) -> &'static str {
-        if has_kernel(self.target.model(), self.target.step()) { "kernel" } else { "reference" }
+        if self.has_kernel { "kernel" } else { "reference" }
     }
 
     fn formats(&self) -> String {
@@ -317,7 +319,8 @@ fn measure(
 ) -> Result<Measured, Failure> {
     let (one, all) = (threads::pool(1)?, threads::pool(threads)?);
     let small = size.min(64);
-    let ours = if has_kernel(target.model(), target.step()) {
+    let has_kernel = has_kernel_at(target.model(), target.step(), level);
+    let ours = if has_kernel {
         size
     } else {
         // the reference path: as large as takes it a second
@@ -350,7 +353,15 @@ fn measure(
         }
         false => None,
     };
-    Ok(Measured { architecture, target, size: ours, one: rates_of_one, all: rates_of_all, routes })
+    Ok(Measured {
+        has_kernel,
+        architecture,
+        target,
+        size: ours,
+        one: rates_of_one,
+        all: rates_of_all,
+        routes,
+    })
 }
 
 /// The middle one; `None` of nothing.

@@ -120,7 +120,12 @@ impl<'m> Plan<'m> {
     }
 }
 
-/// Whether [`multiply`] has a fast path for the model.
+/// Whether [`multiply`] has a fast path for the model, on the best instruction set there is.
 pub fn has_kernel(model: &Model, step: usize) -> bool {
-    Plan::new(model, step, None).is_ok_and(|plan| plan.has_kernel())
+    has_kernel_at(model, step, Level::best())
+}
+
+/// The same on an instruction set: directed roundings have kernels on AVX-512 alone.
+pub fn has_kernel_at(model: &Model, step: usize, level: Level) -> bool {
+    Plan::new(model, step, Some(level)).is_ok_and(|plan| plan.has_kernel())
 }
