@@ -18,7 +18,7 @@ pub enum Codes {
     U64(Vec<u64>),
 }
 
-/// Codes next to each other, whoever holds them.
+/// Codes next to each other, borrowed.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)] // the variants say it all
 pub enum Slice<'s> {
