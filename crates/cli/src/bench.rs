@@ -86,7 +86,7 @@ const LEVELS: [(&str, Level); 4] = [
     ("portable", Level::Portable),
     ("avx2", Level::Avx2),
     ("avx512", Level::Avx512),
-    ("avx512-fp16", Level::Avx512Halves),
+    ("avx512-vnni", Level::Avx512Vnni),
 ];
 
 /// The level of that name, or the fastest; it must be one that this processor has.

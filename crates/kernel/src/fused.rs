@@ -7,8 +7,8 @@
 //! accumulator cut in the same units, and rho.
 //!
 //! Where a row and a panel of columns hold so few bits that no product can be cut, their sum is one of small
-//! integers instead (`whole`). Where so few bits are kept that terms fit 16 bits, products are taken in FP16 on
-//! processors that compute in it (`halves`).
+//! integers instead (`whole`). Where so few bits are kept that sums fit the fraction of FP32, one instruction multiplies,
+//! cuts and adds, on processors whose instructions name their rounding (`chain`).
 //!
 //! Products of BF16 and TF32 may leave the range of FP32. An operation whose factors are too large or too
 //! small in some row or column of the tile is done in FP64 instead, where none does.
@@ -16,8 +16,8 @@
 mod accumulator;
 mod begin;
 mod careful;
+mod chain;
 mod direct;
-mod halves;
 mod tile;
 mod whole;
 
@@ -31,7 +31,7 @@ use super::element::{Element, Reader};
 use super::pack::{Aligned, Cells, Interleaved, ROWS, Range, WIDEST, bytes};
 use super::simd::{Level, Simd};
 use accumulator::{code_of, f32_of};
-use halves::{Halves, PRODUCT_BITS};
+use chain::Chains;
 use tile::rows;
 use whole::{Integers, Span};
 
@@ -96,8 +96,8 @@ pub(crate) struct Narrow {
     whole_shift: i32,
     /// How many products may be left out of it.
     left_out: u32,
-    /// Whether products may be taken in FP16, at the level that was planned for.
-    halves: bool,
+    /// Where sums are chains of multiply-adds rounded down, on instruction sets that name a rounding.
+    chains: Option<Chains>,
     /// What is done after each step, and the operations of a step.
     after: Option<(After, usize)>,
     /// Whether small products may be computed straight from their codes.
@@ -222,16 +222,10 @@ impl Narrow {
         let segment = if wrapping { length } else { segment };
         let suspect =
             if whole <= limit { i32::MAX } else { (1u128 << 32).saturating_sub(whole).min(limit) as i32 };
-        let exact = |format: &Format| halves::are_exact(last(format), format.max_exponent());
-        let halves = level == Level::Avx512Halves
-            && !scaled
-            && !guarded
-            && down + 2 <= PRODUCT_BITS
-            && exact(&a)
-            && exact(&b)
-            && term < 1 << 15
-            && whole <= limit
-            && length.is_multiple_of(2);
+        let chains = match scaled || guarded || level < Level::Avx512 {
+            true => None,
+            false => Chains::of([Span::of(&a), Span::of(&b)], term, length),
+        };
         Some(Narrow {
             length,
             fraction_bits: fraction_bits as i32,
@@ -248,7 +242,7 @@ impl Narrow {
             spans: try_whole.then(|| Spans { a: Span::of(&a), b: Span::of(&b) }),
             whole_shift: ((term * length as u128).ilog2() as i32 - 30).max(0),
             left_out: whole::most_left_out(term, fraction_bits),
-            halves,
+            chains,
             after: after.map(|after| (after, prepared.k() / length)),
             direct: !scaled && after.is_none() && model.lowering.order == Order::Sequential,
             conversion: model.conversion,
@@ -306,15 +300,6 @@ impl Narrow {
             .collect()
     }
 
-    /// Elements in FP16, where they are wanted.
-    #[inline(always)] // as a closure it would not be compiled for the instruction set
-    fn halves(&self, cells: &Cells, together: bool) -> Option<Halves> {
-        match self.halves {
-            true => Some(Halves::of(cells, self.length, together)),
-            false => None,
-        }
-    }
-
     /// Bits of an FP32 accumulator that a cut to F bits at its own exponent leaves.
     fn own_mask(&self) -> i32 {
         if self.fraction_bits >= 23 { -1 } else { -1 << (23 - self.fraction_bits) }
@@ -328,7 +313,8 @@ pub(crate) struct PackedA {
     scales: Vec<i32>,
     ranges: Vec<Extremes>,
     integers: Integers,
-    halves: Option<Halves>,
+    /// Empty without chains.
+    places: Vec<u32>,
 }
 
 /// One panel of columns.
@@ -338,7 +324,7 @@ pub(crate) struct PackedB {
     scales: Aligned<i32>,
     ranges: Vec<Extremes>,
     integers: Integers,
-    halves: Option<Halves>,
+    places: Interleaved,
     columns: usize,
     /// Columns that the matrix has.
     there: usize,
@@ -371,7 +357,7 @@ impl Kernel for Narrow {
     type Entry = Element;
     type A = PackedA;
     type B = PackedB;
-    const HALVES: bool = true;
+    const VNNI: bool = true;
 
     #[inline(always)]
     fn pack_a(&self, cells: Cells) -> PackedA {
@@ -388,7 +374,7 @@ impl Kernel for Narrow {
                 &scales,
                 self.spans.as_ref().map(|spans| &spans.a),
             ),
-            halves: self.halves(&cells, false),
+            places: self.chains.map_or_else(Vec::new, |chains| chains.of_rows(&cells.values)),
             exponents,
             scales,
             ranges: self.ranges(&cells, ROWS),
@@ -407,7 +393,10 @@ impl Kernel for Narrow {
                 &scales,
                 self.spans.as_ref().map(|spans| &spans.b),
             ),
-            halves: self.halves(&cells, true),
+            places: self
+                .chains
+                .map(|chains| chains.of_columns(cells.lines, &cells.values))
+                .unwrap_or_default(),
             exponents: Interleaved::of(cells.lines, &cells.exponents, |exponent| byte(exponent, self.zero)),
             scales: Aligned::of(scales.into_iter()),
             ranges: self.ranges(&cells, cells.lines),

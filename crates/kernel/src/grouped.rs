@@ -150,7 +150,7 @@ impl Kernel for Grouped {
     type Entry = Element;
     type A = Packed;
     type B = Packed;
-    const HALVES: bool = true;
+    const VNNI: bool = true;
 
     #[inline(always)]
     fn pack_a(&self, cells: Cells) -> Packed {

@@ -274,6 +274,7 @@ pub(crate) fn bytes(byte: i8) -> u32 {
 
 /// Bytes of a panel of columns, next to each other those of one lane of all vectors, so that they become exponent
 /// fields by shifts.
+#[derive(Default)]
 pub(crate) struct Interleaved {
     words: Aligned<u32>,
     /// Lanes of a vector.

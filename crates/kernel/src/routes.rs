@@ -11,8 +11,8 @@ pub enum Route {
     Direct,
     /// T- and ST-FDPA: two rows at a time, every product cut.
     Two,
-    /// One row at a time, products in FP16.
-    Halves,
+    /// Sums of few bits as chains of multiply-adds rounded down.
+    Chain,
     /// One row, no product cut: a dot product of integers.
     Whole,
     /// One row, every product cut.
@@ -52,7 +52,7 @@ impl Route {
     pub const ALL: [(Route, &str); 19] = [
         (Route::Direct, "direct"),
         (Route::Two, "two"),
-        (Route::Halves, "halves"),
+        (Route::Chain, "chain"),
         (Route::Whole, "whole"),
         (Route::One, "one"),
         (Route::Wide, "wide"),

@@ -21,14 +21,14 @@ pub enum Level {
     Avx2,
     /// AVX-512 F, BW, DQ and VL.
     Avx512,
-    /// AVX-512 with VNNI and FP16 as well.
-    Avx512Halves,
+    /// AVX-512 with VNNI as well.
+    Avx512Vnni,
 }
 
 impl Level {
     /// Every level this processor has, the fastest last.
     pub fn available() -> Vec<Level> {
-        let all = [Level::Portable, Level::Avx2, Level::Avx512, Level::Avx512Halves];
+        let all = [Level::Portable, Level::Avx2, Level::Avx512, Level::Avx512Vnni];
         all.into_iter().filter(|level| level.is_available()).collect()
     }
 
@@ -59,11 +59,7 @@ impl Level {
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
             }
-            Level::Avx512Halves => {
-                Level::Avx512.is_available()
-                    && is_x86_feature_detected!("avx512vnni")
-                    && is_x86_feature_detected!("avx512fp16")
-            }
+            Level::Avx512Vnni => Level::Avx512.is_available() && is_x86_feature_detected!("avx512vnni"),
         }
     }
 
@@ -80,10 +76,8 @@ impl Level {
             fn avx512<W: Work>(work: W) -> W::Output {
                 work.run(Avx512::<false>(()))
             }
-            #[target_feature(
-                enable = "avx512fp16,avx512vnni,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt"
-            )]
-            fn avx512_halves<W: Work>(work: W) -> W::Output {
+            #[target_feature(enable = "avx512vnni,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")]
+            fn avx512_vnni<W: Work>(work: W) -> W::Output {
                 work.run(Avx512::<true>(()))
             }
             #[target_feature(enable = "avx2,fma,f16c,popcnt")]
@@ -93,9 +87,9 @@ impl Level {
             if self.is_available() {
                 match self {
                     // SAFETY: the processor has these instructions, as was just asked
-                    Level::Avx512Halves if W::HALVES => return unsafe { avx512_halves(work) },
+                    Level::Avx512Vnni if W::VNNI => return unsafe { avx512_vnni(work) },
                     // SAFETY: as above; this level has fewer
-                    Level::Avx512 | Level::Avx512Halves => return unsafe { avx512(work) },
+                    Level::Avx512 | Level::Avx512Vnni => return unsafe { avx512(work) },
                     // SAFETY: as above
                     Level::Avx2 => return unsafe { avx2(work) },
                     Level::Portable => {}
@@ -124,18 +118,18 @@ impl Level {
 pub(crate) trait Work {
     /// What comes of it.
     type Output;
-    /// Whether it has a use for [`Level::Avx512Halves`].
+    /// Whether it has a use for [`Level::Avx512Vnni`].
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // a level that others do not have
-    const HALVES: bool = false;
+    const VNNI: bool = false;
 
     /// Does it.
     fn run<S: Simd>(self, s: S) -> Self::Output;
 }
 
-/// AVX-512: F, BW, DQ and VL, and with `HALVES` VNNI and FP16 too.
+/// AVX-512: F, BW, DQ and VL, and `VNNI` where that is true.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
-pub(crate) struct Avx512<const HALVES: bool>(());
+pub(crate) struct Avx512<const VNNI: bool>(());
 
 /// AVX2 with FMA and F16C.
 #[cfg(target_arch = "x86_64")]
@@ -173,8 +167,8 @@ macro_rules! simd {
             const FUSED: bool;
             /// Whether there are 32 registers: room for two rows of a tile.
             const MANY: bool;
-            /// Whether [`Simd::h_products`] are instructions; where they are not they are not to be called.
-            const HALVES: bool;
+            /// Whether an instruction names its rounding; where none does, [`Simd::f_fma_toward`] is not to be called.
+            const DIRECTED: bool;
             /// LANES × f32.
             type F: Copy;
             /// LANES × i32.
@@ -191,11 +185,11 @@ macro_rules! simd {
 
         #[cfg(target_arch = "x86_64")]
         #[allow(unused_unsafe)] // of operations that are none of the processor's
-        impl<const HALVES: bool> Simd for Avx512<HALVES> {
+        impl<const VNNI: bool> Simd for Avx512<VNNI> {
             const LANES: usize = 16;
             const FUSED: bool = true;
             const MANY: bool = true;
-            const HALVES: bool = HALVES;
+            const DIRECTED: bool = true;
             type F = __m512;
             type I = __m512i;
             type M = __mmask16;
@@ -215,7 +209,7 @@ macro_rules! simd {
             const LANES: usize = 8;
             const FUSED: bool = true;
             const MANY: bool = false;
-            const HALVES: bool = false;
+            const DIRECTED: bool = false;
             type F = __m256;
             type I = __m256i;
             type M = __m256i;
@@ -233,7 +227,7 @@ macro_rules! simd {
             const LANES: usize = LANES;
             const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
             const MANY: bool = cfg!(target_arch = "aarch64");
-            const HALVES: bool = false;
+            const DIRECTED: bool = false;
             type F = [f32; LANES];
             type I = [i32; LANES];
             type M = [bool; LANES];
@@ -423,7 +417,7 @@ simd! {
         }
     /// Dot products of adjacent pairs of 16-bit halves, added to `sum`: `sum + x0·y0 + x1·y1` per lane.
     fn i_dot2(self, sum: Self::I, x: Self::I, y: Self::I) -> Self::I
-        { if HALVES { dpwssd(sum, x, y) } else { _mm512_add_epi32(sum, _mm512_madd_epi16(x, y)) } }
+        { if VNNI { dpwssd(sum, x, y) } else { _mm512_add_epi32(sum, _mm512_madd_epi16(x, y)) } }
         { _mm256_add_epi32(sum, _mm256_madd_epi16(x, y)) }
         {
             lanes!(i => {
@@ -457,6 +451,11 @@ simd! {
         { _mm512_cmpgt_epi8_mask(x, y) != 0 }
         { _mm256_movemask_epi8(_mm256_cmpgt_epi8(x, y)) != 0 }
         { x.iter().zip(&y).any(|(x, y)| x > y) }
+    /// `count` plus one where a byte of `x` is greater than that of `y`.
+    fn b_count_gt(self, count: Self::B, x: Self::B, y: Self::B) -> Self::B
+        { one_more(_mm512_cmpgt_epi8_mask(x, y), count) }
+        { _mm256_sub_epi8(count, _mm256_cmpgt_epi8(x, y)) }
+        { lanes!(i => count[i].wrapping_add(i8::from(x[i] > y[i]))) }
     /// Bytes as exponent fields of FP32, above zeros: byte 4·j + v in lane j of the vth.
     fn b_fields(self, value: Self::B) -> [Self::I; 4]
         {
@@ -478,21 +477,21 @@ simd! {
             ]
         }
         { lanes!(part => lanes!(i => i32::from(value[4 * i + part].cast_unsigned()) << 23)) }
-
-    /// FP32 to FP16 to nearest even, twice in every word.
-    fn h_twice(self, value: Self::F) -> Self::I
+    /// The bytes of fields with zeros below them: what [`Simd::b_fields`] came from.
+    fn b_of_fields(self, fields: [Self::I; 4]) -> Self::B
         {
-            let words = _mm512_cvtepu16_epi32(_mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value));
-            _mm512_or_si512(words, _mm512_slli_epi32::<16>(words))
+            let [first, second, third, fourth] = fields;
+            let low = _mm512_or_si512(_mm512_srli_epi32::<23>(first), _mm512_srli_epi32::<15>(second));
+            let high = _mm512_or_si512(_mm512_srli_epi32::<7>(third), _mm512_slli_epi32::<1>(fourth));
+            _mm512_or_si512(low, high)
         }
-        { absent(value) } { absent(value) }
-    /// On 2·LANES × FP16, two in a word: x·y, times `scale`, toward zero to 16-bit integers; in range.
-    fn h_products(self, x: Self::I, y: Self::I, scale: Self::I) -> Self::I
         {
-            let product = _mm512_mul_ph(_mm512_castsi512_ph(x), _mm512_castsi512_ph(y));
-            _mm512_cvttph_epi16(_mm512_mul_ph(product, _mm512_castsi512_ph(scale)))
+            let [first, second, third, fourth] = fields;
+            let low = _mm256_or_si256(_mm256_srli_epi32::<23>(first), _mm256_srli_epi32::<15>(second));
+            let high = _mm256_or_si256(_mm256_srli_epi32::<7>(third), _mm256_slli_epi32::<1>(fourth));
+            _mm256_or_si256(low, high)
         }
-        { absent((x, y, scale)) } { absent((x, y, scale)) }
+        { lanes!(i => (fields[i % 4][i / 4] >> 23) as i8) }
 
     fn d_splat(self, value: f64) -> Self::D
         { _mm512_set1_pd(value) } { _mm256_set1_pd(value) } { [value; LANES / 2] }
@@ -770,6 +769,19 @@ fn set_lowest(mask: __mmask16, mut x: __m512i) -> __m512i {
             ones = in(zmm_reg) _mm512_set1_epi32(1), options(pure, nomem, nostack, preserves_flags));
     }
     x
+}
+
+/// VPSUBB of -1 under a mask. Of the intrinsic the compiler makes two instructions.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn one_more(mask: __mmask64, mut count: __m512i) -> __m512i {
+    // SAFETY: it touches nothing but its registers
+    unsafe {
+        asm!("vpsubb {count}{{{mask}}}, {count}, {ones}", count = inout(zmm_reg) count, mask = in(kreg) mask,
+            ones = in(zmm_reg) _mm512_set1_epi8(-1), options(pure, nomem, nostack, preserves_flags));
+    }
+    count
 }
 
 /// FP32 to FP16, to nearest even, and back; not for NaN.

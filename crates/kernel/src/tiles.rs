@@ -186,7 +186,7 @@ struct Task<'t, 'r, K: Kernel> {
 
 impl<K: Kernel> Work for Task<'_, '_, K> {
     type Output = ();
-    const HALVES: bool = K::HALVES;
+    const VNNI: bool = K::VNNI;
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {

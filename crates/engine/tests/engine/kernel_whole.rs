@@ -230,10 +230,10 @@ fn hopper() -> (Model, usize) {
     model(Architecture::Hopper, "wgmma.m64n64k32.f32.e4m3.e4m3")
 }
 
-/// Products in FP16: accumulators that push the power of two between them and the sum through all of FP16's
-/// exponents and beyond, factors of all exponents and of few.
+/// Chains of multiply-adds: accumulators that push the unit through all places of products and beyond, factors of all
+/// exponents and of few.
 #[test]
-fn halves_and_their_powers() {
+fn chains_and_their_units() {
     let (model, k) = hopper();
     for (seed, (a, b)) in [(E4M3, E4M3), (E5M2, E5M2), (E4M3, E5M2), (E5M2, E4M3)].into_iter().enumerate() {
         let unit = (Model { a, b, ..model.clone() }, k);
@@ -256,9 +256,9 @@ fn halves_and_their_powers() {
     }
 }
 
-/// Terms and sums in FP16 as large as they get; fewer bits kept; other formats.
+/// Terms and sums of chains as large as they get; fewer bits kept; other formats.
 #[test]
-fn halves_of_other_bits_and_formats() {
+fn chains_of_other_bits_and_formats() {
     let (model, k) = hopper();
     let Operation::TFdpa(sum) = model.operation else { panic!("a fused sum") };
     for fraction_bits in [10, 11, 12, 13, 14] {

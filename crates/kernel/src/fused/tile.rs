@@ -2,7 +2,7 @@
 
 use super::begin::{Begun, begin};
 use super::careful::{careful, wide};
-use super::halves::half_sums;
+use super::chain::chain_sums;
 use super::whole::{Words, are_cut, whole_sums};
 use super::{After, Narrow, PackedA, PackedB};
 use crate::drive::Rare;
@@ -21,6 +21,8 @@ pub(crate) struct Factors<'f> {
     pub(crate) b_values: &'f [f32],
     a_exponents: &'f [u32],
     b_exponents: &'f [u32],
+    pub(crate) a_places: &'f [u32],
+    pub(crate) b_places: &'f [u32],
     pub(crate) a_scales: &'f [i32],
     pub(crate) b_scales: &'f [i32],
     pub(crate) a_integers: Words<'f>,
@@ -44,6 +46,8 @@ impl<'f> Factors<'f> {
             b_values: &b_values[first * width..][..length * width],
             a_exponents: &a_exponents[first * GROUP..][..length * GROUP],
             b_exponents: &b_exponents[first * width / VECTORS..][..length * width / VECTORS],
+            a_places: part(&a.places, operation, length * GROUP),
+            b_places: part(b.places.words(), operation, length * width / VECTORS),
             a_scales: part(&a.scales, operation, GROUP),
             b_scales: part(&b.scales, operation, width),
             a_integers: a.integers.of_operation(operation, (length, GROUP, GROUP / ROWS)),
@@ -61,9 +65,7 @@ pub(crate) fn part<T>(all: &[T], operation: usize, length: usize) -> &[T] {
 /// Which operation of which row.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
-    /// Number of the operation in the block of K.
-    pub(crate) operation: usize,
-    /// Its first element.
+    /// The first element of the operation in the block of K.
     pub(crate) first: usize,
     /// Its row of the group.
     pub(crate) row: usize,
@@ -84,7 +86,7 @@ pub(crate) fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
     assert!(state.len().is_multiple_of(ROWS * width) && state.len() <= GROUP * width);
     assert!(b.columns == width);
     // products are cut one by one, and there are registers for two rows
-    let side_by_side = S::MANY && !FP16 && !plan.halves;
+    let side_by_side = S::MANY && !FP16;
     let mut held = Vec::new();
     for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
         let factors = &Factors::of((a, b), (operation, first), (plan.length, width));
@@ -110,7 +112,7 @@ pub(crate) fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
                     continue;
                 }
             }
-            let place = Place { operation, first, row };
+            let place = Place { first, row };
             let cut = plan.spans.is_none() || are_cut(plan, factors, place);
             let two = cut && side_by_side;
             if S::MANY && !FP16 && two && tile::<S, SCALED, FP16, ROWS>(s, plan, factors, place, true, state)
@@ -212,18 +214,16 @@ fn add_all<S: Simd, const SCALED: bool, const R: usize>(
     begun: &Begun<S, R>,
     sums: &mut [Lanes<S::I>; R],
 ) -> bool {
-    if R == 1 {
-        if S::HALVES
-            && let (Some(a), Some(b)) = (&factors.a.halves, &factors.b.halves)
-            && half_sums(s, plan, (a, b), place, begun, sums)
-        {
-            count(Route::Halves);
-            return true;
-        }
-        if !cut && whole_sums::<S, SCALED, R>(s, plan, factors, place, begun, sums) {
-            count(Route::Whole);
-            return true;
-        }
+    if S::DIRECTED
+        && let Some(chains) = plan.chains
+        && chain_sums(s, chains, factors, place.row, &begun.scale, sums)
+    {
+        count(Route::Chain);
+        return true;
+    }
+    if R == 1 && !cut && whole_sums::<S, SCALED, R>(s, plan, factors, place, begun, sums) {
+        count(Route::Whole);
+        return true;
     }
     count(if R == 1 { Route::One } else { Route::Two });
     if plan.segment == plan.length {

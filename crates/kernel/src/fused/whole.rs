@@ -40,7 +40,7 @@ pub(crate) struct Span {
     /// The last, as an exponent.
     pub(crate) last: i32,
     /// How many there are from the first of the largest number to that.
-    bits: i32,
+    pub(crate) bits: i32,
 }
 
 impl Span {

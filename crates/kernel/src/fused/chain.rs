@@ -1,0 +1,137 @@
+//! Sums of few bits as chains of FP32 multiply-adds rounded down.
+//!
+//! A chain begins at 1.5·2^23 units of 2^(e_max - F). Sums of less than 2^22 units leave it from 2^23 to 2^24, where
+//! FP32 numbers are one unit apart: so a multiply-add rounded down adds the product cut to units, in one instruction.
+//!
+//! It cuts down and not toward zero: each negative product that loses bits comes out one unit too small. These are counted,
+//! 64 at a time in bytes. A product loses bits where its last bit is below the unit, and the place of that bit is the sum
+//! of both factors' own. A byte holds it negated, less 128 where the factor is negative: sums of two, modulo 256, are below
+//! zero for products above zero, 128 - place for those below it, and one comparison finds what is to be counted.
+
+use super::tile::{Factors, Lanes};
+use super::whole::Span;
+use crate::pack::{GROUP, Interleaved, VECTORS, bytes};
+use crate::simd::{DOWN, Simd};
+
+/// Bits of FP32's fraction.
+const FRACTION: i32 = 23;
+/// The place of zero: with any other it is above that of every product but zero.
+const NO_BIT: i32 = 64;
+/// Terms of a sum, at most: they are counted in bytes.
+const MOST_TERMS: usize = 127;
+
+/// Where the last bits of factors are, for a model that chains can compute.
+#[derive(Clone, Copy)]
+pub(crate) struct Chains {
+    /// The smallest place of a factor's last bit, as an exponent, of A and of B.
+    least: [i32; 2],
+}
+
+impl Chains {
+    /// For factors of these formats, if sums of `length` terms below `term` units fit a chain, and places a byte.
+    pub(crate) fn of([a, b]: [Span; 2], term: u128, length: usize) -> Option<Chains> {
+        let least = [a.last, b.last];
+        let fits = term * (length as u128) < 1 << (FRACTION - 1)
+            && length <= MOST_TERMS
+            && a.bits + b.bits <= NO_BIT
+            && (-128..0).contains(&(a.last + b.last));
+        fits.then_some(Chains { least })
+    }
+
+    /// The bytes of factors of A, each four times.
+    #[inline(always)]
+    pub(crate) fn of_rows(self, values: &[f32]) -> Vec<u32> {
+        values.iter().map(|&value| bytes(place(value, self.least[0]))).collect()
+    }
+
+    /// Those of B, one above the smallest, so that no product has the place 0.
+    #[inline(always)]
+    pub(crate) fn of_columns(self, lines: usize, values: &[f32]) -> Interleaved {
+        Interleaved::of(lines, values, |value| place(value, self.least[1] - 1))
+    }
+}
+
+/// The byte of a factor: the place of its last bit above `least`, negated, and 128 off where it is negative.
+#[inline(always)]
+fn place(value: f32, least: i32) -> i8 {
+    let bits = value.to_bits();
+    let significand = (bits & 0x7f_ffff | 0x80_0000).cast_signed();
+    let last = (significand & -significand) as f32; // a power of two
+    let exponent = |bits: u32| (bits >> FRACTION & 255).cast_signed() - 127;
+    let place = exponent(bits) - FRACTION + exponent(last.to_bits()) - least;
+    let zero = bits << 1 == 0;
+    let sign = if zero { 0 } else { bits >> 31 << 7 };
+    (sign.cast_signed() - if zero { NO_BIT } else { place }) as i8
+}
+
+/// Adds the products of one operation of `R` rows, cut in units of 1/`scale`; `false`, and nothing added, where a chain
+/// would leave FP32's range.
+#[inline(always)]
+pub(crate) fn chain_sums<S: Simd, const R: usize>(
+    s: S,
+    chains: Chains,
+    factors: &Factors<'_>,
+    row: usize,
+    scale: &[Lanes<S::F>; R],
+    sums: &mut [Lanes<S::I>; R],
+) -> bool {
+    let width = VECTORS * S::LANES;
+    // the bits of 1.5·2^23 units are these less those of 2^(F - e_max): 2·127 are the biases of the two
+    let start = s.i_splat(((254 + FRACTION) << FRACTION) | 1 << (FRACTION - 1));
+    let mut begun = [[s.i_splat(0); VECTORS]; R];
+    let mut least = s.i_splat(i32::MAX);
+    for row in 0..R {
+        for vector in 0..VECTORS {
+            let power = s.f_bits(scale[row][vector]);
+            begun[row][vector] = s.i_sub(start, power);
+            least = s.i_min(least, power);
+        }
+    }
+    if s.m_bits(s.i_gt(s.i_splat((FRACTION + 1) << FRACTION), least)) != 0 {
+        return false;
+    }
+    // above 128 less the place of the unit: 128 - 127 + F - e_max, and the two smallest places, one more for B
+    let limit = (128 + chains.least[0] + chains.least[1]) as i8;
+    let mut chain = [[s.f_splat(0.0); VECTORS]; R];
+    let mut limits = [s.b_splat(0); R];
+    for row in 0..R {
+        let mut powers = [s.i_splat(0); VECTORS];
+        for vector in 0..VECTORS {
+            powers[vector] = s.f_bits(scale[row][vector]);
+            chain[row][vector] = s.f_from_bits(begun[row][vector]);
+        }
+        let powers = s.b_of_fields(powers);
+        let centered = s.b_sub(powers, s.b_splat(bytes(-128)));
+        let limit = s.b_add_saturating(centered, s.b_splat(bytes(limit)));
+        limits[row] = s.b_max(limit, s.b_splat(bytes((128 - NO_BIT) as i8)));
+    }
+    let (rows, columns) = (factors.a_values, factors.b_values);
+    by_fours!(rows, GROUP; columns, width => |numbers, line| {
+        let numbers = &numbers[row..][..R];
+        for vector in 0..VECTORS {
+            let column = s.f_load(&line[vector * S::LANES..]);
+            for row in 0..R {
+                let factor = s.f_splat(numbers[row]);
+                chain[row][vector] = s.f_fma_toward::<DOWN>(factor, column, chain[row][vector]);
+            }
+        }
+    });
+    let mut counts = [s.b_splat(0); R];
+    by_fours!(eights factors.a_places, GROUP; factors.b_places, S::LANES => |places, line| {
+        let column = s.b_load(line);
+        let places = &places[row..][..R];
+        for row in 0..R {
+            let sum = s.b_add(s.b_splat(places[row]), column);
+            counts[row] = s.b_count_gt(counts[row], sum, limits[row]);
+        }
+    });
+    for row in 0..R {
+        let counts = s.b_fields(counts[row]);
+        for vector in 0..VECTORS {
+            let down = s.i_sub(s.f_bits(chain[row][vector]), begun[row][vector]);
+            let sum = s.i_add(down, s.i_shr(FRACTION, counts[vector]));
+            sums[row][vector] = s.i_add(sums[row][vector], sum);
+        }
+    }
+    true
+}
