@@ -4,10 +4,11 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use bitmma::catalogue::find;
+use bitmma::formats::{BlockScale, F64, Format, text::to_f64_bits};
 use bitmma::gemm::Target;
 use bitmma::kernel::{Level, has_kernel_at, routes};
 use bitmma::{Architecture, GemmOptions, Matrix, Revision, threads};
-use bitmma_verify::inputs::{Family, case};
+use bitmma_verify::inputs::{Family, Formats, case, nearest};
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome, Within};
@@ -38,10 +39,10 @@ mod native {
 const HELP: &str = "\
 Each row: D = A·B of N×N×N Gaussian numbers by one instruction, on one thread and on all, in turn with a native \
 product (the gemm crate: FP32, or FP64 where D is FP64) of the same size and threads; the medians of at least \
-three turns and about a second. Ratio: our products per second over the native ones; a command that was built without \
-its feature `native` has neither. Path: kernel, or reference \
-where there is no kernel yet; the reference path runs at a size that takes it about a second, the native product \
-at the full one.
+three turns and about a second. Where elements share a scale factor, numbers are quantised block by block. Ratio: our \
+products per second over the native ones; a command that was built without its feature `native` has neither. Path: kernel, \
+or reference where there is no kernel yet; the reference path runs at a size that takes it about a second, the native \
+product at the full one.
 
 Examples:
   bitmma bench
@@ -258,6 +259,36 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Agrees)
 }
 
+/// Elements of a row of A or a column of B, and the scale factors of its blocks.
+struct Line {
+    elements: Vec<u64>,
+    scales: Vec<u64>,
+}
+
+impl Line {
+    /// FP64 numbers as elements. With scale factors the largest of a block comes near the largest of the format: its
+    /// exponent is that of the format for powers of two (OCP MX v1.0, 6.3), the number itself for other factors.
+    fn of(numbers: &[u64], format: &Format, scale: Option<BlockScale>) -> Line {
+        let value = |format: &Format, code| f64::from_bits(to_f64_bits(format, code));
+        let mut line = Line { elements: Vec::with_capacity(numbers.len()), scales: Vec::new() };
+        for block in numbers.chunks(scale.map_or(numbers.len(), |scale| scale.size)) {
+            let numbers = block.iter().map(|&number| f64::from_bits(number));
+            let factor = scale.map_or(1.0, |BlockScale { format: scale, .. }| {
+                let largest = numbers.clone().fold(0.0, |largest: f64, number| largest.max(number.abs()));
+                let factor = match scale.fraction_bits {
+                    0 => (largest.log2().floor() - f64::from(format.max_exponent())).exp2(),
+                    _ => largest / value(format, format.max_finite_code()),
+                };
+                let code = nearest(&scale, factor);
+                line.scales.push(code);
+                value(&scale, code)
+            });
+            line.elements.extend(numbers.map(|number| nearest(format, number / factor)));
+        }
+        line
+    }
+}
+
 /// Operands of one size.
 struct Inputs {
     a: Matrix,
@@ -266,33 +297,26 @@ struct Inputs {
 }
 
 impl Inputs {
-    /// Numbers of a normal distribution, drawn one dot product at a time.
+    /// Numbers of a normal distribution.
     fn new(target: &Target, size: usize) -> Result<Inputs, Failure> {
         let model = target.model();
-        let along = model.scale.map_or(0, |scale| size.div_ceil(scale.size));
-        let (elements, factors) = (size * size, size * along);
-        let (mut a, mut b, mut scale_a, mut scale_b) = (vec![], vec![], vec![], vec![]);
-        let k = target.step().max(64).next_multiple_of(target.step());
-        let mut index = 0;
-        while a.len() < elements || scale_a.len() < factors {
-            let drawn = case(model, k, Family::Normal, 1, index);
-            index += 1;
-            a.extend(drawn.a);
-            b.extend(drawn.b);
-            scale_a.extend(drawn.scale_a);
-            scale_b.extend(drawn.scale_b);
-        }
-        let take = |codes: Vec<u64>, count| codes.into_iter().take(count);
-        let scales = match model.scale {
-            Some(scale) => Some((
-                Matrix::single(scale.format, size, along, take(scale_a, factors))?,
-                Matrix::single(scale.format, along, size, take(scale_b, factors))?,
-            )),
-            None => None,
-        };
-        let a = Matrix::single(model.a, size, size, take(a, elements))?;
-        let b = Matrix::single(model.b, size, size, take(b, elements))?;
-        Ok(Inputs { a, b, scales })
+        let normal = Formats { a: F64, b: F64, c: model.c, scale: None };
+        let drawn: Vec<_> =
+            (0..size as u64).map(|index| case(normal, size, Family::Normal, 1, index)).collect();
+        let rows: Vec<_> = drawn.iter().map(|of| Line::of(&of.a, &model.a, model.scale)).collect();
+        let columns: Vec<_> = drawn.iter().map(|of| Line::of(&of.b, &model.b, model.scale)).collect();
+        let a = Matrix::single(model.a, size, size, rows.iter().flat_map(|row| row.elements.clone()))?;
+        let b = (0..size).flat_map(|k| columns.iter().map(move |column| column.elements[k]));
+        let b = Matrix::single(model.b, size, size, b)?;
+        let Some(scale) = model.scale else { return Ok(Inputs { a, b, scales: None }) };
+        let along = size.div_ceil(scale.size);
+        let of_rows = rows.iter().flat_map(|row| row.scales.clone());
+        let of_columns = (0..along).flat_map(|block| columns.iter().map(move |column| column.scales[block]));
+        let scales = (
+            Matrix::single(scale.format, size, along, of_rows)?,
+            Matrix::single(scale.format, along, size, of_columns)?,
+        );
+        Ok(Inputs { a, b, scales: Some(scales) })
     }
 
     /// Seconds of one product.
