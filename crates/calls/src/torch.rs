@@ -207,89 +207,75 @@ pub enum Rejection {
 }
 
 impl Rejection {
+    /// The rule that says so, 27 for torch and 28 for cuBLASLt; the reason without its numbers; the reason.
+    fn row(self) -> (u32, &'static str, String) {
+        let (rule, kind, text) = match self {
+            Rejection::Dimensions(a, b) => {
+                return (27, "dimensions", format!("mat1 has {a} dimensions and mat2 {b}; both have 2"));
+            }
+            Rejection::Inner(a, b) => {
+                return (27, "inner sizes", format!("mat1 has {a} columns and mat2 {b} rows"));
+            }
+            Rejection::BiasLength(given, n) => {
+                return (27, "bias length", format!("the bias has {given} elements, D {n} columns"));
+            }
+            Rejection::Sizes(k, n) => {
+                let text = format!("K is {k} and N is {n}; both are multiples of 16");
+                return (27, "sizes not multiples of 16", text);
+            }
+            Rejection::BlockRows(m) => {
+                let text = format!("M is {m}; with block scales of single rows it is a multiple of 4");
+                return (28, "block scales of single rows, M not a multiple of 4", text);
+            }
+            Rejection::Scales => (
+                27,
+                "scales",
+                "scales are FP32 and contiguous, both of one element or [M, 1] and [1, N]; with cuBLASLt 12.9 or later \
+                 also one for each 128 elements of K, and for each row or 128 rows of A and each column or 128 columns \
+                 of B, not 128 of both; those of one row or column lie along M or N in memory, the others along K",
+            ),
+            Rejection::ScaleResult => (27, "scale_result", "scale_result is one FP32 number"),
+            Rejection::Buffer => (27, "dtype of out=", "out= has another dtype than out_dtype"),
+            Rejection::NotFp8 => (27, "operand not FP8", "both operands are FP8"),
+            Rejection::BothE5m2 => (27, "both E5M2", "E5M2 times E5M2 is not supported"),
+            Rejection::BiasType => (
+                27,
+                "dtype of bias",
+                "a bias is BF16 or FP16 like D, either of both where D is FP8, and none where D is FP32",
+            ),
+            Rejection::FastBlocks => (27, "block scales, fast", "block scales go with use_fast_accum=False"),
+            Rejection::RowWise => {
+                (28, "row-wise, not BF16", "row-wise scales need a BF16 D before cuBLASLt 12.9")
+            }
+            Rejection::BlockScales => {
+                (28, "block scales, not sm_90", "block scales are supported on sm_90 alone")
+            }
+            Rejection::LayoutA => (28, "mat1 column-major", "mat1 must be row-major"),
+            Rejection::LayoutB => (28, "mat2 row-major", "mat2 must be column-major"),
+            Rejection::Fnuz => (28, "FNUZ operand", "cuBLASLt does not take FNUZ operands"),
+            Rejection::Out => (28, "type of D", "D is f32, bf16, f16, e4m3 or e5m2"),
+            Rejection::Alignment => {
+                (28, "alignment", "pointers and leading dimensions are multiples of 16 bytes")
+            }
+            Rejection::E5m2Out => (28, "E4M3 x E4M3 into E5M2", "E4M3 times E4M3 into E5M2 is not supported"),
+        };
+        (rule, kind, text.to_owned())
+    }
+
     /// The rule that says so: 27 for torch, 28 for cuBLASLt.
-    pub const fn rule(self) -> u32 {
-        match self {
-            Rejection::Dimensions(..)
-            | Rejection::Inner(..)
-            | Rejection::Scales
-            | Rejection::ScaleResult
-            | Rejection::BiasLength(..)
-            | Rejection::Sizes(..)
-            | Rejection::Buffer
-            | Rejection::NotFp8
-            | Rejection::BothE5m2
-            | Rejection::FastBlocks
-            | Rejection::BiasType => 27,
-            Rejection::RowWise
-            | Rejection::BlockScales
-            | Rejection::BlockRows(_)
-            | Rejection::LayoutA
-            | Rejection::LayoutB
-            | Rejection::Fnuz
-            | Rejection::Out
-            | Rejection::Alignment
-            | Rejection::E5m2Out => 28,
-        }
+    pub fn rule(self) -> u32 {
+        self.row().0
     }
 
     /// The reason without its numbers, to count calls by.
-    pub const fn kind(self) -> &'static str {
-        match self {
-            Rejection::Dimensions(..) => "dimensions",
-            Rejection::Inner(..) => "inner sizes",
-            Rejection::Scales => "scales",
-            Rejection::ScaleResult => "scale_result",
-            Rejection::BiasLength(..) => "bias length",
-            Rejection::Sizes(..) => "sizes not multiples of 16",
-            Rejection::Buffer => "dtype of out=",
-            Rejection::NotFp8 => "operand not FP8",
-            Rejection::BothE5m2 => "both E5M2",
-            Rejection::BiasType => "dtype of bias",
-            Rejection::RowWise => "row-wise, not BF16",
-            Rejection::FastBlocks => "block scales, fast",
-            Rejection::BlockRows(_) => "block scales of single rows, M not a multiple of 4",
-            Rejection::BlockScales => "block scales, not sm_90",
-            Rejection::LayoutA => "mat1 column-major",
-            Rejection::LayoutB => "mat2 row-major",
-            Rejection::Fnuz => "FNUZ operand",
-            Rejection::Out => "type of D",
-            Rejection::Alignment => "alignment",
-            Rejection::E5m2Out => "E4M3 x E4M3 into E5M2",
-        }
+    pub fn kind(self) -> &'static str {
+        self.row().1
     }
 }
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Rejection::Dimensions(a, b) => write!(f, "mat1 has {a} dimensions and mat2 {b}; both have 2"),
-            Rejection::Inner(a, b) => write!(f, "mat1 has {a} columns and mat2 {b} rows"),
-            Rejection::Scales => f.write_str(
-                "scales are FP32 and contiguous, both of one element or [M, 1] and [1, N]; with cuBLASLt 12.9 or later \
-                 also one for each 128 elements of K, and for each row or 128 rows of A and each column or 128 columns \
-                 of B, not 128 of both; those of one row or column lie along M or N in memory, the others along K",
-            ),
-            Rejection::ScaleResult => f.write_str("scale_result is one FP32 number"),
-            Rejection::BiasLength(given, n) => write!(f, "the bias has {given} elements, D {n} columns"),
-            Rejection::Sizes(k, n) => write!(f, "K is {k} and N is {n}; both are multiples of 16"),
-            Rejection::Buffer => f.write_str("out= has another dtype than out_dtype"),
-            Rejection::NotFp8 => f.write_str("both operands are FP8"),
-            Rejection::BothE5m2 => f.write_str("E5M2 times E5M2 is not supported"),
-            Rejection::BiasType => f.write_str(
-                "a bias is BF16 or FP16 like D, either of both where D is FP8, and none where D is FP32",
-            ),
-            Rejection::RowWise => f.write_str("row-wise scales need a BF16 D before cuBLASLt 12.9"),
-            Rejection::FastBlocks => f.write_str("block scales go with use_fast_accum=False"),
-            Rejection::BlockRows(m) => write!(f, "M is {m}; with block scales of single rows it is a multiple of 4"),
-            Rejection::BlockScales => f.write_str("block scales are supported on sm_90 alone"),
-            Rejection::LayoutA => f.write_str("mat1 must be row-major"),
-            Rejection::LayoutB => f.write_str("mat2 must be column-major"),
-            Rejection::Fnuz => f.write_str("cuBLASLt does not take FNUZ operands"),
-            Rejection::Out => f.write_str("D is f32, bf16, f16, e4m3 or e5m2"),
-            Rejection::Alignment => f.write_str("pointers and leading dimensions are multiples of 16 bytes"),
-            Rejection::E5m2Out => f.write_str("E4M3 times E4M3 into E5M2 is not supported"),
-        }?;
-        write!(f, " (rule {})", self.rule())
+        let (rule, _, text) = self.row();
+        write!(f, "{text} (rule {rule})")
     }
 }
