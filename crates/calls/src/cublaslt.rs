@@ -10,9 +10,11 @@ mod recipe;
 
 use bitmma::formats::{BF16, E4M3, E5M2, F16};
 
-use crate::error::Error;
+use crate::error::{Error, measured};
 use crate::plan::{Deal, DealKind, Evidence, Merge, MergeOrder, Plan, ScaleResult};
 
+use Capability::{Sm89, Sm90, Sm100, Sm103};
+use Evidence::{Measured, Recorded};
 pub use config::{Assume, Capability, Config, Query};
 pub(crate) use nvjet::contiguous;
 pub use recipe::block_k;
@@ -28,62 +30,29 @@ pub struct Planned {
     pub assumed: Vec<String>,
 }
 
-/// Libraries whose configurations were measured: capability, FP8 or 16-bit, version, who says so.
-const LIBRARIES: [(Capability, bool, &str, Evidence, &str); 10] = [
-    (
-        Capability::Sm89,
-        true,
-        "12.8.3.14",
-        Evidence::Recorded,
-        "RTX 4060, cuBLASLt 12.8.3.14, torch 2.7.1 (mmaemu 0.1.0); replayed in recordings/calls",
-    ),
-    (
-        Capability::Sm90,
-        true,
-        "12.8.3.14",
-        Evidence::Measured,
-        "H100 PCIe, cuBLASLt 12.8.3.14, torch 2.7.1 (mmaemu 0.1.0)",
-    ),
-    (Capability::Sm90, true, OF_H100, Evidence::Recorded, BY_H100),
-    (Capability::Sm90, false, OF_H100, Evidence::Recorded, BY_H100),
-    (
-        Capability::Sm90,
-        true,
-        "13.1.1",
-        Evidence::Measured,
-        "H100 SXM, cuBLASLt 13.1.1 (bitequiv/cublas_match)",
-    ),
-    (
-        Capability::Sm90,
-        false,
-        "13.1.1",
-        Evidence::Measured,
-        "H100 SXM, cuBLASLt 13.1.1 (bitequiv/cublas_match)",
-    ),
-    (Capability::Sm100, true, "12.8.5", Evidence::Measured, "GB200, cuBLASLt 12.8.5 (bitequiv/cublas_match)"),
-    (
-        Capability::Sm100,
-        false,
-        "12.8.5",
-        Evidence::Measured,
-        "GB200, cuBLASLt 12.8.5 (bitequiv/cublas_match)",
-    ),
-    (Capability::Sm100, true, "13.1.1", Evidence::Measured, "GB200, cuBLASLt 13.1.1 (bitequiv/cublas_match)"),
-    (
-        Capability::Sm100,
-        false,
-        "13.1.1",
-        Evidence::Measured,
-        "GB200, cuBLASLt 13.1.1 (bitequiv/cublas_match)",
-    ),
+/// Libraries whose configurations were measured: capability, FP8 or 16-bit, version, how well, who says so.
+const LIBRARIES: [(Capability, bool, &str, Evidence, &str); 12] = [
+    (Sm89, true, "12.8.3.14", Recorded, BY_RTX4060),
+    (Sm90, true, "12.8.3.14", Measured, "H100 PCIe, cuBLASLt 12.8.3.14, torch 2.7.1 (mmaemu 0.1.0)"),
+    (Sm90, true, OF_H100, Recorded, BY_H100),
+    (Sm90, false, OF_H100, Recorded, BY_H100),
+    (Sm90, true, "13.1.1", Measured, "H100 SXM, cuBLASLt 13.1.1 (bitequiv/cublas_match)"),
+    (Sm90, false, "13.1.1", Measured, "H100 SXM, cuBLASLt 13.1.1 (bitequiv/cublas_match)"),
+    (Sm100, true, "12.8.5", Measured, "GB200, cuBLASLt 12.8.5 (bitequiv/cublas_match)"),
+    (Sm100, false, "12.8.5", Measured, "GB200, cuBLASLt 12.8.5 (bitequiv/cublas_match)"),
+    (Sm100, true, "13.1.1", Measured, "GB200, cuBLASLt 13.1.1 (bitequiv/cublas_match)"),
+    (Sm100, false, "13.1.1", Measured, "GB200, cuBLASLt 13.1.1 (bitequiv/cublas_match)"),
+    (Sm103, true, "13.1.1", Measured, "GB300, cuBLASLt 13.1.1 (bitequiv/cublas_match)"),
+    (Sm103, false, "13.1.1", Measured, "GB300, cuBLASLt 13.1.1 (bitequiv/cublas_match)"),
 ];
+/// Who recorded FP8 on an RTX 4060.
+const BY_RTX4060: &str =
+    "RTX 4060, cuBLASLt 12.8.3.14, torch 2.7.1 (mmaemu 0.1.0); replayed in recordings/calls";
 /// The version that was recorded on an H100 SXM.
 pub(crate) const OF_H100: &str = "13.1.0.3";
 /// Who recorded it.
 pub(crate) const BY_H100: &str = "H100 SXM, cuBLASLt 13.1.0.3, torch 2.11.0; replayed in recordings/calls";
-/// The same of sm_103, which has one version.
-const SM103: (&str, &str) = ("13.1.1", "GB300, cuBLASLt 13.1.1 (bitequiv/cublas_match)");
-/// The same of kernels known by name.
+/// Who measured kernels that are known by name.
 const BY_NAME: &str =
     "BF16 recipe by kernel name (Cankaya, arXiv 2606.00279), library version not stated there";
 
@@ -97,18 +66,15 @@ fn same_version(known: &str, given: &str) -> bool {
 pub fn plan(query: &Query, config: &Config, assume: Assume) -> Result<Planned, Error> {
     let formats = [E4M3, E5M2, F16, BF16];
     for (name, format) in [("A", query.a), ("B", query.b)] {
-        if !formats.contains(&format) {
-            return Err(Error::declined(format!(
-                "{name} in {format}: nothing is published about FP32, TF32, FP64 and others"
-            )));
-        }
+        measured(
+            formats.contains(&format),
+            format!("{name} in {format}: nothing is published about FP32, TF32, FP64 and others"),
+        )?;
     }
-    if !query.is_fp8() && query.a != query.b {
-        return Err(Error::declined(format!(
-            "{} times {}: mixed 16-bit operands were never measured",
-            query.a, query.b
-        )));
-    }
+    measured(
+        query.is_fp8() || query.a == query.b,
+        format!("{} times {}: mixed 16-bit operands were never measured", query.a, query.b),
+    )?;
     let Some(id) = config.id else {
         return Err(Error::declined("the configuration has no ALGO_ID: the library found no algorithm"));
     };
@@ -162,11 +128,8 @@ fn source(
 ) -> Result<(Evidence, String), Error> {
     let rows = LIBRARIES.iter().filter(|row| row.0 == query.capability && row.1 == query.is_fp8());
     let mut known: Vec<(&str, Evidence, &str)> = rows.map(|row| (row.2, row.3, row.4)).collect();
-    if query.capability == Capability::Sm103 {
-        known.push((SM103.0, Evidence::Measured, SM103.1));
-    }
     if by_name {
-        known = vec![("", Evidence::Measured, BY_NAME)];
+        known = vec![("", Measured, BY_NAME)];
     }
     if known.is_empty() {
         return Err(Error::declined(format!(
@@ -196,13 +159,14 @@ fn source(
 /// FP8 kernels of sm_89: ALGO_ID 35 is always slow, 60 always fast (rules 8 to 10, 15, 16).
 fn xmma(query: &Query, config: &Config) -> Result<Plan, Error> {
     let slow = config.id == Some(35);
-    if slow == query.fast {
-        return Err(Error::declined(format!(
+    measured(
+        slow != query.fast,
+        format!(
             "ALGO_ID {} with fast accumulation {}: 35 was seen slow and 60 fast only",
             config.id.unwrap_or(0),
             query.fast
-        )));
-    }
+        ),
+    )?;
     if !matches!(config.stages, Some(15..=18)) {
         return Err(Error::declined(format!(
             "STAGES_ID {}; 15 to 18 were measured",

@@ -59,3 +59,8 @@ impl Error {
         Error::File { file: file.display().to_string(), problem: problem.to_string() }
     }
 }
+
+/// A declined call unless somebody has measured it.
+pub(crate) fn measured(is_so: bool, otherwise: impl Into<String>) -> Result<(), Error> {
+    if is_so { Ok(()) } else { Err(Error::declined(otherwise)) }
+}

@@ -2,7 +2,7 @@
 
 use super::config::{Capability, Config, Query};
 use super::recipe::host;
-use crate::error::Error;
+use crate::error::{Error, measured};
 use crate::plan::{Evidence, Fold, Plan, Simt, SimtFamily};
 
 /// ALGO_ID 13 by CUSTOM_OPTION: (V, W, CC, whether lanes fold by halves). Options that follow from sm_100 by the
@@ -34,15 +34,12 @@ fn recipe(capability: Capability, custom: i64) -> Option<(i64, usize, usize, boo
 
 /// ALGO_ID 11, 13, 14 and 16.
 pub(super) fn simt(query: &Query, config: &Config, id: i64) -> Result<Plan, Error> {
-    if !matches!(query.capability, Capability::Sm90 | Capability::Sm100 | Capability::Sm103) {
-        return Err(Error::declined(format!("ALGO_ID {id} has no recipe on {}", query.capability.name())));
-    }
-    if query.is_fp8() {
-        return Err(Error::declined("FP8 on a CUDA-core kernel was never measured"));
-    }
-    if config.reduction.unwrap_or(0) != 0 {
-        return Err(Error::declined(format!("REDUCTION_SCHEME other than 0 with ALGO_ID {id}")));
-    }
+    measured(
+        matches!(query.capability, Capability::Sm90 | Capability::Sm100 | Capability::Sm103),
+        format!("ALGO_ID {id} has no recipe on {}", query.capability.name()),
+    )?;
+    measured(!query.is_fp8(), "FP8 on a CUDA-core kernel was never measured")?;
+    measured(config.reduction.unwrap_or(0) == 0, format!("REDUCTION_SCHEME other than 0 with ALGO_ID {id}"))?;
     let (custom, parts) = (config.custom.unwrap_or(0), config.splitk.unwrap_or(1) as usize);
     let (m, n, _) = query.shape;
     let unknown =

@@ -2,7 +2,7 @@
 
 use super::config::{Assume, Capability, Config, Query};
 use super::recipe::{SLOW, base, block_k, promotion, reduction};
-use crate::error::Error;
+use crate::error::{Error, measured};
 use crate::plan::{Deal, DealKind, Evidence, Merge, MergeOrder, MergeType, Plan, Tail};
 
 /// Whether contiguous parts of K would be empty.
@@ -32,9 +32,10 @@ pub(super) fn nvjet(
     assume: Assume,
     assumed: &mut Vec<String>,
 ) -> Result<Plan, Error> {
-    if !matches!(query.capability, Capability::Sm90 | Capability::Sm100 | Capability::Sm103) {
-        return Err(Error::declined(format!("ALGO_ID 66 has no recipe on {}", query.capability.name())));
-    }
+    measured(
+        matches!(query.capability, Capability::Sm90 | Capability::Sm100 | Capability::Sm103),
+        format!("ALGO_ID 66 has no recipe on {}", query.capability.name()),
+    )?;
     let stages = config.stages.unwrap_or(0);
     let Some(grain) = block_k(stages).filter(|_| matches!(stages, 35 | 36)) else {
         return Err(Error::declined(format!("STAGES_ID {stages} with ALGO_ID 66; 35 and 36 were measured")));
@@ -100,15 +101,11 @@ pub(super) fn cutlass(
     assume: Assume,
     assumed: &mut Vec<String>,
 ) -> Result<Plan, Error> {
-    if !matches!(query.capability, Capability::Sm90 | Capability::Sm100 | Capability::Sm103) {
-        return Err(Error::declined(format!(
-            "CUTLASS kernels on {} are known by the kernel's name only",
-            query.capability.name()
-        )));
-    }
-    if query.is_fp8() {
-        return Err(Error::declined("FP8 on a CUTLASS kernel was never measured"));
-    }
+    measured(
+        matches!(query.capability, Capability::Sm90 | Capability::Sm100 | Capability::Sm103),
+        format!("CUTLASS kernels on {} are known by the kernel's name only", query.capability.name()),
+    )?;
+    measured(!query.is_fp8(), "FP8 on a CUTLASS kernel was never measured")?;
     let stages = config.stages.unwrap_or(0);
     let Some((block, dot)) = cutlass_blocks(stages) else {
         return Err(Error::declined(format!("STAGES_ID {stages} with a CUTLASS kernel has no recipe")));

@@ -3,7 +3,7 @@
 use bitmma::formats::{self, BF16, F16};
 
 use super::config::{Capability, Query};
-use crate::error::Error;
+use crate::error::{Error, measured};
 use crate::plan::{Alpha, Epilogue, Evidence, MergeType, Multiply, Plan, Promote};
 
 /// The instruction of a kernel family on a GPU.
@@ -32,9 +32,10 @@ pub(super) fn base(query: &Query, step: Option<usize>) -> Result<Plan, Error> {
     plan.evidence = Evidence::Measured;
     if !query.is_fp8() {
         plan.epilogue = host();
-        if ![F16, BF16, formats::F32].contains(&query.out) {
-            return Err(Error::declined(format!("{} operands with D in {}", query.a, query.out)));
-        }
+        measured(
+            [F16, BF16, formats::F32].contains(&query.out),
+            format!("{} operands with D in {}", query.a, query.out),
+        )?;
     }
     Ok(plan)
 }

@@ -1,6 +1,8 @@
 //! What makes a plan a plan (rule 29).
 
-use super::{Deal, DealKind, Merge, MergeOrder, MergeType, Plan, Simt, SimtFamily, Tail};
+use bitmma::formats::F32;
+
+use super::{Blocks, Deal, DealKind, Merge, MergeOrder, MergeType, Plan, Simt, SimtFamily, Tail};
 use crate::error::Error;
 
 /// Parts and slices that a plan may have at most; no library splits K into more.
@@ -9,17 +11,28 @@ pub const MOST_PARTS: usize = 1 << 16;
 /// Rows of A and columns of B that share a scale of [`Blocks`](super::Blocks) divide this where K is dealt to parts.
 pub const BLOCK_LINES: usize = 128;
 
+/// An error unless the fields fit.
+fn ensure(fits: bool, otherwise: impl Into<String>) -> Result<(), Error> {
+    if fits { Ok(()) } else { Err(Error::Plan(otherwise.into())) }
+}
+
+/// Elements that whole instructions take.
+fn whole(name: &str, size: usize, step: usize) -> Result<(), Error> {
+    ensure(
+        size.is_multiple_of(step),
+        format!("{name} is {size}, not a multiple of the instruction's K of {step}"),
+    )
+}
+
 impl Plan {
     /// Whether the fields fit together and the instruction; the error names the first that does not.
     pub fn check(&self) -> Result<(), Error> {
-        let wrong = |text: String| Err(Error::Plan(text));
         let sources = [self.instruction.is_some(), self.model.is_some(), self.simt.is_some()];
         let given = sources.into_iter().filter(|&given| given).count();
-        if given != 1 {
-            return wrong(format!(
-                "{given} of instruction, model and [simt] are given; a plan has exactly one"
-            ));
-        }
+        ensure(
+            given == 1,
+            format!("{given} of instruction, model and [simt] are given; a plan has exactly one"),
+        )?;
         if let Some(simt) = &self.simt {
             return self.check_simt(simt);
         }
@@ -27,174 +40,130 @@ impl Plan {
             return Ok(()); // fields are checked against the model once it is read
         }
         let Some(target) = self.target()? else { return Ok(()) };
-        let step = target.step();
-        let model = target.model();
-        let f32 = bitmma::formats::F32;
-        if model.c != f32 || model.d != f32 {
-            return wrong(format!(
-                "{} takes C in {} and gives D in {}; a plan's chains are of FP32",
-                target.name(),
-                model.c,
-                model.d
-            ));
-        }
-        if model.scale.is_some() {
-            return wrong(format!("{} takes scale factors, for which plans have no place", target.name()));
-        }
+        let (step, model, name) = (target.step(), target.model(), target.name());
+        ensure(
+            (model.c, model.d) == (F32, F32),
+            format!("{name} takes C in {} and gives D in {}; a plan's chains are of FP32", model.c, model.d),
+        )?;
+        ensure(model.scale.is_none(), format!("{name} takes scale factors, for which plans have no place"))?;
         self.check_deal(step)?;
-        let deal = &self.deal;
-        let every = self.promote.every;
-        if every > 0 && !every.is_multiple_of(step) {
-            return wrong(format!(
-                "promote.every is {every}, not a multiple of the instruction's K of {step}"
-            ));
+        let (deal, every) = (&self.deal, self.promote.every);
+        whole("promote.every", every, step)?;
+        ensure(
+            every == 0 || (deal.dot == 0 && deal.slices == 1),
+            "promote.every together with deal.dot or deal.slices is not known",
+        )?;
+        let order = self.merge.order;
+        ensure(
+            (deal.kind == DealKind::None) == (order == MergeOrder::None),
+            format!("merge.order is {order:?} with deal.kind {:?}; both are none, or neither", deal.kind),
+        )?;
+        ensure(
+            order != MergeOrder::Pairwise || self.merge.kind == MergeType::F32,
+            "merge.order pairwise is known with type f32 only",
+        )?;
+        self.blocks.as_ref().map_or(Ok(()), |blocks| self.check_blocks(blocks, step))
+    }
+
+    fn check_blocks(&self, blocks: &Blocks, step: usize) -> Result<(), Error> {
+        let (deal, every) = (&self.deal, self.promote.every);
+        let Blocks { k, rows, columns, .. } = *blocks;
+        whole("blocks.k", k, step)?;
+        ensure(rows > 0 && columns > 0, "blocks.rows and blocks.columns are 1 or more")?;
+        if *deal == Deal::default() {
+            ensure(self.merge == Merge::default(), "[blocks] with a merge and no deal")?;
+        } else {
+            ensure(k > 0, "[blocks] of whole rows and columns together with a deal is not known")?;
+            let Deal { kind, grain, parts, chunk, .. } = *deal;
+            let plain = Deal { kind, grain, parts, chunk, ..Deal::default() };
+            let tile = if chunk > 0 { chunk } else { grain };
+            ensure(
+                *deal == plain && tile.is_multiple_of(k),
+                format!(
+                    "[blocks] of {k} elements take a deal in tiles of a multiple of that, without dot, slices, rotate and \
+                     a lost tail; its tiles are {tile}"
+                ),
+            )?;
+            ensure(
+                BLOCK_LINES.is_multiple_of(rows) && BLOCK_LINES.is_multiple_of(columns),
+                format!(
+                    "[blocks] of {rows} rows and {columns} columns with a deal; both divide {BLOCK_LINES} there"
+                ),
+            )?;
         }
-        if every > 0 && (deal.dot > 0 || deal.slices > 1) {
-            return wrong("promote.every together with deal.dot or deal.slices is not known".to_owned());
-        }
-        let split = deal.kind != DealKind::None;
-        if split != (self.merge.order != MergeOrder::None) {
-            return wrong(format!(
-                "merge.order is {:?} with deal.kind {:?}; both are none, or neither",
-                self.merge.order, deal.kind
-            ));
-        }
-        if self.merge.order == MergeOrder::Pairwise && self.merge.kind != MergeType::F32 {
-            return wrong("merge.order pairwise is known with type f32 only".to_owned());
-        }
-        if let Some(blocks) = &self.blocks {
-            if !blocks.k.is_multiple_of(step) {
-                return wrong(format!(
-                    "blocks.k is {}, not a multiple of the instruction's K of {step}",
-                    blocks.k
-                ));
-            }
-            if blocks.rows == 0 || blocks.columns == 0 {
-                return wrong("blocks.rows and blocks.columns are 1 or more".to_owned());
-            }
-            if *deal == Deal::default() && self.merge != Merge::default() {
-                return wrong("[blocks] with a merge and no deal".to_owned());
-            }
-            if blocks.k == 0 && *deal != Deal::default() {
-                return wrong(
-                    "[blocks] of whole rows and columns together with a deal is not known".to_owned(),
-                );
-            }
-            if *deal != Deal::default() {
-                let plain = Deal {
-                    kind: deal.kind,
-                    grain: deal.grain,
-                    parts: deal.parts,
-                    chunk: deal.chunk,
-                    ..Deal::default()
-                };
-                let tile = if deal.chunk > 0 { deal.chunk } else { deal.grain };
-                if *deal != plain || !tile.is_multiple_of(blocks.k) {
-                    return wrong(format!(
-                        "[blocks] of {} elements take a deal in tiles of a multiple of that, without dot, slices, rotate and \
-                         a lost tail; its tiles are {tile}",
-                        blocks.k
-                    ));
-                }
-                if !BLOCK_LINES.is_multiple_of(blocks.rows) || !BLOCK_LINES.is_multiple_of(blocks.columns) {
-                    return wrong(format!(
-                        "[blocks] of {} rows and {} columns with a deal; both divide {BLOCK_LINES} there",
-                        blocks.rows, blocks.columns
-                    ));
-                }
-            }
-            if every > 0 && blocks.k > 0 {
-                return wrong(format!(
-                    "promote.every is {every}; [blocks] already move the accumulator every {} elements",
-                    blocks.k
-                ));
-            }
-        }
-        Ok(())
+        ensure(
+            every == 0 || k == 0,
+            format!("promote.every is {every}; [blocks] already move the accumulator every {k} elements"),
+        )
     }
 
     fn check_deal(&self, step: usize) -> Result<(), Error> {
-        let deal = &self.deal;
-        let wrong = |text: String| Err(Error::Plan(text));
-        if deal.parts == 0 || deal.parts > MOST_PARTS {
-            return wrong(format!("deal.parts is {}; it is 1 to {MOST_PARTS}", deal.parts));
-        }
-        match deal.kind {
-            DealKind::None if deal.grain > 0 || deal.parts > 1 || deal.chunk > 0 => {
-                return wrong("deal.kind none has no grain, parts or chunk".to_owned());
+        let Deal { kind, grain, parts, tail, chunk, dot, residue_block, slices, slice, rotate } = self.deal;
+        let count = |name: &str, count: usize| {
+            ensure(
+                (1..=MOST_PARTS).contains(&count),
+                format!("deal.{name} is {count}; it is 1 to {MOST_PARTS}"),
+            )
+        };
+        count("parts", parts)?;
+        match kind {
+            DealKind::None => {
+                ensure(
+                    grain == 0 && parts == 1 && chunk == 0,
+                    "deal.kind none has no grain, parts or chunk",
+                )?;
             }
-            DealKind::Interleaved if deal.chunk > 0 => {
-                return wrong("deal.chunk is for contiguous deals".to_owned());
-            }
-            DealKind::Interleaved | DealKind::Contiguous if deal.grain == 0 && deal.chunk == 0 => {
-                return wrong("a deal needs a grain of 1 or more".to_owned());
-            }
-            _ => {}
+            DealKind::Interleaved => ensure(chunk == 0, "deal.chunk is for contiguous deals")?,
+            DealKind::Contiguous => {}
         }
-        if deal.dot == 0 {
-            for (name, size) in [("grain", deal.grain), ("chunk", deal.chunk), ("rotate", deal.rotate)] {
-                if !size.is_multiple_of(step) {
-                    return wrong(format!(
-                        "deal.{name} is {size}, not a multiple of the instruction's K of {step}"
-                    ));
-                }
-            }
-        } else if deal.dot > step {
-            return wrong(format!("deal.dot is {}; the instruction takes {step} elements", deal.dot));
+        ensure(kind == DealKind::None || grain > 0 || chunk > 0, "a deal needs a grain of 1 or more")?;
+        if dot == 0 {
+            whole("deal.grain", grain, step)?;
+            whole("deal.chunk", chunk, step)?;
+            whole("deal.rotate", rotate, step)?;
         }
-        if deal.residue_block > 0 && (deal.dot == 0 || !deal.residue_block.is_multiple_of(deal.dot)) {
-            return wrong(format!(
-                "deal.residue_block is {} with deal.dot {}; it needs a dot that divides it",
-                deal.residue_block, deal.dot
-            ));
-        }
-        if deal.tail == Tail::Lost && (deal.kind != DealKind::Contiguous || deal.chunk > 0) {
-            return wrong("deal.tail lost is for contiguous deals of tiles".to_owned());
-        }
-        if deal.slices == 0 || deal.slices > MOST_PARTS {
-            return wrong(format!("deal.slices is {}; it is 1 to {MOST_PARTS}", deal.slices));
-        }
-        if (deal.slices > 1) != (deal.slice > 0) {
-            return wrong(format!("deal.slices is {} with deal.slice {}", deal.slices, deal.slice));
-        }
-        if !deal.slice.is_multiple_of(step) {
-            return wrong(format!(
-                "deal.slice is {}, not a multiple of the instruction's K of {step}",
-                deal.slice
-            ));
-        }
-        if deal.slices > 1 && deal.dot > 0 {
-            return wrong("deal.slices together with deal.dot is not known".to_owned());
-        }
-        if deal.rotate > 0 && deal.dot > 0 {
-            return wrong("deal.rotate together with deal.dot is not known".to_owned());
-        }
-        Ok(())
+        ensure(dot <= step, format!("deal.dot is {dot}; the instruction takes {step} elements"))?;
+        ensure(
+            residue_block == 0 || (dot > 0 && residue_block.is_multiple_of(dot)),
+            format!(
+                "deal.residue_block is {residue_block} with deal.dot {dot}; it needs a dot that divides it"
+            ),
+        )?;
+        ensure(
+            tail == Tail::Kept || (kind == DealKind::Contiguous && chunk == 0),
+            "deal.tail lost is for contiguous deals of tiles",
+        )?;
+        count("slices", slices)?;
+        ensure((slices > 1) == (slice > 0), format!("deal.slices is {slices} with deal.slice {slice}"))?;
+        whole("deal.slice", slice, step)?;
+        ensure(slices == 1 || dot == 0, "deal.slices together with deal.dot is not known")?;
+        ensure(rotate == 0 || dot == 0, "deal.rotate together with deal.dot is not known")
     }
 
     fn check_simt(&self, simt: &Simt) -> Result<(), Error> {
-        let wrong = |text: &str| Err(Error::Plan(text.to_owned()));
         let plain = Plan::chain(self.arch, "");
-        if self.deal != plain.deal
-            || self.promote != plain.promote
-            || self.merge != plain.merge
-            || self.blocks.is_some()
-        {
-            return wrong("[simt] takes the place of deal, promote, merge and blocks");
-        }
-        if simt.threads == 0 || simt.lanes == 0 || simt.slices == 0 || simt.vector == 0 {
-            return wrong("simt.threads, lanes, slices are 1 or more, and vector is not 0");
-        }
-        let largest = [simt.threads, simt.lanes, simt.slices].into_iter().max().unwrap_or(0);
-        if largest > MOST_PARTS || simt.vector.unsigned_abs() > MOST_PARTS as u64 {
-            return wrong("simt.threads, lanes, slices and vector are at most 65536");
-        }
+        let is_plain =
+            (&self.deal, &self.promote, &self.merge) == (&plain.deal, &plain.promote, &plain.merge);
+        ensure(
+            is_plain && self.blocks.is_none(),
+            "[simt] takes the place of deal, promote, merge and blocks",
+        )?;
+        let counts = [simt.threads, simt.lanes, simt.slices];
+        ensure(
+            !counts.contains(&0) && simt.vector != 0,
+            "simt.threads, lanes, slices are 1 or more, and vector is not 0",
+        )?;
+        ensure(
+            counts.iter().all(|&count| count <= MOST_PARTS)
+                && simt.vector.unsigned_abs() <= MOST_PARTS as u64,
+            "simt.threads, lanes, slices and vector are at most 65536",
+        )?;
         match simt.family {
-            SimtFamily::Gemv | SimtFamily::GemvSlices if !simt.lanes.is_power_of_two() => {
-                wrong("simt.lanes is a power of two")
+            SimtFamily::Gemv | SimtFamily::GemvSlices => {
+                ensure(simt.lanes.is_power_of_two(), "simt.lanes is a power of two")
             }
-            SimtFamily::Dot if !(1..=2).contains(&simt.vector) => wrong("simt.vector of a dot is 1 or 2"),
-            _ => Ok(()),
+            SimtFamily::Dot => ensure((1..=2).contains(&simt.vector), "simt.vector of a dot is 1 or 2"),
+            SimtFamily::Chains => Ok(()),
         }
     }
 }
