@@ -2,6 +2,7 @@
 
 use bitmma::Matrix;
 use bitmma::formats::{Format, decode};
+use serde::Serialize;
 
 use crate::call::Call;
 use crate::error::Error;
@@ -9,18 +10,29 @@ use crate::execute::execute;
 use crate::plan::{DealKind, Plan};
 
 /// A call compared with the first one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// Elements of D.
     pub elements: usize,
     /// Elements that differ.
     pub differing: usize,
-    /// The first of them, with both codes.
-    pub first: Option<(usize, usize, u64, u64)>,
+    /// Their share of all, 0 to 1.
+    pub share: f64,
     /// The largest difference of two finite elements, in units of the format's codes between them (ULP).
     pub largest_ulp: u64,
-    /// Elements that differ if one thing alone is exchanged, for everything in which the plans differ.
-    pub causes: Vec<(&'static str, usize)>,
+    /// The first of them: row, column, the code here and there.
+    pub first: Option<(usize, usize, u64, u64)>,
+    /// What is left of the difference if one thing alone is exchanged, for everything in which the plans differ.
+    pub causes: Vec<Cause>,
+}
+
+/// One part of the plan taken from the other.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Cause {
+    /// Which part.
+    pub exchanged: &'static str,
+    /// Elements that still differ.
+    pub differing: usize,
 }
 
 /// What two plans can differ in, and how one takes it from the other.
@@ -66,7 +78,7 @@ pub fn compare(plan: &Plan, other: &Plan, call: &Call<'_>) -> Result<Comparison,
     let pairs = || ours.iter().zip(theirs.iter()).enumerate().filter(|(_, (x, y))| x != y);
     let columns = ours.columns();
     let mut causes = Vec::new();
-    for (name, exchange) in EXCHANGES {
+    for (exchanged, exchange) in EXCHANGES {
         let mut changed = plan.clone();
         exchange(&mut changed, other);
         if changed == *plan || changed.check().is_err() {
@@ -74,12 +86,14 @@ pub fn compare(plan: &Plan, other: &Plan, call: &Call<'_>) -> Result<Comparison,
         }
         // an instruction of other operands cannot be exchanged alone
         if let Ok(d) = execute(&changed, call) {
-            causes.push((name, differing(&ours, &d)));
+            causes.push(Cause { exchanged, differing: differing(&ours, &d) });
         }
     }
+    let (elements, differing) = (ours.codes().len(), pairs().count());
     Ok(Comparison {
-        elements: ours.codes().len(),
-        differing: pairs().count(),
+        elements,
+        differing,
+        share: differing as f64 / elements.max(1) as f64,
         first: pairs().next().map(|(index, (x, y))| (index / columns, index % columns, x, y)),
         largest_ulp: pairs().filter_map(|(_, (x, y))| apart(&format, x, y)).max().unwrap_or(0),
         causes,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use bitmma::formats::Format;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::cublaslt::{self, Assume, Capability, Config, Planned, Query};
 use crate::error::Error;
@@ -154,6 +155,20 @@ pub struct Decision {
     pub origin: String,
     /// Assumptions that were needed, in sentences.
     pub assumed: Vec<String>,
+}
+
+/// With evidence and source of the plan beside it.
+impl Serialize for Decision {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Decision { plan, origin, assumed } = self;
+        let mut fields = to.serialize_struct("Decision", 5)?;
+        fields.serialize_field("origin", origin)?;
+        fields.serialize_field("evidence", plan.evidence.name())?;
+        fields.serialize_field("source", &plan.source)?;
+        fields.serialize_field("assumed", assumed)?;
+        fields.serialize_field("plan", plan)?;
+        fields.end()
+    }
 }
 
 impl Decision {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::call::Call;
 use crate::cublaslt::{self, Assume};
@@ -14,7 +15,7 @@ use crate::reference;
 use crate::scaled::{self, Recipe};
 
 /// The result of a recording.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// Calls in the recording.
     pub calls: usize,
@@ -29,33 +30,45 @@ pub struct Report {
     /// Calls that ran without an answer kept, and would run.
     pub ran: usize,
     /// Calls that have no plan.
-    pub declined: Vec<(String, String)>,
+    pub declined: Vec<Declined>,
     /// Calls that differ, each with its first difference.
     pub differences: Vec<Difference>,
 }
 
+/// A call that has no plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Declined {
+    /// The case.
+    pub id: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// The first difference of a call.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Difference {
     /// The case.
     pub id: String,
     /// What differs, with numbers.
     pub what: String,
     /// The rule that decides it, where one alone explains it.
-    pub rule: Option<Cause>,
+    pub rule: Option<u32>,
+    /// What would agree in that rule's place.
+    pub instead: Option<String>,
     /// Values of the call that differ.
     pub values: usize,
     /// Where the first one is, and what was recorded.
-    place: Option<((usize, usize), u64)>,
+    #[serde(skip)]
+    place: Option<Place>,
 }
 
-/// A rule, and what would agree in its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cause {
-    /// The rule's number.
-    pub rule: u32,
-    /// What would agree.
-    pub instead: String,
+/// An element of D, and the code that was recorded.
+type Place = ((usize, usize), u64);
+
+impl Difference {
+    fn new(case: &Case, what: String, values: usize, place: Option<Place>) -> Difference {
+        Difference { id: case.id.clone(), what, rule: None, instead: None, values, place }
+    }
 }
 
 /// The result of one case.
@@ -91,7 +104,8 @@ pub fn verify(recording: &Recording, assume: Assume) -> Result<Report, Error> {
         let (Some(case), Some((place, expected))) = (case, difference.place) else { continue };
         let loaded = recording.load(case)?;
         let call = loaded.call();
-        difference.rule = cause(&plan_of(recording, case, assume)?, &call, place, expected)?;
+        let plan = plan_of(recording, case, assume)?;
+        (difference.rule, difference.instead) = cause(&plan, &call, place, expected)?.unzip();
     }
     Ok(report)
 }
@@ -116,7 +130,7 @@ pub fn verify_with(
             }
             Outcome::Rejected(kind) => *report.rejected.entry(kind).or_default() += 1,
             Outcome::Ran => report.ran += 1,
-            Outcome::Declined(reason) => report.declined.push((case.id.clone(), reason)),
+            Outcome::Declined(reason) => report.declined.push(Declined { id: case.id.clone(), reason }),
             Outcome::Differs(difference, values) => {
                 report.values += values;
                 report.differing_values += difference.values;
@@ -132,9 +146,7 @@ fn one(
     case: &Case,
     plan: &(impl Fn(&Case) -> Result<Plan, Error> + Sync),
 ) -> Result<Outcome, Error> {
-    let differs = |what: String| {
-        Outcome::Differs(Difference { id: case.id.clone(), what, rule: None, values: 0, place: None }, 0)
-    };
+    let differs = |what: String| Outcome::Differs(Difference::new(case, what, 0, None), 0);
     let rejection = match case.call.function {
         Function::ScaledMm => recording.request(case)?.rejection(),
         Function::Mm => None,
@@ -190,26 +202,21 @@ fn bits(recording: &Recording, case: &Case, plan: &Plan) -> Result<Outcome, Erro
     let Some((&(row, column), &expected)) = wrong.next() else { return Ok(Outcome::Agrees(places.len())) };
     let digits = loaded.out.hex_digits();
     let actual = d.get(0, row, column);
-    let difference = Difference {
-        id: case.id.clone(),
-        what: format!("D[{row}, {column}] is {actual:0digits$x}; recorded was {expected:0digits$x}"),
-        rule: None,
-        values: 1 + wrong.count(),
-        place: Some(((row, column), expected)),
-    };
+    let what = format!("D[{row}, {column}] is {actual:0digits$x}; recorded was {expected:0digits$x}");
+    let difference = Difference::new(case, what, 1 + wrong.count(), Some(((row, column), expected)));
     Ok(Outcome::Differs(difference, places.len()))
 }
 
-/// The one rule that explains why an element is not `expected`: with it changed, the element is.
+/// The one rule that explains why an element is not `expected`, and what in its place makes it so.
 pub fn cause(
     plan: &Plan,
     call: &Call<'_>,
     (row, column): (usize, usize),
     expected: u64,
-) -> Result<Option<Cause>, Error> {
+) -> Result<Option<(u32, String)>, Error> {
     for (rule, instead, plan) in changes(plan) {
         if plan.check().is_ok() && reference::element(&plan, call, row, column)?.code == expected {
-            return Ok(Some(Cause { rule, instead }));
+            return Ok(Some((rule, instead)));
         }
     }
     Ok(None)

@@ -21,7 +21,7 @@ use crate::failure::{Failure, Outcome, Within};
 use crate::files::{Output, Source};
 use crate::{operands, output, values};
 
-pub(crate) use report::{Called, Decided, summary};
+pub(crate) use report::{Called, summary};
 pub(crate) use sources::{SourceArguments, format_parser};
 
 const HELP: &str = "\

@@ -1,10 +1,10 @@
 //! `bitmma plan`: the plan of a library's call, without running it.
 
 use bitmma::formats::{BF16, Format};
-use bitmma_calls::platform::{Platform, decide};
+use bitmma_calls::platform::{Decision, Platform, decide};
 use serde::Serialize;
 
-use crate::call::{Decided, SourceArguments, format_parser, summary};
+use crate::call::{SourceArguments, format_parser, summary};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
@@ -71,11 +71,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             n: usize,
             k: usize,
             #[serde(flatten)]
-            decision: Decided<'d>,
+            decision: &'d Decision,
         }
         let Arguments { m, n, k, .. } = *arguments;
-        let decision = Decided::from(&decision);
-        crate::json::print(&Planned { platform: platform.name(), m, n, k, decision })?;
+        crate::json::print(&Planned { platform: platform.name(), m, n, k, decision: &decision })?;
     } else {
         let comments: String = summary(&decision).lines().map(|line| format!("# {line}\n")).collect();
         output::raw(&format!("{comments}{}", decision.plan.to_toml()))?;

@@ -1,13 +1,12 @@
 //! `bitmma verify-calls`: recorded calls of a library held against the rules.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use bitmma_calls::cublaslt::Assume;
 use bitmma_calls::fixtures::{self, Outcome as Fixture};
 use bitmma_calls::recorded::Recording;
-use bitmma_calls::verify::{Cause, Difference, Report, verify};
+use bitmma_calls::verify::{Report, verify};
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome, Within};
@@ -82,7 +81,8 @@ fn one(path: &Path, assume: Assume, show: usize) -> Result<(String, Checked, boo
     let recording = Recording::read(path)?;
     let report = verify(&recording, assume).within(path.display())?;
     let differs = !report.differences.is_empty();
-    Ok((text(path, &recording, &report, show), Checked::new(path, report), differs))
+    let text = text(path, &recording, &report, show);
+    Ok((text, Checked::Calls { file: path.display().to_string(), report }, differs))
 }
 
 fn text(path: &Path, recording: &Recording, report: &Report, show: usize) -> String {
@@ -101,18 +101,17 @@ fn text(path: &Path, recording: &Recording, report: &Report, show: usize) -> Str
     for (kind, count) in &report.rejected {
         text += &format!("    rejected: {kind}: {count}\n");
     }
-    for (id, reason) in report.declined.iter().take(show) {
-        text += &format!("    declined: {id}: {reason}\n");
+    for declined in report.declined.iter().take(show) {
+        text += &format!("    declined: {}: {}\n", declined.id, declined.reason);
     }
     for difference in report.differences.iter().take(show) {
         text += &format!("  {}: {}\n", difference.id, difference.what);
-        match &difference.rule {
-            Some(cause) => {
-                text +=
-                    &format!("    rule {} decides it: with {} it would agree\n", cause.rule, cause.instead);
+        text += &match (difference.rule, &difference.instead) {
+            (Some(rule), Some(instead)) => {
+                format!("    rule {rule} decides it: with {instead} it would agree\n")
             }
-            None => text += "    no single rule explains it\n",
-        }
+            _ => "    no single rule explains it\n".to_owned(),
+        };
     }
     text
 }
@@ -123,14 +122,8 @@ fn text(path: &Path, recording: &Recording, report: &Report, show: usize) -> Str
 enum Checked {
     Calls {
         file: String,
-        calls: usize,
-        agree: usize,
-        values: usize,
-        differing_values: usize,
-        rejected: BTreeMap<&'static str, usize>,
-        ran: usize,
-        declined: Vec<Declined>,
-        differences: Vec<Differing>,
+        #[serde(flatten)]
+        report: Report,
     },
     Fixtures {
         file: String,
@@ -140,42 +133,6 @@ enum Checked {
         empty_parts: usize,
         differences: Vec<String>,
     },
-}
-
-#[derive(Serialize)]
-struct Declined {
-    id: String,
-    reason: String,
-}
-
-#[derive(Serialize)]
-struct Differing {
-    id: String,
-    what: String,
-    rule: Option<u32>,
-    instead: Option<String>,
-    values: usize,
-}
-
-impl Checked {
-    fn new(path: &Path, report: Report) -> Checked {
-        let Report { calls, agree, values, differing_values, rejected, ran, declined, differences } = report;
-        let differing = |Difference { id, what, rule, values, .. }| {
-            let (rule, instead) = rule.map(|Cause { rule, instead, .. }| (rule, instead)).unzip();
-            Differing { id, what, rule, instead, values }
-        };
-        Checked::Calls {
-            file: path.display().to_string(),
-            calls,
-            agree,
-            values,
-            differing_values,
-            rejected,
-            ran,
-            declined: declined.into_iter().map(|(id, reason)| Declined { id, reason }).collect(),
-            differences: differences.into_iter().map(differing).collect(),
-        }
-    }
 }
 
 fn of_fixtures(path: &Path, assume: Assume, show: usize) -> Result<(String, Checked, bool), Failure> {

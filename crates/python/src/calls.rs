@@ -95,14 +95,8 @@ pub(crate) fn decide_call(
         Some(recipe) => decide_scaled(&platform, &query, recipe, &sources),
     };
     let decision = decision.map_err(raised)?;
-    let value = serde_json::json!({
-        "platform": platform.name(),
-        "origin": decision.origin,
-        "evidence": decision.plan.evidence.name(),
-        "source": decision.plan.source,
-        "assumed": decision.assumed,
-        "plan": decision.plan.to_json(),
-    });
+    let mut value = serde_json::json!(decision);
+    value["platform"] = platform.name().into();
     Ok(value.to_string())
 }
 

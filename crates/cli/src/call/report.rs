@@ -1,7 +1,6 @@
 //! What `bitmma call` prints.
 
-use bitmma_calls::Plan;
-use bitmma_calls::compare::Comparison;
+use bitmma_calls::compare::{Cause, Comparison};
 use bitmma_calls::explain::Explanation;
 use bitmma_calls::platform::{Decision, Platform};
 use serde::Serialize;
@@ -45,7 +44,7 @@ pub(crate) fn summary(decision: &Decision) -> String {
     text
 }
 
-impl Done<'_> {
+impl<'d> Done<'d> {
     pub(super) fn text(&self) -> String {
         let (m, n, k) = self.given.call(None).shape();
         let (a, b, out) = (self.given.a.format(), self.given.b.format(), self.given.out);
@@ -66,7 +65,7 @@ impl Done<'_> {
         text
     }
 
-    pub(super) fn json(&self) -> impl Serialize {
+    pub(super) fn json(&'d self) -> impl Serialize {
         let (m, n, k) = self.given.call(None).shape();
         #[derive(Serialize)]
         struct Call<'d> {
@@ -77,6 +76,11 @@ impl Done<'_> {
             explanation: Option<Vec<String>>,
             comparisons: Vec<Compared<'d>>,
         }
+        let compared = |(platform, decision, comparison): &'d (Platform, Decision, Comparison)| Compared {
+            platform: platform.name(),
+            comparison,
+            decision,
+        };
         let Given { a, b, out, .. } = self.given;
         Call {
             function: self.arguments.function.name(),
@@ -88,11 +92,11 @@ impl Done<'_> {
                 a: a.format().name,
                 b: b.format().name,
                 out: out.name,
-                decision: Decided::from(&self.decision),
+                decision: &self.decision,
             },
             fast: self.arguments.fast,
             explanation: self.explanation.as_ref().map(Explanation::lines),
-            comparisons: self.comparisons.iter().map(Compared::from).collect(),
+            comparisons: self.comparisons.iter().map(compared).collect(),
         }
     }
 }
@@ -108,79 +112,31 @@ pub(crate) struct Called<'d> {
     pub(crate) b: &'static str,
     pub(crate) out: &'static str,
     #[serde(flatten)]
-    pub(crate) decision: Decided<'d>,
-}
-
-/// Plan, origin, evidence and assumptions.
-#[derive(Serialize)]
-pub(crate) struct Decided<'d> {
-    origin: &'d str,
-    evidence: &'static str,
-    source: &'d str,
-    assumed: &'d [String],
-    plan: &'d Plan,
-}
-
-impl<'d> From<&'d Decision> for Decided<'d> {
-    fn from(decision: &'d Decision) -> Decided<'d> {
-        let Decision { plan, origin, assumed, .. } = decision;
-        Decided { origin, evidence: plan.evidence.name(), source: &plan.source, assumed, plan }
-    }
+    pub(crate) decision: &'d Decision,
 }
 
 /// The same call on another platform.
 #[derive(Serialize)]
 struct Compared<'d> {
     platform: String,
-    elements: usize,
-    differing: usize,
-    share: f64,
-    largest_ulp: u64,
-    /// Row, column, the code here and there.
-    first: Option<(usize, usize, u64, u64)>,
-    causes: Vec<Exchanged<'d>>,
     #[serde(flatten)]
-    decision: Decided<'d>,
-}
-
-/// One part of the plan taken from the other, and how many elements still differ.
-#[derive(Serialize)]
-struct Exchanged<'d> {
-    exchanged: &'d str,
-    differing: usize,
-}
-
-impl<'d> From<&'d (Platform, Decision, Comparison)> for Compared<'d> {
-    fn from((platform, decision, comparison): &'d (Platform, Decision, Comparison)) -> Compared<'d> {
-        let Comparison { elements, differing, first, largest_ulp, ref causes } = *comparison;
-        Compared {
-            platform: platform.name(),
-            elements,
-            differing,
-            share: differing as f64 / elements.max(1) as f64,
-            largest_ulp,
-            first,
-            causes: causes
-                .iter()
-                .map(|(exchanged, differing)| Exchanged { exchanged, differing: *differing })
-                .collect(),
-            decision: Decided::from(decision),
-        }
-    }
+    comparison: &'d Comparison,
+    #[serde(flatten)]
+    decision: &'d Decision,
 }
 
 fn differences(comparison: &Comparison, digits: usize) -> String {
-    let Comparison { elements, differing, first, largest_ulp, causes } = comparison;
+    let Comparison { elements, differing, share, first, largest_ulp, causes } = comparison;
     let Some((row, column, x, y)) = first else {
         return format!("all {elements} elements agree\n");
     };
-    let percent = 100.0 * *differing as f64 / (*elements).max(1) as f64;
+    let percent = 100.0 * share;
     let mut text = format!(
         "{differing} of {elements} elements differ ({percent:.2} %), by up to {largest_ulp} units in the last place; \
          D[{row}, {column}] is {x:0digits$x} here and {y:0digits$x} there\n"
     );
-    for (name, count) in causes {
-        text += &format!("  with the other's {name} alone: {count} elements differ\n");
+    for Cause { exchanged, differing } in causes {
+        text += &format!("  with the other's {exchanged} alone: {differing} elements differ\n");
     }
     text
 }

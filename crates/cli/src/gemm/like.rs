@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::expect::{Difference, Expected};
 use super::{Arguments, products, rate_text};
-use crate::call::{self, Called, Decided, Given, SourceArguments};
+use crate::call::{self, Called, Given, SourceArguments};
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::{Output, Source};
 use crate::target::Target;
@@ -215,7 +215,7 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
             a: of_a.name,
             b: of_b.name,
             out: out.name,
-            decision: Decided::from(&decision),
+            decision: &decision,
         };
         crate::json::print(&Computed {
             call,
