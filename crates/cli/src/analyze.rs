@@ -179,8 +179,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let section = section(arguments.part, &options, &Bar::new(arguments.part.name()))?;
     if arguments.json {
-        let json = serde_json::to_value(&section).map_err(|error| Failure::new(error.to_string()))?;
-        crate::json::print(&json)?;
+        crate::json::print(&serde_json::to_value(&section)?)?;
     } else {
         output::print(&text(&section))?;
     }

@@ -136,15 +136,6 @@ fn place(text: &str) -> Result<(usize, usize), String> {
     parts.ok_or_else(|| format!("'{text}' is not ROW,COLUMN"))
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Failure {
-        match error {
-            Error::Engine(error) => Failure::from(error),
-            error => Failure::new(error.to_string()),
-        }
-    }
-}
-
 /// A call's operands.
 pub(crate) struct Given {
     pub(crate) a: Matrix,
@@ -247,14 +238,7 @@ fn read(arguments: &Arguments, out: Format) -> Result<Given, Failure> {
     let a = operands::read("--a", &arguments.a, of_a, false)?;
     let b = operands::read("--b", &arguments.b, of_b, transposed)?;
     if a.columns() != b.rows() && b.columns() == a.columns() && !transposed {
-        return Err(Failure::new(format!(
-            "A is {}×{}, B {}×{}{}",
-            a.rows(),
-            a.columns(),
-            b.rows(),
-            b.columns(),
-            operands::transposed_hint(false)
-        )));
+        return Err(operands::do_not_fit(&a, &b, false));
     }
     let is_file = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<Source>().ok());
     let (mut scales, mut blocks) = (Scales::ONE, None);

@@ -1,5 +1,6 @@
 //! How a command ends.
 
+use std::error::Error;
 use std::fmt;
 use std::io;
 
@@ -58,54 +59,18 @@ impl fmt::Display for Failure {
     }
 }
 
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        match error.kind() {
-            io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
+/// Every error in its own words.
+impl<E: Error + 'static> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        let any: &(dyn Error + 'static) = &error;
+        let of_engine = match any.downcast_ref() {
+            Some(bitmma::Error::Io(error)) => Some(error),
+            _ => None,
+        };
+        match any.downcast_ref::<io::Error>().or(of_engine).map(io::Error::kind) {
+            Some(io::ErrorKind::BrokenPipe) => Failure::ClosedPipe,
             _ => Failure::Message(error.to_string()),
         }
-    }
-}
-
-impl From<bitmma::Error> for Failure {
-    fn from(error: bitmma::Error) -> Failure {
-        match error {
-            bitmma::Error::Io(error) => Failure::from(error),
-            error => Failure::Message(error.to_string()),
-        }
-    }
-}
-
-impl From<bitmma_verify::open::OpenError> for Failure {
-    fn from(error: bitmma_verify::open::OpenError) -> Failure {
-        Failure::Message(error.to_string())
-    }
-}
-
-impl From<bitmma_analysis::Error> for Failure {
-    fn from(error: bitmma_analysis::Error) -> Failure {
-        match error {
-            bitmma_analysis::Error::Engine(error) => Failure::from(error),
-            error => Failure::Message(error.to_string()),
-        }
-    }
-}
-
-impl From<bitmma::arithmetic::ModelError> for Failure {
-    fn from(error: bitmma::arithmetic::ModelError) -> Failure {
-        Failure::Message(error.to_string())
-    }
-}
-
-impl From<bitmma::catalogue::LookupError> for Failure {
-    fn from(error: bitmma::catalogue::LookupError) -> Failure {
-        Failure::Message(error.to_string())
-    }
-}
-
-impl From<bitmma::formats::text::TextError> for Failure {
-    fn from(error: bitmma::formats::text::TextError) -> Failure {
-        Failure::Message(error.to_string())
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn print(value: &impl Serialize) -> Result<(), Failure> {
         value: &'v T,
     }
     let text = serde_json::to_string_pretty(&Printed { schema: SCHEMA, value });
-    output::raw(&format!("{}\n", text.map_err(|error| Failure::new(error.to_string()))?))
+    output::raw(&format!("{}\n", text?))
 }
 
 /// Scale factors: their format, and how many elements share one.

@@ -192,6 +192,13 @@ pub(crate) fn read(flag: &str, source: &Source, format: Format, transposed: bool
     source.read(&format).and_then(|tensor| tensor.into_matrix(format, transposed)).within(flag)
 }
 
+/// Why A and B have no product, with advice where B may have been meant transposed.
+pub(crate) fn do_not_fit(a: &Matrix, b: &Matrix, transposed: bool) -> Failure {
+    let (m, k, rows, columns) = (a.rows(), a.columns(), b.rows(), b.columns());
+    let hint = if columns == k { transposed_hint(transposed) } else { "" };
+    Failure::new(format!("A is {m}×{k}, B {rows}×{columns}{hint}"))
+}
+
 /// What to try where B has the shape of its transpose.
 pub(crate) const fn transposed_hint(already: bool) -> &'static str {
     if already { "" } else { " (if B's file is N×K, say --b-transposed)" }

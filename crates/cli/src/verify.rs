@@ -154,7 +154,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 fn merged(paths: &[PathBuf]) -> Result<Outcomes, Failure> {
     let start = Instant::now();
-    let (identity, blocks) = campaign::merge(paths).map_err(|error| Failure::new(error.to_string()))?;
+    let (identity, blocks) = campaign::merge(paths)?;
     let summary = Summary::of(&identity, &blocks);
     if summary.blocks < summary.of {
         output::note(&format!("{} of {} blocks are missing", summary.of - summary.blocks, summary.of));
@@ -200,8 +200,7 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
         Some(folder) => {
             whole::make_folder(folder).within(folder.display())?;
             let path = folder.join(campaign::file_name(&signature.name, arguments.shard));
-            let opened = State::open(&path, &identity, arguments.resume);
-            Some(opened.map_err(|error| Failure::new(error.to_string()))?)
+            Some(State::open(&path, &identity, arguments.resume)?)
         }
     };
     let mut blocks = state.as_ref().map(|state| state.done().clone()).unwrap_or_default();
@@ -216,9 +215,8 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
         bar.show(asked, all, |spent| {
             format!("{asked} dot products, {:.0}/s", asked as f64 / spent.as_secs_f64())
         });
-        let failed = |error: std::io::Error| End::Other(Failure::new(error.to_string()));
         if let Some(state) = &mut state {
-            state.append(block.clone()).map_err(failed)?;
+            state.append(block.clone()).map_err(|error| End::Other(error.into()))?;
         }
         blocks.insert(block.block, block);
         Ok(())

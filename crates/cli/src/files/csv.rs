@@ -6,18 +6,15 @@ use std::path::Path;
 use bitmma::formats::Format;
 use bitmma_verify::recording;
 
-use super::error::Error;
 use super::tensor::{Endian, Order, Tensor};
+use crate::failure::{Failure, Within};
 
 /// The elements of a column, each a code of `format`, a line after the other.
-pub(super) fn read(path: &Path, column: &str, format: &Format) -> Result<Tensor, Error> {
-    let file = path.display().to_string();
-    let opened = File::open(path).map_err(|error| Error::Io { file: file.clone(), error })?;
-    let rows = recording::column(opened, column, format)
-        .map_err(|error| Error::Malformed { file: file.clone(), problem: error.to_string() })?;
+pub(super) fn read(path: &Path, column: &str, format: &Format) -> Result<Tensor, Failure> {
+    let file = path.display();
+    let rows = recording::column(File::open(path).within(&file)?, column, format).within(&file)?;
     let Some(width) = rows.first().map(Vec::len) else {
-        let problem = "0 dot products: nothing to multiply".to_owned();
-        return Err(Error::Malformed { file, problem });
+        return Err(Failure::new(format!("{file}: 0 dot products: nothing to multiply")));
     };
     let shape = match column {
         "b" | "scale_b" => vec![rows.len(), width, 1],

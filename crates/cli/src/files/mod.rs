@@ -5,7 +5,6 @@
 //! codes; anything else is an error. Nothing here computes.
 
 mod csv;
-mod error;
 pub(crate) mod npy;
 pub(crate) mod npz;
 pub(crate) mod output;
@@ -18,7 +17,8 @@ use std::str::FromStr;
 
 use bitmma::formats::Format;
 
-pub(crate) use error::Error;
+use crate::failure::Failure;
+
 pub(crate) use output::Output;
 pub(crate) use tensor::Tensor;
 
@@ -114,7 +114,7 @@ impl FromStr for Source {
 
 impl Source {
     /// The format that the file's type names; `None` where it holds integers, which are codes of any.
-    pub(crate) fn format(&self) -> Result<Option<Format>, Error> {
+    pub(crate) fn format(&self) -> Result<Option<Format>, Failure> {
         match self.kind {
             Kind::Npy => npy::format_of(&self.path),
             Kind::Safetensors => safetensors::format_of(&self.path, self.tensor.as_deref()),
@@ -123,7 +123,7 @@ impl Source {
     }
 
     /// The elements, each a code of `format`.
-    pub(crate) fn read(&self, format: &Format) -> Result<Tensor, Error> {
+    pub(crate) fn read(&self, format: &Format) -> Result<Tensor, Failure> {
         match self.kind {
             Kind::Npy => npy::read(&self.path, format),
             Kind::Safetensors => safetensors::read(&self.path, self.tensor.as_deref(), format),

@@ -6,8 +6,8 @@ use std::path::Path;
 use bitmma::formats::{F16, F32, F64, Format, TF32, XF32};
 
 use self::header::{Header, Type};
-use super::error::Error;
 use super::tensor::{Tensor, dimensions, packed_bytes};
+use crate::failure::{Failure, Within};
 
 mod header;
 
@@ -50,45 +50,35 @@ fn in_words(name: &Type) -> String {
 }
 
 /// The format that an array's type names; `None` for integers, which are codes.
-pub(crate) fn format_of(path: &Path) -> Result<Option<Format>, Error> {
-    let file = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| Error::Io { file: file.clone(), error })?;
-    let header = Header::read(&bytes).map_err(|problem| Error::Malformed { file, problem })?;
+pub(crate) fn format_of(path: &Path) -> Result<Option<Format>, Failure> {
+    let bytes = std::fs::read(path).within(path.display())?;
+    let header = Header::read(&bytes).map_err(Failure::new).within(path.display())?;
     let float = header.element.filter(|element| element.kind == 'f');
     Ok(float.and_then(|element| formats(element.bytes).first().copied()))
 }
 
 /// The array in `path`, each element a code of `format`.
-pub(crate) fn read(path: &Path, format: &Format) -> Result<Tensor, Error> {
+pub(crate) fn read(path: &Path, format: &Format) -> Result<Tensor, Failure> {
     let file = path.display().to_string();
-    let mut bytes = std::fs::read(path).map_err(|error| Error::Io { file: file.clone(), error })?;
-    let malformed = |problem: String| Error::Malformed { file: file.clone(), problem };
+    let mut bytes = std::fs::read(path).within(&file)?;
+    let malformed = |problem: String| Failure::new(format!("{file}: {problem}"));
 
     let header = Header::read(&bytes).map_err(malformed)?;
     let shape: Option<Vec<usize>> = header.shape.iter().map(|&size| usize::try_from(size).ok()).collect();
     let shape = shape.ok_or_else(|| malformed(format!("shape {:?} cannot be held", header.shape)))?;
 
-    let wrong_type = |given: String| Error::Type {
-        source_name: file.clone(),
-        given: format!("{given}, {}", dimensions(&shape)),
-        format: format.name,
-        accepted: accepted(format),
+    let wrong_type = |given: String, why: &str| {
+        let (shape, accepted) = (dimensions(&shape), accepted(format));
+        Err(Failure::new(format!("{file} holds {given}, {shape}; {format} is read from {accepted}{why}")))
     };
-    let Some(name) = header.element else { return Err(wrong_type("records".to_owned())) };
+    let Some(name) = header.element else { return wrong_type("records".to_owned(), "") };
     match name.kind {
         'f' if formats(name.bytes).contains(format) => {}
         'u' if name.bytes == format.bytes() as u64 => {}
         // ml_dtypes' arrays: the file has lost their type, the instruction has it; a float of NumPy's own is not written so
         'V' if name.bytes == format.bytes() as u64 && float_bytes(format).is_none() => {}
-        'V' => {
-            return Err(Error::Type {
-                source_name: file.clone(),
-                given: format!("'{name}', {}", dimensions(&shape)),
-                format: format.name,
-                accepted: format!("{}: {}", accepted(format), lost_type(format)),
-            });
-        }
-        _ => return Err(wrong_type(in_words(&name))),
+        'V' => return wrong_type(format!("'{name}'"), &format!(": {}", lost_type(format))),
+        _ => return wrong_type(in_words(&name), ""),
     }
 
     let width = format.bytes();
@@ -103,8 +93,7 @@ pub(crate) fn read(path: &Path, format: &Format) -> Result<Tensor, Error> {
         )));
     }
     bytes.drain(..header.end);
-    let source_name = file.clone();
-    Ok(Tensor { source_name, shape, order: header.order, endian: name.endian, width, bytes })
+    Ok(Tensor { source_name: file, shape, order: header.order, endian: name.endian, width, bytes })
 }
 
 /// Why ml_dtypes' arrays do not read, and what does.

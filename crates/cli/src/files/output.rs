@@ -7,7 +7,8 @@ use bitmma::Matrix;
 use bitmma::formats::Format;
 
 use super::tensor::dimensions;
-use super::{Error, Kind, npy, safetensors};
+use super::{Kind, npy, safetensors};
+use crate::failure::{Failure, Within};
 use crate::whole;
 
 /// A file to write, of a kind that can hold the format.
@@ -19,9 +20,9 @@ pub(crate) struct Output {
 
 impl Output {
     /// Checks, before anything is computed, that `path` names a file that can hold `format`.
-    pub(crate) fn new(path: &Path, format: &Format) -> Result<Output, Error> {
+    pub(crate) fn new(path: &Path, format: &Format) -> Result<Output, Failure> {
         let file = path.display().to_string();
-        let wrong = |problem: String| Error::Name { file: file.clone(), problem };
+        let wrong = |problem: String| Failure::new(format!("{file}: {problem}"));
         let Some(kind) = Kind::of(&file).filter(|kind| *kind != Kind::Recording) else {
             return Err(wrong("the name must end in .npy or .safetensors".to_owned()));
         };
@@ -36,9 +37,8 @@ impl Output {
             }
             _ => {}
         }
-        let output = Output { path: path.to_owned(), kind };
-        whole::check(path).map_err(|error| Error::Io { file, error })?;
-        Ok(output)
+        whole::check(path).within(&file)?;
+        Ok(Output { path: path.to_owned(), kind })
     }
 
     /// Checks, before anything is computed, that the file can hold `rows`×`columns` codes of `format`, `blocks` times.
@@ -46,37 +46,35 @@ impl Output {
         &self,
         format: &Format,
         (blocks, rows, columns): (usize, usize, usize),
-    ) -> Result<(), Error> {
+    ) -> Result<(), Failure> {
         let bits = format.bits() as usize;
         if matches!(self.kind, Kind::Npy) || safetensors::ends_on_a_byte(&[blocks, rows, columns], bits) {
             return Ok(());
         }
         let all = [blocks, rows, columns];
         let shape = dimensions(if blocks == 1 { &all[1..] } else { &all });
-        Err(Error::Name {
-            file: self.path.display().to_string(),
-            problem: format!(
-                "D is {shape} of {format}; .safetensors takes whole bytes, a multiple of {} elements of {bits} bits",
-                if bits == 6 { 4 } else { 2 }
-            ),
-        })
+        Err(Failure::new(format!(
+            "{}: D is {shape} of {format}; .safetensors takes whole bytes, a multiple of {} elements of {bits} bits",
+            self.path.display(),
+            if bits == 6 { 4 } else { 2 }
+        )))
     }
 
     /// Writes `d`: M×N, or blocks×M×N where there are several.
-    pub(crate) fn write(&self, d: &Matrix, metadata: &BTreeMap<&str, String>) -> Result<(), Error> {
+    pub(crate) fn write(&self, d: &Matrix, metadata: &BTreeMap<&str, String>) -> Result<(), Failure> {
         let shape = match d.shape() {
             (1, rows, columns) => vec![rows, columns],
             (blocks, rows, columns) => vec![blocks, rows, columns],
         };
         let format = d.format();
-        let written = whole::write(&self.path, |mut target| {
+        whole::write(&self.path, |mut target| {
             let written = match self.kind {
                 Kind::Npy => npy::write(&mut target, &format, &shape, d.iter()),
                 Kind::Safetensors => safetensors::write(&mut target, &format, &shape, d.iter(), metadata),
                 Kind::Recording => None,
             };
             written.unwrap_or_else(|| Err(std::io::Error::other(format!("no type for {format}"))))
-        });
-        written.map_err(|error| Error::Io { file: self.path.display().to_string(), error })
+        })
+        .within(self.path.display())
     }
 }

@@ -16,8 +16,8 @@ use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 use serde_json::{Value, json};
 
-use super::error::Error;
 use super::tensor::{Endian, Order, Tensor, dimensions, packed_bytes};
+use crate::failure::{Failure, Within};
 
 /// Longest header that is read: the format's own limit.
 const MAX_HEADER: u64 = 100_000_000;
@@ -72,33 +72,30 @@ fn in_words(info: &TensorInfo) -> String {
 }
 
 /// The format that a tensor's type names, the usual one where it holds several; `None` for integers, which are codes.
-pub(crate) fn format_of(path: &Path, name: Option<&str>) -> Result<Option<Format>, Error> {
+pub(crate) fn format_of(path: &Path, name: Option<&str>) -> Result<Option<Format>, Failure> {
     let (_, metadata, _) = open(path)?;
     let (_, info) = choose(&path.display().to_string(), &metadata, name)?;
     Ok(FORMATS.iter().find(|(dtype, _)| *dtype == info.dtype).map(|(_, formats)| formats[0]))
 }
 
 /// The file, what its header says, and where the tensors begin.
-fn open(path: &Path) -> Result<(File, Metadata, u64), Error> {
-    let file = path.display().to_string();
-    let io = |error| Error::Io { file: file.clone(), error };
-    let malformed = |problem: String| Error::Malformed { file: file.clone(), problem };
+fn open(path: &Path) -> Result<(File, Metadata, u64), Failure> {
+    header(path).within(path.display())
+}
 
-    let mut reader = File::open(path).map_err(io)?;
-    let size = reader.seek(SeekFrom::End(0)).map_err(io)?;
-    reader.rewind().map_err(io)?;
-    let header_size = header_size(&mut reader, size).map_err(io)?.map_err(malformed)?;
-    let header = read_bytes(&mut reader, header_size).map_err(io)?;
+fn header(path: &Path) -> Result<(File, Metadata, u64), Failure> {
+    let mut reader = File::open(path)?;
+    let size = reader.seek(SeekFrom::End(0))?;
+    reader.rewind()?;
+    let header_size = header_size(&mut reader, size)?;
+    let header = read_bytes(&mut reader, header_size)?;
     let metadata: Metadata = serde_json::from_slice(&header).map_err(|error| {
-        malformed(diagnose(&header).unwrap_or_else(|| format!("its header does not read: {error}")))
+        Failure::new(diagnose(&header).unwrap_or_else(|| format!("its header does not read: {error}")))
     })?;
     let start = LENGTH + header_size;
-    if metadata.data_len() as u64 != size - start {
-        return Err(malformed(format!(
-            "its tensors take {} bytes; {} follow the header",
-            metadata.data_len(),
-            size - start
-        )));
+    let (length, rest) = (metadata.data_len(), size - start);
+    if length as u64 != rest {
+        return Err(Failure::new(format!("its tensors take {length} bytes; {rest} follow the header")));
     }
     Ok((reader, metadata, start))
 }
@@ -106,35 +103,28 @@ fn open(path: &Path) -> Result<(File, Metadata, u64), Error> {
 /// The tensor of that name in `path`, or its only one, each element a code of `format`.
 ///
 /// Only the header and that one tensor are read.
-pub(crate) fn read(path: &Path, name: Option<&str>, format: &Format) -> Result<Tensor, Error> {
+pub(crate) fn read(path: &Path, name: Option<&str>, format: &Format) -> Result<Tensor, Failure> {
     let file = path.display().to_string();
-    let io = |error| Error::Io { file: file.clone(), error };
     let (mut reader, metadata, start) = open(path)?;
     let (name, info) = choose(&file, &metadata, name)?;
     let (from, to) = info.data_offsets;
-    reader.seek(SeekFrom::Start(start + from as u64)).map_err(io)?;
-    let packed = read_bytes(&mut reader, (to - from) as u64).map_err(io)?;
+    reader.seek(SeekFrom::Start(start + from as u64)).within(&file)?;
+    let packed = read_bytes(&mut reader, (to - from) as u64).within(&file)?;
 
     let source_name = format!("{file}:{name}");
     let direct = FORMATS.iter().any(|(dtype, formats)| *dtype == info.dtype && formats.contains(format));
     let integers = integers(format);
     if !direct && info.dtype != integers {
-        let codes = format!("{integers} codes");
-        return Err(Error::Type {
-            source_name,
-            given: in_words(info),
-            format: format.name,
-            accepted: dtype_of(format).map_or(codes.clone(), |dtype| format!("{dtype} or from {codes}")),
-        });
+        let own = dtype_of(format).map_or(String::new(), |dtype| format!("{dtype} or from "));
+        return Err(Failure::new(format!(
+            "{source_name} holds {}; {format} is read from {own}{integers} codes",
+            in_words(info)
+        )));
     }
     let elements = info.shape.iter().product(); // the header was checked: it does not overflow
     let bits = info.dtype.bitsize() as u32;
-    let bytes = if bits < 8 {
-        packing::unpack(bits, &packed, elements)
-            .map_err(|error| Error::Malformed { file: source_name.clone(), problem: error.to_string() })?
-    } else {
-        packed
-    };
+    let bytes =
+        if bits < 8 { packing::unpack(bits, &packed, elements).within(&source_name)? } else { packed };
     Ok(Tensor {
         source_name,
         shape: info.shape.clone(),
@@ -152,25 +142,25 @@ fn read_bytes(reader: &mut File, count: u64) -> std::io::Result<Vec<u8>> {
     if bytes.len() as u64 == count { Ok(bytes) } else { Err(std::io::ErrorKind::UnexpectedEof.into()) }
 }
 
-/// How long the header is; inside, why the file cannot have one that long.
-fn header_size(reader: &mut File, size: u64) -> std::io::Result<Result<u64, String>> {
+/// How long the header is, or why the file cannot have one that long.
+fn header_size(reader: &mut File, size: u64) -> Result<u64, Failure> {
     if size < LENGTH {
-        return Ok(Err(format!(
+        return Err(Failure::new(format!(
             "no .safetensors file: {size} bytes; the length of its header alone takes {LENGTH}"
         )));
     }
     let mut length = [0; LENGTH as usize];
     reader.read_exact(&mut length)?;
     let (length, rest) = (u64::from_le_bytes(length), size - LENGTH);
-    Ok(if length > rest {
-        Err(format!(
+    if length > rest {
+        return Err(Failure::new(format!(
             "no .safetensors file, or cut short: a header of {length} bytes; {rest} follow its length"
-        ))
-    } else if length > MAX_HEADER {
-        Err(format!("a header of {length} bytes; {MAX_HEADER} are allowed"))
-    } else {
-        Ok(length)
-    })
+        )));
+    }
+    if length > MAX_HEADER {
+        return Err(Failure::new(format!("a header of {length} bytes; {MAX_HEADER} are allowed")));
+    }
+    Ok(length)
 }
 
 /// What is wrong with a header that `safetensors` refuses without saying so: the first tensor, in the
@@ -217,9 +207,9 @@ fn choose<'m>(
     file: &str,
     metadata: &'m Metadata,
     name: Option<&str>,
-) -> Result<(String, &'m TensorInfo), Error> {
+) -> Result<(String, &'m TensorInfo), Failure> {
     let names = metadata.offset_keys();
-    let wrong = |problem: String| Error::Name { file: file.to_owned(), problem };
+    let wrong = |problem: String| Failure::new(format!("{file}: {problem}"));
     let listed = || {
         let mut sorted: Vec<&String> = names.iter().collect();
         sorted.sort();

@@ -3,7 +3,7 @@
 use bitmma::Matrix;
 use bitmma::formats::Format;
 
-use super::error::Error;
+use crate::failure::{Failure, Within};
 
 /// In which order a file lists its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,16 +68,16 @@ impl Tensor {
 
     /// The matrix, or the matrices that a first dimension counts; rows and columns exchanged where
     /// `transposed`.
-    pub(crate) fn into_matrix(self, format: Format, transposed: bool) -> Result<Matrix, Error> {
+    pub(crate) fn into_matrix(self, format: Format, transposed: bool) -> Result<Matrix, Failure> {
         let (blocks, first, second) = match self.shape[..] {
             [first, second] => (1, first, second),
             [blocks, first, second] => (blocks, first, second),
             _ => {
-                return Err(Error::Dimensions {
-                    source_name: self.source_name,
-                    shape: dimensions(&self.shape),
-                    expected: "a matrix has two dimensions, several matrices of one shape have three",
-                });
+                return Err(Failure::new(format!(
+                    "{} has shape {}; a matrix has two dimensions, several matrices of one shape have three",
+                    self.source_name,
+                    dimensions(&self.shape)
+                )));
             }
         };
         // where one step along each dimension leads, in elements
@@ -101,16 +101,12 @@ impl Tensor {
             let (block, row, column) = (index / columns / rows, index / columns % rows, index % columns);
             let (first, second) = if transposed { (column, row) } else { (row, column) };
             let block = if self.shape.len() == 3 { format!("{block}, ") } else { String::new() };
-            return Err(Error::Code {
-                index: format!("{block}{first}, {second}"),
-                source_name: self.source_name,
-                code,
-                format: format.name,
-                bits: format.bits(),
-                largest: format.max_code(),
-            });
+            let (source, bits, largest) = (self.source_name, format.bits(), format.max_code());
+            return Err(Failure::new(format!(
+                "{source}[{block}{first}, {second}] is {code:#x}; {format} codes have {bits} bits, so {largest:#x} is the \
+                 largest"
+            )));
         }
-        Matrix::new(format, (blocks, rows, columns), (0..count).map(element))
-            .map_err(|error| Error::Matrix { source_name: self.source_name.clone(), error })
+        Matrix::new(format, (blocks, rows, columns), (0..count).map(element)).within(&self.source_name)
     }
 }
