@@ -136,35 +136,24 @@ const TURNS: usize = 3;
 const SECONDS: f64 = 1.0;
 
 /// Products per second on some threads.
-#[derive(Clone, Copy)]
-struct Rates {
-    ours: f64,
-    /// None without the feature `native`.
-    native: Option<f64>,
-}
-
-impl Rates {
-    fn ratio(&self) -> Option<f64> {
-        self.native.map(|native| self.ours / native)
-    }
-
-    fn json(&self) -> Rate {
-        let native = self.native.filter(|_| self.ratio().is_some());
-        Rate { products_per_second: self.ours, native_products_per_second: native, ratio: self.ratio() }
-    }
-}
-
-/// Rates, for JSON.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 struct Rate {
     products_per_second: f64,
+    /// None without the feature `native`.
     #[serde(skip_serializing_if = "Option::is_none")]
     native_products_per_second: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
 }
 
-/// A row, for JSON.
+impl Rate {
+    fn new(ours: f64, native: Option<f64>) -> Rate {
+        let ratio = native.map(|native| ours / native);
+        Rate { products_per_second: ours, native_products_per_second: native, ratio }
+    }
+}
+
+/// One instruction, measured.
 #[derive(Serialize)]
 struct Row {
     target: String,
@@ -172,19 +161,22 @@ struct Row {
     instruction: String,
     model: json::Model,
     formats: String,
+    /// Kernel where it has one on the instruction set that was measured, else reference.
     path: &'static str,
+    /// M, N and K of ours.
     size: usize,
     one: Rate,
     all: Rate,
     speedup: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     native: Option<&'static str>,
+    /// Where they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     routes: Option<Vec<Taken>>,
 }
 
 /// How often a route was taken.
-#[derive(Clone, Serialize)]
+#[derive(Serialize)]
 struct Taken {
     route: &'static str,
     count: u64,
@@ -196,32 +188,6 @@ struct Page {
     threads: usize,
     level: &'static str,
     rows: Vec<Row>,
-}
-
-/// One instruction, measured.
-struct Measured {
-    architecture: Architecture,
-    target: Target,
-    /// M, N and K of ours.
-    size: usize,
-    one: Rates,
-    all: Rates,
-    /// Whether it has one on the instruction set that was measured.
-    has_kernel: bool,
-    /// Where they were asked for.
-    routes: Option<Vec<Taken>>,
-}
-
-impl Measured {
-    fn path(&self) -> &'static str {
-        if self.has_kernel { "kernel" } else { "reference" }
-    }
-
-    fn formats(&self) -> String {
-        let model = self.target.model();
-        let scale = model.scale.map_or(String::new(), |scale| format!(" {}/{}", scale.format, scale.size));
-        format!("{} {} {} {}{scale}", model.d, model.a, model.b, model.c)
-    }
 }
 
 /// Runs it.
@@ -246,10 +212,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut rows = Vec::new();
     for (architecture, name) in chosen {
         let target = Target::found(&find(architecture, name)?, Revision::default())?;
-        rows.push(measure(architecture, target, (size, threads, level), arguments.routes).within(name)?);
+        rows.push(measure(architecture, &target, (size, threads, level), arguments.routes).within(name)?);
     }
     if arguments.json {
-        json::print(&Page { size, threads, level: level_name, rows: rows.iter().map(Row::new).collect() })?;
+        json::print(&Page { size, threads, level: level_name, rows })?;
     } else {
         output::print(&text(&rows, (size, threads, level_name)))?;
         if cfg!(not(feature = "native")) {
@@ -337,53 +303,62 @@ impl Inputs {
 
 fn measure(
     architecture: Architecture,
-    target: Target,
+    target: &Target,
     (size, threads, level): (usize, usize, Level),
     routes: bool,
-) -> Result<Measured, Failure> {
+) -> Result<Row, Failure> {
     let (one, all) = (threads::pool(1)?, threads::pool(threads)?);
     let small = size.min(64);
+    let is_double = target.working_format().bytes() == 8;
     let has_kernel = has_kernel_at(target.model(), target.step(), level);
     let ours = if has_kernel {
         size
     } else {
         // the reference path: as large as takes it a second
-        let seconds = Inputs::new(&target, small)?.seconds(&target, level, &one)?;
+        let seconds = Inputs::new(target, small)?.seconds(target, level, &one)?;
         let fitting = small as f64 * (SECONDS / TURNS as f64 / seconds.max(1e-9)).cbrt();
         ((fitting as usize).next_multiple_of(target.step())).clamp(small, size)
     };
-    let inputs = Inputs::new(&target, ours)?;
-    let rates = |pool: &rayon::ThreadPool| -> Result<Rates, Failure> {
-        let mut native = Native::new(target.working_format().bytes() == 8, size);
+    let inputs = Inputs::new(target, ours)?;
+    let rates = |pool: &rayon::ThreadPool| -> Result<Rate, Failure> {
+        let mut native = Native::new(is_double, size);
         let (mut our_times, mut native_times) = (Vec::new(), Vec::new());
-        inputs.seconds(&target, level, pool)?; // the first one finds memory and caches cold
+        inputs.seconds(target, level, pool)?; // the first one finds memory and caches cold
         native.seconds(pool);
         let start = Instant::now();
         while our_times.len() < TURNS || start.elapsed().as_secs_f64() < SECONDS {
-            our_times.push(inputs.seconds(&target, level, pool)?);
+            our_times.push(inputs.seconds(target, level, pool)?);
             native_times.extend(native.seconds(pool));
         }
         let cube = |size: usize| (size as f64).powi(3);
         let native = median(native_times).map(|seconds| cube(size) / seconds);
-        Ok(Rates { ours: median(our_times).map_or(0.0, |seconds| cube(ours) / seconds), native })
+        Ok(Rate::new(median(our_times).map_or(0.0, |seconds| cube(ours) / seconds), native))
     };
-    let rates_of_one = rates(&one)?;
-    let rates_of_all = if threads == 1 { rates_of_one } else { rates(&all)? };
+    let rate_of_one = rates(&one)?;
+    let rate_of_all = if threads == 1 { rate_of_one } else { rates(&all)? };
     let routes = match routes {
         true => {
-            let (result, taken) = one.install(|| routes::counted(|| inputs.seconds(&target, level, &one)));
+            let (result, taken) = one.install(|| routes::counted(|| inputs.seconds(target, level, &one)));
             result?;
             Some(taken.into_iter().map(|(route, count)| Taken { route, count }).collect())
         }
         false => None,
     };
-    Ok(Measured {
-        has_kernel,
-        architecture,
-        target,
+    let model = target.model();
+    let scale = model.scale.map_or(String::new(), |scale| format!(" {}/{}", scale.format, scale.size));
+    let native = if is_double { "DGEMM" } else { "SGEMM" };
+    Ok(Row {
+        target: format!("{architecture} {}", target.name()),
+        architecture: architecture.name(),
+        instruction: target.name().to_owned(),
+        model: json::Model::new(model, Some(target.step())),
+        formats: format!("{} {} {} {}{scale}", model.d, model.a, model.b, model.c),
+        path: if has_kernel { "kernel" } else { "reference" },
         size: ours,
-        one: rates_of_one,
-        all: rates_of_all,
+        one: rate_of_one,
+        all: rate_of_all,
+        speedup: rate_of_all.products_per_second / rate_of_one.products_per_second,
+        native: cfg!(feature = "native").then_some(native),
         routes,
     })
 }
@@ -394,76 +369,56 @@ fn median(mut times: Vec<f64>) -> Option<f64> {
     times.get(times.len() / 2).copied()
 }
 
-fn text(rows: &[Measured], (size, threads, level): (usize, usize, &str)) -> String {
+fn text(rows: &[Row], (size, threads, level): (usize, usize, &str)) -> String {
     let several = format!("{threads} threads");
-    let ratios = rows.iter().any(|row| row.one.native.is_some());
+    let ratios = rows.iter().any(|row| row.one.ratio.is_some());
     let mut headings = vec!["architecture", "model", "D A B C", "path", ">size", ">one thread", ">ratio"];
     let all = format!(">{several}");
     headings.extend([all.as_str(), ">ratio", ">speedup"]);
     headings.retain(|heading| ratios || *heading != ">ratio");
     let mut table = Table::new(&headings);
-    let ratio = |rates: &Rates| rates.ratio().map(|ratio| format!("{ratio:.3}"));
     for row in rows {
         let mut cells = vec![
-            row.architecture.name().to_owned(),
-            row.target.model().operation.name().to_owned(),
-            row.formats(),
-            row.path().to_owned(),
+            row.architecture.to_owned(),
+            row.model.family.to_owned(),
+            row.formats.clone(),
+            row.path.to_owned(),
             row.size.to_string(),
         ];
-        for rates in [&row.one, &row.all] {
-            cells.push(rate_text(rates.ours));
-            cells.extend(ratio(rates));
+        for rate in [&row.one, &row.all] {
+            cells.push(rate_text(rate.products_per_second));
+            cells.extend(rate.ratio.map(|ratio| format!("{ratio:.3}")));
         }
-        cells.push(format!("{:.2}", row.all.ours / row.one.ours));
+        cells.push(format!("{:.2}", row.speedup));
         table.row(cells);
     }
-    let natives = |double: bool| {
-        let of_kind = rows.iter().filter(|row| (row.target.working_format().bytes() == 8) == double);
-        let rates: Vec<(f64, f64)> = of_kind.filter_map(|row| row.one.native.zip(row.all.native)).collect();
+    let natives = |kind: &str| {
+        let of_kind = rows.iter().filter(|row| row.native == Some(kind));
+        let native = |rate: &Rate| rate.native_products_per_second;
+        let rates: Vec<(f64, f64)> =
+            of_kind.filter_map(|row| native(&row.one).zip(native(&row.all))).collect();
         let middle = |rates: Vec<f64>| rate_text(median(rates).unwrap_or(0.0));
         (!rates.is_empty()).then(|| {
             format!(
-                "native {} at {size}: {} on one thread, {} on {several}\n",
-                if double { "DGEMM" } else { "SGEMM" },
+                "native {kind} at {size}: {} on one thread, {} on {several}\n",
                 middle(rates.iter().map(|rate| rate.0).collect()),
                 middle(rates.iter().map(|rate| rate.1).collect()),
             )
         })
     };
-    let natives: String = [false, true].into_iter().filter_map(natives).collect();
+    let natives: String = ["SGEMM", "DGEMM"].into_iter().filter_map(natives).collect();
     format!("{}\nlevel {level}\n{natives}{}", table.render(), routes_text(rows))
 }
 
 /// What took which ways, a line each; nothing where nobody asked.
-fn routes_text(rows: &[Measured]) -> String {
-    let line = |row: &Measured| {
+fn routes_text(rows: &[Row]) -> String {
+    let line = |row: &Row| {
         let routes = row.routes.as_ref()?;
         let taken: Vec<String> =
             routes.iter().map(|Taken { route, count }| format!("{route} {count}")).collect();
         let taken = if taken.is_empty() { "reference path".to_owned() } else { taken.join(", ") };
-        Some(format!("{} {}: {taken}\n", row.architecture, row.target.name()))
+        Some(format!("{}: {taken}\n", row.target))
     };
     let lines: String = rows.iter().filter_map(line).collect();
     if lines.is_empty() { lines } else { format!("\nroutes:\n{lines}") }
-}
-
-impl Row {
-    fn new(row: &Measured) -> Row {
-        let native = if row.target.working_format().bytes() == 8 { "DGEMM" } else { "SGEMM" };
-        Row {
-            target: format!("{} {}", row.architecture, row.target.name()),
-            architecture: row.architecture.name(),
-            instruction: row.target.name().to_owned(),
-            model: json::Model::new(row.target.model(), Some(row.target.step())),
-            formats: row.formats(),
-            path: row.path(),
-            size: row.size,
-            one: row.one.json(),
-            all: row.all.json(),
-            speedup: row.all.ours / row.one.ours,
-            native: cfg!(feature = "native").then_some(native),
-            routes: row.routes.clone(),
-        }
-    }
 }
