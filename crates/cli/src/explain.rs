@@ -221,19 +221,19 @@ impl Page<'_> {
         let (model, inputs) = (&self.target.model, self.inputs);
         let mut reasons = Vec::new();
         for &k in section.map_or(&[][..], |section| section.elements) {
-            let (a, b) = (decode(&model.a, inputs.a[k]), decode(&model.b, inputs.b[k]));
+            let (a, b) = (decode(&model.a, inputs.case.a[k]), decode(&model.b, inputs.case.b[k]));
             let scale = model.scale.map(|scale| (k / scale.size, scale.format));
             if !a.is_finite() || !b.is_finite() {
                 reasons.push(format!(
                     "a{k}*b{k} = {} * {}",
-                    number::short(&display(&model.a, inputs.a[k])),
-                    number::short(&display(&model.b, inputs.b[k]))
+                    number::short(&display(&model.a, inputs.case.a[k])),
+                    number::short(&display(&model.b, inputs.case.b[k]))
                 ));
             }
             if let Some((block, format)) = scale
                 && k % model.scale.map_or(1, |scale| scale.size) == 0
             {
-                for (name, codes) in [("A", &inputs.scale_a), ("B", &inputs.scale_b)] {
+                for (name, codes) in [("A", &inputs.case.scale_a), ("B", &inputs.case.scale_b)] {
                     if decode(&format, codes[block]).class == Class::Nan {
                         reasons.push(format!("scale factor {block} of {name} is nan"));
                     }

@@ -77,11 +77,11 @@ origin, evidence, source, assumed, plan, expect."
 
 /// Multiplies matrices of any shape from files, one instruction along K: D = alpha·A·B + beta·C
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, mut_arg("architecture", like::optional), mut_arg("instruction", like::optional))]
 #[group(skip)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    target: like::TargetArguments,
+    target: target::Arguments,
     #[command(flatten)]
     like: like::LikeArguments,
     #[command(flatten)]
@@ -146,7 +146,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 // M and N are those of the matrices, not of one instruction
                 target.name = row.target();
             }
-            Unit::found(found, arguments.target.0.revision.revision)?
+            Unit::found(found, arguments.target.revision.revision)?
         }
         None => Unit::of_model(target.model.clone(), arguments.k_step).within("--k-step")?,
     };
@@ -251,7 +251,7 @@ fn about(
     unit: &Unit,
     k: usize,
 ) -> std::collections::BTreeMap<&'static str, String> {
-    let mut metadata = metadata(target, &arguments.target.0);
+    let mut metadata = metadata(target, &arguments.target);
     if let Some(found) = &target.found {
         metadata.insert("instruction", found.instruction.name());
     }
@@ -299,7 +299,7 @@ fn text(arguments: &Arguments, target: &Target, done: &Done<'_>) -> String {
         "{} ({}{}): {}{how}\n{} in {seconds:.3} s: {}, {} path\n{}",
         target.name,
         model.operation.name(),
-        revision_text(target, &arguments.target.0),
+        revision_text(target, &arguments.target),
         arguments.files.line(target, done.matrices, done.d),
         counted(done.products()),
         rate_text(done.products() as f64 / seconds.max(1e-9)),
@@ -341,7 +341,7 @@ impl<'d> Page<'d> {
         let seconds = done.seconds.as_secs_f64();
         let named = |found: &Found| found.instruction.name();
         Page {
-            computes: json::Computes::new(target, &arguments.target.0, done.unit.step(), named),
+            computes: json::Computes::new(target, &arguments.target, done.unit.step(), named),
             k_step: done.unit.step(),
             padded_k: done.unit.padded(done.matrices.a.columns()),
             split_k: arguments.split_k.map(|asked| done.parts(asked)),

@@ -39,64 +39,49 @@ pub(crate) struct RevisionArgument {
 
 /// Reads any spelling of an architecture; shells complete the ten names.
 pub(crate) fn architecture() -> impl TypedValueParser<Value = Architecture> {
-    ArchitectureParser
-}
-
-#[derive(Clone)]
-struct ArchitectureParser;
-
-impl TypedValueParser for ArchitectureParser {
-    type Value = Architecture;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &std::ffi::OsStr,
-    ) -> Result<Architecture, clap::Error> {
-        StringValueParser::new()
-            .try_map(|text| text.parse::<Architecture>())
-            .parse_ref(command, argument, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(Architecture::ALL.into_iter().map(|one| PossibleValue::new(one.name()))))
-    }
+    let read = |text: &str| text.parse::<Architecture>().map_err(|error| error.to_string());
+    Spelled { names: Architecture::ALL.map(Architecture::name).to_vec(), read }
 }
 
 /// Reads the name of one of `formats`, or what another project calls it (`float8_e4m3fn`); shells complete the names.
 pub(crate) fn format(formats: Vec<Format>) -> impl TypedValueParser<Value = Format> {
-    FormatParser(formats)
+    let names: Vec<&str> = formats.iter().map(|format| format.name).collect();
+    let known = names.join(", ");
+    let read = move |text: &str| match find_format(text) {
+        Ok(format) if formats.contains(&format) => Ok(format),
+        Ok(format) => Err(format!("{format} cannot be used here; one of {known}")),
+        Err(UnknownFormat::Unknown { given }) => Err(format!("unknown format '{given}'; one of {known}")),
+        Err(error) => Err(error.to_string()),
+    };
+    Spelled { names, read }
 }
 
+/// Reads more spellings than the names that shells complete.
 #[derive(Clone)]
-struct FormatParser(Vec<Format>);
+struct Spelled<R> {
+    names: Vec<&'static str>,
+    read: R,
+}
 
-impl TypedValueParser for FormatParser {
-    type Value = Format;
+impl<T, R> TypedValueParser for Spelled<R>
+where
+    T: Clone + Send + Sync + 'static,
+    R: Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static,
+{
+    type Value = T;
 
     fn parse_ref(
         &self,
         command: &clap::Command,
         argument: Option<&clap::Arg>,
         value: &std::ffi::OsStr,
-    ) -> Result<Format, clap::Error> {
-        let formats = self.0.clone();
-        let names = formats.iter().map(|format| format.name).collect::<Vec<_>>().join(", ");
-        StringValueParser::new()
-            .try_map(move |text| match find_format(&text) {
-                Ok(format) if formats.contains(&format) => Ok(format),
-                Ok(format) => Err(format!("{format} cannot be used here; one of {names}")),
-                Err(UnknownFormat::Unknown { given }) => {
-                    Err(format!("unknown format '{given}'; one of {names}"))
-                }
-                Err(error) => Err(error.to_string()),
-            })
-            .parse_ref(command, argument, value)
+    ) -> Result<T, clap::Error> {
+        let read = self.read.clone();
+        StringValueParser::new().try_map(move |text| read(&text)).parse_ref(command, argument, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(self.0.iter().map(|one| PossibleValue::new(one.name))))
+        Some(Box::new(self.names.iter().map(PossibleValue::new)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Numbers as they are typed: lists of decimals, hexadecimal floats and codes, read into formats.
 
+use bitmma::Case;
 use bitmma::arithmetic::{ModelError, Operands, Prepared};
 use bitmma::formats::Format;
 use bitmma_analysis::compare::{self, Unread};
@@ -35,19 +36,11 @@ pub(crate) struct Arguments {
     round: bool,
 }
 
-/// The operands of one dot product, as codes.
+/// The operands of one dot product.
 #[derive(Clone, Debug)]
 pub(crate) struct Inputs {
-    /// K codes.
-    pub(crate) a: Vec<u64>,
-    /// K codes.
-    pub(crate) b: Vec<u64>,
-    /// One code.
-    pub(crate) c: u64,
-    /// K/block codes, or none.
-    pub(crate) scale_a: Vec<u64>,
-    /// K/block codes, or none.
-    pub(crate) scale_b: Vec<u64>,
+    /// As codes.
+    pub(crate) case: Case,
     /// What was filled in.
     pub(crate) notes: Vec<String>,
 }
@@ -55,13 +48,13 @@ pub(crate) struct Inputs {
 impl Inputs {
     /// The same, lent to a model.
     pub(crate) fn operands(&self) -> Operands<'_> {
-        let Inputs { a, b, c, scale_a, scale_b, .. } = self;
+        let Case { a, b, c, scale_a, scale_b } = &self.case;
         Operands { a, b, c: *c, scale_a, scale_b }
     }
 
     /// Elements along K.
     pub(crate) fn k(&self) -> usize {
-        self.a.len()
+        self.case.a.len()
     }
 }
 
@@ -137,7 +130,7 @@ impl Arguments {
         b.resize(k, zero(&model.b));
         let scale_a = self.scales("A", self.scale_a.as_deref(), target, k, &mut notes)?;
         let scale_b = self.scales("B", self.scale_b.as_deref(), target, k, &mut notes)?;
-        Ok(Inputs { a, b, c, scale_a, scale_b, notes })
+        Ok(Inputs { case: Case { a, b, c, scale_a, scale_b }, notes })
     }
 
     fn scales(

@@ -1,9 +1,9 @@
 //! Everything that `explain` knows, as JSON.
 
+use bitmma::Signature;
 use bitmma::catalogue::Found;
 use bitmma::explain::Explanation;
 use bitmma::explain::json::{Coded, Written};
-use bitmma::{Case, Signature};
 use serde::Serialize;
 
 use crate::json::{Computes, Operands};
@@ -28,13 +28,10 @@ impl Page {
         inputs: &Inputs,
         explanation: &Explanation,
     ) -> Page {
-        let Inputs { a, b, c, scale_a, scale_b, .. } = inputs;
-        let case =
-            Case { a: a.clone(), b: b.clone(), c: *c, scale_a: scale_a.clone(), scale_b: scale_b.clone() };
         let signature = Signature::of_model(target.name.clone(), &target.model, (1, 1, inputs.k()));
         Page {
             computes: Computes::new(target, arguments, inputs.k(), Found::name),
-            operands: Operands::new(&case, &signature),
+            operands: Operands::new(&inputs.case, &signature),
             steps: explanation.steps.iter().map(Written::from).collect(),
             d: Coded::new(&target.model.d, explanation.d),
         }

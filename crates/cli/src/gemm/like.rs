@@ -40,32 +40,9 @@ fn format() -> impl TypedValueParser<Value = Format> {
     target::format(table::FORMATS.to_vec())
 }
 
-/// The target's own flags; `--like` and `--plan` stand for them.
-#[derive(Clone, Debug)]
-pub(super) struct TargetArguments(pub(super) target::Arguments);
-
-impl clap::FromArgMatches for TargetArguments {
-    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<TargetArguments, clap::Error> {
-        target::Arguments::from_arg_matches(matches).map(TargetArguments)
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
-        self.0.update_from_arg_matches(matches)
-    }
-}
-
-impl clap::Args for TargetArguments {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        let optional =
-            |argument: clap::Arg| argument.required_unless_present("like").required_unless_present("plan");
-        target::Arguments::augment_args(command)
-            .mut_arg("architecture", optional)
-            .mut_arg("instruction", optional)
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        TargetArguments::augment_args(command)
-    }
+/// An argument of the target, which `--like` and `--plan` stand for.
+pub(super) fn optional(argument: clap::Arg) -> clap::Arg {
+    argument.required_unless_present("like").required_unless_present("plan")
 }
 
 /// What is to be done.
@@ -81,7 +58,7 @@ impl LikeArguments {
     pub(super) fn way(&self, arguments: &Arguments) -> Result<Way, Failure> {
         let is_call = self.sources.plan.is_some() || self.sources.asks_library();
         let Some(like) = &self.like else {
-            let named = arguments.target.0.architecture.is_some();
+            let named = arguments.target.architecture.is_some();
             return match (is_call, named) {
                 (true, true) => {
                     Err(Failure::new("a plan names its instruction; leave out ARCH and INSTRUCTION"))
@@ -93,7 +70,7 @@ impl LikeArguments {
                 (false, _) if self.type_a.is_some() || self.type_b.is_some() || self.fast => {
                     Err(Failure::new("--type, --type-b and --fast are for --like and --plan"))
                 }
-                (false, _) => Ok(Way::Along(Box::new(arguments.target.0.resolve()?))),
+                (false, _) => Ok(Way::Along(Box::new(arguments.target.resolve()?))),
             };
         };
         if is_call || like.contains('/') {
@@ -115,7 +92,7 @@ impl LikeArguments {
             _ => None,
         };
         let found = choose(architecture, &Product::new((a, b), None, scale)).within("--like")?;
-        Ok(Way::Along(Box::new(Target::of(found, arguments.target.0.revision.revision)?)))
+        Ok(Way::Along(Box::new(Target::of(found, arguments.target.revision.revision)?)))
     }
 
     /// The formats of A and B: as said, or as the files' types say.
@@ -177,15 +154,7 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
         _ => return Err(Failure::new("--scale-a and --scale-b go together")),
     };
     if a.columns() != b.rows() {
-        let hint =
-            if b.columns() == a.columns() { operands::transposed_hint(files.b_transposed) } else { "" };
-        return Err(Failure::new(format!(
-            "A is {}×{}, B {}×{}{hint}",
-            a.rows(),
-            a.columns(),
-            b.rows(),
-            b.columns()
-        )));
+        return Err(operands::do_not_fit(&a, &b, files.b_transposed));
     }
     let given = Given { a, b, scales: Scales::ONE, blocks, out };
     let (platform, decision) = call::decided(platform, &given, like.fast, &sources)?;
