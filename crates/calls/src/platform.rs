@@ -142,8 +142,6 @@ pub struct Sources {
     pub workspace: Option<u64>,
     /// What the user takes on himself.
     pub assume: Assume,
-    /// Whether a call without a recorded decision is taken to be not split.
-    pub assume_unsplit: bool,
 }
 
 /// A plan, where it came from, and what was assumed.
@@ -276,7 +274,7 @@ pub fn decide(platform: &Platform, query: &Query, sources: &Sources) -> Result<D
             Answer::Missing => looked = format!("{m}×{n}×{k} is not in {from}"),
         }
     }
-    if sources.assume_unsplit {
+    if sources.assume.unsplit {
         let config = config_of(query, 1, MergeOrder::None)?;
         let mut decision = Decision::of(cublaslt::plan(query, &config, sources.assume)?, "an assumption");
         decision.assumed.push(format!("K is not split ({looked})"));

@@ -81,7 +81,7 @@ pub fn decide_scaled(
         None => None,
     };
     let config = sources.config.as_ref().or(split.as_ref());
-    let Planned { plan, assumed } = plan(query, recipe, config, sources.assume_unsplit, sources.assume)?;
+    let Planned { plan, assumed } = plan(query, recipe, config, sources.assume)?;
     let origin = match (plan.evidence, recipe) {
         (Evidence::Recorded, _) => "what was recorded",
         (_, Recipe::Row) if assumed.is_empty() => "torch's CUTLASS kernel for row-wise scales",
@@ -96,16 +96,13 @@ pub fn plan(
     query: &Query,
     recipe: Recipe,
     config: Option<&Config>,
-    unsplit: bool,
     assume: Assume,
 ) -> Result<Planned, Error> {
     let (hopper, new) = (query.capability == Capability::Sm90, since_12_9(&query.version));
     match recipe {
         Recipe::Tensor => Err(Error::Plan("one scale for each operand is a call's own plan".to_owned())),
         Recipe::Row if hopper && !new => by_torch(query),
-        Recipe::Row | Recipe::Blocks { .. } if hopper && new => {
-            by_library(query, recipe, config, unsplit, assume)
-        }
+        Recipe::Row | Recipe::Blocks { .. } if hopper && new => by_library(query, recipe, config, assume),
         Recipe::Row if query.capability == Capability::Sm89 => Err(Error::unrecorded(
             "row-wise scales on sm_89 run CUTLASS with stream-K, whose parts depend on the GPU's multiprocessors",
         )),
@@ -178,7 +175,6 @@ fn by_library(
     query: &Query,
     recipe: Recipe,
     config: Option<&Config>,
-    unsplit: bool,
     assume: Assume,
 ) -> Result<Planned, Error> {
     if ![F32, BF16, F16].contains(&query.out) {
@@ -217,7 +213,7 @@ fn by_library(
         None if row_wise => {
             assumed.push("K is not split, as in every recorded call with row-wise scales".to_owned());
         }
-        None if unsplit => assumed.push("K is not split".to_owned()),
+        None if assume.unsplit => assumed.push("K is not split".to_owned()),
         None => {
             return Err(Error::declined(
                 "the library splits K of some calls with block scales, and no configuration is given; `--assume unsplit` \

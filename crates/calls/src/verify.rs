@@ -85,7 +85,10 @@ pub fn plan_of(recording: &Recording, case: &Case, assume: Assume) -> Result<Pla
     let query = recording.query(case)?;
     match recording.recipe(case)? {
         None | Some(Recipe::Tensor) => {}
-        Some(recipe) => return Ok(scaled::plan(&query, recipe, case.config.as_ref(), true, assume)?.plan),
+        Some(recipe) => {
+            let assume = Assume { unsplit: true, ..assume };
+            return Ok(scaled::plan(&query, recipe, case.config.as_ref(), assume)?.plan);
+        }
     }
     if let Some(config) = &case.config {
         return Ok(cublaslt::plan(&query, config, assume)?.plan);

@@ -72,7 +72,7 @@ pub(crate) fn decide_call(
         }
     };
     let mut taken = Assume::default();
-    for name in assume.iter().filter(|name| *name != "unsplit") {
+    for name in &assume {
         taken.add(name).map_err(|error| OptionError::new_err(error.to_string()))?;
     }
     let plan = match (plan, plan_file) {
@@ -87,7 +87,6 @@ pub(crate) fn decide_call(
         table,
         workspace,
         assume: taken,
-        assume_unsplit: assume.iter().any(|name| name == "unsplit"),
     };
     let query = platform.query(shape, formats, fast);
     let decision = match scales.and_then(|(a, b)| Recipe::of(shape, a, b)) {

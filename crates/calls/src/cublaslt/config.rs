@@ -129,11 +129,13 @@ pub struct Assume {
     pub envelope: bool,
     /// Block scales are applied as open kernels apply them.
     pub block_scales: bool,
+    /// A call without a recorded decision is not split.
+    pub unsplit: bool,
 }
 
 impl Assume {
     /// The names for `--assume`.
-    pub const NAMES: [&'static str; 4] = ["version", "empty-parts", "envelope", "block-scales"];
+    pub const NAMES: [&'static str; 5] = ["version", "empty-parts", "envelope", "unsplit", "block-scales"];
 
     /// Adds one by name.
     pub fn add(&mut self, name: &str) -> Result<(), Error> {
@@ -141,6 +143,7 @@ impl Assume {
             "version" => self.version = true,
             "empty-parts" => self.empty_parts = true,
             "envelope" => self.envelope = true,
+            "unsplit" => self.unsplit = true,
             "block-scales" => self.block_scales = true,
             other => {
                 let known = Assume::NAMES.join(", ");

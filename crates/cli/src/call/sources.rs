@@ -42,7 +42,7 @@ pub(crate) struct SourceArguments {
     #[arg(long, value_name = "BYTES")]
     workspace: Option<u64>,
     /// Take an assumption, which the answer shows: version, empty-parts, envelope, unsplit, block-scales; may be repeated
-    #[arg(long, value_name = "ASSUMPTION", value_parser = ["version", "empty-parts", "envelope", "unsplit", "block-scales"])]
+    #[arg(long, value_name = "ASSUMPTION", value_parser = Assume::NAMES)]
     assume: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ impl SourceArguments {
     /// Reads what the flags name.
     pub(crate) fn read(&self) -> Result<Sources, Failure> {
         let mut assume = Assume::default();
-        for name in self.assume.iter().filter(|name| *name != "unsplit") {
+        for name in &self.assume {
             assume.add(name).within("--assume")?;
         }
         let order = match self.merge {
@@ -82,7 +82,6 @@ impl SourceArguments {
             table: self.table.clone(),
             workspace: self.workspace,
             assume,
-            assume_unsplit: self.assume.iter().any(|name| name == "unsplit"),
         })
     }
 }
