@@ -93,10 +93,14 @@ impl Account {
 /// The account of one dot product of `model`, losses listed if `with_losses`.
 pub fn account(model: &Model, case: &Case, with_losses: bool) -> Result<Account, Error> {
     let prepared = Prepared::new(model, case.a.len())?;
-    let Case { a, b, c, scale_a, scale_b } = case;
-    // checks the codes
-    model.dot(&Operands { a, b, c: *c, scale_a, scale_b })?;
+    dot(model, case)?; // checks the codes
     Ok(account_prepared(&prepared, case, Start::C, with_losses))
+}
+
+/// D of one dot product of `model`.
+pub(crate) fn dot(model: &Model, case: &Case) -> Result<u64, Error> {
+    let Case { a, b, c, scale_a, scale_b } = case;
+    Ok(model.dot(&Operands { a, b, c: *c, scale_a, scale_b })?)
 }
 
 /// From where a dot product starts.

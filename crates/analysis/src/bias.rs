@@ -43,6 +43,34 @@ pub struct Distributions {
     pub toward_zero_bins: Histogram,
 }
 
+/// The instruction as it is, and the hypothetical one.
+struct Units {
+    target: Target,
+    toward_zero: Target,
+}
+
+impl Units {
+    fn new(revision: Revision) -> Result<Units, Error> {
+        let target = Target::instruction(Architecture::Cdna3, INSTRUCTION, revision)?;
+        let toward_zero = Target::of_model(toward_zero(target.model()), Some(target.step()))?;
+        Ok(Units { target, toward_zero })
+    }
+
+    /// D − D_real on one product: as it is, of the hypothetical one, and with the accumulation outside.
+    fn measure(&self, draw: &Draw, seed: u64, index: u64, all: &mut [Vec<f64>; 3]) -> Result<(), Error> {
+        let Model { a, b, c, .. } = *self.target.model();
+        let product = draw.product([a, b, c], seed, index)?;
+        let plain = GemmOptions::default();
+        let outside = GemmOptions { promote_every: Some(self.target.step()), ..plain };
+        let runs = [(&self.target, &plain), (&self.toward_zero, &plain), (&self.target, &outside)];
+        for ((unit, options), all) in runs.into_iter().zip(all) {
+            let d = product.gemm(unit, options)?;
+            all.extend(errors(&product.a, &product.b, product.c.as_ref(), &d)?);
+        }
+        Ok(())
+    }
+}
+
 /// D − D_real of `instructions` instructions, 1 to 1,000,000, each 1,024 elements.
 pub fn distributions(
     revision: Revision,
@@ -51,21 +79,12 @@ pub fn distributions(
     progress: &dyn Progress,
 ) -> Result<Distributions, Error> {
     check("instructions", instructions, 1..=1_000_000)?;
-    let target = Target::instruction(Architecture::Cdna3, INSTRUCTION, revision)?;
-    let other = Target::of_model(toward_zero(target.model()), Some(target.step()))?;
-    let model = target.model();
-    let draw = Draw { factors: FACTORS, accumulator: Some(ACCUMULATOR), size: (32, 32, target.step()) };
+    let units = Units::new(revision)?;
+    let draw = Draw { factors: FACTORS, accumulator: Some(ACCUMULATOR), size: (32, 32, units.target.step()) };
     let mut all = [Vec::new(), Vec::new(), Vec::new()];
     for index in 0..instructions {
         progress.step("distributions of δ", index, instructions)?;
-        let product = draw.product([model.a, model.b, model.c], seed, index)?;
-        let outside = GemmOptions { promote_every: Some(target.step()), ..GemmOptions::default() };
-        let plain = GemmOptions::default();
-        let runs = [(&target, &plain), (&other, &plain), (&target, &outside)];
-        for ((unit, options), all) in runs.into_iter().zip(&mut all) {
-            let d = bitmma::gemm(unit, &product.a, &product.b, product.c.as_ref(), options)?;
-            all.extend(errors(&product.a, &product.b, product.c.as_ref(), &d)?);
-        }
+        units.measure(&draw, seed, index, &mut all)?;
     }
     let [round_down, toward_zero, outside] = &all;
     let summary = Summary::of(round_down);
@@ -118,23 +137,14 @@ pub fn growth(
 ) -> Result<Vec<Growth>, Error> {
     check("products", products, 1..=1_000_000)?;
     lengths.iter().try_for_each(|&k| check_k(k))?;
-    let target = Target::instruction(Architecture::Cdna3, INSTRUCTION, revision)?;
-    let other = Target::of_model(toward_zero(target.model()), Some(target.step()))?;
-    let model = target.model();
+    let units = Units::new(revision)?;
     let mut rows = Vec::new();
     for (done, &k) in lengths.iter().enumerate() {
         progress.step("growth of the bias", done as u64, lengths.len() as u64)?;
         let draw = Draw { factors, accumulator: None, size: (32, 32, k) };
         let mut all = [Vec::new(), Vec::new(), Vec::new()];
         for index in 0..products {
-            let product = draw.product([model.a, model.b, model.c], seed, index)?;
-            let outside = GemmOptions { promote_every: Some(target.step()), ..GemmOptions::default() };
-            let plain = GemmOptions::default();
-            let runs = [(&target, &plain), (&other, &plain), (&target, &outside)];
-            for ((unit, options), all) in runs.into_iter().zip(&mut all) {
-                let d = bitmma::gemm(unit, &product.a, &product.b, None, options)?;
-                all.extend(errors(&product.a, &product.b, None, &d)?);
-            }
+            units.measure(&draw, seed, index, &mut all)?;
         }
         let pairs = all[0].iter().zip(&all[1]);
         let bias = Summary::of(&pairs.map(|(down, zero)| down - zero).collect::<Vec<_>>());

@@ -1,14 +1,12 @@
 //! One input through every instruction: who answers what, and what each lost on the way.
 
-use bitmma::arithmetic::Operands;
 use bitmma::catalogue::of;
 use bitmma::formats::text::{TextError, display, parse};
 use bitmma::formats::{BlockScale, Format, Overflow, Rounding, decode};
 use bitmma::{Architecture, Case, Instruction, Model, Revision};
 use bitmma_verify::inputs::zero;
 
-use crate::account::Account;
-use crate::discrepancy::losses;
+use crate::account::{Account, account, dot};
 use crate::error::Error;
 
 /// What goes in, as text that every format reads for itself: decimals, hexadecimal floats, `inf`, `nan`.
@@ -162,8 +160,7 @@ impl Input<'_> {
                 }
                 _ => crate::error::option("K", k, "the model does not take it"),
             })?;
-        let Case { a, b, c, scale_a, scale_b } = &case;
-        Ok(model.dot(&Operands { a, b, c: *c, scale_a, scale_b })?)
+        dot(model, &case)
     }
 
     fn case_of(&self, formats: [Format; 3], scale: Option<BlockScale>, k: usize) -> Result<Case, Reason> {
@@ -191,7 +188,7 @@ impl Input<'_> {
     /// What one instruction loses on it; `None` where it does not take it.
     pub fn account(&self, row: &Instruction, revision: Revision) -> Result<Option<Account>, Error> {
         let (Some(model), Ok(case)) = (row.model_ref(revision), self.case(row)) else { return Ok(None) };
-        losses(model, &case).map(Some)
+        account(model, &case, true).map(Some)
     }
 }
 
@@ -211,10 +208,7 @@ pub fn compare(
             Some(model) => input.case(row).map(|case| (model, case)),
         };
         match case {
-            Ok((model, Case { a, b, c, scale_a, scale_b })) => {
-                let operands = Operands { a: &a, b: &b, c, scale_a: &scale_a, scale_b: &scale_b };
-                comparison.answers.push(Answer { row, d: model.dot(&operands)? });
-            }
+            Ok((model, case)) => comparison.answers.push(Answer { row, d: dot(model, &case)? }),
             Err(reason) => comparison.left_out.push((row, reason)),
         }
     }

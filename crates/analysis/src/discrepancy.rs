@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use bitmma::arithmetic::Prepared;
-use bitmma::arithmetic::run::Operands;
 use bitmma::formats::{Format, decode};
 use bitmma::{Case, Model};
 use bitmma_verify::inputs::{Family, case};
 use rayon::prelude::*;
 
-use crate::account::{Account, Loss, Start, account_prepared};
+use crate::account::{Account, Loss, account, dot};
 use crate::dyadic::Dyadic;
 use crate::error::{Error, check, check_k};
 use crate::shrink::{Simplicity, shrink, simplicity};
@@ -43,13 +42,6 @@ pub fn answer(format: &Format, code: u64) -> Answer {
     }
 }
 
-/// D of one dot product, as an answer.
-fn answer_of(model: &Model, case: &Case) -> Result<Answer, Error> {
-    let Case { a, b, c, scale_a, scale_b } = case;
-    let d = model.dot(&Operands { a, b, c: *c, scale_a, scale_b })?;
-    Ok(answer(&model.d, d))
-}
-
 /// Why two models answer differently.
 #[derive(Clone, Debug)]
 pub struct Parting {
@@ -63,8 +55,7 @@ pub struct Parting {
 /// Where two models part on one input: D of the one minus D of the other is the difference of what they
 /// lost, so the first loss that they do not share is where it begins.
 pub fn parting(left: &Model, right: &Model, case: &Case) -> Result<Parting, Error> {
-    let of = |model: &Model| crate::account::account(model, case, true);
-    let accounts = (of(left)?, of(right)?);
+    let accounts = (account(left, case, true)?, account(right, case, true)?);
     let same = |x: &Loss, y: &Loss| x.term == y.term && x.exact == y.exact && x.kept == y.kept;
     let (x, y) = (&accounts.0.losses, &accounts.1.losses);
     let shared = x.iter().zip(y).take_while(|(x, y)| same(x, y)).count();
@@ -129,7 +120,7 @@ pub fn smallest(left: &Model, right: &Model, k: usize, budget: u64, seed: u64) -
     let mut complete = true;
     let places = places(left, right, k);
     for class in classes(left) {
-        let candidates = class.candidates(left, &places);
+        let candidates = Candidates::new(class, left, &places);
         let count = candidates.count().min(budget);
         // the first of the class in the order of its candidates, whatever the threads do
         let found =
@@ -238,12 +229,8 @@ fn places(left: &Model, right: &Model, k: usize) -> Vec<usize> {
     places
 }
 
-/// Inputs with the same non-zero elements and as many bits set.
-#[derive(Clone, Copy, Debug)]
-struct Class {
-    /// Bits set in a, b and c; 0: the element is zero.
-    bits: (u32, u32, u32),
-}
+/// Inputs with the same non-zero elements and as many bits set: the bits of a, b and c; 0: the element is zero.
+type Class = (u32, u32, u32);
 
 /// Classes in the order of their simplicity: elements first, then bits.
 fn classes(model: &Model) -> Vec<Class> {
@@ -262,7 +249,6 @@ fn classes(model: &Model) -> Vec<Class> {
     ]
     .into_iter()
     .filter(|(a, b, c)| within(*a, &model.a) && within(*b, &model.b) && within(*c, &model.c))
-    .map(|bits| Class { bits })
     .collect()
 }
 
@@ -275,6 +261,14 @@ struct Candidates {
 }
 
 impl Candidates {
+    /// The inputs of a class, the simplest exponents first.
+    fn new((a, b, c): Class, model: &Model, places: &[usize]) -> Candidates {
+        let of =
+            |format: &Format, bits: u32| if bits == 0 { Arc::from([0]) } else { with_bits(format, bits) };
+        let places = if a == 0 { &places[..1] } else { places };
+        Candidates { places: places.to_vec(), a: of(&model.a, a), b: of(&model.b, b), c: of(&model.c, c) }
+    }
+
     fn count(&self) -> u64 {
         [self.places.len(), self.a.len(), self.b.len(), self.c.len()]
             .iter()
@@ -295,21 +289,6 @@ impl Candidates {
         let place = self.places[rest as usize % self.places.len()];
         (case.a[place], case.b[place], case.c) = (a, b, c);
         case
-    }
-}
-
-impl Class {
-    /// Its inputs, the simplest exponents first.
-    fn candidates(&self, model: &Model, places: &[usize]) -> Candidates {
-        let of =
-            |format: &Format, bits: u32| if bits == 0 { Arc::from([0]) } else { with_bits(format, bits) };
-        let places = if self.bits.0 == 0 { &places[..1] } else { places };
-        Candidates {
-            places: places.to_vec(),
-            a: of(&model.a, self.bits.0),
-            b: of(&model.b, self.bits.1),
-            c: of(&model.c, self.bits.2),
-        }
     }
 }
 
@@ -413,7 +392,10 @@ pub fn matrix(subjects: Vec<Subject>, each: u64, seed: u64) -> Result<Matrix, Er
     let is_normal = |index: usize| (normal..normal + each).contains(&(index as u64));
     let answers: Vec<Vec<Answer>> = classes
         .par_iter()
-        .map(|subject| cases.iter().map(|case| answer_of(&subject.model, case)).collect())
+        .map(|subject| {
+            let model = &subject.model;
+            cases.iter().map(|case| Ok(answer(&model.d, dot(model, case)?))).collect()
+        })
         .collect::<Result<_, Error>>()?;
     let differing = answers
         .iter()
@@ -438,10 +420,4 @@ pub fn matrix(subjects: Vec<Subject>, each: u64, seed: u64) -> Result<Matrix, Er
         cases: (each * (Family::ALL.len() as u64 - 1), each),
         differing,
     })
-}
-
-/// The losses of one dot product on a model, for a reader: which term lost what, where.
-pub fn losses(model: &Model, case: &Case) -> Result<Account, Error> {
-    let prepared = Prepared::new(model, case.a.len())?;
-    Ok(account_prepared(&prepared, case, Start::C, true))
 }

@@ -106,7 +106,7 @@ impl Figure {
     /// As CSV: series, x, y, the sampling error of y, label.
     pub fn csv(&self) -> String {
         let columns = ["series", &self.x.label, &self.y.label, "sampling error", "label"];
-        let mut table = crate::table::Table::new(&self.name, "", "", &columns);
+        let mut table = crate::table::Table::new(&self.name, "", "", columns);
         for series in &self.series {
             for (index, (x, y)) in series.points.iter().enumerate() {
                 let label = series.labels.get(index).map_or("", String::as_str);

@@ -70,30 +70,29 @@ pub fn essence(model: &Model, k: usize) -> Model {
 /// Every different model of these instructions, each with all the instructions that have it, in the
 /// catalogue's order.
 pub fn subjects(revision: Revision, wanted: impl Fn(&Instruction) -> bool) -> Vec<Subject> {
-    let mut subjects: Vec<Subject> = Vec::new();
-    for row in catalogue().iter().filter(|row| wanted(row)) {
-        let Some(mut subject) = Subject::of_row(row, revision) else { continue };
-        subject.model = essence(&subject.model, subject.k);
-        match subjects.iter_mut().find(|known| known.model == subject.model) {
-            Some(known) => known.rows.push(row),
-            None => subjects.push(subject),
-        }
-    }
-    subjects
+    let rows = catalogue().iter().filter(|row| wanted(row));
+    different(rows.filter_map(|row| Subject::of_row(row, revision)))
 }
 
 /// Every different elementary operation of the catalogue's native instructions: K brought down to L.
 pub fn elementary(revision: Revision) -> Vec<Subject> {
-    let mut subjects: Vec<Subject> = Vec::new();
-    for row in catalogue().iter().filter(|row| row.is_native()) {
-        let Some(mut subject) = Subject::of_row(row, revision) else { continue };
-        subject.k =
-            subject.model.length(row.products()).max(subject.model.scale.map_or(1, |scale| scale.size));
+    let rows = catalogue().iter().filter(|row| row.is_native());
+    different(rows.filter_map(|row| {
+        let subject = Subject::of_row(row, revision)?;
+        let block = subject.model.scale.map_or(1, |scale| scale.size);
+        Some(Subject { k: subject.model.length(row.products()).max(block), ..subject })
+    }))
+}
+
+/// Subjects with the same model made one.
+fn different(subjects: impl Iterator<Item = Subject>) -> Vec<Subject> {
+    let mut all: Vec<Subject> = Vec::new();
+    for mut subject in subjects {
         subject.model = essence(&subject.model, subject.k);
-        match subjects.iter_mut().find(|known| known.model == subject.model) {
-            Some(known) => known.rows.push(row),
-            None => subjects.push(subject),
+        match all.iter_mut().find(|known| known.model == subject.model) {
+            Some(known) => known.rows.append(&mut subject.rows),
+            None => all.push(subject),
         }
     }
-    subjects
+    all
 }

@@ -109,13 +109,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty one.
-    pub fn new(name: &str, title: &str, text: impl Into<String>, columns: &[&str]) -> Table {
+    /// An empty one; `columns` are its headings, as in `"K | mean error".split(" | ")`.
+    pub fn new(
+        name: &str,
+        title: &str,
+        text: impl Into<String>,
+        columns: impl IntoIterator<Item: Into<String>>,
+    ) -> Table {
         Table {
             name: name.to_owned(),
             title: title.to_owned(),
             text: text.into(),
-            columns: columns.iter().map(|column| (*column).to_owned()).collect(),
+            columns: columns.into_iter().map(Into::into).collect(),
             rows: Vec::new(),
         }
     }
@@ -156,7 +161,7 @@ mod tests {
     fn numbers_are_short_for_readers_and_whole_in_files() {
         let shown = [1.0, -0.5, 1234.5, 0.012_345, 1.027e-6, 12_345_678.0, 0.0, 99.94].map(short);
         assert_eq!(shown, ["1", "-0.5", "1234", "0.0123", "1.03e-6", "1.23e7", "0", "99.9"]);
-        let mut table = Table::new("t", "T", "", &["a", "b"]);
+        let mut table = Table::new("t", "T", "", ["a", "b"]);
         table.row(cells!["x, \"y\"", 0.1]);
         table.row(cells![f64::NAN, 3_u64]);
         assert_eq!(table.csv(), "a,b\n\"x, \"\"y\"\"\",0.1\n,3\n");

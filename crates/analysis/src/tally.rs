@@ -30,53 +30,39 @@ pub struct Tally {
     pub codes_apart: Vec<usize>,
 }
 
-/// A code in memory.
-pub trait Word: Copy + Eq {
-    /// The code.
-    fn code(self) -> u64;
-}
-
-macro_rules! words {
-    ($($word:ty),*) => {$(
-        impl Word for $word {
-            #[inline]
-            fn code(self) -> u64 {
-                u64::from(self)
-            }
-        }
-    )*};
-}
-words!(u8, u16, u32, u64);
-
 /// Elements that are looked at together: those of both arrays stay in the nearest cache.
 const PART: usize = 2048;
 
 /// Compares two arrays of one length; `sizes` also measures how large the differences are.
-pub fn tally<T: Word>(kind: Kind, ours: &[T], theirs: &[T], sizes: bool) -> Tally {
+pub fn tally<T: Copy + Eq + Into<u64>>(kind: Kind, ours: &[T], theirs: &[T], sizes: bool) -> Tally {
     // a format that is known when this is compiled is compared several times faster
     match kind {
         Kind::Float(format) if format == F32 => {
-            compare(ours, theirs, sizes, Some(F32), |x| f64::from(f32::from_bits(x.code() as u32)))
+            compare(ours, theirs, sizes, Some(F32), |x| f64::from(f32::from_bits(word(x))))
         }
         Kind::Float(format) if format == F64 => {
-            compare(ours, theirs, sizes, Some(F64), |x| f64::from_bits(x.code()))
+            compare(ours, theirs, sizes, Some(F64), |x| f64::from_bits(x.into()))
         }
         Kind::Float(format) if format == BF16 => {
-            compare(ours, theirs, sizes, Some(BF16), |x| f64::from(f32::from_bits((x.code() as u32) << 16)))
+            compare(ours, theirs, sizes, Some(BF16), |x| f64::from(f32::from_bits(word(x) << 16)))
         }
-        Kind::Float(format) if format == F16 => {
-            compare(ours, theirs, sizes, Some(F16), |x| half(x.code() as u32))
-        }
+        Kind::Float(format) if format == F16 => compare(ours, theirs, sizes, Some(F16), |x| half(word(x))),
         Kind::Float(format) => {
-            let value = |x: T| f64::from_bits(text::to_f64_bits(&format, x.code()));
+            let value = |x: T| f64::from_bits(text::to_f64_bits(&format, x.into()));
             compare(ours, theirs, sizes, Some(format), value)
         }
         Kind::Signed => {
             let unused = 64 - 8 * size_of::<T>() as u32;
-            compare(ours, theirs, sizes, None, |x| (((x.code() << unused) as i64) >> unused) as f64)
+            compare(ours, theirs, sizes, None, |x| (((x.into() << unused) as i64) >> unused) as f64)
         }
-        Kind::Unsigned => compare(ours, theirs, sizes, None, |x| x.code() as f64),
+        Kind::Unsigned => compare(ours, theirs, sizes, None, |x| x.into() as f64),
     }
+}
+
+/// The low 32 bits of a code.
+#[inline]
+fn word(code: impl Into<u64>) -> u32 {
+    code.into() as u32
 }
 
 /// An FP16 number: its bits in the place of FP32's, whose bias is 112 larger.
@@ -90,7 +76,7 @@ fn half(code: u32) -> f64 {
 
 /// `ordered` is the format whose order the codes have; None for whole numbers.
 #[inline(always)]
-fn compare<T: Word>(
+fn compare<T: Copy + Eq + Into<u64>>(
     ours: &[T],
     theirs: &[T],
     sizes: bool,
@@ -130,7 +116,7 @@ fn compare<T: Word>(
                 squares += difference * difference;
             }
             if let Some(format) = ordered {
-                let codes = format.place(x.code()).abs_diff(format.place(y.code())) as u64; // below 2^64 in FP64
+                let codes = format.place(x.into()).abs_diff(format.place(y.into())) as u64; // below 2^64 in FP64
                 apart[codes.max(1).ilog2() as usize] += 1;
             }
         }
@@ -145,7 +131,7 @@ fn compare<T: Word>(
 }
 
 /// The norm of the finite elements, in eight sums that the processor adds side by side.
-fn norm<T: Word>(array: &[T], value: impl Fn(T) -> f64) -> f64 {
+fn norm<T: Copy + Eq + Into<u64>>(array: &[T], value: impl Fn(T) -> f64) -> f64 {
     const LANES: usize = 8;
     let mut sums = [0.0; LANES];
     for part in array.chunks(LANES) {

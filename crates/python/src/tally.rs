@@ -1,6 +1,6 @@
 //! Counts of differences, for `bitmma.torch`.
 
-use bitmma_analysis::tally::{Kind, Tally, Word, tally as count};
+use bitmma_analysis::tally::{Kind, Tally, tally as count};
 use numpy::{Element, PyReadonlyArray1};
 use pyo3::prelude::*;
 
@@ -41,7 +41,7 @@ pub(crate) fn tally<'py>(
     Ok((differing, largest, relative, first, not_finite, codes_apart))
 }
 
-fn of<'py, T: Element + Word + Sync>(
+fn of<'py, T: Element + Copy + Eq + Into<u64> + Sync>(
     py: Python<'py>,
     kind: Kind,
     ours: &Bound<'py, PyAny>,

@@ -62,13 +62,27 @@ impl<'t> Text<'t> {
     }
 }
 
+/// Corners of what is drawn for a disc.
+const CORNERS: u32 = 24;
+
+/// A disc as a polygon.
+pub(super) fn corners((x, y): Point, radius: f64) -> Vec<Point> {
+    let corner = |index: u32| {
+        let angle = f64::from(index) / f64::from(CORNERS) * std::f64::consts::TAU;
+        (x + radius * angle.cos(), y - radius * angle.sin())
+    };
+    (0..CORNERS).map(corner).collect()
+}
+
 /// Something to draw on.
 pub(super) trait Paper {
     /// Straight lines from point to point, back to the first where `closed`.
     fn path(&mut self, points: &[Point], closed: bool, ink: Ink<'_>);
 
-    /// A disc.
-    fn disc(&mut self, centre: Point, radius: f64, colour: &str);
+    /// A disc, as a polygon.
+    fn disc(&mut self, centre: Point, radius: f64, colour: &str) {
+        self.path(&corners(centre, radius), true, Ink::fill(colour));
+    }
 
     /// A text whose baseline passes through a point.
     fn text(&mut self, at: Point, text: &Text<'_>);

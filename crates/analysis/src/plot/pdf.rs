@@ -5,9 +5,6 @@ use std::fmt::Write as _;
 use super::font;
 use super::paper::{HEIGHT, INK, Ink, Paper, Point, Text, WIDTH};
 
-/// Corners of what is drawn for a disc.
-const CORNERS: u32 = 24;
-
 /// A drawing under construction: operators of a page's content (ISO 32000-1, 8.5).
 #[derive(Default)]
 pub(super) struct Pdf {
@@ -75,15 +72,6 @@ impl Paper for Pdf {
             self.way(points);
             self.content += if closed { "s\n" } else { "S\n" };
         }
-    }
-
-    fn disc(&mut self, (x, y): Point, radius: f64, colour: &str) {
-        let corner = |index: u32| {
-            let angle = f64::from(index) / f64::from(CORNERS) * std::f64::consts::TAU;
-            (x + radius * angle.cos(), y + radius * angle.sin())
-        };
-        let corners: Vec<Point> = (0..CORNERS).map(corner).collect();
-        self.path(&corners, true, Ink::fill(colour));
     }
 
     fn text(&mut self, at: Point, text: &Text<'_>) {

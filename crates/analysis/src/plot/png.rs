@@ -3,14 +3,12 @@
 use ab_glyph_rasterizer::{Point as Spot, Rasterizer, point};
 
 use super::font;
-use super::paper::{HEIGHT, INK, Ink, Paper, Point, Text, WIDTH};
+use super::paper::{HEIGHT, INK, Ink, Paper, Point, Text, WIDTH, corners};
 
 /// Pixels to a unit of the drawing.
 const ZOOM: f64 = 3.0;
 /// Bytes of a pixel: red, green, blue.
 const CHANNELS: usize = 3;
-/// Corners of what is drawn for a disc.
-const CORNERS: u32 = 24;
 /// How hard is tried to make the file small, 0 to 10.
 const EFFORT: u8 = 6;
 
@@ -100,15 +98,10 @@ impl Paper for Png {
             ]);
         }
         let joints = if closed { points } else { points.get(1..points.len() - 1).unwrap_or(&[]) };
+        // turns as the sides of a line do, so that both together cover what either covers
         for joint in joints {
-            outline.disc(*joint, width / 2.0);
+            outline.polygon(&corners(*joint, width / 2.0));
         }
-        self.fill(&outline, colour, 1.0);
-    }
-
-    fn disc(&mut self, centre: Point, radius: f64, colour: &str) {
-        let mut outline = Outline::default();
-        outline.disc(centre, radius);
         self.fill(&outline, colour, 1.0);
     }
 
@@ -128,15 +121,6 @@ impl Outline {
     fn polygon(&mut self, points: &[Point]) {
         let spots = || points.iter().map(|point| spot(*point));
         self.lines.extend(spots().zip(spots().cycle().skip(1)));
-    }
-
-    /// Turns as the sides of a line do, so that both together cover what either covers.
-    fn disc(&mut self, (x, y): Point, radius: f64) {
-        let corner = |index: u32| {
-            let angle = f64::from(index) / f64::from(CORNERS) * std::f64::consts::TAU;
-            (x + radius * angle.cos(), y - radius * angle.sin())
-        };
-        self.polygon(&(0..CORNERS).map(corner).collect::<Vec<_>>());
     }
 }
 

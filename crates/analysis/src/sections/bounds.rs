@@ -15,7 +15,7 @@ use crate::dyadic::Dyadic;
 use crate::error::Error;
 use crate::error_bound::{Chain, Magnitudes, a_priori, chain};
 use crate::error_source::{Source, sources};
-use crate::section::Section;
+use crate::section::Content;
 use crate::subject::{Subject, elementary, essence};
 use crate::table::Table;
 use crate::tightness::{Effort, Objective, search};
@@ -61,7 +61,7 @@ struct Tried {
     loss: String,
 }
 
-pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
+pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     if let Some(data) = &options.data {
         return of_one(data, options, progress);
     }
@@ -70,9 +70,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     let violations: u64 = tried.iter().map(|one| one.violations).sum();
     let (gemm_table, figures) = along_k::followed(options, progress)?;
     let tables = vec![sources_table(&tried), flush_table(&tried), operations_table(&tried), gemm_table];
-    Ok(Section {
-        name: "bounds".to_owned(),
-        title: "Error sources and bounds".to_owned(),
+    Ok(Content {
         text: vec![
             "Every loss of every step is accounted with its sign: all of them together are exactly D minus the exact dot \
              product, so each source has a measured error of its own beside its bound."
@@ -89,7 +87,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
 }
 
 /// The bounds of the user's own instruction or model, and of nothing else: the catalogue takes minutes.
-fn of_one(data: &UserData, options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
+fn of_one(data: &UserData, options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     let (model, step) = (data.target.model(), data.target.step());
     let length = model.length(step).max(model.scale.map_or(1, |scale| scale.size)).max(1);
     let subject = Subject::of_model(data.name.as_str(), essence(model, length), length);
@@ -105,7 +103,7 @@ fn of_one(data: &UserData, options: &Options, progress: &dyn Progress) -> Result
             one.cases,
             one.violations
         ),
-        &["source", "bound", "worst / bound", "worst input", "exact result"],
+        ["source", "bound", "worst / bound", "worst input", "exact result"],
     );
     for row in &one.by_source {
         sources.row(cells![
@@ -124,9 +122,7 @@ fn of_one(data: &UserData, options: &Options, progress: &dyn Progress) -> Result
         one.worst.as_str(),
         one.loss.as_str()
     ]);
-    Ok(Section {
-        name: "bounds".to_owned(),
-        title: "Error sources and bounds".to_owned(),
+    Ok(Content {
         text: vec![
             "Every loss of every step is accounted with its sign: all of them together are exactly D minus the exact dot \
              product. `bitmma analyze bounds` without an instruction does the same to the whole catalogue."
@@ -166,7 +162,7 @@ fn own(data: &UserData, most: usize) -> Result<Table, Error> {
             m * n,
             finite.len()
         ),
-        &["source", "error", "a posteriori bound", "a priori bound", "error / its own bound"],
+        ["source", "error", "a posteriori bound", "a priori bound", "error / its own bound"],
     );
     let mut row = |name: &str, pairs: Vec<(Dyadic, Dyadic)>, before: Option<f64>| {
         let pairs: Vec<_> =
@@ -303,16 +299,9 @@ fn sources_table(tried: &[Tried]) -> Table {
         "The paper's table. The last columns say how far the search came: over all operations of these models, the smallest and \
          the largest share of the bound that its worst input uses up. A blank: no operation of the catalogue can lose anything \
          there.",
-        &[
-            "models",
-            "source",
-            "paper: bound",
-            "ours: bound",
-            "why it differs",
-            "operations",
-            "least tight",
-            "tightest",
-        ],
+        "models | source | paper: bound | ours: bound | why it differs | operations | \
+         least tight | tightest"
+            .split(" | "),
     );
     for (models, source, bound, names, why) in PAPER {
         let mine = tried.iter().filter(|one| names.contains(&one.subject.model.operation.name()));
@@ -342,16 +331,9 @@ fn flush_table(tried: &[Tried]) -> Table {
         "What flushing loses",
         "Each operation that reads subnormal numbers as zero, or answers zero for them. The bound is of one number; the share is of the \
          bound of the whole operation, which multiplies it by the other factor.",
-        &[
-            "operation",
-            "inputs",
-            "architectures",
-            "source",
-            "bound",
-            "worst / bound",
-            "worst input",
-            "exact result",
-        ],
+        "operation | inputs | architectures | source | bound | worst / bound | \
+         worst input | exact result"
+            .split(" | "),
     );
     for one in tried {
         for row in &one.by_source {
@@ -381,17 +363,10 @@ fn operations_table(tried: &[Tried]) -> Table {
         "The share of the whole bound that the worst input found uses up: of ours, which counts only terms and roundings that \
          can lose bits at the exponents that occur, and of the paper's formula, which counts all. The paper's is met less \
          closely where a term can never lose anything: the one that brings e_max.",
-        &[
-            "operation",
-            "inputs",
-            "architectures",
-            "cases held",
-            "violations",
-            "worst / our bound",
-            "worst / paper's bound",
-            "worst input for the latter",
-            "exact result there",
-        ],
+        "operation | inputs | architectures | cases held | violations | \
+         worst / our bound | worst / paper's bound | worst input for the latter | \
+         exact result there"
+            .split(" | "),
     );
     for one in tried {
         table.row(cells![

@@ -11,14 +11,14 @@ use crate::describe::{list, parameters};
 use crate::design_space::{Design, Measured, adder_bits, fused, grouped, measure, on_scaled};
 use crate::error::Error;
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
-use crate::section::Section;
+use crate::section::Content;
 use crate::table::Table;
 use bitmma::Progress;
 
 const LENGTHS: [usize; 4] = [4, 8, 16, 32];
 const BITS: [u32; 14] = [8, 10, 12, 13, 14, 16, 18, 20, 22, 23, 24, 25, 27, 30];
 
-pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
+pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     let largest = options.effort.of(2048, 65_536);
     let side = options.effort.of(8, 16);
     let draw = |k| Draw { factors: Distribution::STANDARD, accumulator: None, size: (side, side, k) };
@@ -58,9 +58,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     if options.data.is_none() {
         figures.push(along_k(options, &designs[swept..], largest, side)?);
     }
-    Ok(Section {
-        name: "design-space".to_owned(),
-        title: "Design space: accuracy against cost".to_owned(),
+    Ok(Content {
         text: vec![
             "A fused sum of L products with F fractional bits, on the same data for every design. Cost: the bits of its adders, L \
              additions each 3 + F + log2(L+1) bits wide (sign, two integer bits of a product, F, carries), rounded up. Accuracy: root \
@@ -146,20 +144,16 @@ fn main_table(
     gemm: &[Measured],
     (short, long): (&Product, &Product),
 ) -> Table {
-    let ks = (short.a.columns(), long.a.columns());
+    let (k, longer) = (short.a.columns(), long.a.columns());
     let mut table = Table::new(
         "design-space",
         "Every design",
         format!("Data: {}; and {}.", short.about, long.about),
-        &[
-            "design",
-            "parameters",
-            "adder bits",
-            &format!("relative rms, K = {}", ks.0),
-            &format!("relative rms, K = {}", ks.1),
-            "its sampling error",
-            &format!("mean error, K = {}", ks.1),
-        ],
+        format!(
+            "design | parameters | adder bits | relative rms, K = {k} | relative rms, K = {longer} | \
+             its sampling error | mean error, K = {longer}"
+        )
+        .split(" | "),
     );
     for ((design, one), gemm) in designs.iter().zip(one).zip(gemm) {
         table.row(cells![
@@ -245,7 +239,7 @@ fn rounding(operands: Operands, product: &Product) -> Result<Table, Error> {
             "L = 16; {}. Rounding to nearest pays where results are short; a rule that points one way shows in the mean.",
             product.about
         ),
-        &["design", "relative rms", "mean error", "its sampling error"],
+        ["design", "relative rms", "mean error", "its sampling error"],
     );
     for one in measure(&designs, product)? {
         table.row(cells![one.design.name, one.relative, one.summary.mean, one.summary.mean_error]);
@@ -267,7 +261,7 @@ fn groups(options: &Options) -> Result<Table, Error> {
         "design-groups",
         "G: exact sums of groups (GST-FDPA)",
         "NVFP4 data, L = 64, blocks of 16. The larger a group, the fewer terms are aligned and cut; Blackwell has G = 16, F = 35.",
-        &["design", "adder bits", "relative rms", "mean error"],
+        ["design", "adder bits", "relative rms", "mean error"],
     );
     for one in measure(&designs, &product)? {
         table.row(cells![one.design.name, one.adder_bits, one.relative, one.summary.mean]);

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use bitmma::arithmetic::run::Operands;
 use bitmma::catalogue::{Instruction, of};
 use bitmma::formats::{BF16, F16, TF32, XF32, text};
-use bitmma::{Architecture, Case, Revision};
+use bitmma::{Architecture, Revision};
 
 use super::options::Options;
+use crate::account::dot;
 use crate::cells;
 use crate::compare::Input;
 use crate::describe::{format_name, input, list, parameters};
 use crate::discrepancy::{Difference, Matrix, matrix, smallest};
 use crate::error::Error;
-use crate::section::Section;
+use crate::section::Content;
 use crate::subject::{Subject, subjects};
 use crate::table::{Cell, Table, short};
 use bitmma::Progress;
@@ -33,7 +33,7 @@ const PAPER: [(Architecture, [&str; 3]); 10] = [
     (Architecture::Cdna3,        ["-0.5", "-0.5", "-1.0"]),
 ];
 
-pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
+pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     let mut tables = vec![divergent(options.revision)];
     let groups = groups(options.revision);
     let each = options.effort.of(100, 4_000);
@@ -45,17 +45,9 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
          differ. The input: fewest non-zero elements, then fewest bits set in significands. \"smallest\": every simpler one of C alone \
          (up to three bits) or one product (up to three bits, at the places that the operations can tell apart) was tried; \"found\": \
          not all were, or it was shrunk from a random one.",
-        &[
-            "A·B → D",
-            "one",
-            "other",
-            "K",
-            "differ, adversarial",
-            "differ, N(0,1)",
-            "input",
-            "which",
-            "cases tried",
-        ],
+        "A·B → D | one | other | K | differ, adversarial | differ, N(0,1) | input | \
+         which | cases tried"
+            .split(" | "),
     );
     let mut matrices = Vec::new();
     let mut identical = 0;
@@ -84,13 +76,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     ];
     tables.extend(matrices);
     tables.push(pairs);
-    Ok(Section {
-        name: "discrepancy".to_owned(),
-        title: "Discrepancy: who answers what".to_owned(),
-        text,
-        tables,
-        figures: Vec::new(),
-    })
+    Ok(Content { text, tables, figures: Vec::new() })
 }
 
 /// A column of the paper's table.
@@ -109,9 +95,7 @@ fn column(row: &Instruction) -> Option<usize> {
 /// D of Equation 1 where the formats hold it.
 fn equation_1(row: &Instruction, revision: Revision) -> Option<String> {
     let (model, case) = (row.model_ref(revision)?, Input::equation_1().case(row).ok()?);
-    let Case { a, b, c, scale_a, scale_b } = &case;
-    let operands = Operands { a, b, c: *c, scale_a, scale_b };
-    let decimal = text::display(&row.d, model.dot(&operands).ok()?);
+    let decimal = text::display(&row.d, dot(model, &case).ok()?);
     Some(if decimal.contains('.') { decimal } else { format!("{decimal}.0") })
 }
 
@@ -122,16 +106,9 @@ fn divergent(revision: Revision) -> Table {
         "Equation 1 on every architecture",
         "a = (−2^13, −0.5, −0.25, −0.125), b = (2^10, 1, 1, 1), c = 2^23; exactly −0.875. Ours: every answer of a native instruction \
          whose formats hold the input.",
-        &[
-            "architecture",
-            "TF32/BF16, paper",
-            "ours",
-            "FP16, paper",
-            "ours",
-            "FP8, paper",
-            "ours",
-            "where ours differ",
-        ],
+        "architecture | TF32/BF16, paper | ours | FP16, paper | ours | FP8, paper | \
+         ours | where ours differ"
+            .split(" | "),
     );
     for (architecture, paper) in PAPER {
         let mut answers: [BTreeMap<String, Vec<String>>; 3] = Default::default();
@@ -218,7 +195,6 @@ fn matrix_table(formats: &str, found: &Matrix) -> Table {
             .enumerate()
             .map(|(index, subject)| format!("{}: {}", index + 1, label(subject))),
     );
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
     let mut table = Table::new(
         &format!("matrix-{name}"),
         &format!("All against all: {formats}"),
@@ -231,7 +207,7 @@ fn matrix_table(formats: &str, found: &Matrix) -> Table {
             sampling_error(found.cases.0),
             sampling_error(found.cases.1)
         ),
-        &columns,
+        columns,
     );
     for (row, subject) in found.subjects.iter().enumerate() {
         let mut cells =

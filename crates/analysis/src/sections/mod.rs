@@ -11,21 +11,23 @@ mod risks;
 mod workarounds;
 
 use crate::error::Error;
-use crate::section::Section;
+use crate::section::{Content, Section};
 use bitmma::Progress;
 
 pub use options::{Effort, Options, Part, UserData};
 
 /// Makes one part.
 pub fn section(part: Part, options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
-    match part {
-        Part::Models => models::section(options, progress),
-        Part::Discrepancy => discrepancy::section(options, progress),
-        Part::Bounds => bounds::section(options, progress),
-        Part::Risks => risks::section(options, progress),
-        Part::Bias => bias::section(options, progress),
-        Part::Published => published::section(options, progress),
-        Part::DesignSpace => design_space::section(options, progress),
-        Part::Workarounds => workarounds::section(options, progress),
-    }
+    let make = match part {
+        Part::Models => models::section,
+        Part::Discrepancy => discrepancy::section,
+        Part::Bounds => bounds::section,
+        Part::Risks => risks::section,
+        Part::Bias => bias::section,
+        Part::Published => published::section,
+        Part::DesignSpace => design_space::section,
+        Part::Workarounds => workarounds::section,
+    };
+    let Content { text, tables, figures } = make(options, progress)?;
+    Ok(Section { name: part.name().to_owned(), title: part.title().to_owned(), text, tables, figures })
 }

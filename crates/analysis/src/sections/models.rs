@@ -11,7 +11,7 @@ use super::options::Options;
 use crate::cells;
 use crate::describe::{format_name, list};
 use crate::error::Error;
-use crate::section::Section;
+use crate::section::Content;
 use crate::table::{Cell, Table};
 use bitmma::Progress;
 
@@ -24,22 +24,8 @@ const PARAMETERS: [Parameter; 5] = [
     Parameter::SumFractionBits,
 ];
 
-/// A row of the paper's tables.
-struct Printed {
-    architectures: &'static [Architecture],
-    inputs: &'static [&'static str],
-    output: &'static str,
-    parameters: &'static str,
-}
-
-const fn printed(
-    architectures: &'static [Architecture],
-    inputs: &'static [&'static str],
-    output: &'static str,
-    parameters: &'static str,
-) -> Printed {
-    Printed { architectures, inputs, output, parameters }
-}
+/// A row of the paper's tables: architectures, inputs, output, parameters.
+type Printed = (&'static [Architecture], &'static [&'static str], &'static str, &'static str);
 
 use Architecture::{Ada, Ampere, Blackwell, Cdna1, Cdna2, Cdna3, Hopper, RtxBlackwell, Turing, Volta};
 
@@ -48,35 +34,35 @@ use Architecture::{Ada, Ampere, Blackwell, Cdna1, Cdna2, Cdna3, Hopper, RtxBlack
 /// architectures are one here. Where a table names no ρ, it is that of the model's algorithm.
 #[rustfmt::skip]
 const PAPER: [Printed; 29] = [
-    printed(&[Volta], &["FP16"], "FP32", "T-FDPA, L_max = 4, F = 23, ρ = RZ-FP32"),
-    printed(&[Volta], &["FP16"], "FP16", "T-FDPA, L_max = 4, F = 23, ρ = RNE-FP16"),
-    printed(&[Turing], &["FP16"], "FP32", "T-FDPA, L_max = 8, F = 24, ρ = RZ-FP32"),
-    printed(&[Turing], &["FP16"], "FP16", "T-FDPA, L_max = 8, F = 24, ρ = RNE-FP16"),
-    printed(&[Ampere, Ada], &["TF32"], "FP32", "T-FDPA, L_max = 4, F = 24, ρ = RZ-FP32"),
-    printed(&[Ampere, Ada], &["BF16", "FP16"], "FP32", "T-FDPA, L_max = 8, F = 24, ρ = RZ-FP32"),
-    printed(&[Ampere, Ada], &["FP16"], "FP16", "T-FDPA, L_max = 8, F = 24, ρ = RNE-FP16"),
-    printed(&[Ada], &["FP8"], "FP32", "T-FDPA, L_max = 16, F = 13, ρ = RZ-E8M13"),
-    printed(&[Ada], &["FP8"], "FP16", "T-FDPA, L_max = 16, F = 13, ρ = RNE-FP16"),
-    printed(&[Hopper, Blackwell, RtxBlackwell], &["TF32"], "FP32", "T-FDPA, L_max = 8, F = 25, ρ = RZ-FP32"),
-    printed(&[Hopper, Blackwell, RtxBlackwell], &["BF16", "FP16"], "FP32", "T-FDPA, L_max = 16, F = 25, ρ = RZ-FP32"),
-    printed(&[Hopper, Blackwell, RtxBlackwell], &["FP16"], "FP16", "T-FDPA, L_max = 16, F = 25, ρ = RNE-FP16"),
-    printed(&[Hopper], &["FP8"], "FP32", "T-FDPA, L_max = 32, F = 13, ρ = RZ-E8M13"),
-    printed(&[Hopper], &["FP8"], "FP16", "T-FDPA, L_max = 32, F = 13, ρ = RNE-FP16"),
-    printed(&[Blackwell, RtxBlackwell], &["FP8/6/4"], "FP32", "T-FDPA, L_max = 32, F = 25, ρ = RZ-FP32"),
-    printed(&[Blackwell, RtxBlackwell], &["FP8/6/4"], "FP16", "T-FDPA, L_max = 32, F = 25, ρ = RNE-FP16"),
-    printed(&[Blackwell, RtxBlackwell], &["MXFP8/6/4"], "FP32", "ST-FDPA, L_max = 32, F = 25, ρ = RZ-FP32"),
-    printed(&[Blackwell, RtxBlackwell], &["MXFP4/NVFP4"], "FP32", "GST-FDPA, L_max = 64, G = 16, F = 35, ρ = RZ-FP32"),
-    printed(&[Cdna1], &["FP32"], "FP32", "FMA, ρ = RNE-FP32"),
-    printed(&[Cdna1], &["BF16"], "FP32", "E-FDPA, L_max = 2, ρ = RNE-FP32"),
-    printed(&[Cdna1], &["FP16"], "FP32", "E-FDPA, L_max = 4, ρ = RNE-FP32"),
-    printed(&[Cdna2, Cdna3], &["FP32"], "FP32", "FMA, ρ = RNE-FP32"),
-    printed(&[Cdna2, Cdna3], &["FP64"], "FP64", "FMA, ρ = RNE-FP64"),
-    printed(&[Cdna2], &["BF16"], "FP32", "FTZ-AddMul, P = 2, ρ = RNE-FP32"),
-    printed(&[Cdna2], &["BF16", "FP16"], "FP32", "FTZ-AddMul, P = 4, ρ = RNE-FP32"),
-    printed(&[Cdna3], &["TF32"], "FP32", "TR-FDPA, L_max = 4, F = 24, F2 = 31, ρ = RNE-FP32"),
-    printed(&[Cdna3], &["BF16", "FP16"], "FP32", "TR-FDPA, L_max = 8, F = 24, F2 = 31, ρ = RNE-FP32"),
-    printed(&[Cdna3], &["FP8"], "FP32", "GTR-FDPA, L_max = 16, F = 24, F2 = 31, ρ = RNE-FP32"),
-    printed(&[Ampere, Ada, Hopper, Blackwell, RtxBlackwell], &["FP64"], "FP64", "FMA, ρ = RNE-FP64"),
+    (&[Volta], &["FP16"], "FP32", "T-FDPA, L_max = 4, F = 23, ρ = RZ-FP32"),
+    (&[Volta], &["FP16"], "FP16", "T-FDPA, L_max = 4, F = 23, ρ = RNE-FP16"),
+    (&[Turing], &["FP16"], "FP32", "T-FDPA, L_max = 8, F = 24, ρ = RZ-FP32"),
+    (&[Turing], &["FP16"], "FP16", "T-FDPA, L_max = 8, F = 24, ρ = RNE-FP16"),
+    (&[Ampere, Ada], &["TF32"], "FP32", "T-FDPA, L_max = 4, F = 24, ρ = RZ-FP32"),
+    (&[Ampere, Ada], &["BF16", "FP16"], "FP32", "T-FDPA, L_max = 8, F = 24, ρ = RZ-FP32"),
+    (&[Ampere, Ada], &["FP16"], "FP16", "T-FDPA, L_max = 8, F = 24, ρ = RNE-FP16"),
+    (&[Ada], &["FP8"], "FP32", "T-FDPA, L_max = 16, F = 13, ρ = RZ-E8M13"),
+    (&[Ada], &["FP8"], "FP16", "T-FDPA, L_max = 16, F = 13, ρ = RNE-FP16"),
+    (&[Hopper, Blackwell, RtxBlackwell], &["TF32"], "FP32", "T-FDPA, L_max = 8, F = 25, ρ = RZ-FP32"),
+    (&[Hopper, Blackwell, RtxBlackwell], &["BF16", "FP16"], "FP32", "T-FDPA, L_max = 16, F = 25, ρ = RZ-FP32"),
+    (&[Hopper, Blackwell, RtxBlackwell], &["FP16"], "FP16", "T-FDPA, L_max = 16, F = 25, ρ = RNE-FP16"),
+    (&[Hopper], &["FP8"], "FP32", "T-FDPA, L_max = 32, F = 13, ρ = RZ-E8M13"),
+    (&[Hopper], &["FP8"], "FP16", "T-FDPA, L_max = 32, F = 13, ρ = RNE-FP16"),
+    (&[Blackwell, RtxBlackwell], &["FP8/6/4"], "FP32", "T-FDPA, L_max = 32, F = 25, ρ = RZ-FP32"),
+    (&[Blackwell, RtxBlackwell], &["FP8/6/4"], "FP16", "T-FDPA, L_max = 32, F = 25, ρ = RNE-FP16"),
+    (&[Blackwell, RtxBlackwell], &["MXFP8/6/4"], "FP32", "ST-FDPA, L_max = 32, F = 25, ρ = RZ-FP32"),
+    (&[Blackwell, RtxBlackwell], &["MXFP4/NVFP4"], "FP32", "GST-FDPA, L_max = 64, G = 16, F = 35, ρ = RZ-FP32"),
+    (&[Cdna1], &["FP32"], "FP32", "FMA, ρ = RNE-FP32"),
+    (&[Cdna1], &["BF16"], "FP32", "E-FDPA, L_max = 2, ρ = RNE-FP32"),
+    (&[Cdna1], &["FP16"], "FP32", "E-FDPA, L_max = 4, ρ = RNE-FP32"),
+    (&[Cdna2, Cdna3], &["FP32"], "FP32", "FMA, ρ = RNE-FP32"),
+    (&[Cdna2, Cdna3], &["FP64"], "FP64", "FMA, ρ = RNE-FP64"),
+    (&[Cdna2], &["BF16"], "FP32", "FTZ-AddMul, P = 2, ρ = RNE-FP32"),
+    (&[Cdna2], &["BF16", "FP16"], "FP32", "FTZ-AddMul, P = 4, ρ = RNE-FP32"),
+    (&[Cdna3], &["TF32"], "FP32", "TR-FDPA, L_max = 4, F = 24, F2 = 31, ρ = RNE-FP32"),
+    (&[Cdna3], &["BF16", "FP16"], "FP32", "TR-FDPA, L_max = 8, F = 24, F2 = 31, ρ = RNE-FP32"),
+    (&[Cdna3], &["FP8"], "FP32", "GTR-FDPA, L_max = 16, F = 24, F2 = 31, ρ = RNE-FP32"),
+    (&[Ampere, Ada, Hopper, Blackwell, RtxBlackwell], &["FP64"], "FP64", "FMA, ρ = RNE-FP64"),
 ];
 
 /// The paper's table "Models for NVIDIA Tensor Cores": input, SASS instructions, models.
@@ -122,12 +108,12 @@ impl Kind {
 
     /// What the paper prints for this architecture, input and output.
     fn paper(&self) -> Vec<&'static str> {
-        let same = |row: &&Printed| {
-            row.architectures.contains(&self.architecture)
-                && row.inputs.contains(&self.input.as_str())
-                && row.output == self.output
+        let same = |(architectures, inputs, output, _): &&Printed| {
+            architectures.contains(&self.architecture)
+                && inputs.contains(&self.input.as_str())
+                && *output == self.output
         };
-        PAPER.iter().filter(same).map(|row| row.parameters).collect()
+        PAPER.iter().filter(same).map(|(.., parameters)| *parameters).collect()
     }
 
     /// How the row compares with the paper's.
@@ -180,19 +166,19 @@ fn kinds(revision: Revision) -> Vec<Kind> {
     kinds
 }
 
-pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
+pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     progress.step("models of all instructions", 0, 1)?;
     let kinds = kinds(options.revision);
     let mut tables = vec![tensor_cores(options.revision)];
     tables.extend(TABLES.map(|(name, title, families)| parameters_table(name, title, families, &kinds)));
     tables.push(conversions(&kinds));
-    let found = |row: &&Printed| {
-        row.architectures.iter().all(|architecture| {
-            row.inputs.iter().all(|input| {
+    let found = |(architectures, inputs, output, parameters): &&Printed| {
+        architectures.iter().all(|architecture| {
+            inputs.iter().all(|input| {
                 kinds.iter().any(|kind| {
                     (kind.architecture, kind.input.as_str(), kind.output.as_str())
-                        == (*architecture, *input, row.output)
-                        && kind.parameters() == row.parameters
+                        == (*architecture, *input, *output)
+                        && kind.parameters() == *parameters
                 })
             })
         })
@@ -207,13 +193,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
             PAPER.len()
         ),
     ];
-    Ok(Section {
-        name: "models".to_owned(),
-        title: "Models and parameters".to_owned(),
-        text,
-        tables,
-        figures: Vec::new(),
-    })
+    Ok(Content { text, tables, figures: Vec::new() })
 }
 
 fn parameters_table(name: &str, title: &str, families: &[&str], kinds: &[Kind]) -> Table {
@@ -228,7 +208,7 @@ fn parameters_table(name: &str, title: &str, families: &[&str], kinds: &[Kind]) 
     columns.extend(shown.iter().map(|parameter| parameter.key()));
     columns.extend(["ρ", "instructions", "the paper's row"]);
     let mut table =
-        Table::new(&format!("parameters-{name}"), title, "Native instructions of the catalogue.", &columns);
+        Table::new(&format!("parameters-{name}"), title, "Native instructions of the catalogue.", columns);
     for kind in kinds {
         let operation = &kind.model.operation;
         let mut row = cells![
@@ -272,7 +252,7 @@ fn tensor_cores(revision: Revision) -> Table {
         "tensor-cores",
         "Tensor Cores: input, SASS instruction, model",
         "SASS names as far as somebody has disassembled the instruction.",
-        &["input", "SASS, paper", "ours", "model, paper", "ours"],
+        ["input", "SASS, paper", "ours", "model, paper", "ours"],
     );
     for (input, opcodes, family) in TENSOR_CORES {
         let (ours, families) = found.remove(input).unwrap_or_default();
@@ -315,7 +295,7 @@ fn conversions(kinds: &[Kind]) -> Table {
         "conversions",
         "Conversion functions",
         "What becomes of a sum at the end of each operation.",
-        &["ρ", "rounding", "exponent bits", "fraction bits", "models", "the paper's table"],
+        ["ρ", "rounding", "exponent bits", "fraction bits", "models", "the paper's table"],
     );
     let mut found: Vec<(Conversion, BTreeSet<&str>)> = Vec::new();
     for kind in kinds {

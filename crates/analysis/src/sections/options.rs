@@ -42,18 +42,28 @@ impl Part {
         Part::Workarounds,
     ];
 
+    /// Its name and its heading.
+    const fn row(self) -> (&'static str, &'static str) {
+        match self {
+            Part::Models => ("models", "Models and parameters"),
+            Part::Discrepancy => ("discrepancy", "Discrepancy: who answers what"),
+            Part::Bounds => ("bounds", "Error sources and bounds"),
+            Part::Risks => ("risks", "Risky designs"),
+            Part::Bias => ("bias", "Bias: round-down on CDNA3"),
+            Part::Published => ("published", "Measurements on real GPUs"),
+            Part::DesignSpace => ("design-space", "Design space: accuracy against cost"),
+            Part::Workarounds => ("workarounds", "Workarounds"),
+        }
+    }
+
     /// Its name in commands and files.
     pub const fn name(self) -> &'static str {
-        match self {
-            Part::Models => "models",
-            Part::Discrepancy => "discrepancy",
-            Part::Bounds => "bounds",
-            Part::Risks => "risks",
-            Part::Bias => "bias",
-            Part::Published => "published",
-            Part::DesignSpace => "design-space",
-            Part::Workarounds => "workarounds",
-        }
+        self.row().0
+    }
+
+    /// Its heading.
+    pub const fn title(self) -> &'static str {
+        self.row().1
     }
 }
 

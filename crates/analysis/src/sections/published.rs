@@ -4,11 +4,11 @@ use super::options::Options;
 use crate::cells;
 use crate::error::Error;
 use crate::published::{PRODUCTS, PUBLISHED, Statistic, measure};
-use crate::section::Section;
+use crate::section::Content;
 use crate::table::Table;
 use bitmma::Progress;
 
-pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
+pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     let products = options.effort.of(10, PRODUCTS);
     let mut table = Table::new(
         "published",
@@ -16,7 +16,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
         "Each published number is a mean over 100 products of 128×128×128; ours is one over products drawn anew, so the \
          two differ by chance. The last column is their distance in units of the sampling error of both: within 3 is \
          agreement.",
-        &["GPU", "data and instruction", "number", "published", "ours", "sampling error", "apart"],
+        ["GPU", "data and instruction", "number", "published", "ours", "sampling error", "apart"],
     );
     let mut furthest: f64 = 0.0;
     for published in &PUBLISHED {
@@ -42,11 +42,5 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
          measured on GPUs we have no recordings of. Over {products} products each, the furthest pair is {furthest:.1} sampling \
          errors apart."
     );
-    Ok(Section {
-        name: "published".to_owned(),
-        title: "Measurements on real GPUs".to_owned(),
-        text: vec![text],
-        tables: vec![table],
-        figures: Vec::new(),
-    })
+    Ok(Content { text: vec![text], tables: vec![table], figures: Vec::new() })
 }

@@ -8,11 +8,11 @@ use crate::describe::{format_name, input, kind, list, number, parameters};
 use crate::dyadic::Dyadic;
 use crate::error::Error;
 use crate::risk::{Assessed, Risk, Witness, assess, assess_all};
-use crate::section::Section;
+use crate::section::Content;
 use crate::table::Table;
 use bitmma::Progress;
 
-pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
+pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     progress.step("risky designs of every model", 0, 1)?;
     let assessed = assess_all(options.revision, options.seed)?;
     let mut table = Table::new(
@@ -20,14 +20,9 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
         "Risky designs",
         "Left as the paper prints it, right as the models of the catalogue have it. Nothing on the right is typed in: an \
          instruction is listed when a search found an input on which its model shows the risk.",
-        &[
-            "paper: affected",
-            "paper: design",
-            "ours: affected",
-            "instructions",
-            "models",
-            "where ours differ",
-        ],
+        "paper: affected | paper: design | ours: affected | instructions | models | \
+         where ours differ"
+            .split(" | "),
     );
     for (index, risk) in Risk::ALL.into_iter().enumerate() {
         let (affected, design) = risk.in_the_paper();
@@ -47,7 +42,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
         "An input for each risk and model",
         "The smallest input that the search came to on the first instruction of each kind. Elements that are not named are \
          zero. For the asymmetry the last column is D of −A, B, −C: symmetric arithmetic would give −D.",
-        &["risk", "instruction", "why", "input", "D", "exact", "lost", "D of −A, B, −C"],
+        ["risk", "instruction", "why", "input", "D", "exact", "lost", "D of −A, B, −C"],
     );
     let mut seen = BTreeSet::new();
     for (index, risk) in Risk::ALL.into_iter().enumerate() {
@@ -64,9 +59,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
     if let Some(data) = &options.data {
         tables.push(own_verdicts(data, options.seed)?);
     }
-    Ok(Section {
-        name: "risks".to_owned(),
-        title: "Risky designs".to_owned(),
+    Ok(Content {
         text: vec![
             "A design is risky where it loses more than FP32 would: numbers of A or B that D could hold are flushed; the fused \
              sum keeps fewer than 23 fractional bits; the result is rounded to fewer bits than FP32 has; or −A, B, −C does not \
@@ -149,7 +142,7 @@ fn own_verdicts(data: &super::UserData, seed: u64) -> Result<Table, Error> {
         "own-risks",
         &format!("Verdicts on {}", data.name),
         parameters(model, step),
-        &["risk", "verdict", "why", "input", "D", "exact", "lost", "cases tried"],
+        ["risk", "verdict", "why", "input", "D", "exact", "lost", "cases tried"],
     );
     for verdict in assess(model, step, seed)? {
         let witness = verdict.witness.as_ref();

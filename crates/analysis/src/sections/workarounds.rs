@@ -7,12 +7,12 @@ use super::options::Options;
 use crate::cells;
 use crate::data::{Distribution, Draw};
 use crate::error::Error;
-use crate::section::Section;
+use crate::section::Content;
 use crate::table::Table;
 use crate::workaround::attempts;
 use bitmma::Progress;
 
-pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
+pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     let size = options.effort.of(32, 128);
     let k = options.effort.of(512, 4096);
     let mut tables = Vec::new();
@@ -46,9 +46,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Sect
             }
         }
     }
-    Ok(Section {
-        name: "workarounds".to_owned(),
-        title: "Workarounds".to_owned(),
+    Ok(Content {
         text: vec![
             "The paper names: FP32 output in place of FP16, the FP16 instruction for FP8 data, a newer architecture, C = 0 with the \
              accumulation outside. Libraries also promote every N elements, and scale. Each is measured here against the \
@@ -66,16 +64,9 @@ fn table(name: &str, title: &str, text: &str, found: &[crate::workaround::Attemp
         name,
         title,
         text,
-        &[
-            "how",
-            "instruction",
-            "mean error",
-            "its sampling error",
-            "mean square error",
-            "largest",
-            "not finite",
-            "rms, times smaller",
-        ],
+        "how | instruction | mean error | its sampling error | mean square error | \
+         largest | not finite | rms, times smaller"
+            .split(" | "),
     );
     let first = found.first().map_or(f64::NAN, |first| first.summary.root_mean_square());
     for attempt in found {

@@ -56,14 +56,9 @@ pub(super) fn followed(options: &Options, progress: &dyn Progress) -> Result<(Ta
              and B alone, before anything has run. A posteriori: from the exponents that occurred, summed along the chain, for the \
              element that lost most."
         ),
-        &[
-            "instruction",
-            "K",
-            "largest error",
-            "a posteriori bound",
-            "a priori bound",
-            "error / a posteriori",
-        ],
+        "instruction | K | largest error | a posteriori bound | a priori bound | \
+         error / a posteriori"
+            .split(" | "),
     );
     let mut figures = Vec::new();
     for (done, (name, title, instructions)) in FIGURES.into_iter().enumerate() {
