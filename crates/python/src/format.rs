@@ -1,121 +1,88 @@
 //! `bitmma.formats`: what the bits of a number mean.
 
 use bitmma::Codes;
-use bitmma::formats::{
-    Class, F32, F64, FORMATS, Format as Row, Overflow, Real, Rounding, alias, decode as decode_code,
-    encode as encode_real, packing, text,
-};
+use bitmma::arithmetic::Conversion;
+use bitmma::formats::{F32, F64, FORMATS, Format as Row, Overflow, Rounding, alias, packing, text};
+use bitmma::gemm::OutputConversion;
 use pyo3::prelude::*;
 
 use crate::arrays;
 use crate::error::{CodeError, FormatError, OptionError, UnknownFormat};
 
 /// A floating-point format: the widths of its fields, its bias, its special codes.
-#[pyclass(frozen, eq, hash, module = "bitmma.formats")]
+#[pyclass(frozen, eq, hash, get_all, module = "bitmma.formats")]
 #[derive(PartialEq, Hash)]
 pub(crate) struct Format {
-    row: Row,
+    /// The name used everywhere in the project, lower case.
+    name: &'static str,
+    /// Width of a code, in bits: sign, exponent, fraction and padding.
+    bits: u32,
+    /// Bytes of one code in an array: 1, 2, 4 or 8; codes of 4 and 6 bits take one byte each.
+    bytes: usize,
+    /// Width of the exponent field, in bits.
+    exponent_bits: u32,
+    /// Width of the fraction field, in bits.
+    fraction_bits: u32,
+    /// Low bits of the container that carry no information (13 for TF32 in an FP32 word).
+    padding_bits: u32,
+    /// What is subtracted from the exponent field of a normal number.
+    bias: i32,
+    /// The code of the largest finite number.
+    max_finite_code: u64,
+    /// The code of the smallest normal number.
+    min_normal_code: u64,
+    /// The code of the number one.
+    one_code: u64,
+    /// The code of the quiet NaN, None where the format has none.
+    nan_code: Option<u64>,
+    /// The code of positive infinity, None where the format has none.
+    infinity_code: Option<u64>,
+    /// The document that defines the format.
+    standard: &'static str,
+}
+
+impl From<Row> for Format {
+    fn from(row: Row) -> Format {
+        Format {
+            name: row.name,
+            bits: row.bits(),
+            bytes: row.bytes(),
+            exponent_bits: row.exponent_bits,
+            fraction_bits: row.fraction_bits,
+            padding_bits: row.padding_bits,
+            bias: row.bias,
+            max_finite_code: row.max_finite_code(),
+            min_normal_code: row.min_normal_code(),
+            one_code: row.one_code(),
+            nan_code: row.nan_code(),
+            infinity_code: row.infinity_code(),
+            standard: row.standard,
+        }
+    }
 }
 
 #[pymethods]
 impl Format {
-    /// The name used everywhere in the project, lower case.
-    #[getter]
-    fn name(&self) -> &'static str {
-        self.row.name
-    }
-
-    /// Width of a code, in bits: sign, exponent, fraction and padding.
-    #[getter]
-    fn bits(&self) -> u32 {
-        self.row.bits()
-    }
-
-    /// Bytes of one code in an array: 1, 2, 4 or 8; codes of 4 and 6 bits take one byte each.
-    #[getter]
-    fn bytes(&self) -> usize {
-        self.row.bytes()
-    }
-
-    /// Width of the exponent field, in bits.
-    #[getter]
-    fn exponent_bits(&self) -> u32 {
-        self.row.exponent_bits
-    }
-
-    /// Width of the fraction field, in bits.
-    #[getter]
-    fn fraction_bits(&self) -> u32 {
-        self.row.fraction_bits
-    }
-
-    /// Low bits of the container that carry no information (13 for TF32 in an FP32 word).
-    #[getter]
-    fn padding_bits(&self) -> u32 {
-        self.row.padding_bits
-    }
-
-    /// What is subtracted from the exponent field of a normal number.
-    #[getter]
-    fn bias(&self) -> i32 {
-        self.row.bias
-    }
-
-    /// The code of the largest finite number.
-    #[getter]
-    fn max_finite_code(&self) -> u64 {
-        self.row.max_finite_code()
-    }
-
-    /// The code of the smallest normal number.
-    #[getter]
-    fn min_normal_code(&self) -> u64 {
-        self.row.min_normal_code()
-    }
-
-    /// The code of the number one.
-    #[getter]
-    fn one_code(&self) -> u64 {
-        self.row.one_code()
-    }
-
-    /// The code of the quiet NaN, None where the format has none.
-    #[getter]
-    fn nan_code(&self) -> Option<u64> {
-        self.row.nan_code()
-    }
-
-    /// The code of positive infinity, None where the format has none.
-    #[getter]
-    fn infinity_code(&self) -> Option<u64> {
-        self.row.infinity_code()
-    }
-
-    /// The document that defines the format.
-    #[getter]
-    fn standard(&self) -> &'static str {
-        self.row.standard
-    }
-
     /// A code's value as the shortest decimal that names it.
     fn display(&self, code: u64) -> PyResult<String> {
-        check(&self.row, 0, code)?;
-        Ok(text::display(&self.row, code))
+        let row = row(self.name)?;
+        check(&row, 0, code)?;
+        Ok(text::display(&row, code))
     }
 
     fn __repr__(&self) -> String {
-        format!("bitmma.formats.by_name({:?})", self.row.name)
+        format!("bitmma.formats.by_name({:?})", self.name)
     }
 
     fn __str__(&self) -> &'static str {
-        self.row.name
+        self.name
     }
 }
 
 /// Every format, widest first.
 #[pyfunction]
 pub(crate) fn formats() -> Vec<Format> {
-    FORMATS.into_iter().map(|row| Format { row }).collect()
+    FORMATS.into_iter().map(Format::from).collect()
 }
 
 /// The row of that name, or of what another project calls it (`float8_e4m3fn`).
@@ -147,28 +114,6 @@ pub(crate) fn rounding(name: &str) -> PyResult<Rounding> {
         .map_err(|error: bitmma::formats::rounding::UnknownRounding| OptionError::new_err(error.to_string()))
 }
 
-/// The code of a code of another format, rounded once; NaN becomes the format's NaN, and its largest
-/// number where it has none.
-pub(crate) fn convert(from: &Row, code: u64, to: &Row, rounding: Rounding, overflow: Overflow) -> u64 {
-    let value = decode_code(from, code);
-    let real = Real {
-        negative: value.negative,
-        significand: u128::from(value.significand),
-        exponent: value.exponent - from.fraction_bits as i32,
-        inexact: false,
-    };
-    match value.class {
-        Class::Nan => to.nan_code().unwrap_or(to.max_finite_code()),
-        Class::Infinity => {
-            let beyond = Real { significand: 1, exponent: to.max_exponent() + 1, ..real };
-            let kept = if overflow == Overflow::Saturate { overflow } else { Overflow::Infinity };
-            encode_real(to, beyond, rounding, kept)
-        }
-        Class::Zero => encode_real(to, Real::zero(value.negative), rounding, overflow),
-        Class::Finite => encode_real(to, real, rounding, overflow),
-    }
-}
-
 /// Codes of `format` for the float64 or float32 numbers in `words` (their bits, in one dimension).
 #[pyfunction]
 pub(crate) fn encode<'py>(
@@ -179,7 +124,8 @@ pub(crate) fn encode<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = words.py();
     let to = row(format)?;
-    let (rounding, overflow) = (rounding(rounding_rule)?, overflow(overflow_rule)?);
+    let conversion = Conversion::new(rounding(rounding_rule)?, to);
+    let conversion = OutputConversion { conversion, overflow: overflow(overflow_rule)? };
     let (words, shape) = arrays::codes("values", words)?;
     let from = match words {
         Codes::U64(_) => F64,
@@ -189,7 +135,8 @@ pub(crate) fn encode<'py>(
         }
     };
     let codes = py.detach(|| {
-        let codes = (0..words.len()).map(|index| convert(&from, words.get(index), &to, rounding, overflow));
+        let convert = conversion.of(from, words.len());
+        let codes = (0..words.len()).map(|index| convert(words.get(index)));
         match to.bytes() {
             1 => Codes::U8(codes.map(|code| code as u8).collect()),
             2 => Codes::U16(codes.map(|code| code as u16).collect()),
@@ -219,7 +166,7 @@ pub(crate) fn decode<'py>(codes: &Bound<'py, PyAny>, format: &str) -> PyResult<B
 /// The format of that name, compared without case.
 #[pyfunction]
 pub(crate) fn format_named(name: &str) -> PyResult<Format> {
-    Ok(Format { row: row(name)? })
+    Ok(row(name)?.into())
 }
 
 /// Codes of `bits` bits, one a byte, packed into bytes without gaps.

@@ -1,14 +1,14 @@
 //! `bitmma.gemm`: products of any shape.
 
 use bitmma::arithmetic::Conversion;
-use bitmma::formats::{F32, F64, Overflow, Rounding};
+use bitmma::formats::{F32, F64, Overflow};
 use bitmma::gemm::{OutputConversion, ScaleBlocks};
 use bitmma::{GemmOptions, gemm as product};
 use pyo3::prelude::*;
 
 use crate::arrays;
 use crate::error::Raised;
-use crate::format::{self, convert};
+use crate::format;
 use crate::listener::Listener;
 use crate::operands::Arrays;
 use crate::unit::Unit;
@@ -41,7 +41,7 @@ pub(crate) fn gemm<'py>(
     let scale_blocks = scale_blocks.map(str::parse::<ScaleBlocks>).transpose().map_err(Raised::from)?;
     let given = operands.read_with(unit, scale_blocks.map(|_| F32))?;
     let working = target.working_format();
-    let factor = |value: f64| convert(&F64, value.to_bits(), &working, Rounding::NearestEven, Overflow::Ieee);
+    let factor = |value: f64| OutputConversion::nearest(working).of(F64, 1)(value.to_bits());
     let output = match output {
         None => None,
         Some(name) => Some(OutputConversion {

@@ -12,122 +12,95 @@ use crate::format;
 #[pyclass(frozen, module = "bitmma.catalogue")]
 pub(crate) struct Instruction {
     pub(crate) found: Found,
+    /// The architecture's name: `hopper`.
+    #[pyo3(get)]
+    architecture: &'static str,
+    /// The instruction's name for this M and N.
+    #[pyo3(get)]
+    name: String,
+    /// The name with ranges where M or N has one: `wgmma.m64n{8..256}k16.f32.f16.f16`.
+    #[pyo3(get)]
+    row: String,
+    /// The family, as its vendor names it: `wgmma.mma_async`.
+    #[pyo3(get)]
+    family: &'static str,
+    /// Rows of A and D.
+    #[pyo3(get)]
+    m: usize,
+    /// Columns of B and D.
+    #[pyo3(get)]
+    n: usize,
+    /// Columns of A, rows of B.
+    #[pyo3(get)]
+    k: usize,
+    /// Independent products that one instruction computes.
+    #[pyo3(get)]
+    blocks: usize,
+    /// The format of A.
+    #[pyo3(get)]
+    a: &'static str,
+    /// The format of B.
+    #[pyo3(get)]
+    b: &'static str,
+    /// The format of C.
+    #[pyo3(get)]
+    c: &'static str,
+    /// The format of D.
+    #[pyo3(get)]
+    d: &'static str,
+    /// Format of the scale factors and how many elements share one; None where there are none.
+    #[pyo3(get)]
+    scale: Option<(&'static str, usize)>,
+    /// Whether the hardware has it as one instruction.
+    #[pyo3(get)]
+    native: bool,
+    /// `recorded`, `printed` or `inferred`.
+    #[pyo3(get)]
+    evidence: &'static str,
+    /// The evidence for the model in words.
+    #[pyo3(get)]
+    evidence_text: String,
+    /// Further spellings: full PTX, SASS, HIP builtin, older names.
+    #[pyo3(get)]
+    aliases: Vec<String>,
+    /// Why the model is not known; None where it is.
+    #[pyo3(get)]
+    unknown: Option<&'static str>,
+}
+
+impl From<Found> for Instruction {
+    fn from(found: Found) -> Instruction {
+        let row = found.instruction;
+        Instruction {
+            architecture: row.architecture.name(),
+            name: found.name(),
+            row: row.name(),
+            family: row.family.name(),
+            m: found.m,
+            n: found.n,
+            k: row.k,
+            blocks: row.blocks,
+            a: row.a.name,
+            b: row.b.name,
+            c: row.c.name,
+            d: row.d.name,
+            scale: row.scale.map(|scale| (scale.format.name, scale.size)),
+            native: row.is_native(),
+            evidence: match row.evidence {
+                Evidence::Recorded { .. } => "recorded",
+                Evidence::Printed { .. } => "printed",
+                Evidence::Inferred { .. } => "inferred",
+            },
+            evidence_text: row.evidence.to_string(),
+            aliases: row.aliases(),
+            unknown: row.unknown,
+            found,
+        }
+    }
 }
 
 #[pymethods]
 impl Instruction {
-    /// The architecture's name: `hopper`.
-    #[getter]
-    fn architecture(&self) -> &'static str {
-        self.found.instruction.architecture.name()
-    }
-
-    /// The instruction's name for this M and N.
-    #[getter]
-    fn name(&self) -> String {
-        self.found.name()
-    }
-
-    /// The name with ranges where M or N has one: `wgmma.m64n{8..256}k16.f32.f16.f16`.
-    #[getter]
-    fn row(&self) -> String {
-        self.found.instruction.name()
-    }
-
-    /// The family, as its vendor names it: `wgmma.mma_async`.
-    #[getter]
-    fn family(&self) -> &'static str {
-        self.found.instruction.family.name()
-    }
-
-    /// Rows of A and D.
-    #[getter]
-    fn m(&self) -> usize {
-        self.found.m
-    }
-
-    /// Columns of B and D.
-    #[getter]
-    fn n(&self) -> usize {
-        self.found.n
-    }
-
-    /// Columns of A, rows of B.
-    #[getter]
-    fn k(&self) -> usize {
-        self.found.instruction.k
-    }
-
-    /// Independent products that one instruction computes.
-    #[getter]
-    fn blocks(&self) -> usize {
-        self.found.instruction.blocks
-    }
-
-    /// The format of A.
-    #[getter]
-    fn a(&self) -> &'static str {
-        self.found.instruction.a.name
-    }
-
-    /// The format of B.
-    #[getter]
-    fn b(&self) -> &'static str {
-        self.found.instruction.b.name
-    }
-
-    /// The format of C.
-    #[getter]
-    fn c(&self) -> &'static str {
-        self.found.instruction.c.name
-    }
-
-    /// The format of D.
-    #[getter]
-    fn d(&self) -> &'static str {
-        self.found.instruction.d.name
-    }
-
-    /// Format of the scale factors and how many elements share one; None where there are none.
-    #[getter]
-    fn scale(&self) -> Option<(&'static str, usize)> {
-        self.found.instruction.scale.map(|scale| (scale.format.name, scale.size))
-    }
-
-    /// Whether the hardware has it as one instruction.
-    #[getter]
-    fn native(&self) -> bool {
-        self.found.instruction.is_native()
-    }
-
-    /// `recorded`, `printed` or `inferred`.
-    #[getter]
-    fn evidence(&self) -> &'static str {
-        match self.found.instruction.evidence {
-            Evidence::Recorded { .. } => "recorded",
-            Evidence::Printed { .. } => "printed",
-            Evidence::Inferred { .. } => "inferred",
-        }
-    }
-
-    /// The evidence for the model in words.
-    #[getter]
-    fn evidence_text(&self) -> String {
-        self.found.instruction.evidence.to_string()
-    }
-
-    /// Further spellings: full PTX, SASS, HIP builtin, older names.
-    #[getter]
-    fn aliases(&self) -> Vec<String> {
-        self.found.instruction.aliases()
-    }
-
-    /// Why the model is not known; None where it is.
-    #[getter]
-    fn unknown(&self) -> Option<&'static str> {
-        self.found.instruction.unknown
-    }
-
     /// The internal precision in one line: what is exact, what is cut where, how results are rounded.
     #[pyo3(signature = (revision = "hardware"))]
     fn precision(&self, revision: &str) -> PyResult<String> {
@@ -142,7 +115,7 @@ impl Instruction {
     }
 
     fn __repr__(&self) -> String {
-        format!("bitmma.catalogue.find({:?}, {:?})", self.architecture(), self.name())
+        format!("bitmma.catalogue.find({:?}, {:?})", self.architecture, self.name)
     }
 }
 
@@ -169,8 +142,7 @@ pub(crate) fn architecture(name: &str) -> PyResult<&'static str> {
 /// The instruction that a name or an alias means.
 #[pyfunction]
 pub(crate) fn find(architecture: &str, instruction: &str) -> PyResult<Instruction> {
-    let found = find_row(parsed(architecture)?, instruction).map_err(Raised::from)?;
-    Ok(Instruction { found })
+    Ok(find_row(parsed(architecture)?, instruction).map_err(Raised::from)?.into())
 }
 
 /// The rows of the catalogue that have this architecture, this format, this model family.
@@ -187,7 +159,7 @@ pub(crate) fn instructions(
         model: model.map(model_family).transpose().map_err(Raised::from)?,
     };
     let rows = filter.rows().map(|row| Found { instruction: row, m: row.m.first, n: row.n.first });
-    Ok(rows.map(|found| Instruction { found }).collect())
+    Ok(rows.map(Instruction::from).collect())
 }
 
 /// The elements along K after which a library without fast accumulation moves the sum to FP32.
@@ -211,5 +183,5 @@ pub(crate) fn choose(
     let formats = (format::row(a)?, format::row(b)?);
     let product = Product::new(formats, accumulate.map(format::row).transpose()?, scale);
     let found = choose_row(parsed(architecture)?, &product);
-    Ok(Instruction { found: found.map_err(|error| Raised::from(Error::from(error)))? })
+    Ok(found.map_err(|error| Raised::from(Error::from(error)))?.into())
 }

@@ -30,43 +30,27 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _bitmma {
     #[pymodule_export]
-    use crate::analysis::accuracy::{
-        bias_distributions, bias_growth, exact_errors, measure_designs, workarounds,
+    use crate::{
+        analysis::{
+            accuracy::{bias_distributions, bias_growth, exact_errors, measure_designs, workarounds},
+            bounds::{account, error_sources, product_bounds, worst_case},
+            compare::compare,
+            discrepancy::{difference_matrix, smallest_difference},
+            report::{Section, report_parts, report_section, write_report},
+            risk::{assess, assess_all},
+        },
+        calls::{check_scaled_mm, decide_call, follow_call, run_call},
+        command::run_command,
+        explain::explain,
+        format::{Format, decode, encode, format_named, formats, pack, unpack},
+        gemm::gemm,
+        instruction::{Instruction, architecture, architectures, choose, find, instructions, promotion},
+        probe::probe,
+        recording::{read_recording, replay},
+        tally::tally,
+        unit::{Unit, multiply, simulate},
+        verify::{Blocks, Campaign},
     };
-    #[pymodule_export]
-    use crate::analysis::bounds::{account, error_sources, product_bounds, worst_case};
-    #[pymodule_export]
-    use crate::analysis::compare::compare;
-    #[pymodule_export]
-    use crate::analysis::discrepancy::{difference_matrix, smallest_difference};
-    #[pymodule_export]
-    use crate::analysis::report::{Section, report_parts, report_section, write_report};
-    #[pymodule_export]
-    use crate::analysis::risk::{assess, assess_all};
-    #[pymodule_export]
-    use crate::calls::{check_scaled_mm, decide_call, follow_call, run_call};
-    #[pymodule_export]
-    use crate::command::run_command;
-    #[pymodule_export]
-    use crate::explain::explain;
-    #[pymodule_export]
-    use crate::format::{Format, decode, encode, format_named, formats, pack, unpack};
-    #[pymodule_export]
-    use crate::gemm::gemm;
-    #[pymodule_export]
-    use crate::instruction::{
-        Instruction, architecture, architectures, choose, find, instructions, promotion,
-    };
-    #[pymodule_export]
-    use crate::probe::probe;
-    #[pymodule_export]
-    use crate::recording::{read_recording, replay};
-    #[pymodule_export]
-    use crate::tally::tally;
-    #[pymodule_export]
-    use crate::unit::{Unit, multiply, simulate};
-    #[pymodule_export]
-    use crate::verify::{Blocks, Campaign};
 
     use pyo3::prelude::*;
 
