@@ -203,16 +203,3 @@ fn xmma(query: &Query, config: &Config) -> Result<Plan, Error> {
     plan.merge = Merge { order, ..Merge::default() };
     Ok(plan)
 }
-
-/// The FP8 plan of an RTX 4060 for a split into `parts` (rules 8 to 10, 15, 16).
-pub fn ada_fp8(query: &Query, parts: usize, order: MergeOrder) -> Result<Planned, Error> {
-    let config = Config {
-        id: Some(if query.fast { 60 } else { 35 }),
-        splitk: Some(parts as i64),
-        reduction: Some(if parts > 1 { 2 } else { 0 }),
-        custom: Some(i64::from(order == MergeOrder::Pairwise)),
-        stages: Some(15),
-        ..Config::default()
-    };
-    plan(query, &config, Assume::default())
-}

@@ -10,6 +10,7 @@ use crate::cublaslt::{self, Assume};
 use crate::error::Error;
 use crate::execute::execute;
 use crate::plan::{DealKind, MergeOrder, MergeType, Multiply, Plan, ScaleResult, Through};
+use crate::platform::config_of;
 use crate::recorded::{Case, Function, Recording};
 use crate::reference;
 use crate::scaled::{self, Recipe};
@@ -94,7 +95,10 @@ pub fn plan_of(recording: &Recording, case: &Case, assume: Assume) -> Result<Pla
         return Ok(cublaslt::plan(&query, config, assume)?.plan);
     }
     match &case.plan {
-        Some(split) => Ok(cublaslt::ada_fp8(&query, split.parts, split.order)?.plan),
+        Some(split) => {
+            let config = config_of(&query, split.parts, split.order)?;
+            Ok(cublaslt::plan(&query, &config, Assume::default())?.plan)
+        }
         None => Err(Error::declined("the recording says neither plan nor config")),
     }
 }
