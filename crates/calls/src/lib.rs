@@ -24,6 +24,7 @@ pub mod explain;
 pub mod fixtures;
 pub mod fp32;
 pub mod merge;
+pub mod npy;
 pub mod npz;
 pub mod plan;
 pub mod platform;

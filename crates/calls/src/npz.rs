@@ -1,12 +1,13 @@
-//! NumPy's `.npz` archives: ZIP files of `.npy` arrays of unsigned integers.
+//! NumPy's `.npz` archives: ZIP files of `.npy` arrays of integers.
 //!
-//! Only what `numpy.savez` and `numpy.savez_compressed` write is read: entries that are stored or deflated, version 1
-//! to 3 headers, one array in C order each. Sizes and checksums are checked.
+//! Only what `numpy.savez` and `numpy.savez_compressed` write is read: entries that are stored or deflated, one array
+//! in C order each. Sizes and checksums are checked.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use crate::error::Error;
+use crate::npy::{Endian, Header, Order, Type};
 
 /// An array of whole numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,67 +152,95 @@ fn directory(bytes: &[u8]) -> Option<HashMap<String, Entry>> {
     Some(entries)
 }
 
-/// CRC-32 as ZIP has it.
-fn crc32(bytes: &[u8]) -> u32 {
-    const TABLE: [u32; 256] = {
-        let mut table = [0; 256];
-        let mut index = 0;
-        while index < 256 {
-            let mut value = index as u32;
-            let mut bit = 0;
-            while bit < 8 {
-                value = if value & 1 == 1 { value >> 1 ^ 0xedb8_8320 } else { value >> 1 };
-                bit += 1;
-            }
-            table[index] = value;
-            index += 1;
-        }
-        table
-    };
-    !bytes.iter().fold(!0, |sum, &byte| TABLE[((sum ^ u32::from(byte)) & 0xff) as usize] ^ sum >> 8)
-}
-
-/// Reads one `.npy` file (NumPy's format specification, versions 1 to 3).
+/// Reads one `.npy` file of integers.
 pub fn array(bytes: &[u8]) -> Result<Array, String> {
-    if !bytes.starts_with(b"\x93NUMPY") {
-        return Err("not an .npy array".to_owned());
-    }
-    let wide = bytes.get(6).is_some_and(|&version| version >= 2);
-    let (start, length) = if wide { (12, number(bytes, 8, 4)) } else { (10, number(bytes, 8, 2)) };
-    let header = length.and_then(|length| bytes.get(start..start + length)).ok_or("its header is cut off")?;
-    let data = &bytes[start + header.len()..];
-    let header = std::str::from_utf8(header).map_err(|_| "its header is not text")?;
-    let value = |key: &str| header.split_once(&format!("'{key}':")).map(|(_, rest)| rest.trim_start());
-    let kind =
-        value("descr").and_then(|rest| rest.strip_prefix('\'')).and_then(|rest| rest.split('\'').next());
-    let (signed, width) = match kind {
-        Some("|u1" | "<u1" | "|b1") => (false, 1),
-        Some("<u2") => (false, 2),
-        Some("<u4") => (false, 4),
-        Some("<u8") => (false, 8),
-        Some("|i1") => (true, 1),
-        Some("<i2") => (true, 2),
-        Some("<i4") => (true, 4),
-        Some("<i8") => (true, 8),
+    let Header { element, order, shape, end } = Header::read(bytes)?;
+    let (signed, width) = match &element {
+        Some(Type { kind: 'u' | 'b', bytes: width @ (1 | 2 | 4 | 8), endian: Endian::Little, .. }) => {
+            (false, *width as usize)
+        }
+        Some(Type { kind: 'i', bytes: width @ (1 | 2 | 4 | 8), endian: Endian::Little, .. }) => {
+            (true, *width as usize)
+        }
         other => {
-            return Err(format!(
-                "elements are {}; little-endian integers are read",
-                other.unwrap_or("nameless")
-            ));
+            let given = other.as_ref().map_or("records".to_owned(), Type::to_string);
+            return Err(format!("elements are {given}; little-endian integers are read"));
         }
     };
-    let shape =
-        value("shape").and_then(|rest| rest.strip_prefix('(')).and_then(|rest| rest.split(')').next());
-    let sizes = shape.ok_or("it has no shape")?.split(',').map(str::trim).filter(|size| !size.is_empty());
-    let shape: Vec<usize> =
-        sizes.map(str::parse).collect::<Result<_, _>>().map_err(|_| "its shape does not read")?;
-    let count =
-        shape.iter().try_fold(1usize, |count, &size| count.checked_mul(size)).ok_or("it is too large")?;
-    if value("fortran_order").is_none_or(|rest| !rest.starts_with("False")) && shape.len() > 1 && count > 0 {
+    let sizes: Option<Vec<usize>> = shape.iter().map(|&size| size.try_into().ok()).collect();
+    let shape = sizes.ok_or("it is too large")?;
+    let taken = shape.iter().try_fold(width, |taken, &size| taken.checked_mul(size));
+    let taken = taken.ok_or("it is too large")?;
+    if order == Order::Fortran && shape.len() > 1 && taken > 0 {
         return Err("it is in Fortran order; C order is read".to_owned());
     }
-    if data.len() != count * width {
-        return Err(format!("{} bytes of data; its shape takes {}", data.len(), count * width));
+    let data = &bytes[end..];
+    if data.len() != taken {
+        return Err(format!("{} bytes of data; its shape takes {taken}", data.len()));
     }
     Ok(Array { shape, width, signed, bytes: data.to_vec() })
+}
+
+/// An archive in the making, as `numpy.savez` writes one: every array stored as it is (APPNOTE.TXT 4.3.7, 4.3.12, 4.3.16).
+#[derive(Debug, Default)]
+pub struct Writer {
+    files: Vec<u8>,
+    directory: Vec<u8>,
+    count: u16,
+}
+
+/// The date that an entry has: 1980-01-01, the first there is, so that the same arrays make the same file.
+const DATE: u16 = 1 << 5 | 1;
+
+impl Writer {
+    /// Adds an array, the content of a .npy file; `None` where the archive would pass 4 GiB.
+    pub fn add(&mut self, name: &str, npy: &[u8]) -> Option<()> {
+        let name = format!("{name}.npy");
+        let (start, size) = (u32::try_from(self.files.len()).ok()?, u32::try_from(npy.len()).ok()?);
+        let mut entry = Vec::new();
+        // version 2.0; no flags; stored; midnight
+        [20, 0, 0, 0, DATE].iter().for_each(|field: &u16| entry.extend(field.to_le_bytes()));
+        [crc32(npy), size, size].iter().for_each(|field| entry.extend(field.to_le_bytes()));
+        entry.extend((name.len() as u16).to_le_bytes());
+        entry.extend([0, 0]); // no extra field
+        self.files.extend(b"PK\x03\x04");
+        self.files.extend(&entry);
+        self.files.extend(name.as_bytes());
+        self.files.extend(npy);
+        self.directory.extend(b"PK\x01\x02\x14\x00"); // made by version 2.0
+        self.directory.extend(&entry);
+        self.directory.extend([0; 10]); // no comment, the first disk, no attributes
+        self.directory.extend(start.to_le_bytes());
+        self.directory.extend(name.as_bytes());
+        self.count += 1;
+        u32::try_from(self.files.len() + self.directory.len()).ok().map(drop)
+    }
+
+    /// The whole file.
+    pub fn finish(mut self) -> Vec<u8> {
+        let (start, size) = (self.files.len() as u32, self.directory.len() as u32);
+        self.files.append(&mut self.directory);
+        self.files.extend(b"PK\x05\x06\0\0\0\0");
+        [self.count, self.count].iter().for_each(|count| self.files.extend(count.to_le_bytes()));
+        [size, start].iter().for_each(|field| self.files.extend(field.to_le_bytes()));
+        self.files.extend([0, 0]);
+        self.files
+    }
+}
+
+/// CRC-32 of ISO 3309, as ZIP has it.
+fn crc32(bytes: &[u8]) -> u32 {
+    let table: [u32; 256] = std::array::from_fn(|index| {
+        (0..8).fold(index as u32, |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 })
+    });
+    !bytes.iter().fold(!0, |crc, &byte| crc >> 8 ^ table[(crc as u8 ^ byte) as usize])
+}
+
+#[cfg(test)]
+mod tests {
+    /// The check value of CRC-32/ISO-HDLC.
+    #[test]
+    fn crc() {
+        assert_eq!(super::crc32(b"123456789"), 0xcbf4_3926);
+    }
 }

@@ -6,11 +6,12 @@ use std::path::PathBuf;
 use bitmma::formats::{Class, Format, decode};
 use bitmma::gemm::Target as Steps;
 use bitmma::{Case, MmaUnit, Signature, Simulator};
+use bitmma_calls::npz::Writer;
 use bitmma_verify::recording::{self, Answer, Line};
 use clap::ValueEnum;
 
 use crate::failure::{Failure, Outcome, Within};
-use crate::files::{npy, npz::Archive};
+use crate::files::npy;
 use crate::record::cases;
 use crate::target::{self, Target};
 use crate::verify::{count, names};
@@ -266,7 +267,7 @@ impl Golden<'_> {
     }
 
     fn npz(&self) -> Option<Vec<u8>> {
-        let mut archive = Archive::default();
+        let mut archive = Writer::default();
         for (name, format, count) in self.fields() {
             let all = self.cases.len();
             let shape = if matches!(name, "c" | "d") { vec![all] } else { vec![all, count] };

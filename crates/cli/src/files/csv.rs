@@ -4,9 +4,10 @@ use std::fs::File;
 use std::path::Path;
 
 use bitmma::formats::Format;
+use bitmma_calls::npy::{Endian, Order};
 use bitmma_verify::recording;
 
-use super::tensor::{Endian, Order, Tensor};
+use super::tensor::Tensor;
 use crate::failure::{Failure, Within};
 
 /// The elements of a column, each a code of `format`, a line after the other.

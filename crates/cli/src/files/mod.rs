@@ -6,7 +6,6 @@
 
 mod csv;
 pub(crate) mod npy;
-pub(crate) mod npz;
 pub(crate) mod output;
 pub(crate) mod safetensors;
 pub(crate) mod tensor;

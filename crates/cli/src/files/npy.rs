@@ -4,12 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use bitmma::formats::{F16, F32, F64, Format, TF32, XF32};
+use bitmma_calls::npy::{Header, Type};
 
-use self::header::{Header, Type};
 use super::tensor::{Tensor, dimensions, packed_bytes};
 use crate::failure::{Failure, Within};
-
-mod header;
 
 /// The formats whose codes a native float of that many bytes holds.
 fn formats(bytes: u64) -> &'static [Format] {

@@ -12,11 +12,12 @@ use bitmma::formats::{
     BF16, E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, F16, F32, F64, Format, TF32, UE4M3, UE8M0, XF32,
     packing,
 };
+use bitmma_calls::npy::{Endian, Order};
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 use serde_json::{Value, json};
 
-use super::tensor::{Endian, Order, Tensor, dimensions, packed_bytes};
+use super::tensor::{Tensor, dimensions, packed_bytes};
 use crate::failure::{Failure, Within};
 
 /// Longest header that is read: the format's own limit.

@@ -2,26 +2,9 @@
 
 use bitmma::Matrix;
 use bitmma::formats::Format;
+use bitmma_calls::npy::{Endian, Order};
 
 use crate::failure::{Failure, Within};
-
-/// In which order a file lists its elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// The last index runs fastest.
-    C,
-    /// The first index runs fastest.
-    Fortran,
-}
-
-/// The first byte of an element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Endian {
-    /// The least significant.
-    Little,
-    /// The most significant.
-    Big,
-}
 
 /// Codes as a file holds them.
 #[derive(Clone, Debug)]

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::files::tensor::{Endian, Order};
-
 /// Longest header that is read: NumPy's own limit.
 const MAX_HEADER: usize = 10_000;
 /// Brackets in one another, at most.
@@ -13,16 +11,34 @@ const ALIGNMENT: usize = 64;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
+/// In which order a file lists its elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The last index runs fastest.
+    C,
+    /// The first index runs fastest.
+    Fortran,
+}
+
+/// The first byte of an element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endian {
+    /// The least significant.
+    Little,
+    /// The most significant.
+    Big,
+}
+
 /// A type of NumPy's: byte order, kind, bytes: `<f2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Type {
+pub struct Type {
     text: String,
     /// `f`, `u`, `i`, `c`, `b`, or any other letter of NumPy's.
-    pub(super) kind: char,
+    pub kind: char,
     /// Of one element; 0 where the type does not say.
-    pub(super) bytes: u64,
+    pub bytes: u64,
     /// Of each element.
-    pub(super) endian: Endian,
+    pub endian: Endian,
 }
 
 impl Type {
@@ -51,20 +67,20 @@ impl fmt::Display for Type {
 
 /// What a header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Header {
+pub struct Header {
     /// Of the elements; `None` for records, which have several.
-    pub(super) element: Option<Type>,
+    pub element: Option<Type>,
     /// Of the elements.
-    pub(super) order: Order,
+    pub order: Order,
     /// Any number of dimensions, whose product (a 0 counted as a 1) is below 2^64.
-    pub(super) shape: Vec<u64>,
+    pub shape: Vec<u64>,
     /// Where the elements begin.
-    pub(super) end: usize,
+    pub end: usize,
 }
 
 impl Header {
     /// The header at the beginning of a file, or why it has none.
-    pub(super) fn read(file: &[u8]) -> Result<Header, String> {
+    pub fn read(file: &[u8]) -> Result<Header, String> {
         if !file.starts_with(MAGIC) {
             let start = file[..file.len().min(MAGIC.len())].escape_ascii();
             let begins =
@@ -96,7 +112,7 @@ impl Header {
     }
 
     /// Version 1.0, for little-endian elements of that type in C order.
-    pub(super) fn write(type_name: &str, shape: &[usize]) -> Vec<u8> {
+    pub fn write(type_name: &str, shape: &[usize]) -> Vec<u8> {
         let sizes: String = shape.iter().map(|size| format!("{size}, ")).collect();
         let mut text =
             format!("{{'descr': '{type_name}', 'fortran_order': False, 'shape': ({sizes}), }}").into_bytes();
