@@ -38,37 +38,22 @@ pub enum Outcome {
     Differs(String),
 }
 
-/// The fields of a line; commas in double quotes do not separate.
-fn fields(line: &str) -> Vec<String> {
-    let mut all = vec![String::new()];
-    let mut quoted = false;
-    for character in line.chars() {
-        match character {
-            '"' => quoted = !quoted,
-            ',' if !quoted => all.push(String::new()),
-            other => {
-                if let Some(last) = all.last_mut() {
-                    last.push(other);
-                }
-            }
-        }
-    }
-    all
-}
-
 const HEADER: &str = "id,profile,kind,m,n,k,config,mode,k_chunk,block_k,k_per_dot,leading_group_k,merge_scheme,simt,gemv,declined";
 
 /// Reads `plans.csv`.
 pub fn read(path: &Path) -> Result<Vec<Fixture>, Error> {
     let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
-    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));
-    if lines.next().is_none_or(|(_, header)| header != HEADER) {
+    if !is_fixtures(&text) {
         return Err(Error::file(path, format!("the header is not {HEADER}")));
     }
+    let lines = csv::ReaderBuilder::new().comment(Some(b'#')).flexible(true).from_reader(text.as_bytes());
     lines
-        .map(|(index, line)| {
-            let wrong = |what: &str| Error::file(path, format!("line {}: {what}", index + 1));
-            fixture(&fields(line)).map_err(|what| wrong(&what))
+        .into_records()
+        .map(|record| {
+            let record = record.map_err(|error| Error::file(path, error))?;
+            let line = record.position().map_or(0, csv::Position::line);
+            fixture(&record.iter().collect::<Vec<_>>())
+                .map_err(|what| Error::file(path, format!("line {line}: {what}")))
         })
         .collect()
 }
@@ -78,22 +63,22 @@ pub fn is_fixtures(text: &str) -> bool {
     text.lines().find(|line| !line.starts_with('#')) == Some(HEADER)
 }
 
-fn fixture(fields: &[String]) -> Result<Fixture, String> {
+fn fixture(fields: &[&str]) -> Result<Fixture, String> {
     let [id, profile, kind, m, n, k, config, mode, chunk, block, dot, leading, merge, simt, gemv, declined] =
         fields
     else {
         return Err(format!("{} fields; there are 16", fields.len()));
     };
-    let number = |text: &String| text.parse::<usize>().map_err(|_| format!("'{text}' is not a number"));
-    let optional = |text: &String| if text.is_empty() { Ok(None) } else { number(text).map(Some) };
-    let (capability, version, multiprocessors) = match profile.as_str() {
+    let number = |text: &str| text.parse::<usize>().map_err(|_| format!("'{text}' is not a number"));
+    let optional = |text: &str| if text.is_empty() { Ok(None) } else { number(text).map(Some) };
+    let (capability, version, multiprocessors) = match *profile {
         "sm90_lt13_1" => (Capability::Sm90, "13.1.1", 132),
         "sm100_lt12_8" => (Capability::Sm100, "12.8.5", 152),
         "sm100_lt13_1" => (Capability::Sm100, "13.1.1", 152),
         "sm103_lt13_1" => (Capability::Sm103, "13.1.1", 152),
         other => return Err(format!("unknown profile {other}")),
     };
-    let (operands, out) = match kind.as_str() {
+    let (operands, out) = match *kind {
         "fp8" => (E4M3, BF16),
         "fp16" => (F16, F16),
         "bf16" => (BF16, BF16),
@@ -125,7 +110,7 @@ fn fixture(fields: &[String]) -> Result<Fixture, String> {
         })
     };
     Ok(Fixture {
-        id: id.clone(),
+        id: (*id).to_owned(),
         query: Query {
             capability,
             version: version.to_owned(),
@@ -137,11 +122,11 @@ fn fixture(fields: &[String]) -> Result<Fixture, String> {
             fast: false,
         },
         config,
-        mode: mode.clone(),
+        mode: (*mode).to_owned(),
         numbers: [optional(chunk)?, optional(block)?, optional(dot)?, optional(leading)?, optional(merge)?],
-        simt: simt.clone(),
-        gemv: gemv.clone(),
-        declined: declined.clone(),
+        simt: (*simt).to_owned(),
+        gemv: (*gemv).to_owned(),
+        declined: (*declined).to_owned(),
     })
 }
 

@@ -245,6 +245,13 @@ pub fn decide(platform: &Platform, query: &Query, sources: &Sources) -> Result<D
     };
     let workspace = sources.workspace.unwrap_or(of_torch);
     let (m, n, k) = query.shape;
+    let unsplit = |origin: String, assumption: String| {
+        let config = config_of(query, 1, MergeOrder::None)?;
+        let mut decision = Decision::of(cublaslt::plan(query, &config, sources.assume)?, origin);
+        decision.assumed.push(assumption);
+        decision.plan.evidence = crate::plan::Evidence::Derived;
+        Ok(decision)
+    };
     let mut looked = "no table of decisions was given".to_owned();
     if let Some(table) = table {
         if table.capability != query.capability || (table.version != query.version && !sources.assume.version)
@@ -263,23 +270,16 @@ pub fn decide(platform: &Platform, query: &Query, sources: &Sources) -> Result<D
                 return Ok(Decision::of(cublaslt::plan(query, &config, sources.assume)?, from));
             }
             Answer::Unsplit => {
-                let config = config_of(query, 1, MergeOrder::None)?;
-                let mut decision = Decision::of(cublaslt::plan(query, &config, sources.assume)?, from);
-                decision
-                    .assumed
-                    .push("inferred: beyond every shape that was split in this setting (rule 35)".into());
-                decision.plan.evidence = crate::plan::Evidence::Derived;
-                return Ok(decision);
+                return unsplit(
+                    from,
+                    "inferred: beyond every shape that was split in this setting (rule 35)".into(),
+                );
             }
             Answer::Missing => looked = format!("{m}×{n}×{k} is not in {from}"),
         }
     }
     if sources.assume.unsplit {
-        let config = config_of(query, 1, MergeOrder::None)?;
-        let mut decision = Decision::of(cublaslt::plan(query, &config, sources.assume)?, "an assumption");
-        decision.assumed.push(format!("K is not split ({looked})"));
-        decision.plan.evidence = crate::plan::Evidence::Derived;
-        return Ok(decision);
+        return unsplit("an assumption".to_owned(), format!("K is not split ({looked})"));
     }
     Err(Error::declined(format!(
         "{looked}, and whether the library splits K does not follow from the shape; `--assume unsplit` takes one part"

@@ -4,21 +4,11 @@
 
 use std::fmt;
 
-use bitmma::formats::{BF16, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, F16, F32, Format, table};
+use bitmma::formats::{BF16, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, F16, F32, Format, alias};
 
-/// The format of a dtype, by torch's name, NumPy's or this project's.
+/// The format of a dtype, by torch's name or any other that [`alias`] knows.
 pub fn format_of(name: &str) -> Option<Format> {
-    let name = name.strip_prefix("torch.").unwrap_or(name);
-    Some(match name {
-        "float32" | "float" => F32,
-        "bfloat16" => BF16,
-        "float16" | "half" => F16,
-        "float8_e4m3fn" => E4M3,
-        "float8_e5m2" => E5M2,
-        "float8_e4m3fnuz" => E4M3FNUZ,
-        "float8_e5m2fnuz" => E5M2FNUZ,
-        other => table::by_name(other)?,
-    })
+    alias::find(name.strip_prefix("torch.").unwrap_or(name)).ok()
 }
 
 /// In which order an operand lies in memory.
