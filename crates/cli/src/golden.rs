@@ -7,12 +7,12 @@ use bitmma::formats::{Class, Format, decode};
 use bitmma::gemm::Target as Steps;
 use bitmma::{Case, MmaUnit, Signature, Simulator};
 use bitmma_calls::npz::Writer;
-use bitmma_verify::recording::{self, Answer, Line};
+use bitmma_verify::recording::{self, Answer};
 use clap::ValueEnum;
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::npy;
-use crate::record::cases;
+use crate::record::{cases, write_case, write_head};
 use crate::target::{self, Target};
 use crate::verify::{count, names};
 use crate::{output, whole};
@@ -247,21 +247,16 @@ impl Golden<'_> {
 
     fn csv(&self) -> Result<Vec<u8>, Failure> {
         let mut head = self.head();
-        let (architecture, instruction) = names(&self.signature.name);
         if self.target.found.is_none() {
+            let (architecture, instruction) = names(&self.signature.name);
             head.push(recording::model_comment(architecture, instruction, &self.target.model));
         }
         let mut text = Vec::new();
-        recording::write_head(&mut text, &head.iter().map(String::as_str).collect::<Vec<_>>())?;
-        let d_format = self.signature.d;
+        write_head(&mut text, &head)?;
         for (case, &d) in self.cases.iter().zip(self.answers) {
-            let nan = self.any_nan() && decode(&d_format, d).class == Class::Nan;
+            let nan = self.any_nan() && decode(&self.signature.d, d).class == Class::Nan;
             let d = if nan { Answer::Nan } else { Answer::Code(d) };
-            let formats = self.signature.into();
-            recording::write_line(
-                &mut text,
-                &Line { architecture, instruction, formats, d_format, case, d },
-            )?;
+            write_case(&mut text, self.signature, case, d)?;
         }
         Ok(text)
     }

@@ -127,21 +127,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             return Err(Failure::new(format!("{} answers to {} dot products", answers.len(), cases.1.len())));
         }
         for (case, d) in cases.1.iter().zip(answers) {
-            let line = Line {
-                architecture,
-                instruction,
-                formats: (&signature).into(),
-                d_format: signature.d,
-                case,
-                d: Answer::Code(d),
-            };
-            recording::write_line(&mut body, &line)?;
+            write_case(&mut body, &signature, case, Answer::Code(d))?;
             total += 1;
         }
     }
     let mut text = Vec::new();
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    recording::write_head(&mut text, &head)?;
+    write_head(&mut text, &head)?;
     text.append(&mut body);
     match &arguments.out {
         Some(path) => {
@@ -165,6 +156,23 @@ pub(crate) fn cases(signature: &Signature, directed: usize, samples: u64, seed: 
         case(signature, signature.k, family, seed, index / families)
     }));
     (wanted, cases)
+}
+
+/// The comments and the header of a recording.
+pub(crate) fn write_head(to: &mut Vec<u8>, lines: &[String]) -> Result<(), Failure> {
+    Ok(recording::write_head(to, &lines.iter().map(String::as_str).collect::<Vec<_>>())?)
+}
+
+/// A case and its answer as a line of a recording.
+pub(crate) fn write_case(
+    to: &mut Vec<u8>,
+    signature: &Signature,
+    case: &Case,
+    d: Answer,
+) -> Result<(), Failure> {
+    let (architecture, instruction) = names(&signature.name);
+    let (formats, d_format) = (signature.into(), signature.d);
+    Ok(recording::write_line(to, &Line { architecture, instruction, formats, d_format, case, d })?)
 }
 
 /// Today's date, UTC, as in 2026-11-21.

@@ -7,11 +7,12 @@ use std::path::Path;
 use bitmma::formats::{Class, decode};
 use bitmma::{Case, Error, Fault, Model, Signature};
 use bitmma_verify::campaign::{Identity, Kept, Settled, Shard, Verdict};
-use bitmma_verify::recording::{self, Answer, Line};
+use bitmma_verify::recording::{self, Answer};
 use serde::Serialize;
 
 use super::{Outcomes, shown};
 use crate::failure::Failure;
+use crate::record::{write_case, write_head};
 use crate::table::Table;
 use crate::{json, style, whole};
 
@@ -262,26 +263,17 @@ pub(super) fn write_failures(path: &Path, outcomes: &[Outcomes]) -> Result<(), F
         let model = Model::from_toml(&one.identity.model)?;
         head.push(recording::model_comment(architecture, instruction, &model));
     }
-    let head: Vec<&str> = head.iter().map(String::as_str).collect();
-    recording::write_head(&mut text, &head)?;
+    write_head(&mut text, &head)?;
     for one in outcomes {
         let Some(signature) = &one.signature else { continue };
-        let (architecture, instruction) = names(&signature.name);
         for failing in &one.failing {
             let repeats = if failing.repeats { "" } else { "; asked again it agreed" };
             let line = failing.kept.line(&signature.d);
             let expected = recording::hex(&signature.d, &[failing.expected]);
             writeln!(text, "# {line}{repeats}; here the model says {expected}")?;
             let nan = decode(&signature.d, failing.actual).class == Class::Nan;
-            let line = Line {
-                architecture,
-                instruction,
-                formats: signature.into(),
-                d_format: signature.d,
-                case: &failing.least,
-                d: if nan { Answer::Nan } else { Answer::Code(failing.actual) },
-            };
-            recording::write_line(&mut text, &line)?;
+            let d = if nan { Answer::Nan } else { Answer::Code(failing.actual) };
+            write_case(&mut text, signature, &failing.least, d)?;
         }
     }
     whole::write(path, |file| file.write_all(&text))?;
