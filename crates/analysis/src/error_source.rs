@@ -4,6 +4,7 @@ use bitmma::Model;
 use bitmma::arithmetic::{Operation, Parameter, Prepared, ResultFlush};
 
 use crate::account::is_nearest;
+use crate::describe::format_name;
 use crate::error::{Error, check_k};
 
 /// A place where numbers are lost.
@@ -64,10 +65,6 @@ pub fn sources(model: &Model, k: usize) -> Result<Vec<SourceOf>, Error> {
     let mut rows = Vec::new();
     let mut row = |source, bound: String| rows.push(SourceOf { source, bound });
     let rho = model.conversion;
-    let format_name = |format: &bitmma::formats::Format| match format.name.strip_prefix('f') {
-        Some(width) => format!("FP{width}"),
-        None => format.name.to_ascii_uppercase(),
-    };
     let ulp = |conversion: bitmma::arithmetic::Conversion| {
         let half = if is_nearest(conversion.rounding) { "0.5 ulp" } else { "1 ulp" };
         format!("{half} {}", format_name(&conversion.format))

@@ -27,6 +27,17 @@ pub enum Scale {
     Log10,
 }
 
+impl Scale {
+    /// Where a number is along it; not finite where it has no place.
+    fn at(self, value: f64) -> f64 {
+        match self {
+            Scale::Linear => value,
+            Scale::Log2 => value.log2(),
+            Scale::Log10 => value.log10(),
+        }
+    }
+}
+
 /// An axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
@@ -170,13 +181,8 @@ struct Range {
 
 impl Range {
     fn of(scale: Scale, values: impl Iterator<Item = f64>, with_zero: bool) -> Range {
-        let at = |value: f64| match scale {
-            Scale::Linear => Some(value),
-            Scale::Log2 => (value > 0.0).then(|| value.log2()),
-            Scale::Log10 => (value > 0.0).then(|| value.log10()),
-        };
         let (mut from, mut to) = (f64::INFINITY, f64::NEG_INFINITY);
-        for value in values.filter_map(at).filter(|value| value.is_finite()) {
+        for value in values.map(|value| scale.at(value)).filter(|value| value.is_finite()) {
             (from, to) = (from.min(value), to.max(value));
         }
         if with_zero && scale == Scale::Linear {
@@ -195,11 +201,7 @@ impl Range {
 
     /// From 0 to 1; `None` for what has no place.
     fn place(&self, value: f64) -> Option<f64> {
-        let value = match self.scale {
-            Scale::Linear => value,
-            Scale::Log2 => value.log2(),
-            Scale::Log10 => value.log10(),
-        };
+        let value = self.scale.at(value);
         value.is_finite().then(|| ((value - self.from) / (self.to - self.from)).clamp(-0.02, 1.02))
     }
 

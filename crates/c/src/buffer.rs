@@ -235,6 +235,11 @@ unsafe fn write_rows<T: Copy>(to: *mut T, layout: &Layout, codes: &[T]) {
     }
 }
 
+/// An error where the address is NULL.
+pub(crate) fn not_null<T>(name: &str, address: *const T) -> Result<(), Failure> {
+    if address.is_null() { Err(Failure::null(name)) } else { Ok(()) }
+}
+
 /// What is at an address that must not be NULL.
 ///
 /// # Safety

@@ -4,9 +4,9 @@ use std::ffi::{c_char, c_void};
 
 use bitmma::Matrix;
 
-use crate::buffer::{bitmma_input, bitmma_output, text};
+use crate::buffer::{bitmma_input, bitmma_output, not_null, text};
 use crate::gemm::conversion;
-use crate::status::{Failure, bitmma_status, guarded};
+use crate::status::{bitmma_status, guarded};
 use crate::unit::{bitmma_format, format_of};
 
 /// A format by its name: "f64", "f32", "tf32", "bf16", "f16", "e4m3", … (docs/formats.md).
@@ -18,9 +18,7 @@ pub unsafe extern "C" fn bitmma_find_format(
     // SAFETY: the caller's text and the place for the answer
     guarded(|| unsafe {
         let found = format_of(text("name", name)?)?;
-        if format.is_null() {
-            return Err(Failure::null("format"));
-        }
+        not_null("format", format)?;
         format.write(found.into());
         Ok(())
     })

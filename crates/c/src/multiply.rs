@@ -4,7 +4,7 @@ use bitmma::arithmetic::run;
 use bitmma::formats::{BlockScale, Format};
 use bitmma::{Error, Matrix, Model, Operands, Signature};
 
-use crate::buffer::{Shape, bitmma_input, bitmma_output, required};
+use crate::buffer::{Shape, bitmma_input, bitmma_output, not_null, required};
 use crate::status::bitmma_status::{BITMMA_CODE, BITMMA_SCALE, BITMMA_SIZE};
 use crate::status::{Failure, bitmma_status, guarded};
 use crate::unit::bitmma_unit;
@@ -233,9 +233,7 @@ pub unsafe extern "C" fn bitmma_dot(
     guarded(|| unsafe {
         let unit = required("unit", unit)?;
         let operands = required("operands", operands)?;
-        if d.is_null() {
-            return Err(Failure::null("d"));
-        }
+        not_null("d", d)?;
         d.write_unaligned(unit.simulator.dot(&read_dot(unit, operands, &mut Room::new())?)?);
         Ok(())
     })

@@ -7,7 +7,7 @@ use bitmma::formats::{BlockScale, Format, by_name};
 use bitmma::gemm::Target;
 use bitmma::{Architecture, FastSimulator, MmaUnit, Model, Signature, Simulator};
 
-use crate::buffer::{optional_text, required, text};
+use crate::buffer::{not_null, optional_text, required, text};
 use crate::status::bitmma_status::{BITMMA_MODEL, BITMMA_SIZE, BITMMA_UNKNOWN};
 use crate::status::{Failure, bitmma_status, guarded};
 
@@ -131,9 +131,7 @@ pub unsafe extern "C" fn bitmma_open(
             Some(revision) => revision.parse().map_err(bitmma::Error::from)?,
             None => Revision::Hardware,
         };
-        if unit.is_null() {
-            return Err(Failure::null("unit"));
-        }
+        not_null("unit", unit)?;
         let opened = if architecture.eq_ignore_ascii_case("cpu") {
             let row = find_processor(instruction).map_err(bitmma::Error::from)?;
             bitmma_unit::of_model(row.model.clone(), row.shape, &format!("cpu/{}", row.name))?
@@ -161,9 +159,7 @@ pub unsafe extern "C" fn bitmma_open_model(
     // SAFETY: the caller's text and the place for the unit
     guarded(|| unsafe {
         let toml = text("toml", toml)?;
-        if unit.is_null() {
-            return Err(Failure::null("unit"));
-        }
+        not_null("unit", unit)?;
         if m == 0 || n == 0 || m > MOST || n > MOST || k > MOST {
             let message =
                 format!("{m}×{n}×{k}: M and N are 1 to {MOST}, K a multiple of the model's up to {MOST}");
@@ -200,9 +196,7 @@ pub unsafe extern "C" fn bitmma_describe(
     // SAFETY: the caller's unit and the place for the answer
     guarded(|| unsafe {
         let unit = required("unit", unit)?;
-        if signature.is_null() {
-            return Err(Failure::null("signature"));
-        }
+        not_null("signature", signature)?;
         let Signature { m, n, k, blocks, a, b, c, d, scale, .. } = *unit.signature();
         let (scale, scale_size) = match scale {
             Some(BlockScale { format, size }) => (format.into(), size),
