@@ -29,88 +29,66 @@ pub(crate) fn explain<'py>(
 
 /// An exact value: significand times 2^exponent, the sign in the significand.
 fn exact<'py>(py: Python<'py>, value: Real) -> PyResult<Bound<'py, PyDict>> {
-    let dictionary = PyDict::new(py);
-    let sign = if value.negative { -1 } else { 1 };
-    dictionary.set_item("significand", value.significand)?;
-    dictionary.set_item("sign", sign)?;
-    dictionary.set_item("exponent", value.exponent)?;
-    dictionary.set_item("exact", !value.inexact)?;
-    Ok(dictionary)
+    let Real { significand, exponent, negative, inexact } = value;
+    let sign = if negative { -1 } else { 1 };
+    Ok(dict!(py, significand: significand, sign: sign, exponent: exponent, exact: !inexact))
 }
 
 fn number<'py>(py: Python<'py>, format: &Format, code: u64) -> PyResult<Bound<'py, PyDict>> {
-    let dictionary = PyDict::new(py);
-    dictionary.set_item("value", text::display(format, code))?;
-    dictionary.set_item("code", code)?;
-    dictionary.set_item("format", format.name)?;
-    Ok(dictionary)
+    Ok(dict!(py, value: text::display(format, code), code: code, format: format.name))
 }
 
-fn terms<'py>(py: Python<'py>, terms: &[Term]) -> PyResult<Bound<'py, PyList>> {
-    let list = PyList::empty(py);
-    for term in terms {
-        let dictionary = PyDict::new(py);
-        dictionary.set_item("name", term.name.to_string())?;
-        dictionary.set_item("exponent", term.exponent)?;
-        dictionary.set_item("exact", exact(py, term.exact.real())?)?;
-        dictionary.set_item("kept", exact(py, term.kept.real())?)?;
-        list.append(dictionary)?;
-    }
-    Ok(list)
+fn terms<'py>(py: Python<'py>, terms: &[Term]) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    let one = |term: &Term| {
+        let (whole, kept) = (exact(py, term.exact.real())?, exact(py, term.kept.real())?);
+        Ok(dict!(py, name: term.name.to_string(), exponent: term.exponent, exact: whole, kept: kept))
+    };
+    terms.iter().map(one).collect()
 }
 
 fn dictionary<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> {
-    let dictionary = PyDict::new(py);
-    match step {
+    Ok(match step {
         Step::Begin { operation, elements, accumulator, format } => {
-            dictionary.set_item("step", "begin")?;
-            dictionary.set_item("operation", operation)?;
-            dictionary.set_item("elements", elements)?;
-            dictionary.set_item("accumulator", number(py, format, *accumulator)?)?;
+            let accumulator = number(py, format, *accumulator)?;
+            dict!(py, step: "begin", operation: operation, elements: elements, accumulator: accumulator)
         }
         Step::Special(special) => {
-            dictionary.set_item("step", "special")?;
             let result = match special {
                 Special::Nan => "nan",
                 Special::Infinity { negative: false } => "inf",
                 Special::Infinity { negative: true } => "-inf",
             };
-            dictionary.set_item("result", result)?;
+            dict!(py, step: "special", result: result)
         }
-        Step::Aligned { maximum, exponent, terms: list, fraction_bits, rounding, sum } => {
-            dictionary.set_item("step", "aligned")?;
-            dictionary.set_item("maximum", maximum)?;
-            dictionary.set_item("exponent", exponent)?;
-            dictionary.set_item("fraction_bits", fraction_bits)?;
-            dictionary.set_item("rounding", rounding.symbol())?;
-            dictionary.set_item("terms", terms(py, list)?)?;
-            dictionary.set_item("sum", exact(py, sum.real())?)?;
-        }
+        Step::Aligned { maximum, exponent, terms: list, fraction_bits, rounding, sum } => dict!(
+            py,
+            step: "aligned",
+            maximum: maximum,
+            exponent: exponent,
+            fraction_bits: fraction_bits,
+            rounding: rounding.symbol(),
+            terms: terms(py, list)?,
+            sum: exact(py, sum.real())?,
+        ),
         Step::Exact { terms: list, sum } => {
-            dictionary.set_item("step", "exact")?;
-            dictionary.set_item("terms", terms(py, list)?)?;
-            dictionary.set_item("sum", exact(py, *sum)?)?;
+            dict!(py, step: "exact", terms: terms(py, list)?, sum: exact(py, *sum)?)
         }
-        Step::Binary { operation, left, left_format, right, right_format, result, format } => {
-            dictionary.set_item("step", "binary")?;
-            dictionary.set_item("operation", operation)?;
-            dictionary.set_item("left", number(py, left_format, *left)?)?;
-            dictionary.set_item("right", number(py, right_format, *right)?)?;
-            dictionary.set_item("result", number(py, format, *result)?)?;
-        }
+        Step::Binary { operation, left, left_format, right, right_format, result, format } => dict!(
+            py,
+            step: "binary",
+            operation: operation,
+            left: number(py, left_format, *left)?,
+            right: number(py, right_format, *right)?,
+            result: number(py, format, *result)?,
+        ),
         Step::Converted { value, conversion, code, format } => {
-            dictionary.set_item("step", "converted")?;
-            dictionary.set_item("value", exact(py, *value)?)?;
-            dictionary.set_item("conversion", conversion.to_string())?;
-            dictionary.set_item("result", number(py, format, *code)?)?;
+            let (value, result) = (exact(py, *value)?, number(py, format, *code)?);
+            dict!(py, step: "converted", value: value, conversion: conversion.to_string(), result: result)
         }
         Step::Changed { what, from, from_format, to, to_format } => {
-            dictionary.set_item("step", "changed")?;
-            dictionary.set_item("what", what)?;
-            dictionary.set_item("from", number(py, from_format, *from)?)?;
-            dictionary.set_item("to", number(py, to_format, *to)?)?;
+            let (from, to) = (number(py, from_format, *from)?, number(py, to_format, *to)?);
+            dict!(py, step: "changed", what: what, from: from, to: to)
         }
-        _ => dictionary.set_item("step", "unknown")?,
-    }
-    Ok(dictionary)
+        _ => dict!(py, step: "unknown"),
+    })
 }

@@ -7,6 +7,15 @@
 
 #![allow(clippy::needless_pass_by_value)] // pyo3 hands Python's arguments over as values
 
+/// A dictionary of Python's with these keys and values.
+macro_rules! dict {
+    ($py:expr, $($key:ident: $value:expr),+ $(,)?) => {{
+        let dictionary = pyo3::types::PyDict::new($py);
+        $(dictionary.set_item(stringify!($key), $value)?;)+
+        dictionary
+    }};
+}
+
 mod analysis;
 mod arrays;
 mod calls;

@@ -4,10 +4,10 @@ use std::io;
 use std::path::PathBuf;
 
 use bitmma::formats::BlockScale;
-use bitmma::{Codes, Fault, Matrix, MmaUnit, Operands, Signature};
+use bitmma::{Case, Codes, Fault, Matrix, MmaUnit, Model, Operands, Signature};
 use bitmma_probe::{Error, Evidence, Options, Verdict};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 
 use crate::error::{OptionError, Raised, RecordingError, ShapeError, TooLarge, UnitError};
 use crate::listener::Listener;
@@ -98,12 +98,8 @@ fn stack<'py>(py: Python<'py>, matrices: &[&Matrix]) -> PyResult<Bound<'py, PyAn
     };
     let (blocks, rows, columns) = first.shape();
     let all = matrices.iter().flat_map(|matrix| matrix.iter());
-    let codes = match first.codes() {
-        Codes::U8(_) => Codes::U8(all.map(|code| code as u8).collect()),
-        Codes::U16(_) => Codes::U16(all.map(|code| code as u16).collect()),
-        Codes::U32(_) => Codes::U32(all.map(|code| code as u32).collect()),
-        Codes::U64(_) => Codes::U64(all.collect()),
-    };
+    let all = Matrix::new(first.format(), (matrices.len() * blocks, rows, columns), all);
+    let codes = all.map_err(Raised::from)?.into_codes();
     arrays::array(py, codes, &[matrices.len(), blocks, rows, columns])
 }
 
@@ -152,22 +148,19 @@ fn exception(error: Error) -> PyErr {
 
 /// A fault as a dictionary; operands and answers are codes.
 fn fault<'py>(py: Python<'py>, one: &Evidence) -> PyResult<Bound<'py, PyDict>> {
-    let case = PyDict::new(py);
-    case.set_item("a", &one.case.a)?;
-    case.set_item("b", &one.case.b)?;
-    case.set_item("c", one.case.c)?;
-    case.set_item("scale_a", &one.case.scale_a)?;
-    case.set_item("scale_b", &one.case.scale_b)?;
-    let fault = PyDict::new(py);
-    fault.set_item("fault", one.fault.name())?;
-    fault.set_item("meaning", one.fault.text())?;
-    fault.set_item("place", (one.place.block, one.place.row, one.place.column))?;
-    fault.set_item("asked", &one.asked)?;
-    fault.set_item("case", case)?;
-    fault.set_item("answer", one.answer)?;
-    fault.set_item("expected", one.expected)?;
-    fault.set_item("explanation", one.explanation.as_ref())?;
-    Ok(fault)
+    let Case { a, b, c, scale_a, scale_b } = &one.case;
+    let case = dict!(py, a: a, b: b, c: c, scale_a: scale_a, scale_b: scale_b);
+    Ok(dict!(
+        py,
+        fault: one.fault.name(),
+        meaning: one.fault.text(),
+        place: (one.place.block, one.place.row, one.place.column),
+        asked: &one.asked,
+        case: case,
+        answer: one.answer,
+        expected: one.expected,
+        explanation: one.explanation.as_ref(),
+    ))
 }
 
 /// Finds out how a function computes; it takes stacks of codes (batch, blocks, rows, columns) A, B and C
@@ -199,27 +192,27 @@ pub(crate) fn probe<'py>(
     let options = Options { tests, seed, log, resume };
     let outcome = py.detach(|| bitmma_probe::probe(&function, &options, &&function.listener));
     let outcome = function.listener.end(outcome.map_err(exception))?;
-    let result = PyDict::new(py);
+    let faults = match &outcome.verdict {
+        Verdict::Faulty(faults) => faults.as_slice(),
+        _ => &[],
+    };
     let (verdict, known_as, equivalent, nearest) = match &outcome.verdict {
         Verdict::Found(found) => ("found", found.known_as.clone(), found.equivalent.as_slice(), None),
         Verdict::NotExplained(rest) => ("not explained", Vec::new(), &[][..], rest.nearest.as_ref()),
         Verdict::Faulty(_) => ("faulty", Vec::new(), &[][..], None),
     };
-    result.set_item("verdict", verdict)?;
-    result.set_item("model", outcome.to_toml())?;
-    result.set_item("known_as", known_as)?;
-    result.set_item("equivalent", PyList::new(py, equivalent.iter().map(bitmma::Model::to_toml))?)?;
-    result.set_item("nearest", nearest.map(bitmma::Model::to_toml))?;
-    let faults = match &outcome.verdict {
-        Verdict::Faulty(faults) => faults.as_slice(),
-        _ => &[],
-    };
-    let faults: Vec<Bound<'py, PyDict>> = faults.iter().map(|one| fault(py, one)).collect::<PyResult<_>>()?;
-    result.set_item("faults", faults)?;
-    result.set_item("questions", outcome.questions)?;
-    result.set_item("tests", outcome.tests)?;
-    result.set_item("summary", outcome.summary())?;
-    result.set_item("text", outcome.to_text())?;
-    result.set_item("html", outcome.to_html())?;
-    Ok(result)
+    Ok(dict!(
+        py,
+        verdict: verdict,
+        model: outcome.to_toml(),
+        known_as: known_as,
+        equivalent: equivalent.iter().map(Model::to_toml).collect::<Vec<_>>(),
+        nearest: nearest.map(Model::to_toml),
+        faults: faults.iter().map(|one| fault(py, one)).collect::<PyResult<Vec<_>>>()?,
+        questions: outcome.questions,
+        tests: outcome.tests,
+        summary: outcome.summary(),
+        text: outcome.to_text(),
+        html: outcome.to_html(),
+    ))
 }

@@ -19,21 +19,22 @@ pub(crate) fn read_recording(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Boun
         .into_iter()
         .map(|row| {
             let Row { origin, a, b, c, scale_a, scale_b, d, line } = row;
-            let record = PyDict::new(py);
-            record.set_item("arch", origin.architecture())?;
-            record.set_item("instruction", origin.instruction())?;
-            record.set_item("a", a)?;
-            record.set_item("b", b)?;
-            record.set_item("c", c)?;
-            record.set_item("scale_a", scale_a)?;
-            record.set_item("scale_b", scale_b)?;
             let d = match d {
                 Answer::Code(code) => Some(code),
                 Answer::Nan => None,
             };
-            record.set_item("d", d)?;
-            record.set_item("line", line)?;
-            Ok(record)
+            Ok(dict!(
+                py,
+                arch: origin.architecture(),
+                instruction: origin.instruction(),
+                a: a,
+                b: b,
+                c: c,
+                scale_a: scale_a,
+                scale_b: scale_b,
+                d: d,
+                line: line,
+            ))
         })
         .collect()
 }

@@ -342,7 +342,7 @@ class Unit:
         The format in which partial results of a GEMM are added: f32, or f64.
         """
 
-def account(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], element: tuple[SupportsIndex, SupportsIndex] = ...) -> Incomplete:
+def account(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], element: tuple[SupportsIndex, SupportsIndex] = ...) -> dict:
     """
     The account of one element, row and column.
     """
@@ -357,22 +357,22 @@ def architectures() -> list[str]:
     The architectures' names, by vendor and age.
     """
 
-def assess(unit: Unit, *, k: SupportsIndex | None = None, seed: SupportsIndex = 1) -> list[Incomplete]:
+def assess(unit: Unit, *, k: SupportsIndex | None = None, seed: SupportsIndex = 1) -> list[dict]:
     """
     The verdicts on one unit.
     """
 
-def assess_all(*, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> list[Incomplete]:
+def assess_all(*, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> list[dict]:
     """
     The verdicts on every model of the catalogue.
     """
 
-def bias_distributions(*, instructions: SupportsIndex = 1000, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None, progress: Any | None = None) -> Incomplete:
+def bias_distributions(*, instructions: SupportsIndex = 1000, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None, progress: Any | None = None) -> dict:
     """
     D minus the exact result, for that many instructions of CDNA3.
     """
 
-def bias_growth(lengths: SupportsGetItem[int, SupportsIndex], *, products: SupportsIndex = 24, distribution: str = "normal", scale: SupportsFloat | SupportsIndex = 10.0, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None, progress: Any | None = None) -> list[Incomplete]:
+def bias_growth(lengths: SupportsGetItem[int, SupportsIndex], *, products: SupportsIndex = 24, distribution: str = "normal", scale: SupportsFloat | SupportsIndex = 10.0, revision_name: str = "hardware", seed: SupportsIndex = 1, threads: SupportsIndex | None = None, progress: Any | None = None) -> list[dict]:
     """
     The errors of growing chains.
     """
@@ -388,7 +388,7 @@ def choose(architecture: str, a: str, b: str, accumulate: str | None = None, sca
     where nothing is said.
     """
 
-def compare(values: tuple[SupportsGetItem[int, str], SupportsGetItem[int, str], str] | None, architectures: SupportsGetItem[int, str] | None = None, *, round: bool = False, composed: bool = False, revision_name: str = "hardware") -> tuple[list[Incomplete], list[Incomplete]]:
+def compare(values: tuple[SupportsGetItem[int, str], SupportsGetItem[int, str], str] | None, architectures: SupportsGetItem[int, str] | None = None, *, round: bool = False, composed: bool = False, revision_name: str = "hardware") -> tuple[list[dict], list[dict]]:
     """
     Who answers what; values are text that every format reads for itself. Without A the paper's Equation 1.
     """
@@ -403,7 +403,7 @@ def decode(codes: Any, format: str) -> Any:
     The float64 words of codes (in one dimension); exact for every format.
     """
 
-def difference_matrix(units: SupportsGetItem[int, Unit], *, each: SupportsIndex = 4000, seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> Incomplete:
+def difference_matrix(units: SupportsGetItem[int, Unit], *, each: SupportsIndex = 4000, seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> dict:
     """
     Every pair, on that many cases of every family.
     """
@@ -460,7 +460,7 @@ def instructions(architecture: str | None = None, format: str | None = None, mod
     The rows of the catalogue that have this architecture, this format, this model family.
     """
 
-def measure_designs(units: SupportsGetItem[int, Unit], operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, threads: SupportsIndex | None = None) -> list[Incomplete]:
+def measure_designs(units: SupportsGetItem[int, Unit], operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, threads: SupportsIndex | None = None) -> list[dict]:
     """
     Models as designs of A·B, all on one product.
     """
@@ -483,7 +483,7 @@ def probe(call: Any, name: str, shape: tuple[SupportsIndex, SupportsIndex, Suppo
     An exception that it or `progress` raises ends the probe.
     """
 
-def product_bounds(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, promote_every: SupportsIndex | None = None, threads: SupportsIndex | None = None) -> Incomplete:
+def product_bounds(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, promote_every: SupportsIndex | None = None, threads: SupportsIndex | None = None) -> dict:
     """
     What each element of a product lost, and could have lost.
     """
@@ -531,7 +531,7 @@ def simulate(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any |
     D by the unit's model on the reference path, for any M and N and any K that the model takes.
     """
 
-def smallest_difference(left: Unit, right: Unit, *, k: SupportsIndex | None = None, budget: SupportsIndex = 700000, seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> Incomplete:
+def smallest_difference(left: Unit, right: Unit, *, k: SupportsIndex | None = None, budget: SupportsIndex = 700000, seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> dict:
     """
     The smallest input of K elements on which two units differ.
     """
@@ -550,12 +550,12 @@ def unpack(bits: SupportsIndex, packed: Any, count: SupportsIndex) -> Any:
     `count` codes of `bits` bits out of bytes, one a byte.
     """
 
-def workarounds(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, revision_name: str = "hardware", threads: SupportsIndex | None = None) -> list[tuple[str, str, Incomplete]]:
+def workarounds(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, revision_name: str = "hardware", threads: SupportsIndex | None = None) -> list[tuple[str, str, dict]]:
     """
     What helps: how, the instruction, and the errors.
     """
 
-def worst_case(unit: Unit, objective: str, *, k: SupportsIndex | None = None, budget: SupportsIndex = 40000, enough: SupportsFloat | SupportsIndex = 0.95, seed: SupportsIndex = 1) -> Incomplete | None:
+def worst_case(unit: Unit, objective: str, *, k: SupportsIndex | None = None, budget: SupportsIndex = 40000, enough: SupportsFloat | SupportsIndex = 0.95, seed: SupportsIndex = 1) -> dict | None:
     """
     The case closest to its bound that a search finds; None where nothing can be lost.
     """

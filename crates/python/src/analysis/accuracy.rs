@@ -4,12 +4,12 @@ use bitmma::formats::F64;
 use bitmma::{GemmOptions, Matrix, Model};
 use bitmma_analysis::bias;
 use bitmma_analysis::data::{Distribution, Product};
-use bitmma_analysis::design_space::{Design, measure};
+use bitmma_analysis::design_space::{Design, Measured, measure};
 use bitmma_analysis::statistics::{Histogram, Summary};
 use bitmma_analysis::workaround::attempts;
 use pyo3::prelude::*;
 
-use super::{Failed, long};
+use super::{Dict, Failed, long};
 use crate::error::Raised;
 use crate::instruction::revision;
 use crate::operands::Arrays;
@@ -17,23 +17,17 @@ use crate::unit::Unit;
 use crate::{arrays, format};
 
 /// Summary statistics of many errors.
-#[derive(IntoPyObject)]
-pub(crate) struct Errors {
-    count: u64,
-    not_finite: u64,
-    mean: f64,
-    mean_error: f64,
-    mean_square: f64,
-    mean_square_error: f64,
-    largest: f64,
-}
-
-impl From<Summary> for Errors {
-    fn from(summary: Summary) -> Errors {
-        let Summary { count, not_finite, mean, mean_error, mean_square, mean_square_error, largest } =
-            summary;
-        Errors { count, not_finite, mean, mean_error, mean_square, mean_square_error, largest }
-    }
+fn errors<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Dict<'py>> {
+    Ok(dict!(
+        py,
+        count: summary.count,
+        not_finite: summary.not_finite,
+        mean: summary.mean,
+        mean_error: summary.mean_error,
+        mean_square: summary.mean_square,
+        mean_square_error: summary.mean_square_error,
+        largest: summary.largest,
+    ))
 }
 
 /// D, of any format, minus the exact product: FP64 words.
@@ -64,53 +58,32 @@ fn product(unit: &Unit, operands: &Arrays<'_>) -> PyResult<Product> {
 }
 
 /// Equal bins: lower end of the first, width, counts.
-type Bins = (f64, f64, Vec<u64>);
-
-fn bins(Histogram { from, width, counts }: Histogram) -> Bins {
+fn bins(Histogram { from, width, counts }: Histogram) -> (f64, f64, Vec<u64>) {
     (from, width, counts)
-}
-
-/// The paper's figure of the bias.
-#[derive(IntoPyObject)]
-pub(crate) struct Distributions {
-    round_down: Errors,
-    toward_zero: Errors,
-    outside: Errors,
-    round_down_bins: Bins,
-    toward_zero_bins: Bins,
 }
 
 /// D minus the exact result, for that many instructions of CDNA3.
 #[pyfunction]
 #[pyo3(signature = (*, instructions = 1_000, revision_name = "hardware", seed = 1, threads = None, progress = None))]
-pub(crate) fn bias_distributions(
-    py: Python<'_>,
+pub(crate) fn bias_distributions<'py>(
+    py: Python<'py>,
     instructions: u64,
     revision_name: &str,
     seed: u64,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Distributions> {
+) -> PyResult<Dict<'py>> {
     let revision = revision(revision_name)?;
     let found =
         long(py, threads, progress, |listener| bias::distributions(revision, instructions, seed, listener))?;
-    Ok(Distributions {
-        round_down: found.round_down.into(),
-        toward_zero: found.toward_zero.into(),
-        outside: found.outside.into(),
+    Ok(dict!(
+        py,
+        round_down: errors(py, &found.round_down)?,
+        toward_zero: errors(py, &found.toward_zero)?,
+        outside: errors(py, &found.outside)?,
         round_down_bins: bins(found.round_down_bins),
         toward_zero_bins: bins(found.toward_zero_bins),
-    })
-}
-
-/// Means after a chain of instructions.
-#[derive(IntoPyObject)]
-pub(crate) struct Growth {
-    k: usize,
-    round_down: Errors,
-    toward_zero: Errors,
-    outside: Errors,
-    bias: Errors,
+    ))
 }
 
 /// The errors of growing chains.
@@ -120,8 +93,8 @@ pub(crate) struct Growth {
     threads = None, progress = None
 ))]
 #[allow(clippy::too_many_arguments)] // they are Python's keywords
-pub(crate) fn bias_growth(
-    py: Python<'_>,
+pub(crate) fn bias_growth<'py>(
+    py: Python<'py>,
     lengths: Vec<usize>,
     products: u64,
     distribution: &str,
@@ -130,66 +103,60 @@ pub(crate) fn bias_growth(
     seed: u64,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Vec<Growth>> {
+) -> PyResult<Vec<Dict<'py>>> {
     let revision = revision(revision_name)?;
     let factors = Distribution::named(distribution, scale).map_err(Failed::from)?;
     let found = long(py, threads, progress, |listener| {
         bias::growth(revision, factors, &lengths, products, seed, listener)
     })?;
-    let one = |row: bias::Growth| Growth {
-        k: row.k,
-        round_down: row.round_down.into(),
-        toward_zero: row.toward_zero.into(),
-        outside: row.outside.into(),
-        bias: row.bias.into(),
+    let one = |row: bias::Growth| {
+        Ok(dict!(
+            py,
+            k: row.k,
+            round_down: errors(py, &row.round_down)?,
+            toward_zero: errors(py, &row.toward_zero)?,
+            outside: errors(py, &row.outside)?,
+            bias: errors(py, &row.bias)?,
+        ))
     };
-    Ok(found.into_iter().map(one).collect())
-}
-
-/// What a design does on a product.
-#[derive(IntoPyObject)]
-pub(crate) struct Measured {
-    adder_bits: Option<u64>,
-    summary: Errors,
-    relative: f64,
+    found.into_iter().map(one).collect()
 }
 
 /// Models as designs of A·B, all on one product.
 #[pyfunction]
 #[pyo3(signature = (units, operands, *, threads = None))]
-pub(crate) fn measure_designs(
-    py: Python<'_>,
-    units: Vec<Bound<'_, Unit>>,
-    operands: Arrays<'_>,
+pub(crate) fn measure_designs<'py>(
+    py: Python<'py>,
+    units: Vec<Bound<'py, Unit>>,
+    operands: Arrays<'py>,
     threads: Option<usize>,
-) -> PyResult<Vec<Measured>> {
+) -> PyResult<Vec<Dict<'py>>> {
     let Some(first) = units.first() else { return Ok(Vec::new()) };
     let product = product(first.get(), &operands)?;
     let model = |unit: &Bound<'_, Unit>| -> Model { unit.get().model().clone() };
     let designs: Vec<Design> =
         units.iter().map(|unit| Design { name: String::new(), model: model(unit) }).collect();
     let found = long(py, threads, None, |_| measure(&designs, &product))?;
-    let one = |one: bitmma_analysis::design_space::Measured| Measured {
-        adder_bits: one.adder_bits,
-        summary: one.summary.into(),
-        relative: one.relative,
+    let one = |one: Measured| {
+        let summary = errors(py, &one.summary)?;
+        Ok(dict!(py, adder_bits: one.adder_bits, summary: summary, relative: one.relative))
     };
-    Ok(found.into_iter().map(one).collect())
+    found.into_iter().map(one).collect()
 }
 
 /// What helps: how, the instruction, and the errors.
 #[pyfunction]
 #[pyo3(signature = (unit, operands, *, revision_name = "hardware", threads = None))]
-pub(crate) fn workarounds(
-    py: Python<'_>,
+pub(crate) fn workarounds<'py>(
+    py: Python<'py>,
     unit: &Unit,
-    operands: Arrays<'_>,
+    operands: Arrays<'py>,
     revision_name: &str,
     threads: Option<usize>,
-) -> PyResult<Vec<(String, String, Errors)>> {
+) -> PyResult<Vec<(String, String, Dict<'py>)>> {
     let revision = revision(revision_name)?;
     let product = product(unit, &operands)?;
     let architecture = unit.row.map(|row| row.architecture);
     let found = long(py, threads, None, |_| attempts(&unit.target, architecture, &product, revision))?;
-    Ok(found.into_iter().map(|one| (one.name, one.instruction, one.summary.into())).collect())
+    found.into_iter().map(|one| Ok((one.name, one.instruction, errors(py, &one.summary)?))).collect()
 }

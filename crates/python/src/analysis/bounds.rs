@@ -5,33 +5,24 @@ use bitmma::{GemmOptions, Matrix};
 use bitmma_analysis::account::account as of_case;
 use bitmma_analysis::error_bound::{Magnitudes, a_priori, elements};
 use bitmma_analysis::error_source::{Source, sources};
-use bitmma_analysis::tightness::{Effort, Objective, search};
+use bitmma_analysis::tightness::{Effort, Objective, Worst, search};
 use pyo3::prelude::*;
 
-use super::{Exact, Failed, Input, Lost, exact, long, losses, source};
+use super::{Dict, Failed, exact, input, long, losses, source};
 use crate::arrays;
 use crate::error::{OptionError, Raised, ShapeError};
 use crate::operands::Arrays;
 use crate::unit::Unit;
 
-/// What one dot product lost, source by source.
-#[derive(IntoPyObject)]
-pub(crate) struct Account {
-    code: u64,
-    value: Option<Exact>,
-    exact: Option<Exact>,
-    error: Option<Exact>,
-    bound: Option<Exact>,
-    paper_bound: Exact,
-    /// Source, error, bound.
-    sources: Vec<(&'static str, Exact, Exact)>,
-    losses: Vec<Lost>,
-}
-
 /// The account of one element, row and column.
 #[pyfunction]
 #[pyo3(signature = (unit, operands, element = (0, 0)))]
-pub(crate) fn account(unit: &Unit, operands: Arrays<'_>, element: (usize, usize)) -> PyResult<Account> {
+pub(crate) fn account<'py>(
+    py: Python<'py>,
+    unit: &Unit,
+    operands: Arrays<'py>,
+    element: (usize, usize),
+) -> PyResult<Dict<'py>> {
     let (row, column) = element;
     let given = operands.read(unit)?;
     let lent = given.operands();
@@ -44,32 +35,20 @@ pub(crate) fn account(unit: &Unit, operands: Arrays<'_>, element: (usize, usize)
         )));
     }
     let found = of_case(unit.model(), &lent.case(0, row, column), true).map_err(Failed::from)?;
-    Ok(Account {
+    let entries = Source::ALL.into_iter().map(|source| (source, found.entry(source)));
+    let entries = entries.filter(|(_, entry)| !entry.bound.is_zero() || !entry.error.is_zero());
+    let sources = entries.map(|(source, entry)| (source.name(), exact(&entry.error), exact(&entry.bound)));
+    Ok(dict!(
+        py,
         code: found.d,
         value: found.value.as_ref().map(exact),
         exact: found.exact.as_ref().map(exact),
         error: found.error().as_ref().map(exact),
         bound: found.bound().as_ref().map(exact),
         paper_bound: exact(&found.paper_bound),
-        sources: Source::ALL
-            .into_iter()
-            .map(|source| (source, found.entry(source)))
-            .filter(|(_, entry)| !entry.bound.is_zero() || !entry.error.is_zero())
-            .map(|(source, entry)| (source.name(), exact(&entry.error), exact(&entry.bound)))
-            .collect(),
-        losses: losses(&found),
-    })
-}
-
-/// Errors and bounds of a product, element by element.
-#[derive(IntoPyObject)]
-pub(crate) struct ProductBounds<'py> {
-    /// FP64 words, M×N.
-    error: Bound<'py, PyAny>,
-    bound: Bound<'py, PyAny>,
-    a_priori: Option<f64>,
-    /// The same by source: name and bound.
-    by_source: Vec<(&'static str, f64)>,
+        sources: sources.collect::<Vec<_>>(),
+        losses: losses(py, &found)?,
+    ))
 }
 
 /// What each element of a product lost, and could have lost.
@@ -81,7 +60,7 @@ pub(crate) fn product_bounds<'py>(
     operands: Arrays<'py>,
     promote_every: Option<usize>,
     threads: Option<usize>,
-) -> PyResult<ProductBounds<'py>> {
+) -> PyResult<Dict<'py>> {
     let given = operands.read(unit)?;
     let lent = given.operands();
     let target = &unit.target;
@@ -104,21 +83,13 @@ pub(crate) fn product_bounds<'py>(
         let bounds = Source::ALL.into_iter().zip(&bound.by_source).filter(|(_, bound)| !bound.is_zero());
         bounds.map(|(source, bound)| (source.name(), bound.to_f64())).collect()
     };
-    Ok(ProductBounds {
+    Ok(dict!(
+        py,
         error: words(|one| one.0)?,
         bound: words(|one| one.1)?,
         a_priori: before.as_ref().map(|bound| bound.total().to_f64()),
         by_source: before.as_ref().map_or(Vec::new(), named),
-    })
-}
-
-/// A case and how much of the bound it uses up.
-#[derive(IntoPyObject)]
-pub(crate) struct Worst<'py> {
-    input: Input<'py>,
-    ratio: f64,
-    error: Exact,
-    tried: u64,
+    ))
 }
 
 /// The case closest to its bound that a search finds; None where nothing can be lost.
@@ -132,7 +103,7 @@ pub(crate) fn worst_case<'py>(
     budget: u64,
     enough: f64,
     seed: u64,
-) -> PyResult<Option<Worst<'py>>> {
+) -> PyResult<Option<Dict<'py>>> {
     let objective = match (objective, source(objective)) {
         ("total", _) => Objective::Total,
         ("paper", _) => Objective::Paper,
@@ -145,13 +116,9 @@ pub(crate) fn worst_case<'py>(
     };
     let (model, k) = (unit.model(), k.unwrap_or(unit.target.step()));
     let found = long(py, None, None, |_| search(model, k, objective, Effort { budget, enough }, seed))?;
-    let worst = |worst: bitmma_analysis::tightness::Worst| {
-        PyResult::Ok(Worst {
-            input: Input::new(py, model, &worst.case)?,
-            ratio: worst.ratio,
-            error: exact(&worst.error),
-            tried: worst.tried,
-        })
+    let worst = |worst: Worst| {
+        let (case, error) = (input(py, model, &worst.case)?, exact(&worst.error));
+        PyResult::Ok(dict!(py, input: case, ratio: worst.ratio, error: error, tried: worst.tried))
     };
     found.map(worst).transpose()
 }

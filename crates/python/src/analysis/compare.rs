@@ -1,46 +1,29 @@
 //! `bitmma.analysis.compare`: one input through every instruction.
 
-use bitmma::Architecture;
 use bitmma::formats::text::display;
-use bitmma_analysis::compare::{Input, compare as through_all};
+use bitmma::{Architecture, Instruction};
+use bitmma_analysis::account::Account;
+use bitmma_analysis::compare::{Answer, Input, Reason, compare as through_all};
 use pyo3::prelude::*;
 
-use super::{Failed, Lost, losses};
+use super::{Dict, Failed, losses};
 use crate::error::Raised;
 use crate::instruction::revision;
 
-/// What one instruction answers.
-#[derive(IntoPyObject)]
-pub(crate) struct Answer {
-    target: String,
-    architecture: &'static str,
-    instruction: String,
-    format: &'static str,
-    code: u64,
-    text: String,
-    losses: Vec<Lost>,
-}
-
-/// An instruction that does not take the input, and why.
-#[derive(IntoPyObject)]
-pub(crate) struct LeftOut {
-    target: String,
-    architecture: &'static str,
-    instruction: String,
-    reason: String,
-}
+/// Answers and instructions that are left out.
+type Compared<'py> = (Vec<Dict<'py>>, Vec<Dict<'py>>);
 
 /// Who answers what; values are text that every format reads for itself. Without A the paper's Equation 1.
 #[pyfunction]
 #[pyo3(signature = (values, architectures = None, *, round = false, composed = false, revision_name = "hardware"))]
-pub(crate) fn compare(
-    py: Python<'_>,
+pub(crate) fn compare<'py>(
+    py: Python<'py>,
     values: Option<(Vec<String>, Vec<String>, String)>,
     architectures: Option<Vec<String>>,
     round: bool,
     composed: bool,
     revision_name: &str,
-) -> PyResult<(Vec<Answer>, Vec<LeftOut>)> {
+) -> PyResult<Compared<'py>> {
     let revision = revision(revision_name)?;
     let architectures = match architectures {
         None => Architecture::ALL.to_vec(),
@@ -61,26 +44,33 @@ pub(crate) fn compare(
     };
     let found = py.detach(|| -> Result<_, Failed> {
         let comparison = through_all(&input, &architectures, revision, composed)?;
-        let mut answers = Vec::new();
-        for answer in &comparison.answers {
-            let account = input.account(answer.row, revision)?;
-            answers.push(Answer {
-                target: answer.row.target(),
-                architecture: answer.row.architecture.name(),
-                instruction: answer.row.name(),
-                format: answer.row.d.name,
-                code: answer.d,
-                text: display(&answer.row.d, answer.d),
-                losses: account.as_ref().map_or(Vec::new(), losses),
-            });
-        }
-        let left_out = comparison.left_out.iter().map(|(row, reason)| LeftOut {
+        let accounts = comparison.answers.iter().map(|answer| input.account(answer.row, revision));
+        let accounts = accounts.collect::<Result<Vec<_>, _>>()?;
+        Ok((comparison, accounts))
+    });
+    let (comparison, accounts) = found?;
+    let answer = |(answer, account): (&Answer, &Option<Account>)| {
+        let Answer { row, d } = *answer;
+        Ok(dict!(
+            py,
+            target: row.target(),
+            architecture: row.architecture.name(),
+            instruction: row.name(),
+            format: row.d.name,
+            code: d,
+            text: display(&row.d, d),
+            losses: account.as_ref().map_or(Ok(Vec::new()), |account| losses(py, account))?,
+        ))
+    };
+    let left_out = |(row, reason): &(&Instruction, Reason)| {
+        Ok(dict!(
+            py,
             target: row.target(),
             architecture: row.architecture.name(),
             instruction: row.name(),
             reason: comparison.text(reason),
-        });
-        Ok((answers, left_out.collect()))
-    });
-    Ok(found?)
+        ))
+    };
+    let answers = comparison.answers.iter().zip(&accounts).map(answer).collect::<PyResult<_>>()?;
+    Ok((answers, comparison.left_out.iter().map(left_out).collect::<PyResult<_>>()?))
 }

@@ -1,5 +1,5 @@
-//! `bitmma.analysis`: what the arithmetic means. Results go to Python as dictionaries with the names of
-//! the fields here; `python/bitmma/analysis` makes its classes of them.
+//! `bitmma.analysis`: what the arithmetic means. Results go to Python as dictionaries;
+//! `python/bitmma/analysis` makes its classes of them.
 
 pub(crate) mod accuracy;
 pub(crate) mod bounds;
@@ -10,11 +10,12 @@ pub(crate) mod risk;
 
 use bitmma::{Case, Matrix, Model};
 use bitmma_analysis::account::{Account, Loss};
-use bitmma_analysis::describe::input;
+use bitmma_analysis::describe;
 use bitmma_analysis::error_source::Source;
 use bitmma_analysis::subject::Subject;
 use bitmma_analysis::{Dyadic, Error};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::arrays;
 use crate::error::{FormatError, OptionError, Raised, ReportError};
@@ -61,6 +62,9 @@ fn long<T: Send>(
     listener.end(result.map_err(Failed::from))
 }
 
+/// A result on its way to Python.
+type Dict<'py> = Bound<'py, PyDict>;
+
 /// An exact number: the significand's hexadecimal digits and the exponent of two.
 type Exact = (String, i64);
 
@@ -69,65 +73,43 @@ fn exact(number: &Dyadic) -> Exact {
 }
 
 /// A dot product as arrays of codes that any unit takes: A a row, B a column, C one element.
-#[derive(IntoPyObject)]
-pub(crate) struct Input<'py> {
-    a: Bound<'py, PyAny>,
-    b: Bound<'py, PyAny>,
-    c: Bound<'py, PyAny>,
-    scale_a: Option<Bound<'py, PyAny>>,
-    scale_b: Option<Bound<'py, PyAny>>,
-    text: String,
-}
-
-impl<'py> Input<'py> {
-    fn new(py: Python<'py>, model: &Model, case: &Case) -> PyResult<Input<'py>> {
-        let array = |format, rows, columns, codes: &[u64]| {
-            let matrix = Matrix::single(format, rows, columns, codes.iter().copied());
-            arrays::result(py, matrix.map_err(Raised::from)?, false)
-        };
-        let k = case.a.len();
-        let scale = |rows: bool, codes: &[u64]| {
-            let count = codes.len();
-            let shape = if rows { (1, count) } else { (count, 1) };
-            model.scale.map(|scale| array(scale.format, shape.0, shape.1, codes)).transpose()
-        };
-        Ok(Input {
-            a: array(model.a, 1, k, &case.a)?,
-            b: array(model.b, k, 1, &case.b)?,
-            c: array(model.c, 1, 1, &[case.c])?,
-            scale_a: scale(true, &case.scale_a)?,
-            scale_b: scale(false, &case.scale_b)?,
-            text: input(model, case),
-        })
-    }
+fn input<'py>(py: Python<'py>, model: &Model, case: &Case) -> PyResult<Dict<'py>> {
+    let array = |format, rows, columns, codes: &[u64]| {
+        let matrix = Matrix::single(format, rows, columns, codes.iter().copied());
+        arrays::result(py, matrix.map_err(Raised::from)?, false)
+    };
+    let k = case.a.len();
+    let scale = |rows: bool, codes: &[u64]| {
+        let count = codes.len();
+        let shape = if rows { (1, count) } else { (count, 1) };
+        model.scale.map(|scale| array(scale.format, shape.0, shape.1, codes)).transpose()
+    };
+    Ok(dict!(
+        py,
+        a: array(model.a, 1, k, &case.a)?,
+        b: array(model.b, k, 1, &case.b)?,
+        c: array(model.c, 1, 1, &[case.c])?,
+        scale_a: scale(true, &case.scale_a)?,
+        scale_b: scale(false, &case.scale_b)?,
+        text: describe::input(model, case),
+    ))
 }
 
 /// Something that was cut, rounded or flushed.
-#[derive(IntoPyObject)]
-pub(crate) struct Lost {
-    operation: usize,
-    source: &'static str,
-    term: String,
-    exact: Exact,
-    kept: Exact,
-    last_bit: Option<i64>,
+fn lost<'py>(py: Python<'py>, loss: &Loss) -> PyResult<Dict<'py>> {
+    Ok(dict!(
+        py,
+        operation: loss.operation,
+        source: loss.source.name(),
+        term: &loss.term,
+        exact: exact(&loss.exact),
+        kept: exact(&loss.kept),
+        last_bit: loss.last_bit,
+    ))
 }
 
-impl From<&Loss> for Lost {
-    fn from(loss: &Loss) -> Lost {
-        Lost {
-            operation: loss.operation,
-            source: loss.source.name(),
-            term: loss.term.clone(),
-            exact: exact(&loss.exact),
-            kept: exact(&loss.kept),
-            last_bit: loss.last_bit,
-        }
-    }
-}
-
-fn losses(account: &Account) -> Vec<Lost> {
-    account.losses.iter().map(Lost::from).collect()
+fn losses<'py>(py: Python<'py>, account: &Account) -> PyResult<Vec<Dict<'py>>> {
+    account.losses.iter().map(|loss| lost(py, loss)).collect()
 }
 
 /// A unit as the analysis takes it: a model at a K, with its row of the catalogue where it has one.
