@@ -15,6 +15,7 @@ use crate::plan::{Deal, DealKind, Evidence, Merge, MergeOrder, Plan, ScaleResult
 
 use Capability::{Sm89, Sm90, Sm100, Sm103};
 use Evidence::{Measured, Recorded};
+pub(crate) use config::Assumed;
 pub use config::{Assume, Capability, Config, Query};
 pub(crate) use nvjet::contiguous;
 pub use recipe::block_k;
@@ -85,12 +86,12 @@ pub fn plan(query: &Query, config: &Config, assume: Assume) -> Result<Planned, E
             "SPLITK_NUM is {parts}; below 1 it means stream-K, which nobody has published"
         )));
     }
-    let mut assumed = Vec::new();
+    let mut assumed = Assumed::new(assume);
     let mut plan = match id {
         35 | 60 if query.capability == Capability::Sm89 && query.is_fp8() => xmma(query, config)?,
-        66 => nvjet::nvjet(query, config, assume, &mut assumed)?,
+        66 => nvjet::nvjet(query, config, &mut assumed)?,
         _ if by_name(query, config) => nvjet::by_name(query, config)?,
-        12 | 21 | 23 | 24 => nvjet::cutlass(query, config, assume, &mut assumed)?,
+        12 | 21 | 23 | 24 => nvjet::cutlass(query, config, &mut assumed)?,
         11 | 13 | 14 | 16 => gemv::simt(query, config, id)?,
         _ => {
             return Err(Error::declined(format!(
@@ -103,14 +104,14 @@ pub fn plan(query: &Query, config: &Config, assume: Assume) -> Result<Planned, E
         plan.epilogue.scale_result = ScaleResult::Never; // torch 2.11 does not hand it on (rule 23)
     }
     let named = by_name(query, config) && id != 66;
-    let source = source(query, named, assume, &mut assumed)?;
+    let source = source(query, named, &mut assumed)?;
     plan.evidence = if plan.evidence == Evidence::Derived { Evidence::Derived } else { source.0 };
-    if !assumed.is_empty() {
+    if !assumed.taken.is_empty() {
         plan.evidence = Evidence::Derived;
     }
     plan.source = format!("{}; {config}", source.1);
     plan.check()?;
-    Ok(Planned { plan, assumed })
+    Ok(Planned { plan, assumed: assumed.taken })
 }
 
 /// Whether a recipe goes by the kernel's name.
@@ -120,12 +121,7 @@ fn by_name(query: &Query, config: &Config) -> bool {
 }
 
 /// Who measured this library on this GPU.
-fn source(
-    query: &Query,
-    by_name: bool,
-    assume: Assume,
-    assumed: &mut Vec<String>,
-) -> Result<(Evidence, String), Error> {
+fn source(query: &Query, by_name: bool, assumed: &mut Assumed) -> Result<(Evidence, String), Error> {
     let rows = LIBRARIES.iter().filter(|row| row.0 == query.capability && row.1 == query.is_fp8());
     let mut known: Vec<(&str, Evidence, &str)> = rows.map(|row| (row.2, row.3, row.4)).collect();
     if by_name {
@@ -145,14 +141,16 @@ fn source(
     }
     let versions: Vec<&str> = known.iter().map(|row| row.0).filter(|version| !version.is_empty()).collect();
     let versions = if versions.is_empty() { "not stated".to_owned() } else { versions.join(", ") };
-    if !assume.version {
+    if !assumed.allowed.version {
         return Err(Error::declined(format!(
             "cuBLASLt {} on {}: measured versions are {versions}; `--assume version` takes what those do",
             query.version,
             query.capability.name()
         )));
     }
-    assumed.push(format!("cuBLASLt {} does what the measured version ({versions}) does", query.version));
+    assumed
+        .taken
+        .push(format!("cuBLASLt {} does what the measured version ({versions}) does", query.version));
     Ok((Evidence::Derived, known[known.len() - 1].2.to_owned()))
 }
 

@@ -64,13 +64,11 @@ impl Plan {
             other => other,
         };
         let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
-        let json = text.trim_start().starts_with('{');
-        let parsed = if json {
-            serde_json::from_str::<Plan>(&text).map_err(|error| error.to_string())
+        let mut plan = if text.trim_start().starts_with('{') {
+            serde_json::from_str::<Plan>(&text).map_err(|error| Error::file(path, error))?
         } else {
-            toml::from_str::<Plan>(&text).map_err(|error| error.to_string())
+            toml::from_str::<Plan>(&text).map_err(|error| Error::file(path, error))?
         };
-        let mut plan = parsed.map_err(|problem| Error::file(path, problem))?;
         if let Some(model) = &plan.model {
             let file = path.parent().unwrap_or(Path::new(".")).join(model);
             let text = std::fs::read_to_string(&file).map_err(|error| Error::file(&file, error))?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bitmma::Matrix;
 use bitmma::formats::{F32, Format};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::call::{Call, Scales};
 use crate::cublaslt::{Capability, Config, Query};
@@ -27,7 +27,7 @@ pub struct Recording {
 }
 
 /// The JSON index.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Index {
     /// `bitmma-calls/1`.
@@ -35,16 +35,12 @@ pub struct Index {
     /// GPU, driver, library and caller, in words.
     pub device: String,
     /// Compute capability, as in `sm_89`; read from `device` where it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<String>,
     /// Version of cuBLASLt; read from `device` where it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cublaslt: Option<String>,
     /// Multiprocessors.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sm_count: Option<usize>,
     /// The archive beside the index; `calls.npz` where it is left out.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrays: Option<String>,
     /// Who recorded it, and where it was published.
     #[serde(default)]
@@ -60,7 +56,7 @@ pub struct Index {
 }
 
 /// One recorded call.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     /// Its name.
@@ -71,26 +67,21 @@ pub struct Case {
     /// How it was called.
     pub call: CallFields,
     /// How the library split K, as its log said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<Split>,
     /// The library's configuration, in place of `plan`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Config>,
     /// Codes of A, M×K; none where all are zero.
-    #[serde(default)]
     pub a: Option<String>,
     /// Codes of B transposed, N×K.
-    #[serde(default)]
     pub b: Option<String>,
     /// FP32 codes of the scales of A and of B, where there are several of each: of rows and columns, or of blocks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scales: Option<[String; 2]>,
     /// The array of D's codes, or `rejected`, or `ran`.
     pub expect: String,
 }
 
 /// How K was split.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Split {
     /// Parts.
@@ -104,7 +95,7 @@ pub struct Split {
 }
 
 /// The arguments of a call.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)] // the index explains them
 pub struct CallFields {
@@ -117,44 +108,33 @@ pub struct CallFields {
     pub a: String,
     pub b: String,
     pub out: String,
-    #[serde(default)]
     pub out_torch: Option<String>,
     #[serde(default)]
     pub fast: bool,
     #[serde(default)]
     pub function: Function,
-    #[serde(default)]
     pub scale_a: Option<u32>,
-    #[serde(default)]
     pub scale_b: Option<u32>,
-    #[serde(default)]
     pub scale_result: Option<u32>,
-    #[serde(default)]
     pub bias: Option<BiasFields>,
     #[serde(default)]
     pub slice: bool,
-    #[serde(default)]
     pub select: Option<String>,
-    #[serde(default)]
     pub scaling: Option<String>,
-    #[serde(default)]
     pub layout_a: Option<String>,
-    #[serde(default)]
     pub layout_b: Option<String>,
     #[serde(default)]
     pub misaligned: bool,
     #[serde(default)]
     pub ld_bad: bool,
-    #[serde(default)]
     pub out_buffer: Option<BufferFields>,
-    #[serde(default)]
     pub grad: Option<String>,
     #[serde(default)]
     pub out_default: bool,
 }
 
 /// The function of torch that was called.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub enum Function {
     /// `torch._scaled_mm`, of FP8.
     #[default]
@@ -166,7 +146,7 @@ pub enum Function {
 }
 
 /// A bias.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct BiasFields {
@@ -175,7 +155,7 @@ pub struct BiasFields {
 }
 
 /// What was given as `out=`.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)]
 pub struct BufferFields {

@@ -5,7 +5,7 @@
 //! What torch's own kernel for row-wise scales computes on sm_90 before cuBLASLt 12.9 follows from published source, and is
 //! "derived". All else is declined, or assumed to be as recorded where the user says so.
 
-use crate::cublaslt::{self, Assume, BY_H100, Capability, Config, OF_H100, Planned, Query};
+use crate::cublaslt::{self, Assume, Assumed, BY_H100, Capability, Config, OF_H100, Planned, Query};
 use crate::error::Error;
 use crate::plan::{BlockOrder, Blocks, Evidence, Plan};
 use crate::platform::{Decision, Platform, Sources, config_of, decide};
@@ -180,7 +180,7 @@ fn by_library(
     if ![F32, BF16, F16].contains(&query.out) {
         return Err(Error::unrecorded(format!("several scales for each operand with D in {}", query.out)));
     }
-    let mut assumed = vec![];
+    let mut assumed = Assumed::new(assume);
     if query.version != OF_H100 {
         if !assume.block_scales {
             return Err(Error::unrecorded(format!(
@@ -189,7 +189,7 @@ fn by_library(
                 query.version
             )));
         }
-        assumed.push(format!("cuBLASLt {} applies scales as {OF_H100} does", query.version));
+        assumed.taken.push(format!("cuBLASLt {} applies scales as {OF_H100} does", query.version));
     }
     let (blocks, grain) = match recipe {
         Recipe::Blocks { rows, columns } => {
@@ -207,13 +207,13 @@ fn by_library(
             cublaslt::plan(query, config, Assume { version: true, ..assume })?; // an algorithm that is known
             let parts = config.splitk.unwrap_or(1) as usize;
             if parts > 1 {
-                cublaslt::contiguous(&mut plan, query.shape.2, (grain, parts), assume, &mut assumed)?;
+                cublaslt::contiguous(&mut plan, query.shape.2, (grain, parts), &mut assumed)?;
             }
         }
         None if row_wise => {
-            assumed.push("K is not split, as in every recorded call with row-wise scales".to_owned());
+            assumed.taken.push("K is not split, as in every recorded call with row-wise scales".to_owned());
         }
-        None if assume.unsplit => assumed.push("K is not split".to_owned()),
+        None if assume.unsplit => assumed.taken.push("K is not split".to_owned()),
         None => {
             return Err(Error::declined(
                 "the library splits K of some calls with block scales, and no configuration is given; `--assume unsplit` \
@@ -221,12 +221,12 @@ fn by_library(
             ));
         }
     }
-    if assumed.is_empty() {
+    if assumed.taken.is_empty() {
         plan.evidence = Evidence::Recorded;
     }
     plan.promote.every = if row_wise && !query.fast { BLOCK } else { 0 };
     plan.check()?;
-    Ok(Planned { plan, assumed })
+    Ok(Planned { plan, assumed: assumed.taken })
 }
 
 /// Whether torch and cuBLASLt take scales of blocks of so many rows and columns, and read them where they lie (rule 40).

@@ -154,6 +154,19 @@ impl Assume {
     }
 }
 
+/// What may be assumed, and what was, in sentences.
+pub(crate) struct Assumed {
+    pub(crate) allowed: Assume,
+    pub(crate) taken: Vec<String>,
+}
+
+impl Assumed {
+    /// Nothing so far.
+    pub(crate) fn new(allowed: Assume) -> Assumed {
+        Assumed { allowed, taken: Vec::new() }
+    }
+}
+
 /// What the library was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {

@@ -1,37 +1,26 @@
 //! Kernels of matrix instructions: nvjet and CUTLASS (rules 8, 9, 11 to 14, 17 to 19).
 
-use super::config::{Assume, Capability, Config, Query};
+use super::config::{Assume, Assumed, Capability, Config, Query};
 use super::recipe::{SLOW, base, block_k, promotion, reduction};
 use crate::error::{Error, measured};
 use crate::plan::{Deal, DealKind, Evidence, Merge, MergeOrder, MergeType, Plan, Tail};
 
 /// Whether contiguous parts of K would be empty.
-fn empty_parts(
-    parts: usize,
-    size: usize,
-    tiles: usize,
-    assume: Assume,
-    assumed: &mut Vec<String>,
-) -> Result<bool, Error> {
+fn empty_parts(parts: usize, size: usize, tiles: usize, assumed: &mut Assumed) -> Result<bool, Error> {
     if parts.saturating_sub(1).saturating_mul(size) < tiles {
         return Ok(false);
     }
-    if !assume.empty_parts {
+    if !assumed.allowed.empty_parts {
         return Err(Error::unrecorded(format!(
             "SPLITK_NUM {parts} leaves contiguous parts empty, which was never recorded; `--assume empty-parts` leaves them out"
         )));
     }
-    assumed.push(format!("of {parts} parts those without an element are left out"));
+    assumed.taken.push(format!("of {parts} parts those without an element are left out"));
     Ok(true)
 }
 
 /// ALGO_ID 66: contiguous tiles of block_k, FP32 partial sums added in order (rules 8, 9, 11, 12).
-pub(super) fn nvjet(
-    query: &Query,
-    config: &Config,
-    assume: Assume,
-    assumed: &mut Vec<String>,
-) -> Result<Plan, Error> {
+pub(super) fn nvjet(query: &Query, config: &Config, assumed: &mut Assumed) -> Result<Plan, Error> {
     measured(
         matches!(query.capability, Capability::Sm90 | Capability::Sm100 | Capability::Sm103),
         format!("ALGO_ID 66 has no recipe on {}", query.capability.name()),
@@ -53,7 +42,7 @@ pub(super) fn nvjet(
         )));
     }
     if parts > 1 {
-        contiguous(&mut plan, query.shape.2, (grain, parts), assume, assumed)?;
+        contiguous(&mut plan, query.shape.2, (grain, parts), assumed)?;
     }
     Ok(plan)
 }
@@ -63,14 +52,13 @@ pub(crate) fn contiguous(
     plan: &mut Plan,
     k: usize,
     (grain, parts): (usize, usize),
-    assume: Assume,
-    assumed: &mut Vec<String>,
+    assumed: &mut Assumed,
 ) -> Result<(), Error> {
     let tiles = k.div_ceil(grain);
     let size = tiles.div_ceil(parts);
     let (whole, rest) = (k / grain, k % grain);
     let lost = rest != 0 && whole.is_multiple_of(parts) && parts > rest && whole > 0;
-    if !lost && empty_parts(parts, size, tiles, assume, assumed)? {
+    if !lost && empty_parts(parts, size, tiles, assumed)? {
         if tiles < 2 {
             return Err(Error::unrecorded(format!("SPLITK_NUM {parts} for a K of {k}, one tile")));
         }
@@ -95,12 +83,7 @@ fn cutlass_blocks(stages: i64) -> Option<(usize, usize)> {
 }
 
 /// ALGO_ID 12, 21, 23, 24: chunks of K, dot products with a residue first (rule 13).
-pub(super) fn cutlass(
-    query: &Query,
-    config: &Config,
-    assume: Assume,
-    assumed: &mut Vec<String>,
-) -> Result<Plan, Error> {
+pub(super) fn cutlass(query: &Query, config: &Config, assumed: &mut Assumed) -> Result<Plan, Error> {
     measured(
         matches!(query.capability, Capability::Sm90 | Capability::Sm100 | Capability::Sm103),
         format!("CUTLASS kernels on {} are known by the kernel's name only", query.capability.name()),
@@ -125,7 +108,7 @@ pub(super) fn cutlass(
     let size = tiles.div_ceil(parts);
     // parts without an element are left out: recorded on an H100 with 33×17×65 in 16 parts of 9 tiles
     if query.capability != Capability::Sm90 {
-        empty_parts(parts, size, tiles, assume, assumed)?;
+        empty_parts(parts, size, tiles, assumed)?;
     }
     plan.deal = Deal { kind: DealKind::Contiguous, chunk: size * grain, ..plan.deal };
     plan.merge = Merge { order: MergeOrder::Serial, kind: merge, ..Merge::default() };
@@ -148,7 +131,7 @@ pub(super) fn by_name(query: &Query, config: &Config) -> Result<Plan, Error> {
     let k = query.shape.2;
     let tiles = k.div_ceil(64);
     let size = tiles.div_ceil(parts);
-    empty_parts(parts, size, tiles, Assume::default(), &mut Vec::new())?;
+    empty_parts(parts, size, tiles, &mut Assumed::new(Assume::default()))?;
     plan.deal = Deal { kind: DealKind::Contiguous, grain: 64, parts, ..plan.deal };
     let kind = if sliced { MergeType::D } else { reduction(config.reduction.unwrap_or(0))? };
     plan.merge = Merge { order: MergeOrder::Serial, kind, ..Merge::default() };
