@@ -57,7 +57,6 @@ routes [{route, count}]}]. The key native and the ratios only with the feature `
 /// Measures products per second, beside a native matrix product
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = HELP)]
-#[group(skip)]
 pub(crate) struct Arguments {
     /// Only this architecture: a name (hopper), a compiler target (sm_90a) or a chip (h100)
     #[arg(long, value_name = "ARCH", value_parser = target::architecture(), hide_possible_values = true)]

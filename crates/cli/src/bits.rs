@@ -157,21 +157,17 @@ fn draw_line(line: Line, columns: &[Column]) -> String {
                     kept.push(digit);
                 }
             }
-            Column::Point if kept.is_empty() => zeros.push('.'),
-            Column::Point => kept.push('.'),
             Column::Gap if !lost.is_empty() => lost.push('…'),
-            Column::Gap if kept.is_empty() => zeros.push('…'),
-            Column::Gap => kept.push('…'),
-            Column::Bar(weight) if line.last == Some(weight) => {
-                if kept.is_empty() {
-                    zeros.push('|');
-                } else {
-                    kept.push('|');
-                }
+            Column::Bar(weight) if line.last != Some(weight) && !lost.is_empty() => lost.push(' '),
+            mark => {
+                let whole = if kept.is_empty() { &mut zeros } else { &mut kept };
+                whole.push(match mark {
+                    Column::Gap => '…',
+                    Column::Bar(weight) if line.last == Some(weight) => '|',
+                    Column::Bar(_) => ' ',
+                    _ => '.',
+                });
             }
-            Column::Bar(_) if lost.is_empty() && kept.is_empty() => zeros.push(' '),
-            Column::Bar(_) if lost.is_empty() => kept.push(' '),
-            Column::Bar(_) => lost.push(' '),
         }
     }
     // what lies right of the picture

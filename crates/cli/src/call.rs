@@ -51,7 +51,6 @@ JSON: platform, function, m, n, k, a, b, out, fast, origin, evidence, source, as
 /// What a call of a library answers on a GPU: torch._scaled_mm, matmul, linear
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = HELP)]
-#[group(skip)]
 pub(crate) struct Arguments {
     /// GPU and library, as in rtx4060/cublaslt-12.8.3.14; `plan` for any GPU, with --plan
     platform: String,

@@ -78,7 +78,6 @@ origin, evidence, source, assumed, plan, expect."
 /// Multiplies matrices of any shape from files, one instruction along K: D = alpha·A·B + beta·C
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = HELP, mut_arg("architecture", like::optional), mut_arg("instruction", like::optional))]
-#[group(skip)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: target::Arguments,

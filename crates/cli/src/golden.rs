@@ -34,7 +34,6 @@ Example:
 /// Writes cases with the answers of an instruction: for $readmemh, NumPy, SystemVerilog, or as a recording
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = HELP)]
-#[group(skip)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: target::Arguments,
@@ -136,33 +135,22 @@ struct Golden<'g> {
     answers: &'g [u64],
 }
 
-/// A field of a case: its name, the format of its codes, how many there are.
-type Field = (&'static str, Format, usize);
+/// A field of a case: its name, the format of its codes, the codes.
+type Field<'g> = (&'static str, Format, &'g [u64]);
 
 impl Golden<'_> {
-    /// From the lowest bits of a word up.
-    fn fields(&self) -> Vec<Field> {
-        let Signature { a, b, c, d, k, scale, .. } = *self.signature;
-        let mut fields = vec![("a", a, k), ("b", b, k)];
-        if let Some(scale) = scale {
-            let along = k / scale.size;
-            fields.extend([("scale_a", scale.format, along), ("scale_b", scale.format, along)]);
-        }
-        fields.extend([("c", c, 1), ("d", d, 1)]);
-        fields
-    }
-
-    /// The codes of a field of case `index`.
-    fn codes(&self, field: &str, index: usize) -> &[u64] {
+    /// Those of case `index`, from the lowest bits of a word up.
+    fn fields(&self, index: usize) -> Vec<Field<'_>> {
+        let Signature { a, b, c, d, scale, .. } = *self.signature;
         let case = &self.cases[index];
-        match field {
-            "a" => &case.a,
-            "b" => &case.b,
-            "scale_a" => &case.scale_a,
-            "scale_b" => &case.scale_b,
-            "c" => std::slice::from_ref(&case.c),
-            _ => &self.answers[index..=index],
+        let mut fields = vec![("a", a, &case.a[..]), ("b", b, &case.b)];
+        if let Some(scale) = scale {
+            fields.push(("scale_a", scale.format, &case.scale_a));
+            fields.push(("scale_b", scale.format, &case.scale_b));
         }
+        let c_and_d = [("c", c, std::slice::from_ref(&case.c)), ("d", d, &self.answers[index..=index])];
+        fields.extend(c_and_d);
+        fields
     }
 
     fn any_nan(&self) -> bool {
@@ -186,15 +174,15 @@ impl Golden<'_> {
 
     /// Bits of a word.
     fn bits(&self) -> usize {
-        self.fields().iter().map(|(_, format, count)| format.bits() as usize * count).sum()
+        self.fields(0).iter().map(|(_, format, codes)| format.bits() as usize * codes.len()).sum()
     }
 
     /// Case `index` as one number in hex, the first field lowest.
-    fn word(&self, fields: &[Field], index: usize) -> String {
+    fn word(&self, index: usize) -> String {
         let mut digits = vec![0u8; self.bits().div_ceil(4)];
         let mut at = 0;
-        for (name, format, _) in fields {
-            for &code in self.codes(name, index) {
+        for (_, format, codes) in self.fields(index) {
+            for code in codes {
                 for bit in 0..format.bits() {
                     digits[at / 4] |= ((code >> bit & 1) as u8) << (at % 4);
                     at += 1;
@@ -206,19 +194,19 @@ impl Golden<'_> {
 
     fn hex(&self) -> String {
         let mut text: String = self.head().iter().map(|line| format!("// {line}\n")).collect();
-        let fields = self.fields();
         let mut low = 0;
         let mut places = Vec::new();
-        for (name, format, count) in &fields {
+        for (name, format, codes) in self.fields(0) {
+            let count = codes.len();
             let bits = format.bits() as usize * count;
             let each =
-                if *count == 1 { String::new() } else { format!(" ({count} codes of {})", format.bits()) };
+                if count == 1 { String::new() } else { format!(" ({count} codes of {})", format.bits()) };
             places.push(format!("[{}:{low}] {name}{each}", low + bits - 1));
             low += bits;
         }
         _ = writeln!(text, "// {low} bits: {}", places.join(", "));
         for index in 0..self.cases.len() {
-            text += &self.word(&fields, index);
+            text += &self.word(index);
             text.push('\n');
         }
         text
@@ -226,10 +214,10 @@ impl Golden<'_> {
 
     fn svh(&self) -> String {
         let mut text: String = self.head().iter().map(|line| format!("// {line}\n")).collect();
-        let (fields, bits, count) = (self.fields(), self.bits(), self.cases.len());
+        let (bits, count) = (self.bits(), self.cases.len());
         text += "package golden;\n  typedef struct packed {\n";
-        for (name, format, count) in fields.iter().rev() {
-            let several = if *count == 1 { String::new() } else { format!("[{}:0]", count - 1) };
+        for (name, format, codes) in self.fields(0).iter().rev() {
+            let several = if codes.len() == 1 { String::new() } else { format!("[{}:0]", codes.len() - 1) };
             _ = writeln!(text, "    logic {several}[{}:0] {name};  // {format}", format.bits() - 1);
         }
         _ = write!(
@@ -240,7 +228,7 @@ impl Golden<'_> {
         );
         for index in 0..count {
             let comma = if index + 1 == count { "" } else { "," };
-            _ = writeln!(text, "    {bits}'h{}{comma}", self.word(&fields, index));
+            _ = writeln!(text, "    {bits}'h{}{comma}", self.word(index));
         }
         text + "  };\nendpackage\n"
     }
@@ -263,10 +251,10 @@ impl Golden<'_> {
 
     fn npz(&self) -> Option<Vec<u8>> {
         let mut archive = Writer::default();
-        for (name, format, count) in self.fields() {
+        for (place, (name, format, first)) in self.fields(0).into_iter().enumerate() {
             let all = self.cases.len();
-            let shape = if matches!(name, "c" | "d") { vec![all] } else { vec![all, count] };
-            let codes = (0..all).flat_map(|index| self.codes(name, index).iter().copied());
+            let shape = if matches!(name, "c" | "d") { vec![all] } else { vec![all, first.len()] };
+            let codes = (0..all).flat_map(|index| self.fields(index)[place].2.iter().copied());
             archive.add(name, &npy::of_integers(format.bytes(), &shape, codes))?;
         }
         let any = u64::from(self.any_nan());

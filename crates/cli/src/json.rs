@@ -9,7 +9,7 @@
 
 use bitmma::catalogue::{Extent, Found};
 pub(crate) use bitmma::explain::json::{Coded, Number};
-use bitmma::formats::BlockScale;
+use bitmma::formats::{BlockScale, Format};
 use bitmma::{Case, Revision, Signature};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -72,13 +72,7 @@ pub(crate) struct Formats {
 }
 
 impl Formats {
-    pub(crate) fn of_model(model: &bitmma::Model) -> Formats {
-        let bitmma::Model { a, b, c, d, scale, .. } = model;
-        Formats { a: a.name, b: b.name, c: c.name, d: d.name, scale: scale.map(Scale::from) }
-    }
-
-    pub(crate) fn of_signature(signature: &Signature) -> Formats {
-        let Signature { a, b, c, d, scale, .. } = signature;
+    pub(crate) fn new([a, b, c, d]: [Format; 4], scale: Option<BlockScale>) -> Formats {
         Formats { a: a.name, b: b.name, c: c.name, d: d.name, scale: scale.map(Scale::from) }
     }
 }
@@ -138,7 +132,6 @@ pub(crate) struct Instruction {
 
 impl Instruction {
     pub(crate) fn new(row: &'static bitmma::Instruction, revision: Revision) -> Instruction {
-        let scale = row.scale.map(Scale::from);
         Instruction {
             target: row.target(),
             architecture: row.architecture.name(),
@@ -149,7 +142,7 @@ impl Instruction {
             n: row.n.into(),
             k: row.k,
             blocks: row.blocks,
-            formats: Formats { a: row.a.name, b: row.b.name, c: row.c.name, d: row.d.name, scale },
+            formats: Formats::new([row.a, row.b, row.c, row.d], row.scale),
             kind: describe::kind(row),
             composed_of: row.composed_of.as_ref().map(|parts| Parts {
                 count: parts.count,

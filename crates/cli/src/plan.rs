@@ -24,7 +24,6 @@ JSON: platform, m, n, k, origin, evidence, source, assumed, plan.";
 /// The plan of a library's call: how K is dealt, promoted, merged and finished
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = HELP)]
-#[group(skip)]
 pub(crate) struct Arguments {
     /// GPU and library, as in rtx4060/cublaslt-12.8.3.14
     platform: String,

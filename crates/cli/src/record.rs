@@ -27,7 +27,6 @@ Example:
 /// Writes what a unit answers as a recording: directed cases and a seeded sample
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = format!("{HELP}\n\n{KINDS}"))]
-#[group(skip)]
 pub(crate) struct Arguments {
     /// The unit; with instructions behind it, the part of its name that stands before them
     #[arg(value_name = "UNIT")]

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use bitmma::formats::text::display;
@@ -58,11 +57,9 @@ const CHUNK: usize = 1 << 15;
 
 /// What became of the records of one instruction, over all files.
 struct Line {
-    origin: Arc<Origin>,
-    total: usize,
-    by_kernel: usize,
-    mismatches: usize,
-    first: Option<(PathBuf, Mismatch)>,
+    outcome: replay::Outcome,
+    /// The file of its first mismatch.
+    file: PathBuf,
 }
 
 /// Runs it.
@@ -95,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     } else {
         output::print(&text(&lines, arguments, seconds))?;
     }
-    let agrees = lines.iter().all(|line| line.mismatches == 0);
+    let agrees = lines.iter().all(|line| line.outcome.mismatches == 0);
     Ok(if agrees { Outcome::Agrees } else { Outcome::Differs })
 }
 
@@ -114,25 +111,29 @@ fn read(path: &Path, model: Option<&Model>) -> Result<Vec<Record>, Failure> {
 }
 
 fn take(lines: &mut Vec<Line>, path: &Path, outcome: replay::Outcome) {
-    let replay::Outcome { origin, total, by_kernel, mismatches, first } = outcome;
-    let first = first.map(|mismatch| (path.to_owned(), mismatch));
-    match lines.iter_mut().find(|line| line.origin == origin) {
-        Some(line) => {
-            line.total += total;
-            line.by_kernel += by_kernel;
-            line.mismatches += mismatches;
-            line.first = line.first.take().or(first);
+    let file = path.to_owned();
+    match lines.iter_mut().find(|line| line.outcome.origin == outcome.origin) {
+        Some(Line { outcome: all, file: of_first }) => {
+            all.total += outcome.total;
+            all.by_kernel += outcome.by_kernel;
+            all.mismatches += outcome.mismatches;
+            if all.first.is_none() {
+                (all.first, *of_first) = (outcome.first, file);
+            }
         }
-        None => lines.push(Line { origin, total, by_kernel, mismatches, first }),
+        None => lines.push(Line { outcome, file }),
     }
 }
 
 fn totals(lines: &[Line]) -> (usize, usize) {
-    (lines.iter().map(|line| line.total).sum(), lines.iter().map(|line| line.mismatches).sum())
+    (
+        lines.iter().map(|line| line.outcome.total).sum(),
+        lines.iter().map(|line| line.outcome.mismatches).sum(),
+    )
 }
 
 fn by_kernel(lines: &[Line]) -> usize {
-    lines.iter().map(|line| line.by_kernel).sum()
+    lines.iter().map(|line| line.outcome.by_kernel).sum()
 }
 
 fn plural(count: usize, one: &str, several: &str) -> String {
@@ -142,21 +143,21 @@ fn plural(count: usize, one: &str, several: &str) -> String {
 fn text(lines: &[Line], arguments: &Arguments, time: Duration) -> String {
     let mut table = Table::new(&["architecture", "instruction", ">dot products", ">mismatches"]);
     for line in lines {
-        let mismatches = match line.mismatches {
+        let mismatches = match line.outcome.mismatches {
             0 => style::good("0"),
             some => style::lost(&some.to_string()),
         };
         table.row([
-            line.origin.architecture().to_owned(),
-            line.origin.instruction().to_owned(),
-            line.total.to_string(),
+            line.outcome.origin.architecture().to_owned(),
+            line.outcome.origin.instruction().to_owned(),
+            line.outcome.total.to_string(),
             mismatches,
         ]);
     }
     let mut text = if table.is_empty() { String::new() } else { table.render() };
-    let first = lines.iter().find_map(|line| Some((line, line.first.as_ref()?)));
-    if let Some((line, (path, mismatch))) = first {
-        text += &mismatch_text(&line.origin, path, mismatch, arguments);
+    let first = lines.iter().find_map(|line| Some((line, line.outcome.first.as_ref()?)));
+    if let Some((line, mismatch)) = first {
+        text += &mismatch_text(&line.outcome.origin, &line.file, mismatch, arguments);
     }
     let (total, mismatches) = totals(lines);
     let milliseconds = time.as_millis().max(1);
@@ -288,12 +289,13 @@ impl Page {
 
 impl Row {
     fn new(line: &Line, arguments: &Arguments) -> Row {
-        let (architecture, instruction) = (line.origin.architecture(), line.origin.instruction());
-        let signature = line.origin.signature();
-        let first = line.first.as_ref().map(|(path, mismatch)| {
+        let (architecture, instruction) =
+            (line.outcome.origin.architecture(), line.outcome.origin.instruction());
+        let signature = line.outcome.origin.signature();
+        let first = line.outcome.first.as_ref().map(|mismatch| {
             let Record { a, b, c, scale_a, scale_b, d, line: at, .. } = mismatch.record.clone();
             First {
-                file: path.display().to_string(),
+                file: line.file.display().to_string(),
                 line: at,
                 operands: json::Operands::new(&Case { a, b, c, scale_a, scale_b }, signature),
                 expected: match d {
@@ -302,16 +304,16 @@ impl Row {
                 },
                 actual: json::Coded::new(&signature.d, mismatch.actual),
                 by_kernel_alone: mismatch.by_kernel,
-                explain: explain_command(&line.origin, &mismatch.record, arguments),
+                explain: explain_command(&line.outcome.origin, &mismatch.record, arguments),
             }
         });
         Row {
             target: format!("{architecture} {instruction}"),
             architecture: architecture.to_owned(),
             instruction: instruction.to_owned(),
-            dot_products: line.total,
-            by_kernel: line.by_kernel,
-            mismatches: line.mismatches,
+            dot_products: line.outcome.total,
+            by_kernel: line.outcome.by_kernel,
+            mismatches: line.outcome.mismatches,
             first,
         }
     }

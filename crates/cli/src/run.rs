@@ -28,7 +28,6 @@ m, n, k, blocks, a, b, c, scale_a, scale_b and d, each {file, format, shape}."
 /// Multiplies matrices from files by one instruction: D = A·B + C
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = HELP)]
-#[group(skip)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: target::Arguments,

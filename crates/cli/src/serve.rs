@@ -17,7 +17,6 @@ Example: an instruction simulated on another machine, held against its model her
 /// Answers for a unit over the standard input and output
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = format!("{HELP}\n\n{KINDS}"))]
-#[group(skip)]
 pub(crate) struct Arguments {
     /// The unit
     #[arg(value_name = "UNIT")]

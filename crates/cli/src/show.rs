@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                     formats: json::Formats,
                 }
                 let model_file = target.name.clone();
-                let formats = json::Formats::of_model(model);
+                let formats = json::Formats::new([model.a, model.b, model.c, model.d], model.scale);
                 json::print(&Page { model_file, model: json::Model::new(model, None), formats })?;
             } else {
                 let mut pairs = formats([model.a, model.b, model.c, model.d]);

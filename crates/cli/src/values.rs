@@ -169,11 +169,10 @@ fn fitting(target: &Target, longest: usize) -> Result<usize, Failure> {
     let mut k = longest;
     loop {
         match Prepared::new(&target.model, k) {
-            Ok(_) => return Ok(k),
-            Err(ModelError::Length { multiple, .. }) if k.next_multiple_of(multiple) > k => {
+            Err(ModelError::Length { multiple, .. }) if !k.is_multiple_of(multiple) => {
                 k = k.next_multiple_of(multiple);
             }
-            Err(error) => return Err(error.into()),
+            other => return Ok(other.map(|_| k)?),
         }
     }
 }

@@ -47,7 +47,6 @@ or open (no case tells).";
 /// Holds a unit against its model: directed cases, then as many random ones as one likes
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = format!("{HELP}\n\n{KINDS}"))]
-#[group(skip)]
 pub(crate) struct Arguments {
     /// The unit; with instructions behind it, the part of its name that stands before them
     #[arg(value_name = "UNIT", required_unless_present = "merge")]

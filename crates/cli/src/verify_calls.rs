@@ -29,7 +29,6 @@ seconds.";
 /// Holds recorded calls of a library against the rules
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = HELP)]
-#[group(skip)]
 pub(crate) struct Arguments {
     /// Recordings of calls, or planner fixtures
     #[arg(required = true, value_name = "FILE")]

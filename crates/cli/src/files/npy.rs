@@ -6,6 +6,7 @@ use std::path::Path;
 use bitmma::formats::{F16, F32, F64, Format, TF32, XF32};
 use bitmma_calls::npy::{Header, Type};
 
+use super::output::no_type;
 use super::tensor::{Tensor, dimensions, packed_bytes};
 use crate::failure::{Failure, Within};
 
@@ -102,21 +103,19 @@ fn lost_type(format: &Format) -> String {
     )
 }
 
-/// Writes codes of `format` as native floats; `None` where NumPy has no such float.
+/// Writes codes of `format` as native floats.
 pub(crate) fn write(
     target: &mut impl Write,
     format: &Format,
     shape: &[usize],
     codes: impl Iterator<Item = u64>,
-) -> Option<std::io::Result<()>> {
-    let bytes = float_bytes(format)?;
-    Some((|| {
-        target.write_all(&Header::write(&format!("<f{bytes}"), shape))?;
-        for code in codes {
-            target.write_all(&code.to_le_bytes()[..bytes as usize])?;
-        }
-        Ok(())
-    })())
+) -> std::io::Result<()> {
+    let bytes = float_bytes(format).ok_or_else(|| no_type(format))?;
+    target.write_all(&Header::write(&format!("<f{bytes}"), shape))?;
+    for code in codes {
+        target.write_all(&code.to_le_bytes()[..bytes as usize])?;
+    }
+    Ok(())
 }
 
 /// A whole file of unsigned integers of 1, 2, 4 or 8 bytes.

@@ -67,14 +67,16 @@ impl Output {
             (blocks, rows, columns) => vec![blocks, rows, columns],
         };
         let format = d.format();
-        whole::write(&self.path, |mut target| {
-            let written = match self.kind {
-                Kind::Npy => npy::write(&mut target, &format, &shape, d.iter()),
-                Kind::Safetensors => safetensors::write(&mut target, &format, &shape, d.iter(), metadata),
-                Kind::Recording => None,
-            };
-            written.unwrap_or_else(|| Err(std::io::Error::other(format!("no type for {format}"))))
+        whole::write(&self.path, |mut target| match self.kind {
+            Kind::Npy => npy::write(&mut target, &format, &shape, d.iter()),
+            Kind::Safetensors => safetensors::write(&mut target, &format, &shape, d.iter(), metadata),
+            Kind::Recording => Err(no_type(&format)),
         })
         .within(self.path.display())
     }
+}
+
+/// A format that the file has no type for, which [`Output::new`] refuses before.
+pub(super) fn no_type(format: &Format) -> std::io::Error {
+    std::io::Error::other(format!("no type for {format}"))
 }

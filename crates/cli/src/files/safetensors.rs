@@ -17,6 +17,7 @@ use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 use serde_json::{Value, json};
 
+use super::output::no_type;
 use super::tensor::{Tensor, dimensions, packed_bytes};
 use crate::failure::{Failure, Within};
 
@@ -239,8 +240,7 @@ fn choose<'m>(
     }
 }
 
-/// Writes codes of `format` as the tensor `d`; `None` where safetensors has no such type, or where the tensor would not
-/// end on a whole byte, which it demands.
+/// Writes codes of `format` as the tensor `d`, which must end on a whole byte.
 ///
 /// The header is written here because the crate's own lists `metadata` in another order each time, and
 /// the same answer should be the same file.
@@ -250,26 +250,24 @@ pub(crate) fn write(
     shape: &[usize],
     codes: impl Iterator<Item = u64>,
     metadata: &BTreeMap<&str, String>,
-) -> Option<std::io::Result<()>> {
-    let dtype = dtype_of(format).filter(|dtype| ends_on_a_byte(shape, dtype.bitsize()))?;
-    let size = packed_bytes(shape, dtype.bitsize())?;
-    let narrow = dtype.bitsize() < 8;
-    Some((|| {
-        let info = TensorInfo { dtype, shape: shape.to_vec(), data_offsets: (0, size) };
-        let mut header = json!({ "__metadata__": metadata, "d": info }).to_string();
-        while !header.len().is_multiple_of(8) {
-            header.push(' '); // the elements begin at a multiple of eight
-        }
-        target.write_all(&(header.len() as u64).to_le_bytes())?;
-        target.write_all(header.as_bytes())?;
-        if narrow {
-            let codes: Vec<u8> = codes.map(|code| code as u8).collect(); // of 4 or 6 bits
-            let packed = packing::pack(format.bits(), &codes).map_err(std::io::Error::other)?;
-            return target.write_all(&packed);
-        }
-        for code in codes {
-            target.write_all(&code.to_le_bytes()[..format.bytes()])?;
-        }
-        Ok(())
-    })())
+) -> std::io::Result<()> {
+    let dtype = dtype_of(format).filter(|dtype| ends_on_a_byte(shape, dtype.bitsize()));
+    let dtype = dtype.ok_or_else(|| no_type(format))?;
+    let size = packed_bytes(shape, dtype.bitsize()).ok_or_else(|| no_type(format))?;
+    let info = TensorInfo { dtype, shape: shape.to_vec(), data_offsets: (0, size) };
+    let mut header = json!({ "__metadata__": metadata, "d": info }).to_string();
+    while !header.len().is_multiple_of(8) {
+        header.push(' '); // the elements begin at a multiple of eight
+    }
+    target.write_all(&(header.len() as u64).to_le_bytes())?;
+    target.write_all(header.as_bytes())?;
+    if dtype.bitsize() < 8 {
+        let codes: Vec<u8> = codes.map(|code| code as u8).collect(); // of 4 or 6 bits
+        let packed = packing::pack(format.bits(), &codes).map_err(std::io::Error::other)?;
+        return target.write_all(&packed);
+    }
+    for code in codes {
+        target.write_all(&code.to_le_bytes()[..format.bytes()])?;
+    }
+    Ok(())
 }

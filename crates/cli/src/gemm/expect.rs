@@ -22,9 +22,6 @@ pub(super) struct Difference {
     elements: usize,
     differing: usize,
     first: Option<First>,
-    /// Both as people read them: expected, actual.
-    #[serde(skip)]
-    words: [String; 2],
 }
 
 /// The first element that differs.
@@ -34,6 +31,9 @@ struct First {
     element: Vec<usize>,
     expected: json::Coded,
     actual: json::Coded,
+    /// Both as people read them: expected, actual.
+    #[serde(skip)]
+    words: [String; 2],
 }
 
 impl<'s> Expected<'s> {
@@ -61,34 +61,27 @@ impl<'s> Expected<'s> {
             |(expected, actual): &(u64, u64)| expected != actual && !(is_nan(*expected) && is_nan(*actual));
         let pairs = || self.matrix.iter().zip(d.iter());
         let words = |code| format!("{} ({})", display(&format, code), describe::code(&format, code));
-        let apart_first = pairs().find(apart);
         let first = pairs().enumerate().find(|(_, pair)| apart(pair)).map(|(index, (expected, actual))| {
             let place = [index / columns / rows, index / columns % rows, index % columns];
             First {
                 element: place[usize::from(blocks == 1)..].to_vec(),
                 expected: json::Coded::new(&format, expected),
                 actual: json::Coded::new(&format, actual),
+                words: [expected, actual].map(words),
             }
         });
-        let differing = pairs().filter(apart).count();
-        Ok(Difference {
-            file: self.source.to_string(),
-            elements: blocks * rows * columns,
-            differing,
-            words: apart_first
-                .map_or_else(Default::default, |(expected, actual)| [expected, actual].map(words)),
-            first,
-        })
+        let (elements, differing) = (blocks * rows * columns, pairs().filter(apart).count());
+        Ok(Difference { file: self.source.to_string(), elements, differing, first })
     }
 }
 
 impl Difference {
     /// As people read it.
     pub(super) fn text(&self) -> String {
-        let Difference { file, elements, differing, first, words: [expected, actual] } = self;
+        let Difference { file, elements, differing, first } = self;
         match first {
             None => format!("all {elements} elements agree with {file}\n"),
-            Some(First { element, .. }) => format!(
+            Some(First { element, words: [expected, actual], .. }) => format!(
                 "{differing} of {elements} elements differ from {file}, the first at {element:?}: {actual}, expected {expected}\n"
             ),
         }

@@ -122,7 +122,7 @@ impl From<bitmma_probe::Place> for Place {
 impl Page {
     pub(super) fn new(outcome: &Outcome) -> Page {
         let signature = &outcome.signature;
-        let Signature { name, m, n, k, blocks, .. } = signature;
+        let Signature { name, m, n, k, blocks, a, b, c, d, scale } = signature;
         let (verdict, ended) = match &outcome.verdict {
             Verdict::Found(found) => (
                 "found",
@@ -161,7 +161,7 @@ impl Page {
             n: *n,
             k: *k,
             blocks: *blocks,
-            formats: Formats::of_signature(signature),
+            formats: Formats::new([*a, *b, *c, *d], *scale),
             seed: outcome.seed,
             verdict,
             questions: outcome.questions,
