@@ -12,7 +12,6 @@ use crate::status::bitmma_status::{BITMMA_SIZE, BITMMA_UNKNOWN};
 /// the fewest that hold its format; 4- and 6-bit codes take one byte each, TF32 four. The address needs no alignment.
 ///
 /// All zero says that there is no such operand.
-#[allow(non_camel_case_types)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bitmma_input {
@@ -28,7 +27,6 @@ pub struct bitmma_input {
 
 /// Codes to be written, as `bitmma_input`. What lies between rows and matrices stays as it is. It may be the memory of an
 /// operand: all operands are read first.
-#[allow(non_camel_case_types)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bitmma_output {

@@ -15,7 +15,6 @@ use crate::unit::{bitmma_unit, format_of};
 
 /// How a product is made. All zero: one product, one part, no promotion, alpha and beta 1, D as the unit gives it, a
 /// thread for each core.
-#[allow(non_camel_case_types)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bitmma_gemm_options {

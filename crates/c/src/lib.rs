@@ -4,6 +4,7 @@
 //! and leaves a text behind where something is wrong. No panic crosses the border. Handles do not change once they are
 //! open, so threads share them freely.
 #![allow(clippy::missing_safety_doc)] // said once, at the head of the header
+#![allow(non_camel_case_types, clippy::upper_case_acronyms)] // the names that C has
 
 mod buffer;
 mod convert;

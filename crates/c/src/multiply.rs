@@ -11,7 +11,6 @@ use crate::unit::bitmma_unit;
 
 /// What goes into a product. Without C (all zero) C is +0. Scale factors are for units that take them, which must have
 /// them.
-#[allow(non_camel_case_types)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bitmma_operands {

@@ -9,7 +9,6 @@ use bitmma::{Error, ErrorKind};
 
 /// What a call returns. After everything but `BITMMA_OK` outputs are as they were, and `bitmma_last_error` says what is
 /// wrong, with the numbers.
-#[allow(non_camel_case_types, clippy::upper_case_acronyms)] // the names that C has
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum bitmma_status {

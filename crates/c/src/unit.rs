@@ -12,7 +12,6 @@ use crate::status::bitmma_status::{BITMMA_MODEL, BITMMA_SIZE, BITMMA_UNKNOWN};
 use crate::status::{Failure, bitmma_status, guarded};
 
 /// An instruction or a model, ready to compute. It does not change: any number of threads may use it at once.
-#[allow(non_camel_case_types)]
 pub struct bitmma_unit {
     pub(crate) simulator: FastSimulator,
     name: CString,
@@ -50,7 +49,6 @@ impl bitmma_unit {
 }
 
 /// A format of numbers.
-#[allow(non_camel_case_types)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct bitmma_format {
@@ -78,7 +76,6 @@ impl From<Format> for bitmma_format {
 }
 
 /// What a unit takes and gives: D = A·B + C, with A M×K, B K×N, C and D M×N, `blocks` times.
-#[allow(non_camel_case_types)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bitmma_signature {
