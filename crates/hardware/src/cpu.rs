@@ -2,7 +2,6 @@
 #![allow(unsafe_code)] // an instruction of the processor is called by its intrinsic
 
 use bitmma::catalogue::{Processor, find_processor, processors};
-use bitmma::formats::Format;
 use bitmma::{About, Error, Fault, Matrix, MmaUnit, Operands, Signature};
 use rayon::prelude::*;
 
@@ -12,16 +11,13 @@ mod chain;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use chain::Shape;
-
 /// D in the order of its codes.
-type Multiply = fn(&Shape, &Operands<'_>) -> Vec<u64>;
+type Multiply = fn(&Signature, &Operands<'_>) -> Vec<u64>;
 
 /// An instruction of this processor.
 #[derive(Clone, Debug)]
 pub struct Cpu {
     signature: Signature,
-    shape: Shape,
     multiply: Multiply,
 }
 
@@ -34,9 +30,8 @@ impl Cpu {
         let multiply = find(row).map_err(|missing| {
             unavailable(format!("this processor ({}) has no {missing}", std::env::consts::ARCH))
         })?;
-        let (m, n, k) = row.shape;
         let signature = Signature::of_model(format!("cpu:{}", row.name), &row.model, row.shape);
-        Ok(Cpu { signature, shape: Shape { m, n, k }, multiply })
+        Ok(Cpu { signature, multiply })
     }
 
     /// The names that this processor has.
@@ -71,12 +66,12 @@ fn find(row: &Processor) -> Result<Multiply, &'static str> {
     use chain::{chain, f32s, f64s};
     match row.name {
         // `mul_add` is the instruction FMADD here
-        "fma.f32" => Ok(|shape, operands| {
-            chain(shape, operands, f32s, |a, b, c| a.mul_add(b, c), |d| u64::from(d.to_bits()))
+        "fma.f32" => Ok(|signature, operands| {
+            chain(signature, operands, f32s, |a, b, c| a.mul_add(b, c), |d| u64::from(d.to_bits()))
         }),
-        "fma.f64" => {
-            Ok(|shape, operands| chain(shape, operands, f64s, |a, b, c| a.mul_add(b, c), f64::to_bits))
-        }
+        "fma.f64" => Ok(|signature, operands| {
+            chain(signature, operands, f64s, |a, b, c| a.mul_add(b, c), f64::to_bits)
+        }),
         "bfdot" | "bfmmla" => Err("kernel for it here; crates/verify/tests/peers/arm.c asks it, over exec:"),
         "tdpbf16ps" | "tdpfp16ps" => Err("AMX"),
         _ => Err("AVX512_BF16"),
@@ -109,8 +104,8 @@ impl MmaUnit for Cpu {
 
     fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, Error> {
         self.signature.check(operands)?;
-        let d: Format = self.signature.d;
-        Matrix::new(d, (1, self.shape.m, self.shape.n), (self.multiply)(&self.shape, operands))
+        let Signature { m, n, d, .. } = self.signature;
+        Matrix::new(d, (1, m, n), (self.multiply)(&self.signature, operands))
     }
 
     fn multiply_many(&self, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, Error> {

@@ -8,9 +8,9 @@ use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use std::sync::OnceLock;
 
-use bitmma::Operands;
+use bitmma::{Operands, Signature};
 
-use super::chain::{Shape, c_f32s};
+use super::chain::c_f32s;
 use super::x86::words;
 
 /// Rows of a tile.
@@ -88,28 +88,32 @@ multiply_tiles!(bf16_tiles, "tdpbf16ps");
 multiply_tiles!(fp16_tiles, "tdpfp16ps");
 
 /// One TDPBF16PS: 16×32 times 32×16.
-pub(super) fn tdpbf16ps(shape: &Shape, operands: &Operands<'_>) -> Vec<u64> {
-    multiply(shape, operands, |a, b, c| {
+pub(super) fn tdpbf16ps(signature: &Signature, operands: &Operands<'_>) -> Vec<u64> {
+    multiply(signature, operands, |a, b, c| {
         // SAFETY: `missing` has seen the instruction and asked for the tiles
         unsafe { bf16_tiles(a, b, c) }
     })
 }
 
 /// One TDPFP16PS: 16×32 times 32×16.
-pub(super) fn tdpfp16ps(shape: &Shape, operands: &Operands<'_>) -> Vec<u64> {
-    multiply(shape, operands, |a, b, c| {
+pub(super) fn tdpfp16ps(signature: &Signature, operands: &Operands<'_>) -> Vec<u64> {
+    multiply(signature, operands, |a, b, c| {
         // SAFETY: `missing` has seen the instruction and asked for the tiles
         unsafe { fp16_tiles(a, b, c) }
     })
 }
 
 /// The operands brought into tiles, multiplied, and read back.
-fn multiply(shape: &Shape, operands: &Operands<'_>, tiles: impl Fn(&Tile, &Tile, &mut Tile)) -> Vec<u64> {
-    let Shape { m, n, k } = *shape;
+fn multiply(
+    signature: &Signature,
+    operands: &Operands<'_>,
+    tiles: impl Fn(&Tile, &Tile, &mut Tile),
+) -> Vec<u64> {
+    let Signature { m, n, k, .. } = *signature;
     debug_assert_eq!((m, n, k), (ROWS, ROW / 4, ROW / 2));
     let a = rows(&words(operands.a));
     let b = pairs(&words(operands.b));
-    let mut c = accumulators(&c_f32s(operands, shape));
+    let mut c = accumulators(&c_f32s(operands, signature));
     tiles(&a, &b, &mut c);
     c.0.chunks_exact(4)
         .map(|bytes| u64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])))
@@ -332,12 +336,11 @@ mod tests {
         for (name, number) in [("tdpbf16ps", bf16 as fn(u16) -> f32), ("tdpfp16ps", fp16)] {
             let row = processor(name).expect("a row");
             let unit = Simulator::model(row.model.clone(), row.shape).expect("it fits");
-            let shape = Shape { m: row.shape.0, n: row.shape.1, k: row.shape.2 };
             for family in Family::ALL {
                 for index in 0..10 {
                     let drawn = matrices(unit.signature(), family, 0xa3, index).expect("draws");
                     let operands = drawn.operands();
-                    let d = multiply(&shape, &operands, |a, b, c| emulate(a, b, c, number));
+                    let d = multiply(unit.signature(), &operands, |a, b, c| emulate(a, b, c, number));
                     let expected = unit.multiply(&operands).expect("multiplies");
                     assert_eq!(d.len(), 256);
                     for (place, (d, expected)) in d.into_iter().zip(expected.iter()).enumerate() {

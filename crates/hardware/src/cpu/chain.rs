@@ -1,25 +1,17 @@
-//! What every instruction of a processor is computed with: the shape of its unit, chains, numbers of codes.
+//! What every instruction of a processor is computed with: chains, numbers of codes.
 
-use bitmma::{Codes, Matrix, Operands};
-
-/// M, N, K.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    pub(super) m: usize,
-    pub(super) n: usize,
-    pub(super) k: usize,
-}
+use bitmma::{Codes, Matrix, Operands, Signature};
 
 /// A chain of `step` along K for each element of D.
 #[inline(always)]
 pub(super) fn chain<T: Copy + Default>(
-    shape: &Shape,
+    signature: &Signature,
     operands: &Operands<'_>,
     read: impl Fn(&Matrix) -> Vec<T>,
     step: impl Fn(T, T, T) -> T,
     code: impl Fn(T) -> u64,
 ) -> Vec<u64> {
-    let Shape { m, n, k } = *shape;
+    let Signature { m, n, k, .. } = *signature;
     let (a, b) = (read(operands.a), read(operands.b));
     let c = operands.c.map_or_else(|| vec![T::default(); m * n], &read);
     let mut d = Vec::with_capacity(m * n);
@@ -40,8 +32,8 @@ pub(super) fn f32s(matrix: &Matrix) -> Vec<f32> {
 }
 
 /// C, m·n numbers.
-pub(super) fn c_f32s(operands: &Operands<'_>, shape: &Shape) -> Vec<f32> {
-    operands.c.map_or_else(|| vec![0.0; shape.m * shape.n], f32s)
+pub(super) fn c_f32s(operands: &Operands<'_>, signature: &Signature) -> Vec<f32> {
+    operands.c.map_or_else(|| vec![0.0; signature.m * signature.n], f32s)
 }
 
 pub(super) fn f64s(matrix: &Matrix) -> Vec<f64> {

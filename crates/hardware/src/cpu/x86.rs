@@ -5,34 +5,34 @@ use std::arch::x86_64::{
     _mm512_storeu_ps,
 };
 
-use bitmma::{Codes, Matrix, Operands};
+use bitmma::{Codes, Matrix, Operands, Signature};
 
-use super::chain::{Shape, c_f32s, chain, f32s, f64s};
+use super::chain::{c_f32s, chain, f32s, f64s};
 
 /// A chain of VFMADD in FP32.
-pub(super) fn fma_f32(shape: &Shape, operands: &Operands<'_>) -> Vec<u64> {
+pub(super) fn fma_f32(signature: &Signature, operands: &Operands<'_>) -> Vec<u64> {
     #[target_feature(enable = "fma")]
-    fn inner(shape: &Shape, operands: &Operands<'_>) -> Vec<u64> {
-        chain(shape, operands, f32s, |a, b, c| a.mul_add(b, c), |d| u64::from(d.to_bits()))
+    fn inner(signature: &Signature, operands: &Operands<'_>) -> Vec<u64> {
+        chain(signature, operands, f32s, |a, b, c| a.mul_add(b, c), |d| u64::from(d.to_bits()))
     }
     // SAFETY: `find` has seen FMA
-    unsafe { inner(shape, operands) }
+    unsafe { inner(signature, operands) }
 }
 
 /// A chain of VFMADD in FP64.
-pub(super) fn fma_f64(shape: &Shape, operands: &Operands<'_>) -> Vec<u64> {
+pub(super) fn fma_f64(signature: &Signature, operands: &Operands<'_>) -> Vec<u64> {
     #[target_feature(enable = "fma")]
-    fn inner(shape: &Shape, operands: &Operands<'_>) -> Vec<u64> {
-        chain(shape, operands, f64s, |a, b, c| a.mul_add(b, c), f64::to_bits)
+    fn inner(signature: &Signature, operands: &Operands<'_>) -> Vec<u64> {
+        chain(signature, operands, f64s, |a, b, c| a.mul_add(b, c), f64::to_bits)
     }
     // SAFETY: `find` has seen FMA
-    unsafe { inner(shape, operands) }
+    unsafe { inner(signature, operands) }
 }
 
 /// A chain of VDPBF16PS, sixteen columns at a time; N is 16.
-pub(super) fn vdpbf16ps(shape: &Shape, operands: &Operands<'_>) -> Vec<u64> {
-    let Shape { m, n: _, k } = *shape;
-    let (a, b, c) = (words(operands.a), words(operands.b), c_f32s(operands, shape));
+pub(super) fn vdpbf16ps(signature: &Signature, operands: &Operands<'_>) -> Vec<u64> {
+    let Signature { m, k, .. } = *signature;
+    let (a, b, c) = (words(operands.a), words(operands.b), c_f32s(operands, signature));
     let mut d = Vec::with_capacity(m * 16);
     for row in 0..m {
         let mut sums = [0.0; 16];

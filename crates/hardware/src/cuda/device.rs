@@ -2,19 +2,18 @@
 
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use bitmma::catalogue::{Instruction, find, of, selection};
 use bitmma::{About, Architecture, Signature};
 
-use super::driver::{Driver, Loaded};
+use super::driver::{Driver, load};
 use super::fragment::Majors;
 use super::ptx;
 use crate::gpu::{Error, Unit};
 
 /// A GPU.
 pub struct Device {
-    driver: Arc<Driver>,
+    driver: Driver,
     handle: i32,
     architecture: Architecture,
     about: About,
@@ -31,13 +30,13 @@ impl Device {
         Device::of(Driver::open(Some(library))?, device)
     }
 
-    fn of(driver: Arc<Driver>, device: usize) -> Result<Device, Error> {
+    fn of(driver: Driver, device: usize) -> Result<Device, Error> {
         let (handle, name, [major, minor]) = driver.device(device)?;
         let target = format!("sm_{major}{minor}");
         let Ok(architecture) = Architecture::from_str(&target) else {
             return Err(Error::Architecture { name, target });
         };
-        let version = driver.version()?;
+        let version = driver.common.version()?;
         let spoken = format!("CUDA driver {}.{}", version / 1000, version % 1000 / 10);
         let about = About { device: Some(name), driver: Some(spoken) };
         Ok(Device { driver, handle, architecture, about })
@@ -74,7 +73,7 @@ impl Device {
         };
         let text = ptx::module(self.architecture, [&kernel]);
         let entry = (kernel.name.as_str(), kernel.threads);
-        let program = Loaded::load(Arc::clone(&self.driver), self.handle, &signature.name, entry, &text)?;
-        Ok(Unit::new(signature, kernel.layout, self.about.clone(), Box::new(program)))
+        let program = load(self.driver.clone(), self.handle, &signature.name, entry, &text)?;
+        Ok(Unit::new(signature, kernel.layout, self.about.clone(), program))
     }
 }

@@ -29,5 +29,5 @@ pub fn open_with(library: &Path, device: usize, instruction: &str) -> Result<Uni
 
 /// How many devices the installed driver has.
 pub fn count() -> Result<usize, Error> {
-    driver::Driver::open(None)?.count()
+    driver::Driver::open(None)?.common.count()
 }

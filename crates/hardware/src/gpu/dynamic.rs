@@ -4,11 +4,13 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use bitmma::catalogue::Vendor;
 use libloading::Library;
-use thiserror::Error;
+
+use super::error::Error;
 
 /// A library that cannot be opened, or that lacks a function.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LibraryError {
     /// It does not exist, or is not a library.
@@ -29,28 +31,46 @@ pub enum LibraryError {
     },
 }
 
-/// Opens the first of `names` that opens; the error is that of the first.
+/// A library that was opened.
 ///
-/// A library stays until the process ends: `libamd_comgr` registers its options with an LLVM that stays, and a
+/// It stays until the process ends: `libamd_comgr` registers its options with an LLVM that stays, and a
 /// second load of it ends the process ("Option 'disassemble' registered more than once").
-pub(crate) fn open<'n>(
-    names: impl IntoIterator<Item = &'n Path>,
-) -> Result<(&'static Library, String), LibraryError> {
-    let mut first = None;
-    for name in names {
-        // SAFETY: opening a library runs its initialisers. These are the vendors' drivers (or what the
-        // user named in their place), made to be opened so.
-        match unsafe { Library::new(OsString::from(name)) } {
-            Ok(library) => return Ok((Box::leak(Box::new(library)), name.display().to_string())),
-            Err(error) => {
-                first.get_or_insert(LibraryError::Open {
-                    library: name.display().to_string(),
-                    reason: reason(&error),
-                });
+pub(crate) struct Opened {
+    pub(crate) library: &'static Library,
+    pub(crate) name: String,
+    pub(crate) vendor: Vendor,
+}
+
+impl Opened {
+    /// The library at `path`, or the one that `variable` names, or the first of the `usual` ones that opens; the error
+    /// is that of the first.
+    pub(crate) fn open(
+        vendor: Vendor,
+        path: Option<&Path>,
+        variable: &str,
+        usual: &[&str],
+    ) -> Result<Opened, Error> {
+        let named = path.map(OsString::from).or_else(|| std::env::var_os(variable));
+        let names = named.map_or_else(|| usual.iter().map(OsString::from).collect(), |named| vec![named]);
+        let mut first = None;
+        for file in names {
+            let name = Path::new(&file).display().to_string();
+            // SAFETY: opening a library runs its initialisers. These are the vendors' drivers (or what the
+            // user named in their place), made to be opened so.
+            match unsafe { Library::new(file) } {
+                Ok(library) => return Ok(Opened { library: Box::leak(Box::new(library)), name, vendor }),
+                Err(error) => _ = first.get_or_insert((name, reason(&error))),
             }
         }
+        let (library, reason) = first.expect("there is a usual name");
+        Err(Error::Library { vendor, error: LibraryError::Open { library, reason } })
     }
-    Err(first.unwrap_or(LibraryError::Open { library: String::new(), reason: "no name given".to_owned() }))
+
+    /// That it has no such function.
+    pub(crate) fn lacks(&self, symbol: &'static str) -> Error {
+        let error = LibraryError::Symbol { library: self.name.clone(), symbol };
+        Error::Library { vendor: self.vendor, error }
+    }
 }
 
 /// The loader's message, which is the error's source.
@@ -59,25 +79,31 @@ fn reason(error: &libloading::Error) -> String {
 }
 
 /// Declares a table of functions of a library: a struct of function pointers with a constructor. A function
-/// may have an older name, which is looked for where the library does not have the first.
+/// may have another name in AMD's library (after `/`), or an older one (after `or`), which is looked for where the
+/// library does not have the first.
 macro_rules! functions {
-    ($(#[$doc:meta])* $table:ident { $($(#[$field_doc:meta])* $field:ident: $symbol:literal $(or $older:literal)? = fn($($argument:ty),*) -> $result:ty;)* }) => {
+    ($(#[$doc:meta])* $table:ident { $($(#[$field_doc:meta])* $field:ident: $symbol:literal $(/ $amd:literal)? $(or $older:literal)? = fn($($argument:ty),*) -> $result:ty;)* }) => {
         $(#[$doc])*
+        #[derive(Clone, Copy)]
         pub(crate) struct $table {
             $($(#[$field_doc])* pub(crate) $field: unsafe extern "C" fn($($argument),*) -> $result,)*
         }
 
         impl $table {
             /// Finds every function, or says which one is missing.
-            pub(crate) fn of(library: &'static libloading::Library, name: &str) -> Result<$table, crate::gpu::dynamic::LibraryError> {
+            pub(crate) fn of(opened: &crate::gpu::dynamic::Opened) -> Result<$table, crate::gpu::Error> {
                 $(
                     // SAFETY: the declaration is the vendor's documented signature, and the library stays.
                     let find = |symbol: &str| unsafe {
-                        library.get::<unsafe extern "C" fn($($argument),*) -> $result>(symbol.as_bytes())
+                        opened.library.get::<unsafe extern "C" fn($($argument),*) -> $result>(symbol.as_bytes())
                     };
-                    let $field = *find($symbol)
+                    let symbol = match opened.vendor {
+                        $(bitmma::catalogue::Vendor::Amd => $amd,)?
+                        _ => $symbol,
+                    };
+                    let $field = *find(symbol)
                         $(.or_else(|_| find($older)))?
-                        .map_err(|_| crate::gpu::dynamic::LibraryError::Symbol { library: name.to_owned(), symbol: $symbol })?;
+                        .map_err(|_| opened.lacks(symbol))?;
                 )*
                 Ok($table { $($field),* })
             }

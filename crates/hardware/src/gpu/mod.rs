@@ -1,5 +1,6 @@
 //! What GPUs of every vendor have in common here.
 
+pub(crate) mod driver;
 pub(crate) mod dynamic;
 pub(crate) mod error;
 pub(crate) mod image;
@@ -10,5 +11,4 @@ pub use dynamic::LibraryError;
 pub use error::Error;
 pub use image::{Place, Placement, Registers, TileLayout};
 pub use places::{Misplaced, check_places};
-pub(crate) use unit::Program;
 pub use unit::Unit;

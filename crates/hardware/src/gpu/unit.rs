@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use bitmma::{About, Matrix, MmaUnit, Operands, Signature};
 use rayon::prelude::*;
 
+use super::driver::Loaded;
 use super::error::Error;
 use super::image::TileLayout;
 
@@ -14,30 +15,12 @@ const BATCH_BYTES: usize = 64 << 20;
 /// How long a launch may take unless told otherwise.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// A kernel loaded on a device, and the device's memory. Dropping it gives all back but memory.
-pub(crate) trait Program: Send + Sync {
-    /// Makes the device the calling thread's; to be called before the others.
-    fn enter(&self) -> Result<(), Error>;
-    /// The address of `bytes` of device memory.
-    fn allocate(&self, bytes: usize) -> Result<u64, Error>;
-    /// Gives memory back.
-    fn free(&self, address: u64);
-    /// Copies words to device memory that has room for them.
-    fn write(&self, address: u64, words: &[u32]) -> Result<(), Error>;
-    /// Copies words from device memory that holds them.
-    fn read(&self, address: u64, words: &mut [u32]) -> Result<(), Error>;
-    /// Starts a block for each tile.
-    fn launch(&self, tiles: u32, input: u64, output: u64) -> Result<(), Error>;
-    /// Whether all that was started has ended.
-    fn is_done(&self) -> Result<bool, Error>;
-}
-
 /// Memory and its size in bytes.
 type Memory = (u64, usize);
 
 /// What a unit holds on the device.
 struct Held {
-    program: Box<dyn Program>,
+    program: Loaded,
     /// Tiles that go in, tiles that come out; kept from one launch to the next.
     memory: Option<[Memory; 2]>,
 }
@@ -86,12 +69,7 @@ pub struct Unit {
 }
 
 impl Unit {
-    pub(crate) fn new(
-        signature: Signature,
-        layout: TileLayout,
-        about: About,
-        program: Box<dyn Program>,
-    ) -> Unit {
+    pub(crate) fn new(signature: Signature, layout: TileLayout, about: About, program: Loaded) -> Unit {
         let held = Mutex::new(Some(Held { program, memory: None }));
         Unit { signature, layout, about, limit: TIME_LIMIT, held }
     }
@@ -113,7 +91,7 @@ impl Unit {
         let [from, to] = held.reserve(size_of_val(input), size_of_val(output.as_slice()))?;
         held.program.write(from, input)?;
         held.program.launch(tiles as u32, from, to)?;
-        if wait(held.program.as_ref(), self.limit)? {
+        if wait(&held.program, self.limit)? {
             held.program.read(to, &mut output)?;
             return Ok(output);
         }
@@ -123,7 +101,7 @@ impl Unit {
 }
 
 /// Whether the work ends within the limit.
-fn wait(program: &dyn Program, limit: Duration) -> Result<bool, Error> {
+fn wait(program: &Loaded, limit: Duration) -> Result<bool, Error> {
     let start = Instant::now();
     let mut pause = Duration::from_micros(10);
     while !program.is_done()? {

@@ -2,13 +2,13 @@
 #![allow(unsafe_code)] // the assembler is a foreign library
 
 use std::ffi::{CString, c_char, c_int};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bitmma::Architecture;
 use bitmma::catalogue::Vendor;
 
 use crate::gpu::Error;
-use crate::gpu::dynamic::{functions, open};
+use crate::gpu::dynamic::{Opened, functions};
 
 type Handle = u64;
 
@@ -71,16 +71,10 @@ fn check(call: &'static str, code: c_int) -> Result<(), Error> {
 impl Assembler {
     /// The library at `path`, or `BITMMA_COMGR`, or the newest the system has.
     pub(super) fn open(path: Option<&Path>) -> Result<Assembler, Error> {
-        let named = path.map(PathBuf::from).or_else(|| std::env::var_os("BITMMA_COMGR").map(PathBuf::from));
         let usual =
             ["libamd_comgr.so.3", "libamd_comgr.so.2", "libamd_comgr.so", "/opt/rocm/lib/libamd_comgr.so"];
-        let missing = |error| Error::Library { vendor: Vendor::Amd, error };
-        let (library, name) = match &named {
-            Some(named) => open([named.as_path()]),
-            None => open(usual.map(Path::new)),
-        }
-        .map_err(missing)?;
-        Ok(Assembler { api: Api::of(library, &name).map_err(missing)? })
+        let opened = Opened::open(Vendor::Amd, path, "BITMMA_COMGR", &usual)?;
+        Ok(Assembler { api: Api::of(&opened)? })
     }
 
     /// Its version, major and minor.

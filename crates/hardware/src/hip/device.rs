@@ -2,19 +2,18 @@
 
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use bitmma::catalogue::{Family, Instruction, Vendor, find, of};
 use bitmma::{About, Architecture, Signature};
 
 use super::assembly;
 use super::comgr::Assembler;
-use super::driver::{Driver, Loaded};
+use super::driver::{Driver, load};
 use crate::gpu::{Error, Unit};
 
 /// A GPU.
 pub struct Device {
-    driver: Arc<Driver>,
+    driver: Driver,
     assembler: Assembler,
     device: usize,
     architecture: Architecture,
@@ -33,7 +32,7 @@ impl Device {
     }
 
     fn of(
-        driver: Arc<Driver>,
+        driver: Driver,
         assembler: impl FnOnce() -> Result<Assembler, Error>,
         device: usize,
     ) -> Result<Device, Error> {
@@ -42,7 +41,7 @@ impl Device {
         let Some(architecture) = known else {
             return Err(Error::Architecture { name, target });
         };
-        let version = driver.version()?;
+        let version = driver.common.version()?;
         // 60342134 is 6.3.42134
         let (major, minor) = (version / 10_000_000, version / 100_000 % 100);
         let about = About { device: Some(name), driver: Some(format!("HIP {major}.{minor}")) };
@@ -70,7 +69,7 @@ impl Device {
         let kernel = assembly::kernel(&found)?;
         let signature = Signature::found(&found);
         let code = self.assembler.assemble(self.architecture, &signature.name, &kernel.text)?;
-        let program = Loaded::load(Arc::clone(&self.driver), self.device, &kernel.name, &code)?;
-        Ok(Unit::new(signature, kernel.layout, self.about.clone(), Box::new(program)))
+        let program = load(self.driver.clone(), self.device, &kernel.name, &code)?;
+        Ok(Unit::new(signature, kernel.layout, self.about.clone(), program))
     }
 }

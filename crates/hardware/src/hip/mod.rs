@@ -32,7 +32,7 @@ pub fn open_with(hip: &Path, comgr: &Path, device: usize, instruction: &str) -> 
 
 /// How many devices the installed driver has.
 pub fn count() -> Result<usize, Error> {
-    driver::Driver::open(None)?.count()
+    driver::Driver::open(None)?.common.count()
 }
 
 /// The code object of a kernel, by the installed assembler or the one in the file `comgr`; needs no GPU.
