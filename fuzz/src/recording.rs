@@ -64,16 +64,16 @@ fn records(u: &mut Unstructured<'_>) -> arbtest::arbitrary::Result<Vec<Record>> 
                 let scale_a: Vec<u64> =
                     row.scale.map_or(Vec::new(), |scale| vec![scale.format.one_code(); a.len() / scale.size]);
                 let (b, scale_b) = (a.clone(), scale_a.clone());
-                return Ok(Record { origin, a, b, c, scale_a, scale_b, d, line });
+                return Ok(Record { origin, case: Case { a, b, c, scale_a, scale_b }, d, line });
             };
             let family = *u.choose(&Family::ALL)?;
-            let Case { a, b, c, scale_a, scale_b } = case(&model, row.products(), family, u.arbitrary()?, 0);
+            let case = case(&model, row.products(), family, u.arbitrary()?, 0);
             let d = if u.ratio(1, 4)? {
                 Answer::Nan
             } else {
                 Answer::Code(u.arbitrary::<u64>()? & row.d.max_code())
             };
-            Ok(Record { origin, a, b, c, scale_a, scale_b, d, line: 0 })
+            Ok(Record { origin, case, d, line: 0 })
         })
         .collect()
 }
@@ -81,8 +81,8 @@ fn records(u: &mut Unstructured<'_>) -> arbtest::arbitrary::Result<Vec<Record>> 
 /// Whether all but the lines are the same.
 fn same(left: &[Record], right: &[Record]) -> bool {
     let plain = |record: &Record| {
-        let Record { origin, a, b, c, scale_a, scale_b, d, line: _ } = record.clone();
-        (origin, a, b, c, scale_a, scale_b, d)
+        let Record { origin, case, d, line: _ } = record.clone();
+        (origin, case, d)
     };
     left.len() == right.len() && left.iter().zip(right).all(|(left, right)| plain(left) == plain(right))
 }

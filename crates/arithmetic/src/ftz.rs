@@ -1,6 +1,6 @@
 //! FTZ-Add, FTZ-Mul and the chain they form (paper, Algorithms 1 and 2).
 
-use bitmma_formats::{Class, Format, Overflow, Real, Rounding, Unpacked, encode};
+use bitmma_formats::{Class, Format, Overflow, Rounding, Unpacked, encode};
 
 use crate::convert::Conversion;
 use crate::fma::{add, multiply};
@@ -62,13 +62,7 @@ fn code_of(format: &Format, value: &Unpacked) -> u64 {
         Class::Nan => nan_code(format),
         Class::Infinity => Special::Infinity { negative: value.negative }.code(format),
         Class::Zero | Class::Finite => {
-            let real = Real {
-                negative: value.negative,
-                significand: u128::from(value.significand),
-                exponent: value.exponent - format.fraction_bits as i32,
-                inexact: false,
-            };
-            encode(format, real, Rounding::TowardZero, Overflow::Saturate)
+            encode(format, value.real(format), Rounding::TowardZero, Overflow::Saturate)
         }
     }
 }

@@ -120,13 +120,6 @@ impl Model {
     /// Whether `d` codes are the same answer: equal bits, or two NaNs where no code is specified.
     pub fn agrees(&self, expected: u64, actual: u64, strict_nan: bool) -> bool {
         expected == actual
-            || (!strict_nan
-                && self.nan_code.is_none()
-                && is_nan(&self.d, expected)
-                && is_nan(&self.d, actual))
+            || (!strict_nan && self.nan_code.is_none() && self.d.is_nan(expected) && self.d.is_nan(actual))
     }
-}
-
-fn is_nan(format: &Format, code: u64) -> bool {
-    bitmma_formats::decode(format, code).class == bitmma_formats::Class::Nan
 }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use bitmma_formats::{Class, Format, Overflow, Real, Unpacked, decode, encode};
+use bitmma_formats::{Class, Format, Overflow, Rounding, Unpacked, decode, encode};
 
 use crate::convert::Conversion;
 use crate::error::ModelError;
@@ -282,7 +282,7 @@ impl<'m> Prepared<'m> {
             }
             d = narrow;
         }
-        if decode(&model.d, d).class == Class::Nan { model.emitted_nan() } else { d }
+        if model.d.is_nan(d) { model.emitted_nan() } else { d }
     }
 
     /// What a dot product starts from, as the operations see it.
@@ -456,15 +456,7 @@ fn widen(from: &Format, to: &Format, value: Unpacked) -> Unpacked {
     match value.class {
         Class::Nan | Class::Infinity => value,
         Class::Zero => Unpacked { exponent: to.min_exponent(), ..value },
-        Class::Finite => {
-            let real = Real {
-                negative: value.negative,
-                significand: u128::from(value.significand),
-                exponent: value.exponent - from.fraction_bits as i32,
-                inexact: false,
-            };
-            decode(to, encode(to, real, bitmma_formats::Rounding::TowardZero, Overflow::Saturate))
-        }
+        Class::Finite => decode(to, encode(to, value.real(from), Rounding::TowardZero, Overflow::Saturate)),
     }
 }
 

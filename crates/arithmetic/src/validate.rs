@@ -1,6 +1,6 @@
 //! Whether the parameters of a model make sense together.
 
-use bitmma_formats::{Class, Format, decode};
+use bitmma_formats::Format;
 
 use crate::convert::{Conversion, ResultFlush};
 use crate::error::ModelError;
@@ -48,7 +48,7 @@ fn validate(model: &Model) -> Result<(), ModelError> {
         return wrong("D", model.d.to_string(), &format!("the last conversion gives {d}"));
     }
     if let Some(nan) = model.nan_code
-        && (nan > model.d.max_code() || decode(&model.d, nan).class != Class::Nan)
+        && (nan > model.d.max_code() || !model.d.is_nan(nan))
     {
         return wrong("nan", format!("{nan:#x}"), &format!("it must be a NaN of {}", model.d));
     }

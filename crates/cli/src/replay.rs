@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bitmma::Model;
 use bitmma::formats::text::display;
-use bitmma::{Case, Model};
 use bitmma_verify::origin::Origin;
 use bitmma_verify::recording::{self, Answer, Record};
 use bitmma_verify::replay::{self, Mismatch, Rules};
@@ -187,15 +187,15 @@ fn explain_command(origin: &Origin, record: &Record, arguments: &Arguments) -> O
     }
     command += &format!(
         " -a '{}' -b '{}' -c {}",
-        describe::codes(&row.a, &record.a).join(" "),
-        describe::codes(&row.b, &record.b).join(" "),
-        describe::code(&row.c, record.c)
+        describe::codes(&row.a, &record.case.a).join(" "),
+        describe::codes(&row.b, &record.case.b).join(" "),
+        describe::code(&row.c, record.case.c)
     );
     if let Some(scale) = row.scale {
         command += &format!(
             " --scale-a '{}' --scale-b '{}'",
-            describe::codes(&scale.format, &record.scale_a).join(" "),
-            describe::codes(&scale.format, &record.scale_b).join(" ")
+            describe::codes(&scale.format, &record.case.scale_a).join(" "),
+            describe::codes(&scale.format, &record.case.scale_b).join(" ")
         );
     }
     Some(command)
@@ -219,13 +219,13 @@ fn mismatch_text(origin: &Origin, path: &Path, mismatch: &Mismatch, arguments: &
     let mut pairs = vec![
         ("where", format!("{}, line {}", path.display(), record.line)),
         ("instruction", format!("{} {}", origin.architecture(), origin.instruction())),
-        ("a", list(&row.a, &record.a)),
-        ("b", list(&row.b, &record.b)),
-        ("c", list(&row.c, &[record.c])),
+        ("a", list(&row.a, &record.case.a)),
+        ("b", list(&row.b, &record.case.b)),
+        ("c", list(&row.c, &[record.case.c])),
     ];
     if let Some(scale) = row.scale {
-        pairs.push(("scale a", list(&scale.format, &record.scale_a)));
-        pairs.push(("scale b", list(&scale.format, &record.scale_b)));
+        pairs.push(("scale a", list(&scale.format, &record.case.scale_a)));
+        pairs.push(("scale b", list(&scale.format, &record.case.scale_b)));
     }
     pairs.push(("expected", style::good(&expected)));
     let actual = if mismatch.by_kernel { "actual, by the kernel alone" } else { "actual" };
@@ -293,13 +293,13 @@ impl Row {
             (line.outcome.origin.architecture(), line.outcome.origin.instruction());
         let signature = line.outcome.origin.signature();
         let first = line.outcome.first.as_ref().map(|mismatch| {
-            let Record { a, b, c, scale_a, scale_b, d, line: at, .. } = mismatch.record.clone();
+            let Record { case, d, line: at, .. } = &mismatch.record;
             First {
                 file: line.file.display().to_string(),
-                line: at,
-                operands: json::Operands::new(&Case { a, b, c, scale_a, scale_b }, signature),
+                line: *at,
+                operands: json::Operands::new(case, signature),
                 expected: match d {
-                    Answer::Code(code) => json::Coded::new(&signature.d, code),
+                    Answer::Code(code) => json::Coded::new(&signature.d, *code),
                     Answer::Nan => json::Coded::any_nan(&signature.d),
                 },
                 actual: json::Coded::new(&signature.d, mismatch.actual),

@@ -1,5 +1,7 @@
 //! The operands of one dot product, and of many.
 
+use bitmma_arithmetic::run;
+
 use crate::matrix::Matrix;
 
 /// The operands of one dot product.
@@ -15,6 +17,14 @@ pub struct Case {
     pub scale_a: Vec<u64>,
     /// K/block codes, or none.
     pub scale_b: Vec<u64>,
+}
+
+impl Case {
+    /// The same, borrowed, as models take it.
+    pub fn operands(&self) -> run::Operands<'_> {
+        let Case { a, b, c, scale_a, scale_b } = self;
+        run::Operands { a, b, c: *c, scale_a, scale_b }
+    }
 }
 
 /// The operands of one instruction.

@@ -5,7 +5,6 @@ pub mod json;
 use bitmma_arithmetic::run::Operands as DotOperands;
 use bitmma_arithmetic::{Model, Step};
 
-use crate::case::Case;
 use crate::case::Operands;
 use crate::error::Error;
 
@@ -41,6 +40,5 @@ pub fn explain_element(
             expected: format!("below {}", crate::matrix::shape_text(shape)),
         });
     }
-    let Case { a, b, c, scale_a, scale_b } = operands.case(block, row, column);
-    explain(model, &DotOperands { a: &a, b: &b, c, scale_a: &scale_a, scale_b: &scale_b })
+    explain(model, &operands.case(block, row, column).operands())
 }

@@ -6,8 +6,7 @@ use std::sync::{Arc, OnceLock};
 use bitmma_arithmetic::{Prepared, run};
 use rayon::prelude::*;
 
-use crate::case::Case;
-use crate::case::Operands;
+use crate::case::{Case, Operands};
 use crate::error::Error;
 use crate::kernel::Plan;
 use crate::matrix::Matrix;

@@ -1,14 +1,12 @@
 //! The reference path: the plain definition, one dot product for each element of D.
 
 use bitmma_arithmetic::line::{Line, chain};
-use bitmma_arithmetic::run;
 use bitmma_arithmetic::{Model, ModelError, Prepared};
 use bitmma_catalogue::lookup::Found;
 use bitmma_catalogue::{Architecture, Revision, find};
 use rayon::prelude::*;
 
-use crate::case::Case;
-use crate::case::Operands;
+use crate::case::{Case, Operands};
 use crate::check::Expected;
 use crate::error::Error;
 use crate::matrix::Matrix;
@@ -141,11 +139,9 @@ impl MmaUnit for Simulator {
         self.signature.check(operands)?;
         simulate(&self.model, operands)
     }
+
     fn dot_products(&self, cases: &[Case]) -> Result<Vec<u64>, Error> {
-        let dot = |case: &Case| {
-            let Case { a, b, c, scale_a, scale_b } = case;
-            self.model.dot(&run::Operands { a, b, c: *c, scale_a, scale_b })
-        };
+        let dot = |case: &Case| self.model.dot(&case.operands());
         Ok(cases.par_iter().with_min_len(64).map(dot).collect::<Result<_, _>>()?)
     }
 }

@@ -1,5 +1,6 @@
 //! From a code to sign, exponent and significand.
 
+use crate::encode::Real;
 use crate::format::{Format, Sign, Specials};
 
 /// What kind of value a code is.
@@ -41,10 +42,28 @@ impl Unpacked {
         if self.negative { -magnitude } else { magnitude }
     }
 
+    /// The value of a finite number or zero that was taken from a code of `format`.
+    #[inline]
+    pub fn real(&self, format: &Format) -> Real {
+        Real {
+            negative: self.negative,
+            significand: self.significand.into(),
+            exponent: self.exponent - format.fraction_bits as i32,
+            inexact: false,
+        }
+    }
+
     /// Zero or a finite number.
     #[inline]
     pub const fn is_finite(&self) -> bool {
         matches!(self.class, Class::Zero | Class::Finite)
+    }
+}
+
+impl Format {
+    /// Whether a code is NaN.
+    pub fn is_nan(&self, code: u64) -> bool {
+        decode(self, code).class == Class::Nan
     }
 }
 

@@ -346,16 +346,7 @@ pub fn to_f64_bits(format: &Format, code: u64) -> u64 {
         Class::Nan => F64.nan_code().unwrap_or_default(),
         Class::Infinity => F64.infinity_code().unwrap_or_default() | sign,
         Class::Zero => sign,
-        Class::Finite => {
-            let exponent = unpacked.exponent - format.fraction_bits as i32;
-            let value = Real {
-                negative: unpacked.negative,
-                significand: u128::from(unpacked.significand),
-                exponent,
-                inexact: false,
-            };
-            encode(&F64, value, Rounding::NearestEven, Overflow::Infinity)
-        }
+        Class::Finite => encode(&F64, unpacked.real(format), Rounding::NearestEven, Overflow::Infinity),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use bitmma::Case;
 use bitmma_verify::recording::{Answer, Record as Row, read};
 use bitmma_verify::replay::{Rules, replay as hold};
 use pyo3::prelude::*;
@@ -18,7 +19,7 @@ pub(crate) fn read_recording(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Boun
     rows(path)?
         .into_iter()
         .map(|row| {
-            let Row { origin, a, b, c, scale_a, scale_b, d, line } = row;
+            let Row { origin, case: Case { a, b, c, scale_a, scale_b }, d, line } = row;
             let d = match d {
                 Answer::Code(code) => Some(code),
                 Answer::Nan => None,

@@ -7,9 +7,7 @@
 use std::cell::RefCell;
 
 use bitmma::arithmetic::Model;
-use bitmma::formats::{
-    BlockScale, F64, Format, Overflow, Real, Rounding, cases::notable_codes, decode, encode,
-};
+use bitmma::formats::{BlockScale, F64, Format, Overflow, Rounding, cases::notable_codes, decode, encode};
 use bitmma::{Case, Error, Matrices, Signature};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -175,13 +173,7 @@ pub fn zero(format: &Format) -> u64 {
 
 /// The number of `format` nearest to `value`; beyond its range the largest.
 pub fn nearest(format: &Format, value: f64) -> u64 {
-    let unpacked = decode(&F64, value.to_bits());
-    let real = Real {
-        negative: unpacked.negative,
-        significand: unpacked.significand.into(),
-        exponent: unpacked.exponent - F64.fraction_bits as i32,
-        inexact: false,
-    };
+    let real = decode(&F64, value.to_bits()).real(&F64);
     encode(format, real, Rounding::NearestEven, Overflow::Saturate)
 }
 

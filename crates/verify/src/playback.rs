@@ -57,8 +57,7 @@ impl Playback {
         let signature = origin.signature().clone();
         let mut answers = HashMap::new();
         for record in records.iter().filter(|record| record.origin == *origin) {
-            let Record { a, b, c, scale_a, scale_b, d, .. } = record.clone();
-            let code = match d {
+            let code = match record.d {
                 Answer::Code(code) => code,
                 Answer::Nan => signature.d.nan_code().ok_or_else(|| {
                     refused(format!(
@@ -67,7 +66,7 @@ impl Playback {
                     ))
                 })?,
             };
-            answers.entry(Case { a, b, c, scale_a, scale_b }).or_insert(code);
+            answers.entry(record.case.clone()).or_insert(code);
         }
         Ok(Playback { signature, answers })
     }

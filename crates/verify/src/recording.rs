@@ -37,16 +37,8 @@ pub enum Answer {
 pub struct Record {
     /// What answered.
     pub origin: Arc<Origin>,
-    /// K codes.
-    pub a: Vec<u64>,
-    /// K codes.
-    pub b: Vec<u64>,
-    /// One code.
-    pub c: u64,
-    /// K/block codes, or none.
-    pub scale_a: Vec<u64>,
-    /// K/block codes, or none.
-    pub scale_b: Vec<u64>,
+    /// What it was asked.
+    pub case: Case,
     /// The answer.
     pub d: Answer,
     /// The line it stands on, from 1; 0 for a record that was not read.
@@ -225,7 +217,7 @@ fn parse(fields: &[&str; HEADER.len()], line: u64, known: &mut Known<'_>) -> Res
     let (a, b) = (codes(a, "a", &row.a, row.k)?, codes(b, "b", &row.b, row.k)?);
     let c = code(c, "c", &row.c)?;
     let (scale_a, scale_b) = (scales("scale_a", scale_a)?, scales("scale_b", scale_b)?);
-    Ok(Record { origin, a, b, c, scale_a, scale_b, d, line })
+    Ok(Record { origin, case: Case { a, b, c, scale_a, scale_b }, d, line })
 }
 
 fn codes(text: &str, column: &str, format: &Format, expected: usize) -> Result<Vec<u64>, String> {
@@ -277,14 +269,14 @@ pub fn write<'a>(
     let mut target = std::io::BufWriter::new(target);
     write_head(&mut target, comments)?;
     for record in records {
-        let Record { origin, a, b, c, scale_a, scale_b, d, .. } = record.clone();
+        let Record { origin, case, d, .. } = record;
         let line = Line {
             architecture: origin.architecture(),
             instruction: origin.instruction(),
             formats: origin.signature().into(),
             d_format: origin.signature().d,
-            case: &Case { a, b, c, scale_a, scale_b },
-            d,
+            case,
+            d: *d,
         };
         write_line(&mut target, &line)?;
     }

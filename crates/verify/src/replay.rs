@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use bitmma::arithmetic::Model;
-use bitmma::arithmetic::run::Operands;
 use bitmma::catalogue::Revision;
-use bitmma::formats::{Class, decode};
 use bitmma::kernel::has_kernel;
 use bitmma::{Case, Error, FastSimulator, Simulator, on_diagonals};
 use rayon::prelude::*;
@@ -79,10 +77,7 @@ fn hold(origin: &Arc<Origin>, group: &[&Record], rules: &Rules) -> Result<Outcom
     };
     let answers: Vec<u64> = group
         .par_iter()
-        .map(|record| {
-            let Record { a, b, c, scale_a, scale_b, .. } = record;
-            Ok(model.dot(&Operands { a, b, c: *c, scale_a, scale_b })?)
-        })
+        .map(|record| Ok(model.dot(&record.case.operands())?))
         .collect::<Result<_, Error>>()?;
     let kernel = by_kernel(model, group)?;
     let differing = group.iter().enumerate().filter_map(|(index, record)| {
@@ -115,24 +110,20 @@ const DIAGONAL: usize = 64;
 
 /// What the model's kernel answers, if it has one.
 fn by_kernel(model: &Model, group: &[&Record]) -> Result<Option<Vec<u64>>, Error> {
-    let k = group[0].a.len();
+    let k = group[0].case.a.len();
     if !has_kernel(model, k) {
         return Ok(None);
     }
     let size = group.len().min(DIAGONAL);
     let unit = FastSimulator::new(Simulator::model(model.clone(), (size, size, k))?);
-    let case = |record: &&Record| {
-        let Record { a, b, c, scale_a, scale_b, .. } = (*record).clone();
-        Case { a, b, c, scale_a, scale_b }
-    };
-    let cases: Vec<Case> = group.iter().map(case).collect();
+    let cases: Vec<Case> = group.iter().map(|record| record.case.clone()).collect();
     on_diagonals(&unit, &cases).map(Some)
 }
 
 fn agrees(model: &Model, expected: Answer, actual: u64, strict_nan: bool) -> bool {
     match expected {
         Answer::Code(expected) => model.agrees(expected, actual, strict_nan),
-        Answer::Nan => decode(&model.d, actual).class == Class::Nan,
+        Answer::Nan => model.d.is_nan(actual),
     }
 }
 

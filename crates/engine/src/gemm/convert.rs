@@ -72,12 +72,7 @@ impl Converter {
     fn anew(&self, code: u64) -> u64 {
         let value = decode(&self.from, code);
         let Conversion { rounding, format, .. } = self.to.conversion;
-        let real = Real {
-            negative: value.negative,
-            significand: u128::from(value.significand),
-            exponent: value.exponent - self.from.fraction_bits as i32,
-            inexact: false,
-        };
+        let real = value.real(&self.from);
         match value.class {
             Class::Nan => self.nan.or(format.nan_code()).unwrap_or(format.max_finite_code()),
             // an infinity stays one where it can; a finite number of this size would be in its place

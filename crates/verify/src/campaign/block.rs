@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bitmma::arithmetic::Model;
-use bitmma::formats::{Class, Format, decode};
+use bitmma::formats::Format;
 use bitmma::{Case, Matrices, Matrix};
 use serde::{Deserialize, Serialize};
 
@@ -153,13 +153,13 @@ impl Tally {
         let mut nan = 0;
         for code in actual.iter() {
             self.bytes.extend(&code.to_le_bytes()[..width]);
-            nan += u64::from(is_nan(&self.d, code));
+            nan += u64::from(self.d.is_nan(code));
             let first = *self.first.get_or_insert(code);
             self.same &= code == first;
         }
         self.digest.update(&self.bytes);
         self.block.nan += nan;
-        self.block.nan_expected += expected.iter().filter(|code| is_nan(&self.d, *code)).count() as u64;
+        self.block.nan_expected += expected.iter().filter(|code| self.d.is_nan(*code)).count() as u64;
         self.block.dot_products += actual.codes().len() as u64;
     }
 
@@ -168,8 +168,4 @@ impl Tally {
         self.block.constant = self.first.filter(|_| self.same);
         self.block
     }
-}
-
-fn is_nan(format: &Format, code: u64) -> bool {
-    decode(format, code).class == Class::Nan
 }

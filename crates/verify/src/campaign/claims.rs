@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bitmma::arithmetic::{Conversion, Model, Operation, run};
+use bitmma::arithmetic::{Conversion, Model, Operation};
 use bitmma::formats::{Class, Format, Rounding, decode};
 use bitmma::{Case, Error, Fault, MmaUnit};
 use rayon::prelude::*;
@@ -88,10 +88,7 @@ struct Asked<'m> {
 
 /// The model's answers.
 fn simulated(model: &Model, cases: &[Case]) -> Result<Vec<u64>, Error> {
-    let dot = |Case { a, b, c, scale_a, scale_b }: &Case| {
-        Ok(model.dot(&run::Operands { a, b, c: *c, scale_a, scale_b })?)
-    };
-    cases.par_iter().map(dot).collect()
+    cases.par_iter().map(|case| Ok(model.dot(&case.operands())?)).collect()
 }
 
 impl Asked<'_> {

@@ -1,6 +1,6 @@
 //! Mismatches made as small as they go.
 
-use bitmma::arithmetic::{Model, run};
+use bitmma::arithmetic::Model;
 use bitmma::{Case, Error, Matrices, MmaUnit, Signature};
 
 use super::block::Kept;
@@ -25,10 +25,7 @@ pub struct Failing {
 /// where the mismatch was met.
 pub fn least(unit: &dyn MmaUnit, model: &Model, kept: &Kept, strict_nan: bool) -> Result<Failing, Error> {
     let signature = unit.signature().clone();
-    let expected = |case: &Case| -> Result<u64, Error> {
-        let Case { a, b, c, scale_a, scale_b } = case;
-        Ok(model.dot(&run::Operands { a, b, c: *c, scale_a, scale_b })?)
-    };
+    let expected = |case: &Case| -> Result<u64, Error> { Ok(model.dot(&case.operands())?) };
     let differ = |cases: &[Case]| -> Result<Vec<bool>, Error> {
         let answers = ask(unit, &signature, kept.place, cases)?;
         cases

@@ -139,9 +139,9 @@ fn revision_paper_differs_where_it_should() {
         let record = &first.record;
         let zero = |format: &bitmma::formats::Format, code: u64| code & !format.sign_bit() == 0;
         assert!(
-            zero(&row.c, record.c)
-                || record.a.iter().any(|code| zero(&row.a, *code))
-                || record.b.iter().any(|code| zero(&row.b, *code)),
+            zero(&row.c, record.case.c)
+                || record.case.a.iter().any(|code| zero(&row.a, *code))
+                || record.case.b.iter().any(|code| zero(&row.b, *code)),
             "{record:?}"
         );
     }
@@ -153,7 +153,7 @@ fn the_rtx_4060_shows_nan_codes_zeros_and_subnormal_numbers() {
     let (mut nan, mut zeros, mut from_minus_zero, mut subnormal_c, mut subnormal_d) = (0, 0, 0, 0, 0);
     for record in file("hardware", "rtx4060") {
         let Answer::Code(d) = record.d else { panic!("every answer is a code") };
-        let (c, minus_zero, infinity) = (record.c, 0x8000_0000, 0x7f80_0000);
+        let (c, minus_zero, infinity) = (record.case.c, 0x8000_0000, 0x7f80_0000);
         let subnormal = |code: u64| (1..0x80_0000).contains(&(code & !minus_zero));
         assert_ne!(d, minus_zero, "line {}", record.line);
         zeros += usize::from(d == 0);
@@ -182,8 +182,8 @@ fn a_changed_answer_is_a_mismatch() {
 }
 
 fn plain(record: &Record) -> impl PartialEq + std::fmt::Debug + use<> {
-    let Record { origin, a, b, c, scale_a, scale_b, d, line: _ } = record.clone();
-    (origin.architecture().to_owned(), origin.instruction().to_owned(), a, b, c, scale_a, scale_b, d)
+    let Record { origin, case, d, line: _ } = record.clone();
+    (origin.architecture().to_owned(), origin.instruction().to_owned(), case, d)
 }
 
 fn plain_all(records: &[Record]) -> Vec<impl PartialEq + std::fmt::Debug + use<>> {

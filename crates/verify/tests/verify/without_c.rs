@@ -81,9 +81,8 @@ fn recordings() {
     let d = unit.multiply(&zeroed.operands()).unwrap();
     let origin = Arc::new(Origin::named("hopper", INSTRUCTIONS[0].1).unwrap());
     let record = |(row, column)| {
-        let bitmma::Case { a, b, c, scale_a, scale_b } = zeroed.case(0, row, column);
         let d = Answer::Code(d.get(0, row, column));
-        Record { origin: Arc::clone(&origin), a, b, c, scale_a, scale_b, d, line: 0 }
+        Record { origin: Arc::clone(&origin), case: zeroed.case(0, row, column), d, line: 0 }
     };
     let places = (0..16).flat_map(|row| (0..8).map(move |column| (row, column)));
     let playback = Playback::new(&places.map(record).collect::<Vec<_>>(), None).unwrap();
