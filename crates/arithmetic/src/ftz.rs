@@ -7,7 +7,8 @@ use crate::fma::{add, multiply};
 use crate::operand::{Operand, Vectors};
 use crate::parameter::MAX_PAIRING;
 use crate::special::{Special, nan_code};
-use crate::trace::{Step, Trace};
+use crate::steps::report_binary;
+use crate::trace::Trace;
 
 /// RNE-FP32(x + y), a subnormal result flushed to zero of its sign.
 pub fn ftz_add(x: &Operand, y: &Operand, conversion: Conversion) -> u64 {
@@ -32,16 +33,9 @@ pub(crate) fn add_mul<T: Trace>(vectors: &Vectors<'_>, rho: Conversion, trace: &
         let [x, y] = vectors.factors(k);
         *sum = ftz_mul(&x, &y, rho);
         if T::ON {
-            let [left_format, right_format] = vectors.formats;
-            trace.step(Step::Binary {
-                operation: "FTZ-Mul",
-                left: code_of(left_format, &x.value),
-                left_format: *left_format,
-                right: code_of(right_format, &y.value),
-                right_format: *right_format,
-                result: *sum,
-                format: rho.container(),
-            });
+            let [a, b] = vectors.formats;
+            let (left, right) = ((code_of(a, &x.value), *a), (code_of(b, &y.value), *b));
+            report_binary("FTZ-Mul", left, right, (*sum, rho.container()), trace);
         }
     }
     let mut count = vectors.a.len();
@@ -71,16 +65,6 @@ fn traced_add<T: Trace>(left: u64, right: u64, conversion: Conversion, trace: &m
     let format = conversion.container();
     let (x, y) = (Operand::new(&format, left), Operand::new(&format, right));
     let result = ftz_add(&x, &y, conversion);
-    if T::ON {
-        trace.step(Step::Binary {
-            operation: "FTZ-Add",
-            left,
-            left_format: format,
-            right,
-            right_format: format,
-            result,
-            format,
-        });
-    }
+    report_binary("FTZ-Add", (left, format), (right, format), (result, format), trace);
     result
 }

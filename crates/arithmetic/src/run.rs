@@ -6,13 +6,13 @@ use std::ops::Range;
 
 use bitmma_formats::{Class, Format, Overflow, Rounding, Unpacked, decode, encode};
 
-use crate::convert::Conversion;
 use crate::error::ModelError;
 use crate::fdpa::operate;
 use crate::fma::{add, change_format};
 use crate::lowering::{Chains, Order};
 use crate::model::{InputFlush, Model};
 use crate::operand::{Operand, Vectors};
+use crate::steps::report_binary;
 use crate::trace::{Step, Trace};
 use crate::validate::holds_all;
 
@@ -252,8 +252,11 @@ impl<'m> Prepared<'m> {
             let result = self.chain(a, b, chain * part..(chain + 1) * part, start, (scale_a, scale_b), trace);
             (d, d_format) = match model.lowering.chains {
                 Some(Chains { merge, .. }) if chain > 0 => {
-                    let sum = traced_add("add chains", (d, d_format), (result, chained), merge, trace);
-                    (sum, merge.container())
+                    let operand = |(code, format)| Operand::new(&format, code);
+                    let (left, right) = ((d, d_format), (result, chained));
+                    let sum = (add(&operand(left), &operand(right), merge), merge.container());
+                    report_binary("add chains", left, right, sum, trace);
+                    sum
                 }
                 _ => (result, chained),
             };
@@ -261,18 +264,9 @@ impl<'m> Prepared<'m> {
 
         if let Some(conversion) = model.lowering.add_accumulator_last {
             let sum = add(&Operand::new(&d_format, d), &c.operand, conversion);
-            if T::ON {
-                trace.step(Step::Binary {
-                    operation: "add C",
-                    left: d,
-                    left_format: d_format,
-                    right: c.as_read(),
-                    right_format: *c.format,
-                    result: sum,
-                    format: conversion.container(),
-                });
-            }
-            (d, d_format) = (sum, conversion.container());
+            let (left, result) = ((d, d_format), (sum, conversion.container()));
+            report_binary("add C", left, (c.as_read(), *c.format), result, trace);
+            (d, d_format) = result;
         }
         if let Some(conversion) = model.lowering.narrow_output {
             let narrow = change_format(&d_format, d, conversion);
@@ -420,22 +414,6 @@ impl<'f> Accumulator<'f> {
             _ => self.code,
         }
     }
-}
-
-/// The sum of two results, reported.
-fn traced_add<T: Trace>(
-    operation: &'static str,
-    (left, left_format): (u64, Format),
-    (right, right_format): (u64, Format),
-    conversion: Conversion,
-    trace: &mut T,
-) -> u64 {
-    let result = add(&Operand::new(&left_format, left), &Operand::new(&right_format, right), conversion);
-    if T::ON {
-        let format = conversion.container();
-        trace.step(Step::Binary { operation, left, left_format, right, right_format, result, format });
-    }
-    result
 }
 
 /// A code as the operations read it: flushed if the model says so, then widened.

@@ -116,6 +116,19 @@ pub(crate) fn finish<T: Trace>(value: Real, conversion: Conversion, zero: ZeroSi
     code
 }
 
+/// Reports an operation on two numbers, each a code and its format.
+pub(crate) fn report_binary<T: Trace>(
+    operation: &'static str,
+    (left, left_format): (u64, Format),
+    (right, right_format): (u64, Format),
+    (result, format): (u64, Format),
+    trace: &mut T,
+) {
+    if T::ON {
+        trace.step(Step::Binary { operation, left, left_format, right, right_format, result, format });
+    }
+}
+
 /// The code of a result that is NaN or infinite.
 pub(crate) fn finish_special<T: Trace>(special: Special, format: &Format, trace: &mut T) -> u64 {
     if T::ON {

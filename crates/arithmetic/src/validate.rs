@@ -9,6 +9,11 @@ use crate::lowering::{Chains, Lowering, Order};
 use crate::model::Model;
 use crate::parameter::{MAX_LENGTH, Parameter};
 
+/// That a parameter has a value it may not have.
+fn wrong(parameter: &'static str, value: String, allowed: &str) -> Result<(), ModelError> {
+    Err(ModelError::Parameter { parameter, value, allowed: allowed.to_owned() })
+}
+
 impl Model {
     /// Whether the parameters make sense together; the error names the first that does not.
     pub fn validate(&self) -> Result<(), ModelError> {
@@ -17,9 +22,6 @@ impl Model {
 }
 
 fn validate(model: &Model) -> Result<(), ModelError> {
-    let wrong = |parameter, value: String, allowed: &str| {
-        Err(ModelError::Parameter { parameter, value, allowed: allowed.to_owned() })
-    };
     if let Some((parameter, value, allowed)) = model.operation.out_of_range() {
         return wrong(parameter.key(), value.to_string(), &allowed);
     }
@@ -57,9 +59,6 @@ fn validate(model: &Model) -> Result<(), ModelError> {
 
 /// What a family asks of the model around its operation, and of its parameters together.
 fn validate_operation(model: &Model) -> Result<(), ModelError> {
-    let wrong = |parameter, value: String, allowed: &str| {
-        Err(ModelError::Parameter { parameter, value, allowed: allowed.to_owned() })
-    };
     let (family, rho) = (model.operation.family(), model.conversion);
     let Family { name, multiple, widest_result, .. } = family;
     if family.flushes_results && rho.flush != ResultFlush::Never {
@@ -103,9 +102,7 @@ fn validate_operation(model: &Model) -> Result<(), ModelError> {
 }
 
 fn validate_scale(model: &Model) -> Result<(), ModelError> {
-    let wrong = |value: String, allowed: &str| {
-        Err(ModelError::Parameter { parameter: "scale", value, allowed: allowed.to_owned() })
-    };
+    let wrong = |value: String, allowed: &str| wrong("scale", value, allowed);
     let family = model.operation.family();
     let scaled = || family::names(|family| family.scale != Scale::None).join(" and ");
     let Some(scale) = model.scale else {
@@ -137,9 +134,6 @@ fn validate_scale(model: &Model) -> Result<(), ModelError> {
 }
 
 fn validate_lowering(model: &Model) -> Result<(), ModelError> {
-    let wrong = |parameter, value: String, allowed: &str| {
-        Err(ModelError::Parameter { parameter, value, allowed: allowed.to_owned() })
-    };
     if let Order::Interleaved { run, period } = model.lowering.order
         && (run == 0 || period == 0 || period > MAX_LENGTH || !period.is_multiple_of(run))
     {
