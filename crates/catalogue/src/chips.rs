@@ -105,43 +105,12 @@ pub(crate) const TARGETS: &[Target] = &[
 ];
 
 /// Words of a product's name that do not change what it computes.
+#[rustfmt::skip]
 const NOISE: &[&str] = &[
-    "nvidia",
-    "amd",
-    "geforce",
-    "radeon",
-    "instinct",
-    "tesla",
-    "quadro",
-    "jetson",
-    "graphics",
-    "gpu",
-    "accelerator",
-    "pcie",
-    "sxm",
-    "sxm2",
-    "sxm3",
-    "sxm4",
-    "sxm5",
-    "hgx",
-    "oam",
-    "hbm2",
-    "hbm2e",
-    "hbm3",
-    "hbm3e",
-    "laptop",
-    "mobile",
-    "max",
-    "q",
-    "maxq",
-    "workstation",
-    "server",
-    "edition",
-    "generation",
-    "superchip",
-    "series",
-    "developer",
-    "kit",
+    "nvidia", "amd", "geforce", "radeon", "instinct", "tesla", "quadro", "jetson", "graphics", "gpu",
+    "accelerator", "pcie", "sxm", "sxm2", "sxm3", "sxm4", "sxm5", "hgx", "oam", "hbm2", "hbm2e", "hbm3",
+    "hbm3e", "laptop", "mobile", "max", "q", "maxq", "workstation", "server", "edition", "generation",
+    "superchip", "series", "developer", "kit",
 ];
 
 /// Lower case, without what separates words, without `compute_` for `sm_`: `RTX 4090`, `rtx-4090` and `rtx4090` are one
