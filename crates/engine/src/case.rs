@@ -1,11 +1,12 @@
 //! The operands of one dot product, and of many.
 
 use bitmma_arithmetic::run;
+use serde::{Deserialize, Serialize};
 
 use crate::matrix::Matrix;
 
 /// The operands of one dot product.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Case {
     /// K codes.
     pub a: Vec<u64>,
@@ -14,8 +15,10 @@ pub struct Case {
     /// One code.
     pub c: u64,
     /// K/block codes, or none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scale_a: Vec<u64>,
     /// K/block codes, or none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scale_b: Vec<u64>,
 }
 

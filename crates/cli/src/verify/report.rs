@@ -147,7 +147,7 @@ impl<'s> First<'s> {
         let (block, row, column) = kept.place;
         let place = json::Place { block, row, column };
         let met = Some(Met { kind: &kept.kind, instruction: kept.instruction, place });
-        First { met, ..First::of_claim(&(kept.case(), kept.expected, kept.actual), signature) }
+        First { met, ..First::of_claim(&(kept.case.clone(), kept.expected, kept.actual), signature) }
     }
 }
 

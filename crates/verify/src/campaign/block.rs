@@ -43,18 +43,9 @@ pub struct Kept {
     pub instruction: u64,
     /// Block, row and column of D.
     pub place: (usize, usize, usize),
-    /// The row of A.
-    pub a: Vec<u64>,
-    /// The column of B.
-    pub b: Vec<u64>,
-    /// The element of C.
-    pub c: u64,
-    /// The row's factors.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub scale_a: Vec<u64>,
-    /// The column's factors.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub scale_b: Vec<u64>,
+    /// The operands.
+    #[serde(flatten)]
+    pub case: Case,
     /// The model's answer.
     pub expected: u64,
     /// The unit's.
@@ -62,12 +53,6 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// The operands.
-    pub fn case(&self) -> Case {
-        let Kept { a, b, c, scale_a, scale_b, .. } = self.clone();
-        Case { a, b, c, scale_a, scale_b }
-    }
-
     /// In one line of hex.
     pub fn line(&self, d: &Format) -> String {
         let (block, row, column) = self.place;
@@ -110,10 +95,10 @@ impl Asked {
                 if *known > KEPT as u64 {
                     continue;
                 }
-                let Case { a, b, c, scale_a, scale_b } = self.matrices[at].case(place.0, place.1, place.2);
+                let case = self.matrices[at].case(place.0, place.1, place.2);
                 let instruction = plan.range(self.block).start + at as u64;
                 let kind = kind.to_owned();
-                let kept = Kept { kind, instruction, place, a, b, c, scale_a, scale_b, expected, actual };
+                let kept = Kept { kind, instruction, place, case, expected, actual };
                 tally.block.kept.push(kept);
             }
         }

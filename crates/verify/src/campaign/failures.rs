@@ -34,7 +34,7 @@ pub fn least(unit: &dyn MmaUnit, model: &Model, kept: &Kept, strict_nan: bool) -
             .map(|(case, actual)| Ok(!model.agrees(expected(case)?, actual, strict_nan)))
             .collect()
     };
-    let met = kept.case();
+    let met = kept.case.clone();
     let repeats = differ(std::slice::from_ref(&met))?.first() == Some(&true);
     if !repeats {
         let (expected, actual) = (kept.expected, kept.actual);
