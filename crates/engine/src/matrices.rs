@@ -46,30 +46,19 @@ impl Matrices {
     pub fn assemble<'c>(
         signature: &Signature,
         line: impl Fn(usize, usize) -> &'c Case + Copy,
-        mut c: impl FnMut(usize, usize, usize) -> u64,
+        c: impl FnMut(usize, usize, usize) -> u64,
     ) -> Result<Matrices, Error> {
         let Signature { m, n, k, blocks, .. } = *signature;
         let rows = |format, length, of: fn(&Case) -> &[u64]| {
-            let lines = (0..blocks).flat_map(move |block| (0..m).map(move |row| line(block, row)));
-            Matrix::new(format, (blocks, m, length), lines.flat_map(|case| of(case).iter().copied()))
+            Matrix::from_fn(format, (blocks, m, length), |block, row, at| of(line(block, row))[at])
         };
         let columns = |format, length, of: fn(&Case) -> &[u64]| {
-            let codes = (0..blocks).flat_map(move |block| {
-                (0..length)
-                    .flat_map(move |element| (0..n).map(move |column| of(line(block, column))[element]))
-            });
-            Matrix::new(format, (blocks, length, n), codes)
+            Matrix::from_fn(format, (blocks, length, n), |block, at, column| of(line(block, column))[at])
         };
-        let mut drawn = Vec::with_capacity(blocks * m * n);
-        for block in 0..blocks {
-            for row in 0..m {
-                drawn.extend((0..n).map(|column| c(block, row, column)));
-            }
-        }
         Ok(Matrices {
             a: rows(signature.a, k, |case| &case.a)?,
             b: columns(signature.b, k, |case| &case.b)?,
-            c: Matrix::new(signature.c, (blocks, m, n), drawn)?,
+            c: Matrix::from_fn(signature.c, (blocks, m, n), c)?,
             scales: match signature.scale {
                 None => None,
                 Some(scale) => Some((

@@ -48,6 +48,17 @@ impl Matrix {
         Ok(Matrix { format, blocks, rows, columns, codes: held })
     }
 
+    /// Matrices of the codes that `code` gives for each block, row and column, asked row by row.
+    pub fn from_fn(
+        format: Format,
+        (blocks, rows, columns): (usize, usize, usize),
+        mut code: impl FnMut(usize, usize, usize) -> u64,
+    ) -> Result<Matrix, Error> {
+        let count = blocks.saturating_mul(rows).saturating_mul(columns);
+        let codes = (0..count).map(|at| code(at / columns / rows, at / columns % rows, at % columns));
+        Matrix::new(format, (blocks, rows, columns), codes)
+    }
+
     /// `blocks` matrices of codes that are held already, row-major, in as many bytes as the format's codes
     /// take; nothing is copied.
     pub fn with_codes(

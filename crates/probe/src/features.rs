@@ -143,9 +143,7 @@ impl Observer<'_, '_> {
         let is_zero = |code: u64| decode(&d, code).class == Class::Zero;
         let turned = |pair: &[Observation]| {
             let (one, other) = (pair[0].answer, pair[1].answer);
-            one ^ d.sign_bit() == other
-                || (is_zero(one) && is_zero(other))
-                || decode(&d, one).class == Class::Nan
+            one ^ d.sign_bit() == other || (is_zero(one) && is_zero(other)) || d.is_nan(one)
         };
         let odd: Vec<Observation> = observations
             .chunks(2)

@@ -3,8 +3,9 @@
 //! A unit that fails is asked further (`wiring`): which mistake in how its operands or its results are connected
 //! would explain it.
 
+use bitmma::formats::Format;
 use bitmma::{Case, Matrices, Matrix, Signature};
-use bitmma_verify::inputs::{Family, case, matrices};
+use bitmma_verify::inputs::{Family, case, matrices, zero};
 
 use crate::error::Error;
 use crate::numbers::Random;
@@ -116,15 +117,17 @@ impl<'s> Questions<'s> {
             .iter()
             .map(|one| {
                 let move_rows = |matrix: &Matrix| {
-                    rearranged(matrix, |block, row, column| (blocks[block], rows[row], column))
+                    remade(matrix, |block, row, column| matrix.get(blocks[block], rows[row], column))
                 };
                 let move_columns = |matrix: &Matrix| {
-                    rearranged(matrix, |block, row, column| (blocks[block], row, columns[column]))
+                    remade(matrix, |block, row, column| matrix.get(blocks[block], row, columns[column]))
                 };
                 Ok(Matrices {
                     a: move_rows(&one.a)?,
                     b: move_columns(&one.b)?,
-                    c: rearranged(&one.c, |block, row, column| (blocks[block], rows[row], columns[column]))?,
+                    c: remade(&one.c, |block, row, column| {
+                        one.c.get(blocks[block], rows[row], columns[column])
+                    })?,
                     scales: match &one.scales {
                         None => None,
                         Some((a, b)) => Some((move_rows(a)?, move_columns(b)?)),
@@ -198,8 +201,9 @@ impl<'s> Questions<'s> {
             tests += round.len();
             for (index, (before, now)) in first.iter().zip(&again).enumerate() {
                 let asked = format!("{}, {REPEATS} times", self.named(index % FAMILIES.len()));
-                let case = |place: Place| round[index].case(place.block, place.row, place.column);
-                self.note(found, Fault::NotDeterministic, &asked, now, |at| before[at], case);
+                self.note(found, Fault::NotDeterministic, &asked, (&round[index], now), None, |at| {
+                    before[at]
+                });
             }
         }
         Ok((first, tests))
@@ -216,10 +220,10 @@ impl<'s> Questions<'s> {
             cases.iter().map(|case| everywhere(self.signature, case)).collect::<Result<_, _>>()?;
         let answers = ask("everywhere the same", &uniform)?;
         let known = found.len();
-        for (case, answers) in cases.iter().zip(&answers) {
-            let common = most_common(answers);
+        for pair in uniform.iter().zip(&answers) {
+            let common = most_common(pair.1);
             let asked = "one row, one column and one element of C everywhere";
-            self.note(found, Fault::DependsOnPosition, asked, answers, |_| common, |_| case.clone());
+            self.note(found, Fault::DependsOnPosition, asked, pair, None, |_| common);
         }
         self.again(ask, "everywhere the same", (&uniform, &answers), known, found)?;
         Ok(uniform.len())
@@ -242,33 +246,18 @@ impl<'s> Questions<'s> {
             let places: Vec<Place> = (0..PLACES)
                 .map(|_| Place { block: draw.below(blocks), row: draw.below(m), column: draw.below(n) })
                 .collect();
-            let case = |place: Place| random.case(place.block, place.row, place.column);
             let asked: Vec<Matrices> = places
                 .iter()
-                .map(|&place| with(&strangers, place, &case(place)))
+                .map(|&place| with(&strangers, place, &random.case(place.block, place.row, place.column)))
                 .collect::<Result<_, _>>()?;
             let answers = ask("other company", &asked)?;
             tests += asked.len();
             let known = found.len();
-            for (&place, codes) in places.iter().zip(&answers) {
-                let at = place.index(self.signature);
-                if codes[at] != first[index][at]
-                    && !found.iter().any(|known| known.fault == Fault::DependsOnOthers)
-                {
-                    found.push(Evidence {
-                        fault: Fault::DependsOnOthers,
-                        place,
-                        elements: (1, 1),
-                        case: case(place),
-                        expected: first[index][at],
-                        answer: codes[at],
-                        asked: format!(
-                            "{}, then the same row, column and element of C among others",
-                            self.named(index)
-                        ),
-                        explanation: None,
-                    });
-                }
+            let words =
+                format!("{}, then the same row, column and element of C among others", self.named(index));
+            for (&place, pair) in places.iter().zip(asked.iter().zip(&answers)) {
+                let only = Some(place.index(self.signature));
+                self.note(found, Fault::DependsOnOthers, &words, pair, only, |at| first[index][at]);
             }
             self.again(ask, "other company", (&asked, &answers), known, found)?;
         }
@@ -286,9 +275,8 @@ impl<'s> Questions<'s> {
         let known = found.len();
         for (index, (before, now)) in first.iter().zip(&answers).enumerate() {
             let asked = format!("{}, then its rows, columns and blocks in another order", self.named(index));
-            let case = |place: Place| self.shuffled[index].case(place.block, place.row, place.column);
             let expected = |at: usize| before[self.origin[at]];
-            self.note(found, Fault::DependsOnOthers, &asked, now, expected, case);
+            self.note(found, Fault::DependsOnOthers, &asked, (&self.shuffled[index], now), None, expected);
         }
         self.again(ask, "another order", (&self.shuffled, &answers), known, found)?;
         Ok(self.shuffled.len())
@@ -308,10 +296,9 @@ impl<'s> Questions<'s> {
             return Ok(());
         }
         let now = ask(purpose, asked)?;
-        for ((matrices, before), now) in asked.iter().zip(before).zip(&now) {
-            let case = |place: Place| matrices.case(place.block, place.row, place.column);
-            let words = format!("the instructions of the test \"{purpose}\", twice");
-            self.note(found, Fault::NotDeterministic, &words, now, |at| before[at], case);
+        let words = format!("the instructions of the test \"{purpose}\", twice");
+        for (pair, before) in asked.iter().zip(&now).zip(before) {
+            self.note(found, Fault::NotDeterministic, &words, pair, None, |at| before[at]);
         }
         Ok(())
     }
@@ -320,16 +307,19 @@ impl<'s> Questions<'s> {
         format!("instruction 0 of family {} under seed {}", FAMILIES[index].name(), self.seed)
     }
 
+    /// Notes that answers are not as expected, all of them or the `only` one; the first of each fault.
     fn note(
         &self,
         found: &mut Vec<Evidence>,
         fault: Fault,
         asked: &str,
-        answers: &[u64],
+        (matrices, answers): (&Matrices, &Vec<u64>),
+        only: Option<usize>,
         expected: impl Fn(usize) -> u64,
-        case: impl Fn(Place) -> Case,
     ) {
-        let wrong: Vec<usize> = (0..answers.len()).filter(|&at| answers[at] != expected(at)).collect();
+        let which = only.map_or(0..answers.len(), |at| at..at + 1);
+        let of = which.len();
+        let wrong: Vec<usize> = which.filter(|&at| answers[at] != expected(at)).collect();
         if wrong.is_empty() || found.iter().any(|known| known.fault == fault) {
             return;
         }
@@ -337,8 +327,8 @@ impl<'s> Questions<'s> {
         found.push(Evidence {
             fault,
             place,
-            elements: (wrong.len(), answers.len()),
-            case: case(place),
+            elements: (wrong.len(), of),
+            case: matrices.case(place.block, place.row, place.column),
             expected: expected(wrong[0]),
             answer: answers[wrong[0]],
             asked: asked.to_owned(),
@@ -358,17 +348,9 @@ fn order(draw: &mut Random, count: usize) -> Vec<usize> {
     order
 }
 
-/// A matrix whose element at (block, row, column) is that at `source` of it.
-fn rearranged(
-    matrix: &Matrix,
-    source: impl Fn(usize, usize, usize) -> (usize, usize, usize),
-) -> Result<Matrix, Error> {
-    let (blocks, rows, columns) = matrix.shape();
-    let codes = (0..blocks * rows * columns).map(|at| {
-        let (block, row, column) = source(at / (rows * columns), at / columns % rows, at % columns);
-        matrix.get(block, row, column)
-    });
-    Matrix::new(matrix.format(), matrix.shape(), codes).map_err(failed)
+/// A matrix of the same format and shape.
+fn remade(matrix: &Matrix, code: impl FnMut(usize, usize, usize) -> u64) -> Result<Matrix, Error> {
+    Matrix::from_fn(matrix.format(), matrix.shape(), code).map_err(failed)
 }
 
 /// The code that occurs most often, the smallest of several.
@@ -382,91 +364,48 @@ fn most_common(codes: &[u64]) -> u64 {
 
 /// One dot product in every place.
 pub(crate) fn everywhere(signature: &Signature, case: &Case) -> Result<Matrices, Error> {
-    arrange(signature, |_, _| Some(case), |_, _| Some(case), |_| Some(case.c))
+    Matrices::diagonal(signature, std::slice::from_ref(case)).map_err(failed)
 }
 
 /// One dot product in one place, everything else zero.
 pub(crate) fn alone(signature: &Signature, place: Place, case: &Case) -> Result<Matrices, Error> {
-    arrange(
-        signature,
-        |block, row| (block == place.block && row == place.row).then_some(case),
-        |block, column| (block == place.block && column == place.column).then_some(case),
-        |at| (at == place).then_some(case.c),
-    )
+    let Signature { a, b, c, scale, .. } = signature;
+    let zeros = |codes: &[u64], format: &Format| vec![zero(format); codes.len()];
+    let factor = scale.map_or(*a, |scale| scale.format);
+    let nothing = Case {
+        a: zeros(&case.a, a),
+        b: zeros(&case.b, b),
+        c: zero(c),
+        scale_a: zeros(&case.scale_a, &factor),
+        scale_b: zeros(&case.scale_b, &factor),
+    };
+    with(&everywhere(signature, &nothing)?, place, case)
 }
 
 /// One dot product in one place of an instruction.
 fn with(others: &Matrices, place: Place, case: &Case) -> Result<Matrices, Error> {
-    let replace = |matrix: &Matrix, chosen: &dyn Fn(usize, usize, usize) -> Option<u64>| {
-        let (blocks, rows, columns) = matrix.shape();
-        let codes = (0..blocks * rows * columns).map(|at| {
-            let (block, row, column) = (at / (rows * columns), at / columns % rows, at % columns);
-            chosen(block, row, column).unwrap_or_else(|| matrix.get(block, row, column))
-        });
-        Matrix::new(matrix.format(), matrix.shape(), codes).map_err(failed)
+    let with_row = |matrix: &Matrix, codes: &[u64]| {
+        remade(matrix, |block, row, column| match (block, row) == (place.block, place.row) {
+            true => codes[column],
+            false => matrix.get(block, row, column),
+        })
     };
-    let row = |codes: &'_ [u64]| {
-        let codes = codes.to_vec();
-        move |block: usize, row: usize, column: usize| {
-            (block == place.block && row == place.row).then(|| codes[column])
-        }
-    };
-    let column = |codes: &'_ [u64]| {
-        let codes = codes.to_vec();
-        move |block: usize, row: usize, column: usize| {
-            (block == place.block && column == place.column).then(|| codes[row])
-        }
+    let with_column = |matrix: &Matrix, codes: &[u64]| {
+        remade(matrix, |block, row, column| match (block, column) == (place.block, place.column) {
+            true => codes[row],
+            false => matrix.get(block, row, column),
+        })
     };
     Ok(Matrices {
-        a: replace(&others.a, &row(&case.a))?,
-        b: replace(&others.b, &column(&case.b))?,
-        c: replace(&others.c, &|block, row, column| {
-            (Place { block, row, column } == place).then_some(case.c)
+        a: with_row(&others.a, &case.a)?,
+        b: with_column(&others.b, &case.b)?,
+        c: remade(&others.c, |block, row, column| match (Place { block, row, column }) == place {
+            true => case.c,
+            false => others.c.get(block, row, column),
         })?,
         scales: match &others.scales {
             None => None,
-            Some((a, b)) => Some((replace(a, &row(&case.scale_a))?, replace(b, &column(&case.scale_b))?)),
-        },
-    })
-}
-
-fn arrange<'c>(
-    signature: &Signature,
-    row: impl Fn(usize, usize) -> Option<&'c Case>,
-    column: impl Fn(usize, usize) -> Option<&'c Case>,
-    c: impl Fn(Place) -> Option<u64>,
-) -> Result<Matrices, Error> {
-    let Signature { m, n, k, blocks, scale, .. } = *signature;
-    let rows = |format: bitmma::formats::Format, length: usize, of: fn(&Case) -> &[u64]| {
-        let zero = bitmma_verify::inputs::zero(&format);
-        let lines = (0..blocks * m).map(|line| row(line / m, line % m));
-        let codes: Vec<u64> = lines
-            .flat_map(|case| (0..length).map(move |at| case.map_or(zero, |case| of(case)[at])))
-            .collect();
-        Matrix::new(format, (blocks, m, length), codes)
-    };
-    let columns = |format: bitmma::formats::Format, length: usize, of: fn(&Case) -> &[u64]| {
-        let zero = bitmma_verify::inputs::zero(&format);
-        let mut codes = Vec::with_capacity(blocks * length * n);
-        for block in 0..blocks {
-            for at in 0..length {
-                codes.extend((0..n).map(|line| column(block, line).map_or(zero, |case| of(case)[at])));
-            }
-        }
-        Matrix::new(format, (blocks, length, n), codes)
-    };
-    let zero = bitmma_verify::inputs::zero(&signature.c);
-    let accumulators = (0..blocks * m * n).map(|at| c(Place::of(signature, at)).unwrap_or(zero));
-    Ok(Matrices {
-        a: rows(signature.a, k, |case| &case.a).map_err(failed)?,
-        b: columns(signature.b, k, |case| &case.b).map_err(failed)?,
-        c: Matrix::new(signature.c, (blocks, m, n), accumulators).map_err(failed)?,
-        scales: match scale {
-            None => None,
-            Some(scale) => Some((
-                rows(scale.format, k / scale.size, |case| &case.scale_a).map_err(failed)?,
-                columns(scale.format, k / scale.size, |case| &case.scale_b).map_err(failed)?,
-            )),
+            Some((a, b)) => Some((with_row(a, &case.scale_a)?, with_column(b, &case.scale_b)?)),
         },
     })
 }

@@ -91,23 +91,29 @@ impl Draw {
 
     /// Sets product `index` to one of this exponent, as near as the formats come.
     fn product(&mut self, case: &mut Case, index: usize, exponent: i32, negative: bool) {
-        let (a, b, _) = self.exponents();
-        let exponent = exponent.clamp(a.0 + b.0, a.1 + b.1);
-        let first = self.random.between(a.0.max(exponent - b.1), a.1.min(exponent - b.0));
-        let flip = self.random.chance(50);
-        let (x, y) = (self.random.fraction(), self.random.fraction());
-        case.a[index] = number(&self.formats.a, negative != flip, first, x);
-        case.b[index] = number(&self.formats.b, flip, exponent - first, y);
+        self.product_of(case, index, exponent, negative, |random| (random.fraction(), random.fraction()));
     }
 
     /// The same with a power of two.
     fn product_power(&mut self, case: &mut Case, index: usize, exponent: i32, negative: bool) {
+        self.product_of(case, index, exponent, negative, |_| (0, 0));
+    }
+
+    fn product_of(
+        &mut self,
+        case: &mut Case,
+        index: usize,
+        exponent: i32,
+        negative: bool,
+        fractions: impl FnOnce(&mut Random) -> (u64, u64),
+    ) {
         let (a, b, _) = self.exponents();
         let exponent = exponent.clamp(a.0 + b.0, a.1 + b.1);
         let first = self.random.between(a.0.max(exponent - b.1), a.1.min(exponent - b.0));
         let flip = self.random.chance(50);
-        case.a[index] = number(&self.formats.a, negative != flip, first, 0);
-        case.b[index] = number(&self.formats.b, flip, exponent - first, 0);
+        let (x, y) = fractions(&mut self.random);
+        case.a[index] = number(&self.formats.a, negative != flip, first, x);
+        case.b[index] = number(&self.formats.b, flip, exponent - first, y);
     }
 
     fn accumulator(&mut self, case: &mut Case, exponent: i32) {

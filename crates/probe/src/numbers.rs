@@ -98,12 +98,7 @@ pub(crate) fn is_normal(format: &Format, code: u64) -> bool {
     value.class == Class::Finite && value.significand >> format.fraction_bits == 1
 }
 
-/// Whether the code is NaN.
-pub(crate) fn is_nan(format: &Format, code: u64) -> bool {
-    decode(format, code).class == Class::Nan
-}
-
 /// Whether two codes are the same answer, one NaN being as good as another.
 pub(crate) fn same(format: &Format, one: u64, other: u64) -> bool {
-    one == other || (is_nan(format, one) && is_nan(format, other))
+    one == other || (format.is_nan(one) && format.is_nan(other))
 }

@@ -13,7 +13,6 @@ use crate::hypotheses::{Observations, refine};
 use crate::independence::{Evidence, Fault, alone, everywhere};
 use crate::inputs::{Kind, directed};
 use crate::log::Log;
-use crate::numbers::is_nan;
 use crate::outcome::{Counterexample, Found, NotExplained, Options, Outcome, Verdict, Where};
 use crate::place::Place;
 use crate::session::Session;
@@ -185,7 +184,7 @@ impl Search<'_> {
             let missed: Vec<usize> =
                 perfect.iter().flat_map(|model| self.observations.contradicting(model, MENDED_BY)).collect();
             if !missed.is_empty() {
-                self.observations.attend(missed);
+                self.observations.fitting.extend(missed);
                 continue;
             }
             if let Some(alive) = self.refined(perfect)? {
@@ -197,11 +196,11 @@ impl Search<'_> {
 
     /// What is left near models that a new observation contradicts.
     fn revised(&mut self, before: &[Model]) -> Result<Option<Alive>, Error> {
-        let mut models = self.observations.survivors(before.to_vec(), self.observations.all());
+        let mut models = self.observations.survivors(before.to_vec(), &self.observations.all);
         if models.is_empty() {
             models = refine::rivals(&self.space, &self.observations, &before[0]);
             // the model itself is not in the list, and contradicted
-            models = self.observations.survivors(models, self.observations.all());
+            models = self.observations.survivors(models, &self.observations.all);
         }
         if models.is_empty() { Ok(None) } else { self.refined(models) }
     }
@@ -211,10 +210,10 @@ impl Search<'_> {
         let d = self.space.signature().d;
         let mut codes: Vec<u64> = self
             .observations
-            .all()
+            .all
             .iter()
             .map(|&index| self.observations.case(index).1)
-            .filter(|&answer| is_nan(&d, answer))
+            .filter(|&answer| d.is_nan(answer))
             .collect();
         codes.sort_unstable();
         codes.dedup();
@@ -248,7 +247,7 @@ impl Search<'_> {
             // what it contradicts may be too rare for validation
             let contradicted = || {
                 let (index, expected) =
-                    self.observations.first_contradiction(model, self.observations.all())?;
+                    self.observations.first_contradiction(model, &self.observations.all)?;
                 let (case, answer) = self.observations.case(index);
                 let place = Place { block: 0, row: 0, column: 0 };
                 Some(Mismatch { instruction: None, place, batch: None, case: case.clone(), answer, expected })

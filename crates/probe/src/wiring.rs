@@ -21,12 +21,11 @@ type Positions = Vec<usize>;
 #[derive(Default)]
 struct Wiring {
     text: String,
-    a: Option<Positions>,
-    b: Option<Positions>,
-    c: Option<Positions>,
+    /// Of A, B and C.
+    inputs: [Option<Positions>; 3],
     d: Option<Positions>,
-    scale_a: Option<Positions>,
-    scale_b: Option<Positions>,
+    /// Of the scale factors of A and B.
+    scales: [Option<Positions>; 2],
     batch: Shift,
 }
 
@@ -77,25 +76,17 @@ fn steady(session: &mut Session<'_>, questions: &Questions<'_>) -> Result<bool, 
 impl Wiring {
     /// What the unit would answer without the mistake.
     fn ask(&self, session: &mut Session<'_>, wanted: &[Matrices]) -> Result<Vec<Vec<u64>>, Error> {
-        let mut given: Vec<Matrices> =
-            wanted.iter().map(|one| self.arranged(one)).collect::<Result<_, _>>()?;
+        let given: Vec<Matrices> = wanted.iter().map(|one| self.arranged(one)).collect::<Result<_, _>>()?;
         let mut answers = Vec::with_capacity(given.len());
-        match self.batch {
-            Shift::None => answers = session.instructions("wiring", &given)?,
-            Shift::Next => {
-                for batch in given.chunks_mut(BATCH) {
-                    let mut longer = batch.to_vec();
-                    longer.extend(batch.last().cloned());
-                    answers.extend(session.instructions("wiring", &longer)?.into_iter().skip(1));
-                }
-            }
-            Shift::Before => {
-                for batch in given.chunks_mut(BATCH) {
-                    let mut longer = vec![batch[0].clone()];
-                    longer.extend_from_slice(batch);
-                    answers.extend(session.instructions("wiring", &longer)?.into_iter().take(batch.len()));
-                }
-            }
+        for batch in given.chunks(if self.batch == Shift::None { given.len() } else { BATCH }) {
+            let (first, last) = (&batch[..1], &batch[batch.len() - 1..]);
+            let (longer, before) = match self.batch {
+                Shift::None => (batch.to_vec(), 0),
+                Shift::Next => ([batch, last].concat(), 1),
+                Shift::Before => ([first, batch].concat(), 0),
+            };
+            let given = session.instructions("wiring", &longer)?;
+            answers.extend(given.into_iter().skip(before).take(batch.len()));
         }
         if let Some(positions) = &self.d {
             for codes in &mut answers {
@@ -107,13 +98,14 @@ impl Wiring {
 
     /// What to give the unit so that it uses what is wanted.
     fn arranged(&self, wanted: &Matrices) -> Result<Matrices, Error> {
+        let ([a, b, c], [scale_a, scale_b]) = (&self.inputs, &self.scales);
         Ok(Matrices {
-            a: stored(&wanted.a, self.a.as_ref())?,
-            b: stored(&wanted.b, self.b.as_ref())?,
-            c: stored(&wanted.c, self.c.as_ref())?,
+            a: stored(&wanted.a, a.as_ref())?,
+            b: stored(&wanted.b, b.as_ref())?,
+            c: stored(&wanted.c, c.as_ref())?,
             scales: match &wanted.scales {
                 None => None,
-                Some((a, b)) => Some((stored(a, self.scale_a.as_ref())?, stored(b, self.scale_b.as_ref())?)),
+                Some((a, b)) => Some((stored(a, scale_a.as_ref())?, stored(b, scale_b.as_ref())?)),
             },
         })
     }
@@ -163,7 +155,12 @@ fn column_major(signature: &Signature) -> Vec<Wiring> {
                 |positions: &Option<Positions>| positions.as_ref().is_none_or(|one| !is_identity(one));
             let square = m == n && n == k;
             if [&a, &b, &c, &d].into_iter().all(moves) && !(backwards && square) {
-                wirings.push(Wiring { text: column_major_text(set), a, b, c, d, ..Wiring::default() });
+                wirings.push(Wiring {
+                    text: column_major_text(set),
+                    inputs: [a, b, c],
+                    d,
+                    ..Wiring::default()
+                });
             }
         }
     }
@@ -248,14 +245,14 @@ impl Axis {
 /// Rows, columns and blocks in another order. The order is observed: one line of an operand changes, and one line of D
 /// with it.
 fn orders(session: &mut Session<'_>) -> Result<Vec<Wiring>, Error> {
-    const ASKED: [(char, Axis); 7] = [
-        ('A', Axis::Row),
-        ('B', Axis::Column),
-        ('C', Axis::Row),
-        ('C', Axis::Column),
-        ('A', Axis::Block),
-        ('B', Axis::Block),
-        ('C', Axis::Block),
+    const ASKED: [(usize, Axis); 7] = [
+        (0, Axis::Row),
+        (1, Axis::Column),
+        (2, Axis::Row),
+        (2, Axis::Column),
+        (0, Axis::Block),
+        (1, Axis::Block),
+        (2, Axis::Block),
     ];
     let signature = session.signature();
     let Signature { m, n, k, blocks, scale, .. } = *signature;
@@ -268,38 +265,30 @@ fn orders(session: &mut Session<'_>) -> Result<Vec<Wiring>, Error> {
         }
         let mut lies = vec![0; shown.len()];
         shown.iter().enumerate().for_each(|(line, &at)| lies[at] = line);
-        let text = |of: char| order_text(of, axis, &lies);
-        let mut one = Wiring { text: text(operand), ..Wiring::default() };
+        let text = |of: &str| order_text(of, axis, &lies);
+        let mut one = Wiring { text: text(OPERANDS[operand]), ..Wiring::default() };
         let positions = |shape| Some(axis.positions(shape, &lies));
-        let factors = |k: usize| scale.map_or(0, |scale| k / scale.size);
-        match operand {
-            'A' => one.a = positions((blocks, m, k)),
-            'B' => one.b = positions((blocks, k, n)),
-            _ => one.c = positions((blocks, m, n)),
-        }
-        if scale.is_some() && operand != 'C' {
+        one.inputs[operand] = positions([(blocks, m, k), (blocks, k, n), (blocks, m, n)][operand]);
+        if let Some(scale) = scale.filter(|_| operand < 2) {
             let mut with_scales = Wiring {
                 text: format!("{}, with its scale factors", one.text),
-                a: one.a.clone(),
-                b: one.b.clone(),
+                inputs: one.inputs.clone(),
                 ..Wiring::default()
             };
-            match operand {
-                'A' => with_scales.scale_a = positions((blocks, m, factors(k))),
-                _ => with_scales.scale_b = positions((blocks, factors(k), n)),
-            }
+            let factors = k / scale.size;
+            with_scales.scales[operand] = positions([(blocks, m, factors), (blocks, factors, n)][operand]);
             wirings.push(with_scales);
         }
         // A and C alike: it is D
-        if operand != 'C' {
+        if operand < 2 {
             let d = Some(axis.positions((blocks, m, n), &shown));
-            wirings.push(Wiring { text: text('D'), d, ..Wiring::default() });
+            wirings.push(Wiring { text: text("D"), d, ..Wiring::default() });
         }
         mistakes += 1;
         all.text = if mistakes == 1 { one.text.clone() } else { format!("{}; {}", all.text, one.text) };
-        all.a = then(all.a, one.a.as_ref());
-        all.b = then(all.b, one.b.as_ref());
-        all.c = then(all.c, one.c.as_ref());
+        for (all, one) in all.inputs.iter_mut().zip(&one.inputs) {
+            *all = then(all.take(), one.as_ref());
+        }
         wirings.push(one);
     }
     if mistakes > 1 {
@@ -316,8 +305,20 @@ fn then(first: Option<Positions>, second: Option<&Positions>) -> Option<Position
     }
 }
 
+/// A, B or C.
+const OPERANDS: [&str; 3] = ["A", "B", "C"];
+
+/// The operand of that number.
+fn input(matrices: &mut Matrices, operand: usize) -> &mut Matrix {
+    match operand {
+        0 => &mut matrices.a,
+        1 => &mut matrices.b,
+        _ => &mut matrices.c,
+    }
+}
+
 /// For each line of an operand, the line of D that changes with it; `None` where it is not one line each.
-fn shown_at(session: &mut Session<'_>, operand: char, axis: Axis) -> Result<Option<Vec<usize>>, Error> {
+fn shown_at(session: &mut Session<'_>, operand: usize, axis: Axis) -> Result<Option<Vec<usize>>, Error> {
     let signature = session.signature();
     let drawn = |index| {
         matrices(signature, Family::Normal, 5, index).map_err(|source| Error::Unit {
@@ -326,13 +327,8 @@ fn shown_at(session: &mut Session<'_>, operand: char, axis: Axis) -> Result<Opti
             source,
         })
     };
-    let (base, other) = (drawn(0)?, drawn(1)?);
-    let pick = |from: &Matrices| match operand {
-        'A' => from.a.clone(),
-        'B' => from.b.clone(),
-        _ => from.c.clone(),
-    };
-    let (plain, foreign) = (pick(&base), pick(&other));
+    let (mut base, mut other) = (drawn(0)?, drawn(1)?);
+    let (plain, foreign) = (input(&mut base, operand).clone(), input(&mut other, operand));
     let shape = plain.shape();
     let count = axis.count(shape);
     let mut asked = vec![base.clone()];
@@ -344,11 +340,7 @@ fn shown_at(session: &mut Session<'_>, operand: char, axis: Axis) -> Result<Opti
             .map(|(at, (own, strange))| if axis.of(shape, at) == line { strange } else { own });
         let changed = made(&plain, codes.collect())?;
         let mut one = base.clone();
-        match operand {
-            'A' => one.a = changed,
-            'B' => one.b = changed,
-            _ => one.c = changed,
-        }
+        *input(&mut one, operand) = changed;
         asked.push(one);
     }
     let answers = session.instructions("wiring", &asked)?;
@@ -369,7 +361,7 @@ fn shown_at(session: &mut Session<'_>, operand: char, axis: Axis) -> Result<Opti
 }
 
 /// What is wrong with the order of lines; line i of D is computed from line `lies[i]`.
-fn order_text(operand: char, axis: Axis, lies: &[usize]) -> String {
+fn order_text(operand: &str, axis: Axis, lies: &[usize]) -> String {
     let (what, count) = (axis.text(), lies.len());
     let moved: Vec<usize> = (0..count).filter(|&line| lies[line] != line).collect();
     let every = |of: &dyn Fn(usize) -> usize| (0..count).all(|line| lies[line] == of(line));

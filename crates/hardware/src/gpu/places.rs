@@ -71,11 +71,7 @@ fn filled(
     shape: (usize, usize, usize),
     of: impl Fn(usize, usize, usize) -> u64,
 ) -> Result<Matrix, Error> {
-    let (blocks, rows, columns) = shape;
-    let places = (0..blocks).flat_map(|block| {
-        (0..rows).flat_map(move |row| (0..columns).map(move |column| (block, row, column)))
-    });
-    Matrix::new(format, shape, places.map(|(block, row, column)| code(&format, of(block, row, column))))
+    Matrix::from_fn(format, shape, |block, row, column| code(&format, of(block, row, column)))
 }
 
 /// Each row of A has a single one, in turn in each column; B, C and scale factors are whole numbers.
@@ -116,18 +112,14 @@ pub fn check_places(unit: &dyn MmaUnit) -> Result<Option<Misplaced>, Error> {
     let answers = unit.multiply_many(&batch)?;
     let (mut first, mut wrong, mut all) = (None, 0, 0);
     for (turn, answer) in answers.iter().enumerate() {
-        let (blocks, rows, columns) = answer.shape();
-        let lines = (0..blocks).flat_map(|block| (0..rows).map(move |row| (block, row)));
-        for (block, row, column) in
-            lines.flat_map(|(block, row)| (0..columns).map(move |column| (block, row, column)))
-        {
-            let element = (block, row, column);
-            let (expected, actual) =
-                (code(&signature.d, expected(signature, turn, element)), answer.get(block, row, column));
+        let (_, rows, columns) = answer.shape();
+        for (at, actual) in answer.iter().enumerate() {
+            let element = (at / columns / rows, at / columns % rows, at % columns);
+            let expected = code(&signature.d, expected(signature, turn, element));
             all += 1;
             if expected != actual {
                 wrong += 1;
-                let k = chosen(signature, turn, block, row);
+                let k = chosen(signature, turn, element.0, element.1);
                 first.get_or_insert(Misplaced { element, k, expected, actual, wrong: (0, 0) });
             }
         }

@@ -102,11 +102,8 @@ impl Observer<'_, '_> {
             ));
         }
         let observations = self.ask(questions)?;
-        let mut nans: Vec<u64> = observations
-            .iter()
-            .map(|one| one.answer)
-            .filter(|&code| decode(&d, code).class == Class::Nan)
-            .collect();
+        let mut nans: Vec<u64> =
+            observations.iter().map(|one| one.answer).filter(|&code| d.is_nan(code)).collect();
         nans.sort_unstable();
         nans.dedup();
         let value = observations

@@ -32,7 +32,7 @@ const NEAREST: usize = 4;
 
 /// The models that fit best, best first: one that contradicts nothing, or the best ones.
 pub(crate) fn fit(space: &Space, observations: &Observations) -> Vec<Fitted> {
-    let plain = observations.plain();
+    let plain = &observations.plain;
     let mut fitted: Vec<Fitted> = Vec::new();
     let some = some_of(plain, RANKED_ON);
     for (round, followed) in FOLLOWED.into_iter().enumerate() {
@@ -68,8 +68,8 @@ pub(crate) fn fit(space: &Space, observations: &Observations) -> Vec<Fitted> {
     for one in &mut fitted {
         let start = descend(space, observations, one.clone(), &thorough, plain);
         *one = fit_all(space, observations, &start.model);
-        if one.contradictions > 0 && one.contradictions * 20 < observations.fitting().len() {
-            *one = descend(space, observations, one.clone(), &thorough, observations.fitting());
+        if one.contradictions > 0 && one.contradictions * 20 < observations.fitting.len() {
+            *one = descend(space, observations, one.clone(), &thorough, &observations.fitting);
         }
         if one.contradictions == 0 {
             return vec![one.clone()];
@@ -78,7 +78,7 @@ pub(crate) fn fit(space: &Space, observations: &Observations) -> Vec<Fitted> {
     // still none: other families and all that hides each other, from the nearest
     fitted.sort_by_key(|fitted| fitted.contradictions);
     for one in fitted.iter_mut().take(NEAREST) {
-        *one = descend(space, observations, one.clone(), &|_| neighbourhood(), observations.fitting());
+        *one = descend(space, observations, one.clone(), &|_| neighbourhood(), &observations.fitting);
         if one.contradictions == 0 {
             return vec![one.clone()];
         }
@@ -113,7 +113,7 @@ fn seeds(
     groups: &(dyn Fn(&Model) -> Groups + Sync),
     each: usize,
 ) -> Vec<(Structure, Model)> {
-    let pairs = &some_of(observations.pairs(), RANKED_ON);
+    let pairs = &some_of(&observations.pairs, RANKED_ON);
     let fit = |structure: &Structure| {
         let mut seeds: Vec<Fitted> = Vec::new();
         for made_up in made_up(space, structure).chunks(each) {
@@ -179,7 +179,7 @@ fn ranked(
     followed: usize,
 ) -> Vec<Fitted> {
     let (order, plain) =
-        (some_of(observations.order(), RANKED_ON / 2), some_of(observations.plain(), RANKED_ON));
+        (some_of(&observations.order, RANKED_ON / 2), some_of(&observations.plain, RANKED_ON));
     // whatever else they have, those that explain the order best
     let by_order = |structure: &Structure| {
         let mut models = made_up(space, structure);
@@ -314,12 +314,12 @@ fn zeros_flushed(model: &Model) -> Groups {
 
 /// The model fitted to all cases that models are fitted to.
 pub(crate) fn fit_all(space: &Space, observations: &Observations, model: &Model) -> Fitted {
-    let which = observations.fitting();
+    let which = &observations.fitting;
     let contradictions = count(observations, model, which);
     let start = Fitted { model: model.clone(), contradictions };
     let best = descend(space, observations, start, &everything, which);
     // zeros and flushing explain no plain case, and hardly any whose sums get small
-    let plain = observations.plain();
+    let plain = &observations.plain;
     if best.contradictions == 0 || count(observations, &best.model, plain) * 50 > plain.len() {
         return best;
     }

@@ -21,11 +21,16 @@ pub(crate) struct Observations {
     signature: Signature,
     cases: Vec<Case>,
     answers: Vec<u64>,
-    plain: Vec<usize>,
-    pairs: Vec<usize>,
-    order: Vec<usize>,
-    fitting: Vec<usize>,
-    all: Vec<usize>,
+    /// Cases of normal numbers only: zeros, flushing and special values have no part in them.
+    pub(crate) plain: Vec<usize>,
+    /// Cases of at most one product and the accumulator, normal numbers: no order or arity has a part in them.
+    pub(crate) pairs: Vec<usize>,
+    /// Cases that tell orders apart, whatever else a model has.
+    pub(crate) order: Vec<usize>,
+    /// The cases that models are fitted to.
+    pub(crate) fitting: Vec<usize>,
+    /// Every case.
+    pub(crate) all: Vec<usize>,
     read: Mutex<HashMap<Reading, Arc<Decoded>>>,
 }
 
@@ -70,35 +75,12 @@ impl Observations {
     }
 
     fn extend_thinned(&mut self, cases: Vec<Case>, answers: Vec<u64>, share: usize) {
-        let Signature { a, b, c, d, .. } = &self.signature;
         let stride = cases.len().div_ceil(share.max(1)).max(1);
         for (number, (case, answer)) in cases.into_iter().zip(answers).enumerate() {
             let index = self.cases.len();
-            if !number.is_multiple_of(stride) {
-                self.all.push(index);
-                self.cases.push(case);
-                self.answers.push(answer);
-                continue;
-            }
-            self.fitting.push(index);
-            let finite = matches!(decode(d, answer).class, Class::Finite | Class::Zero);
-            let is_zero = |code: u64, format: &Format| decode(format, code).class == Class::Zero;
-            let products =
-                case.a.iter().zip(&case.b).map(|(&x, &y)| match (is_normal(a, x), is_normal(b, y)) {
-                    (true, true) => Some(1),
-                    _ if is_zero(x, a) && is_zero(y, b) => Some(0),
-                    _ => None,
-                });
-            let products: Option<usize> = products.sum();
-            let usual = finite && self.scales_are_plain(&case);
-            if usual && products == Some(self.signature.k) && is_normal(c, case.c) {
-                self.plain.push(index);
-            }
-            if usual
-                && products.is_some_and(|count| count <= 1)
-                && (is_normal(c, case.c) || is_zero(case.c, c))
-            {
-                self.pairs.push(index);
+            if number.is_multiple_of(stride) {
+                self.fitting.push(index);
+                self.sort_in(index, &case, answer);
             }
             self.all.push(index);
             self.cases.push(case);
@@ -109,42 +91,33 @@ impl Observations {
         }
     }
 
+    /// Notes whether a case is plain, or a pair.
+    fn sort_in(&mut self, index: usize, case: &Case, answer: u64) {
+        let Signature { a, b, c, d, k, .. } = &self.signature;
+        if !decode(d, answer).is_finite() || !self.scales_are_plain(case) {
+            return;
+        }
+        let is_zero = |code: u64, format: &Format| decode(format, code).class == Class::Zero;
+        let products = case.a.iter().zip(&case.b).map(|(&x, &y)| match (is_normal(a, x), is_normal(b, y)) {
+            (true, true) => Some(1),
+            _ if is_zero(x, a) && is_zero(y, b) => Some(0),
+            _ => None,
+        });
+        let products: Option<usize> = products.sum();
+        if products == Some(*k) && is_normal(c, case.c) {
+            self.plain.push(index);
+        }
+        if products.is_some_and(|count| count <= 1) && (is_normal(c, case.c) || is_zero(case.c, c)) {
+            self.pairs.push(index);
+        }
+    }
+
     fn scales_are_plain(&self, case: &Case) -> bool {
         let Some(scale) = self.signature.scale else { return true };
         case.scale_a.iter().chain(&case.scale_b).all(|&code| {
             let value = decode(&scale.format, code);
             value.class == Class::Finite && (!scale.format.subnormals || is_normal(&scale.format, code))
         })
-    }
-
-    /// Cases of normal numbers only: zeros, flushing and special values have no part in them.
-    pub(crate) fn plain(&self) -> &[usize] {
-        &self.plain
-    }
-
-    /// Cases of at most one product and the accumulator, normal numbers: no order or arity has a part in them.
-    pub(crate) fn pairs(&self) -> &[usize] {
-        &self.pairs
-    }
-
-    /// Cases that tell orders apart, whatever else a model has.
-    pub(crate) fn order(&self) -> &[usize] {
-        &self.order
-    }
-
-    /// The cases that models are fitted to.
-    pub(crate) fn fitting(&self) -> &[usize] {
-        &self.fitting
-    }
-
-    /// Fits models to these cases too.
-    pub(crate) fn attend(&mut self, which: Vec<usize>) {
-        self.fitting.extend(which);
-    }
-
-    /// Every case.
-    pub(crate) fn all(&self) -> &[usize] {
-        &self.all
     }
 
     pub(crate) fn case(&self, index: usize) -> (&Case, u64) {
@@ -240,27 +213,16 @@ impl Observations {
     pub(crate) fn survivors_since(&self, models: Vec<Model>, first: usize) -> Vec<Model> {
         let d = self.signature.d;
         let (cases, given) = (&self.cases[first..], &self.answers[first..]);
-        let keep: Vec<bool> = models
-            .par_iter()
-            .with_min_len(8)
-            .map(|model| {
-                let answers = answers(model, self.signature.k, cases);
-                answers
-                    .is_some_and(|answers| answers.iter().zip(given).all(|(&one, &two)| same(&d, one, two)))
-            })
-            .collect();
-        models.into_iter().zip(keep).filter_map(|(model, keep)| keep.then_some(model)).collect()
+        kept(models, |model| {
+            let answers = answers(model, self.signature.k, cases);
+            answers.is_some_and(|answers| answers.iter().zip(given).all(|(&one, &two)| same(&d, one, two)))
+        })
     }
 
     /// The models that contradict nothing in `which`: the last cases first, which were asked to tell such models apart.
     pub(crate) fn survivors(&self, models: Vec<Model>, which: &[usize]) -> Vec<Model> {
         let latest_first: Vec<usize> = which.iter().rev().copied().collect();
-        let keep: Vec<bool> = models
-            .par_iter()
-            .with_min_len(8)
-            .map(|model| self.contradictions(model, &latest_first, 0) == Some(0))
-            .collect();
-        models.into_iter().zip(keep).filter_map(|(model, keep)| keep.then_some(model)).collect()
+        kept(models, |model| self.contradictions(model, &latest_first, 0) == Some(0))
     }
 
     /// The model with fewest contradictions in `which`, the first of several, with their number;
@@ -307,6 +269,11 @@ impl Observations {
             })
             .collect()
     }
+}
+
+/// The models that are to be kept.
+fn kept(models: Vec<Model>, keep: impl Fn(&Model) -> bool + Sync) -> Vec<Model> {
+    models.into_par_iter().with_min_len(8).filter(|model| keep(model)).collect()
 }
 
 /// What a model answers to cases; `None` if it does not take them.

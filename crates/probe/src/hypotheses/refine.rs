@@ -67,7 +67,7 @@ pub(crate) fn rivals(space: &Space, observations: &Observations, model: &Model) 
                 candidates.push(candidate);
             }
         }
-        found.extend(observations.survivors(candidates, observations.fitting()));
+        found.extend(observations.survivors(candidates, &observations.fitting));
     }
     found
 }

@@ -241,11 +241,6 @@ impl Space {
 
     /// The model with every value of one parameter; some may make no sense.
     fn values(&self, model: &Model, parameter: Parameter) -> Vec<Model> {
-        let set = |change: &dyn Fn(&mut Model)| {
-            let mut changed = model.clone();
-            change(&mut changed);
-            changed
-        };
         // saturation and flushing are coordinates of their own
         let conversions = |own: Option<Conversion>| {
             let own = own.unwrap_or(Conversion::RNE_FP32);
@@ -255,18 +250,13 @@ impl Space {
         };
         match parameter {
             Parameter::Family => self.families(model),
-            Parameter::Length => divisors(self.signature.k)
-                .into_iter()
-                .map(|length| set(&|model| model.operation = model.operation.with_length(length)))
-                .collect(),
-            Parameter::Order => {
-                self.orders().into_iter().map(|order| set(&|model| model.lowering.order = order)).collect()
-            }
-            Parameter::Of(parameter) => self
-                .values_of(model, parameter)
-                .into_iter()
-                .map(|value| set(&|model| model.operation = model.operation.with(parameter, value)))
-                .collect(),
+            Parameter::Length => each(model, divisors(self.signature.k), |model, length| {
+                model.operation = model.operation.with_length(length);
+            }),
+            Parameter::Order => each(model, self.orders(), |model, order| model.lowering.order = order),
+            Parameter::Of(parameter) => each(model, self.values_of(model, parameter), |model, value| {
+                model.operation = model.operation.with(parameter, value);
+            }),
             Parameter::ZeroFloor => {
                 let (bits, zero) = match model.operation.has(Of::SumFractionBits) {
                     true => (Of::SumFractionBits, Of::ZeroAccumulator),
@@ -282,30 +272,26 @@ impl Space {
                         None => operation,
                     }
                 };
-                FRACTION_BITS.map(|kept| set(&|model| model.operation = moved(kept))).collect()
+                each(model, FRACTION_BITS, |model, kept| model.operation = moved(kept))
             }
             Parameter::Conversion => {
-                let own = Some(model.conversion);
-                conversions(own).map(|conversion| set(&|model| model.conversion = conversion)).collect()
+                each(model, conversions(Some(model.conversion)), |model, rho| model.conversion = rho)
             }
             Parameter::ConversionRounding => {
-                roundings().map(|rounding| set(&|model| model.conversion.rounding = rounding)).collect()
+                each(model, roundings(), |model, rounding| model.conversion.rounding = rounding)
             }
-            Parameter::AddLast => std::iter::once(None)
-                .chain(conversions(model.lowering.add_accumulator_last).map(Some))
-                .map(|last| set(&|model| model.lowering.add_accumulator_last = last))
-                .collect(),
-            Parameter::Narrow => std::iter::once(None)
-                .chain(conversions(model.lowering.narrow_output).map(Some))
-                .map(|narrow| set(&|model| model.lowering.narrow_output = narrow))
-                .collect(),
+            Parameter::AddLast => {
+                let values = or_none(conversions(model.lowering.add_accumulator_last));
+                each(model, values, |model, last| model.lowering.add_accumulator_last = last)
+            }
+            Parameter::Narrow => {
+                let values = or_none(conversions(model.lowering.narrow_output));
+                each(model, values, |model, narrow| model.lowering.narrow_output = narrow)
+            }
             Parameter::Chains => {
                 let Some(chains) = model.lowering.chains else { return vec![model.clone()] };
-                let merged = conversions(Some(chains.merge)).map(|merge| Some(Chains { merge, ..chains }));
-                std::iter::once(None)
-                    .chain(merged)
-                    .map(|chains| set(&|model| model.lowering.chains = chains))
-                    .collect()
+                let merged = conversions(Some(chains.merge)).map(|merge| Chains { merge, ..chains });
+                each(model, or_none(merged), |model, chains| model.lowering.chains = chains)
             }
             Parameter::FlushResult => around::subsets(model, |conversion| {
                 let rules = ResultFlush::ALL.into_iter().map(|(flush, _)| flush);
@@ -314,22 +300,18 @@ impl Space {
             Parameter::Saturate => around::subsets(model, |conversion| {
                 [false, true].map(|saturate| Conversion { saturate, ..conversion }).to_vec()
             }),
-            Parameter::FlushOperands => {
-                FLUSHES.map(|flush| set(&|model| model.flush_operands = flush)).to_vec()
-            }
+            Parameter::FlushOperands => each(model, FLUSHES, |model, flush| model.flush_operands = flush),
             Parameter::FlushAccumulator => {
-                FLUSHES.map(|flush| set(&|model| model.flush_accumulator = flush)).to_vec()
+                each(model, FLUSHES, |model, flush| model.flush_accumulator = flush)
             }
-            Parameter::WidenOperands => self
-                .wide(model, &[model.a, model.b])
-                .into_iter()
-                .map(|wide| set(&|model| model.lowering.widen_operands = wide))
-                .collect(),
-            Parameter::WidenAccumulator => self
-                .wide(model, &[model.c])
-                .into_iter()
-                .map(|wide| set(&|model| model.lowering.widen_accumulator = wide))
-                .collect(),
+            Parameter::WidenOperands => {
+                let wide = self.wide(model, &[model.a, model.b]);
+                each(model, wide, |model, wide| model.lowering.widen_operands = wide)
+            }
+            Parameter::WidenAccumulator => {
+                let wide = self.wide(model, &[model.c]);
+                each(model, wide, |model, wide| model.lowering.widen_accumulator = wide)
+            }
         }
     }
 
@@ -356,28 +338,39 @@ impl Space {
     /// Every value of a parameter of the operation that makes a difference; its own if the family does not have it.
     fn values_of(&self, model: &Model, parameter: Of) -> Vec<Value> {
         let Some(own) = model.operation.get(parameter) else { return vec![Value::None] };
-        let numbers =
-            |numbers: Vec<usize>| numbers.into_iter().map(|one| Value::Number(one as i128)).collect();
-        let exponents = |exponents: Vec<Option<i32>>| {
-            exponents
-                .into_iter()
-                .map(|one| one.map_or(Value::None, |one| Value::Number(one.into())))
-                .collect()
-        };
+        let exponent = |one: Option<i32>| one.map_or(Value::None, |one| Value::Number(one.into()));
         let row = parameter.row();
         match row.range {
             Range::Length | Range::PowerOfTwo => vec![own],
-            Range::Divisor => numbers(divisors(model.operation.max_length())),
+            Range::Divisor => divisors(model.operation.max_length())
+                .into_iter()
+                .map(|one| Value::Number(one as i128))
+                .collect(),
             Range::Bits => {
                 let none = matches!(row.missing, Missing::As(_)).then_some(Value::None);
                 none.into_iter().chain(FRACTION_BITS.map(|bits| Value::Number(bits.into()))).collect()
             }
-            Range::Exponent => exponents(self.zero_exponents(model)),
-            Range::Limit => exponents(self.overflows()),
+            Range::Exponent => self.zero_exponents(model).into_iter().map(exponent).collect(),
+            Range::Limit => self.overflows().into_iter().map(exponent).collect(),
             Range::Rounding => roundings().map(Value::Rounding).collect(),
             Range::Flag => [false, true].map(Value::Flag).to_vec(),
         }
     }
+}
+
+/// The model with each of the values, as `set` puts it there.
+fn each<T>(model: &Model, values: impl IntoIterator<Item = T>, set: impl Fn(&mut Model, T)) -> Vec<Model> {
+    let with = |value| {
+        let mut changed = model.clone();
+        set(&mut changed, value);
+        changed
+    };
+    values.into_iter().map(with).collect()
+}
+
+/// None, then each of the values.
+fn or_none<T>(values: impl IntoIterator<Item = T>) -> impl Iterator<Item = Option<T>> {
+    std::iter::once(None).chain(values.into_iter().map(Some))
 }
 
 /// Every rounding.

@@ -193,7 +193,7 @@ pub(crate) fn with_evidence(
         }
         others.sort_by_key(|(distance, ..)| *distance);
         let held = others.into_par_iter().map(|(_, value, other)| {
-            let Some((index, would)) = observations.first_contradiction(&other, observations.all()) else {
+            let Some((index, would)) = observations.first_contradiction(&other, &observations.all) else {
                 return Err(value);
             };
             let (case, answer) = observations.case(index);

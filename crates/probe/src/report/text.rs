@@ -10,23 +10,30 @@ use crate::outcome::{Counterexample, Found, NotExplained, Outcome, Verdict, Wher
 use crate::place::Place;
 use crate::report::parameters::{Certainty, Parameter, describe};
 
+/// Adds a line to a text.
+macro_rules! line {
+    ($out:expr $(, $($words:tt)+)?) => {{
+        let _ = writeln!($out $(, $($words)+)?); // a text takes everything
+    }};
+}
+
 /// The whole report.
 pub(super) fn report(outcome: &Outcome) -> String {
     let mut text = String::new();
     let out = &mut text;
     let Signature { name, m, n, k, blocks, a, b, c, d, scale } = &outcome.signature;
     section(out, &format!("Probe of {name}"));
-    line(out, &format!("M = {m}, N = {n}, K = {k}, {blocks} block{}", if *blocks == 1 { "" } else { "s" }));
+    line!(out, "M = {m}, N = {n}, K = {k}, {blocks} block{}", if *blocks == 1 { "" } else { "s" });
     let scales = scale.map_or(String::new(), |scale| {
         format!(", a {} scale factor for each {} elements", scale.format, scale.size)
     });
-    line(out, &format!("A {a}, B {b}, C {c}, D {d}{scales}"));
-    line(
+    line!(out, "A {a}, B {b}, C {c}, D {d}{scales}");
+    line!(
         out,
-        &format!(
-            "seed {}; {} elements of D asked, {} compared in validation",
-            outcome.seed, outcome.questions, outcome.tests
-        ),
+        "seed {}; {} elements of D asked, {} compared in validation",
+        outcome.seed,
+        outcome.questions,
+        outcome.tests
     );
 
     section(out, "Verdict");
@@ -34,16 +41,13 @@ pub(super) fn report(outcome: &Outcome) -> String {
 
     section(out, "Step 1: independence");
     match &outcome.verdict {
-        Verdict::Faulty(_) => line(
+        Verdict::Faulty(_) => {
+            line!(out, "{} instructions asked; the verdict says what is wrong", outcome.independence_tests);
+        }
+        _ => line!(
             out,
-            &format!("{} instructions asked; the verdict says what is wrong", outcome.independence_tests),
-        ),
-        _ => line(
-            out,
-            &format!(
-                "{} instructions: the same answers each time, in every place, in any company",
-                outcome.independence_tests
-            ),
+            "{} instructions: the same answers each time, in every place, in any company",
+            outcome.independence_tests
         ),
     }
     if matches!(outcome.verdict, Verdict::Faulty(_)) {
@@ -51,21 +55,21 @@ pub(super) fn report(outcome: &Outcome) -> String {
     }
 
     section(out, "Step 2: order and arity");
-    outcome.order.notes.iter().for_each(|note| line(out, note));
-    line(out, &format!("{} dot products asked", outcome.order.questions));
+    outcome.order.notes.iter().for_each(|note| line!(out, "{}", note));
+    line!(out, "{} dot products asked", outcome.order.questions);
     if let Some(tree) = &outcome.order.tree {
-        line(out, "");
+        line!(out);
         out.push_str(&tree.to_text(*k));
     }
 
     section(out, "Step 3: features, as observed");
     for feature in &outcome.features {
-        line(out, &format!("{}: {}", feature.name, feature.value));
+        line!(out, "{}: {}", feature.name, feature.value);
         for one in feature.observations.iter().take(4) {
-            line(out, &format!("    {}: {}", one.asked, code(&outcome.signature, one.answer)));
+            line!(out, "    {}: {}", one.asked, code(&outcome.signature, one.answer));
         }
         if feature.observations.len() > 4 {
-            line(out, &format!("    and {} more", feature.observations.len() - 4));
+            line!(out, "    and {} more", feature.observations.len() - 4);
         }
     }
 
@@ -103,67 +107,59 @@ fn section(out: &mut String, title: &str) {
     );
 }
 
-fn line(out: &mut String, text: &str) {
-    let _ = writeln!(out, "{text}");
-}
-
 fn verdict(out: &mut String, outcome: &Outcome) {
     match &outcome.verdict {
         Verdict::Found(found) => self::found(out, outcome, found),
         Verdict::NotExplained(rest) => not_explained(out, outcome, rest),
         Verdict::Faulty(faults) => {
-            line(out, "FAULTY: no model can describe this unit.");
+            line!(out, "FAULTY: no model can describe this unit.");
             faults.iter().for_each(|fault| evidence(out, &outcome.signature, fault));
         }
     }
 }
 
 fn found(out: &mut String, outcome: &Outcome, found: &Found) {
-    line(
+    line!(
         out,
-        &format!(
-            "FOUND: {} agrees with all {} elements of D, bit for bit.",
-            found.model.operation.name(),
-            outcome.tests
-        ),
+        "FOUND: {} agrees with all {} elements of D, bit for bit.",
+        found.model.operation.name(),
+        outcome.tests
     );
     let values: Vec<String> = found.parameters.iter().skip(1).map(stated).collect();
-    line(out, &values.join(", "));
+    line!(out, "{}", &values.join(", "));
     if found.equivalent.is_empty() {
-        line(out, "No other model of the space answers so.");
+        line!(out, "No other model of the space answers so.");
     } else {
-        line(
+        line!(
             out,
-            &format!(
-                "{} other models of the space answer alike on every observation, and on {} inputs constructed to tell \
+            "{} other models of the space answer alike on every observation, and on {} inputs constructed to tell \
                  them apart:",
-                found.equivalent.len(),
-                found.tried
-            ),
+            found.equivalent.len(),
+            found.tried
         );
         let open = found.parameters.iter().filter(|one| !one.open.is_empty());
-        open.for_each(|one| line(out, &format!("    {} may as well be {}", one.symbol, one.open.join(", "))));
+        open.for_each(|one| line!(out, "    {} may as well be {}", one.symbol, one.open.join(", ")));
     }
     if !found.known_as.is_empty() {
         let shown: Vec<&str> = found.known_as.iter().take(6).map(String::as_str).collect();
         let more = found.known_as.len().saturating_sub(6);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        line(out, &format!("In the catalogue it is the model of {}{more}.", shown.join(", ")));
+        line!(out, "In the catalogue it is the model of {}{more}.", shown.join(", "));
     }
 }
 
 fn not_explained(out: &mut String, outcome: &Outcome, rest: &NotExplained) {
-    line(out, "NOT EXPLAINED: no model of the space answers as this unit does.");
+    line!(out, "NOT EXPLAINED: no model of the space answers as this unit does.");
     match &rest.nearest {
-        None => line(out, "No model came near."),
+        None => line!(out, "No model came near."),
         Some(model) => {
             let (agrees, of) = rest.agrees;
-            line(out, &format!("The nearest agrees on {agrees} of {of} elements of D:"));
+            line!(out, "The nearest agrees on {agrees} of {of} elements of D:");
             let values: Vec<String> = describe(model, outcome.signature.k)
                 .iter()
                 .map(|(symbol, value, _)| format!("{symbol} = {value}"))
                 .collect();
-            line(out, &format!("    {}", values.join(", ")));
+            line!(out, "    {}", values.join(", "));
         }
     }
     rest.counterexamples.iter().for_each(|one| counterexample(out, &outcome.signature, one));
@@ -171,25 +167,23 @@ fn not_explained(out: &mut String, outcome: &Outcome, rest: &NotExplained) {
 
 fn evidence(out: &mut String, signature: &Signature, evidence: &Evidence) {
     let (wrong, of) = evidence.elements;
-    line(out, evidence.fault.text());
-    line(out, &format!("    asked: {}", evidence.asked));
-    line(
+    line!(out, "{}", evidence.fault.text());
+    line!(out, "    asked: {}", evidence.asked);
+    line!(
         out,
-        &format!(
-            "    at {}: the unit answers {}, expected {}; {wrong} of {of} elements differ",
-            place(signature, evidence.place),
-            code(signature, evidence.answer),
-            code(signature, evidence.expected)
-        ),
+        "    at {}: the unit answers {}, expected {}; {wrong} of {of} elements differ",
+        place(signature, evidence.place),
+        code(signature, evidence.answer),
+        code(signature, evidence.expected)
     );
-    line(out, "    operands there (what is not listed is +0):");
+    line!(out, "    operands there (what is not listed is +0):");
     for part in some_case_lines(signature, &evidence.case, usize::MAX) {
-        line(out, &format!("        {part}"));
+        line!(out, "        {part}");
     }
     if let Some(explanation) = &evidence.explanation {
-        line(out, &format!("    this mistake would explain it: {explanation}"));
+        line!(out, "    this mistake would explain it: {explanation}");
     } else if evidence.fault != Fault::NotDeterministic {
-        line(out, "    none of the mistakes in the wiring that were tried explains it");
+        line!(out, "    none of the mistakes in the wiring that were tried explains it");
     }
 }
 
@@ -216,24 +210,22 @@ pub(super) fn certainty(one: &Parameter) -> Vec<String> {
 }
 
 fn parameter(out: &mut String, signature: &Signature, one: &Parameter) {
-    line(out, &format!("{}: {}", stated(one), one.meaning));
+    line!(out, "{}: {}", stated(one), one.meaning);
     for words in certainty(one) {
-        line(out, &format!("    {words}"));
+        line!(out, "    {words}");
     }
     for against in &one.against {
-        line(
+        line!(
             out,
-            &format!(
-                "    not {}: that would answer {}, the unit answers {}, to",
-                against.value,
-                code(signature, against.would),
-                code(signature, against.answer)
-            ),
+            "    not {}: that would answer {}, the unit answers {}, to",
+            against.value,
+            code(signature, against.would),
+            code(signature, against.answer)
         );
         case(out, signature, &against.case);
     }
     if one.ruled_out > one.against.len() {
-        line(out, &format!("    {} other values are contradicted too", one.ruled_out - one.against.len()));
+        line!(out, "    {} other values are contradicted too", one.ruled_out - one.against.len());
     }
 }
 
@@ -244,24 +236,22 @@ fn counterexample(out: &mut String, signature: &Signature, one: &Counterexample)
         }
         None => format!("directed dot product {}", one.found.place.row),
     };
-    line(
+    line!(
         out,
-        &format!(
-            "found in {from}: the unit answers {}, the model {}",
-            code(signature, one.answer),
-            code(signature, one.expected)
-        ),
+        "found in {from}: the unit answers {}, the model {}",
+        code(signature, one.answer),
+        code(signature, one.expected)
     );
     match &one.where_ {
-        Where::Everywhere => line(out, "    in every place"),
+        Where::Everywhere => line!(out, "    in every place"),
         Where::Places(places, of) => {
             let shown: Vec<String> = places.iter().take(4).map(|&at| place(signature, at)).collect();
-            line(out, &format!("    only in {} of {of} places: {}", places.len(), shown.join("; ")));
+            line!(out, "    only in {} of {of} places: {}", places.len(), shown.join("; "));
         }
         Where::Company => {
-            line(out, "    only beside the other rows, columns and instructions it was found with");
+            line!(out, "    only beside the other rows, columns and instructions it was found with");
         }
-        Where::NotAgain => line(out, "    asked again it agreed: the unit is not deterministic"),
+        Where::NotAgain => line!(out, "    asked again it agreed: the unit is not deterministic"),
     }
     case(out, signature, &one.smallest);
 }
@@ -279,7 +269,7 @@ pub(super) fn code(signature: &Signature, code: u64) -> String {
 
 fn case(out: &mut String, signature: &Signature, case: &Case) {
     for part in case_lines(signature, case) {
-        line(out, &format!("        {part}"));
+        line!(out, "        {part}");
     }
 }
 

@@ -59,7 +59,7 @@ impl Search<'_> {
                     continue;
                 }
                 (quiet, tried) = (0, 0);
-                let known = self.observations.all().len();
+                let known = self.observations.all.len();
                 self.ask("hypotheses", split)?;
                 let left = self.observations.survivors_since(alive.clone(), known);
                 alive = if left.is_empty() { self.around_the_nearest(&alive) } else { left };
@@ -71,12 +71,12 @@ impl Search<'_> {
                 confirmed = Some(first);
             } else {
                 // the questions of order that nothing was fitted to have a say too
-                alive = self.observations.survivors(alive, self.observations.all());
+                alive = self.observations.survivors(alive, &self.observations.all);
                 if alive.first() == Some(&first) {
                     return Ok(Some(Alive { models: alive, tried }));
                 }
                 let missed = self.observations.contradicting(&first, MENDED_BY);
-                self.observations.attend(missed);
+                self.observations.fitting.extend(missed);
                 quiet = 0;
             }
         }
@@ -88,7 +88,7 @@ impl Search<'_> {
         let mut counted: Vec<(usize, &Model)> = models
             .iter()
             .filter_map(|model| {
-                Some((observations.contradictions(model, observations.all(), usize::MAX)?, model))
+                Some((observations.contradictions(model, &observations.all, usize::MAX)?, model))
             })
             .collect();
         counted.sort_by_key(|(count, _)| *count);
@@ -121,7 +121,7 @@ impl Search<'_> {
         let k = self.space.signature().k;
         let pool = refine::pool(&self.formats, k, self.seed, self.pools, &alive);
         self.pools += 1;
-        let known = self.observations.all().len();
+        let known = self.observations.all.len();
         self.ask("hypotheses", pool.into_iter().take(CONFIRMING).collect())?;
         let alive = self.observations.survivors_since(alive, known);
         Ok(match alive.is_empty() {

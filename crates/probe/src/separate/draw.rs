@@ -129,17 +129,12 @@ impl<'l> Draw<'l> {
         }
         let sum = marks.model.as_ref().map(|model| {
             let d = model.model().d;
-            (decode(&d, answer(model, &self.case)), d.fraction_bits as i32)
+            (decode(&d, answer(model, &self.case)), d)
         });
-        if let Some((sum, bits)) = sum
+        if let Some((sum, d)) = sum
             && sum.class == Class::Finite
         {
-            let real = Real {
-                negative: !sum.negative && c.is_signed(),
-                significand: u128::from(sum.significand),
-                exponent: sum.exponent - bits,
-                inexact: false,
-            };
+            let real = Real { negative: !sum.negative && c.is_signed(), ..sum.real(&d) };
             let code = encode(&c, real, Rounding::TowardZero, Overflow::Saturate);
             let off = self.random.one(&[0, 0, 1, 2, 7]);
             let magnitude = (code & !c.sign_bit()) + off;

@@ -5,7 +5,7 @@ use bitmma::arithmetic::Parameter;
 use bitmma::arithmetic::family::Meeting;
 use bitmma::formats::{BF16, F16, F32, F64, Format};
 
-use super::Space;
+use super::{Space, or_none};
 
 /// Exponents above the largest term that are tried for zero terms.
 const ABOVE: i32 = 24;
@@ -52,13 +52,13 @@ impl Space {
     /// Exponents of zero terms that make a difference, and none.
     pub(super) fn zero_exponents(&self, model: &Model) -> Vec<Option<i32>> {
         let (low, high) = self.term_exponents(model);
-        std::iter::once(None).chain((low + 1..=high + ABOVE).map(Some)).collect()
+        or_none(low + 1..=high + ABOVE).collect()
     }
 
     /// Limits of products that make a difference, and none.
     pub(super) fn overflows(&self) -> Vec<Option<i32>> {
         let highest = self.signature.a.max_exponent() + self.signature.b.max_exponent() + 1;
-        std::iter::once(None).chain((0..=highest).rev().map(Some)).collect()
+        or_none((0..=highest).rev()).collect()
     }
 
     /// Wider formats that make a difference, and none.
