@@ -2,6 +2,7 @@
 
 use bitmma_arithmetic::ModelError;
 use bitmma_catalogue::LookupError;
+use bitmma_formats::Format;
 use bitmma_kernel::WrongBlocks;
 use thiserror::Error;
 
@@ -220,6 +221,11 @@ pub enum ErrorKind {
 }
 
 impl Error {
+    /// That codes of that shape (blocks, rows, columns) cannot be held.
+    pub(crate) fn too_large(format: Format, (blocks, rows, columns): (usize, usize, usize)) -> Error {
+        Error::TooLarge { blocks, rows, columns, bytes: format.bytes() }
+    }
+
     /// Its kind.
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -52,6 +52,7 @@ mod convert;
 mod options;
 mod target;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::ops::Range;
 
@@ -99,7 +100,7 @@ const TILE_COLUMNS: usize = 2048;
 /// Rows of such a tile, at least: B is packed once for each.
 const TILE_ROWS: usize = 1024;
 /// Products of a batch that is computed at once, at most: a second or so, in which nothing is reported.
-const AT_ONCE: usize = 1 << 33;
+const AT_ONCE: u64 = 1 << 33;
 /// Products of a tile on the reference path, about: a fraction of a second.
 const REFERENCE_PRODUCTS: usize = 1 << 24;
 /// Columns of a tile on the reference path.
@@ -190,7 +191,7 @@ impl<'j> Job<'j> {
             Some(output) => output.conversion.container(),
             None => self.target.model.d,
         };
-        let too_large = Error::TooLarge { blocks, rows: m, columns: n, bytes: format.bytes() };
+        let too_large = Error::too_large(format, (blocks, m, n));
         let count = blocks.checked_mul(m).and_then(|some| some.checked_mul(n));
         let Some(count) = count else { return Err(too_large) };
         let progress = Done::new(self);
@@ -218,12 +219,22 @@ impl<'j> Job<'j> {
         self.unit && !around && self.parts.len() <= 1
     }
 
+    /// Products of elements of A and B.
+    fn products(&self) -> u64 {
+        let sizes = [self.a.blocks(), self.a.rows(), self.a.columns(), self.b.columns()];
+        sizes.into_iter().fold(1, |product: u64, size| product.saturating_mul(size as u64))
+    }
+
     /// Whether several products are few enough, and plain enough, to be computed as they are.
     fn at_once(&self) -> bool {
-        let (blocks, m, n, k) = (self.a.blocks(), self.a.rows(), self.b.columns(), self.a.columns());
-        let products = [blocks, m, n, k].into_iter().fold(1, usize::saturating_mul);
-        let whole = self.parts.iter().flatten().eq(std::iter::once(&(0..k)));
-        blocks > 1 && products <= AT_ONCE && whole && self.is_plain() && self.plan.has_kernel()
+        let whole = self.parts.iter().flatten().eq(std::iter::once(&(0..self.a.columns())));
+        let few = self.a.blocks() > 1 && self.products() <= AT_ONCE;
+        few && whole && self.is_plain() && self.plan.has_kernel()
+    }
+
+    /// The part of C at a tile, if there is a C.
+    fn c_of(&self, tile: &Tile) -> Result<Option<Cow<'j, Matrix>>, Error> {
+        self.c.map(|c| cut(c, tile.block, &tile.rows, &tile.columns, 0)).transpose()
     }
 
     /// D in tiles, one column of tiles after the other; none where D has no elements.
@@ -258,22 +269,13 @@ impl<'j> Job<'j> {
         }
         let shape = (1, tile.rows.len(), tile.columns.len());
         let d = match self.parts.first().and_then(|runs| runs.first()) {
-            Some(run) => {
-                let c = match self.c {
-                    Some(c) => Some(cut(c, tile.block, &tile.rows, &tile.columns, 0)?),
-                    None => None,
-                };
-                self.multiply(tile, run, c.as_deref(), progress)?.into_codes()
-            }
+            Some(run) => self.multiply(tile, run, self.c_of(tile)?.as_deref(), progress)?.into_codes(),
             None => {
                 let nan = Some(model.emitted_nan());
                 let to_d = Converter::new(model.c, OutputConversion::nearest(model.d), nan, tile.len());
-                match self.c {
-                    Some(c) => {
-                        let c = cut(c, tile.block, &tile.rows, &tile.columns, 0)?;
-                        convert(c.codes(), &to_d)?
-                    }
-                    None => zeros(model.d, shape)?.into_codes(),
+                match self.c_of(tile)? {
+                    Some(c) => convert(c.codes(), &to_d)?,
+                    None => zeros(model.d, shape)?,
                 }
             }
         };
@@ -370,10 +372,7 @@ impl<'j> Job<'j> {
         let shape = (1, tile.rows.len(), tile.columns.len());
         let promoted = self.options.promote_every.is_some();
         let from_c = promoted && self.unit && self.parts.len() <= 1 && self.scales.is_none();
-        let c = match self.c {
-            Some(c) => Some(cut(c, tile.block, &tile.rows, &tile.columns, 0)?),
-            None => None,
-        };
+        let c = self.c_of(tile)?;
         let c_words = || match &c {
             Some(c) => lifted(c.codes().clone(), self.lifts[0].as_ref(), shape),
             None => words(shape),
@@ -419,13 +418,7 @@ impl<'j> Job<'j> {
                 (false, false) => alpha.multiply(ab).add(c),
             });
         }
-        let too_large = Error::TooLarge {
-            blocks: 1,
-            rows: shape.1,
-            columns: shape.2,
-            bytes: self.finish.to.conversion.container().bytes(),
-        };
-        let mut codes = Codes::zeros(&self.finish.to.conversion.container(), tile.len()).ok_or(too_large)?;
+        let mut codes = zeros(self.finish.to.conversion.container(), shape)?;
         fill(&mut codes, &total, |word: W| self.finish.code(word.code()));
         Ok(codes)
     }
@@ -440,9 +433,7 @@ struct Done<'p> {
 
 impl<'p> Done<'p> {
     fn new(job: &Job<'p>) -> Done<'p> {
-        let sizes = [job.a.blocks(), job.a.rows(), job.a.columns(), job.b.columns()];
-        let total = sizes.into_iter().fold(1u64, |product, size| product.saturating_mul(size as u64));
-        Done { report: job.options.progress, done: Cell::new(0), total }
+        Done { report: job.options.progress, done: Cell::new(0), total: job.products() }
     }
 
     fn add(&self, elements: usize, k: usize) -> Result<(), Error> {

@@ -113,9 +113,8 @@ impl<'m> Plan<'m> {
             Some(_) => kernel.sums(),
             None => model.d,
         };
-        let (blocks, rows, columns) = operands.shape();
         let codes = kernel.multiply(&self.prepared, &operands.views(), runs);
-        let codes = codes.ok_or(Error::TooLarge { blocks, rows, columns, bytes: format.bytes() })?;
+        let codes = codes.ok_or(Error::too_large(format, operands.shape()))?;
         Ok(Matrix::from_codes(format, operands.shape(), codes))
     }
 }

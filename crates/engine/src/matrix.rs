@@ -25,7 +25,7 @@ impl Matrix {
         (blocks, rows, columns): (usize, usize, usize),
         codes: impl IntoIterator<Item = u64>,
     ) -> Result<Matrix, Error> {
-        let too_large = Error::TooLarge { blocks, rows, columns, bytes: format.bytes() };
+        let too_large = Error::too_large(format, (blocks, rows, columns));
         let expected = blocks.checked_mul(rows).and_then(|some| some.checked_mul(columns));
         let (Some(expected), Some(mut held)) =
             (expected, expected.and_then(|count| Codes::with_capacity(&format, count)))
@@ -67,16 +67,11 @@ impl Matrix {
         codes: Codes,
     ) -> Result<Matrix, Error> {
         if codes.bytes() != format.bytes() {
-            return Matrix::new(
-                format,
-                (blocks, rows, columns),
-                (0..codes.len()).map(|index| codes.get(index)),
-            );
+            let codes = (0..codes.len()).map(|index| codes.get(index));
+            return Matrix::new(format, (blocks, rows, columns), codes);
         }
         let expected = blocks.checked_mul(rows).and_then(|some| some.checked_mul(columns));
-        let Some(expected) = expected else {
-            return Err(Error::TooLarge { blocks, rows, columns, bytes: format.bytes() });
-        };
+        let expected = expected.ok_or(Error::too_large(format, (blocks, rows, columns)))?;
         let given = codes.len();
         if given != expected {
             return Err(Error::Count { given, blocks, rows, columns, expected });

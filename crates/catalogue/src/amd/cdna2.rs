@@ -1,11 +1,12 @@
-//! CDNA2: gfx90a.
+//! CDNA1 and CDNA2: gfx908 and gfx90a.
 
 use bitmma_formats::{BF16, F16, F32, F64};
 
 use super::row::{Row, instruction, old_name};
-use crate::architecture::Architecture::Cdna2;
+use crate::architecture::Architecture::{Cdna1, Cdna2};
 use crate::instruction::Instruction;
 
+// CDNA1 has those without FP64 and without a suffix
 // columns: [M, N, K], blocks, A and B, suffix
 #[rustfmt::skip]
 const ROWS: [Row; 22] = [
@@ -35,5 +36,7 @@ const ROWS: [Row; 22] = [
 
 /// Every row.
 pub(super) fn rows() -> Vec<Instruction> {
-    ROWS.iter().map(|row| instruction(Cdna2, row, old_name)).collect()
+    let is_first = |(_, _, (a, _), suffix): &&Row| *a != F64 && suffix.is_empty();
+    let first = ROWS.iter().filter(is_first).map(|row| instruction(Cdna1, row, old_name));
+    first.chain(ROWS.iter().map(|row| instruction(Cdna2, row, old_name))).collect()
 }

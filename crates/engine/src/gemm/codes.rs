@@ -51,22 +51,17 @@ macro_rules! holder {
 
 holder!(u8 u16 u32 u64);
 
-/// A matrix of +0 in a format that has one.
-pub(super) fn zeros(format: Format, shape: (usize, usize, usize)) -> Result<Matrix, Error> {
+/// Codes of +0 in a format that has one.
+pub(super) fn zeros(format: Format, shape: (usize, usize, usize)) -> Result<Codes, Error> {
     let (blocks, rows, columns) = shape;
-    let codes = Codes::zeros(&format, blocks * rows * columns).ok_or(Error::TooLarge {
-        blocks,
-        rows,
-        columns,
-        bytes: format.bytes(),
-    })?;
-    Ok(Matrix::from_codes(format, shape, codes))
+    let count = blocks.checked_mul(rows).and_then(|some| some.checked_mul(columns));
+    count.and_then(|count| Codes::zeros(&format, count)).ok_or(Error::too_large(format, shape))
 }
 
 /// Numbers of that shape in W, all +0.
-pub(super) fn words<W: Word>((blocks, rows, columns): (usize, usize, usize)) -> Result<Vec<W>, Error> {
-    let too_large = Error::TooLarge { blocks, rows, columns, bytes: W::FORMAT.bytes() };
-    bitmma_kernel::zeros(blocks * rows * columns).ok_or(too_large)
+pub(super) fn words<W: Word>(shape: (usize, usize, usize)) -> Result<Vec<W>, Error> {
+    let (blocks, rows, columns) = shape;
+    bitmma_kernel::zeros(blocks * rows * columns).ok_or(Error::too_large(W::FORMAT, shape))
 }
 
 /// Rows and columns of one block of a matrix; what lies beyond it is `padding`.
@@ -82,45 +77,34 @@ pub(super) fn cut<'m>(
         return Ok(Cow::Borrowed(matrix));
     }
     let (format, shape) = (matrix.format(), (1, rows.len(), columns.len()));
-    let too_large =
-        || Error::TooLarge { blocks: 1, rows: rows.len(), columns: columns.len(), bytes: format.bytes() };
-    let count = rows.len().checked_mul(columns.len()).ok_or_else(too_large)?;
-    let mut codes = Codes::zeros(&format, count).ok_or_else(too_large)?;
+    let mut codes = zeros(format, shape)?;
     if columns.is_empty() {
         return Ok(Cow::Owned(Matrix::from_codes(format, shape, codes)));
     }
     let inside = columns.start.min(width)..columns.end.min(width);
+    // the first row of the block, the height and width of all, and the part that is wanted
+    let area = (block * height, (height, width), (rows, columns.len()));
     fn copy<T: Holder>(
         from: &[T],
         to: &mut [T],
-        (height, width): (usize, usize),
-        (rows, columns): (&Range<usize>, &Range<usize>),
+        (first, (height, width), (rows, columns)): (usize, (usize, usize), (&Range<usize>, usize)),
         inside: &Range<usize>,
-        padding: T,
+        padding: u64,
     ) {
-        for (row, line) in rows.clone().zip(to.chunks_mut(columns.len())) {
+        for (row, line) in rows.clone().zip(to.chunks_mut(columns)) {
             let taken = if row < height { inside.len() } else { 0 };
             if taken > 0 {
-                line[..taken].copy_from_slice(&from[row * width + inside.start..row * width + inside.end]);
+                let start = (first + row) * width;
+                line[..taken].copy_from_slice(&from[start + inside.start..start + inside.end]);
             }
-            line[taken..].fill(padding);
+            line[taken..].fill(T::hold(padding));
         }
     }
-    let one = block * height * width..(block + 1) * height * width;
-    let (size, ranges) = ((height, width), (rows, columns));
     match (matrix.codes(), &mut codes) {
-        (Codes::U8(from), Codes::U8(to)) => {
-            copy(&from[one], to, size, ranges, &inside, Holder::hold(padding));
-        }
-        (Codes::U16(from), Codes::U16(to)) => {
-            copy(&from[one], to, size, ranges, &inside, Holder::hold(padding));
-        }
-        (Codes::U32(from), Codes::U32(to)) => {
-            copy(&from[one], to, size, ranges, &inside, Holder::hold(padding));
-        }
-        (Codes::U64(from), Codes::U64(to)) => {
-            copy(&from[one], to, size, ranges, &inside, Holder::hold(padding));
-        }
+        (Codes::U8(from), Codes::U8(to)) => copy(from, to, area, &inside, padding),
+        (Codes::U16(from), Codes::U16(to)) => copy(from, to, area, &inside, padding),
+        (Codes::U32(from), Codes::U32(to)) => copy(from, to, area, &inside, padding),
+        (Codes::U64(from), Codes::U64(to)) => copy(from, to, area, &inside, padding),
         _ => unreachable!("codes of one format have one width"),
     }
     Ok(Cow::Owned(Matrix::from_codes(format, shape, codes)))
@@ -196,8 +180,7 @@ pub(super) fn fill<T: Copy + Sync>(codes: &mut Codes, numbers: &[T], code: impl 
 /// Codes of another format.
 pub(super) fn convert(codes: &Codes, converter: &Converter) -> Result<Codes, Error> {
     let format = converter.to.conversion.container();
-    let too_large = Error::TooLarge { blocks: 1, rows: 1, columns: codes.len(), bytes: format.bytes() };
-    let mut converted = Codes::zeros(&format, codes.len()).ok_or(too_large)?;
+    let mut converted = zeros(format, (1, 1, codes.len()))?;
     on_codes!(codes, codes => fill(&mut converted, codes, |code| converter.code(code.code())));
     Ok(converted)
 }
