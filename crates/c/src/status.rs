@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use bitmma::{Error, ErrorKind};
+use bitmma::Error;
+use bitmma::catalogue::LookupError;
 
 /// What a call returns. After everything but `BITMMA_OK` outputs are as they were, and `bitmma_last_error` says what is
 /// wrong, with the numbers.
@@ -57,21 +58,16 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        let status = match error.kind() {
-            ErrorKind::Count | ErrorKind::Shape => bitmma_status::BITMMA_SIZE,
-            ErrorKind::Code => bitmma_status::BITMMA_CODE,
-            ErrorKind::TooLarge => bitmma_status::BITMMA_MEMORY,
-            ErrorKind::Scale => bitmma_status::BITMMA_SCALE,
-            ErrorKind::GemmOption | ErrorKind::Format => bitmma_status::BITMMA_OPTION,
-            ErrorKind::NoModel => bitmma_status::BITMMA_NO_MODEL,
-            ErrorKind::Model | ErrorKind::UnknownModel => bitmma_status::BITMMA_MODEL,
-            ErrorKind::UnknownArchitecture
-            | ErrorKind::UnknownRevision
-            | ErrorKind::UnknownInstruction
-            | ErrorKind::Ambiguous
-            | ErrorKind::Extent
-            | ErrorKind::NoInstruction => bitmma_status::BITMMA_UNKNOWN,
-            ErrorKind::Unit | ErrorKind::Recording | ErrorKind::Io | ErrorKind::Stopped => {
+        let status = match error {
+            Error::Count { .. } | Error::Shape { .. } => bitmma_status::BITMMA_SIZE,
+            Error::Code { .. } => bitmma_status::BITMMA_CODE,
+            Error::TooLarge { .. } => bitmma_status::BITMMA_MEMORY,
+            Error::Scale { .. } => bitmma_status::BITMMA_SCALE,
+            Error::GemmOption { .. } | Error::Format { .. } => bitmma_status::BITMMA_OPTION,
+            Error::NoModel { .. } => bitmma_status::BITMMA_NO_MODEL,
+            Error::Model(_) | Error::Lookup(LookupError::UnknownModel { .. }) => bitmma_status::BITMMA_MODEL,
+            Error::Lookup(_) => bitmma_status::BITMMA_UNKNOWN,
+            Error::Unit { .. } | Error::Recording { .. } | Error::Io(_) | Error::Stopped => {
                 bitmma_status::BITMMA_INTERNAL
             }
         };

@@ -9,7 +9,7 @@ const PRINTED: usize = 40;
 
 /// A name that means nothing here, or more than one thing.
 ///
-/// Not `#[non_exhaustive]`: `bitmma::Error::kind` matches it in full.
+/// Not `#[non_exhaustive]`: as `bitmma::Error`, whose kinds faces match in full.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LookupError {
     /// No architecture is called that.

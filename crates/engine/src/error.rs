@@ -39,8 +39,10 @@ impl Fault {
 }
 
 /// A call that cannot be answered; the message holds the numbers.
+///
+/// Not `#[non_exhaustive]`: a face that answers each kind in its own way (an exception class in Python) is told
+/// by the compiler when there is one more.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum Error {
     /// A matrix has the wrong number of codes for its shape.
     #[error("{given} codes; {blocks} × {rows} × {columns} takes {expected}")]
@@ -172,89 +174,9 @@ impl From<WrongBlocks> for Error {
     }
 }
 
-/// What kind of thing is wrong, without its numbers.
-///
-/// Closed on purpose: a face that answers each kind in its own way (an exception class in Python) is told
-/// by the compiler when there is one more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ErrorKind {
-    /// [`Error::Count`].
-    Count,
-    /// [`Error::Code`].
-    Code,
-    /// [`Error::TooLarge`].
-    TooLarge,
-    /// [`Error::Shape`].
-    Shape,
-    /// [`Error::Format`].
-    Format,
-    /// [`Error::Scale`].
-    Scale,
-    /// [`Error::GemmOption`].
-    GemmOption,
-    /// [`Error::NoModel`].
-    NoModel,
-    /// [`Error::Model`].
-    Model,
-    /// [`LookupError::UnknownArchitecture`], [`LookupError::NotModelled`].
-    UnknownArchitecture,
-    /// [`LookupError::UnknownRevision`].
-    UnknownRevision,
-    /// [`LookupError::UnknownModel`].
-    UnknownModel,
-    /// [`LookupError::UnknownInstruction`], [`LookupError::NotAnInstruction`].
-    UnknownInstruction,
-    /// [`LookupError::Ambiguous`].
-    Ambiguous,
-    /// [`LookupError::Extent`].
-    Extent,
-    /// [`LookupError::NoInstruction`].
-    NoInstruction,
-    /// [`Error::Unit`].
-    Unit,
-    /// [`Error::Recording`].
-    Recording,
-    /// [`Error::Io`].
-    Io,
-    /// [`Error::Stopped`].
-    Stopped,
-}
-
 impl Error {
     /// That codes of that shape (blocks, rows, columns) cannot be held.
     pub(crate) fn too_large(format: Format, (blocks, rows, columns): (usize, usize, usize)) -> Error {
         Error::TooLarge { blocks, rows, columns, bytes: format.bytes() }
-    }
-
-    /// Its kind.
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Error::Count { .. } => ErrorKind::Count,
-            Error::Code { .. } => ErrorKind::Code,
-            Error::TooLarge { .. } => ErrorKind::TooLarge,
-            Error::Shape { .. } => ErrorKind::Shape,
-            Error::Format { .. } => ErrorKind::Format,
-            Error::Scale { .. } => ErrorKind::Scale,
-            Error::GemmOption { .. } => ErrorKind::GemmOption,
-            Error::NoModel { .. } => ErrorKind::NoModel,
-            Error::Model(_) => ErrorKind::Model,
-            Error::Lookup(error) => match error {
-                LookupError::UnknownArchitecture { .. } | LookupError::NotModelled { .. } => {
-                    ErrorKind::UnknownArchitecture
-                }
-                LookupError::UnknownRevision { .. } => ErrorKind::UnknownRevision,
-                LookupError::UnknownModel { .. } => ErrorKind::UnknownModel,
-                LookupError::UnknownInstruction { .. }
-                | LookupError::NotAnInstruction { .. }
-                | LookupError::UnknownProcessorInstruction { .. } => ErrorKind::UnknownInstruction,
-                LookupError::Ambiguous { .. } => ErrorKind::Ambiguous,
-                LookupError::Extent { .. } => ErrorKind::Extent,
-                LookupError::NoInstruction { .. } => ErrorKind::NoInstruction,
-            },
-            Error::Unit { .. } => ErrorKind::Unit,
-            Error::Recording { .. } => ErrorKind::Recording,
-            Error::Io(_) => ErrorKind::Io,
-            Error::Stopped => ErrorKind::Stopped,
-        }
     }
 }

@@ -29,7 +29,7 @@ pub use bitmma_arithmetic::Model;
 pub use bitmma_catalogue::{Architecture, Instruction, Revision};
 pub use bitmma_kernel::Codes;
 pub use case::{Case, Operands};
-pub use error::{Error, ErrorKind, Fault};
+pub use error::{Error, Fault};
 pub use fast::FastSimulator;
 pub use gemm::{GemmOptions, gemm};
 pub use matrices::Matrices;

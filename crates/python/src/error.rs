@@ -1,6 +1,7 @@
 //! One exception class for each kind of error.
 
-use bitmma::ErrorKind;
+use bitmma::Error;
+use bitmma::catalogue::LookupError as Lookup;
 use pyo3::PyErr;
 
 /// The classes, as `python/bitmma/errors.py` defines them.
@@ -35,9 +36,9 @@ mod classes {
 pub(crate) use classes::*;
 
 /// An error of the floors below, on its way to Python.
-pub(crate) struct Raised(bitmma::Error);
+pub(crate) struct Raised(Error);
 
-impl<E: Into<bitmma::Error>> From<E> for Raised {
+impl<E: Into<Error>> From<E> for Raised {
     fn from(error: E) -> Raised {
         Raised(error.into())
     }
@@ -46,29 +47,32 @@ impl<E: Into<bitmma::Error>> From<E> for Raised {
 impl From<Raised> for PyErr {
     fn from(Raised(error): Raised) -> PyErr {
         let text = error.to_string();
-        match error.kind() {
-            ErrorKind::Count => CountError::new_err(text),
-            ErrorKind::Code => CodeError::new_err(text),
-            ErrorKind::TooLarge => TooLarge::new_err(text),
-            ErrorKind::Shape => ShapeError::new_err(text),
-            ErrorKind::Format => FormatError::new_err(text),
-            ErrorKind::Scale => ScaleError::new_err(text),
-            ErrorKind::GemmOption => OptionError::new_err(text),
-            ErrorKind::NoModel => NoModel::new_err(text),
-            ErrorKind::Model => ModelError::new_err(text),
-            ErrorKind::UnknownArchitecture => UnknownArchitecture::new_err(text),
-            ErrorKind::UnknownRevision => UnknownRevision::new_err(text),
-            ErrorKind::UnknownModel => UnknownModel::new_err(text),
-            ErrorKind::UnknownInstruction => UnknownInstruction::new_err(text),
-            ErrorKind::Ambiguous => AmbiguousInstruction::new_err(text),
-            ErrorKind::Extent => ExtentError::new_err(text),
-            ErrorKind::NoInstruction => NoInstruction::new_err(text),
-            ErrorKind::Unit | ErrorKind::Stopped => UnitError::new_err(text),
-            ErrorKind::Recording => RecordingError::new_err(text),
-            ErrorKind::Io => match error {
-                bitmma::Error::Io(error) => error.into(), // OSError and its kinds
-                other => RecordingError::new_err(other.to_string()),
-            },
+        match error {
+            Error::Count { .. } => CountError::new_err(text),
+            Error::Code { .. } => CodeError::new_err(text),
+            Error::TooLarge { .. } => TooLarge::new_err(text),
+            Error::Shape { .. } => ShapeError::new_err(text),
+            Error::Format { .. } => FormatError::new_err(text),
+            Error::Scale { .. } => ScaleError::new_err(text),
+            Error::GemmOption { .. } => OptionError::new_err(text),
+            Error::NoModel { .. } => NoModel::new_err(text),
+            Error::Model(_) => ModelError::new_err(text),
+            Error::Lookup(Lookup::UnknownArchitecture { .. } | Lookup::NotModelled { .. }) => {
+                UnknownArchitecture::new_err(text)
+            }
+            Error::Lookup(Lookup::UnknownRevision { .. }) => UnknownRevision::new_err(text),
+            Error::Lookup(Lookup::UnknownModel { .. }) => UnknownModel::new_err(text),
+            Error::Lookup(
+                Lookup::UnknownInstruction { .. }
+                | Lookup::NotAnInstruction { .. }
+                | Lookup::UnknownProcessorInstruction { .. },
+            ) => UnknownInstruction::new_err(text),
+            Error::Lookup(Lookup::Ambiguous { .. }) => AmbiguousInstruction::new_err(text),
+            Error::Lookup(Lookup::Extent { .. }) => ExtentError::new_err(text),
+            Error::Lookup(Lookup::NoInstruction { .. }) => NoInstruction::new_err(text),
+            Error::Unit { .. } | Error::Stopped => UnitError::new_err(text),
+            Error::Recording { .. } => RecordingError::new_err(text),
+            Error::Io(error) => error.into(), // OSError and its kinds
         }
     }
 }

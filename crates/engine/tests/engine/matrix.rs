@@ -1,7 +1,8 @@
 //! Codes that are held already, and the kinds of what can be wrong with them.
 
+use bitmma_engine::catalogue::LookupError;
 use bitmma_engine::formats::{E2M1, E4M3, F16, TF32};
-use bitmma_engine::{Architecture, Codes, ErrorKind, Matrix, Revision, Simulator};
+use bitmma_engine::{Architecture, Codes, Error, Matrix, Revision, Simulator};
 
 #[test]
 fn codes_are_taken_and_given_back() {
@@ -19,14 +20,14 @@ fn wider_integers_are_narrowed() {
 
 #[test]
 fn each_mistake_has_its_kind() {
-    let kind = |format, shape, codes| Matrix::with_codes(format, shape, codes).unwrap_err().kind();
-    assert_eq!(kind(F16, (1, 2, 3), Codes::U16(vec![0; 5])), ErrorKind::Count);
-    assert_eq!(kind(E2M1, (1, 1, 2), Codes::U8(vec![0xf, 0x10])), ErrorKind::Code);
-    assert_eq!(kind(E2M1, (1, 1, 2), Codes::U16(vec![0xf, 0x10])), ErrorKind::Code);
-    assert_eq!(kind(F16, (usize::MAX, 2, 3), Codes::U16(vec![])), ErrorKind::TooLarge);
+    let wrong = |format, shape, codes| Matrix::with_codes(format, shape, codes).unwrap_err();
+    assert!(matches!(wrong(F16, (1, 2, 3), Codes::U16(vec![0; 5])), Error::Count { .. }));
+    assert!(matches!(wrong(E2M1, (1, 1, 2), Codes::U8(vec![0xf, 0x10])), Error::Code { .. }));
+    assert!(matches!(wrong(E2M1, (1, 1, 2), Codes::U16(vec![0xf, 0x10])), Error::Code { .. }));
+    assert!(matches!(wrong(F16, (usize::MAX, 2, 3), Codes::U16(vec![])), Error::TooLarge { .. }));
     assert!(Matrix::with_codes(TF32, (1, 1, 1), Codes::U32(vec![u32::MAX])).is_ok());
-    let unknown = Simulator::instruction(Architecture::Volta, "mma.m1", Revision::Hardware).unwrap_err();
-    assert_eq!(unknown.kind(), ErrorKind::UnknownInstruction);
+    let unknown = Simulator::instruction(Architecture::Volta, "mma.m1", Revision::Hardware);
+    assert!(matches!(unknown, Err(Error::Lookup(LookupError::UnknownInstruction { .. }))));
     let open = Simulator::instruction(Architecture::Ampere, "mma.m8n8k4.f32.f16.f16.f32", Revision::Hardware);
-    assert_eq!(open.unwrap_err().kind(), ErrorKind::NoModel);
+    assert!(matches!(open, Err(Error::NoModel { .. })));
 }
