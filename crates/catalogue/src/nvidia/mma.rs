@@ -11,32 +11,8 @@ use super::sets::{
 use crate::architecture::Architecture::{self, Ada, RtxBlackwell, Turing, Volta};
 use crate::instruction::{Family, Instruction};
 
-/// Instructions that differ only in their pair of input formats.
-struct Row {
-    shape: [usize; 3],
-    blocks: usize,
-    kind: &'static str,
-    /// Formats of A and B; every A goes with every B.
-    inputs: &'static [Format],
-    c: Format,
-    d: Format,
-    scale: Option<BlockScale>,
-    on: &'static [Architecture],
-}
-
-#[allow(clippy::too_many_arguments)] // one argument per column of the table below
-const fn row(
-    shape: [usize; 3],
-    blocks: usize,
-    inputs: &'static [Format],
-    c: Format,
-    d: Format,
-    scale: Option<BlockScale>,
-    kind: &'static str,
-    on: &'static [Architecture],
-) -> Row {
-    Row { shape, blocks, kind, inputs, c, d, scale, on }
-}
+/// [M, N, K], formats of A and B (every A goes with every B), C and D, scale factors, kind, architectures.
+type Row = ([usize; 3], &'static [Format], Format, Option<BlockScale>, &'static str, &'static [Architecture]);
 
 const FP8_UNITS: &[Architecture] = &[Ada, RtxBlackwell];
 const RTX: &[Architecture] = &[RtxBlackwell];
@@ -45,43 +21,32 @@ const MXF8F6F4: &str = "kind::mxf8f6f4";
 const MXF4: &str = "kind::mxf4";
 const MXF4NVF4: &str = "kind::mxf4nvf4";
 
-// columns: [M, N, K], blocks, A and B, C, D, scale type and block, kind, architectures
+// columns: [M, N, K], A and B, C and D, scale type and block, kind, architectures
 #[rustfmt::skip]
 const ROWS: [Row; 19] = [
-    row([16, 8,  8], 1, ONLY_FP16, F16, F16, None,    "",       FROM_TURING),
-    row([16, 8,  8], 1, ONLY_FP16, F32, F32, None,    "",       FROM_TURING),
-    row([16, 8,  8], 1, ONLY_BF16, F32, F32, None,    "",       FROM_AMPERE),
-    row([16, 8, 16], 1, ONLY_FP16, F16, F16, None,    "",       FROM_AMPERE),
-    row([16, 8, 16], 1, ONLY_FP16, F32, F32, None,    "",       FROM_AMPERE),
-    row([16, 8, 16], 1, ONLY_BF16, F32, F32, None,    "",       FROM_AMPERE),
-    row([16, 8,  4], 1, ONLY_TF32, F32, F32, None,    "",       FROM_AMPERE),
-    row([16, 8,  8], 1, ONLY_TF32, F32, F32, None,    "",       FROM_AMPERE),
-    row([16, 8, 16], 1, FP8,       F16, F16, None,    "",       FP8_UNITS),
-    row([16, 8, 16], 1, FP8,       F32, F32, None,    "",       FP8_UNITS),
-    row([16, 8, 32], 1, FP8,       F16, F16, None,    "",       FP8_UNITS),
-    row([16, 8, 32], 1, FP8,       F32, F32, None,    "",       FP8_UNITS),
-    row([16, 8, 32], 1, FP8_6_4,   F16, F16, None,    F8F6F4,   RTX),
-    row([16, 8, 32], 1, FP8_6_4,   F32, F32, None,    F8F6F4,   RTX),
-    row([16, 8, 32], 1, FP8_6_4,   F32, F32, E8_32,   MXF8F6F4, RTX),
-    row([16, 8, 64], 1, FP4,       F32, F32, E8_32,   MXF4NVF4, RTX),
-    row([16, 8, 64], 1, FP4,       F32, F32, E8_32,   MXF4,     RTX),
-    row([16, 8, 64], 1, FP4,       F32, F32, E8_16,   MXF4NVF4, RTX),
-    row([16, 8, 64], 1, FP4,       F32, F32, E4M3_16, MXF4NVF4, RTX),
+    ([16, 8,  8], ONLY_FP16, F16, None,    "",       FROM_TURING),
+    ([16, 8,  8], ONLY_FP16, F32, None,    "",       FROM_TURING),
+    ([16, 8,  8], ONLY_BF16, F32, None,    "",       FROM_AMPERE),
+    ([16, 8, 16], ONLY_FP16, F16, None,    "",       FROM_AMPERE),
+    ([16, 8, 16], ONLY_FP16, F32, None,    "",       FROM_AMPERE),
+    ([16, 8, 16], ONLY_BF16, F32, None,    "",       FROM_AMPERE),
+    ([16, 8,  4], ONLY_TF32, F32, None,    "",       FROM_AMPERE),
+    ([16, 8,  8], ONLY_TF32, F32, None,    "",       FROM_AMPERE),
+    ([16, 8, 16], FP8,       F16, None,    "",       FP8_UNITS),
+    ([16, 8, 16], FP8,       F32, None,    "",       FP8_UNITS),
+    ([16, 8, 32], FP8,       F16, None,    "",       FP8_UNITS),
+    ([16, 8, 32], FP8,       F32, None,    "",       FP8_UNITS),
+    ([16, 8, 32], FP8_6_4,   F16, None,    F8F6F4,   RTX),
+    ([16, 8, 32], FP8_6_4,   F32, None,    F8F6F4,   RTX),
+    ([16, 8, 32], FP8_6_4,   F32, E8_32,   MXF8F6F4, RTX),
+    ([16, 8, 64], FP4,       F32, E8_32,   MXF4NVF4, RTX),
+    ([16, 8, 64], FP4,       F32, E8_32,   MXF4,     RTX),
+    ([16, 8, 64], FP4,       F32, E8_16,   MXF4NVF4, RTX),
+    ([16, 8, 64], FP4,       F32, E4M3_16, MXF4NVF4, RTX),
 ];
 
 /// `m8n8k4` on FP16: four independent products, one for each quarter of the warp; its C and D.
 pub(super) const QUARTERS: [(Format, Format); 3] = [(F16, F16), (F16, F32), (F32, F32)];
-
-impl Row {
-    fn forms(&self) -> impl Iterator<Item = Form> {
-        pairs(self.inputs).map(|inputs| Form {
-            blocks: self.blocks,
-            kind: self.kind,
-            scale: self.scale,
-            ..Form::plain(Family::MmaSync, self.shape, inputs, self.c, self.d)
-        })
-    }
-}
 
 /// The form of `m8n8k4` on FP16.
 pub(super) fn quarter((c, d): (Format, Format)) -> Form {
@@ -108,8 +73,11 @@ fn quarters() -> impl Iterator<Item = Instruction> {
 
 /// Every row.
 pub(super) fn rows() -> Vec<Instruction> {
-    let native = ROWS
-        .iter()
-        .flat_map(|row| row.forms().flat_map(|form| row.on.iter().map(move |on| form.native(*on))));
+    let native = ROWS.iter().flat_map(|(shape, inputs, d, scale, kind, on)| {
+        pairs(inputs).flat_map(move |inputs| {
+            let form = Form { kind, scale: *scale, ..Form::plain(Family::MmaSync, *shape, inputs, *d, *d) };
+            on.iter().map(move |on| form.native(*on))
+        })
+    });
     quarters().chain(native).collect()
 }
