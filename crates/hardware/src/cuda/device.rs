@@ -15,8 +15,10 @@ use crate::gpu::{Error, Unit};
 pub struct Device {
     driver: Driver,
     handle: i32,
-    architecture: Architecture,
-    about: About,
+    /// Its architecture.
+    pub architecture: Architecture,
+    /// The device and its driver.
+    pub about: About,
 }
 
 impl Device {
@@ -40,16 +42,6 @@ impl Device {
         let spoken = format!("CUDA driver {}.{}", version / 1000, version % 1000 / 10);
         let about = About { device: Some(name), driver: Some(spoken) };
         Ok(Device { driver, handle, architecture, about })
-    }
-
-    /// The device and its driver.
-    pub fn about(&self) -> &About {
-        &self.about
-    }
-
-    /// The architecture.
-    pub fn architecture(&self) -> Architecture {
-        self.architecture
     }
 
     /// The instructions of the catalogue that it can be asked for, native ones and those that the driver's

@@ -26,8 +26,3 @@ pub fn open(device: usize, instruction: &str) -> Result<Unit, Error> {
 pub fn open_with(library: &Path, device: usize, instruction: &str) -> Result<Unit, Error> {
     Device::open_with(library, device)?.unit(instruction)
 }
-
-/// How many devices the installed driver has.
-pub fn count() -> Result<usize, Error> {
-    driver::Driver::open(None)?.common.count()
-}

@@ -16,8 +16,10 @@ pub struct Device {
     driver: Driver,
     assembler: Assembler,
     device: usize,
-    architecture: Architecture,
-    about: About,
+    /// Its architecture.
+    pub architecture: Architecture,
+    /// The device and its driver.
+    pub about: About,
 }
 
 impl Device {
@@ -46,16 +48,6 @@ impl Device {
         let (major, minor) = (version / 10_000_000, version / 100_000 % 100);
         let about = About { device: Some(name), driver: Some(format!("HIP {major}.{minor}")) };
         Ok(Device { driver, assembler: assembler()?, device, architecture, about })
-    }
-
-    /// The device and its driver.
-    pub fn about(&self) -> &About {
-        &self.about
-    }
-
-    /// The architecture.
-    pub fn architecture(&self) -> Architecture {
-        self.architecture
     }
 
     /// The instructions of the catalogue that it can be asked for.

@@ -95,7 +95,7 @@ fn an_architecture_that_nobody_described_is_refused() {
     {
         fake.capability(major, minor);
         let device = Device::open_with(&fake.path, 0).expect("described");
-        assert_eq!(device.architecture().name(), name);
+        assert_eq!(device.architecture.name(), name);
         assert!(device.instructions().count() > 2, "{name}");
     }
     for (major, minor) in [(6, 1), (7, 2), (8, 7), (10, 3), (11, 0)] {

@@ -168,6 +168,6 @@ pub(crate) fn gpu(architecture: Architecture) -> Option<(Fake, Device)> {
     fake.capability(capability / 10, capability % 10);
     fake.kernel(launched::<Ptx>);
     let device = Device::open_with(&fake.path, 0).expect("opens");
-    assert_eq!(device.architecture(), architecture);
+    assert_eq!(device.architecture, architecture);
     Some((fake, device))
 }
