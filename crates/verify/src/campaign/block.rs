@@ -14,7 +14,7 @@ use crate::recording::hex;
 const KEPT: usize = 2;
 
 /// What came of a block: one line of a state file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     /// Its number.
     pub block: u64,
@@ -118,16 +118,7 @@ struct Tally {
 
 impl Tally {
     fn new(block: u64, model: &Model) -> Tally {
-        let block = Block {
-            block,
-            digest: String::new(),
-            dot_products: 0,
-            nan: 0,
-            nan_expected: 0,
-            constant: None,
-            mismatches: BTreeMap::new(),
-            kept: Vec::new(),
-        };
+        let block = Block { block, ..Block::default() };
         let digest = blake3::Hasher::new();
         Tally { block, digest, bytes: Vec::new(), first: None, same: true, d: model.d }
     }

@@ -17,11 +17,14 @@ const MAX_INSTRUCTIONS: usize = 4096;
 /// Everything that a campaign asks of a unit, addressed by number.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    signature: Signature,
-    seed: u64,
-    directed: Vec<(Feature, Case)>,
+    /// What the unit takes.
+    pub signature: Signature,
+    /// The seed.
+    pub seed: u64,
+    /// Directed cases.
+    pub directed: Vec<(Feature, Case)>,
     /// Random instructions.
-    random: u64,
+    pub random: u64,
 }
 
 /// Where an instruction of a campaign comes from.
@@ -53,29 +56,9 @@ impl Plan {
         }
     }
 
-    /// What the unit takes.
-    pub fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    /// The seed.
-    pub fn seed(&self) -> u64 {
-        self.seed
-    }
-
     /// Dot products of one instruction.
     pub fn dot_products_each(&self) -> u64 {
         (self.signature.blocks * self.signature.m * self.signature.n) as u64
-    }
-
-    /// Random instructions.
-    pub fn random(&self) -> u64 {
-        self.random
-    }
-
-    /// Directed cases.
-    pub fn directed(&self) -> usize {
-        self.directed.len()
     }
 
     /// Directed cases in one instruction.

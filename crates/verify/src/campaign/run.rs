@@ -34,10 +34,10 @@ pub fn run<E: From<Error>>(
             let asked = asked?;
             let operands: Vec<_> = asked.matrices.iter().map(Matrices::operands).collect();
             let answers = unit.multiply_many(&operands)?;
-            let shape = (plan.signature().blocks, plan.signature().m, plan.signature().n);
+            let shape = (plan.signature.blocks, plan.signature.m, plan.signature.n);
             if answers.len() != operands.len() || answers.iter().any(|d| d.shape() != shape) {
                 let problem = format!("{} answers to {} instructions", answers.len(), operands.len());
-                let unit = plan.signature().name.clone();
+                let unit = plan.signature.name.clone();
                 return Err(Error::Unit { unit, fault: Fault::Short, problem }.into());
             }
             each(asked.compare(plan, model, strict_nan, &answers))?;
@@ -48,7 +48,7 @@ pub fn run<E: From<Error>>(
 
 fn prepare(plan: &Plan, model: &Model, block: u64) -> Result<Asked, Error> {
     let sources: Vec<Source> = plan.range(block).map(|instruction| plan.source(instruction)).collect();
-    let k = plan.signature().k;
+    let k = plan.signature.k;
     let both: Vec<_> = sources
         .par_iter()
         .with_min_len(8)

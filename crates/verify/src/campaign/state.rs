@@ -37,7 +37,7 @@ pub struct Identity {
 impl Identity {
     /// Of a campaign.
     pub fn of(plan: &Plan, model: &Model, strict_nan: bool) -> Identity {
-        let signature = plan.signature();
+        let signature = &plan.signature;
         let scale =
             signature.scale.map_or(String::new(), |scale| format!(" {}/{}", scale.format, scale.size));
         Identity {
@@ -55,10 +55,10 @@ impl Identity {
                 signature.d
             ),
             model: model.to_toml(),
-            instructions: plan.random(),
-            directed: plan.directed() as u64,
+            instructions: plan.random,
+            directed: plan.directed.len() as u64,
             blocks: plan.blocks(),
-            seed: plan.seed(),
+            seed: plan.seed,
             strict_nan,
         }
     }
