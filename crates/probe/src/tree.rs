@@ -53,14 +53,6 @@ impl Tree {
         }
     }
 
-    /// The smallest leaf below.
-    pub fn first(&self) -> usize {
-        match self {
-            Tree::Leaf(leaf) => *leaf,
-            Tree::Node { children, .. } => children.iter().map(Tree::first).min().unwrap_or(0),
-        }
-    }
-
     /// Sums from the deepest leaf to the root.
     pub fn depth(&self) -> usize {
         match self {

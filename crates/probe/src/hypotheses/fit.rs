@@ -225,91 +225,76 @@ fn count(observations: &Observations, model: &Model, which: &[usize]) -> usize {
     observations.contradictions(model, which, usize::MAX).unwrap_or(usize::MAX)
 }
 
-/// Groups of parameters that are varied together.
+use Parameter as P;
+
+/// Parameters that are varied together.
+type Group = &'static [Parameter];
+/// Groups that are gone through one after the other.
 type Groups = Vec<Vec<Parameter>>;
 
 /// Parameters that normal numbers show, few at a time.
-fn cheap(model: &Model) -> Groups {
-    use Parameter as P;
-    let mut groups = vec![
-        vec![P::F, P::TERM_ROUNDING],
-        vec![P::F2, P::RENORMALIZE],
-        vec![P::SUM_ROUNDING, P::TERM_ROUNDING],
-        vec![P::F_C],
-    ];
-    groups.push(vec![P::Conversion]);
-    if model.lowering.add_accumulator_last.is_some() {
-        groups.push(vec![P::AddLast]);
-    }
-    if model.lowering.chains.is_some() {
-        groups.push(vec![P::Chains]);
-    }
-    if model.lowering.narrow_output.is_some() {
-        groups.push(vec![P::Narrow]);
-    }
-    of_family(model, groups)
-}
-
-/// Those groups all of whose parameters the model's family has.
-fn of_family(model: &Model, groups: Groups) -> Groups {
-    let has_all = |group: &Vec<Parameter>| group.iter().all(|parameter| parameter.is_of(model));
-    groups.into_iter().filter(has_all).collect()
-}
-
+const CHEAP: &[Group] = &[
+    &[P::F, P::TERM_ROUNDING],
+    &[P::F2, P::RENORMALIZE],
+    &[P::SUM_ROUNDING, P::TERM_ROUNDING],
+    &[P::F_C],
+    &[P::Conversion],
+    &[P::AddLast],
+    &[P::Chains],
+    &[P::Narrow],
+];
 /// Parameters that single products beside zeros show.
+const OF_PAIRS: &[Group] =
+    &[&[P::FlushOperands, P::FlushAccumulator], &[P::E_ZERO], &[P::E_ZERO_C], &[P::Conversion, P::Narrow]];
+/// What hides behind each other.
+const HIDDEN: &[Group] = &[
+    &[P::F2, P::RENORMALIZE, P::SUM_ROUNDING],
+    &[P::F, P::F2],
+    &[P::F2, P::RENORMALIZE, P::Conversion],
+    &[P::G, P::F],
+    &[P::F, P::F_C],
+    &[P::Conversion, P::AddLast],
+    &[P::Conversion, P::Narrow],
+    &[P::Length, P::Order],
+];
+/// Parameters that zeros, subnormal numbers and special values show.
+const OF_SPECIALS: &[Group] = &[
+    &[P::FlushOperands, P::FlushAccumulator, P::WidenOperands, P::WidenAccumulator],
+    &[P::E_ZERO_C],
+    &[P::PRODUCT_OVERFLOW],
+    &[P::E_ZERO],
+    &[P::FlushResult],
+    &[P::Saturate],
+];
+/// Which elements meet.
+const MEETING: &[Group] = &[&[P::G], &[P::Length], &[P::Order]];
+/// The exponent of zeros and what is flushed together: tens of thousands of models.
+const ZEROS_FLUSHED: &[Group] = &[&[P::E_ZERO, P::FlushAccumulator], &[P::E_ZERO, P::FlushResult]];
+
+/// Those groups of the lists all of whose parameters the model has.
+fn of_model(model: &Model, lists: &[&[Group]]) -> Groups {
+    let has_all = |group: &Group| group.iter().all(|parameter| parameter.is_of(model));
+    lists.concat().into_iter().filter(has_all).map(<[Parameter]>::to_vec).collect()
+}
+
+fn cheap(model: &Model) -> Groups {
+    of_model(model, &[CHEAP])
+}
+
 fn of_pairs(model: &Model) -> Groups {
-    use Parameter as P;
-    let mut groups = cheap(model);
-    groups.extend([vec![P::FlushOperands, P::FlushAccumulator], vec![P::E_ZERO], vec![P::E_ZERO_C]]);
-    if model.lowering.narrow_output.is_some() {
-        groups.push(vec![P::Conversion, P::Narrow]);
-    }
-    of_family(model, groups)
+    of_model(model, &[CHEAP, OF_PAIRS])
 }
 
-/// The same, more at a time: what hides behind each other.
 fn thorough(model: &Model) -> Groups {
-    use Parameter as P;
-    let mut groups = cheap(model);
-    groups.extend([
-        vec![P::F2, P::RENORMALIZE, P::SUM_ROUNDING],
-        vec![P::F, P::F2],
-        vec![P::F2, P::RENORMALIZE, P::Conversion],
-        vec![P::G, P::F],
-        vec![P::F, P::F_C],
-    ]);
-    if model.lowering.add_accumulator_last.is_some() {
-        groups.push(vec![P::Conversion, P::AddLast]);
-    }
-    if model.lowering.narrow_output.is_some() {
-        groups.push(vec![P::Conversion, P::Narrow]);
-    }
-    groups.push(vec![P::Length, P::Order]);
-    of_family(model, groups)
+    of_model(model, &[CHEAP, HIDDEN])
 }
 
-/// Parameters that zeros, subnormal numbers and special values show, before the others.
 fn everything(model: &Model) -> Groups {
-    use Parameter as P;
-    let mut groups = vec![vec![P::FlushOperands, P::FlushAccumulator, P::WidenOperands, P::WidenAccumulator]];
-    groups.extend([
-        vec![P::E_ZERO_C],
-        vec![P::PRODUCT_OVERFLOW],
-        vec![P::E_ZERO],
-        vec![P::FlushResult],
-        vec![P::Saturate],
-    ]);
-    groups.extend(cheap(model));
-    groups.extend([vec![P::G], vec![P::Length], vec![P::Order]]);
-    of_family(model, groups)
+    of_model(model, &[OF_SPECIALS, CHEAP, MEETING])
 }
 
-/// The same, with the exponent of zeros and what is flushed together: tens of thousands of models.
 fn zeros_flushed(model: &Model) -> Groups {
-    use Parameter as P;
-    let mut groups = vec![vec![P::E_ZERO, P::FlushAccumulator], vec![P::E_ZERO, P::FlushResult]];
-    groups.extend(everything(model));
-    of_family(model, groups)
+    of_model(model, &[ZEROS_FLUSHED, OF_SPECIALS, CHEAP, MEETING])
 }
 
 /// The model fitted to all cases that models are fitted to.

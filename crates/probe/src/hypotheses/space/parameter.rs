@@ -87,6 +87,9 @@ impl Parameter {
     pub(crate) fn is_of(self, model: &Model) -> bool {
         match self {
             Parameter::Of(parameter) => model.operation.has(parameter),
+            Parameter::AddLast => model.lowering.add_accumulator_last.is_some(),
+            Parameter::Chains => model.lowering.chains.is_some(),
+            Parameter::Narrow => model.lowering.narrow_output.is_some(),
             _ => true,
         }
     }
