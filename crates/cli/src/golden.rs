@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use bitmma::formats::{Class, Format, decode};
+use bitmma::formats::Format;
 use bitmma::gemm::Target as Steps;
 use bitmma::{Case, MmaUnit, Signature, Simulator};
 use bitmma_calls::npz::Writer;
@@ -242,7 +242,7 @@ impl Golden<'_> {
         let mut text = Vec::new();
         write_head(&mut text, &head)?;
         for (case, &d) in self.cases.iter().zip(self.answers) {
-            let nan = self.any_nan() && decode(&self.signature.d, d).class == Class::Nan;
+            let nan = self.any_nan() && self.signature.d.is_nan(d);
             let d = if nan { Answer::Nan } else { Answer::Code(d) };
             write_case(&mut text, self.signature, case, d)?;
         }

@@ -8,7 +8,7 @@ use bitmma_verify::directed;
 use bitmma_verify::inputs::{Family, case};
 use bitmma_verify::open::{KINDS, check_model, model_named, read_model};
 use bitmma_verify::origin::Origin;
-use bitmma_verify::recording::{self, Answer, Line};
+use bitmma_verify::recording::{self, Answer};
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::unit::LimitArguments;
@@ -169,9 +169,7 @@ pub(crate) fn write_case(
     case: &Case,
     d: Answer,
 ) -> Result<(), Failure> {
-    let (architecture, instruction) = names(&signature.name);
-    let (formats, d_format) = (signature.into(), signature.d);
-    Ok(recording::write_line(to, &Line { architecture, instruction, formats, d_format, case, d })?)
+    Ok(recording::write_line(to, names(&signature.name), signature, case, d)?)
 }
 
 /// Today's date, UTC, as in 2026-11-21.

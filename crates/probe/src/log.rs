@@ -10,6 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bitmma::{Case, Signature};
+use bitmma_verify::recording;
 
 use crate::error::Error;
 
@@ -108,23 +109,9 @@ pub(crate) fn short(text: &str) -> String {
     }
 }
 
-/// Codes in hex with blanks between.
-pub(crate) fn hex(codes: &[u64], digits: usize) -> String {
-    let codes: Vec<String> = codes.iter().map(|code| format!("{code:0digits$x}")).collect();
-    codes.join(" ")
-}
-
 /// A dot product as the log has it.
 pub(crate) fn dot_question(signature: &Signature, purpose: &str, case: &Case) -> String {
-    let scale = signature.scale.map_or(0, |scale| scale.format.hex_digits());
-    format!(
-        "dot,{purpose},{},{},{},{},{}",
-        hex(&case.a, signature.a.hex_digits()),
-        hex(&case.b, signature.b.hex_digits()),
-        hex(&[case.c], signature.c.hex_digits()),
-        hex(&case.scale_a, scale),
-        hex(&case.scale_b, scale),
-    )
+    format!("dot,{purpose},{}", recording::fields(signature, case))
 }
 
 /// Codes in hex, runs of one code as `code*count`.

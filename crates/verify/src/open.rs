@@ -83,13 +83,13 @@ pub fn open(specification: &str, revision: Revision, limits: Limits) -> Result<A
         "model" => Ok(Box::new(from_model(rest)?)),
         "recording" => Ok(Box::new(recorded(rest)?)),
         "cpu" => Ok(Box::new(Cpu::open(rest)?)),
-        "cuda" => {
+        "cuda" | "hip" => {
             let (device, instruction) = of_device(specification, rest)?;
-            in_place(cuda::open(device, instruction).map_err(|error| error.of_unit(specification))?)
-        }
-        "hip" => {
-            let (device, instruction) = of_device(specification, rest)?;
-            in_place(hip::open(device, instruction).map_err(|error| error.of_unit(specification))?)
+            let unit = match kind {
+                "cuda" => cuda::Device::open(device).and_then(|device| device.unit(instruction)),
+                _ => hip::Device::open(device).and_then(|device| device.unit(instruction)),
+            };
+            in_place(unit.map_err(|error| error.of_unit(specification))?)
         }
         "exec" => Ok(Box::new(Process::open(rest, limits)?)),
         _ => Err(OpenError::Name(format!("unknown kind of unit '{kind}:'\n{KINDS}"))),

@@ -15,9 +15,8 @@ use std::sync::Arc;
 
 use bitmma::arithmetic::Model;
 use bitmma::formats::Format;
-use bitmma::{Case, Error};
+use bitmma::{Case, Error, Signature};
 
-use crate::inputs::Formats;
 use crate::origin::Origin;
 
 /// The columns, in order.
@@ -243,23 +242,6 @@ fn code(text: &str, column: &str, format: &Format) -> Result<u64, String> {
     }
 }
 
-/// One line of a recording, its instruction by name only: a unit need not stand in the catalogue.
-#[derive(Clone, Copy, Debug)]
-pub struct Line<'a> {
-    /// The architecture, or the name used instead (`cpu`).
-    pub architecture: &'a str,
-    /// The instruction.
-    pub instruction: &'a str,
-    /// Formats of the operands.
-    pub formats: Formats,
-    /// Format of the answer.
-    pub d_format: Format,
-    /// The operands.
-    pub case: &'a Case,
-    /// The answer.
-    pub d: Answer,
-}
-
 /// Writes a recording: `comments` line by line behind `# `, the header, the records.
 pub fn write<'a>(
     target: impl Write,
@@ -270,15 +252,8 @@ pub fn write<'a>(
     write_head(&mut target, comments)?;
     for record in records {
         let Record { origin, case, d, .. } = record;
-        let line = Line {
-            architecture: origin.architecture(),
-            instruction: origin.instruction(),
-            formats: origin.signature().into(),
-            d_format: origin.signature().d,
-            case,
-            d: *d,
-        };
-        write_line(&mut target, &line)?;
+        let names = (origin.architecture(), origin.instruction());
+        write_line(&mut target, names, origin.signature(), case, *d)?;
     }
     target.flush()?;
     Ok(())
@@ -293,26 +268,29 @@ pub fn write_head(mut target: impl Write, comments: &[&str]) -> Result<(), Error
     Ok(())
 }
 
-/// One line.
-pub fn write_line(mut target: impl Write, line: &Line<'_>) -> Result<(), Error> {
-    let Line { formats, case, .. } = line;
-    let scale = formats.scale.map_or(formats.a, |scale| scale.format);
-    let d = match line.d {
-        Answer::Code(code) => hex(&line.d_format, &[code]),
+/// One line: what answered, by the architecture (or the name used instead, `cpu`) and the instruction, which need not
+/// stand in the catalogue.
+pub fn write_line(
+    mut target: impl Write,
+    (architecture, instruction): (&str, &str),
+    signature: &Signature,
+    case: &Case,
+    d: Answer,
+) -> Result<(), Error> {
+    let d = match d {
+        Answer::Code(code) => hex(&signature.d, &[code]),
         Answer::Nan => "nan".to_owned(),
     };
-    let fields = [
-        line.architecture.to_owned(),
-        line.instruction.to_owned(),
-        hex(&formats.a, &case.a),
-        hex(&formats.b, &case.b),
-        hex(&formats.c, &[case.c]),
-        hex(&scale, &case.scale_a),
-        hex(&scale, &case.scale_b),
-        d,
-    ];
-    writeln!(target, "{}", fields.join(","))?;
+    writeln!(target, "{architecture},{instruction},{},{d}", fields(signature, case))?;
     Ok(())
+}
+
+/// The operands in the columns `a` to `scale_b`, commas between them.
+pub fn fields(signature: &Signature, case: &Case) -> String {
+    let Signature { a, b, c, scale, .. } = signature;
+    let scale = scale.map_or(*a, |scale| scale.format);
+    let (scale_a, scale_b) = (hex(&scale, &case.scale_a), hex(&scale, &case.scale_b));
+    [hex(a, &case.a), hex(b, &case.b), hex(c, &[case.c]), scale_a, scale_b].join(",")
 }
 
 /// Codes in the hex digits of their format, blanks between.

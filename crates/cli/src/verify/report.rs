@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use bitmma::formats::{Class, decode};
 use bitmma::{Case, Error, Fault, Model, Signature};
 use bitmma_verify::campaign::{Identity, Kept, Settled, Shard, Verdict};
 use bitmma_verify::recording::{self, Answer};
@@ -271,7 +270,7 @@ pub(super) fn write_failures(path: &Path, outcomes: &[Outcomes]) -> Result<(), F
             let line = failing.kept.line(&signature.d);
             let expected = recording::hex(&signature.d, &[failing.expected]);
             writeln!(text, "# {line}{repeats}; here the model says {expected}")?;
-            let nan = decode(&signature.d, failing.actual).class == Class::Nan;
+            let nan = signature.d.is_nan(failing.actual);
             let d = if nan { Answer::Nan } else { Answer::Code(failing.actual) };
             write_case(&mut text, signature, &failing.least, d)?;
         }
