@@ -14,15 +14,3 @@ mod sparse;
 pub use crate::gpu::{Error, Unit};
 pub use device::Device;
 pub use fragment::Majors;
-
-use std::path::Path;
-
-/// The unit of an instruction of device `device`, by any spelling the catalogue knows.
-pub fn open(device: usize, instruction: &str) -> Result<Unit, Error> {
-    Device::open(device)?.unit(instruction)
-}
-
-/// As [`open()`], with the driver in that file.
-pub fn open_with(library: &Path, device: usize, instruction: &str) -> Result<Unit, Error> {
-    Device::open_with(library, device)?.unit(instruction)
-}

@@ -20,16 +20,6 @@ use std::path::Path;
 
 use bitmma::Architecture;
 
-/// The unit of an instruction of device `device`, by any spelling the catalogue knows.
-pub fn open(device: usize, instruction: &str) -> Result<Unit, Error> {
-    Device::open(device)?.unit(instruction)
-}
-
-/// As [`open()`], with the driver in the file `hip` and the assembler in the file `comgr`.
-pub fn open_with(hip: &Path, comgr: &Path, device: usize, instruction: &str) -> Result<Unit, Error> {
-    Device::open_with(hip, comgr, device)?.unit(instruction)
-}
-
 /// How many devices the installed driver has.
 pub fn count() -> Result<usize, Error> {
     driver::Driver::open(None)?.common.count()

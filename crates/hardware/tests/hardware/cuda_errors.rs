@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::fake::Fake;
 use bitmma::{Fault, Matrix, MmaUnit, Operands, formats};
-use bitmma_hardware::cuda::{Device, Error, Unit, open_with};
+use bitmma_hardware::cuda::{Device, Error, Unit};
 
 const NAME: &str = "mma.m16n8k16.f32.f16.f16.f32";
 
@@ -17,7 +17,7 @@ fn message(fake: &Fake) -> String {
 }
 
 fn unit(fake: &Fake) -> Result<Unit, Error> {
-    open_with(&fake.path, 0, NAME)
+    open_with(&fake.path, NAME)
 }
 
 fn ask(unit: &Unit) -> Result<Matrix, bitmma::Error> {
@@ -27,9 +27,14 @@ fn ask(unit: &Unit) -> Result<Matrix, bitmma::Error> {
     unit.multiply(&Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None })
 }
 
+/// The unit of an instruction of device 0, with the driver in that file.
+fn open_with(library: &Path, instruction: &str) -> Result<Unit, Error> {
+    Device::open_with(library, 0)?.unit(instruction)
+}
+
 #[test]
 fn no_driver_is_one_line() {
-    let error = open_with(Path::new("/nowhere/libcuda.so.1"), 0, NAME).err().expect("no such file");
+    let error = open_with(Path::new("/nowhere/libcuda.so.1"), NAME).err().expect("no such file");
     let text = error.to_string();
     assert!(matches!(error, Error::Library { .. }), "{text}");
     assert!(text.starts_with("no NVIDIA driver: /nowhere/libcuda.so.1 cannot be opened: "), "{text}");
@@ -139,13 +144,13 @@ fn a_kernel_that_does_not_end_is_given_up() {
 #[test]
 fn names_and_operands_are_checked_before_the_device_is_asked() {
     let Some(fake) = Fake::cuda() else { return };
-    let error = open_with(&fake.path, 0, "mma.m16n8k17.f32.f16.f16.f32").err().expect("no such thing");
+    let error = open_with(&fake.path, "mma.m16n8k17.f32.f16.f16.f32").err().expect("no such thing");
     assert!(matches!(error, Error::Lookup(_)), "{error}");
-    let error = open_with(&fake.path, 0, "wmma.m16n16k16.f32.f16.f16.f32").err().expect("composed");
+    let error = open_with(&fake.path, "wmma.m16n16k16.f32.f16.f16.f32").err().expect("composed");
     assert!(matches!(error, Error::NoKernel { .. }), "{error}");
     fake.capability(10, 0);
     let error =
-        open_with(&fake.path, 0, "tcgen05.mma.m128n24k16.kind::f16.f32.f16.f16").err().expect("no such N");
+        open_with(&fake.path, "tcgen05.mma.m128n24k16.kind::f16.f32.f16.f16").err().expect("no such N");
     assert!(error.to_string().ends_with("with M = 128 PTX takes N in steps of 16, not 24"), "{error}");
     let unit = unit(&fake).expect("opens");
     let c = Matrix::zeros(formats::F32, (1, 16, 8)).expect("fits");

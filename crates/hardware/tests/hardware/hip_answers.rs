@@ -53,6 +53,11 @@ fn answers(target: &str, comgr_major: u32, machine: Kernel) {
     assert_eq!((hip.live(), comgr.live()), (0, 0));
 }
 
+/// The unit of an instruction of device 0, with the driver and the assembler in those files.
+fn open_with(hip: &Path, comgr: &Path, instruction: &str) -> Result<hip::Unit, hip::Error> {
+    Device::open_with(hip, comgr, 0)?.unit(instruction)
+}
+
 #[test]
 fn cdna1() {
     answers("gfx908", 2, launched::<Waves<{ Architecture::Cdna1 as usize }>>);
@@ -69,7 +74,7 @@ fn cdna3() {
 }
 
 fn message(hip: &Fake, comgr: &Fake) -> String {
-    let unit = match hip::open_with(&hip.path, &comgr.path, 0, NAME) {
+    let unit = match open_with(&hip.path, &comgr.path, NAME) {
         Ok(unit) => unit.with_time_limit(Duration::from_millis(30)),
         Err(error) => return error.to_string(),
     };
@@ -103,16 +108,15 @@ fn every_call_that_fails_is_named() {
 
 #[test]
 fn drivers_devices_and_architectures_that_are_not_there() {
-    let text = hip::open_with(Path::new("/nowhere/libamdhip64.so"), Path::new("/nowhere"), 0, NAME)
-        .err()
-        .expect("none");
+    let text =
+        open_with(Path::new("/nowhere/libamdhip64.so"), Path::new("/nowhere"), NAME).err().expect("none");
     assert!(matches!(text, Error::Library { .. }), "{text}");
     assert!(
         text.to_string().starts_with("no AMD driver: /nowhere/libamdhip64.so cannot be opened: "),
         "{text}"
     );
     let (Some(hip), Some(comgr)) = (Fake::hip(), Fake::comgr(2)) else { return };
-    let text = hip::open_with(&hip.path, Path::new("/nowhere/libamd_comgr.so"), 0, NAME).err().expect("none");
+    let text = open_with(&hip.path, Path::new("/nowhere/libamd_comgr.so"), NAME).err().expect("none");
     assert!(text.to_string().contains("/nowhere/libamd_comgr.so cannot be opened"), "{text}");
     hip.devices(2);
     let text = Device::open_with(&hip.path, &comgr.path, 2).err().expect("two").to_string();
