@@ -91,18 +91,6 @@ impl Vectors<'_> {
         self.a[k].class == Class::Zero || self.b[k].class == Class::Zero
     }
 
-    /// The accumulator, exact.
-    #[inline]
-    pub(crate) fn accumulator(&self) -> Exact {
-        self.c.exact()
-    }
-
-    /// Exp(c).
-    #[inline]
-    pub(crate) fn c_exponent(&self) -> Option<i32> {
-        Some(self.c.value.exponent)
-    }
-
     /// The scale factors of element `k` of the operation.
     #[inline]
     pub(crate) fn scales(&self, k: usize) -> (&Unpacked, &Unpacked) {

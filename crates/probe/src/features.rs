@@ -77,6 +77,18 @@ impl Observer<'_, '_> {
         self.features.push(Feature { name, value: value.into(), observations });
     }
 
+    /// Notes what `text` says of each of the answers.
+    fn note_each(
+        &mut self,
+        name: &'static str,
+        observations: Vec<Observation>,
+        separator: &str,
+        text: impl Fn(&Observation) -> String,
+    ) {
+        let value = observations.iter().map(text).collect::<Vec<_>>().join(separator);
+        self.note(name, value, observations);
+    }
+
     /// The largest power of two to add to, below every limit.
     fn large(&self) -> i32 {
         let (a, b) = (normal_exponents(&self.signature.a), normal_exponents(&self.signature.b));
@@ -117,12 +129,9 @@ impl Observer<'_, '_> {
             questions.push(("a product of one, its scale factor zero".to_owned(), case));
         }
         let observations = self.ask(questions)?;
-        let value = observations
-            .iter()
-            .map(|one| format!("{}: {}", one.asked, bitmma::formats::text::display(&d, one.answer)))
-            .collect::<Vec<_>>()
-            .join("; ");
-        self.note("scale factors", value, observations);
+        self.note_each("scale factors", observations, "; ", |one| {
+            format!("{}: {}", one.asked, bitmma::formats::text::display(&d, one.answer))
+        });
         Ok(())
     }
 

@@ -94,17 +94,21 @@ impl Finder<'_, '_> {
         Ok(answers)
     }
 
+    fn note(&mut self, note: impl Into<String>) {
+        self.order.notes.push(note.into());
+    }
+
     /// The tree, by U and -U.
     fn swamp(&mut self, swamp: Swamp) -> Result<(), Error> {
-        self.order.notes.push(format!(
+        self.note(format!(
             "U = 2^{}, v = 2^{}: d counts the summands that were added after U and -U had cancelled",
             swamp.large, swamp.small
         ));
         let leaves: Vec<usize> = (0..=self.signature.k).collect();
         match self.build(&leaves, swamp)? {
             Ok(mut forest) if forest.len() == 1 => self.order.tree = forest.pop(),
-            Ok(_) => self.order.notes.push("no summation tree explains all counts".to_owned()),
-            Err(note) => self.order.notes.push(note),
+            Ok(_) => self.note("no summation tree explains all counts"),
+            Err(note) => self.note(note),
         }
         Ok(())
     }

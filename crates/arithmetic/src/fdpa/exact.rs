@@ -10,7 +10,7 @@ pub(super) fn e_fdpa<T: Trace>(rho: Conversion, vectors: &Vectors<'_>, trace: &m
     if let Some(special) = vectors.specials().outcome() {
         return finish_special(special, &rho.container(), trace);
     }
-    let terms = (0..vectors.a.len()).map(|k| vectors.product(k)).chain([vectors.accumulator()]);
+    let terms = (0..vectors.a.len()).map(|k| vectors.product(k)).chain([vectors.c.exact()]);
     let names = vectors.indices.iter().map(|k| TermName::Product(*k)).chain([TermName::Accumulator]);
     let sum = exact_sum(terms, names, trace);
     finish(sum, rho, ZeroSign::OfValue, trace)

@@ -57,9 +57,10 @@ pub(super) fn truncated_sum<T: Trace>(
     trace: &mut T,
 ) -> u64 {
     // Step 2, lines 7 and 8: s_L and e_L, those of c
-    let e_c = if vectors.c.value.class == Class::Zero { sum.zero_exponent } else { vectors.c_exponent() };
+    let e_c =
+        if vectors.c.value.class == Class::Zero { sum.zero_exponent } else { Some(vectors.c.value.exponent) };
     let bits = sum.accumulator_bits();
-    let c = Accumulator { exact: vectors.accumulator(), exponent: e_c, bits, dropped: false };
+    let c = Accumulator { exact: vectors.c.exact(), exponent: e_c, bits, dropped: false };
     // line 9: e_max
     let Some(e_max) = largest((0..count).map(|k| (terms.exponent)(k))).max(e_c) else {
         return finish(Real::zero(false), rho, ZeroSign::Positive, trace);

@@ -124,7 +124,7 @@ fn rounded_sum<T: Trace>(
 ) -> Real {
     // s_c and e_c (lines 13 and 14; 21 and 22)
     let zero = vectors.c.value.class == Class::Zero;
-    let e_c = if zero { sum.zero_accumulator_exponent } else { vectors.c_exponent() };
+    let e_c = if zero { sum.zero_accumulator_exponent } else { Some(vectors.c.value.exponent) };
     // E (line 15; 23)
     let Some(e) = exponent_of(products).max(e_c) else { return Real::zero(false) };
     // one bit more of T where the sum is normalised
@@ -134,7 +134,7 @@ fn rounded_sum<T: Trace>(
     let terms = Terms { name: |_| TermName::Products, exact: |_| t, exponent: |_| own };
     // (lines 26 to 28 of Algorithm 9)
     let dropped = special_truncation && e_c.is_some_and(|e_c| e_c < e - sum.fraction_bits as i32 - 1);
-    let c = Accumulator { exact: vectors.accumulator(), exponent: e_c, bits: sum.fraction_bits, dropped };
+    let c = Accumulator { exact: vectors.c.exact(), exponent: e_c, bits: sum.fraction_bits, dropped };
     // T', s_c' and S (lines 16 to 18; 24, 25 and 29)
     let s = aligned_sum(("E", e), 0..1, &terms, Some(c), (bits, sum.sum_rounding), trace);
     if sum.renormalize { normalised(sum, s, rho, trace) } else { Real::exact(s.significand, s.exponent) }

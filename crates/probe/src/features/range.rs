@@ -7,11 +7,11 @@ use crate::error::Error;
 use crate::numbers::{all_exponents, normal_exponents, power};
 use crate::order::terms;
 
-use super::{Observer, zero_text};
+use super::{Observation, Observer, zero_text};
 
 impl Observer<'_, '_> {
     pub(super) fn small_numbers(&mut self) -> Result<(), Error> {
-        let Signature { a, b, c, d, k, .. } = *self.signature;
+        let Signature { a, b, c, d, .. } = *self.signature;
         let empty = terms(self.signature, |_| None);
         let mut questions = Vec::new();
         // the smallest subnormal of one factor beside the largest power of the other
@@ -30,25 +30,16 @@ impl Observer<'_, '_> {
         case.c = c.min_positive_code();
         questions.push(("c the smallest subnormal number".to_owned(), case));
         let observations = self.ask(questions)?;
-        let value = observations
-            .iter()
-            .map(|one| {
-                let text = if decode(&d, one.answer).class == Class::Zero { "zero" } else { "not zero" };
-                format!("{}: {text}", one.asked)
-            })
-            .collect::<Vec<_>>()
-            .join("; ");
-        self.note("subnormal inputs", value, observations);
+        self.note_each("subnormal inputs", observations, "; ", |one| {
+            let text = if decode(&d, one.answer).class == Class::Zero { "zero" } else { "not zero" };
+            format!("{}: {text}", one.asked)
+        });
 
         let (lowest, highest) = (self.smallest_product(), self.large());
         let subnormal = d.min_exponent() - 1;
         if lowest <= subnormal && subnormal <= highest && subnormal >= all_exponents(&d).0 {
-            let product =
-                |negative| terms(self.signature, move |leaf| (leaf == 0).then_some((negative, subnormal)));
-            let observations = self.ask(vec![
-                ("p0 subnormal in D".to_owned(), product(false)),
-                ("-p0 subnormal in D".to_owned(), product(true)),
-            ])?;
+            let words = ["p0 subnormal in D", "-p0 subnormal in D"];
+            let observations = self.ask_product(words, subnormal)?;
             let value = match decode(&d, observations[0].answer).class {
                 Class::Zero => format!(
                     "flushed: {} and {}",
@@ -61,18 +52,18 @@ impl Observer<'_, '_> {
         }
         let below = all_exponents(&d).0 - 3;
         if lowest <= below {
-            let product =
-                |negative| terms(self.signature, move |leaf| (leaf == 0).then_some((negative, below)));
-            let observations = self.ask(vec![
-                ("p0 an eighth of the smallest number".to_owned(), product(false)),
-                ("the same, negative".to_owned(), product(true)),
-            ])?;
-            let value =
-                observations.iter().map(|one| zero_text(&d, one.answer)).collect::<Vec<_>>().join(" and ");
-            self.note("results too small", value, observations);
+            let words = ["p0 an eighth of the smallest number", "the same, negative"];
+            let observations = self.ask_product(words, below)?;
+            self.note_each("results too small", observations, " and ", |one| zero_text(&d, one.answer));
         }
-        let _ = k;
         Ok(())
+    }
+
+    /// One product of ±2^`exponent`, everything else zero.
+    fn ask_product(&mut self, words: [&str; 2], exponent: i32) -> Result<Vec<Observation>, Error> {
+        let product = |negative| terms(self.signature, |leaf| (leaf == 0).then_some((negative, exponent)));
+        let [positive, negative] = words.map(str::to_owned);
+        self.ask(vec![(positive, product(false)), (negative, product(true))])
     }
 
     pub(super) fn overflow(&mut self) -> Result<(), Error> {

@@ -1,6 +1,7 @@
 //! Signs of zero, infinities, NaN.
 
-use bitmma::formats::{Class, Format, decode};
+use bitmma::formats::text::hex;
+use bitmma::formats::{Class, decode};
 use bitmma::{Case, Signature};
 
 use crate::error::Error;
@@ -10,29 +11,19 @@ use super::{Observer, zero_text};
 
 impl Observer<'_, '_> {
     pub(super) fn zeros(&mut self) -> Result<(), Error> {
-        let (k, d) = (self.signature.k, self.signature.d);
+        let Signature { a, b, c, d, k, .. } = *self.signature;
         let signs = |negative_products: bool, negative_c: bool| {
             let mut case = terms(self.signature, |_| None);
-            if negative_products && self.signature.a.has_negative_zero() {
-                case.a.fill(self.signature.a.sign_bit());
-            }
-            if negative_products
-                && !self.signature.a.has_negative_zero()
-                && self.signature.b.has_negative_zero()
-            {
-                case.b.fill(self.signature.b.sign_bit());
-            }
-            if negative_products {
-                // the other factor is one: the product is -0
-                let ones = |codes: &mut Vec<u64>, format: &Format| codes.fill(format.one_code());
-                if self.signature.a.has_negative_zero() {
-                    ones(&mut case.b, &self.signature.b);
-                } else {
-                    ones(&mut case.a, &self.signature.a);
-                }
+            // the other factor is one: the product is -0
+            if negative_products && a.has_negative_zero() {
+                case.a.fill(a.sign_bit());
+                case.b.fill(b.one_code());
+            } else if negative_products {
+                case.b.fill(if b.has_negative_zero() { b.sign_bit() } else { 0 });
+                case.a.fill(a.one_code());
             }
             if negative_c {
-                case.c = self.signature.c.sign_bit();
+                case.c = c.sign_bit();
             }
             case
         };
@@ -106,28 +97,20 @@ impl Observer<'_, '_> {
             observations.iter().map(|one| one.answer).filter(|&code| d.is_nan(code)).collect();
         nans.sort_unstable();
         nans.dedup();
-        let value = observations
-            .iter()
-            .map(|one| {
-                let text = match decode(&d, one.answer).class {
-                    Class::Nan => "NaN",
-                    Class::Infinity if decode(&d, one.answer).negative => "-inf",
-                    Class::Infinity => "inf",
-                    _ => "a number",
-                };
-                format!("{}: {text}", one.asked)
-            })
-            .collect::<Vec<_>>()
-            .join(", ");
-        self.note("infinity and NaN", value, observations.clone());
-        let digits = d.hex_digits();
-        let value = match nans.as_slice() {
+        self.note_each("infinity and NaN", observations, ", ", |one| {
+            let text = match decode(&d, one.answer).class {
+                Class::Nan => "NaN",
+                Class::Infinity if decode(&d, one.answer).negative => "-inf",
+                Class::Infinity => "inf",
+                _ => "a number",
+            };
+            format!("{}: {text}", one.asked)
+        });
+        let shown: Vec<String> = nans.iter().map(|&code| hex(&d, code)).collect();
+        let value = match shown.as_slice() {
             [] => "no NaN was seen".to_owned(),
-            [one] => format!("0x{one:0digits$x}, whatever it comes from"),
-            several => format!(
-                "several: {}",
-                several.iter().map(|code| format!("0x{code:0digits$x}")).collect::<Vec<_>>().join(", ")
-            ),
+            [one] => format!("{one}, whatever it comes from"),
+            several => format!("several: {}", several.join(", ")),
         };
         self.note("code of NaN", value, Vec::new());
         Ok(())

@@ -38,22 +38,19 @@ impl Finder<'_, '_> {
     /// The tree as far as it can be told without swamping.
     pub(super) fn narrow(&mut self) -> Result<(), Error> {
         let Signature { k, a, b, .. } = *self.signature;
-        self.order.notes.push(format!(
+        self.note(format!(
             "products of {a} and {b} span too few powers of two for one to swamp another: C = 2^p - h replaces U, products 2h and -h \
              say which of two is summed first"
         ));
         self.shared()?;
         let Some(crossing) = self.crossing()? else {
-            self.order.notes.push(
-                "half a last place is not kept beside any C: the order of the sums cannot be told (the hypotheses settle it)"
-                    .to_owned(),
+            self.note(
+                "half a last place is not kept beside any C: the order of the sums cannot be told (the hypotheses settle it)",
             );
             return Ok(());
         };
         let Some(groups) = self.sorted((0..k).collect(), crossing)? else {
-            self.order
-                .notes
-                .push("the answers to pairs contradict each other: no order can be told".to_owned());
+            self.note("the answers to pairs contradict each other: no order can be told");
             return Ok(());
         };
         let mut tree = Tree::Leaf(k);
@@ -66,15 +63,13 @@ impl Finder<'_, '_> {
             tree = Tree::Node { sum, children: std::iter::once(tree).chain(leaves).collect() };
         }
         if groups.iter().any(|group| group.len() > 1) {
-            self.order.notes.push(
-                "not determined: in which order products of one sum are added among themselves, and whether C is added with them or to their sum"
-                    .to_owned(),
+            self.note(
+                "not determined: in which order products of one sum are added among themselves, and whether C is added with them or to their sum",
             );
         }
         if groups.len() == 1 {
-            self.order.notes.push(
-                "not determined: whether C is added at the end; it is in one sum with all products here"
-                    .to_owned(),
+            self.note(
+                "not determined: whether C is added at the end; it is in one sum with all products here",
             );
         }
         self.order.tree = Some(tree);
@@ -214,7 +209,7 @@ impl Finder<'_, '_> {
         let answers = self.ask(cases)?;
         let alone = power(&d, false, large);
         let together: Vec<usize> = (1..k).filter(|&other| answers[other - 1] != alone).collect();
-        self.order.notes.push(match together.len() {
+        self.note(match together.len() {
             0 => "no two products share a sum, or their halves are cut before they meet".to_owned(),
             count if count == k - 1 => format!("all {k} products share one sum"),
             count => format!("product 0 shares a sum with {count} others: {together:?}"),

@@ -2,7 +2,7 @@
 
 use bitmma::arithmetic::parameter::{Missing, Parameter as OfOperation, Value};
 use bitmma::arithmetic::{Conversion, InputFlush, Order};
-use bitmma::formats::Format;
+use bitmma::formats::{Format, text::hex};
 use bitmma::{Case, Model};
 use rayon::prelude::*;
 
@@ -129,10 +129,7 @@ fn value(model: &Model, symbol: &str, k: usize) -> Option<String> {
         "widen_accumulator" => Some(name(model.lowering.widen_accumulator)),
         "add_accumulator_last" => Some(conversion(model.lowering.add_accumulator_last)),
         "narrow_output" => Some(conversion(model.lowering.narrow_output)),
-        "nan" => Some(model.nan_code.map_or("any".to_owned(), |code| {
-            let digits = model.d.hex_digits();
-            format!("0x{code:0digits$x}")
-        })),
+        "nan" => Some(model.nan_code.map_or("any".to_owned(), |code| hex(&model.d, code))),
         key => {
             let parameter = OfOperation::ALL.into_iter().find(|parameter| parameter.key() == key)?;
             match (model.operation.get(parameter)?, parameter.row().missing) {

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use bitmma::formats::text::display;
+use bitmma::formats::Format;
+use bitmma::formats::text::{display, hex};
 use bitmma::{Case, Signature};
 
 use crate::independence::{Evidence, Fault};
@@ -263,8 +264,12 @@ fn place(signature: &Signature, place: Place) -> String {
 
 /// A code of D with its value.
 pub(super) fn code(signature: &Signature, code: u64) -> String {
-    let digits = signature.d.hex_digits();
-    format!("0x{code:0digits$x} ({})", display(&signature.d, code))
+    with_value(&signature.d, code)
+}
+
+/// `0x3c00 (1)`
+fn with_value(format: &Format, code: u64) -> String {
+    format!("{} ({})", hex(format, code), display(format, code))
 }
 
 fn case(out: &mut String, signature: &Signature, case: &Case) {
@@ -281,18 +286,18 @@ pub(super) fn case_lines(signature: &Signature, case: &Case) -> Vec<String> {
 /// The same, with at most `shown` products.
 fn some_case_lines(signature: &Signature, case: &Case, shown: usize) -> Vec<String> {
     let Signature { a, b, c, scale, .. } = signature;
-    let of = |format: &bitmma::formats::Format, code: u64| {
-        let digits = format.hex_digits();
-        format!("0x{code:0digits$x} ({})", display(format, code))
-    };
     let mut lines = Vec::new();
     if case.c != 0 {
-        lines.push(format!("c = {}", of(c, case.c)));
+        lines.push(format!("c = {}", with_value(c, case.c)));
     }
     let products: Vec<usize> =
         (0..case.a.len()).filter(|&index| case.a[index] != 0 || case.b[index] != 0).collect();
     for &index in products.iter().take(shown) {
-        lines.push(format!("a{index} = {}, b{index} = {}", of(a, case.a[index]), of(b, case.b[index])));
+        lines.push(format!(
+            "a{index} = {}, b{index} = {}",
+            with_value(a, case.a[index]),
+            with_value(b, case.b[index])
+        ));
     }
     if products.len() > shown {
         lines.push(format!("and {} more products", products.len() - shown));
@@ -301,7 +306,7 @@ fn some_case_lines(signature: &Signature, case: &Case, shown: usize) -> Vec<Stri
         let one = scale.format.one_code();
         for (name, codes) in [("scale_a", &case.scale_a), ("scale_b", &case.scale_b)] {
             for (index, &code) in codes.iter().enumerate().filter(|(_, code)| **code != one) {
-                lines.push(format!("{name}{index} = {}", of(&scale.format, code)));
+                lines.push(format!("{name}{index} = {}", with_value(&scale.format, code)));
             }
         }
     }

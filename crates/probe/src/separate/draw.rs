@@ -104,10 +104,9 @@ impl<'l> Draw<'l> {
             let fractions = (high(&mut self.random), high(&mut self.random));
             self.product(top - down, negative, fractions);
         }
-        let (low, highest) = all_exponents(&formats.c);
-        let at = (top + self.random.one(&[-9, -1, 0, 0, 1, 3])).clamp(low, highest);
+        let at = top + self.random.one(&[-9, -1, 0, 0, 1, 3]);
         let (negative, fraction) = (self.random.chance(others), high(&mut self.random));
-        self.case.c = number(&formats.c, negative, at, fraction);
+        self.accumulate(at, negative, fraction);
         if self.random.chance(50) {
             let sign =
                 |format: &Format, code: u64| if format.is_signed() { code ^ format.sign_bit() } else { code };
@@ -199,9 +198,7 @@ impl<'l> Draw<'l> {
         let place = from - width + self.random.one(&[0, 0, 1, -1, -1, -2]);
         let (negative, fractions) = (self.random.chance(50), (self.fraction(), 0));
         if self.random.chance(50) {
-            let c = self.marks.formats.c;
-            let (low, high) = all_exponents(&c);
-            self.case.c = number(&c, negative, top.clamp(low, high), fractions.0);
+            self.accumulate(top, negative, fractions.0);
             self.accumulator = true;
         } else {
             self.product(top, negative, fractions);
@@ -233,7 +230,7 @@ impl<'l> Draw<'l> {
 
     /// Blocks whose scale factors lie a cut apart, some products in each, and the accumulator near one of them.
     pub(super) fn scaled(mut self) -> Case {
-        let Formats { a, b, c, scale } = self.marks.formats;
+        let Formats { a, b, scale, .. } = self.marks.formats;
         let Some(scale) = scale else { return self.case };
         let (low, high) = normal_exponents(&scale.format);
         let top =
@@ -263,10 +260,9 @@ impl<'l> Draw<'l> {
             self.product(exponent, negative, fractions);
         }
         if self.random.chance(60) {
-            let range = all_exponents(&c);
             let at = self.random.one(&near) + self.random.between(-30, 12);
             let (negative, fraction) = (self.random.chance(50), self.random.fraction());
-            self.case.c = number(&c, negative, at.clamp(range.0, range.1), fraction);
+            self.accumulate(at, negative, fraction);
         }
         self.case
     }
@@ -320,14 +316,18 @@ impl<'l> Draw<'l> {
         let (low, high) = self.marks.products;
         if !self.accumulator && (!(low..=high).contains(&exponent) || self.random.chance(25)) {
             self.accumulator = true;
-            let format = self.marks.formats.c;
-            let (low, high) = all_exponents(&format);
             let fraction = self.fraction();
-            self.case.c = number(&format, negative, exponent.clamp(low, high), fraction);
-            return;
+            return self.accumulate(exponent, negative, fraction);
         }
         let fractions = (self.fraction(), self.fraction());
         self.product(exponent, negative, fractions);
+    }
+
+    /// Sets the accumulator to ±2^`exponent` · (1 + fraction), as near as its format comes.
+    fn accumulate(&mut self, exponent: i32, negative: bool, fraction: u64) {
+        let c = self.marks.formats.c;
+        let (low, high) = all_exponents(&c);
+        self.case.c = number(&c, negative, exponent.clamp(low, high), fraction);
     }
 
     fn fraction(&mut self) -> u64 {

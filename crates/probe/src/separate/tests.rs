@@ -20,8 +20,7 @@ use common::edges::{disagreements, edge};
 const TRIES: u64 = 1024;
 
 fn signature(model: &Model, k: usize) -> Signature {
-    let Model { a, b, c, d, scale, .. } = *model;
-    Signature { name: String::new(), m: 1, n: 1, k, blocks: 1, a, b, c, d, scale }
+    Signature::of_model(String::new(), model, (1, 1, k))
 }
 
 /// Whether an input is found on which the models part; it is held against their answers.

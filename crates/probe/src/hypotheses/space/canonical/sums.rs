@@ -123,19 +123,8 @@ mod tests {
                 Model::new(input, input, c, operation, Conversion::new(rounding, rho))
             };
             let k = 8;
-            let space = Space::new(&Signature {
-                name: String::new(),
-                m: 1,
-                n: 1,
-                k,
-                blocks: 1,
-                a: input,
-                b: input,
-                c,
-                d: rho,
-                scale: None,
-            });
             let widest = model(sum(60, false));
+            let space = Space::new(&Signature::of_model(String::new(), &widest, (1, 1, k)));
             let least = hiding_bits(&widest).expect("this pair has one");
             let folded = space.canonical(&widest);
             let narrow = model(sum(rho.fraction_bits, false));
