@@ -122,26 +122,18 @@ fn find_instruction(architecture: Architecture, text: &str) -> Result<Found, Loo
     if !spelled.is_empty() {
         return choose_one(architecture, text, &spelled);
     }
-    match software::meaning(architecture, text) {
-        Some(Meaning::Known(about)) => Err(software::refused(text, about)),
-        Some(Meaning::Spelling(spelling)) => {
-            let spelled = candidates(architecture, &spelling);
-            if spelled.is_empty() {
-                Err(elsewhere(architecture, text))
-            } else {
-                choose_one(architecture, text, &spelled)
-            }
-        }
+    let meant: Vec<_> = match software::meaning(architecture, text) {
+        None => return Err(beginning_with(architecture, text).unwrap_or_else(|| unknown(architecture, text))),
+        Some(Meaning::Known(about)) => return Err(software::refused(text, about)),
+        Some(Meaning::Spelling(spelling)) => candidates(architecture, &spelling),
         Some(Meaning::Rows(wanted)) => {
             let key = || Key { text: String::new(), m: wanted.m, n: wanted.n };
-            let rows: Vec<_> = wanted.rows(architecture).into_iter().map(|row| (row, key())).collect();
-            if rows.is_empty() {
-                Err(elsewhere(architecture, text))
-            } else {
-                choose_one(architecture, text, &rows)
-            }
+            wanted.rows(architecture).into_iter().map(|row| (row, key())).collect()
         }
-        None => Err(beginning_with(architecture, text).unwrap_or_else(|| unknown(architecture, text))),
+    };
+    match meant.is_empty() {
+        true => Err(elsewhere(architecture, text)),
+        false => choose_one(architecture, text, &meant),
     }
 }
 

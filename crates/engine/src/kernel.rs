@@ -10,29 +10,22 @@ use crate::simulate;
 
 pub use bitmma_kernel::{Level, routes};
 
-/// How a product is computed.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// The instruction set; the best there is by default.
-    pub level: Option<Level>,
-}
-
 /// D = A·B + C, the model applied `step` elements along K at a time, each step starting from the result
 /// of the one before; K must be a multiple of `step`.
 ///
 /// The answer is that of the reference path for every input; models without a kernel take the reference
-/// path itself (see [`has_kernel`]).
+/// path itself (see [`has_kernel`]). `level` is the instruction set; the best there is by default.
 pub fn multiply(
     model: &Model,
     step: usize,
     operands: &Operands<'_>,
-    options: Options,
+    level: Option<Level>,
 ) -> Result<Matrix, Error> {
     model.validate()?;
     if !simulate::check(model, operands)? {
         return Matrix::zeros(model.d, operands.shape());
     }
-    Plan::new(model, step, options.level)?.of_checked(operands, None)
+    Plan::new(model, step, level)?.of_checked(operands, None)
 }
 
 /// How products of one model are computed, worked out once for all of them.

@@ -64,6 +64,13 @@ impl Signature {
         Signature { name, m, n, k, blocks: 1, a, b, c, d, scale }
     }
 
+    /// Blocks, rows and columns of A, B, C (and D), and the scale factors of A and B.
+    pub fn shapes(&self) -> [(usize, usize, usize); 5] {
+        let Signature { m, n, k, blocks, scale, .. } = *self;
+        let factors = scale.map_or(0, |scale| k / scale.size);
+        [(blocks, m, k), (blocks, k, n), (blocks, m, n), (blocks, m, factors), (blocks, factors, n)]
+    }
+
     /// Checks shape and format of every operand.
     pub fn check(&self, operands: &Operands<'_>) -> Result<(), Error> {
         let Signature { ref name, m, n, k, blocks, a, b, c, scale, .. } = *self;

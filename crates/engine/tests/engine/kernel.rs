@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use bitmma_engine::catalogue::{Architecture, Revision, catalogue, find};
-use bitmma_engine::kernel::{Level, Options, has_kernel, multiply};
+use bitmma_engine::kernel::{Level, has_kernel, multiply};
 use bitmma_engine::{Matrix, Model, Operands, simulate_steps};
 use bitmma_verify::inputs::{Family, case};
 
@@ -120,7 +120,7 @@ fn kernels_answer_as_the_reference_path() {
                     ((0..m.min(10)).collect(), (0..n.min(if index % 3 == 0 { 13 } else { 8 })).collect());
                 let (corner, of_corner) = (inputs.few(&rows, &columns), chosen(&expected, &rows, &columns));
                 for &level in &levels {
-                    let options = Options { level: Some(level) };
+                    let options = Some(level);
                     let d =
                         multiply(model, *step, &corner.operands(), options).expect("a matrix of the model");
                     assert_eq!(d, of_corner, "{name}, {level:?}, {family:?}, seed {seed}: the corner");
@@ -194,7 +194,7 @@ fn accumulators((name, model, step): (&str, &Model, usize), mut inputs: Inputs, 
     inputs.c = Matrix::single(model.c, m, n, c.collect::<Vec<_>>()).expect("a matrix of the model");
     let expected = simulate_steps(model, step, &inputs.operands()).expect("a matrix of the model");
     for level in Level::available() {
-        let options = Options { level: Some(level) };
+        let options = Some(level);
         let d = multiply(model, step, &inputs.operands(), options).expect("a matrix of the model");
         let wrong = (0..m * n).map(|index| (index / n, index % n)).find_map(|(row, column)| {
             let (got, want) = (d.get(0, row, column), expected.get(0, row, column));
@@ -244,7 +244,7 @@ fn edges_of_blocks() {
         let expected =
             simulate_steps(&model, row.products(), &few.operands()).expect("a matrix of the model");
         for level in Level::available() {
-            let options = Options { level: Some(level) };
+            let options = Some(level);
             let d =
                 multiply(&model, row.products(), &inputs.operands(), options).expect("a matrix of the model");
             assert_eq!(chosen(&d, &rows, &columns), expected, "{name}, {level:?}, {family:?}");

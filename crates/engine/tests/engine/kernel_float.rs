@@ -4,7 +4,7 @@
 use bitmma_engine::arithmetic::{Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, ResultFlush};
 use bitmma_engine::catalogue::find;
 use bitmma_engine::formats::{BF16, E4M3, E5M2, F16, F32, F64, Format, Rounding, TF32};
-use bitmma_engine::kernel::{Level, Options, has_kernel, multiply};
+use bitmma_engine::kernel::{Level, has_kernel, multiply};
 use bitmma_engine::{Architecture, Matrix, Model, Operands, Revision, simulate_steps};
 use bitmma_verify::inputs::{Family, case};
 
@@ -57,7 +57,7 @@ fn check(name: &str, model: &Model, step: usize, operands: &Operands<'_>) -> Mat
     assert!(has_kernel(model, step), "{name}");
     let expected = simulate_steps(model, step, operands).unwrap();
     for level in Level::available() {
-        let actual = multiply(model, step, operands, Options { level: Some(level) }).unwrap();
+        let actual = multiply(model, step, operands, Some(level)).unwrap();
         let (blocks, m, n) = expected.shape();
         assert_eq!(actual.shape(), (blocks, m, n));
         for index in 0..blocks * m * n {
@@ -244,7 +244,7 @@ fn many_columns_many_matrices_and_any_number_of_threads() {
         let one = check("threads", &model, step, &operands);
         for threads in [1, 2, 5] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let many = pool.install(|| multiply(&model, step, &operands, Options::default()).unwrap());
+            let many = pool.install(|| multiply(&model, step, &operands, None).unwrap());
             assert_eq!(one, many, "{threads} threads");
         }
     }

@@ -3,7 +3,7 @@
 use bitmma_arithmetic::{Conversion, Operation, RoundedSum};
 use bitmma_engine::catalogue::{Architecture, Revision, find};
 use bitmma_engine::formats::{BF16, E4M3FNUZ, E5M2FNUZ, F16, F32, Format, Rounding, XF32};
-use bitmma_engine::kernel::{Level, Options, has_kernel, multiply};
+use bitmma_engine::kernel::{Level, has_kernel, multiply};
 use bitmma_engine::{Matrix, Model, Operands, simulate_steps};
 use bitmma_verify::inputs::{Family, case};
 
@@ -36,7 +36,7 @@ fn agree(model: &Model, step: usize, a: &Matrix, b: &Matrix, c: &Matrix, what: &
     let operands = Operands { a, b, c: Some(c), scale_a: None, scale_b: None };
     let expected = simulate_steps(model, step, &operands).unwrap();
     for level in Level::available() {
-        let actual = multiply(model, step, &operands, Options { level: Some(level) }).unwrap();
+        let actual = multiply(model, step, &operands, Some(level)).unwrap();
         for row in 0..expected.rows() {
             for column in 0..expected.columns() {
                 let (want, got) = (expected.get(0, row, column), actual.get(0, row, column));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use bitmma_arithmetic::Operation;
 use bitmma_engine::catalogue::{Architecture, Revision, find};
 use bitmma_engine::kernel::routes::{Route, counted};
-use bitmma_engine::kernel::{Level, Options, multiply};
+use bitmma_engine::kernel::{Level, multiply};
 use bitmma_engine::{Matrix, Model, Operands, simulate_steps};
 use bitmma_verify::inputs::{Family, case};
 
@@ -54,7 +54,7 @@ fn taken(
     });
     let (scale_a, scale_b) = (scales.as_ref().map(|of| &of.0), scales.as_ref().map(|of| &of.1));
     let operands = Operands { a: &a, b: &b, c: Some(&c), scale_a, scale_b };
-    let (d, routes) = counted(|| multiply(model, step, &operands, Options { level: Some(level) }).unwrap());
+    let (d, routes) = counted(|| multiply(model, step, &operands, Some(level)).unwrap());
     assert_eq!(d, simulate_steps(model, step, &operands).unwrap(), "{family:?}, {level:?}");
     routes.into_iter().map(|(name, _)| name).collect()
 }

@@ -3,7 +3,7 @@
 use bitmma_arithmetic::Operation;
 use bitmma_engine::catalogue::{Architecture, Revision, find};
 use bitmma_engine::formats::{E2M1, E2M3, E3M2, E4M3, E5M2, F32, Format};
-use bitmma_engine::kernel::{Level, Options, has_kernel, multiply};
+use bitmma_engine::kernel::{Level, has_kernel, multiply};
 use bitmma_engine::{Matrix, Model, Operands, simulate_steps};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -102,7 +102,7 @@ fn agree_on(
     assert!(has_kernel(model, *k));
     let expected = simulate_steps(model, *k, &operands).unwrap();
     for level in Level::available() {
-        let actual = multiply(model, *k, &operands, Options { level: Some(level) }).unwrap();
+        let actual = multiply(model, *k, &operands, Some(level)).unwrap();
         for (index, (want, got)) in expected.iter().zip(actual.iter()).enumerate() {
             let (row, column) = (index / n, index % n);
             assert!(
@@ -303,7 +303,7 @@ fn sums_that_leave_32_bits() {
         let operands = Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None };
         let expected = simulate_steps(&model, k, &operands).unwrap();
         for level in Level::available() {
-            let actual = multiply(&model, k, &operands, Options { level: Some(level) }).unwrap();
+            let actual = multiply(&model, k, &operands, Some(level)).unwrap();
             assert_eq!(expected, actual, "{level:?}, A of {factor:#x}");
         }
     }

@@ -31,32 +31,23 @@ impl Selection {
             (4, 64) => 4,
             _ => 2,
         };
-        let all: Vec<(&str, [usize; 2])> = if stored == 1 {
-            vec![("0", [0, 1]), ("1", [2, 3])]
-        } else {
-            vec![
-                ("01", [0, 1]),
-                ("02", [0, 2]),
-                ("03", [0, 3]),
-                ("12", [1, 2]),
-                ("13", [1, 3]),
-                ("23", [2, 3]),
-            ]
+        // a name has the digits of the slots; of two TF32, of the pair of slots
+        let names: &[&str] = if stored == 1 { &["0", "1"] } else { &["01", "02", "03", "12", "13", "23"] };
+        let slots =
+            |name: &str| match *name.bytes().map(|digit| usize::from(digit - b'0')).collect::<Vec<_>>() {
+                [first, second] => [first, second],
+                ref pair => [2 * pair[0], 2 * pair[0] + 1],
+            };
+        let chosen = match name {
+            Some("mixed") => names,
+            Some(name) => names.iter().position(|known| *known == name).map_or(&[][..], |at| &names[at..=at]),
+            None => &names[..1],
         };
-        let patterns: Vec<[usize; 2]> = match name {
-            Some("mixed") => all.iter().map(|(_, slots)| *slots).collect(),
-            Some(name) => all.iter().filter(|(known, _)| *known == name).map(|(_, slots)| *slots).collect(),
-            None => vec![all[0].1],
-        };
-        if patterns.is_empty() {
-            let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-            return Err(format!(
-                "unknown selection '{}'; one of {}, mixed",
-                name.unwrap_or(""),
-                names.join(", ")
-            ));
+        if chosen.is_empty() {
+            let (name, names) = (name.unwrap_or(""), names.join(", "));
+            return Err(format!("unknown selection '{name}'; one of {names}, mixed"));
         }
-        Ok(Selection { patterns, stored })
+        Ok(Selection { patterns: chosen.iter().map(|name| slots(name)).collect(), stored })
     }
 
     fn pattern(&self, chunk: usize) -> [usize; 2] {

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use bitmma::formats::Format;
-use bitmma::{Error, Matrix, Operands, Signature};
+use bitmma::{Error, Matrix, Operands};
 
 /// A register of a thread, and the bit of it where a code begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -181,11 +181,4 @@ impl Words {
         self.0 = start + count;
         start..self.0
     }
-}
-
-/// Shapes of A, B, C (and D), scale A, scale B: blocks, rows, columns.
-pub(crate) fn shapes(signature: &Signature) -> [(usize, usize, usize); 5] {
-    let Signature { m, n, k, blocks, scale, .. } = *signature;
-    let factors = scale.map_or(0, |scale| k / scale.size);
-    [(blocks, m, k), (blocks, k, n), (blocks, m, n), (blocks, m, factors), (blocks, factors, n)]
 }

@@ -76,21 +76,19 @@ fn filled(
 
 /// Each row of A has a single one, in turn in each column; B, C and scale factors are whole numbers.
 fn question(signature: &Signature, turn: usize) -> Result<Matrices, Error> {
-    let Signature { m, n, k, blocks, a, b, c, scale, .. } = *signature;
+    let Signature { a, b, c, scale, .. } = *signature;
+    let [of_a, of_b, of_c, factors_a, factors_b] = signature.shapes();
     let scales = match scale {
         None => None,
-        Some(scale) => {
-            let factors = k / scale.size;
-            Some((
-                filled(scale.format, (blocks, m, factors), |block, row, at| factor(3, block, row, at))?,
-                filled(scale.format, (blocks, factors, n), |block, at, column| factor(4, block, column, at))?,
-            ))
-        }
+        Some(scale) => Some((
+            filled(scale.format, factors_a, |block, row, at| factor(3, block, row, at))?,
+            filled(scale.format, factors_b, |block, at, column| factor(4, block, column, at))?,
+        )),
     };
     Ok(Matrices {
-        a: filled(a, (blocks, m, k), |block, row, at| u64::from(at == chosen(signature, turn, block, row)))?,
-        b: filled(b, (blocks, k, n), |block, at, column| number(1, block, at, column))?,
-        c: filled(c, (blocks, m, n), |block, row, column| number(2, block, row, column))?,
+        a: filled(a, of_a, |block, row, at| u64::from(at == chosen(signature, turn, block, row)))?,
+        b: filled(b, of_b, |block, at, column| number(1, block, at, column))?,
+        c: filled(c, of_c, |block, row, column| number(2, block, row, column))?,
         scales,
     })
 }

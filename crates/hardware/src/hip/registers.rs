@@ -7,7 +7,7 @@
 use bitmma::Signature;
 use bitmma::formats::F64;
 
-use crate::gpu::image::{Place, Placement, Registers, TileLayout, Words, shapes};
+use crate::gpu::image::{Place, Placement, Registers, TileLayout, Words};
 
 /// A wave.
 pub(super) const LANES: usize = 64;
@@ -64,7 +64,7 @@ pub(super) fn accumulator(signature: &Signature, block: usize, row: usize, colum
 /// The tile.
 pub(super) fn layout(signature: &Signature) -> TileLayout {
     let Signature { m, n, k: all_k, blocks, a, b, c, d, .. } = *signature;
-    let [shape_a, shape_b, shape_c, ..] = shapes(signature);
+    let [shape_a, shape_b, shape_c, ..] = signature.shapes();
     let counts = Counts::of(signature);
     let mut words = Words::default();
     let along = |lines: usize| all_k * lines * blocks / LANES;

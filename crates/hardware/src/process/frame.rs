@@ -90,14 +90,12 @@ pub(super) struct Layout {
 
 impl Layout {
     pub(super) fn of(signature: &Signature) -> Layout {
-        let Signature { m, n, k, blocks, .. } = *signature;
-        let part = |format, rows, columns| Part { format, shape: (blocks, rows, columns) };
+        let [a, b, c, scale_a, scale_b] = signature.shapes();
+        let part = |format, shape| Part { format, shape };
         Layout {
-            operands: [part(signature.a, m, k), part(signature.b, k, n), part(signature.c, m, n)],
-            scales: signature
-                .scale
-                .map(|scale| [part(scale.format, m, k / scale.size), part(scale.format, k / scale.size, n)]),
-            d: part(signature.d, m, n),
+            operands: [part(signature.a, a), part(signature.b, b), part(signature.c, c)],
+            scales: signature.scale.map(|scale| [scale_a, scale_b].map(|shape| part(scale.format, shape))),
+            d: part(signature.d, c),
         }
     }
 

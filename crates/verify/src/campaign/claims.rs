@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bitmma::arithmetic::{Conversion, Model, Operation};
+use bitmma::arithmetic::{Conversion, Model, Parameter, Value};
 use bitmma::formats::{Class, Format, Rounding, decode};
 use bitmma::{Case, Error, Fault, MmaUnit};
 use rayon::prelude::*;
@@ -121,14 +121,11 @@ impl Asked<'_> {
         decode(&self.model.d, code).class
     }
 
-    /// Whether the operation is T-, ST- or GST-FDPA.
-    fn is_fused(&self) -> bool {
-        matches!(self.model.operation, Operation::TFdpa(_) | Operation::StFdpa(_) | Operation::GstFdpa { .. })
-    }
-
     /// Rule 2, where zero terms have an exponent.
     fn zero_terms(&self) -> Result<Option<Claim>, Error> {
-        let Some(exponent) = zero_exponent(self.model) else { return Ok(None) };
+        let Some(exponent) = self.model.operation.number::<i32>(Parameter::ZeroExponent) else {
+            return Ok(None);
+        };
         let rivals = [("none", None), ("one more", Some(exponent + 1)), ("one less", Some(exponent - 1))]
             .into_iter()
             .map(|(label, other)| {
@@ -140,7 +137,11 @@ impl Asked<'_> {
 
     /// Rule 5.
     fn signs_of_zeros(&self) -> Claim {
-        let text = if self.is_fused() { "a zero result is +0" } else { "signs of zero results" };
+        let text = if self.model.operation.fused().is_some() {
+            "a zero result is +0"
+        } else {
+            "signs of zero results"
+        };
         let other = self.otherwise("the other sign", |_, code| {
             (self.class(code) == Class::Zero).then_some(code ^ self.model.d.sign_bit())
         });
@@ -160,7 +161,7 @@ impl Asked<'_> {
         };
         vec![
             Claim {
-                rule: if self.is_fused() { "6" } else { "-" },
+                rule: if self.model.operation.fused().is_some() { "6" } else { "-" },
                 text: format!("overflow gives infinity ({conversion})"),
                 rivals: instead("the largest number", infinity, largest),
             },
@@ -249,21 +250,9 @@ impl Asked<'_> {
     }
 }
 
-fn zero_exponent(model: &Model) -> Option<i32> {
-    match model.operation {
-        Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } => sum.zero_exponent,
-        _ => None,
-    }
-}
-
 fn with_zero_exponent(model: &Model, exponent: Option<i32>) -> Model {
-    let mut model = model.clone();
-    if let Operation::TFdpa(sum) | Operation::StFdpa(sum) | Operation::GstFdpa { sum, .. } =
-        &mut model.operation
-    {
-        sum.zero_exponent = exponent;
-    }
-    model
+    let exponent = exponent.map_or(Value::None, |exponent| Value::Number(exponent.into()));
+    Model { operation: model.operation.with(Parameter::ZeroExponent, exponent), ..model.clone() }
 }
 
 /// Asks the unit the directed cases and settles every claim that concerns the model.

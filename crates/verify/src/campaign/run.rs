@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use bitmma::arithmetic::Model;
-use bitmma::kernel::{self, Options};
+use bitmma::kernel;
 use bitmma::{Error, Fault, Matrices, MmaUnit};
 use rayon::prelude::*;
 
@@ -54,7 +54,7 @@ fn prepare(plan: &Plan, model: &Model, block: u64) -> Result<Asked, Error> {
         .with_min_len(8)
         .map(|source| {
             let matrices = plan.matrices(*source)?;
-            let expected = kernel::multiply(model, k, &matrices.operands(), Options::default())?;
+            let expected = kernel::multiply(model, k, &matrices.operands(), None)?;
             Ok((matrices, expected))
         })
         .collect::<Result<_, Error>>()?;

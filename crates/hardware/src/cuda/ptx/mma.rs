@@ -11,7 +11,7 @@ use super::super::fragment::{
 use super::super::sparse::Selection;
 use super::text::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
 use crate::gpu::Error;
-use crate::gpu::image::{Place, Placement, Registers, TileLayout, Words, shapes};
+use crate::gpu::image::{Place, Placement, Registers, TileLayout, Words};
 
 /// A warp.
 const THREADS: usize = 32;
@@ -73,7 +73,7 @@ fn layout(
     selection: Option<&Selection>,
 ) -> TileLayout {
     let Signature { m, n, k: all_k, blocks, a, b, c, d, scale, .. } = *signature;
-    let [shape_a, shape_b, shape_c, shape_scale_a, shape_scale_b] = shapes(signature);
+    let [shape_a, shape_b, shape_c, shape_scale_a, shape_scale_b] = signature.shapes();
     let quarters = blocks == 4;
     let mut words = Words::default();
     let quarter = |(thread, element): (usize, usize), format: Format| {

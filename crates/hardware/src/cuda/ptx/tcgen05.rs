@@ -13,7 +13,7 @@ use super::super::fragment::{in_core_matrices, scale_in_tensor_memory, tensor_me
 use super::text::{Kernel, Text, identifier, spelling, vector};
 use super::wgmma::{LINE, descriptor_fields};
 use crate::gpu::Error;
-use crate::gpu::image::{Placement, Registers, TileLayout, Words, shapes};
+use crate::gpu::image::{Placement, Registers, TileLayout, Words};
 
 /// Four warps.
 const THREADS: usize = 128;
@@ -92,7 +92,7 @@ fn factors(count: usize) -> Registers {
 
 fn layout(signature: &Signature) -> TileLayout {
     let Signature { m, n, k: all_k, a, b, c, d, scale, .. } = *signature;
-    let [shape_a, shape_b, shape_c, shape_scale_a, shape_scale_b] = shapes(signature);
+    let [shape_a, shape_b, shape_c, shape_scale_a, shape_scale_b] = signature.shapes();
     let mut words = Words::default();
     let registers = accumulators(signature);
     let held = |_, row, column| registers.offset(tensor_memory(row, column, m));

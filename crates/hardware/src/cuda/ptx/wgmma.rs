@@ -11,7 +11,7 @@ use super::super::fragment::{CORE, accumulator, in_core_matrices};
 use super::super::sparse::Selection;
 use super::text::{Kernel, Text, accumulators, identifier, packed, spelling, vector};
 use crate::gpu::Error;
-use crate::gpu::image::{Place, Placement, TileLayout, Words, shapes};
+use crate::gpu::image::{Place, Placement, TileLayout, Words};
 
 /// A warpgroup.
 const THREADS: usize = 128;
@@ -34,7 +34,7 @@ fn cores_of_b(selection: Option<&Selection>) -> usize {
 
 fn layout(signature: &Signature, selection: Option<&Selection>) -> TileLayout {
     let Signature { m, n, k: all_k, a, b, c, d, .. } = *signature;
-    let [shape_a, shape_b, shape_c, ..] = shapes(signature);
+    let [shape_a, shape_b, shape_c, ..] = signature.shapes();
     let mut words = Words::default();
     let registers = accumulators(THREADS, m * n / THREADS, c);
     let offset = |_, row, column| {

@@ -5,14 +5,14 @@ use bitmma::catalogue::lookup::Found;
 
 use super::text::{Kernel, Text, identifier, spelling};
 use crate::gpu::Error;
-use crate::gpu::image::{Placement, TileLayout, Words, shapes};
+use crate::gpu::image::{Placement, TileLayout, Words};
 
 /// A warp.
 const THREADS: usize = 32;
 
 fn layout(signature: &Signature) -> TileLayout {
     let Signature { n, k: all_k, a, b, c, d, .. } = *signature;
-    let [shape_a, shape_b, shape_c, ..] = shapes(signature);
+    let [shape_a, shape_b, shape_c, ..] = signature.shapes();
     let mut words = Words::default();
     let mut take = |(_, rows, columns): (usize, usize, usize)| words.take(2 * rows * columns);
     let by_row = move |_, row, column| 64 * (row * n + column);
