@@ -271,27 +271,14 @@ impl Search<'_> {
     /// The mismatch asked again, in ever simpler company, and made small where it fails.
     fn make_small(&mut self, model: &Model, found: Mismatch) -> Result<Counterexample, Error> {
         let signature = self.session.signature();
-        let answer_of = |case: &Case| {
-            crate::hypotheses::answers(model, signature.k, std::slice::from_ref(case))
-                .map_or(0, |codes| codes[0])
-        };
         self.session.progress("making a case small", 0, 0)?;
         let again = self.session.dots("mismatch", std::slice::from_ref(&found.case))?[0];
         if !model.agrees(found.expected, again, false) {
-            let session = &mut self.session;
-            let observations = &mut self.observations;
-            let smallest = shrink(signature, &found.case, |cases| {
-                let answers = session.dots("mismatch", cases)?;
-                observations.extend(cases.to_vec(), answers.clone());
-                Ok(cases
-                    .iter()
-                    .zip(answers)
-                    .map(|(case, answer)| !model.agrees(answer_of(case), answer, false))
-                    .collect())
-            })?;
+            let ask = |search: &mut Self, cases: &[Case]| search.ask("mismatch", cases.to_vec());
+            let smallest = self.shrunk(model, &found.case, ask)?;
             self.observations.extend(vec![found.case.clone()], vec![again]);
             let answer = self.ask("mismatch", vec![smallest.clone()])?[0];
-            let expected = answer_of(&smallest);
+            let expected = self.answer_of(model, &smallest);
             if model.agrees(expected, answer, false) {
                 // small cases were asked in other places; what counts is whether the first one, alone, still fails
                 let third = self.session.dots("mismatch", std::slice::from_ref(&found.case))?[0];
@@ -325,22 +312,36 @@ impl Search<'_> {
         let Some(&place) = wrong.first() else {
             return self.in_company(model, found);
         };
-        let session = &mut self.session;
-        let smallest = shrink(signature, &found.case, |cases| {
+        let ask = |search: &mut Self, cases: &[Case]| {
             let asked =
                 cases.iter().map(|case| alone(signature, place, case)).collect::<Result<Vec<_>, _>>()?;
-            let answers = session.instructions("mismatch", &asked)?;
-            let at = place.index(signature);
-            Ok(cases
-                .iter()
-                .zip(answers)
-                .map(|(case, codes)| !model.agrees(answer_of(case), codes[at], false))
-                .collect())
-        })?;
-        let expected = answer_of(&smallest);
-        let asked = alone(signature, place, &smallest)?;
-        let answer = self.session.instructions("mismatch", &[asked])?.remove(0)[place.index(signature)];
+            let answers = search.session.instructions("mismatch", &asked)?;
+            Ok(answers.into_iter().map(|codes| codes[place.index(signature)]).collect())
+        };
+        let smallest = self.shrunk(model, &found.case, ask)?;
+        let answer = ask(self, std::slice::from_ref(&smallest))?[0];
+        let expected = self.answer_of(model, &smallest);
         Ok(Counterexample { found, smallest, answer, expected, where_: Where::Places(wrong, answers.len()) })
+    }
+
+    /// What the model answers to a case.
+    fn answer_of(&self, model: &Model, case: &Case) -> u64 {
+        let codes = crate::hypotheses::answers(model, self.session.signature().k, std::slice::from_ref(case));
+        codes.map_or(0, |codes| codes[0])
+    }
+
+    /// The smallest case that the unit, asked so, answers otherwise than the model.
+    fn shrunk(
+        &mut self,
+        model: &Model,
+        case: &Case,
+        mut ask: impl FnMut(&mut Self, &[Case]) -> Result<Vec<u64>, Error>,
+    ) -> Result<Case, Error> {
+        shrink(self.session.signature(), case, |cases| {
+            let answers = ask(self, cases)?;
+            let fails = |(case, answer)| !model.agrees(self.answer_of(model, case), answer, false);
+            Ok(cases.iter().zip(answers).map(fails).collect())
+        })
     }
 
     fn in_company(&mut self, model: &Model, found: Mismatch) -> Result<Counterexample, Error> {

@@ -82,19 +82,16 @@ impl<'u> Session<'u> {
         purpose: &'static str,
         asked: &[Matrices],
     ) -> Result<Vec<Vec<u64>>, Error> {
-        let digits = self.signature().d.hex_digits();
+        let (d, elements) = (self.signature().d, self.elements());
         let mut answers = Vec::with_capacity(asked.len());
         for matrices in asked {
             match self.log.earlier(&matrix_question(purpose, matrices))? {
                 None => break,
                 Some(answer) => {
-                    let (d, elements) = (self.signature().d, self.elements());
-                    let whole = |codes: &Vec<u64>| {
-                        codes.len() == elements && codes.iter().all(|&code| code <= d.max_code())
-                    };
-                    answers.push(from_runs(&answer).filter(whole).ok_or_else(|| {
-                        self.damaged(format!("'{}' is not {elements} codes of {d}", short(&answer)))
-                    })?);
+                    let codes =
+                        from_runs(&answer).filter(|codes| self.check(purpose, codes, elements).is_ok());
+                    let problem = || format!("'{}' is not {elements} codes of {d}", short(&answer));
+                    answers.push(codes.ok_or_else(|| self.damaged(problem()))?);
                 }
             }
         }
@@ -104,12 +101,12 @@ impl<'u> Session<'u> {
             let mut lines = String::new();
             for (matrices, codes) in batch.iter().zip(&given) {
                 lines.push_str(&matrix_question(purpose, matrices));
-                lines.push_str(&format!(",{}\n", runs(codes, digits)));
+                lines.push_str(&format!(",{}\n", runs(codes, d.hex_digits())));
             }
             self.log.write(&lines)?;
             answers.extend(given);
         }
-        self.answered += (asked.len() * self.elements()) as u64;
+        self.answered += (asked.len() * elements) as u64;
         Ok(answers)
     }
 

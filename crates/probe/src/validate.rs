@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use bitmma::formats::Class;
 use bitmma::formats::decode;
-use bitmma::kernel::{self, Options, has_kernel};
+use bitmma::kernel::{self, has_kernel};
 use bitmma::{Case, Matrices, Model, Signature, simulate};
 use bitmma_verify::inputs::{Family, Formats, matrices};
 use rayon::prelude::*;
@@ -102,8 +102,8 @@ pub(crate) fn validate(
         let mut fresh = None;
         let answer = session.summarised(&question, compared, |session| {
             let part = match family {
-                Some(family) => instructions(session, model, family, seed, first, count)?,
-                None => dots(session, model, &questions, first, count)?,
+                Some(family) => instructions(session, model, (family, seed), (first, count))?,
+                None => dots(session, model, &questions, (first, count))?,
             };
             let text = written(&part, session.signature());
             fresh = Some(part);
@@ -141,13 +141,7 @@ pub(crate) fn again(
     let answer = session.summarised(&format!("again,{name},{first},{count}"), 0, |session| {
         let code = match mismatch.instruction {
             Some((family, index)) => {
-                let failed =
-                    |source| Error::Unit { answered: session.answered(), purpose: "mismatch", source };
-                let asked: Vec<Matrices> =
-                    parallel(first..first + count, |index| matrices(signature, family, seed, index))
-                        .into_iter()
-                        .collect::<Result<_, _>>()
-                        .map_err(failed)?;
+                let asked = drawn(session, "mismatch", (family, seed), (first, count))?;
                 session.multiply("mismatch", &asked)?[(index - first) as usize]
                     [mismatch.place.index(signature)]
             }
@@ -245,42 +239,42 @@ fn read(
             Mismatch { instruction: Some((family, index)), place, batch, case, answer, expected }
         }
         None => {
-            let case = questions.case(index);
-            Mismatch {
-                instruction: None,
-                place: Place { block: 0, row: index as usize, column: 0 },
-                batch,
-                case,
-                answer,
-                expected,
-            }
+            let place = Place { block: 0, row: index as usize, column: 0 };
+            Mismatch { instruction: None, place, batch, case: questions.case(index), answer, expected }
         }
     };
     Some(Part { differ, first: Some(first) })
 }
 
+/// Instructions of a family, `count` of them from the `first` on.
+fn drawn(
+    session: &Session<'_>,
+    purpose: &'static str,
+    (family, seed): (Family, u64),
+    (first, count): (u64, u64),
+) -> Result<Vec<Matrices>, Error> {
+    let signature = session.signature();
+    let drawn = parallel(first..first + count, |index| matrices(signature, family, seed, index));
+    let failed = |source| Error::Unit { answered: session.answered(), purpose, source };
+    drawn.into_iter().collect::<Result<_, _>>().map_err(failed)
+}
+
 fn instructions(
     session: &Session<'_>,
     model: &Model,
-    family: Family,
-    seed: u64,
-    first: u64,
-    count: u64,
+    (family, seed): (Family, u64),
+    (first, count): (u64, u64),
 ) -> Result<Part, Error> {
     let signature = session.signature();
     let failed = |source| Error::Unit { answered: session.answered(), purpose: "validation", source };
-    let asked: Vec<Matrices> =
-        parallel(first..first + count, |index| matrices(signature, family, seed, index))
-            .into_iter()
-            .collect::<Result<_, _>>()
-            .map_err(failed)?;
+    let asked = drawn(session, "validation", (family, seed), (first, count))?;
     let answers = session.multiply("validation", &asked)?;
     let fast = has_kernel(model, signature.k) && session.elements() >= 512;
     let mut part = Part::default();
     for (offset, (asked, answers)) in asked.iter().zip(&answers).enumerate() {
         let operands = asked.operands();
         let expected = match fast {
-            true => kernel::multiply(model, signature.k, &operands, Options::default()),
+            true => kernel::multiply(model, signature.k, &operands, None),
             false => simulate(model, &operands),
         }
         .map_err(failed)?;
@@ -302,8 +296,7 @@ fn dots(
     session: &Session<'_>,
     model: &Model,
     questions: &Directed,
-    first: u64,
-    count: u64,
+    (first, count): (u64, u64),
 ) -> Result<Part, Error> {
     let signature = session.signature();
     let cases = parallel(first..first + count, |index| questions.case(index));

@@ -255,7 +255,7 @@ fn orders(session: &mut Session<'_>) -> Result<Vec<Wiring>, Error> {
         (2, Axis::Block),
     ];
     let signature = session.signature();
-    let Signature { m, n, k, blocks, scale, .. } = *signature;
+    let shapes = signature.shapes();
     let mut wirings: Vec<Wiring> = Vec::new();
     let (mut all, mut mistakes) = (Wiring::default(), 0);
     for (operand, axis) in ASKED {
@@ -268,20 +268,19 @@ fn orders(session: &mut Session<'_>) -> Result<Vec<Wiring>, Error> {
         let text = |of: &str| order_text(of, axis, &lies);
         let mut one = Wiring { text: text(OPERANDS[operand]), ..Wiring::default() };
         let positions = |shape| Some(axis.positions(shape, &lies));
-        one.inputs[operand] = positions([(blocks, m, k), (blocks, k, n), (blocks, m, n)][operand]);
-        if let Some(scale) = scale.filter(|_| operand < 2) {
+        one.inputs[operand] = positions(shapes[operand]);
+        if signature.scale.is_some() && operand < 2 {
             let mut with_scales = Wiring {
                 text: format!("{}, with its scale factors", one.text),
                 inputs: one.inputs.clone(),
                 ..Wiring::default()
             };
-            let factors = k / scale.size;
-            with_scales.scales[operand] = positions([(blocks, m, factors), (blocks, factors, n)][operand]);
+            with_scales.scales[operand] = positions(shapes[3 + operand]);
             wirings.push(with_scales);
         }
         // A and C alike: it is D
         if operand < 2 {
-            let d = Some(axis.positions((blocks, m, n), &shown));
+            let d = Some(axis.positions(shapes[2], &shown));
             wirings.push(Wiring { text: text("D"), d, ..Wiring::default() });
         }
         mistakes += 1;
@@ -344,7 +343,7 @@ fn shown_at(session: &mut Session<'_>, operand: usize, axis: Axis) -> Result<Opt
         asked.push(one);
     }
     let answers = session.instructions("wiring", &asked)?;
-    let d = (signature.blocks, signature.m, signature.n);
+    let d = signature.shapes()[2];
     let mut shown = Vec::with_capacity(count);
     for codes in &answers[1..] {
         let mut lines: Vec<usize> =

@@ -156,8 +156,8 @@ impl Observations {
     /// model that does not take this K.
     pub(crate) fn contradictions(&self, model: &Model, which: &[usize], limit: usize) -> Option<usize> {
         let mut count = 0;
-        self.walk(model, which, |index, answer| {
-            count += usize::from(!same(&self.signature.d, answer, self.answers[index]));
+        self.contradicted(model, which, |_, _| {
+            count += 1;
             count <= limit
         })?;
         Some(count)
@@ -166,11 +166,9 @@ impl Observations {
     /// The first of the cases `which` that the model contradicts, and what the model would answer.
     pub(crate) fn first_contradiction(&self, model: &Model, which: &[usize]) -> Option<(usize, u64)> {
         let mut found = None;
-        self.walk(model, which, |index, answer| {
-            if !same(&self.signature.d, answer, self.answers[index]) {
-                found = Some((index, answer));
-            }
-            found.is_none()
+        self.contradicted(model, which, |index, answer| {
+            found = Some((index, answer));
+            false
         })?;
         found
     }
@@ -178,16 +176,21 @@ impl Observations {
     /// The first `most` of all cases that the model contradicts.
     pub(crate) fn contradicting(&self, model: &Model, most: usize) -> Vec<usize> {
         let mut found = Vec::new();
-        let _ = self.walk(model, &self.all, |index, answer| {
-            if !same(&self.signature.d, answer, self.answers[index]) {
-                found.push(index);
-            }
+        let _ = self.contradicted(model, &self.all, |index, _| {
+            found.push(index);
             found.len() < most
         });
         found
     }
 
-    fn walk(&self, model: &Model, which: &[usize], mut each: impl FnMut(usize, u64) -> bool) -> Option<()> {
+    /// Passes the cases `which` that the model contradicts, with what it would answer, until `each` has enough; `None`
+    /// for a model that does not take this K.
+    fn contradicted(
+        &self,
+        model: &Model,
+        which: &[usize],
+        mut each: impl FnMut(usize, u64) -> bool,
+    ) -> Option<()> {
         let k = self.signature.k;
         let prepared = Prepared::new(model, k).ok()?;
         let decoded = self.decoded(&prepared);
@@ -202,7 +205,7 @@ impl Observations {
                 &decoded.scale_b[factors],
                 &mut (),
             );
-            if !each(index, answer) {
+            if !same(&self.signature.d, answer, self.answers[index]) && !each(index, answer) {
                 break;
             }
         }

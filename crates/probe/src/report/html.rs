@@ -5,7 +5,7 @@ use std::fmt::Write;
 use bitmma::{Case, Signature};
 
 use super::svg;
-use super::text::{case_lines, certainty, code};
+use super::text::{case_lines, certainty, code, what_is_probed};
 use crate::outcome::{Outcome, Verdict};
 use crate::report::parameters::{Parameter, describe};
 use crate::tree::Sum;
@@ -27,14 +27,10 @@ pub(super) fn page(outcome: &Outcome) -> String {
          <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>\n<h1>Probe of {name}</h1>\n",
         name = escape(&signature.name)
     );
-    let Signature { m, n, k, blocks, a, b, c, d, scale, .. } = signature;
-    let scales = scale.map_or(String::new(), |scale| {
-        format!(", a {} scale factor for each {} elements", scale.format, scale.size)
-    });
     let _ = writeln!(
         out,
-        "<p>M = {m}, N = {n}, K = {k}, {blocks} block{}; A {a}, B {b}, C {c}, D {d}{scales}; seed {}; {} elements of D asked, {} compared in validation.</p>",
-        if *blocks == 1 { "" } else { "s" },
+        "<p>{}; seed {}; {} elements of D asked, {} compared in validation.</p>",
+        what_is_probed(signature).join("; "),
         outcome.seed,
         outcome.questions,
         outcome.tests
@@ -56,7 +52,7 @@ pub(super) fn page(outcome: &Outcome) -> String {
         && let Some(model) = &rest.nearest
     {
         out.push_str("<h2>The nearest model</h2>\n<table>\n");
-        for (symbol, value, meaning) in describe(model, *k) {
+        for (symbol, value, meaning) in describe(model, signature.k) {
             let _ = writeln!(
                 out,
                 "<tr><td><b>{symbol}</b></td><td>{}</td><td class=\"dim\">{meaning}</td></tr>",

@@ -22,13 +22,9 @@ macro_rules! line {
 pub(super) fn report(outcome: &Outcome) -> String {
     let mut text = String::new();
     let out = &mut text;
-    let Signature { name, m, n, k, blocks, a, b, c, d, scale } = &outcome.signature;
-    section(out, &format!("Probe of {name}"));
-    line!(out, "M = {m}, N = {n}, K = {k}, {blocks} block{}", if *blocks == 1 { "" } else { "s" });
-    let scales = scale.map_or(String::new(), |scale| {
-        format!(", a {} scale factor for each {} elements", scale.format, scale.size)
-    });
-    line!(out, "A {a}, B {b}, C {c}, D {d}{scales}");
+    let signature = &outcome.signature;
+    section(out, &format!("Probe of {}", signature.name));
+    what_is_probed(signature).iter().for_each(|words| line!(out, "{words}"));
     line!(
         out,
         "seed {}; {} elements of D asked, {} compared in validation",
@@ -60,7 +56,7 @@ pub(super) fn report(outcome: &Outcome) -> String {
     line!(out, "{} dot products asked", outcome.order.questions);
     if let Some(tree) = &outcome.order.tree {
         line!(out);
-        out.push_str(&tree.to_text(*k));
+        out.push_str(&tree.to_text(signature.k));
     }
 
     section(out, "Step 3: features, as observed");
@@ -83,6 +79,19 @@ pub(super) fn report(outcome: &Outcome) -> String {
         outcome.revisions.iter().for_each(|one| counterexample(out, &outcome.signature, one));
     }
     text
+}
+
+/// Sizes, and formats.
+pub(super) fn what_is_probed(signature: &Signature) -> [String; 2] {
+    let Signature { m, n, k, blocks, a, b, c, d, scale, .. } = signature;
+    let scales = scale.map_or(String::new(), |scale| {
+        format!(", a {} scale factor for each {} elements", scale.format, scale.size)
+    });
+    let plural = if *blocks == 1 { "" } else { "s" };
+    [
+        format!("M = {m}, N = {n}, K = {k}, {blocks} block{plural}"),
+        format!("A {a}, B {b}, C {c}, D {d}{scales}"),
+    ]
 }
 
 /// Heading and verdict.

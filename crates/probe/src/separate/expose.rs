@@ -51,6 +51,8 @@ impl Trace for Sums {
     }
 }
 
+const ZERO: Exact = Exact { significand: 0, exponent: 0 };
+
 /// Terms that carry what is added to a sum, at most.
 const CARRIERS: usize = 6;
 
@@ -139,11 +141,10 @@ impl<'m> Pair<'m> {
     /// Adds `by` to the accumulator, as far as its format allows; the rest of it.
     fn accumulate(&self, case: &mut Case, by: Exact) -> Exact {
         let c = &self.formats.c;
-        let before = Exact {
-            significand: i128::from(decode(c, case.c).signed_significand()),
-            exponent: decode(c, case.c).exponent - c.fraction_bits as i32,
-        };
-        let Some((target, leading)) = plus(before, by).and_then(|sum| Some((sum, sum.leading_exponent()?)))
+        let of_code = |code| exact(decode(c, code).real(c));
+        let Some((target, leading)) = of_code(case.c)
+            .and_then(|before| plus(before, by))
+            .and_then(|sum| Some((sum, sum.leading_exponent()?)))
         else {
             return by;
         };
@@ -152,11 +153,7 @@ impl<'m> Pair<'m> {
             return by;
         }
         let code = number(c, target.significand < 0, leading, fraction(target));
-        let after = Exact {
-            significand: i128::from(decode(c, code).signed_significand()),
-            exponent: decode(c, code).exponent - c.fraction_bits as i32,
-        };
-        let Some(rest) = minus(target, after) else { return by };
+        let Some(rest) = of_code(code).and_then(|after| minus(target, after)) else { return by };
         case.c = code;
         rest
     }
@@ -223,7 +220,7 @@ fn factors(odd: u128, bits: [u32; 2]) -> Option<[u64; 2]> {
 /// The places next to a sum where rho changes its answer.
 fn places(sum: &Sum) -> [Exact; 2] {
     let Conversion { rounding, format, .. } = sum.conversion;
-    let value = sum.value.unwrap_or(Exact { significand: 0, exponent: 0 });
+    let value = sum.value.unwrap_or(ZERO);
     let leading =
         value.leading_exponent().map_or(format.min_exponent(), |leading| leading.max(format.min_exponent()));
     let last = leading - format.fraction_bits as i32;
@@ -245,7 +242,7 @@ fn product(formats: &Formats, case: &Case, index: usize) -> Exact {
     let Formats { a, b, scale, .. } = formats;
     let (x, y) = (decode(a, case.a[index]), decode(b, case.b[index]));
     if x.class == Class::Zero || y.class == Class::Zero {
-        return Exact { significand: 0, exponent: 0 };
+        return ZERO;
     }
     let mut significand = i128::from(x.signed_significand()) * i128::from(y.signed_significand());
     let mut exponent = x.exponent + y.exponent - (a.fraction_bits + b.fraction_bits) as i32;
@@ -269,7 +266,7 @@ fn exact(value: Real) -> Option<Exact> {
 /// The same number with an odd significand.
 fn reduced(number: Exact) -> Exact {
     if number.significand == 0 {
-        return Exact { significand: 0, exponent: 0 };
+        return ZERO;
     }
     let zeros = number.significand.trailing_zeros();
     Exact { significand: number.significand >> zeros, exponent: number.exponent + zeros as i32 }
