@@ -127,7 +127,7 @@ impl OptionArguments {
                 (unit, path.display().to_string(), None)
             }
             _ if self.a.is_some() => {
-                return Err(Failure::new("--a and --b need an instruction (ARCH INSTRUCTION) or --model"));
+                bail!("--a and --b need an instruction (ARCH INSTRUCTION) or --model");
             }
             _ => return Ok(None),
         };

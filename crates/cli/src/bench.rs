@@ -203,10 +203,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         (None, _) => INSTRUCTIONS.into(),
     };
     if chosen.is_empty() {
-        return Err(Failure::new(format!(
+        bail!(
             "none of the usual instructions is {}'s; name one with --instruction (`bitmma list --arch {0}`)",
             arguments.arch.map_or("", Architecture::name)
-        )));
+        );
     }
     let mut rows = Vec::new();
     for (architecture, name) in chosen {

@@ -254,7 +254,7 @@ fn read(arguments: &Arguments, out: Format) -> Result<Given, Failure> {
             let of_a = operands::read("--scale-a", &of_a, F32, false)?;
             blocks = Some((of_a, operands::read("--scale-b", &of_b, F32, transposed)?));
         }
-        _ => return Err(Failure::new("--scale-a and --scale-b are both numbers or both files")),
+        _ => bail!("--scale-a and --scale-b are both numbers or both files"),
     }
     if let Some(text) = &arguments.scale_result {
         scales.result = Some(values::read(&F32, text, true).within("--scale-result")? as u32);

@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         (Some(a), Some(b)) => {
             let c = values::words(arguments.c.as_deref().unwrap_or("0"));
             let [c] = c[..] else {
-                return Err(Failure::new(format!("C has {} values; it takes one", c.len())));
+                bail!("C has {} values; it takes one", c.len());
             };
             Input { a: values::words(a), b: values::words(b), c, round: arguments.round }
         }
@@ -155,10 +155,10 @@ fn check(input: &Input<'_>) -> Result<(), Failure> {
         for (index, word) in words.iter().enumerate() {
             let lower = word.to_ascii_lowercase();
             if lower.starts_with("0x") && !lower.contains('p') {
-                return Err(Failure::new(format!(
+                bail!(
                     "{name}[{index}]: '{word}' is a code, which is another number in every format; \
                      write a value ({word}p0)"
-                )));
+                );
             }
             let readable = formats.iter().any(|format| values::read(format, word, input.round).is_ok());
             if !readable {

@@ -59,6 +59,11 @@ impl fmt::Display for Failure {
     }
 }
 
+/// Ends the function with a failure whose message is formatted.
+macro_rules! bail {
+    ($($message:tt)+) => { return Err($crate::failure::Failure::new(format!($($message)+))) };
+}
+
 /// Every error in its own words.
 impl<E: Error + 'static> From<E> for Failure {
     fn from(error: E) -> Failure {

@@ -74,10 +74,10 @@ const MOST: u64 = 10_000_000;
 /// Computes and writes.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if !(1..=MOST).contains(&arguments.cases) {
-        return Err(Failure::new(format!("--cases is {}; it must be 1 to {MOST}", arguments.cases)));
+        bail!("--cases is {}; it must be 1 to {MOST}", arguments.cases);
     }
     if arguments.format == Kind::Npz && arguments.out.is_none() {
-        return Err(Failure::new("--format npz needs --out FILE"));
+        bail!("--format npz needs --out FILE");
     }
     if let Some(path) = &arguments.out {
         whole::check(path).within(path.display())?;

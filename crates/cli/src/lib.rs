@@ -1,6 +1,9 @@
 //! The command `bitmma`: its arguments, what it prints, how it ends. No arithmetic, no decisions.
 #![deny(unsafe_code)] // but for the foreign product that `bench` compares with
 
+#[macro_use]
+mod failure;
+
 mod analyze;
 mod bench;
 mod bits;
@@ -11,7 +14,6 @@ mod describe;
 mod documents;
 mod dot;
 mod explain;
-mod failure;
 mod files;
 mod gemm;
 mod generate;

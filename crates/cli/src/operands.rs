@@ -174,13 +174,14 @@ pub(crate) fn check_scales(name: &str, model: &Model, a: bool, b: bool) -> Resul
     for (flag, operand, given) in [("--scale-a", "A", a), ("--scale-b", "B", b)] {
         match (model.scale, given) {
             (None, true) => {
-                return Err(Failure::new(format!("{flag} is given; {name} takes no scale factors")));
+                bail!("{flag} is given; {name} takes no scale factors");
             }
             (Some(scale), false) => {
-                return Err(Failure::new(format!(
+                bail!(
                     "{flag} is missing; {name} takes one {} factor for every {} elements of {operand} along K",
-                    scale.format, scale.size
-                )));
+                    scale.format,
+                    scale.size
+                );
             }
             _ => {}
         }

@@ -65,12 +65,10 @@ const MAX_SAMPLES: u64 = 10_000_000;
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     match (arguments.samples, arguments.directed) {
         (0, 0) => {
-            return Err(Failure::new("--samples and --directed are 0; one dot product is needed at least"));
+            bail!("--samples and --directed are 0; one dot product is needed at least");
         }
         (more, _) if more > MAX_SAMPLES => {
-            return Err(Failure::new(format!(
-                "--samples is {more}; at most {MAX_SAMPLES} are recorded at once"
-            )));
+            bail!("--samples is {more}; at most {MAX_SAMPLES} are recorded at once");
         }
         _ => {}
     }
@@ -108,11 +106,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 )),
             }
         } else if let Some(path) = &arguments.model {
-            return Err(Failure::new(format!(
+            bail!(
                 "--model is {}; {} is in the catalogue, and a recording of it names no other model (`bitmma replay --model` takes one)",
                 path.display(),
                 signature.name
-            )));
+            );
         }
         let cases = cases(&signature, arguments.directed as usize, arguments.samples, arguments.seed);
         head.push(format!(
@@ -123,7 +121,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         head.extend(about.driver.map(|driver| format!("driver: {driver}")));
         let answers = unit.dot_products(&cases.1)?;
         if answers.len() != cases.1.len() {
-            return Err(Failure::new(format!("{} answers to {} dot products", answers.len(), cases.1.len())));
+            bail!("{} answers to {} dot products", answers.len(), cases.1.len());
         }
         for (case, d) in cases.1.iter().zip(answers) {
             write_case(&mut body, &signature, case, Answer::Code(d))?;

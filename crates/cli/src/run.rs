@@ -67,24 +67,24 @@ fn fill_in(found: &mut Found, spelling: &str, a: &Matrix, b: &Matrix) -> Result<
     let row = found.instruction;
     if row.m.is_range() && !spells(spelling, ["m", ""], found.m, ["n", "x"]) {
         if !row.m.contains(a.rows()) {
-            return Err(Failure::new(format!(
+            bail!(
                 "A is {}, so M is {}; M of {row} may be {}",
                 shape_text(a.shape()),
                 a.rows(),
                 row.m.in_words()
-            )));
+            );
         }
         found.m = a.rows();
     }
     if row.n.is_range() && !spells(spelling, ["n", "x"], found.n, ["k", "x"]) {
         if !row.n.contains(b.columns()) {
             let hint = if b.columns() == row.k { transposed_hint(false) } else { "" };
-            return Err(Failure::new(format!(
+            bail!(
                 "B is {}, so N is {}; N of {row} may be {}{hint}",
                 shape_text(b.shape()),
                 b.columns(),
                 row.n.in_words()
-            )));
+            );
         }
         found.n = b.columns();
     }

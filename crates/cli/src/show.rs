@@ -131,7 +131,6 @@ fn parameters(model: &Model, k: Option<usize>) -> String {
 
 fn instruction(found: &Found, revision: Revision) -> String {
     let row = found.instruction;
-    let mut pairs: Vec<(&str, String)> = Vec::new();
     let blocks = match row.blocks {
         1 => String::new(),
         blocks => format!(", {blocks} blocks: {blocks} independent products A×B+C"),
@@ -144,29 +143,19 @@ fn instruction(found: &Found, revision: Revision) -> String {
         ),
         false => String::new(),
     };
-    pairs.push((
-        "shape",
-        format!("M = {}, N = {}, K = {}{blocks}{sparse}", row.m.in_words(), row.n.in_words(), row.k),
-    ));
+    let shape = format!("M = {}, N = {}, K = {}{blocks}{sparse}", row.m.in_words(), row.n.in_words(), row.k);
+    let made = match (&row.composed_of, row.unknown) {
+        (_, Some(reason)) => format!("unknown: {reason}"),
+        (Some(parts), None) => format!("composed: {parts}"),
+        (None, None) => "native: one instruction of the hardware".to_owned(),
+    };
+    let of_stored = |dense| format!("{dense}, over the {} products of stored elements", row.products());
+    let mut pairs = vec![("shape", shape)];
     pairs.extend(formats([row.a, row.b, row.c, row.d]));
-    if let Some(scale) = row.scale {
-        pairs.push(("scale", scale_text(scale.format, scale.size)));
-    }
-    pairs.push(("family", row.family.name().to_owned()));
-    pairs.push((
-        "made",
-        match (&row.composed_of, row.unknown) {
-            (_, Some(reason)) => format!("unknown: {reason}"),
-            (Some(parts), None) => format!("composed: {parts}"),
-            (None, None) => "native: one instruction of the hardware".to_owned(),
-        },
-    ));
-    if let Some(dense) = &row.dense {
-        pairs.push(("sums as", format!("{dense}, over the {} products of stored elements", row.products())));
-    }
-    if let Some(sass) = row.sass() {
-        pairs.push(("SASS", sass));
-    }
+    pairs.extend(row.scale.map(|scale| ("scale", scale_text(scale.format, scale.size))));
+    pairs.extend([("family", row.family.name().to_owned()), ("made", made)]);
+    pairs.extend(row.dense.as_ref().map(|dense| ("sums as", of_stored(dense))));
+    pairs.extend(row.sass().map(|sass| ("SASS", sass)));
     for (index, alias) in row.aliases().into_iter().enumerate() {
         pairs.push((if index == 0 { "aliases" } else { "" }, alias));
     }
@@ -174,11 +163,8 @@ fn instruction(found: &Found, revision: Revision) -> String {
         let around = around(model);
         pairs.push(("model", format!("{}, revision {revision}{around}", model.operation.name())));
     }
-    pairs.push(("precision", row.precision_line(revision)));
-    pairs.push(("evidence", row.evidence.to_string()));
-    if let Some(remark) = row.remark {
-        pairs.push(("remark", remark.to_owned()));
-    }
+    pairs.extend([("precision", row.precision_line(revision)), ("evidence", row.evidence.to_string())]);
+    pairs.extend(row.remark.map(|remark| ("remark", remark.to_owned())));
     let heading = format!("{} {}", row.architecture, style::strong(&row.name()));
     let parameters =
         row.model_ref(revision).map_or(String::new(), |model| parameters(model, Some(row.products())));

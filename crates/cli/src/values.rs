@@ -96,14 +96,14 @@ impl Arguments {
         let c = match words(&self.c)[..] {
             [word] => read(&model.c, word, self.round).within("C")?,
             ref several => {
-                return Err(Failure::new(format!("C has {} values; it takes one", several.len())));
+                bail!("C has {} values; it takes one", several.len());
             }
         };
         let longest = a.len().max(b.len()).max(1);
         let k = match (&target.found, self.k) {
             (Some(found), Some(given)) if given != found.instruction.products() => {
                 let k = found.instruction.products();
-                return Err(Failure::new(format!("K is {given}; {} takes K = {k}", target.name)));
+                bail!("K is {given}; {} takes K = {k}", target.name);
             }
             (Some(found), _) => found.instruction.products(),
             (None, Some(k)) => k,
@@ -113,10 +113,7 @@ impl Arguments {
         for (name, codes) in [("A", &a), ("B", &b)] {
             if codes.len() > k {
                 let given = codes.len();
-                return Err(Failure::new(format!(
-                    "{name} has {given} values; {} takes K = {k}",
-                    target.name
-                )));
+                bail!("{name} has {given} values; {} takes K = {k}", target.name);
             }
         }
         match (a.len(), b.len()) {
@@ -154,11 +151,11 @@ impl Arguments {
         };
         let codes = read_list(&format!("scale {operand}"), &scale.format, list, self.round)?;
         if codes.len() != count {
-            return Err(Failure::new(format!(
+            bail!(
                 "{operand} has {} scale factors; K = {k} in blocks of {} takes {count}",
                 codes.len(),
                 scale.size
-            )));
+            );
         }
         Ok(codes)
     }

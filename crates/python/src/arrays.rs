@@ -21,18 +21,15 @@ pub(crate) fn codes<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<(Cod
         };
         Some((codes, array.shape().to_vec()))
     }
-    if let Some((codes, shape)) = of::<u8>(array) {
-        Ok((Codes::U8(codes), shape))
-    } else if let Some((codes, shape)) = of::<u16>(array) {
-        Ok((Codes::U16(codes), shape))
-    } else if let Some((codes, shape)) = of::<u32>(array) {
-        Ok((Codes::U32(codes), shape))
-    } else if let Some((codes, shape)) = of::<u64>(array) {
-        Ok((Codes::U64(codes), shape))
-    } else {
-        let kind = array.get_type().name()?;
-        Err(FormatError::new_err(format!("{name} is a {kind}; an array of unsigned integers was expected")))
+    let bytes = || of(array).map(|(codes, shape)| (Codes::U8(codes), shape));
+    let halves = || of(array).map(|(codes, shape)| (Codes::U16(codes), shape));
+    let words = || of(array).map(|(codes, shape)| (Codes::U32(codes), shape));
+    let long = || of(array).map(|(codes, shape)| (Codes::U64(codes), shape));
+    if let Some(found) = bytes().or_else(halves).or_else(words).or_else(long) {
+        return Ok(found);
     }
+    let kind = array.get_type().name()?;
+    Err(FormatError::new_err(format!("{name} is a {kind}; an array of unsigned integers was expected")))
 }
 
 /// Rows and columns that are copied at a time where memory runs along the columns: the lines of both

@@ -45,7 +45,6 @@ type ScaleShapes = ((usize, usize), (usize, usize));
     platform, shape, formats, fast, *, scales = None, plan = None, plan_file = None, lt_config = None, parts = None, merge = "serial",
     table = None, workspace = None, assume = Vec::new()
 ))]
-#[allow(clippy::too_many_arguments)] // they are Python's keywords
 pub(crate) fn decide_call(
     platform: &str,
     shape: (usize, usize, usize),
@@ -105,7 +104,6 @@ pub(crate) fn decide_call(
     platform, shape, inner, dtypes, *, dimensions = (2, 2), scales = None, scale_result_fits = true, bias = None,
     row_major_a = true, column_major_b = true, aligned = true
 ))]
-#[allow(clippy::too_many_arguments)] // they are Python's keywords
 pub(crate) fn check_scaled_mm(
     platform: &str,
     shape: (usize, usize, usize),
@@ -205,7 +203,6 @@ pub(crate) fn run_call<'py>(
 /// One element of a call through parts and merge, a line each, and its code.
 #[pyfunction]
 #[pyo3(signature = (plan, operands, formats, scales, row, column, *, blocks = None))]
-#[allow(clippy::too_many_arguments)] // they are Python's keywords
 pub(crate) fn follow_call<'py>(
     plan: &str,
     operands: (Bound<'py, PyAny>, Bound<'py, PyAny>),

@@ -21,7 +21,6 @@ use crate::unit::Unit;
     unit, operands, *, scale_blocks = None, split_k = None, promote_every = None, alpha = None, beta = None, output = None,
     output_rounding = "RNE", saturate = false, threads = None, progress = None
 ))]
-#[allow(clippy::too_many_arguments)] // they are Python's keywords
 pub(crate) fn gemm<'py>(
     py: Python<'py>,
     unit: &Unit,

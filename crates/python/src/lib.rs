@@ -6,6 +6,7 @@
 //! lock, and another thread may write to the array meanwhile. The answer is handed over without a copy.
 
 #![allow(clippy::needless_pass_by_value)] // pyo3 hands Python's arguments over as values
+#![allow(clippy::too_many_arguments)] // they are Python's keywords
 
 /// A dictionary of Python's with these keys and values.
 macro_rules! dict {

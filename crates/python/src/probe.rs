@@ -172,7 +172,6 @@ fn fault<'py>(py: Python<'py>, one: &Evidence) -> PyResult<Bound<'py, PyDict>> {
     call, name, shape, formats, scale = None, *, tests = 1_000_000, seed = 1, log = None, resume = false,
     progress = None
 ))]
-#[allow(clippy::too_many_arguments)] // they are Python's keywords
 pub(crate) fn probe<'py>(
     py: Python<'py>,
     call: Py<PyAny>,

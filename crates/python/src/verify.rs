@@ -56,7 +56,6 @@ impl Campaign {
         unit, *, tests = 1_000_000, seed = 0, model = None, against = None, revision_name = "hardware",
         strict_nan = false, start_limit = 30.0, batch_limit = 120.0
     ))]
-    #[allow(clippy::too_many_arguments)] // they are Python's keywords
     fn new(
         py: Python<'_>,
         unit: &str,

@@ -86,25 +86,25 @@ impl Capability {
     pub const ALL: [Capability; 5] =
         [Capability::Sm80, Capability::Sm89, Capability::Sm90, Capability::Sm100, Capability::Sm103];
 
+    /// Its name, and the architecture whose instructions it has.
+    const fn row(self) -> (&'static str, Architecture) {
+        match self {
+            Capability::Sm80 => ("sm_80", Architecture::Ampere),
+            Capability::Sm89 => ("sm_89", Architecture::Ada),
+            Capability::Sm90 => ("sm_90", Architecture::Hopper),
+            Capability::Sm100 => ("sm_100", Architecture::Blackwell),
+            Capability::Sm103 => ("sm_103", Architecture::Blackwell),
+        }
+    }
+
     /// As in `sm_90`.
     pub const fn name(self) -> &'static str {
-        match self {
-            Capability::Sm80 => "sm_80",
-            Capability::Sm89 => "sm_89",
-            Capability::Sm90 => "sm_90",
-            Capability::Sm100 => "sm_100",
-            Capability::Sm103 => "sm_103",
-        }
+        self.row().0
     }
 
     /// The architecture whose instructions it has.
     pub const fn architecture(self) -> Architecture {
-        match self {
-            Capability::Sm80 => Architecture::Ampere,
-            Capability::Sm89 => Architecture::Ada,
-            Capability::Sm90 => Architecture::Hopper,
-            Capability::Sm100 | Capability::Sm103 => Architecture::Blackwell,
-        }
+        self.row().1
     }
 
     /// `sm_90`, `sm90`, `9.0` or `90`; an error names those that are known.

@@ -15,7 +15,7 @@ pub(super) fn read(path: &Path, column: &str, format: &Format) -> Result<Tensor,
     let file = path.display();
     let rows = recording::column(File::open(path).within(&file)?, column, format).within(&file)?;
     let Some(width) = rows.first().map(Vec::len) else {
-        return Err(Failure::new(format!("{file}: 0 dot products: nothing to multiply")));
+        bail!("{file}: 0 dot products: nothing to multiply");
     };
     let shape = match column {
         "b" | "scale_b" => vec![rows.len(), width, 1],

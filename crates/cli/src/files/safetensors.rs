@@ -97,7 +97,7 @@ fn header(path: &Path) -> Result<(File, Metadata, u64), Failure> {
     let start = LENGTH + header_size;
     let (length, rest) = (metadata.data_len(), size - start);
     if length as u64 != rest {
-        return Err(Failure::new(format!("its tensors take {length} bytes; {rest} follow the header")));
+        bail!("its tensors take {length} bytes; {rest} follow the header");
     }
     Ok((reader, metadata, start))
 }
@@ -118,10 +118,7 @@ pub(crate) fn read(path: &Path, name: Option<&str>, format: &Format) -> Result<T
     let integers = integers(format);
     if !direct && info.dtype != integers {
         let own = dtype_of(format).map_or(String::new(), |dtype| format!("{dtype} or from "));
-        return Err(Failure::new(format!(
-            "{source_name} holds {}; {format} is read from {own}{integers} codes",
-            in_words(info)
-        )));
+        bail!("{source_name} holds {}; {format} is read from {own}{integers} codes", in_words(info));
     }
     let elements = info.shape.iter().product(); // the header was checked: it does not overflow
     let bits = info.dtype.bitsize() as u32;
@@ -147,20 +144,16 @@ fn read_bytes(reader: &mut File, count: u64) -> std::io::Result<Vec<u8>> {
 /// How long the header is, or why the file cannot have one that long.
 fn header_size(reader: &mut File, size: u64) -> Result<u64, Failure> {
     if size < LENGTH {
-        return Err(Failure::new(format!(
-            "no .safetensors file: {size} bytes; the length of its header alone takes {LENGTH}"
-        )));
+        bail!("no .safetensors file: {size} bytes; the length of its header alone takes {LENGTH}");
     }
     let mut length = [0; LENGTH as usize];
     reader.read_exact(&mut length)?;
     let (length, rest) = (u64::from_le_bytes(length), size - LENGTH);
     if length > rest {
-        return Err(Failure::new(format!(
-            "no .safetensors file, or cut short: a header of {length} bytes; {rest} follow its length"
-        )));
+        bail!("no .safetensors file, or cut short: a header of {length} bytes; {rest} follow its length");
     }
     if length > MAX_HEADER {
-        return Err(Failure::new(format!("a header of {length} bytes; {MAX_HEADER} are allowed")));
+        bail!("a header of {length} bytes; {MAX_HEADER} are allowed");
     }
     Ok(length)
 }

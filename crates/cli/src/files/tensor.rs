@@ -56,11 +56,11 @@ impl Tensor {
             [first, second] => (1, first, second),
             [blocks, first, second] => (blocks, first, second),
             _ => {
-                return Err(Failure::new(format!(
+                bail!(
                     "{} has shape {}; a matrix has two dimensions, several matrices of one shape have three",
                     self.source_name,
                     dimensions(&self.shape)
-                )));
+                );
             }
         };
         // where one step along each dimension leads, in elements
@@ -85,10 +85,10 @@ impl Tensor {
             let (first, second) = if transposed { (column, row) } else { (row, column) };
             let block = if self.shape.len() == 3 { format!("{block}, ") } else { String::new() };
             let (source, bits, largest) = (self.source_name, format.bits(), format.max_code());
-            return Err(Failure::new(format!(
+            bail!(
                 "{source}[{block}{first}, {second}] is {code:#x}; {format} codes have {bits} bits, so {largest:#x} is the \
                  largest"
-            )));
+            );
         }
         Matrix::new(format, (blocks, rows, columns), (0..count).map(element)).within(&self.source_name)
     }

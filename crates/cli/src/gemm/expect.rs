@@ -49,12 +49,7 @@ impl<'s> Expected<'s> {
         let (format, (blocks, rows, columns)) = (d.format(), d.shape());
         if self.matrix.shape() != d.shape() {
             let shape = bitmma::shape_text;
-            return Err(Failure::new(format!(
-                "--expect: {} is {}, D is {}",
-                self.source,
-                shape(self.matrix.shape()),
-                shape(d.shape())
-            )));
+            bail!("--expect: {} is {}, D is {}", self.source, shape(self.matrix.shape()), shape(d.shape()));
         }
         let is_nan = |code| decode(&format, code).class == Class::Nan;
         let apart =

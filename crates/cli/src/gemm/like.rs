@@ -77,9 +77,7 @@ impl LikeArguments {
             return Ok(Way::Call(like.clone()));
         }
         if self.fast {
-            return Err(Failure::new(
-                "--fast is for a library's call; --promote-every says when sums move to FP32",
-            ));
+            bail!("--fast is for a library's call; --promote-every says when sums move to FP32");
         }
         let architecture: Architecture = like.parse().within("--like")?;
         let (a, b) = self.formats(arguments)?;
@@ -151,7 +149,7 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
             let a = operands::read("--scale-a", a, F32, false)?;
             Some((a, operands::read("--scale-b", b, F32, files.b_transposed)?))
         }
-        _ => return Err(Failure::new("--scale-a and --scale-b go together")),
+        _ => bail!("--scale-a and --scale-b go together"),
     };
     if a.columns() != b.rows() {
         return Err(operands::do_not_fit(&a, &b, files.b_transposed));

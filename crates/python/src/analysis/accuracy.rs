@@ -92,7 +92,6 @@ pub(crate) fn bias_distributions<'py>(
     lengths, *, products = 24, distribution = "normal", scale = 10.0, revision_name = "hardware", seed = 1,
     threads = None, progress = None
 ))]
-#[allow(clippy::too_many_arguments)] // they are Python's keywords
 pub(crate) fn bias_growth<'py>(
     py: Python<'py>,
     lengths: Vec<usize>,
