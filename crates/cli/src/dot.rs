@@ -2,7 +2,6 @@
 
 use bitmma::catalogue::Found;
 use bitmma::formats::text::display;
-use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::{describe, json, output, style, target, values};
@@ -39,14 +38,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     inputs.notes.iter().for_each(|note| output::note(note));
     let format = &target.model.d;
     if arguments.json {
-        #[derive(Serialize)]
-        struct Page {
+        json::print(&json::object! {
             #[serde(flatten)]
-            computes: json::Computes,
-            d: json::Coded,
-        }
-        let computes = json::Computes::new(&target, &arguments.target, inputs.k(), Found::name);
-        json::print(&Page { computes, d: json::Coded::new(format, d) })?;
+            computes: json::computes(&target, &arguments.target, inputs.k(), Found::name),
+            d: json::Coded::new(format, d),
+        })?;
     } else {
         let value = style::strong(&display(format, d));
         output::print(&format!("{value}  {}  {format}\n", describe::code(format, d)))?;

@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let explanation = explain(&target.model, &inputs.operands())?;
     let revision = target.found.map(|_| arguments.target.revision.revision.name());
     if arguments.json {
-        crate::json::print(&json::Page::new(&target, &arguments.target, &inputs, &explanation))?;
+        crate::json::print(&json::page(&target, &arguments.target, &inputs, &explanation))?;
     } else {
         output::print(&Page { target: &target, inputs: &inputs }.text(&explanation, revision))?;
     }

@@ -7,7 +7,6 @@ mod like;
 use std::time::Duration;
 
 use bitmma::arithmetic::Conversion;
-use bitmma::catalogue::Found;
 use bitmma::formats::table::FORMATS;
 use bitmma::formats::{F32, Format, Overflow, Rounding, text::display};
 use bitmma::gemm::{OutputConversion, ScaleBlocks, Target as Unit};
@@ -194,7 +193,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let outcome = expect.as_ref().map_or(Outcome::Agrees, Difference::outcome);
     let done = Done { unit: &unit, matrices: &matrices, d: &d, factors: [alpha, beta], expect, seconds };
     if arguments.json {
-        json::print(&Page::new(arguments, &target, &done))?;
+        json::print(&page(arguments, &target, &done))?;
     } else {
         output::print(&text(arguments, &target, &done))?;
     }
@@ -311,51 +310,29 @@ fn counted(products: u64) -> String {
     format!("{products} product{}", if products == 1 { "" } else { "s" })
 }
 
-#[derive(Serialize)]
-struct Page<'d> {
-    #[serde(flatten)]
-    computes: json::Computes,
-    k_step: usize,
-    padded_k: Option<usize>,
-    split_k: Option<usize>,
-    promote_every: Option<usize>,
-    scale_blocks: Option<String>,
-    alpha: json::Number,
-    beta: json::Number,
-    output_rounding: Option<&'static str>,
-    saturate: bool,
-    path: &'static str,
-    products: u64,
-    seconds: f64,
-    products_per_second: f64,
-    expect: Option<&'d Difference>,
-    #[serde(flatten)]
-    files: operands::Summary,
-}
-
-impl<'d> Page<'d> {
-    fn new(arguments: &Arguments, target: &Target, done: &'d Done<'_>) -> Page<'d> {
-        let w = done.unit.working_format();
-        let [alpha, beta] = done.factors.map(|code| json::Number::of(&w, code.unwrap_or(w.one_code())));
-        let seconds = done.seconds.as_secs_f64();
-        let named = |found: &Found| found.instruction.name();
-        Page {
-            computes: json::Computes::new(target, &arguments.target, done.unit.step(), named),
-            k_step: done.unit.step(),
-            padded_k: done.unit.padded(done.matrices.a.columns()),
-            split_k: arguments.split_k.map(|asked| done.parts(asked)),
-            promote_every: arguments.promote_every,
-            scale_blocks: arguments.scale_blocks.map(|blocks| blocks.to_string()),
-            alpha,
-            beta,
-            output_rounding: arguments.output_type.map(|_| arguments.output_rounding.symbol()),
-            saturate: arguments.saturate,
-            path: done.path(),
-            products: done.products(),
-            seconds,
-            products_per_second: done.products() as f64 / seconds.max(1e-9),
-            expect: done.expect.as_ref(),
-            files: arguments.files.summary(done.matrices, done.d, target.model.c),
-        }
+/// The same for programs.
+fn page(arguments: &Arguments, target: &Target, done: &Done<'_>) -> impl Serialize {
+    let w = done.unit.working_format();
+    let [alpha, beta] = done.factors.map(|code| json::Number::of(&w, code.unwrap_or(w.one_code())));
+    let seconds = done.seconds.as_secs_f64();
+    json::object! {
+        #[serde(flatten)]
+        computes: json::computes(target, &arguments.target, done.unit.step(), |found| found.instruction.name()),
+        k_step: done.unit.step(),
+        padded_k: done.unit.padded(done.matrices.a.columns()),
+        split_k: arguments.split_k.map(|asked| done.parts(asked)),
+        promote_every: arguments.promote_every,
+        scale_blocks: arguments.scale_blocks.map(|blocks| blocks.to_string()),
+        alpha: alpha,
+        beta: beta,
+        output_rounding: arguments.output_type.map(|_| arguments.output_rounding.symbol()),
+        saturate: arguments.saturate,
+        path: done.path(),
+        products: done.products(),
+        seconds: seconds,
+        products_per_second: done.products() as f64 / seconds.max(1e-9),
+        expect: done.expect.as_ref(),
+        #[serde(flatten)]
+        files: arguments.files.summary(done.matrices, done.d, target.model.c),
     }
 }

@@ -21,30 +21,27 @@ use crate::{describe, output};
 /// The meaning of the keys; it changes when a key is renamed, removed or means something else.
 const SCHEMA: u32 = 1;
 
+/// An object with these keys: a type with `Serialize` that is written where its one value is.
+macro_rules! object {
+    ($($(#[$attribute:meta])* $key:ident: $value:expr),+ $(,)?) => {{
+        #[derive(serde::Serialize)]
+        struct Object<$($key),+> {
+            $($(#[$attribute])* $key: $key),+
+        }
+        Object { $($key: $value),+ }
+    }};
+}
+pub(crate) use object;
+
 /// Prints why the command failed: schema, error {message, exit_code}; a closed pipe is ignored.
 pub(crate) fn error(message: &str) {
-    #[derive(Serialize)]
-    struct Page<'m> {
-        error: Cause<'m>,
-    }
-    #[derive(Serialize)]
-    struct Cause<'m> {
-        message: &'m str,
-        exit_code: u8,
-    }
     let message = message.strip_prefix("error: ").unwrap_or(message);
-    let _ = print(&Page { error: Cause { message, exit_code: 2 } });
+    let _ = print(&object! { error: object! { message: message, exit_code: 2 } });
 }
 
 /// Writes an object to the standard output, its schema first.
 pub(crate) fn print(value: &impl Serialize) -> Result<(), Failure> {
-    #[derive(Serialize)]
-    struct Printed<'v, T> {
-        schema: u32,
-        #[serde(flatten)]
-        value: &'v T,
-    }
-    let text = serde_json::to_string_pretty(&Printed { schema: SCHEMA, value });
+    let text = serde_json::to_string_pretty(&object! { schema: SCHEMA, #[serde(flatten)] value: value });
     output::raw(&format!("{}\n", text?))
 }
 
@@ -94,71 +91,35 @@ impl From<Extent> for Size {
     }
 }
 
-/// What a compiler makes an instruction of.
-#[derive(Clone, Debug, Serialize)]
-struct Parts {
-    count: usize,
-    part: String,
-    around: String,
-}
-
-/// A row of the catalogue.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Instruction {
-    target: String,
-    architecture: &'static str,
-    instruction: String,
-    aliases: Vec<String>,
-    family: &'static str,
-    m: Size,
-    n: Size,
-    k: usize,
-    blocks: usize,
-    #[serde(flatten)]
-    formats: Formats,
-    kind: &'static str,
-    composed_of: Option<Parts>,
-    /// Of a sparse one: the dense instruction of this architecture that sums as it does.
-    dense: Option<String>,
-    unknown: Option<&'static str>,
-    sass: Option<String>,
-    revision: &'static str,
-    model: Option<Model>,
-    precision: String,
-    evidence: &'static str,
-    evidence_text: String,
-    remark: Option<&'static str>,
-}
-
-impl Instruction {
-    pub(crate) fn new(row: &'static bitmma::Instruction, revision: Revision) -> Instruction {
-        Instruction {
-            target: row.target(),
-            architecture: row.architecture.name(),
-            instruction: row.name(),
-            aliases: row.aliases(),
-            family: row.family.name(),
-            m: row.m.into(),
-            n: row.n.into(),
-            k: row.k,
-            blocks: row.blocks,
-            formats: Formats::new([row.a, row.b, row.c, row.d], row.scale),
-            kind: describe::kind(row),
-            composed_of: row.composed_of.as_ref().map(|parts| Parts {
-                count: parts.count,
-                part: parts.part.to_string(),
-                around: parts.around.to_string(),
-            }),
-            dense: row.dense.clone(),
-            unknown: row.unknown,
-            sass: row.sass(),
-            revision: revision.name(),
-            model: row.model_ref(revision).map(|model| Model::new(model, Some(row.products()))),
-            precision: row.precision_line(revision),
-            evidence: describe::evidence(row),
-            evidence_text: row.evidence.to_string(),
-            remark: row.remark,
-        }
+/// A row of the catalogue; `dense` is, of a sparse one, the dense instruction of this architecture that sums as it does.
+pub(crate) fn instruction(row: &'static bitmma::Instruction, revision: Revision) -> impl Serialize {
+    let composed_of = row.composed_of.as_ref().map(|parts| {
+        let (part, around) = (parts.part.to_string(), parts.around.to_string());
+        object! { count: parts.count, part: part, around: around }
+    });
+    object! {
+        target: row.target(),
+        architecture: row.architecture.name(),
+        instruction: row.name(),
+        aliases: row.aliases(),
+        family: row.family.name(),
+        m: Size::from(row.m),
+        n: Size::from(row.n),
+        k: row.k,
+        blocks: row.blocks,
+        #[serde(flatten)]
+        formats: Formats::new([row.a, row.b, row.c, row.d], row.scale),
+        kind: describe::kind(row),
+        composed_of: composed_of,
+        dense: row.dense.clone(),
+        unknown: row.unknown,
+        sass: row.sass(),
+        revision: revision.name(),
+        model: row.model_ref(revision).map(|model| Model::new(model, Some(row.products()))),
+        precision: row.precision_line(revision),
+        evidence: describe::evidence(row),
+        evidence_text: row.evidence.to_string(),
+        remark: row.remark,
     }
 }
 
@@ -184,34 +145,22 @@ impl Model {
     }
 }
 
-/// What computes, where it is an instruction or a model's file.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Computes {
-    target: String,
-    architecture: Option<&'static str>,
-    instruction: Option<String>,
-    revision: Option<&'static str>,
-    model_file: Option<String>,
-    model: Model,
-}
-
-impl Computes {
-    /// `k` as in [`Model::new`]; `named` is the instruction with the M and N that were taken.
-    pub(crate) fn new(
-        target: &Target,
-        arguments: &Arguments,
-        k: usize,
-        named: impl Fn(&Found) -> String,
-    ) -> Computes {
-        let found = target.found.as_ref();
-        Computes {
-            target: target.name.clone(),
-            architecture: found.map(|found| found.instruction.architecture.name()),
-            instruction: found.map(named),
-            revision: found.map(|_| arguments.revision.revision.name()),
-            model_file: found.is_none().then(|| target.name.clone()),
-            model: Model::new(&target.model, Some(k)),
-        }
+/// What computes, where it is an instruction or a model's file; `k` as in [`Model::new`]; `named` is the instruction with
+/// the M and N that were taken.
+pub(crate) fn computes(
+    target: &Target,
+    arguments: &Arguments,
+    k: usize,
+    named: fn(&Found) -> String,
+) -> impl Serialize + use<> {
+    let found = target.found.as_ref();
+    object! {
+        target: target.name.clone(),
+        architecture: found.map(|found| found.instruction.architecture.name()),
+        instruction: found.map(named),
+        revision: found.map(|_| arguments.revision.revision.name()),
+        model_file: found.is_none().then(|| target.name.clone()),
+        model: Model::new(&target.model, Some(k)),
     }
 }
 

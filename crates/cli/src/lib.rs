@@ -1,5 +1,6 @@
 //! The command `bitmma`: its arguments, what it prints, how it ends. No arithmetic, no decisions.
 #![deny(unsafe_code)] // but for the foreign product that `bench` compares with
+#![allow(non_camel_case_types)] // `json::object` names the type of each value as its key
 
 #[macro_use]
 mod failure;

@@ -5,7 +5,6 @@ use bitmma::catalogue::{Evidence, Filter, processors};
 use bitmma::formats::{Format, table::FORMATS};
 use bitmma::{Architecture, Instruction, Revision};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::table::Table;
@@ -59,12 +58,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let filter = Filter { architecture: arguments.arch, format: arguments.format, model: arguments.model };
     let rows: Vec<&'static Instruction> = filter.rows().collect();
     if arguments.json {
-        #[derive(Serialize)]
-        struct Page {
-            instructions: Vec<json::Instruction>,
-        }
-        let one = |row: &&'static Instruction| json::Instruction::new(row, Revision::Hardware);
-        json::print(&Page { instructions: rows.iter().map(one).collect() })?;
+        let rows = rows.iter().map(|row| json::instruction(row, Revision::Hardware));
+        json::print(&json::object! { instructions: rows.collect::<Vec<_>>() })?;
         return Ok(Outcome::Agrees);
     }
     let mut table =

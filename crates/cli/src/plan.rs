@@ -1,8 +1,7 @@
 //! `bitmma plan`: the plan of a library's call, without running it.
 
 use bitmma::formats::{BF16, Format};
-use bitmma_calls::platform::{Decision, Platform, decide};
-use serde::Serialize;
+use bitmma_calls::platform::{Platform, decide};
 
 use crate::call::{SourceArguments, format_parser, summary};
 use crate::failure::{Failure, Outcome};
@@ -63,17 +62,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let query = platform.query((arguments.m, arguments.n, arguments.k), formats, arguments.fast);
     let decision = decide(&platform, &query, &arguments.sources.read()?)?;
     if arguments.json {
-        #[derive(Serialize)]
-        struct Planned<'d> {
-            platform: String,
-            m: usize,
-            n: usize,
-            k: usize,
-            #[serde(flatten)]
-            decision: &'d Decision,
-        }
         let Arguments { m, n, k, .. } = *arguments;
-        crate::json::print(&Planned { platform: platform.name(), m, n, k, decision: &decision })?;
+        crate::json::print(&crate::json::object! {
+            platform: platform.name(),
+            m: m,
+            n: n,
+            k: k,
+            #[serde(flatten)]
+            decision: decision,
+        })?;
     } else {
         let comments: String = summary(&decision).lines().map(|line| format!("# {line}\n")).collect();
         output::raw(&format!("{comments}{}", decision.plan.to_toml()))?;

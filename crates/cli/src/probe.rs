@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
     }
     if arguments.json {
-        crate::json::print(&json::Page::new(&outcome))?;
+        crate::json::print(&json::page(&outcome))?;
     } else {
         output::print(&outcome.summary())?;
         if let Some(folder) = &arguments.out {

@@ -13,6 +13,7 @@ use bitmma_verify::replay::{self, Mismatch, Rules};
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome, Within};
+use crate::json::object;
 use crate::progress::Bar;
 use crate::table::Table;
 use crate::{describe, json, output, style, target};
@@ -88,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let seconds = bar.spent();
     drop(bar);
     if arguments.json {
-        json::print(&Page::new(&lines, arguments, seconds))?;
+        json::print(&page(&lines, arguments, seconds))?;
     } else {
         output::print(&text(&lines, arguments, seconds))?;
     }
@@ -234,87 +235,50 @@ fn mismatch_text(origin: &Origin, path: &Path, mismatch: &Mismatch, arguments: &
     format!("\n{}\n{}\n{explain}\n", style::strong("The first mismatch"), Table::pairs(&pairs, 100).render())
 }
 
-/// The first mismatch of an instruction.
-#[derive(Serialize)]
-struct First {
-    file: String,
-    line: u64,
-    #[serde(flatten)]
-    operands: json::Operands,
-    expected: json::Coded,
-    actual: json::Coded,
-    by_kernel_alone: bool,
-    explain: Option<String>,
-}
-
-/// What became of one instruction.
-#[derive(Serialize)]
-struct Row {
-    target: String,
-    architecture: String,
-    instruction: String,
-    dot_products: usize,
-    by_kernel: usize,
-    mismatches: usize,
-    first: Option<First>,
-}
-
-#[derive(Serialize)]
-struct Page {
-    revision: Option<&'static str>,
-    model_file: Option<String>,
-    strict_nan: bool,
-    instructions: Vec<Row>,
-    dot_products: usize,
-    by_kernel: usize,
-    mismatches: usize,
-    seconds: f64,
-}
-
-impl Page {
-    fn new(lines: &[Line], arguments: &Arguments, time: Duration) -> Page {
-        let (dot_products, mismatches) = totals(lines);
-        Page {
-            revision: arguments.model.is_none().then(|| arguments.revision.revision.name()),
-            model_file: arguments.model.as_ref().map(|path| path.display().to_string()),
-            strict_nan: arguments.strict_nan,
-            instructions: lines.iter().map(|line| Row::new(line, arguments)).collect(),
-            dot_products,
-            by_kernel: by_kernel(lines),
-            mismatches,
-            seconds: time.as_secs_f64(),
-        }
+/// Everything, for programs.
+fn page(lines: &[Line], arguments: &Arguments, time: Duration) -> impl Serialize {
+    let (dot_products, mismatches) = totals(lines);
+    object! {
+        revision: arguments.model.is_none().then(|| arguments.revision.revision.name()),
+        model_file: arguments.model.as_ref().map(|path| path.display().to_string()),
+        strict_nan: arguments.strict_nan,
+        instructions: lines.iter().map(|line| row(line, arguments)).collect::<Vec<_>>(),
+        dot_products: dot_products,
+        by_kernel: by_kernel(lines),
+        mismatches: mismatches,
+        seconds: time.as_secs_f64(),
     }
 }
 
-impl Row {
-    fn new(line: &Line, arguments: &Arguments) -> Row {
-        let (architecture, instruction) =
-            (line.outcome.origin.architecture(), line.outcome.origin.instruction());
-        let signature = line.outcome.origin.signature();
-        let first = line.outcome.first.as_ref().map(|mismatch| {
-            let Record { case, d, line: at, .. } = &mismatch.record;
-            First {
-                file: line.file.display().to_string(),
-                line: *at,
-                operands: json::Operands::new(case, signature),
-                expected: match d {
-                    Answer::Code(code) => json::Coded::new(&signature.d, *code),
-                    Answer::Nan => json::Coded::any_nan(&signature.d),
-                },
-                actual: json::Coded::new(&signature.d, mismatch.actual),
-                by_kernel_alone: mismatch.by_kernel,
-                explain: explain_command(&line.outcome.origin, &mismatch.record, arguments),
-            }
-        });
-        Row {
-            target: format!("{architecture} {instruction}"),
-            architecture: architecture.to_owned(),
-            instruction: instruction.to_owned(),
-            dot_products: line.outcome.total,
-            by_kernel: line.outcome.by_kernel,
-            mismatches: line.outcome.mismatches,
-            first,
+/// What became of one instruction.
+fn row(line: &Line, arguments: &Arguments) -> impl Serialize + use<> {
+    let replay::Outcome { origin, total, by_kernel, mismatches, first } = &line.outcome;
+    let (architecture, instruction, signature) =
+        (origin.architecture(), origin.instruction(), origin.signature());
+    let first = first.as_ref().map(|mismatch| {
+        let Record { case, d, line: at, .. } = &mismatch.record;
+        let expected = match d {
+            Answer::Code(code) => json::Coded::new(&signature.d, *code),
+            Answer::Nan => json::Coded::any_nan(&signature.d),
+        };
+        object! {
+            file: line.file.display().to_string(),
+            line: *at,
+            #[serde(flatten)]
+            operands: json::Operands::new(case, signature),
+            expected: expected,
+            actual: json::Coded::new(&signature.d, mismatch.actual),
+            by_kernel_alone: mismatch.by_kernel,
+            explain: explain_command(origin, &mismatch.record, arguments),
         }
+    });
+    object! {
+        target: format!("{architecture} {instruction}"),
+        architecture: architecture.to_owned(),
+        instruction: instruction.to_owned(),
+        dot_products: *total,
+        by_kernel: *by_kernel,
+        mismatches: *mismatches,
+        first: first,
     }
 }

@@ -2,7 +2,6 @@
 
 use bitmma::catalogue::Found;
 use bitmma::{Matrix, MmaUnit, Operands, Simulator, shape_text, simulate};
-use serde::Serialize;
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::Output;
@@ -52,7 +51,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     destination.write(&d, &metadata(&target, &arguments.target)).within("--out")?;
 
     if arguments.json {
-        json::print(&Page::new(arguments, &target, &matrices, &d))?;
+        let k = matrices.a.columns();
+        json::print(&json::object! {
+            #[serde(flatten)]
+            computes: json::computes(&target, &arguments.target, k, Found::name),
+            #[serde(flatten)]
+            files: arguments.files.summary(&matrices, &d, target.model.c),
+        })?;
     } else {
         let family = target.model.operation.name();
         let revision = revision_text(&target, &arguments.target);
@@ -110,22 +115,4 @@ fn multiply(arguments: &Arguments, target: &Target, matrices: &Matrices) -> Resu
         None => simulate(&target.model, &operands),
     };
     result.map_err(|error| arguments.files.advise(error, a, b))
-}
-
-#[derive(Serialize)]
-struct Page {
-    #[serde(flatten)]
-    computes: json::Computes,
-    #[serde(flatten)]
-    files: operands::Summary,
-}
-
-impl Page {
-    fn new(arguments: &Arguments, target: &Target, matrices: &Matrices, d: &Matrix) -> Page {
-        let k = matrices.a.columns();
-        Page {
-            computes: json::Computes::new(target, &arguments.target, k, Found::name),
-            files: arguments.files.summary(matrices, d, target.model.c),
-        }
-    }
 }

@@ -3,7 +3,6 @@
 use bitmma::catalogue::Found;
 use bitmma::formats::Format;
 use bitmma::{Model, Revision};
-use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
 use crate::table::Table;
@@ -49,23 +48,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     match (found, arguments.json) {
         (Some(found), true) => {
-            json::print(&json::Instruction::new(found.instruction, revision))?;
+            json::print(&json::instruction(found.instruction, revision))?;
         }
         (Some(found), false) => output::print(&instruction(&found, revision))?,
         (None, as_json) => {
             let target = arguments.target.resolve()?;
             let model = &target.model;
             if as_json {
-                #[derive(Serialize)]
-                struct Page {
-                    model_file: String,
-                    model: json::Model,
+                json::print(&json::object! {
+                    model_file: &target.name,
+                    model: json::Model::new(model, None),
                     #[serde(flatten)]
-                    formats: json::Formats,
-                }
-                let model_file = target.name.clone();
-                let formats = json::Formats::new([model.a, model.b, model.c, model.d], model.scale);
-                json::print(&Page { model_file, model: json::Model::new(model, None), formats })?;
+                    formats: json::Formats::new([model.a, model.b, model.c, model.d], model.scale),
+                })?;
             } else {
                 let mut pairs = formats([model.a, model.b, model.c, model.d]);
                 if let Some(scale) = model.scale {

@@ -140,7 +140,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         report::write_failures(path, &outcomes).within(path.display())?;
     }
     if arguments.json {
-        json::print(&report::Page::new(&outcomes)?)?;
+        json::print(&report::page(&outcomes)?)?;
     } else {
         output::print(&report::text(&outcomes))?;
     }

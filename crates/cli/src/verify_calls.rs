@@ -60,12 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let seconds = start.elapsed().as_secs_f64();
     if arguments.json {
-        #[derive(Serialize)]
-        struct Verified {
-            files: Vec<Checked>,
-            seconds: f64,
-        }
-        crate::json::print(&Verified { files, seconds })?;
+        crate::json::print(&crate::json::object! { files: files, seconds: seconds })?;
     } else {
         output::print(&format!("{text}{seconds:.1} s\n"))?;
     }

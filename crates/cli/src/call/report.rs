@@ -6,6 +6,7 @@ use bitmma_calls::platform::{Decision, Platform};
 use serde::Serialize;
 
 use super::{Arguments, Given};
+use crate::json::object;
 
 /// A call that was made.
 pub(super) struct Done<'d> {
@@ -67,23 +68,19 @@ impl<'d> Done<'d> {
 
     pub(super) fn json(&'d self) -> impl Serialize {
         let (m, n, k) = self.given.call(None).shape();
-        #[derive(Serialize)]
-        struct Call<'d> {
-            function: &'static str,
-            #[serde(flatten)]
-            call: Called<'d>,
-            fast: bool,
-            explanation: Option<Vec<String>>,
-            comparisons: Vec<Compared<'d>>,
-        }
-        let compared = |(platform, decision, comparison): &'d (Platform, Decision, Comparison)| Compared {
-            platform: platform.name(),
-            comparison,
-            decision,
-        };
         let Given { a, b, out, .. } = self.given;
-        Call {
+        let compared = |(platform, decision, comparison): &'d (Platform, Decision, Comparison)| {
+            object! {
+                platform: platform.name(),
+                #[serde(flatten)]
+                comparison: comparison,
+                #[serde(flatten)]
+                decision: decision,
+            }
+        };
+        object! {
             function: self.arguments.function.name(),
+            #[serde(flatten)]
             call: Called {
                 platform: self.platform.name(),
                 m,
@@ -96,7 +93,7 @@ impl<'d> Done<'d> {
             },
             fast: self.arguments.fast,
             explanation: self.explanation.as_ref().map(Explanation::lines),
-            comparisons: self.comparisons.iter().map(compared).collect(),
+            comparisons: self.comparisons.iter().map(compared).collect::<Vec<_>>(),
         }
     }
 }
@@ -113,16 +110,6 @@ pub(crate) struct Called<'d> {
     pub(crate) out: &'static str,
     #[serde(flatten)]
     pub(crate) decision: &'d Decision,
-}
-
-/// The same call on another platform.
-#[derive(Serialize)]
-struct Compared<'d> {
-    platform: String,
-    #[serde(flatten)]
-    comparison: &'d Comparison,
-    #[serde(flatten)]
-    decision: &'d Decision,
 }
 
 fn differences(comparison: &Comparison, digits: usize) -> String {

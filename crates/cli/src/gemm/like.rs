@@ -6,7 +6,6 @@ use bitmma::formats::{F32, Format, table};
 use bitmma_calls::call::Scales;
 use bitmma_calls::execute;
 use clap::builder::TypedValueParser;
-use serde::Serialize;
 
 use super::expect::{Difference, Expected};
 use super::{Arguments, products, rate_text};
@@ -165,15 +164,6 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
     let products = products(1, (m, n, k));
     let rate = products as f64 / seconds.max(1e-9);
     if arguments.json {
-        #[derive(Serialize)]
-        struct Computed<'d> {
-            #[serde(flatten)]
-            call: Called<'d>,
-            products: u64,
-            seconds: f64,
-            products_per_second: f64,
-            expect: Option<&'d Difference>,
-        }
         let call = Called {
             platform: platform.name(),
             m,
@@ -184,10 +174,11 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
             out: out.name,
             decision: &decision,
         };
-        crate::json::print(&Computed {
-            call,
-            products,
-            seconds,
+        crate::json::print(&crate::json::object! {
+            #[serde(flatten)]
+            call: call,
+            products: products,
+            seconds: seconds,
             products_per_second: rate,
             expect: expect.as_ref(),
         })?;

@@ -6,111 +6,17 @@ use bitmma_probe::{Counterexample, Evidence, Outcome, Parameter, Verdict};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::json::{Coded, Formats, Model, Operands, Place};
-
-/// The whole outcome.
-#[derive(Serialize)]
-pub(super) struct Page {
-    target: String,
-    m: usize,
-    n: usize,
-    k: usize,
-    blocks: usize,
-    #[serde(flatten)]
-    formats: Formats,
-    seed: u64,
-    verdict: &'static str,
-    questions: u64,
-    tests: u64,
-    order: Order,
-    features: Vec<Feature>,
-    revisions: Vec<Revised>,
-    #[serde(flatten)]
-    ended: Ended,
-}
-
-#[derive(Serialize)]
-struct Order {
-    tree: Option<String>,
-    notes: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Feature {
-    name: String,
-    value: String,
-}
-
-/// A case that contradicted an earlier model.
-#[derive(Serialize)]
-struct Revised {
-    family: Option<&'static str>,
-    instruction: Option<u64>,
-    place: Place,
-    case: Operands,
-    expected: Coded,
-    actual: Coded,
-}
+use crate::json::{Coded, Formats, Model, Operands, Place, object};
 
 /// How it ended.
 #[derive(Serialize)]
-enum Ended {
+enum Ended<F, N, E> {
     #[serde(rename = "model")]
-    Found(Found),
+    Found(F),
     #[serde(rename = "nearest")]
-    NotExplained(Option<Nearest>),
+    NotExplained(Option<N>),
     #[serde(rename = "faults")]
-    Faulty(Vec<Fault>),
-}
-
-#[derive(Serialize)]
-struct Found {
-    #[serde(flatten)]
-    model: Model,
-    toml: String,
-    known: Vec<Known>,
-    equivalent: Vec<Map<String, Value>>,
-    tried: u64,
-    known_as: Vec<String>,
-}
-
-/// How well a parameter is known.
-#[derive(Serialize)]
-struct Known {
-    symbol: String,
-    value: String,
-    certainty: &'static str,
-    open: Vec<String>,
-    same: Vec<String>,
-    ruled_out: usize,
-}
-
-#[derive(Serialize)]
-struct Nearest {
-    #[serde(flatten)]
-    model: Model,
-    toml: String,
-    agrees: u64,
-    of: u64,
-}
-
-#[derive(Serialize)]
-struct Fault {
-    fault: &'static str,
-    meaning: &'static str,
-    place: Place,
-    asked: String,
-    case: Operands,
-    expected: Coded,
-    actual: Coded,
-    elements: Elements,
-    explanation: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Elements {
-    differ: usize,
-    of: usize,
+    Faulty(Vec<E>),
 }
 
 impl From<bitmma_probe::Place> for Place {
@@ -119,106 +25,100 @@ impl From<bitmma_probe::Place> for Place {
     }
 }
 
-impl Page {
-    pub(super) fn new(outcome: &Outcome) -> Page {
-        let signature = &outcome.signature;
-        let Signature { name, m, n, k, blocks, a, b, c, d, scale } = signature;
-        let (verdict, ended) = match &outcome.verdict {
-            Verdict::Found(found) => (
-                "found",
-                Ended::Found(Found {
-                    model: Model::new(&found.model, Some(*k)),
-                    toml: found.model.to_toml(),
-                    known: found.parameters.iter().map(Known::from).collect(),
-                    equivalent: found
-                        .equivalent
-                        .iter()
-                        .map(|model| {
-                            let all = describe(model, *k).into_iter();
-                            all.map(|(symbol, value, _)| (symbol.to_owned(), Value::from(value))).collect()
-                        })
-                        .collect(),
-                    tried: found.tried,
-                    known_as: found.known_as.clone(),
-                }),
-            ),
-            Verdict::NotExplained(rest) => (
-                "not explained",
-                Ended::NotExplained(rest.nearest.as_ref().map(|model| Nearest {
+/// The whole outcome.
+pub(super) fn page(outcome: &Outcome) -> impl Serialize {
+    let signature = &outcome.signature;
+    let Signature { name, m, n, k, blocks, a, b, c, d, scale } = signature;
+    let equivalent = |model: &bitmma::Model| -> Map<String, Value> {
+        let all = describe(model, *k).into_iter();
+        all.map(|(symbol, value, _)| (symbol.to_owned(), Value::from(value))).collect()
+    };
+    let (verdict, ended) = match &outcome.verdict {
+        Verdict::Found(found) => (
+            "found",
+            Ended::Found(object! {
+                #[serde(flatten)]
+                model: Model::new(&found.model, Some(*k)),
+                toml: found.model.to_toml(),
+                known: found.parameters.iter().map(known).collect::<Vec<_>>(),
+                equivalent: found.equivalent.iter().map(equivalent).collect::<Vec<_>>(),
+                tried: found.tried,
+                known_as: &found.known_as,
+            }),
+        ),
+        Verdict::NotExplained(rest) => {
+            let nearest = |model: &bitmma::Model| {
+                object! {
+                    #[serde(flatten)]
                     model: Model::new(model, Some(*k)),
                     toml: model.to_toml(),
                     agrees: rest.agrees.0,
                     of: rest.agrees.1,
-                })),
-            ),
-            Verdict::Faulty(faults) => {
-                ("faulty", Ended::Faulty(faults.iter().map(|one| Fault::new(one, signature)).collect()))
-            }
-        };
-        Page {
-            target: name.clone(),
-            m: *m,
-            n: *n,
-            k: *k,
-            blocks: *blocks,
-            formats: Formats::new([*a, *b, *c, *d], *scale),
-            seed: outcome.seed,
-            verdict,
-            questions: outcome.questions,
-            tests: outcome.tests,
-            order: Order {
-                tree: outcome.order.tree.as_ref().map(|tree| tree.to_text(*k)),
-                notes: outcome.order.notes.clone(),
-            },
-            features: outcome
-                .features
-                .iter()
-                .map(|one| Feature { name: one.name.to_string(), value: one.value.to_string() })
-                .collect(),
-            revisions: outcome.revisions.iter().map(|one| Revised::new(one, signature)).collect(),
-            ended,
+                }
+            };
+            ("not explained", Ended::NotExplained(rest.nearest.as_ref().map(nearest)))
         }
+        Verdict::Faulty(faults) => {
+            ("faulty", Ended::Faulty(faults.iter().map(|one| fault(one, signature)).collect()))
+        }
+    };
+    let tree = outcome.order.tree.as_ref().map(|tree| tree.to_text(*k));
+    let features = outcome.features.iter();
+    let features = features.map(|one| object! { name: one.name.to_string(), value: one.value.to_string() });
+    object! {
+        target: name,
+        m: *m,
+        n: *n,
+        k: *k,
+        blocks: *blocks,
+        #[serde(flatten)]
+        formats: Formats::new([*a, *b, *c, *d], *scale),
+        seed: outcome.seed,
+        verdict: verdict,
+        questions: outcome.questions,
+        tests: outcome.tests,
+        order: object! { tree: tree, notes: &outcome.order.notes },
+        features: features.collect::<Vec<_>>(),
+        revisions: outcome.revisions.iter().map(|one| revised(one, signature)).collect::<Vec<_>>(),
+        #[serde(flatten)]
+        ended: ended,
     }
 }
 
-impl Revised {
-    fn new(one: &Counterexample, signature: &Signature) -> Revised {
-        Revised {
-            family: one.found.instruction.map(|(family, _)| family.name()),
-            instruction: one.found.instruction.map(|(_, index)| index),
-            place: one.found.place.into(),
-            case: Operands::new(&one.smallest, signature),
-            expected: Coded::new(&signature.d, one.expected),
-            actual: Coded::new(&signature.d, one.answer),
-        }
+/// A case that contradicted an earlier model.
+fn revised(one: &Counterexample, signature: &Signature) -> impl Serialize + use<> {
+    object! {
+        family: one.found.instruction.map(|(family, _)| family.name()),
+        instruction: one.found.instruction.map(|(_, index)| index),
+        place: Place::from(one.found.place),
+        case: Operands::new(&one.smallest, signature),
+        expected: Coded::new(&signature.d, one.expected),
+        actual: Coded::new(&signature.d, one.answer),
     }
 }
 
-impl From<&Parameter> for Known {
-    fn from(one: &Parameter) -> Known {
-        Known {
-            symbol: one.symbol.to_string(),
-            value: one.value.to_string(),
-            certainty: one.certainty.name(),
-            open: one.open.clone(),
-            same: one.same.clone(),
-            ruled_out: one.ruled_out,
-        }
+/// How well a parameter is known.
+fn known(one: &Parameter) -> impl Serialize + use<> {
+    object! {
+        symbol: one.symbol.to_string(),
+        value: one.value.to_string(),
+        certainty: one.certainty.name(),
+        open: one.open.clone(),
+        same: one.same.clone(),
+        ruled_out: one.ruled_out,
     }
 }
 
-impl Fault {
-    fn new(one: &Evidence, signature: &Signature) -> Fault {
-        Fault {
-            fault: one.fault.name(),
-            meaning: one.fault.text(),
-            place: one.place.into(),
-            asked: one.asked.clone(),
-            case: Operands::new(&one.case, signature),
-            expected: Coded::new(&signature.d, one.expected),
-            actual: Coded::new(&signature.d, one.answer),
-            elements: Elements { differ: one.elements.0, of: one.elements.1 },
-            explanation: one.explanation.clone(),
-        }
+fn fault(one: &Evidence, signature: &Signature) -> impl Serialize + use<> {
+    object! {
+        fault: one.fault.name(),
+        meaning: one.fault.text(),
+        place: Place::from(one.place),
+        asked: one.asked.clone(),
+        case: Operands::new(&one.case, signature),
+        expected: Coded::new(&signature.d, one.expected),
+        actual: Coded::new(&signature.d, one.answer),
+        elements: object! { differ: one.elements.0, of: one.elements.1 },
+        explanation: one.explanation.clone(),
     }
 }

@@ -1,6 +1,5 @@
 //! What `bitmma verify` prints and writes.
 
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -11,6 +10,7 @@ use serde::Serialize;
 
 use super::{Outcomes, shown};
 use crate::failure::Failure;
+use crate::json::object;
 use crate::record::{write_case, write_head};
 use crate::table::Table;
 use crate::{json, style, whole};
@@ -150,103 +150,52 @@ impl<'s> First<'s> {
     }
 }
 
-/// A claim and the first answer that is not the model's.
-#[derive(Serialize)]
-struct Claim<'s> {
-    rule: &'s str,
-    claim: &'s str,
-    finding: &'static str,
-    instead: Option<&'s str>,
-    tell: u64,
-    agree: u64,
-    rivals: &'s BTreeMap<String, u64>,
-    first: Option<First<'s>>,
+/// For programs.
+pub(super) fn page(outcomes: &[Outcomes]) -> Result<impl Serialize, Failure> {
+    Ok(object! { targets: outcomes.iter().map(unit).collect::<Result<Vec<_>, _>>()? })
 }
 
 /// What became of one unit.
-#[derive(Serialize)]
-struct Unit<'s> {
-    target: &'s str,
-    takes: &'s str,
-    device: Option<&'s str>,
-    driver: Option<&'s str>,
-    model: Held<'s>,
-    verdict: &'static str,
-    fault: Option<String>,
-    seed: u64,
-    strict_nan: bool,
-    shard: String,
-    blocks: u64,
-    of: u64,
-    directed: u64,
-    dot_products: u64,
-    mismatches: u64,
-    by_kind: &'s BTreeMap<String, u64>,
-    digest: Option<&'s str>,
-    first: Vec<First<'s>>,
-    claims: Vec<Claim<'s>>,
-    seconds: f64,
-}
-
-/// The model a unit is held against.
-#[derive(Serialize)]
-struct Held<'s> {
-    #[serde(flatten)]
-    model: json::Model,
-    toml: &'s str,
-}
-
-/// For programs.
-#[derive(Serialize)]
-pub(super) struct Page<'s> {
-    targets: Vec<Unit<'s>>,
-}
-
-impl<'s> Page<'s> {
-    pub(super) fn new(outcomes: &'s [Outcomes]) -> Result<Page<'s>, Failure> {
-        Ok(Page { targets: outcomes.iter().map(Unit::new).collect::<Result<_, _>>()? })
-    }
-}
-impl<'s> Unit<'s> {
-    fn new(one: &'s Outcomes) -> Result<Unit<'s>, Failure> {
-        let Identity { unit, takes, model: toml, directed, seed, strict_nan, .. } = &one.identity;
-        let model = Model::from_toml(toml)?;
-        // formats alone matter here
-        let signature = Signature::of_model(unit.clone(), &model, (1, 1, 1));
-        let claim = |settled: &'s Settled| Claim {
+fn unit(one: &Outcomes) -> Result<impl Serialize, Failure> {
+    let Identity { unit, takes, model: toml, directed, seed, strict_nan, .. } = &one.identity;
+    let model = Model::from_toml(toml)?;
+    // formats alone matter here
+    let signature = Signature::of_model(unit.clone(), &model, (1, 1, 1));
+    let claim = |settled: &Settled| {
+        object! {
             rule: settled.rule,
-            claim: &settled.claim,
+            claim: settled.claim.clone(),
             finding: settled.finding().name(),
-            instead: settled.instead.as_deref(),
+            instead: settled.instead.clone(),
             tell: settled.tell,
             agree: settled.agree,
-            rivals: &settled.rivals,
+            rivals: settled.rivals.clone(),
             first: settled.first.as_ref().map(|first| First::of_claim(first, &signature)),
-        };
-        let summary = &one.summary;
-        Ok(Unit {
-            target: unit,
-            takes,
-            device: one.about.device.as_deref(),
-            driver: one.about.driver.as_deref(),
-            model: Held { model: json::Model::new(&model, None), toml },
-            verdict: verdict(one).0,
-            fault: one.fault.as_ref().map(ToString::to_string),
-            seed: *seed,
-            strict_nan: *strict_nan,
-            shard: one.shard.to_string(),
-            blocks: summary.blocks,
-            of: summary.of,
-            directed: *directed,
-            dot_products: summary.dot_products,
-            mismatches: summary.mismatches(),
-            by_kind: &summary.mismatches,
-            digest: summary.digest.as_deref(),
-            first: summary.kept.iter().map(|kept| First::of_kept(kept, &signature)).collect(),
-            claims: one.claims.iter().map(claim).collect(),
-            seconds: one.seconds,
-        })
-    }
+        }
+    };
+    let summary = &one.summary;
+    Ok(object! {
+        target: unit,
+        takes: takes,
+        device: one.about.device.as_deref(),
+        driver: one.about.driver.as_deref(),
+        model: object! { #[serde(flatten)] model: json::Model::new(&model, None), toml: toml },
+        verdict: verdict(one).0,
+        fault: one.fault.as_ref().map(ToString::to_string),
+        seed: *seed,
+        strict_nan: *strict_nan,
+        shard: one.shard.to_string(),
+        blocks: summary.blocks,
+        of: summary.of,
+        directed: *directed,
+        dot_products: summary.dot_products,
+        mismatches: summary.mismatches(),
+        by_kind: &summary.mismatches,
+        digest: summary.digest.as_deref(),
+        first: summary.kept.iter().map(|kept| First::of_kept(kept, &signature)).collect::<Vec<_>>(),
+        claims: one.claims.iter().map(claim).collect::<Vec<_>>(),
+        seconds: one.seconds,
+    })
 }
 
 /// The mismatches as a recording of what the unit answered.
