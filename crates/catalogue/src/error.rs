@@ -133,14 +133,14 @@ fn target_in_words(given: &str, target: &str) -> String {
 }
 
 fn nearest_in_words(nearest: Option<Architecture>) -> String {
-    nearest.map_or_else(
-        || format!("; modelled are {}", architectures()),
-        |nearest| {
+    match nearest {
+        None => format!("; modelled are {}", architectures()),
+        Some(nearest) => {
             format!(
                 "; the nearest that is modelled is {nearest}, and nobody has shown that it computes alike"
             )
-        },
-    )
+        }
+    }
 }
 
 fn elsewhere_in_words(elsewhere: &[Architecture]) -> String {

@@ -175,6 +175,11 @@ impl From<WrongBlocks> for Error {
 }
 
 impl Error {
+    /// That a unit failed in this way.
+    pub fn unit(unit: impl Into<String>, fault: Fault, problem: impl Into<String>) -> Error {
+        Error::Unit { unit: unit.into(), fault, problem: problem.into() }
+    }
+
     /// That codes of that shape (blocks, rows, columns) cannot be held.
     pub(crate) fn too_large(format: Format, (blocks, rows, columns): (usize, usize, usize)) -> Error {
         Error::TooLarge { blocks, rows, columns, bytes: format.bytes() }

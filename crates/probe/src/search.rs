@@ -121,7 +121,7 @@ impl Search<'_> {
     fn base(&mut self) -> Result<(), Error> {
         for (kind, count) in BASE {
             let cases: Vec<Case> = (0..count)
-                .map(|index| directed(&self.formats, self.space.signature().k, kind, self.seed, index))
+                .map(|index| directed(&self.formats, self.space.signature.k, kind, self.seed, index))
                 .collect();
             self.ask("hypotheses", cases)?;
         }
@@ -207,7 +207,7 @@ impl Search<'_> {
 
     /// The code of NaN results, where there is one.
     fn set_nan_code(&self, models: &mut [Model]) {
-        let d = self.space.signature().d;
+        let d = self.space.signature.d;
         let mut codes: Vec<u64> = self
             .observations
             .all
@@ -224,10 +224,10 @@ impl Search<'_> {
     }
 
     fn found(&self, model: Model, alive: Alive) -> Verdict {
-        let k = self.space.signature().k;
+        let k = self.space.signature.k;
         let parameters =
             report::parameters::with_evidence(&self.space, &self.observations, &model, &alive.models);
-        let known_as = report::names::known_as(self.space.signature(), &model, k);
+        let known_as = report::names::known_as(&self.space.signature, &model, k);
         let tried = alive.tried;
         let equivalent = alive.models.into_iter().skip(1).collect();
         Verdict::Found(Box::new(Found { model, equivalent, tried, parameters, known_as }))

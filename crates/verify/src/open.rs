@@ -112,8 +112,7 @@ fn in_place(unit: gpu::Unit) -> Result<AnyUnit, OpenError> {
     match check_places(&unit)? {
         None => Ok(Box::new(unit)),
         Some(misplaced) => {
-            let (unit, problem) = (unit.signature().name.clone(), misplaced.to_string());
-            Err(Error::Unit { unit, fault: Fault::Wrong, problem }.into())
+            Err(Error::unit(&unit.signature().name, Fault::Wrong, misplaced.to_string()).into())
         }
     }
 }

@@ -19,11 +19,7 @@ impl Playback {
     /// The records of what is named `ARCH/INSTRUCTION`; all of them where the recording has but one and none is
     /// named. An answer that is any NaN is given as the format's quiet one.
     pub fn new(records: &[Record], wanted: Option<&str>) -> Result<Playback, Error> {
-        let refused = |problem: String| Error::Unit {
-            unit: "the recording".to_owned(),
-            fault: Fault::Unavailable,
-            problem,
-        };
+        let refused = |problem: String| Error::unit("the recording", Fault::Unavailable, problem);
         let mut origins: Vec<&Arc<Origin>> = Vec::new();
         for record in records {
             if !origins.iter().any(|known| Arc::ptr_eq(known, &record.origin) || **known == record.origin) {
@@ -72,16 +68,15 @@ impl Playback {
     }
 
     fn answer(&self, case: &Case) -> Result<u64, Error> {
-        self.answers.get(case).copied().ok_or_else(|| Error::Unit {
-            unit: format!("the recording of {}", self.signature.name),
-            fault: Fault::Refused,
-            problem: format!(
+        self.answers.get(case).copied().ok_or_else(|| {
+            let problem = format!(
                 "a {}, b {}, c {} is none of its {} dot products",
                 hex(&self.signature.a, &case.a),
                 hex(&self.signature.b, &case.b),
                 hex(&self.signature.c, &[case.c]),
                 self.answers.len()
-            ),
+            );
+            Error::unit(format!("the recording of {}", self.signature.name), Fault::Refused, problem)
         })
     }
 }

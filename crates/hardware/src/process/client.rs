@@ -57,13 +57,9 @@ impl Process {
     /// Starts the program, its name and arguments in `words`, and reads what it says it is.
     pub fn start(words: &[String], limits: Limits) -> Result<Process, Error> {
         let command = words.join(" ");
-        let error = |fault, problem| Error::Unit { unit: command.clone(), fault, problem };
+        let error = |fault, problem: String| Error::unit(&command, fault, problem);
         if words.is_empty() {
-            return Err(Error::Unit {
-                unit: "exec:".to_owned(),
-                fault: Fault::Unavailable,
-                problem: "no program is named".to_owned(),
-            });
+            return Err(Error::unit("exec:", Fault::Unavailable, "no program is named"));
         }
         let mut connection =
             Connection::start(words).map_err(|cause| error(Fault::Unavailable, format!("{cause}")))?;
@@ -114,34 +110,29 @@ impl Process {
     pub fn open(command: &str, limits: Limits) -> Result<Process, Error> {
         match shlex::split(command) {
             Some(words) => Process::start(&words, limits),
-            None => Err(Error::Unit {
-                unit: format!("exec:{command}"),
-                fault: Fault::Unavailable,
-                problem: "a quote in the command does not end".to_owned(),
-            }),
+            None => {
+                let problem = "a quote in the command does not end";
+                Err(Error::unit(format!("exec:{command}"), Fault::Unavailable, problem))
+            }
         }
-    }
-
-    fn error(&self, fault: Fault, problem: String) -> Error {
-        Error::Unit { unit: self.command.clone(), fault, problem }
     }
 
     /// One frame there, one back.
     fn exchange(&self, state: &mut State, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, Error> {
         if let Some((fault, problem)) = &state.broken {
-            return Err(self.error(*fault, problem.clone()));
+            return Err(Error::unit(&self.command, *fault, problem.clone()));
         }
         let sequence = state.sequence;
         state.sequence = sequence.wrapping_add(1);
         state.connection.send(self.layout.write_request(sequence, batch));
         match self.answer(&mut state.connection, sequence, batch.len()) {
             Ok(d) => Ok(d),
-            Err((Fault::Refused, problem)) => Err(self.error(Fault::Refused, problem)),
+            Err((Fault::Refused, problem)) => Err(Error::unit(&self.command, Fault::Refused, problem)),
             Err((fault, problem)) => {
                 state.connection.kill();
                 let problem = with_last_words(problem, &state.connection);
                 state.broken = Some((fault, problem.clone()));
-                Err(self.error(fault, problem))
+                Err(Error::unit(&self.command, fault, problem))
             }
         }
     }
@@ -220,7 +211,7 @@ impl MmaUnit for Process {
 
     fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, Error> {
         let mut answers = self.multiply_many(std::slice::from_ref(operands))?;
-        answers.pop().ok_or_else(|| self.error(Fault::Short, "no D came".to_owned()))
+        answers.pop().ok_or_else(|| Error::unit(&self.command, Fault::Short, "no D came".to_owned()))
     }
 
     fn multiply_many(&self, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, Error> {

@@ -39,7 +39,7 @@ pub(crate) fn fit(space: &Space, observations: &Observations) -> Vec<Fitted> {
         let seeds = match round {
             0 => Vec::new(),
             1 => seeds(space, observations, &cheap, usize::MAX),
-            _ => seeds(space, observations, &of_pairs, 2),
+            _ => seeds(space, observations, &|model| of_model(model, &[CHEAP, OF_PAIRS]), 2),
         };
         for start in ranked(space, observations, &seeds, followed) {
             let mut start = descend(space, observations, start, &cheap, &some);
@@ -150,7 +150,7 @@ fn made_up(space: &Space, structure: &Structure) -> Vec<Model> {
 fn more_made_up(space: &Space, structure: &Structure) -> Vec<Model> {
     let roundings = Rounding::ALL.map(|(rounding, _)| rounding);
     let mut models = of_bits(space, structure, MADE_UP_BITS[2..].iter().copied(), &roundings);
-    if let Some(bits) = order::critical_bits(space.signature())
+    if let Some(bits) = order::critical_bits(&space.signature)
         && structure.last
         && structure.operation.has(Of::FractionBits)
     {
@@ -281,20 +281,8 @@ fn cheap(model: &Model) -> Groups {
     of_model(model, &[CHEAP])
 }
 
-fn of_pairs(model: &Model) -> Groups {
-    of_model(model, &[CHEAP, OF_PAIRS])
-}
-
 fn thorough(model: &Model) -> Groups {
     of_model(model, &[CHEAP, HIDDEN])
-}
-
-fn everything(model: &Model) -> Groups {
-    of_model(model, &[OF_SPECIALS, CHEAP, MEETING])
-}
-
-fn zeros_flushed(model: &Model) -> Groups {
-    of_model(model, &[ZEROS_FLUSHED, OF_SPECIALS, CHEAP, MEETING])
 }
 
 /// The model fitted to all cases that models are fitted to.
@@ -302,13 +290,20 @@ pub(crate) fn fit_all(space: &Space, observations: &Observations, model: &Model)
     let which = &observations.fitting;
     let contradictions = count(observations, model, which);
     let start = Fitted { model: model.clone(), contradictions };
-    let best = descend(space, observations, start, &everything, which);
+    let best =
+        descend(space, observations, start, &|model| of_model(model, &[OF_SPECIALS, CHEAP, MEETING]), which);
     // zeros and flushing explain no plain case, and hardly any whose sums get small
     let plain = &observations.plain;
     if best.contradictions == 0 || count(observations, &best.model, plain) * 50 > plain.len() {
         return best;
     }
-    descend(space, observations, best, &zeros_flushed, which)
+    descend(
+        space,
+        observations,
+        best,
+        &|model| of_model(model, &[ZEROS_FLUSHED, OF_SPECIALS, CHEAP, MEETING]),
+        which,
+    )
 }
 
 /// Goes through the groups until none of them makes it better.

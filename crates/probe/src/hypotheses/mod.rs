@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use bitmma::arithmetic::run::Side;
-use bitmma::arithmetic::{InputFlush, Lowering, Order, Prepared, Trace};
+use bitmma::arithmetic::{InputFlush, Lowering, Order, Prepared};
 use bitmma::formats::{Class, Format, Unpacked, decode};
 use bitmma::{Case, Model, Signature};
 use rayon::prelude::*;
@@ -287,14 +287,5 @@ pub(crate) fn answers(model: &Model, k: usize, cases: &[Case]) -> Option<Vec<u64
 
 /// What a model answers to a case.
 pub(crate) fn answer(model: &Prepared<'_>, case: &Case) -> u64 {
-    traced(model, case, &mut ())
-}
-
-/// What a model answers to a case, each step reported to `trace`.
-pub(crate) fn traced<T: Trace>(model: &Prepared<'_>, case: &Case, trace: &mut T) -> u64 {
-    let a = model.vector(Side::A, case.a.iter().copied());
-    let b = model.vector(Side::B, case.b.iter().copied());
-    let scale_a = model.scales(case.scale_a.iter().copied());
-    let scale_b = model.scales(case.scale_b.iter().copied());
-    model.dot(&a, &b, case.c, &scale_a, &scale_b, trace)
+    model.dot_of_codes(&case.operands(), &mut ())
 }

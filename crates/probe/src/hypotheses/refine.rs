@@ -137,8 +137,8 @@ pub(crate) fn pool(formats: &Formats, k: usize, seed: u64, round: u64, models: &
 
 /// One case of the pool for each rival that it tells from the model, fewer where one tells several.
 pub(crate) fn splitting(space: &Space, model: &Model, rivals: &[Model], pool: &[Case]) -> Vec<Case> {
-    let k = space.signature().k;
-    let d = space.signature().d;
+    let k = space.signature.k;
+    let d = space.signature.d;
     let Some(expected) = answers(model, k, pool) else { return Vec::new() };
     one_each(space, model, rivals, |rival| {
         let prepared = Prepared::new(rival, k).ok()?;
@@ -154,8 +154,8 @@ pub(crate) fn constructed(
     rivals: &[Model],
     (seed, tries): (u64, u64),
 ) -> Vec<Case> {
-    let formats = Formats::from(space.signature());
-    let k = space.signature().k;
+    let formats = Formats::from(&space.signature);
+    let k = space.signature.k;
     one_each(space, model, rivals, |rival| separating(&formats, k, [model, rival], (seed, tries)))
 }
 
@@ -169,8 +169,8 @@ fn one_each(
     rivals: &[Model],
     find: impl Fn(&Model) -> Option<Case> + Sync,
 ) -> Vec<Case> {
-    let k = space.signature().k;
-    let d = space.signature().d;
+    let k = space.signature.k;
+    let d = space.signature.d;
     let Ok(prepared) = Prepared::new(model, k) else { return Vec::new() };
     let mut chosen: Vec<Case> = Vec::new();
     let mut expected: Vec<u64> = Vec::new();

@@ -26,7 +26,7 @@ const FRACTION_BITS: std::ops::RangeInclusive<u32> = 0..=MAX_FRACTION_BITS;
 /// Everything that fits one signature.
 #[derive(Clone, Debug)]
 pub(crate) struct Space {
-    signature: Signature,
+    pub(crate) signature: Signature,
 }
 
 /// What is decided before parameters are looked for.
@@ -63,10 +63,6 @@ pub(crate) fn kind_of(model: &Model) -> Kind {
 impl Space {
     pub(crate) fn new(signature: &Signature) -> Space {
         Space { signature: signature.clone() }
-    }
-
-    pub(crate) fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     /// Whether the model makes sense and takes this K.

@@ -19,8 +19,14 @@ code,pre{font:13px/1.45 ui-monospace,monospace}pre{background:#8881;padding:.6re
 .verdict{padding:.7rem 1rem;border-left:5px solid}.verdict pre{white-space:pre-wrap}.found{border-color:#1f7a5c}.not{border-color:#b3261e}\
 .tree{overflow-x:auto}.dim{opacity:.7}details>summary{cursor:pointer}";
 
-/// The page.
-pub(super) fn page(outcome: &Outcome) -> String {
+impl Outcome {
+    /// The report as a page that needs nothing else.
+    pub fn to_html(&self) -> String {
+        page(self)
+    }
+}
+
+fn page(outcome: &Outcome) -> String {
     let signature = &outcome.signature;
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Probe of {name}</title>\

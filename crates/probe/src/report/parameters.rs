@@ -148,7 +148,7 @@ pub(crate) fn with_evidence(
     model: &Model,
     alive: &[Model],
 ) -> Vec<Parameter> {
-    let k = space.signature().k;
+    let k = space.signature.k;
     let canonical = space.canonical(model);
     let mut parameters = Vec::new();
     for (symbol, meaning, coordinate) in all() {

@@ -18,8 +18,22 @@ macro_rules! line {
     }};
 }
 
+impl Outcome {
+    /// The report for people.
+    pub fn to_text(&self) -> String {
+        report(self)
+    }
+
+    /// What came out, in some lines: heading and verdict.
+    pub fn summary(&self) -> String {
+        let whole = report(self);
+        let end = whole.find("\nStep 1").unwrap_or(whole.len());
+        whole[..end].to_owned()
+    }
+}
+
 /// The whole report.
-pub(super) fn report(outcome: &Outcome) -> String {
+fn report(outcome: &Outcome) -> String {
     let mut text = String::new();
     let out = &mut text;
     let signature = &outcome.signature;
@@ -92,13 +106,6 @@ pub(super) fn what_is_probed(signature: &Signature) -> [String; 2] {
         format!("M = {m}, N = {n}, K = {k}, {blocks} block{plural}"),
         format!("A {a}, B {b}, C {c}, D {d}{scales}"),
     ]
-}
-
-/// Heading and verdict.
-pub(super) fn summary(outcome: &Outcome) -> String {
-    let whole = report(outcome);
-    let end = whole.find("\nStep 1").unwrap_or(whole.len());
-    whole[..end].to_owned()
 }
 
 /// The verdict alone.

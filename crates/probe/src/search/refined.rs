@@ -101,7 +101,7 @@ impl Search<'_> {
 
     /// Questions that tell a model from rivals: of a pool, and where that has none, constructed for each of them.
     fn telling_apart(&mut self, first: &Model, rivals: &[Model], quiet: u64) -> Vec<Case> {
-        let k = self.space.signature().k;
+        let k = self.space.signature.k;
         // those at the ends until nothing tells them apart, then all once, then those at the ends for long
         let rivals = if quiet + 1 == QUIET { rivals.to_vec() } else { refine::outermost(rivals) };
         let around: Vec<Model> = std::iter::once(first).chain(&rivals).cloned().collect();
@@ -118,7 +118,7 @@ impl Search<'_> {
     /// The models that are left once the unit was asked what is constructed from where the first of them cuts, ties and
     /// ends; its rivals where none is.
     fn confirming(&mut self, first: &Model, alive: Vec<Model>) -> Result<Vec<Model>, Error> {
-        let k = self.space.signature().k;
+        let k = self.space.signature.k;
         let pool = refine::pool(&self.formats, k, self.seed, self.pools, &alive);
         self.pools += 1;
         let known = self.observations.all.len();

@@ -12,7 +12,6 @@ use bitmma::formats::{Class, Real, Rounding, decode};
 use bitmma::{Case, Model};
 use bitmma_verify::inputs::{Formats, zero};
 
-use crate::hypotheses::traced;
 use crate::numbers::{Random, all_exponents, normal_exponents, number, same, split};
 
 /// Two models to be told apart.
@@ -69,7 +68,7 @@ impl<'m> Pair<'m> {
     pub(super) fn expose(&self, random: &mut Random, case: Case, moves: usize) -> Option<Case> {
         let [(ones, one), (others, other)] = [&self.models[0], &self.models[1]].map(|model| {
             let mut sums = Sums::default();
-            let code = traced(model, &case, &mut sums);
+            let code = model.dot_of_codes(&case.operands(), &mut sums);
             (sums.sums, code)
         });
         if !same(&self.models[0].model().d, one, other) {

@@ -37,8 +37,7 @@ pub fn run<E: From<Error>>(
             let shape = (plan.signature.blocks, plan.signature.m, plan.signature.n);
             if answers.len() != operands.len() || answers.iter().any(|d| d.shape() != shape) {
                 let problem = format!("{} answers to {} instructions", answers.len(), operands.len());
-                let unit = plan.signature.name.clone();
-                return Err(Error::Unit { unit, fault: Fault::Short, problem }.into());
+                return Err(Error::unit(&plan.signature.name, Fault::Short, problem).into());
             }
             each(asked.compare(plan, model, strict_nan, &answers))?;
         }

@@ -199,13 +199,7 @@ pub(super) fn kernel(found: &Found) -> Result<Kernel, Error> {
     text.line("bar.sync 0;");
     text.line("tcgen05.fence::after_thread_sync;");
     for (descriptor, start) in [("descriptor_a", 0), ("descriptor_b", bytes_a)] {
-        text.line(format_args!("add.u32 word, base, {start};"));
-        text.line("shr.u32 word, word, 4;");
-        text.line(format_args!("cvt.u64.u32 {descriptor}, word;"));
-        text.line(format_args!(
-            "or.b64 {descriptor}, {descriptor}, {:#x};",
-            descriptor_fields(2) | GENERATION
-        ));
+        text.descriptor(descriptor, start, descriptor_fields(2) | GENERATION);
     }
     text.line(format_args!("mov.u32 word, {:#x};", instruction_descriptor(&signature)));
     text.line("setp.ne.b32 adds, 1, 0;");

@@ -156,6 +156,14 @@ impl Text {
         }
     }
 
+    /// Sets a descriptor to its fields and the address `start` bytes behind `base`.
+    pub(super) fn descriptor(&mut self, name: &str, start: usize, fields: u64) {
+        self.line(format_args!("add.u32 word, base, {start};"));
+        self.line("shr.u32 word, word, 4;");
+        self.line(format_args!("cvt.u64.u32 {name}, word;"));
+        self.line(format_args!("or.b64 {name}, {name}, {fields:#x};"));
+    }
+
     /// Loads the metadata of a sparse A, which ends the background of a tile, into `e0`; what it adds to the
     /// instruction's operands, nothing where A is dense.
     pub(super) fn metadata(&mut self, layout: &TileLayout, threads: usize) -> &'static str {

@@ -84,12 +84,8 @@ pub(super) fn kernel(found: &Found, selection: Option<&Selection>) -> Result<Ker
     let metadata = text.metadata(&layout, THREADS);
     text.line("fence.proxy.async;");
     text.line("bar.sync 0;");
-    for (descriptor, start, cores) in [("descriptor_a", 0, 2), ("descriptor_b", bytes_a, cores as u64)] {
-        text.line(format_args!("add.u32 word, base, {start};"));
-        text.line("shr.u32 word, word, 4;");
-        text.line(format_args!("cvt.u64.u32 {descriptor}, word;"));
-        text.line(format_args!("or.b64 {descriptor}, {descriptor}, {:#x};", descriptor_fields(cores)));
-    }
+    text.descriptor("descriptor_a", 0, descriptor_fields(2));
+    text.descriptor("descriptor_b", bytes_a, descriptor_fields(cores as u64));
     text.line("setp.ne.b32 adds, 1, 0;");
     text.line("wgmma.fence.sync.aligned;");
     // A and B as they are, neither negated; only 16-bit types may stand transposed, and they do not

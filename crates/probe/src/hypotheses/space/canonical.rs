@@ -393,9 +393,9 @@ mod tests {
             assert!(space.allows(&canonical), "draw {index}");
             assert_eq!(space.canonical(&canonical), canonical, "draw {index}: not settled");
             folded += 1;
-            let k = space.signature().k;
+            let k = space.signature.k;
             let around = [model.clone(), canonical.clone()];
-            let inputs = pool(&Formats::from(space.signature()), k, index, 0, &around);
+            let inputs = pool(&Formats::from(&space.signature), k, index, 0, &around);
             let (one, two) = (answers(&model, k, &inputs), answers(&canonical, k, &inputs));
             assert_eq!(one, two, "draw {index}:\n{}\n{}", model.to_toml(), canonical.to_toml());
         }

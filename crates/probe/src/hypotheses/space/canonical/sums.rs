@@ -133,7 +133,7 @@ mod tests {
                 .into();
             let below = model(sum(least - 1, false));
             let around = [&all[..], &[widest.clone(), below.clone(), narrow.clone()]].concat();
-            let inputs = pool(&Formats::from(space.signature()), k, index, 0, &around);
+            let inputs = pool(&Formats::from(&space.signature), k, index, 0, &around);
             let answered = answers(&widest, k, &inputs);
             for one in &all {
                 assert_eq!(space.canonical(one), folded, "{index}:\n{}", one.to_toml());
