@@ -25,7 +25,11 @@ pub(crate) fn rounding(u: &mut Unstructured<'_>) -> Result<Rounding> {
 fn conversion(u: &mut Unstructured<'_>) -> Result<Conversion> {
     let flush = if u.ratio(1, 4)? { u.choose(&ResultFlush::ALL)?.0 } else { ResultFlush::Never };
     let saturate = u.ratio(1, 4)?;
-    Ok(Conversion { flush, saturate, ..Conversion::new(rounding(u)?, format(u, Format::has_infinity)?) })
+    Ok(Conversion {
+        flush,
+        saturate,
+        ..Conversion::new(rounding(u)?, format(u, |format| format.infinity_code().is_some())?)
+    })
 }
 
 /// An exponent that zeros bring: none, near the formats' own, or anywhere it may be.
@@ -131,7 +135,8 @@ pub(crate) fn model(u: &mut Unstructured<'_>) -> Result<Option<Model>> {
     if operation.is_scaled() {
         // infinity under a scale factor of zero: the specification is silent, for only FP4 is scaled by
         // UE4M3, and it has no infinity
-        let may_be_zero = family.scale == Scale::Numbers && !a.has_infinity() && !b.has_infinity();
+        let may_be_zero =
+            family.scale == Scale::Numbers && a.infinity_code().is_none() && b.infinity_code().is_none();
         let format = if may_be_zero && u.arbitrary()? { UE4M3 } else { UE8M0 };
         model.scale = Some(BlockScale { format, size: operation.group() * u.int_in_range(1..=4)? });
     } else if u.arbitrary()? {

@@ -1,14 +1,14 @@
 //! Models as TOML files.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::LazyLock;
 
-use bitmma_formats::{BlockScale, Format, Rounding, table};
+use bitmma_formats::{BlockScale, Format, table};
 use serde::de::{self, DeserializeSeed, MapAccess, Visitor};
 use serde::ser::{self, SerializeMap};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::convert::Conversion;
 use crate::error::ModelError;
 use crate::family::{self, Operation};
 use crate::lowering::{Chains, Lowering, Order};
@@ -288,7 +288,7 @@ impl File {
             let given = self.parameters.iter().find(|(other, _)| *other == parameter);
             let value = match (given.map(|(_, given)| given), parameter.row().missing) {
                 (Some(Given::Number(number)), _) => Value::Number(*number),
-                (Some(Given::Text(text)), _) => Value::Rounding(rounding(text)?),
+                (Some(Given::Text(text)), _) => Value::Rounding(named(text)?),
                 (Some(Given::Flag(flag)), _) => Value::Flag(*flag),
                 (None, Missing::Error) => {
                     return Err(ModelError::File(format!("{} is missing", parameter.key())));
@@ -312,7 +312,7 @@ impl File {
 
     fn into_model(self) -> Result<Model, ModelError> {
         let operation = self.operation()?;
-        let conversion = conversion(&self.rho)?;
+        let conversion = named(&self.rho)?;
         let [flush_operands, flush_accumulator] = self.flushes()?;
         let mut model = Model {
             flush_operands,
@@ -355,13 +355,13 @@ impl File {
 impl LoweringTable {
     fn into_lowering(self) -> Result<Lowering, ModelError> {
         let optional = |name: Option<String>| name.as_deref().map(format).transpose();
-        let converted = |name: Option<String>| name.as_deref().map(conversion).transpose();
+        let converted = |name: Option<String>| name.as_deref().map(named).transpose();
         Ok(Lowering {
             widen_operands: optional(self.widen_operands)?,
             widen_accumulator: optional(self.widen_accumulator)?,
             order: self.order.unwrap_or(Order::Sequential),
             chains: match self.chains {
-                Some(ChainsTable { count, merge }) => Some(Chains { count, merge: conversion(&merge)? }),
+                Some(ChainsTable { count, merge }) => Some(Chains { count, merge: named(&merge)? }),
                 None => None,
             },
             add_accumulator_last: converted(self.add_accumulator_last)?,
@@ -370,13 +370,9 @@ impl LoweringTable {
     }
 }
 
-fn rounding(text: &str) -> Result<Rounding, ModelError> {
-    text.parse()
-        .map_err(|error: bitmma_formats::rounding::UnknownRounding| ModelError::File(error.to_string()))
-}
-
-fn conversion(text: &str) -> Result<Conversion, ModelError> {
-    text.parse().map_err(|error: crate::convert::UnknownConversion| ModelError::File(error.to_string()))
+/// A rounding or a conversion by its name.
+fn named<T: FromStr<Err: fmt::Display>>(text: &str) -> Result<T, ModelError> {
+    text.parse().map_err(|error: T::Err| ModelError::File(error.to_string()))
 }
 
 fn format(name: &str) -> Result<Format, ModelError> {

@@ -38,7 +38,7 @@ fn validate(model: &Model) -> Result<(), ModelError> {
     validate_scale(model)?;
     validate_lowering(model)?;
 
-    if !model.conversion.format.has_infinity() {
+    if model.conversion.format.infinity_code().is_none() {
         return wrong(
             "rho",
             model.conversion.to_string(),
@@ -173,7 +173,8 @@ fn validate_lowering(model: &Model) -> Result<(), ModelError> {
         }
     }
     let merge = chains.map(|chains| chains.merge);
-    let unbounded = |conversion: Option<Conversion>| conversion.is_none_or(|c| c.format.has_infinity());
+    let unbounded =
+        |conversion: Option<Conversion>| conversion.is_none_or(|c| c.format.infinity_code().is_some());
     if !unbounded(merge) || !unbounded(add_accumulator_last) || !unbounded(narrow_output) {
         return wrong(
             "lowering",

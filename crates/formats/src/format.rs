@@ -105,16 +105,6 @@ impl Format {
         (self.max_finite_code() >> (self.fraction_bits + self.padding_bits)) as i32 - self.bias
     }
 
-    /// Whether the format has infinities.
-    pub const fn has_infinity(&self) -> bool {
-        matches!(self.specials, Specials::Ieee)
-    }
-
-    /// Whether some code is not a number.
-    pub const fn has_nan(&self) -> bool {
-        !matches!(self.specials, Specials::None)
-    }
-
     /// Whether negative zero has a code of its own.
     pub const fn has_negative_zero(&self) -> bool {
         matches!(self.sign, Sign::Signed) && !matches!(self.specials, Specials::NegativeZeroNan)

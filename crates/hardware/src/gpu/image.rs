@@ -50,8 +50,9 @@ pub struct Placement {
     format: Format,
     shape: (usize, usize, usize),
     /// First bit of each element, row-major, block after block; counted from the tile's first word.
-    offsets: Vec<u32>,
-    words: Range<usize>,
+    pub offsets: Vec<u32>,
+    /// The words of the tile that the operand takes.
+    pub words: Range<usize>,
 }
 
 impl Placement {
@@ -77,16 +78,6 @@ impl Placement {
     /// Blocks, rows, columns.
     pub fn shape(&self) -> (usize, usize, usize) {
         self.shape
-    }
-
-    /// The words of the tile that the operand takes.
-    pub fn words(&self) -> Range<usize> {
-        self.words.clone()
-    }
-
-    /// First bit of each element, counted from the tile's first word.
-    pub fn offsets(&self) -> &[u32] {
-        &self.offsets
     }
 
     /// Bits of one code.

@@ -120,7 +120,7 @@ fn text(
         (&b, &counts.b, &layout.inputs[1]),
         (&c, &counts.c, &layout.inputs[2]),
     ] {
-        text.line(format_args!("v_add_u32_e32 v1, {}, v0", 4 * placement.words().start));
+        text.line(format_args!("v_add_u32_e32 v1, {}, v0", 4 * placement.words.start));
         text.transfer(true, "s[4:5]", range, registers);
     }
     text.line("s_waitcnt vmcnt(0)");

@@ -9,10 +9,10 @@ use bitmma_hardware::hip::assembly;
 
 /// Marks the bits of an operand's elements; fails where two share one.
 fn mark(placement: &Placement, taken: &mut [bool], name: &str) {
-    let words = placement.words();
+    let words = placement.words.clone();
     let (blocks, rows, columns) = placement.shape();
-    assert_eq!(placement.offsets().len(), blocks * rows * columns, "{name}");
-    for offset in placement.offsets() {
+    assert_eq!(placement.offsets.len(), blocks * rows * columns, "{name}");
+    for offset in &placement.offsets {
         let first = *offset as usize;
         let bits = first..first + placement.width() as usize;
         assert!(words.start * 32 <= bits.start && bits.end <= words.end * 32, "{name}: {bits:?} is outside");

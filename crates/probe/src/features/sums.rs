@@ -24,13 +24,7 @@ impl Observer<'_, '_> {
             ("precision of the accumulator", "p0 = U, p1 = -U, c".to_owned(), [0, 1, k]),
         ]
         .into_iter()
-        .filter(|(.., [first, second, small])| {
-            k > *first.min(second).max(&1) - 1
-                && first != second
-                && second != small
-                && small != first
-                && k > 1
-        })
+        .filter(|(.., [first, second, small])| first != second && second != small && small != first)
         .filter(|(.., leaves)| leaves.iter().all(|&leaf| leaf <= k))
         .collect();
         for (name, words, [first, second, small]) in places {

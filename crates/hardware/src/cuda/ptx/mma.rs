@@ -118,7 +118,7 @@ fn layout(
     });
     let output = Placement::new(d, shape_c, 0..fragments.d.words(), of_accumulator(fragments.d, d));
     let background = selection.map_or(vec![], |selection| {
-        let at = inputs[1].words().start * 32;
+        let at = inputs[1].words.start * 32;
         selection.background(signature, words.take(THREADS), |column, k| {
             at + fragments.b.offset(place(column, n, k, b, all_k))
         })
@@ -139,14 +139,14 @@ pub(super) fn kernel(found: &Found, majors: Majors, selection: Option<&Selection
     let mut text = Text::entry(&name, THREADS, &layout);
     let [a, b, c] = &layout.inputs;
     let held = |format: Format| if format == F64 { F64 } else { F16 };
-    text.load("a", a.words().start, held(signature.a), &fragments.a);
-    text.load("b", b.words().start, held(signature.b), &fragments.b);
-    text.load("c", c.words().start, signature.c, &fragments.c);
+    text.load("a", a.words.start, held(signature.a), &fragments.a);
+    text.load("b", b.words.start, held(signature.b), &fragments.b);
+    text.load("c", c.words.start, signature.c, &fragments.c);
     text.registers("d", signature.d, fragments.d.count);
     let metadata = text.metadata(&layout, THREADS);
     let scaled = if let Some([a, b]) = &layout.scales {
-        text.load("s", a.words().start, F16, &warp(1, 32));
-        text.load("t", b.words().start, F16, &warp(1, 32));
+        text.load("s", a.words.start, F16, &warp(1, 32));
+        text.load("t", b.words.start, F16, &warp(1, 32));
         // byte and thread selectors of zero
         ", {s0}, {0, 0}, {t0}, {0, 0}"
     } else {

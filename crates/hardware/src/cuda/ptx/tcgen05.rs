@@ -135,7 +135,7 @@ fn pieces(count: usize) -> impl Iterator<Item = (usize, usize)> {
 /// Carries an operand of the tile into the columns of tensor memory from `column` on; `thread` names
 /// the register that numbers its lanes.
 fn store_columns(text: &mut Text, thread: &str, column: usize, placement: &Placement, held: &Registers) {
-    text.locate("input", thread, placement.words().start, held);
+    text.locate("input", thread, placement.words.start, held);
     let stride = held.threads * 4;
     for (start, size) in pieces(held.count) {
         for index in 0..size {
@@ -211,7 +211,7 @@ pub(super) fn kernel(found: &Found) -> Result<Kernel, Error> {
     text.line("mbarrier.try_wait.parity.shared::cta.b64 done, [bar], 0;");
     text.line("@!done bra waits;");
     text.line("tcgen05.fence::after_thread_sync;");
-    text.locate("output", "thread", layout.output.words().start, &registers);
+    text.locate("output", "thread", layout.output.words.start, &registers);
     for (start, size) in pieces(registers.count) {
         text.line(format_args!("add.u32 word, lanes, {start};"));
         let loaded = vector("r", 0..size);

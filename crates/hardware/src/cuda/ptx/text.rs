@@ -180,7 +180,7 @@ impl Text {
         format: Format,
         registers: &Registers,
     ) -> String {
-        self.locate("output", "thread", placement.words().start, registers);
+        self.locate("output", "thread", placement.words.start, registers);
         let stride = registers.threads * registers.bits / 8;
         for index in 0..registers.count {
             let kind = register_type(format);

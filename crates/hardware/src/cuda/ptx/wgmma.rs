@@ -56,7 +56,7 @@ fn layout(signature: &Signature, selection: Option<&Selection>) -> TileLayout {
     ];
     let output = Placement::new(d, shape_c, 0..registers.words(), offset);
     let background = selection.map_or(vec![], |selection| {
-        let at = inputs[1].words().start * 32;
+        let at = inputs[1].words.start * 32;
         selection.background(signature, words.take(THREADS), |column, k| at + of_b(column, k))
     });
     TileLayout { inputs, scales: None, output, background }
@@ -80,7 +80,7 @@ pub(super) fn kernel(found: &Found, selection: Option<&Selection>) -> Result<Ker
     text.line(".reg .pred adds;");
     text.line("mov.u32 base, shared;");
     text.copy_to_shared("base", bytes_a + bytes_b, THREADS);
-    text.load("d", layout.inputs[2].words().start, c, &registers);
+    text.load("d", layout.inputs[2].words.start, c, &registers);
     let metadata = text.metadata(&layout, THREADS);
     text.line("fence.proxy.async;");
     text.line("bar.sync 0;");

@@ -21,7 +21,7 @@ fn layout(signature: &Signature) -> TileLayout {
         Placement::new(b, shape_b, take(shape_b), |_, k, column| 64 * (column * all_k + k)),
         Placement::new(c, shape_c, take(shape_c), by_row),
     ];
-    let output = Placement::new(d, shape_c, 0..inputs[2].words().len(), by_row);
+    let output = Placement::new(d, shape_c, 0..inputs[2].words.len(), by_row);
     TileLayout { inputs, scales: None, output, background: vec![] }
 }
 
@@ -40,7 +40,7 @@ pub(super) fn kernel(found: &Found) -> Result<Kernel, Error> {
         ("b", "col", "{b}", k, &layout.inputs[1]),
         ("c", "row", "{c0,c1}", n, &layout.inputs[2]),
     ] {
-        text.line(format_args!("add.u64 address, input, {};", 4 * placement.words().start));
+        text.line(format_args!("add.u64 address, input, {};", 4 * placement.words.start));
         text.line(format_args!(
             "wmma.load.{operand}.sync.aligned.{order}.{shape} {register}, [address], {stride};"
         ));
