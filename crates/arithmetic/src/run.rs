@@ -158,10 +158,7 @@ impl<'m> Prepared<'m> {
     ///
     /// `codes` must give K codes.
     pub fn vector(&self, side: Side, codes: impl Iterator<Item = u64>) -> Vec<Unpacked> {
-        let (format, wide) = match side {
-            Side::A => (&self.model.a, &self.a),
-            Side::B => (&self.model.b, &self.b),
-        };
+        let (format, wide) = (&self.code_format(side), &self.operand_format(side));
         let flush = self.model.flush_operands;
         // compared once, not for each element
         let values: Vec<Unpacked> = match format == wide && !flush.is_on() {

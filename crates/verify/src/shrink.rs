@@ -49,14 +49,13 @@ fn without_elements(formats: &Formats, case: &Case, run: usize) -> Vec<Case> {
     for first in (0..case.a.len()).step_by(run) {
         let range = first..(first + run).min(case.a.len());
         for (a, b) in [(true, true), (true, false), (false, true)] {
-            let simpler = changed(case, |simpler| {
-                if a {
-                    simpler.a[range.clone()].fill(zero(&formats.a));
-                }
-                if b {
-                    simpler.b[range.clone()].fill(zero(&formats.b));
-                }
-            });
+            let mut simpler = case.clone();
+            if a {
+                simpler.a[range.clone()].fill(zero(&formats.a));
+            }
+            if b {
+                simpler.b[range.clone()].fill(zero(&formats.b));
+            }
             if simpler != *case {
                 all.push(simpler);
             }
@@ -69,26 +68,18 @@ fn without_elements(formats: &Formats, case: &Case, run: usize) -> Vec<Case> {
     all
 }
 
-/// Some of the codes of a case.
-type CodesOf = fn(&mut Case) -> &mut Vec<u64>;
-
-/// The case with a change.
-fn changed(case: &Case, change: impl FnOnce(&mut Case)) -> Case {
-    let mut simpler = case.clone();
-    change(&mut simpler);
-    simpler
-}
-
 /// Scale factors set to one, one at a time.
 fn plain_factors(formats: &Formats, case: &Case) -> Vec<Case> {
     let Some(scale) = formats.scale else { return Vec::new() };
     let one = scale.format.one_code();
-    let both: [CodesOf; 2] = [|case| &mut case.scale_a, |case| &mut case.scale_b];
     let mut all = Vec::new();
     for index in 0..case.scale_a.len() {
-        for factors in both {
-            all.push(changed(case, |simpler| factors(simpler)[index] = one));
-        }
+        let mut simpler = case.clone();
+        simpler.scale_a[index] = one;
+        all.push(simpler);
+        let mut simpler = case.clone();
+        simpler.scale_b[index] = one;
+        all.push(simpler);
     }
     all.retain(|simpler| simpler != case);
     all
@@ -97,14 +88,17 @@ fn plain_factors(formats: &Formats, case: &Case) -> Vec<Case> {
 /// One bit cleared, the lowest of each code first; the sign last.
 fn with_fewer_bits(formats: &Formats, case: &Case) -> Vec<Case> {
     let bits = |format: &Format, code: u64| (0..format.bits()).filter(move |bit| code >> bit & 1 == 1);
-    let sides: [(Format, CodesOf); 2] = [(formats.a, |case| &mut case.a), (formats.b, |case| &mut case.b)];
     let mut all = Vec::new();
     for index in 0..case.a.len() {
-        for (format, codes) in &sides {
-            let own = codes(&mut case.clone())[index];
-            all.extend(
-                bits(format, own).map(|bit| changed(case, |simpler| codes(simpler)[index] ^= 1 << bit)),
-            );
+        for bit in bits(&formats.a, case.a[index]) {
+            let mut simpler = case.clone();
+            simpler.a[index] ^= 1 << bit;
+            all.push(simpler);
+        }
+        for bit in bits(&formats.b, case.b[index]) {
+            let mut simpler = case.clone();
+            simpler.b[index] ^= 1 << bit;
+            all.push(simpler);
         }
     }
     all.extend(bits(&formats.c, case.c).map(|bit| Case { c: case.c ^ 1 << bit, ..case.clone() }));

@@ -14,6 +14,13 @@ use bitmma::formats::Format;
 
 use crate::gpu::image::{Place, write_bits};
 
+/// Names of selections and their slots: of two elements of 32 bits, and of four others.
+const OF_TWO: &[(&str, [usize; 2])] = &[("0", [0, 1]), ("1", [2, 3])];
+#[rustfmt::skip]
+const OF_FOUR: &[(&str, [usize; 2])] = &[
+    ("01", [0, 1]), ("02", [0, 2]), ("03", [0, 3]), ("12", [1, 2]), ("13", [1, 3]), ("23", [2, 3]),
+];
+
 /// The two slots stored of each chunk; the patterns take turns along K.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Selection {
@@ -31,23 +38,18 @@ impl Selection {
             (4, 64) => 4,
             _ => 2,
         };
-        // a name has the digits of the slots; of two TF32, of the pair of slots
-        let names: &[&str] = if stored == 1 { &["0", "1"] } else { &["01", "02", "03", "12", "13", "23"] };
-        let slots =
-            |name: &str| match *name.bytes().map(|digit| usize::from(digit - b'0')).collect::<Vec<_>>() {
-                [first, second] => [first, second],
-                ref pair => [2 * pair[0], 2 * pair[0] + 1],
-            };
-        let chosen = match name {
-            Some("mixed") => names,
-            Some(name) => names.iter().position(|known| *known == name).map_or(&[][..], |at| &names[at..=at]),
-            None => &names[..1],
+        let all = if stored == 1 { OF_TWO } else { OF_FOUR };
+        let patterns: Vec<[usize; 2]> = match name {
+            Some("mixed") => all.iter().map(|(_, slots)| *slots).collect(),
+            Some(name) => all.iter().filter(|(known, _)| *known == name).map(|(_, slots)| *slots).collect(),
+            None => vec![all[0].1],
         };
-        if chosen.is_empty() {
+        if patterns.is_empty() {
+            let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
             let (name, names) = (name.unwrap_or(""), names.join(", "));
             return Err(format!("unknown selection '{name}'; one of {names}, mixed"));
         }
-        Ok(Selection { patterns: chosen.iter().map(|name| slots(name)).collect(), stored })
+        Ok(Selection { patterns, stored })
     }
 
     fn pattern(&self, chunk: usize) -> [usize; 2] {
