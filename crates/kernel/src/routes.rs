@@ -13,7 +13,7 @@ pub enum Route {
     Two,
     /// Sums of few bits as chains of multiply-adds rounded down.
     Chain,
-    /// One row, no product cut: a dot product of integers.
+    /// No product cut: a dot product of integers.
     Whole,
     /// One row, every product cut.
     One,

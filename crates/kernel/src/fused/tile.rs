@@ -85,8 +85,6 @@ pub(crate) fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
     let width = VECTORS * S::LANES;
     assert!(state.len().is_multiple_of(ROWS * width) && state.len() <= GROUP * width);
     assert!(b.columns == width);
-    // products are cut one by one, and there are registers for two rows
-    let side_by_side = S::MANY && !FP16;
     let mut held = Vec::new();
     for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
         let factors = &Factors::of((a, b), (operation, first), (plan.length, width));
@@ -114,9 +112,9 @@ pub(crate) fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
             }
             let place = Place { first, row };
             let cut = plan.spans.is_none() || are_cut(plan, factors, place);
-            let two = cut && side_by_side;
-            if S::MANY && !FP16 && two && tile::<S, SCALED, FP16, ROWS>(s, plan, factors, place, true, state)
-            {
+            // where there are registers for two rows; scale factors seldom leave both whole
+            let two = S::MANY && !FP16 && (cut || !SCALED);
+            if two && tile::<S, SCALED, FP16, ROWS>(s, plan, factors, place, cut, state) {
                 continue;
             }
             for (row, state) in (row..).zip(state.chunks_exact_mut(width)) {
@@ -221,7 +219,7 @@ fn add_all<S: Simd, const SCALED: bool, const R: usize>(
         count(Route::Chain);
         return true;
     }
-    if R == 1 && !cut && whole_sums::<S, SCALED, R>(s, plan, factors, place, begun, sums) {
+    if !cut && whole_sums::<S, SCALED, R>(s, plan, factors, place, begun, sums) {
         count(Route::Whole);
         return true;
     }

@@ -174,7 +174,7 @@ fn left_out(factors: &Factors<'_>, Place { row, .. }: Place) -> u64 {
     factors.a_integers.left_out[row / ROWS] | factors.b_integers.left_out[0]
 }
 
-/// Adds the products of one operation of one row to the accumulator, cut in units of 2^(e_max - F); `false`, and nothing
+/// Adds the products of one operation of `R` rows to the accumulators, cut in units of 2^(e_max - F); `false`, and nothing
 /// added, where something might be cut or may not fit. Few enough products are left out.
 ///
 /// A dot product whose unit is 2^s above that of the sums is below L·(2 - 2^-m_a)(2 - 2^-m_b)·2^(F - s), which
@@ -189,53 +189,62 @@ pub(crate) fn whole_sums<S: Simd, const SCALED: bool, const R: usize>(
     begun: &Begun<S, R>,
     sums: &mut [Lanes<S::I>; R],
 ) -> bool {
-    let (maximum, offsets, scale) = (&begun.maximum[0], &begun.offsets[0], &begun.scale);
-    let row = place.row;
     let (x, y) = (factors.a_integers, factors.b_integers);
-    let mut left_out = left_out(factors, place);
     let width = VECTORS * S::LANES;
-    // by how many bits units are above 2^(e_max - F), and one: the top bit has to stay free
-    let of_row = x.units[row] + plan.fraction_bits + 127 + 1;
-    let columns = &y.units[..width];
+    let units = &y.units[..width];
     let (zero, one) = (s.i_splat(0), s.i_splat(1));
-    let mut shifts = [zero; VECTORS];
+    let mut shifts = [[zero; VECTORS]; R];
     let mut least = s.i_splat(i32::MAX);
-    for vector in 0..VECTORS {
-        let above = s.i_add(s.i_splat(of_row), s.i_load(&columns[vector * S::LANES..]));
-        shifts[vector] = s.i_sub(above, s.i_shr(23, maximum[vector]));
-        if SCALED {
-            shifts[vector] = s.i_add(shifts[vector], offsets[vector]);
+    for row in 0..R {
+        // by how many bits units are above 2^(e_max - F), and one: the top bit has to stay free
+        let of_row = s.i_splat(x.units[place.row + row] + plan.fraction_bits + 127 + 1);
+        for vector in 0..VECTORS {
+            let above = s.i_add(of_row, s.i_load(&units[vector * S::LANES..]));
+            let mut shift = s.i_sub(above, s.i_shr(23, begun.maximum[row][vector]));
+            if SCALED {
+                shift = s.i_add(shift, begun.offsets[row][vector]);
+            }
+            shifts[row][vector] = shift;
+            least = s.i_min(least, shift);
         }
-        least = s.i_min(least, shifts[vector]);
     }
     if s.m_bits(s.i_gt(s.i_splat(plan.whole_shift + 1), least)) != 0 {
         return false;
     }
     let (rows, columns) = (x.pairs, y.pairs);
-    let mut dots = [zero; VECTORS];
+    let mut dots = [[zero; VECTORS]; R];
     by_fours!(eights rows, GROUP; columns, width => |numbers, line| {
-        let factor = s.i_splat(numbers[row]);
+        let numbers = &numbers[place.row..][..R];
         for vector in 0..VECTORS {
-            dots[vector] = s.i_dot2(dots[vector], factor, s.i_load(&line[vector * S::LANES..]));
+            let column = s.i_load(&line[vector * S::LANES..]);
+            for row in 0..R {
+                dots[row][vector] = s.i_dot2(dots[row][vector], s.i_splat(numbers[row]), column);
+            }
         }
     });
     let mut lost = zero;
-    for vector in 0..VECTORS {
-        let high = s.i_shl_by(dots[vector], shifts[vector]);
-        lost = s.i_or(lost, s.i_xor(s.i_sar_by(high, shifts[vector]), dots[vector]));
-        dots[vector] = s.i_sar_by(high, one);
+    for row in 0..R {
+        for vector in 0..VECTORS {
+            let (dot, shift) = (dots[row][vector], shifts[row][vector]);
+            let high = s.i_shl_by(dot, shift);
+            lost = s.i_or(lost, s.i_xor(s.i_sar_by(high, shift), dot));
+            dots[row][vector] = s.i_sar_by(high, one);
+        }
     }
     if s.m_bits(s.i_eq(lost, zero)) != u32::MAX >> (32 - S::LANES) {
         return false;
     }
-    for vector in 0..VECTORS {
-        sums[0][vector] = s.i_add(sums[0][vector], dots[vector]);
+    for row in 0..R {
+        for vector in 0..VECTORS {
+            sums[row][vector] = s.i_add(sums[row][vector], dots[row][vector]);
+        }
     }
+    let mut left_out = left_out(factors, place);
     while left_out != 0 {
         let k = left_out.trailing_zeros() as usize;
         let (numbers, line) =
-            (&factors.a_values[k * GROUP + row..][..R], &factors.b_values[k * width..][..width]);
-        add_product::<S, R, VECTORS>(s, numbers, line, scale, sums);
+            (&factors.a_values[k * GROUP + place.row..][..R], &factors.b_values[k * width..][..width]);
+        add_product::<S, R, VECTORS>(s, numbers, line, &begun.scale, sums);
         left_out &= left_out - 1;
     }
     true
