@@ -49,6 +49,7 @@ pub mod routes;
 mod runs;
 mod simd;
 mod special;
+mod stretches;
 mod tables;
 mod tiles;
 
