@@ -8,7 +8,7 @@
 //!
 //! Where a row and a panel of columns hold so few bits that no product can be cut, their sum is one of small
 //! integers instead (`whole`). Where so few bits are kept that sums fit the fraction of FP32, one instruction multiplies,
-//! cuts and adds, on processors whose instructions name their rounding (`chain`).
+//! cuts and adds, on processors whose instructions name their rounding (`floor`).
 //!
 //! Products of BF16 and TF32 may leave the range of FP32. An operation whose factors are too large or too
 //! small in some row or column of the tile is done in FP64 instead, where none does.
@@ -16,8 +16,8 @@
 mod accumulator;
 mod begin;
 mod careful;
-mod chain;
 mod direct;
+mod floor;
 mod tile;
 mod whole;
 
@@ -31,7 +31,7 @@ use super::element::{Element, Reader};
 use super::pack::{Aligned, Cells, Interleaved, ROWS, Range, WIDEST, bytes};
 use super::simd::{Level, Simd};
 use accumulator::{code_of, f32_of};
-use chain::Chains;
+use floor::Floors;
 use tile::rows;
 use whole::{Integers, Span};
 
@@ -96,8 +96,8 @@ pub(crate) struct Narrow {
     whole_shift: i32,
     /// How many products may be left out of it.
     left_out: u32,
-    /// Where sums are chains of multiply-adds rounded down, on instruction sets that name a rounding.
-    chains: Option<Chains>,
+    /// Where multiply-adds that round down make the sums, on instruction sets that name a rounding.
+    floors: Option<Floors>,
     /// What is done after each step, and the operations of a step.
     after: Option<(After, usize)>,
     /// Whether small products may be computed straight from their codes.
@@ -222,9 +222,9 @@ impl Narrow {
         let segment = if wrapping { length } else { segment };
         let suspect =
             if whole <= limit { i32::MAX } else { (1u128 << 32).saturating_sub(whole).min(limit) as i32 };
-        let chains = match scaled || guarded || level < Level::Avx512 {
+        let floors = match scaled || guarded || level < Level::Avx512 {
             true => None,
-            false => Chains::of([Span::of(&a), Span::of(&b)], term, length),
+            false => Floors::of([Span::of(&a), Span::of(&b)], term, length),
         };
         Some(Narrow {
             length,
@@ -242,7 +242,7 @@ impl Narrow {
             spans: try_whole.then(|| Spans { a: Span::of(&a), b: Span::of(&b) }),
             whole_shift: ((term * length as u128).ilog2() as i32 - 30).max(0),
             left_out: whole::most_left_out(term, fraction_bits),
-            chains,
+            floors,
             after: after.map(|after| (after, prepared.k() / length)),
             direct: !scaled && after.is_none() && model.lowering.order == Order::Sequential,
             conversion: model.conversion,
@@ -313,7 +313,7 @@ pub(crate) struct PackedA {
     scales: Vec<i32>,
     ranges: Vec<Extremes>,
     integers: Integers,
-    /// Empty without chains.
+    /// Empty without [`Floors`].
     places: Vec<u32>,
 }
 
@@ -374,7 +374,7 @@ impl Kernel for Narrow {
                 &scales,
                 self.spans.as_ref().map(|spans| &spans.a),
             ),
-            places: self.chains.map_or_else(Vec::new, |chains| chains.of_rows(&cells.values)),
+            places: self.floors.map_or_else(Vec::new, |floors| floors.of_rows(&cells.values)),
             exponents,
             scales,
             ranges: self.ranges(&cells, ROWS),
@@ -394,8 +394,8 @@ impl Kernel for Narrow {
                 self.spans.as_ref().map(|spans| &spans.b),
             ),
             places: self
-                .chains
-                .map(|chains| chains.of_columns(cells.lines, &cells.values))
+                .floors
+                .map(|floors| floors.of_columns(cells.lines, &cells.values))
                 .unwrap_or_default(),
             exponents: Interleaved::of(cells.lines, &cells.exponents, |exponent| byte(exponent, self.zero)),
             scales: Aligned::of(scales.into_iter()),

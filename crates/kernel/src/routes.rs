@@ -11,8 +11,8 @@ pub enum Route {
     Direct,
     /// T- and ST-FDPA: two rows at a time, every product cut.
     Two,
-    /// Sums of few bits as chains of multiply-adds rounded down.
-    Chain,
+    /// Sums of few bits, products rounded down by multiply-adds.
+    Floor,
     /// No product cut: a dot product of integers.
     Whole,
     /// One row, every product cut.
@@ -52,7 +52,7 @@ impl Route {
     pub const ALL: [(Route, &str); 19] = [
         (Route::Direct, "direct"),
         (Route::Two, "two"),
-        (Route::Chain, "chain"),
+        (Route::Floor, "floor"),
         (Route::Whole, "whole"),
         (Route::One, "one"),
         (Route::Wide, "wide"),

@@ -230,10 +230,10 @@ fn hopper() -> (Model, usize) {
     model(Architecture::Hopper, "wgmma.m64n64k32.f32.e4m3.e4m3")
 }
 
-/// Chains of multiply-adds: accumulators that push the unit through all places of products and beyond, factors of all
+/// Products rounded down: accumulators that push the unit through all places of products and beyond, factors of all
 /// exponents and of few.
 #[test]
-fn chains_and_their_units() {
+fn floors_and_their_units() {
     let (model, k) = hopper();
     for (seed, (a, b)) in [(E4M3, E4M3), (E5M2, E5M2), (E4M3, E5M2), (E5M2, E4M3)].into_iter().enumerate() {
         let unit = (Model { a, b, ..model.clone() }, k);
@@ -256,9 +256,9 @@ fn chains_and_their_units() {
     }
 }
 
-/// Terms and sums of chains as large as they get; fewer bits kept; other formats.
+/// Terms and sums of products rounded down as large as they get; fewer bits kept; other formats.
 #[test]
-fn chains_of_other_bits_and_formats() {
+fn floors_of_other_bits_and_formats() {
     let (model, k) = hopper();
     let Operation::TFdpa(sum) = model.operation else { panic!("a fused sum") };
     for fraction_bits in [10, 11, 12, 13, 14] {

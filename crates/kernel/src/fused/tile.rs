@@ -2,7 +2,7 @@
 
 use super::begin::{Begun, begin};
 use super::careful::{careful, wide};
-use super::chain::chain_sums;
+use super::floor::floor_sums;
 use super::whole::{Words, are_cut, whole_sums};
 use super::{After, Narrow, PackedA, PackedB};
 use crate::drive::Rare;
@@ -213,10 +213,10 @@ fn add_all<S: Simd, const SCALED: bool, const R: usize>(
     sums: &mut [Lanes<S::I>; R],
 ) -> bool {
     if S::DIRECTED
-        && let Some(chains) = plan.chains
-        && chain_sums(s, chains, factors, place.row, &begun.scale, sums)
+        && let Some(floors) = plan.floors
+        && floor_sums(s, floors, factors, place.row, &begun.scale, sums)
     {
-        count(Route::Chain);
+        count(Route::Floor);
         return true;
     }
     if !cut && whole_sums::<S, SCALED, R>(s, plan, factors, place, begun, sums) {

@@ -1,6 +1,6 @@
-//! Sums of few bits as chains of FP32 multiply-adds rounded down.
+//! Sums of few bits, each product rounded down by the multiply-add that adds it, in FP32.
 //!
-//! A chain begins at 1.5·2^23 units of 2^(e_max - F). Sums of less than 2^22 units leave it from 2^23 to 2^24, where
+//! A sum begins at 1.5·2^23 units of 2^(e_max - F). Products that come to less than 2^22 units leave it from 2^23 to 2^24, where
 //! FP32 numbers are one unit apart: so a multiply-add rounded down adds the product cut to units, in one instruction.
 //!
 //! It cuts down and not toward zero: each negative product that loses bits comes out one unit too small. These are counted,
@@ -20,22 +20,22 @@ const NO_BIT: i32 = 64;
 /// Terms of a sum, at most: they are counted in bytes.
 const MOST_TERMS: usize = 127;
 
-/// Where the last bits of factors are, for a model that chains can compute.
+/// Where the last bits of factors are, for a model whose sums can be computed so.
 #[derive(Clone, Copy)]
-pub(crate) struct Chains {
+pub(crate) struct Floors {
     /// The smallest place of a factor's last bit, as an exponent, of A and of B.
     least: [i32; 2],
 }
 
-impl Chains {
-    /// For factors of these formats, if sums of `length` terms below `term` units fit a chain, and places a byte.
-    pub(crate) fn of([a, b]: [Span; 2], term: u128, length: usize) -> Option<Chains> {
+impl Floors {
+    /// For factors of these formats, if sums of `length` terms below `term` units fit FP32's fraction, and places a byte.
+    pub(crate) fn of([a, b]: [Span; 2], term: u128, length: usize) -> Option<Floors> {
         let least = [a.last, b.last];
         let fits = term * (length as u128) < 1 << (FRACTION - 1)
             && length <= MOST_TERMS
             && a.bits + b.bits <= NO_BIT
             && (-128..0).contains(&(a.last + b.last));
-        fits.then_some(Chains { least })
+        fits.then_some(Floors { least })
     }
 
     /// The bytes of factors of A, each four times.
@@ -64,12 +64,12 @@ fn place(value: f32, least: i32) -> i8 {
     (sign.cast_signed() - if zero { NO_BIT } else { place }) as i8
 }
 
-/// Adds the products of one operation of `R` rows, cut in units of 1/`scale`; `false`, and nothing added, where a chain
+/// Adds the products of one operation of `R` rows, cut in units of 1/`scale`; `false`, and nothing added, where a sum
 /// would leave FP32's range.
 #[inline(always)]
-pub(crate) fn chain_sums<S: Simd, const R: usize>(
+pub(crate) fn floor_sums<S: Simd, const R: usize>(
     s: S,
-    chains: Chains,
+    floors: Floors,
     factors: &Factors<'_>,
     row: usize,
     scale: &[Lanes<S::F>; R],
@@ -91,14 +91,14 @@ pub(crate) fn chain_sums<S: Simd, const R: usize>(
         return false;
     }
     // above 128 less the place of the unit: 128 - 127 + F - e_max, and the two smallest places, one more for B
-    let limit = (128 + chains.least[0] + chains.least[1]) as i8;
-    let mut chain = [[s.f_splat(0.0); VECTORS]; R];
+    let limit = (128 + floors.least[0] + floors.least[1]) as i8;
+    let mut all = [[s.f_splat(0.0); VECTORS]; R];
     let mut limits = [s.b_splat(0); R];
     for row in 0..R {
         let mut powers = [s.i_splat(0); VECTORS];
         for vector in 0..VECTORS {
             powers[vector] = s.f_bits(scale[row][vector]);
-            chain[row][vector] = s.f_from_bits(begun[row][vector]);
+            all[row][vector] = s.f_from_bits(begun[row][vector]);
         }
         let powers = s.b_of_fields(powers);
         let centered = s.b_sub(powers, s.b_splat(bytes(-128)));
@@ -112,7 +112,7 @@ pub(crate) fn chain_sums<S: Simd, const R: usize>(
             let column = s.f_load(&line[vector * S::LANES..]);
             for row in 0..R {
                 let factor = s.f_splat(numbers[row]);
-                chain[row][vector] = s.f_fma_toward::<DOWN>(factor, column, chain[row][vector]);
+                all[row][vector] = s.f_fma_toward::<DOWN>(factor, column, all[row][vector]);
             }
         }
     });
@@ -128,7 +128,7 @@ pub(crate) fn chain_sums<S: Simd, const R: usize>(
     for row in 0..R {
         let counts = s.b_fields(counts[row]);
         for vector in 0..VECTORS {
-            let down = s.i_sub(s.f_bits(chain[row][vector]), begun[row][vector]);
+            let down = s.i_sub(s.f_bits(all[row][vector]), begun[row][vector]);
             let sum = s.i_add(down, s.i_shr(FRACTION, counts[vector]));
             sums[row][vector] = s.i_add(sums[row][vector], sum);
         }
