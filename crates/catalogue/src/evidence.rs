@@ -46,15 +46,15 @@ const MMAEMU: &str = "tests of mmaemu, Ding";
 /// Where the answers of Ada's FP8 instructions come from.
 const MATLAB_AND_MMAEMU: &str =
     "validation data of MATLAB-tensor-core, Khattak and Mikaitis; RTX 4060: tests of mmaemu, Ding";
-/// Where the answers of the H100 SXM come from.
+/// Where the answers of the H100 SXM and of the H200 come from.
 const OURS: &str = "this project, a million dot products";
 /// Where the answers of Hopper's instructions come from that others have asked, too.
-const MATLAB_AND_OURS: &str = "validation data of MATLAB-tensor-core, Khattak and Mikaitis; H100 SXM: this project, a million dot products";
+const MATLAB_AND_OURS: &str = "validation data of MATLAB-tensor-core, Khattak and Mikaitis; H100 SXM and H200: this project, a million dot products";
 /// Where the answers of the MI300X come from; they are cited, the project does not hold them.
 const MI300X: &str = "749 FP8 dot products, not kept here; one pair of them is in docs/semantics.md, rule 11";
 
 /// Instructions that a real GPU has answered: architecture, name, chips, source. All that the project asked of an
-/// H100 SXM are recorded, too, by a rule.
+/// H100 SXM and an H200 are recorded, too, by a rule.
 ///
 /// `wgmma` was recorded at N = 8; its rows cover every N.
 #[rustfmt::skip]
@@ -98,7 +98,7 @@ pub const RECORDED: &[(Architecture, &str, &[&str], &str)] = &[
     (Cdna3, "v_mfma_f32_16x16x32_fp8_fp8", &["MI300X"], MI300X),
 ];
 
-/// Whether the project has asked an H100 SXM: every instruction of Hopper but `wmma` of other formats than FP64, which the
+/// Whether the project has asked an H100 SXM and an H200: every instruction of Hopper but `wmma` of other formats than FP64, which the
 /// compiler composes and for which the project has no GPU kernel.
 fn asked(row: &Instruction) -> bool {
     row.architecture == Hopper && (row.a == F64 || row.family != Family::Wmma)
@@ -109,6 +109,6 @@ pub(crate) fn recorded(row: &Instruction) -> Option<Evidence> {
     let listed = RECORDED.iter().find(|(on, name, ..)| *on == row.architecture && row.is_named(name));
     match listed {
         Some((_, _, on, source)) => Some(Evidence::Recorded { on, source }),
-        None => asked(row).then_some(Evidence::Recorded { on: &["H100 SXM"], source: OURS }),
+        None => asked(row).then_some(Evidence::Recorded { on: &["H100 SXM", "H200"], source: OURS }),
     }
 }

@@ -8,7 +8,7 @@ use bitmma_catalogue::evidence::RECORDED;
 use bitmma_catalogue::{Architecture, Evidence, Family, catalogue, find};
 
 /// File of recordings, and what its chip is called.
-const CHIPS: [(&str, &str); 11] = [
+const CHIPS: [(&str, &str); 12] = [
     ("v100", "V100"),
     ("a100", "A100"),
     ("a2", "A2"),
@@ -18,6 +18,7 @@ const CHIPS: [(&str, &str); 11] = [
     ("h100-sxm", "H100 SXM"),
     ("h100-sxm-sparse", "H100 SXM"),
     ("h200", "H200"),
+    ("h200-sxm", "H200"),
     ("b200", "B200"),
     ("rtx4060", "RTX 4060"),
 ];
@@ -92,6 +93,6 @@ fn evidence_reads_as_a_sentence() {
     );
     assert_eq!(
         evidence(Architecture::Hopper, "mma.m8n8k4.rz.f64.f64.f64.f64"),
-        "recorded on H100 SXM (this project, a million dot products)"
+        "recorded on H100 SXM, H200 (this project, a million dot products)"
     );
 }
