@@ -374,7 +374,10 @@ impl Kernel for Narrow {
                 &scales,
                 self.spans.as_ref().map(|spans| &spans.a),
             ),
-            places: self.floors.map_or_else(Vec::new, |floors| floors.of_rows(&cells.values)),
+            places: self
+                .floors
+                .filter(|_| cells.directed)
+                .map_or_else(Vec::new, |floors| floors.of_rows(&cells.values)),
             exponents,
             scales,
             ranges: self.ranges(&cells, ROWS),
@@ -395,6 +398,7 @@ impl Kernel for Narrow {
             ),
             places: self
                 .floors
+                .filter(|_| cells.directed)
                 .map(|floors| floors.of_columns(cells.lines, &cells.values))
                 .unwrap_or_default(),
             exponents: Interleaved::of(cells.lines, &cells.exponents, |exponent| byte(exponent, self.zero)),

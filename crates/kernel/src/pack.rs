@@ -43,6 +43,8 @@ pub(crate) struct Cells<E: Entry = Element> {
     pub(crate) block: usize,
     /// What is known of each line, by exponents.
     pub(crate) traits: Vec<Traits>,
+    /// Whether the instruction set they are for names roundings ([`Simd::DIRECTED`]).
+    pub(crate) directed: bool,
 }
 
 impl Cells {
@@ -157,6 +159,7 @@ impl<E: Entry> Work for Packing<'_, E> {
 
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> Cells<E> {
+        let directed = S::DIRECTED;
         let Packing { operand, section } = self;
         let Section { lines, there, k, .. } = section;
         let mut values = Aligned::zeros(lines * k.length);
@@ -174,7 +177,8 @@ impl<E: Entry> Work for Packing<'_, E> {
             }
         }
         let (block, scales) = operand.scale_codes(section);
-        let mut cells = Cells { lines, there, values, exponents, scales, block, traits: Vec::new() };
+        let mut cells =
+            Cells { lines, there, values, exponents, scales, block, traits: Vec::new(), directed };
         operand.under_nan(&mut cells);
         cells.traits = Traits::of(&cells.exponents, lines);
         cells
