@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
+use bitmma_arithmetic::{InputFlush, Prepared};
 use bitmma_formats::{Class, Format, Sign, Specials, Unpacked};
 
 use super::codes::View;
@@ -46,50 +46,65 @@ fn kind_of(value: &Unpacked) -> u8 {
     class | if value.negative { kind::NEGATIVE } else { 0 }
 }
 
-/// Where the fields of an IEEE 754 format of exponents within FP32's are: its normal numbers and zeros need no
-/// table.
+/// Where the fields of a format are whose numbers FP32 holds: what is finite needs no table.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields {
     padding: u32,
     fraction: u32,
-    /// All ones, as a field.
-    ones: u32,
     sign: u32,
-    bias: i32,
+    /// From the field of an exponent to that of FP32.
+    rebias: u32,
+    /// The largest finite number's magnitude, its code without padding.
+    largest: u32,
+    /// Magnitudes below this are read as zero: 1, or where subnormal numbers are flushed the smallest normal one.
+    nonzero: u32,
+    /// The smallest magnitude whose exponent is that of the operand: where that is widened, the smallest normal one.
+    smallest: u32,
+    /// Bits of zero that keep its sign.
+    sign_of_zero: u32,
 }
 
 impl Fields {
-    fn of(format: &Format) -> Option<Fields> {
+    /// Of codes of a format, read as operands of another.
+    fn of(format: &Format, wide: &Format, flush: InputFlush) -> Option<Fields> {
         let fits = format.sign == Sign::Signed
-            && format.specials == Specials::Ieee
+            && format.specials != Specials::NegativeZeroNan
             && format.subnormals
             && format.bits() <= 32
             && format.fraction_bits <= 23
             && format.min_exponent() >= -126
             && format.max_exponent() <= 127;
+        let from_normal = |is_so: bool| if is_so { 1 << format.fraction_bits } else { 1 };
         fits.then(|| Fields {
             padding: format.padding_bits,
             fraction: format.fraction_bits,
-            ones: (1 << format.exponent_bits) - 1,
             sign: format.bits() - 1,
-            bias: format.bias,
+            rebias: (127 - format.bias).cast_unsigned(),
+            largest: (format.max_finite_code() >> format.padding_bits) as u32,
+            nonzero: from_normal(flush.is_on()),
+            smallest: from_normal(format != wide),
+            sign_of_zero: if flush == InputFlush::Positive { 0 } else { 1 << 31 },
         })
     }
 
-    /// The element of a code, if it is a normal number or zero, and whether it is.
+    /// The number of a code and the paper's Exp(x) of it, [`NO_EXPONENT`] for zero; and whether that is so, as it is of
+    /// normal numbers and zeros, and of subnormal ones that are not widened.
     #[inline(always)]
-    fn element(&self, code: u32) -> (Element, bool) {
-        let bits = code >> self.padding;
-        let field = bits >> self.fraction & self.ones;
-        let negative = code >> self.sign & 1;
-        let exponent = field as i32 - self.bias;
-        let fraction = (bits << (23 - self.fraction)) & 0x7f_ffff;
-        let sign = kind::NEGATIVE * negative as u8;
-        let number =
-            Element::new(negative << 31 | ((exponent + 127) as u32) << 23 | fraction, exponent as i16, sign);
-        let zero = field == 0 && fraction == 0;
-        let nothing = Element::new(0, NO_EXPONENT, kind::ZERO | sign);
-        (if zero { nothing } else { number }, zero | (field != 0) & (field != self.ones))
+    pub(crate) fn number(&self, code: u32) -> (f32, i16, bool) {
+        let magnitude = (code & !(1 << self.sign)) >> self.padding;
+        let field = magnitude >> self.fraction;
+        let exponent = (if field == 0 { 1 } else { field }).wrapping_add(self.rebias);
+        let fraction = magnitude & ((1 << self.fraction) - 1);
+        // a subnormal number is what is above one of its exponent
+        let above = if field == 0 { f32::from_bits(exponent << 23) } else { 0.0 };
+        let number = f32::from_bits(exponent << 23 | fraction << (23 - self.fraction)) - above;
+        let sign = code >> self.sign << 31;
+        let zero = magnitude < self.nonzero;
+        (
+            f32::from_bits(if zero { sign & self.sign_of_zero } else { number.to_bits() | sign }),
+            if zero { NO_EXPONENT } else { exponent as i16 - 127 },
+            zero | (magnitude >= self.smallest) & (magnitude <= self.largest),
+        )
     }
 }
 
@@ -118,10 +133,8 @@ pub(crate) trait Entry: Copy + Default + Send + Sync + 'static {
     fn kind(self) -> u8 {
         0
     }
-    /// The entry of a code whose fields are those of IEEE 754, if it is a normal number or zero, and whether it is.
-    fn of_fields(_: &Fields, _: u32) -> (Self, bool) {
-        (Self::default(), false)
-    }
+    /// The number of a code by its fields, its exponent, and whether that is so ([`Fields`]).
+    fn of_fields(fields: &Fields, code: u32) -> (Self::Value, i16, bool);
 }
 
 impl Entry for Element {
@@ -164,8 +177,9 @@ impl Entry for Element {
         (self.0 >> 48) as u8
     }
     #[inline(always)]
-    fn of_fields(fields: &Fields, code: u32) -> (Element, bool) {
-        fields.element(code)
+    fn of_fields(fields: &Fields, code: u32) -> (f32, i16, bool) {
+        let (number, exponent, is_plain) = fields.number(code);
+        (if exponent == NO_EXPONENT { 0.0 } else { number }, exponent, is_plain)
     }
 }
 
@@ -191,10 +205,11 @@ impl<E: Entry> Reader<E> {
     /// A reader of one operand.
     pub(crate) fn new(prepared: &Prepared<'_>, side: Side) -> Reader<E> {
         let (codes, format) = (prepared.code_format(side), prepared.operand_format(side));
-        let how = match Fields::of(&codes) {
-            _ if E::is_code(&codes) && !prepared.model().flush_operands.is_on() => How::Same,
-            Some(fields) if E::EXPONENTS && codes.bits() > 8 => How::Fields(fields),
-            _ => How::Table,
+        let flush = prepared.model().flush_operands;
+        let how = match Fields::of(&codes, &format, flush) {
+            _ if E::is_code(&codes) && !flush.is_on() => How::Same,
+            Some(fields) => How::Fields(fields),
+            None => How::Table,
         };
         let mut reader = Reader { side, format, table: Arc::default(), how };
         if let Some(table) = E::tables().of(prepared, side, |code| reader.compute(prepared, code)) {
@@ -232,77 +247,56 @@ impl<E: Entry> Reader<E> {
         {
             on_codes!(Slice: matrix.codes, codes => match &self.how {
                 How::Same => section.numbers(self.side, codes, shape, values, |code| E::of_code(code.into()).value()),
-                How::Table if !E::EXPONENTS => {
-                    let value = |code: _| self.entry(prepared, u64::from(code)).value();
-                    section.numbers(self.side, codes, shape, values, value);
-                }
-                How::Table => {
+                _ => {
                     let codes = section.codes(self.side, codes, shape, order);
-                    self.by_table(prepared, (section, &codes), values, exponents);
-                }
-                How::Fields(fields) => {
-                    let codes = section.codes(self.side, codes, shape, order);
-                    self.by_fields(prepared, fields, (section, &codes), values, exponents);
+                    let (chunk, apart) = section.chunks();
+                    for (index, codes) in codes.chunks(chunk).enumerate() {
+                        let first = index * apart;
+                        let kept = if E::EXPONENTS { first } else { 0 };
+                        let (values, exponents) = (&mut values[first..], &mut exponents[kept..]);
+                        self.numbers(prepared, codes, (values, exponents));
+                    }
                 }
             });
         }
     }
 
+    /// Of codes next to each other, exponents where they are kept; whether all are finite is known.
     #[inline(always)]
-    fn by_table<C: Copy + Into<u64>>(
+    fn numbers<C: Copy + Into<u64>, X: From<i16>>(
         &self,
         prepared: &Prepared<'_>,
-        (section, codes): (&Section, &[C]),
-        values: &mut [E::Value],
-        exponents: &mut [i16],
-    ) {
-        let (chunk, apart) = section.chunks();
-        let numbers = values.chunks_mut(apart).zip(exponents.chunks_mut(apart));
-        for ((values, exponents), codes) in numbers.zip(codes.chunks(chunk)) {
-            for ((value, exponent), &code) in values.iter_mut().zip(exponents).zip(codes) {
-                let entry = self.entry(prepared, code.into());
-                (*value, *exponent) = (entry.value(), entry.exponent());
-            }
-        }
-    }
-
-    /// Without a branch for each, and once more where there was anything but normal numbers and zeros.
-    #[inline(always)]
-    fn by_fields<C: Copy + Into<u64>>(
-        &self,
-        prepared: &Prepared<'_>,
-        fields: &Fields,
-        (section, codes): (&Section, &[C]),
-        values: &mut [E::Value],
-        exponents: &mut [i16],
-    ) {
-        let (chunk, apart) = section.chunks();
-        let numbers = values.chunks_mut(apart).zip(exponents.chunks_mut(apart));
-        for ((values, exponents), codes) in numbers.zip(codes.chunks(chunk)) {
-            self.plain_by_fields(prepared, fields, codes, (values, exponents));
-        }
-    }
-
-    /// Of codes next to each other; whether all are normal numbers or zeros.
-    #[inline(always)]
-    fn plain_by_fields<C: Copy + Into<u64>, X: From<i16>>(
-        &self,
-        prepared: &Prepared<'_>,
-        fields: &Fields,
         codes: &[C],
         (values, exponents): (&mut [E::Value], &mut [X]),
     ) -> bool {
-        let mut all = true;
-        for ((value, exponent), &code) in values.iter_mut().zip(&mut *exponents).zip(codes) {
-            let (entry, is_plain) = E::of_fields(fields, code.into() as u32);
-            (*value, *exponent) = (entry.value(), entry.exponent().into());
-            all &= is_plain;
+        let values = &mut values[..codes.len()];
+        let exponents = &mut exponents[..if E::EXPONENTS { codes.len() } else { 0 }];
+        let mut all = false;
+        if let How::Fields(fields) = self.how {
+            // without a branch for each, in vectors
+            let mut others = 0;
+            for at in 0..codes.len() {
+                let (value, exponent, is_so) = E::of_fields(&fields, codes[at].into() as u32);
+                values[at] = value;
+                if E::EXPONENTS {
+                    exponents[at] = exponent.into();
+                }
+                others |= u32::from(!is_so);
+            }
+            all = others == 0;
         }
         if !all {
-            for ((value, exponent), &code) in values.iter_mut().zip(exponents).zip(codes) {
-                if !E::of_fields(fields, code.into() as u32).1 {
-                    let entry = self.entry(prepared, code.into());
-                    (*value, *exponent) = (entry.value(), entry.exponent().into());
+            for at in 0..codes.len() {
+                let code = codes[at].into();
+                if let How::Fields(fields) = &self.how
+                    && E::of_fields(fields, code as u32).2
+                {
+                    continue;
+                }
+                let entry = self.entry(prepared, code);
+                values[at] = entry.value();
+                if E::EXPONENTS {
+                    exponents[at] = entry.exponent().into();
                 }
             }
         }
@@ -317,18 +311,12 @@ impl<E: Entry> Reader<E> {
         codes: &[C],
         (values, exponents): (&mut [E::Value], &mut [i32]),
     ) -> bool {
-        if let How::Fields(fields) = &self.how
-            && self.plain_by_fields(prepared, fields, codes, (values, exponents))
-        {
-            return true;
-        }
-        for ((value, exponent), &code) in values.iter_mut().zip(&mut *exponents).zip(codes) {
-            let entry = self.entry(prepared, code.into());
-            (*value, *exponent) = (entry.value(), entry.exponent().into());
-        }
-        !exponents.contains(&SPECIAL.into())
+        self.numbers(prepared, codes, (values, &mut *exponents)) || !exponents.contains(&SPECIAL.into())
     }
 }
+
+/// Positions along K of which rows are turned into columns together: what they are written to stays in the nearest cache.
+const TOGETHER: usize = 64;
 
 /// Which codes of a matrix: some lines (rows of A, columns of B) and a range of K.
 #[derive(Clone, Copy)]
@@ -345,7 +333,7 @@ pub(crate) struct Section {
 }
 
 impl Section {
-    /// Numbers made of the codes, those of one position together; steps take them in their order.
+    /// Numbers made of the codes, those of one position together.
     #[inline(always)]
     fn numbers<C: Copy, V>(
         &self,
@@ -357,16 +345,20 @@ impl Section {
     ) {
         let Section { block, first, lines, there, k: Range { first: k, .. } } = *self;
         let codes = &codes[block * rows * columns..(block + 1) * rows * columns];
-        for (position, values) in values.chunks_exact_mut(lines).enumerate() {
-            let values = values[..there].iter_mut();
-            match side {
-                Side::A => {
-                    let codes = codes[first * columns + k + position..].iter().step_by(columns);
-                    values.zip(codes).for_each(|(to, &code)| *to = number(code));
+        match side {
+            Side::A => {
+                for (some, values) in values.chunks_mut(TOGETHER * lines).enumerate() {
+                    for line in 0..there {
+                        let codes = &codes[(first + line) * columns + k + some * TOGETHER..];
+                        let values = values.chunks_exact_mut(lines);
+                        values.zip(codes).for_each(|(values, &code)| values[line] = number(code));
+                    }
                 }
-                Side::B => {
+            }
+            Side::B => {
+                for (position, values) in values.chunks_exact_mut(lines).enumerate() {
                     let codes = &codes[(k + position) * columns + first..][..there];
-                    values.zip(codes).for_each(|(to, &code)| *to = number(code));
+                    values.iter_mut().zip(codes).for_each(|(to, &code)| *to = number(code));
                 }
             }
         }
@@ -413,5 +405,53 @@ impl Section {
             }
         }
         near
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitmma_formats::{decode, table};
+
+    /// Every code of every format of up to 16 bits by its fields beside the same decoded.
+    #[test]
+    fn fields_give_what_codes_are() {
+        let mut read = 0;
+        for format in table::FORMATS.iter().filter(|format| format.bits() <= 16) {
+            for flush in [InputFlush::Never, InputFlush::Positive, InputFlush::Signed] {
+                let Some(fields) = Fields::of(format, format, flush) else { continue };
+                for code in 0..=format.max_code() {
+                    let mut value = decode(format, code);
+                    if flush.is_on()
+                        && value.class == Class::Finite
+                        && value.significand >> format.fraction_bits == 0
+                    {
+                        (value.class, value.significand) = (Class::Zero, 0);
+                    }
+                    let (number, exponent, is_so) = fields.number(code as u32);
+                    assert_eq!(is_so, value.is_finite(), "{format} {code:#x}, {flush:?}");
+                    if is_so {
+                        value.negative &= value.class == Class::Finite || flush != InputFlush::Positive;
+                        let expected = f32::from_value(&value, format);
+                        assert_eq!(number.to_bits(), expected.to_bits(), "{format} {code:#x}, {flush:?}");
+                        let expected = Element::from_value(&value, format).exponent();
+                        assert_eq!(exponent, expected, "{format} {code:#x}, {flush:?}");
+                        read += 1;
+                    }
+                }
+            }
+        }
+        assert!(read > 3 * 65_536, "{read} codes");
+    }
+
+    /// Subnormal numbers of a format that is widened have other exponents: they are left to the table.
+    #[test]
+    fn subnormal_numbers_are_not_widened_by_fields() {
+        let fields = Fields::of(&table::E4M3, &table::F16, InputFlush::Never).expect("fields");
+        for code in 0..=255 {
+            let value = decode(&table::E4M3, code);
+            let subnormal = value.class == Class::Finite && value.significand < 8;
+            assert_eq!(fields.number(code as u32).2, value.is_finite() && !subnormal, "{code:#x}");
+        }
     }
 }
