@@ -66,7 +66,7 @@ use crate::progress::Progress;
 use crate::threads;
 use bitmma_kernel::{Codes, Fold, Runs, Scales, Word};
 use check::{check_operands, parts};
-use codes::{Tile, combine, convert, cut, fill, fold_all, lifted, put, words, zeros};
+use codes::{Tile, combine, convert, cut, each, fold_all, lifted, put, zeros};
 use convert::Converter;
 use options::option;
 
@@ -274,7 +274,7 @@ impl<'j> Job<'j> {
                 let nan = Some(model.emitted_nan());
                 let to_d = Converter::new(model.c, OutputConversion::nearest(model.d), nan, tile.len());
                 match self.c_of(tile)? {
-                    Some(c) => convert(c.codes(), &to_d)?,
+                    Some(c) => convert(Cow::Borrowed(c.codes()), &to_d)?,
                     None => zeros(model.d, shape)?,
                 }
             }
@@ -285,7 +285,7 @@ impl<'j> Job<'j> {
     /// Codes of D in the format of the result.
     fn finished(&self, d: Codes) -> Result<Codes, Error> {
         match &self.output {
-            Some(output) => convert(&d, output),
+            Some(output) => convert(Cow::Owned(d), output),
             None => Ok(d),
         }
     }
@@ -334,35 +334,36 @@ impl<'j> Job<'j> {
         })
     }
 
-    /// The sums of the results of some runs, which start from C, or from +0, or empty (as [`Runs::empty`] says).
+    /// The sums, in W, of the results of some runs, which start from C, or from +0, or empty (as [`Runs::empty`] says).
     fn sums<W: Word>(
         &self,
         tile: &Tile,
         runs: &[Range<usize>],
         (c, empty, fold): (Option<&Matrix>, bool, Fold<'_>),
         progress: &Done<'_>,
-    ) -> Result<Vec<W>, Error> {
+    ) -> Result<Codes, Error> {
         let (first, last) = (runs.first().map_or(0, |run| run.start), runs.last().map_or(0, |run| run.end));
         let ends: Vec<usize> = runs.iter().map(|run| run.end - first).collect();
         let added = self.with_operands(tile, &(first..last), c, |operands| {
             self.plan.add_runs(operands, &Runs { ends: &ends, empty, fold })
         })?;
-        if let Some(sums) = added.and_then(|sums| W::of_codes(sums.into_codes()).ok()) {
+        if let Some(sums) = added.filter(|sums| sums.format() == W::FORMAT) {
             progress.add(tile.len(), last.min(self.a.columns()) - first)?;
-            return Ok(sums);
+            return Ok(sums.into_codes());
         }
         let [lift_c, lift_d] = &self.lifts;
         let shape = (1, tile.rows.len(), tile.columns.len());
         let mut sums = match c {
-            Some(c) => lifted(c.codes().clone(), lift_c.as_ref(), shape)?,
-            None => words(shape)?,
+            Some(c) => lifted(c.codes(), lift_c.as_ref())?.into_owned(),
+            None => zeros(W::FORMAT, shape)?,
         };
         if empty {
-            sums.fill(W::of(W::FORMAT.sign_bit()));
+            each(&mut sums, |_| W::of(W::FORMAT.sign_bit()));
         }
         for (index, run) in runs.iter().enumerate() {
             let d = self.multiply(tile, run, None, progress)?;
-            fold_all(fold, index, shape.2, &mut sums, &lifted(d.into_codes(), lift_d.as_ref(), shape)?);
+            let results = lifted(d.codes(), lift_d.as_ref())?;
+            fold_all::<W>((fold, index), shape.2, &mut sums, &results);
         }
         Ok(sums)
     }
@@ -373,10 +374,9 @@ impl<'j> Job<'j> {
         let promoted = self.options.promote_every.is_some();
         let from_c = promoted && self.unit && self.parts.len() <= 1 && self.scales.is_none();
         let c = self.c_of(tile)?;
-        let c_words = || match &c {
-            Some(c) => lifted(c.codes().clone(), self.lifts[0].as_ref(), shape),
-            None => words(shape),
-        };
+        let lift_c = self.lifts[0].as_ref();
+        // where all that follows is +0, it may come first: either way no sum is -0
+        let empty = c.is_some() || !self.unit;
         let scales = self
             .scales
             .map(|scales| Scales { tile: (tile.block, tile.rows.start, tile.columns.start), ..scales });
@@ -386,7 +386,7 @@ impl<'j> Job<'j> {
             let fold = along_k.map_or(Fold::Add, Fold::Scale);
             let start = c.as_deref().filter(|_| from_c);
             for runs in &self.parts {
-                let sums = self.sums(tile, runs, (start, false, fold), progress)?;
+                let sums = self.sums::<W>(tile, runs, (start, false, fold), progress)?;
                 match &mut total {
                     None => total = Some(sums),
                     Some(total) => combine(total, &sums, W::add),
@@ -394,33 +394,32 @@ impl<'j> Job<'j> {
             }
         } else if !self.parts.is_empty() {
             let parts: Vec<Range<usize>> = self.parts.iter().flatten().cloned().collect();
-            total = Some(self.sums(tile, &parts, (None, true, Fold::Add), progress)?);
+            total = Some(self.sums::<W>(tile, &parts, (None, empty, Fold::Add), progress)?);
         }
-        let mut total = match total {
-            Some(total) => total,
-            None if from_c => c_words()?,
-            None => words(shape)?,
+        let mut total = match (total, c.as_deref()) {
+            (Some(total), _) => total,
+            (None, Some(c)) if from_c => lifted(c.codes(), lift_c)?.into_owned(),
+            (None, _) => zeros(W::FORMAT, shape)?,
         };
         if let Some(scales) = scales.filter(|scales| scales.blocks.k == 0 && !self.parts.is_empty()) {
-            let d = std::mem::replace(&mut total, words(shape)?);
-            fold_all(Fold::Scale(scales), 0, shape.2, &mut total, &d);
+            let d = std::mem::replace(&mut total, zeros(W::FORMAT, shape)?);
+            fold_all::<W>((Fold::Scale(scales), 0), shape.2, &mut total, &d);
         }
-        let sum_is_d = self.scales.is_some() && self.unit && self.c.is_none();
-        if !from_c && !sum_is_d {
-            let one = W::FORMAT.one_code();
-            let (alpha, beta) =
-                (W::of(self.options.alpha.unwrap_or(one)), W::of(self.options.beta.unwrap_or(one)));
-            let read = self.c.is_some();
-            let unit = self.unit;
-            combine(&mut total, &c_words()?, |ab, c| match (unit, read) {
-                (true, _) => ab.add(c),
-                (false, true) => alpha.multiply(ab).add(beta.multiply(c)),
-                (false, false) => alpha.multiply(ab).add(c),
-            });
+        let one = W::FORMAT.one_code();
+        let [alpha, beta] = [self.options.alpha, self.options.beta].map(|code| W::of(code.unwrap_or(one)));
+        match c.as_deref() {
+            _ if from_c => {}
+            Some(c) => {
+                let (c, unit) = (lifted(c.codes(), lift_c)?, self.unit);
+                combine(&mut total, &c, |ab: W, c| match unit {
+                    true => ab.add(c),
+                    false => alpha.multiply(ab).add(beta.multiply(c)),
+                });
+            }
+            None if self.unit => {}
+            None => each(&mut total, |ab: W| alpha.multiply(ab).add(W::default())),
         }
-        let mut codes = zeros(self.finish.to.conversion.container(), shape)?;
-        fill(&mut codes, &total, |word: W| self.finish.code(word.code()));
-        Ok(codes)
+        convert(Cow::Owned(total), &self.finish)
     }
 }
 

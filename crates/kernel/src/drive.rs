@@ -21,7 +21,7 @@ use super::routes::{Route, count};
 use super::runs::Runs;
 use super::simd::{Level, Simd};
 use super::stretches::{Stretch, Stretches};
-use super::tiles::{Packed, Sizes, Tiles};
+use super::tiles::{Packed, Sizes, Stored, Tiles};
 use super::{Multiply, each_chunk, mapped};
 
 /// What is to be computed.
@@ -201,6 +201,12 @@ impl<T: Number, E: Entry> Driven<T, E> {
         };
         let row_block = |index| RowBlock { state: None, traits: vec![Traits::NONE; rows_of(index).1] };
 
+        let what = match runs {
+            _ if prepared.model().d == <T as Word>::FORMAT => Stored::Numbers,
+            None => Stored::Narrowed,
+            Some(_) => Stored::Sums,
+        };
+
         for first_column in (0..n).step_by(COLUMN_BLOCK) {
             let columns = COLUMN_BLOCK.min(n - first_column);
             let column_kinds = Kinds::of(if E::EXPONENTS { columns } else { 0 });
@@ -271,7 +277,7 @@ impl<T: Number, E: Entry> Driven<T, E> {
                 for (panel, state) in state.chunks_exact(size * both).enumerate() {
                     let first = first_column + panel * width;
                     let used = width.min(first_column + columns - first);
-                    kernel.store_all(level, runs.is_some(), (state, width), (&mut d, first..first + used, n));
+                    kernel.store_all(level, what, (state, width), (&mut d, first..first + used, n));
                 }
             });
         }
@@ -333,54 +339,57 @@ impl<T: Number, E: Entry> Panel<'_, T, E> {
         let Panel { fix, group, rows: (first_row, traits), columns: (first, used), width } = *self;
         let (kernel, problem) = (&*fix.driven.kernel, fix.problem);
         let (m, n, k) = (problem.operands.a.rows, problem.operands.b.columns, problem.operands.a.columns);
-        let first_column = fix.first_column + first;
+        let (first_column, size) = (fix.first_column + first, group * width);
         let (results, rest) = state.split_at_mut(traits.len() * width);
         if span[0].range.first == 0 {
             self.load_c(results);
         }
-        let mut short;
-        let (mut sums, state) = match problem.runs {
-            None => (None, results),
-            Some(runs) if stretches.keeps_both => (Some((runs, results)), rest),
-            Some(runs) => {
-                short = Aligned::zeros(results.len());
-                (Some((runs, results)), short.slice())
-            }
-        };
-        for (at, (&Stretch { range, ends }, (b, _))) in span.iter().zip(packed_b).enumerate() {
-            for (index, state) in state.chunks_mut(group * width).enumerate() {
+        let within_span = problem.runs.is_some() && !stretches.keeps_both;
+        let mut short = Aligned::zeros(if within_span { size } else { 0 });
+        // group by group, so that sums and results stay in the nearest cache
+        for (index, sums) in results.chunks_mut(size).enumerate() {
+            let (first_row, lines) = (first_row + index * group, sums.len());
+            let (mut sums, state) = match problem.runs {
+                None => (None, sums),
+                Some(runs) if within_span => (Some((runs, sums)), &mut short.slice()[..lines]),
+                Some(runs) => (Some((runs, sums)), &mut rest[index * size..][..lines]),
+            };
+            for (&Stretch { range, ends }, ((a, _), (b, _))) in
+                span.iter().zip(packed_a[index].iter().zip(packed_b))
+            {
                 let mut rare = |row: usize, column: usize, position: usize, c: T| {
-                    let place = (fix.block, first_row + index * group + row, first_column + column);
+                    let place = (fix.block, first_row + row, first_column + column);
                     if place.1 >= m || place.2 >= n {
                         return c; // padding: nobody reads it
                     }
                     by_reference_operation(kernel, problem, place, range.first + position, c)
                 };
-                let (a, _) = &packed_a[index][at];
                 kernel.rows_at(problem.level, (&**a, &**b), range, state, &mut rare);
-            }
-            let Some(run) = ends else { continue };
-            if E::EXPONENTS {
-                let there = &traits[..traits.len().min(m - first_row)];
-                let elements = problem.runs.map_or(0..k, |runs| runs.range(run));
-                fix.apply((first_row, there), (first, width, used), elements, state);
-            }
-            if let Some((runs, sums)) = &mut sums {
-                problem.level.compiled(
-                    #[inline(always)]
-                    || runs.fold.rows(run, (first_row, first_column), (width, used), (sums, state)),
-                );
-                state.fill(T::default());
+                let Some(run) = ends else { continue };
+                if E::EXPONENTS {
+                    let there = &traits[index * group..][..(lines / width).min(m - first_row)];
+                    let elements = problem.runs.map_or(0..k, |runs| runs.range(run));
+                    fix.apply((first_row, there), (first, width, used), elements, state);
+                }
+                if let Some((runs, sums)) = &mut sums {
+                    problem.level.compiled(
+                        #[inline(always)]
+                        || runs.fold.rows(run, (first_row, first_column), (width, used), (sums, state)),
+                    );
+                }
             }
         }
     }
 
-    /// Reads the rows of C, as far as there are rows.
+    /// Reads the rows of C, as far as there are rows, into a state of zeros.
     fn load_c(&self, state: &mut [T]) {
         let Panel { fix, rows: (first_row, _), columns: (first, used), width, .. } = *self;
         let (kernel, problem) = (&*fix.driven.kernel, fix.problem);
         let Some(View { codes, rows, columns, .. }) = problem.operands.c else {
-            state.fill(problem.runs.map_or(kernel.resumed(0), |runs| runs.start()));
+            let start: T = problem.runs.map_or(kernel.resumed(0), Runs::start);
+            if start.code() != 0 {
+                state.fill(start);
+            }
             return;
         };
         for (row, state) in (first_row..rows).zip(state.chunks_exact_mut(width)) {

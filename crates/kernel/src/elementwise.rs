@@ -7,8 +7,6 @@
 
 use bitmma_formats::{F32, F64, Format};
 
-use crate::codes::Codes;
-
 /// An FP32 or FP64 number.
 pub trait Word: Copy + Default + Send + Sync {
     /// Its format.
@@ -18,8 +16,6 @@ pub trait Word: Copy + Default + Send + Sync {
     fn of(code: u64) -> Self;
     /// The number's code.
     fn code(self) -> u64;
-    /// The numbers that codes of the format are; the codes themselves if they have another width.
-    fn of_codes(codes: Codes) -> Result<Vec<Self>, Codes>;
     /// x + y rounded to nearest even, as IEEE 754; NaN is the format's quiet NaN.
     fn add(self, other: Self) -> Self;
     /// x · y rounded to nearest even, as IEEE 754; NaN is the format's quiet NaN.
@@ -30,7 +26,7 @@ pub trait Word: Copy + Default + Send + Sync {
 
 // always inlined: callers are compiled for an instruction set
 macro_rules! word {
-    ($number:ident, $code:ty, $codes:ident, $format:expr, $nan:expr) => {
+    ($number:ident, $code:ty, $format:expr, $nan:expr) => {
         impl Word for $number {
             const FORMAT: Format = $format;
 
@@ -43,13 +39,6 @@ macro_rules! word {
             #[allow(clippy::useless_conversion)] // u64 is one of the two
             fn code(self) -> u64 {
                 self.to_bits().into()
-            }
-
-            fn of_codes(codes: Codes) -> Result<Vec<Self>, Codes> {
-                match codes {
-                    Codes::$codes(codes) => Ok(codes.into_iter().map($number::from_bits).collect()), // in place
-                    other => Err(other),
-                }
             }
 
             #[inline(always)]
@@ -73,8 +62,8 @@ macro_rules! word {
     };
 }
 
-word!(f32, u32, U32, F32, 0x7FC0_0000);
-word!(f64, u64, U64, F64, 0x7FF8_0000_0000_0000);
+word!(f32, u32, F32, 0x7FC0_0000);
+word!(f64, u64, F64, 0x7FF8_0000_0000_0000);
 
 #[cfg(test)]
 mod tests {

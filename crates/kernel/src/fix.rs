@@ -53,12 +53,16 @@ impl<T: Number, E: Entry> Fix<'_, T, E> {
     ) {
         let kernel = &*self.driven.kernel;
         let columns = &self.columns[first..first + used];
-        let any_special = columns.iter().any(Traits::is_special);
-        let largest = columns.iter().map(|traits| traits.largest).max().unwrap_or(i16::MIN);
+        let usual = |row: &Traits, columns: &Traits| {
+            !row.is_special() && !columns.is_special() && !kernel.overflows(row.largest, columns.largest)
+        };
+        let any_column = Traits::of_all(columns);
+        if usual(&Traits::of_all(rows), &any_column) {
+            return;
+        }
         for (line, (state, traits)) in state.chunks_exact_mut(width).zip(rows).enumerate() {
             let row = first_row + line;
-            let overflow = kernel.overflows(traits.largest, largest);
-            if !traits.is_special() && !any_special && !overflow {
+            if usual(traits, &any_column) {
                 continue;
             }
             for (column, (state, column_traits)) in state.iter_mut().zip(columns).enumerate() {

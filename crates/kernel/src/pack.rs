@@ -211,6 +211,13 @@ impl Traits {
         largest.iter().zip(&*special).map(traits).collect()
     }
 
+    /// Of all of some lines.
+    pub(crate) fn of_all(lines: &[Traits]) -> Traits {
+        let mut all = Traits::NONE;
+        lines.iter().for_each(|line| all.join(line));
+        all
+    }
+
     /// Takes all that another knows into account.
     pub(crate) fn join(&mut self, other: &Traits) {
         self.special |= other.special;

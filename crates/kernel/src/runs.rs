@@ -48,41 +48,29 @@ pub enum Fold<'f> {
 }
 
 impl Fold<'_> {
-    /// Takes the results of a run into the sums of some rows and columns; both have lines of `width` numbers, of which
-    /// the first `used` columns count.
+    /// Takes the results of a run into the sums of some rows and columns and leaves zeros in their place; both have lines
+    /// of `width` numbers, of which the first `used` columns count.
     #[inline(always)] // for callers compiled for an instruction set
     pub fn rows<W: Word>(
         &self,
         run: usize,
         (first_row, first_column): (usize, usize),
         (width, used): (usize, usize),
-        (sums, results): (&mut [W], &[W]),
+        (sums, results): (&mut [W], &mut [W]),
     ) {
-        let of_b = self.of_columns(run, first_column..first_column + used);
-        for (line, lines) in sums.chunks_mut(width).zip(results.chunks(width)).enumerate() {
-            self.row(run, first_row + line, &of_b, lines);
-        }
-    }
-
-    /// The scales that columns have in a run; none where there are none.
-    #[inline(always)]
-    pub fn of_columns<W: Word>(&self, run: usize, columns: Range<usize>) -> Vec<W> {
-        match self {
-            Fold::Add => Vec::new(),
-            Fold::Scale(scales) => scales.of_columns(run, columns),
-        }
-    }
-
-    /// Takes the results of a run into the sums of a row, whose columns have the scales `of_b`.
-    #[inline(always)]
-    pub fn row<W: Word>(&self, run: usize, row: usize, of_b: &[W], (sums, results): (&mut [W], &[W])) {
         match self {
             Fold::Add => {
-                for (sum, &d) in sums.iter_mut().zip(results) {
-                    *sum = sum.add(d);
+                for (sum, d) in sums.iter_mut().zip(results) {
+                    *sum = sum.add(std::mem::take(d));
                 }
             }
-            Fold::Scale(scales) => scales.add(run, row, of_b, (sums, results)),
+            Fold::Scale(scales) => {
+                let of_b = scales.of_columns(run, first_column..first_column + used);
+                for (line, lines) in sums.chunks_mut(width).zip(results.chunks(width)).enumerate() {
+                    scales.add(run, first_row + line, &of_b, lines);
+                }
+                results.fill(W::default());
+            }
         }
     }
 }
@@ -234,8 +222,14 @@ impl Scales<'_> {
     #[inline(always)]
     fn of_columns<W: Word>(&self, along: usize, columns: Range<usize>) -> Vec<W> {
         let (block, _, first) = self.tile;
-        let scale = |column| W::of(self.b.get(block, along, (first + column) / self.blocks.columns));
-        columns.map(scale).collect()
+        let (mut scales, mut index) =
+            (Vec::with_capacity(columns.len()), (first + columns.start) / self.blocks.columns);
+        while scales.len() < columns.len() {
+            let end = (index + 1).saturating_mul(self.blocks.columns) - first;
+            scales.resize(columns.end.min(end) - columns.start, W::of(self.b.get(block, along, index)));
+            index += 1;
+        }
+        scales
     }
 
     /// [`ScaleBlocks::add`] in the place of each sum of a row of the tile; `of_b` are the scales of its columns. A row

@@ -6,6 +6,9 @@ use super::runs::Runs;
 /// Blocks of K that are packed at a time: threads wait for each other once for each.
 const SPAN: usize = 2;
 
+/// Blocks of K of a run that is packed whole, at most.
+const WHOLE: usize = 2 * SPAN;
+
 /// Elements along K that are packed together, and the run that ends with them.
 #[derive(Clone, Copy)]
 pub(crate) struct Stretch {
@@ -27,13 +30,13 @@ impl Stretches {
     pub(crate) fn of(k: usize, (step, block): (usize, usize), runs: Option<&Runs<'_>>) -> Stretches {
         let length = (block / step).max(1) * step;
         let ends = runs.map_or(std::slice::from_ref(&k), |runs| runs.ends);
-        // accumulators whose runs end within their span need not be kept
-        let keeps_both = runs.is_some_and(|runs| runs.longest() > SPAN * length);
+        // accumulators of runs that are packed whole need not be kept
+        let keeps_both = runs.is_some_and(|runs| runs.longest() > WHOLE * length);
         let whole_runs = runs.is_some() && !keeps_both;
         let mut all = Stretches { stretches: Vec::new(), spans: Vec::new(), keeps_both };
         let (mut first, mut span) = (0, 0);
         for (run, &end) in ends.iter().enumerate() {
-            if whole_runs && end - span > SPAN * length {
+            if whole_runs && first > span && end - span > SPAN * length {
                 all.spans.push(all.stretches.len());
                 span = first;
             }

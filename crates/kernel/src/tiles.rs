@@ -8,6 +8,7 @@ use super::codes::{Chunk, Slice};
 use super::drive::{Kernel, Problem, Rare};
 use super::element::{Entry, Reader};
 use super::elementwise::Word;
+use super::number::Number;
 use super::pack::{Cells, Range};
 use super::simd::{Level, Simd, Work};
 
@@ -26,6 +27,17 @@ pub(crate) struct Sizes {
     pub(crate) k_block: usize,
 }
 
+/// What codes are made of.
+#[derive(Clone, Copy)]
+pub(crate) enum Stored {
+    /// Accumulators, or sums, of which D's codes are those but for NaN.
+    Numbers,
+    /// Accumulators, whose numbers D's format has.
+    Narrowed,
+    /// Sums.
+    Sums,
+}
+
 /// A [`Kernel`] whose accumulators are T and whose codes become E.
 pub(crate) trait Tiles<T, E: Entry>: Send + Sync {
     /// What it takes at a time.
@@ -40,7 +52,7 @@ pub(crate) trait Tiles<T, E: Entry>: Send + Sync {
     fn store_all(
         &self,
         level: Level,
-        sums: bool,
+        what: Stored,
         state: (&[T], usize),
         to: (&mut Chunk<'_>, std::ops::Range<usize>, usize),
     );
@@ -118,7 +130,7 @@ impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
     fn store_all(
         &self,
         level: Level,
-        sums: bool,
+        what: Stored,
         (state, width): (&[K::Number], usize),
         (d, columns, n): (&mut Chunk<'_>, std::ops::Range<usize>, usize),
     ) {
@@ -128,9 +140,16 @@ impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
             || {
                 for (row, state) in state.chunks_exact(width).take(rows).enumerate() {
                     let (start, state) = (row * n + columns.start, &state[..columns.len()]);
-                    match sums {
-                        false => d.write(start, state, |state| self.store(state)),
-                        true => d.write(start, state, |sum| sum.code()),
+                    match what {
+                        Stored::Numbers => {
+                            d.write(
+                                start,
+                                state,
+                                |state| if state.is_nan() { self.nan() } else { state.code() },
+                            );
+                        }
+                        Stored::Narrowed => d.write(start, state, |state| self.store(state)),
+                        Stored::Sums => d.write(start, state, |sum| sum.code()),
                     }
                 }
             },

@@ -58,12 +58,6 @@ pub(super) fn zeros(format: Format, shape: (usize, usize, usize)) -> Result<Code
     count.and_then(|count| Codes::zeros(&format, count)).ok_or(Error::too_large(format, shape))
 }
 
-/// Numbers of that shape in W, all +0.
-pub(super) fn words<W: Word>(shape: (usize, usize, usize)) -> Result<Vec<W>, Error> {
-    let (blocks, rows, columns) = shape;
-    bitmma_kernel::zeros(blocks * rows * columns).ok_or(Error::too_large(W::FORMAT, shape))
-}
-
 /// Rows and columns of one block of a matrix; what lies beyond it is `padding`.
 pub(super) fn cut<'m>(
     matrix: &'m Matrix,
@@ -127,60 +121,86 @@ pub(super) fn put(tile: &Codes, d: &mut Codes, place: &Tile, (m, n): (usize, usi
     }
 }
 
-/// The numbers that codes are in W, into which `lift` converts where they are not in it.
-pub(super) fn lifted<W: Word>(
-    codes: Codes,
-    lift: Option<&Converter>,
-    shape: (usize, usize, usize),
-) -> Result<Vec<W>, Error> {
-    let codes = match lift {
-        None => match W::of_codes(codes) {
-            Ok(words) => return Ok(words),
-            Err(codes) => codes,
-        },
-        Some(_) => codes,
-    };
-    let lift = |code| lift.map_or(code, |lift| lift.code(code));
-    let mut words: Vec<W> = words(shape)?;
-    on_codes!(&codes, codes => {
-        words.par_chunks_mut(CHUNK).zip(codes.par_chunks(CHUNK)).for_each(|(words, codes)| {
-            words.iter_mut().zip(codes).for_each(|(word, &code)| *word = W::of(lift(code.code())));
-        });
-    });
-    Ok(words)
+/// The codes in W, into which `lift` converts where they are not in it.
+pub(super) fn lifted<'c>(codes: &'c Codes, lift: Option<&Converter>) -> Result<Cow<'c, Codes>, Error> {
+    lift.map_or(Ok(Cow::Borrowed(codes)), |lift| convert(Cow::Borrowed(codes), lift).map(Cow::Owned))
 }
 
 /// Takes the results of a run into sums, both `width` numbers to a row.
-pub(super) fn fold_all<W: Word>(fold: Fold<'_>, run: usize, width: usize, sums: &mut [W], results: &[W]) {
+pub(super) fn fold_all<W: Word>(
+    (fold, run): (Fold<'_>, usize),
+    width: usize,
+    sums: &mut Codes,
+    results: &Codes,
+) {
     let rows = (CHUNK / width.max(1)).max(1);
-    let lines = (rows * width).max(1);
-    sums.par_chunks_mut(lines).zip(results.par_chunks(lines)).enumerate().for_each(
-        |(at, (sums, results))| {
-            fold.rows(run, (at * rows, 0), (width, width), (sums, results));
-        },
-    );
+    side_by_side::<W>(sums, results, (rows * width).max(1), |at, sums, results| {
+        fold.rows(run, (at * rows, 0), (width, width), (sums, results));
+    });
 }
 
 /// `operation(word, other)` in the place of each word.
-pub(super) fn combine<W: Word>(words: &mut [W], others: &[W], operation: impl Fn(W, W) -> W + Sync) {
-    words.par_chunks_mut(CHUNK).zip(others.par_chunks(CHUNK)).for_each(|(words, others)| {
-        words.iter_mut().zip(others).for_each(|(word, &other)| *word = operation(*word, other));
+pub(super) fn combine<W: Word>(words: &mut Codes, others: &Codes, operation: impl Fn(W, W) -> W + Sync) {
+    side_by_side::<W>(words, others, CHUNK, |_, words, others| {
+        words.iter_mut().zip(others).for_each(|(word, other)| *word = operation(*word, *other));
     });
 }
 
-/// Writes `code` of every number to its place.
-pub(super) fn fill<T: Copy + Sync>(codes: &mut Codes, numbers: &[T], code: impl Fn(T) -> u64 + Sync) {
-    on_codes!(codes, codes => {
-        codes.par_chunks_mut(CHUNK).zip(numbers.par_chunks(CHUNK)).for_each(|(codes, numbers)| {
-            codes.iter_mut().zip(numbers).for_each(|(to, &number)| *to = Holder::hold(code(number)));
+/// Parts of that length of words and of others, as numbers, with their index; what becomes of the words is written back.
+fn side_by_side<W: Word>(
+    words: &mut Codes,
+    others: &Codes,
+    length: usize,
+    work: impl Fn(usize, &mut [W], &mut [W]) + Sync,
+) {
+    fn parts<W: Word, T: Holder>(
+        words: &mut [T],
+        others: &[T],
+        length: usize,
+        work: impl Fn(usize, &mut [W], &mut [W]) + Sync,
+    ) {
+        let numbers = |codes: &[T]| codes.iter().map(|code| W::of(code.code())).collect::<Vec<W>>();
+        let parts = words.par_chunks_mut(length).zip(others.par_chunks(length)).enumerate();
+        parts.for_each(|(at, (words, others))| {
+            let mut changed = numbers(words);
+            work(at, &mut changed, &mut numbers(others));
+            words.iter_mut().zip(changed).for_each(|(word, number)| *word = T::hold(number.code()));
         });
-    });
+    }
+    match (words, others) {
+        (Codes::U32(words), Codes::U32(others)) => parts(words, others, length, work),
+        (Codes::U64(words), Codes::U64(others)) => parts(words, others, length, work),
+        _ => unreachable!("W is FP32 or FP64"),
+    }
+}
+
+/// `operation(word)` in the place of each word.
+pub(super) fn each<W: Word>(words: &mut Codes, operation: impl Fn(W) -> W + Sync) {
+    on_codes!(words, words => words.par_chunks_mut(CHUNK).for_each(|words| {
+        words.iter_mut().for_each(|word| *word = Holder::hold(operation(W::of(word.code())).code()));
+    }));
 }
 
 /// Codes of another format.
-pub(super) fn convert(codes: &Codes, converter: &Converter) -> Result<Codes, Error> {
+pub(super) fn convert(codes: Cow<'_, Codes>, converter: &Converter) -> Result<Codes, Error> {
+    if converter.same {
+        let mut codes = codes.into_owned();
+        on_codes!(&mut codes, codes => codes.par_chunks_mut(CHUNK).for_each(|codes| {
+            let mut any = false;
+            codes.iter().for_each(|code| any |= converter.is_nan(code.code()));
+            if any {
+                codes.iter_mut().for_each(|code| *code = Holder::hold(converter.code(code.code())));
+            }
+        }));
+        return Ok(codes);
+    }
     let format = converter.to.conversion.container();
     let mut converted = zeros(format, (1, 1, codes.len()))?;
-    on_codes!(codes, codes => fill(&mut converted, codes, |code| converter.code(code.code())));
+    on_codes!(&mut converted, converted => on_codes!(&*codes, codes => {
+        converted.par_chunks_mut(CHUNK).zip(codes.par_chunks(CHUNK)).for_each(|(converted, codes)| {
+            let pairs = converted.iter_mut().zip(codes);
+            pairs.for_each(|(to, &code)| *to = Holder::hold(converter.code(code.code())));
+        });
+    }));
     Ok(converted)
 }

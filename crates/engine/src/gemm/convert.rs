@@ -38,8 +38,8 @@ pub(super) struct Converter {
     nan: Option<u64>,
     /// Every answer, where there are few codes and many of them to convert.
     table: Vec<u64>,
-    /// Whether all but NaN stays as it is.
-    same: bool,
+    /// Whether all but NaN stays as it is, and NaNs are those of IEEE 754.
+    pub(super) same: bool,
 }
 
 impl Converter {
@@ -62,11 +62,14 @@ impl Converter {
 
     #[inline]
     fn compute(&self, code: u64) -> u64 {
+        if self.same && !self.is_nan(code) { code } else { self.anew(code) }
+    }
+
+    /// Whether a code is above infinity, where `same` is so.
+    #[inline]
+    pub(super) fn is_nan(&self, code: u64) -> bool {
         let infinity = ((1 << self.from.exponent_bits) - 1) << self.from.fraction_bits;
-        if self.same && code & !self.from.sign_bit() <= infinity {
-            return code;
-        }
-        self.anew(code)
+        code & !self.from.sign_bit() > infinity
     }
 
     fn anew(&self, code: u64) -> u64 {
