@@ -69,12 +69,12 @@ pub fn plan(query: &Query, config: &Config, assume: Assume) -> Result<Planned, E
     for (name, format) in [("A", query.a), ("B", query.b)] {
         measured(
             formats.contains(&format),
-            format!("{name} in {format}: nothing is published about FP32, TF32, FP64 and others"),
+            format_args!("{name} in {format}: nothing is published about FP32, TF32, FP64 and others"),
         )?;
     }
     measured(
         query.is_fp8() || query.a == query.b,
-        format!("{} times {}: mixed 16-bit operands were never measured", query.a, query.b),
+        format_args!("{} times {}: mixed 16-bit operands were never measured", query.a, query.b),
     )?;
     let Some(id) = config.id else {
         return Err(Error::declined("the configuration has no ALGO_ID: the library found no algorithm"));
@@ -159,7 +159,7 @@ fn xmma(query: &Query, config: &Config) -> Result<Plan, Error> {
     let slow = config.id == Some(35);
     measured(
         slow != query.fast,
-        format!(
+        format_args!(
             "ALGO_ID {} with fast accumulation {}: 35 was seen slow and 60 fast only",
             config.id.unwrap_or(0),
             query.fast

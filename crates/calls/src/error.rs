@@ -1,5 +1,6 @@
 //! What can be wrong with a plan or a call.
 
+use std::fmt::Arguments;
 use std::path::Path;
 
 use thiserror::Error;
@@ -61,6 +62,15 @@ impl Error {
 }
 
 /// A declined call unless somebody has measured it.
-pub(crate) fn measured(is_so: bool, otherwise: impl Into<String>) -> Result<(), Error> {
-    if is_so { Ok(()) } else { Err(Error::declined(otherwise)) }
+pub(crate) fn measured(is_so: bool, otherwise: Arguments<'_>) -> Result<(), Error> {
+    unless(is_so, Error::declined, otherwise)
+}
+
+/// An error of a text, which is made for it, unless something is so.
+pub(crate) fn unless(
+    is_so: bool,
+    error: impl FnOnce(String) -> Error,
+    otherwise: Arguments<'_>,
+) -> Result<(), Error> {
+    if is_so { Ok(()) } else { Err(error(otherwise.to_string())) }
 }

@@ -197,26 +197,23 @@ pub enum Rejection {
 }
 
 impl Rejection {
-    /// The rule that says so, 27 for torch and 28 for cuBLASLt; the reason without its numbers; the reason.
-    fn row(self) -> (u32, &'static str, String) {
-        let (rule, kind, text) = match self {
-            Rejection::Dimensions(a, b) => {
-                return (27, "dimensions", format!("mat1 has {a} dimensions and mat2 {b}; both have 2"));
+    /// The rule that says so, 27 for torch and 28 for cuBLASLt; the reason without its numbers; the reason, {0} and {1} in
+    /// the place of [`Rejection::numbers`].
+    fn row(self) -> (u32, &'static str, &'static str) {
+        match self {
+            Rejection::Dimensions(..) => {
+                (27, "dimensions", "mat1 has {0} dimensions and mat2 {1}; both have 2")
             }
-            Rejection::Inner(a, b) => {
-                return (27, "inner sizes", format!("mat1 has {a} columns and mat2 {b} rows"));
+            Rejection::Inner(..) => (27, "inner sizes", "mat1 has {0} columns and mat2 {1} rows"),
+            Rejection::BiasLength(..) => (27, "bias length", "the bias has {0} elements, D {1} columns"),
+            Rejection::Sizes(..) => {
+                (27, "sizes not multiples of 16", "K is {0} and N is {1}; both are multiples of 16")
             }
-            Rejection::BiasLength(given, n) => {
-                return (27, "bias length", format!("the bias has {given} elements, D {n} columns"));
-            }
-            Rejection::Sizes(k, n) => {
-                let text = format!("K is {k} and N is {n}; both are multiples of 16");
-                return (27, "sizes not multiples of 16", text);
-            }
-            Rejection::BlockRows(m) => {
-                let text = format!("M is {m}; with block scales of single rows it is a multiple of 4");
-                return (28, "block scales of single rows, M not a multiple of 4", text);
-            }
+            Rejection::BlockRows(_) => (
+                28,
+                "block scales of single rows, M not a multiple of 4",
+                "M is {0}; with block scales of single rows it is a multiple of 4",
+            ),
             Rejection::Scales => (
                 27,
                 "scales",
@@ -248,8 +245,18 @@ impl Rejection {
                 (28, "alignment", "pointers and leading dimensions are multiples of 16 bytes")
             }
             Rejection::E5m2Out => (28, "E4M3 x E4M3 into E5M2", "E4M3 times E4M3 into E5M2 is not supported"),
-        };
-        (rule, kind, text.to_owned())
+        }
+    }
+
+    fn numbers(self) -> [usize; 2] {
+        match self {
+            Rejection::Dimensions(first, second)
+            | Rejection::Inner(first, second)
+            | Rejection::BiasLength(first, second)
+            | Rejection::Sizes(first, second) => [first, second],
+            Rejection::BlockRows(m) => [m, 0],
+            _ => [0, 0],
+        }
     }
 
     /// The rule that says so: 27 for torch, 28 for cuBLASLt.
@@ -265,7 +272,8 @@ impl Rejection {
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (rule, _, text) = self.row();
+        let ((rule, _, text), [first, second]) = (self.row(), self.numbers());
+        let text = text.replace("{0}", &first.to_string()).replace("{1}", &second.to_string());
         write!(f, "{text} (rule {rule})")
     }
 }

@@ -36,10 +36,13 @@ fn recipe(capability: Capability, custom: i64) -> Option<(i64, usize, usize, boo
 pub(super) fn simt(query: &Query, config: &Config, id: i64) -> Result<Plan, Error> {
     measured(
         matches!(query.capability, Capability::Sm90 | Capability::Sm100 | Capability::Sm103),
-        format!("ALGO_ID {id} has no recipe on {}", query.capability.name()),
+        format_args!("ALGO_ID {id} has no recipe on {}", query.capability.name()),
     )?;
-    measured(!query.is_fp8(), "FP8 on a CUDA-core kernel was never measured")?;
-    measured(config.reduction.unwrap_or(0) == 0, format!("REDUCTION_SCHEME other than 0 with ALGO_ID {id}"))?;
+    measured(!query.is_fp8(), format_args!("FP8 on a CUDA-core kernel was never measured"))?;
+    measured(
+        config.reduction.unwrap_or(0) == 0,
+        format_args!("REDUCTION_SCHEME other than 0 with ALGO_ID {id}"),
+    )?;
     let (custom, parts) = (config.custom.unwrap_or(0), config.splitk.unwrap_or(1) as usize);
     let (m, n, _) = query.shape;
     let unknown =

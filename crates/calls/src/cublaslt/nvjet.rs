@@ -23,7 +23,7 @@ fn empty_parts(parts: usize, size: usize, tiles: usize, assumed: &mut Assumed) -
 pub(super) fn nvjet(query: &Query, config: &Config, assumed: &mut Assumed) -> Result<Plan, Error> {
     measured(
         matches!(query.capability, Capability::Sm90 | Capability::Sm100 | Capability::Sm103),
-        format!("ALGO_ID 66 has no recipe on {}", query.capability.name()),
+        format_args!("ALGO_ID 66 has no recipe on {}", query.capability.name()),
     )?;
     let stages = config.stages.unwrap_or(0);
     let Some(grain) = block_k(stages).filter(|_| matches!(stages, 35 | 36)) else {
@@ -86,9 +86,9 @@ fn cutlass_blocks(stages: i64) -> Option<(usize, usize)> {
 pub(super) fn cutlass(query: &Query, config: &Config, assumed: &mut Assumed) -> Result<Plan, Error> {
     measured(
         matches!(query.capability, Capability::Sm90 | Capability::Sm100 | Capability::Sm103),
-        format!("CUTLASS kernels on {} are known by the kernel's name only", query.capability.name()),
+        format_args!("CUTLASS kernels on {} are known by the kernel's name only", query.capability.name()),
     )?;
-    measured(!query.is_fp8(), "FP8 on a CUTLASS kernel was never measured")?;
+    measured(!query.is_fp8(), format_args!("FP8 on a CUTLASS kernel was never measured"))?;
     let stages = config.stages.unwrap_or(0);
     let Some((block, dot)) = cutlass_blocks(stages) else {
         return Err(Error::declined(format!("STAGES_ID {stages} with a CUTLASS kernel has no recipe")));

@@ -34,7 +34,7 @@ pub(super) fn base(query: &Query, step: Option<usize>) -> Result<Plan, Error> {
         plan.epilogue = host();
         measured(
             [F16, BF16, formats::F32].contains(&query.out),
-            format!("{} operands with D in {}", query.a, query.out),
+            format_args!("{} operands with D in {}", query.a, query.out),
         )?;
     }
     Ok(plan)
