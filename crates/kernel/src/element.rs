@@ -65,8 +65,8 @@ pub(crate) struct Fields {
 }
 
 impl Fields {
-    /// Of codes of a format, read as operands of another.
-    fn of(format: &Format, wide: &Format, flush: InputFlush) -> Option<Fields> {
+    /// Of codes of a format, read as operands of another; zero is positive where its sign is not asked for.
+    fn of(format: &Format, wide: &Format, flush: InputFlush, zero_has_sign: bool) -> Option<Fields> {
         let fits = format.sign == Sign::Signed
             && format.specials != Specials::NegativeZeroNan
             && format.subnormals
@@ -83,14 +83,14 @@ impl Fields {
             largest: (format.max_finite_code() >> format.padding_bits) as u32,
             nonzero: from_normal(flush.is_on()),
             smallest: from_normal(format != wide),
-            sign_of_zero: if flush == InputFlush::Positive { 0 } else { 1 << 31 },
+            sign_of_zero: if zero_has_sign && flush != InputFlush::Positive { 1 << 31 } else { 0 },
         })
     }
 
     /// The number of a code and the paper's Exp(x) of it, [`NO_EXPONENT`] for zero; and whether that is so, as it is of
     /// normal numbers and zeros, and of subnormal ones that are not widened.
     #[inline(always)]
-    pub(crate) fn number(&self, code: u32) -> (f32, i16, bool) {
+    fn number(&self, code: u32) -> (f32, i16, bool) {
         let magnitude = (code & !(1 << self.sign)) >> self.padding;
         let field = magnitude >> self.fraction;
         let exponent = (if field == 0 { 1 } else { field }).wrapping_add(self.rebias);
@@ -111,7 +111,7 @@ impl Fields {
 /// What a code becomes in a kernel.
 pub(crate) trait Entry: Copy + Default + Send + Sync + 'static {
     /// The number alone.
-    type Value: Copy + Default + Send + Sync;
+    type Value: Copy + Default + Send + Sync + From<f32>;
     /// Whether exponents are kept beside the numbers.
     const EXPONENTS: bool;
 
@@ -133,8 +133,6 @@ pub(crate) trait Entry: Copy + Default + Send + Sync + 'static {
     fn kind(self) -> u8 {
         0
     }
-    /// The number of a code by its fields, its exponent, and whether that is so ([`Fields`]).
-    fn of_fields(fields: &Fields, code: u32) -> (Self::Value, i16, bool);
 }
 
 impl Entry for Element {
@@ -176,11 +174,6 @@ impl Entry for Element {
     fn kind(self) -> u8 {
         (self.0 >> 48) as u8
     }
-    #[inline(always)]
-    fn of_fields(fields: &Fields, code: u32) -> (f32, i16, bool) {
-        let (number, exponent, is_plain) = fields.number(code);
-        (if exponent == NO_EXPONENT { 0.0 } else { number }, exponent, is_plain)
-    }
 }
 
 /// From the codes of an operand to entries: a table for formats of up to 16 bits, a function for wider ones.
@@ -206,7 +199,7 @@ impl<E: Entry> Reader<E> {
     pub(crate) fn new(prepared: &Prepared<'_>, side: Side) -> Reader<E> {
         let (codes, format) = (prepared.code_format(side), prepared.operand_format(side));
         let flush = prepared.model().flush_operands;
-        let how = match Fields::of(&codes, &format, flush) {
+        let how = match Fields::of(&codes, &format, flush, !E::EXPONENTS) {
             _ if E::is_code(&codes) && !flush.is_on() => How::Same,
             Some(fields) => How::Fields(fields),
             None => How::Table,
@@ -276,8 +269,8 @@ impl<E: Entry> Reader<E> {
             // without a branch for each, in vectors
             let mut others = 0;
             for at in 0..codes.len() {
-                let (value, exponent, is_so) = E::of_fields(&fields, codes[at].into() as u32);
-                values[at] = value;
+                let (number, exponent, is_so) = fields.number(codes[at].into() as u32);
+                values[at] = number.into();
                 if E::EXPONENTS {
                     exponents[at] = exponent.into();
                 }
@@ -289,7 +282,7 @@ impl<E: Entry> Reader<E> {
             for at in 0..codes.len() {
                 let code = codes[at].into();
                 if let How::Fields(fields) = &self.how
-                    && E::of_fields(fields, code as u32).2
+                    && fields.number(code as u32).2
                 {
                     continue;
                 }
@@ -367,7 +360,7 @@ impl Section {
     /// How many codes of those that are there are read together without a branch, and how far apart their numbers begin.
     #[inline(always)]
     fn chunks(&self) -> (usize, usize) {
-        if self.there < self.lines { (self.there, self.lines) } else { (64, 64) }
+        if self.there < self.lines { (self.there, self.lines) } else { (256, 256) }
     }
 
     /// The codes of lines that are there, those of one position together, in the order in which a step takes them. They
@@ -419,7 +412,7 @@ mod tests {
         let mut read = 0;
         for format in table::FORMATS.iter().filter(|format| format.bits() <= 16) {
             for flush in [InputFlush::Never, InputFlush::Positive, InputFlush::Signed] {
-                let Some(fields) = Fields::of(format, format, flush) else { continue };
+                let Some(fields) = Fields::of(format, format, flush, true) else { continue };
                 for code in 0..=format.max_code() {
                     let mut value = decode(format, code);
                     if flush.is_on()
@@ -447,7 +440,7 @@ mod tests {
     /// Subnormal numbers of a format that is widened have other exponents: they are left to the table.
     #[test]
     fn subnormal_numbers_are_not_widened_by_fields() {
-        let fields = Fields::of(&table::E4M3, &table::F16, InputFlush::Never).expect("fields");
+        let fields = Fields::of(&table::E4M3, &table::F16, InputFlush::Never, true).expect("fields");
         for code in 0..=255 {
             let value = decode(&table::E4M3, code);
             let subnormal = value.class == Class::Finite && value.significand < 8;

@@ -3,7 +3,7 @@
 use bitmma_arithmetic::{Lowering, Model};
 use bitmma_formats::{Class, Format, Unpacked, table};
 
-use super::element::{Entry, Fields};
+use super::element::Entry;
 use super::elementwise::Word;
 use super::simd::Simd;
 use super::tables::Tables;
@@ -103,11 +103,6 @@ macro_rules! number {
             #[inline(always)]
             fn value(self) -> $number {
                 self
-            }
-            #[inline(always)]
-            fn of_fields(fields: &Fields, code: u32) -> ($number, i16, bool) {
-                let (number, exponent, is_so) = fields.number(code);
-                (number.into(), exponent, is_so)
             }
         }
     };
