@@ -1,12 +1,12 @@
 //! E-FDPA on factors that FP32 holds: an exact sum of L products and the accumulator, rounded once.
 //!
-//! Sums run in FP64. Where all bits of the products of an operation and of its accumulator lie within 53
-//! places, every step of a chain of fused multiply-adds is exact and the conversion to FP32 is the one
-//! rounding there is; FP64 reaches far beyond FP32's range, so subnormal and overflowing results are
-//! right too. What the elements of a row and of a panel of columns span is known when they are packed;
-//! what is left is one look at the accumulators' exponents.
+//! Sums run in FP64, from the first operation of a block of K to the last. With 2^u the last place of a number as large as
+//! the accumulator and all products of the block together, 53 places up, every step is exact where the accumulator
+//! and all products are multiples of 2^u: so is what an operation comes to when it is rounded to 24 bits, and the next
+//! one begins with a multiple of 2^u again. FP64 rounds to 24 bits by two fused multiply-adds; u >= -149 leaves FP32's
+//! subnormal numbers as they are.
 //!
-//! Where the bits span more, the products are summed with the error of each addition beside it. If there
+//! Where that does not hold, the products of an operation are summed with the error of each addition beside it. If there
 //! is none, the sum of products is exact in 53 bits, and adding the accumulator rounded to odd keeps what
 //! the last rounding needs: an odd last bit stands for everything below it, and lies below every FP32
 //! number and every midpoint between two, those of subnormal numbers included, for 53 >= 24 + 2. Lanes
@@ -18,15 +18,13 @@ use bitmma_formats::{Format, table};
 
 use super::drive::{Kernel, Rare};
 use super::element::Element;
-use super::pack::{Cells, GROUP, ROWS, Range, VECTORS};
+use super::pack::{Cells, GROUP, ROWS, Range, VECTORS, WIDEST};
 use super::routes::{Route, count};
-use super::simd::Simd;
+use super::simd::{Positions, Simd, multiply_add};
 
 /// The kernel, planned for a model.
 pub(crate) struct Exact {
     length: usize,
-    /// Places that the sum of `length` products may need above the largest of them.
-    carries: i32,
     nan: u64,
 }
 
@@ -53,88 +51,48 @@ impl Exact {
             && model.c == table::F32
             && model.d == table::F32
             && (1..=1 << 16).contains(&length);
-        fits.then(|| Exact {
-            length,
-            carries: length.next_power_of_two().trailing_zeros() as i32,
-            nan: model.emitted_nan(),
-        })
+        fits.then(|| Exact { length, nan: model.emitted_nan() })
     }
 
-    /// The numbers of some lines, and what those of each operation span, `groups` lines at a time.
+    /// The numbers of some lines and, `group` lines at a time, the last bits of each operation's and how large all are: by
+    /// `size`, from the size of those before and a magnitude.
     #[inline(always)]
-    fn pack(&self, cells: &Cells, group: usize) -> Packed {
-        let mut spans = vec![Span::NONE; cells.values.len() / self.length / group];
+    fn pack(&self, cells: &Cells, group: usize, size: impl Fn(f64, f64) -> f64) -> Packed {
         let groups = cells.lines / group;
+        let mut lasts = vec![NO_BIT; cells.positions() / self.length * groups];
+        let mut sizes = vec![0.0; groups];
         for (position, values) in cells.values.chunks_exact(cells.lines).enumerate() {
-            for (index, values) in values.chunks_exact(group).enumerate() {
-                let span = &mut spans[position / self.length * groups + index];
-                values.iter().for_each(|&value| span.add(value));
+            let lasts = &mut lasts[position / self.length * groups..][..groups];
+            for ((last, total), values) in lasts.iter_mut().zip(&mut sizes).zip(values.chunks_exact(group)) {
+                for &value in values {
+                    *last = (*last).min(last_bit(value));
+                    *total = size(*total, f64::from(value.abs()));
+                }
             }
         }
-        Packed { values: cells.values.iter().map(|&value| f64::from(value)).collect(), spans }
+        Packed { values: cells.values.iter().map(|&value| f64::from(value)).collect(), lasts, sizes }
     }
 }
 
-/// Some lines: numbers, and for each operation what they span.
+/// Some lines.
 pub(crate) struct Packed {
     values: Vec<f64>,
-    spans: Vec<Span>,
+    /// For each operation and share of the lines: all numbers are multiples of 2^this.
+    lasts: Vec<i32>,
+    /// For each share of the lines: of A the sum of all magnitudes, of B the largest.
+    sizes: Vec<f64>,
 }
 
-/// All numbers are multiples of 2^low and below 2^(high + 1).
-#[derive(Clone, Copy)]
-struct Span {
-    low: i32,
-    high: i32,
-}
+/// What zero has for a last bit.
+const NO_BIT: i32 = 10_000;
 
-impl Span {
-    /// Of no number but zero: far apart, so that a product with it leaves the accumulator to decide.
-    const NONE: Span = Span { low: 10_000, high: -10_000 };
-
-    fn add(&mut self, value: f32) {
-        if value == 0.0 {
-            return;
-        }
-        let bits = value.to_bits();
-        let field = (bits >> 23 & 255) as i32;
-        let significand = bits & 0x7f_ffff | if field == 0 { 0 } else { 0x80_0000 };
-        let last = field.max(1) - 127 - 23;
-        self.low = self.low.min(last + significand.trailing_zeros() as i32);
-        self.high = self.high.max(last + 31 - significand.leading_zeros() as i32);
-    }
-
-    /// Of sums of up to 2^carries products: multiples of 2^low, below 2^(high + 1).
-    fn times(self, other: Span, carries: i32) -> Span {
-        Span { low: self.low + other.low, high: self.high + other.high + 1 + carries }
-    }
-}
-
-/// The bits of 2^exponent in FP32, of 0 below its normal numbers, of its largest number above its range.
-fn power_bits(exponent: i32) -> i32 {
-    match exponent {
-        ..-126 => 0,
-        -126..=127 => (exponent + 127) << 23,
-        _ => 0x7f7f_ffff,
-    }
-}
-
-impl Span {
-    /// The FP32 numbers to which sums of this span may be added in FP64 without error, as bits of their
-    /// magnitudes: at least the first, less than the second. Zero is never among them: its sign would be
-    /// kept where the products are zero too.
-    ///
-    /// A number of exponent e is a multiple of 2^(e - 23) and below 2^(e + 1). With `unit` the lesser of
-    /// that and 2^low, every partial sum is a multiple of `unit` and below
-    /// 2^(1 + max(e, high) + 1): this must be at most 2^53·`unit`.
-    fn accumulators(self) -> (i32, i32) {
-        // max(e, high) + 2 - low <= 53 and max(e, high) + 2 - (e - 23) <= 53
-        let (least, limit) = (self.high - 28, self.low + 52);
-        if self.high + 2 - self.low > 53 {
-            return (1, 0);
-        }
-        (power_bits(least).max(1), power_bits(limit).max(1))
-    }
+/// The exponent of the last bit of a number that is set.
+#[inline(always)]
+fn last_bit(value: f32) -> i32 {
+    let bits = value.to_bits();
+    let field = (bits >> 23 & 255) as i32;
+    let significand = bits & 0x7f_ffff | u32::from(field != 0) << 23;
+    if value == 0.0 { NO_BIT } else { field.max(1) - 127 - 23 + significand.trailing_zeros() as i32 }
 }
 
 impl Kernel for Exact {
@@ -145,12 +103,12 @@ impl Kernel for Exact {
 
     #[inline(always)]
     fn pack_a(&self, cells: Cells) -> Packed {
-        self.pack(&cells, 1)
+        self.pack(&cells, 1, |total, magnitude| total + magnitude)
     }
 
     #[inline(always)]
     fn pack_b(&self, cells: Cells) -> Packed {
-        self.pack(&cells, cells.lines)
+        self.pack(&cells, cells.lines, f64::max)
     }
 
     fn nan(&self) -> u64 {
@@ -159,91 +117,116 @@ impl Kernel for Exact {
 
     #[inline(always)]
     fn rows<S: Simd>(&self, s: S, a: &Packed, b: &Packed, k: Range, state: &mut [f32], rare: &mut Rare<'_>) {
-        let tile_size = ROWS * VECTORS * S::LANES;
-        assert!(state.len().is_multiple_of(tile_size) && state.len() <= GROUP / ROWS * tile_size);
-        for (pair, state) in state.chunks_exact_mut(tile_size).enumerate() {
-            let packed = (a, b, pair * ROWS);
-            match self.length {
-                2 => tile::<S, 2>(s, self, packed, k, state, rare),
-                4 => tile::<S, 4>(s, self, packed, k, state, rare),
-                _ => tile::<S, 0>(s, self, packed, k, state, rare),
+        let width = VECTORS * S::LANES;
+        assert!(state.len().is_multiple_of(ROWS * width) && state.len() <= GROUP * width);
+        assert!(a.values.len() == k.length * GROUP && b.values.len() == k.length * width);
+        for (pair, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
+            let row = pair * ROWS;
+            for operation in 0..k.length / self.length {
+                let position = operation * self.length;
+                let factors = (&a.values[position * GROUP..], &b.values[position * width..]);
+                if is_exact(s, (a, b), (operation, row), state) {
+                    count(Route::Exact);
+                    match self.length {
+                        2 => sums::<S, 2>(s, 2, factors, row, state),
+                        4 => sums::<S, 4>(s, 4, factors, row, state),
+                        length => sums::<S, 0>(s, length, factors, row, state),
+                    }
+                    break;
+                }
+                count(Route::Errors);
+                let mut rare = |of_pair, column, c| rare(row + of_pair, column, position, c);
+                let factors = (&factors.0[..self.length * GROUP], &factors.1[..self.length * width]);
+                careful(s, (factors.0, row), factors.1, state, &mut rare);
             }
         }
     }
 }
 
+/// Whether every step of some rows, from an operation on, is exact but for the roundings to 24 bits.
+#[inline(always)]
+fn is_exact<S: Simd>(
+    s: S,
+    (a, b): (&Packed, &Packed),
+    (operation, row): (usize, usize),
+    state: &[f32],
+) -> bool {
+    let mut last = NO_BIT;
+    for (a, b) in a.lasts.chunks_exact(GROUP).zip(&b.lasts).skip(operation) {
+        for of_row in &a[row..][..ROWS] {
+            last = last.min(of_row + b);
+        }
+    }
+    let mut largest = s.f_splat(0.0);
+    for c in state.chunks_exact(S::LANES) {
+        largest = s.f_max_magnitude(largest, s.f_load(c));
+    }
+    let mut lanes = [0.0; WIDEST];
+    s.f_store(&mut lanes, largest);
+    let largest = lanes[..S::LANES].iter().fold(0.0, |most, &lane| lane.max(most));
+    let products = a.sizes[row..][..ROWS].iter().fold(0.0, |most, &size| size.max(most)) * b.sizes[0];
+    // with all of it below 2^(exponent + 1), sums have 52 bits: the last of 53 is free for the rounding to 24
+    let exponent = ((products + f64::from(largest)).to_bits() >> 52) as i32 - 1023;
+    let unit = (exponent + 2 - 53).max(-149);
+    if unit > last || exponent + 2 > 127 {
+        return false;
+    }
+    let power = s.d_splat(f64::from_bits(((1023 - unit) as u64) << 52));
+    let mut parts = s.d_splat(0.0);
+    for c in state.chunks_exact(S::LANES / 2) {
+        let c = s.d_mul(s.d_load_f(c), power);
+        // not zero for what is not finite
+        parts = s.d_or(parts, s.d_sub(c, s.d_truncate(c)));
+    }
+    s.d_nonzero(parts) == 0
+}
+
 /// Vectors of doubles that are worked on together.
 const DOUBLES: usize = 4;
 
-/// One tile, from a row of the group on, through one block of K, operation by operation; `LENGTH` products each, or as the plan says
-/// if that is 0.
+/// Some rows through operations whose every step is exact; of `LENGTH` products each, or of `length` if that is 0.
 #[inline(always)]
-fn tile<S: Simd, const LENGTH: usize>(
+fn sums<S: Simd, const LENGTH: usize>(
     s: S,
-    plan: &Exact,
-    (a, b, first_row): (&Packed, &Packed, usize),
-    k: Range,
+    length: usize,
+    (a, b): (&[f64], &[f64]),
+    row: usize,
     state: &mut [f32],
-    rare: &mut Rare<'_>,
 ) {
-    let width = VECTORS * S::LANES;
-    let length = if LENGTH == 0 { plan.length } else { LENGTH };
-    assert!(state.len() == ROWS * width && first_row + ROWS <= GROUP);
-    assert!(a.values.len() == k.length * GROUP && b.values.len() == k.length * width);
-    let magnitude = s.i_splat(i32::MAX);
-    let lanes = S::LANES / 2;
-    let operations = a.values.chunks_exact(length * GROUP).zip(b.values.chunks_exact(length * width));
-    for (operation, values) in operations.enumerate() {
-        let mut outside = false;
-        for (row, state) in state.chunks_exact(width).enumerate() {
-            let span = a.spans[operation * GROUP + first_row + row].times(b.spans[operation], plan.carries);
-            let (least, limit) = span.accumulators();
-            let (mut smallest, mut largest) = (magnitude, s.i_splat(0));
-            for c in state.chunks_exact(S::LANES) {
-                let c = s.i_and(s.f_bits(s.f_load(c)), magnitude);
-                smallest = s.i_min(smallest, c);
-                largest = s.i_max(largest, c);
+    let (width, lanes) = (VECTORS * S::LANES, S::LANES / 2);
+    let length = if LENGTH == 0 { length } else { LENGTH };
+    let (up, down) = (s.d_splat(f64::from(1 << 29)), s.d_splat(-f64::from(1 << 29)));
+    for column in (0..width).step_by(lanes * DOUBLES) {
+        let mut sums = [[s.d_splat(0.0); DOUBLES]; ROWS];
+        for row in 0..ROWS {
+            for vector in 0..DOUBLES {
+                // -0 becomes +0: an exact zero is +0 even if every term is -0
+                let c = s.d_load_f(&state[row * width + column + vector * lanes..]);
+                sums[row][vector] = s.d_add(c, s.d_splat(0.0));
             }
-            let flags = s.m_or(s.i_gt(s.i_splat(least), smallest), s.i_gt(largest, s.i_splat(limit - 1)));
-            outside |= s.m_bits(flags) != 0;
         }
-        if outside {
-            count(Route::Errors);
-            let mut rare = |row, column, c| rare(first_row + row, column, operation * length, c);
-            careful(s, (values.0, first_row), values.1, state, &mut rare);
-            continue;
-        }
-        count(Route::Exact);
-        // hidden, so that what was loaded for the look at exponents is loaded again and not taken apart
-        let state = std::hint::black_box(&mut *state);
-        for column in (0..width).step_by(lanes * DOUBLES) {
-            let mut sums = [[s.d_splat(0.0); DOUBLES]; ROWS];
-            for (row, sums) in sums.iter_mut().enumerate() {
-                let state = &state[row * width + column..][..lanes * DOUBLES];
-                for (sum, state) in sums.iter_mut().zip(state.chunks_exact(lanes)) {
-                    *sum = s.d_load_f(state);
-                }
-            }
-            for (numbers, line) in values.0.chunks_exact(GROUP).zip(values.1.chunks_exact(width)) {
-                let numbers = &numbers[first_row..][..ROWS];
-                let line = &line[column..][..lanes * DOUBLES];
-                for (vector, line) in line.chunks_exact(lanes).enumerate() {
-                    let line = s.d_load(line);
-                    for (sums, &number) in sums.iter_mut().zip(numbers) {
-                        let (sum, factor) = (&mut sums[vector], s.d_splat(number));
-                        // product and sum are exact: one rounding or two are the same
-                        *sum = match S::FUSED {
-                            true => s.d_fma(factor, line, *sum),
-                            false => s.d_add(s.d_mul(factor, line), *sum),
-                        };
+        let mut positions = Positions::new((a, GROUP), (b, width));
+        while let Some((a, b)) = positions.next(length) {
+            for index in 0..length {
+                let (numbers, line) = (&a[index * GROUP + row..][..ROWS], &b[index * width + column..]);
+                for vector in 0..DOUBLES {
+                    let line = s.d_load(&line[vector * lanes..]);
+                    for row in 0..ROWS {
+                        sums[row][vector] = multiply_add(s, s.d_splat(numbers[row]), line, sums[row][vector]);
                     }
                 }
             }
-            for (row, sums) in sums.iter().enumerate() {
-                let state = &mut state[row * width + column..][..lanes * DOUBLES];
-                for (&sum, state) in sums.iter().zip(state.chunks_exact_mut(lanes)) {
-                    s.d_store_f(state, sum);
+            // the multiple of 2^29 leaves 24 bits of 53 in the sum with it, to nearest, ties to even
+            for row in 0..ROWS {
+                for vector in 0..DOUBLES {
+                    let above = multiply_add(s, sums[row][vector], up, sums[row][vector]);
+                    sums[row][vector] = multiply_add(s, sums[row][vector], down, above);
                 }
+            }
+        }
+        for row in 0..ROWS {
+            for vector in 0..DOUBLES {
+                s.d_store_f(&mut state[row * width + column + vector * lanes..], sums[row][vector]);
             }
         }
     }

@@ -29,7 +29,7 @@ pub enum Route {
     Unusual,
     /// GST-FDPA: groups of integers, in FP64.
     Groups,
-    /// E-FDPA: all bits of an operation within 53 places.
+    /// E-FDPA: all bits of the rest of a block of K within 53 places.
     Exact,
     /// E-FDPA: sums with their errors.
     Errors,

@@ -674,6 +674,12 @@ pub(crate) fn larger_field<S: Simd>(s: S, x: S::I, y: S::I) -> S::I {
     s.f_bits(s.f_max(s.f_from_bits(x), s.f_from_bits(y)))
 }
 
+/// x·y + z, where the product is exact: one rounding or two are the same.
+#[inline(always)]
+pub(crate) fn multiply_add<S: Simd>(s: S, x: S::D, y: S::D, z: S::D) -> S::D {
+    if S::FUSED { s.d_fma(x, y, z) } else { s.d_add(s.d_mul(x, y), z) }
+}
+
 /// Two operands position by position along K. One length is looked at for both, and by index only once for many
 /// positions; adapters of iterators will not do, for in functions as large as kernels calls of them are left, which are
 /// not compiled for the instruction set.
