@@ -2,7 +2,12 @@
 //!
 //! A factor in units of its format's last bit is a small integer; pairs of adjacent products are summed
 //! by one instruction. A group's dot product times its two scale factors is exact in FP64, and so is the
-//! sum of all groups cut to units of 2^(e_max - F).
+//! sum of all groups cut to units of 2^(e_max - F). Where nothing is cut and elements have few bits, sums are those
+//! of integers (`small`).
+
+mod small;
+
+use std::sync::OnceLock;
 
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
@@ -13,6 +18,7 @@ use super::element::Element;
 use super::pack::{Cells, GROUP, ROWS, Range, VECTORS};
 use super::routes::{Route, count};
 use super::simd::Simd;
+use small::{Small, sums};
 
 /// Smaller than every exponent.
 const NOWHERE: i32 = -100_000;
@@ -31,6 +37,8 @@ pub(crate) struct Grouped {
     /// Last bits of A and B, as exponents.
     a_last: i32,
     b_last: i32,
+    /// Operations of a block that integers hold, at most; 0 where elements have too many bits.
+    small: usize,
     nan: u64,
 }
 
@@ -63,10 +71,10 @@ impl Grouped {
         // every group in units of 2^(e_g - F), and the accumulator; FP64 holds 53 bits exactly
         let shift = fraction_bits as i32 + units;
         let term = if shift >= 0 { scaled.checked_shl(shift as u32)? } else { scaled >> -shift };
-        let sum = term.checked_mul(groups)? + (2 << fraction_bits) + groups;
+        let most = term.checked_mul(groups)? + (2 << fraction_bits) + groups;
         let fits = dot < 1 << 31
             && scaled < 1 << 53
-            && sum < 1 << 53
+            && most < 1 << 53
             && fraction_bits <= 45
             && group.is_multiple_of(2)
             && group <= 32
@@ -78,6 +86,9 @@ impl Grouped {
             && !model.flush_operands.is_on()
             && !model.flush_accumulator.is_on()
             && one_cut;
+        let small = small::most_operations(&sum, (&a, &b), product * prepared.length() as u128)
+            .filter(|_| group.is_multiple_of(4))
+            .unwrap_or(0);
         fits.then(|| Grouped {
             length: prepared.length(),
             group,
@@ -87,6 +98,7 @@ impl Grouped {
             unit: f64::from_bits(((last_bit(&a) + last_bit(&b) + 1023) as u64) << 52),
             a_last: last_bit(&a),
             b_last: last_bit(&b),
+            small,
             nan: model.emitted_nan(),
         })
     }
@@ -97,14 +109,14 @@ impl Grouped {
 
     /// Pairs of factors, and for each group and line its scale factor and which elements are not zero.
     #[inline(always)]
-    fn pack(&self, cells: &Cells, last: i32, unit: f64) -> Packed {
+    fn pack(&self, cells: &Cells, last: i32, unit: f64) -> Wide {
         let lines = cells.lines;
         let count = cells.positions();
         let integer = |value: f32| {
             // an integer below 2^15 by construction
             (f64::from(value) * f64::from_bits(((1023 - last) as u64) << 52)) as i16
         };
-        let mut packed = Packed::default();
+        let mut packed = Wide::default();
         for pair in cells.values.chunks_exact(2 * lines) {
             let (even, odd) = pair.split_at(lines);
             let both = |(&even, &odd): (&f32, &f32)| {
@@ -133,8 +145,17 @@ impl Grouped {
 }
 
 /// Rows of A or a panel of columns of B.
-#[derive(Default)]
 pub(crate) struct Packed {
+    cells: Cells,
+    /// Where elements have few bits.
+    small: Option<Small>,
+    /// For operations that may be cut, where there are any.
+    wide: OnceLock<Wide>,
+}
+
+/// Lines for operations that may be cut.
+#[derive(Default)]
+struct Wide {
     /// Two 16-bit factors, the even one low.
     pairs: Vec<i32>,
     /// For each group and line: which of its elements are not zero (none under a zero scale factor).
@@ -154,12 +175,15 @@ impl Kernel for Grouped {
 
     #[inline(always)]
     fn pack_a(&self, cells: Cells) -> Packed {
-        self.pack(&cells, self.a_last, self.unit)
+        let small = (self.small > 0).then(|| Small::of(self, &cells, self.a_last, small::LARGEST));
+        Packed { cells, small, wide: OnceLock::new() }
     }
 
     #[inline(always)]
     fn pack_b(&self, cells: Cells) -> Packed {
-        self.pack(&cells, self.b_last, 1.0)
+        let small = (self.small > 0).then(|| Small::of(self, &cells, self.b_last, 0));
+        let small = small.filter(|small| small.fits(0..cells.lines));
+        Packed { cells, small, wide: OnceLock::new() }
     }
 
     fn nan(&self) -> u64 {
@@ -170,14 +194,26 @@ impl Kernel for Grouped {
     fn rows<S: Simd>(&self, s: S, a: &Packed, b: &Packed, k: Range, state: &mut [f32], _: &mut Rare<'_>) {
         let tile = ROWS * VECTORS * S::LANES;
         assert!(state.len().is_multiple_of(tile) && state.len() <= GROUP / ROWS * tile);
+        let operations = k.length / self.length;
+        let small = a.small.as_ref().zip(b.small.as_ref()).filter(|_| operations <= self.small);
         for (pair, state) in state.chunks_exact_mut(tile).enumerate() {
-            for operation in 0..k.length / self.length {
-                count(Route::Groups);
-                for vector in (0..VECTORS).step_by(2) {
-                    let place = (operation, pair * ROWS, vector);
+            let row = pair * ROWS;
+            let small = small.filter(|(a, _)| a.fits(row..row + ROWS));
+            for vector in (0..VECTORS).step_by(2) {
+                if small.is_some_and(|lines| sums(s, self, lines, (row, vector), state)) {
+                    count(Route::Whole);
+                    continue;
+                }
+                let wide = (
+                    a.wide.get_or_init(|| self.pack(&a.cells, self.a_last, self.unit)),
+                    b.wide.get_or_init(|| self.pack(&b.cells, self.b_last, 1.0)),
+                );
+                for operation in 0..operations {
+                    count(Route::Groups);
+                    let place = (operation, row, vector);
                     match self.groups() {
-                        ..=4 => self.vectors::<S, 4>(s, (a, b), place, state),
-                        _ => self.vectors::<S, MOST_GROUPS>(s, (a, b), place, state),
+                        ..=4 => self.vectors::<S, 4>(s, wide, place, state),
+                        _ => self.vectors::<S, MOST_GROUPS>(s, wide, place, state),
                     }
                 }
             }
@@ -194,7 +230,7 @@ impl Grouped {
     fn vectors<S: Simd, const MOST: usize>(
         &self,
         s: S,
-        (a, b): (&Packed, &Packed),
+        (a, b): (&Wide, &Wide),
         (operation, first_row, vector): (usize, usize, usize),
         state: &mut [f32],
     ) {

@@ -425,6 +425,23 @@ simd! {
                 sum[i].wrapping_add(low).wrapping_add((x[i] >> 16) * (y[i] >> 16))
             })
         }
+    /// Dot products of four bytes, of `x` without sign, added to `sum`. Sums of two products next to each other are in 16 bits.
+    fn i_dot4(self, sum: Self::I, x: Self::I, y: Self::I) -> Self::I
+        {
+            if VNNI {
+                _mm512_dpbusd_epi32(sum, x, y)
+            } else {
+                let pairs = _mm512_maddubs_epi16(x, y);
+                _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))
+            }
+        }
+        { _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(x, y), _mm256_set1_epi16(1))) }
+        {
+            lanes!(i => {
+                let products = |byte: usize| i32::from(x[i].to_le_bytes()[byte]) * i32::from(y[i].to_le_bytes()[byte] as i8);
+                sum[i] + products(0) + products(1) + products(2) + products(3)
+            })
+        }
 
     /// Four bytes repeated.
     fn b_splat(self, bytes: u32) -> Self::B
@@ -532,6 +549,11 @@ simd! {
         { _mm512_or_pd(x, y) }
         { _mm256_or_pd(x, y) }
         { lanes!(i => f64::from_bits(x[i].to_bits() | y[i].to_bits())) }
+    /// Bits that both have.
+    fn d_and(self, x: Self::D, y: Self::D) -> Self::D
+        { _mm512_and_pd(x, y) }
+        { _mm256_and_pd(x, y) }
+        { lanes!(i => f64::from_bits(x[i].to_bits() & y[i].to_bits())) }
     /// A bit for each lane that is neither +0 nor -0.
     fn d_nonzero(self, value: Self::D) -> u32
         { u32::from(_mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(value, _mm512_setzero_pd())) }

@@ -117,6 +117,34 @@ fn agree_on(
     }
 }
 
+/// Groups of FP4 as integers: accumulators at the first that cuts one, and scale factors near each other, far apart, and as
+/// far from 1 as they are.
+#[test]
+fn groups_of_fp4() {
+    let units = [
+        (
+            model(Architecture::RtxBlackwell, "mma.m16n8k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.f32.ue4m3"),
+            [0x30..0x31, 0x30..0x50, 0..0x7f],
+        ),
+        (
+            model(Architecture::RtxBlackwell, "mma.m16n8k64.kind::mxf4.block32.f32.e2m1.e2m1.f32.ue8m0"),
+            [127..128, 124..132, 0..255],
+        ),
+    ];
+    for (unit, scales) in units {
+        for (seed, scales) in (0..).zip(scales) {
+            for highest in [1, 3] {
+                let elements = Elements { fields: (0, highest), ones: false, positive: false, far: 0 };
+                for exponent in (-20..60).step_by(if scales.end - scales.start == 1 { 1 } else { 7 }) {
+                    let exponents = exponent..exponent + 1;
+                    agree(&unit, (&elements, &elements), exponents, scales.clone(), seed);
+                }
+                agree(&unit, (&elements, &elements), 128..129, scales.clone(), seed);
+            }
+        }
+    }
+}
+
 /// Accumulators whose exponent is just where products begin to be cut, and far to both sides of it.
 #[test]
 fn accumulators_at_the_cut() {
