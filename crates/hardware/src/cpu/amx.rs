@@ -10,8 +10,7 @@ use std::sync::OnceLock;
 
 use bitmma::{Operands, Signature};
 
-use super::chain::c_f32s;
-use super::x86::words;
+use super::x86::{c_f32s, words};
 
 /// Rows of a tile.
 const ROWS: usize = 16;

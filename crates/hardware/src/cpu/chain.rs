@@ -31,11 +31,6 @@ pub(super) fn f32s(matrix: &Matrix) -> Vec<f32> {
     }
 }
 
-/// C, m·n numbers.
-pub(super) fn c_f32s(operands: &Operands<'_>, signature: &Signature) -> Vec<f32> {
-    operands.c.map_or_else(|| vec![0.0; signature.m * signature.n], f32s)
-}
-
 pub(super) fn f64s(matrix: &Matrix) -> Vec<f64> {
     match matrix.codes() {
         Codes::U64(codes) => codes.iter().map(|code| f64::from_bits(*code)).collect(),

@@ -7,7 +7,12 @@ use std::arch::x86_64::{
 
 use bitmma::{Codes, Matrix, Operands, Signature};
 
-use super::chain::{c_f32s, chain, f32s, f64s};
+use super::chain::{chain, f32s, f64s};
+
+/// C, m·n numbers.
+pub(super) fn c_f32s(operands: &Operands<'_>, signature: &Signature) -> Vec<f32> {
+    operands.c.map_or_else(|| vec![0.0; signature.m * signature.n], f32s)
+}
 
 /// A chain of VFMADD in FP32.
 pub(super) fn fma_f32(signature: &Signature, operands: &Operands<'_>) -> Vec<u64> {
