@@ -82,8 +82,9 @@ pub(crate) struct Arguments {
 }
 
 /// Instruction sets by name, the slowest first.
-const LEVELS: [(&str, Level); 4] = [
+const LEVELS: [(&str, Level); 5] = [
     ("portable", Level::Portable),
+    ("neon", Level::Neon),
     ("avx2", Level::Avx2),
     ("avx512", Level::Avx512),
     ("avx512-vnni", Level::Avx512Vnni),

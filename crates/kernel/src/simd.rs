@@ -7,6 +7,8 @@
 #![allow(unsafe_code)] // here and nowhere else in this crate
 #![allow(clippy::modulo_one)] // of arrays as short as those of two lanes
 
+#[cfg(target_arch = "aarch64")]
+use std::arch::aarch64::*;
 #[cfg(target_arch = "x86_64")]
 use std::arch::asm;
 #[cfg(target_arch = "x86_64")]
@@ -17,6 +19,8 @@ use std::arch::x86_64::*;
 pub enum Level {
     /// Whatever the compiler makes of plain arrays (SSE2 on x86-64, NEON on AArch64).
     Portable,
+    /// NEON, which every AArch64 has.
+    Neon,
     /// AVX2, FMA, F16C and POPCNT.
     Avx2,
     /// AVX-512 F, BW, DQ and VL.
@@ -28,7 +32,7 @@ pub enum Level {
 impl Level {
     /// Every level this processor has, the fastest last.
     pub fn available() -> Vec<Level> {
-        let all = [Level::Portable, Level::Avx2, Level::Avx512, Level::Avx512Vnni];
+        let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512, Level::Avx512Vnni];
         all.into_iter().filter(|level| level.is_available()).collect()
     }
 
@@ -39,13 +43,15 @@ impl Level {
 
     #[cfg(not(target_arch = "x86_64"))]
     fn is_available(self) -> bool {
-        self == Level::Portable
+        let neon = cfg!(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"));
+        self == Level::Portable || self == Level::Neon && neon
     }
 
     #[cfg(target_arch = "x86_64")]
     fn is_available(self) -> bool {
         match self {
             Level::Portable => true,
+            Level::Neon => false,
             Level::Avx2 => {
                 is_x86_feature_detected!("avx2")
                     && is_x86_feature_detected!("fma")
@@ -92,9 +98,13 @@ impl Level {
                     Level::Avx512 | Level::Avx512Vnni => return unsafe { avx512(work) },
                     // SAFETY: as above
                     Level::Avx2 => return unsafe { avx2(work) },
-                    Level::Portable => {}
+                    Level::Portable | Level::Neon => {}
                 }
             }
+        }
+        #[cfg(target_arch = "aarch64")]
+        if self == Level::Neon && self.is_available() {
+            return work.run(Neon(()));
         }
         work.run(Portable(()))
     }
@@ -136,13 +146,17 @@ pub(crate) struct Avx512<const VNNI: bool>(());
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2(());
 
+/// NEON.
+#[cfg(target_arch = "aarch64")]
+#[derive(Clone, Copy)]
+pub(crate) struct Neon(());
+
 /// Plain arrays; the compiler vectorises them for whatever the target has.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable(());
 
-/// Lanes of [`Portable`]: 128 bits on Arm. Processors of other kinds have a level of their own, or are old: for them
-/// the code is kept small.
-const LANES: usize = if cfg!(target_arch = "aarch64") { 4 } else { 2 };
+/// Lanes of [`Portable`]. Processors of today have a level of their own: for others the code is kept small.
+const LANES: usize = 2;
 
 /// An expression for each lane.
 macro_rules! lanes {
@@ -154,10 +168,37 @@ macro_rules! lanes {
     };
 }
 
-/// The trait and its sets from one table: each operation with what it is in AVX-512, in AVX2 and of plain arrays.
+/// The operations of a set whose values prove that the processor has it.
+macro_rules! set {
+    (impl[$($constants:tt)*] $set:ty { $lanes:literal lanes, MANY: $many:literal, DIRECTED: $directed:literal }
+        ($f:ty, $i:ty, $m:ty, $b:ty, $d:ty)
+        $(fn $name:ident$(<const $constant:ident: i32>)?($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty
+        { $($body:tt)* })*) => {
+        #[allow(unused_unsafe)] // of operations that are none of the processor's
+        impl<$($constants)*> Simd for $set {
+            const LANES: usize = $lanes;
+            const FUSED: bool = true;
+            const MANY: bool = $many;
+            const DIRECTED: bool = $directed;
+            type F = $f;
+            type I = $i;
+            type M = $m;
+            type B = $b;
+            type D = $d;
+
+            $(#[inline(always)]
+            fn $name$(<const $constant: i32>)?($this, $($arg: $ty),*) -> $out {
+                // SAFETY: the value proves that the processor has the instructions, and lengths of slices are checked
+                unsafe { $($body)* }
+            })*
+        }
+    };
+}
+
+/// The trait and its sets from one table: each operation with what it is in AVX-512, AVX2 and NEON and of plain arrays.
 macro_rules! simd {
     ($($(#[$doc:meta])* fn $name:ident$(<const $constant:ident: i32>)?($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty
-        { $($avx512:tt)* } { $($avx2:tt)* } { $($portable:tt)* })*) => {
+        { $($avx512:tt)* } { $($avx2:tt)* } { $($neon:tt)* } { $($portable:tt)* })*) => {
         /// One instruction set: vectors of [`Simd::LANES`] 32-bit lanes.
         #[allow(missing_docs)] // names are the operations
         pub(crate) trait Simd: Copy + Send + Sync + 'static {
@@ -184,49 +225,30 @@ macro_rules! simd {
         }
 
         #[cfg(target_arch = "x86_64")]
-        #[allow(unused_unsafe)] // of operations that are none of the processor's
-        impl<const VNNI: bool> Simd for Avx512<VNNI> {
-            const LANES: usize = 16;
-            const FUSED: bool = true;
-            const MANY: bool = true;
-            const DIRECTED: bool = true;
-            type F = __m512;
-            type I = __m512i;
-            type M = __mmask16;
-            type B = __m512i;
-            type D = __m512d;
-
-            $(#[inline(always)]
-            fn $name$(<const $constant: i32>)?($this, $($arg: $ty),*) -> $out {
-                // SAFETY: the value proves that the processor has the instructions, and lengths of slices are checked
-                unsafe { $($avx512)* }
-            })*
+        set! {
+            impl[const VNNI: bool] Avx512<VNNI> { 16 lanes, MANY: true, DIRECTED: true }
+            (__m512, __m512i, __mmask16, __m512i, __m512d)
+            $(fn $name$(<const $constant: i32>)?($this $(, $arg: $ty)*) -> $out { $($avx512)* })*
         }
 
         #[cfg(target_arch = "x86_64")]
-        #[allow(unused_unsafe)] // as above
-        impl Simd for Avx2 {
-            const LANES: usize = 8;
-            const FUSED: bool = true;
-            const MANY: bool = false;
-            const DIRECTED: bool = false;
-            type F = __m256;
-            type I = __m256i;
-            type M = __m256i;
-            type B = __m256i;
-            type D = __m256d;
+        set! {
+            impl[] Avx2 { 8 lanes, MANY: false, DIRECTED: false }
+            (__m256, __m256i, __m256i, __m256i, __m256d)
+            $(fn $name$(<const $constant: i32>)?($this $(, $arg: $ty)*) -> $out { $($avx2)* })*
+        }
 
-            $(#[inline(always)]
-            fn $name$(<const $constant: i32>)?($this, $($arg: $ty),*) -> $out {
-                // SAFETY: the value proves that the processor has the instructions, and lengths of slices are checked
-                unsafe { $($avx2)* }
-            })*
+        #[cfg(target_arch = "aarch64")]
+        set! {
+            impl[] Neon { 4 lanes, MANY: true, DIRECTED: false }
+            (float32x4_t, int32x4_t, uint32x4_t, int8x16_t, float64x2_t)
+            $(fn $name$(<const $constant: i32>)?($this $(, $arg: $ty)*) -> $out { $($neon)* })*
         }
 
         impl Simd for Portable {
             const LANES: usize = LANES;
             const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
-            const MANY: bool = cfg!(target_arch = "aarch64");
+            const MANY: bool = false;
             const DIRECTED: bool = false;
             type F = [f32; LANES];
             type I = [i32; LANES];
@@ -242,21 +264,24 @@ macro_rules! simd {
 
 simd! {
     fn f_splat(self, value: f32) -> Self::F
-        { _mm512_set1_ps(value) } { _mm256_set1_ps(value) } { [value; LANES] }
+        { _mm512_set1_ps(value) } { _mm256_set1_ps(value) } { vdupq_n_f32(value) } { [value; LANES] }
     fn f_load(self, from: &[f32]) -> Self::F
-        { _mm512_loadu_ps(first(from, 16)) } { _mm256_loadu_ps(first(from, 8)) } { lanes(from) }
+        { _mm512_loadu_ps(first(from, 16)) } { _mm256_loadu_ps(first(from, 8)) }
+        { vld1q_f32(first(from, 4)) } { lanes(from) }
     fn f_store(self, to: &mut [f32], value: Self::F) -> ()
         { _mm512_storeu_ps(first_of(to, 16), value) }
         { _mm256_storeu_ps(first_of(to, 8), value) }
+        { vst1q_f32(first_of(to, 4), value) }
         { to[..LANES].copy_from_slice(&value) }
     fn f_add(self, x: Self::F, y: Self::F) -> Self::F
-        { _mm512_add_ps(x, y) } { _mm256_add_ps(x, y) } { lanes!(i => x[i] + y[i]) }
+        { _mm512_add_ps(x, y) } { _mm256_add_ps(x, y) } { vaddq_f32(x, y) } { lanes!(i => x[i] + y[i]) }
     fn f_mul(self, x: Self::F, y: Self::F) -> Self::F
-        { _mm512_mul_ps(x, y) } { _mm256_mul_ps(x, y) } { lanes!(i => x[i] * y[i]) }
+        { _mm512_mul_ps(x, y) } { _mm256_mul_ps(x, y) } { vmulq_f32(x, y) } { lanes!(i => x[i] * y[i]) }
     /// The larger; neither is NaN, and they are not zeros of both signs.
     fn f_max(self, x: Self::F, y: Self::F) -> Self::F
         { _mm512_max_ps(x, y) }
         { _mm256_max_ps(x, y) }
+        { vmaxq_f32(x, y) }
         { lanes!(i => if x[i] > y[i] { x[i] } else { y[i] }) }
     /// The larger magnitude; neither is NaN.
     fn f_max_magnitude(self, x: Self::F, y: Self::F) -> Self::F
@@ -265,28 +290,39 @@ simd! {
             let sign = _mm256_set1_ps(-0.0);
             _mm256_max_ps(_mm256_andnot_ps(sign, x), _mm256_andnot_ps(sign, y))
         }
+        { vmaxq_f32(vabsq_f32(x), vabsq_f32(y)) }
         { lanes!(i => if x[i].abs() > y[i].abs() { x[i].abs() } else { y[i].abs() }) }
     /// x·y + z, rounded once.
     fn f_fma(self, x: Self::F, y: Self::F, z: Self::F) -> Self::F
-        { _mm512_fmadd_ps(x, y, z) } { _mm256_fmadd_ps(x, y, z) } { lanes!(i => x[i].mul_add(y[i], z[i])) }
+        { _mm512_fmadd_ps(x, y, z) } { _mm256_fmadd_ps(x, y, z) }
+        { vfmaq_f32(z, x, y) } { lanes!(i => x[i].mul_add(y[i], z[i])) }
     /// x·y + z, rounded once [`TOWARD_ZERO`], [`DOWN`] or [`UP`]; AVX-512 alone names a rounding in the instruction.
     fn f_fma_toward<const DIRECTION: i32>(self, x: Self::F, y: Self::F, z: Self::F) -> Self::F
-        { _mm512_fmadd_round_ps::<DIRECTION>(x, y, z) } { absent((x, y, z)) } { absent((x, y, z)) }
+        { _mm512_fmadd_round_ps::<DIRECTION>(x, y, z) } { absent((x, y, z)) }
+        { absent((x, y, z)) } { absent((x, y, z)) }
     fn f_bits(self, value: Self::F) -> Self::I
         { _mm512_castps_si512(value) }
         { _mm256_castps_si256(value) }
+        { vreinterpretq_s32_f32(value) }
         { lanes!(i => value[i].to_bits().cast_signed()) }
     fn f_from_bits(self, value: Self::I) -> Self::F
         { _mm512_castsi512_ps(value) }
         { _mm256_castsi256_ps(value) }
+        { vreinterpretq_f32_s32(value) }
         { lanes!(i => f32::from_bits(value[i].cast_unsigned())) }
     /// Toward zero; in range.
     fn f_truncate(self, value: Self::F) -> Self::I
-        { _mm512_cvttps_epi32(value) } { _mm256_cvttps_epi32(value) } { lanes!(i => value[i] as i32) }
+        { _mm512_cvttps_epi32(value) } { _mm256_cvttps_epi32(value) }
+        { vcvtq_s32_f32(value) } { lanes!(i => value[i] as i32) }
     /// Toward zero; the smallest integer for NaN and what is out of range.
     fn f_truncate_any(self, value: Self::F) -> Self::I
         { _mm512_cvttps_epi32(value) }
         { _mm256_cvttps_epi32(value) }
+        {
+            // out of range the conversion saturates, and NaN becomes zero
+            let fits = vcaltq_f32(value, vdupq_n_f32(2f32.powi(31)));
+            vbslq_s32(fits, vcvtq_s32_f32(value), vdupq_n_s32(i32::MIN))
+        }
         { lanes!(i => if value[i].abs() < 2f32.powi(31) { value[i] as i32 } else { i32::MIN }) }
     /// x·y rounded down to an integer, also where x·y is below FP32's range; exact otherwise, in range.
     fn f_floor_product(self, x: Self::F, y: Self::F) -> Self::I
@@ -301,6 +337,12 @@ simd! {
             _mm256_add_epi32(down, _mm256_castps_si256(below))
         }
         {
+            let product = vmulq_f32(x, y);
+            // a product that vanished: -1 where x is below zero
+            let below = vandq_u32(vceqzq_f32(product), vcltzq_f32(x));
+            vaddq_s32(vcvtmq_s32_f32(product), vreinterpretq_s32_u32(below))
+        }
+        {
             lanes!(i => {
                 let product = x[i] * y[i];
                 let vanished = product == 0.0 && x[i] < 0.0;
@@ -311,32 +353,37 @@ simd! {
     fn f_through_f16(self, value: Self::F) -> Self::F
         { _mm512_cvtph_ps(_mm512_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value)) }
         { _mm256_cvtph_ps(_mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value)) }
+        { vcvt_f32_f16(vcvt_f16_f32(value)) }
         { lanes!(i => half_even(value[i])) }
 
     fn i_splat(self, value: i32) -> Self::I
-        { _mm512_set1_epi32(value) } { _mm256_set1_epi32(value) } { [value; LANES] }
+        { _mm512_set1_epi32(value) } { _mm256_set1_epi32(value) } { vdupq_n_s32(value) } { [value; LANES] }
     fn i_load(self, from: &[i32]) -> Self::I
         { _mm512_loadu_si512(first(from, 16).cast()) }
         { _mm256_loadu_si256(first(from, 8).cast()) }
+        { vld1q_s32(first(from, 4)) }
         { lanes(from) }
     fn i_add(self, x: Self::I, y: Self::I) -> Self::I
-        { _mm512_add_epi32(x, y) } { _mm256_add_epi32(x, y) } { lanes!(i => x[i].wrapping_add(y[i])) }
+        { _mm512_add_epi32(x, y) } { _mm256_add_epi32(x, y) }
+        { vaddq_s32(x, y) } { lanes!(i => x[i].wrapping_add(y[i])) }
     fn i_sub(self, x: Self::I, y: Self::I) -> Self::I
-        { _mm512_sub_epi32(x, y) } { _mm256_sub_epi32(x, y) } { lanes!(i => x[i].wrapping_sub(y[i])) }
+        { _mm512_sub_epi32(x, y) } { _mm256_sub_epi32(x, y) }
+        { vsubq_s32(x, y) } { lanes!(i => x[i].wrapping_sub(y[i])) }
     fn i_and(self, x: Self::I, y: Self::I) -> Self::I
-        { _mm512_and_si512(x, y) } { _mm256_and_si256(x, y) } { lanes!(i => x[i] & y[i]) }
+        { _mm512_and_si512(x, y) } { _mm256_and_si256(x, y) } { vandq_s32(x, y) } { lanes!(i => x[i] & y[i]) }
     fn i_or(self, x: Self::I, y: Self::I) -> Self::I
-        { _mm512_or_si512(x, y) } { _mm256_or_si256(x, y) } { lanes!(i => x[i] | y[i]) }
+        { _mm512_or_si512(x, y) } { _mm256_or_si256(x, y) } { vorrq_s32(x, y) } { lanes!(i => x[i] | y[i]) }
     fn i_xor(self, x: Self::I, y: Self::I) -> Self::I
-        { _mm512_xor_si512(x, y) } { _mm256_xor_si256(x, y) } { lanes!(i => x[i] ^ y[i]) }
+        { _mm512_xor_si512(x, y) } { _mm256_xor_si256(x, y) } { veorq_s32(x, y) } { lanes!(i => x[i] ^ y[i]) }
     fn i_max(self, x: Self::I, y: Self::I) -> Self::I
-        { _mm512_max_epi32(x, y) } { _mm256_max_epi32(x, y) } { lanes!(i => x[i].max(y[i])) }
+        { _mm512_max_epi32(x, y) } { _mm256_max_epi32(x, y) } { vmaxq_s32(x, y) } { lanes!(i => x[i].max(y[i])) }
     fn i_min(self, x: Self::I, y: Self::I) -> Self::I
-        { _mm512_min_epi32(x, y) } { _mm256_min_epi32(x, y) } { lanes!(i => x[i].min(y[i])) }
+        { _mm512_min_epi32(x, y) } { _mm256_min_epi32(x, y) } { vminq_s32(x, y) } { lanes!(i => x[i].min(y[i])) }
     /// The magnitude, as an unsigned number.
     fn i_abs(self, x: Self::I) -> Self::I
         { _mm512_abs_epi32(x) }
         { _mm256_abs_epi32(x) }
+        { vabsq_s32(x) }
         { lanes!(i => x[i].unsigned_abs().cast_signed()) }
     /// Whether the first bit set of `x` is above that of `y`, of unsigned numbers.
     fn i_begins_above(self, x: Self::I, y: Self::I) -> Self::M
@@ -346,54 +393,70 @@ simd! {
             let above = _mm256_xor_si256(_mm256_andnot_si256(y, x), signs);
             _mm256_cmpgt_epi32(above, _mm256_xor_si256(y, signs))
         }
+        {
+            let (x, y) = (vreinterpretq_u32_s32(x), vreinterpretq_u32_s32(y));
+            vcgtq_u32(vbicq_u32(x, y), y)
+        }
         { lanes!(i => x[i].leading_zeros() < y[i].leading_zeros()) }
     /// By up to 31 bits.
     fn i_shl(self, bits: i32, x: Self::I) -> Self::I
         { _mm512_sll_epi32(x, _mm_cvtsi32_si128(bits)) }
         { _mm256_sll_epi32(x, _mm_cvtsi32_si128(bits)) }
+        { vshlq_s32(x, vdupq_n_s32(bits)) }
         { lanes!(i => x[i] << bits) }
     /// By up to 31 bits, zeros shifted in.
     fn i_shr(self, bits: i32, x: Self::I) -> Self::I
         { _mm512_srl_epi32(x, _mm_cvtsi32_si128(bits)) }
         { _mm256_srl_epi32(x, _mm_cvtsi32_si128(bits)) }
+        { vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(x), vdupq_n_s32(-bits))) }
         { lanes!(i => (x[i].cast_unsigned() >> bits).cast_signed()) }
     /// Each lane shifted left by its own count; zero from 32 on.
     fn i_shl_by(self, x: Self::I, counts: Self::I) -> Self::I
         { _mm512_sllv_epi32(x, counts) }
         { _mm256_sllv_epi32(x, counts) }
+        { vshlq_s32(x, at_most(counts, 32)) }
         { lanes!(i => x[i].unbounded_shl(counts[i].cast_unsigned())) }
     /// Each lane shifted right by its own count, the sign shifted in; counts are not negative.
     fn i_sar_by(self, x: Self::I, counts: Self::I) -> Self::I
         { _mm512_srav_epi32(x, counts) }
         { _mm256_srav_epi32(x, counts) }
+        { vshlq_s32(x, vnegq_s32(at_most(counts, 31))) }
         { lanes!(i => x[i].unbounded_shr(counts[i].cast_unsigned())) }
     /// x - y, or 0 where y is the larger, of exponent fields of FP32, which are in the upper halves.
     fn i_excess(self, x: Self::I, y: Self::I) -> Self::I
-        { _mm512_subs_epu16(x, y) } { _mm256_subs_epu16(x, y) } { lanes!(i => x[i].wrapping_sub(y[i]).max(0)) }
+        { _mm512_subs_epu16(x, y) } { _mm256_subs_epu16(x, y) }
+        { vreinterpretq_s32_u16(vqsubq_u16(vreinterpretq_u16_s32(x), vreinterpretq_u16_s32(y))) }
+        { lanes!(i => x[i].wrapping_sub(y[i]).max(0)) }
     fn i_gt(self, x: Self::I, y: Self::I) -> Self::M
-        { _mm512_cmpgt_epi32_mask(x, y) } { _mm256_cmpgt_epi32(x, y) } { lanes!(i => x[i] > y[i]) }
+        { _mm512_cmpgt_epi32_mask(x, y) } { _mm256_cmpgt_epi32(x, y) }
+        { vcgtq_s32(x, y) } { lanes!(i => x[i] > y[i]) }
     fn i_eq(self, x: Self::I, y: Self::I) -> Self::M
-        { _mm512_cmpeq_epi32_mask(x, y) } { _mm256_cmpeq_epi32(x, y) } { lanes!(i => x[i] == y[i]) }
+        { _mm512_cmpeq_epi32_mask(x, y) } { _mm256_cmpeq_epi32(x, y) }
+        { vceqq_s32(x, y) } { lanes!(i => x[i] == y[i]) }
     /// `yes` where the mask holds, `no` elsewhere.
     fn i_select(self, mask: Self::M, yes: Self::I, no: Self::I) -> Self::I
         { _mm512_mask_blend_epi32(mask, no, yes) }
         { _mm256_blendv_epi8(no, yes, mask) }
+        { vbslq_s32(mask, yes, no) }
         { lanes!(i => if mask[i] { yes[i] } else { no[i] }) }
     /// `x` with its last bit set where the mask holds.
     fn i_odd_where(self, mask: Self::M, x: Self::I) -> Self::I
         { set_lowest(mask, x) }
         { _mm256_or_si256(x, _mm256_srli_epi32::<31>(mask)) }
+        { vorrq_s32(x, vreinterpretq_s32_u32(vshrq_n_u32::<31>(mask))) }
         { lanes!(i => x[i] | i32::from(mask[i])) }
     fn m_or(self, x: Self::M, y: Self::M) -> Self::M
-        { x | y } { _mm256_or_si256(x, y) } { lanes!(i => x[i] | y[i]) }
+        { x | y } { _mm256_or_si256(x, y) } { vorrq_u32(x, y) } { lanes!(i => x[i] | y[i]) }
     /// A bit for each lane, lane 0 lowest.
     fn m_bits(self, mask: Self::M) -> u32
         { u32::from(mask) }
         { _mm256_movemask_ps(_mm256_castsi256_ps(mask)).cast_unsigned() }
+        { vaddvq_u32(vandq_u32(mask, vld1q_u32([1, 2, 4, 8].as_ptr()))) }
         { mask.iter().rev().fold(0, |bits, &lane| bits << 1 | u32::from(lane)) }
     /// To nearest, ties to even.
     fn i_to_f(self, value: Self::I) -> Self::F
-        { _mm512_cvtepi32_ps(value) } { _mm256_cvtepi32_ps(value) } { lanes!(i => value[i] as f32) }
+        { _mm512_cvtepi32_ps(value) } { _mm256_cvtepi32_ps(value) }
+        { vcvtq_f32_s32(value) } { lanes!(i => value[i] as f32) }
     /// Toward zero.
     fn i_to_f_toward_zero(self, value: Self::I) -> Self::F
         { _mm512_cvt_roundepi32_ps::<TOWARD_ZERO>(value) }
@@ -409,6 +472,15 @@ simd! {
             _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(nearest), away))
         }
         {
+            // the magnitude to nearest, one step back where that was away from zero, and the sign again
+            let magnitude = vreinterpretq_u32_s32(vabsq_s32(value));
+            let nearest = vcvtq_f32_u32(magnitude);
+            let away = vcgtq_u32(vcvtq_u32_f32(nearest), magnitude);
+            let cut = vaddq_u32(vreinterpretq_u32_f32(nearest), away);
+            let sign = vdupq_n_u32(1 << 31);
+            vreinterpretq_f32_u32(vbslq_u32(sign, vreinterpretq_u32_s32(value), cut))
+        }
+        {
             lanes!(i => {
                 let nearest = value[i] as f32;
                 let away = i64::from(nearest.abs() as u32) > i64::from(value[i].unsigned_abs());
@@ -420,12 +492,17 @@ simd! {
         { if VNNI { dpwssd(sum, x, y) } else { _mm512_add_epi32(sum, _mm512_madd_epi16(x, y)) } }
         { _mm256_add_epi32(sum, _mm256_madd_epi16(x, y)) }
         {
+            let (x, y) = (vreinterpretq_s16_s32(x), vreinterpretq_s16_s32(y));
+            let low = vmull_s16(vget_low_s16(x), vget_low_s16(y));
+            vaddq_s32(sum, vpaddq_s32(low, vmull_high_s16(x, y)))
+        }
+        {
             lanes!(i => {
                 let low = i32::from(x[i] as i16) * i32::from(y[i] as i16);
                 sum[i].wrapping_add(low).wrapping_add((x[i] >> 16) * (y[i] >> 16))
             })
         }
-    /// Dot products of four bytes, of `x` without sign, added to `sum`. Sums of two products next to each other are in 16 bits.
+    /// Dot products of four bytes, of `x` from 0 to 127, added to `sum`. Sums of two products next to each other are in 16 bits.
     fn i_dot4(self, sum: Self::I, x: Self::I, y: Self::I) -> Self::I
         {
             if VNNI {
@@ -437,6 +514,11 @@ simd! {
         }
         { _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(x, y), _mm256_set1_epi16(1))) }
         {
+            let (x, y) = (vreinterpretq_s8_s32(x), vreinterpretq_s8_s32(y));
+            let low = vmull_s8(vget_low_s8(x), vget_low_s8(y));
+            vpadalq_s16(sum, vpaddq_s16(low, vmull_high_s8(x, y)))
+        }
+        {
             lanes!(i => {
                 let products = |byte: usize| i32::from(x[i].to_le_bytes()[byte]) * i32::from(y[i].to_le_bytes()[byte] as i8);
                 sum[i] + products(0) + products(1) + products(2) + products(3)
@@ -447,31 +529,38 @@ simd! {
     fn b_splat(self, bytes: u32) -> Self::B
         { _mm512_set1_epi32(bytes.cast_signed()) }
         { _mm256_set1_epi32(bytes.cast_signed()) }
+        { vreinterpretq_s8_u32(vdupq_n_u32(bytes)) }
         { lanes!(i => bytes.to_ne_bytes()[i % 4].cast_signed()) }
     /// The bytes of words.
     fn b_load(self, from: &[u32]) -> Self::B
         { _mm512_loadu_si512(first(from, 16).cast()) }
         { _mm256_loadu_si256(first(from, 8).cast()) }
+        { vreinterpretq_s8_u32(vld1q_u32(first(from, 4))) }
         { let from: [u32; LANES] = lanes(from); lanes!(i => from[i / 4].to_ne_bytes()[i % 4].cast_signed()) }
     /// Not beyond a byte.
     fn b_add(self, x: Self::B, y: Self::B) -> Self::B
-        { _mm512_add_epi8(x, y) } { _mm256_add_epi8(x, y) } { lanes!(i => x[i].wrapping_add(y[i])) }
+        { _mm512_add_epi8(x, y) } { _mm256_add_epi8(x, y) }
+        { vaddq_s8(x, y) } { lanes!(i => x[i].wrapping_add(y[i])) }
     /// Modulo 256.
     fn b_sub(self, x: Self::B, y: Self::B) -> Self::B
-        { _mm512_sub_epi8(x, y) } { _mm256_sub_epi8(x, y) } { lanes!(i => x[i].wrapping_sub(y[i])) }
+        { _mm512_sub_epi8(x, y) } { _mm256_sub_epi8(x, y) }
+        { vsubq_s8(x, y) } { lanes!(i => x[i].wrapping_sub(y[i])) }
     fn b_add_saturating(self, x: Self::B, y: Self::B) -> Self::B
-        { _mm512_adds_epi8(x, y) } { _mm256_adds_epi8(x, y) } { lanes!(i => x[i].saturating_add(y[i])) }
+        { _mm512_adds_epi8(x, y) } { _mm256_adds_epi8(x, y) }
+        { vqaddq_s8(x, y) } { lanes!(i => x[i].saturating_add(y[i])) }
     fn b_max(self, x: Self::B, y: Self::B) -> Self::B
-        { _mm512_max_epi8(x, y) } { _mm256_max_epi8(x, y) } { lanes!(i => x[i].max(y[i])) }
+        { _mm512_max_epi8(x, y) } { _mm256_max_epi8(x, y) } { vmaxq_s8(x, y) } { lanes!(i => x[i].max(y[i])) }
     /// Whether any byte of `x` is greater than that of `y`.
     fn b_any_gt(self, x: Self::B, y: Self::B) -> bool
         { _mm512_cmpgt_epi8_mask(x, y) != 0 }
         { _mm256_movemask_epi8(_mm256_cmpgt_epi8(x, y)) != 0 }
+        { vmaxvq_u8(vcgtq_s8(x, y)) != 0 }
         { x.iter().zip(&y).any(|(x, y)| x > y) }
     /// `count` plus one where a byte of `x` is greater than that of `y`.
     fn b_count_gt(self, count: Self::B, x: Self::B, y: Self::B) -> Self::B
         { one_more(_mm512_cmpgt_epi8_mask(x, y), count) }
         { _mm256_sub_epi8(count, _mm256_cmpgt_epi8(x, y)) }
+        { vsubq_s8(count, vreinterpretq_s8_u8(vcgtq_s8(x, y))) }
         { lanes!(i => count[i].wrapping_add(i8::from(x[i] > y[i]))) }
     /// Bytes as exponent fields of FP32, above zeros: byte 4·j + v in lane j of the vth.
     fn b_fields(self, value: Self::B) -> [Self::I; 4]
@@ -493,6 +582,15 @@ simd! {
                 _mm256_and_si256(_mm256_srli_epi32::<1>(value), field),
             ]
         }
+        {
+            let (value, field) = (vreinterpretq_s32_s8(value), vdupq_n_s32(0xff << 23));
+            [
+                vandq_s32(vshlq_n_s32::<23>(value), field),
+                vandq_s32(vshlq_n_s32::<15>(value), field),
+                vandq_s32(vshlq_n_s32::<7>(value), field),
+                vandq_s32(vshrq_n_s32::<1>(value), field),
+            ]
+        }
         { lanes!(part => lanes!(i => i32::from(value[4 * i + part].cast_unsigned()) << 23)) }
     /// The bytes of fields with zeros below them: what [`Simd::b_fields`] came from.
     fn b_of_fields(self, fields: [Self::I; 4]) -> Self::B
@@ -508,56 +606,72 @@ simd! {
             let high = _mm256_or_si256(_mm256_srli_epi32::<7>(third), _mm256_slli_epi32::<1>(fourth));
             _mm256_or_si256(low, high)
         }
+        {
+            let [first, second, third, fourth] = fields;
+            let low = vorrq_s32(vshrq_n_s32::<23>(first), vshrq_n_s32::<15>(second));
+            let high = vorrq_s32(vshrq_n_s32::<7>(third), vshlq_n_s32::<1>(fourth));
+            vreinterpretq_s8_s32(vorrq_s32(low, high))
+        }
         { lanes!(i => (fields[i % 4][i / 4] >> 23) as i8) }
 
     fn d_splat(self, value: f64) -> Self::D
-        { _mm512_set1_pd(value) } { _mm256_set1_pd(value) } { [value; LANES / 2] }
+        { _mm512_set1_pd(value) } { _mm256_set1_pd(value) } { vdupq_n_f64(value) } { [value; LANES / 2] }
     fn d_load(self, from: &[f64]) -> Self::D
-        { _mm512_loadu_pd(first(from, 8)) } { _mm256_loadu_pd(first(from, 4)) } { lanes(from) }
+        { _mm512_loadu_pd(first(from, 8)) } { _mm256_loadu_pd(first(from, 4)) }
+        { vld1q_f64(first(from, 2)) } { lanes(from) }
     fn d_store(self, to: &mut [f64], value: Self::D) -> ()
         { _mm512_storeu_pd(first_of(to, 8), value) }
         { _mm256_storeu_pd(first_of(to, 4), value) }
+        { vst1q_f64(first_of(to, 2), value) }
         { to[..LANES / 2].copy_from_slice(&value) }
     /// LANES / 2 × f32, widened.
     fn d_load_f(self, from: &[f32]) -> Self::D
         { _mm512_cvtps_pd(_mm256_loadu_ps(first(from, 8))) }
         { _mm256_cvtps_pd(_mm_loadu_ps(first(from, 4))) }
+        { vcvt_f64_f32(vld1_f32(first(from, 2))) }
         { let from: [f32; LANES / 2] = lanes(from); from.map(f64::from) }
     /// LANES / 2 × f32, rounded to nearest, ties to even.
     fn d_store_f(self, to: &mut [f32], value: Self::D) -> ()
         { _mm256_storeu_ps(first_of(to, 8), _mm512_cvtpd_ps(value)) }
         { _mm_storeu_ps(first_of(to, 4), _mm256_cvtpd_ps(value)) }
+        { vst1_f32(first_of(to, 2), vcvt_f32_f64(value)) }
         { to[..LANES / 2].copy_from_slice(&value.map(|value| value as f32)) }
     fn d_add(self, x: Self::D, y: Self::D) -> Self::D
-        { _mm512_add_pd(x, y) } { _mm256_add_pd(x, y) } { lanes!(i => x[i] + y[i]) }
+        { _mm512_add_pd(x, y) } { _mm256_add_pd(x, y) } { vaddq_f64(x, y) } { lanes!(i => x[i] + y[i]) }
     fn d_sub(self, x: Self::D, y: Self::D) -> Self::D
-        { _mm512_sub_pd(x, y) } { _mm256_sub_pd(x, y) } { lanes!(i => x[i] - y[i]) }
+        { _mm512_sub_pd(x, y) } { _mm256_sub_pd(x, y) } { vsubq_f64(x, y) } { lanes!(i => x[i] - y[i]) }
     fn d_mul(self, x: Self::D, y: Self::D) -> Self::D
-        { _mm512_mul_pd(x, y) } { _mm256_mul_pd(x, y) } { lanes!(i => x[i] * y[i]) }
+        { _mm512_mul_pd(x, y) } { _mm256_mul_pd(x, y) } { vmulq_f64(x, y) } { lanes!(i => x[i] * y[i]) }
     /// x·y + z, rounded once.
     fn d_fma(self, x: Self::D, y: Self::D, z: Self::D) -> Self::D
-        { _mm512_fmadd_pd(x, y, z) } { _mm256_fmadd_pd(x, y, z) } { lanes!(i => x[i].mul_add(y[i], z[i])) }
+        { _mm512_fmadd_pd(x, y, z) } { _mm256_fmadd_pd(x, y, z) }
+        { vfmaq_f64(z, x, y) } { lanes!(i => x[i].mul_add(y[i], z[i])) }
     /// The same rounded as by [`Simd::f_fma_toward`].
     fn d_fma_toward<const DIRECTION: i32>(self, x: Self::D, y: Self::D, z: Self::D) -> Self::D
-        { _mm512_fmadd_round_pd::<DIRECTION>(x, y, z) } { absent((x, y, z)) } { absent((x, y, z)) }
+        { _mm512_fmadd_round_pd::<DIRECTION>(x, y, z) } { absent((x, y, z)) }
+        { absent((x, y, z)) } { absent((x, y, z)) }
     fn d_truncate(self, value: Self::D) -> Self::D
         { _mm512_roundscale_pd::<TOWARD_ZERO>(value) }
         { _mm256_round_pd::<TOWARD_ZERO>(value) }
+        { vrndq_f64(value) }
         { value.map(f64::trunc) }
     /// Bits of both.
     fn d_or(self, x: Self::D, y: Self::D) -> Self::D
         { _mm512_or_pd(x, y) }
         { _mm256_or_pd(x, y) }
+        { vreinterpretq_f64_u64(vorrq_u64(vreinterpretq_u64_f64(x), vreinterpretq_u64_f64(y))) }
         { lanes!(i => f64::from_bits(x[i].to_bits() | y[i].to_bits())) }
     /// Bits that both have.
     fn d_and(self, x: Self::D, y: Self::D) -> Self::D
         { _mm512_and_pd(x, y) }
         { _mm256_and_pd(x, y) }
+        { vreinterpretq_f64_u64(vandq_u64(vreinterpretq_u64_f64(x), vreinterpretq_u64_f64(y))) }
         { lanes!(i => f64::from_bits(x[i].to_bits() & y[i].to_bits())) }
     /// A bit for each lane that is neither +0 nor -0.
     fn d_nonzero(self, value: Self::D) -> u32
         { u32::from(_mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(value, _mm512_setzero_pd())) }
         { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_NEQ_UQ>(value, _mm256_setzero_pd())).cast_unsigned() }
+        { vaddvq_u64(vbicq_u64(vld1q_u64([1, 2].as_ptr()), vceqzq_f64(value))) as u32 }
         { value.iter().rev().fold(0, |bits, &lane| bits << 1 | u32::from(lane != 0.0)) }
     /// `sum` + `error`, known to be rounded to nearest, rounded to odd instead; not for infinities.
     fn d_odd(self, sum: Self::D, error: Self::D) -> Self::D
@@ -577,6 +691,13 @@ simd! {
             let signs = _mm256_cmpgt_epi64(zero, _mm256_xor_si256(bits, _mm256_castpd_si256(error)));
             let step = _mm256_and_si256(_mm256_andnot_si256(exact, even), _mm256_or_si256(signs, one));
             _mm256_castsi256_pd(_mm256_add_epi64(bits, step))
+        }
+        {
+            let (bits, one) = (vreinterpretq_s64_f64(sum), vdupq_n_s64(1));
+            let stays = vorrq_u64(vceqzq_f64(error), vtstq_s64(bits, one));
+            let signs = vshrq_n_s64::<63>(veorq_s64(bits, vreinterpretq_s64_f64(error)));
+            let step = vbicq_s64(vorrq_s64(signs, one), vreinterpretq_s64_u64(stays));
+            vreinterpretq_f64_s64(vaddq_s64(bits, step))
         }
         {
             lanes!(i => {
@@ -600,6 +721,7 @@ simd! {
                 _mm256_cvtepi32_pd(_mm256_extracti128_si256::<1>(value)),
             ]
         }
+        { [vcvtq_f64_s64(vmovl_s32(vget_low_s32(value))), vcvtq_f64_s64(vmovl_high_s32(value))] }
         { [lanes!(i => f64::from(value[i])), lanes!(i => f64::from(value[LANES / 2 + i]))] }
     /// Both halves widened, exactly.
     fn f_to_d(self, value: Self::F) -> [Self::D; 2]
@@ -615,6 +737,7 @@ simd! {
                 _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(value)),
             ]
         }
+        { [vcvt_f64_f32(vget_low_f32(value)), vcvt_high_f64_f32(value)] }
         { [lanes!(i => f64::from(value[i])), lanes!(i => f64::from(value[LANES / 2 + i]))] }
     /// Toward zero; beyond the largest finite number that, too. Finite values only.
     fn d_to_f_toward_zero(self, halves: [Self::D; 2]) -> Self::F
@@ -635,6 +758,14 @@ simd! {
             };
             let [steps, _] = self.d_words([away(0), away(1)]);
             _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(nearest), steps))
+        }
+        {
+            // to nearest, then one step back where that went away from zero
+            let nearest = vcvt_high_f32_f64(vcvt_f32_f64(halves[0]), halves[1]);
+            let back = self.f_to_d(nearest);
+            let away = |half: usize| vreinterpretq_f64_u64(vcagtq_f64(back[half], halves[half]));
+            let [steps, _] = self.d_words([away(0), away(1)]);
+            vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(nearest), steps))
         }
         {
             lanes!(i => {
@@ -663,6 +794,10 @@ simd! {
             ]
         }
         {
+            let [x, y] = halves.map(|half| vreinterpretq_s32_f64(half));
+            [vuzp1q_s32(x, y), vuzp2q_s32(x, y)]
+        }
+        {
             let bits: [u64; LANES] = lanes!(i => halves[i / (LANES / 2)][i % (LANES / 2)].to_bits());
             [lanes!(i => bits[i] as i32), lanes!(i => (bits[i] >> 32) as i32)]
         }
@@ -683,6 +818,7 @@ simd! {
                 _mm256_castsi256_pd(_mm256_permute2x128_si256::<0x31>(x, y)),
             ]
         }
+        { [vzip1q_s32(low, high), vzip2q_s32(low, high)].map(|words| vreinterpretq_f64_s32(words)) }
         {
             let word = |i: usize| u64::from(low[i].cast_unsigned()) | u64::from(high[i].cast_unsigned()) << 32;
             [lanes!(i => f64::from_bits(word(i))), lanes!(i => f64::from_bits(word(LANES / 2 + i)))]
@@ -736,7 +872,7 @@ impl<'p, T, U> Positions<'p, T, U> {
 }
 
 /// Where a slice begins, which has that many numbers.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(always)]
 fn first<T>(from: &[T], count: usize) -> *const T {
     assert!(from.len() >= count);
@@ -744,7 +880,7 @@ fn first<T>(from: &[T], count: usize) -> *const T {
 }
 
 /// Where a slice begins, which has room for that many numbers.
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(always)]
 fn first_of<T>(to: &mut [T], count: usize) -> *mut T {
     assert!(to.len() >= count);
@@ -810,6 +946,14 @@ fn one_more(mask: __mmask64, mut count: __m512i) -> __m512i {
             ones = in(zmm_reg) _mm512_set1_epi8(-1), options(pure, nomem, nostack, preserves_flags));
     }
     count
+}
+
+/// Counts for shifts: NEON's are the signed last bytes of lanes.
+#[cfg(target_arch = "aarch64")]
+#[inline]
+#[target_feature(enable = "neon")]
+fn at_most(counts: int32x4_t, limit: u32) -> int32x4_t {
+    vreinterpretq_s32_u32(vminq_u32(vreinterpretq_u32_s32(counts), vdupq_n_u32(limit)))
 }
 
 /// FP32 to FP16, to nearest even, and back; not for NaN.
