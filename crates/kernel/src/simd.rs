@@ -967,3 +967,6 @@ fn half_even(value: f32) -> f32 {
     let rounded = if rounded > 65504.0 { f32::INFINITY } else { rounded };
     rounded.copysign(value)
 }
+
+#[cfg(test)]
+mod tests;
