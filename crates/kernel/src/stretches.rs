@@ -6,8 +6,8 @@ use super::runs::Runs;
 /// Blocks of K that are packed at a time: threads wait for each other once for each.
 const SPAN: usize = 2;
 
-/// Blocks of K of a run that is packed whole, at most.
-const WHOLE: usize = 2 * SPAN;
+/// Blocks of K of a run that is packed whole, at most: four of FP8 with all that is packed leave the second cache.
+const WHOLE: usize = SPAN + 1;
 
 /// Elements along K that are packed together, and the run that ends with them.
 #[derive(Clone, Copy)]
