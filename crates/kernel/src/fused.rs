@@ -7,7 +7,7 @@
 //! accumulator cut in the same units, and rho.
 //!
 //! Where a row and a panel of columns hold so few bits that no product can be cut, their sum is one of small
-//! integers instead (`whole`). Where so few bits are kept that sums fit the fraction of FP32, one instruction multiplies,
+//! integers instead (`whole`), where nothing at all is cut through a whole block of K (`chain`). Where so few bits are kept that sums fit the fraction of FP32, one instruction multiplies,
 //! cuts and adds, on processors whose instructions name their rounding (`floor`).
 //!
 //! Products of BF16 and TF32 may leave the range of FP32. An operation whose factors are too large or too
@@ -16,6 +16,7 @@
 mod accumulator;
 mod begin;
 mod careful;
+mod chain;
 mod direct;
 mod floor;
 mod tile;
@@ -96,6 +97,8 @@ pub(crate) struct Narrow {
     whole_shift: i32,
     /// How many products may be left out of it.
     left_out: u32,
+    /// The last bits of both formats multiplied, as an exponent, where sums of integers may go through a block of K.
+    chain: Option<i32>,
     /// Where multiply-adds that round down make the sums, on instruction sets that name a rounding.
     floors: Option<Floors>,
     /// What is done after each step, and the operations of a step.
@@ -242,6 +245,8 @@ impl Narrow {
             spans: try_whole.then(|| Spans { a: Span::of(&a), b: Span::of(&b) }),
             whole_shift: ((term * length as u128).ilog2() as i32 - 30).max(0),
             left_out: whole::most_left_out(term, fraction_bits),
+            chain: (try_whole && !scaled && after.is_none() && rho == Rho::TowardZero { mask: -1 })
+                .then(|| last(&a) + last(&b)),
             floors,
             after: after.map(|after| (after, prepared.k() / length)),
             direct: !scaled && after.is_none() && model.lowering.order == Order::Sequential,

@@ -13,6 +13,8 @@ pub enum Route {
     Two,
     /// Sums of few bits, products rounded down by multiply-adds.
     Floor,
+    /// Sums of few bits through a block of K, in integers: nothing cut.
+    Chain,
     /// No product cut: a dot product of integers.
     Whole,
     /// One row, every product cut.
@@ -49,10 +51,11 @@ pub enum Route {
 
 impl Route {
     /// All of them, and what they are called.
-    pub const ALL: [(Route, &str); 19] = [
+    pub const ALL: [(Route, &str); 20] = [
         (Route::Direct, "direct"),
         (Route::Two, "two"),
         (Route::Floor, "floor"),
+        (Route::Chain, "chain"),
         (Route::Whole, "whole"),
         (Route::One, "one"),
         (Route::Wide, "wide"),

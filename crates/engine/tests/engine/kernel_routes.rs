@@ -28,7 +28,7 @@ const INSTRUCTIONS: [(Architecture, &str); 12] = [
 /// M and N of what tiles take, and of what they do not.
 const SHAPES: [(usize, usize); 2] = [(5, 70), (5, 9)];
 
-/// A product of cases of a family, and how often each route was taken; its bits are those of the reference path.
+/// The routes that products of cases of a family take, with C and without; their bits are those of the reference path.
 fn taken(
     model: &Model,
     step: usize,
@@ -54,10 +54,14 @@ fn taken(
         (Matrix::single(scale.format, m, count, of_a).unwrap(), b)
     });
     let (scale_a, scale_b) = (scales.as_ref().map(|of| &of.0), scales.as_ref().map(|of| &of.1));
-    let operands = Operands { a: &a, b: &b, c: Some(&c), scale_a, scale_b };
-    let (d, routes) = counted(|| multiply(model, step, &operands, Some(level)).unwrap());
-    assert_eq!(d, simulate_steps(model, step, &operands).unwrap(), "{family:?}, {level:?}");
-    routes.into_iter().map(|(name, _)| name).collect()
+    let mut taken = BTreeSet::new();
+    for c in [Some(&c), None] {
+        let operands = Operands { a: &a, b: &b, c, scale_a, scale_b };
+        let (d, routes) = counted(|| multiply(model, step, &operands, Some(level)).unwrap());
+        assert_eq!(d, simulate_steps(model, step, &operands).unwrap(), "{family:?}, {level:?}");
+        taken.extend(routes.into_iter().map(|(name, _)| name));
+    }
+    taken
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::begin::{Begun, begin};
 use super::careful::{careful, wide};
+use super::chain::{chain, unit};
 use super::floor::floor_sums;
 use super::whole::{Words, are_cut, whole_sums};
 use super::{After, Narrow, PackedA, PackedB};
@@ -85,6 +86,40 @@ pub(crate) fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
     let width = VECTORS * S::LANES;
     assert!(state.len().is_multiple_of(ROWS * width) && state.len() <= GROUP * width);
     assert!(b.columns == width);
+    let unit = if SCALED || FP16 { None } else { unit(plan, a, b) };
+    let most = match unit {
+        None => GROUP,
+        Some(_) if S::MANY => 2 * ROWS,
+        Some(_) => ROWS,
+    };
+    for (index, state) in state.chunks_mut(most * width).enumerate() {
+        let row = index * most;
+        let done = match unit {
+            None => false,
+            Some(unit) if state.len() == 2 * ROWS * width => {
+                chain::<S, { 2 * ROWS }>(s, plan, (a, b), (unit, row), state)
+            }
+            Some(unit) => chain::<S, ROWS>(s, plan, (a, b), (unit, row), state),
+        };
+        match done {
+            true => count(Route::Chain),
+            false => operations::<S, SCALED, FP16>(s, plan, (a, b), k, row, state, rare),
+        }
+    }
+}
+
+/// Some rows, from one of the group on, operation by operation.
+#[inline(always)]
+fn operations<S: Simd, const SCALED: bool, const FP16: bool>(
+    s: S,
+    plan: &Narrow,
+    (a, b): (&PackedA, &PackedB),
+    k: Range,
+    first_row: usize,
+    state: &mut [f32],
+    rare: &mut Rare<'_>,
+) {
+    let width = VECTORS * S::LANES;
     let mut held = Vec::new();
     for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
         let factors = &Factors::of((a, b), (operation, first), (plan.length, width));
@@ -101,9 +136,9 @@ pub(crate) fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
             }
         }
         for (pair, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
-            let row = pair * ROWS;
+            let row = first_row + pair * ROWS;
             if plan.guarded {
-                let range = a.ranges[operation * (GROUP / ROWS) + pair];
+                let range = a.ranges[operation * (GROUP / ROWS) + row / ROWS];
                 if !range.are_safe_with(b.ranges[operation]) {
                     count(Route::Wide);
                     wide(plan, factors, (first, row), state);

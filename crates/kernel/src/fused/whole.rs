@@ -59,6 +59,8 @@ pub(crate) struct Integers {
     /// A bit for each element along K that is left out, of each operation and share of its lines; the words
     /// of these lines have a zero there.
     left_out: Vec<u64>,
+    /// The largest exponent of all, if none is left out.
+    whole_below: Option<i32>,
 }
 
 /// The same as slices, that no store can change.
@@ -70,6 +72,24 @@ pub(crate) struct Words<'w> {
 }
 
 impl Integers {
+    /// The largest exponent of an element, if none is left out of any operation.
+    #[inline(always)]
+    pub(crate) fn whole_below(&self) -> Option<i32> {
+        self.whole_below
+    }
+
+    /// How many operations of so many lines there are.
+    #[inline(always)]
+    pub(crate) fn operations(&self, lines: usize) -> usize {
+        self.units.len() / lines
+    }
+
+    /// The pairs of an operation of so many elements and lines, and their units.
+    #[inline(always)]
+    pub(crate) fn pairs_of(&self, operation: usize, (length, lines): (usize, usize)) -> (&[i32], &[i32]) {
+        (part(&self.pairs, operation, length / 2 * lines), part(&self.units, operation, lines))
+    }
+
     /// Those of an operation of so many elements, lines, and lines that leave out the same ones together.
     #[inline(always)]
     pub(crate) fn of_operation(
@@ -115,6 +135,7 @@ impl Integers {
             pairs: Aligned::zeros(cells.values.len() / 2),
             units: Aligned::zeros(operations * lines),
             left_out: Vec::with_capacity(operations * (lines / share)),
+            whole_below: None,
         };
         let outputs = integers.pairs.slice().chunks_exact_mut(length / 2 * lines);
         let outputs = outputs.zip(integers.units.slice().chunks_exact_mut(lines));
@@ -157,6 +178,9 @@ impl Integers {
                 integers.left_out.push(left_out);
             }
             last_bits.iter_mut().zip(&*units).for_each(|(to, &unit)| *to = last + unit as i32);
+        }
+        if integers.left_out.iter().all(|&left_out| left_out == 0) {
+            integers.whole_below = cells.traits.iter().map(|traits| i32::from(traits.largest)).max();
         }
         integers
     }
