@@ -283,7 +283,7 @@ simd! {
         { _mm256_max_ps(x, y) }
         { vmaxq_f32(x, y) }
         { lanes!(i => if x[i] > y[i] { x[i] } else { y[i] }) }
-    /// The larger magnitude; neither is NaN.
+    /// The larger magnitude; with NaN, anything.
     fn f_max_magnitude(self, x: Self::F, y: Self::F) -> Self::F
         { _mm512_range_ps::<0b1011>(x, y) } // the larger of both magnitudes, without sign
         {

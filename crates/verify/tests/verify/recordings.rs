@@ -93,8 +93,8 @@ fn every_recording_replays() {
     assert_eq!(totals, [HARDWARE, VECTORS]);
     // without a kernel: C in FP16 with D in FP32 (one form of Volta, one of Turing), m8n8k4 of Hopper (3), AMX, and where the
     // processor has no AVX-512 directed FP64 (15 forms of Hopper)
-    let directed = if Level::best() < Level::Avx512 { 15 * 160 } else { 0 };
-    assert_eq!(by_kernels, 2 * (HARDWARE + VECTORS - 2 * 52 - directed - 3 * 120 - 400));
+    let directed = if Level::best() < Level::Avx512 { 15 * (160 + 60) } else { 0 };
+    assert_eq!(by_kernels, 2 * (HARDWARE + VECTORS - 2 * 52 - directed - 3 * (120 + 60) - 400));
     // and no file is left out
     let mut found: Vec<String> = Vec::new();
     for name in ["hardware", "vectors"] {
@@ -117,7 +117,7 @@ fn revision_paper_differs_where_it_should() {
         println!("{}: {} of {}", outcome.origin.instruction(), outcome.mismatches, outcome.total);
     }
     println!("{} differ, of {} instructions", mismatches(&outcomes), differing.len());
-    assert_eq!((mismatches(&outcomes), differing.len()), (79, 26), "counted on the files of this project");
+    assert_eq!((mismatches(&outcomes), differing.len()), (79, 27), "counted on the files of this project");
     for (_, name, _) in FILES.iter().filter(|(folder, ..)| *folder == "hardware") {
         let wanted = match *name {
             "h100-sxm" => 10,
