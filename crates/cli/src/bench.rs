@@ -82,13 +82,8 @@ pub(crate) struct Arguments {
 }
 
 /// Instruction sets by name, the slowest first.
-const LEVELS: [(&str, Level); 5] = [
-    ("portable", Level::Portable),
-    ("neon", Level::Neon),
-    ("avx2", Level::Avx2),
-    ("avx512", Level::Avx512),
-    ("avx512-vnni", Level::Avx512Vnni),
-];
+const LEVELS: [(&str, Level); 4] =
+    [("portable", Level::Portable), ("neon", Level::Neon), ("avx2", Level::Avx2), ("avx512", Level::Avx512)];
 
 /// The level of that name, or the fastest; it must be one that this processor has.
 fn level(name: Option<&str>) -> Result<(&'static str, Level), Failure> {

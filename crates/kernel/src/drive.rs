@@ -76,8 +76,6 @@ pub(crate) trait Kernel: Send + Sync + 'static {
     type A: Send + Sync + 'static;
     /// B packed: one panel of columns at a time, element by element along K.
     type B: Send + Sync + 'static;
-    /// Whether it has a use for dot products of pairs of integers.
-    const VNNI: bool = false;
     /// Rows of a tile.
     const ROWS: usize = ROWS;
     /// Rows of A packed side by side, a multiple of those of a tile.

@@ -362,7 +362,6 @@ impl Kernel for Narrow {
     type Entry = Element;
     type A = PackedA;
     type B = PackedB;
-    const VNNI: bool = true;
 
     #[inline(always)]
     fn pack_a(&self, cells: Cells) -> PackedA {

@@ -171,7 +171,6 @@ impl Kernel for Grouped {
     type Entry = Element;
     type A = Packed;
     type B = Packed;
-    const VNNI: bool = true;
 
     #[inline(always)]
     fn pack_a(&self, cells: Cells) -> Packed {

@@ -23,16 +23,14 @@ pub enum Level {
     Neon,
     /// AVX2, FMA, F16C and POPCNT.
     Avx2,
-    /// AVX-512 F, BW, DQ and VL.
+    /// AVX-512 F, BW, DQ, VL and VNNI.
     Avx512,
-    /// AVX-512 with VNNI as well.
-    Avx512Vnni,
 }
 
 impl Level {
     /// Every level this processor has, the fastest last.
     pub fn available() -> Vec<Level> {
-        let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512, Level::Avx512Vnni];
+        let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512];
         all.into_iter().filter(|level| level.is_available()).collect()
     }
 
@@ -64,8 +62,8 @@ impl Level {
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!("avx512vnni")
             }
-            Level::Avx512Vnni => Level::Avx512.is_available() && is_x86_feature_detected!("avx512vnni"),
         }
     }
 
@@ -78,13 +76,9 @@ impl Level {
     pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
         #[cfg(target_arch = "x86_64")]
         {
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")]
-            fn avx512<W: Work>(work: W) -> W::Output {
-                work.run(Avx512::<false>(()))
-            }
             #[target_feature(enable = "avx512vnni,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")]
-            fn avx512_vnni<W: Work>(work: W) -> W::Output {
-                work.run(Avx512::<true>(()))
+            fn avx512<W: Work>(work: W) -> W::Output {
+                work.run(Avx512(()))
             }
             #[target_feature(enable = "avx2,fma,f16c,popcnt")]
             fn avx2<W: Work>(work: W) -> W::Output {
@@ -93,9 +87,7 @@ impl Level {
             if self.is_available() {
                 match self {
                     // SAFETY: the processor has these instructions, as was just asked
-                    Level::Avx512Vnni if W::VNNI => return unsafe { avx512_vnni(work) },
-                    // SAFETY: as above; this level has fewer
-                    Level::Avx512 | Level::Avx512Vnni => return unsafe { avx512(work) },
+                    Level::Avx512 => return unsafe { avx512(work) },
                     // SAFETY: as above
                     Level::Avx2 => return unsafe { avx2(work) },
                     Level::Portable | Level::Neon => {}
@@ -128,18 +120,14 @@ impl Level {
 pub(crate) trait Work {
     /// What comes of it.
     type Output;
-    /// Whether it has a use for [`Level::Avx512Vnni`].
-    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))] // a level that others do not have
-    const VNNI: bool = false;
-
     /// Does it.
     fn run<S: Simd>(self, s: S) -> Self::Output;
 }
 
-/// AVX-512: F, BW, DQ and VL, and `VNNI` where that is true.
+/// AVX-512: F, BW, DQ, VL and VNNI.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
-pub(crate) struct Avx512<const VNNI: bool>(());
+pub(crate) struct Avx512(());
 
 /// AVX2 with FMA and F16C.
 #[cfg(target_arch = "x86_64")]
@@ -170,12 +158,12 @@ macro_rules! lanes {
 
 /// The operations of a set whose values prove that the processor has it.
 macro_rules! set {
-    (impl[$($constants:tt)*] $set:ty { $lanes:literal lanes, MANY: $many:literal, DIRECTED: $directed:literal }
+    ($set:ty { $lanes:literal lanes, MANY: $many:literal, DIRECTED: $directed:literal }
         ($f:ty, $i:ty, $m:ty, $b:ty, $d:ty)
         $(fn $name:ident$(<const $constant:ident: i32>)?($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty
         { $($body:tt)* })*) => {
         #[allow(unused_unsafe)] // of operations that are none of the processor's
-        impl<$($constants)*> Simd for $set {
+        impl Simd for $set {
             const LANES: usize = $lanes;
             const FUSED: bool = true;
             const MANY: bool = $many;
@@ -226,21 +214,21 @@ macro_rules! simd {
 
         #[cfg(target_arch = "x86_64")]
         set! {
-            impl[const VNNI: bool] Avx512<VNNI> { 16 lanes, MANY: true, DIRECTED: true }
+            Avx512 { 16 lanes, MANY: true, DIRECTED: true }
             (__m512, __m512i, __mmask16, __m512i, __m512d)
             $(fn $name$(<const $constant: i32>)?($this $(, $arg: $ty)*) -> $out { $($avx512)* })*
         }
 
         #[cfg(target_arch = "x86_64")]
         set! {
-            impl[] Avx2 { 8 lanes, MANY: false, DIRECTED: false }
+            Avx2 { 8 lanes, MANY: false, DIRECTED: false }
             (__m256, __m256i, __m256i, __m256i, __m256d)
             $(fn $name$(<const $constant: i32>)?($this $(, $arg: $ty)*) -> $out { $($avx2)* })*
         }
 
         #[cfg(target_arch = "aarch64")]
         set! {
-            impl[] Neon { 4 lanes, MANY: true, DIRECTED: false }
+            Neon { 4 lanes, MANY: true, DIRECTED: false }
             (float32x4_t, int32x4_t, uint32x4_t, int8x16_t, float64x2_t)
             $(fn $name$(<const $constant: i32>)?($this $(, $arg: $ty)*) -> $out { $($neon)* })*
         }
@@ -489,7 +477,7 @@ simd! {
         }
     /// Dot products of adjacent pairs of 16-bit halves, added to `sum`: `sum + x0·y0 + x1·y1` per lane.
     fn i_dot2(self, sum: Self::I, x: Self::I, y: Self::I) -> Self::I
-        { if VNNI { dpwssd(sum, x, y) } else { _mm512_add_epi32(sum, _mm512_madd_epi16(x, y)) } }
+        { dpwssd(sum, x, y) }
         { _mm256_add_epi32(sum, _mm256_madd_epi16(x, y)) }
         {
             let (x, y) = (vreinterpretq_s16_s32(x), vreinterpretq_s16_s32(y));
@@ -504,14 +492,7 @@ simd! {
         }
     /// Dot products of four bytes, of `x` from 0 to 127, added to `sum`. Sums of two products next to each other are in 16 bits.
     fn i_dot4(self, sum: Self::I, x: Self::I, y: Self::I) -> Self::I
-        {
-            if VNNI {
-                _mm512_dpbusd_epi32(sum, x, y)
-            } else {
-                let pairs = _mm512_maddubs_epi16(x, y);
-                _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)))
-            }
-        }
+        { _mm512_dpbusd_epi32(sum, x, y) }
         { _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(x, y), _mm256_set1_epi16(1))) }
         {
             let (x, y) = (vreinterpretq_s8_s32(x), vreinterpretq_s8_s32(y));

@@ -205,7 +205,6 @@ struct Task<'t, 'r, K: Kernel> {
 
 impl<K: Kernel> Work for Task<'_, '_, K> {
     type Output = ();
-    const VNNI: bool = K::VNNI;
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
