@@ -7,6 +7,7 @@ use bitmma_arithmetic::{InputFlush, Prepared};
 use bitmma_formats::{Class, Format, Sign, Specials, Unpacked};
 
 use super::codes::View;
+use super::number::power;
 use super::pack::Range;
 use super::tables::Tables;
 use crate::on_codes;
@@ -148,8 +149,7 @@ impl Entry for Element {
             Class::Nan | Class::Infinity => return Element::new(0, SPECIAL, kind),
         }
         // through FP64, where both factors are normal
-        let unit = f64::from_bits(((value.exponent - format.fraction_bits as i32 + 1023) as u64) << 52);
-        let number = value.signed_significand() as f64 * unit;
+        let number = value.signed_significand() as f64 * power(value.exponent - format.fraction_bits as i32);
         Element::new((number as f32).to_bits(), value.exponent as i16, kind)
     }
     fn tables() -> &'static Tables<Element> {

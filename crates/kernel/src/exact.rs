@@ -18,6 +18,7 @@ use bitmma_formats::{Format, table};
 
 use super::drive::{Kernel, Rare};
 use super::element::Element;
+use super::number::power;
 use super::pack::{Cells, GROUP, ROWS, Range, VECTORS, WIDEST};
 use super::routes::{Route, count};
 use super::simd::{Positions, Simd, multiply_add};
@@ -171,7 +172,7 @@ fn is_exact<S: Simd>(
     if unit > last || exponent + 2 > 127 {
         return false;
     }
-    let power = s.d_splat(f64::from_bits(((1023 - unit) as u64) << 52));
+    let power = s.d_splat(power(-unit));
     let mut parts = s.d_splat(0.0);
     for c in state.chunks_exact(S::LANES / 2) {
         let c = s.d_mul(s.d_load_f(c), power);

@@ -1,17 +1,12 @@
 //! T- and ST-FDPA on factors of up to 12 significant bits: FP16, FP8, FP6, FP4, BF16, TF32 and XF32.
 //!
-//! For each operation of L products, first the largest exponent in bytes, then every product times one
-//! power of two per element of D, truncated to a 32-bit integer in units of 2^(e_max - F), and summed.
-//! Products of up to 22 significant bits are exact in FP32, and so is their scaling: a result below the
-//! last unit truncates to zero whether it was rounded or not. What is left is one sum per operation, the
-//! accumulator cut in the same units, and rho.
+//! For each operation of L products first the largest exponent, then the products in units of 2^(e_max - F)
+//! ([`products`](super::products)). What is left is one sum per operation, the accumulator cut in the same units, and rho.
 //!
 //! Where a row and a panel of columns hold so few bits that no product can be cut, their sum is one of small
-//! integers instead (`whole`), where nothing at all is cut through a whole block of K (`chain`). Where so few bits are kept that sums fit the fraction of FP32, one instruction multiplies,
-//! cuts and adds, on processors whose instructions name their rounding (`floor`).
-//!
-//! Products of BF16 and TF32 may leave the range of FP32. An operation whose factors are too large or too
-//! small in some row or column of the tile is done in FP64 instead, where none does.
+//! integers instead (`whole`), through a whole block of K where nothing at all is cut (`chain`). Where so few bits are
+//! kept that sums fit the fraction of FP32, one instruction multiplies, cuts and adds, on processors whose instructions
+//! name their rounding (`floor`).
 
 mod accumulator;
 mod begin;
@@ -29,24 +24,13 @@ use bitmma_formats::{Format, Rounding, decode, table};
 use super::codes::Chunk;
 use super::drive::{Kernel, Problem, Rare};
 use super::element::{Element, Reader};
-use super::pack::{Aligned, Cells, Interleaved, ROWS, Range, WIDEST, bytes};
+use super::pack::{Aligned, Bytes, Cells, Interleaved, ROWS, Range, Repeated};
+use super::products::{Lines, NO_PRODUCT, NOWHERE, may_leave_range};
 use super::simd::{Level, Simd};
 use accumulator::{code_of, f32_of};
 use floor::Floors;
 use tile::rows;
 use whole::{Integers, Span};
-
-/// What zero has for an exponent where sums saturate: no sum with it comes near that of a nonzero product.
-const NOTHING: i8 = -128;
-/// Sums of exponents below this are then of zero products: none of a nonzero product is below
-/// [`SMALLEST_PRODUCT`], and zero with the largest factor comes to -128 + 30.
-const NO_PRODUCT: i32 = -95;
-/// What zero has where no sum of two exponents leaves a byte, two zeros' included.
-const SMALL_NOTHING: i8 = -64;
-/// Largest exponent of a factor for which products in FP32 and sums of exponents in bytes are right.
-const LARGEST_FACTOR: i8 = 30;
-/// Smallest exponent of a nonzero product for which they are.
-const SMALLEST_PRODUCT: i32 = -90;
 
 /// rho, as this kernel does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,15 +68,10 @@ pub(crate) struct Narrow {
     c_minimum: i32,
     c_zero: i32,
     scaled: bool,
-    /// Whether factors may be too large or too small for FP32.
-    guarded: bool,
-    /// Exponent of zero, in bytes, and whether sums with it saturate.
-    zero: i8,
-    saturating: bool,
-    /// Sums of exponents below this are of zero products.
-    no_product: i32,
-    /// The bits of both formats, where sums of which nothing is cut are looked for.
-    spans: Option<Spans>,
+    /// Elements of operations whose factors may be too large or too small for FP32.
+    guard: Option<usize>,
+    /// The bits of the formats of A and B, where sums of which nothing is cut are looked for.
+    spans: Option<[Span; 2]>,
     /// By how many bits the unit of a sum of integers is above that of the sums, at least.
     whole_shift: i32,
     /// How many products may be left out of it.
@@ -115,12 +94,6 @@ pub(crate) struct Narrow {
     nan: u64,
 }
 
-/// The bits of numbers of A and of B.
-struct Spans {
-    a: Span,
-    b: Span,
-}
-
 /// What is done after each step with what it came to.
 #[derive(Clone, Copy, PartialEq)]
 enum After {
@@ -129,9 +102,6 @@ enum After {
     /// It is rounded to FP16, to nearest even.
     Narrow,
 }
-
-/// Smaller than every exponent.
-const NOWHERE: i32 = -100_000;
 
 impl Narrow {
     /// The kernel for a model on an instruction set, if it is one for it.
@@ -150,10 +120,6 @@ impl Narrow {
                 && format.min_exponent() >= -126
                 && format.max_exponent() <= 127
                 && format.subnormals
-        };
-        let narrow = |format: &Format| {
-            format.max_exponent() <= i32::from(LARGEST_FACTOR)
-                && format.min_exponent() >= SMALLEST_PRODUCT / 2
         };
         let c = model.lowering.widen_accumulator.unwrap_or(model.c);
         let rho = match (model.conversion.rounding, model.conversion.format) {
@@ -174,13 +140,14 @@ impl Narrow {
             (None, Some(Conversion::RNE_FP16)) if chained == table::F32 => Some(After::Narrow),
             _ => return None,
         };
-        let guarded = !narrow(&a) || !narrow(&b);
+        let length = prepared.length();
+        let guard = may_leave_range(prepared).then_some(length);
         // an operation has one scale factor from each side
-        let one_factor = model.scale.is_none_or(|scale| scale.size.is_multiple_of(prepared.length()));
+        let one_factor = model.scale.is_none_or(|scale| scale.size.is_multiple_of(length));
         let fits = fits_byte(&a)
             && one_factor
             && fits_byte(&b)
-            && !(scaled && guarded)
+            && !(scaled && guard.is_some())
             && !(scaled && model.lowering != Lowering::NONE)
             && !model.flush_operands.is_on()
             && !model.flush_accumulator.is_on()
@@ -196,14 +163,9 @@ impl Narrow {
             return None;
         }
         let largest = |format: &Format| (2u128 << format.fraction_bits) - 1;
-        // a zero with any factor comes below every nonzero product, and no sum leaves a byte
-        let smallest_product = a.min_exponent() + b.min_exponent();
-        let largest_factor = a.max_exponent().max(b.max_exponent());
-        let saturating = guarded || i32::from(SMALL_NOTHING) + largest_factor >= smallest_product;
-        let length = prepared.length();
         // formats of few bits, whose products are few bits apart, where as many are kept
-        let last = |format: &Format| Span::of(format).last;
-        let small = |format: &Format| format.fraction_bits <= 3 && last(format) > -32;
+        let spans = [Span::of(&a), Span::of(&b)];
+        let small = |format: &Format| format.fraction_bits <= 3 && Span::of(format).last > -32;
         let try_whole = small(&a)
             && small(&b)
             && (20..=28).contains(&fraction_bits)
@@ -225,9 +187,9 @@ impl Narrow {
         let segment = if wrapping { length } else { segment };
         let suspect =
             if whole <= limit { i32::MAX } else { (1u128 << 32).saturating_sub(whole).min(limit) as i32 };
-        let floors = match scaled || guarded || level < Level::Avx512 {
+        let floors = match scaled || guard.is_some() || level < Level::Avx512 {
             true => None,
-            false => Floors::of([Span::of(&a), Span::of(&b)], term, length),
+            false => Floors::of(spans, term, length),
         };
         Some(Narrow {
             length,
@@ -238,15 +200,12 @@ impl Narrow {
             c_minimum: c.min_exponent(),
             c_zero: zero,
             scaled,
-            guarded,
-            zero: if saturating { NOTHING } else { SMALL_NOTHING },
-            saturating,
-            no_product: if saturating { NO_PRODUCT } else { smallest_product },
-            spans: try_whole.then(|| Spans { a: Span::of(&a), b: Span::of(&b) }),
+            guard,
+            spans: try_whole.then_some(spans),
             whole_shift: ((term * length as u128).ilog2() as i32 - 30).max(0),
             left_out: whole::most_left_out(term, fraction_bits),
             chain: (try_whole && !scaled && after.is_none() && rho == Rho::TowardZero { mask: -1 })
-                .then(|| last(&a) + last(&b)),
+                .then_some(spans[0].last + spans[1].last),
             floors,
             after: after.map(|after| (after, prepared.k() / length)),
             direct: !scaled && after.is_none() && model.lowering.order == Order::Sequential,
@@ -262,34 +221,7 @@ impl Narrow {
     /// The range of e_max in which 2^(F - e_max) and 2^(e_max - F) are normal FP32 numbers and no result is
     /// subnormal.
     fn exponents(&self) -> (i32, i32) {
-        ((self.fraction_bits - 125).max(self.no_product), 126)
-    }
-
-    /// What is known of the exponents, for each operation and `share` lines.
-    #[inline(always)]
-    fn ranges(&self, cells: &Cells, share: usize) -> Vec<Extremes> {
-        if !self.guarded {
-            return Vec::new();
-        }
-        let lines = cells.lines;
-        let mut ranges = Vec::with_capacity(cells.exponents.len() / (self.length * share));
-        for exponents in cells.exponents.chunks_exact(self.length * lines) {
-            let (mut smallest, mut largest) = ([i8::MAX; WIDEST], [i8::MIN; WIDEST]);
-            let (smallest, largest) = (&mut smallest[..lines], &mut largest[..lines]);
-            for line in exponents.chunks_exact(lines) {
-                for ((smallest, largest), &exponent) in smallest.iter_mut().zip(&mut *largest).zip(line) {
-                    let exponent = byte(exponent, self.zero);
-                    *largest = (*largest).max(exponent);
-                    *smallest = (*smallest).min(if exponent == NOTHING { i8::MAX } else { exponent });
-                }
-            }
-            for (smallest, largest) in smallest.chunks_exact(share).zip(largest.chunks_exact(share)) {
-                let least = smallest.iter().fold(i8::MAX, |least, &exponent| least.min(exponent));
-                let most = largest.iter().fold(i8::MIN, |most, &exponent| most.max(exponent));
-                ranges.push(Extremes { smallest: least, largest: most });
-            }
-        }
-        ranges
+        ((self.fraction_bits - 125).max(NO_PRODUCT + 1), 126)
     }
 
     /// Exponents of scale factors, for each operation and line.
@@ -305,57 +237,42 @@ impl Narrow {
             .collect()
     }
 
+    /// Packs lines of A or B, some of which share what is known of them.
+    #[inline(always)]
+    fn pack<E: Bytes>(&self, side: Side, share: usize, cells: Cells) -> Packed<E> {
+        let (scales, there) = (self.scales(&cells), cells.there);
+        let span = self.spans.as_ref().map(|[a, b]| if side == Side::A { a } else { b });
+        let floors = self.floors.filter(|_| cells.directed);
+        Packed {
+            integers: Integers::of(&cells, self.length, share, &scales, span),
+            places: floors.map(|floors| floors.places(side, cells.lines, &cells.values)).unwrap_or_default(),
+            lines: Lines::of(cells, share, self.guard),
+            scales: Aligned::of(scales.into_iter()),
+            there,
+        }
+    }
+
     /// Bits of an FP32 accumulator that a cut to F bits at its own exponent leaves.
     fn own_mask(&self) -> i32 {
         if self.fraction_bits >= 23 { -1 } else { -1 << (23 - self.fraction_bits) }
     }
 }
 
-/// A group of rows: products' factors and, four times each, their exponents.
-pub(crate) struct PackedA {
-    values: Aligned<f32>,
-    exponents: Vec<u32>,
-    scales: Vec<i32>,
-    ranges: Vec<Extremes>,
+/// Some lines over a block of K.
+pub(crate) struct Packed<E> {
+    lines: Lines<E>,
+    /// The exponents of scale factors, for each operation and line.
+    scales: Aligned<i32>,
     integers: Integers,
     /// Empty without [`Floors`].
-    places: Vec<u32>,
-}
-
-/// One panel of columns.
-pub(crate) struct PackedB {
-    values: Aligned<f32>,
-    exponents: Interleaved,
-    scales: Aligned<i32>,
-    ranges: Vec<Extremes>,
-    integers: Integers,
-    places: Interleaved,
-    columns: usize,
-    /// Columns that the matrix has.
+    places: E,
+    /// Lines that the matrix has.
     there: usize,
 }
 
-/// Smallest and largest exponent of the nonzero elements of one operation, all lines together.
-#[derive(Clone, Copy)]
-struct Extremes {
-    smallest: i8,
-    largest: i8,
-}
+type PackedA = Packed<Repeated>;
 
-impl Extremes {
-    /// Whether the products of such elements may be taken in FP32, their exponents summed in bytes.
-    #[inline]
-    fn are_safe_with(self, other: Extremes) -> bool {
-        self.largest <= LARGEST_FACTOR
-            && other.largest <= LARGEST_FACTOR
-            && i32::from(self.smallest) + i32::from(other.smallest) >= SMALLEST_PRODUCT
-    }
-}
-
-#[inline(always)]
-fn byte(exponent: i16, zero: i8) -> i8 {
-    i8::try_from(exponent).unwrap_or(zero)
-}
+type PackedB = Packed<Interleaved>;
 
 impl Kernel for Narrow {
     type Number = f32;
@@ -365,53 +282,12 @@ impl Kernel for Narrow {
 
     #[inline(always)]
     fn pack_a(&self, cells: Cells) -> PackedA {
-        let scales = self.scales(&cells);
-        let mut exponents = vec![0; cells.exponents.len()];
-        for (to, &exponent) in exponents.iter_mut().zip(&cells.exponents) {
-            *to = bytes(byte(exponent, self.zero));
-        }
-        PackedA {
-            integers: Integers::of(
-                &cells,
-                self.length,
-                ROWS,
-                &scales,
-                self.spans.as_ref().map(|spans| &spans.a),
-            ),
-            places: self
-                .floors
-                .filter(|_| cells.directed)
-                .map_or_else(Vec::new, |floors| floors.of_rows(&cells.values)),
-            exponents,
-            scales,
-            ranges: self.ranges(&cells, ROWS),
-            values: cells.values,
-        }
+        self.pack(Side::A, ROWS, cells)
     }
 
     #[inline(always)]
     fn pack_b(&self, cells: Cells) -> PackedB {
-        let scales = self.scales(&cells);
-        PackedB {
-            integers: Integers::of(
-                &cells,
-                self.length,
-                cells.lines,
-                &scales,
-                self.spans.as_ref().map(|spans| &spans.b),
-            ),
-            places: self
-                .floors
-                .filter(|_| cells.directed)
-                .map(|floors| floors.of_columns(cells.lines, &cells.values))
-                .unwrap_or_default(),
-            exponents: Interleaved::of(cells.lines, &cells.exponents, |exponent| byte(exponent, self.zero)),
-            scales: Aligned::of(scales.into_iter()),
-            ranges: self.ranges(&cells, cells.lines),
-            columns: cells.lines,
-            there: cells.there,
-            values: cells.values,
-        }
+        self.pack(Side::B, cells.lines, cells)
     }
 
     fn nan(&self) -> u64 {
@@ -462,9 +338,4 @@ impl Kernel for Narrow {
             (true, _) => rows::<S, true, false>(s, self, (a, b), k, state, rare),
         }
     }
-}
-
-/// 2^exponent, for -126 to 127.
-fn power(exponent: i32) -> f32 {
-    f32::from_bits(((exponent + 127) as u32) << 23)
 }

@@ -15,6 +15,7 @@ use bitmma_formats::{BlockScale, Class, Format, Rounding, decode};
 
 use super::drive::{Kernel, Rare};
 use super::element::Element;
+use super::number::power;
 use super::pack::{Cells, GROUP, ROWS, Range, VECTORS};
 use super::routes::{Route, count};
 use super::simd::Simd;
@@ -95,7 +96,7 @@ impl Grouped {
             fraction_bits: fraction_bits as i32,
             zero: zero_exponent.map_or(NOWHERE, |zero| zero.max(NOWHERE)),
             scale,
-            unit: f64::from_bits(((last_bit(&a) + last_bit(&b) + 1023) as u64) << 52),
+            unit: power(last_bit(&a) + last_bit(&b)),
             a_last: last_bit(&a),
             b_last: last_bit(&b),
             small,
@@ -114,7 +115,7 @@ impl Grouped {
         let count = cells.positions();
         let integer = |value: f32| {
             // an integer below 2^15 by construction
-            (f64::from(value) * f64::from_bits(((1023 - last) as u64) << 52)) as i16
+            (f64::from(value) * power(-last)) as i16
         };
         let mut packed = Wide::default();
         for pair in cells.values.chunks_exact(2 * lines) {
@@ -136,8 +137,7 @@ impl Grouped {
                 packed.masks.push(mask.cast_signed());
                 packed.exponents.push(if finite { scale.exponent } else { 0 });
                 let last = scale.exponent - self.scale.format.fraction_bits as i32;
-                let power = f64::from_bits(((last + 1023) as u64) << 52);
-                packed.scales.push(if finite { scale.significand as f64 * power * unit } else { 0.0 });
+                packed.scales.push(if finite { scale.significand as f64 * power(last) * unit } else { 0.0 });
             }
         }
         packed

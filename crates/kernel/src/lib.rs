@@ -44,6 +44,7 @@ mod fused;
 mod grouped;
 mod number;
 mod pack;
+mod products;
 mod rounded;
 pub mod routes;
 mod runs;

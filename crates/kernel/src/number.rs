@@ -8,6 +8,12 @@ use super::elementwise::Word;
 use super::simd::Simd;
 use super::tables::Tables;
 
+/// 2^exponent, of a normal number.
+#[inline(always)]
+pub(crate) fn power(exponent: i32) -> f64 {
+    f64::from_bits(((1023 + exponent) as u64) << 52)
+}
+
 /// FP32 or FP64: what a family computes in.
 pub(crate) trait Number: Word + Entry<Value = Self> {
     /// A vector of them.
@@ -83,8 +89,7 @@ macro_rules! number {
                         // exact: FP64 holds every unit and every number of the formats held by FP32, and FP64
                         // itself is never taken apart
                         let unit = value.exponent - format.fraction_bits as i32;
-                        let unit = f64::from_bits(((unit + 1023) as u64) << 52);
-                        let magnitude = (value.significand as f64 * unit) as $number;
+                        let magnitude = (value.significand as f64 * power(unit)) as $number;
                         if value.negative { -magnitude } else { magnitude }
                     }
                 }

@@ -283,6 +283,34 @@ pub(crate) fn bytes(byte: i8) -> u32 {
     u32::from(byte.cast_unsigned()) * 0x0101_0101
 }
 
+/// Bytes of lines as tiles read them, four to a word.
+pub(crate) trait Bytes: Default + Send + Sync + 'static {
+    /// A byte for each element of that many lines, whose elements of one position are next to each other.
+    fn of<T: Copy>(lines: usize, elements: &[T], byte: impl Fn(T) -> i8) -> Self;
+    /// Those of a position next to each other.
+    fn words(&self) -> &[u32];
+}
+
+/// Bytes of rows of A, each four times.
+#[derive(Default)]
+pub(crate) struct Repeated(Vec<u32>);
+
+impl Bytes for Repeated {
+    #[inline(always)]
+    fn of<T: Copy>(_: usize, elements: &[T], byte: impl Fn(T) -> i8) -> Repeated {
+        let mut words = vec![0; elements.len()];
+        for (word, &element) in words.iter_mut().zip(elements) {
+            *word = bytes(byte(element));
+        }
+        Repeated(words)
+    }
+
+    #[inline(always)]
+    fn words(&self) -> &[u32] {
+        &self.0
+    }
+}
+
 /// Bytes of a panel of columns, next to each other those of one lane of all vectors, so that they become exponent
 /// fields by shifts.
 #[derive(Default)]
@@ -292,11 +320,10 @@ pub(crate) struct Interleaved {
     lanes: usize,
 }
 
-impl Interleaved {
-    /// A byte for each element of that many columns, from an iterator with one item for each.
+impl Bytes for Interleaved {
     #[inline(always)]
-    pub(crate) fn of<T: Copy>(columns: usize, elements: &[T], byte: impl Fn(T) -> i8) -> Interleaved {
-        let lanes = columns / VECTORS;
+    fn of<T: Copy>(lines: usize, elements: &[T], byte: impl Fn(T) -> i8) -> Interleaved {
+        let lanes = lines / VECTORS;
         let mut words = Aligned::zeros(elements.len() / VECTORS);
         let rows = elements.chunks_exact(VECTORS * lanes);
         for (row, words) in rows.zip(words.slice().chunks_exact_mut(lanes)) {
@@ -311,11 +338,13 @@ impl Interleaved {
         Interleaved { words, lanes }
     }
 
-    /// The bytes, four to a word, those of a position next to each other.
-    pub(crate) fn words(&self) -> &[u32] {
+    #[inline(always)]
+    fn words(&self) -> &[u32] {
         &self.words
     }
+}
 
+impl Interleaved {
     /// The byte of a column at a position.
     pub(crate) fn get(&self, position: usize, column: usize) -> i8 {
         let word = self.words[position * self.lanes + column % self.lanes];

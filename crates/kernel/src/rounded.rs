@@ -22,19 +22,19 @@
 //!
 //! The conversion of the integer to FP32 is then rho.
 
+use bitmma_arithmetic::fdpa::tr_fdpa_end;
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared, RoundedSum};
 use bitmma_formats::{Format, Rounding, table};
 
 use super::drive::{Kernel, Rare};
 use super::element::Element;
-use super::pack::{Cells, Range};
+use super::pack::{Cells, ROWS, Range};
+use super::products::{Columns, Lines, NOWHERE, Rows, may_leave_range, wide};
 use super::simd::Simd;
-use pack::{NARROW, PackedColumns, PackedRows};
 use sum::PLACE;
 use tile::tiles;
 
-mod pack;
 mod sum;
 mod tile;
 
@@ -42,6 +42,9 @@ mod tile;
 #[derive(Clone, Copy)]
 pub(crate) struct Rounded {
     length: usize,
+    sum: RoundedSum,
+    /// Elements of operations whose factors may be too large or too small for FP32.
+    guard: Option<usize>,
     /// GTR-FDPA: even and odd products apart, small accumulators dropped.
     pairs: bool,
     /// F.
@@ -70,19 +73,20 @@ impl Rounded {
         };
         let RoundedSum { fraction_bits, sum_fraction_bits, renormalize, .. } = sum;
         let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));
-        let within = |format: &Format, lowest: i32, highest: i32| {
-            format.fraction_bits <= 11 && format.min_exponent() >= lowest && format.max_exponent() <= highest
+        let fits_byte = |format: &Format| {
+            format.fraction_bits <= 11 && format.min_exponent() >= -126 && format.max_exponent() <= 127
         };
-        let narrow = within(&a, -NARROW, NARROW) && within(&b, -NARROW, NARROW);
+        let length = prepared.length();
+        let guard = may_leave_range(prepared).then_some(length);
         let lowering = Lowering { widen_operands: None, order: Order::Sequential, ..model.lowering };
         let downward = match sum.sum_rounding {
             Rounding::Down => true,
             Rounding::TowardZero => false,
             _ => return None,
         };
-        let fits = within(&a, -126, 127)
-            && within(&b, -126, 127)
-            && (narrow || !pairs)
+        let fits = fits_byte(&a)
+            && fits_byte(&b)
+            && (!pairs || guard.is_none() && length.is_multiple_of(2))
             && lowering == Lowering::NONE
             && !model.flush_operands.is_on()
             && !model.flush_accumulator.is_on()
@@ -100,12 +104,13 @@ impl Rounded {
         let largest = |format: &Format| (2u128 << format.fraction_bits) - 1;
         let down = a.fraction_bits + b.fraction_bits;
         let term = ((largest(&a) * largest(&b)) << fraction_bits >> down) + 1;
-        let length = prepared.length();
         let most = term * length as u128 + 2; // |T|; cuts of two partial sums add at most one each
         // |T + c| < 2^31 as |c| <= 2^30; half of T leaves 2^25 of a c of 2^29 or more
         let holds = most + (1 << 30) < 1 << 31 && most / 2 + 1 + (1 << 25) <= 1 << 29;
         holds.then(|| Rounded {
             length,
+            sum,
+            guard,
             pairs,
             fraction_bits: fraction_bits as i32,
             sum_fraction_bits: sum_fraction_bits as i32,
@@ -122,6 +127,16 @@ impl Rounded {
         self.toward_zero || self.coarse != 0 || self.renormalize && self.finer() != 0
     }
 
+    /// One operation of a tile, from a row of the group on, in FP64, for factors of any exponent.
+    fn wide(&self, lines: (&Rows, &Columns), (first, row): (usize, usize), state: &mut [f32]) {
+        let width = state.len() / ROWS;
+        let end = |maximum, sum, c: f32| {
+            let products = (maximum > NOWHERE).then_some((sum, maximum));
+            f32::from_bits(tr_fdpa_end(&self.sum, Conversion::RNE_FP32, products, c.to_bits().into()) as u32)
+        };
+        wide(self.fraction_bits, lines, ((first, self.length), row), (state, width), |_| None, end);
+    }
+
     /// F2 - 31.
     fn finer(&self) -> i32 {
         self.sum_fraction_bits - 31
@@ -136,17 +151,18 @@ impl Rounded {
 impl Kernel for Rounded {
     type Number = f32;
     type Entry = Element;
-    type A = PackedRows;
-    type B = PackedColumns;
+    type A = Rows;
+    type B = Columns;
 
     #[inline(always)]
-    fn pack_a(&self, cells: Cells) -> PackedRows {
-        self.pack_rows(cells)
+    fn pack_a(&self, cells: Cells) -> Rows {
+        Lines::of(cells, ROWS, self.guard)
     }
 
     #[inline(always)]
-    fn pack_b(&self, cells: Cells) -> PackedColumns {
-        self.pack_columns(cells)
+    fn pack_b(&self, cells: Cells) -> Columns {
+        let share = cells.lines;
+        Lines::of(cells, share, self.guard)
     }
 
     fn nan(&self) -> u64 {
@@ -154,29 +170,10 @@ impl Kernel for Rounded {
     }
 
     #[inline(always)]
-    fn rows<S: Simd>(
-        &self,
-        s: S,
-        a: &PackedRows,
-        b: &PackedColumns,
-        k: Range,
-        state: &mut [f32],
-        rare: &mut Rare<'_>,
-    ) {
-        let Some(narrow) = a.narrow().zip(b.narrow()) else {
-            let lines = (a.relative(), b.relative());
-            return match self.length {
-                8 => tiles::<S, false, true, 8>(s, self, lines, k, state, rare),
-                4 => tiles::<S, false, true, 4>(s, self, lines, k, state, rare),
-                _ => tiles::<S, false, true, 0>(s, self, lines, k, state, rare),
-            };
-        };
-        match (self.pairs, self.length) {
-            (false, 8) => tiles::<S, false, false, 8>(s, self, narrow, k, state, rare),
-            (false, 4) => tiles::<S, false, false, 4>(s, self, narrow, k, state, rare),
-            (false, _) => tiles::<S, false, false, 0>(s, self, narrow, k, state, rare),
-            (true, 16) => tiles::<S, true, false, 16>(s, self, narrow, k, state, rare),
-            (true, _) => tiles::<S, true, false, 0>(s, self, narrow, k, state, rare),
+    fn rows<S: Simd>(&self, s: S, a: &Rows, b: &Columns, k: Range, state: &mut [f32], rare: &mut Rare<'_>) {
+        match self.pairs {
+            false => tiles::<S, false>(s, self, (a, b), k, state, rare),
+            true => tiles::<S, true>(s, self, (a, b), k, state, rare),
         }
     }
 

@@ -15,6 +15,8 @@ use crate::ftz::add_mul;
 use crate::operand::Vectors;
 use crate::trace::Trace;
 
+pub use rounded::tr_fdpa_end;
+
 /// One elementary operation; its result is a code of rho's container.
 pub(crate) fn operate<T: Trace>(
     operation: &Operation,

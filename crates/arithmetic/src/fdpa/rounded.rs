@@ -5,7 +5,7 @@ use bitmma_formats::{Class, Real};
 
 use crate::convert::Conversion;
 use crate::exact::Exact;
-use crate::operand::Vectors;
+use crate::operand::{Operand, Vectors};
 use crate::special::Specials;
 use crate::steps::{Accumulator, Terms, ZeroSign, aligned_sum, finish, finish_special, largest};
 use crate::sums::RoundedSum;
@@ -27,8 +27,17 @@ pub(super) fn tr_fdpa<T: Trace>(
     // Steps 1 and 2, lines 1 to 11: T
     let products = truncated_sum(sum, vectors, (0, 1), "e_max", trace);
     // Steps 3 and 4, lines 12 to 20: S and d
-    let value = rounded_sum(sum, products, false, rho, vectors, trace);
+    let value = rounded_sum(sum, products, false, rho, &vectors.c, trace);
     finish(value, rho, ZeroSign::OfValue, trace)
+}
+
+/// Steps 3 and 4 of TR-FDPA alone, of finite numbers: the code of d from T, in units of 2^(e_max - F), with e_max, and from
+/// the code of c; without T where every product is zero.
+pub fn tr_fdpa_end(sum: &RoundedSum, rho: Conversion, t: Option<(i128, i32)>, c: u64) -> u64 {
+    let exact = |(significand, e_max)| Exact { significand, exponent: e_max - sum.fraction_bits as i32 };
+    let products = t.map(|t| (exact(t), t.1));
+    let value = rounded_sum(sum, products, false, rho, &Operand::new(&rho.container(), c), &mut ());
+    finish(value, rho, ZeroSign::OfValue, &mut ())
 }
 
 /// GTR-FDPA (Algorithm 9).
@@ -47,7 +56,7 @@ pub(super) fn gtr_fdpa<T: Trace>(
     // Step 3, lines 16 to 19: T
     let products = join(sum, even, odd, trace);
     // Steps 4 and 5, lines 20 to 31: S and d
-    let value = rounded_sum(sum, products, true, rho, vectors, trace);
+    let value = rounded_sum(sum, products, true, rho, &vectors.c, trace);
     finish(value, rho, ZeroSign::OfValue, trace)
 }
 
@@ -119,12 +128,12 @@ fn rounded_sum<T: Trace>(
     products: Partial,
     special_truncation: bool,
     rho: Conversion,
-    vectors: &Vectors<'_>,
+    c: &Operand,
     trace: &mut T,
 ) -> Real {
     // s_c and e_c (lines 13 and 14; 21 and 22)
-    let zero = vectors.c.value.class == Class::Zero;
-    let e_c = if zero { sum.zero_accumulator_exponent } else { Some(vectors.c.value.exponent) };
+    let zero = c.value.class == Class::Zero;
+    let e_c = if zero { sum.zero_accumulator_exponent } else { Some(c.value.exponent) };
     // E (line 15; 23)
     let Some(e) = exponent_of(products).max(e_c) else { return Real::zero(false) };
     // one bit more of T where the sum is normalised
@@ -134,7 +143,7 @@ fn rounded_sum<T: Trace>(
     let terms = Terms { name: |_| TermName::Products, exact: |_| t, exponent: |_| own };
     // (lines 26 to 28 of Algorithm 9)
     let dropped = special_truncation && e_c.is_some_and(|e_c| e_c < e - sum.fraction_bits as i32 - 1);
-    let c = Accumulator { exact: vectors.c.exact(), exponent: e_c, bits: sum.fraction_bits, dropped };
+    let c = Accumulator { exact: c.exact(), exponent: e_c, bits: sum.fraction_bits, dropped };
     // T', s_c' and S (lines 16 to 18; 24, 25 and 29)
     let s = aligned_sum(("E", e), 0..1, &terms, Some(c), (bits, sum.sum_rounding), trace);
     if sum.renormalize { normalised(sum, s, rho, trace) } else { Real::exact(s.significand, s.exponent) }

@@ -2,7 +2,7 @@
 
 use bitmma_formats::{Class, Format, decode, table};
 
-use super::power;
+use crate::number::power;
 
 /// The FP32 number that an FP32 or FP16 code is; every NaN the same.
 pub(super) fn f32_of(format: &Format, code: u64) -> f32 {
@@ -15,7 +15,8 @@ pub(super) fn f32_of(format: &Format, code: u64) -> f32 {
         Class::Infinity if value.negative => f32::NEG_INFINITY,
         Class::Infinity => f32::INFINITY,
         _ => {
-            let magnitude = value.significand as f32 * power(value.exponent - format.fraction_bits as i32);
+            let magnitude =
+                value.significand as f32 * power(value.exponent - format.fraction_bits as i32) as f32;
             if value.negative { -magnitude } else { magnitude }
         }
     }

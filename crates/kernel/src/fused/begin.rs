@@ -1,8 +1,9 @@
 //! What an operation of a row begins with: e_max, the power that brings products to its units, and the accumulator cut.
 
 use super::Narrow;
-use super::tile::{Factors, Lanes, Place, bytes_of};
+use super::tile::{Factors, bytes_of};
 use crate::pack::{VECTORS, bytes};
+use crate::products::{Lanes, NO_PRODUCT};
 use crate::simd::{Simd, larger_field};
 
 /// What one operation of some rows begins with.
@@ -25,7 +26,7 @@ pub(crate) fn begin<S: Simd, const SCALED: bool, const FP16: bool, const R: usiz
     s: S,
     plan: &Narrow,
     factors: &Factors<'_>,
-    place: Place,
+    first_row: usize,
     largest: [S::B; R],
     state: &[f32],
 ) -> Begun<S, R> {
@@ -39,8 +40,8 @@ pub(crate) fn begin<S: Simd, const SCALED: bool, const FP16: bool, const R: usiz
     };
     let width = VECTORS * S::LANES;
     for row in 0..R {
-        let (place, state) = (Place { row: place.row + row, ..place }, &state[row * width..][..width]);
-        begin_row::<S, SCALED, FP16, R>(s, plan, factors, (place, row), largest[row], state, &mut begun);
+        let (rows, state) = ((first_row, row), &state[row * width..][..width]);
+        begin_row::<S, SCALED, FP16, R>(s, plan, factors, rows, largest[row], state, &mut begun);
     }
     begun
 }
@@ -52,17 +53,17 @@ fn begin_row<S: Simd, const SCALED: bool, const FP16: bool, const R: usize>(
     s: S,
     plan: &Narrow,
     factors: &Factors<'_>,
-    (place, row): (Place, usize),
+    (first_row, row): (usize, usize),
     largest: S::B,
     state: &[f32],
     begun: &mut Begun<S, R>,
 ) {
     let field = |exponent: i32| s.i_splat(exponent.wrapping_add(127) << 23);
     let (lowest, highest) = plan.exponents();
-    let none = s.i_splat(plan.no_product);
+    let none = s.i_splat(NO_PRODUCT + 1);
 
     let products = bytes_of(s, largest);
-    let row_scale = if SCALED { factors.a_scales[place.row] } else { 0 };
+    let row_scale = if SCALED { factors.a_scales[first_row + row] } else { 0 };
     let (mut least, mut most) = (field(highest), field(lowest));
     for vector in 0..VECTORS {
         let mut product = products[vector];
@@ -95,7 +96,7 @@ fn begin_row<S: Simd, const SCALED: bool, const FP16: bool, const R: usize>(
     begun.outside |= match SCALED {
         true => s.m_bits(s.m_or(s.i_gt(most, field(highest)), s.i_gt(field(lowest), least))) != 0,
         // exponents of products are never too large, and too small only where there is none
-        false => s.b_any_gt(s.b_splat(bytes(plan.no_product as i8)), largest),
+        false => s.b_any_gt(s.b_splat(bytes(NO_PRODUCT as i8 + 1)), largest),
     };
 }
 

@@ -3,10 +3,11 @@
 use bitmma_formats::{Overflow, Real};
 
 use super::begin::{Begun, begin};
-use super::tile::{Factors, Lanes, Place, add_parts, bytes_of, largest_exponents, rounded};
-use super::{NOTHING, NOWHERE, Narrow, Rho, f32_of};
+use super::tile::{Factors, add_parts, bytes_of, rounded};
+use super::{Narrow, Rho, f32_of};
 use crate::drive::Rare;
-use crate::pack::{GROUP, VECTORS, WIDEST};
+use crate::pack::{VECTORS, WIDEST};
+use crate::products::{self, Columns, Lanes, NO_PRODUCT, Rows};
 use crate::routes::{Route, count};
 use crate::simd::Simd;
 
@@ -17,7 +18,7 @@ pub(crate) fn careful<S: Simd, const SCALED: bool, const FP16: bool>(
     s: S,
     plan: &Narrow,
     factors: &Factors<'_>,
-    place: Place,
+    place: (usize, usize),
     state: &mut [f32],
     rare: &mut Rare<'_>,
 ) {
@@ -25,15 +26,15 @@ pub(crate) fn careful<S: Simd, const SCALED: bool, const FP16: bool>(
     let width = VECTORS * S::LANES;
     let field = |exponent: i32| s.i_splat(exponent.wrapping_add(127) << 23);
     let (lowest, highest) = plan.exponents();
-    let largest = largest_exponents::<S, 1>(s, plan, factors, place.row);
+    let largest = factors.products.largest::<S, 1, 1>(s, (place.1, 0));
     let Begun { maximum: [maximum], scale, mut sums, .. } =
-        begin::<S, SCALED, FP16, 1>(s, plan, factors, place, largest, state);
+        begin::<S, SCALED, FP16, 1>(s, plan, factors, place.1, largest, state);
     // an infinite accumulator has no place in a sum: its lane is left out
     for vector in 0..VECTORS {
         let beyond = s.i_gt(maximum[vector], field(highest));
         sums[0][vector] = s.i_select(beyond, s.i_splat(0), sums[0][vector]);
     }
-    let [wrapped] = add_parts(s, plan, factors, place.row, &scale, &mut sums);
+    let [wrapped] = add_parts(s, plan, factors, place.1, &scale, &mut sums);
     let [sums] = sums;
     let mut left_out = [0; VECTORS];
     for vector in 0..VECTORS {
@@ -52,7 +53,7 @@ pub(crate) fn careful<S: Simd, const SCALED: bool, const FP16: bool>(
         let unit = s.i_sub(maximum[vector], s.i_splat(plan.fraction_bits << 23));
         let truncated = s.i_to_f_toward_zero(sums[vector]);
         let result = rounded::<S, FP16>(s, plan, sums[vector], truncated, unit);
-        let none = s.i_gt(field(plan.no_product), products[vector]);
+        let none = s.i_eq(products[vector], field(NO_PRODUCT));
         let alone = alone(s, plan, s.f_bits(s.f_load(state)));
         s.f_store(state, s.f_from_bits(s.i_select(none, alone, s.f_bits(result))));
         left_out[vector] &= !s.m_bits(none);
@@ -77,64 +78,36 @@ pub(crate) fn alone<S: Simd>(s: S, plan: &Narrow, c: S::I) -> S::I {
 
 /// The lanes that were left out: accumulators that are not finite stay, the others take the reference path.
 #[cold]
-fn mend(place: Place, (before, lanes): (&[f32], &Lanes<u32>), state: &mut [f32], rare: &mut Rare<'_>) {
+fn mend(
+    (first, row): (usize, usize),
+    (before, lanes): (&[f32], &Lanes<u32>),
+    state: &mut [f32],
+    rare: &mut Rare<'_>,
+) {
     let lanes_of_vector = before.len() / VECTORS;
     for (column, state) in state.iter_mut().enumerate() {
         if lanes[column / lanes_of_vector] >> (column % lanes_of_vector) & 1 == 1 {
             let c = before[column];
-            *state = if c.is_finite() { rare(place.row, column, place.first, c) } else { c };
+            *state = if c.is_finite() { rare(row, column, first, c) } else { c };
         }
     }
 }
+
 /// One operation of some rows, from a row of the group on, in FP64, for factors of any exponent.
-///
-/// A product of two such factors has 24 bits at most and an exponent of -252 to 254, so that neither it
-/// nor its scaling by 2^(F - e_max) rounds or leaves the range of FP64 unless the scaled term is far below
-/// one; L_max terms of 2^31 sum exactly.
-#[inline(always)]
 pub(crate) fn wide(
     plan: &Narrow,
-    Factors { a, b, .. }: &Factors<'_>,
-    (first, row): (usize, usize),
+    lines: (&Rows, &Columns),
+    ((first, row), width): ((usize, usize), usize),
     state: &mut [f32],
 ) {
-    let width = b.columns;
-    let elements = first..first + plan.length;
-    for (row, state) in (row..).zip(state.chunks_exact_mut(width)) {
-        let mut maximum = [NOWHERE; WIDEST];
-        for k in elements.clone() {
-            let a_exponent = (a.exponents[k * GROUP + row] as u8).cast_signed();
-            for (column, maximum) in maximum.iter_mut().enumerate().take(width) {
-                let b_exponent = b.exponents.get(k, column);
-                let zero = a_exponent == NOTHING || b_exponent == NOTHING;
-                let sum = if zero { NOWHERE } else { i32::from(a_exponent) + i32::from(b_exponent) };
-                *maximum = (*maximum).max(sum);
-            }
-        }
-        let (mut units, mut sums) = ([0.0f64; WIDEST], [0.0f64; WIDEST]);
-        for (column, &c) in state.iter().enumerate() {
-            let own = match c == 0.0 {
-                true => plan.c_zero,
-                false => ((c.to_bits() >> 23 & 255) as i32 - 127).max(plan.c_minimum),
-            };
-            maximum[column] = maximum[column].max(own);
-            let power = (plan.fraction_bits - maximum[column]).clamp(-1000, 1000) + 1023;
-            units[column] = f64::from_bits((power as u64) << 52);
-            sums[column] = (f64::from(c) * units[column]).trunc();
-        }
-        for k in elements.clone() {
-            let factor = f64::from(a.values[k * GROUP + row]);
-            let line = &b.values[k * width..(k + 1) * width];
-            for ((sum, &unit), &value) in sums.iter_mut().zip(&units).zip(line) {
-                *sum += (factor * f64::from(value) * unit).trunc();
-            }
-        }
-        for (column, c) in state.iter_mut().enumerate() {
-            if c.is_finite() {
-                let sum = Real::exact(sums[column] as i128, maximum[column] - plan.fraction_bits);
-                let code = plan.conversion.apply(sum, Overflow::Infinity);
-                *c = f32_of(&plan.conversion.container(), code) + 0.0; // -0 becomes +0
-            }
-        }
-    }
+    let own = |c: f32| match c == 0.0 {
+        true => Some(plan.c_zero),
+        false => Some(((c.to_bits() >> 23 & 255) as i32 - 127).max(plan.c_minimum)),
+    };
+    let end = |maximum: i32, sum, _| {
+        let sum = Real::exact(sum, maximum - plan.fraction_bits);
+        let code = plan.conversion.apply(sum, Overflow::Infinity);
+        f32_of(&plan.conversion.container(), code) + 0.0 // -0 becomes +0
+    };
+    products::wide(plan.fraction_bits, lines, ((first, plan.length), row), (state, width), own, end);
 }

@@ -5,9 +5,10 @@
 //! of the sum is a multiple of 2^q again. Exponents of products need not be looked at, accumulators only for how large they
 //! become.
 
-use super::tile::Lanes;
-use super::{Narrow, PackedA, PackedB, power};
-use crate::pack::{GROUP, VECTORS};
+use super::{Narrow, PackedA, PackedB};
+use crate::number::power;
+use crate::pack::{GROUP, ROWS, VECTORS};
+use crate::products::Lanes;
 use crate::simd::Simd;
 
 /// The exponent q for operands of a block of K, if no product is cut and no sum of products leaves 32 bits.
@@ -40,7 +41,7 @@ pub(crate) fn chain<S: Simd, const R: usize>(
         for vector in 0..VECTORS {
             let c = s.f_load(&state[of_tile * width + vector * S::LANES..]);
             // no zero is negative
-            let c = s.f_add(s.f_mul(c, s.f_splat(power(-last))), s.f_splat(0.0));
+            let c = s.f_add(s.f_mul(c, s.f_splat(power(-last) as f32)), s.f_splat(0.0));
             let number = s.f_truncate_any(c);
             parts = s.i_or(parts, s.i_xor(s.f_bits(c), s.f_bits(s.i_to_f_toward_zero(number))));
             largest = s.f_max_magnitude(largest, c);
@@ -51,10 +52,10 @@ pub(crate) fn chain<S: Simd, const R: usize>(
         return false;
     }
     for operation in 0..a.integers.operations(GROUP) {
-        let (rows, of_rows) = a.integers.pairs_of(operation, (plan.length, GROUP));
-        let (columns, of_columns) = b.integers.pairs_of(operation, (plan.length, width));
+        let rows = a.integers.of_operation(operation, (plan.length, GROUP, GROUP / ROWS));
+        let columns = b.integers.of_operation(operation, (plan.length, width, 1));
         let mut dots = [[s.i_splat(0); VECTORS]; R];
-        by_fours!(rows, GROUP; columns, width => |numbers, line| {
+        by_fours!(rows.pairs, GROUP; columns.pairs, width => |numbers, line| {
             let numbers = &numbers[row..][..R];
             for vector in 0..VECTORS {
                 let column = s.i_load(&line[vector * S::LANES..]);
@@ -65,9 +66,9 @@ pub(crate) fn chain<S: Simd, const R: usize>(
             }
         });
         for of_tile in 0..R {
-            let above = s.i_splat(of_rows[row + of_tile] - last);
+            let above = s.i_splat(rows.units[row + of_tile] - last);
             for vector in 0..VECTORS {
-                let shift = s.i_add(above, s.i_load(&of_columns[vector * S::LANES..]));
+                let shift = s.i_add(above, s.i_load(&columns.units[vector * S::LANES..]));
                 let sum = s.i_add(numbers[of_tile][vector], s.i_shl_by(dots[of_tile][vector], shift));
                 let sum = s.i_to_f_toward_zero(sum);
                 largest = s.f_max_magnitude(largest, sum);
@@ -81,7 +82,7 @@ pub(crate) fn chain<S: Simd, const R: usize>(
     for of_tile in 0..R {
         for vector in 0..VECTORS {
             let number = s.i_to_f_toward_zero(numbers[of_tile][vector]);
-            let result = s.f_mul(number, s.f_splat(power(last)));
+            let result = s.f_mul(number, s.f_splat(power(last) as f32));
             s.f_store(&mut state[of_tile * width + vector * S::LANES..], result);
         }
     }

@@ -10,11 +10,12 @@ use std::cell::RefCell;
 use super::begin::begin_lanes;
 use super::careful::alone;
 use super::tile::rounded;
-use super::{Extremes, Narrow, Rho};
+use super::{Narrow, Rho};
 use crate::codes::{Chunk, Operands, Slice};
 use crate::drive::{Kernel, Problem};
 use crate::element::{Element, NO_EXPONENT, Reader};
 use crate::on_codes;
+use crate::products::{Extremes, NO_PRODUCT};
 use crate::routes::{Route, count};
 use crate::simd::{Level, Simd, Work};
 use bitmma_arithmetic::Prepared;
@@ -147,7 +148,7 @@ impl Small<'_, '_> {
         let (m, n, k) = (operands.a.rows, operands.b.columns, operands.a.columns);
         if !of_a.read(a_reader, prepared, operands.a.codes, (block * m * k, m * k))
             || !of_b.read(b_reader, prepared, operands.b.codes, (block * k * n, k * n))
-            || plan.guarded && !of_a.extremes(m * k).are_safe_with(of_b.extremes(k * n))
+            || plan.guard.is_some() && !of_a.extremes(m * k).are_safe_with(of_b.extremes(k * n))
         {
             return false;
         }
@@ -187,11 +188,11 @@ fn operation<S: Simd, const FP16: bool>(
     there: u32,
     state: &mut [f32],
 ) -> bool {
-    let mut largest = s.i_splat(-127);
+    let mut largest = s.i_splat(NO_PRODUCT);
     by_fours!(eights a_exponents, 1; b_exponents, S::LANES => |exponent, line| {
         largest = s.i_max(largest, s.i_add(s.i_splat(exponent[0]), s.i_load(line)));
     });
-    let none = s.i_gt(s.i_splat(plan.no_product), largest);
+    let none = s.i_eq(largest, s.i_splat(NO_PRODUCT));
     let c = s.f_load(state);
     let product = s.i_shl(23, s.i_add(largest, s.i_splat(127)));
     let (_, power, mut sum) = begin_lanes::<S, false, FP16>(s, plan, product, c);

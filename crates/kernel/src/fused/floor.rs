@@ -8,9 +8,12 @@
 //! of both factors' own. A byte holds it negated, less 128 where the factor is negative: sums of two, modulo 256, are below
 //! zero for products above zero, 128 - place for those below it, and one comparison finds what is to be counted.
 
-use super::tile::{Factors, Lanes};
+use bitmma_arithmetic::run::Side;
+
+use super::tile::Factors;
 use super::whole::Span;
-use crate::pack::{GROUP, Interleaved, VECTORS, bytes};
+use crate::pack::{Bytes, GROUP, VECTORS, bytes};
+use crate::products::Lanes;
 use crate::simd::{DOWN, Simd};
 
 /// Bits of FP32's fraction.
@@ -38,16 +41,11 @@ impl Floors {
         fits.then_some(Floors { least })
     }
 
-    /// The bytes of factors of A, each four times.
+    /// The bytes of factors; B's are one above the smallest, so that no product has the place 0.
     #[inline(always)]
-    pub(crate) fn of_rows(self, values: &[f32]) -> Vec<u32> {
-        values.iter().map(|&value| bytes(place(value, self.least[0]))).collect()
-    }
-
-    /// Those of B, one above the smallest, so that no product has the place 0.
-    #[inline(always)]
-    pub(crate) fn of_columns(self, lines: usize, values: &[f32]) -> Interleaved {
-        Interleaved::of(lines, values, |value| place(value, self.least[1] - 1))
+    pub(crate) fn places<E: Bytes>(self, side: Side, lines: usize, values: &[f32]) -> E {
+        let least = if side == Side::A { self.least[0] } else { self.least[1] - 1 };
+        E::of(lines, values, |value| place(value, least))
     }
 }
 
@@ -105,7 +103,7 @@ pub(crate) fn floor_sums<S: Simd, const R: usize>(
         let limit = s.b_add_saturating(centered, s.b_splat(bytes(limit)));
         limits[row] = s.b_max(limit, s.b_splat(bytes((128 - NO_BIT) as i8)));
     }
-    let (rows, columns) = (factors.a_values, factors.b_values);
+    let (rows, columns) = (factors.products.a_values, factors.products.b_values);
     by_fours!(rows, GROUP; columns, width => |numbers, line| {
         let numbers = &numbers[row..][..R];
         for vector in 0..VECTORS {

@@ -7,27 +7,22 @@ use super::floor::floor_sums;
 use super::whole::{Words, are_cut, whole_sums};
 use super::{After, Narrow, PackedA, PackedB};
 use crate::drive::Rare;
-use crate::pack::{GROUP, ROWS, Range, VECTORS, bytes};
+use crate::pack::{Bytes, GROUP, ROWS, Range, VECTORS};
+use crate::products::{Lanes, Products, are_all_safe, are_safe};
 use crate::routes::{Route, count};
 use crate::simd::Simd;
 
-/// The vectors of one row of a panel.
-pub(crate) type Lanes<V> = [V; VECTORS];
-
-/// Rows of A and a panel of B, and what an operation takes of them, as slices that no store can change.
+/// What an operation takes of rows of A and of a panel of B, as slices that no store can change.
 pub(crate) struct Factors<'f> {
-    pub(crate) a: &'f PackedA,
-    pub(crate) b: &'f PackedB,
-    pub(crate) a_values: &'f [f32],
-    pub(crate) b_values: &'f [f32],
-    a_exponents: &'f [u32],
-    b_exponents: &'f [u32],
+    pub(crate) products: Products<'f>,
     pub(crate) a_places: &'f [u32],
     pub(crate) b_places: &'f [u32],
     pub(crate) a_scales: &'f [i32],
     pub(crate) b_scales: &'f [i32],
     pub(crate) a_integers: Words<'f>,
     pub(crate) b_integers: Words<'f>,
+    /// Columns that the matrix has.
+    columns: usize,
 }
 
 impl<'f> Factors<'f> {
@@ -35,24 +30,18 @@ impl<'f> Factors<'f> {
     #[inline(always)]
     fn of(
         (a, b): (&'f PackedA, &'f PackedB),
-        (operation, first): (usize, usize),
-        (length, width): (usize, usize),
+        (operation, length): (usize, usize),
+        width: usize,
     ) -> Factors<'f> {
-        let (a_values, a_exponents): (&[f32], &[u32]) = (&a.values, &a.exponents);
-        let (b_values, b_exponents): (&[f32], &[u32]) = (&b.values, b.exponents.words());
         Factors {
-            a,
-            b,
-            a_values: &a_values[first * GROUP..][..length * GROUP],
-            b_values: &b_values[first * width..][..length * width],
-            a_exponents: &a_exponents[first * GROUP..][..length * GROUP],
-            b_exponents: &b_exponents[first * width / VECTORS..][..length * width / VECTORS],
-            a_places: part(&a.places, operation, length * GROUP),
+            products: Products::of((&a.lines, &b.lines), (operation * length, length), width),
+            a_places: part(a.places.words(), operation, length * GROUP),
             b_places: part(b.places.words(), operation, length * width / VECTORS),
             a_scales: part(&a.scales, operation, GROUP),
             b_scales: part(&b.scales, operation, width),
             a_integers: a.integers.of_operation(operation, (length, GROUP, GROUP / ROWS)),
             b_integers: b.integers.of_operation(operation, (length, width, 1)),
+            columns: b.there,
         }
     }
 }
@@ -61,15 +50,6 @@ impl<'f> Factors<'f> {
 #[inline(always)]
 pub(crate) fn part<T>(all: &[T], operation: usize, length: usize) -> &[T] {
     if all.is_empty() { all } else { &all[operation * length..][..length] }
-}
-
-/// Which operation of which row.
-#[derive(Clone, Copy)]
-pub(crate) struct Place {
-    /// The first element of the operation in the block of K.
-    pub(crate) first: usize,
-    /// Its row of the group.
-    pub(crate) row: usize,
 }
 
 /// Some rows through one block of K. Every row takes one operation before any takes the next: rows do not
@@ -85,7 +65,7 @@ pub(crate) fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
 ) {
     let width = VECTORS * S::LANES;
     assert!(state.len().is_multiple_of(ROWS * width) && state.len() <= GROUP * width);
-    assert!(b.columns == width);
+    assert!(b.lines.values.len() == k.length * width);
     let unit = if SCALED || FP16 { None } else { unit(plan, a, b) };
     let most = match unit {
         None => GROUP,
@@ -120,9 +100,11 @@ fn operations<S: Simd, const SCALED: bool, const FP16: bool>(
     rare: &mut Rare<'_>,
 ) {
     let width = VECTORS * S::LANES;
+    let lines = (&a.lines, &b.lines);
+    let all_safe = are_all_safe(lines);
     let mut held = Vec::new();
     for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
-        let factors = &Factors::of((a, b), (operation, first), (plan.length, width));
+        let factors = &Factors::of((a, b), (operation, plan.length), width);
         if let Some((after, operations)) = plan.after
             && operation % operations == 0
         {
@@ -137,25 +119,20 @@ fn operations<S: Simd, const SCALED: bool, const FP16: bool>(
         }
         for (pair, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
             let row = first_row + pair * ROWS;
-            if plan.guarded {
-                let range = a.ranges[operation * (GROUP / ROWS) + row / ROWS];
-                if !range.are_safe_with(b.ranges[operation]) {
-                    count(Route::Wide);
-                    wide(plan, factors, (first, row), state);
-                    continue;
-                }
+            if !all_safe && !are_safe(lines, operation, row) {
+                count(Route::Wide);
+                wide(plan, lines, ((first, row), width), state);
+                continue;
             }
-            let place = Place { first, row };
-            let cut = plan.spans.is_none() || are_cut(plan, factors, place);
+            let cut = plan.spans.is_none() || are_cut(plan, factors, row);
             // where there are registers for two rows; scale factors seldom leave both whole
             let two = S::MANY && !FP16 && (cut || !SCALED);
-            if two && tile::<S, SCALED, FP16, ROWS>(s, plan, factors, place, cut, state) {
+            if two && tile::<S, SCALED, FP16, ROWS>(s, plan, factors, row, cut, state) {
                 continue;
             }
             for (row, state) in (row..).zip(state.chunks_exact_mut(width)) {
-                let place = Place { row, ..place };
-                if two || !tile::<S, SCALED, FP16, 1>(s, plan, factors, place, cut, state) {
-                    careful::<S, SCALED, FP16>(s, plan, factors, place, state, rare);
+                if two || !tile::<S, SCALED, FP16, 1>(s, plan, factors, row, cut, state) {
+                    careful::<S, SCALED, FP16>(s, plan, factors, (first, row), state, rare);
                 }
             }
         }
@@ -172,19 +149,19 @@ fn tile<S: Simd, const SCALED: bool, const FP16: bool, const R: usize>(
     s: S,
     plan: &Narrow,
     factors: &Factors<'_>,
-    place: Place,
+    first_row: usize,
     cut: bool,
     state: &mut [f32],
 ) -> bool {
     let width = VECTORS * S::LANES;
-    assert!(state.len() == R * width && place.row <= GROUP - R);
-    let largest = largest_exponents::<S, R>(s, plan, factors, place.row);
-    let begun = begin::<S, SCALED, FP16, R>(s, plan, factors, place, largest, state);
+    assert!(state.len() == R * width && first_row <= GROUP - R);
+    let largest = factors.products.largest::<S, R, 1>(s, (first_row, 0));
+    let begun = begin::<S, SCALED, FP16, R>(s, plan, factors, first_row, largest, state);
     if begun.outside {
         return false;
     }
     let mut sums = begun.sums;
-    if !add_all::<S, SCALED, R>(s, plan, factors, (place, cut), &begun, &mut sums) {
+    if !add_all::<S, SCALED, R>(s, plan, factors, (first_row, cut), &begun, &mut sums) {
         return false;
     }
     // a sum that may have wrapped is large, and so is that of an accumulator that is not finite: beside it all
@@ -243,31 +220,30 @@ fn add_all<S: Simd, const SCALED: bool, const R: usize>(
     s: S,
     plan: &Narrow,
     factors: &Factors<'_>,
-    (place, cut): (Place, bool),
+    (row, cut): (usize, bool),
     begun: &Begun<S, R>,
     sums: &mut [Lanes<S::I>; R],
 ) -> bool {
     if S::DIRECTED
         && let Some(floors) = plan.floors
-        && floor_sums(s, floors, factors, place.row, &begun.scale, sums)
+        && floor_sums(s, floors, factors, row, &begun.scale, sums)
     {
         count(Route::Floor);
         return true;
     }
-    if !cut && whole_sums::<S, SCALED, R>(s, plan, factors, place, begun, sums) {
+    if !cut && whole_sums::<S, SCALED, R>(s, plan, factors, row, begun, sums) {
         count(Route::Whole);
         return true;
     }
     count(if R == 1 { Route::One } else { Route::Two });
     if plan.segment == plan.length {
-        let (rows, columns) = ((factors.a_values, place.row), factors.b_values);
-        match factors.b.there <= S::LANES {
-            true => add_products::<S, R, 1>(s, rows, columns, &begun.scale, sums),
-            false => add_products::<S, R, VECTORS>(s, rows, columns, &begun.scale, sums),
+        match factors.columns <= S::LANES {
+            true => factors.products.add::<S, R, 1, 1>(s, (row, 0), &begun.scale, sums),
+            false => factors.products.add::<S, R, VECTORS, 1>(s, (row, 0), &begun.scale, sums),
         }
         return true;
     }
-    let wrapped = add_parts(s, plan, factors, place.row, &begun.scale, sums);
+    let wrapped = add_parts(s, plan, factors, row, &begun.scale, sums);
     let mut any = s.i_splat(0);
     for row in wrapped {
         for vector in row {
@@ -289,11 +265,10 @@ pub(crate) fn add_parts<S: Simd, const R: usize>(
 ) -> [Lanes<S::I>; R] {
     let width = VECTORS * S::LANES;
     let mut wrapped = [[s.i_splat(0); VECTORS]; R];
-    let rows = factors.a_values.chunks(plan.segment * GROUP);
-    for (index, rows) in rows.enumerate() {
-        let columns = &factors.b_values[index * plan.segment * width..][..rows.len() / GROUP * width];
+    for first in (0..plan.length).step_by(plan.segment) {
+        let length = plan.segment.min(plan.length - first);
         let mut part = [[s.i_splat(0); VECTORS]; R];
-        add_products::<S, R, VECTORS>(s, (rows, row), columns, scale, &mut part);
+        factors.products.part((first, length), width).add::<S, R, VECTORS, 1>(s, (row, 0), scale, &mut part);
         for row in 0..R {
             for vector in 0..VECTORS {
                 let (before, part) = (sums[row][vector], part[row][vector]);
@@ -305,79 +280,6 @@ pub(crate) fn add_parts<S: Simd, const R: usize>(
         }
     }
     wrapped
-}
-
-/// Products of some elements of `R` rows and of the first `V` vectors of columns, scaled, truncated and added to `sums`.
-#[inline(always)]
-fn add_products<S: Simd, const R: usize, const V: usize>(
-    s: S,
-    (rows, row): (&[f32], usize),
-    columns: &[f32],
-    scale: &[Lanes<S::F>; R],
-    sums: &mut [Lanes<S::I>; R],
-) {
-    by_fours!(rows, GROUP; columns, VECTORS * S::LANES => |numbers, line| {
-        add_product::<S, R, V>(s, &numbers[row..][..R], line, scale, sums);
-    });
-}
-
-/// The products of one element of `R` rows and of the first `V` vectors of columns.
-#[inline(always)]
-pub(crate) fn add_product<S: Simd, const R: usize, const V: usize>(
-    s: S,
-    numbers: &[f32],
-    line: &[f32],
-    scale: &[Lanes<S::F>; R],
-    sums: &mut [Lanes<S::I>; R],
-) {
-    let mut factors = [s.f_splat(0.0); R];
-    for row in 0..R {
-        factors[row] = s.f_splat(numbers[row]);
-    }
-    for vector in 0..V {
-        let column = s.f_load(&line[vector * S::LANES..]);
-        for row in 0..R {
-            let product = s.f_mul(s.f_mul(factors[row], column), scale[row][vector]);
-            sums[row][vector] = s.i_add(sums[row][vector], s.f_truncate(product));
-        }
-    }
-}
-
-/// The largest exponents of the products of `R` rows, in bytes, or -127 if that is larger.
-#[inline(always)]
-pub(crate) fn largest_exponents<S: Simd, const R: usize>(
-    s: S,
-    plan: &Narrow,
-    factors: &Factors<'_>,
-    row: usize,
-) -> [S::B; R] {
-    let (rows, columns) = (factors.a_exponents, factors.b_exponents);
-    match plan.saturating {
-        true => largest_sums::<S, R, true>(s, (rows, row), columns),
-        false => largest_sums::<S, R, false>(s, (rows, row), columns),
-    }
-}
-
-#[inline(always)]
-fn largest_sums<S: Simd, const R: usize, const SATURATING: bool>(
-    s: S,
-    (rows, row): (&[u32], usize),
-    columns: &[u32],
-) -> [S::B; R] {
-    let mut largest = [s.b_splat(bytes(-127)); R];
-    by_fours!(eights rows, GROUP; columns, S::LANES => |exponents, line| {
-        let columns = s.b_load(line);
-        let exponents = &exponents[row..][..R];
-        for row in 0..R {
-            let exponent = s.b_splat(exponents[row]);
-            let sum = match SATURATING {
-                true => s.b_add_saturating(exponent, columns),
-                false => s.b_add(exponent, columns),
-            };
-            largest[row] = s.b_max(largest[row], sum);
-        }
-    });
-    largest
 }
 
 /// Exponents in bytes as fields of FP32 words, biased.

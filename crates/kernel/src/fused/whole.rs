@@ -7,10 +7,12 @@
 
 use bitmma_formats::Format;
 
+use super::Narrow;
 use super::begin::Begun;
-use super::tile::{Factors, Lanes, Place, add_product, part};
-use super::{Narrow, WIDEST, power};
-use crate::pack::{Aligned, Cells, GROUP, ROWS, Traits, VECTORS};
+use super::tile::{Factors, part};
+use crate::number::power;
+use crate::pack::{Aligned, Cells, GROUP, ROWS, Traits, VECTORS, WIDEST};
+use crate::products::{Lanes, add_product};
 use crate::simd::Simd;
 
 /// Bits of an integer beside its sign.
@@ -36,6 +38,7 @@ pub(crate) fn most_left_out(term: u128, fraction_bits: u32) -> u32 {
 }
 
 /// The bits that numbers of a format have.
+#[derive(Clone, Copy)]
 pub(crate) struct Span {
     /// The last, as an exponent.
     pub(crate) last: i32,
@@ -66,8 +69,8 @@ pub(crate) struct Integers {
 /// The same as slices, that no store can change.
 #[derive(Clone, Copy)]
 pub(crate) struct Words<'w> {
-    pairs: &'w [i32],
-    units: &'w [i32],
+    pub(crate) pairs: &'w [i32],
+    pub(crate) units: &'w [i32],
     left_out: &'w [u64],
 }
 
@@ -82,12 +85,6 @@ impl Integers {
     #[inline(always)]
     pub(crate) fn operations(&self, lines: usize) -> usize {
         self.units.len() / lines
-    }
-
-    /// The pairs of an operation of so many elements and lines, and their units.
-    #[inline(always)]
-    pub(crate) fn pairs_of(&self, operation: usize, (length, lines): (usize, usize)) -> (&[i32], &[i32]) {
-        (part(&self.pairs, operation, length / 2 * lines), part(&self.units, operation, lines))
     }
 
     /// Those of an operation of so many elements, lines, and lines that leave out the same ones together.
@@ -129,7 +126,7 @@ impl Integers {
             ROWS => ROW_BITS,
             _ => COLUMN_BITS,
         };
-        let scale = power(-last);
+        let scale = power(-last) as f32;
         let mut numbers = vec![0; length * lines];
         let mut integers = Integers {
             pairs: Aligned::zeros(cells.values.len() / 2),
@@ -188,13 +185,13 @@ impl Integers {
 
 /// Whether products of an operation are cut, or too many left out, whatever e_max is.
 #[inline(always)]
-pub(crate) fn are_cut(plan: &Narrow, factors: &Factors<'_>, place: Place) -> bool {
-    left_out(factors, place).count_ones() > plan.left_out
+pub(crate) fn are_cut(plan: &Narrow, factors: &Factors<'_>, row: usize) -> bool {
+    left_out(factors, row).count_ones() > plan.left_out
 }
 
 /// A bit for each element along K that is left out of an operation of a row.
 #[inline(always)]
-fn left_out(factors: &Factors<'_>, Place { row, .. }: Place) -> u64 {
+fn left_out(factors: &Factors<'_>, row: usize) -> u64 {
     factors.a_integers.left_out[row / ROWS] | factors.b_integers.left_out[0]
 }
 
@@ -209,7 +206,7 @@ pub(crate) fn whole_sums<S: Simd, const SCALED: bool, const R: usize>(
     s: S,
     plan: &Narrow,
     factors: &Factors<'_>,
-    place: Place,
+    first_row: usize,
     begun: &Begun<S, R>,
     sums: &mut [Lanes<S::I>; R],
 ) -> bool {
@@ -221,7 +218,7 @@ pub(crate) fn whole_sums<S: Simd, const SCALED: bool, const R: usize>(
     let mut least = s.i_splat(i32::MAX);
     for row in 0..R {
         // by how many bits units are above 2^(e_max - F), and one: the top bit has to stay free
-        let of_row = s.i_splat(x.units[place.row + row] + plan.fraction_bits + 127 + 1);
+        let of_row = s.i_splat(x.units[first_row + row] + plan.fraction_bits + 127 + 1);
         for vector in 0..VECTORS {
             let above = s.i_add(of_row, s.i_load(&units[vector * S::LANES..]));
             let mut shift = s.i_sub(above, s.i_shr(23, begun.maximum[row][vector]));
@@ -238,7 +235,7 @@ pub(crate) fn whole_sums<S: Simd, const SCALED: bool, const R: usize>(
     let (rows, columns) = (x.pairs, y.pairs);
     let mut dots = [[zero; VECTORS]; R];
     by_fours!(eights rows, GROUP; columns, width => |numbers, line| {
-        let numbers = &numbers[place.row..][..R];
+        let numbers = &numbers[first_row..][..R];
         for vector in 0..VECTORS {
             let column = s.i_load(&line[vector * S::LANES..]);
             for row in 0..R {
@@ -263,11 +260,11 @@ pub(crate) fn whole_sums<S: Simd, const SCALED: bool, const R: usize>(
             sums[row][vector] = s.i_add(sums[row][vector], dots[row][vector]);
         }
     }
-    let mut left_out = left_out(factors, place);
+    let mut left_out = left_out(factors, first_row);
     while left_out != 0 {
         let k = left_out.trailing_zeros() as usize;
-        let (numbers, line) =
-            (&factors.a_values[k * GROUP + place.row..][..R], &factors.b_values[k * width..][..width]);
+        let numbers = &factors.products.a_values[k * GROUP + first_row..][..R];
+        let line = &factors.products.b_values[k * width..][..width];
         add_product::<S, R, VECTORS>(s, numbers, line, &begun.scale, sums);
         left_out &= left_out - 1;
     }

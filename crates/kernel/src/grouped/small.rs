@@ -10,6 +10,7 @@ use bitmma_arithmetic::FusedSum;
 use bitmma_formats::{Class, Format, decode};
 
 use super::{Grouped, last_bit};
+use crate::number::power;
 use crate::pack::{Aligned, Cells, GROUP, ROWS, VECTORS};
 use crate::simd::{Positions, Simd, multiply_add};
 
@@ -120,11 +121,6 @@ impl Grouped {
         let significand = if scale.class == Class::Finite { scale.significand } else { 0 };
         (significand, scale.exponent - self.scale.format.fraction_bits as i32)
     }
-}
-
-/// 2^exponent, of a normal number.
-fn power(exponent: i32) -> f64 {
-    f64::from_bits(((1023 + exponent) as u64) << 52)
 }
 
 /// The operations of a block for two vectors of some rows, from a row of the group on. Whether nothing is cut; if

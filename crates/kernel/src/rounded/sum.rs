@@ -49,13 +49,6 @@ pub(crate) struct Terms<S: Simd> {
     pub(crate) beyond: S::I,
 }
 
-/// 2^(PLACE - place), for a field.
-#[inline(always)]
-pub(crate) fn power_of<S: Simd>(s: S, place: S::I) -> S::I {
-    // 2·127 are the biases of the two
-    s.i_sub(s.i_splat((254 + PLACE).wrapping_shl(23)), place)
-}
-
 /// c in units of 1/power, rounded down; `place` is that of the products.
 #[inline(always)]
 fn accumulator<S: Simd, const PAIRS: bool>(s: S, place: S::I, power: S::I, c: S::F, own: S::I) -> S::I {
@@ -111,29 +104,23 @@ fn with_trace<S: Simd>(s: S, t: S::I, counts: S::I, sum: S::I, below: S::I) -> S
 
 /// The sum rounded, where nothing is unusual.
 #[inline(always)]
-pub(crate) fn add_any<S: Simd, const PAIRS: bool, const RENORMALIZE: bool>(
-    s: S,
-    plan: &Rounded,
-    terms: &Terms<S>,
-) -> S::F {
+pub(crate) fn add_any<S: Simd, const PAIRS: bool>(s: S, plan: &Rounded, terms: &Terms<S>) -> S::F {
     let Terms { t, place, power, c, own, beyond } = *terms;
     // from 31 on nothing is left of T but its sign
     let counts = s.i_shr(23, beyond);
     let power = s.i_sub(power, beyond);
     let sum = s.i_add(s.i_sar_by(t, counts), accumulator::<S, PAIRS>(s, place, power, c, own));
-    let below = if RENORMALIZE { s.i_abs(sum) } else { s.i_splat(plan.fixed()) };
+    let below = if plan.renormalize { s.i_abs(sum) } else { s.i_splat(plan.fixed()) };
     let sum = with_trace(s, t, counts, sum, below);
     rounded(s, sum, power)
 }
 
-/// The sum rounded, and a bit for each lane it does not hold for: accumulators that are not finite, units
-/// out of FP32's normal range.
+/// The sum rounded, and a bit for each lane it does not hold for: accumulators that are not finite.
 #[inline(always)]
 pub(crate) fn add_unusual<S: Simd, const PAIRS: bool>(s: S, plan: &Rounded, terms: &Terms<S>) -> (S::F, u32) {
-    let Terms { mut t, place: of_products, own, .. } = *terms;
+    let Terms { mut t, place, power, own, beyond, .. } = *terms;
     let mut c = own_bits(s, plan, terms.c);
-    let place = s.i_max(own, of_products);
-    let counts = s.i_shr(23, s.i_sub(place, of_products));
+    let (counts, power) = (s.i_shr(23, beyond), s.i_sub(power, beyond));
     let mut sign = s.i_splat(0);
     if plan.toward_zero {
         // everything times the sign of c, so that what is cut is above zero, but for T itself: if that
@@ -146,8 +133,7 @@ pub(crate) fn add_unusual<S: Simd, const PAIRS: bool>(s: S, plan: &Rounded, term
         let up = ones(s, s.i_min(lost, s.i_splat(31)));
         t = s.i_add(t, s.i_and(negative(s, t), up));
     }
-    let power = power_of(s, place);
-    let sum = s.i_add(s.i_sar_by(t, counts), accumulator::<S, PAIRS>(s, of_products, power, c, own));
+    let sum = s.i_add(s.i_sar_by(t, counts), accumulator::<S, PAIRS>(s, place, power, c, own));
     let below = match plan.finer() {
         _ if !plan.renormalize => s.i_splat(plan.fixed()),
         -1 => s.i_shl(1, s.i_abs(sum)),
@@ -157,7 +143,7 @@ pub(crate) fn add_unusual<S: Simd, const PAIRS: bool>(s: S, plan: &Rounded, term
     if plan.toward_zero {
         sum = s.i_sub(s.i_xor(sum, sign), sign);
     }
-    let mut left_out = s.m_or(s.i_gt(place, field(s, 127)), s.i_gt(field(s, PLACE - 126), of_products));
+    let mut left_out = s.i_gt(own, field(s, 127));
     if plan.coarse != 0 {
         // the largest accumulators may be cut to 2^128
         let cut = s.i_and(s.f_bits(c), s.i_splat(0xff << 23));
