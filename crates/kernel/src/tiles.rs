@@ -134,7 +134,7 @@ impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
         (state, width): (&[K::Number], usize),
         (d, columns, n): (&mut Chunk<'_>, std::ops::Range<usize>, usize),
     ) {
-        let rows = d.len() / n;
+        let (rows, nan) = (d.len() / n, self.nan());
         level.compiled(
             #[inline(always)]
             || {
@@ -142,11 +142,7 @@ impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
                     let (start, state) = (row * n + columns.start, &state[..columns.len()]);
                     match what {
                         Stored::Numbers => {
-                            d.write(
-                                start,
-                                state,
-                                |state| if state.is_nan() { self.nan() } else { state.code() },
-                            );
+                            d.write(start, state, |state| if state.is_nan() { nan } else { state.code() });
                         }
                         Stored::Narrowed => d.write(start, state, |state| self.store(state)),
                         Stored::Sums => d.write(start, state, |sum| sum.code()),
