@@ -199,7 +199,9 @@ impl Kernel for Grouped {
             let row = pair * ROWS;
             let small = small.filter(|(a, _)| a.fits(row..row + ROWS));
             for vector in (0..VECTORS).step_by(2) {
-                if small.is_some_and(|lines| sums(s, self, lines, (row, vector), state)) {
+                if let Some(lines) = small
+                    && sums(s, self, lines, (row, vector), state)
+                {
                     count(Route::Whole);
                     continue;
                 }
