@@ -1,24 +1,14 @@
 //! Accumulators as FP32 numbers: from codes of C, and as codes of D.
 
-use bitmma_formats::{Class, Format, decode, table};
+use bitmma_formats::{Format, decode, table};
 
-use crate::number::power;
+use crate::element::Entry;
 
-/// The FP32 number that an FP32 or FP16 code is; every NaN the same.
+/// The FP32 number that an FP32 or FP16 code is; every NaN of FP16 the same.
 pub(super) fn f32_of(format: &Format, code: u64) -> f32 {
-    if *format == table::F32 {
-        return f32::from_bits(code as u32);
-    }
-    let value = decode(format, code);
-    match value.class {
-        Class::Nan => f32::NAN,
-        Class::Infinity if value.negative => f32::NEG_INFINITY,
-        Class::Infinity => f32::INFINITY,
-        _ => {
-            let magnitude =
-                value.significand as f32 * power(value.exponent - format.fraction_bits as i32) as f32;
-            if value.negative { -magnitude } else { magnitude }
-        }
+    match *format == table::F32 {
+        true => f32::from_bits(code as u32),
+        false => f32::from_value(&decode(format, code), format),
     }
 }
 
