@@ -121,12 +121,20 @@ impl Kernel for Exact {
         let width = VECTORS * S::LANES;
         assert!(state.len().is_multiple_of(ROWS * width) && state.len() <= GROUP * width);
         assert!(a.values.len() == k.length * GROUP && b.values.len() == k.length * width);
+        let operations = k.length / self.length;
+        let mut lasts = vec![NO_BIT; operations + 1];
         for (pair, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
             let row = pair * ROWS;
-            for operation in 0..k.length / self.length {
+            // of all products from an operation on
+            for operation in (0..operations).rev() {
+                let of_rows = &a.lasts[operation * GROUP + row..][..ROWS];
+                let last = of_rows[0].min(of_rows[1]) + b.lasts[operation];
+                lasts[operation] = last.min(lasts[operation + 1]);
+            }
+            for operation in 0..operations {
                 let position = operation * self.length;
                 let factors = (&a.values[position * GROUP..], &b.values[position * width..]);
-                if is_exact(s, (a, b), (operation, row), state) {
+                if is_exact(s, (a, b), (row, lasts[operation]), state) {
                     count(Route::Exact);
                     match self.length {
                         2 => sums::<S, 2>(s, 2, factors, row, state),
@@ -144,20 +152,9 @@ impl Kernel for Exact {
     }
 }
 
-/// Whether every step of some rows, from an operation on, is exact but for the roundings to 24 bits.
+/// Whether every step of some rows is exact but for the roundings to 24 bits, all products left being multiples of 2^last.
 #[inline(always)]
-fn is_exact<S: Simd>(
-    s: S,
-    (a, b): (&Packed, &Packed),
-    (operation, row): (usize, usize),
-    state: &[f32],
-) -> bool {
-    let mut last = NO_BIT;
-    for (a, b) in a.lasts.chunks_exact(GROUP).zip(&b.lasts).skip(operation) {
-        for of_row in &a[row..][..ROWS] {
-            last = last.min(of_row + b);
-        }
-    }
+fn is_exact<S: Simd>(s: S, (a, b): (&Packed, &Packed), (row, last): (usize, i32), state: &[f32]) -> bool {
     let mut largest = s.f_splat(0.0);
     for c in state.chunks_exact(S::LANES) {
         largest = s.f_max_magnitude(largest, s.f_load(c));
@@ -242,6 +239,21 @@ fn two_sum<S: Simd>(s: S, x: S::D, y: S::D) -> (S::D, S::D) {
     (sum, s.d_add(s.d_sub(x, x_part), s.d_sub(y, y_part)))
 }
 
+/// The sum of two numbers rounded to odd in place of to nearest, and its error; not for infinities.
+#[inline(always)]
+fn odd<S: Simd>(s: S, sum: [S::D; 2], error: [S::D; 2]) -> [S::D; 2] {
+    let (zero, one, minus_one) = (s.i_splat(0), s.i_splat(1), s.i_splat(-1));
+    let ([low, high], [e_low, e_high]) = (s.d_words(sum), s.d_words(error));
+    let exact = s.i_eq(s.i_or(e_low, s.i_shl(1, e_high)), zero);
+    let stays = s.m_or(exact, s.i_eq(s.i_and(low, one), one));
+    // of an even sum one step up in magnitude if the error has its sign, one down if not
+    let down = s.i_gt(zero, s.i_xor(high, e_high));
+    let borrow = s.i_select(down, s.i_select(s.i_eq(low, zero), minus_one, zero), zero);
+    let step = s.i_select(down, minus_one, one);
+    let low = s.i_add(low, s.i_select(stays, zero, step));
+    s.d_from_words(low, s.i_add(high, s.i_select(stays, zero, borrow)))
+}
+
 /// One operation of a tile whose bits may span more than 53 places.
 #[inline(always)]
 fn careful<S: Simd>(
@@ -253,27 +265,33 @@ fn careful<S: Simd>(
 ) {
     let (width, lanes) = (VECTORS * S::LANES, S::LANES / 2);
     for (row, state) in state.chunks_exact_mut(width).enumerate() {
-        for (vector, state) in state.chunks_exact_mut(lanes).enumerate() {
-            // -0 becomes +0: an exact zero is +0 even if every term is -0
-            let c = s.d_add(s.d_load_f(state), s.d_splat(0.0));
-            // infinity and NaN give NaN here, and any error of the sum of products more than zero
-            let mut errors = s.d_sub(c, c);
-            let mut sum = s.d_splat(0.0);
-            for (numbers, line) in a.chunks_exact(GROUP).zip(b.chunks_exact(width)) {
-                let factor = s.d_splat(numbers[first_row + row]);
-                let product = s.d_mul(factor, s.d_load(&line[vector * lanes..]));
-                let (next, error) = two_sum(s, sum, product);
-                (sum, errors) = (next, s.d_or(errors, error));
+        for (vector, state) in state.chunks_exact_mut(S::LANES).enumerate() {
+            let (mut sums, mut errors) = ([s.d_splat(0.0); 2], [s.d_splat(0.0); 2]);
+            let mut flagged = 0;
+            for half in 0..2 {
+                // -0 becomes +0: an exact zero is +0 even if every term is -0
+                let c = s.d_add(s.d_load_f(&state[half * lanes..]), s.d_splat(0.0));
+                // infinity and NaN give NaN here, and any error of the sum of products more than zero
+                let mut inexact = s.d_sub(c, c);
+                let mut sum = s.d_splat(0.0);
+                for (numbers, line) in a.chunks_exact(GROUP).zip(b.chunks_exact(width)) {
+                    let line = s.d_load(&line[vector * S::LANES + half * lanes..]);
+                    let (next, error) = two_sum(s, sum, s.d_mul(s.d_splat(numbers[first_row + row]), line));
+                    (sum, inexact) = (next, s.d_or(inexact, error));
+                }
+                flagged |= s.d_nonzero(inexact) << (half * lanes);
+                (sums[half], errors[half]) = two_sum(s, sum, c);
             }
-            let (sum, error) = two_sum(s, sum, c);
-            let flagged = s.d_nonzero(errors);
-            let mut before = [0.0; 8];
-            before[..lanes].copy_from_slice(state);
-            s.d_store_f(state, s.d_odd(sum, error));
+            let mut before = [0.0; 16];
+            before[..S::LANES].copy_from_slice(state);
+            let sums = odd(s, sums, errors);
+            s.d_store_f(state, sums[0]);
+            s.d_store_f(&mut state[lanes..], sums[1]);
             for (lane, (c, &before)) in state.iter_mut().zip(&before).enumerate() {
                 if flagged >> lane & 1 != 0 {
                     // infinity and NaN stay
-                    *c = if before.is_finite() { rare(row, vector * lanes + lane, before) } else { before };
+                    *c =
+                        if before.is_finite() { rare(row, vector * S::LANES + lane, before) } else { before };
                 }
             }
         }

@@ -12,7 +12,7 @@ use super::drive::{Kernel, Rare};
 use super::number::{Number, takes};
 use super::pack::{Aligned, Cells, Range};
 use super::routes::{Route, count};
-use super::simd::{DOWN, Level, NEAREST, Simd, TOWARD_ZERO, UP};
+use super::simd::{DOWN, Level, NEAREST, Simd, TOWARD_ZERO, UP, by_fours};
 
 /// The kernel, in FP32 or FP64.
 pub(crate) struct Fma<T> {

@@ -8,30 +8,6 @@
 #![allow(clippy::float_arithmetic)] // this is the place for it
 #![allow(clippy::needless_range_loop)] // a tile is indexed by row and vector in several arrays at once
 
-/// Goes through two operands position by position along K, four at a time (`eights`: eight, where there are as many), so
-/// that few branches are left of it.
-macro_rules! by_fours {
-    ($a:expr, $a_width:expr; $b:expr, $b_width:expr => |$x:ident, $y:ident| $body:block) => {{
-        let mut positions = crate::simd::Positions::new(($a, $a_width), ($b, $b_width));
-        by_fours!(4, positions, $a_width, $b_width, |$x, $y| $body);
-        by_fours!(1, positions, $a_width, $b_width, |$x, $y| $body);
-    }};
-    (eights $a:expr, $a_width:expr; $b:expr, $b_width:expr => |$x:ident, $y:ident| $body:block) => {{
-        let mut positions = crate::simd::Positions::new(($a, $a_width), ($b, $b_width));
-        by_fours!(8, positions, $a_width, $b_width, |$x, $y| $body);
-        by_fours!(4, positions, $a_width, $b_width, |$x, $y| $body);
-        by_fours!(1, positions, $a_width, $b_width, |$x, $y| $body);
-    }};
-    ($count:literal, $positions:ident, $a_width:expr, $b_width:expr, |$x:ident, $y:ident| $body:block) => {
-        while let Some((a, b)) = $positions.next($count) {
-            for index in 0..$count {
-                let ($x, $y) = (&a[index * $a_width..][..$a_width], &b[index * $b_width..][..$b_width]);
-                $body
-            }
-        }
-    };
-}
-
 mod codes;
 mod drive;
 mod element;

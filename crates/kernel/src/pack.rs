@@ -279,8 +279,8 @@ impl<T> std::ops::Deref for Aligned<T> {
 
 /// A byte four times in a word.
 #[inline(always)]
-pub(crate) fn bytes(byte: i8) -> u32 {
-    u32::from(byte.cast_unsigned()) * 0x0101_0101
+pub(crate) fn bytes(byte: i8) -> i32 {
+    i32::from_le_bytes([byte.cast_unsigned(); 4])
 }
 
 /// Bytes of lines as tiles read them, four to a word.
@@ -288,12 +288,12 @@ pub(crate) trait Bytes: Default + Send + Sync + 'static {
     /// A byte for each element of that many lines, whose elements of one position are next to each other.
     fn of<T: Copy>(lines: usize, elements: &[T], byte: impl Fn(T) -> i8) -> Self;
     /// Those of a position next to each other.
-    fn words(&self) -> &[u32];
+    fn words(&self) -> &[i32];
 }
 
 /// Bytes of rows of A, each four times.
 #[derive(Default)]
-pub(crate) struct Repeated(Vec<u32>);
+pub(crate) struct Repeated(Vec<i32>);
 
 impl Bytes for Repeated {
     #[inline(always)]
@@ -306,7 +306,7 @@ impl Bytes for Repeated {
     }
 
     #[inline(always)]
-    fn words(&self) -> &[u32] {
+    fn words(&self) -> &[i32] {
         &self.0
     }
 }
@@ -315,7 +315,7 @@ impl Bytes for Repeated {
 /// fields by shifts.
 #[derive(Default)]
 pub(crate) struct Interleaved {
-    words: Aligned<u32>,
+    words: Aligned<i32>,
     /// Lanes of a vector.
     lanes: usize,
 }
@@ -332,14 +332,14 @@ impl Bytes for Interleaved {
             let vectors = low.0.iter().zip(low.1).zip(high.0.iter().zip(high.1));
             for (word, ((&first, &second), (&third, &fourth))) in words.iter_mut().zip(vectors) {
                 let bytes = [first, second, third, fourth].map(|of| byte(of).cast_unsigned());
-                *word = u32::from_ne_bytes(bytes);
+                *word = i32::from_le_bytes(bytes);
             }
         }
         Interleaved { words, lanes }
     }
 
     #[inline(always)]
-    fn words(&self) -> &[u32] {
+    fn words(&self) -> &[i32] {
         &self.words
     }
 }
@@ -348,6 +348,6 @@ impl Interleaved {
     /// The byte of a column at a position.
     pub(crate) fn get(&self, position: usize, column: usize) -> i8 {
         let word = self.words[position * self.lanes + column % self.lanes];
-        word.to_ne_bytes()[column / self.lanes].cast_signed()
+        word.to_le_bytes()[column / self.lanes].cast_signed()
     }
 }

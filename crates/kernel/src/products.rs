@@ -9,7 +9,7 @@ use bitmma_arithmetic::run::Side;
 
 use crate::number::power;
 use crate::pack::{Aligned, Bytes, Cells, GROUP, Interleaved, ROWS, Repeated, VECTORS, WIDEST, bytes};
-use crate::simd::Simd;
+use crate::simd::{Simd, by_fours};
 
 /// What zero has for an exponent: sums saturate, and none with it comes near that of a nonzero product.
 const NOTHING: i8 = -128;
@@ -119,8 +119,8 @@ fn ranges(cells: &Cells, share: usize, guard: Option<usize>) -> Vec<Extremes> {
 pub(crate) struct Products<'p> {
     pub(crate) a_values: &'p [f32],
     pub(crate) b_values: &'p [f32],
-    a_exponents: &'p [u32],
-    b_exponents: &'p [u32],
+    a_exponents: &'p [i32],
+    b_exponents: &'p [i32],
 }
 
 impl<'p> Products<'p> {
@@ -132,8 +132,8 @@ impl<'p> Products<'p> {
         width: usize,
     ) -> Products<'p> {
         // slices of all before those of some, which the compiler then knows to be no longer
-        let (a_values, a_exponents): (&[f32], &[u32]) = (&a.values, a.exponents.words());
-        let (b_values, b_exponents): (&[f32], &[u32]) = (&b.values, b.exponents.words());
+        let (a_values, a_exponents): (&[f32], &[i32]) = (&a.values, a.exponents.words());
+        let (b_values, b_exponents): (&[f32], &[i32]) = (&b.values, b.exponents.words());
         Products {
             a_values: &a_values[first * GROUP..][..length * GROUP],
             b_values: &b_values[first * width..][..length * width],
@@ -149,15 +149,15 @@ impl<'p> Products<'p> {
         &self,
         s: S,
         (row, begin): (usize, usize),
-    ) -> [S::B; R] {
-        let mut largest = [s.b_splat(bytes(NO_PRODUCT as i8)); R];
+    ) -> [S::I; R] {
+        let mut largest = [s.i_splat(bytes(NO_PRODUCT as i8)); R];
         let (rows, columns) = (self.a_exponents, self.b_exponents);
         let (row, column) = (begin * GROUP + row, begin * S::LANES);
         by_fours!(eights rows, STEP * GROUP; columns, STEP * S::LANES => |exponents, line| {
-            let columns = s.b_load(&line[column..]);
+            let columns = s.i_load(&line[column..]);
             let exponents = &exponents[row..][..R];
             for row in 0..R {
-                let sum = s.b_add_saturating(s.b_splat(exponents[row]), columns);
+                let sum = s.b_add_saturating(s.i_splat(exponents[row]), columns);
                 largest[row] = s.b_max(largest[row], sum);
             }
         });

@@ -1,7 +1,7 @@
 //! Vectors of the processor behind one small trait, so that a kernel is written once.
 //!
-//! A value of a type that is [`Simd`] proves that the processor has the instruction set: only [`Level::run`] makes
-//! one, where it has. So the operations are safe methods of it, and what reads memory takes slices. All sets are made
+//! A value of a type that is [`Simd`] proves that the processor has the instruction set: only [`Level`] makes one, where
+//! it has. So the operations are safe methods of it, and what reads memory takes slices. All sets are made
 //! from one table, at the end of this file; an operation is that of the instruction named there. Where two sets
 //! differ for some input (conversions out of range), that input is not given.
 #![allow(unsafe_code)] // here and nowhere else in this crate
@@ -14,115 +14,12 @@ use std::arch::asm;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-/// An instruction set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Whatever the compiler makes of plain arrays (SSE2 on x86-64, NEON on AArch64).
-    Portable,
-    /// NEON, which every AArch64 has.
-    Neon,
-    /// AVX2, FMA, F16C and POPCNT.
-    Avx2,
-    /// AVX-512 F, BW, DQ, VL and VNNI.
-    Avx512,
-}
+mod level;
+mod positions;
 
-impl Level {
-    /// Every level this processor has, the fastest last.
-    pub fn available() -> Vec<Level> {
-        let all = [Level::Portable, Level::Neon, Level::Avx2, Level::Avx512];
-        all.into_iter().filter(|level| level.is_available()).collect()
-    }
-
-    /// The fastest level this processor has.
-    pub fn best() -> Level {
-        Level::available().pop().unwrap_or(Level::Portable)
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    fn is_available(self) -> bool {
-        let neon = cfg!(all(target_arch = "aarch64", target_feature = "neon", target_endian = "little"));
-        self == Level::Portable || self == Level::Neon && neon
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    fn is_available(self) -> bool {
-        match self {
-            Level::Portable => true,
-            Level::Neon => false,
-            Level::Avx2 => {
-                is_x86_feature_detected!("avx2")
-                    && is_x86_feature_detected!("fma")
-                    && is_x86_feature_detected!("f16c")
-                    && is_x86_feature_detected!("popcnt")
-            }
-            Level::Avx512 => {
-                Level::Avx2.is_available()
-                    && is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512vl")
-                    && is_x86_feature_detected!("avx512vnni")
-            }
-        }
-    }
-
-    /// The level for so few columns that half a panel of AVX-512 holds them.
-    pub(crate) fn for_columns(self, columns: usize) -> Level {
-        if columns <= 32 { self.min(Level::Avx2) } else { self }
-    }
-
-    /// Runs work compiled for this level; where the processor does not have it, for the portable one.
-    pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
-        #[cfg(target_arch = "x86_64")]
-        {
-            #[target_feature(enable = "avx512vnni,avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,popcnt")]
-            fn avx512<W: Work>(work: W) -> W::Output {
-                work.run(Avx512(()))
-            }
-            #[target_feature(enable = "avx2,fma,f16c,popcnt")]
-            fn avx2<W: Work>(work: W) -> W::Output {
-                work.run(Avx2(()))
-            }
-            if self.is_available() {
-                match self {
-                    // SAFETY: the processor has these instructions, as was just asked
-                    Level::Avx512 => return unsafe { avx512(work) },
-                    // SAFETY: as above
-                    Level::Avx2 => return unsafe { avx2(work) },
-                    Level::Portable | Level::Neon => {}
-                }
-            }
-        }
-        #[cfg(target_arch = "aarch64")]
-        if self == Level::Neon && self.is_available() {
-            return work.run(Neon(()));
-        }
-        work.run(Portable(()))
-    }
-
-    /// What a function makes, compiled for this level.
-    #[inline(always)]
-    pub(crate) fn compiled<T>(self, function: impl FnOnce() -> T) -> T {
-        struct Compiled<F>(F);
-        impl<T, F: FnOnce() -> T> Work for Compiled<F> {
-            type Output = T;
-            #[inline(always)]
-            fn run<S: Simd>(self, _: S) -> T {
-                (self.0)()
-            }
-        }
-        self.run(Compiled(function))
-    }
-}
-
-/// Work that is generic over the instruction set. What it calls is inlined, so that it is compiled for it too.
-pub(crate) trait Work {
-    /// What comes of it.
-    type Output;
-    /// Does it.
-    fn run<S: Simd>(self, s: S) -> Self::Output;
-}
+pub use level::Level;
+pub(crate) use level::Work;
+pub(crate) use positions::{Positions, by_fours};
 
 /// AVX-512: F, BW, DQ, VL and VNNI.
 #[cfg(target_arch = "x86_64")]
@@ -156,10 +53,18 @@ macro_rules! lanes {
     };
 }
 
+/// An operation of NEON on the bytes of two vectors.
+#[cfg(target_arch = "aarch64")]
+macro_rules! on_bytes {
+    ($operation:ident($x:ident, $y:ident)) => {
+        vreinterpretq_s32_s8($operation(vreinterpretq_s8_s32($x), vreinterpretq_s8_s32($y)))
+    };
+}
+
 /// The operations of a set whose values prove that the processor has it.
 macro_rules! set {
     ($set:ty { $lanes:literal lanes, MANY: $many:literal, DIRECTED: $directed:literal }
-        ($f:ty, $i:ty, $m:ty, $b:ty, $d:ty)
+        ($f:ty, $i:ty, $m:ty, $d:ty)
         $(fn $name:ident$(<const $constant:ident: i32>)?($this:ident $(, $arg:ident: $ty:ty)*) -> $out:ty
         { $($body:tt)* })*) => {
         #[allow(unused_unsafe)] // of operations that are none of the processor's
@@ -171,7 +76,6 @@ macro_rules! set {
             type F = $f;
             type I = $i;
             type M = $m;
-            type B = $b;
             type D = $d;
 
             $(#[inline(always)]
@@ -200,12 +104,10 @@ macro_rules! simd {
             const DIRECTED: bool;
             /// LANES × f32.
             type F: Copy;
-            /// LANES × i32.
+            /// LANES × i32, or four bytes in each.
             type I: Copy;
             /// A truth value for each lane.
             type M: Copy;
-            /// 4·LANES × i8.
-            type B: Copy;
             /// LANES / 2 × f64.
             type D: Copy;
 
@@ -215,21 +117,21 @@ macro_rules! simd {
         #[cfg(target_arch = "x86_64")]
         set! {
             Avx512 { 16 lanes, MANY: true, DIRECTED: true }
-            (__m512, __m512i, __mmask16, __m512i, __m512d)
+            (__m512, __m512i, __mmask16, __m512d)
             $(fn $name$(<const $constant: i32>)?($this $(, $arg: $ty)*) -> $out { $($avx512)* })*
         }
 
         #[cfg(target_arch = "x86_64")]
         set! {
             Avx2 { 8 lanes, MANY: false, DIRECTED: false }
-            (__m256, __m256i, __m256i, __m256i, __m256d)
+            (__m256, __m256i, __m256i, __m256d)
             $(fn $name$(<const $constant: i32>)?($this $(, $arg: $ty)*) -> $out { $($avx2)* })*
         }
 
         #[cfg(target_arch = "aarch64")]
         set! {
             Neon { 4 lanes, MANY: true, DIRECTED: false }
-            (float32x4_t, int32x4_t, uint32x4_t, int8x16_t, float64x2_t)
+            (float32x4_t, int32x4_t, uint32x4_t, float64x2_t)
             $(fn $name$(<const $constant: i32>)?($this $(, $arg: $ty)*) -> $out { $($neon)* })*
         }
 
@@ -241,7 +143,6 @@ macro_rules! simd {
             type F = [f32; LANES];
             type I = [i32; LANES];
             type M = [bool; LANES];
-            type B = [i8; 4 * LANES];
             type D = [f64; LANES / 2];
 
             $(#[inline(always)]
@@ -506,94 +407,35 @@ simd! {
             })
         }
 
-    /// Four bytes repeated.
-    fn b_splat(self, bytes: u32) -> Self::B
-        { _mm512_set1_epi32(bytes.cast_signed()) }
-        { _mm256_set1_epi32(bytes.cast_signed()) }
-        { vreinterpretq_s8_u32(vdupq_n_u32(bytes)) }
-        { lanes!(i => bytes.to_ne_bytes()[i % 4].cast_signed()) }
-    /// The bytes of words.
-    fn b_load(self, from: &[u32]) -> Self::B
-        { _mm512_loadu_si512(first(from, 16).cast()) }
-        { _mm256_loadu_si256(first(from, 8).cast()) }
-        { vreinterpretq_s8_u32(vld1q_u32(first(from, 4))) }
-        { let from: [u32; LANES] = lanes(from); lanes!(i => from[i / 4].to_ne_bytes()[i % 4].cast_signed()) }
-    /// Not beyond a byte.
-    fn b_add(self, x: Self::B, y: Self::B) -> Self::B
+    /// Bytes, not beyond one.
+    fn b_add(self, x: Self::I, y: Self::I) -> Self::I
         { _mm512_add_epi8(x, y) } { _mm256_add_epi8(x, y) }
-        { vaddq_s8(x, y) } { lanes!(i => x[i].wrapping_add(y[i])) }
-    /// Modulo 256.
-    fn b_sub(self, x: Self::B, y: Self::B) -> Self::B
+        { on_bytes!(vaddq_s8(x, y)) } { on_bytes(x, y, i8::wrapping_add) }
+    /// Bytes, modulo 256.
+    fn b_sub(self, x: Self::I, y: Self::I) -> Self::I
         { _mm512_sub_epi8(x, y) } { _mm256_sub_epi8(x, y) }
-        { vsubq_s8(x, y) } { lanes!(i => x[i].wrapping_sub(y[i])) }
-    fn b_add_saturating(self, x: Self::B, y: Self::B) -> Self::B
+        { on_bytes!(vsubq_s8(x, y)) } { on_bytes(x, y, i8::wrapping_sub) }
+    fn b_add_saturating(self, x: Self::I, y: Self::I) -> Self::I
         { _mm512_adds_epi8(x, y) } { _mm256_adds_epi8(x, y) }
-        { vqaddq_s8(x, y) } { lanes!(i => x[i].saturating_add(y[i])) }
-    fn b_max(self, x: Self::B, y: Self::B) -> Self::B
-        { _mm512_max_epi8(x, y) } { _mm256_max_epi8(x, y) } { vmaxq_s8(x, y) } { lanes!(i => x[i].max(y[i])) }
+        { on_bytes!(vqaddq_s8(x, y)) } { on_bytes(x, y, i8::saturating_add) }
+    fn b_max(self, x: Self::I, y: Self::I) -> Self::I
+        { _mm512_max_epi8(x, y) } { _mm256_max_epi8(x, y) }
+        { on_bytes!(vmaxq_s8(x, y)) } { on_bytes(x, y, i8::max) }
     /// Whether any byte of `x` is greater than that of `y`.
-    fn b_any_gt(self, x: Self::B, y: Self::B) -> bool
+    fn b_any_gt(self, x: Self::I, y: Self::I) -> bool
         { _mm512_cmpgt_epi8_mask(x, y) != 0 }
         { _mm256_movemask_epi8(_mm256_cmpgt_epi8(x, y)) != 0 }
-        { vmaxvq_u8(vcgtq_s8(x, y)) != 0 }
-        { x.iter().zip(&y).any(|(x, y)| x > y) }
+        { vmaxvq_u8(vcgtq_s8(vreinterpretq_s8_s32(x), vreinterpretq_s8_s32(y))) != 0 }
+        { on_bytes(x, y, |x, y| i8::from(x > y)) != [0; LANES] }
     /// `count` plus one where a byte of `x` is greater than that of `y`.
-    fn b_count_gt(self, count: Self::B, x: Self::B, y: Self::B) -> Self::B
+    fn b_count_gt(self, count: Self::I, x: Self::I, y: Self::I) -> Self::I
         { one_more(_mm512_cmpgt_epi8_mask(x, y), count) }
         { _mm256_sub_epi8(count, _mm256_cmpgt_epi8(x, y)) }
-        { vsubq_s8(count, vreinterpretq_s8_u8(vcgtq_s8(x, y))) }
-        { lanes!(i => count[i].wrapping_add(i8::from(x[i] > y[i]))) }
-    /// Bytes as exponent fields of FP32, above zeros: byte 4·j + v in lane j of the vth.
-    fn b_fields(self, value: Self::B) -> [Self::I; 4]
         {
-            let field = _mm512_set1_epi32(0xff << 23);
-            [
-                _mm512_and_si512(_mm512_slli_epi32::<23>(value), field),
-                _mm512_and_si512(_mm512_slli_epi32::<15>(value), field),
-                _mm512_and_si512(_mm512_slli_epi32::<7>(value), field),
-                _mm512_and_si512(_mm512_srli_epi32::<1>(value), field),
-            ]
+            let greater = vcgtq_s8(vreinterpretq_s8_s32(x), vreinterpretq_s8_s32(y));
+            vreinterpretq_s32_s8(vsubq_s8(vreinterpretq_s8_s32(count), vreinterpretq_s8_u8(greater)))
         }
-        {
-            let field = _mm256_set1_epi32(0xff << 23);
-            [
-                _mm256_and_si256(_mm256_slli_epi32::<23>(value), field),
-                _mm256_and_si256(_mm256_slli_epi32::<15>(value), field),
-                _mm256_and_si256(_mm256_slli_epi32::<7>(value), field),
-                _mm256_and_si256(_mm256_srli_epi32::<1>(value), field),
-            ]
-        }
-        {
-            let (value, field) = (vreinterpretq_s32_s8(value), vdupq_n_s32(0xff << 23));
-            [
-                vandq_s32(vshlq_n_s32::<23>(value), field),
-                vandq_s32(vshlq_n_s32::<15>(value), field),
-                vandq_s32(vshlq_n_s32::<7>(value), field),
-                vandq_s32(vshrq_n_s32::<1>(value), field),
-            ]
-        }
-        { lanes!(part => lanes!(i => i32::from(value[4 * i + part].cast_unsigned()) << 23)) }
-    /// The bytes of fields with zeros below them: what [`Simd::b_fields`] came from.
-    fn b_of_fields(self, fields: [Self::I; 4]) -> Self::B
-        {
-            let [first, second, third, fourth] = fields;
-            let low = _mm512_or_si512(_mm512_srli_epi32::<23>(first), _mm512_srli_epi32::<15>(second));
-            let high = _mm512_or_si512(_mm512_srli_epi32::<7>(third), _mm512_slli_epi32::<1>(fourth));
-            _mm512_or_si512(low, high)
-        }
-        {
-            let [first, second, third, fourth] = fields;
-            let low = _mm256_or_si256(_mm256_srli_epi32::<23>(first), _mm256_srli_epi32::<15>(second));
-            let high = _mm256_or_si256(_mm256_srli_epi32::<7>(third), _mm256_slli_epi32::<1>(fourth));
-            _mm256_or_si256(low, high)
-        }
-        {
-            let [first, second, third, fourth] = fields;
-            let low = vorrq_s32(vshrq_n_s32::<23>(first), vshrq_n_s32::<15>(second));
-            let high = vorrq_s32(vshrq_n_s32::<7>(third), vshlq_n_s32::<1>(fourth));
-            vreinterpretq_s8_s32(vorrq_s32(low, high))
-        }
-        { lanes!(i => (fields[i % 4][i / 4] >> 23) as i8) }
+        { on_bytes(count, on_bytes(x, y, |x, y| i8::from(x > y)), i8::wrapping_add) }
 
     fn d_splat(self, value: f64) -> Self::D
         { _mm512_set1_pd(value) } { _mm256_set1_pd(value) } { vdupq_n_f64(value) } { [value; LANES / 2] }
@@ -654,40 +496,6 @@ simd! {
         { _mm256_movemask_pd(_mm256_cmp_pd::<_CMP_NEQ_UQ>(value, _mm256_setzero_pd())).cast_unsigned() }
         { vaddvq_u64(vbicq_u64(vld1q_u64([1, 2].as_ptr()), vceqzq_f64(value))) as u32 }
         { value.iter().rev().fold(0, |bits, &lane| bits << 1 | u32::from(lane != 0.0)) }
-    /// `sum` + `error`, known to be rounded to nearest, rounded to odd instead; not for infinities.
-    fn d_odd(self, sum: Self::D, error: Self::D) -> Self::D
-        {
-            let inexact = _mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(error, _mm512_setzero_pd());
-            let (bits, one) = (_mm512_castpd_si512(sum), _mm512_set1_epi64(1));
-            let even = _mm512_mask_testn_epi64_mask(inexact, bits, one);
-            // one step up in magnitude if the error has the sum's sign, one down if not
-            let signs = _mm512_srai_epi64::<63>(_mm512_xor_si512(bits, _mm512_castpd_si512(error)));
-            _mm512_castsi512_pd(_mm512_mask_add_epi64(bits, even, bits, _mm512_or_si512(signs, one)))
-        }
-        {
-            let (zero, one) = (_mm256_setzero_si256(), _mm256_set1_epi64x(1));
-            let bits = _mm256_castpd_si256(sum);
-            let exact = _mm256_castpd_si256(_mm256_cmp_pd::<_CMP_EQ_OQ>(error, _mm256_setzero_pd()));
-            let even = _mm256_cmpeq_epi64(_mm256_and_si256(bits, one), zero);
-            let signs = _mm256_cmpgt_epi64(zero, _mm256_xor_si256(bits, _mm256_castpd_si256(error)));
-            let step = _mm256_and_si256(_mm256_andnot_si256(exact, even), _mm256_or_si256(signs, one));
-            _mm256_castsi256_pd(_mm256_add_epi64(bits, step))
-        }
-        {
-            let (bits, one) = (vreinterpretq_s64_f64(sum), vdupq_n_s64(1));
-            let stays = vorrq_u64(vceqzq_f64(error), vtstq_s64(bits, one));
-            let signs = vshrq_n_s64::<63>(veorq_s64(bits, vreinterpretq_s64_f64(error)));
-            let step = vbicq_s64(vorrq_s64(signs, one), vreinterpretq_s64_u64(stays));
-            vreinterpretq_f64_s64(vaddq_s64(bits, step))
-        }
-        {
-            lanes!(i => {
-                let bits = sum[i].to_bits();
-                let up = (bits ^ error[i].to_bits()) >> 63 == 0;
-                let odd = if up { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
-                f64::from_bits(if error[i] != 0.0 && bits & 1 == 0 { odd } else { bits })
-            })
-        }
     /// Both halves widened, exactly.
     fn i_to_d(self, value: Self::I) -> [Self::D; 2]
         {
@@ -806,6 +614,26 @@ simd! {
         }
 }
 
+/// Bytes as exponent fields of FP32, above zeros: byte 4·j + v in lane j of the vth.
+#[inline(always)]
+pub(crate) fn byte_fields<S: Simd>(s: S, bytes: S::I) -> [S::I; 4] {
+    let field = s.i_splat(0xff << 23);
+    let shifted = [s.i_shl(23, bytes), s.i_shl(15, bytes), s.i_shl(7, bytes), s.i_shr(1, bytes)];
+    [
+        s.i_and(shifted[0], field),
+        s.i_and(shifted[1], field),
+        s.i_and(shifted[2], field),
+        s.i_and(shifted[3], field),
+    ]
+}
+
+/// The bytes of fields with zeros below them: what [`byte_fields`] came from.
+#[inline(always)]
+pub(crate) fn field_bytes<S: Simd>(s: S, [first, second, third, fourth]: [S::I; 4]) -> S::I {
+    let low = s.i_or(s.i_shr(23, first), s.i_shr(15, second));
+    s.i_or(low, s.i_or(s.i_shr(7, third), s.i_shl(1, fourth)))
+}
+
 /// The larger of two exponent fields of FP32 numbers, of which one at least is not negative: more units of a processor
 /// compare numbers than integers.
 #[inline(always)]
@@ -817,39 +645,6 @@ pub(crate) fn larger_field<S: Simd>(s: S, x: S::I, y: S::I) -> S::I {
 #[inline(always)]
 pub(crate) fn multiply_add<S: Simd>(s: S, x: S::D, y: S::D, z: S::D) -> S::D {
     if S::FUSED { s.d_fma(x, y, z) } else { s.d_add(s.d_mul(x, y), z) }
-}
-
-/// Two operands position by position along K. One length is looked at for both, and by index only once for many
-/// positions; adapters of iterators will not do, for in functions as large as kernels calls of them are left, which are
-/// not compiled for the instruction set.
-pub(crate) struct Positions<'p, T, U> {
-    // as many positions in one as in the other
-    a: &'p [T],
-    b: &'p [U],
-    widths: (usize, usize),
-}
-
-impl<'p, T, U> Positions<'p, T, U> {
-    /// Operands and what they have of each position; of the shorter one's positions.
-    #[inline(always)]
-    pub(crate) fn new((a, a_width): (&'p [T], usize), (b, b_width): (&'p [U], usize)) -> Self {
-        let count = (a.len() / a_width).min(b.len() / b_width);
-        Positions { a: &a[..count * a_width], b: &b[..count * b_width], widths: (a_width, b_width) }
-    }
-
-    /// The next `count` positions, if there are as many.
-    #[inline(always)]
-    pub(crate) fn next(&mut self, count: usize) -> Option<(&'p [T], &'p [U])> {
-        let (a_count, b_count) = (count * self.widths.0, count * self.widths.1);
-        if self.a.len() < a_count {
-            return None;
-        }
-        // SAFETY: A has as many positions, and B has as many as A
-        let ((a, a_left), (b, b_left)) =
-            unsafe { (self.a.split_at_unchecked(a_count), self.b.split_at_unchecked(b_count)) };
-        (self.a, self.b) = (a_left, b_left);
-        Some((a, b))
-    }
 }
 
 /// Where a slice begins, which has that many numbers.
@@ -927,6 +722,16 @@ fn one_more(mask: __mmask64, mut count: __m512i) -> __m512i {
             ones = in(zmm_reg) _mm512_set1_epi8(-1), options(pure, nomem, nostack, preserves_flags));
     }
     count
+}
+
+/// An operation on the bytes of two vectors.
+#[inline(always)]
+fn on_bytes(x: [i32; LANES], y: [i32; LANES], operation: impl Fn(i8, i8) -> i8) -> [i32; LANES] {
+    lanes!(i => {
+        let (x, y) = (x[i].to_le_bytes(), y[i].to_le_bytes());
+        let bytes: [u8; 4] = lanes!(byte => operation(x[byte] as i8, y[byte] as i8) as u8);
+        i32::from_le_bytes(bytes)
+    })
 }
 
 /// Counts for shifts: NEON's are the signed last bytes of lanes.

@@ -27,7 +27,7 @@ pub(crate) fn begin<S: Simd, const SCALED: bool, const FP16: bool, const R: usiz
     plan: &Narrow,
     factors: &Factors<'_>,
     first_row: usize,
-    largest: [S::B; R],
+    largest: [S::I; R],
     state: &[f32],
 ) -> Begun<S, R> {
     let (zero, nothing) = (s.i_splat(0), s.f_splat(0.0));
@@ -54,7 +54,7 @@ fn begin_row<S: Simd, const SCALED: bool, const FP16: bool, const R: usize>(
     plan: &Narrow,
     factors: &Factors<'_>,
     (first_row, row): (usize, usize),
-    largest: S::B,
+    largest: S::I,
     state: &[f32],
     begun: &mut Begun<S, R>,
 ) {
@@ -96,7 +96,7 @@ fn begin_row<S: Simd, const SCALED: bool, const FP16: bool, const R: usize>(
     begun.outside |= match SCALED {
         true => s.m_bits(s.m_or(s.i_gt(most, field(highest)), s.i_gt(field(lowest), least))) != 0,
         // exponents of products are never too large, and too small only where there is none
-        false => s.b_any_gt(s.b_splat(bytes(NO_PRODUCT as i8 + 1)), largest),
+        false => s.b_any_gt(s.i_splat(bytes(NO_PRODUCT as i8 + 1)), largest),
     };
 }
 

@@ -9,7 +9,7 @@ use super::{Narrow, PackedA, PackedB};
 use crate::number::power;
 use crate::pack::{GROUP, ROWS, VECTORS};
 use crate::products::Lanes;
-use crate::simd::Simd;
+use crate::simd::{Simd, by_fours};
 
 /// The exponent q for operands of a block of K, if no product is cut and no sum of products leaves 32 bits.
 #[inline(always)]

@@ -17,7 +17,7 @@ use crate::element::{Element, NO_EXPONENT, Reader};
 use crate::on_codes;
 use crate::products::{Extremes, NO_PRODUCT};
 use crate::routes::{Route, count};
-use crate::simd::{Level, Simd, Work};
+use crate::simd::{Level, Simd, Work, by_fours};
 use bitmma_arithmetic::Prepared;
 
 /// Elements of an operand, at most; of B with the columns that fill its last vector.

@@ -14,7 +14,7 @@ use super::tile::Factors;
 use super::whole::Span;
 use crate::pack::{Bytes, GROUP, VECTORS, bytes};
 use crate::products::Lanes;
-use crate::simd::{DOWN, Simd};
+use crate::simd::{DOWN, Simd, by_fours, byte_fields, field_bytes};
 
 /// Bits of FP32's fraction.
 const FRACTION: i32 = 23;
@@ -91,17 +91,17 @@ pub(crate) fn floor_sums<S: Simd, const R: usize>(
     // above 128 less the place of the unit: 128 - 127 + F - e_max, and the two smallest places, one more for B
     let limit = (128 + floors.least[0] + floors.least[1]) as i8;
     let mut all = [[s.f_splat(0.0); VECTORS]; R];
-    let mut limits = [s.b_splat(0); R];
+    let mut limits = [s.i_splat(0); R];
     for row in 0..R {
         let mut powers = [s.i_splat(0); VECTORS];
         for vector in 0..VECTORS {
             powers[vector] = s.f_bits(scale[row][vector]);
             all[row][vector] = s.f_from_bits(begun[row][vector]);
         }
-        let powers = s.b_of_fields(powers);
-        let centered = s.b_sub(powers, s.b_splat(bytes(-128)));
-        let limit = s.b_add_saturating(centered, s.b_splat(bytes(limit)));
-        limits[row] = s.b_max(limit, s.b_splat(bytes((128 - NO_BIT) as i8)));
+        let powers = field_bytes(s, powers);
+        let centered = s.b_sub(powers, s.i_splat(bytes(-128)));
+        let limit = s.b_add_saturating(centered, s.i_splat(bytes(limit)));
+        limits[row] = s.b_max(limit, s.i_splat(bytes((128 - NO_BIT) as i8)));
     }
     let (rows, columns) = (factors.products.a_values, factors.products.b_values);
     by_fours!(rows, GROUP; columns, width => |numbers, line| {
@@ -114,17 +114,17 @@ pub(crate) fn floor_sums<S: Simd, const R: usize>(
             }
         }
     });
-    let mut counts = [s.b_splat(0); R];
+    let mut counts = [s.i_splat(0); R];
     by_fours!(eights factors.a_places, GROUP; factors.b_places, S::LANES => |places, line| {
-        let column = s.b_load(line);
+        let column = s.i_load(line);
         let places = &places[row..][..R];
         for row in 0..R {
-            let sum = s.b_add(s.b_splat(places[row]), column);
+            let sum = s.b_add(s.i_splat(places[row]), column);
             counts[row] = s.b_count_gt(counts[row], sum, limits[row]);
         }
     });
     for row in 0..R {
-        let counts = s.b_fields(counts[row]);
+        let counts = byte_fields(s, counts[row]);
         for vector in 0..VECTORS {
             let down = s.i_sub(s.f_bits(all[row][vector]), begun[row][vector]);
             let sum = s.i_add(down, s.i_shr(FRACTION, counts[vector]));

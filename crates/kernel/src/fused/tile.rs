@@ -10,13 +10,13 @@ use crate::drive::Rare;
 use crate::pack::{Bytes, GROUP, ROWS, Range, VECTORS};
 use crate::products::{Lanes, Products, are_all_safe, are_safe};
 use crate::routes::{Route, count};
-use crate::simd::Simd;
+use crate::simd::{Simd, byte_fields};
 
 /// What an operation takes of rows of A and of a panel of B, as slices that no store can change.
 pub(crate) struct Factors<'f> {
     pub(crate) products: Products<'f>,
-    pub(crate) a_places: &'f [u32],
-    pub(crate) b_places: &'f [u32],
+    pub(crate) a_places: &'f [i32],
+    pub(crate) b_places: &'f [i32],
     pub(crate) a_scales: &'f [i32],
     pub(crate) b_scales: &'f [i32],
     pub(crate) a_integers: Words<'f>,
@@ -284,8 +284,8 @@ pub(crate) fn add_parts<S: Simd, const R: usize>(
 
 /// Exponents in bytes as fields of FP32 words, biased.
 #[inline(always)]
-pub(crate) fn bytes_of<S: Simd>(s: S, exponents: S::B) -> Lanes<S::I> {
-    s.b_fields(s.b_add(exponents, s.b_splat(0x7f7f_7f7f)))
+pub(crate) fn bytes_of<S: Simd>(s: S, exponents: S::I) -> Lanes<S::I> {
+    byte_fields(s, s.b_add(exponents, s.i_splat(0x7f7f_7f7f)))
 }
 
 /// What a step came to, rounded to FP16, or plus the accumulator it was held back from: an IEEE 754 addition in FP32, or

@@ -13,7 +13,7 @@ use super::tile::{Factors, part};
 use crate::number::power;
 use crate::pack::{Aligned, Cells, GROUP, ROWS, Traits, VECTORS, WIDEST};
 use crate::products::{Lanes, add_product};
-use crate::simd::Simd;
+use crate::simd::{Simd, by_fours};
 
 /// Bits of an integer beside its sign.
 const MOST_BITS: u32 = 15;

@@ -6,7 +6,7 @@ use crate::drive::Rare;
 use crate::pack::{GROUP, ROWS, Range, VECTORS, bytes};
 use crate::products::{Columns, Lanes, NO_PRODUCT, Products, Rows, are_all_safe, are_safe};
 use crate::routes::{Route, count as taken};
-use crate::simd::{Simd, larger_field};
+use crate::simd::{Simd, byte_fields, larger_field};
 
 /// The sum of the products of one operation of one row, of all or of every other.
 #[derive(Clone, Copy)]
@@ -16,7 +16,7 @@ struct Sums<S: Simd> {
     /// 2^(F - e_max).
     scale: Lanes<S::F>,
     /// e_max in bytes.
-    largest: S::B,
+    largest: S::I,
 }
 
 impl Rounded {
@@ -109,9 +109,9 @@ fn sums<S: Simd, const R: usize, const STEP: usize>(
 ) -> [Sums<S>; R] {
     let largest = products.largest::<S, R, STEP>(s, place);
     let mut scale = [[s.f_splat(0.0); VECTORS]; R];
-    let from = s.b_splat(bytes((127 + plan.fraction_bits) as i8));
+    let from = s.i_splat(bytes((127 + plan.fraction_bits) as i8));
     for row in 0..R {
-        let fields = s.b_fields(s.b_sub(from, largest[row]));
+        let fields = byte_fields(s, s.b_sub(from, largest[row]));
         for vector in 0..VECTORS {
             scale[row][vector] = s.f_from_bits(fields[vector]);
         }
@@ -164,7 +164,7 @@ fn finish<S: Simd, const PAIRS: bool>(
         terms[vector] = Terms { t: sum.t[vector], place, power, c, own, beyond: s.i_excess(own, place) };
         beyond = s.i_or(beyond, terms[vector].beyond);
     }
-    if calm >> row & 1 == 0 || s.b_any_gt(s.b_splat(bytes(NO_PRODUCT as i8 + 1)), sum.largest) {
+    if calm >> row & 1 == 0 || s.b_any_gt(s.i_splat(bytes(NO_PRODUCT as i8 + 1)), sum.largest) {
         taken(Route::Unusual);
         let mut rare = |column: usize, c: f32| rare(row, column, first, c);
         carefully::<S, PAIRS>(s, plan, terms, line, &mut rare);

@@ -1,6 +1,6 @@
 //! Operations on every set that this processor has, where instruction sets differ from each other: by hand.
 
-use super::{Level, Simd, Work};
+use super::{Level, Simd, Work, byte_fields};
 
 /// The lanes of a vector.
 fn lanes<S: Simd>(s: S, vector: S::I) -> Vec<i32> {
@@ -97,12 +97,12 @@ impl Work for Facts {
             let mask = s.i_gt(s.i_load(&numbers), s.i_splat(0));
             assert_eq!(s.m_bits(mask), 1 << lane, "the bit of lane {lane}");
             assert_eq!(lanes(s, s.i_odd_where(mask, s.i_splat(0))), numbers);
-            let words: Vec<u32> = numbers.iter().map(|&number| (number as u32) << 24).collect();
-            assert!(s.b_any_gt(s.b_load(&words), s.b_splat(0)), "the last byte of lane {lane}");
+            let words: Vec<i32> = numbers.iter().map(|&number| number << 24).collect();
+            assert!(s.b_any_gt(s.i_load(&words), s.i_splat(0)), "the last byte of lane {lane}");
             let fields: Vec<i32> = numbers.iter().map(|&number| number << 23).collect();
-            assert_eq!(lanes(s, s.b_fields(s.b_load(&words))[3]), fields);
+            assert_eq!(lanes(s, byte_fields(s, s.i_load(&words))[3]), fields);
         }
-        let saturated = s.b_fields(s.b_add_saturating(s.b_splat(0x64), s.b_splat(0x9c64)));
+        let saturated = byte_fields(s, s.b_add_saturating(s.i_splat(0x64), s.i_splat(0x9c64)));
         all(s, saturated[0], 127 << 23, "100 + 100 in a byte");
         all(s, saturated[1], 0x9c << 23, "0 - 100 in a byte");
     }
