@@ -24,7 +24,7 @@ use bitmma_formats::{Format, Rounding, decode, table};
 use super::codes::Chunk;
 use super::drive::{Kernel, Problem, Rare};
 use super::element::{Element, Reader};
-use super::pack::{Aligned, Bytes, Cells, Interleaved, ROWS, Range, Repeated};
+use super::pack::{Aligned, Bytes, Cells, Interleaved, ROWS, Range, Repeated, Traits};
 use super::products::{Lines, NO_PRODUCT, NOWHERE, may_leave_range};
 use super::simd::{Level, Simd};
 use accumulator::{code_of, f32_of};
@@ -243,9 +243,19 @@ impl Narrow {
         let (scales, there) = (self.scales(&cells), cells.there);
         let span = self.spans.as_ref().map(|[a, b]| if side == Side::A { a } else { b });
         let floors = self.floors.filter(|_| cells.directed);
+        // products of such numbers, and of those of the other side if they are as large, are not cut
+        let near = |traits: &Traits, last: i32| 2 * i32::from(traits.largest) <= last + self.fraction_bits;
+        let bits = match self.chain {
+            Some(last) if cells.traits.iter().all(|traits| near(traits, last)) => whole::MOST_BITS,
+            _ if side == Side::A => whole::ROW_BITS,
+            _ => whole::COLUMN_BITS,
+        };
         Packed {
-            integers: Integers::of(&cells, self.length, share, &scales, span),
-            places: floors.map(|floors| floors.places(side, cells.lines, &cells.values)).unwrap_or_default(),
+            integers: Integers::of(&cells, (self.length, share), &scales, span, bits),
+            places: match floors {
+                Some(floors) => floors.places(side, cells.lines, &cells.values),
+                None => E::default(),
+            },
             lines: Lines::of(cells, share, self.guard),
             scales: Aligned::of(scales.into_iter()),
             there,

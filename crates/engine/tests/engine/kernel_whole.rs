@@ -177,6 +177,32 @@ fn integers_at_their_largest() {
     }
 }
 
+/// Rows of 15 bits beside columns of 13: some of the dot products of such integers are near 2^32, so that what is left of
+/// them in 32 bits looks small.
+#[test]
+fn dot_products_near_two_to_the_32() {
+    let (model, k) = blackwell();
+    let Operation::TFdpa(sum) = model.operation else { panic!("a fused sum") };
+    // row after row one 60 more, and a last bit of 2^-9; columns of 240 and a last bit of 2^-5
+    let (m, n) = (k, 70);
+    let a_code = |row, at| if at == k - 1 { 0x01 } else { 0x67 * u64::from(at < row) };
+    let b_code = |at| if at == k - 1 { 0x29 } else { 0x77 };
+    let a: Vec<u64> = (0..m * k).map(|index| a_code(index / k, index % k)).collect();
+    let b: Vec<u64> = (0..k * n).map(|index| b_code(index / n)).collect();
+    let (a, b) = (Matrix::single(E4M3, m, k, a).unwrap(), Matrix::single(E4M3, k, n, b).unwrap());
+    let operands = Operands { a: &a, b: &b, c: None, scale_a: None, scale_b: None };
+    for fraction_bits in 25..=28 {
+        let operation = Operation::TFdpa(bitmma_arithmetic::FusedSum { fraction_bits, ..sum });
+        let model = Model { operation, ..model.clone() };
+        assert!(has_kernel(&model, k));
+        let expected = simulate_steps(&model, k, &operands).unwrap();
+        for level in Level::available() {
+            let actual = multiply(&model, k, &operands, Some(level)).unwrap();
+            assert_eq!(actual, expected, "{level:?}, F = {fraction_bits}");
+        }
+    }
+}
+
 /// A few elements far below the others of their line: one, several and most of an operation.
 #[test]
 fn products_left_out() {

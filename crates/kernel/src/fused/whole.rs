@@ -15,15 +15,13 @@ use crate::pack::{Aligned, Cells, GROUP, ROWS, Traits, VECTORS, WIDEST};
 use crate::products::{Lanes, add_product};
 use crate::simd::{Simd, by_fours};
 
-/// Bits of an integer beside its sign.
-const MOST_BITS: u32 = 15;
-/// The same for a row of A, of numbers of [`FAR`] bits: with those of a column, products have 23 bits at most, the
-/// first near that of e_max: those of 25 are whole.
-const ROW_BITS: u32 = 10;
-/// The same for a column of B. A panel has more elements, that is more small ones.
-const COLUMN_BITS: u32 = 13;
-/// Numbers of this many bits, from the first of the largest to the last of the smallest, are often far apart.
-const FAR: i32 = 24;
+/// Bits of an integer beside its sign, where sums may go through a block of K.
+pub(crate) const MOST_BITS: u32 = 15;
+/// The same of a row of A elsewhere: with those of a column, products have 23 bits at most, and those of 25 from the first of
+/// e_max are whole.
+pub(crate) const ROW_BITS: u32 = 10;
+/// The same of a column of B. A panel has more elements, that is more small ones.
+pub(crate) const COLUMN_BITS: u32 = 13;
 /// Products left out of an operation, at most: more take about as long as if all were cut.
 const MOST_LEFT_OUT: u32 = 8;
 
@@ -64,6 +62,8 @@ pub(crate) struct Integers {
     left_out: Vec<u64>,
     /// The largest exponent of all, if none is left out.
     whole_below: Option<i32>,
+    /// Bits of an element, at most.
+    bits: u32,
 }
 
 /// The same as slices, that no store can change.
@@ -72,6 +72,7 @@ pub(crate) struct Words<'w> {
     pub(crate) pairs: &'w [i32],
     pub(crate) units: &'w [i32],
     left_out: &'w [u64],
+    bits: u32,
 }
 
 impl Integers {
@@ -98,19 +99,21 @@ impl Integers {
             pairs: part(&self.pairs, operation, length / 2 * lines),
             units: part(&self.units, operation, lines),
             left_out: part(&self.left_out, operation, shares),
+            bits: self.bits,
         }
     }
 
-    /// Elements in operations of `length`, `share` lines leaving out the same ones; none of a format without span.
+    /// Elements of so many bits in operations of `length`, `share` lines leaving out the same ones; none of a format without
+    /// span.
     #[inline(always)]
     pub(crate) fn of(
         cells: &Cells,
-        length: usize,
-        share: usize,
+        (length, share): (usize, usize),
         scales: &[i32],
         format: Option<&Span>,
+        bits: u32,
     ) -> Integers {
-        let Some(&Span { last, bits }) = format else { return Integers::default() };
+        let Some(&Span { last, .. }) = format else { return Integers::default() };
         let lines = cells.lines;
         let operations = cells.values.len() / (length * lines);
         let spread = scales.iter().max().zip(scales.iter().min());
@@ -121,11 +124,6 @@ impl Integers {
             let left_out = vec![u64::MAX; operations * (lines / share)];
             return Integers { left_out, ..Integers::default() };
         }
-        let most_bits = match share {
-            _ if bits < FAR => MOST_BITS,
-            ROWS => ROW_BITS,
-            _ => COLUMN_BITS,
-        };
         let scale = power(-last) as f32;
         let mut numbers = vec![0; length * lines];
         let mut integers = Integers {
@@ -133,6 +131,7 @@ impl Integers {
             units: Aligned::zeros(operations * lines),
             left_out: Vec::with_capacity(operations * (lines / share)),
             whole_below: None,
+            bits,
         };
         let outputs = integers.pairs.slice().chunks_exact_mut(length / 2 * lines);
         let outputs = outputs.zip(integers.units.slice().chunks_exact_mut(lines));
@@ -149,8 +148,7 @@ impl Integers {
             let mut units = [0; WIDEST];
             let units = &mut units[..lines];
             for (unit, all) in units.iter_mut().zip(&*all) {
-                *unit =
-                    all.trailing_zeros().min(31).max((32 - all.leading_zeros()).saturating_sub(most_bits));
+                *unit = all.trailing_zeros().min(31).max((32 - all.leading_zeros()).saturating_sub(bits));
             }
             for (pair, output) in numbers.chunks_exact(2 * lines).zip(pairs.chunks_exact_mut(lines)) {
                 let (even, odd) = pair.split_at(lines);
@@ -199,8 +197,8 @@ fn left_out(factors: &Factors<'_>, row: usize) -> u64 {
 /// added, where something might be cut or may not fit. Few enough products are left out.
 ///
 /// A dot product whose unit is 2^s above that of the sums is below L·(2 - 2^-m_a)(2 - 2^-m_b)·2^(F - s), which
-/// with s >= `plan.whole_shift` is below 2^31: whatever its parts come to, it is right modulo 2^32. In
-/// the units of the sums it is held below 2^30, and the accumulator is below 2·2^F <= 2^29.
+/// with s >= `plan.whole_shift` is below 2^31: whatever its parts come to, it is right modulo 2^32. So it is where elements
+/// have few enough bits. In the units of the sums it is held below 2^30, and the accumulator is below 2·2^F <= 2^29.
 #[inline(always)]
 pub(crate) fn whole_sums<S: Simd, const SCALED: bool, const R: usize>(
     s: S,
@@ -229,7 +227,9 @@ pub(crate) fn whole_sums<S: Simd, const SCALED: bool, const R: usize>(
             least = s.i_min(least, shift);
         }
     }
-    if s.m_bits(s.i_gt(s.i_splat(plan.whole_shift + 1), least)) != 0 {
+    let fits = x.bits + y.bits + plan.length.next_power_of_two().ilog2() <= 31;
+    let enough = 1 + if fits { 0 } else { plan.whole_shift };
+    if s.m_bits(s.i_gt(s.i_splat(enough), least)) != 0 {
         return false;
     }
     let (rows, columns) = (x.pairs, y.pairs);
