@@ -108,6 +108,16 @@ impl Grouped {
         self.length / self.group
     }
 
+    /// Lines whose elements have their last bit at 2^`last`; what is added to small ones, and the unit of others.
+    #[inline(always)]
+    fn packed(&self, cells: Cells, last: i32, added: i32, unit: f64) -> Packed {
+        let (small, wide) = match self.small {
+            0 => (None, OnceLock::from(self.pack(&cells, last, unit))), // every operation takes it
+            _ => (Some(Small::of(self, &cells, last, added)), OnceLock::new()),
+        };
+        Packed { cells, small, wide }
+    }
+
     /// Pairs of factors, and for each group and line its scale factor and which elements are not zero.
     #[inline(always)]
     fn pack(&self, cells: &Cells, last: i32, unit: f64) -> Wide {
@@ -174,15 +184,14 @@ impl Kernel for Grouped {
 
     #[inline(always)]
     fn pack_a(&self, cells: Cells) -> Packed {
-        let small = (self.small > 0).then(|| Small::of(self, &cells, self.a_last, small::LARGEST));
-        Packed { cells, small, wide: OnceLock::new() }
+        self.packed(cells, self.a_last, small::LARGEST, self.unit)
     }
 
     #[inline(always)]
     fn pack_b(&self, cells: Cells) -> Packed {
-        let small = (self.small > 0).then(|| Small::of(self, &cells, self.b_last, 0));
-        let small = small.filter(|small| small.fits(0..cells.lines));
-        Packed { cells, small, wide: OnceLock::new() }
+        let mut packed = self.packed(cells, self.b_last, 0, 1.0);
+        packed.small = packed.small.filter(|small| small.fits(0..packed.cells.lines));
+        packed
     }
 
     fn nan(&self) -> u64 {

@@ -13,7 +13,7 @@ use crate::simd::{Simd, by_fours};
 
 /// The exponent q for operands of a block of K, if no product is cut and no sum of products leaves 32 bits.
 #[inline(always)]
-pub(crate) fn unit(plan: &Narrow, a: &PackedA, b: &PackedB) -> Option<i32> {
+pub(crate) fn last_bit(plan: &Narrow, a: &PackedA, b: &PackedB) -> Option<i32> {
     let last = plan.chain?;
     let (whole_a, whole_b) = (a.integers.whole_below()?, b.integers.whole_below()?);
     // products have exponents of at most this; they are below twice 2 to the power of it

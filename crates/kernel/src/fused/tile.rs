@@ -2,7 +2,7 @@
 
 use super::begin::{Begun, begin};
 use super::careful::{careful, wide};
-use super::chain::{chain, unit};
+use super::chain::{chain, last_bit};
 use super::floor::floor_sums;
 use super::whole::{Words, are_cut, whole_sums};
 use super::{After, Narrow, PackedA, PackedB};
@@ -66,20 +66,20 @@ pub(crate) fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
     let width = VECTORS * S::LANES;
     assert!(state.len().is_multiple_of(ROWS * width) && state.len() <= GROUP * width);
     assert!(b.lines.values.len() == k.length * width);
-    let unit = if SCALED || FP16 { None } else { unit(plan, a, b) };
-    let most = match unit {
+    let last = if SCALED || FP16 { None } else { last_bit(plan, a, b) };
+    let most = match last {
         None => GROUP,
         Some(_) if S::MANY => 2 * ROWS,
         Some(_) => ROWS,
     };
     for (index, state) in state.chunks_mut(most * width).enumerate() {
         let row = index * most;
-        let done = match unit {
+        let done = match last {
             None => false,
-            Some(unit) if state.len() == 2 * ROWS * width => {
-                chain::<S, { 2 * ROWS }>(s, plan, (a, b), (unit, row), state)
+            Some(last) if state.len() == 2 * ROWS * width => {
+                chain::<S, { 2 * ROWS }>(s, plan, (a, b), (last, row), state)
             }
-            Some(unit) => chain::<S, ROWS>(s, plan, (a, b), (unit, row), state),
+            Some(last) => chain::<S, ROWS>(s, plan, (a, b), (last, row), state),
         };
         match done {
             true => count(Route::Chain),
