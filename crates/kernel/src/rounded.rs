@@ -49,16 +49,10 @@ pub(crate) struct Rounded {
     pairs: bool,
     /// F.
     fraction_bits: i32,
-    /// F2.
-    sum_fraction_bits: i32,
-    /// Whether the sum is cut at its own exponent, and T one bit below E - F2.
-    renormalize: bool,
     /// Whether sums are cut toward zero and not down.
     toward_zero: bool,
     /// Bits of an accumulator below its first F fractional bits.
     coarse: i32,
-    /// 2^this and more is an infinite product.
-    product_overflow: i32,
     nan: u64,
 }
 
@@ -71,7 +65,7 @@ impl Rounded {
             Operation::GtrFdpa(sum) => (sum, true),
             _ => return None,
         };
-        let RoundedSum { fraction_bits, sum_fraction_bits, renormalize, .. } = sum;
+        let RoundedSum { fraction_bits, sum_fraction_bits, .. } = sum;
         let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));
         let fits_byte = |format: &Format| {
             format.fraction_bits <= 11 && format.min_exponent() >= -126 && format.max_exponent() <= 127
@@ -113,18 +107,15 @@ impl Rounded {
             guard,
             pairs,
             fraction_bits: fraction_bits as i32,
-            sum_fraction_bits: sum_fraction_bits as i32,
-            renormalize,
             toward_zero: !downward,
             coarse: if fraction_bits >= 23 { 0 } else { (1 << (23 - fraction_bits)) - 1 },
-            product_overflow: sum.product_overflow.unwrap_or(i32::MAX),
             nan: model.emitted_nan(),
         })
     }
 
     /// Whether the accumulator is cut before it is added, or sums otherwise than down.
     fn unusual(&self) -> bool {
-        self.toward_zero || self.coarse != 0 || self.renormalize && self.finer() != 0
+        self.toward_zero || self.coarse != 0 || self.sum.renormalize && self.finer() != 0
     }
 
     /// One operation of a tile, from a row of the group on, in FP64, for factors of any exponent.
@@ -139,12 +130,12 @@ impl Rounded {
 
     /// F2 - 31.
     fn finer(&self) -> i32 {
-        self.sum_fraction_bits - 31
+        self.sum.sum_fraction_bits as i32 - 31
     }
 
     /// Bits that T lost count where they begin above this, unless the sum's own exponent decides.
     fn fixed(&self) -> i32 {
-        1 << (PLACE + 31 - self.sum_fraction_bits)
+        1 << (PLACE - self.finer())
     }
 }
 
@@ -179,6 +170,7 @@ impl Kernel for Rounded {
 
     /// A product of exponent e is below 2^(e + 2).
     fn may_overflow(&self, row: i16, column: i16) -> bool {
-        i32::from(row) + i32::from(column) + 2 > self.product_overflow
+        let above = i32::from(row) + i32::from(column) + 2;
+        self.sum.product_overflow.is_some_and(|limit| above > limit)
     }
 }

@@ -110,7 +110,7 @@ pub(crate) fn add_any<S: Simd, const PAIRS: bool>(s: S, plan: &Rounded, terms: &
     let counts = s.i_shr(23, beyond);
     let power = s.i_sub(power, beyond);
     let sum = s.i_add(s.i_sar_by(t, counts), accumulator::<S, PAIRS>(s, place, power, c, own));
-    let below = if plan.renormalize { s.i_abs(sum) } else { s.i_splat(plan.fixed()) };
+    let below = if plan.sum.renormalize { s.i_abs(sum) } else { s.i_splat(plan.fixed()) };
     let sum = with_trace(s, t, counts, sum, below);
     rounded(s, sum, power)
 }
@@ -128,14 +128,14 @@ pub(crate) fn add_unusual<S: Simd, const PAIRS: bool>(s: S, plan: &Rounded, term
         sign = negative(s, s.f_bits(c));
         c = s.f_from_bits(s.i_and(s.f_bits(c), s.i_splat(i32::MAX)));
         t = s.i_sub(s.i_xor(t, sign), sign);
-        let kept = plan.sum_fraction_bits + i32::from(plan.renormalize) - PLACE;
+        let kept = plan.finer() + 31 + i32::from(plan.sum.renormalize) - PLACE;
         let lost = s.i_max(s.i_sub(counts, s.i_splat(kept)), s.i_splat(0));
         let up = ones(s, s.i_min(lost, s.i_splat(31)));
         t = s.i_add(t, s.i_and(negative(s, t), up));
     }
     let sum = s.i_add(s.i_sar_by(t, counts), accumulator::<S, PAIRS>(s, place, power, c, own));
     let below = match plan.finer() {
-        _ if !plan.renormalize => s.i_splat(plan.fixed()),
+        _ if !plan.sum.renormalize => s.i_splat(plan.fixed()),
         -1 => s.i_shl(1, s.i_abs(sum)),
         finer => s.i_sar_by(s.i_abs(sum), s.i_splat(finer)),
     };
