@@ -25,7 +25,7 @@ use super::codes::Chunk;
 use super::drive::{Kernel, Problem, Rare};
 use super::element::{Element, Reader};
 use super::pack::{Aligned, Bytes, Cells, Interleaved, ROWS, Range, Repeated, Traits};
-use super::products::{Lines, NO_PRODUCT, NOWHERE, may_leave_range};
+use super::products::{Lines, NO_PRODUCT, NOWHERE, are_held, guard, largest_term};
 use super::simd::{Level, Simd};
 use accumulator::{code_of, f32_of};
 use floor::Floors;
@@ -114,13 +114,6 @@ impl Narrow {
         };
         let FusedSum { fraction_bits, term_rounding, zero_exponent, .. } = sum;
         let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));
-        // exact in FP32 as numbers, subnormal ones among them, and exponents that fit a byte
-        let fits_byte = |format: &Format| {
-            format.fraction_bits <= 11
-                && format.min_exponent() >= -126
-                && format.max_exponent() <= 127
-                && format.subnormals
-        };
         let c = model.lowering.widen_accumulator.unwrap_or(model.c);
         let rho = match (model.conversion.rounding, model.conversion.format) {
             (Rounding::TowardZero, format) if format == table::F32 => Rho::TowardZero { mask: -1 },
@@ -141,12 +134,13 @@ impl Narrow {
             _ => return None,
         };
         let length = prepared.length();
-        let guard = may_leave_range(prepared).then_some(length);
+        let guard = guard(prepared);
         // an operation has one scale factor from each side
         let one_factor = model.scale.is_none_or(|scale| scale.size.is_multiple_of(length));
-        let fits = fits_byte(&a)
+        let fits = are_held([&a, &b])
+            && a.subnormals
+            && b.subnormals
             && one_factor
-            && fits_byte(&b)
             && !(scaled && guard.is_some())
             && !(scaled && model.lowering != Lowering::NONE)
             && !model.flush_operands.is_on()
@@ -162,7 +156,6 @@ impl Narrow {
         if !fits {
             return None;
         }
-        let largest = |format: &Format| (2u128 << format.fraction_bits) - 1;
         // formats of few bits, whose products are few bits apart, where as many are kept
         let spans = [Span::of(&a), Span::of(&b)];
         let small = |format: &Format| format.fraction_bits <= 3 && Span::of(format).last > -32;
@@ -171,10 +164,7 @@ impl Narrow {
             && (20..=28).contains(&fraction_bits)
             && length.is_multiple_of(2)
             && length <= 64;
-        let product = largest(&a) * largest(&b); // in units of 2^-(fraction bits of both)
-        let down = a.fraction_bits + b.fraction_bits;
-        // the largest term, in units of 2^-F, rounded up
-        let term = ((product << fraction_bits) >> down) + 1;
+        let term = largest_term([&a, &b], fraction_bits);
         let limit = (1u128 << 31) - 1;
         let segment = ((limit.saturating_sub(2 << fraction_bits) / term) as usize).min(length);
         if segment == 0 {

@@ -6,6 +6,7 @@
 
 use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
+use bitmma_formats::Format;
 
 use crate::number::power;
 use crate::pack::{Aligned, Bytes, Cells, GROUP, Interleaved, ROWS, Repeated, VECTORS, WIDEST, bytes};
@@ -25,11 +26,27 @@ pub(crate) const NOWHERE: i32 = -100_000;
 /// The vectors of one row of a panel.
 pub(crate) type Lanes<V> = [V; VECTORS];
 
-/// Whether products of numbers of both operands' formats may leave the range of FP32 or of bytes.
-pub(crate) fn may_leave_range(prepared: &Prepared<'_>) -> bool {
-    [Side::A, Side::B].map(|side| prepared.operand_format(side)).iter().any(|format| {
-        format.max_exponent() > i32::from(LARGEST_FACTOR) || format.min_exponent() < SMALLEST_PRODUCT / 2
+/// Whether products of numbers of such formats are exact in FP32, but for their exponents, and these fit bytes.
+pub(crate) fn are_held(formats: [&Format; 2]) -> bool {
+    formats.into_iter().all(|format| {
+        format.fraction_bits <= 11 && format.min_exponent() >= -126 && format.max_exponent() <= 127
     })
+}
+
+/// How many elements an operation of a model has, if products may leave the range of FP32 or sums of exponents that of
+/// bytes.
+pub(crate) fn guard(prepared: &Prepared<'_>) -> Option<usize> {
+    let formats = [Side::A, Side::B].map(|side| prepared.operand_format(side));
+    let leaves = |format: &Format| {
+        format.max_exponent() > i32::from(LARGEST_FACTOR) || format.min_exponent() < SMALLEST_PRODUCT / 2
+    };
+    formats.iter().any(leaves).then(|| prepared.length())
+}
+
+/// The largest term, in units of 2^(e_max - F), rounded up: factors are below 2 by one last bit or more.
+pub(crate) fn largest_term([a, b]: [&Format; 2], fraction_bits: u32) -> u128 {
+    let largest = |format: &Format| (2u128 << format.fraction_bits) - 1;
+    ((largest(a) * largest(b)) << fraction_bits >> (a.fraction_bits + b.fraction_bits)) + 1
 }
 
 /// Some lines over a block of K.
@@ -51,8 +68,7 @@ pub(crate) type Rows = Lines<Repeated>;
 pub(crate) type Columns = Lines<Interleaved>;
 
 impl<E: Bytes> Lines<E> {
-    /// Lines of an operand, some of which share what is known of them. `guard` is how many elements an operation has, where
-    /// products may leave the range.
+    /// Lines of an operand, some of which share what is known of them; with [`guard`].
     #[inline(always)]
     pub(crate) fn of(cells: Cells, share: usize, guard: Option<usize>) -> Lines<E> {
         let exponents = E::of(cells.lines, &cells.exponents, byte);

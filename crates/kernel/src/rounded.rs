@@ -25,12 +25,12 @@
 use bitmma_arithmetic::fdpa::tr_fdpa_end;
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared, RoundedSum};
-use bitmma_formats::{Format, Rounding, table};
+use bitmma_formats::{Rounding, table};
 
 use super::drive::{Kernel, Rare};
 use super::element::Element;
 use super::pack::{Cells, ROWS, Range};
-use super::products::{Columns, Lines, NOWHERE, Rows, may_leave_range, wide};
+use super::products::{Columns, Lines, NOWHERE, Rows, are_held, guard, largest_term, wide};
 use super::simd::Simd;
 use sum::PLACE;
 use tile::tiles;
@@ -67,19 +67,15 @@ impl Rounded {
         };
         let RoundedSum { fraction_bits, sum_fraction_bits, .. } = sum;
         let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));
-        let fits_byte = |format: &Format| {
-            format.fraction_bits <= 11 && format.min_exponent() >= -126 && format.max_exponent() <= 127
-        };
         let length = prepared.length();
-        let guard = may_leave_range(prepared).then_some(length);
+        let guard = guard(prepared);
         let lowering = Lowering { widen_operands: None, order: Order::Sequential, ..model.lowering };
         let downward = match sum.sum_rounding {
             Rounding::Down => true,
             Rounding::TowardZero => false,
             _ => return None,
         };
-        let fits = fits_byte(&a)
-            && fits_byte(&b)
+        let fits = are_held([&a, &b])
             && (!pairs || guard.is_none() && length.is_multiple_of(2))
             && lowering == Lowering::NONE
             && !model.flush_operands.is_on()
@@ -94,10 +90,7 @@ impl Rounded {
         if !fits {
             return None;
         }
-        // the largest term, in units of 2^(e_max - F): factors are below 2 by one last bit or more
-        let largest = |format: &Format| (2u128 << format.fraction_bits) - 1;
-        let down = a.fraction_bits + b.fraction_bits;
-        let term = ((largest(&a) * largest(&b)) << fraction_bits >> down) + 1;
+        let term = largest_term([&a, &b], fraction_bits);
         let most = term * length as u128 + 2; // |T|; cuts of two partial sums add at most one each
         // |T + c| < 2^31 as |c| <= 2^30; half of T leaves 2^25 of a c of 2^29 or more
         let holds = most + (1 << 30) < 1 << 31 && most / 2 + 1 + (1 << 25) <= 1 << 29;

@@ -51,9 +51,10 @@ impl<'p, T, U> Positions<'p, T, U> {
         if self.a.len() < a_count {
             return None;
         }
-        // SAFETY: A has as many positions, and B has as many as A
-        let ((a, a_left), (b, b_left)) =
-            unsafe { (self.a.split_at_unchecked(a_count), self.b.split_at_unchecked(b_count)) };
+        // SAFETY: A has as many positions, as was just asked
+        let (a, a_left) = unsafe { self.a.split_at_unchecked(a_count) };
+        // SAFETY: B has as many positions as A
+        let (b, b_left) = unsafe { self.b.split_at_unchecked(b_count) };
         (self.a, self.b) = (a_left, b_left);
         Some((a, b))
     }
