@@ -3,8 +3,8 @@
 //! Sums run in FP64, from the first operation of a block of K to the last. With 2^u the last place of a number as large as
 //! the accumulator and all products of the block together, 53 places up, every step is exact where the accumulator
 //! and all products are multiples of 2^u: so is what an operation comes to when it is rounded to 24 bits, and the next
-//! one begins with a multiple of 2^u again. FP64 rounds to 24 bits by two fused multiply-adds; u >= -149 leaves FP32's
-//! subnormal numbers as they are.
+//! one begins with a multiple of 2^u again. With u >= -149 rounding to 24 bits leaves FP32's subnormal numbers as they
+//! are.
 //!
 //! Where that does not hold, the products of an operation are summed with the error of each addition beside it. If there
 //! is none, the sum of products is exact in 53 bits, and adding the accumulator rounded to odd keeps what
@@ -19,9 +19,12 @@ use bitmma_formats::{Format, table};
 use super::drive::{Kernel, Rare};
 use super::element::Element;
 use super::number::power;
-use super::pack::{Cells, GROUP, ROWS, Range, VECTORS, WIDEST};
+use super::pack::{Aligned, Cells, GROUP, Range, VECTORS, WIDEST};
 use super::routes::{Route, count};
 use super::simd::{Positions, Simd, multiply_add};
+
+/// Rows of a tile: a column that was loaded serves four.
+const ROWS: usize = 4;
 
 /// The kernel, planned for a model.
 pub(crate) struct Exact {
@@ -71,13 +74,13 @@ impl Exact {
                 }
             }
         }
-        Packed { values: cells.values.iter().map(|&value| f64::from(value)).collect(), lasts, sizes }
+        Packed { values: Aligned::of(cells.values.iter().map(|&value| f64::from(value))), lasts, sizes }
     }
 }
 
 /// Some lines.
 pub(crate) struct Packed {
-    values: Vec<f64>,
+    values: Aligned<f64>,
     /// For each operation and share of the lines: all numbers are multiples of 2^this.
     lasts: Vec<i32>,
     /// For each share of the lines: of A the sum of all magnitudes, of B the largest.
@@ -101,6 +104,7 @@ impl Kernel for Exact {
     type Entry = Element;
     type A = Packed;
     type B = Packed;
+    const ROWS: usize = ROWS;
 
     #[inline(always)]
     fn pack_a(&self, cells: Cells) -> Packed {
@@ -123,28 +127,32 @@ impl Kernel for Exact {
         assert!(a.values.len() == k.length * GROUP && b.values.len() == k.length * width);
         let operations = k.length / self.length;
         let mut lasts = vec![NO_BIT; operations + 1];
-        for (pair, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
-            let row = pair * ROWS;
+        for (tile, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
+            let row = tile * ROWS;
             // of all products from an operation on
             for operation in (0..operations).rev() {
-                let of_rows = &a.lasts[operation * GROUP + row..][..ROWS];
-                let last = of_rows[0].min(of_rows[1]) + b.lasts[operation];
-                lasts[operation] = last.min(lasts[operation + 1]);
+                let mut last = NO_BIT;
+                for &of_row in &a.lasts[operation * GROUP + row..][..ROWS] {
+                    last = last.min(of_row);
+                }
+                lasts[operation] = lasts[operation + 1].min(last + b.lasts[operation]);
             }
             for operation in 0..operations {
                 let position = operation * self.length;
                 let factors = (&a.values[position * GROUP..], &b.values[position * width..]);
                 if is_exact(s, (a, b), (row, lasts[operation]), state) {
                     count(Route::Exact);
-                    match self.length {
-                        2 => sums::<S, 2>(s, 2, factors, row, state),
-                        4 => sums::<S, 4>(s, 4, factors, row, state),
-                        length => sums::<S, 0>(s, length, factors, row, state),
+                    match (self.length, S::MANY) {
+                        (2, true) => sums::<S, 2, 4>(s, 2, factors, row, state),
+                        (4, true) => sums::<S, 4, 4>(s, 4, factors, row, state),
+                        (2, false) => sums::<S, 2, 2>(s, 2, factors, row, state),
+                        (4, false) => sums::<S, 4, 2>(s, 4, factors, row, state),
+                        (length, _) => sums::<S, 0, 2>(s, length, factors, row, state),
                     }
                     break;
                 }
                 count(Route::Errors);
-                let mut rare = |of_pair, column, c| rare(row + of_pair, column, position, c);
+                let mut rare = |of_tile, column, c| rare(row + of_tile, column, position, c);
                 let factors = (&factors.0[..self.length * GROUP], &factors.1[..self.length * width]);
                 careful(s, (factors.0, row), factors.1, state, &mut rare);
             }
@@ -179,12 +187,10 @@ fn is_exact<S: Simd>(s: S, (a, b): (&Packed, &Packed), (row, last): (usize, i32)
     s.d_nonzero(parts) == 0
 }
 
-/// Vectors of doubles that are worked on together.
-const DOUBLES: usize = 4;
-
-/// Some rows through operations whose every step is exact; of `LENGTH` products each, or of `length` if that is 0.
+/// Some rows through operations whose every step is exact; of `LENGTH` products each, or of `length` if that is 0. So many
+/// vectors of doubles are worked on together.
 #[inline(always)]
-fn sums<S: Simd, const LENGTH: usize>(
+fn sums<S: Simd, const LENGTH: usize, const DOUBLES: usize>(
     s: S,
     length: usize,
     (a, b): (&[f64], &[f64]),
@@ -193,7 +199,6 @@ fn sums<S: Simd, const LENGTH: usize>(
 ) {
     let (width, lanes) = (VECTORS * S::LANES, S::LANES / 2);
     let length = if LENGTH == 0 { length } else { LENGTH };
-    let (up, down) = (s.d_splat(f64::from(1 << 29)), s.d_splat(-f64::from(1 << 29)));
     for column in (0..width).step_by(lanes * DOUBLES) {
         let mut sums = [[s.d_splat(0.0); DOUBLES]; ROWS];
         for row in 0..ROWS {
@@ -214,11 +219,9 @@ fn sums<S: Simd, const LENGTH: usize>(
                     }
                 }
             }
-            // the multiple of 2^29 leaves 24 bits of 53 in the sum with it, to nearest, ties to even
-            for row in 0..ROWS {
-                for vector in 0..DOUBLES {
-                    let above = multiply_add(s, sums[row][vector], up, sums[row][vector]);
-                    sums[row][vector] = multiply_add(s, sums[row][vector], down, above);
+            for vector in 0..DOUBLES {
+                for row in 0..ROWS {
+                    sums[row][vector] = s.d_to_24(sums[row][vector]);
                 }
             }
         }

@@ -459,6 +459,24 @@ simd! {
         { _mm_storeu_ps(first_of(to, 4), _mm256_cvtpd_ps(value)) }
         { vst1_f32(first_of(to, 2), vcvt_f32_f64(value)) }
         { to[..LANES / 2].copy_from_slice(&value.map(|value| value as f32)) }
+    /// Rounded to 24 bits, to nearest, ties to even: a number from 2^-900 to 2^900 in magnitude, or +0.
+    fn d_to_24(self, value: Self::D) -> Self::D
+        {
+            // one and a half times 2^29 times its power of two has its last bit where 24 bits end; multipliers stay free
+            let power = _mm512_and_si512(_mm512_castpd_si512(value), _mm512_set1_epi64(0x7ff << 52));
+            let above = _mm512_castsi512_pd(_mm512_add_epi64(power, _mm512_set1_epi64(29 << 52 | 1 << 51)));
+            _mm512_sub_pd(_mm512_add_pd(value, above), above)
+        }
+        {
+            // the multiple of 2^29 leaves 24 bits of 53 in the sum with it
+            let above = _mm256_fmadd_pd(value, _mm256_set1_pd(f64::from(1 << 29)), value);
+            _mm256_fmadd_pd(value, _mm256_set1_pd(-f64::from(1 << 29)), above)
+        }
+        {
+            let above = vfmaq_f64(value, value, vdupq_n_f64(f64::from(1 << 29)));
+            vfmaq_f64(above, value, vdupq_n_f64(-f64::from(1 << 29)))
+        }
+        { value.map(|value| value + f64::from(1 << 29) * value - f64::from(1 << 29) * value) }
     fn d_add(self, x: Self::D, y: Self::D) -> Self::D
         { _mm512_add_pd(x, y) } { _mm256_add_pd(x, y) } { vaddq_f64(x, y) } { lanes!(i => x[i] + y[i]) }
     fn d_sub(self, x: Self::D, y: Self::D) -> Self::D

@@ -19,6 +19,9 @@ fn all_f<S: Simd>(s: S, vector: S::F, lane: f32, what: &str) {
     all(s, s.f_bits(vector), lane.to_bits().cast_signed(), what);
 }
 
+/// Lanes of doubles of the widest vectors.
+const LANES_OF_ANY: usize = 8;
+
 struct Facts;
 
 impl Work for Facts {
@@ -82,6 +85,20 @@ impl Work for Facts {
             let result = s.d_to_f_toward_zero([s.d_splat(value); 2]);
             all_f(s, result, expected, &format!("{value} toward zero"));
         }
+        // to 24 bits as to FP32, where that has as many: ties to both sides, and what is next to them
+        let half = 2f64.powi(-24);
+        for units in [1.0, 3.0, 2f64.powi(24) - 1.0, 2f64.powi(24) + 1.0, 2f64.powi(24) + 3.0] {
+            for beside in [-2f64.powi(-26), 0.0, 2f64.powi(-26)] {
+                for scale in [-1.0, 1.0, 2f64.powi(-100), -2f64.powi(100)] {
+                    let value = (1.0 + (units + beside) * half) * scale;
+                    let mut to = [0.0; LANES_OF_ANY];
+                    s.d_store(&mut to, s.d_to_24(s.d_splat(value)));
+                    assert_eq!(to[..S::LANES / 2], vec![f64::from(value as f32); S::LANES / 2], "{value:e}");
+                }
+            }
+        }
+        let zero = s.d_to_24(s.d_splat(0.0));
+        all_f(s, s.d_to_f_toward_zero([zero; 2]), 0.0, "zero to 24 bits");
         // (1 + 2^-12)^2 is one bit longer than FP32
         let (x, z) = (s.f_splat(1.0 + 2f32.powi(-12)), s.f_splat(-1.0 - 2f32.powi(-11)));
         all_f(s, s.f_fma(x, x, z), 2f32.powi(-24), "rounded once");
