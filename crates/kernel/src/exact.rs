@@ -6,11 +6,12 @@
 //! one begins with a multiple of 2^u again. With u >= -149 rounding to 24 bits leaves FP32's subnormal numbers as they
 //! are.
 //!
-//! Where that does not hold, the products of an operation are summed with the error of each addition beside it. If there
-//! is none, the sum of products is exact in 53 bits, and adding the accumulator rounded to odd keeps what
-//! the last rounding needs: an odd last bit stands for everything below it, and lies below every FP32
-//! number and every midpoint between two, those of subnormal numbers included, for 53 >= 24 + 2. Lanes
-//! with an error take the reference path.
+//! Where that does not hold, the products of an operation are summed, and the errors of these additions beside them. If
+//! the second sum is exact, both and the accumulator are three numbers, whose sum is rounded to odd (S. Boldo, G. Melquiond,
+//! "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", IEEE Transactions on Computers
+//! 57(4), 2008): that keeps what the last rounding needs, for an odd last bit stands for everything below it, and lies below
+//! every FP32 number and every midpoint between two, those of subnormal numbers included, for 53 >= 24 + 2. Lanes whose
+//! second sum has an error take the reference path.
 
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared};
@@ -242,9 +243,11 @@ fn two_sum<S: Simd>(s: S, x: S::D, y: S::D) -> (S::D, S::D) {
     (sum, s.d_add(s.d_sub(x, x_part), s.d_sub(y, y_part)))
 }
 
-/// The sum of two numbers rounded to odd in place of to nearest, and its error; not for infinities.
+/// Sums of two numbers, rounded to odd in place of to nearest; not for infinities.
 #[inline(always)]
-fn odd<S: Simd>(s: S, sum: [S::D; 2], error: [S::D; 2]) -> [S::D; 2] {
+fn odd_sum<S: Simd>(s: S, x: [S::D; 2], y: [S::D; 2]) -> [S::D; 2] {
+    let (first, second) = (two_sum(s, x[0], y[0]), two_sum(s, x[1], y[1]));
+    let (sum, error) = ([first.0, second.0], [first.1, second.1]);
     let (zero, one, minus_one) = (s.i_splat(0), s.i_splat(1), s.i_splat(-1));
     let ([low, high], [e_low, e_high]) = (s.d_words(sum), s.d_words(error));
     let exact = s.i_eq(s.i_or(e_low, s.i_shl(1, e_high)), zero);
@@ -269,25 +272,31 @@ fn careful<S: Simd>(
     let (width, lanes) = (VECTORS * S::LANES, S::LANES / 2);
     for (row, state) in state.chunks_exact_mut(width).enumerate() {
         for (vector, state) in state.chunks_exact_mut(S::LANES).enumerate() {
-            let (mut sums, mut errors) = ([s.d_splat(0.0); 2], [s.d_splat(0.0); 2]);
+            let nothing = [s.d_splat(0.0); 2];
+            let (mut sums, mut middles, mut lows) = (nothing, nothing, nothing);
             let mut flagged = 0;
             for half in 0..2 {
                 // -0 becomes +0: an exact zero is +0 even if every term is -0
                 let c = s.d_add(s.d_load_f(&state[half * lanes..]), s.d_splat(0.0));
-                // infinity and NaN give NaN here, and any error of the sum of products more than zero
-                let mut inexact = s.d_sub(c, c);
-                let mut sum = s.d_splat(0.0);
+                // infinity and NaN give NaN here, and any error of the sum of errors more than zero
+                let mut lost = s.d_sub(c, c);
+                let (mut sum, mut errors) = (s.d_splat(0.0), s.d_splat(0.0));
                 for (numbers, line) in a.chunks_exact(GROUP).zip(b.chunks_exact(width)) {
                     let line = s.d_load(&line[vector * S::LANES + half * lanes..]);
-                    let (next, error) = two_sum(s, sum, s.d_mul(s.d_splat(numbers[first_row + row]), line));
-                    (sum, inexact) = (next, s.d_or(inexact, error));
+                    let product = s.d_mul(s.d_splat(numbers[first_row + row]), line);
+                    let (next, error) = two_sum(s, sum, product);
+                    let (all, error) = two_sum(s, errors, error);
+                    (sum, errors, lost) = (next, all, s.d_or(lost, error));
                 }
-                flagged |= s.d_nonzero(inexact) << (half * lanes);
-                (sums[half], errors[half]) = two_sum(s, sum, c);
+                flagged |= s.d_nonzero(lost) << (half * lanes);
+                let (small, low) = two_sum(s, errors, c);
+                (sums[half], middles[half]) = two_sum(s, sum, small);
+                lows[half] = low;
             }
+            let rest = odd_sum(s, middles, lows);
+            let sums = odd_sum(s, sums, rest);
             let mut before = [0.0; 16];
             before[..S::LANES].copy_from_slice(state);
-            let sums = odd(s, sums, errors);
             s.d_store_f(state, sums[0]);
             s.d_store_f(&mut state[lanes..], sums[1]);
             for (lane, (c, &before)) in state.iter_mut().zip(&before).enumerate() {
