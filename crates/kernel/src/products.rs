@@ -2,7 +2,8 @@
 //!
 //! Exponents are bytes, 64 of which are summed at a time; a product is taken in FP32, where one of two factors of 12 bits
 //! is exact, brought to its units by a power of two, and truncated to a 32-bit integer. A result below the last unit
-//! truncates to zero whether it was rounded or not. Factors that are too large or too small for that are taken in FP64.
+//! truncates to zero whether it was rounded or not. Factors that are too large for that, and operations all of whose products
+//! may be too small, are taken in FP64.
 
 use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
@@ -99,9 +100,14 @@ impl Extremes {
     /// Whether the products of such elements may be taken in FP32, their exponents summed in bytes.
     #[inline]
     pub(crate) fn are_safe_with(self, other: Extremes) -> bool {
-        self.largest <= LARGEST_FACTOR
-            && other.largest <= LARGEST_FACTOR
+        self.are_small_enough_with(other)
             && i32::from(self.smallest) + i32::from(other.smallest) >= SMALLEST_PRODUCT
+    }
+
+    /// Whether none is too large.
+    #[inline]
+    fn are_small_enough_with(self, other: Extremes) -> bool {
+        self.largest <= LARGEST_FACTOR && other.largest <= LARGEST_FACTOR
     }
 }
 
@@ -235,9 +241,26 @@ pub(crate) fn are_all_safe((a, b): (&Rows, &Columns)) -> bool {
     a.all.are_safe_with(b.all)
 }
 
-/// Whether products of an operation of a tile stay in it, from a row of the group on, where others may leave it.
-pub(crate) fn are_safe((a, b): (&Rows, &Columns), operation: usize, row: usize) -> bool {
-    a.ranges[operation * (GROUP / ROWS) + row / ROWS].are_safe_with(b.ranges[operation])
+/// Whether the products of an operation of a tile, from a row of the group on, may be taken so where others may not.
+///
+/// A product that is too small does no harm beside one that is not: it is below 2^-125 whatever becomes of it, the unit
+/// above 2^([`NO_PRODUCT`] - F), and it is cut to nothing.
+#[inline(always)]
+pub(crate) fn are_safe<S: Simd>(
+    s: S,
+    (a, b): (&Rows, &Columns),
+    products: &Products<'_>,
+    (operation, row): (usize, usize),
+) -> bool {
+    let (a, b) = (a.ranges[operation * (GROUP / ROWS) + row / ROWS], b.ranges[operation]);
+    if a.are_safe_with(b) {
+        return true;
+    }
+    let mut all = a.are_small_enough_with(b);
+    for largest in products.largest::<S, ROWS, 1>(s, (row, 0)) {
+        all &= !s.b_any_gt(s.i_splat(bytes(NO_PRODUCT as i8 + 1)), largest);
+    }
+    all
 }
 
 /// What an operation comes to in FP64, for factors of any exponent: of some rows, from one of the group on.

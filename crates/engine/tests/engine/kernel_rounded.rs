@@ -1,11 +1,15 @@
 //! The kernels of TR-, GTR- and E-FDPA on models no catalogue has, and on inputs made for them.
 
+use std::ops::Range;
+
 use bitmma_arithmetic::{Conversion, Operation, RoundedSum};
 use bitmma_engine::catalogue::{Architecture, Revision, find};
 use bitmma_engine::formats::{BF16, E4M3FNUZ, E5M2FNUZ, F16, F32, Format, Rounding, XF32};
 use bitmma_engine::kernel::{Level, has_kernel, multiply};
 use bitmma_engine::{Matrix, Model, Operands, simulate_steps};
 use bitmma_verify::inputs::{Family, case};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
 
 /// CDNA3's parameters.
 const CDNA3: RoundedSum = RoundedSum {
@@ -338,6 +342,51 @@ fn blocks_near_and_far() {
             });
             let c = Matrix::single(F32, m, n, c.collect::<Vec<_>>()).unwrap();
             agree(&model, step, &a, &b, &c, "near and far");
+        }
+    }
+}
+
+/// Products too small for FP32 or for exponents in bytes, in each operation beside one that is not, or that is at the edge:
+/// in one column it is zero.
+#[test]
+fn products_that_vanish() {
+    const EDGE: i32 = -94;
+    let (m, n) = (34, 70);
+    let fields = |format: &Format| if *format == BF16 { 7 } else { 23 };
+    for (architecture, name) in [
+        (Architecture::Hopper, "wgmma.m64nNk16.f32.bf16.bf16"),
+        (Architecture::Hopper, "wgmma.m64nNk8.f32.tf32.tf32"),
+        (Architecture::Cdna3, "v_mfma_f32_32x32x8_bf16"),
+        (Architecture::Cdna3, "v_mfma_f32_32x32x4_xf32"),
+    ] {
+        let row = find(architecture, name).unwrap().instruction;
+        let (model, step) = (row.model(Revision::Hardware).unwrap(), row.products());
+        let k = 4 * step;
+        for largest in EDGE - 2..EDGE + 5 {
+            let mut random = ChaCha8Rng::seed_from_u64(largest.unsigned_abs().into());
+            let mut with_exponent = |format: &Format, range: Range<i32>| {
+                let exponent = range.start + (random.next_u32() % range.len() as u32).cast_signed();
+                let bits = random.next_u64() & format.max_code() & !(0xff << fields(format));
+                bits | u64::from((exponent.max(-127) + 127).unsigned_abs()) << fields(format)
+            };
+            // the first of four elements has the largest product
+            let a = (0..m * k).map(|index| {
+                let exponents = if (index % k).is_multiple_of(4) { 20..21 } else { -127..-40 };
+                with_exponent(&model.a, exponents)
+            });
+            let a = Matrix::single(model.a, m, k, a.collect::<Vec<_>>()).unwrap();
+            let b = (0..k * n).map(|index| match ((index / n).is_multiple_of(4), index % n) {
+                (true, 65) => 0,
+                (true, _) => with_exponent(&model.b, largest - 20..largest - 19),
+                (false, _) => with_exponent(&model.b, -127..largest + 40),
+            });
+            let b = Matrix::single(model.b, k, n, b.collect::<Vec<_>>()).unwrap();
+            let c = (0..m * n).map(|index| match index % 5 {
+                0 => 0,
+                _ => with_exponent(&F32, largest - 30..largest + 30),
+            });
+            let c = Matrix::single(model.c, m, n, c.collect::<Vec<_>>()).unwrap();
+            agree(&model, step, &a, &b, &c, &format!("{name}, largest {largest}"));
         }
     }
 }

@@ -119,7 +119,7 @@ fn operations<S: Simd, const SCALED: bool, const FP16: bool>(
         }
         for (pair, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
             let row = first_row + pair * ROWS;
-            if !all_safe && !are_safe(lines, operation, row) {
+            if !all_safe && !are_safe(s, lines, &factors.products, (operation, row)) {
                 count(Route::Wide);
                 wide(plan, lines, ((first, row), width), state);
                 continue;

@@ -46,7 +46,7 @@ pub(crate) fn tiles<S: Simd, const PAIRS: bool>(
         let products = &Products::of(lines, (first, plan.length), width);
         for (pair, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
             let row = pair * ROWS;
-            if !all_safe && !are_safe(lines, operation, row) {
+            if !all_safe && !are_safe(s, lines, products, (operation, row)) {
                 taken(Route::Wide);
                 calm &= !(3 << row);
                 plan.wide(lines, (first, row), state);
