@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
+use bitmma::Codes;
 use bitmma::formats::{F16, F32, F64, Format, TF32, XF32};
 use bitmma_calls::npy::{Header, Type};
 
-use super::output::no_type;
+use super::output::{no_type, write_codes};
 use super::tensor::{Tensor, dimensions, packed_bytes};
 use crate::failure::{Failure, Within};
 
@@ -108,14 +109,11 @@ pub(crate) fn write(
     target: &mut impl Write,
     format: &Format,
     shape: &[usize],
-    codes: impl Iterator<Item = u64>,
+    codes: &Codes,
 ) -> std::io::Result<()> {
     let bytes = float_bytes(format).ok_or_else(|| no_type(format))?;
     target.write_all(&Header::write(&format!("<f{bytes}"), shape))?;
-    for code in codes {
-        target.write_all(&code.to_le_bytes()[..bytes as usize])?;
-    }
-    Ok(())
+    write_codes(target, codes)
 }
 
 /// A whole file of unsigned integers of 1, 2, 4 or 8 bytes.

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use bitmma::Codes;
 use bitmma::formats::{
     BF16, E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, F16, F32, F64, Format, TF32, UE4M3, UE8M0, XF32,
     packing,
@@ -17,7 +18,7 @@ use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 use serde_json::{Value, json};
 
-use super::output::no_type;
+use super::output::{no_type, write_codes};
 use super::tensor::{Tensor, dimensions, packed_bytes};
 use crate::failure::{Failure, Within};
 
@@ -241,7 +242,7 @@ pub(crate) fn write(
     target: &mut impl Write,
     format: &Format,
     shape: &[usize],
-    codes: impl Iterator<Item = u64>,
+    codes: &Codes,
     metadata: &BTreeMap<&str, String>,
 ) -> std::io::Result<()> {
     let dtype = dtype_of(format).filter(|dtype| ends_on_a_byte(shape, dtype.bitsize()));
@@ -255,12 +256,9 @@ pub(crate) fn write(
     target.write_all(&(header.len() as u64).to_le_bytes())?;
     target.write_all(header.as_bytes())?;
     if dtype.bitsize() < 8 {
-        let codes: Vec<u8> = codes.map(|code| code as u8).collect(); // of 4 or 6 bits
-        let packed = packing::pack(format.bits(), &codes).map_err(std::io::Error::other)?;
+        let Codes::U8(codes) = codes else { return Err(no_type(format)) };
+        let packed = packing::pack(format.bits(), codes).map_err(std::io::Error::other)?;
         return target.write_all(&packed);
     }
-    for code in codes {
-        target.write_all(&code.to_le_bytes()[..format.bytes()])?;
-    }
-    Ok(())
+    write_codes(target, codes)
 }

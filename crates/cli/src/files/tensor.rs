@@ -1,8 +1,9 @@
 //! The elements of a file, before they are a matrix.
 
-use bitmma::Matrix;
 use bitmma::formats::Format;
+use bitmma::{Codes, Error, Matrix};
 use bitmma_calls::npy::{Endian, Order};
+use rayon::prelude::*;
 
 use crate::failure::{Failure, Within};
 
@@ -39,16 +40,6 @@ pub(crate) fn packed_bytes(shape: &[usize], bits: usize) -> Option<usize> {
 }
 
 impl Tensor {
-    /// One element.
-    fn get(&self, element: usize) -> u64 {
-        let bytes = &self.bytes[element * self.width..(element + 1) * self.width];
-        let shift_in = |code: u64, byte: &u8| code << 8 | u64::from(*byte);
-        match self.endian {
-            Endian::Little => bytes.iter().rev().fold(0, shift_in),
-            Endian::Big => bytes.iter().fold(0, shift_in),
-        }
-    }
-
     /// The matrix, or the matrices that a first dimension counts; rows and columns exchanged where
     /// `transposed`.
     pub(crate) fn into_matrix(self, format: Format, transposed: bool) -> Result<Matrix, Failure> {
@@ -63,33 +54,80 @@ impl Tensor {
                 );
             }
         };
-        // where one step along each dimension leads, in elements
+        // where one step along each dimension leads, in elements; saturates only where there is no element
         let (block_step, first_step, second_step) = match self.order {
-            Order::C => (first.saturating_mul(second), second, 1), // saturates only where there is no element
+            Order::C => (first.saturating_mul(second), second, 1),
             Order::Fortran => (1, blocks, blocks.saturating_mul(first)),
         };
-        let (rows, columns, row_step, column_step) = if transposed {
-            (second, first, second_step, first_step)
-        } else {
-            (first, second, first_step, second_step)
+        let (shape, steps) = match transposed {
+            true => ((blocks, second, first), [block_step, second_step, first_step]),
+            false => ((blocks, first, second), [block_step, first_step, second_step]),
         };
-        let element = |index: usize| {
-            let (block, row, column) = (index / columns / rows, index / columns % rows, index % columns);
-            self.get(block * block_step + row * row_step + column * column_step)
+        let Tensor { source_name, endian, bytes, .. } = self;
+        let codes = match self.width {
+            1 => Codes::U8(row_major(bytes, shape, steps)),
+            2 => Codes::U16(row_major(words(&bytes, endian, u16::from_ne_bytes), shape, steps)),
+            4 => Codes::U32(row_major(words(&bytes, endian, u32::from_ne_bytes), shape, steps)),
+            _ => Codes::U64(row_major(words(&bytes, endian, u64::from_ne_bytes), shape, steps)),
         };
-        let count = self.bytes.len() / self.width;
-        if let Some((index, code)) =
-            (0..count).map(|index| (index, element(index))).find(|(_, code)| *code > format.max_code())
-        {
-            let (block, row, column) = (index / columns / rows, index / columns % rows, index % columns);
-            let (first, second) = if transposed { (column, row) } else { (row, column) };
-            let block = if self.shape.len() == 3 { format!("{block}, ") } else { String::new() };
-            let (source, bits, largest) = (self.source_name, format.bits(), format.max_code());
-            bail!(
-                "{source}[{block}{first}, {second}] is {code:#x}; {format} codes have {bits} bits, so {largest:#x} is the \
-                 largest"
-            );
+        match Matrix::with_codes(format, shape, codes) {
+            Err(Error::Code { index, code, .. }) => {
+                let (_, rows, columns) = shape;
+                let (block, row, column) = (index / columns / rows, index / columns % rows, index % columns);
+                let (first, second) = if transposed { (column, row) } else { (row, column) };
+                let block = if self.shape.len() == 3 { format!("{block}, ") } else { String::new() };
+                let (bits, largest) = (format.bits(), format.max_code());
+                bail!(
+                    "{source_name}[{block}{first}, {second}] is {code:#x}; {format} codes have {bits} bits, so {largest:#x} is \
+                     the largest"
+                );
+            }
+            matrix => matrix.within(&source_name),
         }
-        Matrix::new(format, (blocks, rows, columns), (0..count).map(element)).within(&self.source_name)
     }
+}
+
+/// Integers of `WIDTH` bytes each.
+fn words<const WIDTH: usize, T: Send>(bytes: &[u8], endian: Endian, native: fn([u8; WIDTH]) -> T) -> Vec<T> {
+    let swapped = (endian == Endian::Big) != cfg!(target_endian = "big");
+    let word = |&(mut word): &[u8; WIDTH]| {
+        if swapped {
+            word.reverse();
+        }
+        native(word)
+    };
+    bytes.as_chunks().0.par_iter().with_min_len(SHARE).map(word).collect()
+}
+
+/// Codes that one thread takes, at least.
+const SHARE: usize = 1 << 16;
+
+/// Rows that are filled together: what they are read from, column by column, stays in the nearest cache.
+const BAND: usize = 64;
+
+/// Elements of which a step along blocks, rows and columns leads so many further, row by row.
+fn row_major<T: Copy + Default + Send + Sync>(
+    elements: Vec<T>,
+    (blocks, rows, columns): (usize, usize, usize),
+    [block_step, row_step, column_step]: [usize; 3],
+) -> Vec<T> {
+    // without an element, dimensions multiply to anything
+    if elements.is_empty()
+        || column_step == 1 && row_step == columns && (blocks == 1 || block_step == rows * columns)
+    {
+        return elements;
+    }
+    let mut ordered = vec![T::default(); elements.len()];
+    ordered.par_chunks_mut(BAND * columns).enumerate().for_each(|(band, to)| {
+        let begins: Vec<usize> = (band * BAND..)
+            .take(to.len() / columns)
+            .map(|row| row / rows * block_step + row % rows * row_step)
+            .collect();
+        for column in 0..columns {
+            for (row, begin) in begins.iter().enumerate() {
+                to[row * columns + column] = elements[begin + column * column_step];
+            }
+        }
+    });
+    ordered
 }
