@@ -139,8 +139,7 @@ fn ranges(cells: &Cells, share: usize, guard: Option<usize>) -> Vec<Extremes> {
 /// What one operation takes of rows and a panel, as slices that no store can change.
 #[derive(Clone, Copy)]
 pub(crate) struct Products<'p> {
-    pub(crate) a_values: &'p [f32],
-    pub(crate) b_values: &'p [f32],
+    pub(crate) values: Values<'p>,
     a_exponents: &'p [i32],
     b_exponents: &'p [i32],
 }
@@ -157,8 +156,7 @@ impl<'p> Products<'p> {
         let (a_values, a_exponents): (&[f32], &[i32]) = (&a.values, a.exponents.words());
         let (b_values, b_exponents): (&[f32], &[i32]) = (&b.values, b.exponents.words());
         Products {
-            a_values: &a_values[first * GROUP..][..length * GROUP],
-            b_values: &b_values[first * width..][..length * width],
+            values: Values { a: a_values, b: b_values }.part((first, length), width),
             a_exponents: &a_exponents[first * GROUP..][..length * GROUP],
             b_exponents: &b_exponents[first * width / VECTORS..][..length * width / VECTORS],
         }
@@ -185,6 +183,24 @@ impl<'p> Products<'p> {
         });
         largest
     }
+}
+
+/// The numbers of the same.
+#[derive(Clone, Copy)]
+pub(crate) struct Values<'p> {
+    pub(crate) a: &'p [f32],
+    pub(crate) b: &'p [f32],
+}
+
+impl<'p> Values<'p> {
+    /// Those of `length` elements from the first on.
+    #[inline(always)]
+    pub(crate) fn part(&self, (first, length): (usize, usize), width: usize) -> Values<'p> {
+        Values {
+            a: &self.a[first * GROUP..][..length * GROUP],
+            b: &self.b[first * width..][..length * width],
+        }
+    }
 
     /// Products of `R` rows and of the first `V` vectors of columns, scaled, truncated and added to sums: of each `STEP`th.
     #[inline(always)]
@@ -197,19 +213,9 @@ impl<'p> Products<'p> {
     ) {
         let width = VECTORS * S::LANES;
         let (row, column) = (begin * GROUP + row, begin * width);
-        by_fours!(self.a_values, STEP * GROUP; self.b_values, STEP * width => |numbers, line| {
+        by_fours!(self.a, STEP * GROUP; self.b, STEP * width => |numbers, line| {
             add_product::<S, R, V>(s, &numbers[row..][..R], &line[column..], scale, sums);
         });
-    }
-
-    /// Those of the elements from the first on only.
-    #[inline(always)]
-    pub(crate) fn part(&self, (first, length): (usize, usize), width: usize) -> Products<'p> {
-        Products {
-            a_values: &self.a_values[first * GROUP..][..length * GROUP],
-            b_values: &self.b_values[first * width..][..length * width],
-            ..*self
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an operation of a row begins with: e_max, the power that brings products to its units, and the accumulator cut.
 
 use super::Narrow;
-use super::tile::{Factors, bytes_of};
+use super::tile::{Factors, exponent_fields};
 use crate::pack::{VECTORS, bytes};
 use crate::products::{Lanes, NO_PRODUCT};
 use crate::simd::{Simd, larger_field};
@@ -62,7 +62,7 @@ fn begin_row<S: Simd, const SCALED: bool, const FP16: bool, const R: usize>(
     let (lowest, highest) = plan.exponents();
     let none = s.i_splat(NO_PRODUCT + 1);
 
-    let products = bytes_of(s, largest);
+    let products = exponent_fields(s, largest);
     let row_scale = if SCALED { factors.a_scales[first_row + row] } else { 0 };
     let (mut least, mut most) = (field(highest), field(lowest));
     for vector in 0..VECTORS {

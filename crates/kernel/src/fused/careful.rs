@@ -3,7 +3,7 @@
 use bitmma_formats::{Overflow, Real};
 
 use super::begin::{Begun, begin};
-use super::tile::{Factors, add_parts, bytes_of, rounded};
+use super::tile::{Factors, add_parts, exponent_fields, rounded};
 use super::{Narrow, Rho, f32_of};
 use crate::drive::Rare;
 use crate::pack::{VECTORS, WIDEST};
@@ -45,7 +45,7 @@ pub(crate) fn careful<S: Simd, const SCALED: bool, const FP16: bool>(
         let far = s.m_or(s.i_gt(field(lowest), maximum[vector]), s.i_gt(maximum[vector], field(highest)));
         left_out[vector] = s.m_bits(s.m_or(large, far));
     }
-    let products = bytes_of(s, largest[0]);
+    let products = exponent_fields(s, largest[0]);
     let mut before = [0.0; WIDEST];
     before[..width].copy_from_slice(state);
     for vector in 0..VECTORS {

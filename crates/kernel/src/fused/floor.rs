@@ -103,26 +103,27 @@ pub(crate) fn floor_sums<S: Simd, const R: usize>(
         let limit = s.b_add_saturating(centered, s.i_splat(bytes(limit)));
         limits[row] = s.b_max(limit, s.i_splat(bytes((128 - NO_BIT) as i8)));
     }
-    let (rows, columns) = (factors.products.a_values, factors.products.b_values);
-    by_fours!(rows, GROUP; columns, width => |numbers, line| {
-        let numbers = &numbers[row..][..R];
-        for vector in 0..VECTORS {
-            let column = s.f_load(&line[vector * S::LANES..]);
+    let mut counts = [s.i_splat(0); R];
+    // both at once: multipliers have no part in counting
+    let numbers = factors.products.values;
+    by_fours!(
+        numbers.a, GROUP; numbers.b, width; factors.a_places, GROUP; factors.b_places, S::LANES
+        => |numbers, line, places, places_of_line| {
+            let (numbers, places) = (&numbers[row..][..R], &places[row..][..R]);
+            for vector in 0..VECTORS {
+                let column = s.f_load(&line[vector * S::LANES..]);
+                for row in 0..R {
+                    let factor = s.f_splat(numbers[row]);
+                    all[row][vector] = s.f_fma_toward::<DOWN>(factor, column, all[row][vector]);
+                }
+            }
+            let column = s.i_load(places_of_line);
             for row in 0..R {
-                let factor = s.f_splat(numbers[row]);
-                all[row][vector] = s.f_fma_toward::<DOWN>(factor, column, all[row][vector]);
+                let sum = s.b_add(s.i_splat(places[row]), column);
+                counts[row] = s.b_count_gt(counts[row], sum, limits[row]);
             }
         }
-    });
-    let mut counts = [s.i_splat(0); R];
-    by_fours!(eights factors.a_places, GROUP; factors.b_places, S::LANES => |places, line| {
-        let column = s.i_load(line);
-        let places = &places[row..][..R];
-        for row in 0..R {
-            let sum = s.b_add(s.i_splat(places[row]), column);
-            counts[row] = s.b_count_gt(counts[row], sum, limits[row]);
-        }
-    });
+    );
     for row in 0..R {
         let counts = byte_fields(s, counts[row]);
         for vector in 0..VECTORS {

@@ -238,8 +238,8 @@ fn add_all<S: Simd, const SCALED: bool, const R: usize>(
     count(if R == 1 { Route::One } else { Route::Two });
     if plan.segment == plan.length {
         match factors.columns <= S::LANES {
-            true => factors.products.add::<S, R, 1, 1>(s, (row, 0), &begun.scale, sums),
-            false => factors.products.add::<S, R, VECTORS, 1>(s, (row, 0), &begun.scale, sums),
+            true => factors.products.values.add::<S, R, 1, 1>(s, (row, 0), &begun.scale, sums),
+            false => factors.products.values.add::<S, R, VECTORS, 1>(s, (row, 0), &begun.scale, sums),
         }
         return true;
     }
@@ -268,7 +268,12 @@ pub(crate) fn add_parts<S: Simd, const R: usize>(
     for first in (0..plan.length).step_by(plan.segment) {
         let length = plan.segment.min(plan.length - first);
         let mut part = [[s.i_splat(0); VECTORS]; R];
-        factors.products.part((first, length), width).add::<S, R, VECTORS, 1>(s, (row, 0), scale, &mut part);
+        factors.products.values.part((first, length), width).add::<S, R, VECTORS, 1>(
+            s,
+            (row, 0),
+            scale,
+            &mut part,
+        );
         for row in 0..R {
             for vector in 0..VECTORS {
                 let (before, part) = (sums[row][vector], part[row][vector]);
@@ -284,7 +289,7 @@ pub(crate) fn add_parts<S: Simd, const R: usize>(
 
 /// Exponents in bytes as fields of FP32 words, biased.
 #[inline(always)]
-pub(crate) fn bytes_of<S: Simd>(s: S, exponents: S::I) -> Lanes<S::I> {
+pub(crate) fn exponent_fields<S: Simd>(s: S, exponents: S::I) -> Lanes<S::I> {
     byte_fields(s, s.b_add(exponents, s.i_splat(0x7f7f_7f7f)))
 }
 

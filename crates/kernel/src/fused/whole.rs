@@ -263,8 +263,8 @@ pub(crate) fn whole_sums<S: Simd, const SCALED: bool, const R: usize>(
     let mut left_out = left_out(factors, first_row);
     while left_out != 0 {
         let k = left_out.trailing_zeros() as usize;
-        let numbers = &factors.products.a_values[k * GROUP + first_row..][..R];
-        let line = &factors.products.b_values[k * width..][..width];
+        let numbers = &factors.products.values.a[k * GROUP + first_row..][..R];
+        let line = &factors.products.values.b[k * width..][..width];
         add_product::<S, R, VECTORS>(s, numbers, line, &begun.scale, sums);
         left_out &= left_out - 1;
     }

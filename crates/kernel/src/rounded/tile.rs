@@ -117,7 +117,7 @@ fn sums<S: Simd, const R: usize, const STEP: usize>(
         }
     }
     let mut t = [[s.i_splat(0); VECTORS]; R];
-    products.add::<S, R, VECTORS, STEP>(s, place, &scale, &mut t);
+    products.values.add::<S, R, VECTORS, STEP>(s, place, &scale, &mut t);
     let mut sums = [Sums { t: t[0], scale: scale[0], largest: largest[0] }; R];
     for row in 0..R {
         sums[row] = Sums { t: t[row], scale: scale[row], largest: largest[row] };

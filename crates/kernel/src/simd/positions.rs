@@ -14,6 +14,24 @@ macro_rules! by_fours {
         by_fours!(4, positions, $a_width, $b_width, |$x, $y| $body);
         by_fours!(1, positions, $a_width, $b_width, |$x, $y| $body);
     }};
+    ($a:expr, $a_width:expr; $b:expr, $b_width:expr; $c:expr, $c_width:expr; $d:expr, $d_width:expr
+        => |$x:ident, $y:ident, $z:ident, $t:ident| $body:block) => {{
+        let mut others = crate::simd::Positions::new(($c, $c_width), ($d, $d_width));
+        let mut positions = crate::simd::Positions::new(($a, $a_width), ($b, $b_width));
+        by_fours!(4, positions, $a_width, $b_width; others, $c_width, $d_width, |$x, $y, $z, $t| $body);
+        by_fours!(1, positions, $a_width, $b_width; others, $c_width, $d_width, |$x, $y, $z, $t| $body);
+    }};
+    ($count:literal, $positions:ident, $a_width:expr, $b_width:expr; $others:ident, $c_width:expr, $d_width:expr,
+        |$x:ident, $y:ident, $z:ident, $t:ident| $body:block) => {
+        while let Some((a, b)) = $positions.next($count) {
+            let Some((c, d)) = $others.next($count) else { break };
+            for index in 0..$count {
+                let ($x, $y) = (&a[index * $a_width..][..$a_width], &b[index * $b_width..][..$b_width]);
+                let ($z, $t) = (&c[index * $c_width..][..$c_width], &d[index * $d_width..][..$d_width]);
+                $body
+            }
+        }
+    };
     ($count:literal, $positions:ident, $a_width:expr, $b_width:expr, |$x:ident, $y:ident| $body:block) => {
         while let Some((a, b)) = $positions.next($count) {
             for index in 0..$count {
