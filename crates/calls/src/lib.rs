@@ -17,6 +17,7 @@ pub mod call;
 pub mod compare;
 pub mod cublaslt;
 pub mod deal;
+pub mod elements;
 pub mod epilogue;
 pub mod error;
 pub mod execute;

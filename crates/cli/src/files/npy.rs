@@ -5,9 +5,10 @@ use std::path::Path;
 
 use bitmma::Codes;
 use bitmma::formats::{F16, F32, F64, Format, TF32, XF32};
+use bitmma_calls::elements;
 use bitmma_calls::npy::{Header, Type};
 
-use super::output::{no_type, write_codes};
+use super::output::no_type;
 use super::tensor::{Tensor, dimensions, packed_bytes};
 use crate::failure::{Failure, Within};
 
@@ -113,7 +114,7 @@ pub(crate) fn write(
 ) -> std::io::Result<()> {
     let bytes = float_bytes(format).ok_or_else(|| no_type(format))?;
     target.write_all(&Header::write(&format!("<f{bytes}"), shape))?;
-    write_codes(target, codes)
+    elements::write(target, codes)
 }
 
 /// A whole file of unsigned integers of 1, 2, 4 or 8 bytes.

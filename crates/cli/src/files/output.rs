@@ -1,11 +1,10 @@
 //! The file that D is written to.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use bitmma::Matrix;
 use bitmma::formats::Format;
-use bitmma::{Codes, Matrix};
 
 use super::tensor::dimensions;
 use super::{Kind, npy, safetensors};
@@ -74,27 +73,6 @@ impl Output {
             Kind::Recording => Err(no_type(&format)),
         })
         .within(self.path.display())
-    }
-}
-
-/// Writes codes in as many bytes as they are held in, little-endian.
-pub(super) fn write_codes(target: &mut impl Write, codes: &Codes) -> std::io::Result<()> {
-    fn write<const WIDTH: usize, T: Copy>(
-        target: &mut impl Write,
-        codes: &[T],
-        bytes: fn(T) -> [u8; WIDTH],
-    ) -> std::io::Result<()> {
-        for codes in codes.chunks(4096) {
-            let bytes: Vec<[u8; WIDTH]> = codes.iter().map(|&code| bytes(code)).collect();
-            target.write_all(bytes.as_flattened())?;
-        }
-        Ok(())
-    }
-    match codes {
-        Codes::U8(codes) => target.write_all(codes),
-        Codes::U16(codes) => write(target, codes, u16::to_le_bytes),
-        Codes::U32(codes) => write(target, codes, u32::to_le_bytes),
-        Codes::U64(codes) => write(target, codes, u64::to_le_bytes),
     }
 }
 

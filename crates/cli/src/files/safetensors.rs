@@ -13,12 +13,13 @@ use bitmma::formats::{
     BF16, E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, F16, F32, F64, Format, TF32, UE4M3, UE8M0, XF32,
     packing,
 };
+use bitmma_calls::elements;
 use bitmma_calls::npy::{Endian, Order};
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 use serde_json::{Value, json};
 
-use super::output::{no_type, write_codes};
+use super::output::no_type;
 use super::tensor::{Tensor, dimensions, packed_bytes};
 use crate::failure::{Failure, Within};
 
@@ -260,5 +261,5 @@ pub(crate) fn write(
         let packed = packing::pack(format.bits(), codes).map_err(std::io::Error::other)?;
         return target.write_all(&packed);
     }
-    write_codes(target, codes)
+    elements::write(target, codes)
 }

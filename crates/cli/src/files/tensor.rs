@@ -1,9 +1,9 @@
 //! The elements of a file, before they are a matrix.
 
 use bitmma::formats::Format;
-use bitmma::{Codes, Error, Matrix};
+use bitmma::{Error, Matrix};
+use bitmma_calls::elements;
 use bitmma_calls::npy::{Endian, Order};
-use rayon::prelude::*;
 
 use crate::failure::{Failure, Within};
 
@@ -63,14 +63,8 @@ impl Tensor {
             true => ((blocks, second, first), [block_step, second_step, first_step]),
             false => ((blocks, first, second), [block_step, first_step, second_step]),
         };
-        let Tensor { source_name, endian, bytes, .. } = self;
-        let codes = match self.width {
-            1 => Codes::U8(row_major(bytes, shape, steps)),
-            2 => Codes::U16(row_major(words(&bytes, endian, u16::from_ne_bytes), shape, steps)),
-            4 => Codes::U32(row_major(words(&bytes, endian, u32::from_ne_bytes), shape, steps)),
-            _ => Codes::U64(row_major(words(&bytes, endian, u64::from_ne_bytes), shape, steps)),
-        };
-        match Matrix::with_codes(format, shape, codes) {
+        let Tensor { source_name, endian, width, bytes, .. } = self;
+        match Matrix::with_codes(format, shape, elements::codes((bytes, width, endian), shape, steps)) {
             Err(Error::Code { index, code, .. }) => {
                 let (_, rows, columns) = shape;
                 let (block, row, column) = (index / columns / rows, index / columns % rows, index % columns);
@@ -85,49 +79,4 @@ impl Tensor {
             matrix => matrix.within(&source_name),
         }
     }
-}
-
-/// Integers of `WIDTH` bytes each.
-fn words<const WIDTH: usize, T: Send>(bytes: &[u8], endian: Endian, native: fn([u8; WIDTH]) -> T) -> Vec<T> {
-    let swapped = (endian == Endian::Big) != cfg!(target_endian = "big");
-    let word = |&(mut word): &[u8; WIDTH]| {
-        if swapped {
-            word.reverse();
-        }
-        native(word)
-    };
-    bytes.as_chunks().0.par_iter().with_min_len(SHARE).map(word).collect()
-}
-
-/// Codes that one thread takes, at least.
-const SHARE: usize = 1 << 16;
-
-/// Rows that are filled together: what they are read from, column by column, stays in the nearest cache.
-const BAND: usize = 64;
-
-/// Elements of which a step along blocks, rows and columns leads so many further, row by row.
-fn row_major<T: Copy + Default + Send + Sync>(
-    elements: Vec<T>,
-    (blocks, rows, columns): (usize, usize, usize),
-    [block_step, row_step, column_step]: [usize; 3],
-) -> Vec<T> {
-    // without an element, dimensions multiply to anything
-    if elements.is_empty()
-        || column_step == 1 && row_step == columns && (blocks == 1 || block_step == rows * columns)
-    {
-        return elements;
-    }
-    let mut ordered = vec![T::default(); elements.len()];
-    ordered.par_chunks_mut(BAND * columns).enumerate().for_each(|(band, to)| {
-        let begins: Vec<usize> = (band * BAND..)
-            .take(to.len() / columns)
-            .map(|row| row / rows * block_step + row % rows * row_step)
-            .collect();
-        for column in 0..columns {
-            for (row, begin) in begins.iter().enumerate() {
-                to[row * columns + column] = elements[begin + column * column_step];
-            }
-        }
-    });
-    ordered
 }

@@ -1,0 +1,89 @@
+//! Elements of a file as codes, and codes as the elements of one: in a crate that is compiled for speed, as the command is not.
+
+use std::io::{self, Write};
+
+use bitmma::Codes;
+use rayon::prelude::*;
+
+use crate::npy::Endian;
+
+/// Codes of matrices, row by row, from integers of 1, 2, 4 or 8 bytes, of which a step along blocks, rows and columns leads
+/// so many further.
+pub fn codes(
+    (bytes, width, endian): (Vec<u8>, usize, Endian),
+    shape: (usize, usize, usize),
+    steps: [usize; 3],
+) -> Codes {
+    match width {
+        1 => Codes::U8(row_major(bytes, shape, steps)),
+        2 => Codes::U16(row_major(words(&bytes, endian, u16::from_ne_bytes), shape, steps)),
+        4 => Codes::U32(row_major(words(&bytes, endian, u32::from_ne_bytes), shape, steps)),
+        _ => Codes::U64(row_major(words(&bytes, endian, u64::from_ne_bytes), shape, steps)),
+    }
+}
+
+/// Integers of `WIDTH` bytes each.
+fn words<const WIDTH: usize, T: Send>(bytes: &[u8], endian: Endian, native: fn([u8; WIDTH]) -> T) -> Vec<T> {
+    let swapped = (endian == Endian::Big) != cfg!(target_endian = "big");
+    let word = |&(mut word): &[u8; WIDTH]| {
+        if swapped {
+            word.reverse();
+        }
+        native(word)
+    };
+    bytes.as_chunks().0.par_iter().with_min_len(SHARE).map(word).collect()
+}
+
+/// Codes that one thread takes, at least.
+const SHARE: usize = 1 << 16;
+
+/// Rows that are filled together: what they are read from, column by column, stays in the nearest cache.
+const BAND: usize = 64;
+
+/// Elements of which a step along blocks, rows and columns leads so many further, row by row.
+fn row_major<T: Copy + Default + Send + Sync>(
+    elements: Vec<T>,
+    (blocks, rows, columns): (usize, usize, usize),
+    [block_step, row_step, column_step]: [usize; 3],
+) -> Vec<T> {
+    // without an element, dimensions multiply to anything
+    if elements.is_empty()
+        || column_step == 1 && row_step == columns && (blocks == 1 || block_step == rows * columns)
+    {
+        return elements;
+    }
+    let mut ordered = vec![T::default(); elements.len()];
+    ordered.par_chunks_mut(BAND * columns).enumerate().for_each(|(band, to)| {
+        let begins: Vec<usize> = (band * BAND..)
+            .take(to.len() / columns)
+            .map(|row| row / rows * block_step + row % rows * row_step)
+            .collect();
+        for column in 0..columns {
+            for (row, begin) in begins.iter().enumerate() {
+                to[row * columns + column] = elements[begin + column * column_step];
+            }
+        }
+    });
+    ordered
+}
+
+/// Writes codes in as many bytes as they are held in, little-endian.
+pub fn write(target: &mut dyn Write, codes: &Codes) -> io::Result<()> {
+    fn each<const WIDTH: usize, T: Copy>(
+        target: &mut dyn Write,
+        codes: &[T],
+        bytes: fn(T) -> [u8; WIDTH],
+    ) -> io::Result<()> {
+        for codes in codes.chunks(4096) {
+            let bytes: Vec<[u8; WIDTH]> = codes.iter().map(|&code| bytes(code)).collect();
+            target.write_all(bytes.as_flattened())?;
+        }
+        Ok(())
+    }
+    match codes {
+        Codes::U8(codes) => target.write_all(codes),
+        Codes::U16(codes) => each(target, codes, u16::to_le_bytes),
+        Codes::U32(codes) => each(target, codes, u32::to_le_bytes),
+        Codes::U64(codes) => each(target, codes, u64::to_le_bytes),
+    }
+}
