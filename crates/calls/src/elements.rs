@@ -16,25 +16,43 @@ pub fn codes(
 ) -> Codes {
     match width {
         1 => Codes::U8(row_major(bytes, shape, steps)),
-        2 => Codes::U16(row_major(words(&bytes, endian, u16::from_ne_bytes), shape, steps)),
-        4 => Codes::U32(row_major(words(&bytes, endian, u32::from_ne_bytes), shape, steps)),
-        _ => Codes::U64(row_major(words(&bytes, endian, u64::from_ne_bytes), shape, steps)),
+        2 => Codes::U16(row_major(
+            words(&bytes, endian, (u16::from_le_bytes, u16::from_be_bytes)),
+            shape,
+            steps,
+        )),
+        4 => Codes::U32(row_major(
+            words(&bytes, endian, (u32::from_le_bytes, u32::from_be_bytes)),
+            shape,
+            steps,
+        )),
+        _ => Codes::U64(row_major(
+            words(&bytes, endian, (u64::from_le_bytes, u64::from_be_bytes)),
+            shape,
+            steps,
+        )),
     }
 }
 
 /// Integers of `WIDTH` bytes each.
-fn words<const WIDTH: usize, T: Send>(bytes: &[u8], endian: Endian, native: fn([u8; WIDTH]) -> T) -> Vec<T> {
-    let swapped = (endian == Endian::Big) != cfg!(target_endian = "big");
-    let word = |&(mut word): &[u8; WIDTH]| {
-        if swapped {
-            word.reverse();
+fn words<const WIDTH: usize, T: Copy + Default + Send>(
+    bytes: &[u8],
+    endian: Endian,
+    (little, big): (impl Fn([u8; WIDTH]) -> T + Sync, impl Fn([u8; WIDTH]) -> T + Sync),
+) -> Vec<T> {
+    let mut words = vec![T::default(); bytes.len() / WIDTH];
+    let parts = bytes.par_chunks(SHARE * WIDTH).zip(words.par_chunks_mut(SHARE));
+    parts.for_each(|(bytes, words)| {
+        let pairs = words.iter_mut().zip(bytes.as_chunks().0);
+        match endian {
+            Endian::Little => pairs.for_each(|(word, &bytes)| *word = little(bytes)),
+            Endian::Big => pairs.for_each(|(word, &bytes)| *word = big(bytes)),
         }
-        native(word)
-    };
-    bytes.as_chunks().0.par_iter().with_min_len(SHARE).map(word).collect()
+    });
+    words
 }
 
-/// Codes that one thread takes, at least.
+/// Codes that one thread takes at a time.
 const SHARE: usize = 1 << 16;
 
 /// Rows that are filled together: what they are read from, column by column, stays in the nearest cache.
