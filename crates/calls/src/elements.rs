@@ -2,45 +2,34 @@
 
 use std::io::{self, Write};
 
-use bitmma::Codes;
+use bitmma::{Codes, zeros};
 use rayon::prelude::*;
 
 use crate::npy::Endian;
 
 /// Codes of matrices, row by row, from integers of 1, 2, 4 or 8 bytes, of which a step along blocks, rows and columns leads
-/// so many further.
+/// so many further; `None` where there is no room for them.
 pub fn codes(
     (bytes, width, endian): (Vec<u8>, usize, Endian),
     shape: (usize, usize, usize),
     steps: [usize; 3],
-) -> Codes {
-    match width {
-        1 => Codes::U8(row_major(bytes, shape, steps)),
-        2 => Codes::U16(row_major(
-            words(&bytes, endian, (u16::from_le_bytes, u16::from_be_bytes)),
-            shape,
-            steps,
-        )),
-        4 => Codes::U32(row_major(
-            words(&bytes, endian, (u32::from_le_bytes, u32::from_be_bytes)),
-            shape,
-            steps,
-        )),
-        _ => Codes::U64(row_major(
-            words(&bytes, endian, (u64::from_le_bytes, u64::from_be_bytes)),
-            shape,
-            steps,
-        )),
-    }
+) -> Option<Codes> {
+    let layout = (shape, steps);
+    Some(match width {
+        1 => Codes::U8(row_major(bytes, layout)?),
+        2 => Codes::U16(row_major(words(&bytes, endian, (u16::from_le_bytes, u16::from_be_bytes))?, layout)?),
+        4 => Codes::U32(row_major(words(&bytes, endian, (u32::from_le_bytes, u32::from_be_bytes))?, layout)?),
+        _ => Codes::U64(row_major(words(&bytes, endian, (u64::from_le_bytes, u64::from_be_bytes))?, layout)?),
+    })
 }
 
 /// Integers of `WIDTH` bytes each.
-fn words<const WIDTH: usize, T: Copy + Default + Send>(
+fn words<const WIDTH: usize, T: Copy + Default + Send + Sync>(
     bytes: &[u8],
     endian: Endian,
     (little, big): (impl Fn([u8; WIDTH]) -> T + Sync, impl Fn([u8; WIDTH]) -> T + Sync),
-) -> Vec<T> {
-    let mut words = vec![T::default(); bytes.len() / WIDTH];
+) -> Option<Vec<T>> {
+    let mut words: Vec<T> = zeros(bytes.len() / WIDTH)?;
     let parts = bytes.par_chunks(SHARE * WIDTH).zip(words.par_chunks_mut(SHARE));
     parts.for_each(|(bytes, words)| {
         let pairs = words.iter_mut().zip(bytes.as_chunks().0);
@@ -49,7 +38,7 @@ fn words<const WIDTH: usize, T: Copy + Default + Send>(
             Endian::Big => pairs.for_each(|(word, &bytes)| *word = big(bytes)),
         }
     });
-    words
+    Some(words)
 }
 
 /// Codes that one thread takes at a time.
@@ -61,16 +50,15 @@ const BAND: usize = 64;
 /// Elements of which a step along blocks, rows and columns leads so many further, row by row.
 fn row_major<T: Copy + Default + Send + Sync>(
     elements: Vec<T>,
-    (blocks, rows, columns): (usize, usize, usize),
-    [block_step, row_step, column_step]: [usize; 3],
-) -> Vec<T> {
+    ((blocks, rows, columns), [block_step, row_step, column_step]): ((usize, usize, usize), [usize; 3]),
+) -> Option<Vec<T>> {
     // without an element, dimensions multiply to anything
     if elements.is_empty()
         || column_step == 1 && row_step == columns && (blocks == 1 || block_step == rows * columns)
     {
-        return elements;
+        return Some(elements);
     }
-    let mut ordered = vec![T::default(); elements.len()];
+    let mut ordered: Vec<T> = zeros(elements.len())?;
     ordered.par_chunks_mut(BAND * columns).enumerate().for_each(|(band, to)| {
         let begins: Vec<usize> = (band * BAND..)
             .take(to.len() / columns)
@@ -82,7 +70,7 @@ fn row_major<T: Copy + Default + Send + Sync>(
             }
         }
     });
-    ordered
+    Some(ordered)
 }
 
 /// Writes codes in as many bytes as they are held in, little-endian.

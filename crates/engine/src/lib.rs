@@ -27,7 +27,7 @@ pub use bitmma_formats as formats;
 
 pub use bitmma_arithmetic::Model;
 pub use bitmma_catalogue::{Architecture, Instruction, Revision};
-pub use bitmma_kernel::Codes;
+pub use bitmma_kernel::{Codes, zeros};
 pub use case::{Case, Operands};
 pub use error::{Error, Fault};
 pub use fast::FastSimulator;

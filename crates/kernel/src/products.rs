@@ -262,11 +262,20 @@ pub(crate) fn are_safe<S: Simd>(
     if a.are_safe_with(b) {
         return true;
     }
-    let mut all = a.are_small_enough_with(b);
-    for largest in products.largest::<S, ROWS, 1>(s, (row, 0)) {
-        all &= !s.b_any_gt(s.i_splat(bytes(NO_PRODUCT as i8 + 1)), largest);
+    if !a.are_small_enough_with(b) {
+        return false;
     }
-    all
+    let mut any = false;
+    for largest in products.largest::<S, ROWS, 1>(s, (row, 0)) {
+        any |= any_without_product(s, largest);
+    }
+    !any
+}
+
+/// Whether any of these largest exponents is that of no product.
+#[inline(always)]
+pub(crate) fn any_without_product<S: Simd>(s: S, largest: S::I) -> bool {
+    s.b_any_gt(s.i_splat(bytes(NO_PRODUCT as i8 + 1)), largest)
 }
 
 /// What an operation comes to in FP64, for factors of any exponent: of some rows, from one of the group on.

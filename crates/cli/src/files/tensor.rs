@@ -64,9 +64,12 @@ impl Tensor {
             false => ((blocks, first, second), [block_step, first_step, second_step]),
         };
         let Tensor { source_name, endian, width, bytes, .. } = self;
-        match Matrix::with_codes(format, shape, elements::codes((bytes, width, endian), shape, steps)) {
+        let (blocks, rows, columns) = shape;
+        let Some(codes) = elements::codes((bytes, width, endian), shape, steps) else {
+            return Err(Error::TooLarge { blocks, rows, columns, bytes: width }).within(&source_name);
+        };
+        match Matrix::with_codes(format, shape, codes) {
             Err(Error::Code { index, code, .. }) => {
-                let (_, rows, columns) = shape;
                 let (block, row, column) = (index / columns / rows, index / columns % rows, index % columns);
                 let (first, second) = if transposed { (column, row) } else { (row, column) };
                 let block = if self.shape.len() == 3 { format!("{block}, ") } else { String::new() };

@@ -2,8 +2,8 @@
 
 use super::Narrow;
 use super::tile::{Factors, exponent_fields};
-use crate::pack::{VECTORS, bytes};
-use crate::products::{Lanes, NO_PRODUCT};
+use crate::pack::VECTORS;
+use crate::products::{Lanes, NO_PRODUCT, any_without_product};
 use crate::simd::{Simd, larger_field};
 
 /// What one operation of some rows begins with.
@@ -96,7 +96,7 @@ fn begin_row<S: Simd, const SCALED: bool, const FP16: bool, const R: usize>(
     begun.outside |= match SCALED {
         true => s.m_bits(s.m_or(s.i_gt(most, field(highest)), s.i_gt(field(lowest), least))) != 0,
         // exponents of products are never too large, and too small only where there is none
-        false => s.b_any_gt(s.i_splat(bytes(NO_PRODUCT as i8 + 1)), largest),
+        false => any_without_product(s, largest),
     };
 }
 

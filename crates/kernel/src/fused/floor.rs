@@ -105,25 +105,22 @@ pub(crate) fn floor_sums<S: Simd, const R: usize>(
     }
     let mut counts = [s.i_splat(0); R];
     // both at once: multipliers have no part in counting
-    let numbers = factors.products.values;
-    by_fours!(
-        numbers.a, GROUP; numbers.b, width; factors.a_places, GROUP; factors.b_places, S::LANES
-        => |numbers, line, places, places_of_line| {
-            let (numbers, places) = (&numbers[row..][..R], &places[row..][..R]);
-            for vector in 0..VECTORS {
-                let column = s.f_load(&line[vector * S::LANES..]);
-                for row in 0..R {
-                    let factor = s.f_splat(numbers[row]);
-                    all[row][vector] = s.f_fma_toward::<DOWN>(factor, column, all[row][vector]);
-                }
-            }
-            let column = s.i_load(places_of_line);
+    let (values, of_rows, of_columns) = (factors.products.values, factors.a_places, factors.b_places);
+    by_fours!(values.a, GROUP; values.b, width; of_rows, GROUP; of_columns, S::LANES => |numbers, line, places, of_line| {
+        let (numbers, places) = (&numbers[row..][..R], &places[row..][..R]);
+        for vector in 0..VECTORS {
+            let column = s.f_load(&line[vector * S::LANES..]);
             for row in 0..R {
-                let sum = s.b_add(s.i_splat(places[row]), column);
-                counts[row] = s.b_count_gt(counts[row], sum, limits[row]);
+                let factor = s.f_splat(numbers[row]);
+                all[row][vector] = s.f_fma_toward::<DOWN>(factor, column, all[row][vector]);
             }
         }
-    );
+        let column = s.i_load(of_line);
+        for row in 0..R {
+            let sum = s.b_add(s.i_splat(places[row]), column);
+            counts[row] = s.b_count_gt(counts[row], sum, limits[row]);
+        }
+    });
     for row in 0..R {
         let counts = byte_fields(s, counts[row]);
         for vector in 0..VECTORS {

@@ -4,7 +4,9 @@ use super::Rounded;
 use super::sum::{PLACE, Terms, add_any, add_small, add_unusual, cut, field, own_bits};
 use crate::drive::Rare;
 use crate::pack::{GROUP, ROWS, Range, VECTORS, bytes};
-use crate::products::{Columns, Lanes, NO_PRODUCT, Products, Rows, are_all_safe, are_safe};
+use crate::products::{
+    Columns, Lanes, NO_PRODUCT, Products, Rows, any_without_product, are_all_safe, are_safe,
+};
 use crate::routes::{Route, count as taken};
 use crate::simd::{Simd, byte_fields, larger_field};
 
@@ -164,7 +166,7 @@ fn finish<S: Simd, const PAIRS: bool>(
         terms[vector] = Terms { t: sum.t[vector], place, power, c, own, beyond: s.i_excess(own, place) };
         beyond = s.i_or(beyond, terms[vector].beyond);
     }
-    if calm >> row & 1 == 0 || s.b_any_gt(s.i_splat(bytes(NO_PRODUCT as i8 + 1)), sum.largest) {
+    if calm >> row & 1 == 0 || any_without_product(s, sum.largest) {
         taken(Route::Unusual);
         let mut rare = |column: usize, c: f32| rare(row, column, first, c);
         carefully::<S, PAIRS>(s, plan, terms, line, &mut rare);

@@ -1,45 +1,25 @@
 //! Two operands position by position along K, without a branch for each.
 
-/// Goes through two operands position by position along K, four at a time (`eights`: eight, where there are as many), so
-/// that few branches are left of it.
+/// Goes through pairs of operands position by position along K, four at a time (`eights`: eight, where there are as many),
+/// so that few branches are left of it.
 macro_rules! by_fours {
-    ($a:expr, $a_width:expr; $b:expr, $b_width:expr => |$x:ident, $y:ident| $body:block) => {{
-        let mut positions = crate::simd::Positions::new(($a, $a_width), ($b, $b_width));
-        by_fours!(4, positions, $a_width, $b_width, |$x, $y| $body);
-        by_fours!(1, positions, $a_width, $b_width, |$x, $y| $body);
+    (eights $($pairs:tt)*) => { by_fours!(@[8 4 1] $($pairs)*) };
+    (@[$($count:literal)+] $($a:expr, $a_width:expr; $b:expr, $b_width:expr);+
+        => |$($x:ident, $y:ident),+| $body:block) => {{
+        $(let mut $x = crate::simd::Positions::new(($a, $a_width), ($b, $b_width));)+
+        by_fours!(@each [$($count)+] [$($x $a_width, $y $b_width);+] $body);
     }};
-    (eights $a:expr, $a_width:expr; $b:expr, $b_width:expr => |$x:ident, $y:ident| $body:block) => {{
-        let mut positions = crate::simd::Positions::new(($a, $a_width), ($b, $b_width));
-        by_fours!(8, positions, $a_width, $b_width, |$x, $y| $body);
-        by_fours!(4, positions, $a_width, $b_width, |$x, $y| $body);
-        by_fours!(1, positions, $a_width, $b_width, |$x, $y| $body);
-    }};
-    ($a:expr, $a_width:expr; $b:expr, $b_width:expr; $c:expr, $c_width:expr; $d:expr, $d_width:expr
-        => |$x:ident, $y:ident, $z:ident, $t:ident| $body:block) => {{
-        let mut others = crate::simd::Positions::new(($c, $c_width), ($d, $d_width));
-        let mut positions = crate::simd::Positions::new(($a, $a_width), ($b, $b_width));
-        by_fours!(4, positions, $a_width, $b_width; others, $c_width, $d_width, |$x, $y, $z, $t| $body);
-        by_fours!(1, positions, $a_width, $b_width; others, $c_width, $d_width, |$x, $y, $z, $t| $body);
-    }};
-    ($count:literal, $positions:ident, $a_width:expr, $b_width:expr; $others:ident, $c_width:expr, $d_width:expr,
-        |$x:ident, $y:ident, $z:ident, $t:ident| $body:block) => {
-        while let Some((a, b)) = $positions.next($count) {
-            let Some((c, d)) = $others.next($count) else { break };
+    (@each [$($count:literal)+] $pairs:tt $body:block) => { $(by_fours!(@loop $count $pairs $body);)+ };
+    (@loop $count:literal [$($x:ident $a_width:expr, $y:ident $b_width:expr);+] $body:block) => {
+        loop {
+            $(let Some(($x, $y)) = $x.next($count) else { break };)+
             for index in 0..$count {
-                let ($x, $y) = (&a[index * $a_width..][..$a_width], &b[index * $b_width..][..$b_width]);
-                let ($z, $t) = (&c[index * $c_width..][..$c_width], &d[index * $d_width..][..$d_width]);
+                $(let ($x, $y) = (&$x[index * $a_width..][..$a_width], &$y[index * $b_width..][..$b_width]);)+
                 $body
             }
         }
     };
-    ($count:literal, $positions:ident, $a_width:expr, $b_width:expr, |$x:ident, $y:ident| $body:block) => {
-        while let Some((a, b)) = $positions.next($count) {
-            for index in 0..$count {
-                let ($x, $y) = (&a[index * $a_width..][..$a_width], &b[index * $b_width..][..$b_width]);
-                $body
-            }
-        }
-    };
+    ($($pairs:tt)*) => { by_fours!(@[4 1] $($pairs)*) };
 }
 
 pub(crate) use by_fours;
