@@ -6,7 +6,7 @@
 //! one begins with a multiple of 2^u again. With u >= -149 rounding to 24 bits leaves FP32's subnormal numbers as they
 //! are.
 //!
-//! Where that does not hold, the products of an operation are summed, and the errors of these additions beside them. If
+//! In an operation where that does not hold, the products are summed, and the errors of these additions beside them. If
 //! the second sum is exact, both and the accumulator are three numbers, whose sum is rounded to odd (S. Boldo, G. Melquiond,
 //! "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", IEEE Transactions on Computers
 //! 57(4), 2008): that keeps what the last rounding needs, for an odd last bit stands for everything below it, and lies below
@@ -127,21 +127,22 @@ impl Kernel for Exact {
         assert!(state.len().is_multiple_of(ROWS * width) && state.len() <= GROUP * width);
         assert!(a.values.len() == k.length * GROUP && b.values.len() == k.length * width);
         let operations = k.length / self.length;
-        let mut lasts = vec![NO_BIT; operations + 1];
         for (tile, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
-            let row = tile * ROWS;
-            // of all products from an operation on
-            for operation in (0..operations).rev() {
-                let mut last = NO_BIT;
-                for &of_row in &a.lasts[operation * GROUP + row..][..ROWS] {
-                    last = last.min(of_row);
+            let (row, mut first) = (tile * ROWS, 0);
+            while first < operations {
+                let mut end = first;
+                if let Some(unit) = unit(s, (a, b), row, state) {
+                    while end < operations && last(a, b, (end, row)) >= unit {
+                        end += 1;
+                    }
                 }
-                lasts[operation] = lasts[operation + 1].min(last + b.lasts[operation]);
-            }
-            for operation in 0..operations {
-                let position = operation * self.length;
-                let factors = (&a.values[position * GROUP..], &b.values[position * width..]);
-                if is_exact(s, (a, b), (row, lasts[operation]), state) {
+                let is_exact = end > first;
+                let positions = first * self.length..end.max(first + 1) * self.length;
+                let factors = (
+                    &a.values[positions.start * GROUP..positions.end * GROUP],
+                    &b.values[positions.start * width..positions.end * width],
+                );
+                if is_exact {
                     count(Route::Exact);
                     match (self.length, S::MANY) {
                         (2, true) => sums::<S, 2, 4>(s, 2, factors, row, state),
@@ -150,20 +151,31 @@ impl Kernel for Exact {
                         (4, false) => sums::<S, 4, 2>(s, 4, factors, row, state),
                         (length, _) => sums::<S, 0, 2>(s, length, factors, row, state),
                     }
-                    break;
+                } else {
+                    count(Route::Errors);
+                    let mut rare = |of_tile, column, c| rare(row + of_tile, column, positions.start, c);
+                    careful(s, (factors.0, row), factors.1, state, &mut rare);
                 }
-                count(Route::Errors);
-                let mut rare = |of_tile, column, c| rare(row + of_tile, column, position, c);
-                let factors = (&factors.0[..self.length * GROUP], &factors.1[..self.length * width]);
-                careful(s, (factors.0, row), factors.1, state, &mut rare);
+                first = end.max(first + 1);
             }
         }
     }
 }
 
-/// Whether every step of some rows is exact but for the roundings to 24 bits, all products left being multiples of 2^last.
+/// All products of an operation of a tile, from a row of the group on, are multiples of 2^this.
 #[inline(always)]
-fn is_exact<S: Simd>(s: S, (a, b): (&Packed, &Packed), (row, last): (usize, i32), state: &[f32]) -> bool {
+fn last(a: &Packed, b: &Packed, (operation, row): (usize, usize)) -> i32 {
+    let mut last = NO_BIT;
+    for &of_row in &a.lasts[operation * GROUP + row..][..ROWS] {
+        last = last.min(of_row);
+    }
+    last + b.lasts[operation]
+}
+
+/// The exponent u of a tile, from a row of the group on, whose accumulators are multiples of 2^u: as long as all products
+/// are, every step of a block of K is exact but for the roundings to 24 bits. `None` if an accumulator is not.
+#[inline(always)]
+fn unit<S: Simd>(s: S, (a, b): (&Packed, &Packed), row: usize, state: &[f32]) -> Option<i32> {
     let mut largest = s.f_splat(0.0);
     for c in state.chunks_exact(S::LANES) {
         largest = s.f_max_magnitude(largest, s.f_load(c));
@@ -175,8 +187,8 @@ fn is_exact<S: Simd>(s: S, (a, b): (&Packed, &Packed), (row, last): (usize, i32)
     // with all of it below 2^(exponent + 1), sums have 52 bits: the last of 53 is free for the rounding to 24
     let exponent = ((products + f64::from(largest)).to_bits() >> 52) as i32 - 1023;
     let unit = (exponent + 2 - 53).max(-149);
-    if unit > last || exponent + 2 > 127 {
-        return false;
+    if exponent + 2 > 127 {
+        return None;
     }
     let power = s.d_splat(power(-unit));
     let mut parts = s.d_splat(0.0);
@@ -185,7 +197,7 @@ fn is_exact<S: Simd>(s: S, (a, b): (&Packed, &Packed), (row, last): (usize, i32)
         // not zero for what is not finite
         parts = s.d_or(parts, s.d_sub(c, s.d_truncate(c)));
     }
-    s.d_nonzero(parts) == 0
+    (s.d_nonzero(parts) == 0).then_some(unit)
 }
 
 /// Some rows through operations whose every step is exact; of `LENGTH` products each, or of `length` if that is 0. So many

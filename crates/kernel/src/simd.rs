@@ -459,22 +459,23 @@ simd! {
         { _mm_storeu_ps(first_of(to, 4), _mm256_cvtpd_ps(value)) }
         { vst1_f32(first_of(to, 2), vcvt_f32_f64(value)) }
         { to[..LANES / 2].copy_from_slice(&value.map(|value| value as f32)) }
-    /// Rounded to 24 bits, to nearest, ties to even: a number from 2^-900 to 2^900 in magnitude, or +0.
+    /// A number of 52 bits at most rounded to 24, to nearest, ties to even: from 2^-900 to 2^900 in magnitude, or +0.
     fn d_to_24(self, value: Self::D) -> Self::D
         {
-            // one and a half times 2^29 times its power of two has its last bit where 24 bits end; multipliers stay free
-            let power = _mm512_and_si512(_mm512_castpd_si512(value), _mm512_set1_epi64(0x7ff << 52));
-            let above = _mm512_castsi512_pd(_mm512_add_epi64(power, _mm512_set1_epi64(29 << 52 | 1 << 51)));
-            _mm512_sub_pd(_mm512_add_pd(value, above), above)
+            // 2^29 times as large, a sum with it has 24 bits left of the value; multipliers stay free
+            let bits = _mm512_add_epi64(_mm512_castpd_si512(value), _mm512_set1_epi64(29 << 52));
+            let large = _mm512_castsi512_pd(bits);
+            _mm512_sub_pd(_mm512_add_pd(value, large), large)
         }
         {
-            // the multiple of 2^29 leaves 24 bits of 53 in the sum with it
-            let above = _mm256_fmadd_pd(value, _mm256_set1_pd(f64::from(1 << 29)), value);
-            _mm256_fmadd_pd(value, _mm256_set1_pd(-f64::from(1 << 29)), above)
+            let bits = _mm256_add_epi64(_mm256_castpd_si256(value), _mm256_set1_epi64x(29 << 52));
+            let large = _mm256_castsi256_pd(bits);
+            _mm256_sub_pd(_mm256_add_pd(value, large), large)
         }
         {
-            let above = vfmaq_f64(value, value, vdupq_n_f64(f64::from(1 << 29)));
-            vfmaq_f64(above, value, vdupq_n_f64(-f64::from(1 << 29)))
+            let large = vaddq_s64(vreinterpretq_s64_f64(value), vdupq_n_s64(29 << 52));
+            let large = vreinterpretq_f64_s64(large);
+            vsubq_f64(vaddq_f64(value, large), large)
         }
         { value.map(|value| value + f64::from(1 << 29) * value - f64::from(1 << 29) * value) }
     fn d_add(self, x: Self::D, y: Self::D) -> Self::D

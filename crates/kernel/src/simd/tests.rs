@@ -84,8 +84,8 @@ impl Work for Facts {
         }
         // to 24 bits as to FP32, where that has as many: ties to both sides, and what is next to them
         let half = 2f64.powi(-24);
-        for units in [1.0, 3.0, 2f64.powi(24) - 1.0, 2f64.powi(24) + 1.0, 2f64.powi(24) + 3.0] {
-            for beside in [-2f64.powi(-26), 0.0, 2f64.powi(-26)] {
+        for units in [1.0, 3.0, 2f64.powi(24) - 1.0, 2f64.powi(24)] {
+            for beside in [-2f64.powi(-27), 0.0, 2f64.powi(-27)] {
                 for scale in [-1.0, 1.0, 2f64.powi(-100), -2f64.powi(100)] {
                     let value = (1.0 + (units + beside) * half) * scale;
                     let mut to = vec![0.0; S::LANES / 2];
