@@ -11,7 +11,6 @@ use crate::routes::{Route, count as taken};
 use crate::simd::{Simd, byte_fields, larger_field};
 
 /// The sum of the products of one operation of one row, of all or of every other.
-#[derive(Clone, Copy)]
 struct Sums<S: Simd> {
     /// T, in units of 2^(e_max - F).
     t: Lanes<S::I>,
@@ -54,11 +53,11 @@ pub(crate) fn tiles<S: Simd, const PAIRS: bool>(
                 plan.wide(lines, (first, row), state);
                 continue;
             }
-            let (upper, lower) = state.split_at_mut(width);
-            let sums = of_all::<S, PAIRS, ROWS>(s, plan, products, row);
-            // one after the other and not in a loop: so all stays in registers
-            finish::<S, PAIRS>(s, plan, (first, row), calm, &sums[0], upper, rare);
-            finish::<S, PAIRS>(s, plan, (first, row + 1), calm, &sums[1], lower, rare);
+            // row by row: the sums of two do not stay in registers up to their ends
+            for (row, line) in (row..).zip(state.chunks_exact_mut(width)) {
+                let sums = of_all::<S, PAIRS>(s, plan, products, row);
+                finish::<S, PAIRS>(s, plan, (first, row), calm, &sums, line, rare);
+            }
         }
     }
 }
@@ -82,49 +81,36 @@ fn calm<S: Simd>(s: S, plan: &Rounded, k: Range, state: &[f32]) -> u32 {
     if plan.unusual() || k.length > 1 << 11 { 0 } else { rows }
 }
 
-/// The sums of an operation of some rows.
+/// The sum of the products of an operation of a row.
 #[inline(always)]
-fn of_all<S: Simd, const PAIRS: bool, const R: usize>(
-    s: S,
-    plan: &Rounded,
-    products: &Products<'_>,
-    row: usize,
-) -> [Sums<S>; R] {
+fn of_all<S: Simd, const PAIRS: bool>(s: S, plan: &Rounded, products: &Products<'_>, row: usize) -> Sums<S> {
     if !PAIRS {
-        return sums::<S, R, 1>(s, plan, products, (row, 0));
+        return sums::<S, 1>(s, plan, products, (row, 0));
     }
-    let mut even = sums::<S, R, 2>(s, plan, products, (row, 0));
-    let odd = sums::<S, R, 2>(s, plan, products, (row, 1));
-    for row in 0..R {
-        join(s, plan, &mut even[row], &odd[row]);
-    }
+    let mut even = sums::<S, 2>(s, plan, products, (row, 0));
+    let odd = sums::<S, 2>(s, plan, products, (row, 1));
+    join(s, plan, &mut even, &odd);
     even
 }
 
-/// The sums of each `STEP`th product of some rows, from one of the group and from one of the first products on.
+/// The sum of each `STEP`th product of a row of the group, from one of the first products on.
 #[inline(always)]
-fn sums<S: Simd, const R: usize, const STEP: usize>(
+fn sums<S: Simd, const STEP: usize>(
     s: S,
     plan: &Rounded,
     products: &Products<'_>,
     place: (usize, usize),
-) -> [Sums<S>; R] {
-    let largest = products.largest::<S, R, STEP>(s, place);
-    let mut scale = [[s.f_splat(0.0); VECTORS]; R];
+) -> Sums<S> {
+    let [largest] = products.largest::<S, 1, STEP>(s, place);
     let from = s.i_splat(bytes((127 + plan.fraction_bits) as i8));
-    for row in 0..R {
-        let fields = byte_fields(s, s.b_sub(from, largest[row]));
-        for vector in 0..VECTORS {
-            scale[row][vector] = s.f_from_bits(fields[vector]);
-        }
+    let fields = byte_fields(s, s.b_sub(from, largest));
+    let mut scale = [s.f_splat(0.0); VECTORS];
+    for vector in 0..VECTORS {
+        scale[vector] = s.f_from_bits(fields[vector]);
     }
-    let mut t = [[s.i_splat(0); VECTORS]; R];
-    products.values.add::<S, R, VECTORS, STEP>(s, place, &scale, &mut t);
-    let mut sums = [Sums { t: t[0], scale: scale[0], largest: largest[0] }; R];
-    for row in 0..R {
-        sums[row] = Sums { t: t[row], scale: scale[row], largest: largest[row] };
-    }
-    sums
+    let mut t = [[s.i_splat(0); VECTORS]];
+    products.values.add::<S, 1, VECTORS, STEP>(s, place, &[scale], &mut t);
+    Sums { t: t[0], scale, largest }
 }
 
 /// The sums of even and of odd products joined at the larger exponent.
