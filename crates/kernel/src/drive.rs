@@ -66,6 +66,18 @@ impl Problem<'_> {
 /// operation's first element in the block of K, the accumulator; the result comes back.
 pub(crate) type Rare<'r, T = f32> = dyn FnMut(usize, usize, usize, T) -> T + 'r;
 
+/// Gives lanes that were left out the result of the reference path.
+#[cold]
+#[inline(never)]
+pub(crate) fn mend(line: &mut [f32], before: &[f32], left_out: u32, rare: &mut dyn FnMut(usize, f32) -> f32) {
+    for (lane, (result, &c)) in line.iter_mut().zip(before).enumerate() {
+        if left_out >> lane & 1 == 1 {
+            // infinity and NaN stay
+            *result = if c.is_finite() { rare(lane, c) } else { c };
+        }
+    }
+}
+
 /// One family's way to compute tiles.
 pub(crate) trait Kernel: Send + Sync + 'static {
     /// What accumulators are.

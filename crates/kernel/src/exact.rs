@@ -17,7 +17,7 @@ use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared};
 use bitmma_formats::{Format, table};
 
-use super::drive::{Kernel, Rare};
+use super::drive::{Kernel, Rare, mend};
 use super::element::Element;
 use super::number::power;
 use super::pack::{Aligned, Cells, GROUP, Range, VECTORS, WIDEST};
@@ -311,12 +311,8 @@ fn careful<S: Simd>(
             before[..S::LANES].copy_from_slice(state);
             s.d_store_f(state, sums[0]);
             s.d_store_f(&mut state[lanes..], sums[1]);
-            for (lane, (c, &before)) in state.iter_mut().zip(&before).enumerate() {
-                if flagged >> lane & 1 != 0 {
-                    // infinity and NaN stay
-                    *c =
-                        if before.is_finite() { rare(row, vector * S::LANES + lane, before) } else { before };
-                }
+            if flagged != 0 {
+                mend(state, &before, flagged, &mut |lane, c| rare(row, vector * S::LANES + lane, c));
             }
         }
     }

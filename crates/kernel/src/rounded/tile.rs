@@ -2,7 +2,7 @@
 
 use super::Rounded;
 use super::sum::{PLACE, Terms, add_any, add_small, add_unusual, cut, field, own_bits};
-use crate::drive::Rare;
+use crate::drive::{Rare, mend};
 use crate::pack::{GROUP, ROWS, Range, VECTORS, bytes};
 use crate::products::{
     Columns, Lanes, NO_PRODUCT, Products, Rows, any_without_product, are_all_safe, are_safe,
@@ -195,18 +195,6 @@ fn carefully<S: Simd, const PAIRS: bool>(
             s.f_store(&mut before, terms.c);
             let line = &mut line[vector * S::LANES..][..S::LANES];
             mend(line, &before, left_out, &mut |lane, c| rare(vector * S::LANES + lane, c));
-        }
-    }
-}
-
-/// Gives lanes that were left out the result of the reference path.
-#[cold]
-#[inline(never)]
-fn mend(line: &mut [f32], c: &[f32], left_out: u32, rare: &mut dyn FnMut(usize, f32) -> f32) {
-    for (lane, (result, &c)) in line.iter_mut().zip(c).enumerate() {
-        if left_out >> lane & 1 == 1 {
-            // infinity and NaN stay
-            *result = if c.is_finite() { rare(lane, c) } else { c };
         }
     }
 }
