@@ -78,8 +78,50 @@ pub(crate) fn mend(line: &mut [f32], before: &[f32], left_out: u32, rare: &mut d
     }
 }
 
+/// What the driver asks of a family, whatever it packs: accumulators are T, codes of A and B become E.
+pub(crate) trait Family<T: Number, E: Entry>: Send + Sync {
+    /// The level for so many columns.
+    fn level(&self, level: Level, columns: usize) -> Level {
+        level.for_columns(columns)
+    }
+    /// The accumulator that a code of C is.
+    #[inline(always)]
+    fn load(&self, c: u64) -> T {
+        T::of(c)
+    }
+    /// The number that a code of C is, where sums of runs start from it.
+    #[inline(always)]
+    fn load_sum(&self, c: u64) -> T {
+        self.load(c)
+    }
+    /// The accumulator that a code of D is, in the middle of a chain.
+    #[inline(always)]
+    fn resume(&self, d: u64) -> T {
+        self.load(d)
+    }
+    /// The code of D that an accumulator is which is not NaN.
+    #[inline(always)]
+    fn store(&self, state: T) -> u64 {
+        state.code()
+    }
+    /// D of one of the products straight from its codes, if it is small enough and nothing in it is unusual; whether it is.
+    fn direct(
+        &self,
+        _problem: &Problem<'_>,
+        _block: usize,
+        _readers: [&Reader<E>; 2],
+        _d: &mut Chunk<'_>,
+    ) -> bool {
+        false
+    }
+    /// Whether the row and column of these largest exponents may hold a product that overflows by itself.
+    fn may_overflow(&self, _row: i16, _column: i16) -> bool {
+        false
+    }
+}
+
 /// One family's way to compute tiles.
-pub(crate) trait Kernel: Send + Sync + 'static {
+pub(crate) trait Kernel: Family<<Self as Kernel>::Number, <Self as Kernel>::Entry> + 'static {
     /// What accumulators are.
     type Number: Number;
     /// What codes of A and B become.
@@ -99,36 +141,10 @@ pub(crate) trait Kernel: Send + Sync + 'static {
     fn width<S: Simd>() -> usize {
         VECTORS * S::LANES
     }
-    /// The level for so many columns.
-    fn level(&self, level: Level, columns: usize) -> Level {
-        level.for_columns(columns)
-    }
     /// Packs [`Kernel::GROUP`] rows.
     fn pack_a(&self, cells: Cells<Self::Entry>) -> Self::A;
     /// Packs one panel of columns.
     fn pack_b(&self, cells: Cells<Self::Entry>) -> Self::B;
-    /// The code of a NaN result.
-    fn nan(&self) -> u64;
-    /// The accumulator that a code of C is.
-    #[inline(always)]
-    fn load(&self, c: u64) -> Self::Number {
-        Self::Number::of(c)
-    }
-    /// The number that a code of C is, where sums of runs start from it.
-    #[inline(always)]
-    fn load_sum(&self, c: u64) -> Self::Number {
-        self.load(c)
-    }
-    /// The accumulator that a code of D is, in the middle of a chain.
-    #[inline(always)]
-    fn resume(&self, d: u64) -> Self::Number {
-        self.load(d)
-    }
-    /// The code of D that an accumulator is.
-    #[inline(always)]
-    fn store(&self, state: Self::Number) -> u64 {
-        if state.is_nan() { self.nan() } else { state.code() }
-    }
     /// Goes through a block of K with the first rows of a group: `state` has one panel's columns of them, and
     /// they are a multiple of [`Kernel::ROWS`]. Lanes that it does not support are passed to `rare`.
     fn rows<S: Simd>(
@@ -140,20 +156,6 @@ pub(crate) trait Kernel: Send + Sync + 'static {
         state: &mut [Self::Number],
         rare: &mut Rare<'_, Self::Number>,
     );
-    /// D of one of the products straight from its codes, if it is small enough and nothing in it is unusual; whether it is.
-    fn direct(
-        &self,
-        _problem: &Problem<'_>,
-        _block: usize,
-        _readers: [&Reader<Self::Entry>; 2],
-        _d: &mut Chunk<'_>,
-    ) -> bool {
-        false
-    }
-    /// Whether the row and column of these largest exponents may hold a product that overflows by itself.
-    fn may_overflow(&self, _row: i16, _column: i16) -> bool {
-        false
-    }
 }
 
 /// Columns of a block: how much of B is packed at a time.
@@ -216,6 +218,7 @@ impl<T: Number, E: Entry> Driven<T, E> {
             None => Stored::Narrowed,
             Some(_) => Stored::Sums,
         };
+        let what = (what, prepared.model().emitted_nan());
 
         for first_column in (0..n).step_by(COLUMN_BLOCK) {
             let columns = COLUMN_BLOCK.min(n - first_column);
@@ -302,7 +305,7 @@ impl<T: Number, E: Entry> Multiply for Driven<T, E> {
             Some(_) => self.sums(),
             None => problem.prepared.model().d,
         };
-        let panels = &Problem { level: self.kernel.level_for(problem.level, n), ..*problem };
+        let panels = &Problem { level: self.kernel.level(problem.level, n), ..*problem };
         let mut d = Codes::zeros(&format, blocks.checked_mul(m)?.checked_mul(n)?)?;
         let Threads { apart, alone } = problem.threads();
         let room = AtomicBool::new(true);
@@ -317,7 +320,7 @@ impl<T: Number, E: Entry> Multiply for Driven<T, E> {
     }
 
     fn directly(&self, problem: &Problem<'_>, block: usize, d: &mut Chunk<'_>) -> bool {
-        self.kernel.directly(problem, block, [&self.a, &self.b], d)
+        self.kernel.direct(problem, block, [&self.a, &self.b], d)
     }
 
     fn sums(&self) -> Format {
@@ -396,7 +399,7 @@ impl<T: Number, E: Entry> Panel<'_, T, E> {
         let Panel { fix, rows: (first_row, _), columns: (first, used), width, .. } = *self;
         let (kernel, problem) = (&*fix.driven.kernel, fix.problem);
         let Some(View { codes, rows, columns, .. }) = problem.operands.c else {
-            let start: T = problem.runs.map_or(kernel.resumed(0), Runs::start);
+            let start: T = problem.runs.map_or(kernel.resume(0), Runs::start);
             if start.code() != 0 {
                 state.fill(start);
             }
@@ -463,6 +466,6 @@ fn by_reference_operation<T: Number, E: Entry>(
     // accumulators have another format than D where D is narrowed after them
     match prepared.model().conversion.container() == T::FORMAT {
         true => T::of(operation(c.code())),
-        false => kernel.resumed(operation(kernel.stored(c))),
+        false => kernel.resume(operation(kernel.store(c))),
     }
 }

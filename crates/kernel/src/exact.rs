@@ -17,7 +17,7 @@ use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared};
 use bitmma_formats::{Format, table};
 
-use super::drive::{Kernel, Rare, mend};
+use super::drive::{Family, Kernel, Rare, mend};
 use super::element::Element;
 use super::number::power;
 use super::pack::{Aligned, Cells, GROUP, Range, VECTORS, WIDEST};
@@ -30,7 +30,6 @@ const ROWS: usize = 4;
 /// The kernel, planned for a model.
 pub(crate) struct Exact {
     length: usize,
-    nan: u64,
 }
 
 impl Exact {
@@ -56,7 +55,7 @@ impl Exact {
             && model.c == table::F32
             && model.d == table::F32
             && (1..=1 << 16).contains(&length);
-        fits.then(|| Exact { length, nan: model.emitted_nan() })
+        fits.then_some(Exact { length })
     }
 
     /// The numbers of some lines and, `group` lines at a time, the last bits of each operation's and how large all are: by
@@ -100,6 +99,8 @@ fn last_bit(value: f32) -> i32 {
     if value == 0.0 { NO_BIT } else { field.max(1) - 127 - 23 + significand.trailing_zeros() as i32 }
 }
 
+impl Family<f32, Element> for Exact {}
+
 impl Kernel for Exact {
     type Number = f32;
     type Entry = Element;
@@ -115,10 +116,6 @@ impl Kernel for Exact {
     #[inline(always)]
     fn pack_b(&self, cells: Cells) -> Packed {
         self.pack(&cells, cells.lines, f64::max)
-    }
-
-    fn nan(&self) -> u64 {
-        self.nan
     }
 
     #[inline(always)]

@@ -54,7 +54,7 @@ impl<T: Number, E: Entry> Fix<'_, T, E> {
         let kernel = &*self.driven.kernel;
         let columns = &self.columns[first..first + used];
         let usual = |row: &Traits, columns: &Traits| {
-            !row.is_special() && !columns.is_special() && !kernel.overflows(row.largest, columns.largest)
+            !row.is_special() && !columns.is_special() && !kernel.may_overflow(row.largest, columns.largest)
         };
         let any_column = Traits::of_all(columns);
         if usual(&Traits::of_all(rows), &any_column) {
@@ -67,7 +67,7 @@ impl<T: Number, E: Entry> Fix<'_, T, E> {
             }
             for (column, (state, column_traits)) in state.iter_mut().zip(columns).enumerate() {
                 let place = (row, self.first_column + first + column);
-                let code = if kernel.overflows(traits.largest, column_traits.largest) {
+                let code = if kernel.may_overflow(traits.largest, column_traits.largest) {
                     self.by_reference(place, elements.clone())
                 } else if traits.is_special() || column_traits.is_special() {
                     let row_kinds = self.row_kinds.0[row].get_or_init(|| self.a.kinds(row));
@@ -75,11 +75,15 @@ impl<T: Number, E: Entry> Fix<'_, T, E> {
                         self.column_kinds.0[first + column].get_or_init(|| self.b.kinds(place.1));
                     let kinds = (&row_kinds[elements.clone()], &column_kinds[elements.clone()]);
                     let Some(special) = special::of_products(kinds.0, kinds.1) else { continue };
-                    self.corrected(place, elements.clone(), special, kernel.stored(*state))
+                    let code = match state.is_nan() {
+                        true => self.problem.prepared.model().emitted_nan(),
+                        false => kernel.store(*state),
+                    };
+                    self.corrected(place, elements.clone(), special, code)
                 } else {
                     continue;
                 };
-                *state = kernel.resumed(code);
+                *state = kernel.resume(code);
             }
         }
     }

@@ -8,7 +8,7 @@ use std::marker::PhantomData;
 use bitmma_arithmetic::{Operation, Prepared};
 use bitmma_formats::Rounding;
 
-use super::drive::{Kernel, Rare};
+use super::drive::{Family, Kernel, Rare};
 use super::number::{Number, takes};
 use super::pack::{Aligned, Cells, Range};
 use super::routes::{Route, count};
@@ -16,7 +16,6 @@ use super::simd::{DOWN, Level, NEAREST, Simd, TOWARD_ZERO, UP, by_fours};
 
 /// The kernel, in FP32 or FP64.
 pub(crate) struct Fma<T> {
-    nan: u64,
     /// One of the roundings that [`Simd`] names.
     rounding: i32,
     numbers: PhantomData<T>,
@@ -39,7 +38,7 @@ impl<T: Number> Fma<T> {
             Rounding::Up => UP,
             _ => return None,
         };
-        fits.then_some(Fma { nan: model.emitted_nan(), rounding, numbers: PhantomData })
+        fits.then_some(Fma { rounding, numbers: PhantomData })
     }
 }
 
@@ -48,6 +47,12 @@ impl<T: Number> Fma<T> {
 const ROWS: usize = 6;
 /// Rows packed side by side.
 const GROUP: usize = 2 * ROWS;
+
+impl<T: Number> Family<T, T> for Fma<T> {
+    fn level(&self, level: Level, columns: usize) -> Level {
+        if self.rounding == NEAREST { level.for_columns(columns) } else { level }
+    }
+}
 
 impl<T: Number> Kernel for Fma<T> {
     type Number = T;
@@ -62,20 +67,12 @@ impl<T: Number> Kernel for Fma<T> {
         vectors::<S>() * T::lanes::<S>()
     }
 
-    fn level(&self, level: Level, columns: usize) -> Level {
-        if self.rounding == NEAREST { level.for_columns(columns) } else { level }
-    }
-
     fn pack_a(&self, cells: Cells<T>) -> Aligned<T> {
         cells.values
     }
 
     fn pack_b(&self, cells: Cells<T>) -> Aligned<T> {
         cells.values
-    }
-
-    fn nan(&self) -> u64 {
-        self.nan
     }
 
     #[inline(always)]

@@ -21,7 +21,7 @@ use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{InputFlush, Operation, Prepared};
 use bitmma_formats::Format;
 
-use super::drive::{Kernel, Rare};
+use super::drive::{Family, Kernel, Rare};
 use super::number::takes;
 use super::pack::{Aligned, Cells, GROUP, Range};
 use super::routes::{Route, count};
@@ -38,7 +38,6 @@ pub(crate) struct FtzAddMul {
     fraction_bits: i32,
     /// What the formats say of every row and column; `None` if that does not settle the matter.
     always: Option<Bounds>,
-    nan: u64,
 }
 
 /// What is known of the nonzero finite numbers of some rows or columns: least and largest exponent.
@@ -73,7 +72,6 @@ impl FtzAddMul {
             flush_inputs: flush.is_on(),
             fraction_bits: (a.fraction_bits + b.fraction_bits) as i32,
             always: None,
-            nan: model.emitted_nan(),
         };
         let (a, b) = (bounds(&a), bounds(&b));
         let both = Bounds { least: a.least.min(b.least), largest: a.largest.max(b.largest) };
@@ -123,6 +121,19 @@ pub(crate) struct Packed {
     bounds: Bounds,
 }
 
+impl Family<f32, f32> for FtzAddMul {
+    #[inline(always)]
+    fn load(&self, c: u64) -> f32 {
+        let c = f32::from_bits(c as u32);
+        let flushed = self.flush_inputs && c.to_bits() & (0xff << 23) == 0;
+        if flushed { 0.0 } else { c }
+    }
+
+    fn load_sum(&self, c: u64) -> f32 {
+        f32::from_bits(c as u32)
+    }
+}
+
 impl Kernel for FtzAddMul {
     type Number = f32;
     type Entry = f32;
@@ -143,21 +154,6 @@ impl Kernel for FtzAddMul {
     #[inline(always)]
     fn pack_b(&self, cells: Cells<f32>) -> Packed {
         self.pack_a(cells)
-    }
-
-    fn nan(&self) -> u64 {
-        self.nan
-    }
-
-    #[inline(always)]
-    fn load(&self, c: u64) -> f32 {
-        let c = f32::from_bits(c as u32);
-        let flushed = self.flush_inputs && c.to_bits() & (0xff << 23) == 0;
-        if flushed { 0.0 } else { c }
-    }
-
-    fn load_sum(&self, c: u64) -> f32 {
-        f32::from_bits(c as u32)
     }
 
     #[inline(always)]

@@ -22,7 +22,7 @@ use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Order, Prepar
 use bitmma_formats::{Format, Rounding, decode, table};
 
 use super::codes::Chunk;
-use super::drive::{Kernel, Problem, Rare};
+use super::drive::{Family, Kernel, Problem, Rare};
 use super::element::{Element, Reader};
 use super::pack::{Aligned, Bytes, Cells, Interleaved, ROWS, Range, Repeated, Traits};
 use super::products::{Lines, NO_PRODUCT, NOWHERE, are_held, guard, largest_term};
@@ -91,7 +91,6 @@ pub(crate) struct Narrow {
     d: Format,
     /// Whether both are FP32.
     single: bool,
-    nan: u64,
 }
 
 /// What is done after each step with what it came to.
@@ -204,7 +203,6 @@ impl Narrow {
             c: model.c,
             d: model.d,
             single: model.c == table::F32 && model.d == table::F32,
-            nan: model.emitted_nan(),
         })
     }
 
@@ -274,6 +272,32 @@ type PackedA = Packed<Repeated>;
 
 type PackedB = Packed<Interleaved>;
 
+impl Family<f32, Element> for Narrow {
+    #[inline(always)]
+    fn load(&self, c: u64) -> f32 {
+        if self.single { f32::from_bits(c as u32) } else { f32_of(&self.c, c) }
+    }
+
+    fn resume(&self, d: u64) -> f32 {
+        if self.single { f32::from_bits(d as u32) } else { f32_of(&self.d, d) }
+    }
+
+    #[inline(always)]
+    fn store(&self, state: f32) -> u64 {
+        if self.single { state.to_bits().into() } else { code_of(&self.d, state) }
+    }
+
+    fn direct(
+        &self,
+        problem: &Problem<'_>,
+        block: usize,
+        readers: [&Reader<Element>; 2],
+        d: &mut Chunk<'_>,
+    ) -> bool {
+        direct::direct(self, problem, block, readers, d)
+    }
+}
+
 impl Kernel for Narrow {
     type Number = f32;
     type Entry = Element;
@@ -288,38 +312,6 @@ impl Kernel for Narrow {
     #[inline(always)]
     fn pack_b(&self, cells: Cells) -> PackedB {
         self.pack(Side::B, cells.lines, cells)
-    }
-
-    fn nan(&self) -> u64 {
-        self.nan
-    }
-
-    #[inline(always)]
-    fn load(&self, c: u64) -> f32 {
-        if self.single { f32::from_bits(c as u32) } else { f32_of(&self.c, c) }
-    }
-
-    fn resume(&self, d: u64) -> f32 {
-        if self.single { f32::from_bits(d as u32) } else { f32_of(&self.d, d) }
-    }
-
-    #[inline(always)]
-    fn store(&self, state: f32) -> u64 {
-        match (state.is_nan(), self.single) {
-            (true, _) => self.nan,
-            (false, true) => u64::from(state.to_bits()),
-            (false, false) => code_of(&self.d, state),
-        }
-    }
-
-    fn direct(
-        &self,
-        problem: &Problem<'_>,
-        block: usize,
-        readers: [&Reader<Element>; 2],
-        d: &mut Chunk<'_>,
-    ) -> bool {
-        direct::direct(self, problem, block, readers, d)
     }
 
     #[inline(always)]

@@ -13,7 +13,7 @@ use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
 use bitmma_formats::{BlockScale, Class, Format, Rounding, decode};
 
-use super::drive::{Kernel, Rare};
+use super::drive::{Family, Kernel, Rare};
 use super::element::Element;
 use super::number::power;
 use super::pack::{Cells, GROUP, ROWS, Range, VECTORS};
@@ -40,7 +40,6 @@ pub(crate) struct Grouped {
     b_last: i32,
     /// Operations of a block that integers hold, at most; 0 where elements have too many bits.
     small: usize,
-    nan: u64,
 }
 
 /// Exponent of a format's last bit: that of its smallest positive number.
@@ -100,7 +99,6 @@ impl Grouped {
             a_last: last_bit(&a),
             b_last: last_bit(&b),
             small,
-            nan: model.emitted_nan(),
         })
     }
 
@@ -176,6 +174,8 @@ struct Wide {
     scales: Vec<f64>,
 }
 
+impl Family<f32, Element> for Grouped {}
+
 impl Kernel for Grouped {
     type Number = f32;
     type Entry = Element;
@@ -192,10 +192,6 @@ impl Kernel for Grouped {
         let mut packed = self.packed(cells, self.b_last, 0, 1.0);
         packed.small = packed.small.filter(|small| small.fits(0..packed.cells.lines));
         packed
-    }
-
-    fn nan(&self) -> u64 {
-        self.nan
     }
 
     #[inline(always)]

@@ -55,7 +55,7 @@ pub struct Plan {
 trait Multiply: Send + Sync {
     /// Codes of D, or of the sums of runs; `None` where there is no room for them.
     fn multiply(&self, problem: &Problem<'_>) -> Option<Codes>;
-    /// D of one of the products straight from its codes; whether that is possible ([`drive::Kernel::direct`]).
+    /// D of one of the products straight from its codes; whether that is possible ([`drive::Family::direct`]).
     fn directly(&self, problem: &Problem<'_>, block: usize, d: &mut Chunk<'_>) -> bool;
     /// The format of sums of runs.
     fn sums(&self) -> Format;

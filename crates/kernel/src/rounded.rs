@@ -27,7 +27,7 @@ use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared, RoundedSum};
 use bitmma_formats::{Rounding, table};
 
-use super::drive::{Kernel, Rare};
+use super::drive::{Family, Kernel, Rare};
 use super::element::Element;
 use super::pack::{Cells, ROWS, Range};
 use super::products::{Columns, Lines, NOWHERE, Rows, are_held, guard, largest_term, wide};
@@ -53,7 +53,6 @@ pub(crate) struct Rounded {
     toward_zero: bool,
     /// Bits of an accumulator below its first F fractional bits.
     coarse: i32,
-    nan: u64,
 }
 
 impl Rounded {
@@ -102,7 +101,6 @@ impl Rounded {
             fraction_bits: fraction_bits as i32,
             toward_zero: !downward,
             coarse: if fraction_bits >= 23 { 0 } else { (1 << (23 - fraction_bits)) - 1 },
-            nan: model.emitted_nan(),
         })
     }
 
@@ -132,6 +130,14 @@ impl Rounded {
     }
 }
 
+impl Family<f32, Element> for Rounded {
+    /// A product of exponent e is below 2^(e + 2).
+    fn may_overflow(&self, row: i16, column: i16) -> bool {
+        let above = i32::from(row) + i32::from(column) + 2;
+        self.sum.product_overflow.is_some_and(|limit| above > limit)
+    }
+}
+
 impl Kernel for Rounded {
     type Number = f32;
     type Entry = Element;
@@ -149,21 +155,11 @@ impl Kernel for Rounded {
         Lines::of(cells, share, self.guard)
     }
 
-    fn nan(&self) -> u64 {
-        self.nan
-    }
-
     #[inline(always)]
     fn rows<S: Simd>(&self, s: S, a: &Rows, b: &Columns, k: Range, state: &mut [f32], rare: &mut Rare<'_>) {
         match self.pairs {
             false => tiles::<S, false>(s, self, (a, b), k, state, rare),
             true => tiles::<S, true>(s, self, (a, b), k, state, rare),
         }
-    }
-
-    /// A product of exponent e is below 2^(e + 2).
-    fn may_overflow(&self, row: i16, column: i16) -> bool {
-        let above = i32::from(row) + i32::from(column) + 2;
-        self.sum.product_overflow.is_some_and(|limit| above > limit)
     }
 }

@@ -5,8 +5,8 @@ use std::any::Any;
 use bitmma_arithmetic::run::Side;
 
 use super::codes::{Chunk, Slice};
-use super::drive::{Kernel, Problem, Rare};
-use super::element::{Entry, Reader};
+use super::drive::{Family, Kernel, Rare};
+use super::element::Entry;
 use super::elementwise::Word;
 use super::number::Number;
 use super::pack::{Cells, Range};
@@ -39,27 +39,21 @@ pub(crate) enum Stored {
 }
 
 /// A [`Kernel`] whose accumulators are T and whose codes become E.
-pub(crate) trait Tiles<T, E: Entry>: Send + Sync {
+pub(crate) trait Tiles<T: Number, E: Entry>: Family<T, E> {
     /// What it takes at a time.
     fn sizes(&self, level: Level) -> Sizes;
-    /// [`Kernel::level`].
-    fn level_for(&self, level: Level, columns: usize) -> Level;
     /// Packs a group of rows, or a panel of columns.
     fn pack(&self, level: Level, side: Side, cells: Cells<E>) -> Box<Packed>;
     /// Accumulators from codes of C, or the numbers that sums start from.
     fn load_all(&self, level: Level, sums: bool, from: (Slice<'_>, usize), state: &mut [T]);
-    /// Codes of D from accumulators, or of sums, into some columns of rows of `n` codes.
+    /// Codes of D from accumulators, or of sums, into some columns of rows of `n` codes; with the code of a NaN.
     fn store_all(
         &self,
         level: Level,
-        what: Stored,
+        what: (Stored, u64),
         state: (&[T], usize),
         to: (&mut Chunk<'_>, std::ops::Range<usize>, usize),
     );
-    /// [`Kernel::resume`].
-    fn resumed(&self, d: u64) -> T;
-    /// [`Kernel::store`].
-    fn stored(&self, state: T) -> u64;
     /// [`Kernel::rows`], of lines that it packed.
     fn rows_at(
         &self,
@@ -69,16 +63,6 @@ pub(crate) trait Tiles<T, E: Entry>: Send + Sync {
         state: &mut [T],
         rare: &mut Rare<'_, T>,
     );
-    /// [`Kernel::direct`].
-    fn directly(
-        &self,
-        problem: &Problem<'_>,
-        block: usize,
-        readers: [&Reader<E>; 2],
-        d: &mut Chunk<'_>,
-    ) -> bool;
-    /// [`Kernel::may_overflow`].
-    fn overflows(&self, row: i16, column: i16) -> bool;
 }
 
 impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
@@ -92,10 +76,6 @@ impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
         }
         let width = level.run(Width::<K>(std::marker::PhantomData));
         Sizes { width, rows: K::ROWS, group: K::GROUP, k_block: K::K_BLOCK }
-    }
-
-    fn level_for(&self, level: Level, columns: usize) -> Level {
-        self.level(level, columns)
     }
 
     fn pack(&self, level: Level, side: Side, cells: Cells<K::Entry>) -> Box<Packed> {
@@ -130,11 +110,11 @@ impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
     fn store_all(
         &self,
         level: Level,
-        what: Stored,
+        (what, nan): (Stored, u64),
         (state, width): (&[K::Number], usize),
         (d, columns, n): (&mut Chunk<'_>, std::ops::Range<usize>, usize),
     ) {
-        let (rows, nan) = (d.len() / n, self.nan());
+        let rows = d.len() / n;
         level.compiled(
             #[inline(always)]
             || {
@@ -144,20 +124,18 @@ impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
                         Stored::Numbers => {
                             d.write(start, state, |state| if state.is_nan() { nan } else { state.code() });
                         }
-                        Stored::Narrowed => d.write(start, state, |state| self.store(state)),
+                        Stored::Narrowed => {
+                            d.write(
+                                start,
+                                state,
+                                |state| if state.is_nan() { nan } else { self.store(state) },
+                            );
+                        }
                         Stored::Sums => d.write(start, state, |sum| sum.code()),
                     }
                 }
             },
         );
-    }
-
-    fn resumed(&self, d: u64) -> K::Number {
-        self.resume(d)
-    }
-
-    fn stored(&self, state: K::Number) -> u64 {
-        self.store(state)
     }
 
     fn rows_at(
@@ -172,20 +150,6 @@ impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
             unreachable!("lines that another kernel packed")
         };
         level.run(Task { kernel: self, a, b, range, state, rare });
-    }
-
-    fn directly(
-        &self,
-        problem: &Problem<'_>,
-        block: usize,
-        readers: [&Reader<K::Entry>; 2],
-        d: &mut Chunk<'_>,
-    ) -> bool {
-        self.direct(problem, block, readers, d)
-    }
-
-    fn overflows(&self, row: i16, column: i16) -> bool {
-        self.may_overflow(row, column)
     }
 }
 

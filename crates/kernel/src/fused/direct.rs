@@ -12,7 +12,7 @@ use super::careful::alone;
 use super::tile::rounded;
 use super::{Narrow, Rho};
 use crate::codes::{Chunk, Operands, Slice};
-use crate::drive::{Kernel, Problem};
+use crate::drive::{Family, Problem};
 use crate::element::{Element, NO_EXPONENT, Reader};
 use crate::on_codes;
 use crate::products::{Extremes, NO_PRODUCT};
@@ -146,6 +146,7 @@ impl Small<'_, '_> {
         } = self;
         let Problem { prepared, operands, .. } = problem;
         let (m, n, k) = (operands.a.rows, operands.b.columns, operands.a.columns);
+        let nan = prepared.model().emitted_nan();
         if !of_a.read(a_reader, prepared, operands.a.codes, (block * m * k, m * k))
             || !of_b.read(b_reader, prepared, operands.b.codes, (block * k * n, k * n))
             || plan.guard.is_some() && !of_a.extremes(m * k).are_safe_with(of_b.extremes(k * n))
@@ -171,7 +172,7 @@ impl Small<'_, '_> {
                     }
                 }
             }
-            d.write(row * n, &state[..n], |state| plan.store(state));
+            d.write(row * n, &state[..n], |state| if state.is_nan() { nan } else { plan.store(state) });
         }
         count(Route::Direct);
         true
