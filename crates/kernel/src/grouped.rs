@@ -285,8 +285,8 @@ impl Grouped {
                 // nothing at all: any exponent in range will do, for every term is zero
                 let all = s.i_max(s.i_max(maximum[half], own), s.i_splat(-500));
 
-                let power = s.i_sub(s.i_splat(1023 + self.fraction_bits), all);
-                let units = s.d_from_words(s.i_splat(0), s.i_shl(20, power));
+                let exponent = s.i_sub(s.i_splat(1023 + self.fraction_bits), all);
+                let units = s.d_from_words(s.i_splat(0), s.i_shl(20, exponent));
                 let wide_c = s.f_to_d(c);
                 let mut totals = [0, 1].map(
                     #[inline(always)]
@@ -304,22 +304,16 @@ impl Grouped {
                     }
                 }
 
-                let power = s.i_add(all, s.i_splat(1023 - self.fraction_bits));
-                let back = s.d_from_words(s.i_splat(0), s.i_shl(20, power));
-                let values = [s.d_mul(totals[0], back[0]), s.d_mul(totals[1], back[1])];
-                let result = s.f_bits(s.d_to_f_toward_zero(values));
-                // 2^128 and beyond is infinity, and no zero is negative
-                let [_, high] = s.d_words(values);
-                let magnitude = s.i_and(high, s.i_splat(0x7fff_ffff));
-                let sign = s.i_and(high, s.i_splat(i32::MIN));
-                let infinity = s.i_or(sign, s.i_splat(0x7f80_0000));
-                let beyond = s.i_gt(magnitude, s.i_splat(0x47ef_ffff));
-                let result = s.i_select(beyond, infinity, result);
-                let zero = s.i_eq(s.i_shl(1, result), s.i_splat(0));
-                let result = s.i_select(zero, s.i_splat(0), result);
-                // an accumulator that is not finite stays
-                let special = s.i_eq(field, s.i_splat(255));
-                s.f_store(state, s.f_from_bits(s.i_select(special, bits, result)));
+                let exponent = s.i_add(all, s.i_splat(1023 - self.fraction_bits));
+                let back = s.d_from_words(s.i_splat(0), s.i_shl(20, exponent));
+                let kept = s.d_splat(f64::from_bits(!0 << 29));
+                for part in 0..2 {
+                    // cut to 24 bits, and to 2^-149; no zero is negative
+                    let value = s.d_and(s.d_mul(totals[part], back[part]), kept);
+                    let units = s.d_truncate(s.d_mul(value, s.d_splat(power(149))));
+                    let value = s.d_add(s.d_mul(units, s.d_splat(power(-149))), s.d_splat(0.0));
+                    s.d_store_f(&mut state[part * S::LANES / 2..], value);
+                }
             }
         }
     }

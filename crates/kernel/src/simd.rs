@@ -547,42 +547,6 @@ simd! {
         }
         { [vcvt_f64_f32(vget_low_f32(value)), vcvt_high_f64_f32(value)] }
         { [lanes!(i => f64::from(value[i])), lanes!(i => f64::from(value[LANES / 2 + i]))] }
-    /// Toward zero; beyond the largest finite number that, too. Finite values only.
-    fn d_to_f_toward_zero(self, halves: [Self::D; 2]) -> Self::F
-        {
-            let low = _mm512_castps256_ps512(_mm512_cvt_roundpd_ps::<TOWARD_ZERO>(halves[0]));
-            _mm512_insertf32x8::<1>(low, _mm512_cvt_roundpd_ps::<TOWARD_ZERO>(halves[1]))
-        }
-        {
-            // to nearest, then one step back where that went away from zero
-            let sign = _mm256_set1_pd(-0.0);
-            let low = _mm256_castps128_ps256(_mm256_cvtpd_ps(halves[0]));
-            let nearest = _mm256_insertf128_ps::<1>(low, _mm256_cvtpd_ps(halves[1]));
-            let back = self.f_to_d(nearest);
-            let away = |half: usize| {
-                let (after, before) =
-                    (_mm256_andnot_pd(sign, back[half]), _mm256_andnot_pd(sign, halves[half]));
-                _mm256_cmp_pd::<_CMP_GT_OQ>(after, before)
-            };
-            let [steps, _] = self.d_words([away(0), away(1)]);
-            _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(nearest), steps))
-        }
-        {
-            // to nearest, then one step back where that went away from zero
-            let nearest = vcvt_high_f32_f64(vcvt_f32_f64(halves[0]), halves[1]);
-            let back = self.f_to_d(nearest);
-            let away = |half: usize| vreinterpretq_f64_u64(vcagtq_f64(back[half], halves[half]));
-            let [steps, _] = self.d_words([away(0), away(1)]);
-            vreinterpretq_f32_s32(vaddq_s32(vreinterpretq_s32_f32(nearest), steps))
-        }
-        {
-            lanes!(i => {
-                let value = halves[i / (LANES / 2)][i % (LANES / 2)];
-                let nearest = value as f32;
-                let away = f64::from(nearest).abs() > value.abs();
-                f32::from_bits(nearest.to_bits() - u32::from(away))
-            })
-        }
     /// The two 32-bit words of each double: a vector of all low words, a vector of all high words.
     fn d_words(self, halves: [Self::D; 2]) -> [Self::I; 2]
         {
