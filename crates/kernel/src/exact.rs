@@ -252,21 +252,11 @@ fn two_sum<S: Simd>(s: S, x: S::D, y: S::D) -> (S::D, S::D) {
     (sum, s.d_add(s.d_sub(x, x_part), s.d_sub(y, y_part)))
 }
 
-/// Sums of two numbers, rounded to odd in place of to nearest; not for infinities.
+/// The sum rounded to odd; not for infinities.
 #[inline(always)]
-fn odd_sum<S: Simd>(s: S, x: [S::D; 2], y: [S::D; 2]) -> [S::D; 2] {
-    let (first, second) = (two_sum(s, x[0], y[0]), two_sum(s, x[1], y[1]));
-    let (sum, error) = ([first.0, second.0], [first.1, second.1]);
-    let (zero, one, minus_one) = (s.i_splat(0), s.i_splat(1), s.i_splat(-1));
-    let ([low, high], [e_low, e_high]) = (s.d_words(sum), s.d_words(error));
-    let exact = s.i_eq(s.i_or(e_low, s.i_shl(1, e_high)), zero);
-    let stays = s.m_or(exact, s.i_eq(s.i_and(low, one), one));
-    // of an even sum one step up in magnitude if the error has its sign, one down if not
-    let down = s.i_gt(zero, s.i_xor(high, e_high));
-    let borrow = s.i_select(down, s.i_select(s.i_eq(low, zero), minus_one, zero), zero);
-    let step = s.i_select(down, minus_one, one);
-    let low = s.i_add(low, s.i_select(stays, zero, step));
-    s.d_from_words(low, s.i_add(high, s.i_select(stays, zero, borrow)))
+fn odd_sum<S: Simd>(s: S, x: S::D, y: S::D) -> S::D {
+    let (sum, error) = two_sum(s, x, y);
+    s.d_to_odd(sum, error)
 }
 
 /// One operation of a tile whose bits may span more than 53 places.
@@ -280,36 +270,27 @@ fn careful<S: Simd>(
 ) {
     let (width, lanes) = (VECTORS * S::LANES, S::LANES / 2);
     for (row, state) in state.chunks_exact_mut(width).enumerate() {
-        for (vector, state) in state.chunks_exact_mut(S::LANES).enumerate() {
-            let nothing = [s.d_splat(0.0); 2];
-            let (mut sums, mut middles, mut lows) = (nothing, nothing, nothing);
-            let mut flagged = 0;
-            for half in 0..2 {
-                // -0 becomes +0: an exact zero is +0 even if every term is -0
-                let c = s.d_add(s.d_load_f(&state[half * lanes..]), s.d_splat(0.0));
-                // infinity and NaN give NaN here, and any error of the sum of errors more than zero
-                let mut lost = s.d_sub(c, c);
-                let (mut sum, mut errors) = (s.d_splat(0.0), s.d_splat(0.0));
-                for (numbers, line) in a.chunks_exact(GROUP).zip(b.chunks_exact(width)) {
-                    let line = s.d_load(&line[vector * S::LANES + half * lanes..]);
-                    let product = s.d_mul(s.d_splat(numbers[first_row + row]), line);
-                    let (next, error) = two_sum(s, sum, product);
-                    let (all, error) = two_sum(s, errors, error);
-                    (sum, errors, lost) = (next, all, s.d_or(lost, error));
-                }
-                flagged |= s.d_nonzero(lost) << (half * lanes);
-                let (small, low) = two_sum(s, errors, c);
-                (sums[half], middles[half]) = two_sum(s, sum, small);
-                lows[half] = low;
+        for (vector, state) in state.chunks_exact_mut(lanes).enumerate() {
+            // -0 becomes +0: an exact zero is +0 even if every term is -0
+            let c = s.d_add(s.d_load_f(state), s.d_splat(0.0));
+            // infinity and NaN give NaN here, and any error of the sum of errors more than zero
+            let mut lost = s.d_sub(c, c);
+            let (mut sum, mut errors) = (s.d_splat(0.0), s.d_splat(0.0));
+            for (numbers, line) in a.chunks_exact(GROUP).zip(b.chunks_exact(width)) {
+                let line = s.d_load(&line[vector * lanes..]);
+                let product = s.d_mul(s.d_splat(numbers[first_row + row]), line);
+                let (next, error) = two_sum(s, sum, product);
+                let (all, error) = two_sum(s, errors, error);
+                (sum, errors, lost) = (next, all, s.d_or(lost, error));
             }
-            let rest = odd_sum(s, middles, lows);
-            let sums = odd_sum(s, sums, rest);
-            let mut before = [0.0; 16];
-            before[..S::LANES].copy_from_slice(state);
-            s.d_store_f(state, sums[0]);
-            s.d_store_f(&mut state[lanes..], sums[1]);
-            if flagged != 0 {
-                mend(state, &before, flagged, &mut |lane, c| rare(row, vector * S::LANES + lane, c));
+            let (small, low) = two_sum(s, errors, c);
+            let (sum, middle) = two_sum(s, sum, small);
+            let mut before = [0.0; 8];
+            before[..lanes].copy_from_slice(state);
+            s.d_store_f(state, odd_sum(s, sum, odd_sum(s, middle, low)));
+            let left_out = s.d_nonzero(lost);
+            if left_out != 0 {
+                mend(state, &before, left_out, &mut |lane, c| rare(row, vector * lanes + lane, c));
             }
         }
     }

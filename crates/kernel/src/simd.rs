@@ -478,6 +478,36 @@ simd! {
             vsubq_f64(vaddq_f64(value, large), large)
         }
         { value.map(|value| value + f64::from(1 << 29) * value - f64::from(1 << 29) * value) }
+    /// A sum that was rounded to nearest and has this error, rounded to odd; neither is infinite.
+    fn d_to_odd(self, sum: Self::D, error: Self::D) -> Self::D
+        {
+            // toward zero, one step where the error has the other sign; then the last bit is set
+            let (bits, error_bits) = (_mm512_castpd_si512(sum), _mm512_castpd_si512(error));
+            let step = _mm512_srli_epi64::<63>(_mm512_xor_si512(bits, error_bits));
+            let odd = _mm512_or_si512(_mm512_sub_epi64(bits, step), _mm512_set1_epi64(1));
+            let inexact = _mm512_cmp_pd_mask::<_CMP_NEQ_UQ>(error, _mm512_setzero_pd());
+            _mm512_mask_mov_pd(sum, inexact, _mm512_castsi512_pd(odd))
+        }
+        {
+            let (bits, error_bits) = (_mm256_castpd_si256(sum), _mm256_castpd_si256(error));
+            let step = _mm256_srli_epi64::<63>(_mm256_xor_si256(bits, error_bits));
+            let odd = _mm256_or_si256(_mm256_sub_epi64(bits, step), _mm256_set1_epi64x(1));
+            let exact = _mm256_cmp_pd::<_CMP_EQ_OQ>(error, _mm256_setzero_pd());
+            _mm256_blendv_pd(_mm256_castsi256_pd(odd), sum, exact)
+        }
+        {
+            let (bits, error_bits) = (vreinterpretq_u64_f64(sum), vreinterpretq_u64_f64(error));
+            let step = vshrq_n_u64::<63>(veorq_u64(bits, error_bits));
+            let odd = vorrq_u64(vsubq_u64(bits, step), vdupq_n_u64(1));
+            vbslq_f64(vceqzq_f64(error), sum, vreinterpretq_f64_u64(odd))
+        }
+        {
+            lanes!(i => {
+                let (bits, error_bits) = (sum[i].to_bits(), error[i].to_bits());
+                let odd = bits.wrapping_sub((bits ^ error_bits) >> 63) | 1;
+                f64::from_bits(if error[i] == 0.0 { bits } else { odd })
+            })
+        }
     fn d_add(self, x: Self::D, y: Self::D) -> Self::D
         { _mm512_add_pd(x, y) } { _mm256_add_pd(x, y) } { vaddq_f64(x, y) } { lanes!(i => x[i] + y[i]) }
     fn d_sub(self, x: Self::D, y: Self::D) -> Self::D
@@ -547,32 +577,6 @@ simd! {
         }
         { [vcvt_f64_f32(vget_low_f32(value)), vcvt_high_f64_f32(value)] }
         { [lanes!(i => f64::from(value[i])), lanes!(i => f64::from(value[LANES / 2 + i]))] }
-    /// The two 32-bit words of each double: a vector of all low words, a vector of all high words.
-    fn d_words(self, halves: [Self::D; 2]) -> [Self::I; 2]
-        {
-            let even = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
-            let odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
-            let (x, y) = (_mm512_castpd_si512(halves[0]), _mm512_castpd_si512(halves[1]));
-            [_mm512_permutex2var_epi32(x, even, y), _mm512_permutex2var_epi32(x, odd, y)]
-        }
-        {
-            let (x, y) = (_mm256_castpd_ps(halves[0]), _mm256_castpd_ps(halves[1]));
-            // pairs of 128-bit halves interleave: put them back in order
-            let low = _mm256_castps_pd(_mm256_shuffle_ps::<0b10_00_10_00>(x, y));
-            let high = _mm256_castps_pd(_mm256_shuffle_ps::<0b11_01_11_01>(x, y));
-            [
-                _mm256_castpd_si256(_mm256_permute4x64_pd::<0b11_01_10_00>(low)),
-                _mm256_castpd_si256(_mm256_permute4x64_pd::<0b11_01_10_00>(high)),
-            ]
-        }
-        {
-            let [x, y] = halves.map(|half| vreinterpretq_s32_f64(half));
-            [vuzp1q_s32(x, y), vuzp2q_s32(x, y)]
-        }
-        {
-            let bits: [u64; LANES] = lanes!(i => halves[i / (LANES / 2)][i % (LANES / 2)].to_bits());
-            [lanes!(i => bits[i] as i32), lanes!(i => (bits[i] >> 32) as i32)]
-        }
     /// Doubles from their low and high words.
     fn d_from_words(self, low: Self::I, high: Self::I) -> [Self::D; 2]
         {
