@@ -287,11 +287,11 @@ impl Grouped {
 
                 let exponent = s.i_sub(s.i_splat(1023 + self.fraction_bits), all);
                 let units = s.d_from_words(s.i_splat(0), s.i_shl(20, exponent));
-                let wide_c = s.f_to_d(c);
-                let mut totals = [0, 1].map(
-                    #[inline(always)]
-                    |part: usize| s.d_truncate(s.d_mul(wide_c[part], units[part])),
-                );
+                let mut totals = units;
+                for part in 0..2 {
+                    let c = s.d_load_f(&state[part * S::LANES / 2..]);
+                    totals[part] = s.d_truncate(s.d_mul(c, units[part]));
+                }
                 for (group, dots) in dots.iter().enumerate().take(groups) {
                     let index = operation * groups + group;
                     let dot = s.i_to_d(dots[row][half]);

@@ -561,22 +561,6 @@ simd! {
         }
         { [vcvtq_f64_s64(vmovl_s32(vget_low_s32(value))), vcvtq_f64_s64(vmovl_high_s32(value))] }
         { [lanes!(i => f64::from(value[i])), lanes!(i => f64::from(value[LANES / 2 + i]))] }
-    /// Both halves widened, exactly.
-    fn f_to_d(self, value: Self::F) -> [Self::D; 2]
-        {
-            [
-                _mm512_cvtps_pd(_mm512_castps512_ps256(value)),
-                _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(value)),
-            ]
-        }
-        {
-            [
-                _mm256_cvtps_pd(_mm256_castps256_ps128(value)),
-                _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(value)),
-            ]
-        }
-        { [vcvt_f64_f32(vget_low_f32(value)), vcvt_high_f64_f32(value)] }
-        { [lanes!(i => f64::from(value[i])), lanes!(i => f64::from(value[LANES / 2 + i]))] }
     /// Doubles from their low and high words.
     fn d_from_words(self, low: Self::I, high: Self::I) -> [Self::D; 2]
         {

@@ -142,11 +142,11 @@ pub(crate) fn sums<S: Simd>(
         let inverse = s.d_splat(a.inverses[row + of_pair] * finer);
         for half in 0..2 {
             let column = column + half * S::LANES;
-            let c = s.f_to_d(s.f_load(&state[of_pair * width + column..]));
             for part in 0..2 {
-                let inverses = s.d_load(&b.inverses[column + part * lanes..]);
+                let column = column + part * lanes;
+                let c = s.d_mul(s.d_load_f(&state[of_pair * width + column..]), inverse);
                 // no zero is negative
-                let c = s.d_add(s.d_mul(s.d_mul(c[part], inverse), inverses), s.d_splat(0.0));
+                let c = s.d_add(s.d_mul(c, s.d_load(&b.inverses[column..])), s.d_splat(0.0));
                 numbers[of_pair][half][part] = c;
                 // neither is zero for what is not finite
                 parts = s.d_or(parts, s.d_sub(c, s.d_truncate(c)));
