@@ -134,7 +134,8 @@ impl Kernel for Exact {
                     }
                 }
                 let is_exact = end > first;
-                let positions = first * self.length..end.max(first + 1) * self.length;
+                end = end.max(first + 1);
+                let positions = first * self.length..end * self.length;
                 let factors = (
                     &a.values[positions.start * GROUP..positions.end * GROUP],
                     &b.values[positions.start * width..positions.end * width],
@@ -153,7 +154,7 @@ impl Kernel for Exact {
                     let mut rare = |of_tile, column, c| rare(row + of_tile, column, positions.start, c);
                     careful(s, (factors.0, row), factors.1, state, &mut rare);
                 }
-                first = end.max(first + 1);
+                first = end;
             }
         }
     }
