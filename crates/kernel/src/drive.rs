@@ -99,10 +99,10 @@ pub(crate) trait Family<T: Number, E: Entry>: Send + Sync {
     fn resume(&self, d: u64) -> T {
         self.load(d)
     }
-    /// The code of D that an accumulator is which is not NaN.
+    /// The code of D that an accumulator is; with that of NaN.
     #[inline(always)]
-    fn store(&self, state: T) -> u64 {
-        state.code()
+    fn store(&self, state: T, nan: u64) -> u64 {
+        if state.is_nan() { nan } else { state.code() }
     }
     /// D of one of the products straight from its codes, if it is small enough and nothing in it is unusual; whether it is.
     fn direct(
@@ -466,6 +466,6 @@ fn by_reference_operation<T: Number, E: Entry>(
     // accumulators have another format than D where D is narrowed after them
     match prepared.model().conversion.container() == T::FORMAT {
         true => T::of(operation(c.code())),
-        false => kernel.resume(operation(kernel.store(c))),
+        false => kernel.resume(operation(kernel.store(c, prepared.model().emitted_nan()))),
     }
 }

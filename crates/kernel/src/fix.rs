@@ -75,11 +75,8 @@ impl<T: Number, E: Entry> Fix<'_, T, E> {
                         self.column_kinds.0[first + column].get_or_init(|| self.b.kinds(place.1));
                     let kinds = (&row_kinds[elements.clone()], &column_kinds[elements.clone()]);
                     let Some(special) = special::of_products(kinds.0, kinds.1) else { continue };
-                    let code = match state.is_nan() {
-                        true => self.problem.prepared.model().emitted_nan(),
-                        false => kernel.store(*state),
-                    };
-                    self.corrected(place, elements.clone(), special, code)
+                    let nan = self.problem.prepared.model().emitted_nan();
+                    self.corrected(place, elements.clone(), special, kernel.store(*state, nan))
                 } else {
                     continue;
                 };

@@ -283,8 +283,12 @@ impl Family<f32, Element> for Narrow {
     }
 
     #[inline(always)]
-    fn store(&self, state: f32) -> u64 {
-        if self.single { state.to_bits().into() } else { code_of(&self.d, state) }
+    fn store(&self, state: f32, nan: u64) -> u64 {
+        match (state.is_nan(), self.single) {
+            (true, _) => nan,
+            (false, true) => u64::from(state.to_bits()),
+            (false, false) => code_of(&self.d, state),
+        }
     }
 
     fn direct(

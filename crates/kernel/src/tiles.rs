@@ -124,13 +124,7 @@ impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
                         Stored::Numbers => {
                             d.write(start, state, |state| if state.is_nan() { nan } else { state.code() });
                         }
-                        Stored::Narrowed => {
-                            d.write(
-                                start,
-                                state,
-                                |state| if state.is_nan() { nan } else { self.store(state) },
-                            );
-                        }
+                        Stored::Narrowed => d.write(start, state, |state| self.store(state, nan)),
                         Stored::Sums => d.write(start, state, |sum| sum.code()),
                     }
                 }

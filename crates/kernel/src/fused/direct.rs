@@ -172,7 +172,7 @@ impl Small<'_, '_> {
                     }
                 }
             }
-            d.write(row * n, &state[..n], |state| if state.is_nan() { nan } else { plan.store(state) });
+            d.write(row * n, &state[..n], |state| plan.store(state, nan));
         }
         count(Route::Direct);
         true
