@@ -10,8 +10,9 @@
 #![forbid(unsafe_code)]
 
 pub use bitmma_engine::{
-    About, Architecture, Error, FastSimulator, Fault, GemmOptions, Instruction, Matrix, MmaUnit, Model,
-    Operands, Revision, Signature, Simulator, arithmetic, catalogue, explain, formats, gemm, simulate,
+    About, Architecture, Error, FastSimulator, Fault, GemmOptions, Instruction, Matrix, MatrixRef, MmaUnit,
+    Model, Operands, Revision, Signature, Simulator, Slice, arithmetic, catalogue, explain, formats, gemm,
+    simulate,
 };
 
 #[cfg(feature = "verify")]

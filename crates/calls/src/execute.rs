@@ -174,7 +174,7 @@ impl<'r> Run<'r> {
         };
         let (scale_a, scale_b) = scales.as_ref().map(|(a, b)| (a, b)).unzip();
         let options = GemmOptions { scale_a, scale_b, scale_blocks, ..self.promoted() };
-        Ok(words(gemm(target, &a, &b, None, &options)?))
+        Ok(words(gemm(target, &*a, &*b, None, &options)?))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use bitmma_formats::{BlockScale, Format};
 
+use crate::borrowed::MatrixRef;
 use crate::case::Operands;
 use crate::error::Error;
 use crate::matrix::{Matrix, shape_text};
@@ -47,15 +48,24 @@ impl<'e> Expected<'e> {
         }
     }
 
-    /// An error that names the first operand that is not as expected; C may be missing, scales may not.
+    /// [`Expected::check_each`] of an instruction's operands.
     pub(crate) fn check(&self, operands: &Operands<'_>) -> Result<(), Error> {
-        self.one("A", operands.a, self.a)?;
-        self.one("B", operands.b, self.b)?;
-        if let Some(c) = operands.c {
-            self.one("C", c, self.c)?;
+        let Operands { a, b, c, scale_a, scale_b } = *operands;
+        self.check_each([a.into(), b.into()], [c, scale_a, scale_b])
+    }
+
+    /// An error that names the first operand that is not as expected; C may be missing, scales may not.
+    pub(crate) fn check_each(
+        &self,
+        [a, b]: [MatrixRef<'_>; 2],
+        [c, scale_a, scale_b]: [Option<&Matrix>; 3],
+    ) -> Result<(), Error> {
+        self.one("A", a, self.a)?;
+        self.one("B", b, self.b)?;
+        if let Some(c) = c {
+            self.one("C", c.into(), self.c)?;
         }
-        for (index, (operand, given)) in
-            [("scale A", operands.scale_a), ("scale B", operands.scale_b)].into_iter().enumerate()
+        for (index, (operand, given)) in [("scale A", scale_a), ("scale B", scale_b)].into_iter().enumerate()
         {
             let wrong =
                 |expected: String| Err(Error::Scale { operand, unit: self.unit.to_owned(), expected });
@@ -65,7 +75,7 @@ impl<'e> Expected<'e> {
                 (Some((format, shape)), None) => {
                     return wrong(format!("{} {format} {}", shape_text(shape), self.factors));
                 }
-                (Some(expected), Some(matrix)) => self.one(operand, matrix, expected)?,
+                (Some(expected), Some(matrix)) => self.one(operand, matrix.into(), expected)?,
             }
         }
         Ok(())
@@ -74,7 +84,7 @@ impl<'e> Expected<'e> {
     fn one(
         &self,
         operand: &'static str,
-        matrix: &Matrix,
+        matrix: MatrixRef<'_>,
         (format, shape): (Format, Shape),
     ) -> Result<(), Error> {
         if matrix.format() != format {
@@ -93,6 +103,6 @@ impl<'e> Expected<'e> {
                 expected: shape_text(shape),
             });
         }
-        Ok(())
+        matrix.check()
     }
 }

@@ -58,15 +58,15 @@ use std::ops::Range;
 
 use bitmma_formats::{F64, Format};
 
-use crate::case::Operands;
+use crate::borrowed::MatrixRef;
 use crate::error::Error;
 use crate::kernel;
 use crate::matrix::Matrix;
 use crate::progress::Progress;
 use crate::threads;
-use bitmma_kernel::{Codes, Fold, Runs, Scales, Word};
+use bitmma_kernel::{Codes, Fold, Operands, Runs, Scales, View, Word};
 use check::{check_operands, parts};
-use codes::{Tile, combine, convert, cut, each, fold_all, lifted, put, zeros};
+use codes::{Tile, combine, convert, cut, each, fold_all, lifted, part, put, zeros};
 use convert::Converter;
 use options::option;
 
@@ -79,14 +79,14 @@ pub use target::Target;
 ///
 /// The answer depends on nothing but operands, target and the options that say so in [the
 /// module](self): the same bits for any number of threads and every instruction set.
-pub fn gemm(
+pub fn gemm<'m>(
     target: &Target,
-    a: &Matrix,
-    b: &Matrix,
+    a: impl Into<MatrixRef<'m>>,
+    b: impl Into<MatrixRef<'m>>,
     c: Option<&Matrix>,
     options: &GemmOptions<'_>,
 ) -> Result<Matrix, Error> {
-    let job = Job::new(target, a, b, c, options)?;
+    let job = Job::new(target, [a.into(), b.into()], c, options)?;
     match options.threads {
         None => job.run(),
         Some(threads) => threads::pool(threads)?.install(|| job.run()),
@@ -110,8 +110,8 @@ const REFERENCE_COLUMNS: usize = 256;
 struct Job<'j> {
     target: &'j Target,
     plan: kernel::Plan<'j>,
-    a: &'j Matrix,
-    b: &'j Matrix,
+    a: MatrixRef<'j>,
+    b: MatrixRef<'j>,
     /// None also where it is not to be read.
     c: Option<&'j Matrix>,
     options: &'j GemmOptions<'j>,
@@ -132,12 +132,11 @@ struct Job<'j> {
 impl<'j> Job<'j> {
     fn new(
         target: &'j Target,
-        a: &'j Matrix,
-        b: &'j Matrix,
+        [a, b]: [MatrixRef<'j>; 2],
         c: Option<&'j Matrix>,
         options: &'j GemmOptions<'j>,
     ) -> Result<Job<'j>, Error> {
-        check_operands(target, a, b, c, options)?;
+        check_operands(target, [a, b], c, options)?;
         let working = target.working_format();
         let factor = |name: &'static str, code: Option<u64>| match code {
             Some(code) if code > working.max_code() => Err(option(
@@ -153,7 +152,7 @@ impl<'j> Job<'j> {
         let unit = alpha == one && (beta == one || c.is_none());
 
         let model = &target.model;
-        let count = (a.rows().saturating_mul(b.columns())).saturating_mul(a.blocks());
+        let count = (a.view.rows.saturating_mul(b.view.columns)).saturating_mul(a.view.blocks);
         let lift = |from: Format| {
             let to = OutputConversion::nearest(working);
             (from != working).then(|| Converter::new(from, to, None, count))
@@ -178,7 +177,7 @@ impl<'j> Job<'j> {
             options,
             unit,
             scales,
-            parts: parts(target, a.columns(), options)?,
+            parts: parts(target, a.view.columns, options)?,
             lifts: [lift(model.c), lift(model.d)],
             finish: to_output(working).unwrap_or_else(own),
             output: to_output(model.d),
@@ -186,7 +185,7 @@ impl<'j> Job<'j> {
     }
 
     fn run(&self) -> Result<Matrix, Error> {
-        let (blocks, m, n) = (self.a.blocks(), self.a.rows(), self.b.columns());
+        let (blocks, m, n) = (self.a.view.blocks, self.a.view.rows, self.b.view.columns);
         let format = match self.options.output {
             Some(output) => output.conversion.container(),
             None => self.target.model.d,
@@ -196,9 +195,12 @@ impl<'j> Job<'j> {
         let Some(count) = count else { return Err(too_large) };
         let progress = Done::new(self);
         if self.at_once() {
-            let (scale_a, scale_b) = (self.options.scale_a, self.options.scale_b);
-            let d = self.plan.multiply(&Operands { a: self.a, b: self.b, c: self.c, scale_a, scale_b })?;
-            progress.add(count, self.a.columns())?;
+            let [c, scale_a, scale_b] =
+                [self.c, self.options.scale_a, self.options.scale_b].map(|one| one.map(Matrix::view));
+            let d = self
+                .plan
+                .of_checked(&Operands { a: self.a.view, b: self.b.view, c, scale_a, scale_b }, None)?;
+            progress.add(count, self.a.view.columns)?;
             return Ok(Matrix::from_codes(format, (blocks, m, n), self.finished(d.into_codes())?));
         }
         let mut tiles = self.tiles().peekable();
@@ -221,31 +223,35 @@ impl<'j> Job<'j> {
 
     /// Products of elements of A and B.
     fn products(&self) -> u64 {
-        let sizes = [self.a.blocks(), self.a.rows(), self.a.columns(), self.b.columns()];
+        let sizes = [self.a.view.blocks, self.a.view.rows, self.a.view.columns, self.b.view.columns];
         sizes.into_iter().fold(1, |product: u64, size| product.saturating_mul(size as u64))
     }
 
     /// Whether several products are few enough, and plain enough, to be computed as they are.
     fn at_once(&self) -> bool {
-        let whole = self.parts.iter().flatten().eq(std::iter::once(&(0..self.a.columns())));
-        let few = self.a.blocks() > 1 && self.products() <= AT_ONCE;
+        let whole = self.parts.iter().flatten().eq(std::iter::once(&(0..self.a.view.columns)));
+        let few = self.a.view.blocks > 1 && (1..=AT_ONCE).contains(&self.products());
         few && whole && self.is_plain() && self.plan.has_kernel()
     }
 
     /// The part of C at a tile, if there is a C.
     fn c_of(&self, tile: &Tile) -> Result<Option<Cow<'j, Matrix>>, Error> {
-        self.c.map(|c| cut(c, tile.block, &tile.rows, &tile.columns, 0)).transpose()
+        let of = |c: &'j Matrix| match c.shape() == (1, tile.rows.len(), tile.columns.len()) {
+            true => Ok(Cow::Borrowed(c)),
+            false => cut(c.into(), tile.block, &tile.rows, &tile.columns, 0).map(Cow::Owned),
+        };
+        self.c.map(of).transpose()
     }
 
     /// D in tiles, one column of tiles after the other; none where D has no elements.
     fn tiles(&self) -> impl Iterator<Item = Tile> {
-        let (blocks, m, n) = (self.a.blocks(), self.a.rows(), self.b.columns());
+        let (blocks, m, n) = (self.a.view.blocks, self.a.view.rows, self.b.view.columns);
         let (rows, columns) = if self.plan.has_kernel() {
             let columns = n.clamp(1, TILE_COLUMNS);
             ((TILE / columns).max(TILE_ROWS), columns)
         } else {
             let columns = n.clamp(1, REFERENCE_COLUMNS);
-            let row = columns.saturating_mul(self.a.columns().max(1));
+            let row = columns.saturating_mul(self.a.view.columns.max(1));
             ((REFERENCE_PRODUCTS / row).clamp(16, TILE_ROWS), columns)
         };
         let cut = |size: usize, step: usize| {
@@ -269,7 +275,10 @@ impl<'j> Job<'j> {
         }
         let shape = (1, tile.rows.len(), tile.columns.len());
         let d = match self.parts.first().and_then(|runs| runs.first()) {
-            Some(run) => self.multiply(tile, run, self.c_of(tile)?.as_deref(), progress)?.into_codes(),
+            Some(run) => {
+                let c = self.c.map(|c| c.view().part(tile.block, tile.rows.clone(), tile.columns.clone()));
+                self.multiply(tile, run, (c, None), progress)?.into_codes()
+            }
             None => {
                 let nan = Some(model.emitted_nan());
                 let to_d = Converter::new(model.c, OutputConversion::nearest(model.d), nan, tile.len());
@@ -290,48 +299,32 @@ impl<'j> Job<'j> {
         }
     }
 
-    /// The tile's rows times its columns over a range of K, from `c`, or from zero.
+    /// The tile's rows times its columns over a range of K, from `c`, or from zero; with `runs` the sums of their results.
     fn multiply(
         &self,
         tile: &Tile,
         range: &Range<usize>,
-        c: Option<&Matrix>,
+        (c, runs): (Option<View<'_>>, Option<&Runs<'_>>),
         progress: &Done<'_>,
     ) -> Result<Matrix, Error> {
-        let d = self.with_operands(tile, range, c, |operands| self.plan.multiply(operands))?;
-        progress.add(tile.len(), range.end.min(self.a.columns()) - range.start)?;
-        Ok(d)
-    }
-
-    /// What `work` makes of the tile's rows and columns over a range of K.
-    fn with_operands<T>(
-        &self,
-        tile: &Tile,
-        range: &Range<usize>,
-        c: Option<&Matrix>,
-        work: impl FnOnce(&Operands<'_>) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let model = &self.target.model;
-        let a = cut(self.a, tile.block, &tile.rows, range, 0)?;
-        let b = cut(self.b, tile.block, range, &tile.columns, 0)?;
-        let factors = match (model.scale, self.options.scale_a, self.options.scale_b) {
+        let a = part(self.a, tile.block, &tile.rows, range, 0)?;
+        let b = part(self.b, tile.block, range, &tile.columns, 0)?;
+        let factors = match (self.target.model.scale, self.options.scale_a, self.options.scale_b) {
             (Some(scale), Some(of_a), Some(of_b)) => {
                 let (along, one) =
                     (range.start / scale.size..range.end / scale.size, scale.format.one_code());
                 Some((
-                    cut(of_a, tile.block, &tile.rows, &along, one)?,
-                    cut(of_b, tile.block, &along, &tile.columns, one)?,
+                    part(of_a.into(), tile.block, &tile.rows, &along, one)?,
+                    part(of_b.into(), tile.block, &along, &tile.columns, one)?,
                 ))
             }
             _ => None,
         };
-        work(&Operands {
-            a: &a,
-            b: &b,
-            c,
-            scale_a: factors.as_ref().map(|(scale_a, _)| &**scale_a),
-            scale_b: factors.as_ref().map(|(_, scale_b)| &**scale_b),
-        })
+        let (scale_a, scale_b) = factors.as_ref().map(|(a, b)| (a.view(), b.view())).unzip();
+        let operands = Operands { a: a.view(), b: b.view(), c, scale_a, scale_b };
+        let d = self.plan.of_checked(&operands, runs)?;
+        progress.add(tile.len(), range.end.min(self.a.view.columns) - range.start)?;
+        Ok(d)
     }
 
     /// The sums, in W, of the results of some runs, which start from C, or from +0, or empty (as [`Runs::empty`] says).
@@ -342,13 +335,12 @@ impl<'j> Job<'j> {
         (c, empty, fold): (Option<&Matrix>, bool, Fold<'_>),
         progress: &Done<'_>,
     ) -> Result<Codes, Error> {
-        let (first, last) = (runs.first().map_or(0, |run| run.start), runs.last().map_or(0, |run| run.end));
-        let ends: Vec<usize> = runs.iter().map(|run| run.end - first).collect();
-        let added = self.with_operands(tile, &(first..last), c, |operands| {
-            self.plan.add_runs(operands, &Runs { ends: &ends, empty, fold })
-        })?;
-        if let Some(sums) = added.filter(|sums| sums.format() == W::FORMAT) {
-            progress.add(tile.len(), last.min(self.a.columns()) - first)?;
+        if self.plan.sums() == Some(W::FORMAT) {
+            let (first, last) =
+                (runs.first().map_or(0, |run| run.start), runs.last().map_or(0, |run| run.end));
+            let ends: Vec<usize> = runs.iter().map(|run| run.end - first).collect();
+            let runs = Runs { ends: &ends, empty, fold };
+            let sums = self.multiply(tile, &(first..last), (c.map(Matrix::view), Some(&runs)), progress)?;
             return Ok(sums.into_codes());
         }
         let [lift_c, lift_d] = &self.lifts;
@@ -361,7 +353,7 @@ impl<'j> Job<'j> {
             each(&mut sums, |_| W::of(W::FORMAT.sign_bit()));
         }
         for (index, run) in runs.iter().enumerate() {
-            let d = self.multiply(tile, run, None, progress)?;
+            let d = self.multiply(tile, run, (None, None), progress)?;
             let results = lifted(d.codes(), lift_d.as_ref())?;
             fold_all::<W>((fold, index), shape.2, &mut sums, &results);
         }
@@ -380,7 +372,7 @@ impl<'j> Job<'j> {
         let scales = self
             .scales
             .map(|scales| Scales { tile: (tile.block, tile.rows.start, tile.columns.start), ..scales });
-        let along_k = scales.filter(|scales| scales.blocks.k > 0);
+        let along_k = scales.as_ref().filter(|scales| scales.blocks.k > 0);
         let mut total = None;
         if promoted || along_k.is_some() {
             let fold = along_k.map_or(Fold::Add, Fold::Scale);
@@ -401,7 +393,8 @@ impl<'j> Job<'j> {
             (None, Some(c)) if from_c => lifted(c.codes(), lift_c)?.into_owned(),
             (None, _) => zeros(W::FORMAT, shape)?,
         };
-        if let Some(scales) = scales.filter(|scales| scales.blocks.k == 0 && !self.parts.is_empty()) {
+        if let Some(scales) = scales.as_ref().filter(|scales| scales.blocks.k == 0 && !self.parts.is_empty())
+        {
             let d = std::mem::replace(&mut total, zeros(W::FORMAT, shape)?);
             fold_all::<W>((Fold::Scale(scales), 0), shape.2, &mut total, &d);
         }

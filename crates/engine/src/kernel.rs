@@ -1,6 +1,7 @@
 //! Fast paths: products by the kernels of `bitmma_kernel`, and by the reference path where there is none.
 
 use bitmma_arithmetic::{Model, Prepared, run};
+use bitmma_formats::Format;
 use bitmma_kernel::{Runs, Slice, View};
 
 use crate::case::Operands;
@@ -25,7 +26,7 @@ pub fn multiply(
     if !simulate::check(model, operands)? {
         return Matrix::zeros(model.d, operands.shape());
     }
-    Plan::new(model, step, level)?.of_checked(operands, None)
+    Plan::new(model, step, level)?.of_checked(&operands.views(), None)
 }
 
 /// How products of one model are computed, worked out once for all of them.
@@ -57,13 +58,18 @@ impl<'m> Plan<'m> {
         self.kernel.is_some()
     }
 
+    /// The format of sums of runs, where a kernel makes them.
+    pub(crate) fn sums(&self) -> Option<Format> {
+        self.kernel.as_ref().map(bitmma_kernel::Plan::sums)
+    }
+
     /// As [`multiply`].
     pub(crate) fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, Error> {
         let model = self.prepared.model();
         if !simulate::check(model, operands)? {
             return Matrix::zeros(model.d, operands.shape());
         }
-        self.of_checked(operands, None)
+        self.of_checked(&operands.views(), None)
     }
 
     /// The code of D of one dot product of one step, by a kernel where one has it without tiles, else by the reference path.
@@ -72,7 +78,7 @@ impl<'m> Plan<'m> {
         prepared.check(operands)?;
         let run::Operands { a, b, c, scale_a, scale_b } = *operands;
         fn view(codes: &[u64], (rows, columns): (usize, usize)) -> View<'_> {
-            View { codes: Slice::U64(codes), blocks: 1, rows, columns }
+            View::new(Slice::U64(codes), (1, rows, columns))
         }
         let (row, column) = (|codes| view(codes, (1, codes.len())), |codes| view(codes, (codes.len(), 1)));
         let (c, scaled) = ([c], prepared.model().scale.is_some());
@@ -87,18 +93,15 @@ impl<'m> Plan<'m> {
         Ok(d.unwrap_or_else(|| prepared.dot_of_codes(operands, &mut ())))
     }
 
-    /// The sums of the results of `runs`, in FP32 or FP64, which start from C; `None` if there is no kernel.
-    pub(crate) fn add_runs(&self, operands: &Operands<'_>, runs: &Runs<'_>) -> Result<Option<Matrix>, Error> {
-        if self.kernel.is_none() || !simulate::check(self.prepared.model(), operands)? {
-            return Ok(None);
-        }
-        self.of_checked(operands, Some(runs)).map(Some)
-    }
-
-    /// D of operands that were checked, which has elements.
-    fn of_checked(&self, operands: &Operands<'_>, runs: Option<&Runs<'_>>) -> Result<Matrix, Error> {
+    /// D of operands that were checked, which has elements; with `runs`, for which there must be a kernel, the sums of their
+    /// results, in FP32 or FP64, which start from C.
+    pub(crate) fn of_checked(
+        &self,
+        operands: &bitmma_kernel::Operands<'_>,
+        runs: Option<&Runs<'_>>,
+    ) -> Result<Matrix, Error> {
         let model = self.prepared.model();
-        simulate::check_length(model, self.prepared.k(), operands)?;
+        simulate::check_length(model, self.prepared.k(), operands.a.columns)?;
         let Some(kernel) = &self.kernel else {
             return simulate::by_definition(&self.prepared, operands);
         };
@@ -106,7 +109,7 @@ impl<'m> Plan<'m> {
             Some(_) => kernel.sums(),
             None => model.d,
         };
-        let codes = kernel.multiply(&self.prepared, &operands.views(), runs);
+        let codes = kernel.multiply(&self.prepared, operands, runs);
         let codes = codes.ok_or(Error::too_large(format, operands.shape()))?;
         Ok(Matrix::from_codes(format, operands.shape(), codes))
     }

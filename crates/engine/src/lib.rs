@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
+mod borrowed;
 mod case;
 mod check;
 mod error;
@@ -27,7 +28,8 @@ pub use bitmma_formats as formats;
 
 pub use bitmma_arithmetic::Model;
 pub use bitmma_catalogue::{Architecture, Instruction, Revision};
-pub use bitmma_kernel::{Codes, zeros};
+pub use bitmma_kernel::{Codes, Slice, zeros};
+pub use borrowed::MatrixRef;
 pub use case::{Case, Operands};
 pub use error::{Error, Fault};
 pub use fast::FastSimulator;

@@ -3,6 +3,7 @@
 use bitmma_formats::Format;
 use bitmma_kernel::{Codes, View};
 
+use crate::borrowed::MatrixRef;
 use crate::error::Error;
 
 /// `blocks` matrices of `rows` × `columns` codes of one format, row-major, one matrix after the other.
@@ -76,14 +77,9 @@ impl Matrix {
         if given != expected {
             return Err(Error::Count { given, blocks, rows, columns, expected });
         }
-        let largest = format.max_code();
-        if format.bits() as usize != 8 * format.bytes()
-            && let Some(index) = (0..given).find(|&index| codes.get(index) > largest)
-        {
-            let code = codes.get(index);
-            return Err(Error::Code { index, code, format: format.name, bits: format.bits() });
-        }
-        Ok(Matrix { format, blocks, rows, columns, codes })
+        let matrix = Matrix { format, blocks, rows, columns, codes };
+        MatrixRef::unchecked(&matrix).check()?;
+        Ok(matrix)
     }
 
     /// Matrices of codes that are known to be codes of `format`, held in as many bytes as it takes.
@@ -150,7 +146,7 @@ impl Matrix {
 
     /// The codes and their shape.
     pub(crate) fn view(&self) -> View<'_> {
-        View { codes: self.codes.slice(), blocks: self.blocks, rows: self.rows, columns: self.columns }
+        View::new(self.codes.slice(), self.shape())
     }
 
     /// One code.

@@ -27,13 +27,15 @@ pub fn simulate_steps(model: &Model, step: usize, operands: &Operands<'_>) -> Re
         return Matrix::zeros(model.d, operands.shape());
     }
     let prepared = Prepared::new(model, step)?;
-    check_length(model, step, operands)?;
-    by_definition(&prepared, operands)
+    check_length(model, step, operands.a.columns())?;
+    by_definition(&prepared, &operands.views())
 }
 
 /// D, element by element; the operands were checked.
-pub(crate) fn by_definition(prepared: &Prepared<'_>, operands: &Operands<'_>) -> Result<Matrix, Error> {
-    let operands = operands.views();
+pub(crate) fn by_definition(
+    prepared: &Prepared<'_>,
+    operands: &bitmma_kernel::Operands<'_>,
+) -> Result<Matrix, Error> {
     let (blocks, m, n) = operands.shape();
     let k = operands.a.columns;
     let columns: Vec<Line> = (0..blocks * n)
@@ -66,8 +68,7 @@ pub(crate) fn check(model: &Model, operands: &Operands<'_>) -> Result<bool, Erro
 }
 
 /// Whether K is whole steps, one or more.
-pub(crate) fn check_length(model: &Model, step: usize, operands: &Operands<'_>) -> Result<(), Error> {
-    let k = operands.a.columns();
+pub(crate) fn check_length(model: &Model, step: usize, k: usize) -> Result<(), Error> {
     if !k.is_multiple_of(step) || k == 0 {
         let model = model.operation.name();
         return Err(ModelError::Length { k, model, multiple: step }.into());

@@ -53,6 +53,11 @@ impl Slice<'_> {
         }
     }
 
+    /// Bytes that a code takes.
+    pub fn bytes(&self) -> usize {
+        on_codes!(Slice: self, codes => size_of_val(*codes).checked_div(codes.len())).unwrap_or(0)
+    }
+
     /// Reads codes from `start` on, each made something of.
     #[inline(always)] // for callers compiled for an instruction set
     pub(crate) fn read<T>(&self, start: usize, into: &mut [T], of: impl Fn(u64) -> T) {
@@ -215,11 +220,15 @@ impl Codes {
     }
 }
 
-/// `blocks` matrices of `rows` × `columns` codes, row-major, one matrix after the other.
+/// `blocks` matrices of `rows` × `columns` codes that are among others.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'v> {
-    /// The codes.
+    /// What the codes are among.
     pub codes: Slice<'v>,
+    /// Where the first one is.
+    first: usize,
+    /// From a code to the same of the next matrix, to that of the next row, to that of the next column.
+    strides: [usize; 3],
     /// How many matrices there are.
     pub blocks: usize,
     /// Rows of each.
@@ -229,21 +238,84 @@ pub struct View<'v> {
 }
 
 impl<'v> View<'v> {
+    /// All of `codes`: matrices one after the other, each row-major.
+    pub fn new(codes: Slice<'v>, (blocks, rows, columns): (usize, usize, usize)) -> View<'v> {
+        View { codes, first: 0, strides: [rows * columns, columns, 1], blocks, rows, columns }
+    }
+
+    /// Matrices that lie among `codes` with these distances from one matrix, row and column to the next. `None` where they
+    /// are not all there, or where neither rows nor columns are codes next to each other.
+    pub fn strided(
+        codes: Slice<'v>,
+        (blocks, rows, columns): (usize, usize, usize),
+        strides: [usize; 3],
+    ) -> Option<View<'v>> {
+        let view = View { codes, first: 0, strides, blocks, rows, columns };
+        let mut last = 0usize;
+        for (count, stride) in [blocks, rows, columns].into_iter().zip(strides) {
+            last = last.checked_add(count.checked_sub(1)?.checked_mul(stride)?)?;
+        }
+        let is_there = last < on_codes!(Slice: codes, codes => codes.len());
+        (is_there && strides[1..].contains(&1)).then_some(view)
+    }
+
+    /// Some rows and columns of one of the matrices.
+    pub fn part(self, block: usize, rows: Range<usize>, columns: Range<usize>) -> View<'v> {
+        let first = self.index(block, rows.start, columns.start);
+        View { first, blocks: 1, rows: rows.len(), columns: columns.len(), ..self }
+    }
+
+    /// The same with rows for columns.
+    pub fn transposed(self) -> View<'v> {
+        let [block, row, column] = self.strides;
+        View { strides: [block, column, row], rows: self.columns, columns: self.rows, ..self }
+    }
+
+    /// Where a code is.
+    pub fn index(&self, block: usize, row: usize, column: usize) -> usize {
+        let [apart, stride, across] = self.strides;
+        self.first + block * apart + row * stride + column * across
+    }
+
+    /// Whether the codes of a row are next to each other.
+    pub fn has_rows(&self) -> bool {
+        self.strides[2] == 1
+    }
+
+    /// Whether the codes of a matrix are next to each other, row by row.
+    pub(crate) fn is_dense(&self) -> bool {
+        self.strides[1..] == [self.columns, 1]
+    }
+
+    /// The first code, row by row, that is larger than a limit, and how many are before it.
+    pub fn above(&self, limit: u64) -> Option<(usize, u64)> {
+        let lines = if self.has_rows() { *self } else { self.transposed() };
+        let mut all = (0..self.blocks).flat_map(|block| (0..lines.rows).map(move |line| (block, line)));
+        #[allow(clippy::useless_conversion)] // U64 is one of the four
+        let any = on_codes!(Slice: self.codes, codes => all.any(|(block, line)| {
+            let line = &codes[lines.index(block, line, 0)..][..lines.columns];
+            // without a branch for each, in vectors
+            line.iter().fold(false, |any, &code| any | (u64::from(code) > limit))
+        }));
+        let codes =
+            || (0..self.blocks).flat_map(|block| (0..self.rows).flat_map(move |row| self.row(block, row)));
+        if any { codes().enumerate().find(|&(_, code)| code > limit) } else { None }
+    }
+
     /// One code.
     pub fn get(&self, block: usize, row: usize, column: usize) -> u64 {
-        self.codes.get((block * self.rows + row) * self.columns + column)
+        self.codes.get(self.index(block, row, column))
     }
 
     /// The codes of one row.
     pub fn row(&self, block: usize, row: usize) -> impl Iterator<Item = u64> + use<'v> {
-        let (codes, first) = (self.codes, (block * self.rows + row) * self.columns);
-        (first..first + self.columns).map(move |index| codes.get(index))
+        let (codes, first, stride) = (self.codes, self.index(block, row, 0), self.strides[2]);
+        (0..self.columns).map(move |column| codes.get(first + column * stride))
     }
 
     /// The codes of one column.
     pub fn column(&self, block: usize, column: usize) -> impl Iterator<Item = u64> + use<'v> {
-        let (codes, stride, first) = (self.codes, self.columns, block * self.rows * self.columns + column);
-        (0..self.rows).map(move |row| codes.get(first + row * stride))
+        self.transposed().row(block, column)
     }
 }
 
@@ -254,7 +326,7 @@ pub struct Operands<'o> {
     pub a: View<'o>,
     /// K×N.
     pub b: View<'o>,
-    /// M×N; without it C is +0 everywhere.
+    /// M×N, row-major; without it C is +0 everywhere.
     pub c: Option<View<'o>>,
     /// M × K/block.
     pub scale_a: Option<View<'o>>,

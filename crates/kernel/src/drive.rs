@@ -174,8 +174,9 @@ pub(crate) struct Driven<T, E> {
 struct RowBlock<T> {
     /// Accumulators panel by panel, row by row; with runs the sums, and where they are kept the accumulators after them.
     state: Option<Aligned<T>>,
-    /// What is known of the rows.
-    traits: Vec<Traits>,
+    /// What is known of the rows, and of the columns of all panels.
+    rows: Vec<Traits>,
+    columns: Vec<Traits>,
 }
 
 impl<T: Number, E: Entry> Driven<T, E> {
@@ -195,15 +196,9 @@ impl<T: Number, E: Entry> Driven<T, E> {
         let (prepared, operands, runs, level) =
             (problem.prepared, problem.operands, problem.runs, problem.level);
         let (m, n, k) = (operands.a.rows, operands.b.columns, operands.a.columns);
-        let a = Operand {
-            prepared,
-            side: Side::A,
-            reader: &self.a,
-            matrix: operands.a,
-            scales: operands.scale_a,
-            block,
-        };
-        let b = Operand { side: Side::B, reader: &self.b, matrix: operands.b, scales: operands.scale_b, ..a };
+        let a = Operand { prepared, reader: &self.a, lines: operands.a, scales: operands.scale_a, block };
+        let (lines, scales) = (operands.b.transposed(), operands.scale_b.map(View::transposed));
+        let b = Operand { reader: &self.b, lines, scales, ..a };
         let Sizes { width, rows: tile, group, k_block } = kernel.sizes(level);
         let row_kinds = Kinds::of(if E::EXPONENTS { m } else { 0 });
         let stretches = Stretches::of(k, (prepared.k(), k_block), runs);
@@ -211,8 +206,6 @@ impl<T: Number, E: Entry> Driven<T, E> {
             let first = row_block * GROUPS * group;
             (first, (m - first).min(GROUPS * group).next_multiple_of(tile))
         };
-        let row_block = |index| RowBlock { state: None, traits: vec![Traits::NONE; rows_of(index).1] };
-
         let what = match runs {
             _ if prepared.model().d == <T as Word>::FORMAT => Stored::Numbers,
             None => Stored::Narrowed,
@@ -224,32 +217,36 @@ impl<T: Number, E: Entry> Driven<T, E> {
             let columns = COLUMN_BLOCK.min(n - first_column);
             let column_kinds = Kinds::of(if E::EXPONENTS { columns } else { 0 });
             let panels = columns.div_ceil(width);
-            let mut column_traits = vec![Traits::NONE; panels * width];
+            let row_block = |index| RowBlock {
+                state: None,
+                rows: vec![Traits::NONE; rows_of(index).1],
+                columns: vec![Traits::NONE; panels * width],
+            };
             let mut row_blocks: Vec<RowBlock<T>> = (0..m.div_ceil(GROUPS * group)).map(row_block).collect();
+            let shared = if row_blocks.len() > 1 { panels } else { 0 };
             let both = if stretches.keeps_both { 2 } else { 1 };
             for span in stretches.spans() {
-                let packed_b = mapped(alone, panels, |panel| {
+                let pack_b = |panel| {
                     let first = first_column + panel * width;
                     packed(
                         span,
                         |range| b.cells(level, first, width, range),
                         |cells| kernel.pack(level, Side::B, cells),
                     )
-                });
-                join(&mut column_traits, width, &packed_b);
+                };
+                let packed_b = mapped(alone, shared, pack_b);
                 let fix = Fix {
                     driven: self,
                     problem,
                     block,
                     a: &a,
                     b: &b,
-                    columns: &column_traits,
                     row_kinds: &row_kinds,
                     column_kinds: &column_kinds,
                     first_column,
                 };
                 each_chunk(alone, &mut row_blocks, 1, |index, row_block| {
-                    let RowBlock { state, traits } = &mut row_block[0];
+                    let RowBlock { state, rows: traits, columns: column_traits } = &mut row_block[0];
                     let (first_row, rows) = rows_of(index);
                     let size = rows * width * both;
                     if span[0].range.first == 0 {
@@ -267,17 +264,23 @@ impl<T: Number, E: Entry> Driven<T, E> {
                     });
                     join(traits, group, &packed_a);
                     let traits = &*traits;
-                    each_chunk(alone, state.slice(), size, |panel, state| {
+                    let states = state.slice().chunks_exact_mut(size);
+                    let mut states: Vec<_> = states.zip(column_traits.chunks_exact_mut(width)).collect();
+                    each_chunk(alone, &mut states, 1, |panel, state| {
+                        let (state, column_traits) = &mut state[0];
+                        // of few rows a panel is packed where it is used, into memory that stays near
+                        let own = if shared == 0 { pack_b(panel) } else { Vec::new() };
+                        let packed_b = packed_b.get(panel).unwrap_or(&own);
+                        join(column_traits, width, std::slice::from_ref(packed_b));
                         let first = panel * width;
-                        let used = width.min(columns - first);
                         let panel_of = Panel {
                             fix: &fix,
                             group,
                             rows: (first_row, traits),
-                            columns: (first, used),
+                            columns: (first, &column_traits[..width.min(columns - first)]),
                             width,
                         };
-                        panel_of.through(&stretches, span, (&packed_a, &packed_b[panel]), state);
+                        panel_of.through(&stretches, span, (&packed_a, packed_b), state);
                     });
                 });
             }
@@ -335,8 +338,8 @@ struct Panel<'p, T, E: Entry> {
     group: usize,
     /// The first row, and what is known of all.
     rows: (usize, &'p [Traits]),
-    /// The first column in the block of columns, and how many there are of `width`.
-    columns: (usize, usize),
+    /// The first column in the block of columns, and what is known of those there are of `width`.
+    columns: (usize, &'p [Traits]),
     width: usize,
 }
 
@@ -349,7 +352,7 @@ impl<T: Number, E: Entry> Panel<'_, T, E> {
         (packed_a, packed_b): (&[Vec<Lines>], &[Lines]),
         state: &mut [T],
     ) {
-        let Panel { fix, group, rows: (first_row, traits), columns: (first, used), width } = *self;
+        let Panel { fix, group, rows: (first_row, traits), columns: (first, column_traits), width } = *self;
         let (kernel, problem) = (&*fix.driven.kernel, fix.problem);
         let (m, n, k) = (problem.operands.a.rows, problem.operands.b.columns, problem.operands.a.columns);
         let (first_column, size) = (fix.first_column + first, group * width);
@@ -382,12 +385,15 @@ impl<T: Number, E: Entry> Panel<'_, T, E> {
                 if E::EXPONENTS {
                     let there = &traits[index * group..][..(lines / width).min(m - first_row)];
                     let elements = problem.runs.map_or(0..k, |runs| runs.range(run));
-                    fix.apply((first_row, there), (first, width, used), elements, state);
+                    fix.apply((first_row, there), (first, column_traits, width), elements, state);
                 }
                 if let Some((runs, sums)) = &mut sums {
                     problem.level.compiled(
                         #[inline(always)]
-                        || runs.fold.rows(run, (first_row, first_column), (width, used), (sums, state)),
+                        || {
+                            let (first, sizes) = ((first_row, first_column), (width, column_traits.len()));
+                            runs.fold.rows(run, first, sizes, (sums, state));
+                        },
                     );
                 }
             }
@@ -396,18 +402,19 @@ impl<T: Number, E: Entry> Panel<'_, T, E> {
 
     /// Reads the rows of C, as far as there are rows, into a state of zeros.
     fn load_c(&self, state: &mut [T]) {
-        let Panel { fix, rows: (first_row, _), columns: (first, used), width, .. } = *self;
+        let Panel { fix, rows: (first_row, _), columns: (first, column_traits), width, .. } = *self;
+        let used = column_traits.len();
         let (kernel, problem) = (&*fix.driven.kernel, fix.problem);
-        let Some(View { codes, rows, columns, .. }) = problem.operands.c else {
+        let Some(c) = problem.operands.c else {
             let start: T = problem.runs.map_or(kernel.resume(0), Runs::start);
             if start.code() != 0 {
                 state.fill(start);
             }
             return;
         };
-        for (row, state) in (first_row..rows).zip(state.chunks_exact_mut(width)) {
-            let start = (fix.block * rows + row) * columns + fix.first_column + first;
-            kernel.load_all(problem.level, problem.runs.is_some(), (codes, start), &mut state[..used]);
+        for (row, state) in (first_row..c.rows).zip(state.chunks_exact_mut(width)) {
+            let start = c.index(fix.block, row, fix.first_column + first);
+            kernel.load_all(problem.level, problem.runs.is_some(), (c.codes, start), &mut state[..used]);
         }
     }
 }

@@ -225,23 +225,23 @@ impl<E: Entry> Reader<E> {
         }
     }
 
-    /// Reads some codes of a matrix, each position along K with its lines side by side; exponents where they are kept.
+    /// Reads some codes of lines along K, each position with its lines side by side; exponents where they are kept.
     /// What belongs to lines beyond the matrix stays as it is.
     #[inline(always)]
     pub(crate) fn read(
         &self,
         prepared: &Prepared<'_>,
-        matrix: View<'_>,
+        lines: View<'_>,
         section: &Section,
         (values, exponents): (&mut [E::Value], &mut [i16]),
     ) {
-        let (shape, order) = ((matrix.rows, matrix.columns), prepared.order());
+        let order = prepared.order();
         #[allow(clippy::useless_conversion)] // u64 is one of the four
         {
-            on_codes!(Slice: matrix.codes, codes => match &self.how {
-                How::Same => section.numbers(self.side, codes, shape, values, |code| E::of_code(code.into()).value()),
+            on_codes!(Slice: lines.codes, codes => match &self.how {
+                How::Same => section.numbers(codes, &lines, values, |code| E::of_code(code.into()).value()),
                 _ => {
-                    let codes = section.codes(self.side, codes, shape, order);
+                    let codes = section.codes(codes, &lines, order);
                     let (chunk, apart) = section.chunks();
                     for (index, codes) in codes.chunks(chunk).enumerate() {
                         let first = index * apart;
@@ -328,29 +328,22 @@ pub(crate) struct Section {
 impl Section {
     /// Numbers made of the codes, those of one position together.
     #[inline(always)]
-    fn numbers<C: Copy, V>(
-        &self,
-        side: Side,
-        codes: &[C],
-        (rows, columns): (usize, usize),
-        values: &mut [V],
-        number: impl Fn(C) -> V,
-    ) {
-        let Section { block, first, lines, there, k: Range { first: k, .. } } = *self;
-        let codes = &codes[block * rows * columns..(block + 1) * rows * columns];
-        match side {
-            Side::A => {
+    fn numbers<C: Copy, V>(&self, codes: &[C], matrix: &View<'_>, values: &mut [V], number: impl Fn(C) -> V) {
+        let Section { block, first, lines, there, k: Range { first: k, length } } = *self;
+        match matrix.has_rows() {
+            true => {
                 for (some, values) in values.chunks_mut(TOGETHER * lines).enumerate() {
                     for line in 0..there {
-                        let codes = &codes[(first + line) * columns + k + some * TOGETHER..];
+                        let codes =
+                            &codes[matrix.index(block, first + line, k)..][..length][some * TOGETHER..];
                         let values = values.chunks_exact_mut(lines);
                         values.zip(codes).for_each(|(values, &code)| values[line] = number(code));
                     }
                 }
             }
-            Side::B => {
+            false => {
                 for (position, values) in values.chunks_exact_mut(lines).enumerate() {
-                    let codes = &codes[(k + position) * columns + first..][..there];
+                    let codes = &codes[matrix.index(block, first, k + position)..][..there];
                     values.iter_mut().zip(codes).for_each(|(to, &code)| *to = number(code));
                 }
             }
@@ -366,23 +359,16 @@ impl Section {
     /// The codes of lines that are there, those of one position together, in the order in which a step takes them. They
     /// are copied line by line before anything is made of them: memory is slow, and this way many are on their way at once.
     #[inline(always)]
-    fn codes<C: Copy + Default>(
-        &self,
-        side: Side,
-        codes: &[C],
-        (rows, columns): (usize, usize),
-        order: &[usize],
-    ) -> Vec<C> {
+    fn codes<C: Copy + Default>(&self, codes: &[C], matrix: &View<'_>, order: &[usize]) -> Vec<C> {
         let Section { block, first, there, k: Range { first: k, length }, .. } = *self;
-        let codes = &codes[block * rows * columns..(block + 1) * rows * columns];
         let step = order.len();
         let index = |position: usize| position / step * step + order[position % step];
         let mut near = Vec::with_capacity(there * length);
-        match side {
-            Side::A => {
+        match matrix.has_rows() {
+            true => {
                 let mut rows = Vec::with_capacity(there * length);
                 for line in first..first + there {
-                    rows.extend_from_slice(&codes[line * columns + k..][..length]);
+                    rows.extend_from_slice(&codes[matrix.index(block, line, k)..][..length]);
                 }
                 near.resize(there * length, C::default());
                 for (position, near) in near.chunks_exact_mut(there).enumerate() {
@@ -390,9 +376,9 @@ impl Section {
                     near.iter_mut().zip(column.iter().step_by(length)).for_each(|(to, &code)| *to = code);
                 }
             }
-            Side::B => {
+            false => {
                 for position in 0..length {
-                    let row = (k + index(position)) * columns + first;
+                    let row = matrix.index(block, first, k + index(position));
                     near.extend_from_slice(&codes[row..][..there]);
                 }
             }

@@ -22,8 +22,6 @@ pub(crate) struct Fix<'f, T, E: Entry> {
     pub(crate) block: usize,
     pub(crate) a: &'f Operand<'f, E>,
     pub(crate) b: &'f Operand<'f, E>,
-    /// What is known of the columns of a block, as far as they were packed.
-    pub(crate) columns: &'f [Traits],
     pub(crate) row_kinds: &'f Kinds,
     /// Of the block of columns.
     pub(crate) column_kinds: &'f Kinds,
@@ -47,12 +45,11 @@ impl<T: Number, E: Entry> Fix<'_, T, E> {
     pub(crate) fn apply(
         &self,
         (first_row, rows): (usize, &[Traits]),
-        (first, width, used): (usize, usize, usize),
+        (first, columns, width): (usize, &[Traits], usize),
         elements: Range<usize>,
         state: &mut [T],
     ) {
         let kernel = &*self.driven.kernel;
-        let columns = &self.columns[first..first + used];
         let usual = |row: &Traits, columns: &Traits| {
             !row.is_special() && !columns.is_special() && !kernel.may_overflow(row.largest, columns.largest)
         };

@@ -94,12 +94,17 @@ impl Plan {
 
     /// D = A·B + C for checked operands of the model that was planned for, K whole steps: codes of D. With `runs` the
     /// sums of their results, in FP32 or FP64, which start from C. `None` where there is no room for D.
+    ///
+    /// # Panics
+    ///
+    /// Where the codes of a row of C are not next to each other.
     pub fn multiply(
         &self,
         prepared: &Prepared<'_>,
         operands: &Operands<'_>,
         runs: Option<&Runs<'_>>,
     ) -> Option<Codes> {
+        assert!(operands.c.is_none_or(|c| c.has_rows()), "rows of C lie apart");
         self.kernel.multiply(&Problem { prepared, operands, level: self.level, runs })
     }
 

@@ -1,7 +1,6 @@
 //! Operands taken apart once and laid out as tiles read them.
 
 use bitmma_arithmetic::Prepared;
-use bitmma_arithmetic::run::Side;
 use bitmma_formats::{BlockScale, Class, decode};
 
 use super::codes::{View, zeros};
@@ -63,13 +62,11 @@ impl Cells {
 pub(crate) struct Operand<'o, E> {
     /// The model, for one step along K.
     pub(crate) prepared: &'o Prepared<'o>,
-    /// Which of the two it is.
-    pub(crate) side: Side,
     /// From codes to entries.
     pub(crate) reader: &'o Reader<E>,
-    /// The codes.
-    pub(crate) matrix: View<'o>,
-    /// The scale factors.
+    /// The codes, a line to a row.
+    pub(crate) lines: View<'o>,
+    /// The scale factors, a line to a row.
     pub(crate) scales: Option<View<'o>>,
     /// Which of the matrices.
     pub(crate) block: usize,
@@ -81,30 +78,19 @@ impl<E: Entry> Operand<'_, E> {
         self.prepared.model().scale
     }
 
-    /// How many lines there are: rows of A, columns of B.
-    fn count(&self) -> usize {
-        if self.side == Side::A { self.matrix.rows } else { self.matrix.columns }
-    }
-
     /// `lines` lines from `first` and the elements of `k`, whole steps. Lines beyond the matrix repeat its last one where
     /// exponents are kept, so that a panel takes no slower route than its own columns need; otherwise they are zero.
     pub(crate) fn cells(&self, level: Level, first: usize, lines: usize, k: Range) -> Cells<E> {
-        let there = lines.min(self.count() - first);
+        let there = lines.min(self.lines.rows - first);
         level.run(Packing { operand: self, section: Section { block: self.block, first, lines, there, k } })
     }
 
     /// The kinds of all elements of a line.
     pub(crate) fn kinds(&self, line: usize) -> Vec<u8> {
-        let codes = |matrix: View<'_>| -> Vec<u64> {
-            match self.side {
-                Side::A => matrix.row(self.block, line).collect(),
-                Side::B => matrix.column(self.block, line).collect(),
-            }
-        };
-        let kind = |&code: &u64| self.reader.entry(self.prepared, code).kind();
-        let mut kinds: Vec<u8> = codes(self.matrix).iter().map(kind).collect();
+        let kind = |code| self.reader.entry(self.prepared, code).kind();
+        let mut kinds: Vec<u8> = self.lines.row(self.block, line).map(kind).collect();
         if let (Some(scales), Some(scale)) = (self.scales, self.scale()) {
-            for (code, kinds) in codes(scales).into_iter().zip(kinds.chunks_mut(scale.size)) {
+            for (code, kinds) in scales.row(self.block, line).zip(kinds.chunks_mut(scale.size)) {
                 if decode(&scale.format, code).class == Class::Nan {
                     kinds.fill(kind::NAN);
                 }
@@ -137,11 +123,7 @@ impl<E: Entry> Operand<'_, E> {
         for position in (0..k.length).step_by(scale.size) {
             let factor = (k.first + position) / scale.size;
             for line in 0..lines {
-                let line = first + line.min(there - 1);
-                codes.push(match self.side {
-                    Side::A => scales.get(self.block, line, factor),
-                    Side::B => scales.get(self.block, factor, line),
-                });
+                codes.push(scales.get(self.block, first + line.min(there - 1), factor));
             }
         }
         (scale.size, codes)
@@ -165,7 +147,7 @@ impl<E: Entry> Work for Packing<'_, E> {
         let mut values = Aligned::zeros(lines * k.length);
         let mut exponents = vec![0; if E::EXPONENTS { lines * k.length } else { 0 }];
         let numbers = (values.slice(), &mut *exponents);
-        operand.reader.read(operand.prepared, operand.matrix, &section, numbers);
+        operand.reader.read(operand.prepared, operand.lines, &section, numbers);
         if E::EXPONENTS && there < lines {
             for values in values.slice().chunks_exact_mut(lines) {
                 let last = values[there - 1];

@@ -44,7 +44,7 @@ pub enum Fold<'f> {
     /// sum + d.
     Add,
     /// d times the scales of A and B, one block of K to a run.
-    Scale(Scales<'f>),
+    Scale(&'f Scales<'f>),
 }
 
 impl Fold<'_> {

@@ -6,7 +6,7 @@ use bitmma_formats::F32;
 
 use super::options::{GemmOptions, option};
 use super::target::Target;
-use crate::case::Operands;
+use crate::borrowed::MatrixRef;
 use crate::check::Expected;
 use crate::error::Error;
 use crate::matrix::Matrix;
@@ -69,14 +69,13 @@ pub(super) fn parts(
 /// Whether formats and shapes fit.
 pub(super) fn check_operands(
     target: &Target,
-    a: &Matrix,
-    b: &Matrix,
+    [a, b]: [MatrixRef<'_>; 2],
     c: Option<&Matrix>,
     options: &GemmOptions<'_>,
 ) -> Result<(), Error> {
     let model = &target.model;
     let (blocks, m, k) = a.shape();
-    let n = b.columns();
+    let (_, _, n) = b.shape();
     // rows of A and columns of B that share a scale, and blocks along K
     let shared = match (options.scale_blocks, model.scale) {
         (Some(sizes), _) => {
@@ -101,7 +100,7 @@ pub(super) fn check_operands(
             None => "factors".to_owned(),
         },
     }
-    .check(&Operands { a, b, c, scale_a: options.scale_a, scale_b: options.scale_b })
+    .check_each([a, b], [c, options.scale_a, options.scale_b])
 }
 
 /// Whether the target takes scales of such blocks.

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use bitmma_formats::Format;
-use bitmma_kernel::{Codes, Fold, Word, on_codes};
+use bitmma_kernel::{Codes, Fold, Slice, View, Word, on_codes};
 use rayon::prelude::*;
 
 use super::convert::Converter;
+use crate::borrowed::MatrixRef;
 use crate::error::Error;
 use crate::matrix::Matrix;
 
@@ -58,50 +59,82 @@ pub(super) fn zeros(format: Format, shape: (usize, usize, usize)) -> Result<Code
     count.and_then(|count| Codes::zeros(&format, count)).ok_or(Error::too_large(format, shape))
 }
 
-/// Rows and columns of one block of a matrix; what lies beyond it is `padding`.
-pub(super) fn cut<'m>(
-    matrix: &'m Matrix,
+/// Some of a matrix.
+pub(super) enum Part<'m> {
+    Lent(View<'m>),
+    /// What lies beyond the matrix is added to it.
+    Padded(Matrix),
+    /// The same, columns for rows.
+    Transposed(Matrix),
+}
+
+impl Part<'_> {
+    pub(super) fn view(&self) -> View<'_> {
+        match self {
+            Part::Lent(view) => *view,
+            Part::Padded(matrix) => matrix.view(),
+            Part::Transposed(matrix) => matrix.view().transposed(),
+        }
+    }
+}
+
+/// Rows and columns of one block of a matrix, copied only where some lie beyond it, which are `padding`.
+pub(super) fn part<'m>(
+    matrix: MatrixRef<'m>,
     block: usize,
     rows: &Range<usize>,
     columns: &Range<usize>,
     padding: u64,
-) -> Result<Cow<'m, Matrix>, Error> {
-    let (blocks, height, width) = matrix.shape();
-    if blocks == 1 && *rows == (0..height) && *columns == (0..width) {
-        return Ok(Cow::Borrowed(matrix));
+) -> Result<Part<'m>, Error> {
+    let view = matrix.view;
+    if rows.end <= view.rows && columns.end <= view.columns {
+        return Ok(Part::Lent(view.part(block, rows.clone(), columns.clone())));
     }
-    let (format, shape) = (matrix.format(), (1, rows.len(), columns.len()));
+    match view.has_rows() {
+        true => cut(matrix, block, rows, columns, padding).map(Part::Padded),
+        false => cut(matrix.with(view.transposed()), block, columns, rows, padding).map(Part::Transposed),
+    }
+}
+
+/// Rows and columns of one block of a matrix whose rows are codes next to each other; what lies beyond it is `padding`.
+pub(super) fn cut(
+    MatrixRef { format, view, .. }: MatrixRef<'_>,
+    block: usize,
+    rows: &Range<usize>,
+    columns: &Range<usize>,
+    padding: u64,
+) -> Result<Matrix, Error> {
+    let shape = (1, rows.len(), columns.len());
     let mut codes = zeros(format, shape)?;
-    if columns.is_empty() {
-        return Ok(Cow::Owned(Matrix::from_codes(format, shape, codes)));
-    }
-    let inside = columns.start.min(width)..columns.end.min(width);
-    // the first row of the block, the height and width of all, and the part that is wanted
-    let area = (block * height, (height, width), (rows, columns.len()));
-    fn copy<T: Holder>(
+    let inside = columns.start.min(view.columns)..columns.end.min(view.columns);
+    let copy = (view, block, (rows, columns.len()), inside, padding);
+    fn copied<T: Holder>(
         from: &[T],
         to: &mut [T],
-        (first, (height, width), (rows, columns)): (usize, (usize, usize), (&Range<usize>, usize)),
-        inside: &Range<usize>,
-        padding: u64,
+        (view, block, (rows, columns), inside, padding): (
+            View<'_>,
+            usize,
+            (&Range<usize>, usize),
+            Range<usize>,
+            u64,
+        ),
     ) {
-        for (row, line) in rows.clone().zip(to.chunks_mut(columns)) {
-            let taken = if row < height { inside.len() } else { 0 };
+        for (row, line) in rows.clone().zip(to.chunks_mut(columns.max(1))) {
+            let taken = if row < view.rows { inside.len() } else { 0 };
             if taken > 0 {
-                let start = (first + row) * width;
-                line[..taken].copy_from_slice(&from[start + inside.start..start + inside.end]);
+                line[..taken].copy_from_slice(&from[view.index(block, row, inside.start)..][..taken]);
             }
             line[taken..].fill(T::hold(padding));
         }
     }
-    match (matrix.codes(), &mut codes) {
-        (Codes::U8(from), Codes::U8(to)) => copy(from, to, area, &inside, padding),
-        (Codes::U16(from), Codes::U16(to)) => copy(from, to, area, &inside, padding),
-        (Codes::U32(from), Codes::U32(to)) => copy(from, to, area, &inside, padding),
-        (Codes::U64(from), Codes::U64(to)) => copy(from, to, area, &inside, padding),
+    match (view.codes, &mut codes) {
+        (Slice::U8(from), Codes::U8(to)) => copied(from, to, copy),
+        (Slice::U16(from), Codes::U16(to)) => copied(from, to, copy),
+        (Slice::U32(from), Codes::U32(to)) => copied(from, to, copy),
+        (Slice::U64(from), Codes::U64(to)) => copied(from, to, copy),
         _ => unreachable!("codes of one format have one width"),
     }
-    Ok(Cow::Owned(Matrix::from_codes(format, shape, codes)))
+    Ok(Matrix::from_codes(format, shape, codes))
 }
 
 /// Writes a tile to its place among M×N codes of the same width.

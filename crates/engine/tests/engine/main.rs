@@ -2,6 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)] // helpers panic where a test fails, and print what was skipped
 
 mod agreement;
+mod borrowed;
 mod common;
 mod error_bounds;
 mod gemm;

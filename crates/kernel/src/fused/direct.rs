@@ -104,8 +104,12 @@ pub(crate) fn direct(
         ..=8 => (Level::Avx2.min(*level), 8),
         _ => (*level, MOST_COLUMNS),
     };
-    let fits =
-        plan.direct && b.columns <= columns && a.rows * a.columns <= MOST && a.columns * columns <= MOST;
+    let fits = plan.direct
+        && b.columns <= columns
+        && a.rows * a.columns <= MOST
+        && a.columns * columns <= MOST
+        && a.is_dense()
+        && b.is_dense();
     fits && ROOM.with(|room| match room.try_borrow_mut() {
         Ok(mut room) => level.run(Small { plan, problem, block, readers, room: &mut room, d }),
         Err(_) => false,
@@ -147,8 +151,8 @@ impl Small<'_, '_> {
         let Problem { prepared, operands, .. } = problem;
         let (m, n, k) = (operands.a.rows, operands.b.columns, operands.a.columns);
         let nan = prepared.model().emitted_nan();
-        if !of_a.read(a_reader, prepared, operands.a.codes, (block * m * k, m * k))
-            || !of_b.read(b_reader, prepared, operands.b.codes, (block * k * n, k * n))
+        if !of_a.read(a_reader, prepared, operands.a.codes, (operands.a.index(block, 0, 0), m * k))
+            || !of_b.read(b_reader, prepared, operands.b.codes, (operands.b.index(block, 0, 0), k * n))
             || plan.guard.is_some() && !of_a.extremes(m * k).are_safe_with(of_b.extremes(k * n))
         {
             return false;
@@ -156,9 +160,8 @@ impl Small<'_, '_> {
         let of_b = if n == S::LANES { of_b } else { side_by_side.spread(of_b, (k, n), S::LANES) };
         let mut state = [0.0; MOST_COLUMNS];
         for row in 0..m {
-            let start = (block * m + row) * n;
             match operands.c {
-                Some(c) => c.codes.read(start, &mut state[..n], |code| plan.load(code)),
+                Some(c) => c.codes.read(c.index(block, row, 0), &mut state[..n], |code| plan.load(code)),
                 None => state.fill(0.0),
             }
             for (panel, state) in state[..n.next_multiple_of(S::LANES)].chunks_exact_mut(S::LANES).enumerate()

@@ -1,0 +1,72 @@
+//! Matrices of codes that someone else holds.
+
+use bitmma_formats::Format;
+use bitmma_kernel::{Slice, View};
+
+use crate::error::Error;
+use crate::matrix::Matrix;
+
+/// `blocks` matrices of `rows` × `columns` codes of one format, borrowed: a [`Matrix`], or codes in memory whose rows or
+/// columns lie some distance apart, such as those of a transposed matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct MatrixRef<'m> {
+    pub(crate) format: Format,
+    pub(crate) view: View<'m>,
+    /// Whether every code is one of the format.
+    checked: bool,
+}
+
+impl<'m> MatrixRef<'m> {
+    /// Matrices among `codes`, which take as many bytes as the format's codes do; `strides` are the distances, in codes, from
+    /// one matrix, row and column to the next. Nothing is copied.
+    ///
+    /// `None` where kernels cannot read them so: codes of another width, matrices without elements, elements beyond
+    /// `codes`, and strides of which neither that of rows nor that of columns is one.
+    pub fn new(
+        format: Format,
+        shape: (usize, usize, usize),
+        strides: [usize; 3],
+        codes: Slice<'m>,
+    ) -> Option<MatrixRef<'m>> {
+        let view = View::strided(codes, shape, strides).filter(|_| codes.bytes() == format.bytes())?;
+        Some(MatrixRef { format, view, checked: false })
+    }
+
+    /// Of a matrix whose codes are not known to be those of its format.
+    pub(crate) fn unchecked(matrix: &'m Matrix) -> MatrixRef<'m> {
+        MatrixRef { checked: false, ..matrix.into() }
+    }
+
+    /// An error where a code has more bits than the format.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let MatrixRef { format, view, checked } = self;
+        if *checked || format.bits() as usize == 8 * format.bytes() {
+            return Ok(());
+        }
+        match view.above(format.max_code()) {
+            None => Ok(()),
+            Some((index, code)) => Err(Error::Code { index, code, format: format.name, bits: format.bits() }),
+        }
+    }
+
+    /// Some rows and columns of one of the matrices, or of these transposed.
+    pub(crate) fn with(self, view: View<'m>) -> MatrixRef<'m> {
+        MatrixRef { view, ..self }
+    }
+
+    /// The format of the codes.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Blocks, rows, columns.
+    pub fn shape(&self) -> (usize, usize, usize) {
+        (self.view.blocks, self.view.rows, self.view.columns)
+    }
+}
+
+impl<'m> From<&'m Matrix> for MatrixRef<'m> {
+    fn from(matrix: &'m Matrix) -> MatrixRef<'m> {
+        MatrixRef { format: matrix.format(), view: matrix.view(), checked: true }
+    }
+}
