@@ -1,7 +1,7 @@
 //! Codes between NumPy and [`Matrix`].
 
 use bitmma::formats::Format as Row;
-use bitmma::{Codes, Matrix};
+use bitmma::{Codes, Matrix, MatrixRef, Slice};
 use numpy::ndarray::{ArrayView2, ArrayViewD, s};
 use numpy::{IntoPyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -78,6 +78,63 @@ pub(crate) fn matrix(name: &str, format: Row, array: &Bound<'_, PyAny>) -> PyRes
         }
     };
     Ok(Matrix::with_codes(format, shape, codes).map_err(Raised::from)?)
+}
+
+/// A matrix that an array lends, or a copy where kernels cannot read it where it is.
+///
+/// As with NumPy's own products nobody may write to the array while a product of it is computed.
+pub(crate) enum Held<'py> {
+    U8(Row, PyReadonlyArrayDyn<'py, u8>),
+    U16(Row, PyReadonlyArrayDyn<'py, u16>),
+    U32(Row, PyReadonlyArrayDyn<'py, u32>),
+    U64(Row, PyReadonlyArrayDyn<'py, u64>),
+    Copy(Matrix),
+}
+
+impl<'py> Held<'py> {
+    /// Of `format`, of two dimensions, or of three, the first of which counts blocks.
+    pub(crate) fn new(name: &str, format: Row, array: &Bound<'py, PyAny>) -> PyResult<Held<'py>> {
+        let bytes = || array.extract().map(|array| Held::U8(format, array));
+        let halves = || array.extract().map(|array| Held::U16(format, array));
+        let words = || array.extract().map(|array| Held::U32(format, array));
+        let long = || array.extract().map(|array| Held::U64(format, array));
+        match bytes().or_else(|_| halves()).or_else(|_| words()).or_else(|_| long()) {
+            Ok(held) if held.view().is_some() => Ok(held),
+            _ => matrix(name, format, array).map(Held::Copy),
+        }
+    }
+
+    /// The matrix.
+    pub(crate) fn lent(&self) -> PyResult<MatrixRef<'_>> {
+        self.view().ok_or_else(|| ShapeError::new_err("an array changed its shape while it was read"))
+    }
+
+    fn view(&self) -> Option<MatrixRef<'_>> {
+        fn of<'a, T: numpy::Element>(
+            format: Row,
+            array: &'a PyReadonlyArrayDyn<'_, T>,
+            slice: impl Fn(&'a [T]) -> Slice<'a>,
+        ) -> Option<MatrixRef<'a>> {
+            let codes = |bytes: &isize| usize::try_from(*bytes).ok().map(|bytes| bytes / size_of::<T>());
+            let strides: Vec<usize> = array.strides().iter().map(codes).collect::<Option<_>>()?;
+            let (shape, strides) = match (array.shape(), &strides[..]) {
+                (&[rows, columns], &[row, column]) => ((1, rows, columns), [0, row, column]),
+                (&[blocks, rows, columns], &[block, row, column]) => {
+                    ((blocks, rows, columns), [block, row, column])
+                }
+                _ => return None,
+            };
+            // no stride is negative: the first element is where memory begins
+            MatrixRef::new(format, shape, strides, slice(array.as_array().to_slice_memory_order()?))
+        }
+        match self {
+            Held::U8(format, array) => of(*format, array, Slice::U8),
+            Held::U16(format, array) => of(*format, array, Slice::U16),
+            Held::U32(format, array) => of(*format, array, Slice::U32),
+            Held::U64(format, array) => of(*format, array, Slice::U64),
+            Held::Copy(matrix) => Some(matrix.into()),
+        }
+    }
 }
 
 /// Codes as an array of the shape given, without a copy.

@@ -6,7 +6,7 @@ use bitmma::gemm::{OutputConversion, ScaleBlocks};
 use bitmma::{GemmOptions, gemm as product};
 use pyo3::prelude::*;
 
-use crate::arrays;
+use crate::arrays::{self, Held};
 use crate::error::Raised;
 use crate::format;
 use crate::listener::Listener;
@@ -38,7 +38,7 @@ pub(crate) fn gemm<'py>(
 ) -> PyResult<(Bound<'py, PyAny>, &'static str)> {
     let target = &unit.target;
     let scale_blocks = scale_blocks.map(str::parse::<ScaleBlocks>).transpose().map_err(Raised::from)?;
-    let given = operands.read_with(unit, scale_blocks.map(|_| F32))?;
+    let given = operands.read_with(unit, scale_blocks.map(|_| F32), Held::new)?;
     let working = target.working_format();
     let factor = |value: f64| OutputConversion::nearest(working).of(F64, 1)(value.to_bits());
     let output = match output {
@@ -64,7 +64,8 @@ pub(crate) fn gemm<'py>(
         level: None,
         progress: if heard { Some(&report) } else { None },
     };
-    let d = py.detach(|| product(target, &given.a, &given.b, given.c.as_ref(), &options));
+    let (a, b) = (given.a.lent()?, given.b.lent()?);
+    let d = py.detach(|| product(target, a, b, given.c.as_ref(), &options));
     let d = listener.end(d.map_err(Raised::from))?;
     let format = d.format().name;
     Ok((arrays::result(py, d, given.blocked)?, format))

@@ -19,10 +19,10 @@ pub(crate) struct Arrays<'py>(
     Option<Bound<'py, PyAny>>,
 );
 
-/// The same as matrices.
-pub(crate) struct Given {
-    pub(crate) a: Matrix,
-    pub(crate) b: Matrix,
+/// The same as matrices: A and B as whatever holds them.
+pub(crate) struct Given<Factor = Matrix> {
+    pub(crate) a: Factor,
+    pub(crate) b: Factor,
     pub(crate) c: Option<Matrix>,
     pub(crate) scale_a: Option<Matrix>,
     pub(crate) scale_b: Option<Matrix>,
@@ -31,12 +31,20 @@ pub(crate) struct Given {
 }
 
 impl Arrays<'_> {
+    /// All of them copied.
     pub(crate) fn read(&self, unit: &Unit) -> PyResult<Given> {
-        self.read_with(unit, None)
+        self.read_with(unit, None, arrays::matrix)
     }
+}
 
-    /// The same with scale factors of a format that the unit itself does not take.
-    pub(crate) fn read_with(&self, unit: &Unit, scales: Option<Format>) -> PyResult<Given> {
+impl<'py> Arrays<'py> {
+    /// A and B as `factor` makes them; scale factors of a format that the unit itself does not take, if one is given.
+    pub(crate) fn read_with<Factor>(
+        &self,
+        unit: &Unit,
+        scales: Option<Format>,
+        factor: impl Fn(&str, Format, &Bound<'py, PyAny>) -> PyResult<Factor>,
+    ) -> PyResult<Given<Factor>> {
         let Arrays(a, b, c, scale_a, scale_b) = self;
         let model = unit.model();
         let scale = |name: &str, array: &Option<Bound<'_, PyAny>>| match scales {
@@ -45,8 +53,8 @@ impl Arrays<'_> {
         };
         Ok(Given {
             blocked: arrays::is_blocked(a)?,
-            a: arrays::matrix("A", model.a, a)?,
-            b: arrays::matrix("B", model.b, b)?,
+            a: factor("A", model.a, a)?,
+            b: factor("B", model.b, b)?,
             c: optional("C", model.c, c.as_ref())?,
             scale_a: scale("scale A", scale_a)?,
             scale_b: scale("scale B", scale_b)?,

@@ -117,3 +117,28 @@ def test_results_can_be_written_and_outlive_everything():
     d = bitmma.gemm(UNIT, A, B)
     assert d.flags.writeable and d.flags.aligned
     d += 1
+
+
+@pytest.mark.parametrize("axes", [(0, 1, 2), (0, 2, 1), (1, 0, 2), (2, 0, 1), (2, 1, 0)])
+def test_batches_of_any_order_of_axes(axes):
+    """What attention makes of its heads: the batch is not always the axis that memory runs along last."""
+    back = np.argsort(axes)
+    a, b = (
+        np.ascontiguousarray(RNG.normal(size=shape).astype(np.float16).transpose(axes)).transpose(back)
+        for shape in ((3, 20, 80), (3, 80, 21))
+    )
+    assert a.shape == (3, 20, 80)
+    d = bitmma.gemm(UNIT, a, b)
+    for one, x, y in zip(d, a, b):
+        assert one.tobytes() == bitmma.gemm(UNIT, x.copy(), y.copy()).tobytes()
+
+
+def test_a_code_of_too_many_bits_is_found_in_any_layout():
+    unit = bitmma.mma("rtx-blackwell", "mma.m16n8k32.kind::f8f6f4.f32.e2m1.e2m1.f32")
+    codes = RNG.integers(0, 16, (32, 8)).astype(np.uint8)
+    wrong = codes.copy()
+    wrong[20, 3] = wrong[7, 5] = 0x10
+    for layout in (np.ascontiguousarray, np.asfortranarray, strided):
+        assert bitmma.gemm(unit, codes.T[:, :32], layout(codes)).shape == (8, 8)
+        with pytest.raises(bitmma.CodeError, match="61.*0x10"):
+            bitmma.gemm(unit, codes.T[:, :32], layout(wrong))

@@ -1,8 +1,8 @@
 """Views: an array of any framework as the codes it holds, and codes as an array of that framework.
 
 Nothing is converted. Where alignment and byte order allow, nothing is copied either: a view of the same memory
-goes to the native half, which copies the codes once, row by row (the product runs without the interpreter's
-lock).
+goes to the native half, which reads A and B of a product where they are (without the interpreter's lock) and
+copies what else there is.
 """
 
 from __future__ import annotations
