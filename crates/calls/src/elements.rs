@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use bitmma::{Codes, zeros};
+use bitmma::Codes;
+use bytemuck::Zeroable;
+use bytemuck::allocation::try_zeroed_vec;
 use rayon::prelude::*;
 
 use crate::npy::Endian;
@@ -24,12 +26,12 @@ pub fn codes(
 }
 
 /// Integers of `WIDTH` bytes each.
-fn words<const WIDTH: usize, T: Copy + Default + Send + Sync>(
+fn words<const WIDTH: usize, T: Zeroable + Copy + Send + Sync>(
     bytes: &[u8],
     endian: Endian,
     (little, big): (impl Fn([u8; WIDTH]) -> T + Sync, impl Fn([u8; WIDTH]) -> T + Sync),
 ) -> Option<Vec<T>> {
-    let mut words: Vec<T> = zeros(bytes.len() / WIDTH)?;
+    let mut words: Vec<T> = try_zeroed_vec(bytes.len() / WIDTH).ok()?;
     let parts = bytes.par_chunks(SHARE * WIDTH).zip(words.par_chunks_mut(SHARE));
     parts.for_each(|(bytes, words)| {
         let pairs = words.iter_mut().zip(bytes.as_chunks().0);
@@ -48,7 +50,7 @@ const SHARE: usize = 1 << 16;
 const BAND: usize = 64;
 
 /// Elements of which a step along blocks, rows and columns leads so many further, row by row.
-fn row_major<T: Copy + Default + Send + Sync>(
+fn row_major<T: Zeroable + Copy + Send + Sync>(
     elements: Vec<T>,
     ((blocks, rows, columns), [block_step, row_step, column_step]): ((usize, usize, usize), [usize; 3]),
 ) -> Option<Vec<T>> {
@@ -58,7 +60,7 @@ fn row_major<T: Copy + Default + Send + Sync>(
     {
         return Some(elements);
     }
-    let mut ordered: Vec<T> = zeros(elements.len())?;
+    let mut ordered: Vec<T> = try_zeroed_vec(elements.len()).ok()?;
     ordered.par_chunks_mut(BAND * columns).enumerate().for_each(|(band, to)| {
         let begins: Vec<usize> = (band * BAND..)
             .take(to.len() / columns)

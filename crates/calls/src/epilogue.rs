@@ -199,18 +199,7 @@ impl Finish {
 pub(crate) fn empty(format: &Format, rows: usize, columns: usize) -> Result<Codes, Error> {
     let too_large = || Error::Operands(format!("D of {rows}×{columns} cannot be held in memory"));
     let count = rows.checked_mul(columns).ok_or_else(too_large)?;
-    fn zeros<T: Clone + Default>(count: usize) -> Option<Vec<T>> {
-        let mut held = Vec::new();
-        held.try_reserve_exact(count).ok()?;
-        held.resize(count, T::default());
-        Some(held)
-    }
-    Ok(match format.bytes() {
-        1 => Codes::U8(zeros(count).ok_or_else(too_large)?),
-        2 => Codes::U16(zeros(count).ok_or_else(too_large)?),
-        4 => Codes::U32(zeros(count).ok_or_else(too_large)?),
-        _ => Codes::U64(zeros(count).ok_or_else(too_large)?),
-    })
+    Codes::zeros(format, count).ok_or_else(too_large)
 }
 
 /// How an overflow of D is treated, for the reference path.

@@ -6,7 +6,8 @@ use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::line::Line;
 use bitmma_arithmetic::run::Side;
 use bitmma_formats::Format;
-use rayon::prelude::*;
+use bytemuck::Zeroable;
+use bytemuck::allocation::try_zeroed_vec;
 
 /// Codes held in as few bytes as their width allows; 4- and 6-bit codes take one byte each.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,20 +130,9 @@ macro_rules! chunk {
 }
 chunk!(U8 u8, U16 u16, U32 u32, U64 u64);
 
-/// Zeros that one thread writes, at least.
-const SHARE: usize = 1 << 16;
-
-/// `count` zeros; `None` if they cannot be held.
-pub fn zeros<T: Copy + Default + Send + Sync>(count: usize) -> Option<Vec<T>> {
-    let mut numbers = Vec::new();
-    numbers.try_reserve_exact(count).ok()?;
-    if count <= SHARE || rayon::current_num_threads() == 1 {
-        numbers.resize(count, T::default());
-    } else {
-        // on all threads: memory that is touched for the first time takes as long as a tenth of a fast product
-        numbers.par_extend(rayon::iter::repeat_n(T::default(), count).with_min_len(SHARE));
-    }
-    Some(numbers)
+/// `count` zeros; `None` if they cannot be held. Memory that is new to the process is touched by whoever writes to it first.
+pub(crate) fn zeros<T: Zeroable>(count: usize) -> Option<Vec<T>> {
+    try_zeroed_vec(count).ok()
 }
 
 impl Codes {

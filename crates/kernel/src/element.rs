@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{InputFlush, Prepared};
 use bitmma_formats::{Class, Format, Sign, Specials, Unpacked};
+use bytemuck::Zeroable;
 
 use super::codes::View;
 use super::number::power;
@@ -112,7 +113,7 @@ impl Fields {
 /// What a code becomes in a kernel.
 pub(crate) trait Entry: Copy + Default + Send + Sync + 'static {
     /// The number alone.
-    type Value: Copy + Default + Send + Sync + From<f32>;
+    type Value: Zeroable + Copy + Default + Send + Sync + From<f32>;
     /// Whether exponents are kept beside the numbers.
     const EXPONENTS: bool;
 

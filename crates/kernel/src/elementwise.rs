@@ -6,9 +6,10 @@
 //! hold these functions to.
 
 use bitmma_formats::{F32, F64, Format};
+use bytemuck::Zeroable;
 
 /// An FP32 or FP64 number.
-pub trait Word: Copy + Default + Send + Sync {
+pub trait Word: Zeroable + Copy + Default + Send + Sync {
     /// Its format.
     const FORMAT: Format;
 

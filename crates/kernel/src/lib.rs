@@ -40,7 +40,7 @@ use element::Entry;
 use number::Number;
 use tiles::Tiles;
 
-pub use codes::{Codes, Operands, Slice, View, zeros};
+pub use codes::{Codes, Operands, Slice, View};
 pub use elementwise::Word;
 pub use runs::{Fold, Runs, ScaleBlocks, ScaleOrder, Scales, WrongBlocks};
 pub use simd::Level;

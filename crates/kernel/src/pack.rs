@@ -2,6 +2,7 @@
 
 use bitmma_arithmetic::Prepared;
 use bitmma_formats::{BlockScale, Class, decode};
+use bytemuck::Zeroable;
 
 use super::codes::{View, zeros};
 use super::element::{Element, Entry, NO_EXPONENT, Reader, SPECIAL, Section, kind};
@@ -220,7 +221,7 @@ pub(crate) struct Aligned<T> {
     length: usize,
 }
 
-impl<T: Copy + Default + Send + Sync> Aligned<T> {
+impl<T: Zeroable + Copy> Aligned<T> {
     /// `length` zeros; `None` if there is no room for them.
     pub(crate) fn new(length: usize) -> Option<Aligned<T>> {
         const LINE: usize = 64;
@@ -232,7 +233,7 @@ impl<T: Copy + Default + Send + Sync> Aligned<T> {
 
     /// `length` zeros, as few as those of a panel.
     pub(crate) fn zeros(length: usize) -> Aligned<T> {
-        let anywhere = || Aligned { numbers: vec![T::default(); length], skip: 0, length };
+        let anywhere = || Aligned { numbers: vec![T::zeroed(); length], skip: 0, length };
         Aligned::new(length).unwrap_or_else(anywhere)
     }
 
