@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_void};
 
 use bitmma::formats::Format;
-use bitmma::{Codes, Error, Matrix, shape_text};
+use bitmma::{Codes, Error, Matrix, on_codes, shape_text};
 
 use crate::status::Failure;
 use crate::status::bitmma_status::{BITMMA_SIZE, BITMMA_UNKNOWN};
@@ -208,14 +208,7 @@ impl bitmma_output {
     /// `count` codes can be written, and the layout is of this output.
     pub(crate) unsafe fn write(&self, layout: &Layout, codes: &Codes) {
         // SAFETY: the layout's rows lie within `count` codes
-        unsafe {
-            match codes {
-                Codes::U8(codes) => write_rows(self.codes.cast(), layout, codes),
-                Codes::U16(codes) => write_rows(self.codes.cast(), layout, codes),
-                Codes::U32(codes) => write_rows(self.codes.cast(), layout, codes),
-                Codes::U64(codes) => write_rows(self.codes.cast(), layout, codes),
-            }
-        }
+        on_codes!(codes, codes => unsafe { write_rows(self.codes.cast(), layout, codes) });
     }
 }
 

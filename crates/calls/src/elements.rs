@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use bitmma::Codes;
+use bitmma::{Codes, on_codes};
 use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_vec;
 use rayon::prelude::*;
@@ -77,21 +77,11 @@ fn row_major<T: Zeroable + Copy + Send + Sync>(
 
 /// Writes codes in as many bytes as they are held in, little-endian.
 pub fn write(target: &mut dyn Write, codes: &Codes) -> io::Result<()> {
-    fn each<const WIDTH: usize, T: Copy>(
-        target: &mut dyn Write,
-        codes: &[T],
-        bytes: fn(T) -> [u8; WIDTH],
-    ) -> io::Result<()> {
+    on_codes!(codes, codes => {
         for codes in codes.chunks(4096) {
-            let bytes: Vec<[u8; WIDTH]> = codes.iter().map(|&code| bytes(code)).collect();
+            let bytes: Vec<_> = codes.iter().map(|code| code.to_le_bytes()).collect();
             target.write_all(bytes.as_flattened())?;
         }
-        Ok(())
-    }
-    match codes {
-        Codes::U8(codes) => target.write_all(codes),
-        Codes::U16(codes) => each(target, codes, u16::to_le_bytes),
-        Codes::U32(codes) => each(target, codes, u32::to_le_bytes),
-        Codes::U64(codes) => each(target, codes, u64::to_le_bytes),
-    }
+    });
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use bitmma::formats::{E4M3, E5M2, F32, Format, Overflow};
 use rayon::prelude::*;
 
-use bitmma::{Codes, Matrix};
+use bitmma::{Code, Codes, Matrix, on_codes};
 
 use crate::call::Scales;
 use crate::error::Error;
@@ -171,27 +171,18 @@ impl Finish {
         (row, column): (usize, usize),
         columns: usize,
     ) {
-        macro_rules! write {
-            ($codes:expr, $integer:ty) => {{
-                if width == 0 {
-                    return;
-                }
-                let rows = words.len() / width;
-                let lines = $codes[row * columns..(row + rows) * columns].par_chunks_mut(columns);
-                lines.zip(words.par_chunks(width)).with_min_len((CHUNK / width).max(1)).for_each(
-                    |(line, words)| {
-                        let line = line[column..column + width].iter_mut();
-                        line.zip(words).for_each(|(to, &word)| *to = self.code(word) as $integer);
-                    },
-                );
-            }};
+        if width == 0 {
+            return;
         }
-        match d {
-            Codes::U8(codes) => write!(codes, u8),
-            Codes::U16(codes) => write!(codes, u16),
-            Codes::U32(codes) => write!(codes, u32),
-            Codes::U64(codes) => write!(codes, u64),
-        }
+        let rows = words.len() / width;
+        on_codes!(d, codes => {
+            let lines = codes[row * columns..(row + rows) * columns].par_chunks_mut(columns);
+            let pairs = lines.zip(words.par_chunks(width)).with_min_len((CHUNK / width).max(1));
+            pairs.for_each(|(line, words)| {
+                let line = line[column..column + width].iter_mut();
+                line.zip(words).for_each(|(to, &word)| *to = Code::of(self.code(word).into()));
+            });
+        });
     }
 }
 

@@ -28,7 +28,7 @@ pub use bitmma_formats as formats;
 
 pub use bitmma_arithmetic::Model;
 pub use bitmma_catalogue::{Architecture, Instruction, Revision};
-pub use bitmma_kernel::{Codes, Slice};
+pub use bitmma_kernel::{Chunk, Code, Codes, Slice, Words, on_codes};
 pub use borrowed::MatrixRef;
 pub use case::{Case, Operands};
 pub use error::{Error, Fault};

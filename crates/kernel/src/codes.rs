@@ -9,38 +9,74 @@ use bitmma_formats::Format;
 use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_vec;
 
-/// Codes held in as few bytes as their width allows; 4- and 6-bit codes take one byte each.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Codes in as few bytes as their width allows; 4- and 6-bit codes take one byte each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the variants say it all
-pub enum Codes {
-    U8(Vec<u8>),
-    U16(Vec<u16>),
-    U32(Vec<u32>),
-    U64(Vec<u64>),
+pub enum Words<A, B, C, D> {
+    U8(A),
+    U16(B),
+    U32(C),
+    U64(D),
 }
+
+/// Codes held.
+pub type Codes = Words<Vec<u8>, Vec<u16>, Vec<u32>, Vec<u64>>;
 
 /// Codes next to each other, borrowed.
-#[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)] // the variants say it all
-pub enum Slice<'s> {
-    U8(&'s [u8]),
-    U16(&'s [u16]),
-    U32(&'s [u32]),
-    U64(&'s [u64]),
+pub type Slice<'s> = Words<&'s [u8], &'s [u16], &'s [u32], &'s [u64]>;
+
+/// Codes next to each other, to be written.
+pub type Chunk<'c> = Words<&'c mut [u8], &'c mut [u16], &'c mut [u32], &'c mut [u64]>;
+
+/// An unsigned integer that holds codes.
+pub trait Code: Zeroable + Copy + Default + Send + Sync + 'static {
+    /// The code in as few bits as it holds.
+    fn of(code: u64) -> Self;
+    /// The code.
+    fn code(self) -> u64;
+    /// Codes next to each other, to be written.
+    fn chunk(codes: &mut [Self]) -> Chunk<'_>;
+    /// Codes next to each other.
+    fn slice(codes: &[Self]) -> Slice<'_>;
+    /// Codes held.
+    fn held(codes: Vec<Self>) -> Codes;
 }
 
-/// The same for codes of any width: for those of [`Codes`], or of another type named first.
+macro_rules! code {
+    ($($variant:ident $word:ty),*) => {
+        $(impl Code for $word {
+            #[inline(always)] // for callers compiled for an instruction set
+            fn of(code: u64) -> $word {
+                code as $word
+            }
+            #[inline(always)]
+            #[allow(clippy::useless_conversion)] // u64 is one of the four
+            fn code(self) -> u64 {
+                u64::from(self)
+            }
+            fn chunk(codes: &mut [$word]) -> Chunk<'_> {
+                Words::$variant(codes)
+            }
+            fn slice(codes: &[$word]) -> Slice<'_> {
+                Words::$variant(codes)
+            }
+            fn held(codes: Vec<$word>) -> Codes {
+                Words::$variant(codes)
+            }
+        })*
+    };
+}
+code!(U8 u8, U16 u16, U32 u32, U64 u64);
+
+/// The same for codes of any width.
 #[macro_export]
 macro_rules! on_codes {
     ($codes:expr, $vector:ident => $result:expr) => {
-        $crate::on_codes!(Codes: $codes, $vector => $result)
-    };
-    ($type:ident: $codes:expr, $vector:ident => $result:expr) => {
         match $codes {
-            $crate::$type::U8($vector) => $result,
-            $crate::$type::U16($vector) => $result,
-            $crate::$type::U32($vector) => $result,
-            $crate::$type::U64($vector) => $result,
+            $crate::Words::U8($vector) => $result,
+            $crate::Words::U16($vector) => $result,
+            $crate::Words::U32($vector) => $result,
+            $crate::Words::U64($vector) => $result,
         }
     };
 }
@@ -48,87 +84,61 @@ macro_rules! on_codes {
 impl Slice<'_> {
     /// The code at `index`.
     pub fn get(&self, index: usize) -> u64 {
-        #[allow(clippy::useless_conversion)] // U64 is one of the four
-        {
-            on_codes!(Slice: self, codes => u64::from(codes[index]))
-        }
+        on_codes!(self, codes => codes[index].code())
     }
 
     /// Bytes that a code takes.
     pub fn bytes(&self) -> usize {
-        on_codes!(Slice: self, codes => size_of_val(*codes).checked_div(codes.len())).unwrap_or(0)
+        on_codes!(self, codes => bytes_of(codes))
     }
 
     /// Reads codes from `start` on, each made something of.
     #[inline(always)] // for callers compiled for an instruction set
     pub(crate) fn read<T>(&self, start: usize, into: &mut [T], of: impl Fn(u64) -> T) {
-        #[allow(clippy::useless_conversion)] // U64 is one of the four
-        {
-            on_codes!(Slice: self, codes => {
-                let codes = &codes[start..start + into.len()];
-                for (to, &code) in into.iter_mut().zip(codes) {
-                    *to = of(u64::from(code));
-                }
+        on_codes!(self, codes => {
+            let codes = &codes[start..start + into.len()];
+            for (to, &code) in into.iter_mut().zip(codes) {
+                *to = of(code.code());
+            }
+        });
+    }
+}
+
+/// Bytes that one of them takes.
+fn bytes_of<C>(_: &[C]) -> usize {
+    size_of::<C>()
+}
+
+impl Chunk<'_> {
+    /// How many.
+    pub(crate) fn len(&self) -> usize {
+        on_codes!(self, codes => codes.len())
+    }
+
+    /// Writes what is made of numbers from `start` on; bits beyond the width held are dropped.
+    #[inline(always)] // for callers compiled for an instruction set
+    pub(crate) fn write<T: Copy>(&mut self, start: usize, numbers: &[T], code: impl Fn(T) -> u64) {
+        on_codes!(self, codes => {
+            let to = codes[start..start + numbers.len()].iter_mut();
+            for (to, &number) in to.zip(numbers) {
+                *to = Code::of(code(number));
+            }
+        });
+    }
+
+    /// Passes parts, equal in length except for the last, to a function, on all threads unless `alone`.
+    pub(crate) fn each_chunk(
+        &mut self,
+        (length, alone): (usize, bool),
+        work: impl Fn(usize, Chunk<'_>) + Send + Sync,
+    ) {
+        if length > 0 {
+            on_codes!(self, codes => {
+                crate::each_chunk(alone, codes, length, |index, codes| work(index, Code::chunk(codes)));
             });
         }
     }
 }
-
-/// Codes next to each other, to be written.
-pub(crate) enum Chunk<'c> {
-    U8(&'c mut [u8]),
-    U16(&'c mut [u16]),
-    U32(&'c mut [u32]),
-    U64(&'c mut [u64]),
-}
-
-macro_rules! chunk {
-    ($($variant:ident $word:ty),*) => {
-        impl Chunk<'_> {
-            /// How many.
-            pub(crate) fn len(&self) -> usize {
-                match self {
-                    $(Chunk::$variant(chunk) => chunk.len(),)*
-                }
-            }
-
-            /// Writes what is made of numbers from `start` on; bits beyond the width held are dropped.
-            #[inline(always)] // for callers compiled for an instruction set
-            pub(crate) fn write<T: Copy>(&mut self, start: usize, numbers: &[T], code: impl Fn(T) -> u64) {
-                match self {
-                    $(Chunk::$variant(chunk) => {
-                        let to = chunk[start..start + numbers.len()].iter_mut();
-                        for (to, &number) in to.zip(numbers) {
-                            *to = code(number) as $word;
-                        }
-                    })*
-                }
-            }
-
-            /// Passes parts, equal in length except for the last, to a function, on all threads unless `alone`.
-            pub(crate) fn each_chunk(
-                &mut self,
-                (length, alone): (usize, bool),
-                work: impl Fn(usize, Chunk<'_>) + Send + Sync,
-            ) {
-                match self {
-                    _ if length == 0 => {}
-                    $(Chunk::$variant(chunk) => {
-                        crate::each_chunk(alone, chunk, length, |index, chunk| work(index, chunk.into()));
-                    })*
-                }
-            }
-        }
-        $(
-            impl<'c> From<&'c mut [$word]> for Chunk<'c> {
-                fn from(chunk: &'c mut [$word]) -> Chunk<'c> {
-                    Chunk::$variant(chunk)
-                }
-            }
-        )*
-    };
-}
-chunk!(U8 u8, U16 u16, U32 u32, U64 u64);
 
 /// `count` zeros; `None` if they cannot be held. Memory that is new to the process is touched by whoever writes to it first.
 pub(crate) fn zeros<T: Zeroable>(count: usize) -> Option<Vec<T>> {
@@ -163,27 +173,17 @@ impl Codes {
 
     /// All of them, to be read.
     pub fn slice(&self) -> Slice<'_> {
-        match self {
-            Codes::U8(codes) => Slice::U8(codes),
-            Codes::U16(codes) => Slice::U16(codes),
-            Codes::U32(codes) => Slice::U32(codes),
-            Codes::U64(codes) => Slice::U64(codes),
-        }
+        on_codes!(self, codes => Code::slice(codes))
     }
 
     /// All codes, to be written.
     pub(crate) fn chunk(&mut self) -> Chunk<'_> {
-        on_codes!(self, vector => vector.as_mut_slice().into())
+        on_codes!(self, codes => Code::chunk(codes))
     }
 
     /// Adds a code, in as many bits as are held.
     pub fn push(&mut self, code: u64) {
-        match self {
-            Codes::U8(vector) => vector.push(code as u8),
-            Codes::U16(vector) => vector.push(code as u16),
-            Codes::U32(vector) => vector.push(code as u32),
-            Codes::U64(vector) => vector.push(code),
-        }
+        on_codes!(self, codes => codes.push(Code::of(code)));
     }
 
     /// The code at `index`.
@@ -203,10 +203,7 @@ impl Codes {
 
     /// Bytes that a code takes.
     pub fn bytes(&self) -> usize {
-        fn of<V>(_: &[V]) -> usize {
-            size_of::<V>()
-        }
-        on_codes!(self, vector => of(vector))
+        self.slice().bytes()
     }
 }
 
@@ -230,7 +227,8 @@ pub struct View<'v> {
 impl<'v> View<'v> {
     /// All of `codes`: matrices one after the other, each row-major.
     pub fn new(codes: Slice<'v>, (blocks, rows, columns): (usize, usize, usize)) -> View<'v> {
-        View { codes, first: 0, strides: [rows * columns, columns, 1], blocks, rows, columns }
+        // where this saturates there is no code
+        View { codes, first: 0, strides: [rows.saturating_mul(columns), columns, 1], blocks, rows, columns }
     }
 
     /// Matrices that lie among `codes` with these distances from one matrix, row and column to the next. `None` where they
@@ -245,7 +243,7 @@ impl<'v> View<'v> {
         for (count, stride) in [blocks, rows, columns].into_iter().zip(strides) {
             last = last.checked_add(count.checked_sub(1)?.checked_mul(stride)?)?;
         }
-        let is_there = last < on_codes!(Slice: codes, codes => codes.len());
+        let is_there = last < on_codes!(codes, codes => codes.len());
         (is_there && strides[1..].contains(&1)).then_some(view)
     }
 
@@ -281,11 +279,10 @@ impl<'v> View<'v> {
     pub fn above(&self, limit: u64) -> Option<(usize, u64)> {
         let lines = if self.has_rows() { *self } else { self.transposed() };
         let mut all = (0..self.blocks).flat_map(|block| (0..lines.rows).map(move |line| (block, line)));
-        #[allow(clippy::useless_conversion)] // U64 is one of the four
-        let any = on_codes!(Slice: self.codes, codes => all.any(|(block, line)| {
+        let any = on_codes!(self.codes, codes => all.any(|(block, line)| {
             let line = &codes[lines.index(block, line, 0)..][..lines.columns];
             // without a branch for each, in vectors
-            line.iter().fold(false, |any, &code| any | (u64::from(code) > limit))
+            line.iter().fold(false, |any, &code| any | (code.code() > limit))
         }));
         let codes =
             || (0..self.blocks).flat_map(|block| (0..self.rows).flat_map(move |row| self.row(block, row)));

@@ -7,7 +7,7 @@ use bitmma_arithmetic::{InputFlush, Prepared};
 use bitmma_formats::{Class, Format, Sign, Specials, Unpacked};
 use bytemuck::Zeroable;
 
-use super::codes::View;
+use super::codes::{Code, View};
 use super::number::power;
 use super::pack::Range;
 use super::tables::Tables;
@@ -237,27 +237,24 @@ impl<E: Entry> Reader<E> {
         (values, exponents): (&mut [E::Value], &mut [i16]),
     ) {
         let order = prepared.order();
-        #[allow(clippy::useless_conversion)] // u64 is one of the four
-        {
-            on_codes!(Slice: lines.codes, codes => match &self.how {
-                How::Same => section.numbers(codes, &lines, values, |code| E::of_code(code.into()).value()),
-                _ => {
-                    let codes = section.codes(codes, &lines, order);
-                    let (chunk, apart) = section.chunks();
-                    for (index, codes) in codes.chunks(chunk).enumerate() {
-                        let first = index * apart;
-                        let kept = if E::EXPONENTS { first } else { 0 };
-                        let (values, exponents) = (&mut values[first..], &mut exponents[kept..]);
-                        self.numbers(prepared, codes, (values, exponents));
-                    }
+        on_codes!(lines.codes, codes => match &self.how {
+            How::Same => section.numbers(codes, &lines, values, |code| E::of_code(code.code()).value()),
+            _ => {
+                let codes = section.codes(codes, &lines, order);
+                let (chunk, apart) = section.chunks();
+                for (index, codes) in codes.chunks(chunk).enumerate() {
+                    let first = index * apart;
+                    let kept = if E::EXPONENTS { first } else { 0 };
+                    let (values, exponents) = (&mut values[first..], &mut exponents[kept..]);
+                    self.numbers(prepared, codes, (values, exponents));
                 }
-            });
-        }
+            }
+        });
     }
 
     /// Of codes next to each other, exponents where they are kept; whether all are finite is known.
     #[inline(always)]
-    fn numbers<C: Copy + Into<u64>, X: From<i16>>(
+    fn numbers<C: Code, X: From<i16>>(
         &self,
         prepared: &Prepared<'_>,
         codes: &[C],
@@ -270,7 +267,7 @@ impl<E: Entry> Reader<E> {
             // without a branch for each, in vectors
             let mut others = 0;
             for at in 0..codes.len() {
-                let (number, exponent, is_so) = fields.number(codes[at].into() as u32);
+                let (number, exponent, is_so) = fields.number(codes[at].code() as u32);
                 values[at] = number.into();
                 if E::EXPONENTS {
                     exponents[at] = exponent.into();
@@ -281,7 +278,7 @@ impl<E: Entry> Reader<E> {
         }
         if !all {
             for at in 0..codes.len() {
-                let code = codes[at].into();
+                let code = codes[at].code();
                 if let How::Fields(fields) = &self.how
                     && fields.number(code as u32).2
                 {
@@ -299,7 +296,7 @@ impl<E: Entry> Reader<E> {
 
     /// Numbers and exponents of codes next to each other; whether all are finite.
     #[inline(always)]
-    pub(crate) fn finite<C: Copy + Into<u64>>(
+    pub(crate) fn finite<C: Code>(
         &self,
         prepared: &Prepared<'_>,
         codes: &[C],
@@ -329,7 +326,7 @@ pub(crate) struct Section {
 impl Section {
     /// Numbers made of the codes, those of one position together.
     #[inline(always)]
-    fn numbers<C: Copy, V>(&self, codes: &[C], matrix: &View<'_>, values: &mut [V], number: impl Fn(C) -> V) {
+    fn numbers<C: Code, V>(&self, codes: &[C], matrix: &View<'_>, values: &mut [V], number: impl Fn(C) -> V) {
         let Section { block, first, lines, there, k: Range { first: k, length } } = *self;
         match matrix.has_rows() {
             true => {
@@ -360,7 +357,7 @@ impl Section {
     /// The codes of lines that are there, those of one position together, in the order in which a step takes them. They
     /// are copied line by line before anything is made of them: memory is slow, and this way many are on their way at once.
     #[inline(always)]
-    fn codes<C: Copy + Default>(&self, codes: &[C], matrix: &View<'_>, order: &[usize]) -> Vec<C> {
+    fn codes<C: Code>(&self, codes: &[C], matrix: &View<'_>, order: &[usize]) -> Vec<C> {
         let Section { block, first, there, k: Range { first: k, length }, .. } = *self;
         let step = order.len();
         let index = |position: usize| position / step * step + order[position % step];

@@ -34,13 +34,12 @@ use bitmma_arithmetic::Prepared;
 use bitmma_formats::Format;
 use rayon::prelude::*;
 
-use codes::Chunk;
 use drive::{Driven, Problem};
 use element::Entry;
 use number::Number;
 use tiles::Tiles;
 
-pub use codes::{Codes, Operands, Slice, View};
+pub use codes::{Chunk, Code, Codes, Operands, Slice, View, Words};
 pub use elementwise::Word;
 pub use runs::{Fold, Runs, ScaleBlocks, ScaleOrder, Scales, WrongBlocks};
 pub use simd::Level;

@@ -1,7 +1,7 @@
 //! Codes between NumPy and [`Matrix`].
 
 use bitmma::formats::Format as Row;
-use bitmma::{Codes, Matrix, MatrixRef, Slice};
+use bitmma::{Code, Codes, Matrix, MatrixRef, Words, on_codes};
 use numpy::ndarray::{ArrayView2, ArrayViewD, s};
 use numpy::{IntoPyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -9,27 +9,35 @@ use pyo3::types::PyAny;
 
 use crate::error::{FormatError, Raised, ShapeError};
 
-/// The codes of an array of unsigned integers, row by row, and its shape.
-pub(crate) fn codes<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<(Codes, Vec<usize>)> {
-    fn of<'py, T: numpy::Element + Copy + Default>(
-        array: &Bound<'py, PyAny>,
-    ) -> Option<(Vec<T>, Vec<usize>)> {
-        let array: PyReadonlyArrayDyn<'py, T> = array.extract().ok()?;
-        let codes = match array.as_slice() {
-            Ok(slice) if array.is_c_contiguous() => slice.to_vec(), // a slice is there column by column, too
-            _ => by_rows(&array.as_array()),
-        };
-        Some((codes, array.shape().to_vec()))
-    }
-    let bytes = || of(array).map(|(codes, shape)| (Codes::U8(codes), shape));
-    let halves = || of(array).map(|(codes, shape)| (Codes::U16(codes), shape));
-    let words = || of(array).map(|(codes, shape)| (Codes::U32(codes), shape));
-    let long = || of(array).map(|(codes, shape)| (Codes::U64(codes), shape));
-    if let Some(found) = bytes().or_else(halves).or_else(words).or_else(long) {
+/// An array of unsigned integers.
+type Integers<'py> = Words<
+    PyReadonlyArrayDyn<'py, u8>,
+    PyReadonlyArrayDyn<'py, u16>,
+    PyReadonlyArrayDyn<'py, u32>,
+    PyReadonlyArrayDyn<'py, u64>,
+>;
+
+fn integers<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<Integers<'py>> {
+    let bytes = || array.extract().map(Words::U8);
+    let halves = || array.extract().map(Words::U16);
+    let words = || array.extract().map(Words::U32);
+    let long = || array.extract().map(Words::U64);
+    if let Ok(found) = bytes().or_else(|_| halves()).or_else(|_| words()).or_else(|_| long()) {
         return Ok(found);
     }
     let kind = array.get_type().name()?;
     Err(FormatError::new_err(format!("{name} is a {kind}; an array of unsigned integers was expected")))
+}
+
+/// The codes of an array of unsigned integers, row by row, and its shape.
+pub(crate) fn codes(name: &str, array: &Bound<'_, PyAny>) -> PyResult<(Codes, Vec<usize>)> {
+    Ok(on_codes!(integers(name, array)?, array => {
+        let codes = match array.as_slice() {
+            Ok(slice) if array.is_c_contiguous() => slice.to_vec(), // a slice is there column by column, too
+            _ => by_rows(&array.as_array()),
+        };
+        (Code::held(codes), array.shape().to_vec())
+    }))
 }
 
 /// Rows and columns that are copied at a time where memory runs along the columns: the lines of both
@@ -84,24 +92,15 @@ pub(crate) fn matrix(name: &str, format: Row, array: &Bound<'_, PyAny>) -> PyRes
 ///
 /// As with NumPy's own products nobody may write to the array while a product of it is computed.
 pub(crate) enum Held<'py> {
-    U8(Row, PyReadonlyArrayDyn<'py, u8>),
-    U16(Row, PyReadonlyArrayDyn<'py, u16>),
-    U32(Row, PyReadonlyArrayDyn<'py, u32>),
-    U64(Row, PyReadonlyArrayDyn<'py, u64>),
+    Lent(Row, Integers<'py>),
     Copy(Matrix),
 }
 
 impl<'py> Held<'py> {
     /// Of `format`, of two dimensions, or of three, the first of which counts blocks.
     pub(crate) fn new(name: &str, format: Row, array: &Bound<'py, PyAny>) -> PyResult<Held<'py>> {
-        let bytes = || array.extract().map(|array| Held::U8(format, array));
-        let halves = || array.extract().map(|array| Held::U16(format, array));
-        let words = || array.extract().map(|array| Held::U32(format, array));
-        let long = || array.extract().map(|array| Held::U64(format, array));
-        match bytes().or_else(|_| halves()).or_else(|_| words()).or_else(|_| long()) {
-            Ok(held) if held.view().is_some() => Ok(held),
-            _ => matrix(name, format, array).map(Held::Copy),
-        }
+        let held = Held::Lent(format, integers(name, array)?);
+        if held.view().is_some() { Ok(held) } else { matrix(name, format, array).map(Held::Copy) }
     }
 
     /// The matrix.
@@ -110,10 +109,9 @@ impl<'py> Held<'py> {
     }
 
     fn view(&self) -> Option<MatrixRef<'_>> {
-        fn of<'a, T: numpy::Element>(
+        fn of<'a, T: numpy::Element + Code>(
             format: Row,
             array: &'a PyReadonlyArrayDyn<'_, T>,
-            slice: impl Fn(&'a [T]) -> Slice<'a>,
         ) -> Option<MatrixRef<'a>> {
             let codes = |bytes: &isize| usize::try_from(*bytes).ok().map(|bytes| bytes / size_of::<T>());
             let strides: Vec<usize> = array.strides().iter().map(codes).collect::<Option<_>>()?;
@@ -125,13 +123,10 @@ impl<'py> Held<'py> {
                 _ => return None,
             };
             // no stride is negative: the first element is where memory begins
-            MatrixRef::new(format, shape, strides, slice(array.as_array().to_slice_memory_order()?))
+            MatrixRef::new(format, shape, strides, T::slice(array.as_array().to_slice_memory_order()?))
         }
         match self {
-            Held::U8(format, array) => of(*format, array, Slice::U8),
-            Held::U16(format, array) => of(*format, array, Slice::U16),
-            Held::U32(format, array) => of(*format, array, Slice::U32),
-            Held::U64(format, array) => of(*format, array, Slice::U64),
+            Held::Lent(format, array) => on_codes!(array, array => of(*format, array)),
             Held::Copy(matrix) => Some(matrix.into()),
         }
     }
@@ -147,12 +142,7 @@ pub(crate) fn array<'py>(py: Python<'py>, codes: Codes, shape: &[usize]) -> PyRe
         let array: Bound<'py, PyArrayDyn<T>> = codes.into_pyarray(py).reshape(shape)?;
         Ok(array.into_any())
     }
-    match codes {
-        Codes::U8(codes) => of(py, codes, shape),
-        Codes::U16(codes) => of(py, codes, shape),
-        Codes::U32(codes) => of(py, codes, shape),
-        Codes::U64(codes) => of(py, codes, shape),
-    }
+    on_codes!(codes, codes => of(py, codes, shape))
 }
 
 /// A result as an array of two dimensions, or of three where `blocked`.

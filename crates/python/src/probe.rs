@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use bitmma::formats::BlockScale;
-use bitmma::{Case, Codes, Fault, Matrix, MmaUnit, Model, Operands, Signature};
+use bitmma::{Case, Code, Codes, Fault, Matrix, MmaUnit, Model, Operands, Signature, on_codes};
 use bitmma_probe::{Error, Evidence, Options, Verdict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -83,12 +83,7 @@ impl MmaUnit for Function {
 /// `count` codes from `start` on.
 fn part(codes: &Codes, start: usize, count: usize) -> Codes {
     let range = start..start + count;
-    match codes {
-        Codes::U8(codes) => Codes::U8(codes[range].to_vec()),
-        Codes::U16(codes) => Codes::U16(codes[range].to_vec()),
-        Codes::U32(codes) => Codes::U32(codes[range].to_vec()),
-        Codes::U64(codes) => Codes::U64(codes[range].to_vec()),
-    }
+    on_codes!(codes, codes => Code::held(codes[range].to_vec()))
 }
 
 /// The same operand of several instructions as one array: batch, blocks, rows, columns.

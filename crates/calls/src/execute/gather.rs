@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use bitmma::{Codes, Matrix};
+use bitmma::{Code, Matrix, on_codes};
 
 use crate::deal::Piece;
 use crate::error::Error;
@@ -37,20 +37,10 @@ impl Operand {
         {
             return Ok(Cow::Borrowed(matrix));
         }
-        macro_rules! gathered {
-            ($codes:expr, $variant:ident) => {
-                Codes::$variant(match self {
-                    Operand::A => rows($codes, k, lines, chain, length),
-                    Operand::B => columns($codes, lines_all, lines, chain, length),
-                })
-            };
-        }
-        let codes = match matrix.codes() {
-            Codes::U8(codes) => gathered!(codes, U8),
-            Codes::U16(codes) => gathered!(codes, U16),
-            Codes::U32(codes) => gathered!(codes, U32),
-            Codes::U64(codes) => gathered!(codes, U64),
-        };
+        let codes = on_codes!(matrix.codes(), codes => Code::held(match self {
+            Operand::A => rows(codes, k, lines, chain, length),
+            Operand::B => columns(codes, lines_all, lines, chain, length),
+        }));
         let shape = match self {
             Operand::A => (1, lines.len(), length),
             Operand::B => (1, length, lines.len()),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use bitmma_formats::Format;
-use bitmma_kernel::{Codes, Fold, Slice, View, Word, on_codes};
+use bitmma_kernel::{Code, Codes, Fold, Slice, View, Word, on_codes};
 use rayon::prelude::*;
 
 use super::convert::Converter;
@@ -27,30 +27,6 @@ impl Tile {
 
 /// Codes that one task takes.
 const CHUNK: usize = 1 << 13;
-
-/// An unsigned integer that holds codes.
-pub(super) trait Holder: Copy + Default + Send + Sync {
-    fn hold(code: u64) -> Self;
-    fn code(self) -> u64;
-}
-
-macro_rules! holder {
-    ($($integer:ty)*) => {$(
-        impl Holder for $integer {
-            #[inline]
-            fn hold(code: u64) -> Self {
-                code as $integer
-            }
-            #[inline]
-            #[allow(clippy::useless_conversion)] // u64 is one of the four
-            fn code(self) -> u64 {
-                u64::from(self)
-            }
-        }
-    )*};
-}
-
-holder!(u8 u16 u32 u64);
 
 /// Codes of +0 in a format that has one.
 pub(super) fn zeros(format: Format, shape: (usize, usize, usize)) -> Result<Codes, Error> {
@@ -108,7 +84,7 @@ pub(super) fn cut(
     let mut codes = zeros(format, shape)?;
     let inside = columns.start.min(view.columns)..columns.end.min(view.columns);
     let copy = (view, block, (rows, columns.len()), inside, padding);
-    fn copied<T: Holder>(
+    fn copied<T: Code>(
         from: &[T],
         to: &mut [T],
         (view, block, (rows, columns), inside, padding): (
@@ -124,7 +100,7 @@ pub(super) fn cut(
             if taken > 0 {
                 line[..taken].copy_from_slice(&from[view.index(block, row, inside.start)..][..taken]);
             }
-            line[taken..].fill(T::hold(padding));
+            line[taken..].fill(T::of(padding));
         }
     }
     match (view.codes, &mut codes) {
@@ -186,7 +162,7 @@ fn side_by_side<W: Word>(
     length: usize,
     work: impl Fn(usize, &mut [W], &mut [W]) + Sync,
 ) {
-    fn parts<W: Word, T: Holder>(
+    fn parts<W: Word, T: Code>(
         words: &mut [T],
         others: &[T],
         length: usize,
@@ -197,7 +173,7 @@ fn side_by_side<W: Word>(
         parts.for_each(|(at, (words, others))| {
             let mut changed = numbers(words);
             work(at, &mut changed, &mut numbers(others));
-            words.iter_mut().zip(changed).for_each(|(word, number)| *word = T::hold(number.code()));
+            words.iter_mut().zip(changed).for_each(|(word, number)| *word = T::of(number.code()));
         });
     }
     match (words, others) {
@@ -210,7 +186,7 @@ fn side_by_side<W: Word>(
 /// `operation(word)` in the place of each word.
 pub(super) fn each<W: Word>(words: &mut Codes, operation: impl Fn(W) -> W + Sync) {
     on_codes!(words, words => words.par_chunks_mut(CHUNK).for_each(|words| {
-        words.iter_mut().for_each(|word| *word = Holder::hold(operation(W::of(word.code())).code()));
+        words.iter_mut().for_each(|word| *word = Code::of(operation(W::of(word.code())).code()));
     }));
 }
 
@@ -222,7 +198,7 @@ pub(super) fn convert(codes: Cow<'_, Codes>, converter: &Converter) -> Result<Co
             let mut any = false;
             codes.iter().for_each(|code| any |= converter.is_nan(code.code()));
             if any {
-                codes.iter_mut().for_each(|code| *code = Holder::hold(converter.code(code.code())));
+                codes.iter_mut().for_each(|code| *code = Code::of(converter.code(code.code())));
             }
         }));
         return Ok(codes);
@@ -232,7 +208,7 @@ pub(super) fn convert(codes: Cow<'_, Codes>, converter: &Converter) -> Result<Co
     on_codes!(&mut converted, converted => on_codes!(&*codes, codes => {
         converted.par_chunks_mut(CHUNK).zip(codes.par_chunks(CHUNK)).for_each(|(converted, codes)| {
             let pairs = converted.iter_mut().zip(codes);
-            pairs.for_each(|(to, &code)| *to = Holder::hold(converter.code(code.code())));
+            pairs.for_each(|(to, &code)| *to = Code::of(converter.code(code.code())));
         });
     }));
     Ok(converted)

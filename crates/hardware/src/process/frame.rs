@@ -1,7 +1,7 @@
 //! Frames: sixteen bytes of header, then matrices, every number little-endian.
 
 use bitmma::formats::Format;
-use bitmma::{Codes, Error, Matrix, Operands, Signature};
+use bitmma::{Error, Matrix, Operands, Signature, on_codes};
 
 /// Bytes of a header.
 pub(super) const HEADER: usize = 16;
@@ -145,10 +145,5 @@ impl Layout {
 
 /// Appends the codes of a matrix, each in as many bytes as its format takes.
 pub(super) fn put(bytes: &mut Vec<u8>, matrix: &Matrix) {
-    match matrix.codes() {
-        Codes::U8(codes) => bytes.extend(codes),
-        Codes::U16(codes) => bytes.extend(codes.iter().flat_map(|code| code.to_le_bytes())),
-        Codes::U32(codes) => bytes.extend(codes.iter().flat_map(|code| code.to_le_bytes())),
-        Codes::U64(codes) => bytes.extend(codes.iter().flat_map(|code| code.to_le_bytes())),
-    }
+    on_codes!(matrix.codes(), codes => bytes.extend(codes.iter().flat_map(|code| code.to_le_bytes())));
 }

@@ -43,13 +43,10 @@ impl Numbers {
         codes: Slice<'_>,
         (first, count): (usize, usize),
     ) -> bool {
-        #[allow(clippy::useless_conversion)] // u64 is one of the four
-        {
-            on_codes!(Slice: codes, codes => {
-                let numbers = (&mut self.values[..count], &mut self.exponents[..count]);
-                reader.finite(prepared, &codes[first..][..count], numbers)
-            })
-        }
+        on_codes!(codes, codes => {
+            let numbers = (&mut self.values[..count], &mut self.exponents[..count]);
+            reader.finite(prepared, &codes[first..][..count], numbers)
+        })
     }
 
     /// Takes K×N numbers from others, row by row, as panels of columns. What is beyond the last column is any number.
