@@ -64,13 +64,14 @@ pub(crate) struct Fields {
     smallest: u32,
     /// Bits of zero that keep its sign.
     sign_of_zero: u32,
+    /// A code without padding that is NaN where zero would be negative.
+    nan: Option<u32>,
 }
 
 impl Fields {
     /// Of codes of a format, read as operands of another; zero is positive where its sign is not asked for.
     fn of(format: &Format, wide: &Format, flush: InputFlush, zero_has_sign: bool) -> Option<Fields> {
         let fits = format.sign == Sign::Signed
-            && format.specials != Specials::NegativeZeroNan
             && format.subnormals
             && format.bits() <= 32
             && format.fraction_bits <= 23
@@ -85,6 +86,7 @@ impl Fields {
             largest: (format.max_finite_code() >> format.padding_bits) as u32,
             nonzero: from_normal(flush.is_on()),
             smallest: from_normal(format != wide),
+            nan: (format.specials == Specials::NegativeZeroNan).then(|| 1 << (format.bits() - 1)),
             sign_of_zero: if zero_has_sign && flush != InputFlush::Positive { 1 << 31 } else { 0 },
         })
     }
@@ -105,7 +107,7 @@ impl Fields {
         (
             f32::from_bits(if zero { sign & self.sign_of_zero } else { number.to_bits() | sign }),
             if zero { NO_EXPONENT } else { exponent as i16 - 127 },
-            zero | (magnitude >= self.smallest) & (magnitude <= self.largest),
+            (zero | (magnitude >= self.smallest) & (magnitude <= self.largest)) & (self.nan != Some(code)),
         )
     }
 }
@@ -359,25 +361,33 @@ impl Section {
     #[inline(always)]
     fn codes<C: Code>(&self, codes: &[C], matrix: &View<'_>, order: &[usize]) -> Vec<C> {
         let Section { block, first, there, k: Range { first: k, length }, .. } = *self;
-        let step = order.len();
-        let index = |position: usize| position / step * step + order[position % step];
-        let mut near = Vec::with_capacity(there * length);
-        match matrix.has_rows() {
+        let mut near = vec![C::default(); there * length];
+        let steps = near.chunks_exact_mut(order.len() * there).zip((0..length).step_by(order.len()));
+        let rows = match matrix.has_rows() {
             true => {
                 let mut rows = Vec::with_capacity(there * length);
                 for line in first..first + there {
                     rows.extend_from_slice(&codes[matrix.index(block, line, k)..][..length]);
                 }
-                near.resize(there * length, C::default());
-                for (position, near) in near.chunks_exact_mut(there).enumerate() {
-                    let column = &rows[index(position)..];
-                    near.iter_mut().zip(column.iter().step_by(length)).for_each(|(to, &code)| *to = code);
-                }
+                rows
             }
-            false => {
-                for position in 0..length {
-                    let row = matrix.index(block, first, k + index(position));
-                    near.extend_from_slice(&codes[row..][..there]);
+            false => Vec::new(),
+        };
+        for (near, begin) in steps {
+            for (near, position) in near.chunks_exact_mut(there).zip(order) {
+                match matrix.has_rows() {
+                    true => {
+                        let column = rows[begin + position..].iter().step_by(length);
+                        near.iter_mut().zip(column).for_each(|(to, &code)| *to = code);
+                    }
+                    false => {
+                        let line = &codes[matrix.index(block, first, k + begin + position)..][..there];
+                        // by as many as a vector holds: without a call more lines are on their way at once
+                        let (near, last) = near.as_chunks_mut::<32>();
+                        let (line, rest) = line.as_chunks();
+                        near.iter_mut().zip(line).for_each(|(near, line)| *near = *line);
+                        last.copy_from_slice(rest);
+                    }
                 }
             }
         }

@@ -62,18 +62,22 @@ impl Exact {
     /// `size`, from the size of those before and a magnitude.
     #[inline(always)]
     fn pack(&self, cells: &Cells, group: usize, size: impl Fn(f64, f64) -> f64) -> Packed {
-        let groups = cells.lines / group;
-        let mut lasts = vec![NO_BIT; cells.positions() / self.length * groups];
-        let mut sizes = vec![0.0; groups];
-        for (position, values) in cells.values.chunks_exact(cells.lines).enumerate() {
-            let lasts = &mut lasts[position / self.length * groups..][..groups];
-            for ((last, total), values) in lasts.iter_mut().zip(&mut sizes).zip(values.chunks_exact(group)) {
-                for &value in values {
+        let (lines, groups) = (cells.lines, cells.lines / group);
+        let mut lasts = Vec::with_capacity(cells.positions() / self.length * groups);
+        let mut sizes = [0.0; WIDEST];
+        // line by line, in vectors, before lines are taken together
+        for operation in cells.values.chunks_exact(self.length * lines) {
+            let mut own = [NO_BIT; WIDEST];
+            for values in operation.chunks_exact(lines) {
+                for ((last, total), &value) in own.iter_mut().zip(&mut sizes).zip(values) {
                     *last = (*last).min(last_bit(value));
                     *total = size(*total, f64::from(value.abs()));
                 }
             }
+            lasts.extend(own[..lines].chunks_exact(group).map(|of| of.iter().fold(NO_BIT, |x, &y| x.min(y))));
         }
+        let together = |sizes: &[f64]| sizes.iter().fold(0.0, |total, &of_line| size(total, of_line));
+        let sizes = sizes[..lines].chunks_exact(group).map(together).collect();
         Packed { values: Aligned::of(cells.values.iter().map(|&value| f64::from(value))), lasts, sizes }
     }
 }

@@ -15,7 +15,7 @@ use bitmma_formats::{BlockScale, Class, Format, Rounding, decode};
 
 use super::drive::{Family, Kernel, Rare};
 use super::element::Element;
-use super::number::power;
+use super::number::{integer, power};
 use super::pack::{Cells, GROUP, ROWS, Range, VECTORS};
 use super::routes::{Route, count};
 use super::simd::Simd;
@@ -121,16 +121,12 @@ impl Grouped {
     fn pack(&self, cells: &Cells, last: i32, unit: f64) -> Wide {
         let lines = cells.lines;
         let count = cells.positions();
-        let integer = |value: f32| {
-            // an integer below 2^15 by construction
-            (f64::from(value) * power(-last)) as i16
-        };
+        let scale = power(-last) as f32;
+        let integer = |value: f32| integer(value * scale) as u16; // below 2^15 by construction
         let mut packed = Wide::default();
         for pair in cells.values.chunks_exact(2 * lines) {
             let (even, odd) = pair.split_at(lines);
-            let both = |(&even, &odd): (&f32, &f32)| {
-                u32::from(integer(even).cast_unsigned()) | u32::from(integer(odd).cast_unsigned()) << 16
-            };
+            let both = |(&even, &odd): (&f32, &f32)| u32::from(integer(even)) | u32::from(integer(odd)) << 16;
             packed.pairs.extend(even.iter().zip(odd).map(both).map(u32::cast_signed));
         }
         for position in (0..count).step_by(self.group) {

@@ -10,7 +10,7 @@ use bitmma_formats::Format;
 use super::Narrow;
 use super::begin::Begun;
 use super::tile::{Factors, part};
-use crate::number::power;
+use crate::number::{integer, power};
 use crate::pack::{Aligned, Cells, GROUP, ROWS, Traits, VECTORS, WIDEST};
 use crate::products::{Lanes, add_product};
 use crate::simd::{Simd, by_fours};
@@ -137,7 +137,7 @@ impl Integers {
         let outputs = outputs.zip(integers.units.slice().chunks_exact_mut(lines));
         for (values, (pairs, last_bits)) in cells.values.chunks_exact(length * lines).zip(outputs) {
             // none is as large as 2^31
-            numbers.iter_mut().zip(values).for_each(|(number, value)| *number = (value * scale) as i32);
+            numbers.iter_mut().zip(values).for_each(|(number, value)| *number = integer(value * scale));
             let mut all = [0u32; WIDEST];
             let all = &mut all[..lines];
             for line in numbers.chunks_exact(lines) {

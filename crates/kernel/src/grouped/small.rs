@@ -10,7 +10,7 @@ use bitmma_arithmetic::FusedSum;
 use bitmma_formats::{Class, Format, decode};
 
 use super::{Grouped, last_bit};
-use crate::number::power;
+use crate::number::{integer, power};
 use crate::pack::{Aligned, Cells, GROUP, ROWS, VECTORS};
 use crate::simd::{Positions, Simd, multiply_add};
 
@@ -81,7 +81,7 @@ impl Small {
         {
             for values in values.chunks_exact(lines) {
                 for (start, value) in starts.iter_mut().zip(values) {
-                    *start -= (value * scale * LARGEST as f32) as i32;
+                    *start -= integer(value * scale * LARGEST as f32);
                 }
             }
         }
