@@ -1,9 +1,10 @@
 //! The caller's memory: matrices of codes, and texts.
 
 use std::ffi::{CStr, c_char, c_void};
+use std::slice;
 
 use bitmma::formats::Format;
-use bitmma::{Codes, Error, Matrix, on_codes, shape_text};
+use bitmma::{Code, Codes, Error, Matrix, MatrixRef, Slice, on_codes, shape_text};
 
 use crate::status::Failure;
 use crate::status::bitmma_status::{BITMMA_SIZE, BITMMA_UNKNOWN};
@@ -91,6 +92,12 @@ impl Layout {
         Ok(Layout { shape, leading, stride })
     }
 
+    /// Codes from the first to the last.
+    fn extent(&self) -> usize {
+        let (blocks, rows, columns) = self.shape;
+        if self.len() == 0 { 0 } else { (blocks - 1) * self.stride + (rows - 1) * self.leading + columns }
+    }
+
     /// Codes of all matrices.
     fn len(&self) -> usize {
         let (blocks, rows, columns) = self.shape;
@@ -102,6 +109,21 @@ impl Layout {
         let Layout { shape: (blocks, rows, columns), leading, stride } = *self;
         let rows = if columns == 0 { 0 } else { rows };
         (0..blocks).flat_map(move |block| (0..rows).map(move |row| block * stride + row * leading))
+    }
+}
+
+/// Matrices of the caller, or a copy of them.
+pub(crate) enum Held<'m> {
+    Lent(MatrixRef<'m>),
+    Copy(Matrix),
+}
+
+impl Held<'_> {
+    pub(crate) fn matrix(&self) -> MatrixRef<'_> {
+        match self {
+            Held::Lent(matrix) => *matrix,
+            Held::Copy(matrix) => matrix.into(),
+        }
     }
 }
 
@@ -141,6 +163,47 @@ impl bitmma_input {
         let named = |failure: Failure| Failure::new(failure.status, format!("{name}: {}", failure.message));
         let matrix = Matrix::with_codes(format, shape, codes.ok_or(too_large)?);
         matrix.map_err(|error| named(error.into()))
+    }
+
+    /// The matrices that lie here, copied only where they cannot be read in place: at an address that is not aligned, and
+    /// where a code may have too many bits.
+    ///
+    /// # Safety
+    ///
+    /// `count` codes can be read, and nobody writes to them as long as the matrices are in use.
+    pub(crate) unsafe fn lend<'m>(
+        &self,
+        name: &str,
+        format: Format,
+        shape: Shape,
+    ) -> Result<Held<'m>, Failure> {
+        /// # Safety
+        ///
+        /// As many codes can be read, and nobody writes to them.
+        unsafe fn slice<'m, T: Code>(from: *const c_void, count: usize) -> Option<Slice<'m>> {
+            let from = from.cast::<T>();
+            // SAFETY: the caller's; the address is aligned, and not NULL where there are codes
+            (from.is_aligned() && count > 0).then(|| T::slice(unsafe { slice::from_raw_parts(from, count) }))
+        }
+        let extent = self.layout(name, shape)?.extent();
+        // SAFETY: the layout's rows lie within `count` codes
+        let codes = unsafe {
+            match (format.bits(), format.bytes()) {
+                (8, 1) => slice::<u8>(self.codes, extent),
+                (16, 2) => slice::<u16>(self.codes, extent),
+                (32, 4) => slice::<u32>(self.codes, extent),
+                (64, 8) => slice::<u64>(self.codes, extent),
+                _ => None,
+            }
+        };
+        let given = |given: usize, usual: usize| if given == 0 { usual } else { given };
+        let leading = given(self.leading, shape.2);
+        let strides = [given(self.stride, shape.1.saturating_mul(leading)), leading, 1];
+        match codes.and_then(|codes| MatrixRef::new(format, shape, strides, codes)) {
+            Some(matrix) => Ok(Held::Lent(matrix)),
+            // SAFETY: the caller's
+            None => unsafe { self.read(name, format, shape) }.map(Held::Copy),
+        }
     }
 
     /// Codes of `bytes` bytes each, `step` codes from one to the next.

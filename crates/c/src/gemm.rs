@@ -140,10 +140,13 @@ pub unsafe extern "C" fn bitmma_gemm(
             wanted.scales = Some([(F32, (products, rows, along)), (F32, (products, along, columns))]);
         }
         let layout = d.layout("D", (products, m, n))?;
-        let read = operands.read(&unit.signature().name, &wanted)?;
-        made.scale_a = read.scales.as_ref().map(|(a, _)| a);
-        made.scale_b = read.scales.as_ref().map(|(_, b)| b);
-        let answer = gemm(target, &read.a, &read.b, read.c.as_ref(), &made)?;
+        let answer = {
+            // gone before D is written, which may be the memory of an operand
+            let read = operands.lend(&unit.signature().name, &wanted)?;
+            made.scale_a = read.scales.as_ref().map(|(a, _)| a);
+            made.scale_b = read.scales.as_ref().map(|(_, b)| b);
+            gemm(target, read.a.matrix(), read.b.matrix(), read.c.as_ref(), &made)?
+        };
         d.write(&layout, answer.codes());
         Ok(())
     })

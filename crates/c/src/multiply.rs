@@ -4,7 +4,7 @@ use bitmma::arithmetic::run;
 use bitmma::formats::{BlockScale, Format};
 use bitmma::{Error, Matrix, Model, Operands, Signature};
 
-use crate::buffer::{Shape, bitmma_input, bitmma_output, not_null, required};
+use crate::buffer::{Held, Shape, bitmma_input, bitmma_output, not_null, required};
 use crate::status::bitmma_status::{BITMMA_CODE, BITMMA_SCALE, BITMMA_SIZE};
 use crate::status::{Failure, bitmma_status, guarded};
 use crate::unit::bitmma_unit;
@@ -26,10 +26,10 @@ pub struct bitmma_operands {
     pub scale_b: bitmma_input,
 }
 
-/// The operands of a product, in memory of our own.
-pub(crate) struct Read {
-    pub(crate) a: Matrix,
-    pub(crate) b: Matrix,
+/// The operands of a product, in memory of our own: A and B in that of others where they are lent.
+pub(crate) struct Read<Factor = Matrix> {
+    pub(crate) a: Factor,
+    pub(crate) b: Factor,
     pub(crate) c: Option<Matrix>,
     pub(crate) scales: Option<(Matrix, Matrix)>,
 }
@@ -48,12 +48,39 @@ impl bitmma_operands {
     ///
     /// Each input can be read.
     pub(crate) unsafe fn read(&self, name: &str, wanted: &Wanted) -> Result<Read, Failure> {
+        // SAFETY: the caller's
+        unsafe {
+            self.read_with(name, wanted, |input, name, (format, shape)| input.read(name, format, shape))
+        }
+    }
+
+    /// A and B where they are, copies of the others.
+    ///
+    /// # Safety
+    ///
+    /// Each input can be read, and nobody writes to A and B as long as they are in use.
+    pub(crate) unsafe fn lend<'m>(&self, name: &str, wanted: &Wanted) -> Result<Read<Held<'m>>, Failure> {
+        // SAFETY: the caller's
+        unsafe {
+            self.read_with(name, wanted, |input, name, (format, shape)| input.lend(name, format, shape))
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Each input can be read, A and B as `factor` does it.
+    unsafe fn read_with<Factor>(
+        &self,
+        name: &str,
+        wanted: &Wanted,
+        factor: impl Fn(&bitmma_input, &str, (Format, Shape)) -> Result<Factor, Failure>,
+    ) -> Result<Read<Factor>, Failure> {
         let Wanted { a, b, c, scales } = *wanted;
         // SAFETY: the caller's
         unsafe {
             Ok(Read {
-                a: self.a.read("A", a.0, a.1)?,
-                b: self.b.read("B", b.0, b.1)?,
+                a: factor(&self.a, "A", a)?,
+                b: factor(&self.b, "B", b)?,
                 c: if self.c.is_none() { None } else { Some(self.c.read("C", c.0, c.1)?) },
                 scales: match scales {
                     None => {

@@ -4,7 +4,7 @@ use super::begin::{Begun, begin};
 use super::careful::{careful, wide};
 use super::chain::{chain, last_bit};
 use super::floor::floor_sums;
-use super::whole::{Words, are_cut, whole_sums};
+use super::whole::{Slices, are_cut, whole_sums};
 use super::{After, Narrow, PackedA, PackedB};
 use crate::drive::Rare;
 use crate::pack::{Bytes, GROUP, ROWS, Range, VECTORS};
@@ -19,8 +19,8 @@ pub(crate) struct Factors<'f> {
     pub(crate) b_places: &'f [i32],
     pub(crate) a_scales: &'f [i32],
     pub(crate) b_scales: &'f [i32],
-    pub(crate) a_integers: Words<'f>,
-    pub(crate) b_integers: Words<'f>,
+    pub(crate) a_integers: Slices<'f>,
+    pub(crate) b_integers: Slices<'f>,
     /// Columns that the matrix has.
     columns: usize,
 }

@@ -68,10 +68,10 @@ pub(crate) struct Integers {
 
 /// The same as slices, that no store can change.
 #[derive(Clone, Copy)]
-pub(crate) struct Words<'w> {
-    pub(crate) pairs: &'w [i32],
-    pub(crate) units: &'w [i32],
-    left_out: &'w [u64],
+pub(crate) struct Slices<'s> {
+    pub(crate) pairs: &'s [i32],
+    pub(crate) units: &'s [i32],
+    left_out: &'s [u64],
     bits: u32,
 }
 
@@ -94,8 +94,8 @@ impl Integers {
         &self,
         operation: usize,
         (length, lines, shares): (usize, usize, usize),
-    ) -> Words<'_> {
-        Words {
+    ) -> Slices<'_> {
+        Slices {
             pairs: part(&self.pairs, operation, length / 2 * lines),
             units: part(&self.units, operation, lines),
             left_out: part(&self.left_out, operation, shares),
