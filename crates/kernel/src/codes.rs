@@ -272,7 +272,8 @@ impl<'v> View<'v> {
 
     /// Whether the codes of a matrix are next to each other, row by row.
     pub(crate) fn is_dense(&self) -> bool {
-        self.strides[1..] == [self.columns, 1]
+        let [_, row, column] = self.strides;
+        (self.rows < 2 || row == self.columns) && (self.columns < 2 || column == 1)
     }
 
     /// The first code, row by row, that is larger than a limit, and how many are before it.
