@@ -177,6 +177,8 @@ impl bitmma_input {
         format: Format,
         shape: Shape,
     ) -> Result<Held<'m>, Failure> {
+        /// So many codes from an address on, if it is aligned for them.
+        ///
         /// # Safety
         ///
         /// As many codes can be read, and nobody writes to them.

@@ -66,6 +66,8 @@ impl bitmma_operands {
         }
     }
 
+    /// A and B as `factor` reads them, copies of the others.
+    ///
     /// # Safety
     ///
     /// Each input can be read, A and B as `factor` does it.

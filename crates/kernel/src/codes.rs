@@ -140,11 +140,6 @@ impl Chunk<'_> {
     }
 }
 
-/// `count` zeros; `None` if they cannot be held. Memory that is new to the process is touched by whoever writes to it first.
-pub(crate) fn zeros<T: Zeroable>(count: usize) -> Option<Vec<T>> {
-    try_zeroed_vec(count).ok()
-}
-
 impl Codes {
     /// An empty vector for codes of `format`, with room for `capacity`; `None` if there is none.
     pub fn with_capacity(format: &Format, capacity: usize) -> Option<Codes> {
@@ -164,10 +159,10 @@ impl Codes {
     /// `count` zeros; `None` if they cannot be held.
     pub fn zeros(format: &Format, count: usize) -> Option<Codes> {
         Some(match format.bytes() {
-            1 => Codes::U8(zeros(count)?),
-            2 => Codes::U16(zeros(count)?),
-            4 => Codes::U32(zeros(count)?),
-            _ => Codes::U64(zeros(count)?),
+            1 => Codes::U8(try_zeroed_vec(count).ok()?),
+            2 => Codes::U16(try_zeroed_vec(count).ok()?),
+            4 => Codes::U32(try_zeroed_vec(count).ok()?),
+            _ => Codes::U64(try_zeroed_vec(count).ok()?),
         })
     }
 

@@ -3,8 +3,9 @@
 use bitmma_arithmetic::Prepared;
 use bitmma_formats::{BlockScale, Class, decode};
 use bytemuck::Zeroable;
+use bytemuck::allocation::try_zeroed_vec;
 
-use super::codes::{View, zeros};
+use super::codes::View;
 use super::element::{Element, Entry, NO_EXPONENT, Reader, SPECIAL, Section, kind};
 use super::simd::{Level, Simd, Work};
 
@@ -226,7 +227,7 @@ impl<T: Zeroable + Copy> Aligned<T> {
     pub(crate) fn new(length: usize) -> Option<Aligned<T>> {
         const LINE: usize = 64;
         let slack = LINE / size_of::<T>();
-        let numbers: Vec<T> = zeros(length.checked_add(slack)?)?;
+        let numbers: Vec<T> = try_zeroed_vec(length.checked_add(slack)?).ok()?;
         let skip = numbers.as_ptr().align_offset(LINE).min(slack);
         Some(Aligned { numbers, skip, length })
     }
