@@ -160,36 +160,26 @@ impl Kernel for FtzAddMul {
     fn rows<S: Simd>(&self, s: S, a: &Packed, b: &Packed, k: Range, state: &mut [f32], _: &mut Rare<'_>) {
         // a C that was not flushed may be subnormal, and its first sum with it
         let first = k.first == 0 && !self.flush_inputs;
-        let flush = first || !self.no_subnormal(a.bounds, b.bounds);
-        let fuse = S::FUSED && !flush && self.exact(a.bounds, b.bounds);
-        count(if flush {
-            Route::Flushed
-        } else if fuse {
-            Route::Fused
-        } else {
-            Route::Plain
-        });
+        let usual = !first && self.no_subnormal(a.bounds, b.bounds) && self.exact(a.bounds, b.bounds);
+        let fuse = S::FUSED && usual;
+        count(if fuse { Route::Fused } else { Route::Flushed });
         let lines = (&*a.numbers, &*b.numbers);
-        match (self.pairing, flush, fuse) {
-            (1, true, _) => run::<S, 1, true, false>(s, self, lines, state),
-            (1, _, true) => run::<S, 1, false, true>(s, self, lines, state),
-            (1, ..) => run::<S, 1, false, false>(s, self, lines, state),
-            (2, true, _) => run::<S, 2, true, false>(s, self, lines, state),
-            (2, _, true) => run::<S, 2, false, true>(s, self, lines, state),
-            (2, ..) => run::<S, 2, false, false>(s, self, lines, state),
-            (4, true, _) => run::<S, 4, true, false>(s, self, lines, state),
-            (4, _, true) => run::<S, 4, false, true>(s, self, lines, state),
-            (4, ..) => run::<S, 4, false, false>(s, self, lines, state),
-            (_, true, _) => run::<S, 8, true, false>(s, self, lines, state),
-            (_, _, true) => run::<S, 8, false, true>(s, self, lines, state),
-            _ => run::<S, 8, false, false>(s, self, lines, state),
+        match (self.pairing, fuse) {
+            (1, false) => run::<S, 1, false>(s, self, lines, state),
+            (1, true) => run::<S, 1, true>(s, self, lines, state),
+            (2, false) => run::<S, 2, false>(s, self, lines, state),
+            (2, true) => run::<S, 2, true>(s, self, lines, state),
+            (4, false) => run::<S, 4, false>(s, self, lines, state),
+            (4, true) => run::<S, 4, true>(s, self, lines, state),
+            (_, false) => run::<S, 8, false>(s, self, lines, state),
+            (_, true) => run::<S, 8, true>(s, self, lines, state),
         }
     }
 }
 
-/// Tiles, with results flushed or not, products fused with sums or not.
+/// Tiles, with products fused with sums, or with every result flushed.
 #[inline(always)]
-fn run<S: Simd, const P: usize, const FLUSH: bool, const FUSE: bool>(
+fn run<S: Simd, const P: usize, const FUSE: bool>(
     s: S,
     plan: &FtzAddMul,
     (a, b): (&[f32], &[f32]),
@@ -202,7 +192,7 @@ fn run<S: Simd, const P: usize, const FLUSH: bool, const FUSE: bool>(
         let mut sums = [[zero; VECTORS]; ROWS];
         for (sum, state) in sums.as_flattened_mut().iter_mut().zip(state.chunks_exact(S::LANES)) {
             *sum = s.f_load(state);
-            if plan.flush_inputs && !FLUSH {
+            if plan.flush_inputs && FUSE {
                 // the first operation of a step reads -0 as +0, and x + 0 does just that; once is enough, for sums
                 // that are not flushed are -0 only where the accumulator was
                 *sum = s.f_add(*sum, zero);
@@ -210,7 +200,7 @@ fn run<S: Simd, const P: usize, const FLUSH: bool, const FUSE: bool>(
         }
         let operations = a.chunks_exact(P * GROUP).zip(b.chunks_exact(P * width));
         for (operation, (numbers, lines)) in operations.enumerate() {
-            if FLUSH && plan.flush_inputs && (operation * P).is_multiple_of(plan.step) {
+            if !FUSE && plan.flush_inputs && (operation * P).is_multiple_of(plan.step) {
                 for sum in sums.as_flattened_mut() {
                     *sum = s.f_add(*sum, zero);
                 }
@@ -227,7 +217,7 @@ fn run<S: Simd, const P: usize, const FLUSH: bool, const FUSE: bool>(
                     *factor = s.f_splat(numbers[row + index]);
                 }
                 for (sum, columns) in sums.iter_mut().zip(&columns) {
-                    *sum = self::operation::<S, P, FLUSH, FUSE>(s, &factors, columns, *sum);
+                    *sum = self::operation::<S, P, FUSE>(s, &factors, columns, *sum);
                 }
             }
         }
@@ -239,13 +229,8 @@ fn run<S: Simd, const P: usize, const FLUSH: bool, const FUSE: bool>(
 
 /// One operation: P products, summed pairwise, then the accumulator.
 #[inline(always)]
-fn operation<S: Simd, const P: usize, const FLUSH: bool, const FUSE: bool>(
-    s: S,
-    a: &[S::F; P],
-    b: &[S::F; P],
-    c: S::F,
-) -> S::F {
-    let flushed = |value| if FLUSH { flush(s, value) } else { value };
+fn operation<S: Simd, const P: usize, const FUSE: bool>(s: S, a: &[S::F; P], b: &[S::F; P], c: S::F) -> S::F {
+    let flushed = |value| if FUSE { value } else { flush(s, value) };
     if P == 1 && FUSE {
         return s.f_fma(a[0], b[0], c);
     }
