@@ -23,10 +23,8 @@ pub enum Route {
     Wide,
     /// One row, lane by lane: no product, an accumulator that is not finite, a sum beyond 32 bits.
     Careful,
-    /// TR- and GTR-FDPA: no accumulator above its place.
-    Small,
-    /// Accumulators above their places, T loses bits.
-    Any,
+    /// TR- and GTR-FDPA: products, and accumulators that are finite and stay so.
+    Usual,
     /// Anything else: no products, units out of range, accumulators that are not finite.
     Unusual,
     /// GST-FDPA: groups of integers, in FP64.
@@ -37,8 +35,6 @@ pub enum Route {
     Errors,
     /// FTZ-AddMul with no subnormal result, products fused with sums.
     Fused,
-    /// FTZ-AddMul with no subnormal result.
-    Plain,
     /// FTZ-AddMul with results flushed.
     Flushed,
     /// FMA by the processor's own.
@@ -51,7 +47,7 @@ pub enum Route {
 
 impl Route {
     /// All of them, and what they are called.
-    pub const ALL: [(Route, &str); 20] = [
+    pub const ALL: [(Route, &str); 18] = [
         (Route::Direct, "direct"),
         (Route::Two, "two"),
         (Route::Floor, "floor"),
@@ -60,14 +56,12 @@ impl Route {
         (Route::One, "one"),
         (Route::Wide, "wide"),
         (Route::Careful, "careful"),
-        (Route::Small, "small"),
-        (Route::Any, "any"),
+        (Route::Usual, "usual"),
         (Route::Unusual, "unusual"),
         (Route::Groups, "groups"),
         (Route::Exact, "exact"),
         (Route::Errors, "errors"),
         (Route::Fused, "fused"),
-        (Route::Plain, "plain"),
         (Route::Flushed, "flushed"),
         (Route::Fma, "fma"),
         (Route::Operation, "operation"),

@@ -68,13 +68,6 @@ fn rounded<S: Simd>(s: S, sum: S::I, power: S::I) -> S::F {
     s.f_mul(s.i_to_f(sum), s.f_from_bits(unit))
 }
 
-/// The sum rounded down, where no accumulator's exponent is above the place.
-#[inline(always)]
-pub(crate) fn add_small<S: Simd, const PAIRS: bool>(s: S, terms: &Terms<S>) -> S::F {
-    let Terms { t, place, power, c, own, .. } = *terms;
-    rounded(s, s.i_add(t, accumulator::<S, PAIRS>(s, place, power, c, own)), power)
-}
-
 /// The accumulator cut to F fractional bits at its own exponent: nothing with F >= 23.
 #[inline(always)]
 pub(crate) fn own_bits<S: Simd>(s: S, plan: &Rounded, c: S::F) -> S::F {
@@ -104,7 +97,7 @@ fn with_trace<S: Simd>(s: S, t: S::I, counts: S::I, sum: S::I, below: S::I) -> S
 
 /// The sum rounded, where nothing is unusual.
 #[inline(always)]
-pub(crate) fn add_any<S: Simd, const PAIRS: bool>(s: S, plan: &Rounded, terms: &Terms<S>) -> S::F {
+pub(crate) fn add_usual<S: Simd, const PAIRS: bool>(s: S, plan: &Rounded, terms: &Terms<S>) -> S::F {
     let Terms { t, place, power, c, own, beyond } = *terms;
     // from 31 on nothing is left of T but its sign
     let counts = s.i_shr(23, beyond);

@@ -1,7 +1,7 @@
 //! Tiles of TR- and GTR-FDPA: the products of an operation, and the accumulators added to their sums.
 
 use super::Rounded;
-use super::sum::{PLACE, Terms, add_any, add_small, add_unusual, cut, field, own_bits};
+use super::sum::{PLACE, Terms, add_unusual, add_usual, cut, field, own_bits};
 use crate::drive::{Rare, mend};
 use crate::pack::{GROUP, ROWS, Range, VECTORS, bytes};
 use crate::products::{
@@ -143,30 +143,21 @@ fn finish<S: Simd, const PAIRS: bool>(
     let to_place = s.i_splat(plan.units().wrapping_add((PLACE - plan.fraction_bits) << 23));
     let mut terms =
         [Terms { t: none, place: none, power: none, c: s.f_splat(0.0), own: none, beyond: none }; VECTORS];
-    let mut beyond = none;
     for vector in 0..VECTORS {
         let power = s.f_bits(sum.scale[vector]);
         let place = s.i_sub(to_place, power);
         let c = s.f_load(&line[vector * S::LANES..]);
         let own = s.i_and(s.f_bits(c), s.i_splat(0xff << 23));
         terms[vector] = Terms { t: sum.t[vector], place, power, c, own, beyond: s.i_excess(own, place) };
-        beyond = s.i_or(beyond, terms[vector].beyond);
     }
     if calm >> row & 1 == 0 || any_without_product(s, sum.largest) {
         taken(Route::Unusual);
         let mut rare = |column: usize, c: f32| rare(row, column, first, c);
         carefully::<S, PAIRS>(s, plan, terms, line, &mut rare);
-    } else if plan.length > 4 && s.m_bits(s.i_gt(beyond, none)) == 0 {
-        // after fewer products a wrong guess of this branch costs more than it saves
-        taken(Route::Small);
-        for vector in 0..VECTORS {
-            let result = add_small::<S, PAIRS>(s, &terms[vector]);
-            s.f_store(&mut line[vector * S::LANES..], result);
-        }
     } else {
-        taken(Route::Any);
+        taken(Route::Usual);
         for vector in 0..VECTORS {
-            let result = add_any::<S, PAIRS>(s, plan, &terms[vector]);
+            let result = add_usual::<S, PAIRS>(s, plan, &terms[vector]);
             s.f_store(&mut line[vector * S::LANES..], result);
         }
     }
