@@ -180,19 +180,36 @@ pub(crate) struct Traits {
 impl Traits {
     pub(crate) const NONE: Traits = Traits { special: false, largest: NO_EXPONENT };
 
-    /// Of each line.
+    /// Of each line; of none where exponents are not kept.
     #[inline(always)]
     fn of(exponents: &[i16], lines: usize) -> Vec<Traits> {
-        let (mut largest, mut special) = ([NO_EXPONENT; WIDEST], [0i16; WIDEST]);
-        let (largest, special) = (&mut largest[..lines], &mut special[..lines]);
-        for exponents in exponents.chunks_exact(lines) {
-            for ((largest, special), &exponent) in largest.iter_mut().zip(&mut *special).zip(exponents) {
-                *largest = (*largest).max(exponent);
-                *special |= i16::from(exponent == SPECIAL);
+        let mut traits = vec![Traits::NONE; lines];
+        if !exponents.is_empty() {
+            match lines % 32 {
+                0 => Traits::side_by_side::<32>(exponents, &mut traits),
+                _ => Traits::side_by_side::<8>(exponents, &mut traits),
             }
         }
-        let traits = |(&largest, &special): (&i16, &i16)| Traits { special: special != 0, largest };
-        largest.iter().zip(&*special).map(traits).collect()
+        traits
+    }
+
+    /// The same of so many lines at a time, which registers hold.
+    #[inline(always)]
+    fn side_by_side<const LINES: usize>(exponents: &[i16], traits: &mut [Traits]) {
+        let lines = traits.len();
+        for (some, traits) in traits.as_chunks_mut::<LINES>().0.iter_mut().enumerate() {
+            let (mut largest, mut special) = ([NO_EXPONENT; LINES], [0i16; LINES]);
+            for exponents in exponents.chunks_exact(lines) {
+                let exponents = &exponents[some * LINES..][..LINES];
+                for line in 0..LINES {
+                    largest[line] = largest[line].max(exponents[line]);
+                    special[line] |= i16::from(exponents[line] == SPECIAL);
+                }
+            }
+            for line in 0..LINES {
+                traits[line] = Traits { special: special[line] != 0, largest: largest[line] };
+            }
+        }
     }
 
     /// Of all of some lines.
