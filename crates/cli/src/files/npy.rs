@@ -50,12 +50,19 @@ fn in_words(name: &Type) -> String {
     format!("{word}{bits} ('{name}')")
 }
 
-/// The format that an array's type names; `None` for integers, which are codes.
+/// The format that an array's type names; `None` for unsigned integers, and for types that the file has lost, which are codes.
 pub(crate) fn format_of(path: &Path) -> Result<Option<Format>, Failure> {
     let bytes = std::fs::read(path).within(path.display())?;
     let header = Header::read(&bytes).map_err(Failure::new).within(path.display())?;
-    let float = header.element.filter(|element| element.kind == 'f');
-    Ok(float.and_then(|element| formats(element.bytes).first().copied()))
+    let known = match &header.element {
+        Some(Type { kind: 'u' | 'V', .. }) => return Ok(None),
+        Some(Type { kind: 'f', bytes, .. }) => formats(*bytes).first().copied(),
+        _ => None,
+    };
+    let given = header.element.as_ref().map_or("records".to_owned(), in_words);
+    let wrong =
+        || format!("{} holds {given}; float16, float32, float64 or unsigned codes are read", path.display());
+    known.map(Some).ok_or_else(|| Failure::new(wrong()))
 }
 
 /// The array in `path`, each element a code of `format`.
