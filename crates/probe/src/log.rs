@@ -34,7 +34,11 @@ impl Log {
         let failed = |source| Error::File { path: path.to_owned(), source };
         let wrong = |line, problem| Error::Log { path: path.to_owned(), line, problem };
         let mut earlier = VecDeque::new();
-        if resume && path.exists() {
+        if !resume && path.exists() {
+            let problem = "an earlier probe's answers are here; resume that probe, or name another place";
+            return Err(wrong(1, problem.to_owned()));
+        }
+        if path.exists() {
             let bytes = std::fs::read(path).map_err(failed)?;
             // a last line that was cut off was never answered
             let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last + 1);

@@ -44,8 +44,13 @@ fn a_model_is_found_and_taken_by_other_commands() {
     bitmma(&["probe", VOLTA, "--tests", "5000", "--out", text(&out), "--resume"]).fine();
     assert_eq!(
         (read("model.toml"), read("report.txt"), read("report.html"), read("questions.csv")),
-        (model, report, page, log)
+        (model, report, page, log.clone())
     );
+
+    // answers that are there are not lost
+    let ended = bitmma(&["probe", VOLTA, "--tests", "5000", "--out", text(&out)]);
+    assert!(ended.refused().contains("an earlier probe's answers are here"), "{}", ended.err);
+    assert_eq!(read("questions.csv"), log);
 
     // another seed is another probe
     let arguments = ["probe", VOLTA, "--tests", "5000", "--seed", "2", "--out", text(&out), "--resume"];
