@@ -26,6 +26,9 @@ fn refused(folder: &Path, problem: &str) -> Error {
 /// What makes a folder one of ours.
 const NUMBERS: &str = "report.json";
 
+/// All that a report's folder holds.
+const OURS: [&str; 5] = [NUMBERS, "index.html", "sections", "tables", "figures"];
+
 /// A finished section, as it is kept.
 #[derive(Serialize, Deserialize)]
 struct Finished {
@@ -52,6 +55,18 @@ impl Folder {
                     target,
                     "it is there and holds no report: name another folder, or an empty one",
                 ));
+            }
+        }
+        if target.exists() {
+            for entry in fs::read_dir(target).map_err(at(target))? {
+                let name = entry.map_err(at(target))?.file_name();
+                if !OURS.iter().any(|own| name == *own) {
+                    let problem = format!(
+                        "{} in it is no part of a report and would be lost: move it, or name another folder",
+                        name.display()
+                    );
+                    return Err(refused(target, &problem));
+                }
             }
         }
         let mut partial = name.to_owned();

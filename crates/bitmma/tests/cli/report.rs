@@ -140,6 +140,13 @@ fn an_interrupted_report_goes_on_where_it_was() {
     let again = bitmma(&["report", "--quick", "--only", "bias", "--seed", "2", "-o", out]);
     assert!(again.status.success());
     assert!(!read(&path.join("index.html")).contains("kept"));
+
+    // what is none of its files is not lost
+    std::fs::write(path.join("mine.txt"), "mine").unwrap();
+    let refused = bitmma(&["report", "--quick", "--only", "bias", "-o", out]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("mine.txt in it is no part of a report"));
+    assert_eq!(read(&path.join("mine.txt")), "mine");
     let once = |seed: &str| bitmma(&["analyze", "bias", "--quick", "--json", "--seed", seed]).stdout;
     assert_eq!(once("3"), once("3"));
     assert_ne!(once("3"), once("4"));
