@@ -272,13 +272,13 @@ fn plain(value: &serde_json::Value) -> String {
 
 /// Reads mmaemu's table (rule 34).
 fn mmaemu(path: &Path) -> Result<Table, Error> {
+    let archive = Archive::open(path)?;
     let json = path.with_extension("json");
     let text = std::fs::read_to_string(&json).map_err(|error| Error::file(&json, error))?;
     let beside: Beside = serde_json::from_str(&text).map_err(|error| Error::file(&json, error))?;
     if let Some(format) = beside.format.filter(|format| format != "mmaemu-splitk-table/1") {
         return Err(Error::file(&json, format!("format is {format}; mmaemu-splitk-table/1 is read")));
     }
-    let archive = Archive::open(path)?;
     let names =
         ["M", "N", "K", "fa", "fb", "out", "fast", "ws", "splitK", "reduction", "custom", "algo", "stages"];
     let columns = names.map(|name| archive.array(name));
