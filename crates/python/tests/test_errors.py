@@ -85,6 +85,8 @@ CASES = [
     (bitmma.ScaleError, "takes no scale factors", lambda: bitmma.gemm(HOPPER, F16, B, scale_a=np.ones((16, 1), np.uint8))),
     (bitmma.ScaleError, "takes 16×1 ue8m0 factors for scale A", lambda: bitmma.gemm(("b200", "tcgen05.mma.m128n8k32.kind::mxf8f6f4.block32.f32.e4m3.e4m3.ue8m0"), F16.view(np.uint8), F16.view(np.uint8).T.copy())),
     (bitmma.OptionError, "promote_every is 24; mma.m16n8k16.f32.f16.f16.f32 takes 16 elements along K", lambda: bitmma.gemm(HOPPER, F16, B, promote_every=24)),
+    (bitmma.OptionError, "target is 'h100'; give a Unit or (architecture, instruction)", lambda: bitmma.gemm("h100", F16, B)),
+    (bitmma.OptionError, "target is ('h100',); give", lambda: bitmma.gemm(("h100",), F16, B)),
     (bitmma.OptionError, "split_k is 0", lambda: bitmma.gemm(HOPPER, F16, B, split_k=0)),
     (bitmma.OptionError, "threads is 0", lambda: bitmma.gemm(HOPPER, F16, B, threads=0)),
     (bitmma.OptionError, "threads is 4097; at most 4096", lambda: bitmma.gemm(HOPPER, F16, B, threads=4097)),

@@ -21,7 +21,13 @@ Target = Union[Unit, "tuple[str, str]"]
 
 
 def _unit(target: Target) -> Unit:
-    return target if isinstance(target, Unit) else mma(*target)
+    if isinstance(target, Unit):
+        return target
+    if isinstance(target, (tuple, list)) and len(target) == 2:
+        return mma(*target)
+    raise OptionError(
+        f"target is {target!r}; give a Unit or (architecture, instruction), or the chip alone to matmul(like=...)"
+    )
 
 
 def gemm(
