@@ -29,12 +29,14 @@ impl Log {
         Log { file: None, earlier: VecDeque::new(), line: 0 }
     }
 
-    /// A new log under `heading`; with `resume`, the log that is there is read first and gone on with.
+    /// A new log under `heading`, where there are no answers yet; with `resume`, the log that is there is read first and
+    /// gone on with.
     pub(crate) fn open(path: &Path, heading: &str, resume: bool) -> Result<Log, Error> {
         let failed = |source| Error::File { path: path.to_owned(), source };
         let wrong = |line, problem| Error::Log { path: path.to_owned(), line, problem };
         let mut earlier = VecDeque::new();
-        if !resume && path.exists() {
+        // a file that was only made holds none
+        if !resume && std::fs::metadata(path).is_ok_and(|file| file.len() > 0) {
             let problem = "an earlier probe's answers are here; resume that probe, or name another place";
             return Err(wrong(1, problem.to_owned()));
         }
