@@ -48,16 +48,7 @@ impl Folder {
         let Some(name) = target.file_name() else {
             return Err(refused(target, "this is not a name for a folder"));
         };
-        if target.exists() && !target.join(NUMBERS).is_file() {
-            let empty = target.is_dir() && fs::read_dir(target).map_err(at(target))?.next().is_none();
-            if !empty {
-                return Err(refused(
-                    target,
-                    "it is there and holds no report: name another folder, or an empty one",
-                ));
-            }
-        }
-        if target.exists() {
+        if target.join(NUMBERS).is_file() {
             for entry in fs::read_dir(target).map_err(at(target))? {
                 let name = entry.map_err(at(target))?.file_name();
                 if !OURS.iter().any(|own| name == *own) {
@@ -67,6 +58,14 @@ impl Folder {
                     );
                     return Err(refused(target, &problem));
                 }
+            }
+        } else if target.exists() {
+            let empty = target.is_dir() && fs::read_dir(target).map_err(at(target))?.next().is_none();
+            if !empty {
+                return Err(refused(
+                    target,
+                    "it is there and holds no report: name another folder, or an empty one",
+                ));
             }
         }
         let mut partial = name.to_owned();

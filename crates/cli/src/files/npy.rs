@@ -54,15 +54,16 @@ fn in_words(name: &Type) -> String {
 pub(crate) fn format_of(path: &Path) -> Result<Option<Format>, Failure> {
     let bytes = std::fs::read(path).within(path.display())?;
     let header = Header::read(&bytes).map_err(Failure::new).within(path.display())?;
-    let known = match &header.element {
+    let given = match &header.element {
         Some(Type { kind: 'u' | 'V', .. }) => return Ok(None),
-        Some(Type { kind: 'f', bytes, .. }) => formats(*bytes).first().copied(),
-        _ => None,
+        Some(name) => match formats(name.bytes).first() {
+            Some(format) if name.kind == 'f' => return Ok(Some(*format)),
+            _ => in_words(name),
+        },
+        None => "records".to_owned(),
     };
-    let given = header.element.as_ref().map_or("records".to_owned(), in_words);
-    let wrong =
-        || format!("{} holds {given}; float16, float32, float64 or unsigned codes are read", path.display());
-    known.map(Some).ok_or_else(|| Failure::new(wrong()))
+    let file = path.display();
+    Err(Failure::new(format!("{file} holds {given}; float16, float32, float64 or unsigned codes are read")))
 }
 
 /// The array in `path`, each element a code of `format`.
