@@ -180,7 +180,7 @@ pub(crate) struct Traits {
 impl Traits {
     pub(crate) const NONE: Traits = Traits { special: false, largest: NO_EXPONENT };
 
-    /// Of each line; of none where exponents are not kept.
+    /// Of each line; [`Traits::NONE`] where exponents are not kept.
     #[inline(always)]
     fn of(exponents: &[i16], lines: usize) -> Vec<Traits> {
         let mut traits = vec![Traits::NONE; lines];
@@ -197,7 +197,9 @@ impl Traits {
     #[inline(always)]
     fn side_by_side<const LINES: usize>(exponents: &[i16], traits: &mut [Traits]) {
         let lines = traits.len();
-        for (some, traits) in traits.as_chunks_mut::<LINES>().0.iter_mut().enumerate() {
+        let (chunks, rest) = traits.as_chunks_mut::<LINES>();
+        assert!(rest.is_empty(), "{lines} lines, {LINES} at a time");
+        for (some, traits) in chunks.iter_mut().enumerate() {
             let (mut largest, mut special) = ([NO_EXPONENT; LINES], [0i16; LINES]);
             for exponents in exponents.chunks_exact(lines) {
                 let exponents = &exponents[some * LINES..][..LINES];
