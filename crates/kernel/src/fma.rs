@@ -1,16 +1,17 @@
-//! FMA: a chain of fused multiply-adds along K in FP32 or FP64, each by the processor's own.
+//! FMA: a chain of fused multiply-adds along K in FP32 or FP64, each by the processor's own. Where C is added last, each step
+//! is a chain from zero.
 //!
 //! IEEE 754 leaves nothing open but which NaN comes out, and that is written once at the end. Directed roundings need
 //! instructions that name theirs, those of AVX-512: the processor's rounding mode stays what it is.
 
 use std::marker::PhantomData;
 
-use bitmma_arithmetic::{Operation, Prepared};
-use bitmma_formats::Rounding;
+use bitmma_arithmetic::{Conversion, Operation, Prepared};
+use bitmma_formats::{Format, Rounding, decode};
 
 use super::drive::{Family, Kernel, Rare};
 use super::number::{Number, takes};
-use super::pack::{Aligned, Cells, Range};
+use super::pack::{Aligned, Cells, Range, WIDEST};
 use super::routes::{Route, count};
 use super::simd::{DOWN, Level, NEAREST, Simd, TOWARD_ZERO, UP, by_fours};
 
@@ -18,6 +19,10 @@ use super::simd::{DOWN, Level, NEAREST, Simd, TOWARD_ZERO, UP, by_fours};
 pub(crate) struct Fma<T> {
     /// One of the roundings that [`Simd`] names.
     rounding: i32,
+    /// The elements of a step, where C is added to what it comes to.
+    last: Option<usize>,
+    /// The format of C.
+    c: Format,
     numbers: PhantomData<T>,
 }
 
@@ -29,7 +34,13 @@ impl<T: Number> Fma<T> {
         let fits = model.operation == Operation::Fma
             && !model.flush_operands.is_on()
             && !model.flush_accumulator.is_on()
-            && takes::<T>(model);
+            && takes::<T>(model)
+            && model.lowering.narrow_output.is_none();
+        let last = match model.lowering.add_accumulator_last {
+            None => None,
+            Some(sum) if sum == Conversion::new(Rounding::NearestEven, T::FORMAT) => Some(prepared.k()),
+            Some(_) => return None,
+        };
         let rounding = match model.conversion.rounding {
             Rounding::NearestEven => NEAREST,
             _ if level < Level::Avx512 => return None,
@@ -38,7 +49,7 @@ impl<T: Number> Fma<T> {
             Rounding::Up => UP,
             _ => return None,
         };
-        fits.then_some(Fma { rounding, numbers: PhantomData })
+        fits.then_some(Fma { rounding, last, c: model.c, numbers: PhantomData })
     }
 }
 
@@ -51,6 +62,15 @@ const GROUP: usize = 2 * ROWS;
 impl<T: Number> Family<T, T> for Fma<T> {
     fn level(&self, level: Level, columns: usize) -> Level {
         if self.rounding == NEAREST { level.for_columns(columns) } else { level }
+    }
+
+    #[inline(always)]
+    fn load(&self, c: u64) -> T {
+        if self.c == T::FORMAT { T::of(c) } else { T::from_value(&decode(&self.c, c), &self.c) }
+    }
+
+    fn resume(&self, d: u64) -> T {
+        T::of(d)
     }
 }
 
@@ -87,22 +107,47 @@ impl<T: Number> Kernel for Fma<T> {
     ) {
         count(Route::Fma);
         match self.rounding {
-            DOWN => all_tiles::<S, T, DOWN>(s, a, b, state),
-            UP => all_tiles::<S, T, UP>(s, a, b, state),
-            TOWARD_ZERO => all_tiles::<S, T, TOWARD_ZERO>(s, a, b, state),
-            _ => all_tiles::<S, T, NEAREST>(s, a, b, state),
+            DOWN => all_tiles::<S, T, DOWN>(s, self.last, (a, b), state),
+            UP => all_tiles::<S, T, UP>(s, self.last, (a, b), state),
+            TOWARD_ZERO => all_tiles::<S, T, TOWARD_ZERO>(s, self.last, (a, b), state),
+            _ => all_tiles::<S, T, NEAREST>(s, self.last, (a, b), state),
         }
     }
 }
 
 /// The tiles of a group of rows and a panel, one below the other.
 #[inline(always)]
-fn all_tiles<S: Simd, T: Number, const ROUNDING: i32>(s: S, a: &[T], b: &[T], state: &mut [T]) {
-    for (tile, state) in state.chunks_exact_mut(ROWS * Fma::<T>::width::<S>()).enumerate() {
-        match vectors::<S>() {
-            4 => multiply::<S, T, 4, ROUNDING>(s, (a, tile * ROWS), b, state),
-            _ => multiply::<S, T, 2, ROUNDING>(s, (a, tile * ROWS), b, state),
+fn all_tiles<S: Simd, T: Number, const ROUNDING: i32>(
+    s: S,
+    last: Option<usize>,
+    (a, b): (&[T], &[T]),
+    state: &mut [T],
+) {
+    let width = Fma::<T>::width::<S>();
+    let mut sums = [T::default(); ROWS * WIDEST];
+    let sums = &mut sums[..ROWS * width];
+    for (tile, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
+        let row = tile * ROWS;
+        let Some(step) = last else {
+            tile_of::<S, T, ROUNDING>(s, (a, row), b, state);
+            continue;
+        };
+        for (a, b) in a.chunks_exact(step * GROUP).zip(b.chunks_exact(step * width)) {
+            tile_of::<S, T, ROUNDING>(s, (a, row), b, sums);
+            for (c, sum) in state.iter_mut().zip(&mut *sums) {
+                *c = sum.add(*c);
+                *sum = T::default();
+            }
         }
+    }
+}
+
+/// One tile, from a row of the group on.
+#[inline(always)]
+fn tile_of<S: Simd, T: Number, const ROUNDING: i32>(s: S, a: (&[T], usize), b: &[T], state: &mut [T]) {
+    match vectors::<S>() {
+        4 => multiply::<S, T, 4, ROUNDING>(s, a, b, state),
+        _ => multiply::<S, T, 2, ROUNDING>(s, a, b, state),
     }
 }
 

@@ -16,11 +16,14 @@
 //!
 //! **Where products are exact** (22 bits of FP16, 16 of BF16, and none too large or too small),
 //! RNE(x0·y0 + RNE(x1·y1)) is one fused multiply-add, which saves one operation of every four.
+//!
+//! **Dot-Add** of one or two exact products is the same, but that nothing is flushed; D may be narrowed to FP16 after each step.
 
 use bitmma_arithmetic::run::Side;
-use bitmma_arithmetic::{InputFlush, Operation, Prepared};
-use bitmma_formats::Format;
+use bitmma_arithmetic::{Conversion, InputFlush, Lowering, Operation, Prepared};
+use bitmma_formats::{Format, table};
 
+use super::accumulator::{code_of, f32_of};
 use super::drive::{Family, Kernel, Rare};
 use super::number::takes;
 use super::pack::{Aligned, Cells, GROUP, Range};
@@ -31,9 +34,13 @@ use super::simd::Simd;
 pub(crate) struct FtzAddMul {
     /// P: 1, 2, 4 or 8.
     pairing: usize,
-    /// Elements along K after which the accumulator is read as C is.
+    /// Elements along K after which the accumulator is read as C is, and narrowed where D is.
     step: usize,
     flush_inputs: bool,
+    /// Whether results are flushed where they are subnormal.
+    flushes: bool,
+    /// Whether C and D are FP16.
+    narrow: bool,
     /// Fractional bits of a product: m_a + m_b.
     fraction_bits: i32,
     /// What the formats say of every row and column; `None` if that does not settle the matter.
@@ -54,14 +61,31 @@ impl FtzAddMul {
     /// The kernel for a model, if it is one for it.
     pub(crate) fn plan(prepared: &Prepared<'_>) -> Option<FtzAddMul> {
         let model = prepared.model();
-        let Operation::FtzAddMul { pairing } = model.operation else { return None };
+        let (pairing, flushes) = match model.operation {
+            Operation::FtzAddMul { pairing } => (pairing, true),
+            Operation::DotAdd { .. } => (prepared.length(), false),
+            _ => return None,
+        };
         let flush = model.flush_operands;
         let one_rule = flush == model.flush_accumulator && flush != InputFlush::Signed;
         let to_even = model.conversion.rounding == bitmma_formats::Rounding::NearestEven;
-        if !takes::<f32>(model) || !to_even || !one_rule || !matches!(pairing, 1 | 2 | 4 | 8) {
+        let narrow = model.d == table::F16;
+        let ends = match narrow {
+            true => model.c == model.d && model.lowering.narrow_output == Some(Conversion::RNE_FP16),
+            false => model.c == table::F32 && model.lowering == Lowering::NONE,
+        };
+        let fits = takes::<f32>(model)
+            && to_even
+            && one_rule
+            && ends
+            && !(flushes && narrow)
+            && model.lowering.add_accumulator_last.is_none()
+            && matches!(pairing, 1 | 2 | 4 | 8)
+            && (flushes || pairing <= 2 && !flush.is_on());
+        if !fits {
             return None;
         }
-        let (a, b) = (prepared.operand_format(Side::A), prepared.operand_format(Side::B));
+        let (a, b) = (prepared.code_format(Side::A), prepared.code_format(Side::B));
         let bounds = |format: &Format| Bounds {
             least: format.min_exponent(), // of subnormal numbers too: they are on the same grid
             largest: format.max_exponent(),
@@ -70,6 +94,8 @@ impl FtzAddMul {
             pairing,
             step: prepared.k(),
             flush_inputs: flush.is_on(),
+            flushes,
+            narrow,
             fraction_bits: (a.fraction_bits + b.fraction_bits) as i32,
             always: None,
         };
@@ -78,7 +104,8 @@ impl FtzAddMul {
         if kernel.no_subnormal(both, both) && kernel.exact(both, both) {
             kernel.always = Some(both);
         }
-        Some(kernel)
+        // products that are not exact would be rounded before they are summed
+        (flushes || kernel.always.is_some()).then_some(kernel)
     }
 
     /// What is known of packed numbers.
@@ -124,13 +151,19 @@ pub(crate) struct Packed {
 impl Family<f32, f32> for FtzAddMul {
     #[inline(always)]
     fn load(&self, c: u64) -> f32 {
-        let c = f32::from_bits(c as u32);
+        let c = if self.narrow { f32_of(&table::F16, c) } else { f32::from_bits(c as u32) };
         let flushed = self.flush_inputs && c.to_bits() & (0xff << 23) == 0;
         if flushed { 0.0 } else { c }
     }
 
     fn load_sum(&self, c: u64) -> f32 {
-        f32::from_bits(c as u32)
+        if self.narrow { self.load(c) } else { f32::from_bits(c as u32) }
+    }
+
+    #[inline(always)]
+    fn store(&self, state: f32, nan: u64) -> u64 {
+        let format = if self.narrow { &table::F16 } else { &table::F32 };
+        if state.is_nan() { nan } else { code_of(format, state) }
     }
 }
 
@@ -161,9 +194,28 @@ impl Kernel for FtzAddMul {
         // a C that was not flushed may be subnormal, and its first sum with it
         let first = k.first == 0 && !self.flush_inputs;
         let usual = !first && self.no_subnormal(a.bounds, b.bounds) && self.exact(a.bounds, b.bounds);
-        let fuse = S::FUSED && usual;
+        let fuse = !self.flushes || S::FUSED && usual;
         count(if fuse { Route::Fused } else { Route::Flushed });
         let lines = (&*a.numbers, &*b.numbers);
+        if self.narrow {
+            let width = VECTORS * S::LANES;
+            let steps = lines.0.chunks_exact(self.step * GROUP).zip(lines.1.chunks_exact(self.step * width));
+            for lines in steps {
+                self.groups(s, fuse, lines, state);
+                for sums in state.chunks_exact_mut(S::LANES) {
+                    s.f_store(sums, s.f_through_f16(s.f_load(sums)));
+                }
+            }
+        } else {
+            self.groups(s, fuse, lines, state);
+        }
+    }
+}
+
+impl FtzAddMul {
+    /// Some rows through elements whose sums are not narrowed before their end.
+    #[inline(always)]
+    fn groups<S: Simd>(&self, s: S, fuse: bool, lines: (&[f32], &[f32]), state: &mut [f32]) {
         match (self.pairing, fuse) {
             (1, false) => run::<S, 1, false>(s, self, lines, state),
             (1, true) => run::<S, 1, true>(s, self, lines, state),

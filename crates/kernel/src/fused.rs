@@ -8,7 +8,6 @@
 //! kept that sums fit the fraction of FP32, one instruction multiplies, cuts and adds, on processors whose instructions
 //! name their rounding (`floor`).
 
-mod accumulator;
 mod begin;
 mod careful;
 mod chain;
@@ -21,13 +20,13 @@ use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Order, Prepared};
 use bitmma_formats::{Format, Rounding, decode, table};
 
+use super::accumulator::{code_of, f32_of};
 use super::codes::Chunk;
 use super::drive::{Family, Kernel, Problem, Rare};
 use super::element::{Element, Reader};
 use super::pack::{Aligned, Bytes, Cells, Interleaved, ROWS, Range, Repeated, Traits};
 use super::products::{Lines, NO_PRODUCT, NOWHERE, are_held, guard, largest_term};
 use super::simd::{Level, Simd};
-use accumulator::{code_of, f32_of};
 use floor::Floors;
 use tile::rows;
 use whole::{Integers, Span};
@@ -64,7 +63,8 @@ pub(crate) struct Narrow {
     /// magnitude (2^32 less the largest magnitude a sum can have).
     suspect: i32,
     rho: Rho,
-    /// Exponent of a subnormal accumulator, and of zero; `NOWHERE` where zero has none.
+    /// Exponent of a subnormal accumulator, first that of C, and of zero; `NOWHERE` where zero has none.
+    first_minimum: i32,
     c_minimum: i32,
     c_zero: i32,
     scaled: bool,
@@ -134,6 +134,15 @@ impl Narrow {
         };
         let length = prepared.length();
         let guard = guard(prepared);
+        // a C of FP16 is an FP32 number, but for the exponent of a subnormal one, with which no lane may be left out
+        let narrow_c = c != chained;
+        let may_be_narrow = c == table::F16
+            && chained == table::F32
+            && model.d == chained
+            && fraction_bits >= 10
+            && !scaled
+            && guard.is_none()
+            && after.is_none();
         // an operation has one scale factor from each side
         let one_factor = model.scale.is_none_or(|scale| scale.size.is_multiple_of(length));
         let fits = are_held([&a, &b])
@@ -148,8 +157,8 @@ impl Narrow {
             && model.lowering.chains.is_none()
             && sum.accumulator_bits() == fraction_bits
             && term_rounding == Rounding::TowardZero
-            && c == chained
-            && zero <= c.min_exponent()
+            && (!narrow_c || may_be_narrow)
+            && zero <= chained.min_exponent()
             && (1..=29).contains(&fraction_bits)
             && (rho != Rho::NearestFp16 || (fraction_bits >= 10 && !scaled));
         if !fits {
@@ -166,14 +175,14 @@ impl Narrow {
         let term = largest_term([&a, &b], fraction_bits);
         let limit = (1u128 << 31) - 1;
         let segment = ((limit.saturating_sub(2 << fraction_bits) / term) as usize).min(length);
-        if segment == 0 {
-            return None;
-        }
         // one sum may wrap, if a wrapped one can be told by being large: by 2^30 at least, so that sums that
         // did not wrap are seldom that large
         let whole = term * length as u128 + (2 << fraction_bits);
         let wrapping = whole <= (1 << 32) - (1 << 30);
         let segment = if wrapping { length } else { segment };
+        if segment == 0 || narrow_c && whole > limit {
+            return None;
+        }
         let suspect =
             if whole <= limit { i32::MAX } else { (1u128 << 32).saturating_sub(whole).min(limit) as i32 };
         let floors = match scaled || guard.is_some() || level < Level::Avx512 {
@@ -186,18 +195,23 @@ impl Narrow {
             segment,
             suspect: if wrapping { suspect } else { i32::MAX },
             rho,
-            c_minimum: c.min_exponent(),
+            first_minimum: c.min_exponent(),
+            c_minimum: chained.min_exponent(),
             c_zero: zero,
             scaled,
             guard,
             spans: try_whole.then_some(spans),
             whole_shift: ((term * length as u128).ilog2() as i32 - 30).max(0),
             left_out: whole::most_left_out(term, fraction_bits),
-            chain: (try_whole && !scaled && after.is_none() && rho == Rho::TowardZero { mask: -1 })
-                .then_some(spans[0].last + spans[1].last),
+            chain: (try_whole
+                && !scaled
+                && !narrow_c
+                && after.is_none()
+                && rho == Rho::TowardZero { mask: -1 })
+            .then_some(spans[0].last + spans[1].last),
             floors,
             after: after.map(|after| (after, prepared.k() / length)),
-            direct: !scaled && after.is_none() && model.lowering.order == Order::Sequential,
+            direct: !scaled && !narrow_c && after.is_none() && model.lowering.order == Order::Sequential,
             conversion: model.conversion,
             scale: model.scale.map_or(table::UE8M0, |scale| scale.format),
             c: model.c,
@@ -329,8 +343,10 @@ impl Kernel for Narrow {
         rare: &mut Rare<'_>,
     ) {
         match (self.scaled, self.rho) {
-            (false, Rho::TowardZero { .. }) => rows::<S, false, false>(s, self, (a, b), k, state, rare),
-            (false, Rho::NearestFp16) => rows::<S, false, true>(s, self, (a, b), k, state, rare),
+            (false, Rho::TowardZero { .. }) if self.first_minimum == self.c_minimum => {
+                rows::<S, false, false>(s, self, (a, b), k, state, rare);
+            }
+            (false, _) => rows::<S, false, true>(s, self, (a, b), k, state, rare),
             (true, _) => rows::<S, true, false>(s, self, (a, b), k, state, rare),
         }
     }

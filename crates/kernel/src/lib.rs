@@ -8,6 +8,7 @@
 #![allow(clippy::float_arithmetic)] // this is the place for it
 #![allow(clippy::needless_range_loop)] // a tile is indexed by row and vector in several arrays at once
 
+mod accumulator;
 mod codes;
 mod drive;
 mod element;

@@ -124,7 +124,7 @@ number!(f32, F, 1, f_splat, f_load, f_store, f_fma, f_fma_toward);
 number!(f64, D, 2, d_splat, d_load, d_store, d_fma, d_fma_toward);
 
 /// Whether the processor's own arithmetic can be a model's but for its rounding: FP32 or FP64 throughout but for narrower
-/// factors, and nothing around the operation.
+/// factors and a narrower C. C may be added last, D narrowed.
 pub(crate) fn takes<T: Number>(model: &Model) -> bool {
     let number = <T as Word>::FORMAT;
     let held = |format: &Format| {
@@ -137,10 +137,18 @@ pub(crate) fn takes<T: Number>(model: &Model) -> bool {
                 && format.min_exponent()
                     >= number.min_exponent() - (number.fraction_bits - format.fraction_bits) as i32)
     };
+    let Lowering { widen_operands, widen_accumulator, add_accumulator_last, narrow_output, .. } =
+        model.lowering;
+    let around =
+        Lowering { widen_operands, widen_accumulator, add_accumulator_last, narrow_output, ..Lowering::NONE };
     held(&model.a)
         && held(&model.b)
-        && [model.c, model.d, model.conversion.format].iter().all(|format| *format == number)
+        && held(&model.c)
+        && widen_operands.is_none_or(|wide| wide == number)
+        && widen_accumulator.is_none_or(|wide| wide == number)
+        && narrow_output.map_or(model.d, |_| number) == number
+        && model.conversion.format == number
         && model.conversion.is_plain()
         && model.scale.is_none()
-        && model.lowering == Lowering::NONE
+        && model.lowering == around
 }

@@ -33,7 +33,7 @@ pub enum Route {
     Exact,
     /// E-FDPA: sums with their errors.
     Errors,
-    /// FTZ-AddMul with no subnormal result, products fused with sums.
+    /// FTZ-AddMul with no subnormal result, and Dot-Add: products fused with sums.
     Fused,
     /// FTZ-AddMul with results flushed.
     Flushed,

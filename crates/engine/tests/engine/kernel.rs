@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use bitmma_engine::arithmetic::Operation;
 use bitmma_engine::catalogue::{Architecture, Revision, catalogue, find};
+use bitmma_engine::formats::{F16, F32, Rounding, text::to_f64_bits};
 use bitmma_engine::kernel::{Level, has_kernel, multiply};
 use bitmma_engine::{Matrix, Model, Operands, simulate_steps};
 use bitmma_verify::inputs::{Family, case};
@@ -152,6 +154,58 @@ fn kernels_answer_as_the_reference_path() {
     }
     println!("{outputs} elements of D, {} models, {levels:?}", models.len());
     assert!(!models.is_empty());
+}
+
+/// Whatever the catalogue has a model for has a kernel, directed roundings where an instruction names its own.
+#[test]
+fn every_model_of_the_catalogue_has_one() {
+    let (mut with, mut directed) = (0, 0);
+    for row in catalogue() {
+        for model in Revision::ALL.into_iter().filter_map(|revision| row.model(revision)) {
+            let is_fma = model.operation == Operation::Fma;
+            let names_rounding = is_fma && model.conversion.rounding != Rounding::NearestEven;
+            let expected = !names_rounding || Level::best() >= Level::Avx512;
+            let name = format!("{} {}", row.architecture, row.name());
+            assert_eq!(has_kernel(&model, row.products()), expected, "{name}");
+            with += 1;
+            directed += usize::from(names_rounding);
+        }
+    }
+    println!("{with} models of instructions, {directed} of them with directed roundings");
+    assert!(directed > 0 && with > directed);
+}
+
+/// A subnormal number of an FP16 C takes part in e_max with the smallest exponent of FP16, where it begins a chain; results
+/// in FP32 do not, and an FP32 C of the same value does not.
+#[test]
+fn a_subnormal_c_of_fp16_begins_an_fp32_chain() {
+    let row = find(Architecture::Volta, "mma.m8n8k4.f32.f16.f16.f16").expect("a row of the catalogue");
+    let model = row.instruction.model(Revision::Hardware).expect("a model");
+    let (m, n, k) = (37, 70, 8);
+    let mut inputs = Inputs::new(&model, (m, n, k), Family::Moderate, 9);
+    // products from 2^-48 to 2^-30, whose last bits the exponent -14 cuts; C from 0 to 1023 units of 2^-24
+    let small = |code: u64| code & 0x83ff | (code >> 3 & 7) << 10;
+    let codes = |matrix: &Matrix| matrix.iter().map(small).collect::<Vec<_>>();
+    inputs.a = Matrix::single(F16, m, k, codes(&inputs.a)).expect("codes of A");
+    inputs.b = Matrix::single(F16, k, n, codes(&inputs.b)).expect("codes of B");
+    let c = (0..(m * n) as u64).map(|index| (index * 37 % 1024) >> (index % 11) | (index & 1) << 15);
+    inputs.c = Matrix::single(F16, m, n, c.collect::<Vec<_>>()).expect("codes of C");
+    let expected = simulate_steps(&model, 4, &inputs.operands()).expect("a matrix of the model");
+    for level in Level::available() {
+        let d = multiply(&model, 4, &inputs.operands(), Some(level)).expect("a matrix of the model");
+        assert_eq!(d, expected, "{level:?}");
+    }
+    let wide = Model { c: F32, ..model };
+    let c = inputs.c.iter().map(f32_code).collect::<Vec<_>>();
+    inputs.c = Matrix::single(F32, m, n, c).expect("codes of C");
+    let d = multiply(&wide, 4, &inputs.operands(), None).expect("a matrix of the model");
+    assert!(d != expected, "the exponent of C makes no difference to these operands");
+}
+
+/// The FP32 code of an FP16 number that is finite.
+fn f32_code(code: u64) -> u64 {
+    let value = f64::from_bits(to_f64_bits(&F16, code)) as f32;
+    value.to_bits().into()
 }
 
 /// Among accumulators of every kind those that are not finite, in whole panels and beside ragged ones, where all

@@ -17,6 +17,14 @@ fn fma(a: Format, b: Format, conversion: Conversion) -> Model {
     Model::new(a, b, conversion.format, Operation::Fma, conversion)
 }
 
+/// Dot-Add in FP32, D of another format narrowed to it; C has the same.
+fn dot_add(factors: Format, ends: Format, max_length: usize) -> Model {
+    let narrow_output = (ends != F32).then_some(Conversion::new(Rounding::NearestEven, ends));
+    let lowering = Lowering { narrow_output, ..Lowering::NONE };
+    let operation = Operation::DotAdd { max_length };
+    Model { d: ends, lowering, ..Model::new(factors, factors, ends, operation, Conversion::RNE_FP32) }
+}
+
 /// Every variant with a kernel that this file looks at: the model and K of a step.
 fn models() -> Vec<(Model, usize)> {
     let mut models = Vec::new();
@@ -44,6 +52,18 @@ fn models() -> Vec<(Model, usize)> {
         models.push((fma(a, b, Conversion::RNE_FP32), 2));
     }
     models.push((fma(F64, F64, Conversion::RNE_FP64), 4));
+    // C of another format, and added last
+    for c in [F16, F32] {
+        let model = Model { c, ..fma(F16, F16, Conversion::RNE_FP32) };
+        let last = Lowering { add_accumulator_last: Some(Conversion::RNE_FP32), ..Lowering::NONE };
+        models.push((Model { lowering: last, ..model.clone() }, 4));
+        let widened = Lowering { widen_operands: Some(F32), widen_accumulator: Some(F32), ..last };
+        models.push((Model { lowering: if c == F16 { widened } else { Lowering::NONE }, ..model }, 3));
+    }
+    for (ends, length) in [(F16, 2), (F16, 1), (F32, 2), (F32, 1)] {
+        models.push((dot_add(F16, ends, length), 4));
+        models.push((dot_add(E4M3, ends, length), 2));
+    }
     let directed = [Rounding::TowardZero, Rounding::Up, Rounding::Down];
     for rounding in directed.into_iter().filter(|_| Level::best() >= Level::Avx512) {
         models.push((fma(F64, F64, Conversion::new(rounding, F64)), 4));
@@ -387,5 +407,9 @@ fn what_is_left_to_the_reference_path() {
     ] {
         assert!(!has_kernel(&variant, 16), "{variant:?}");
     }
-    assert!(!has_kernel(&Model { c: F16, ..fma(F16, F16, Conversion::RNE_FP32) }, 4));
+    assert!(!has_kernel(&Model { c: F16, ..ftz(F16, F16, 4, true) }, 4));
+    assert!(!has_kernel(&Model { c: F16, ..dot_add(F16, F32, 2) }, 4));
+    assert!(!has_kernel(&dot_add(F16, F16, 3), 3), "three products in a sum");
+    assert!(!has_kernel(&dot_add(BF16, F32, 2), 4), "products beyond FP32");
+    assert!(!has_kernel(&dot_add(F16, F16, 2).flushing(InputFlush::Positive), 4));
 }

@@ -78,7 +78,7 @@ fn begin_row<S: Simd, const SCALED: bool, const FP16: bool, const R: usize>(
             product = s.i_add(s.i_shl(23, sum), field(0));
         }
         let c = s.f_load(&state[vector * S::LANES..]);
-        let (all, power, sums) = begin_lanes::<S, SCALED, FP16>(s, plan, product, c);
+        let (all, power, sums) = begin_lanes::<S, SCALED, FP16>(s, plan, factors.c_minimum, product, c);
         if SCALED {
             least = s.i_min(least, all);
             most = s.i_max(most, all);
@@ -101,11 +101,12 @@ fn begin_row<S: Simd, const SCALED: bool, const FP16: bool, const R: usize>(
 }
 
 /// An operation of as many columns as a vector has, whose largest product has the exponent `product`: e_max with the
-/// accumulator `c`, the power that brings a number to units of 2^(e_max - F), both as fields, and the accumulator in them.
+/// accumulator `c`, of which subnormal numbers have that exponent, the power that brings a number to units of 2^(e_max - F), both as fields, and the accumulator in them.
 #[inline(always)]
 pub(crate) fn begin_lanes<S: Simd, const SCALED: bool, const FP16: bool>(
     s: S,
     plan: &Narrow,
+    c_minimum: i32,
     product: S::I,
     c: S::F,
 ) -> (S::I, S::I, S::I) {
@@ -113,7 +114,7 @@ pub(crate) fn begin_lanes<S: Simd, const SCALED: bool, const FP16: bool>(
     let mut own = s.i_and(s.f_bits(c), s.i_splat(0xff << 23));
     if FP16 || SCALED {
         // subnormal accumulators have the smallest exponent, zero has e_zero
-        own = s.i_max(own, field(plan.c_minimum));
+        own = s.i_max(own, field(c_minimum));
         let zero = s.i_eq(s.i_shl(1, s.f_bits(c)), s.i_splat(0));
         own = s.i_select(zero, field(plan.c_zero.max(-200)), own);
     }

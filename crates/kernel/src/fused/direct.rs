@@ -196,7 +196,7 @@ fn operation<S: Simd, const FP16: bool>(
     let none = s.i_eq(largest, s.i_splat(NO_PRODUCT));
     let c = s.f_load(state);
     let product = s.i_shl(23, s.i_add(largest, s.i_splat(127)));
-    let (_, power, mut sum) = begin_lanes::<S, false, FP16>(s, plan, product, c);
+    let (_, power, mut sum) = begin_lanes::<S, false, FP16>(s, plan, plan.c_minimum, product, c);
     let scale = s.f_from_bits(power);
     // below zero in a lane that wrapped between two parts
     let mut wrapped = s.i_splat(0);

@@ -5,7 +5,7 @@ use super::careful::{careful, wide};
 use super::chain::{chain, last_bit};
 use super::floor::floor_sums;
 use super::whole::{Slices, are_cut, whole_sums};
-use super::{After, Narrow, PackedA, PackedB};
+use super::{After, Narrow, PackedA, PackedB, Rho};
 use crate::drive::Rare;
 use crate::pack::{Bytes, GROUP, ROWS, Range, VECTORS};
 use crate::products::{Lanes, Products, are_all_safe, are_safe};
@@ -23,6 +23,8 @@ pub(crate) struct Factors<'f> {
     pub(crate) b_integers: Slices<'f>,
     /// Columns that the matrix has.
     columns: usize,
+    /// Exponent of a subnormal accumulator.
+    pub(crate) c_minimum: i32,
 }
 
 impl<'f> Factors<'f> {
@@ -32,6 +34,7 @@ impl<'f> Factors<'f> {
         (a, b): (&'f PackedA, &'f PackedB),
         (operation, length): (usize, usize),
         width: usize,
+        c_minimum: i32,
     ) -> Factors<'f> {
         Factors {
             products: Products::of((&a.lines, &b.lines), (operation * length, length), width),
@@ -42,6 +45,7 @@ impl<'f> Factors<'f> {
             a_integers: a.integers.of_operation(operation, (length, GROUP, GROUP / ROWS)),
             b_integers: b.integers.of_operation(operation, (length, width, 1)),
             columns: b.there,
+            c_minimum,
         }
     }
 }
@@ -53,7 +57,7 @@ pub(crate) fn part<T>(all: &[T], operation: usize, length: usize) -> &[T] {
 }
 
 /// Some rows through one block of K. Every row takes one operation before any takes the next: rows do not
-/// wait for each other, as operations of one row do.
+/// wait for each other, as operations of one row do. `FP16` says that C is.
 #[inline(always)]
 pub(crate) fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
     s: S,
@@ -104,7 +108,8 @@ fn operations<S: Simd, const SCALED: bool, const FP16: bool>(
     let all_safe = are_all_safe(lines);
     let mut held = Vec::new();
     for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
-        let factors = &Factors::of((a, b), (operation, plan.length), width);
+        let c_minimum = if k.first + first == 0 { plan.first_minimum } else { plan.c_minimum };
+        let factors = &Factors::of((a, b), (operation, plan.length), width, c_minimum);
         if let Some((after, operations)) = plan.after
             && operation % operations == 0
         {
@@ -201,7 +206,7 @@ pub(crate) fn rounded<S: Simd, const FP16: bool>(
     unit: S::I,
 ) -> S::F {
     let unit = s.f_from_bits(unit);
-    if FP16 {
+    if FP16 && plan.rho == Rho::NearestFp16 {
         // one bit that says whether anything was cut, so that the second rounding knows
         let exact = s.i_eq(s.f_truncate(truncated), sum);
         let bits = s.f_bits(truncated);

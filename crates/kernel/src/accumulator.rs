@@ -5,7 +5,7 @@ use bitmma_formats::{Format, decode, table};
 use crate::element::Entry;
 
 /// The FP32 number that an FP32 or FP16 code is; every NaN of FP16 the same.
-pub(super) fn f32_of(format: &Format, code: u64) -> f32 {
+pub(crate) fn f32_of(format: &Format, code: u64) -> f32 {
     match *format == table::F32 {
         true => f32::from_bits(code as u32),
         false => f32::from_value(&decode(format, code), format),
@@ -13,7 +13,7 @@ pub(super) fn f32_of(format: &Format, code: u64) -> f32 {
 }
 
 /// The code of a number that the format holds exactly.
-pub(super) fn code_of(format: &Format, number: f32) -> u64 {
+pub(crate) fn code_of(format: &Format, number: f32) -> u64 {
     let bits = u64::from(number.to_bits());
     if *format == table::F32 {
         return bits;
