@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use bitmma::arithmetic::Conversion;
-use bitmma::formats::{F32, F64, Format, Overflow, Rounding};
+use bitmma::formats::{F32, Format, Overflow, Rounding};
 use bitmma::gemm::{OutputConversion, ScaleBlocks};
 use bitmma::{GemmOptions, gemm};
 
@@ -26,7 +26,7 @@ pub struct bitmma_gemm_options {
     pub promote_every: usize,
     /// Threads, at most 4096; 0: one for each core.
     pub threads: usize,
-    /// The factor of A·B, rounded to the unit's working format; NULL: 1.
+    /// The factor of A·B, rounded to the unit's working format, and not beyond its largest number; NULL: 1.
     pub alpha: *const f64,
     /// The factor of C, likewise; NULL: 1.
     pub beta: *const f64,
@@ -112,17 +112,16 @@ pub unsafe extern "C" fn bitmma_gemm(
         let mut made = GemmOptions::default();
         let mut products = 1;
         if let Some(options) = options.as_ref() {
-            let working = target.working_format();
-            let factor = |address: *const f64| {
-                let to = OutputConversion::nearest(working);
-                (!address.is_null()).then(|| to.of(F64, 1)(address.read_unaligned().to_bits()))
+            let factor = |name, address: *const f64| {
+                let given = (!address.is_null()).then(|| address.read_unaligned().to_bits());
+                given.map(|double| target.factor(name, double)).transpose()
             };
             let given = |value: usize| (value > 0).then_some(value);
             products = options.products.max(1);
             made.split_k = given(options.split_k);
             made.promote_every = given(options.promote_every);
             made.threads = threads(options.threads, cfg!(feature = "threads"))?;
-            (made.alpha, made.beta) = (factor(options.alpha), factor(options.beta));
+            (made.alpha, made.beta) = (factor("alpha", options.alpha)?, factor("beta", options.beta)?);
             made.scale_blocks = match optional_text("scale_blocks", options.scale_blocks)? {
                 Some(text) => Some(text.parse::<ScaleBlocks>().map_err(bitmma::Error::from)?),
                 None => None,

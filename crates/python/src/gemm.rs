@@ -1,7 +1,7 @@
 //! `bitmma.gemm`: products of any shape.
 
 use bitmma::arithmetic::Conversion;
-use bitmma::formats::{F32, F64, Overflow};
+use bitmma::formats::{F32, Overflow};
 use bitmma::gemm::{OutputConversion, ScaleBlocks};
 use bitmma::{GemmOptions, gemm as product};
 use pyo3::prelude::*;
@@ -39,8 +39,9 @@ pub(crate) fn gemm<'py>(
     let target = &unit.target;
     let scale_blocks = scale_blocks.map(str::parse::<ScaleBlocks>).transpose().map_err(Raised::from)?;
     let given = operands.read_with(unit, scale_blocks.map(|_| F32), Held::new)?;
-    let working = target.working_format();
-    let factor = |value: f64| OutputConversion::nearest(working).of(F64, 1)(value.to_bits());
+    let factor = |name, value: Option<f64>| {
+        value.map(|value| target.factor(name, value.to_bits())).transpose().map_err(Raised::from)
+    };
     let output = match output {
         None => None,
         Some(name) => Some(OutputConversion {
@@ -57,8 +58,8 @@ pub(crate) fn gemm<'py>(
         scale_blocks,
         split_k,
         promote_every,
-        alpha: alpha.map(factor),
-        beta: beta.map(factor),
+        alpha: factor("alpha", alpha)?,
+        beta: factor("beta", beta)?,
         output,
         threads,
         level: None,

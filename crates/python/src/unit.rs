@@ -1,6 +1,7 @@
 //! `bitmma.simulate`: an instruction or a model as something that multiplies.
 
-use bitmma::gemm::Target;
+use bitmma::formats::F64;
+use bitmma::gemm::{OutputConversion, Target};
 use bitmma::kernel::has_kernel;
 use bitmma::{Instruction as Row, Matrix, MmaUnit, Model, Operands, Simulator};
 use pyo3::prelude::*;
@@ -95,6 +96,17 @@ impl Unit {
     #[getter]
     fn working_format(&self) -> &'static str {
         self.target.working_format().name
+    }
+
+    /// alpha and beta of a GEMM, rounded to the working format; one by default.
+    #[pyo3(signature = (alpha, beta))]
+    fn factors(&self, alpha: Option<f64>, beta: Option<f64>) -> PyResult<(f64, f64)> {
+        let to_double = OutputConversion::nearest(F64).of(self.target.working_format(), 1);
+        let rounded = |name, value: Option<f64>| {
+            let code = self.target.factor(name, value.unwrap_or(1.0).to_bits()).map_err(Raised::from)?;
+            PyResult::Ok(f64::from_bits(to_double(code)))
+        };
+        Ok((rounded("alpha", alpha)?, rounded("beta", beta)?))
     }
 
     /// Whether a fast kernel computes it; else the reference path does.

@@ -87,6 +87,8 @@ CASES = [
     (bitmma.OptionError, "promote_every is 24; mma.m16n8k16.f32.f16.f16.f32 takes 16 elements along K", lambda: bitmma.gemm(HOPPER, F16, B, promote_every=24)),
     (bitmma.OptionError, "target is 'h100'; give a Unit or (architecture, instruction)", lambda: bitmma.gemm("h100", F16, B)),
     (bitmma.OptionError, "target is ('h100',); give", lambda: bitmma.gemm(("h100",), F16, B)),
+    (bitmma.OptionError, "alpha is 1e39; it is rounded to f32, whose largest number is 3.4028234663852886e38", lambda: bitmma.gemm(HOPPER, F16, B, alpha=1e39)),
+    (bitmma.OptionError, "beta is -1e300; it is rounded to f32", lambda: bitmma.gemm(HOPPER, F16, B, beta=-1e300)),
     (bitmma.OptionError, "split_k is 0", lambda: bitmma.gemm(HOPPER, F16, B, split_k=0)),
     (bitmma.OptionError, "threads is 0", lambda: bitmma.gemm(HOPPER, F16, B, threads=0)),
     (bitmma.OptionError, "threads is 4097; at most 4096", lambda: bitmma.gemm(HOPPER, F16, B, threads=4097)),

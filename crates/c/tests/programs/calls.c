@@ -200,6 +200,12 @@ static void whole_products(void) {
     const double alpha = 0.5, beta = -1;
     options.alpha = &alpha, options.beta = &beta, options.split_k = 2, options.promote_every = 32;
     CHECK(bitmma_gemm(unit, M, N, K, &operands, &options, &d) == BITMMA_OK && out[0] == 66);
+    const double large = 1e39, infinite = 1.0 / 0.0;
+    options.beta = &large;
+    FAILS(bitmma_gemm(unit, M, N, K, &operands, &options, &d), BITMMA_OPTION, "beta is 1e39; it is rounded to f32");
+    options.alpha = &infinite, options.beta = &beta;
+    CHECK(bitmma_gemm(unit, M, N, K, &operands, &options, &d) == BITMMA_OK && out[0] > 1e38);
+    options.alpha = &alpha;
     uint16_t halves[2 * M * N];
     options.output = "f16", options.rounding = "RZ", options.overflow = "saturate";
     d.codes = halves;

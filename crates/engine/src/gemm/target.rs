@@ -3,8 +3,11 @@
 use bitmma_arithmetic::{Model, Order, Prepared};
 use bitmma_catalogue::lookup::Found;
 use bitmma_catalogue::{Architecture, Revision, find};
-use bitmma_formats::{F32, F64, Format};
+use bitmma_formats::text::display;
+use bitmma_formats::{F32, F64, Format, decode};
 
+use super::convert::OutputConversion;
+use super::options::option;
 use crate::error::Error;
 use crate::simulate::model_of;
 
@@ -55,6 +58,19 @@ impl Target {
     /// W: the format in which partial results are added and `alpha` and `beta` are given.
     pub fn working_format(&self) -> Format {
         if [self.model.c, self.model.d].iter().any(|format| format.bits() > F32.bits()) { F64 } else { F32 }
+    }
+
+    /// A number as [`GemmOptions`](super::GemmOptions) takes alpha and beta: the code of a double, rounded to W. `name` is the
+    /// option's. An error where a finite number is beyond W's largest.
+    pub fn factor(&self, name: &'static str, double: u64) -> Result<u64, Error> {
+        let working = self.working_format();
+        let code = OutputConversion::nearest(working).of(F64, 1)(double);
+        if decode(&F64, double).is_finite() && !decode(&working, code).is_finite() {
+            let largest = display(&working, working.max_finite_code());
+            let allowed = format!("it is rounded to {working}, whose largest number is {largest}");
+            return Err(option(name, display(&F64, double), allowed));
+        }
+        Ok(code)
     }
 
     /// K after padding: the next multiple of [`Target::step`].

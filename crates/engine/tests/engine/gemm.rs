@@ -471,6 +471,14 @@ fn what_is_refused() {
         with(GemmOptions { alpha: Some(1 << 32), ..plain }),
         "alpha is 0x100000000; a code of f32 has 32 bits",
     );
+    let alpha = |double: f64| target.factor("alpha", double.to_bits());
+    let largest = "it is rounded to f32, whose largest number is 3.4028234663852886e38";
+    assert_eq!(alpha(-1e39).unwrap_err().to_string(), format!("alpha is -1e39; {largest}"));
+    assert_eq!(alpha(3.4028235e38).unwrap(), F32.max_finite_code());
+    assert_eq!(alpha(f64::INFINITY).unwrap(), F32.infinity_code().unwrap());
+    assert_eq!(alpha(1e-60).unwrap(), 0);
+    let double = Target::instruction(Architecture::Cdna3, "v_mfma_f64_16x16x4_f64", Revision::Hardware).unwrap();
+    assert_eq!(double.factor("beta", 1e39f64.to_bits()).unwrap(), 1e39f64.to_bits());
     says(with(GemmOptions { scale_a: Some(&c), ..plain }), "takes no scale factors for scale A");
 
     let mx = "mma.m16n8k32.kind::mxf8f6f4.block32.f32.e4m3.e4m3.f32.ue8m0";

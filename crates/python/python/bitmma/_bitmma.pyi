@@ -296,6 +296,10 @@ class Unit:
         """
         Format of D.
         """
+    def factors(self, /, alpha: SupportsFloat | SupportsIndex | None, beta: SupportsFloat | SupportsIndex | None) -> tuple[float, float]:
+        """
+        alpha and beta of a GEMM, rounded to the working format; one by default.
+        """
     @property
     def has_kernel(self, /) -> bool:
         """

@@ -64,7 +64,7 @@ def gemm(
       FP64), then C.
     - ``promote_every``: elements along K after which the accumulator is moved to a sum in FP32 (or FP64),
       which starts from C: what DeepGEMM does every 128 on Hopper.
-    - ``alpha``, ``beta``: rounded to FP32 (or FP64), applied there.
+    - ``alpha``, ``beta``: rounded to FP32 (or FP64), applied there; a finite number beyond its largest is an error.
     - ``output``: the format D is converted to at the end, by ``output_rounding``, beyond its largest number
       to infinity or (``saturate``) to that number. Without it D stays in the instruction's format.
     - ``threads``: 1 to 4096. The answer is the same for any number.

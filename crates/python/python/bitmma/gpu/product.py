@@ -179,8 +179,7 @@ def multiply(
     if c is not None and c.shape != (batch, m, n):
         raise ShapeError(f"A is {_sizes(a)} and B {_sizes(b)}, so C must be {batch}×{m}×{n}; it is {_sizes(c)}")
     working = torch.float64 if unit.working_format == "f64" else torch.float32
-    one = torch.ones((), dtype=working)
-    of_ab, of_c = (one if value is None else torch.tensor(value, dtype=torch.float64).to(working) for value in (alpha, beta))
+    of_ab, of_c = (torch.tensor(one, dtype=working) for one in unit._native.factors(alpha, beta))
     c = None if c is None or not of_c else c
     plain = bool(of_ab == 1) and (c is None or bool(of_c == 1))
     if output is not None and output not in DTYPES:
