@@ -140,18 +140,18 @@ typedef struct bitmma_gemm_options {
   size_t promote_every;
   // Threads, at most 4096; 0: one for each core.
   size_t threads;
-  // The factor of A·B, rounded to the unit's working format; NULL: 1.
+  // The factor of A·B, rounded to the unit's working format, and not beyond its largest number; NULL: 1.
   const double *alpha;
   // The factor of C, likewise; NULL: 1.
   const double *beta;
   // FP32 scales of blocks in `scale_a` and `scale_b`: "1x128,128x128" (rows of A by K, columns of B by K) or "row";
   // NULL: none.
   const char *scale_blocks;
-  // The format that D is converted to; NULL: the unit's own.
+  // The format that D is converted to, one with a sign; NULL: the unit's own.
   const char *output;
-  // How it is rounded: "RNE", "RZ", … (docs/models.md); NULL: "RNE".
+  // How it is rounded: "RNE", "RZ", … (docs/models.md); NULL: "RNE", and without `output`.
   const char *rounding;
-  // What becomes of numbers beyond its largest: "ieee", "infinity" or "saturate"; NULL: "ieee".
+  // What becomes of numbers beyond its largest: "ieee", "infinity" or "saturate"; NULL: "ieee", and without `output`.
   const char *overflow;
 } bitmma_gemm_options;
 

@@ -3,9 +3,10 @@
 use std::ffi::{c_char, c_void};
 
 use bitmma::Matrix;
+use bitmma::gemm::OutputConversion;
 
 use crate::buffer::{bitmma_input, bitmma_output, not_null, text};
-use crate::gemm::conversion;
+use crate::gemm::rules;
 use crate::status::{bitmma_status, guarded};
 use crate::unit::{bitmma_format, format_of};
 
@@ -43,7 +44,8 @@ pub unsafe extern "C" fn bitmma_convert(
     guarded(|| unsafe {
         let source = format_of(text("from_format", from_format)?)?;
         let target = format_of(text("to_format", to_format)?)?;
-        let conversion = conversion(target, rounding, overflow)?;
+        let (rounding, overflow) = rules(rounding, overflow)?;
+        let conversion = OutputConversion::new(target, rounding, overflow);
         let container = conversion.conversion.container();
         let from = bitmma_input { codes: from, count, leading: 0, stride: 0 };
         let to = bitmma_output { codes: to, count, leading: 0, stride: 0 };

@@ -1,9 +1,11 @@
 //! Matrix products of any shape.
 
 use std::ffi::c_char;
+use std::fmt::Display;
 
-use bitmma::arithmetic::Conversion;
-use bitmma::formats::{F32, Format, Overflow, Rounding};
+use bitmma::formats::overflow::UnknownOverflow;
+use bitmma::formats::rounding::UnknownRounding;
+use bitmma::formats::{F32, Overflow, Rounding};
 use bitmma::gemm::{OutputConversion, ScaleBlocks};
 use bitmma::{GemmOptions, gemm};
 
@@ -33,44 +35,30 @@ pub struct bitmma_gemm_options {
     /// FP32 scales of blocks in `scale_a` and `scale_b`: "1x128,128x128" (rows of A by K, columns of B by K) or "row";
     /// NULL: none.
     pub scale_blocks: *const c_char,
-    /// The format that D is converted to; NULL: the unit's own.
+    /// The format that D is converted to, one with a sign; NULL: the unit's own.
     pub output: *const c_char,
-    /// How it is rounded: "RNE", "RZ", … (docs/models.md); NULL: "RNE".
+    /// How it is rounded: "RNE", "RZ", … (docs/models.md); NULL: "RNE", and without `output`.
     pub rounding: *const c_char,
-    /// What becomes of numbers beyond its largest: "ieee", "infinity" or "saturate"; NULL: "ieee".
+    /// What becomes of numbers beyond its largest: "ieee", "infinity" or "saturate"; NULL: "ieee", and without `output`.
     pub overflow: *const c_char,
 }
 
-/// The conversion into a format.
+/// How a conversion rounds, and what becomes of numbers beyond the largest.
 ///
 /// # Safety
 ///
 /// The texts can be read.
-pub(crate) unsafe fn conversion(
-    format: Format,
+pub(crate) unsafe fn rules(
     rounding: *const c_char,
     overflow: *const c_char,
-) -> Result<OutputConversion, Failure> {
+) -> Result<(Option<Rounding>, Option<Overflow>), Failure> {
     // SAFETY: the caller's
     let (rounding, overflow) =
         unsafe { (optional_text("rounding", rounding)?, optional_text("overflow", overflow)?) };
-    let unknown = |text: String| Failure::new(BITMMA_UNKNOWN, text);
-    let rounding = match rounding {
-        None => Rounding::NearestEven,
-        Some(text) => text.parse().map_err(|_| {
-            let names = Rounding::ALL.map(|(_, symbol)| symbol).join(", ");
-            unknown(format!("unknown rounding '{text}'; there are {names}"))
-        })?,
-    };
-    let overflow = match overflow {
-        None | Some("ieee") => Overflow::Ieee,
-        Some("infinity") => Overflow::Infinity,
-        Some("saturate") => Overflow::Saturate,
-        Some(text) => {
-            return Err(unknown(format!("unknown overflow '{text}'; there are ieee, infinity, saturate")));
-        }
-    };
-    Ok(OutputConversion { conversion: Conversion::new(rounding, format), overflow })
+    let unknown = |error: &dyn Display| Failure::new(BITMMA_UNKNOWN, error.to_string());
+    let rounding = rounding.map(str::parse).transpose().map_err(|error: UnknownRounding| unknown(&error))?;
+    let overflow = overflow.map(str::parse).transpose().map_err(|error: UnknownOverflow| unknown(&error))?;
+    Ok((rounding, overflow))
 }
 
 /// Threads for a product, in a library that may start them or not; `None` for those of the pool that the call is in.
@@ -126,10 +114,9 @@ pub unsafe extern "C" fn bitmma_gemm(
                 Some(text) => Some(text.parse::<ScaleBlocks>().map_err(bitmma::Error::from)?),
                 None => None,
             };
-            let output = optional_text("output", options.output)?;
-            let format = output.map_or(Ok(target.model().d), format_of)?;
-            let conversion = conversion(format, options.rounding, options.overflow)?;
-            made.output = output.is_some().then_some(conversion);
+            let output = optional_text("output", options.output)?.map(format_of).transpose()?;
+            let (rounding, overflow) = rules(options.rounding, options.overflow)?;
+            made.output = OutputConversion::asked(output, rounding, overflow)?;
         }
         let mut wanted = Wanted::of(target.model(), products, (m, n, k));
         // where the unit takes factors of its own, the product says what is wrong

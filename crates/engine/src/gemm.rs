@@ -65,7 +65,7 @@ use crate::matrix::Matrix;
 use crate::progress::Progress;
 use crate::threads;
 use bitmma_kernel::{Codes, Fold, Operands, Runs, Scales, View, Word};
-use check::{check_operands, parts};
+use check::{check_operands, check_output, parts};
 use codes::{Tile, combine, convert, cut, each, fold_all, lifted, part, put, zeros};
 use convert::Converter;
 use options::option;
@@ -137,6 +137,7 @@ impl<'j> Job<'j> {
         options: &'j GemmOptions<'j>,
     ) -> Result<Job<'j>, Error> {
         check_operands(target, [a, b], c, options)?;
+        check_output(options)?;
         let working = target.working_format();
         let factor = |name: &'static str, code: Option<u64>| match code {
             Some(code) if code > working.max_code() => Err(option(

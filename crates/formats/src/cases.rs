@@ -1,7 +1,8 @@
 //! Codes to test with: all of them, or those where things tend to break.
 
-use crate::encode::{Overflow, Real, encode};
+use crate::encode::{Real, encode};
 use crate::format::{Format, Specials};
+use crate::overflow::Overflow;
 use crate::rounding::Rounding;
 
 /// Every code of a format in ascending order, NaNs and ignored sign bits included.

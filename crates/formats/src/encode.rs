@@ -1,22 +1,8 @@
 //! From an exact value to the nearest code: the only place that rounds into a format.
 
 use crate::format::{Format, Sign};
+use crate::overflow::Overflow;
 use crate::rounding::Rounding;
-
-/// What becomes of a value beyond the largest finite number.
-///
-/// A format without infinity gives NaN where infinity is asked for, and its largest finite number where
-/// it has no NaN either.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Overflow {
-    /// Infinity of the value's sign under every rounding rule: what MMA units do.
-    Infinity,
-    /// IEEE 754 §7.4: infinity, or the largest finite number where the rule rounds back to it. RO, which it does
-    /// not have, gives infinity, as in Arm's BFDOT.
-    Ieee,
-    /// The largest finite number of the value's sign.
-    Saturate,
-}
 
 /// An exact value, or one known to lie in an open interval:
 /// `(-1)^negative * (significand + rest) * 2^exponent`, with `rest` = 0 if `inexact` is false and some

@@ -13,6 +13,7 @@ pub mod cases;
 pub mod decode;
 pub mod encode;
 pub mod format;
+pub mod overflow;
 pub mod packing;
 pub mod rounding;
 pub mod table;
@@ -20,7 +21,8 @@ pub mod text;
 
 pub use block::BlockScale;
 pub use decode::{Class, Unpacked, decode};
-pub use encode::{Overflow, Real, encode};
+pub use encode::{Real, encode};
 pub use format::{Format, Sign, Specials};
+pub use overflow::Overflow;
 pub use rounding::Rounding;
 pub use table::*;

@@ -11,8 +11,9 @@ use dashu_int::UBig;
 use dashu_int::ops::{BitTest, DivRem};
 
 use crate::decode::{Class, decode};
-use crate::encode::{Overflow, Real, encode};
+use crate::encode::{Real, encode};
 use crate::format::Format;
+use crate::overflow::Overflow;
 use crate::rounding::Rounding;
 use crate::table::F64;
 

@@ -1,7 +1,6 @@
 //! `bitmma.formats`: what the bits of a number mean.
 
 use bitmma::Codes;
-use bitmma::arithmetic::Conversion;
 use bitmma::formats::{F32, F64, FORMATS, Format as Row, Overflow, Rounding, alias, packing, text};
 use bitmma::gemm::OutputConversion;
 use pyo3::prelude::*;
@@ -100,12 +99,8 @@ fn check(row: &Row, index: usize, code: u64) -> PyResult<()> {
 
 /// How values beyond a format's largest are treated: `ieee`, `infinity`, `saturate`.
 pub(crate) fn overflow(name: &str) -> PyResult<Overflow> {
-    match name {
-        "ieee" => Ok(Overflow::Ieee),
-        "infinity" => Ok(Overflow::Infinity),
-        "saturate" => Ok(Overflow::Saturate),
-        _ => Err(OptionError::new_err(format!("overflow is '{name}'; one of ieee, infinity, saturate"))),
-    }
+    name.parse()
+        .map_err(|error: bitmma::formats::overflow::UnknownOverflow| OptionError::new_err(error.to_string()))
 }
 
 /// A rounding rule by its symbol.
@@ -124,8 +119,8 @@ pub(crate) fn encode<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = words.py();
     let to = row(format)?;
-    let conversion = Conversion::new(rounding(rounding_rule)?, to);
-    let conversion = OutputConversion { conversion, overflow: overflow(overflow_rule)? };
+    let (rounding, overflow) = (rounding(rounding_rule)?, overflow(overflow_rule)?);
+    let conversion = OutputConversion::new(to, Some(rounding), Some(overflow));
     let (words, shape) = arrays::codes("values", words)?;
     let from = match words {
         Codes::U64(_) => F64,

@@ -1,6 +1,5 @@
 //! `bitmma.gemm`: products of any shape.
 
-use bitmma::arithmetic::Conversion;
 use bitmma::formats::{F32, Overflow};
 use bitmma::gemm::{OutputConversion, ScaleBlocks};
 use bitmma::{GemmOptions, gemm as product};
@@ -19,7 +18,7 @@ use crate::unit::Unit;
 #[pyfunction]
 #[pyo3(signature = (
     unit, operands, *, scale_blocks = None, split_k = None, promote_every = None, alpha = None, beta = None, output = None,
-    output_rounding = "RNE", saturate = false, threads = None, progress = None
+    output_rounding = None, saturate = false, threads = None, progress = None
 ))]
 pub(crate) fn gemm<'py>(
     py: Python<'py>,
@@ -31,7 +30,7 @@ pub(crate) fn gemm<'py>(
     alpha: Option<f64>,
     beta: Option<f64>,
     output: Option<&str>,
-    output_rounding: &str,
+    output_rounding: Option<&str>,
     saturate: bool,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
@@ -42,13 +41,11 @@ pub(crate) fn gemm<'py>(
     let factor = |name, value: Option<f64>| {
         value.map(|value| target.factor(name, value.to_bits())).transpose().map_err(Raised::from)
     };
-    let output = match output {
-        None => None,
-        Some(name) => Some(OutputConversion {
-            conversion: Conversion::new(format::rounding(output_rounding)?, format::row(name)?),
-            overflow: if saturate { Overflow::Saturate } else { Overflow::Ieee },
-        }),
-    };
+    let output = OutputConversion::asked(
+        output.map(format::row).transpose()?,
+        output_rounding.map(format::rounding).transpose()?,
+        saturate.then_some(Overflow::Saturate),
+    );
     let heard = progress.is_some();
     let listener = Listener::new(progress);
     let report = |_: &str, done: u64, total: u64| listener.tell(|call| call.call1((done, total)).map(drop));
@@ -60,7 +57,7 @@ pub(crate) fn gemm<'py>(
         promote_every,
         alpha: factor("alpha", alpha)?,
         beta: factor("beta", beta)?,
-        output,
+        output: output.map_err(Raised::from)?,
         threads,
         level: None,
         progress: if heard { Some(&report) } else { None },

@@ -80,14 +80,17 @@ def calls(draw):
         along = -(-k // size)
         scales = {"scale_a": operand(draw, rng, format, (*front, m, along)), "scale_b": operand(draw, rng, format, (*front, along, n))}
     maybe = lambda strategy: draw(some.one_of(some.none(), strategy))  # noqa: E731
+    output = maybe(some.sampled_from([format.name for format in formats.FORMATS] + ["fp8"]))
+    converted = output is not None or not draw(some.integers(0, 9))
+    factor = some.one_of(some.floats(width=32), some.floats(width=64))
     options = {
         "split_k": maybe(some.integers(-1, 5)),
         "promote_every": maybe(some.sampled_from([0, 1, 16, 32, 64, 128, 1 << 62])),
-        "alpha": maybe(some.floats(width=64)),
-        "beta": maybe(some.floats(width=64)),
-        "output": maybe(some.sampled_from([format.name for format in formats.FORMATS] + ["fp8"])),
-        "output_rounding": draw(some.sampled_from(["RNE", "RZ", "RU", "??"])),
-        "saturate": draw(some.booleans()),
+        "alpha": maybe(factor),
+        "beta": maybe(factor),
+        "output": output,
+        "output_rounding": maybe(some.sampled_from(["RNE", "RZ", "RU", "??"])) if converted else None,
+        "saturate": converted and draw(some.booleans()),
         "threads": maybe(some.integers(-1, 3)),
     }
     return kind, row, operands, scales, options
@@ -119,7 +122,7 @@ def run(kind, row, operands, scales, options):
         return bitmma.analysis.bounds(unit, *few, **scales, promote_every=options["promote_every"], threads=options["threads"])
     if kind == "errors":
         return bitmma.analysis.errors(unit, *operands[:2], bitmma.gemm(unit, *operands, **scales), operands[2])
-    return formats.decode(formats.encode(operands[0], row.a, rounding=options["output_rounding"]), row.a)
+    return formats.decode(formats.encode(operands[0], row.a, rounding=options["output_rounding"] or "RNE"), row.a)
 
 
 @RUNS

@@ -216,6 +216,12 @@ static void whole_products(void) {
     FAILS(bitmma_gemm(unit, M, N, K, &operands, &options, &d), BITMMA_UNKNOWN, "saturate");
     options.overflow = NULL, options.output = "f17";
     FAILS(bitmma_gemm(unit, M, N, K, &operands, &options, &d), BITMMA_UNKNOWN, "f16");
+    options.output = "ue8m0";
+    FAILS(bitmma_gemm(unit, M, N, K, &operands, &options, &d), BITMMA_OPTION, "output is ue8m0; it has no sign");
+    options.output = NULL, options.rounding = "RNE";
+    FAILS(bitmma_gemm(unit, M, N, K, &operands, &options, &d), BITMMA_OPTION, "output_rounding is RNE; it needs output");
+    options.rounding = NULL, options.overflow = "saturate";
+    FAILS(bitmma_gemm(unit, M, N, K, &operands, &options, &d), BITMMA_OPTION, "overflow is saturate; it needs output");
     options = (bitmma_gemm_options){0};
     d.codes = out;
     options.promote_every = 33;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use bitmma_formats::F32;
+use bitmma_formats::{F32, FORMATS};
 
 use super::options::{GemmOptions, option};
 use super::target::Target;
@@ -64,6 +64,19 @@ pub(super) fn parts(
         cuts.map(|start| start * step..start.saturating_add(run).min(end) * step).collect()
     };
     Ok((0..count).map(runs).collect())
+}
+
+/// Whether results can be converted so: they have a sign.
+pub(super) fn check_output(options: &GemmOptions<'_>) -> Result<(), Error> {
+    match options.output.map(|output| output.conversion.format) {
+        Some(format) if !format.is_signed() => {
+            let signed = FORMATS.iter().filter(|format| format.is_signed());
+            let names: Vec<&str> = signed.map(|format| format.name).collect();
+            let allowed = format!("it has no sign, as results do; one of {}", names.join(", "));
+            Err(option("output", format, allowed))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether formats and shapes fit.

@@ -3,6 +3,9 @@
 use bitmma_arithmetic::Conversion;
 use bitmma_formats::{Class, Format, Overflow, Real, Rounding, Specials, decode, encode};
 
+use super::options::option;
+use crate::error::Error;
+
 /// Into what D is converted at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputConversion {
@@ -21,6 +24,29 @@ impl OutputConversion {
     pub const fn nearest(format: Format) -> OutputConversion {
         let conversion = Conversion::new(Rounding::NearestEven, format);
         OutputConversion { conversion, overflow: Overflow::Ieee }
+    }
+
+    /// To nearest even and overflow as IEEE 754 says, unless told otherwise.
+    pub fn new(format: Format, rounding: Option<Rounding>, overflow: Option<Overflow>) -> OutputConversion {
+        let conversion = Conversion::new(rounding.unwrap_or(Rounding::NearestEven), format);
+        OutputConversion { conversion, overflow: overflow.unwrap_or(Overflow::Ieee) }
+    }
+
+    /// As [`OutputConversion::new`]; `None` without a format, where nothing is rounded and nothing overflows.
+    pub fn asked(
+        format: Option<Format>,
+        rounding: Option<Rounding>,
+        overflow: Option<Overflow>,
+    ) -> Result<Option<OutputConversion>, Error> {
+        let without = |name, value| {
+            Err(option(name, value, "it needs output, the format that D is converted to".to_owned()))
+        };
+        match (format, rounding, overflow) {
+            (Some(format), ..) => Ok(Some(OutputConversion::new(format, rounding, overflow))),
+            (None, Some(rounding), _) => without("output_rounding", rounding.symbol()),
+            (None, None, Some(overflow)) => without("overflow", overflow.name()),
+            (None, None, None) => Ok(None),
+        }
     }
 
     /// Codes of `from` into codes of this conversion's container, `count` of them, about.

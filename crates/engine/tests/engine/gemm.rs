@@ -471,13 +471,31 @@ fn what_is_refused() {
         with(GemmOptions { alpha: Some(1 << 32), ..plain }),
         "alpha is 0x100000000; a code of f32 has 32 bits",
     );
+    let unsigned = Some(OutputConversion::nearest(UE8M0));
+    says(
+        with(GemmOptions { output: unsigned, ..plain }),
+        "output is ue8m0; it has no sign, as results do; one of f64,",
+    );
+    let asked = |rounding, overflow| OutputConversion::asked(None, rounding, overflow);
+    assert_eq!(asked(None, None).unwrap(), None);
+    for (rounding, overflow, text) in [
+        (
+            Some(Rounding::TowardZero),
+            Some(Overflow::Ieee),
+            "output_rounding is RZ; it needs output, the format",
+        ),
+        (None, Some(Overflow::Saturate), "overflow is saturate; it needs output, the format"),
+    ] {
+        assert!(asked(rounding, overflow).unwrap_err().to_string().starts_with(text), "{text}");
+    }
     let alpha = |double: f64| target.factor("alpha", double.to_bits());
     let largest = "it is rounded to f32, whose largest number is 3.4028234663852886e38";
     assert_eq!(alpha(-1e39).unwrap_err().to_string(), format!("alpha is -1e39; {largest}"));
     assert_eq!(alpha(3.4028235e38).unwrap(), F32.max_finite_code());
     assert_eq!(alpha(f64::INFINITY).unwrap(), F32.infinity_code().unwrap());
     assert_eq!(alpha(1e-60).unwrap(), 0);
-    let double = Target::instruction(Architecture::Cdna3, "v_mfma_f64_16x16x4_f64", Revision::Hardware).unwrap();
+    let double =
+        Target::instruction(Architecture::Cdna3, "v_mfma_f64_16x16x4_f64", Revision::Hardware).unwrap();
     assert_eq!(double.factor("beta", 1e39f64.to_bits()).unwrap(), 1e39f64.to_bits());
     says(with(GemmOptions { scale_a: Some(&c), ..plain }), "takes no scale factors for scale A");
 

@@ -31,3 +31,12 @@ fn the_mirrored_rule_rounds_the_negated_value_to_the_negated_result() {
         }
     }
 }
+
+#[test]
+fn overflow_rules_are_read_as_they_are_printed() {
+    for overflow in [Overflow::Infinity, Overflow::Ieee, Overflow::Saturate] {
+        assert_eq!(overflow.name().parse(), Ok(overflow));
+    }
+    let error = "wrap".parse::<Overflow>().unwrap_err();
+    assert_eq!(error.to_string(), "unknown overflow 'wrap'; one of ieee, infinity, saturate");
+}

@@ -452,7 +452,7 @@ def formats() -> list[Format]:
     Every format, widest first.
     """
 
-def gemm(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, scale_blocks: str | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str = "RNE", saturate: bool = False, threads: SupportsIndex | None = None, progress: Any | None = None) -> tuple[Any, str]:
+def gemm(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, scale_blocks: str | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str | None = None, saturate: bool = False, threads: SupportsIndex | None = None, progress: Any | None = None) -> tuple[Any, str]:
     """
     D = alpha · A·B + beta · C, and the format D is in.
 

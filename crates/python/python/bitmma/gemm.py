@@ -44,7 +44,7 @@ def gemm(
     alpha: float | None = None,
     beta: float | None = None,
     output: str | None = None,
-    output_rounding: str = "RNE",
+    output_rounding: str | None = None,
     saturate: bool = False,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
@@ -65,8 +65,8 @@ def gemm(
     - ``promote_every``: elements along K after which the accumulator is moved to a sum in FP32 (or FP64),
       which starts from C: what DeepGEMM does every 128 on Hopper.
     - ``alpha``, ``beta``: rounded to FP32 (or FP64), applied there; a finite number beyond its largest is an error.
-    - ``output``: the format D is converted to at the end, by ``output_rounding``, beyond its largest number
-      to infinity or (``saturate``) to that number. Without it D stays in the instruction's format.
+    - ``output``: the format D is converted to at the end, by ``output_rounding`` (``"RNE"`` by default), beyond its
+      largest number to infinity or (``saturate``) to that number. Without it D stays in the instruction's format.
     - ``threads``: 1 to 4096. The answer is the same for any number.
     - ``progress``: called now and then with the products done and those there are to do; what it raises ends the product.
 
