@@ -157,10 +157,10 @@ pub unsafe extern "C" fn bitmma_open_model(
     guarded(|| unsafe {
         let toml = text("toml", toml)?;
         not_null("unit", unit)?;
-        if m == 0 || n == 0 || m > MOST || n > MOST || k > MOST {
-            let message =
-                format!("{m}×{n}×{k}: M and N are 1 to {MOST}, K a multiple of the model's up to {MOST}");
-            return Err(Failure::new(BITMMA_SIZE, message));
+        for (name, size) in [("m", m), ("n", n), ("k", k)] {
+            if !(1..=MOST).contains(&size) {
+                return Err(Failure::new(BITMMA_SIZE, format!("{name} is {size}; 1 to {MOST} is allowed")));
+            }
         }
         let model = Model::from_toml(toml).map_err(|error| Failure::new(BITMMA_MODEL, error.to_string()))?;
         let opened = bitmma_unit::of_model(model, (m, n, k), "model")?;

@@ -57,8 +57,10 @@ static void opening(void) {
     bitmma_close(unit);
     FAILS(bitmma_open_model("model = 3", 2, 3, 8, &unit), BITMMA_MODEL, "");
     FAILS(bitmma_open_model(TOML, 2, 3, 7, &unit), BITMMA_MODEL, "7");
-    FAILS(bitmma_open_model(TOML, 0, 3, 8, &unit), BITMMA_SIZE, "0×3×8");
-    FAILS(bitmma_open_model(TOML, 2, 3, (size_t)-1, &unit), BITMMA_SIZE, "65536");
+    FAILS(bitmma_open_model(TOML, 0, 3, 8, &unit), BITMMA_SIZE, "m is 0; 1 to 65536 is allowed");
+    FAILS(bitmma_open_model(TOML, 2, 65537, 8, &unit), BITMMA_SIZE, "n is 65537; 1 to 65536");
+    FAILS(bitmma_open_model(TOML, 2, 3, 0, &unit), BITMMA_SIZE, "k is 0; 1 to 65536");
+    FAILS(bitmma_open_model(TOML, 2, 3, (size_t)-1, &unit), BITMMA_SIZE, "k is 18446744073709551615; 1 to 65536");
     FAILS(bitmma_open_model(NULL, 2, 3, 8, &unit), BITMMA_NULL, "toml");
 }
 
