@@ -406,8 +406,12 @@ fn models_and_json() {
     let json: Value =
         serde_json::from_str(&fine(&bench, &format!("gemm --model model.toml {operands}"))).unwrap();
     assert_eq!(json["k_step"], 16);
-    refused(&bench, &format!("gemm --model model.toml --k-step 0 {operands}"), &["--k-step: K is 0"]);
-    refused(&bench, &format!("gemm --model model.toml --k-step 17 {operands}"), &["K is 17"]);
+    refused(
+        &bench,
+        &format!("gemm --model model.toml --k-step 0 {operands}"),
+        &["--k-step: step is 0; T-FDPA takes multiples of 1, at least 1"],
+    );
+    refused(&bench, &format!("gemm --model model.toml --k-step 17 {operands}"), &["step is 17"]);
     refused(&bench, &format!("gemm {F16} --k-step 32 {operands}"), &["cannot be used with '--k-step <N>'"]);
 }
 

@@ -1,6 +1,6 @@
 //! What a product is made of along K.
 
-use bitmma_arithmetic::{Model, Order, Prepared};
+use bitmma_arithmetic::{Model, ModelError, Order, Prepared};
 use bitmma_catalogue::lookup::Found;
 use bitmma_catalogue::{Architecture, Revision, find};
 use bitmma_formats::text::display;
@@ -36,7 +36,12 @@ impl Target {
     /// and as scale blocks and the order of its elements ask for.
     pub fn of_model(model: Model, step: Option<usize>) -> Result<Target, Error> {
         let step = step.unwrap_or_else(|| default_step(&model));
-        Prepared::new(&model, step)?;
+        Prepared::new(&model, step).map_err(|error| match error {
+            ModelError::Length { k, model, multiple } => {
+                option("step", k, format!("{model} takes multiples of {multiple}, at least {multiple}"))
+            }
+            other => other.into(),
+        })?;
         Ok(Target { name: model.operation.name().to_owned(), model, step })
     }
 
