@@ -183,6 +183,9 @@ pub(crate) fn probe<'py>(
     let (a, b, c, d) = &formats;
     let signature = signature(name, shape, [a, b, c, d], scale)?;
     let function = Function { signature, call, listener: Listener::new(progress) };
+    if resume && log.is_none() {
+        return Err(OptionError::new_err("resume needs log, the file with the answers so far"));
+    }
     let options = Options { tests, seed, log, resume };
     let outcome = py.detach(|| bitmma_probe::probe(&function, &options, &&function.listener));
     let outcome = function.listener.end(outcome.map_err(exception))?;

@@ -162,6 +162,9 @@ impl Blocks {
     fn new(identity: &str, folder: Option<PathBuf>, shard: &str, resume: bool) -> PyResult<Blocks> {
         let identity: Identity = serde_json::from_str(identity).map_err(unreadable)?;
         let Some(folder) = folder else {
+            if resume {
+                return Err(OptionError::new_err("resume needs state, the folder with the blocks so far"));
+            }
             return Ok(Blocks { identity, known: BTreeMap::new(), state: None });
         };
         std::fs::create_dir_all(&folder)?;

@@ -150,6 +150,8 @@ def test_what_it_raises_is_raised_and_the_log_is_gone_on_with(tmp_path):
 
     with pytest.raises(bitmma.RecordingError, match="line 1: this is the log of another probe"):
         bitmma.probe(HOPPER, SIGNATURE, tests=2_000, seed=2, log=log, resume=True)
+    with pytest.raises(bitmma.OptionError, match="resume needs log, the file with the answers so far"):
+        bitmma.probe(HOPPER, SIGNATURE, tests=2_000, resume=True)
     with pytest.raises(OSError):
         bitmma.probe(HOPPER, SIGNATURE, log=tmp_path / "none" / "questions.csv")
 

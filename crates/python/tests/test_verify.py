@@ -63,6 +63,7 @@ def test_what_goes_on_when_progress_raises():
         ("model:x.toml@1x1x1", {}, FileNotFoundError, "x.toml"),
         (UNIT, {"against": "ampere/HMMA.16816.F16"}, bitmma.OptionError, "is f32, of the model f16"),
         (UNIT, {"model": "A = 1"}, bitmma.ModelError, ""),
+        (UNIT, {"resume": True}, bitmma.OptionError, "resume needs state, the folder with the blocks so far"),
         (UNIT, {"shard": "3/2"}, bitmma.OptionError, "'3/2' is not a shard"),
         (UNIT, {"tests": 10**16}, bitmma.OptionError, "at most 10^15"),
     ],
