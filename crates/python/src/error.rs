@@ -1,8 +1,10 @@
 //! One exception class for each kind of error.
 
+use std::fmt::Display;
+
 use bitmma::Error;
 use bitmma::catalogue::LookupError as Lookup;
-use pyo3::PyErr;
+use pyo3::{PyErr, Python};
 
 /// The classes, as `python/bitmma/errors.py` defines them.
 mod classes {
@@ -41,6 +43,14 @@ pub(crate) struct Raised(Error);
 impl<E: Into<Error>> From<E> for Raised {
     fn from(error: E) -> Raised {
         Raised(error.into())
+    }
+}
+
+impl Raised {
+    /// With what it is about in front, a file or a unit.
+    pub(crate) fn within(self, py: Python<'_>, context: impl Display) -> PyErr {
+        let text = format!("{context}: {}", self.0);
+        PyErr::from_type(PyErr::from(self).get_type(py), text)
     }
 }
 

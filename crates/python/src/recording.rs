@@ -1,9 +1,9 @@
 //! `bitmma.recording`: what real units answered.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use bitmma::Case;
+use bitmma::{Case, Error};
 use bitmma_verify::recording::{Answer, Record as Row, read};
 use bitmma_verify::replay::{Rules, replay as hold};
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ use crate::instruction::revision;
 /// None where any NaN agrees.
 #[pyfunction]
 pub(crate) fn read_recording(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    rows(path)?
+    rows(py, &path)?
         .into_iter()
         .map(|row| {
             let Row { origin, case: Case { a, b, c, scale_a, scale_b }, d, line } = row;
@@ -40,8 +40,9 @@ pub(crate) fn read_recording(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Boun
         .collect()
 }
 
-fn rows(path: PathBuf) -> PyResult<Vec<Row>> {
-    Ok(read(File::open(path)?).map_err(Raised::from)?)
+fn rows(py: Python<'_>, path: &Path) -> PyResult<Vec<Row>> {
+    let rows = File::open(path).map_err(Error::from).and_then(read);
+    rows.map_err(|error| Raised::from(error).within(py, path.display()))
 }
 
 /// Holds recordings against the instructions' models: architecture, instruction, how many dot products,
@@ -57,8 +58,8 @@ pub(crate) fn replay(
 ) -> PyResult<Vec<(String, String, usize, usize, Option<u64>)>> {
     let rules = Rules { revision: revision(revision_name)?, strict_nan, model: None };
     let mut records = Vec::new();
-    for path in paths {
-        records.extend(rows(path)?);
+    for path in &paths {
+        records.extend(rows(py, path)?);
     }
     let outcomes = py.detach(|| hold(&records, &rules)).map_err(Raised::from)?;
     let row = |outcome: bitmma_verify::replay::Outcome| {

@@ -27,10 +27,7 @@ pub(crate) struct Campaign {
 fn not_opened(py: Python<'_>, error: OpenError) -> PyErr {
     match error {
         OpenError::Unit(error) => Raised::from(error).into(),
-        OpenError::Within { context, error } => {
-            let text = format!("{context}: {error}");
-            PyErr::from_type(PyErr::from(Raised::from(error)).get_type(py), text)
-        }
+        OpenError::Within { context, error } => Raised::from(error).within(py, context),
         other => OptionError::new_err(other.to_string()),
     }
 }

@@ -87,10 +87,11 @@ def test_one_call_of_an_instruction_answers_a_recorded_element():
         ("arch,instruction,a,b,c,scale_a,scale_b,d\nh100,mma.m1,0,0,0,,,0\n", "line 2: hopper has no instruction"),
     ],
 )
-def test_a_recording_that_does_not_read_names_the_line(tmp_path, text, message):
+def test_a_recording_that_does_not_read_names_file_and_line(tmp_path, text, message):
     path = tmp_path / "bad.csv"
     path.write_text(text)
-    with pytest.raises(bitmma.RecordingError, match=message):
-        bitmma.recording.read(path)
-    with pytest.raises(FileNotFoundError):
-        bitmma.recording.read(tmp_path / "none.csv")
+    for call in (bitmma.recording.read, lambda path: bitmma.recording.replay([FILES[0], path])):
+        with pytest.raises(bitmma.RecordingError, match=f"bad.csv: {message}"):
+            call(path)
+        with pytest.raises(FileNotFoundError, match="none.csv: No such file"):
+            call(tmp_path / "none.csv")

@@ -49,7 +49,7 @@ class Outcome:
 
 
 def read(path: Path) -> list[Record]:
-    """Reads a recording; an error names the line."""
+    """Reads a recording; an error names the file and the line."""
     return [Record(**row) for row in _bitmma.read_recording(os.fspath(path))]
 
 
