@@ -83,6 +83,7 @@ CASES = [
     (bitmma.DeviceError, "A is on a CUDA device; bring it to the CPU first", lambda: bitmma.gemm(HOPPER, OfNumba(), B)),
     (bitmma.CodeError, "code 5 is 0x10; a e2m1 code has 4 bits", lambda: formats.decode(np.array([0, 1, 2, 3, 4, 16], np.uint8), "e2m1")),
     (bitmma.ScaleError, "takes no scale factors", lambda: bitmma.gemm(HOPPER, F16, B, scale_a=np.ones((16, 1), np.uint8))),
+    (bitmma.ScaleError, "mma.m16n8k16.f32.f16.f16.f32 takes no scale factors", lambda: bitmma.mma(*HOPPER)(F16, B, scale_b=np.ones((1, 8), np.float32))),
     (bitmma.ScaleError, "takes 16×1 ue8m0 factors for scale A", lambda: bitmma.gemm(("b200", "tcgen05.mma.m128n8k32.kind::mxf8f6f4.block32.f32.e4m3.e4m3.ue8m0"), F16.view(np.uint8), F16.view(np.uint8).T.copy())),
     (bitmma.OptionError, "promote_every is 24; mma.m16n8k16.f32.f16.f16.f32 takes 16 elements along K", lambda: bitmma.gemm(HOPPER, F16, B, promote_every=24)),
     (bitmma.OptionError, "target is 'h100'; give a Unit or (architecture, instruction)", lambda: bitmma.gemm("h100", F16, B)),

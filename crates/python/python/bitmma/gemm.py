@@ -102,7 +102,7 @@ def gemm(
         shape = None
     d, format = _bitmma.gemm(
         unit._native,
-        unit._operands(a, b, c, scale_a, scale_b, "f32" if scale_blocks else None),
+        unit._operands(a, b, c, scale_a, scale_b, scale_blocks),
         scale_blocks=scale_blocks,
         split_k=split_k,
         promote_every=promote_every,

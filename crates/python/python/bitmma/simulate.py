@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from . import _arrays, _bitmma
 from ._bitmma import Instruction
+from .errors import ScaleError
 
 if TYPE_CHECKING:
     from typing import Optional, Tuple
@@ -112,24 +113,23 @@ class Unit:
         c: Array | None,
         scale_a: Array | None,
         scale_b: Array | None,
-        scales: str | None = None,
+        scale_blocks: str | None = None,
     ) -> Operands:
-        """Everything as codes; ``scales`` is the format of scales that the unit itself does not take."""
+        """Everything as codes."""
+        factors = self._factors(scale_a, scale_b, scale_blocks)
         return (
             _arrays.words("A", a, self.a, along=-1),
             _arrays.words("B", b, self.b, along=-2),
             None if c is None else _arrays.words("C", c, self.c),
-            *self._scales(scale_a, scale_b, scales),
+            None if scale_a is None else _arrays.words("scale A", scale_a, factors),
+            None if scale_b is None else _arrays.words("scale B", scale_b, factors),
         )
 
-    def _scales(
-        self, scale_a: Array | None, scale_b: Array | None, scales: str | None = None
-    ) -> tuple[Codes | None, Codes | None]:
-        format = scales or (self.scale[0] if self.scale else "ue8m0")  # where there are none, the native half says so
-        return (
-            None if scale_a is None else _arrays.words("scale A", scale_a, format),
-            None if scale_b is None else _arrays.words("scale B", scale_b, format),
-        )
+    def _factors(self, scale_a: Array | None, scale_b: Array | None, scale_blocks: str | None) -> str:
+        """The format of scale factors: its own, or that of scales of blocks. Where it takes none there must be none."""
+        if self.scale is None and not scale_blocks and (scale_a is not None or scale_b is not None):
+            raise ScaleError(f"{self.name} takes no scale factors")
+        return "f32" if scale_blocks or self.scale is None else self.scale[0]
 
     def __repr__(self) -> str:
         if self.instruction is None:

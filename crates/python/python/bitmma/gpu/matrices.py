@@ -87,7 +87,7 @@ def _on_device(unit: Unit, operands: list[Any], where: torch.device, options: di
         raise Declined(distrust)
     names = ("A", "B", "C", "scale A", "scale B")
     like = _arrays.like(*operands[:2])
-    scale_format = "f32" if options.get("scale_blocks") else unit.scale[0] if unit.scale else "ue8m0"
+    scale_format = unit._factors(operands[3], operands[4], options.get("scale_blocks"))
     formats = (unit.a, unit.b, unit.c, scale_format, scale_format)
     taken: list[Any] = [
         None if one is None else codes_of(name, one, format, along) for name, one, format, along in zip(names, operands, formats, (-1, -2, -1, -1, -1))
