@@ -16,6 +16,7 @@ from common import ROOT
 HOPPER = ("h100", "mma.m16n8k16.f32.f16.f16.f32")
 F16 = np.zeros((16, 16), np.float16)
 B = np.zeros((16, 8), np.float16)
+MASKED = np.ma.array(F16, mask=np.eye(16, dtype=bool))
 CLASSES = [one for _, one in inspect.getmembers(errors, inspect.isclass) if issubclass(one, errors.Error)]
 
 
@@ -75,6 +76,9 @@ CASES = [
     (bitmma.DtypeError, "A is object", lambda: bitmma.gemm(HOPPER, np.array([[None]]), B)),
     (bitmma.DtypeError, "A is uint8; its format is not known from that: say what the codes are with read_as", lambda: bitmma.matmul(F16.view(np.uint8), B, like="h100")),
     (bitmma.DtypeError, "A is float16, which holds f16; e4m3 comes as float8_e4m3fn", lambda: bitmma.matmul(F16, B, like="h100", read_as="e4m3")),
+    (bitmma.FormatError, "A: 16 of 256 elements are masked; give them numbers first: array.filled(0)", lambda: bitmma.gemm(HOPPER, MASKED, B)),
+    (bitmma.FormatError, "B: 128 of 128 elements are masked", lambda: bitmma.gemm(HOPPER, F16[None, None], np.ma.masked_equal(B, 0))),
+    (bitmma.FormatError, "values: 1 of 2 elements are masked", lambda: formats.encode(np.ma.array([1.0, 2.0], mask=[0, 1]), "f16")),
     (bitmma.DtypeError, "values are complex128", lambda: formats.encode(1j, "f16")),
     (bitmma.DeviceError, "A is on cuda:0; bring it to the CPU first", lambda: bitmma.gemm(HOPPER, OnGpu(2), B)),
     (bitmma.DeviceError, "B is on cuda:3; bring it to the CPU first", lambda: bitmma.matmul(F16, OnGpu(2, 3), like="h100")),

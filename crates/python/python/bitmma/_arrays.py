@@ -15,7 +15,7 @@ from ._bitmma import formats as _formats
 from ._bitmma import unpack as _unpack
 from ._dtypes import DTYPE_OF, FORMATS_OF, NATIVE, WORD_OF
 from ._lazy import numpy as np
-from .errors import DeviceError, DtypeError
+from .errors import DeviceError, DtypeError, FormatError
 
 if TYPE_CHECKING:
     import numpy
@@ -123,13 +123,21 @@ def elements(array: Array) -> int:
     return int(array.shape[-1]) * (2 if _dtype_name(array) == "float4_e2m1fn_x2" else 1)
 
 
+def unmasked(name: str, array: Array) -> Array:
+    """The array. Elements that NumPy masks have no codes: they are refused."""
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        masked = int(np.ma.count_masked(array))
+        raise FormatError(f"{name}: {masked} of {array.size} elements are masked; give them numbers first: array.filled(0)")
+    return array
+
+
 def _numpy_words(name: str, array: Array) -> Codes:
     if not isinstance(array, np.ndarray):
         device = _device(array)
         if device is not None:
             raise DeviceError(f"{name} is on {device}; bring it to the CPU first")
     lends = hasattr(array, "__dlpack__") and not hasattr(array, "__array__")
-    array = np.from_dlpack(array) if lends else np.asarray(array)
+    array = np.from_dlpack(array) if lends else np.asarray(unmasked(name, array))
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return array.view(WORD_OF[array.dtype.itemsize])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import _arrays
 from ._lazy import numpy as np
 from .errors import ShapeError
 
@@ -27,7 +28,8 @@ def flat(operands: tuple[Array | None, ...], names: tuple[str, ...]) -> tuple[tu
 
     Dimensions in front are stretched to each other's. Rows of many A times one B are rows of one A.
     """
-    given: list[Any] = [None if one is None else one if hasattr(one, "reshape") else np.asarray(one) for one in operands]
+    whole = map(_arrays.unmasked, names, operands)
+    given: list[Any] = [None if one is None else one if hasattr(one, "reshape") else np.asarray(one) for one in whole]
     for name, one in zip(names, given):
         if one is not None and len(one.shape) < 2:
             raise ShapeError(f"{name} has {len(one.shape)} dimension; a matrix has 2, and batches of matrices more")

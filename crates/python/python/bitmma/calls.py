@@ -254,7 +254,7 @@ def _number(name: str, value: Any) -> int:
     """The FP32 code of one number."""
     if hasattr(value, "detach"):
         value = value.detach().cpu().numpy()
-    array = np.asarray(value, dtype=np.float32).reshape(-1)
+    array = np.asarray(_arrays.unmasked(name, value), dtype=np.float32).reshape(-1)
     if array.size != 1:
         raise OptionError(f"{name} has {array.size} elements; one was expected")
     return int(array.view(np.uint32)[0])

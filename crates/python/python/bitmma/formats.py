@@ -40,7 +40,7 @@ def encode(values: Array, format: str, *, rounding: str = "RNE", overflow: str =
 def _values(values: Array) -> Codes:
     if _arrays.like(values).torch:
         values = values.detach().cpu().double().numpy()
-    array = np.asarray(values)
+    array = np.asarray(_arrays.unmasked("values", values))
     if array.dtype in (np.float64, np.float32):
         if not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
