@@ -66,7 +66,7 @@ impl Layout {
             return wrong(format!("leading is {leading}; a row has {columns} codes"));
         }
         if shape.0 == 0 || shape.1 == 0 || shape.2 == 0 {
-            return Ok(Layout { shape, leading, stride });
+            return Ok(Layout { shape: (0, 0, 0), leading, stride }); // beside a zero the others may be anything
         }
         let too_large = || Failure::new(BITMMA_SIZE, format!("{name}: {} is too large", shape_text(shape)));
         let matrix = (rows - 1).checked_mul(leading).and_then(|codes| codes.checked_add(columns));
@@ -85,10 +85,6 @@ impl Layout {
             let shape = shape_text(shape);
             return wrong(format!("{count} codes; {shape} with rows {leading} apart takes {total}"));
         }
-        if total == blocks * rows * columns {
-            // without gaps all are one row, which is copied at once
-            return Ok(Layout { shape: (1, 1, total), leading: total, stride: 0 });
-        }
         Ok(Layout { shape, leading, stride })
     }
 
@@ -104,11 +100,14 @@ impl Layout {
         blocks * rows * columns
     }
 
-    /// Where each row begins.
-    fn rows(&self) -> impl Iterator<Item = usize> + use<> {
-        let Layout { shape: (blocks, rows, columns), leading, stride } = *self;
+    /// Where each row begins, and how long it is. Without gaps all are one row, which is copied at once.
+    fn rows(&self) -> (impl Iterator<Item = usize> + use<>, usize) {
+        let Layout { shape, leading, stride } = *self;
+        let (blocks, rows, columns) = if self.extent() == self.len() { (1, 1, self.len()) } else { shape };
         let rows = if columns == 0 { 0 } else { rows };
-        (0..blocks).flat_map(move |block| (0..rows).map(move |row| block * stride + row * leading))
+        let starts =
+            (0..blocks).flat_map(move |block| (0..rows).map(move |row| block * stride + row * leading));
+        (starts, columns)
     }
 }
 
@@ -187,7 +186,8 @@ impl bitmma_input {
             // SAFETY: the caller's; the address is aligned, and not NULL where there are codes
             (from.is_aligned() && count > 0).then(|| T::slice(unsafe { slice::from_raw_parts(from, count) }))
         }
-        let extent = self.layout(name, shape)?.extent();
+        let layout = self.layout(name, shape)?;
+        let extent = layout.extent();
         // SAFETY: the layout's rows lie within `count` codes
         let codes = unsafe {
             match (format.bits(), format.bytes()) {
@@ -198,9 +198,7 @@ impl bitmma_input {
                 _ => None,
             }
         };
-        let given = |given: usize, usual: usize| if given == 0 { usual } else { given };
-        let leading = given(self.leading, shape.2);
-        let strides = [given(self.stride, shape.1.saturating_mul(leading)), leading, 1];
+        let strides = [layout.stride, layout.leading, 1];
         match codes.and_then(|codes| MatrixRef::new(format, shape, strides, codes)) {
             Some(matrix) => Ok(Held::Lent(matrix)),
             // SAFETY: the caller's
@@ -241,8 +239,8 @@ impl bitmma_input {
 unsafe fn rows<T: Copy>(from: *const T, layout: Layout) -> Option<Vec<T>> {
     let mut codes: Vec<T> = Vec::new();
     codes.try_reserve_exact(layout.len()).ok()?;
-    let columns = layout.shape.2;
-    for (index, start) in layout.rows().enumerate() {
+    let (starts, columns) = layout.rows();
+    for (index, start) in starts.enumerate() {
         // SAFETY: the row can be read, and there is room for all of them; bytes, as `from` may not be aligned
         unsafe {
             let to = codes.as_mut_ptr().add(index * columns).cast::<u8>();
@@ -281,8 +279,8 @@ impl bitmma_output {
 ///
 /// The rows can be written.
 unsafe fn write_rows<T: Copy>(to: *mut T, layout: &Layout, codes: &[T]) {
-    let columns = layout.shape.2;
-    for (start, row) in layout.rows().zip(codes.chunks_exact(columns.max(1))) {
+    let (starts, columns) = layout.rows();
+    for (start, row) in starts.zip(codes.chunks_exact(columns.max(1))) {
         // SAFETY: the row can be written; bytes, as `to` may not be aligned
         unsafe {
             let to = to.add(start).cast::<u8>();

@@ -246,6 +246,8 @@ static void whole_products(void) {
     CHECK(bitmma_gemm(unit, M, N, 0, &operands, NULL, &d) == BITMMA_OK && out[M * N - 1] == 4);
     CHECK(bitmma_gemm(unit, 0, N, K, &operands, NULL, &d) == BITMMA_OK);
     FAILS(bitmma_gemm(unit, (size_t)-1, N, K, &operands, NULL, &d), BITMMA_SIZE, "too large");
+    options = (bitmma_gemm_options){.products = 2};
+    FAILS(bitmma_gemm(unit, (size_t)-1, 0, 0, &operands, &options, &d), BITMMA_MEMORY, "cannot be held");
     FAILS(bitmma_gemm(unit, M, N, K + 200, &operands, NULL, &d), BITMMA_SIZE, "A: 700 codes; 5×270");
     bitmma_close(unit);
 }
