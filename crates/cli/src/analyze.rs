@@ -9,6 +9,7 @@ use bitmma_analysis::section::Section;
 use bitmma_analysis::sections::{Effort, Options, Part, UserData, section};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use crate::count::count;
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::Source;
 use crate::operands::{check_scales, read};
@@ -85,19 +86,13 @@ pub(crate) struct OptionArguments {
     #[arg(long, default_value = "normal", value_parser = Distribution::NAMES, conflicts_with = "a")]
     distribution: String,
     /// The factor of random A and B, above 0
-    #[arg(
-        long,
-        value_name = "FACTOR",
-        default_value_t = 1.0,
-        conflicts_with = "a",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, conflicts_with = "a")]
     scale: f64,
     /// K of random A and B, 1 to 1048576; M and N are 32
-    #[arg(long, value_name = "K", default_value_t = 1024, conflicts_with = "a")]
+    #[arg(long, value_name = "K", default_value_t = 1024, value_parser = count::<usize>(1..=1_048_576), conflicts_with = "a")]
     k: usize,
     /// Of all random numbers
-    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = count::<u64>(0..=u64::MAX))]
     seed: u64,
     /// Fewer cases of everything
     #[arg(long)]

@@ -11,6 +11,7 @@ use bitmma::{Architecture, GemmOptions, Matrix, Revision, threads};
 use bitmma_verify::inputs::{Family, Formats, case, nearest};
 use serde::Serialize;
 
+use crate::count::count;
 use crate::failure::{Failure, Outcome, Within};
 use crate::gemm::rate_text;
 use crate::table::Table;
@@ -65,10 +66,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "INSTRUCTION", requires = "arch")]
     instruction: Option<String>,
     /// M, N and K
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=32768))]
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = count::<u64>(1..=32768))]
     size: u64,
     /// What all threads are [default: one for each core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=threads::MOST as u64))]
+    #[arg(long, value_name = "N", value_parser = count::<u64>(1..=threads::MOST as u64))]
     threads: Option<u64>,
     /// Instruction set of ours; the native product takes what it takes [default: the fastest there is]
     #[arg(long, value_name = "LEVEL", value_parser = clap::builder::PossibleValuesParser::new(LEVELS.map(|level| level.0)))]

@@ -6,8 +6,8 @@ mod sources;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bitmma::Matrix;
 use bitmma::formats::{BF16, E4M3, F32, Format};
+use bitmma::{Matrix, threads};
 use bitmma_calls::call::Scales;
 use bitmma_calls::compare::{Comparison, compare};
 use bitmma_calls::explain::explain;
@@ -17,6 +17,7 @@ use bitmma_calls::torch::{Layout, Request};
 use bitmma_calls::{Call, Error, execute};
 use clap::ValueEnum;
 
+use crate::count::count;
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::{Output, Source};
 use crate::{operands, output, values};
@@ -93,13 +94,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PLATFORM")]
     compare_with: Vec<String>,
     /// Follow one element through parts, merge and epilogue
-    #[arg(long, value_name = "ROW,COLUMN", value_parser = place)]
+    #[arg(long, value_name = "ROW,COLUMN", value_parser = place, allow_hyphen_values = true)]
     explain: Option<(usize, usize)>,
     /// Where D goes: .npy or .safetensors
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
     /// Threads [default: one for each core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=threads::MOST as u64))]
     threads: Option<usize>,
     /// Print JSON
     #[arg(long)]

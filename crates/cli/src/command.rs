@@ -1,6 +1,8 @@
 //! The command line as a whole: every subcommand.
 
-use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
+
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
 use crate::{
@@ -51,6 +53,20 @@ enum Command {
 }
 
 impl Arguments {
+    /// Reads a command line, the name of the command first.
+    pub(crate) fn read(words: &[OsString]) -> Result<Arguments, clap::Error> {
+        // -1 is the value of the option before it, which says what it may be
+        let negative = |argument: clap::Arg| match argument.get_action() {
+            ArgAction::Set | ArgAction::Append if !argument.is_positional() => {
+                argument.allow_negative_numbers(true)
+            }
+            _ => argument,
+        };
+        let command = Arguments::command().mut_subcommands(|one| one.mut_args(negative));
+        let matches = command.try_get_matches_from(words)?;
+        Arguments::from_arg_matches(&matches)
+    }
+
     /// Does what was asked for.
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         match &self.command {

@@ -11,10 +11,11 @@ use bitmma::formats::table::FORMATS;
 use bitmma::formats::{F32, Format, Overflow, Rounding, text::display};
 use bitmma::gemm::{OutputConversion, ScaleBlocks, Target as Unit};
 use bitmma::kernel::has_kernel;
-use bitmma::{GemmOptions, Matrix};
+use bitmma::{GemmOptions, Matrix, threads};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
+use crate::count::{MOST, count};
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::{Output, Source};
 use expect::{Difference, Expected};
@@ -85,13 +86,13 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     files: operands::Arguments,
     /// Elements along K that --model takes at a time [default: its L_max]
-    #[arg(long, value_name = "N", conflicts_with_all = ["architecture", "instruction"])]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST), conflicts_with_all = ["architecture", "instruction"])]
     k_step: Option<usize>,
     /// Cut K into N parts of whole instructions, as even as possible, as many as fit, and add their results in FP32
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST))]
     split_k: Option<usize>,
     /// Move the accumulator to an FP32 sum every N elements of K, a multiple of the instruction's K
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST))]
     promote_every: Option<usize>,
     /// --scale-a and --scale-b are FP32 scales of blocks: ROWSxK of A and COLUMNSxK of B, as in 1x128,128x128; or row
     #[arg(long, value_name = "BLOCKS", requires = "scale_a", requires = "scale_b")]
@@ -115,7 +116,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     expect: Option<Source>,
     /// Threads [default: one for each core]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=threads::MOST as u64))]
     threads: Option<usize>,
     /// Print JSON
     #[arg(long)]

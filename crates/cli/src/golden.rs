@@ -10,11 +10,12 @@ use bitmma_calls::npz::Writer;
 use bitmma_verify::recording::{self, Answer};
 use clap::ValueEnum;
 
+use crate::count::{MOST, count};
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::npy;
 use crate::record::{cases, write_case, write_head};
 use crate::target::{self, Target};
-use crate::verify::{count, names};
+use crate::verify::names;
 use crate::{output, whole};
 
 const HELP: &str = "\
@@ -38,16 +39,16 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     target: target::Arguments,
     /// Elements along K of --model [default: its L_max]
-    #[arg(long, short, value_name = "K", conflicts_with_all = ["architecture", "instruction"])]
+    #[arg(long, short, value_name = "K", value_parser = count::<usize>(1..=MOST), conflicts_with_all = ["architecture", "instruction"])]
     k: Option<usize>,
     /// How many cases, 1 to 10000000
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = count)]
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = count::<u64>(1..=MAX_CASES))]
     cases: u64,
     /// What to write
     #[arg(long, value_name = "FORMAT", default_value = "hex")]
     format: Kind,
     /// Seed of the random cases
-    #[arg(long, default_value = "0")]
+    #[arg(long, default_value = "0", value_parser = count::<u64>(0..=u64::MAX))]
     seed: u64,
     /// Where to write; the standard output if left out, which npz cannot be
     #[arg(long, short, value_name = "FILE")]
@@ -69,13 +70,10 @@ enum Kind {
 }
 
 /// More are not held in memory.
-const MOST: u64 = 10_000_000;
+const MAX_CASES: u64 = 10_000_000;
 
 /// Computes and writes.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    if !(1..=MOST).contains(&arguments.cases) {
-        bail!("--cases is {}; it must be 1 to {MOST}", arguments.cases);
-    }
     if arguments.format == Kind::Npz && arguments.out.is_none() {
         bail!("--format npz needs --out FILE");
     }

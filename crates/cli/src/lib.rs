@@ -11,6 +11,7 @@ mod bits;
 mod call;
 mod command;
 mod compare;
+mod count;
 mod describe;
 mod documents;
 mod dot;
@@ -45,8 +46,6 @@ mod whole;
 
 use std::ffi::OsString;
 
-use clap::Parser;
-
 use crate::failure::Failure;
 
 /// Does what a command line asks for, the name of the command first, and returns how it ended: 0 done, or everything
@@ -58,7 +57,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = arguments.into_iter().collect();
     // a program that asked for JSON gets it for an error, too, on the standard output
     let is_json = words.iter().any(|word| word == "--json");
-    let arguments = match command::Arguments::try_parse_from(words) {
+    let arguments = match command::Arguments::read(&words) {
         Ok(arguments) => arguments,
         Err(help_or_error) => {
             let _ = help_or_error.print(); // a closed pipe is not a failure

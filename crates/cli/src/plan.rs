@@ -4,6 +4,7 @@ use bitmma::formats::{BF16, Format};
 use bitmma_calls::platform::{Platform, decide};
 
 use crate::call::{SourceArguments, format_parser, summary};
+use crate::count::{MOST, count};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 
@@ -27,13 +28,13 @@ pub(crate) struct Arguments {
     /// GPU and library, as in rtx4060/cublaslt-12.8.3.14
     platform: String,
     /// Rows of D
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST))]
     m: usize,
     /// Columns of D
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST))]
     n: usize,
     /// Columns of A, rows of B
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST))]
     k: usize,
     /// Format of A, and of B if --type-b is not given
     #[arg(long = "type", value_name = "FORMAT", value_parser = format_parser())]

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use bitmma_probe::{Error, Options, Verdict};
 use bitmma_verify::open::KINDS;
 
+use crate::count::{MOST, count};
 use crate::failure::{Failure, Outcome, Within};
 use crate::progress::Bar;
-use crate::verify::count;
 use crate::{output, target, unit, whole};
 
 mod json;
@@ -40,10 +40,10 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     revision: target::RevisionArgument,
     /// Elements of D that the model must agree with
-    #[arg(long, value_name = "COUNT", default_value = "1e6", value_parser = count)]
+    #[arg(long, value_name = "COUNT", default_value = "1e6", value_parser = count::<u64>(0..=MOST))]
     tests: u64,
     /// Seed of all that is random
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = count::<u64>(0..=u64::MAX))]
     seed: u64,
     /// A folder for the model, the reports and the log; it is made if it is not there
     #[arg(short, long, value_name = "DIR")]

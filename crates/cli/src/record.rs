@@ -10,9 +10,10 @@ use bitmma_verify::open::{KINDS, check_model, model_named, read_model};
 use bitmma_verify::origin::Origin;
 use bitmma_verify::recording::{self, Answer};
 
+use crate::count::{MOST, count};
 use crate::failure::{Failure, Outcome, Within};
 use crate::unit::LimitArguments;
-use crate::verify::{count, names};
+use crate::verify::names;
 use crate::{output, target, whole};
 
 const HELP: &str = "\
@@ -38,13 +39,13 @@ pub(crate) struct Arguments {
     #[arg(long, short, value_name = "CSV")]
     out: Option<PathBuf>,
     /// Random dot products of each instruction, at most 10000000
-    #[arg(long, value_name = "N", default_value = "200", value_parser = count)]
+    #[arg(long, value_name = "N", default_value = "200", value_parser = count::<u64>(0..=MAX_SAMPLES))]
     samples: u64,
     /// Directed cases of each instruction at most, spread evenly over all there are
-    #[arg(long, value_name = "N", default_value = "400", value_parser = count)]
-    directed: u64,
+    #[arg(long, value_name = "N", default_value = "400", value_parser = count::<usize>(0..=MOST))]
+    directed: usize,
     /// Seed of the random ones
-    #[arg(long, default_value = "0")]
+    #[arg(long, default_value = "0", value_parser = count::<u64>(0..=u64::MAX))]
     seed: u64,
     /// The model of a unit that does not stand in the catalogue, for the head
     #[arg(long, value_name = "TOML")]
@@ -63,14 +64,8 @@ const MAX_SAMPLES: u64 = 10_000_000;
 
 /// Asks and writes.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    match (arguments.samples, arguments.directed) {
-        (0, 0) => {
-            bail!("--samples and --directed are 0; one dot product is needed at least");
-        }
-        (more, _) if more > MAX_SAMPLES => {
-            bail!("--samples is {more}; at most {MAX_SAMPLES} are recorded at once");
-        }
-        _ => {}
+    if (arguments.samples, arguments.directed) == (0, 0) {
+        bail!("--samples and --directed are 0; one dot product is needed at least");
     }
     let base = arguments.unit.trim_end_matches('/');
     let units: Vec<String> = match &arguments.instructions[..] {
@@ -112,7 +107,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 signature.name
             );
         }
-        let cases = cases(&signature, arguments.directed as usize, arguments.samples, arguments.seed);
+        let cases = cases(&signature, arguments.directed, arguments.samples, arguments.seed);
         head.push(format!(
             "unit: {}; {} directed cases, {} random",
             signature.name, cases.0, arguments.samples

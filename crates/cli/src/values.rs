@@ -4,8 +4,8 @@ use bitmma::Case;
 use bitmma::arithmetic::{ModelError, Operands, Prepared};
 use bitmma::formats::Format;
 use bitmma_analysis::compare::{self, Unread};
-use clap::builder::RangedU64ValueParser;
 
+use crate::count::count;
 use crate::failure::{Failure, Within};
 use crate::target::Target;
 
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "VALUES", allow_hyphen_values = true)]
     scale_b: Option<String>,
     /// Elements along K, for --model [default: as many as A and B have]
-    #[arg(short, long, value_parser = RangedU64ValueParser::<usize>::new().range(1..=65536))]
+    #[arg(short, long, value_parser = count::<usize>(1..=65536))]
     k: Option<usize>,
     /// Round values that the format does not have to the nearest it has, ties to even
     #[arg(long)]

@@ -13,6 +13,7 @@ use bitmma_verify::campaign::{
 };
 use bitmma_verify::open::{KINDS, check_model, found, model_named};
 
+use crate::count::{MOST, count};
 use crate::failure::{Failure, Outcome, Within};
 use crate::progress::Bar;
 use crate::target::{self, read_model};
@@ -55,10 +56,10 @@ pub(crate) struct Arguments {
     #[arg(value_name = "INSTRUCTION")]
     instructions: Vec<String>,
     /// Random dot products, as in 1000000 or 1e9; rounded up to whole instructions
-    #[arg(long, value_name = "N", default_value = "1e6", value_parser = count)]
+    #[arg(long, value_name = "N", default_value = "1e6", value_parser = count::<u64>(0..=MOST))]
     tests: u64,
     /// Seed of the random instructions
-    #[arg(long, default_value = "0")]
+    #[arg(long, default_value = "0", value_parser = count::<u64>(0..=u64::MAX))]
     seed: u64,
     /// A model from a TOML file
     #[arg(long, value_name = "TOML", conflicts_with_all = ["against", "revision"])]
@@ -78,7 +79,7 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "state")]
     resume: bool,
     /// Only every N-th block, from the I-th on
-    #[arg(long, value_name = "I/N", default_value = "1/1")]
+    #[arg(long, value_name = "I/N", default_value = "1/1", allow_hyphen_values = true)]
     shard: Shard,
     /// Put state files of one campaign together in place of asking a unit
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["unit", "instructions", "state", "shard"])]
@@ -95,16 +96,6 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-/// A whole number, also as `1e9`.
-pub(crate) fn count(text: &str) -> Result<u64, String> {
-    let wrong = || format!("'{text}' must be an integer from 0 to 10^15, as in 1000000 or 1e9");
-    let (digits, power) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let (digits, power): (u64, u32) =
-        (digits.replace('_', "").parse().map_err(|_| wrong())?, power.parse().map_err(|_| wrong())?);
-    let number = 10u64.checked_pow(power).and_then(|scale| digits.checked_mul(scale)).ok_or_else(wrong)?;
-    if number <= 1_000_000_000_000_000 { Ok(number) } else { Err(wrong()) }
 }
 
 /// What came of one unit.
@@ -275,19 +266,4 @@ fn model(arguments: &Arguments, signature: &Signature) -> Result<Model, Failure>
 /// The first mismatches as they were met.
 fn shown(summary: &Summary) -> &[Kept] {
     &summary.kept[..summary.kept.len().min(12)]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::count;
-
-    #[test]
-    fn counts() {
-        assert_eq!(count("1e9"), Ok(1_000_000_000));
-        assert_eq!(count("12_000"), Ok(12_000));
-        assert_eq!(count("0"), Ok(0));
-        for wrong in ["", "e9", "1.5e3", "-1", "1e16", "1e99999999999", "many"] {
-            assert!(count(wrong).is_err(), "{wrong}");
-        }
-    }
 }

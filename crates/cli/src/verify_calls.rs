@@ -9,6 +9,7 @@ use bitmma_calls::recorded::Recording;
 use bitmma_calls::verify::{Report, verify};
 use serde::Serialize;
 
+use crate::count::{MOST, count};
 use crate::failure::{Failure, Outcome, Within};
 use crate::output;
 
@@ -37,7 +38,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ASSUMPTION", value_parser = ["version", "empty-parts"])]
     assume: Vec<String>,
     /// Differences printed of each file
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = count::<usize>(0..=MOST))]
     show: usize,
     /// Print JSON
     #[arg(long)]

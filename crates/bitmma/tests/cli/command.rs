@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod compare;
+mod counts;
 mod examples;
 mod explain;
 mod json;

@@ -439,8 +439,6 @@ fn what_gemm_refuses() {
         &format!("{f16} e.npy --promote-every 24"),
         &["promote_every is 24", "takes 16 elements"],
     );
-    refused(&bench, &format!("{f16} e.npy --split-k 0"), &["split_k is 0"]);
-    refused(&bench, &format!("{f16} e.npy --threads 0"), &["threads is 0"]);
     refused(&bench, &format!("{f16} e.npy --alpha x"), &["--alpha: 'x' is not a number"]);
     refused(&bench, &format!("{f16} e.npy --beta 1e60"), &["--beta: '1e60' is beyond the numbers of f32"]);
     refused(&bench, &format!("{f16} e.npy --saturate"), &["--output-type"]);

@@ -77,8 +77,8 @@ fn recordings_replay() {
 #[test]
 fn wrong_wishes_are_refused() {
     for (arguments, words) in [
-        (&["--cases", "0"][..], "--cases is 0; it must be 1 to 10000000"),
-        (&["--cases", "10000001"], "--cases is 10000001"),
+        (&["--cases", "0"][..], "'0' for '--cases <N>': must be an integer from 1 to 10000000"),
+        (&["--cases", "10000001"], "'10000001' for '--cases <N>'"),
         (&["--format", "npz"], "--format npz needs --out FILE"),
         (&["--format", "vcd"], "vcd"),
         (&["-o", "/no/such/folder/x"], "/no/such/folder"),

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use bitmma::formats::{BF16, E4M3, E5M2, F16, F32, Format};
 use bitmma_calls::Plan;
 use bitmma_calls::cublaslt::{Assume, Config};
-use bitmma_calls::plan::MergeOrder;
+use bitmma_calls::plan::{MOST_PARTS, MergeOrder};
 use bitmma_calls::platform::Sources;
 use bitmma_calls::torch::format_of;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use crate::count::{MOST, count};
 use crate::failure::{Failure, Within};
 
 /// Formats that a call takes or gives.
@@ -30,7 +31,7 @@ pub(crate) struct SourceArguments {
     #[arg(long, value_name = "JSON", conflicts_with_all = ["parts", "table"])]
     lt_config: Option<String>,
     /// Parts that the library splits K into, as its log says
-    #[arg(long, value_name = "N", conflicts_with = "table")]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST_PARTS as u64), conflicts_with = "table")]
     parts: Option<usize>,
     /// The order in which the parts are added
     #[arg(long, requires = "parts", default_value = "serial")]
@@ -39,7 +40,7 @@ pub(crate) struct SourceArguments {
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
     /// Bytes of workspace that the caller gives the library [default: 1048576, as torch._scaled_mm]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = count::<u64>(0..=MOST))]
     workspace: Option<u64>,
     /// Take an assumption, which the answer shows: version, empty-parts, envelope, unsplit, block-scales; may be repeated
     #[arg(long, value_name = "ASSUMPTION", value_parser = Assume::NAMES)]

@@ -66,7 +66,7 @@ fn no_dot_product_and_too_many_are_refused() {
     let unit = format!("sim:hopper/{F16}");
     for (samples, message) in [
         ("0", "--samples and --directed are 0; one dot product is needed at least"),
-        ("1e15", "--samples is 1000000000000000; at most 10000000"),
+        ("1e15", "'1e15' for '--samples <N>': must be an integer from 0 to 10000000"),
     ] {
         let out = out.to_str().unwrap();
         let ended = bitmma(&["record", &unit, "--samples", samples, "--directed", "0", "--out", out]);
