@@ -3,6 +3,7 @@
 use std::fmt::Arguments;
 use std::path::Path;
 
+use bitmma::content::text;
 use thiserror::Error;
 
 use crate::torch::Rejection;
@@ -59,6 +60,12 @@ impl Error {
     pub(crate) fn file(file: &Path, problem: impl std::fmt::Display) -> Error {
         Error::File { file: file.display().to_string(), problem: problem.to_string() }
     }
+}
+
+/// The text of a file that should hold `expected`.
+pub(crate) fn text_of(file: &Path, expected: &str) -> Result<String, Error> {
+    let bytes = std::fs::read(file).map_err(|error| Error::file(file, error))?;
+    text(bytes, expected).map_err(|problem| Error::file(file, problem))
 }
 
 /// A declined call unless somebody has measured it.

@@ -7,7 +7,7 @@ use std::path::Path;
 use bitmma::formats::{BF16, E4M3, F16};
 
 use crate::cublaslt::{Assume, Capability, Config, Query, plan};
-use crate::error::Error;
+use crate::error::{Error, text_of};
 use crate::plan::{MergeType, Plan, SimtFamily};
 
 /// One line of `plans.csv`.
@@ -42,7 +42,7 @@ const HEADER: &str = "id,profile,kind,m,n,k,config,mode,k_chunk,block_k,k_per_do
 
 /// Reads `plans.csv`.
 pub fn read(path: &Path) -> Result<Vec<Fixture>, Error> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
+    let text = text_of(path, "a file of fixtures (CSV)")?;
     if !is_fixtures(&text) {
         return Err(Error::file(path, format!("the header is not {HEADER}")));
     }

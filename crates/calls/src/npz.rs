@@ -6,6 +6,8 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use bitmma::content::{kind, unexpected};
+
 use crate::error::Error;
 use crate::npy::{Endian, Header, Order, Type};
 
@@ -82,7 +84,10 @@ impl Archive {
         let Some(entries) = directory(&bytes) else {
             return Err(Error::File {
                 file,
-                problem: "not an .npz archive: its ZIP directory is missing or broken".into(),
+                problem: match kind(&bytes) {
+                    "an .npz archive" => "its ZIP directory is missing or broken".to_owned(),
+                    _ => unexpected(&bytes, "an .npz archive"),
+                },
             });
         };
         Ok(Archive { file, bytes, entries })

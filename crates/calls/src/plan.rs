@@ -20,7 +20,7 @@ pub use record::{
     Zero,
 };
 
-use crate::error::Error;
+use crate::error::{Error, text_of};
 
 impl Plan {
     /// One chain of an instruction along K, with the epilogue of `torch._scaled_mm`.
@@ -63,7 +63,7 @@ impl Plan {
             Error::Plan(problem) => Error::file(path, problem),
             other => other,
         };
-        let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
+        let text = text_of(path, "a plan (TOML or JSON)")?;
         let mut plan = if text.trim_start().starts_with('{') {
             serde_json::from_str::<Plan>(&text).map_err(|error| Error::file(path, error))?
         } else {
@@ -71,7 +71,7 @@ impl Plan {
         };
         if let Some(model) = &plan.model {
             let file = path.parent().unwrap_or(Path::new(".")).join(model);
-            let text = std::fs::read_to_string(&file).map_err(|error| Error::file(&file, error))?;
+            let text = text_of(&file, "a model file (TOML)")?;
             let model = Model::from_toml(&text).map_err(|error| Error::file(&file, error))?;
             plan.loaded = Some(model);
         }

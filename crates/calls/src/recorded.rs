@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use bitmma::Matrix;
+use bitmma::content::unexpected;
 use bitmma::formats::{F32, Format};
 use serde::Deserialize;
 
 use crate::call::{Call, Scales};
 use crate::cublaslt::{Capability, Config, Query};
-use crate::error::Error;
+use crate::error::{Error, text_of};
 use crate::npz::{Archive, Array};
 use crate::scaled::Recipe;
 use crate::torch::{Layout, Request, Scaling, format_of};
@@ -200,6 +201,9 @@ impl Loaded {
     }
 }
 
+/// What is read here, for messages.
+const RECORDING: &str = "a recording of calls (index.json, .npz) or planner fixtures (CSV)";
+
 impl Recording {
     /// Reads a recording: its index, its folder (`index.json` in it), or its archive (`index.json` beside it).
     pub fn read(path: &Path) -> Result<Recording, Error> {
@@ -212,7 +216,10 @@ impl Recording {
         } else {
             path.to_owned()
         };
-        let text = std::fs::read_to_string(&index_path).map_err(|error| Error::file(&index_path, error))?;
+        let text = text_of(&index_path, RECORDING)?;
+        if !text.trim_start().starts_with('{') {
+            return Err(Error::file(&index_path, unexpected(text.as_bytes(), RECORDING)));
+        }
         let index: Index = serde_json::from_str(&text).map_err(|error| Error::file(&index_path, error))?;
         if index.format != "bitmma-calls/1" {
             return Err(Error::file(

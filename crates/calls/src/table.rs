@@ -10,7 +10,7 @@ use bitmma::formats::{BF16, E4M3, E5M2, F16, F32, Format};
 use serde::Deserialize;
 
 use crate::cublaslt::{Capability, Config, Query};
-use crate::error::Error;
+use crate::error::{Error, text_of};
 use crate::npz::Archive;
 use crate::torch::format_of;
 
@@ -90,7 +90,7 @@ impl Table {
         if path.extension().is_some_and(|extension| extension == "npz") {
             return mmaemu(path);
         }
-        let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
+        let text = text_of(path, "a table of decisions (.npz, CSV, or lines of JSON)")?;
         let first = text.trim_start().chars().next();
         let parsed = if first == Some('{') { json_lines(&text) } else { Table::from_csv(&text) };
         parsed.map_err(|problem| Error::file(path, problem))
@@ -274,7 +274,7 @@ fn plain(value: &serde_json::Value) -> String {
 fn mmaemu(path: &Path) -> Result<Table, Error> {
     let archive = Archive::open(path)?;
     let json = path.with_extension("json");
-    let text = std::fs::read_to_string(&json).map_err(|error| Error::file(&json, error))?;
+    let text = text_of(&json, "the JSON beside mmaemu's table")?;
     let beside: Beside = serde_json::from_str(&text).map_err(|error| Error::file(&json, error))?;
     if let Some(format) = beside.format.filter(|format| format != "mmaemu-splitk-table/1") {
         return Err(Error::file(&json, format!("format is {format}; mmaemu-splitk-table/1 is read")));

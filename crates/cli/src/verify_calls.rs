@@ -70,7 +70,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 fn one(path: &Path, assume: Assume, show: usize) -> Result<(String, Checked, bool), Failure> {
     let csv = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
-    if csv && fixtures::is_fixtures(&std::fs::read_to_string(path).within(path.display())?) {
+    let is_fixtures = |bytes: Vec<u8>| fixtures::is_fixtures(&String::from_utf8_lossy(&bytes));
+    if csv && is_fixtures(std::fs::read(path).within(path.display())?) {
         return of_fixtures(path, assume, show);
     }
     let recording = Recording::read(path)?;

@@ -9,6 +9,7 @@
 mod borrowed;
 mod case;
 mod check;
+pub mod content;
 mod error;
 pub mod explain;
 mod fast;

@@ -8,7 +8,8 @@ use bitmma::arithmetic::Prepared;
 use bitmma::catalogue::{Found, find, processor};
 use bitmma::formats::BlockScale;
 use bitmma::{
-    Architecture, Error, FastSimulator, Fault, MmaUnit, Model, Revision, Signature, Simulator, model_of,
+    Architecture, Error, FastSimulator, Fault, MmaUnit, Model, Revision, Signature, Simulator, content,
+    model_of,
 };
 use bitmma_hardware::cpu::Cpu;
 use bitmma_hardware::gpu::{self, check_places};
@@ -149,14 +150,8 @@ fn from_model(text: &str) -> Result<FastSimulator, OpenError> {
 /// A model from a TOML file.
 pub fn read_model(path: &Path) -> Result<Model, OpenError> {
     let bytes = fs::read(path).map_err(of(path.display()))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let problem = format!(
-            "byte {at} is {:#04x}, which is not UTF-8, so this is not a model file",
-            error.as_bytes()[at]
-        );
-        OpenError::Name(problem).within(path.display())
-    })?;
+    let text = content::text(bytes, "a model file (TOML)")
+        .map_err(|problem| OpenError::Name(problem).within(path.display()))?;
     Model::from_toml(&text).map_err(of(path.display()))
 }
 

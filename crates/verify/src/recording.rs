@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use bitmma::arithmetic::Model;
 use bitmma::formats::Format;
-use bitmma::{Case, Error, Signature};
+use bitmma::{Case, Error, Signature, content};
 
 use crate::origin::Origin;
 
@@ -119,7 +119,10 @@ fn each_line(
         last = line;
         let problem = |problem| Error::Recording { line, problem };
         let text = text?;
-        let text = std::str::from_utf8(&text).map_err(|_| problem("the text is not UTF-8".to_owned()))?;
+        let text = std::str::from_utf8(&text).map_err(|_| match line {
+            1 => problem(content::unexpected(&text, "a recording (CSV)")),
+            _ => problem("the text is not UTF-8".to_owned()),
+        })?;
         let text = text.trim_start_matches('\u{feff}').trim(); // a byte order mark some editors leave
         if let Some(text) = text.strip_prefix('#') {
             comment(text.trim()).map_err(problem)?;

@@ -214,3 +214,36 @@ fn the_plans_of_examples_run() {
     assert_eq!(code, 0, "{error}");
     assert!(text.contains("D[0, 0] = 256 ("), "{text}");
 }
+
+#[test]
+fn a_file_of_another_kind_is_named_with_what_it_looks_like() {
+    let folder = Folder::new();
+    let array = folder.npy("x.npy", (2, 2), "<f2", &[0; 8]);
+    let empty = folder.path("empty.csv");
+    let text = folder.path("t.txt");
+    let archive = folder.path("x.npz");
+    std::fs::write(&empty, "").expect("written");
+    std::fs::write(&text, "hello\n").expect("written");
+    std::fs::copy(&array, &archive).expect("copied");
+    let plan = ["plan", "rtx4060", "--m", "16", "--n", "16", "--k", "64", "--type", "e4m3", "--table"];
+    let rows: [(&[&str], &str, &str, &str); 9] = [
+        (&plan, &array, "a .npy array", "a table of decisions"),
+        (&plan, &empty, "an empty file", "a table of decisions"),
+        (&plan, &archive, "a .npy array", "an .npz archive"),
+        (&["verify", "--merge"], &array, "a .npy array", "the state of a campaign"),
+        (&["verify", "--merge"], &empty, "an empty file", "the state of a campaign"),
+        (&["verify-calls"], &array, "a .npy array", "a recording of calls"),
+        (&["verify-calls"], &empty, "an empty file", "a recording of calls"),
+        (&["verify-calls"], &text, "text", "a recording of calls"),
+        (&["replay"], &array, "a .npy array", "a recording (CSV)"),
+    ];
+    for (command, file, kind, expected) in rows {
+        let (code, out, error) = bitmma(&[command, &[file][..]].concat());
+        assert_eq!((code, out.as_str()), (2, ""), "{error}");
+        assert!(
+            error.contains(file) && error.contains(&format!("it looks like {kind}; {expected}")),
+            "{error}"
+        );
+        assert!(!error.contains("UTF-8"), "{error}");
+    }
+}

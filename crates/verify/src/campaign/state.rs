@@ -6,10 +6,14 @@ use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use bitmma::arithmetic::Model;
+use bitmma::content;
 use serde::{Deserialize, Serialize};
 
 use super::block::Block;
 use super::plan::{Plan, Shard};
+
+/// What these files are, for messages.
+const STATE: &str = "the state of a campaign (--state writes it)";
 
 /// What two files must have in common to be of one campaign.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -171,7 +175,8 @@ fn read(file: &File) -> Result<Contents, String> {
         }
         let wrong = |error: serde_json::Error| format!("line {number}: {error}");
         if identity.is_none() {
-            identity = Some(serde_json::from_slice::<Identity>(&line).map_err(wrong)?);
+            let known = serde_json::from_slice::<Identity>(&line);
+            identity = Some(known.map_err(|_| content::unexpected(&line, STATE))?);
         } else {
             let block: Block = serde_json::from_slice(&line).map_err(wrong)?;
             let same = done.get(&block.block).is_none_or(|known| *known == block);
@@ -195,7 +200,8 @@ pub fn merge(paths: &[PathBuf]) -> io::Result<(Identity, BTreeMap<u64, Block>)> 
         let problem = |text: String| io::Error::other(format!("{}: {text}", path.display()));
         let file = File::open(path).map_err(|error| problem(error.to_string()))?;
         let (identity, blocks, _) = read(&file).map_err(&problem)?;
-        let identity = identity.ok_or_else(|| problem("it is not the state of a campaign".to_owned()))?;
+        let identity = identity
+            .ok_or_else(|| problem(content::unexpected(&std::fs::read(path).unwrap_or_default(), STATE)))?;
         match &mut merged {
             None => merged = Some((identity, blocks)),
             Some((known, all)) => {

@@ -350,7 +350,10 @@ fn broken_files() {
     let mut bytes = format!("{HEADER}volta,mma.m8n8k4.f32.f16.f16.f32,").into_bytes();
     bytes.extend([0xff, 0xfe, b',', b'\n']);
     assert_eq!(problem(&bytes), "line 2: the text is not UTF-8");
-    assert_eq!(problem(b"arch,\xff\n"), "line 1: the text is not UTF-8");
+    assert_eq!(
+        problem(b"arch,\xff\n"),
+        "line 1: it looks like a binary file; a recording (CSV) was expected"
+    );
 }
 
 /// The line with the mistake, comments and blank lines counted.
