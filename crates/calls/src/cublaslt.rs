@@ -11,7 +11,7 @@ mod recipe;
 use bitmma::formats::{BF16, E4M3, E5M2, F16};
 
 use crate::error::{Error, measured};
-use crate::plan::{Deal, DealKind, Evidence, Merge, MergeOrder, Plan, ScaleResult};
+use crate::plan::{Deal, DealKind, Evidence, MOST_PARTS, Merge, MergeOrder, Plan, ScaleResult};
 
 use Capability::{Sm89, Sm90, Sm100, Sm103};
 use Evidence::{Measured, Recorded};
@@ -79,12 +79,16 @@ pub fn plan(query: &Query, config: &Config, assume: Assume) -> Result<Planned, E
     let Some(id) = config.id else {
         return Err(Error::declined("the configuration has no ALGO_ID: the library found no algorithm"));
     };
-    if let Some(parts) = config.splitk
-        && (parts < 1 || parts > crate::plan::MOST_PARTS as i64)
-    {
-        return Err(Error::declined(format!(
-            "SPLITK_NUM is {parts}; below 1 it means stream-K, which nobody has published"
-        )));
+    match config.splitk {
+        Some(parts) if parts < 1 => {
+            return Err(Error::declined(format!(
+                "SPLITK_NUM is {parts}; below 1 it means stream-K, which nobody has published"
+            )));
+        }
+        Some(parts) if parts > MOST_PARTS as i64 => {
+            return Err(Error::Plan(format!("SPLITK_NUM is {parts}; it is at most {MOST_PARTS}")));
+        }
+        _ => {}
     }
     let mut assumed = Assumed::new(assume);
     let mut plan = match id {
@@ -154,6 +158,9 @@ fn source(query: &Query, by_name: bool, assumed: &mut Assumed) -> Result<(Eviden
     Ok((Evidence::Derived, known[known.len() - 1].2.to_owned()))
 }
 
+/// Parts of K that recorded calls of these kernels have at most (rule 16).
+const RECORDED_PARTS: usize = 32;
+
 /// FP8 kernels of sm_89: ALGO_ID 35 is always slow, 60 always fast (rules 8 to 10, 15, 16).
 fn xmma(query: &Query, config: &Config) -> Result<Plan, Error> {
     let slow = config.id == Some(35);
@@ -197,6 +204,9 @@ fn xmma(query: &Query, config: &Config) -> Result<Plan, Error> {
             )));
         }
     };
+    if parts > RECORDED_PARTS {
+        plan.evidence = Evidence::Derived;
+    }
     plan.deal = Deal { kind: DealKind::Interleaved, grain: 64, parts, ..Deal::default() };
     plan.merge = Merge { order, ..Merge::default() };
     Ok(plan)

@@ -29,7 +29,9 @@ pub struct Explanation {
 pub fn explain(plan: &Plan, call: &Call<'_>, row: usize, column: usize) -> Result<Explanation, Error> {
     let (m, n, k) = call.shape();
     if row >= m || column >= n {
-        return Err(Error::Operands(format!("D[{row}, {column}]; D is {m}×{n}")));
+        return Err(Error::Operands(format!(
+            "D has no element [{row}, {column}]; it is {m}×{n}, counted from 0"
+        )));
     }
     let layout = if k > 0 { layout(plan, k)? } else { None };
     let words = |chain: &Vec<Piece>| {

@@ -211,8 +211,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let (platform, decision) = decided(&arguments.platform, &given, arguments.fast, &sources)?;
     let call = given.call(arguments.threads);
     let d = execute(&decision.plan, &call)?;
-    let explanation =
-        arguments.explain.map(|(row, column)| explain(&decision.plan, &call, row, column)).transpose()?;
+    let explanation = arguments
+        .explain
+        .map(|(row, column)| explain(&decision.plan, &call, row, column))
+        .transpose()
+        .within("--explain")?;
     let mut comparisons: Vec<(Platform, Decision, Comparison)> = Vec::new();
     for name in &arguments.compare_with {
         let (other, theirs) = decided(name, &given, arguments.fast, &sources).within(name)?;

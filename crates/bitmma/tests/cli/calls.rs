@@ -247,3 +247,46 @@ fn a_file_of_another_kind_is_named_with_what_it_looks_like() {
         assert!(!error.contains("UTF-8"), "{error}");
     }
 }
+
+#[test]
+fn a_wrong_configuration_names_its_field() {
+    let plan = ["plan", "rtx4060", "--m", "16", "--n", "16", "--k", "64", "--type", "e4m3", "--fast"];
+    for (config, message) in [
+        (r#"{"idd": 3}"#, "unknown field 'idd'; one of id, tile, splitk, reduction, "),
+        (r#"{"id": "x"}"#, "id is \"x\"; it is an integer"),
+        (r#"{"id": 60, "STAGES_ID": 1.5}"#, "STAGES_ID is 1.5; it is an integer"),
+        (r#"{"kernel": 3}"#, "kernel is 3; it is a text"),
+        ("7", "it is 7; a JSON object was expected"),
+        (r#"{"id": 60, "stages": 15, "splitk": 99999}"#, "SPLITK_NUM is 99999; it is at most 65536"),
+    ] {
+        let (code, _, error) = bitmma(&[&plan[..], &["--lt-config", config]].concat());
+        assert_eq!(code, 2, "{config}");
+        assert!(error.contains(message), "{error}");
+    }
+}
+
+#[test]
+fn more_parts_than_were_recorded_are_derived() {
+    let plan = |parts: &str| {
+        let call = ["plan", "rtx4060", "--m", "16", "--n", "16", "--k", "1920", "--type", "e4m3", "--fast"];
+        let (code, text, error) = bitmma(&[&call[..], &["--parts", parts]].concat());
+        assert_eq!(code, 0, "{error}");
+        text
+    };
+    assert!(plan("32").contains("# evidence: recorded"));
+    assert!(plan("33").contains("# evidence: derived"));
+}
+
+#[test]
+fn an_element_that_d_does_not_have_is_not_explained() {
+    let folder = Folder::new();
+    let (a, b) = folder.operands();
+    let out = folder.path("d.npy");
+    let call =
+        ["call", "rtx4060", "matmul", "-a", &a, "-b", &b, "--bt", "--type-a", "e4m3", "--out-type", "f32"];
+    let more = ["--assume", "unsplit", "--explain", "99,0", "-o", &out];
+    let (code, _, error) = bitmma(&[&call[..], &more].concat());
+    assert_eq!(code, 2);
+    assert!(error.contains("--explain: D has no element [99, 0]; it is 16×16, counted from 0"), "{error}");
+    assert!(!Path::new(&out).exists());
+}

@@ -5,6 +5,7 @@ use std::fmt;
 use bitmma::Architecture;
 use bitmma::formats::{E4M3, E5M2, Format};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::error::Error;
 
@@ -47,9 +48,43 @@ pub struct Config {
 impl Config {
     /// Reads the fields from JSON; unknown keys are errors.
     pub fn from_json(text: &str) -> Result<Config, Error> {
-        serde_json::from_str(text).map_err(|error| Error::Plan(format!("cuBLASLt configuration: {error}")))
+        let wrong = |problem| Error::Plan(format!("configuration of cuBLASLt: {problem}"));
+        serde_json::from_str(text).map_err(|error| wrong(problem(text).unwrap_or_else(|| error.to_string())))
     }
 }
+
+/// What is wrong with the first field that is.
+fn problem(text: &str) -> Option<String> {
+    let Ok(fields) = serde_json::from_str::<Map<String, Value>>(text) else {
+        return Some(format!(
+            "it is {text}; a JSON object was expected, as in {{\"id\": 66, \"splitk\": 8}}"
+        ));
+    };
+    fields.into_iter().find_map(|(name, value)| {
+        let field =
+            |value: Value| Config::deserialize(Value::Object(Map::from_iter([(name.clone(), value)])));
+        match (field(Value::Null), field(value.clone())) {
+            (Err(_), _) => Some(format!("unknown field '{name}'; one of {}", FIELDS.join(", "))),
+            (Ok(_), Err(_)) if name.contains("kernel") => Some(format!("{name} is {value}; it is a text")),
+            (Ok(_), Err(_)) => Some(format!("{name} is {value}; it is an integer")),
+            (Ok(_), Ok(_)) => None,
+        }
+    })
+}
+
+/// The fields as they are printed; cuBLASLt's names for them are read too.
+const FIELDS: [&str; 10] = [
+    "id",
+    "tile",
+    "splitk",
+    "reduction",
+    "swizzling",
+    "custom",
+    "stages",
+    "inner_shape",
+    "cluster_shape",
+    "kernel",
+];
 
 impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
