@@ -115,13 +115,9 @@ impl<'de> Visitor<'de> for Reader {
                     let parameter = Parameter::ALL.into_iter().find(|parameter| parameter.key() == key);
                     let parameter = parameter.ok_or_else(|| de::Error::unknown_field(key, &KEYS))?;
                     let given = match parameter.row().range {
-                        Range::Length | Range::PowerOfTwo | Range::Divisor => {
-                            Given::Number(map.next_value::<usize>()? as i128)
-                        }
-                        Range::Bits => Given::Number(map.next_value::<u32>()?.into()),
-                        Range::Exponent | Range::Limit => Given::Number(map.next_value::<i32>()?.into()),
                         Range::Rounding => Given::Text(map.next_value()?),
                         Range::Flag => Given::Flag(map.next_value()?),
+                        _ => Given::Number(map.next_value::<i128>()?),
                     };
                     file.parameters.push((parameter, given));
                 }
@@ -296,6 +292,11 @@ impl File {
                 (None, Missing::Value(value)) => value,
                 (None, Missing::None(_) | Missing::As(_)) => Value::None,
             };
+            // before a number that does not fit is cut to one that does
+            if let Some(allowed) = parameter.row().range.refuses(&operation, value) {
+                let (parameter, value) = (parameter.key(), value.to_string());
+                return Err(ModelError::Parameter { parameter, value, allowed });
+            }
             operation = operation.with(parameter, value);
         }
         // the first key that the family does not have

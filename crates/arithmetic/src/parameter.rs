@@ -373,7 +373,7 @@ impl Operation {
 
 impl Range {
     /// What is allowed, if a value is not.
-    fn refuses(self, operation: &Operation, value: Value) -> Option<String> {
+    pub(crate) fn refuses(self, operation: &Operation, value: Value) -> Option<String> {
         let Value::Number(number) = value else { return None };
         let interval = |first: i64, last: i64| {
             let allowed = (i128::from(first)..=i128::from(last)).contains(&number);
@@ -392,7 +392,8 @@ impl Range {
                 let allowed = number > 0 && length as i128 % number == 0;
                 (!allowed).then(|| format!("it must divide L_max = {length}"))
             }
-            Range::Limit | Range::Rounding | Range::Flag => None,
+            Range::Limit => interval(i32::MIN.into(), i32::MAX.into()),
+            Range::Rounding | Range::Flag => None,
         }
     }
 }

@@ -231,6 +231,9 @@ fn wrong_files_say_what_is_wrong() {
     );
     // ranges
     assert_eq!(changed("F = 20", "F = 61"), "F is 61; it may be 0 to 60");
+    assert_eq!(changed("F = 20", "F = -1"), "F is -1; it may be 0 to 60");
+    assert_eq!(changed("F = 20", "F = 4294967316"), "F is 4294967316; it may be 0 to 60");
+    assert_eq!(changed("L_max = 4", "L_max = -1"), "L_max is -1; it may be 1 to 65536");
     assert_eq!(changed("L_max = 4", "L_max = 0"), "L_max is 0; it may be 1 to 65536");
     assert_eq!(changed("F = 20", "F = 20\nD = 'f16'"), "D is f16; the last conversion gives f32");
     // keys that are missing, or belong to another family
