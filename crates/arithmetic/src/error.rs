@@ -2,6 +2,11 @@
 
 use thiserror::Error;
 
+/// The ending of a plural.
+fn s(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 /// A model that makes no sense, or operands it does not take.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -17,7 +22,7 @@ pub enum ModelError {
         allowed: String,
     },
     /// K is not a multiple of what one operation takes.
-    #[error("K is {k}; {model} takes multiples of {multiple}")]
+    #[error("K is {k}; {model} takes multiples of {multiple}{}", if *k == 0 { ", at least one" } else { "" })]
     Length {
         /// Elements along K.
         k: usize,
@@ -35,7 +40,7 @@ pub enum ModelError {
         b: usize,
     },
     /// The wrong number of scale factors.
-    #[error("{operand} has {given} scale factors; K = {k} in blocks of {block} takes {expected}")]
+    #[error("{operand} has {given} scale factor{}; K = {k} in blocks of {block} takes {expected}", s(*given))]
     Scales {
         /// "A" or "B".
         operand: &'static str,
@@ -49,7 +54,7 @@ pub enum ModelError {
         block: usize,
     },
     /// Scale factors for a model that takes none.
-    #[error("{operand} has {given} scale factors; {model} takes none")]
+    #[error("{operand} has {given} scale factor{}; {model} takes none", s(*given))]
     NotScaled {
         /// "A" or "B".
         operand: &'static str,
@@ -59,7 +64,7 @@ pub enum ModelError {
         model: &'static str,
     },
     /// A code does not fit its format.
-    #[error("{operand}[{index}] is {code:#x}; a {format} code has {bits} bits")]
+    #[error("{operand}[{index}] is {code:#x}; {format} codes have {bits} bits")]
     Code {
         /// Which operand.
         operand: &'static str,

@@ -349,8 +349,7 @@ fn answers_table(comparison: &Comparison) -> String {
         ]);
     }
     let table = if groups.is_empty() { String::new() } else { table.render() + "\n" };
-    let s = if different == 1 { "" } else { "s" };
-    format!("{table}{different} different answer{s}; {}", closing(comparison))
+    format!("{table}{}; {}", output::counted(different, "different answer"), closing(comparison))
 }
 
 /// Who gave an answer, on one architecture and in one format: by name where others of the same class

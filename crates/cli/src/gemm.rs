@@ -278,9 +278,8 @@ fn text(arguments: &Arguments, target: &Target, done: &Done<'_>) -> String {
     }
     how.extend(arguments.split_k.map(|asked| {
         let parts = done.parts(asked);
-        let s = if parts == 1 { "" } else { "s" };
         let why = if parts < asked { format!(", a step each, not {asked}") } else { String::new() };
-        format!("K in {parts} part{s}{why}")
+        format!("K in {}{why}", output::counted(parts, "part"))
     }));
     how.extend(arguments.promote_every.map(|every| format!("promoted every {every}")));
     how.extend(arguments.scale_blocks.map(|blocks| format!("scale_blocks {blocks}")));

@@ -114,7 +114,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             whole::write(path, |file| file.write_all(&bytes)).within(path.display())?;
             let (random, path) = (cases.len() - directed, path.display());
             output::print(&format!(
-                "{directed} directed cases and {random} random ones of {} in {path}\n",
+                "{} and {random} random ones of {} in {path}\n",
+                output::counted(directed, "directed case"),
                 target.name
             ))?;
         }
@@ -166,7 +167,10 @@ impl Golden<'_> {
                 self.target.name,
                 self.signature.k
             ),
-            format!("{} directed cases, then {random} random ones, seed {seed}; {nan}", self.directed),
+            format!(
+                "{}, then {random} random ones, seed {seed}; {nan}",
+                output::counted(self.directed, "directed case")
+            ),
         ]
     }
 

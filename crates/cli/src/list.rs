@@ -97,11 +97,10 @@ fn counts(rows: &[&Instruction]) -> String {
     let recorded = count(&|row| known(row) && matches!(row.evidence, Evidence::Recorded { .. }));
     let printed = count(&|row| known(row) && matches!(row.evidence, Evidence::Printed { .. }));
     let inferred = count(&|row| known(row) && matches!(row.evidence, Evidence::Inferred { .. }));
-    let s = if rows.len() == 1 { "" } else { "s" };
     format!(
-        "{} instruction{s}: {} native, {} composed, {} unknown; models: {recorded} recorded, {printed} printed, \
+        "{}: {} native, {} composed, {} unknown; models: {recorded} recorded, {printed} printed, \
          {inferred} inferred",
-        rows.len(),
+        output::counted(rows.len(), "instruction"),
         kind("native"),
         kind("composed"),
         kind("unknown")

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Within};
 use crate::layout;
 
 /// Writes `text` to the standard output for people: lines that are too wide for the terminal are folded at blanks.
@@ -13,12 +13,20 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Writes help to the standard output.
+pub(crate) fn help(help: &clap::Error) -> Result<(), Failure> {
+    help.print().and_then(|()| std::io::stdout().flush()).within("the standard output")
+}
+
 /// Writes `text` to the standard output as it is, for programs; without its colours if that is not a terminal.
 pub(crate) fn raw(text: &str) -> Result<(), Failure> {
     let mut stdout = anstream::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()?;
-    Ok(())
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).within("the standard output")
+}
+
+/// `1 block`, `2 blocks`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Writes a note to the standard error; a closed pipe is ignored.

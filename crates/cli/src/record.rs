@@ -109,8 +109,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
         let cases = cases(&signature, arguments.directed, arguments.samples, arguments.seed);
         head.push(format!(
-            "unit: {}; {} directed cases, {} random",
-            signature.name, cases.0, arguments.samples
+            "unit: {}; {}, {} random",
+            signature.name,
+            output::counted(cases.0, "directed case"),
+            arguments.samples
         ));
         head.extend(about.device.map(|device| format!("device: {device}")));
         head.extend(about.driver.map(|driver| format!("driver: {driver}")));
@@ -129,7 +131,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     match &arguments.out {
         Some(path) => {
             whole::write(path, |file| file.write_all(&text)).within(path.display())?;
-            output::print(&format!("{total} dot products of {} units in {}\n", units.len(), path.display()))?;
+            output::print(&format!(
+                "{} of {} in {}\n",
+                output::counted(total, "dot product"),
+                output::counted(units.len(), "unit"),
+                path.display()
+            ))?;
         }
         None => output::raw(&String::from_utf8_lossy(&text))?,
     }

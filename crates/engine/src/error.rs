@@ -59,7 +59,7 @@ pub enum Error {
         expected: usize,
     },
     /// A code does not fit its format.
-    #[error("code {index} is {code:#x}; a {format} code has {bits} bits")]
+    #[error("code {index} is {code:#x}; {format} codes have {bits} bits")]
     Code {
         /// Its index, row-major.
         index: usize,

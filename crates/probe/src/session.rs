@@ -179,7 +179,7 @@ impl<'u> Session<'u> {
         match given.iter().find(|&&code| code > d.max_code()) {
             None => Ok(()),
             Some(code) => {
-                let expected = format!("a {} code of {} bits", d.name, d.bits());
+                let expected = format!("codes of {}, which have {} bits", d.name, d.bits());
                 Err(Error::Answer { purpose, given: format!("{code:#x}"), expected })
             }
         }

@@ -202,5 +202,5 @@ def test_a_signature_that_cannot_be(kind, message, changed):
 
 def test_a_code_that_is_none():
     signature = {**SIGNATURE, "d": "e2m3"}
-    with pytest.raises(bitmma.CodeError, match="a e2m3 code has 6 bits"):
+    with pytest.raises(bitmma.CodeError, match="e2m3 codes have 6 bits"):
         bitmma.probe(lambda a, b, c: np.full((16, 8), 64, np.uint8), signature, codes=True)

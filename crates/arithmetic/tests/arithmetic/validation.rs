@@ -372,31 +372,34 @@ fn operands() {
         dot(&model, &zeros[..12], &zeros[..12], 0, &none, &none),
         "K is 12; T-FDPA takes multiples of 8"
     );
-    assert_eq!(dot(&model, &none, &none, 0, &none, &none), "K is 0; T-FDPA takes multiples of 1");
+    assert_eq!(
+        dot(&model, &none, &none, 0, &none, &none),
+        "K is 0; T-FDPA takes multiples of 1, at least one"
+    );
     assert_eq!(
         dot(&model, &[0, 0x10000], &[0, 0], 0, &none, &none),
-        "A[1] is 0x10000; a f16 code has 16 bits"
+        "A[1] is 0x10000; f16 codes have 16 bits"
     );
     assert_eq!(
         dot(&model, &[0, 0], &[0x12345, 0], 0, &none, &none),
-        "B[0] is 0x12345; a f16 code has 16 bits"
+        "B[0] is 0x12345; f16 codes have 16 bits"
     );
     assert_eq!(
         dot(&model, &[0], &[0], 0x1_0000_0000, &none, &none),
-        "C[0] is 0x100000000; a f32 code has 32 bits"
+        "C[0] is 0x100000000; f32 codes have 32 bits"
     );
     assert_eq!(
         dot(&model, &zeros[..8], &zeros[..8], 0, &[1], &none),
-        "A has 1 scale factors; T-FDPA takes none"
+        "A has 1 scale factor; T-FDPA takes none"
     );
     let st = scaled(E5M2, Operation::StFdpa(FUSED), UE8M0, 8);
     assert_eq!(
         dot(&st, &zeros[..16], &zeros[..16], 0, &[0, 0], &[0]),
-        "B has 1 scale factors; K = 16 in blocks of 8 takes 2"
+        "B has 1 scale factor; K = 16 in blocks of 8 takes 2"
     );
     assert_eq!(
         dot(&st, &zeros[..8], &zeros[..8], 0, &[0x100], &[0]),
-        "scale A[0] is 0x100; a ue8m0 code has 8 bits"
+        "scale A[0] is 0x100; ue8m0 codes have 8 bits"
     );
     assert_eq!(dot(&st, &zeros[..4], &zeros[..4], 0, &none, &none), "K is 4; ST-FDPA takes multiples of 8");
     let ftz = Model::new(F16, F16, F32, Operation::FtzAddMul { pairing: 4 }, Conversion::RNE_FP32);

@@ -89,3 +89,12 @@ fn wrong_wishes_are_refused() {
         assert!(output.stdout.is_empty());
     }
 }
+
+#[test]
+fn one_case_is_not_several() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("one.csv");
+    let said = text(&[&F16[..], &["--cases", "1", "--format", "csv", "-o", path.to_str().unwrap()]].concat());
+    assert!(said.starts_with("1 directed case and 0 random ones of "), "{said}");
+    assert!(std::fs::read_to_string(path).unwrap().contains("1 directed case,"));
+}

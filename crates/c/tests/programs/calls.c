@@ -143,7 +143,7 @@ static void multiplying(void) {
     CHECK(bitmma_multiply(unit, &narrow, 1, &out) == BITMMA_OK);
     CHECK(d[0] == 0x43000000 && d[127] == 0x43000000); /* 128 */
     b4[511] = 0x10;
-    FAILS(bitmma_multiply(unit, &narrow, 1, &out), BITMMA_CODE, "B: code 511 is 0x10; a e2m1 code has 4 bits");
+    FAILS(bitmma_multiply(unit, &narrow, 1, &out), BITMMA_CODE, "B: code 511 is 0x10; e2m1 codes have 4 bits");
     b4[511] = 2;
     narrow.scale_b = (bitmma_input){0};
     FAILS(bitmma_multiply(unit, &narrow, 1, &out), BITMMA_SCALE, "scale B is missing");

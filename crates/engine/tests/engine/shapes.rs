@@ -262,10 +262,10 @@ fn matrices_of_the_wrong_size_and_codes_too_wide() {
     assert_eq!(text(Matrix::new(F16, (2, 2, 0), [1])), "1 codes; 2 × 2 × 0 takes 0");
     assert_eq!(
         text(Matrix::single(F16, 1, 2, [0xffff, 0x1_0000])),
-        "code 1 is 0x10000; a f16 code has 16 bits"
+        "code 1 is 0x10000; f16 codes have 16 bits"
     );
     let wide = bitmma_engine::formats::E3M2;
-    assert_eq!(text(Matrix::single(wide, 1, 1, [0x40])), "code 0 is 0x40; a e3m2 code has 6 bits");
+    assert_eq!(text(Matrix::single(wide, 1, 1, [0x40])), "code 0 is 0x40; e3m2 codes have 6 bits");
     let most = usize::MAX;
     for shape in [(most, most, 1), (most, 2, 0), (1, most, 1), (1, most / 4, 2)] {
         assert!(matches!(Matrix::new(F32, shape, []), Err(Error::TooLarge { .. })), "{shape:?}");
@@ -287,7 +287,7 @@ fn nothing_times_nothing_is_nothing() {
     }
     // K = 0 is no K the model takes
     let error = multiply(1, 2, 2, 0).expect_err("no K");
-    assert_eq!(error.to_string(), "K is 0; T-FDPA takes multiples of 1");
+    assert_eq!(error.to_string(), "K is 0; T-FDPA takes multiples of 1, at least one");
     let error = multiply(1, 2, 2, 12).expect_err("no multiple");
     assert_eq!(error.to_string(), "K is 12; T-FDPA takes multiples of 8");
     assert!(multiply(1, 2, 2, 4).is_ok(), "a shorter K is one sum");

@@ -101,7 +101,7 @@ fn what_is_no_answer() {
     check(of("count"), Fault::Wrong, &["4 instructions, 3 were asked"]);
     check(of("babbles"), Fault::Wrong, &["[73, 70, 61, 6d]"]);
     let narrow = bad(&["range", r#"{"d":"e2m1"}"#], QUICK).unwrap();
-    check(fault(ask(&narrow, 1)), Fault::Wrong, &["code 0 is 0xff; a e2m1 code has 4 bits"]);
+    check(fault(ask(&narrow, 1)), Fault::Wrong, &["code 0 is 0xff; e2m1 codes have 4 bits"]);
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn report(outcome: &Outcome) -> String {
 pub(super) fn what_is_probed(signature: &Signature) -> [String; 2] {
     let Signature { m, n, k, blocks, a, b, c, d, scale, .. } = signature;
     let scales = scale.map_or(String::new(), |scale| {
-        format!(", a {} scale factor for each {} elements", scale.format, scale.size)
+        format!(", one {} scale factor for each {} elements", scale.format, scale.size)
     });
     let plural = if *blocks == 1 { "" } else { "s" };
     [
