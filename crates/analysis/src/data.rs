@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use bitmma::arithmetic::Model;
+use bitmma::formats::text::display;
 use bitmma::formats::{BlockScale, F64, Format, Overflow, Real, Rounding, decode, encode};
 use bitmma::gemm::Target;
 use bitmma::{Case, GemmOptions, Matrix};
@@ -80,12 +81,13 @@ impl Distribution {
 
 impl std::fmt::Display for Distribution {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let number = |scale: f64| display(&F64, scale.to_bits()); // 1e300 in a few digits
         let factor = |scale: f64| {
-            if scale.to_bits() == 1.0_f64.to_bits() { String::new() } else { format!("{scale}·") }
+            if scale.to_bits() == 1.0_f64.to_bits() { String::new() } else { format!("{}·", number(scale)) }
         };
         match *self {
             Distribution::Normal { scale } => write!(f, "{}N(0,1)", factor(scale)),
-            Distribution::Uniform { scale } => write!(f, "U(-{scale},{scale})"),
+            Distribution::Uniform { scale } => write!(f, "U(-{0},{0})", number(scale)),
             Distribution::Outliers { scale } => {
                 write!(f, "{}(N(0,1) + B(0.001)·N(0,100))", factor(scale))
             }

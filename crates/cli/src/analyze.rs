@@ -68,13 +68,13 @@ pub(crate) struct OptionArguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["architecture", "instruction"])]
     model: Option<PathBuf>,
     /// A, M×K, in the instruction's format [default: random]
-    #[arg(long, value_name = "FILE", requires = "b")]
+    #[arg(short, long, value_name = "FILE", requires = "b")]
     a: Option<Source>,
     /// B, K×N
-    #[arg(long, value_name = "FILE", requires = "a")]
+    #[arg(short, long, value_name = "FILE", requires = "a")]
     b: Option<Source>,
     /// C, M×N
-    #[arg(long, value_name = "FILE", requires = "a")]
+    #[arg(short, long, value_name = "FILE", requires = "a")]
     c: Option<Source>,
     /// Scale factors of A, M × ceil(K/block)
     #[arg(long, value_name = "FILE", requires = "a")]

@@ -173,8 +173,8 @@ fn numbers_that_make_no_matrix_are_refused() {
         ("--scale", "1e301", "at most 1e300"),
         ("--scale", "0", "scale is 0; a number above 0"),
         ("--scale", "-1", "scale is -1; a number above 0"),
-        ("--k", "0", "k is 0; it may be 1 to 1048576"),
-        ("--k", "65536000000", "k is 65536000000; it may be 1 to 1048576"),
+        ("--k", "0", "'0' for '--k <K>': must be an integer from 1 to 1048576"),
+        ("--k", "65536000000", "'65536000000' for '--k <K>': must be an integer from 1 to 1048576"),
     ] {
         for given in [&[][..], &instruction] {
             let refused = bitmma(&[&["analyze", "risks", option, value], given].concat());
@@ -197,7 +197,7 @@ fn data_with_scale_factors_is_analysed() {
     let hows: Vec<&str> =
         table["rows"].as_array().unwrap().iter().map(|row| row[0].as_str().unwrap()).collect();
     assert!(hows.contains(&"as it is") && hows.contains(&"FP16 instruction on the same data"), "{hows:?}");
-    let refused = bitmma(&["analyze", "workarounds", "rtx-blackwell", name, "--a", "a.npy", "--b", "b.npy"]);
+    let refused = bitmma(&["analyze", "workarounds", "rtx-blackwell", name, "-a", "a.npy", "-b", "b.npy"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--scale-a is missing"));
 }
@@ -402,4 +402,20 @@ fn a_browser_shows_the_page() {
         let printed = format!("--print-to-pdf={}", kept.join("page.pdf").display());
         open(&browser, &report.join("index.html"), 1280, &[printed]);
     }
+}
+
+#[test]
+fn a_large_scale_is_printed_in_a_few_digits() {
+    let done = bitmma(&[
+        "analyze",
+        "bounds",
+        "hopper",
+        "mma.m16n8k16.f32.f16.f16.f32",
+        "--quick",
+        "--scale",
+        "1e300",
+    ]);
+    assert!(done.status.success());
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert!(text.contains("\n1e300·N(0,1), 32×32×1024"), "{text}");
 }
