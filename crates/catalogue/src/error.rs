@@ -54,9 +54,10 @@ pub enum LookupError {
     },
     /// The architecture has no instruction of that name.
     #[error(
-        "{architecture} has no instruction '{given}'{}{}",
+        "{architecture} has no instruction '{given}'{}{}{}",
         elsewhere_in_words(elsewhere),
-        did_you_mean(nearest)
+        did_you_mean(nearest),
+        if nearest.is_empty() { format!("; `bitmma list --arch {architecture}` lists them") } else { String::new() }
     )]
     UnknownInstruction {
         /// Where it was looked for.

@@ -93,7 +93,19 @@ impl Arguments {
             && b.columns() == a.columns()
             && b.rows() != a.columns();
         let hint = if swapped { transposed_hint(self.b_transposed) } else { "" };
-        match Failure::from(error) {
+        // an option is called as it was typed
+        let error = match error {
+            bitmma::Error::GemmOption { option, value, allowed } => {
+                let typed = |text: &str| text.replace("scale_blocks", "--scale-blocks");
+                let option = match option {
+                    "K" | "K of scale_blocks" => typed(option),
+                    _ => format!("--{}", option.replace('_', "-")),
+                };
+                Failure::new(format!("{option} is {value}; {}", typed(&allowed)))
+            }
+            other => other.into(),
+        };
+        match error {
             Failure::Message(message) => Failure::Message(message + hint),
             other => other,
         }

@@ -240,9 +240,9 @@ fn fp32_scales_of_blocks() {
     refused(
         &bench,
         &with(&format!("{scaled} --promote-every 64")),
-        &["promote_every is 64", "every 32 elements"],
+        &["--promote-every is 64", "every 32 elements"],
     );
-    refused(&bench, &with(&format!("{scaled} --split-k 2")), &["split_k is 2"]);
+    refused(&bench, &with(&format!("{scaled} --split-k 2")), &["--split-k is 2", "--scale-blocks along K"]);
     let mx = "-a a8.npy -b b8.safetensors --bt -o e.npy --scale-a ka.npy --scale-b kb.npy --scale-blocks 2x32,3x32";
     refused(&bench, &format!("gemm {MX} {mx}"), &["takes ue8m0 factors of its own"]);
 }
@@ -409,7 +409,7 @@ fn models_and_json() {
     refused(
         &bench,
         &format!("gemm --model model.toml --k-step 0 {operands}"),
-        &["--k-step: step is 0; T-FDPA takes multiples of 1, at least 1"],
+        &["'0' for '--k-step <N>': must be an integer from 1"],
     );
     refused(&bench, &format!("gemm --model model.toml --k-step 17 {operands}"), &["step is 17"]);
     refused(&bench, &format!("gemm {F16} --k-step 32 {operands}"), &["cannot be used with '--k-step <N>'"]);
@@ -437,7 +437,7 @@ fn what_gemm_refuses() {
     refused(
         &bench,
         &format!("{f16} e.npy --promote-every 24"),
-        &["promote_every is 24", "takes 16 elements"],
+        &["--promote-every is 24", "takes 16 elements"],
     );
     refused(&bench, &format!("{f16} e.npy --alpha x"), &["--alpha: 'x' is not a number"]);
     refused(&bench, &format!("{f16} e.npy --beta 1e60"), &["--beta: '1e60' is beyond the numbers of f32"]);
