@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
@@ -92,6 +93,22 @@ impl Arguments {
             Command::Generate(arguments) => generate::run(arguments, Arguments::command()),
         }
     }
+}
+
+/// Which word of a command line is not UTF-8 and should be.
+pub(crate) fn not_utf8(words: &[OsString]) -> Failure {
+    let lossy = |word: &OsString| OsString::from(word.to_string_lossy().into_owned());
+    // the one that is refused also where it is alone
+    let is_refused = |place: &usize| {
+        let mut others: Vec<OsString> = words.iter().map(lossy).collect();
+        others[*place].clone_from(&words[*place]);
+        Arguments::read(&others).is_err_and(|error| error.kind() == ErrorKind::InvalidUtf8)
+    };
+    let place = (1..words.len()).find(is_refused).unwrap_or(0);
+    let word = words[place].to_string_lossy();
+    let before = words[place.saturating_sub(1)].to_string_lossy();
+    let option = if before.starts_with('-') { format!("{before}: ") } else { String::new() };
+    Failure::new(format!("{option}'{word}' is not UTF-8; names must be"))
 }
 
 #[cfg(test)]

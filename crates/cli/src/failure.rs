@@ -30,7 +30,7 @@ pub(crate) enum Failure {
     ClosedPipe,
     /// What was wrong, with the numbers in it.
     Message(String),
-    /// The same, and the command has already printed its result, which says so too.
+    /// The same, and the command has already printed its result.
     Reported(String),
 }
 

@@ -46,7 +46,9 @@ mod whole;
 
 use std::ffi::OsString;
 
-use crate::failure::Failure;
+use clap::error::ErrorKind;
+
+use crate::failure::{Failure, Outcome};
 
 /// Does what a command line asks for, the name of the command first, and returns how it ended: 0 done, or everything
 /// agrees; 1 something differs; 2 an error.
@@ -57,19 +59,23 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let words: Vec<OsString> = arguments.into_iter().collect();
     // a program that asked for JSON gets it for an error, too, on the standard output
     let is_json = words.iter().any(|word| word == "--json");
-    let arguments = match command::Arguments::read(&words) {
-        Ok(arguments) => arguments,
-        Err(help_or_error) => {
-            let _ = help_or_error.print(); // a closed pipe is not a failure
-            if is_json && help_or_error.use_stderr() {
-                json::error(help_or_error.to_string().trim());
-            }
-            return help_or_error.exit_code() as u8;
+    let ended = match command::Arguments::read(&words) {
+        Ok(arguments) => {
+            arguments.layout.apply();
+            arguments.run().map(Outcome::code)
         }
+        Err(error) if error.kind() == ErrorKind::InvalidUtf8 => Err(command::not_utf8(&words)),
+        Err(error) if error.use_stderr() => {
+            let _ = error.print(); // there is nowhere else to say it
+            if is_json {
+                json::error(error.to_string().trim());
+            }
+            Ok(error.exit_code() as u8)
+        }
+        Err(help) => output::help(&help).map(|()| 0),
     };
-    arguments.layout.apply();
-    match arguments.run() {
-        Ok(outcome) => outcome.code(),
+    match ended {
+        Ok(code) => code,
         Err(Failure::ClosedPipe) => 0,
         Err(failure) => {
             output::error(&failure);

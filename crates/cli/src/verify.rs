@@ -127,14 +127,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             arguments.instructions.iter().map(one).collect::<Result<_, _>>()?
         }
     };
-    if let Some(path) = &arguments.failures {
-        report::write_failures(path, &outcomes).within(path.display())?;
-    }
+    let written = match &arguments.failures {
+        Some(path) => report::write_failures(path, &outcomes).within(path.display()),
+        None => Ok(()),
+    };
     if arguments.json {
         json::print(&report::page(&outcomes)?)?;
     } else {
         output::print(&report::text(&outcomes))?;
     }
+    // a verdict that took hours is printed whatever became of the file
+    written.map_err(|failure| Failure::Reported(failure.to_string()))?;
     if let Some(fault) = outcomes.iter().find_map(|one| one.fault.as_ref()) {
         return Err(Failure::Reported(fault.to_string()));
     }

@@ -71,5 +71,10 @@ fn temporary(path: &Path) -> io::Result<NamedTempFile> {
         // as any new file, less what the umask takes; a temporary file is its owner's alone
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    builder.tempfile_in(folder(path))
+    let folder = folder(path);
+    builder.tempfile_in(folder).map_err(|error| {
+        let text = error.to_string();
+        let reason = text.split(" at path ").next().unwrap_or(&text); // without the temporary file's name
+        io::Error::other(format!("no file can be made in {}: {reason}", folder.display()))
+    })
 }

@@ -186,3 +186,17 @@ fn what_it_refuses() {
     let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/hardware/h100.csv");
     fails(&["verify", &format!("recording:{}", recording.display())], &["holds 8 instructions; name one"]);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_verdict_is_printed_where_the_failures_cannot_be_written() {
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("bitmma"));
+    let arguments = ["verify", "sim:hopper/HMMA.16816.F32", "--tests", "0", "--failures", "/dev/full"];
+    let output = command.args(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("verdict       agrees"), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("error: /dev/full: No space left"),
+        "{output:?}"
+    );
+}

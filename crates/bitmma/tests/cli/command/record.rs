@@ -82,7 +82,7 @@ fn a_model_beside_one_of_the_catalogue_is_refused() {
     let with = || record(&out, &["--model", model.to_str().unwrap()]);
     assert!(with().refused().contains("m.toml: "));
     std::fs::write(&model, b"\x89PNG").unwrap();
-    assert!(with().refused().contains("byte 0 is 0x89"));
+    assert!(with().refused().contains("it looks like a binary file; a model file (TOML) was expected"));
     std::fs::write(&model, bitmma(&["show", "hopper", F16, "--toml"]).fine()).unwrap();
     assert!(with().refused().contains("is in the catalogue"));
     assert!(!out.exists());

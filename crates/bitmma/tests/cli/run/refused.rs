@@ -370,7 +370,48 @@ fn nothing_is_written_where_it_cannot_be() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_folder_where_nobody_may_write() {
-    hopper().fails(&format!("hopper {F16} -a a.npy -b b.npy -o /proc/d.npy"), &["--out: /proc/d.npy: "]);
+    hopper().fails(
+        &format!("hopper {F16} -a a.npy -b b.npy -o /proc/d.npy"),
+        &["--out: /proc/d.npy: no file can be made in /proc: No such file or directory (os error 2)\n"],
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_not_utf8_is_named_with_its_option() {
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::OsStrExt;
+
+    let bad = OsStr::from_bytes(b"bad\xff.npy").to_owned();
+    let line = |words: &[&OsStr]| {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("bitmma"));
+        let output = command.args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let words: Vec<OsString> = format!("gemm hopper {F16} -o").split(' ').map(OsString::from).collect();
+    // D may go anywhere; A may not
+    let mut words: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
+    words.extend([&bad, OsStr::new("-a"), &bad, OsStr::new("-b"), OsStr::new("b.npy")]);
+    assert_eq!(line(&words), "error: -a: 'bad\u{fffd}.npy' is not UTF-8; names must be\n");
+    let unit = [OsStr::new("verify"), &bad];
+    assert_eq!(line(&unit), "error: 'bad\u{fffd}.npy' is not UTF-8; names must be\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let full = |line: &str| {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("bitmma"));
+        let device = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = command.args(line.split(' ')).stdout(device).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(error.starts_with("error: the standard output: No space left"), "{line}: {error}");
+    };
+    for line in ["--help", "--version", "gemm --help", "list", "list --json"] {
+        full(line);
+    }
 }
 
 #[cfg(unix)]
@@ -408,6 +449,10 @@ fn inputs_that_cannot_be_opened_are_refused() {
     run("dir.npy", &["--a: dir.npy: "]);
     run("dir.safetensors", &["--a: dir.safetensors: "]);
     bench.fails("hopper mma.m16n8k16.f32.f16.f16.f23 -a a.npy -b b.npy -o d.npy", &["did you mean"]);
+    bench.fails(
+        "hopper foo -a a.npy -b b.npy -o d.npy",
+        &["no instruction 'foo'; `bitmma list --arch hopper` lists them"],
+    );
     bench.fails(&format!("hoper {F16} -a a.npy -b b.npy -o d.npy"), &["hopper"]);
     bench.fails(&format!("hopper {F16} -a a.npy -b b.npy"), &["--out"]);
     assert!(bench.folder().is_dir());
