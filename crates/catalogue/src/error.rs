@@ -57,7 +57,7 @@ pub enum LookupError {
         "{architecture} has no instruction '{given}'{}{}{}",
         elsewhere_in_words(elsewhere),
         did_you_mean(nearest),
-        if nearest.is_empty() { format!("; `bitmma list --arch {architecture}` lists them") } else { String::new() }
+        list_in_words(*architecture, nearest.is_empty() && elsewhere.is_empty())
     )]
     UnknownInstruction {
         /// Where it was looked for.
@@ -127,6 +127,11 @@ fn architectures() -> String {
 
 fn did_you_mean(nearest: &[String]) -> String {
     if nearest.is_empty() { String::new() } else { format!("; did you mean {}?", nearest.join(", ")) }
+}
+
+/// Where nothing is near, the command that prints what there is.
+fn list_in_words(architecture: Architecture, is_needed: bool) -> String {
+    if is_needed { format!("; `bitmma list --arch {architecture}` lists them") } else { String::new() }
 }
 
 fn target_in_words(given: &str, target: &str) -> String {

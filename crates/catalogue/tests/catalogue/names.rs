@@ -125,10 +125,10 @@ const REFUSED: &[(Architecture, &str, &str)] = &[
     (RtxBlackwell, "OMMA.SF.16864.F32.E2M1.E2M1.E8", "'OMMA.SF.16864.F32.E2M1.E2M1.E8' may mean 2 instructions of rtx-blackwell:\n  mma.m16n8k64.kind::mxf4nvf4.block32.f32.e2m1.e2m1.f32.ue8m0\n  mma.m16n8k64.kind::mxf4.block32.f32.e2m1.e2m1.f32.ue8m0"),
     (Volta, "mma.m16n8k16.f32.bf16.bf16.f32", "volta has no instruction 'mma.m16n8k16.f32.bf16.bf16.f32' (found on ampere, ada, hopper, blackwell, rtx-blackwell); did you mean mma.m8n8k4.f32.f16.f16.f32, mma.m8n8k4.f32.f16.f16.f16, mma.m8n8k4.f16.f16.f16.f16?"),
     (Cdna3, "v_mfma_f32_32x32x8_f61", "cdna3 has no instruction 'v_mfma_f32_32x32x8_f61'; did you mean v_mfma_f32_32x32x8_f16, v_mfma_f32_32x32x8_bf16, v_mfma_f32_32x32x8bf16?"),
-    (Cdna3, "banana", "cdna3 has no instruction 'banana'"),
-    (Cdna3, "", "cdna3 has no instruction ''"),
+    (Cdna3, "banana", "cdna3 has no instruction 'banana'; `bitmma list --arch cdna3` lists them"),
+    (Cdna3, "", "cdna3 has no instruction ''; `bitmma list --arch cdna3` lists them"),
     (Hopper, "wgmma.m64n{k16.f32", "hopper has no instruction 'wgmma.m64n{k16.f32'; did you mean wgmma.m64n8k16.f32.f16.f16, wgmma.m64n8k16.f16.f16.f16, wgmma.m64n8k16.f32.bf16.bf16?"),
-    (Hopper, "mma.m16n8k99999999999999999999999.f32", "hopper has no instruction 'mma.m16n8k99999999999999999999999.f32'"),
+    (Hopper, "mma.m16n8k99999999999999999999999.f32", "hopper has no instruction 'mma.m16n8k99999999999999999999999.f32'; `bitmma list --arch hopper` lists them"),
 ];
 
 #[test]
