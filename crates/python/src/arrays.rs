@@ -81,7 +81,7 @@ pub(crate) fn matrix(name: &str, format: Row, array: &Bound<'_, PyAny>) -> PyRes
             let given = shape.iter().map(usize::to_string).collect::<Vec<_>>().join("×");
             let dimensions = shape.len();
             return Err(ShapeError::new_err(format!(
-                "{name} has {dimensions} dimensions ({given}); a matrix has 2, several products of one shape 3"
+                "{name} is {dimensions}-dimensional ({given}); a matrix has 2, several products of one shape 3"
             )));
         }
     };

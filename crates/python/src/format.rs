@@ -92,7 +92,7 @@ pub(crate) fn row(name: &str) -> PyResult<Row> {
 fn check(row: &Row, index: usize, code: u64) -> PyResult<()> {
     if code > row.max_code() {
         let (name, bits) = (row.name, row.bits());
-        return Err(CodeError::new_err(format!("code {index} is {code:#x}; a {name} code has {bits} bits")));
+        return Err(CodeError::new_err(format!("code {index} is {code:#x}; {name} codes have {bits} bits")));
     }
     Ok(())
 }
