@@ -21,8 +21,8 @@ pub(crate) struct Fma<T> {
     rounding: i32,
     /// The elements of a step, where C is added to what it comes to.
     last: Option<usize>,
-    /// The format of C.
-    c: Format,
+    /// The format of C, where it is narrower.
+    c: Option<Format>,
     numbers: PhantomData<T>,
 }
 
@@ -49,7 +49,8 @@ impl<T: Number> Fma<T> {
             Rounding::Up => UP,
             _ => return None,
         };
-        fits.then_some(Fma { rounding, last, c: model.c, numbers: PhantomData })
+        let c = (model.c != T::FORMAT).then_some(model.c);
+        fits.then_some(Fma { rounding, last, c, numbers: PhantomData })
     }
 }
 
@@ -66,7 +67,10 @@ impl<T: Number> Family<T, T> for Fma<T> {
 
     #[inline(always)]
     fn load(&self, c: u64) -> T {
-        if self.c == T::FORMAT { T::of(c) } else { T::from_value(&decode(&self.c, c), &self.c) }
+        match &self.c {
+            None => T::of(c),
+            Some(format) => T::from_value(&decode(format, c), format),
+        }
     }
 
     fn resume(&self, d: u64) -> T {
