@@ -1,6 +1,6 @@
 //! FP32 and FP64 numbers in vectors, for kernels that compute in the processor's own arithmetic.
 
-use bitmma_arithmetic::{Lowering, Model};
+use bitmma_arithmetic::{Model, Order};
 use bitmma_formats::{Class, Format, Unpacked, table};
 
 use super::element::Entry;
@@ -137,18 +137,15 @@ pub(crate) fn takes<T: Number>(model: &Model) -> bool {
                 && format.min_exponent()
                     >= number.min_exponent() - (number.fraction_bits - format.fraction_bits) as i32)
     };
-    let Lowering { widen_operands, widen_accumulator, add_accumulator_last, narrow_output, .. } =
-        model.lowering;
-    let around =
-        Lowering { widen_operands, widen_accumulator, add_accumulator_last, narrow_output, ..Lowering::NONE };
+    let lowering = &model.lowering;
     held(&model.a)
         && held(&model.b)
         && held(&model.c)
-        && widen_operands.is_none_or(|wide| wide == number)
-        && widen_accumulator.is_none_or(|wide| wide == number)
-        && narrow_output.map_or(model.d, |_| number) == number
+        && [lowering.widen_operands, lowering.widen_accumulator].iter().flatten().all(|wide| *wide == number)
+        && (model.d == number || lowering.narrow_output.is_some())
         && model.conversion.format == number
         && model.conversion.is_plain()
         && model.scale.is_none()
-        && model.lowering == around
+        && lowering.order == Order::Sequential
+        && lowering.chains.is_none()
 }
