@@ -63,9 +63,12 @@ impl From<bitmma::catalogue::LookupError> for Error {
     }
 }
 
-/// Elements along K: what is drawn or tried is held whole.
+/// Elements along K, at most: what is drawn or tried is held whole.
+pub const MOST_K: u64 = 1 << 20;
+
+/// Whether there are as many along K as are allowed.
 pub(crate) fn check_k(k: usize) -> Result<(), Error> {
-    check("k", k as u64, 1..=1 << 20)
+    check("k", k as u64, 1..=MOST_K)
 }
 
 /// Refuses a number that is not in its range.

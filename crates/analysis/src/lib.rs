@@ -32,4 +32,4 @@ pub mod tightness;
 pub mod workaround;
 
 pub use dyadic::Dyadic;
-pub use error::Error;
+pub use error::{Error, MOST_K};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use bitmma::formats::BlockScale;
 use bitmma::gemm::Target as Unit;
+use bitmma_analysis::MOST_K;
 use bitmma_analysis::data::{Distribution, Draw, Product, ScaleFactors};
 use bitmma_analysis::section::Section;
 use bitmma_analysis::sections::{Effort, Options, Part, UserData, section};
@@ -89,7 +90,7 @@ pub(crate) struct OptionArguments {
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, conflicts_with = "a")]
     scale: f64,
     /// K of random A and B, 1 to 1048576; M and N are 32
-    #[arg(long, value_name = "K", default_value_t = 1024, value_parser = count::<usize>(1..=1_048_576), conflicts_with = "a")]
+    #[arg(long, value_name = "K", default_value_t = 1024, value_parser = count::<usize>(1..=MOST_K), conflicts_with = "a")]
     k: usize,
     /// Of all random numbers
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = count::<u64>(0..=u64::MAX))]

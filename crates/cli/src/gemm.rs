@@ -299,15 +299,11 @@ fn text(arguments: &Arguments, target: &Target, done: &Done<'_>) -> String {
         model.operation.name(),
         revision_text(target, &arguments.target),
         arguments.files.line(target, done.matrices, done.d),
-        counted(done.products()),
+        output::counted(done.products(), "product"),
         rate_text(done.products() as f64 / seconds.max(1e-9)),
         done.path(),
         done.expect.as_ref().map_or(String::new(), Difference::text),
     )
-}
-
-fn counted(products: u64) -> String {
-    format!("{products} product{}", if products == 1 { "" } else { "s" })
 }
 
 /// The same for programs.

@@ -1,5 +1,6 @@
 //! Where results and remarks go.
 
+use std::fmt::Display;
 use std::io::Write;
 
 use crate::failure::{Failure, Within};
@@ -24,9 +25,10 @@ pub(crate) fn raw(text: &str) -> Result<(), Failure> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).within("the standard output")
 }
 
-/// `1 block`, `2 blocks`.
-pub(crate) fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+/// `1 block`, `2 blocks`, `2 mismatches`.
+pub(crate) fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
+    let plural = if what.ends_with("ch") { "es" } else { "s" };
+    format!("{count} {what}{}", if count == N::from(1) { "" } else { plural })
 }
 
 /// Writes a note to the standard error; a closed pipe is ignored.

@@ -137,10 +137,6 @@ fn by_kernel(lines: &[Line]) -> usize {
     lines.iter().map(|line| line.outcome.by_kernel).sum()
 }
 
-fn plural(count: usize, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
-}
-
 fn text(lines: &[Line], arguments: &Arguments, time: Duration) -> String {
     let mut table = Table::new(&["architecture", "instruction", ">dot products", ">mismatches"]);
     for line in lines {
@@ -162,12 +158,12 @@ fn text(lines: &[Line], arguments: &Arguments, time: Duration) -> String {
     }
     let (total, mismatches) = totals(lines);
     let milliseconds = time.as_millis().max(1);
-    let verdict = plural(mismatches, "mismatch", "mismatches");
+    let verdict = output::counted(mismatches, "mismatch");
     let verdict = if mismatches == 0 { style::good(&verdict) } else { style::lost(&verdict) };
     text + &format!(
         "{} of {}: {verdict}; {} by kernels, too; {}.{:03} s, {} dot products per second\n",
-        plural(total, "dot product", "dot products"),
-        plural(lines.len(), "instruction", "instructions"),
+        output::counted(total, "dot product"),
+        output::counted(lines.len(), "instruction"),
         by_kernel(lines),
         milliseconds / 1000,
         milliseconds % 1000,
