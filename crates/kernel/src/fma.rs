@@ -128,14 +128,14 @@ fn all_tiles<S: Simd, T: Number, const ROUNDING: i32>(
     state: &mut [T],
 ) {
     let width = Fma::<T>::width::<S>();
-    let mut sums = [T::default(); ROWS * WIDEST];
-    let sums = &mut sums[..ROWS * width];
     for (tile, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
         let row = tile * ROWS;
         let Some(step) = last else {
             tile_of::<S, T, ROUNDING>(s, (a, row), b, state);
             continue;
         };
+        let mut sums = [T::default(); ROWS * WIDEST];
+        let sums = &mut sums[..ROWS * width];
         for (a, b) in a.chunks_exact(step * GROUP).zip(b.chunks_exact(step * width)) {
             tile_of::<S, T, ROUNDING>(s, (a, row), b, sums);
             for (c, sum) in state.iter_mut().zip(&mut *sums) {

@@ -151,13 +151,14 @@ pub(crate) struct Packed {
 impl Family<f32, f32> for FtzAddMul {
     #[inline(always)]
     fn load(&self, c: u64) -> f32 {
-        let c = if self.narrow { f32_of(&table::F16, c) } else { f32::from_bits(c as u32) };
+        let c = self.load_sum(c);
         let flushed = self.flush_inputs && c.to_bits() & (0xff << 23) == 0;
         if flushed { 0.0 } else { c }
     }
 
+    #[inline(always)]
     fn load_sum(&self, c: u64) -> f32 {
-        if self.narrow { self.load(c) } else { f32::from_bits(c as u32) }
+        if self.narrow { f32_of(&table::F16, c) } else { f32::from_bits(c as u32) }
     }
 
     #[inline(always)]

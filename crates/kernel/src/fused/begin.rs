@@ -101,7 +101,8 @@ fn begin_row<S: Simd, const SCALED: bool, const FP16: bool, const R: usize>(
 }
 
 /// An operation of as many columns as a vector has, whose largest product has the exponent `product`: e_max with the
-/// accumulator `c`, of which subnormal numbers have that exponent, the power that brings a number to units of 2^(e_max - F), both as fields, and the accumulator in them.
+/// accumulator `c`, whose subnormal numbers have the exponent `c_minimum`, the power that brings a number to units of
+/// 2^(e_max - F), both as fields, and the accumulator in them.
 #[inline(always)]
 pub(crate) fn begin_lanes<S: Simd, const SCALED: bool, const FP16: bool>(
     s: S,
