@@ -382,7 +382,7 @@ impl<'j> Job<'j> {
                 let sums = self.sums::<W>(tile, runs, (start, false, fold), progress)?;
                 match &mut total {
                     None => total = Some(sums),
-                    Some(total) => combine(total, &sums, W::add),
+                    Some(total) => combine(total, &sums, |x: W, y| x + y),
                 }
             }
         } else if !self.parts.is_empty() {
@@ -406,12 +406,12 @@ impl<'j> Job<'j> {
             Some(c) => {
                 let (c, unit) = (lifted(c.codes(), lift_c)?, self.unit);
                 combine(&mut total, &c, |ab: W, c| match unit {
-                    true => ab.add(c),
-                    false => alpha.multiply(ab).add(beta.multiply(c)),
+                    true => ab + c,
+                    false => alpha * ab + beta * c,
                 });
             }
             None if self.unit => {}
-            None => each(&mut total, |ab: W| alpha.multiply(ab).add(W::default())),
+            None => each(&mut total, |ab: W| alpha * ab + W::default()),
         }
         convert(Cow::Owned(total), &self.finish)
     }

@@ -1,27 +1,25 @@
-//! Sums and products of two numbers in FP32 or FP64, to nearest even, by the processor's own arithmetic.
+//! FP32 and FP64 numbers, for sums and products to nearest even by the processor's own arithmetic.
 //!
 //! What GPU kernels do around their matrix instructions is done here element by element. The processor's
-//! operations are those of IEEE 754; only the code of a NaN is not specified there, so every NaN becomes
+//! operations are those of IEEE 754; only the code of a NaN is not specified there, so every NaN has that of
 //! the quiet NaN with positive sign and no payload, as in `bitmma_arithmetic::fma`, which the tests below
-//! hold these functions to.
+//! hold these operations to.
+
+use std::ops::{Add, Mul};
 
 use bitmma_formats::{F32, F64, Format};
 use bytemuck::Zeroable;
 
-/// An FP32 or FP64 number.
-pub trait Word: Zeroable + Copy + Default + Send + Sync {
+/// An FP32 or FP64 number; sums and products are those of IEEE 754, rounded to nearest even.
+pub trait Word: Zeroable + Copy + Default + Send + Sync + Add<Output = Self> + Mul<Output = Self> {
     /// Its format.
     const FORMAT: Format;
 
     /// The number of that code.
     fn of(code: u64) -> Self;
-    /// The number's code.
+    /// The number's code; of NaN that of the format's quiet NaN.
     fn code(self) -> u64;
-    /// x + y rounded to nearest even, as IEEE 754; NaN is the format's quiet NaN.
-    fn add(self, other: Self) -> Self;
-    /// x · y rounded to nearest even, as IEEE 754; NaN is the format's quiet NaN.
-    fn multiply(self, other: Self) -> Self;
-    /// x · y + z rounded once; NaN is the format's quiet NaN.
+    /// x · y + z rounded once.
     fn multiply_add(self, y: Self, z: Self) -> Self;
 }
 
@@ -39,25 +37,12 @@ macro_rules! word {
             #[inline(always)]
             #[allow(clippy::useless_conversion)] // u64 is one of the two
             fn code(self) -> u64 {
-                self.to_bits().into()
-            }
-
-            #[inline(always)]
-            fn add(self, other: Self) -> Self {
-                let sum = self + other;
-                if sum.is_nan() { $number::from_bits($nan) } else { sum }
-            }
-
-            #[inline(always)]
-            fn multiply(self, other: Self) -> Self {
-                let product = self * other;
-                if product.is_nan() { $number::from_bits($nan) } else { product }
+                if self.is_nan() { $nan } else { self.to_bits().into() }
             }
 
             #[inline(always)]
             fn multiply_add(self, y: Self, z: Self) -> Self {
-                let sum = self.mul_add(y, z);
-                if sum.is_nan() { $number::from_bits($nan) } else { sum }
+                self.mul_add(y, z)
             }
         }
     };
@@ -78,9 +63,9 @@ mod tests {
 
     fn agrees<W: Word>(x: u64, y: u64, rho: Conversion) {
         let (left, right) = (Operand::new(&W::FORMAT, x), Operand::new(&W::FORMAT, y));
-        let sum = W::of(x).add(W::of(y)).code();
+        let sum = (W::of(x) + W::of(y)).code();
         assert_eq!(sum, add(&left, &right, rho), "{} {x:#x} + {y:#x}", W::FORMAT);
-        let product = W::of(x).multiply(W::of(y)).code();
+        let product = (W::of(x) * W::of(y)).code();
         assert_eq!(product, multiply(&left, &right, rho), "{} {x:#x} * {y:#x}", W::FORMAT);
         // the third number: near the product, so that sums cancel, and the second once more
         for z in [(product ^ W::FORMAT.sign_bit()).wrapping_sub(y & 3) & W::FORMAT.max_code(), y] {

@@ -139,7 +139,7 @@ fn all_tiles<S: Simd, T: Number, const ROUNDING: i32>(
         for (a, b) in a.chunks_exact(step * GROUP).zip(b.chunks_exact(step * width)) {
             tile_of::<S, T, ROUNDING>(s, (a, row), b, sums);
             for (c, sum) in state.iter_mut().zip(&mut *sums) {
-                *c = sum.add(*c);
+                *c = *sum + *c;
                 *sum = T::default();
             }
         }

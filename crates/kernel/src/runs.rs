@@ -61,7 +61,7 @@ impl Fold<'_> {
         match self {
             Fold::Add => {
                 for (sum, d) in sums.iter_mut().zip(results) {
-                    *sum = sum.add(std::mem::take(d));
+                    *sum = *sum + std::mem::take(d);
                 }
             }
             Fold::Scale(scales) => {
@@ -124,9 +124,9 @@ impl ScaleBlocks {
     #[inline(always)] // for callers compiled for an instruction set
     fn add<W: Word>(&self, of_a: W, of_b: &[W], lines: (&mut [W], &[W])) {
         match self.order {
-            ScaleOrder::Product => self.add_products(of_b, lines, |d, of_b| (d, of_a.multiply(of_b))),
-            ScaleOrder::AFirst => self.add_products(of_b, lines, |d, of_b| (d.multiply(of_a), of_b)),
-            ScaleOrder::BFirst => self.add_products(of_b, lines, |d, of_b| (d.multiply(of_b), of_a)),
+            ScaleOrder::Product => self.add_products(of_b, lines, |d, of_b| (d, of_a * of_b)),
+            ScaleOrder::AFirst => self.add_products(of_b, lines, |d, of_b| (d * of_a, of_b)),
+            ScaleOrder::BFirst => self.add_products(of_b, lines, |d, of_b| (d * of_b, of_a)),
         }
     }
 
@@ -148,7 +148,7 @@ impl ScaleBlocks {
         } else {
             for ((sum, &d), &of_b) in elements {
                 let (x, y) = factors(d, of_b);
-                *sum = sum.add(x.multiply(y));
+                *sum = *sum + x * y;
             }
         }
     }
