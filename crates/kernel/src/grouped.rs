@@ -87,7 +87,7 @@ impl Grouped {
             && !model.flush_accumulator.is_on()
             && one_cut;
         let small = small::most_operations(&sum, (&a, &b), product * prepared.length() as u128)
-            .filter(|_| group.is_multiple_of(4))
+            .filter(|_| group.is_multiple_of(16))
             .unwrap_or(0);
         fits.then(|| Grouped {
             length: prepared.length(),

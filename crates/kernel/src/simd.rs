@@ -172,15 +172,12 @@ simd! {
         { _mm256_max_ps(x, y) }
         { vmaxq_f32(x, y) }
         { lanes!(i => if x[i] > y[i] { x[i] } else { y[i] }) }
-    /// The larger magnitude; with NaN, anything.
+    /// The larger of `x`, which is not negative, and the magnitude of `y`; with NaN, anything.
     fn f_max_magnitude(self, x: Self::F, y: Self::F) -> Self::F
         { _mm512_range_ps::<0b1011>(x, y) } // the larger of both magnitudes, without sign
-        {
-            let sign = _mm256_set1_ps(-0.0);
-            _mm256_max_ps(_mm256_andnot_ps(sign, x), _mm256_andnot_ps(sign, y))
-        }
-        { vmaxq_f32(vabsq_f32(x), vabsq_f32(y)) }
-        { lanes!(i => if x[i].abs() > y[i].abs() { x[i].abs() } else { y[i].abs() }) }
+        { _mm256_max_ps(x, _mm256_andnot_ps(_mm256_set1_ps(-0.0), y)) }
+        { vmaxq_f32(x, vabsq_f32(y)) }
+        { lanes!(i => if x[i] > y[i].abs() { x[i] } else { y[i].abs() }) }
     /// x·y + z, rounded once.
     fn f_fma(self, x: Self::F, y: Self::F, z: Self::F) -> Self::F
         { _mm512_fmadd_ps(x, y, z) } { _mm256_fmadd_ps(x, y, z) }
@@ -350,30 +347,22 @@ simd! {
     fn i_to_f_toward_zero(self, value: Self::I) -> Self::F
         { _mm512_cvt_roundepi32_ps::<TOWARD_ZERO>(value) }
         {
-            // to nearest, then what rounding added is taken back
-            let nearest = _mm256_cvtepi32_ps(value);
+            // without the first bit that is cut a magnitude is never rounded up
             let magnitude = _mm256_abs_epi32(value);
-            // |i32::MIN| stays negative and 2^31 converts to itself: compare as unsigned via the sign
-            let back = _mm256_cvttps_epi32(_mm256_andnot_ps(_mm256_set1_ps(-0.0), nearest));
-            let rounded_away = _mm256_cmpgt_epi32(back, magnitude);
-            let overflowed = _mm256_andnot_si256(magnitude, back); // back = 2^31 wraps negative
-            let away = _mm256_or_si256(rounded_away, _mm256_srai_epi32::<31>(overflowed));
-            _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(nearest), away))
+            let cut = _mm256_andnot_si256(_mm256_srli_epi32::<24>(magnitude), magnitude);
+            let sign = _mm256_and_ps(_mm256_set1_ps(-0.0), _mm256_castsi256_ps(value));
+            _mm256_or_ps(_mm256_cvtepi32_ps(cut), sign) // 2^31 has its sign already
         }
         {
-            // the magnitude to nearest, one step back where that was away from zero, and the sign again
             let magnitude = vreinterpretq_u32_s32(vabsq_s32(value));
-            let nearest = vcvtq_f32_u32(magnitude);
-            let away = vcgtq_u32(vcvtq_u32_f32(nearest), magnitude);
-            let cut = vaddq_u32(vreinterpretq_u32_f32(nearest), away);
-            let sign = vdupq_n_u32(1 << 31);
-            vreinterpretq_f32_u32(vbslq_u32(sign, vreinterpretq_u32_s32(value), cut))
+            let cut = vcvtq_f32_u32(vbicq_u32(magnitude, vshrq_n_u32::<24>(magnitude)));
+            vbslq_f32(vdupq_n_u32(1 << 31), vreinterpretq_f32_s32(value), cut)
         }
         {
             lanes!(i => {
-                let nearest = value[i] as f32;
-                let away = i64::from(nearest.abs() as u32) > i64::from(value[i].unsigned_abs());
-                f32::from_bits(nearest.to_bits() - u32::from(away))
+                let magnitude = value[i].unsigned_abs();
+                let cut = (magnitude & !(magnitude >> 24)) as f32;
+                if value[i] < 0 { -cut } else { cut }
             })
         }
     /// Dot products of adjacent pairs of 16-bit halves, added to `sum`: `sum + x0·y0 + x1·y1` per lane.
@@ -391,19 +380,32 @@ simd! {
                 sum[i].wrapping_add(low).wrapping_add((x[i] >> 16) * (y[i] >> 16))
             })
         }
-    /// Dot products of four bytes, of `x` from 0 to 127, added to `sum`. Sums of two products next to each other are in 16 bits.
-    fn i_dot4(self, sum: Self::I, x: Self::I, y: Self::I) -> Self::I
-        { _mm512_dpbusd_epi32(sum, x, y) }
-        { _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(x, y), _mm256_set1_epi16(1))) }
+    /// Dot products of sixteen bytes, four of each word, added to `sum`: `x` are from 0 to 31, `y` from -16 to 15, so that
+    /// sums of eight products have 16 bits.
+    fn i_dot16(self, sum: Self::I, x: [Self::I; 4], y: [Self::I; 4]) -> Self::I
         {
-            let (x, y) = (vreinterpretq_s8_s32(x), vreinterpretq_s8_s32(y));
-            let low = vmull_s8(vget_low_s8(x), vget_low_s8(y));
-            vpadalq_s16(sum, vpaddq_s16(low, vmull_high_s8(x, y)))
+            let half = _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(sum, x[0], y[0]), x[1], y[1]);
+            _mm512_dpbusd_epi32(_mm512_dpbusd_epi32(half, x[2], y[2]), x[3], y[3])
+        }
+        {
+            let half = _mm256_add_epi16(_mm256_maddubs_epi16(x[0], y[0]), _mm256_maddubs_epi16(x[1], y[1]));
+            let other = _mm256_add_epi16(_mm256_maddubs_epi16(x[2], y[2]), _mm256_maddubs_epi16(x[3], y[3]));
+            _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_add_epi16(half, other), _mm256_set1_epi16(1)))
+        }
+        {
+            let mut eights = vdupq_n_s16(0);
+            for (x, y) in x.into_iter().zip(y) {
+                let (x, y) = (vreinterpretq_s8_s32(x), vreinterpretq_s8_s32(y));
+                let low = vmull_s8(vget_low_s8(x), vget_low_s8(y));
+                eights = vaddq_s16(eights, vpaddq_s16(low, vmull_high_s8(x, y)));
+            }
+            vpadalq_s16(sum, eights)
         }
         {
             lanes!(i => {
-                let products = |byte: usize| i32::from(x[i].to_le_bytes()[byte]) * i32::from(y[i].to_le_bytes()[byte] as i8);
-                sum[i] + products(0) + products(1) + products(2) + products(3)
+                let bytes = |words: [Self::I; 4]| words.map(|word| word[i].to_le_bytes().map(|byte| i32::from(byte as i8)));
+                let products = bytes(x).into_iter().flatten().zip(bytes(y).into_iter().flatten());
+                sum[i] + products.map(|(x, y)| x * y).sum::<i32>()
             })
         }
 

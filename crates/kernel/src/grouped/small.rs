@@ -157,7 +157,7 @@ pub(crate) fn sums<S: Simd>(
     if s.d_nonzero(parts) != 0 {
         return false;
     }
-    let (finer, groups, quads) = (s.d_splat(finer), plan.groups(), plan.group / 4);
+    let (finer, groups, sixteens) = (s.d_splat(finer), plan.groups(), plan.group / 16);
     let kept = s.d_splat(f64::from_bits(!0 << 29));
     let mut elements = Positions::new((&*a.quads, GROUP), (&*b.quads, width));
     let mut scales = Positions::new((&*a.scales, GROUP), (&*b.scales, width));
@@ -171,14 +171,21 @@ pub(crate) fn sums<S: Simd>(
             };
             let start = [s.i_load(&start[column..]), s.i_load(&start[column + S::LANES..])];
             let mut dots = [start; ROWS];
-            let Some((x, y)) = elements.next(quads) else { return false };
-            for quad in 0..quads {
-                let (x, y) = (&x[quad * GROUP + row..][..ROWS], &y[quad * width + column..][..2 * S::LANES]);
-                let columns = [s.i_load(y), s.i_load(&y[S::LANES..])];
-                for of_pair in 0..ROWS {
-                    let factor = s.i_splat(x[of_pair]);
+            for _ in 0..sixteens {
+                let Some((x, y)) = elements.next(4) else { return false };
+                let mut factors = [[s.i_splat(0); 4]; ROWS];
+                let mut columns = [[s.i_splat(0); 4]; 2];
+                for quad in 0..4 {
+                    for of_pair in 0..ROWS {
+                        factors[of_pair][quad] = s.i_splat(x[quad * GROUP + row + of_pair]);
+                    }
                     for half in 0..2 {
-                        dots[of_pair][half] = s.i_dot4(dots[of_pair][half], factor, columns[half]);
+                        columns[half][quad] = s.i_load(&y[quad * width + column + half * S::LANES..]);
+                    }
+                }
+                for of_pair in 0..ROWS {
+                    for half in 0..2 {
+                        dots[of_pair][half] = s.i_dot16(dots[of_pair][half], factors[of_pair], columns[half]);
                     }
                 }
             }

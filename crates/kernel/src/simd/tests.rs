@@ -1,6 +1,7 @@
 //! Operations on every set that this processor has, where instruction sets differ from each other: by hand.
 
 use super::{Level, Simd, Work, byte_fields};
+use crate::pack::bytes;
 
 /// The lanes of a vector.
 fn lanes<S: Simd>(s: S, vector: S::I) -> Vec<i32> {
@@ -57,6 +58,9 @@ impl Work for Facts {
             (two_24 + 3, 16_777_218.0),
             (-two_24 - 3, -16_777_218.0),
             (-two_24 - 1, -16_777_216.0),
+            ((1 << 25) - 1, 33_554_430.0),
+            (-(1 << 25) + 1, -33_554_430.0),
+            (-1, -1.0),
             (0, 0.0),
         ] {
             all_f(s, s.i_to_f_toward_zero(s.i_splat(value)), expected, &format!("{value} toward zero"));
@@ -95,6 +99,8 @@ impl Work for Facts {
         all(s, s.i_dot2(s.i_splat(10), pairs(3, -2), pairs(5, 7)), 11, "10 + 3·5 - 2·7");
         let lowest = pairs(i16::MIN, i16::MIN);
         all(s, s.i_dot2(s.i_splat(1), lowest, lowest), i32::MIN + 1, "2^31 + 1, modulo 2^32");
+        let (largest, least) = ([s.i_splat(bytes(31)); 4], [s.i_splat(bytes(-16)); 4]);
+        all(s, s.i_dot16(s.i_splat(5), largest, least), 5 - 16 * 31 * 16, "5 - 16·31·16");
         for lane in 0..S::LANES {
             let mut numbers = vec![0; S::LANES];
             numbers[lane] = 1;
