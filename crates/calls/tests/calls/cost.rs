@@ -182,6 +182,30 @@ fn many_small_products_beside_a_large_one() {
     }
 }
 
+/// Few rows by a large matrix, as a layer of a model has them: one row by 2048x2048 beside more.
+#[test]
+#[ignore = "a measurement"]
+fn few_rows_by_a_large_matrix() {
+    for (architecture, name) in [
+        (Architecture::Hopper, "wgmma.m64n256k16.f32.f16.f16"),
+        (Architecture::Hopper, "wgmma.m64n256k16.f32.bf16.bf16"),
+        (Architecture::Hopper, "wgmma.m64n256k32.f32.e4m3.e4m3"),
+        (Architecture::Blackwell, "tcgen05.mma.m128n256k32.kind::f8f6f4.f32.e4m3.e4m3"),
+        (Architecture::Cdna1, "v_mfma_f32_32x32x8f16"),
+        (Architecture::Cdna3, "v_mfma_f32_32x32x2_f32"),
+    ] {
+        let target = &target(architecture, name);
+        let b = &matrix(target.model().b, 2048, 2);
+        let ways = [1, 4, 16, 64, 256].map(|rows| -> Way<'_> {
+            let a = matrix(target.model().a, 2048, 1);
+            let a = Matrix::single(target.model().a, rows, 2048, a.iter().take(rows * 2048)).expect("rows");
+            let work = move || drop(gemm(target, &a, b, None, &GemmOptions::default()).expect("a product"));
+            (format!("{rows} rows"), Box::new(work))
+        });
+        print_ratios(&format!("{name}, 1 row by 2048^2"), &ways);
+    }
+}
+
 /// Every instruction set beside the fastest one, D as the instruction writes it.
 #[test]
 #[ignore = "a measurement"]
