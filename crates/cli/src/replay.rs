@@ -9,7 +9,7 @@ use bitmma::Model;
 use bitmma::formats::text::display;
 use bitmma_verify::origin::Origin;
 use bitmma_verify::recording::{self, Answer, Record};
-use bitmma_verify::replay::{self, Mismatch, Rules};
+use bitmma_verify::replay::{self, Joined, Mismatch, Rules};
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome, Within};
@@ -56,18 +56,11 @@ pub(crate) struct Arguments {
 /// Records held against their models between two looks at the clock.
 const CHUNK: usize = 1 << 15;
 
-/// What became of the records of one instruction, over all files.
-struct Line {
-    outcome: replay::Outcome,
-    /// The file of its first mismatch.
-    file: PathBuf,
-}
-
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let model = arguments.model.as_deref().map(target::read_model).transpose()?;
     let rules = Rules { revision: arguments.revision.revision, strict_nan: arguments.strict_nan, model };
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines = Vec::new();
     let bar = Bar::new("");
     for (index, path) in arguments.files.iter().enumerate() {
         let shown = if is_stdin(path) { Path::new("standard input") } else { path };
@@ -78,9 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
         for (chunk_index, chunk) in records.chunks(CHUNK).enumerate() {
             let outcomes = replay::replay(chunk, &rules).within(shown.display())?;
-            for outcome in outcomes {
-                take(&mut lines, path, outcome);
-            }
+            replay::join(&mut lines, index, outcomes);
             let done = (chunk_index * CHUNK) as f64 / records.len() as f64;
             let done = (1000.0 * (index as f64 + done)) as u64;
             bar.show(done, 1000 * arguments.files.len() as u64, |_| shown.display().to_string());
@@ -111,33 +102,18 @@ fn read(path: &Path, model: Option<&Model>) -> Result<Vec<Record>, Failure> {
     Ok(recording::read_with(&bytes[..], model)?)
 }
 
-fn take(lines: &mut Vec<Line>, path: &Path, outcome: replay::Outcome) {
-    let file = path.to_owned();
-    match lines.iter_mut().find(|line| line.outcome.origin == outcome.origin) {
-        Some(Line { outcome: all, file: of_first }) => {
-            all.total += outcome.total;
-            all.by_kernel += outcome.by_kernel;
-            all.mismatches += outcome.mismatches;
-            if all.first.is_none() {
-                (all.first, *of_first) = (outcome.first, file);
-            }
-        }
-        None => lines.push(Line { outcome, file }),
-    }
-}
-
-fn totals(lines: &[Line]) -> (usize, usize) {
+fn totals(lines: &[Joined]) -> (usize, usize) {
     (
         lines.iter().map(|line| line.outcome.total).sum(),
         lines.iter().map(|line| line.outcome.mismatches).sum(),
     )
 }
 
-fn by_kernel(lines: &[Line]) -> usize {
+fn by_kernel(lines: &[Joined]) -> usize {
     lines.iter().map(|line| line.outcome.by_kernel).sum()
 }
 
-fn text(lines: &[Line], arguments: &Arguments, time: Duration) -> String {
+fn text(lines: &[Joined], arguments: &Arguments, time: Duration) -> String {
     let mut table = Table::new(&["architecture", "instruction", ">dot products", ">mismatches"]);
     for line in lines {
         let mismatches = match line.outcome.mismatches {
@@ -154,7 +130,7 @@ fn text(lines: &[Line], arguments: &Arguments, time: Duration) -> String {
     let mut text = if table.is_empty() { String::new() } else { table.render() };
     let first = lines.iter().find_map(|line| Some((line, line.outcome.first.as_ref()?)));
     if let Some((line, mismatch)) = first {
-        text += &mismatch_text(&line.outcome.origin, &line.file, mismatch, arguments);
+        text += &mismatch_text(&line.outcome.origin, &arguments.files[line.recording], mismatch, arguments);
     }
     let (total, mismatches) = totals(lines);
     let milliseconds = time.as_millis().max(1);
@@ -232,7 +208,7 @@ fn mismatch_text(origin: &Origin, path: &Path, mismatch: &Mismatch, arguments: &
 }
 
 /// Everything, for programs.
-fn page(lines: &[Line], arguments: &Arguments, time: Duration) -> impl Serialize {
+fn page(lines: &[Joined], arguments: &Arguments, time: Duration) -> impl Serialize {
     let (dot_products, mismatches) = totals(lines);
     object! {
         revision: arguments.model.is_none().then(|| arguments.revision.revision.name()),
@@ -247,7 +223,7 @@ fn page(lines: &[Line], arguments: &Arguments, time: Duration) -> impl Serialize
 }
 
 /// What became of one instruction.
-fn row(line: &Line, arguments: &Arguments) -> impl Serialize + use<> {
+fn row(line: &Joined, arguments: &Arguments) -> impl Serialize + use<> {
     let replay::Outcome { origin, total, by_kernel, mismatches, first } = &line.outcome;
     let (architecture, instruction, signature) =
         (origin.architecture(), origin.instruction(), origin.signature());
@@ -258,7 +234,7 @@ fn row(line: &Line, arguments: &Arguments) -> impl Serialize + use<> {
             Answer::Nan => json::Coded::any_nan(&signature.d),
         };
         object! {
-            file: line.file.display().to_string(),
+            file: arguments.files[line.recording].display().to_string(),
             line: *at,
             #[serde(flatten)]
             operands: json::Operands::new(case, signature),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bitmma::{Case, Error};
 use bitmma_verify::recording::{Answer, Record as Row, read};
-use bitmma_verify::replay::{Rules, replay as hold};
+use bitmma_verify::replay::{Joined, Rules, join, replay as hold};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -46,7 +46,7 @@ fn rows(py: Python<'_>, path: &Path) -> PyResult<Vec<Row>> {
 }
 
 /// Holds recordings against the instructions' models: architecture, instruction, how many dot products,
-/// how many differ, and the line of the first that does.
+/// how many differ, and the first that does: the index of its recording, and the line.
 #[pyfunction]
 #[pyo3(signature = (paths, revision_name = "hardware", strict_nan = false))]
 #[allow(clippy::type_complexity)] // a row of a table
@@ -55,17 +55,18 @@ pub(crate) fn replay(
     paths: Vec<PathBuf>,
     revision_name: &str,
     strict_nan: bool,
-) -> PyResult<Vec<(String, String, usize, usize, Option<u64>)>> {
+) -> PyResult<Vec<(String, String, usize, usize, Option<(usize, u64)>)>> {
     let rules = Rules { revision: revision(revision_name)?, strict_nan, model: None };
-    let mut records = Vec::new();
-    for path in &paths {
-        records.extend(rows(py, path)?);
+    let mut all = Vec::new();
+    for (index, path) in paths.iter().enumerate() {
+        let records = rows(py, path)?;
+        let outcomes = py.detach(|| hold(&records, &rules));
+        join(&mut all, index, outcomes.map_err(|error| Raised::from(error).within(py, path.display()))?);
     }
-    let outcomes = py.detach(|| hold(&records, &rules)).map_err(Raised::from)?;
-    let row = |outcome: bitmma_verify::replay::Outcome| {
+    let row = |Joined { outcome, recording }: Joined| {
         let architecture = outcome.origin.architecture().to_owned();
-        let first = outcome.first.map(|first| first.record.line);
+        let first = outcome.first.map(|first| (recording, first.record.line));
         (architecture, outcome.origin.instruction().to_owned(), outcome.total, outcome.mismatches, first)
     };
-    Ok(outcomes.into_iter().map(row).collect())
+    Ok(all.into_iter().map(row).collect())
 }

@@ -64,6 +64,16 @@ def test_replay_sees_every_line():
     assert sum(outcome.mismatches for outcome in outcomes) == 0
 
 
+def test_replay_names_the_recording_of_the_first_that_differs(tmp_path):
+    header = "arch,instruction,a,b,c,scale_a,scale_b,d\n"
+    line = "volta,mma.m8n8k4.f32.f16.f16.f32,3c00 0000 0000 0000,4000 0000 0000 0000,3f800000,,,"
+    right, wrong = tmp_path / "right.csv", tmp_path / "wrong.csv"
+    right.write_text(header + line + "40400000\n")
+    wrong.write_text(header + line + "40400000\n" + line + "40400001\n")
+    (outcome,) = bitmma.recording.replay([right, wrong, right])
+    assert (outcome.total, outcome.mismatches, outcome.first, outcome.file) == (4, 1, 3, str(wrong))
+
+
 def test_the_paper_revision_parts_from_hardware_where_the_changelog_says():
     vectors = ROOT / "recordings" / "hardware" / "h100.csv"
     assert all(outcome.total == 200 for outcome in bitmma.recording.replay(vectors, revision="paper"))

@@ -48,6 +48,32 @@ pub struct Outcome {
     pub first: Option<Mismatch>,
 }
 
+/// What became of the records of one instruction, over several recordings.
+#[derive(Clone, Debug)]
+pub struct Joined {
+    /// All of it.
+    pub outcome: Outcome,
+    /// Which recording its first mismatch stands in, from 0; without one, the first that has the instruction.
+    pub recording: usize,
+}
+
+/// Takes the outcomes of the next part of a recording into account.
+pub fn join(all: &mut Vec<Joined>, recording: usize, outcomes: Vec<Outcome>) {
+    for outcome in outcomes {
+        match all.iter_mut().find(|joined| joined.outcome.origin == outcome.origin) {
+            Some(joined) => {
+                joined.outcome.total += outcome.total;
+                joined.outcome.by_kernel += outcome.by_kernel;
+                joined.outcome.mismatches += outcome.mismatches;
+                if joined.outcome.first.is_none() && outcome.first.is_some() {
+                    (joined.outcome.first, joined.recording) = (outcome.first, recording);
+                }
+            }
+            None => all.push(Joined { outcome, recording }),
+        }
+    }
+}
+
 /// Holds records against models, in parallel; one outcome for each instruction, in the order in which
 /// they first appear.
 pub fn replay(records: &[Record], rules: &Rules) -> Result<Vec<Outcome>, Error> {

@@ -46,6 +46,8 @@ class Outcome:
     """How many differ."""
     first: int | None
     """The line of the first that differs."""
+    file: str | None
+    """The recording in which it stands."""
 
 
 def read(path: Path) -> list[Record]:
@@ -57,8 +59,11 @@ def replay(
     paths: Path | Iterable[Path], *, revision: str = "hardware", strict_nan: bool = False
 ) -> list[Outcome]:
     """Holds recordings against the instructions' models, as ``bitmma replay`` does; an outcome for each
-    instruction, in the order in which they first appear."""
-    if isinstance(paths, (str, os.PathLike)):
-        paths = [paths]
-    outcomes = _bitmma.replay([os.fspath(path) for path in paths], revision, strict_nan)
-    return [Outcome(*outcome) for outcome in outcomes]
+    instruction, in the order in which they first appear. An error names the file."""
+    files = [os.fspath(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
+    outcomes = []
+    for arch, instruction, total, mismatches, first in _bitmma.replay(files, revision, strict_nan):
+        index, line = first or (None, None)
+        file = None if index is None else files[index]
+        outcomes.append(Outcome(arch, instruction, total, mismatches, line, file))
+    return outcomes
