@@ -1,5 +1,6 @@
 //! `bitmma.recording`: what real units answered.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -46,7 +47,7 @@ fn rows(py: Python<'_>, path: &Path) -> PyResult<Vec<Row>> {
 }
 
 /// Holds recordings against the instructions' models: architecture, instruction, how many dot products,
-/// how many differ, and the first that does: the index of its recording, and the line.
+/// how many differ, and of the first that does the line and the recording.
 #[pyfunction]
 #[pyo3(signature = (paths, revision_name = "hardware", strict_nan = false))]
 #[allow(clippy::type_complexity)] // a row of a table
@@ -55,7 +56,7 @@ pub(crate) fn replay(
     paths: Vec<PathBuf>,
     revision_name: &str,
     strict_nan: bool,
-) -> PyResult<Vec<(String, String, usize, usize, Option<(usize, u64)>)>> {
+) -> PyResult<Vec<(String, String, usize, usize, Option<u64>, Option<OsString>)>> {
     let rules = Rules { revision: revision(revision_name)?, strict_nan, model: None };
     let mut all = Vec::new();
     for (index, path) in paths.iter().enumerate() {
@@ -64,9 +65,10 @@ pub(crate) fn replay(
         join(&mut all, index, outcomes.map_err(|error| Raised::from(error).within(py, path.display()))?);
     }
     let row = |Joined { outcome, recording }: Joined| {
-        let architecture = outcome.origin.architecture().to_owned();
-        let first = outcome.first.map(|first| (recording, first.record.line));
-        (architecture, outcome.origin.instruction().to_owned(), outcome.total, outcome.mismatches, first)
+        let (architecture, instruction) = (outcome.origin.architecture(), outcome.origin.instruction());
+        let line = outcome.first.map(|first| first.record.line);
+        let file = line.map(|_| paths[recording].clone().into_os_string());
+        (architecture.to_owned(), instruction.to_owned(), outcome.total, outcome.mismatches, line, file)
     };
     Ok(all.into_iter().map(row).collect())
 }

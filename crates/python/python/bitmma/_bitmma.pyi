@@ -503,10 +503,10 @@ def read_recording(path: str | PathLike[str]) -> list[dict]:
     None where any NaN agrees.
     """
 
-def replay(paths: SupportsGetItem[int, str | PathLike[str]], revision_name: str = "hardware", strict_nan: bool = False) -> list[tuple[str, str, int, int, tuple[int, int] | None]]:
+def replay(paths: SupportsGetItem[int, str | PathLike[str]], revision_name: str = "hardware", strict_nan: bool = False) -> list[tuple[str, str, int, int, int | None, str | None]]:
     """
     Holds recordings against the instructions' models: architecture, instruction, how many dot products,
-    how many differ, and the first that does: the index of its recording, and the line.
+    how many differ, and of the first that does the line and the recording.
     """
 
 def report_parts() -> list[str]:

@@ -60,10 +60,7 @@ def replay(
 ) -> list[Outcome]:
     """Holds recordings against the instructions' models, as ``bitmma replay`` does; an outcome for each
     instruction, in the order in which they first appear. An error names the file."""
-    files = [os.fspath(path) for path in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
-    outcomes = []
-    for arch, instruction, total, mismatches, first in _bitmma.replay(files, revision, strict_nan):
-        index, line = first or (None, None)
-        file = None if index is None else files[index]
-        outcomes.append(Outcome(arch, instruction, total, mismatches, line, file))
-    return outcomes
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    outcomes = _bitmma.replay([os.fspath(path) for path in paths], revision, strict_nan)
+    return [Outcome(*outcome) for outcome in outcomes]
