@@ -22,6 +22,7 @@ pub mod operand;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod parameter;
+mod reading;
 pub mod run;
 pub mod special;
 mod steps;

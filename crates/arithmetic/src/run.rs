@@ -12,6 +12,7 @@ use crate::fma::{add, change_format};
 use crate::lowering::{Chains, Order};
 use crate::model::{InputFlush, Model};
 use crate::operand::{Operand, Vectors};
+use crate::reading;
 use crate::steps::report_binary;
 use crate::trace::{Step, Trace};
 use crate::validate::holds_all;
@@ -154,6 +155,36 @@ impl<'m> Prepared<'m> {
         read(&self.code_format(side), &self.operand_format(side), self.model.flush_operands, code)
     }
 
+    /// The zero that a code of A or B is used as, where it is flushed: by the model, or by the operation itself.
+    pub(crate) fn flushed(&self, side: Side, code: u64) -> Option<u64> {
+        let (format, wide) = (self.code_format(side), self.operand_format(side));
+        self.flushed_to(&format, &wide, self.element(side, code), code, true)
+    }
+
+    /// The same of a code of C.
+    pub(crate) fn flushed_accumulator(&self, code: u64) -> Option<u64> {
+        let Model { c: format, lowering, flush_accumulator, .. } = &*self.model;
+        let wide = lowering.widen_accumulator.unwrap_or(*format);
+        let enters = lowering.add_accumulator_last.is_none();
+        self.flushed_to(format, &wide, read(format, &wide, *flush_accumulator, code), code, enters)
+    }
+
+    fn flushed_to(
+        &self,
+        format: &Format,
+        wide: &Format,
+        value: Unpacked,
+        code: u64,
+        enters: bool,
+    ) -> Option<u64> {
+        let operand = Operand { value, fraction_bits: wide.fraction_bits as i32 };
+        let used = if enters && self.model.operation.flushes() { operand.flushed() } else { operand };
+        let given = decode(format, code);
+        let is_zero = used.value.class == Class::Zero;
+        let changed = given.class != Class::Zero || given.negative != used.value.negative;
+        (is_zero && changed).then_some(if used.value.negative { format.sign_bit() } else { 0 })
+    }
+
     /// A row of A or a column of B taken apart, in the order in which the operations take it.
     ///
     /// `codes` must give K codes.
@@ -215,6 +246,7 @@ impl<'m> Prepared<'m> {
 
     /// The code of D, of operands that [`Prepared::check`] takes.
     pub fn dot_of_codes<T: Trace>(&self, operands: &Operands<'_>, trace: &mut T) -> u64 {
+        reading::report(self, operands, trace);
         let Operands { a, b, c, scale_a, scale_b } = *operands;
         let a = self.vector(Side::A, a.iter().copied());
         let b = self.vector(Side::B, b.iter().copied());

@@ -6,6 +6,7 @@ use bitmma_formats::{Format, Real, Rounding};
 
 use crate::convert::Conversion;
 use crate::exact::Exact;
+pub use crate::reading::{OperandName, Reading, Why};
 use crate::special::Special;
 
 /// What a term of a sum is.
@@ -63,6 +64,19 @@ pub struct Term {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
+    /// Operands that are not used as they are given. These steps come before all operations.
+    Read {
+        /// Why.
+        why: Why,
+        /// The term that changes by it; `None` for a scale factor, which is in several.
+        term: Option<TermName>,
+        /// Both factors of a product, or the one operand, as given and as used.
+        operands: Vec<Reading>,
+        /// The exact value of the term, or of the scale factor, as given; `None` where it is not finite.
+        exact: Option<Exact>,
+        /// What of it is lost: exact - used; `None` where one of them is not finite.
+        lost: Option<Real>,
+    },
     /// An elementary operation begins.
     Begin {
         /// Its name.
