@@ -56,8 +56,8 @@ impl Problem<'_> {
         let each = m.saturating_mul(n).saturating_mul(self.operands.a.columns);
         let all = each.saturating_mul(blocks);
         // several for each thread: whichever comes last then takes little of the time
-        let many = blocks >= 4 * rayon::current_num_threads();
-        let apart = blocks > 1 && all > ALONE && (each <= ALONE || many);
+        let many = || blocks >= 4 * bitmma_threads::count();
+        let apart = blocks > 1 && all > ALONE && (each <= ALONE || many());
         Threads { apart, alone: apart || all <= ALONE }
     }
 }

@@ -17,6 +17,7 @@ mod exact;
 mod fix;
 mod fma;
 mod ftz;
+pub mod functions;
 mod fused;
 mod grouped;
 mod number;
@@ -33,7 +34,7 @@ mod tiles;
 
 use bitmma_arithmetic::Prepared;
 use bitmma_formats::Format;
-use rayon::prelude::*;
+use bitmma_threads::prelude::*;
 
 use drive::{Driven, Problem};
 use element::Entry;
@@ -117,10 +118,16 @@ impl Plan {
     }
 }
 
+/// Some work, unless it is to be stopped.
+fn checked<T>(work: impl FnOnce() -> T) -> T {
+    bitmma_threads::check();
+    work()
+}
+
 /// What is made of each number below `count`, on all threads unless `alone`.
 fn mapped<T: Send>(alone: bool, count: usize, make: impl Fn(usize) -> T + Send + Sync) -> Vec<T> {
     match alone {
-        true => (0..count).map(make).collect(),
+        true => (0..count).map(|index| checked(|| make(index))).collect(),
         false => (0..count).into_par_iter().with_max_len(1).map(make).collect(),
     }
 }
@@ -133,7 +140,9 @@ fn each_chunk<T: Send>(
     work: impl Fn(usize, &mut [T]) + Send + Sync,
 ) {
     match alone {
-        true => slice.chunks_mut(length).enumerate().for_each(|(index, chunk)| work(index, chunk)),
+        true => {
+            slice.chunks_mut(length).enumerate().for_each(|(index, chunk)| checked(|| work(index, chunk)));
+        }
         false => {
             let chunks = slice.par_chunks_mut(length).enumerate().with_max_len(1);
             chunks.for_each(|(index, chunk)| work(index, chunk));
