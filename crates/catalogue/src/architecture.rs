@@ -53,26 +53,26 @@ struct Row {
     name: &'static str,
     /// The compiler's target.
     target: &'static str,
-    /// The chip on which the paper's authors ran it (paper, §3.4).
-    papers_chip: &'static str,
+    /// The chip on which the paper's authors ran it (paper, §3.4); `None` for one that the paper does not have.
+    papers_chip: Option<&'static str>,
 }
 
-const fn row(name: &'static str, target: &'static str, papers_chip: &'static str) -> Row {
+const fn row(name: &'static str, target: &'static str, papers_chip: Option<&'static str>) -> Row {
     Row { name, target, papers_chip }
 }
 
 /// In the order of [`Architecture::ALL`].
 const ROWS: [Row; 10] = [
-    row("volta", "sm_70", "V100"),
-    row("turing", "sm_75", "T4"),
-    row("ampere", "sm_80", "A100"),
-    row("ada", "sm_89", "RTX 4090"),
-    row("hopper", "sm_90a", "H100"),
-    row("blackwell", "sm_100a", "B200"),
-    row("rtx-blackwell", "sm_120a", "RTX PRO 6000 Blackwell"),
-    row("cdna1", "gfx908", "MI100"),
-    row("cdna2", "gfx90a", "MI250X"),
-    row("cdna3", "gfx942", "MI300X"),
+    row("volta", "sm_70", Some("V100")),
+    row("turing", "sm_75", Some("T4")),
+    row("ampere", "sm_80", Some("A100")),
+    row("ada", "sm_89", Some("RTX 4090")),
+    row("hopper", "sm_90a", Some("H100")),
+    row("blackwell", "sm_100a", Some("B200")),
+    row("rtx-blackwell", "sm_120a", Some("RTX PRO 6000 Blackwell")),
+    row("cdna1", "gfx908", Some("MI100")),
+    row("cdna2", "gfx90a", Some("MI250X")),
+    row("cdna3", "gfx942", Some("MI300X")),
 ];
 
 impl Architecture {
@@ -103,8 +103,8 @@ impl Architecture {
         self.row().target
     }
 
-    /// The chip on which the paper's authors ran this architecture's instructions (paper, §3.4).
-    pub fn papers_chip(self) -> &'static str {
+    /// The chip on which the paper's authors ran this architecture's instructions (paper, §3.4); `None` if they ran none.
+    pub fn papers_chip(self) -> Option<&'static str> {
         self.row().papers_chip
     }
 }

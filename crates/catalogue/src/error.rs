@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::architecture::Architecture;
+use crate::chips::Target;
 
 /// Candidates a message prints before it only counts them.
 const PRINTED: usize = 40;
@@ -21,16 +22,12 @@ pub enum LookupError {
         nearest: Option<String>,
     },
     /// A GPU that is known, and not in the catalogue.
-    #[error("{given} is not modelled: {}{about}{}", target_in_words(given, target), nearest_in_words(*nearest))]
+    #[error("{given} is not modelled: {}{}{}", target_in_words(given, target.name), target.about, nearest_in_words(target))]
     NotModelled {
         /// What was asked for.
         given: String,
-        /// Its compiler target.
-        target: &'static str,
-        /// What it is.
-        about: &'static str,
-        /// The nearest architecture that is modelled, if one is near.
-        nearest: Option<Architecture>,
+        /// Its compiler target, what that is, and what is nearest to it.
+        target: &'static Target,
     },
     /// No revision is called that.
     #[error("unknown revision '{given}'; one of hardware, paper")]
@@ -51,6 +48,16 @@ pub enum LookupError {
         given: String,
         /// What it is, beginning with a verb.
         about: &'static str,
+    },
+    /// A name with an option that cannot be applied where it was given.
+    #[error("'{given}': {option} {why}")]
+    Option {
+        /// What was asked for.
+        given: String,
+        /// The option, as it was written.
+        option: String,
+        /// Why not, beginning with a verb.
+        why: String,
     },
     /// The architecture has no instruction of that name.
     #[error(
@@ -135,15 +142,20 @@ fn list_in_words(architecture: Architecture, is_needed: bool) -> String {
 }
 
 fn target_in_words(given: &str, target: &str) -> String {
-    if given.eq_ignore_ascii_case(target) { String::new() } else { format!("{target}, ") }
+    if given.trim().eq_ignore_ascii_case(target) { String::new() } else { format!("{target}, ") }
 }
 
-fn nearest_in_words(nearest: Option<Architecture>) -> String {
-    match nearest {
-        None => format!("; modelled are {}", architectures()),
-        Some(nearest) => {
+fn nearest_in_words(target: &Target) -> String {
+    match (target.nearest, target.compared) {
+        (None, _) => format!("; modelled are {}", architectures()),
+        (Some(nearest), Some(compared)) => {
             format!(
-                "; the nearest that is modelled is {nearest}, and nobody has shown that it computes alike"
+                "; the nearest that is modelled is {nearest}: {compared}; `bitmma plan` and `bitmma call` compute those calls"
+            )
+        }
+        (Some(nearest), None) => {
+            format!(
+                "; the nearest that is modelled is {nearest}, and there is no evidence that their results match"
             )
         }
     }

@@ -29,6 +29,20 @@ pub enum Evidence {
     },
 }
 
+impl Evidence {
+    /// The paper's tables print it for this architecture.
+    ///
+    /// # Panics
+    ///
+    /// If the paper's authors ran nothing on it: a promise we broke ourselves.
+    pub(crate) fn printed(architecture: Architecture) -> Evidence {
+        match architecture.papers_chip() {
+            Some(on) => Evidence::Printed { on },
+            None => panic!("the paper prints nothing for {architecture}"),
+        }
+    }
+}
+
 impl fmt::Display for Evidence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

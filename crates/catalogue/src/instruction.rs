@@ -152,13 +152,17 @@ pub(crate) struct Shape {
 }
 
 impl Instruction {
-    /// A native instruction that the paper prints, or a recorded one; its SASS name is an alias.
-    pub(crate) fn native(identity: Identity, shape: Shape, model: impl Fn(Revision) -> Model) -> Instruction {
-        let printed = Evidence::Printed { on: identity.architecture.papers_chip() };
-        let mut row = Self::bare(identity, shape, printed);
+    /// An instruction whose model is known; its SASS name is an alias. A recording is better evidence than `evidence`.
+    pub(crate) fn with_model(
+        identity: Identity,
+        shape: Shape,
+        evidence: Evidence,
+        model: impl Fn(Revision) -> Model,
+    ) -> Instruction {
+        let mut row = Self::bare(identity, shape, evidence);
         row.aliases.extend(row.sass.clone());
         row.models = Some([model(Revision::Hardware), model(Revision::Paper)]);
-        row.evidence = recorded(&row).unwrap_or(printed);
+        row.evidence = recorded(&row).unwrap_or(evidence);
         row
     }
 
@@ -196,14 +200,6 @@ impl Instruction {
             aliases,
             models: None,
         }
-    }
-
-    /// The row with evidence by inference, unless it was recorded.
-    pub(crate) fn inferred(mut self, why: &'static str) -> Instruction {
-        if !matches!(self.evidence, Evidence::Recorded { .. }) {
-            self.evidence = Evidence::Inferred { why };
-        }
-        self
     }
 
     /// What computes, by its architecture and name: `hopper wgmma.m64n{8..256}k16.f32.f16.f16`.
@@ -318,5 +314,36 @@ impl Instruction {
 impl fmt::Display for Instruction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bitmma_arithmetic::{Conversion, Operation};
+    use bitmma_formats::{F16, F32};
+
+    use super::*;
+
+    /// A new row claims what its author states, and nothing more.
+    #[test]
+    fn a_row_has_the_evidence_it_is_given() {
+        let extent = Extent::one(16);
+        let shape =
+            Shape { m: extent, n: extent, k: 16, blocks: 1, a: F16, b: F16, c: F32, d: F32, scale: None };
+        let model = |_| Model::new(F16, F16, F32, Operation::Fma, Conversion::RNE_FP32);
+        for evidence in [
+            Evidence::Inferred { why: "from CDNA3" },
+            Evidence::printed(Architecture::Cdna3),
+            Evidence::Recorded { on: &["a chip"], source: "a test" },
+        ] {
+            let identity = Identity {
+                architecture: Architecture::Cdna3,
+                family: Family::Mfma,
+                spelling: "v_mfma_new".to_owned(),
+                aliases: vec![],
+                sass: None,
+            };
+            assert_eq!(Instruction::with_model(identity, shape, evidence, model).evidence, evidence);
+        }
     }
 }

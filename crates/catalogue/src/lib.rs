@@ -14,11 +14,12 @@
 
 pub mod amd;
 pub mod architecture;
-mod chips;
+pub mod chips;
 pub mod error;
 pub mod evidence;
 pub mod extent;
 pub mod filter;
+mod function;
 pub mod instruction;
 pub mod library;
 pub mod lookup;
@@ -36,8 +37,10 @@ pub use error::LookupError;
 pub use evidence::Evidence;
 pub use extent::Extent;
 pub use filter::{Filter, model_family};
+pub use function::{Accepted, FunctionEvidence, NoEvidence, accept_function, function_evidence};
 pub use instruction::{Composition, Family, Instruction};
-pub use lookup::{Found, find};
+pub use lookup::{Found, find, find_with_options};
 pub use processor::{Processor, find_processor, processor, processors};
 pub use revision::Revision;
 pub use rows::{catalogue, of};
+pub use software::Options;

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use bitmma_formats::{Format, alias};
+
 use crate::architecture::Architecture;
 use crate::error::{LookupError, nearest};
 use crate::extent::Extent;
 use crate::instruction::Instruction;
 use crate::rows::{catalogue, of};
 use crate::selection;
-use crate::software::{self, Meaning};
-use crate::spelling::{Key, key_of, keys, starred};
+use crate::software::{self, Meaning, Options};
+use crate::spelling::{Key, Rows, key_of, keys};
 
 /// A row, and the M and N that were asked for.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +55,7 @@ static INDEX: LazyLock<HashMap<Architecture, Index>> = LazyLock::new(|| {
 });
 
 /// The rows that a spelling can mean, each with the M and N it asks for; names go before aliases.
-fn candidates(architecture: Architecture, text: &str) -> Vec<(&'static Instruction, Key)> {
+fn candidates(architecture: Architecture, text: &str) -> Rows {
     let Some(index) = INDEX.get(&architecture) else { return vec![] };
     for map in [&index.names, &index.aliases] {
         let found: Vec<_> = keys(text)
@@ -96,44 +98,66 @@ fn resolve(row: &'static Instruction, key: &Key) -> Result<Found, LookupError> {
 /// Without regard to case, `text` is a name or any alias: the full PTX spelling, the SASS name, the HIP
 /// builtin, an older spelling. Where the row has a range, M and N may be a size (`n256`), the range as
 /// it is printed (`n{8..256}`) or the letter of the manual (`nN`); the last two leave it open. The first words
-/// of a name (`wgmma`, `QGMMA`) are an error that lists the instructions they may mean.
+/// of a name (`wgmma`, `QGMMA`) mean the instructions that begin so, and words (`tcgen05.mma kind::f16`) those that have all of
+/// them; several are an error that lists them.
 ///
 /// After the name of a sparse instruction may stand which elements are stored ([`selection`]): `….select13`.
 ///
 /// Names that software gives are read too: CuTe atoms (`SM90_64x64x16_F32F16F16_SS`), `tl.dot(f16, f16)`, fragments of WMMA
 /// and rocWMMA, intrinsics of LLVM; a dtype (`float8_e4m3fn`) lists the instructions that multiply it.
+///
+/// # Errors
+///
+/// Also a name with an option that is not part of an instruction, which [`find_with_options`] takes.
 pub fn find(architecture: Architecture, text: &str) -> Result<Found, LookupError> {
+    let (found, Options { promote_every, .. }) = find_with_options(architecture, text)?;
+    match promote_every {
+        None => Ok(found),
+        Some(every) => Err(LookupError::Option {
+            given: text.trim().to_owned(),
+            option: "max_num_imprecise_acc".to_owned(),
+            why: format!(
+                "is promotion every {every} elements of K, which takes more than one instruction: leave it out here, or give it \
+                 to `bitmma gemm` (promote_every = {every}), `dot`, `explain` or `show`"
+            ),
+        }),
+    }
+}
+
+/// As [`find`], with what the name asks for besides the instruction.
+pub fn find_with_options(architecture: Architecture, text: &str) -> Result<(Found, Options), LookupError> {
     let (instruction, Some(selected)) = selection::split(text.trim()) else {
         return find_instruction(architecture, text);
     };
-    let found = find_instruction(architecture, instruction)?;
+    let (found, options) = find_instruction(architecture, instruction)?;
     let selections = selection::names(found.instruction);
     if selections.contains(&selected) {
-        return Ok(found);
+        return Ok((found, options));
     }
     let offered = selections.iter().rev().take(3).map(|name| selection::named(instruction, name)).collect();
     let nearest = if selections.is_empty() { vec![instruction.to_owned()] } else { offered };
     Err(LookupError::UnknownInstruction { architecture, given: text.to_owned(), nearest, elsewhere: vec![] })
 }
 
-/// As [`find`], of a name without a selection.
-fn find_instruction(architecture: Architecture, text: &str) -> Result<Found, LookupError> {
+/// As [`find_with_options`], of a name without a selection.
+fn find_instruction(architecture: Architecture, text: &str) -> Result<(Found, Options), LookupError> {
+    let plain = |found| (found, Options::default());
     let spelled = candidates(architecture, text);
     if !spelled.is_empty() {
-        return choose_one(architecture, text, &spelled);
+        return choose_one(architecture, text, &spelled).map(plain);
     }
-    let meant: Vec<_> = match software::meaning(architecture, text) {
-        None => return Err(beginning_with(architecture, text).unwrap_or_else(|| unknown(architecture, text))),
-        Some(Meaning::Known(about)) => return Err(software::refused(text, about)),
-        Some(Meaning::Spelling(spelling)) => candidates(architecture, &spelling),
-        Some(Meaning::Rows(wanted)) => {
-            let key = || Key { text: String::new(), m: wanted.m, n: wanted.n };
-            wanted.rows(architecture).into_iter().map(|row| (row, key())).collect()
-        }
-    };
-    match meant.is_empty() {
-        true => Err(elsewhere(architecture, text)),
-        false => choose_one(architecture, text, &meant),
+    if let Some(meaning) = software::meaning(architecture, text) {
+        let spelled = |spelling: &str| candidates(architecture, spelling);
+        let (meant, options) = software::resolved(architecture, text, meaning, spelled)?;
+        return match meant.is_empty() {
+            true => Err(elsewhere(architecture, text)),
+            false => Ok((choose_one(architecture, text, &meant)?, options)),
+        };
+    }
+    let meant = [beginning_with(architecture, text), having(architecture, text)];
+    match meant.into_iter().find(|meant| !meant.is_empty()) {
+        Some(meant) => choose_one(architecture, text, &meant).map(plain),
+        None => Err(unknown(architecture, text)),
     }
 }
 
@@ -162,26 +186,55 @@ fn choose_one(
     }
 }
 
-/// The rows of which a spelling begins with the words of `text` (`wgmma`, `QGMMA`, `v_mfma_f32_32x32x8`), if there are any:
-/// words end at a dot or an underscore.
-fn beginning_with(architecture: Architecture, text: &str) -> Option<LookupError> {
-    let wanted = starred(text.trim()).to_ascii_lowercase();
-    let is_meant = |row: &&Instruction| {
-        row.spellings().any(|spelling| {
-            let spelling = key_of(spelling);
-            let rest = spelling.strip_prefix(&wanted);
-            rest.is_some_and(|rest| {
-                rest.is_empty() || rest.starts_with(['.', '_']) || wanted.ends_with(['.', '_'])
-            })
+/// The rows of which a spelling begins with the words of `text` (`wgmma`, `QGMMA`, `v_mfma_f32_32x32x8`), each with the M and
+/// N it asks for: words end at a dot or an underscore.
+fn beginning_with(architecture: Architecture, text: &str) -> Rows {
+    let begins = |spelling: &str, wanted: &str| {
+        let rest = spelling.strip_prefix(wanted);
+        rest.is_some_and(|rest| {
+            rest.is_empty() || rest.starts_with(['.', '_']) || wanted.ends_with(['.', '_'])
         })
     };
-    let candidates: Vec<String> = of(architecture).filter(is_meant).map(Instruction::name).collect();
-    let given = text.to_owned();
-    (!wanted.is_empty() && !candidates.is_empty()).then_some(LookupError::Ambiguous {
-        architecture,
-        given,
-        candidates,
-    })
+    let asked: Vec<Key> = keys(text).filter(|key| !key.text.is_empty()).collect();
+    let meant = |row: &'static Instruction| {
+        let spellings: Vec<String> = row.spellings().map(key_of).collect();
+        let key = asked.iter().find(|key| spellings.iter().any(|spelling| begins(spelling, &key.text)))?;
+        Some((row, Key { text: String::new(), ..*key }))
+    };
+    of(architecture).filter_map(meant).collect()
+}
+
+/// The rows that have every word of `text`: parts of one of their spellings between dots, in any
+/// order, or names of their formats.
+fn having(architecture: Architecture, text: &str) -> Rows {
+    let words: Vec<Vec<Key>> = text.split_whitespace().map(|word| keys(word).collect()).collect();
+    let format = |word: &str| alias::find(word).ok().filter(|_| !word.contains("::"));
+    let formats: Vec<Option<Format>> = text.split_whitespace().map(format).collect();
+    if words.is_empty() {
+        return vec![];
+    }
+    let has_format = |row: &Instruction, format: &Option<Format>| {
+        format.is_some_and(|format| {
+            [row.a, row.b, row.c, row.d].contains(&format)
+                || row.scale.is_some_and(|scale| scale.format == format)
+        })
+    };
+    let meant = |row: &'static Instruction| {
+        row.spellings().map(key_of).find_map(|spelling| {
+            let spelling = format!(".{spelling}.");
+            let (mut m, mut n) = (None, None);
+            for (word, format) in words.iter().zip(&formats) {
+                let key = word.iter().find(|key| spelling.contains(&format!(".{}.", key.text)));
+                if key.is_none() && !has_format(row, format) {
+                    return None;
+                }
+                m = m.or(key.and_then(|key| key.m));
+                n = n.or(key.and_then(|key| key.n));
+            }
+            Some((row, Key { text: String::new(), m, n }))
+        })
+    };
+    of(architecture).filter_map(meant).collect()
 }
 
 /// A name that software gives to an instruction that this architecture does not have; nothing is near to it.
@@ -189,9 +242,9 @@ fn elsewhere(architecture: Architecture, text: &str) -> LookupError {
     let has = |other: &Architecture| {
         *other != architecture
             && match software::meaning(*other, text) {
-                Some(Meaning::Rows(wanted)) => !wanted.rows(*other).is_empty(),
-                Some(Meaning::Spelling(spelling)) => !candidates(*other, &spelling).is_empty(),
-                Some(Meaning::Known(_)) | None => false,
+                Some(Meaning::Rows(wanted, _)) => !wanted.rows(*other).is_empty(),
+                Some(Meaning::Spelling(spelling, _)) => !candidates(*other, &spelling).is_empty(),
+                Some(Meaning::Known(_) | Meaning::Refused(..)) | None => false,
             }
     };
     LookupError::UnknownInstruction {
@@ -222,14 +275,11 @@ fn unknown(architecture: Architecture, text: &str) -> LookupError {
     if offered.iter().any(is_related) {
         offered.retain(is_related);
     }
-    LookupError::UnknownInstruction {
-        architecture,
-        given: text.to_owned(),
-        nearest: nearest(&wanted, offered.into_iter(), 3),
-        elsewhere: Architecture::ALL
-            .into_iter()
-            .filter(|other| *other != architecture)
-            .filter(|other| candidates(*other, text).iter().any(|(row, key)| resolve(row, key).is_ok()))
-            .collect(),
-    }
+    let has = |other: &Architecture| {
+        *other != architecture && candidates(*other, text).iter().any(|(row, key)| resolve(row, key).is_ok())
+    };
+    let elsewhere: Vec<Architecture> = Architecture::ALL.into_iter().filter(has).collect();
+    // a name that another architecture has is not misspelt
+    let nearest = if elsewhere.is_empty() { nearest(&wanted, offered.into_iter(), 3) } else { vec![] };
+    LookupError::UnknownInstruction { architecture, given: text.to_owned(), nearest, elsewhere }
 }

@@ -1,8 +1,11 @@
 //! The name of an instruction with its sizes left open: under it a row is found, whatever its M and N.
 
-use crate::instruction::{M, N};
+use crate::instruction::{Instruction, M, N};
 
-/// What a spelling may stand under in the index: lower case, `*` in place of an M or N that has a range.
+/// Rows, and with each the M and N that were asked for.
+pub(crate) type Rows = Vec<(&'static Instruction, Key)>;
+
+/// What a spelling may stand under in the index: lower case, `*` instead of an M or N that has a range.
 pub(crate) struct Key {
     pub text: String,
     pub m: Option<usize>,

@@ -4,6 +4,7 @@ use bitmma_formats::{BF16, F16, F32, F64};
 
 use super::row::{Row, instruction, old_name};
 use crate::architecture::Architecture::{Cdna1, Cdna2};
+use crate::evidence::Evidence;
 use crate::instruction::Instruction;
 
 // CDNA1 has those without FP64 and without a suffix
@@ -37,6 +38,7 @@ const ROWS: [Row; 22] = [
 /// Every row.
 pub(super) fn rows() -> Vec<Instruction> {
     let is_first = |(_, _, (a, _), suffix): &&Row| *a != F64 && suffix.is_empty();
-    let first = ROWS.iter().filter(is_first).map(|row| instruction(Cdna1, row, old_name));
-    first.chain(ROWS.iter().map(|row| instruction(Cdna2, row, old_name))).collect()
+    let first =
+        ROWS.iter().filter(is_first).map(|row| instruction(Cdna1, Evidence::printed(Cdna1), row, old_name));
+    first.chain(ROWS.iter().map(|row| instruction(Cdna2, Evidence::printed(Cdna2), row, old_name))).collect()
 }

@@ -4,6 +4,7 @@ use bitmma_formats::{BF16, E4M3FNUZ, E5M2FNUZ, F16, F32, F64, XF32};
 
 use super::row::{Row, builtin, instruction, stem};
 use crate::architecture::Architecture::Cdna3;
+use crate::evidence::Evidence;
 use crate::instruction::{Instruction, Shape};
 
 // columns: [M, N, K], blocks, A and B, suffix
@@ -57,5 +58,5 @@ fn name(shape: &Shape, suffix: &str) -> (String, Vec<String>) {
 
 /// Every row.
 pub(super) fn rows() -> Vec<Instruction> {
-    ROWS.iter().map(|row| instruction(Cdna3, row, name)).collect()
+    ROWS.iter().map(|row| instruction(Cdna3, Evidence::printed(Cdna3), row, name)).collect()
 }

@@ -4,6 +4,7 @@ use bitmma_formats::{F32, F64, Format};
 
 use super::parameters;
 use crate::architecture::Architecture;
+use crate::evidence::Evidence;
 use crate::extent::Extent;
 use crate::instruction::{Family, Identity, Instruction, Shape};
 
@@ -30,13 +31,16 @@ pub(super) fn builtin(mnemonic: &str) -> String {
 
 pub(super) fn instruction(
     architecture: Architecture,
+    evidence: Evidence,
     row: &Row,
     name: impl Fn(&Shape, &str) -> (String, Vec<String>),
 ) -> Instruction {
     let shape = shape(row);
     let (spelling, aliases) = name(&shape, row.3);
     let identity = Identity { architecture, family: Family::Mfma, spelling, aliases, sass: None };
-    Instruction::native(identity, shape, |revision| parameters::model(architecture, &shape, row.3, revision))
+    Instruction::with_model(identity, shape, evidence, |revision| {
+        parameters::model(architecture, &shape, row.3, revision)
+    })
 }
 
 /// CDNA1 and CDNA2: stem, format, suffix; the number of blocks is not in the name.

@@ -13,6 +13,7 @@ use super::mma::{QUARTERS, quarter};
 use super::parameters;
 use super::sets::{FP8, FROM_AMPERE, pairs};
 use crate::architecture::Architecture::{self, Blackwell, Hopper};
+use crate::evidence::Evidence;
 use crate::instruction::{Family, Instruction};
 use crate::revision::Revision;
 
@@ -37,6 +38,8 @@ const HALF_AS_LONG: &str = "as the recorded FP8 forms of m16n8k32, with HMMA.168
 const EXPANDED: &str =
     "the compiler expands it to FMA and conversion instructions in an order nobody has published";
 
+const EXPANDED_AS: Evidence = Evidence::Inferred { why: "an H100 was asked what the compiler makes of it" };
+
 /// The model: T-FDPA on FP16, twice, with what the compiler puts around it.
 fn widened(form: &Form, architecture: Architecture, revision: Revision) -> Model {
     let on_fp16 = Form { a: F16, b: F16, ..*form };
@@ -57,12 +60,12 @@ fn fp8() -> impl Iterator<Item = Instruction> {
             let form = Form { kind, ..Form::plain(Family::MmaSync, *shape, inputs, *d, *d) };
             let part = Form::plain(Family::MmaSync, [m, n, k / 2], (F16, F16), *d, *d);
             let around = if *d == F16 { ADDED_BY_HADD } else { ADDED_BY_FADD };
+            let evidence = Evidence::Inferred { why: if k == 32 { AS_RECORDED } else { HALF_AS_LONG } };
             on.iter().map(move |on| {
-                Instruction::native(form.identity(*on, None), form.shape(), |revision| {
+                Instruction::with_model(form.identity(*on, None), form.shape(), evidence, |revision| {
                     widened(&form, *on, revision)
                 })
                 .composed(2, part.part(*on), around)
-                .inferred(if k == 32 { AS_RECORDED } else { HALF_AS_LONG })
             })
         })
     })
@@ -98,7 +101,8 @@ fn quarters() -> impl Iterator<Item = Instruction> {
                 return Instruction::without_model(identity, form.shape(), EXPANDED);
             }
             let (count, around) = if form.d == F16 { (16, PAIRED) } else { (32, CHAINED) };
-            Instruction::native(identity, form.shape(), |_| expanded(&form)).expanded(count, "FFMA", around)
+            Instruction::with_model(identity, form.shape(), EXPANDED_AS, |_| expanded(&form))
+                .expanded(count, "FFMA", around)
         })
     })
 }

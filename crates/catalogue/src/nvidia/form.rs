@@ -4,6 +4,7 @@ use bitmma_formats::{BlockScale, Format};
 
 use super::parameters;
 use crate::architecture::Architecture;
+use crate::evidence::Evidence;
 use crate::extent::Extent;
 use crate::instruction::{Family, Identity, Instruction, Shape};
 
@@ -66,9 +67,9 @@ impl Form {
     }
 
     /// The row of an instruction the hardware has, with the parameters of its architecture.
-    pub(super) fn native(&self, architecture: Architecture) -> Instruction {
+    pub(super) fn native(&self, architecture: Architecture, evidence: Evidence) -> Instruction {
         let identity = self.identity(architecture, Some(self.sass(architecture)));
-        Instruction::native(identity, self.shape(), |revision| {
+        Instruction::with_model(identity, self.shape(), evidence, |revision| {
             parameters::model(architecture, self.shape(), self.rounding, revision)
         })
     }

@@ -6,6 +6,7 @@ use super::form::Form;
 use super::parameters;
 use super::sets::FROM_AMPERE;
 use crate::architecture::Architecture::{self, Blackwell, Hopper, RtxBlackwell};
+use crate::evidence::Evidence;
 use crate::instruction::{Family, Instruction};
 
 const HOPPER: &[Architecture] = &[Hopper];
@@ -44,14 +45,14 @@ fn instruction(
     architecture: Architecture,
 ) -> Instruction {
     let form = |family, shape| Form { rounding, ..Form::plain(family, shape, (F64, F64), F64, F64) };
-    let row = form(*family, *shape).native(architecture);
-    let row = match (rounding, family, shape, count) {
-        ("rn", Family::MmaSync, _, 1) => row,
-        ("rn", Family::MmaSync, [.., 4], _) => row.inferred(SPLIT),
-        ("rn", Family::MmaSync, ..) => row.inferred(ORDER),
-        ("rn", ..) => row.inferred(SAME),
-        _ => row.inferred(DIRECTED),
+    let evidence = match (rounding, family, shape, count) {
+        ("rn", Family::MmaSync, _, 1) => Evidence::printed(architecture),
+        ("rn", Family::MmaSync, [.., 4], _) => Evidence::Inferred { why: SPLIT },
+        ("rn", Family::MmaSync, ..) => Evidence::Inferred { why: ORDER },
+        ("rn", ..) => Evidence::Inferred { why: SAME },
+        _ => Evidence::Inferred { why: DIRECTED },
     };
+    let row = form(*family, *shape).native(architecture, evidence);
     let part = form(Family::MmaSync, [8, 8, 4]);
     match count {
         1 => row,

@@ -9,6 +9,7 @@ use super::sets::{
     pairs,
 };
 use crate::architecture::Architecture::{self, Ada, RtxBlackwell, Turing, Volta};
+use crate::evidence::Evidence;
 use crate::instruction::{Family, Instruction};
 
 /// [M, N, K], formats of A and B (every A goes with every B), C and D, scale factors, kind, architectures.
@@ -58,15 +59,17 @@ pub(super) fn quarter((c, d): (Format, Format)) -> Form {
 fn quarters() -> impl Iterator<Item = Instruction> {
     QUARTERS.into_iter().flat_map(|types| {
         let form = quarter(types);
-        let on = |architecture| {
+        let on = |architecture, evidence| {
             let identity = form.identity(architecture, Some(form.sass(architecture)));
-            Instruction::native(identity, form.shape(), |revision| {
+            Instruction::with_model(identity, form.shape(), evidence, |revision| {
                 parameters::model(Volta, form.shape(), form.rounding, revision)
             })
         };
+        let why = "m8n8k4 on Turing computes as on Volta: F = 23, L = 4, e_zero of Volta";
         [
-            on(Volta).remarked("disassembled: HMMA.884 in two or four steps, as on Turing"),
-            on(Turing).inferred("m8n8k4 on Turing computes as on Volta: F = 23, L = 4, e_zero of Volta"),
+            on(Volta, Evidence::printed(Volta))
+                .remarked("disassembled: HMMA.884 in two or four steps, as on Turing"),
+            on(Turing, Evidence::Inferred { why }),
         ]
     })
 }
@@ -76,7 +79,7 @@ pub(super) fn rows() -> Vec<Instruction> {
     let native = ROWS.iter().flat_map(|(shape, inputs, d, scale, kind, on)| {
         pairs(inputs).flat_map(move |inputs| {
             let form = Form { kind, scale: *scale, ..Form::plain(Family::MmaSync, *shape, inputs, *d, *d) };
-            on.iter().map(move |on| form.native(*on))
+            on.iter().map(move |on| form.native(*on, Evidence::printed(*on)))
         })
     });
     quarters().chain(native).collect()

@@ -11,6 +11,7 @@ use super::sets::{
 };
 use super::wgmma;
 use crate::architecture::Architecture::{self, Ada, Hopper, RtxBlackwell};
+use crate::evidence::Evidence;
 use crate::instruction::{Family, Instruction};
 
 const NOT_PROBED: &str = "nobody has published how it sums; `bitmma probe` asks a GPU";
@@ -49,7 +50,9 @@ fn row(form: &Form, on: Architecture) -> Instruction {
         return Instruction::without_model(identity, form.shape(), NOT_PROBED);
     }
     let dense = form.dense();
-    Instruction::native(identity, form.shape(), |revision| {
+    let evidence =
+        Evidence::Inferred { why: "sums the elements stored as the dense instruction of half the K does" };
+    Instruction::with_model(identity, form.shape(), evidence, |revision| {
         parameters::model(on, dense.shape(), dense.rounding, revision)
     })
     .sums_as(&dense.name())

@@ -5,6 +5,7 @@ use bitmma_formats::{BlockScale, F16, F32, Format};
 use super::form::Form;
 use super::sets::{E4M3_16, E8_16, E8_32, FP4, FP8_6_4, FP16_BF16, ONLY_FP16, ONLY_TF32, pairs};
 use crate::architecture::Architecture::Blackwell;
+use crate::evidence::Evidence;
 use crate::extent::Extent;
 use crate::instruction::{Family, Instruction};
 
@@ -43,8 +44,14 @@ pub(super) fn rows() -> Vec<Instruction> {
             let m = if scale.is_some() { M_SCALED } else { M };
             let form = Form::plain(Family::Tcgen05, [128, 8, *k], inputs, *d, *d);
             let form = Form { m, n: N, kind, scale: *scale, ..form };
-            let row = form.native(Blackwell);
-            if *kind == "kind::f16" && form.a != form.b { row.inferred(MIXED) } else { row }
+            let is_mixed = *kind == "kind::f16" && form.a != form.b;
+            form.native(
+                Blackwell,
+                match is_mixed {
+                    true => Evidence::Inferred { why: MIXED },
+                    false => Evidence::printed(Blackwell),
+                },
+            )
         })
         .collect()
 }

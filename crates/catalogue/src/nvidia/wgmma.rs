@@ -5,6 +5,7 @@ use bitmma_formats::{F16, F32, Format};
 use super::form::Form;
 use super::sets::{FP8, ONLY_BF16, ONLY_FP16, ONLY_TF32, pairs};
 use crate::architecture::Architecture::Hopper;
+use crate::evidence::Evidence;
 use crate::extent::Extent;
 use crate::instruction::{Family, Instruction};
 
@@ -32,5 +33,5 @@ pub(super) fn forms(family: Family, density: usize) -> impl Iterator<Item = Form
 
 /// Every row.
 pub(super) fn rows() -> Vec<Instruction> {
-    forms(Family::Wgmma, 1).map(|form| form.native(Hopper)).collect()
+    forms(Family::Wgmma, 1).map(|form| form.native(Hopper, Evidence::printed(Hopper))).collect()
 }

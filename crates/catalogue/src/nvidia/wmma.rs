@@ -8,6 +8,7 @@ use super::mma::quarter;
 use super::parameters;
 use super::sets::{FROM_AMPERE, FROM_VOLTA, ONLY_BF16, ONLY_FP16, ONLY_TF32, pairs};
 use crate::architecture::Architecture::{self, Turing, Volta};
+use crate::evidence::Evidence;
 use crate::instruction::{Family, Instruction, Shape};
 use crate::revision::Revision;
 
@@ -82,11 +83,11 @@ fn instruction(form: &Form, architecture: Architecture) -> Instruction {
         _ if form.k == k => (ONE_PASS, ""),
         _ => (TWO_PASSES, ""),
     };
-    Instruction::native(form.identity(architecture, None), shape, |revision| {
+    let evidence = Evidence::Inferred { why };
+    Instruction::with_model(form.identity(architecture, None), shape, evidence, |revision| {
         model(architecture, &shape, revision)
     })
     .composed(count, part.part(architecture), around)
-    .inferred(why)
 }
 
 /// Every row but those on FP64.

@@ -3,7 +3,7 @@
 
 use bitmma_formats::*;
 
-use super::meaning::{Meaning, Wanted, words};
+use super::meaning::{Meaning, UNKNOWN_WORD, Wanted, read_words, sorted};
 use crate::instruction::Family;
 
 const INTEGER: &str = "is an integer instruction; bitmma models floating-point ones";
@@ -97,9 +97,30 @@ fn named(path: &[&str], generation: Option<u32>, is_gmma: bool, arguments: &str)
     if has("INTERLEAVED") {
         return known(COMPLEX);
     }
+    if has("WS") {
+        return known("is a .ws form of tcgen05.mma, which bitmma does not model");
+    }
     let is_sparse = has("SPARSE");
-    let formats: Vec<Format> =
-        words(arguments).filter_map(|word| bitmma_formats::alias::find(word).ok()).collect();
+    let is_shape = |token: &str| shape(token).is_some();
+    let is_types = |token: &str| types(token).is_some_and(|found| found.len() >= 3);
+    let is_kind = |token: &str| KINDS.iter().any(|(kind, _)| *kind == token) || token == "S8";
+    let is_integer =
+        path.iter().filter_map(|token| types(token)).flatten().any(|(format, _)| format.is_none());
+    let is_known = |token: &str| {
+        let layout = matches!(token, "SS" | "RS" | "TS" | "TN" | "NT" | "NN" | "TT" | "VS");
+        let plain = matches!(token, "MMA" | "GMMA" | "SPARSE");
+        let integer = is_integer && matches!(token, "SATURATE" | "ANDPOPC" | "XORPOPC");
+        let part = is_shape(token) || is_types(token) || is_kind(token);
+        layout || plain || integer || part || self::generation(token).is_some()
+    };
+    let is_atom = path.iter().any(|token| is_shape(token) || is_kind(token));
+    if let Some(token) = path.iter().find(|token| !is_known(token)) {
+        return is_atom.then(|| Meaning::refused(*token, UNKNOWN_PART));
+    }
+    let (sizes, formats) = match read_words(arguments, is_neutral, refused) {
+        Ok(words) => sorted(words),
+        Err(refused) => return Some(refused),
+    };
     if generation == Some(100) && has("MMA") {
         if has("S8") {
             return known(INTEGER);
@@ -109,7 +130,7 @@ fn named(path: &[&str], generation: Option<u32>, is_gmma: bool, arguments: &str)
         }
         let (_, part) = KINDS.iter().find(|(kind, _)| has(kind))?;
         let wanted = Wanted { families: vec![Family::Tcgen05], part, ..Wanted::default() };
-        return Some(Meaning::Rows(Box::new(with_arguments(wanted, &formats))));
+        return Some(with_arguments(wanted, &formats, &sizes));
     }
     let [m, n, k] = path.iter().find_map(|token| shape(token))?;
     if generation == Some(100) {
@@ -131,7 +152,13 @@ fn named(path: &[&str], generation: Option<u32>, is_gmma: bool, arguments: &str)
             (true, _) => "kind::mxf4",
         };
         wanted.is_scaled = Some(has("VS"));
-        return Some(Meaning::Rows(Box::new(with_arguments(wanted, &formats))));
+        return Some(with_arguments(wanted, &formats, &sizes));
+    }
+    if let Some(format) = formats.first() {
+        return Some(Meaning::refused(format.name, UNKNOWN_WORD));
+    }
+    if let Some(size) = sizes.first() {
+        return Some(Meaning::refused(size.to_string(), UNKNOWN_WORD));
     }
     let formats = path.iter().find_map(|token| types(token).filter(|found| found.len() >= 3))?;
     if let Some((_, reason)) = formats.iter().find(|(format, _)| format.is_none()) {
@@ -141,19 +168,57 @@ fn named(path: &[&str], generation: Option<u32>, is_gmma: bool, arguments: &str)
     wanted.a = formats[1].0;
     wanted.b = formats[2].0;
     wanted.c = formats.get(3).map_or(wanted.d, |found| found.0);
-    Some(Meaning::Rows(Box::new(wanted)))
+    Some(Meaning::rows(wanted))
 }
 
-/// A and B, C and D, scale factors: as the parameters of an atom have them.
-fn with_arguments(mut wanted: Wanted, formats: &[Format]) -> Wanted {
+const UNKNOWN_PART: &str = "is a part of an atom's name that bitmma does not know";
+
+/// Arguments of an atom that change no result: where operands lie, and options that are off.
+fn is_neutral(word: &str) -> bool {
+    // as in GMMA::Major::K, UMMA::ScaleIn::One, cute.nvgpu.OperandMajorMode.K
+    let last = word.rsplit('.').next().unwrap_or(word);
+    matches!(last, "k" | "mn" | "one" | "false" | "none" | "vs" | "smem" | "rmem" | "tmem")
+}
+
+/// Why an argument of an atom is refused, if it changes the result.
+fn refused(word: &str) -> Option<&'static str> {
+    let last = word.rsplit(['.', ':']).next().unwrap_or(word);
+    match last {
+        "neg" => Some("negates an operand, which bitmma does not model; negate it yourself, which is exact"),
+        "zero" => Some("leaves out C; give C = 0"),
+        "true" => Some("switches on an option (Saturate), which bitmma does not model"),
+        "two" => Some(PAIR),
+        _ => None,
+    }
+}
+
+/// A and B, C and D, scale factors, and of Blackwell's M, N and the elements of a scale factor: as the parameters of an atom
+/// have them.
+fn with_arguments(mut wanted: Wanted, formats: &[Format], sizes: &[usize]) -> Meaning {
+    let is_scaled = wanted.part.starts_with("kind::mx");
+    let taken = if is_scaled { 4 } else { 3 };
+    if let Some(format) = formats.get(taken) {
+        return Meaning::refused(format.name, UNKNOWN_WORD);
+    }
     let mut formats = formats.iter().copied();
     (wanted.a, wanted.b) = (formats.next(), formats.next());
     wanted.d = formats.next();
     wanted.scale = formats.next();
-    wanted
+    let mut sizes = sizes.iter().copied();
+    if wanted.m.is_none() {
+        (wanted.m, wanted.n) = (sizes.next(), sizes.next());
+    }
+    if is_scaled {
+        wanted.block = sizes.next();
+    }
+    match sizes.next() {
+        Some(size) => Meaning::refused(size.to_string(), UNKNOWN_WORD),
+        None => Meaning::rows(wanted),
+    }
 }
 
-/// `warp.MmaF16BF16Op`, `warpgroup.MmaF8Op`, `tcgen05.MmaMXF4Op` of CuTe's Python language.
+/// `warp.MmaF16BF16Op`, `warpgroup.MmaF8Op`, `tcgen05.MmaMXF4Op` of CuTe's Python language, with their arguments: types,
+/// the instruction's shape, where the operands lie.
 fn operation(text: &str) -> Option<Meaning> {
     let (name, arguments) = text.split_once('(').unwrap_or((text, ""));
     let mut parts = name.rsplit('.');
@@ -162,8 +227,6 @@ fn operation(text: &str) -> Option<Meaning> {
     if kind == "I8" {
         return Some(Meaning::Known(INTEGER));
     }
-    let formats: Vec<Format> =
-        words(arguments).filter_map(|word| bitmma_formats::alias::find(word).ok()).collect();
     let (families, has_kinds) = match family {
         "warp" => (vec![Family::MmaSync], kind.starts_with("MX")),
         "warpgroup" => (vec![Family::Wgmma], false),
@@ -181,10 +244,39 @@ fn operation(text: &str) -> Option<Meaning> {
             _ => return None,
         };
     }
-    wanted.a = formats.first().copied();
+    let (sizes, formats) = match read_words(arguments, is_neutral, refused) {
+        Ok(words) => sorted(words),
+        Err(refused) => return Some(refused),
+    };
+    // A and B share a type but where there are three (A, B, accumulator); MXF4 and TF32 have none of their own
+    match (kind.as_str(), &formats[..]) {
+        (_, []) => {}
+        ("F8" | "FP8", [a, b, d]) => (wanted.a, wanted.b, wanted.d) = (Some(*a), Some(*b), Some(*d)),
+        ("F16BF16" | "F8" | "FP8" | "F8F6F4", [ab, d]) => {
+            (wanted.a, wanted.b, wanted.d) = (Some(*ab), Some(*ab), Some(*d));
+        }
+        ("MXF4NVF4", [scale]) if !scale.is_signed() => wanted.scale = Some(*scale),
+        ("MXF4" | "MXF4NVF4" | "MXF8" | "MXF8F6F4", [ab, d, scale]) => {
+            (wanted.a, wanted.b, wanted.d, wanted.scale) = (Some(*ab), Some(*ab), Some(*d), Some(*scale));
+        }
+        (_, [ab]) => (wanted.a, wanted.b) = (Some(*ab), Some(*ab)),
+        (_, [.., last]) => return Some(Meaning::refused(last.name, UNKNOWN_WORD)),
+    }
+    wanted.c = wanted.d;
+    match sizes[..] {
+        [] => {}
+        [m, n, k] => (wanted.m, wanted.n, wanted.k) = (Some(m), Some(n), Some(k)),
+        _ => return Some(Meaning::refused(format!("{sizes:?}"), "is not a shape of M, N and K")),
+    }
     if family == "warpgroup" && kind == "F16BF16" {
+        if wanted.k.is_some_and(|k| k != 16) {
+            return Some(Meaning::refused(
+                format!("K = {}", sizes[2]),
+                "is not the instruction's K, which is 16",
+            ));
+        }
         wanted.k = Some(16);
         wanted.part = "";
     }
-    Some(Meaning::Rows(Box::new(wanted)))
+    Some(Meaning::rows(wanted))
 }

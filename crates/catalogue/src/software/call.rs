@@ -1,8 +1,6 @@
 //! Calls whose arguments are sizes and types: WMMA of CUDA C++ and of CUTLASS, fragments of rocWMMA, CUTLASS' `arch::Mma`.
 
-use bitmma_formats::Format;
-
-use super::meaning::{Meaning, Wanted, words};
+use super::meaning::{Meaning, Options, UNKNOWN_WORD, Wanted, read_words, sorted};
 use crate::instruction::Family::{self, Mfma, MmaSync, Wmma};
 
 /// How the formats of a call are ordered.
@@ -37,20 +35,36 @@ pub(super) fn meaning(text: &str) -> Option<Meaning> {
         .find_map(|prefix| lower.strip_prefix(prefix))
         .filter(|rest| !rest.starts_with("i32"))
     {
-        return Some(Meaning::Spelling(format!("__builtin_amdgcn_mfma_{}", rest.replace('.', "_"))));
+        let spelling = format!("__builtin_amdgcn_mfma_{}", rest.replace('.', "_"));
+        return Some(Meaning::Spelling(spelling, Options::default()));
     }
     if let Some(spelling) = kind_first(&lower) {
-        return Some(Meaning::Spelling(spelling));
+        return Some(Meaning::Spelling(spelling, Options::default()));
     }
     let (name, arguments) = text.split_at(text.find(['<', '(']).unwrap_or(text.len()));
     let name = name.trim().to_ascii_lowercase();
     let (_, families, order) = CALLS.iter().find(|(known, ..)| *known == name)?;
-    let sizes: Vec<usize> = words(arguments).filter_map(|word| word.parse().ok()).take(3).collect();
-    let formats: Vec<Format> =
-        words(arguments).filter_map(|word| bitmma_formats::alias::find(word).ok()).collect();
+    Some(wanted(families, *order, arguments).unwrap_or_else(|refused| refused))
+}
+
+/// What a call's arguments ask for; an argument that changes the result and cannot be applied is refused by name.
+fn wanted(families: &[Family], order: Types, arguments: &str) -> Result<Meaning, Meaning> {
+    let is_function = arguments.starts_with('('); // mma_sync(d, a, b, c, satf): its arguments are names of fragments
+    let neutral = |word: &str| {
+        let role = matches!(word, "matrix_a" | "matrix_b" | "accumulator");
+        let layout = matches!(word, "row_major" | "col_major" | "rowmajor" | "columnmajor" | "void");
+        let plain = matches!(word, "gemmshape" | "opmultiplyadd");
+        role || layout || plain || is_function && word != "true"
+    };
+    let (sizes, formats) = sorted(read_words(arguments, neutral, refused)?);
+    let most = if is_function { 0 } else { 3 + usize::from(matches!(order, Types::Product)) };
+    if let Some(size) = sizes.get(most) {
+        return Err(Meaning::refused(size.to_string(), UNKNOWN_WORD));
+    }
     let size = |index: usize| sizes.get(index).copied();
     let mut wanted =
         Wanted { families: families.to_vec(), m: size(0), n: size(1), k: size(2), ..Wanted::default() };
+    let mut options = Options::default();
     match order {
         Types::Fragment if arguments.contains("accumulator") => wanted.d = formats.first().copied(),
         Types::Fragment => {
@@ -63,12 +77,34 @@ pub(super) fn meaning(text: &str) -> Option<Meaning> {
             wanted.d = wanted.c;
         }
     }
+    let taken = if matches!(order, Types::Product) { 3 } else { 1 };
+    if let Some(format) = formats.get(taken) {
+        return Err(Meaning::refused(format.name, UNKNOWN_WORD));
+    }
     if *families == [Mfma] {
         // rocWMMA's shapes are of whole fragments, whose K may be several instructions'
-        wanted.k = None;
+        let fragment = wanted.k.take();
         wanted.is_longest = true;
+        options.remarks.extend(fragment.map(|k| {
+            format!(
+                "a fragment of K = {k}: rocWMMA runs the instruction along it as often as its K goes into {k}"
+            )
+        }));
     }
-    Some(Meaning::Rows(Box::new(wanted)))
+    Ok(Meaning::Rows(Box::new(wanted), options))
+}
+
+/// Why an argument is refused, if it changes the result.
+fn refused(word: &str) -> Option<&'static str> {
+    let word = word.rsplit("::").next().unwrap_or(word);
+    match word {
+        "true" => Some("saturates the result (satf), which bitmma does not model"),
+        "opmultiplyadd" => None,
+        _ if word.starts_with("op") => {
+            Some("is another operation than OpMultiplyAdd, which bitmma does not model")
+        }
+        _ => None,
+    }
 }
 
 /// `mma.sync.aligned.kind::X.m16n8k32.row.col.…`, as CUTLASS writes it, with the shape and layout first, as the PTX manual does.

@@ -36,9 +36,22 @@ const BEGINNINGS: &[(&[&str], &str)] = &[
     (&["flash_attn", "torch.nn.functional.scaled_dot_product_attention", "f.scaled_dot_product_attention", "flex_attention", "torch.nn.multiheadattention"], ATTENTION),
 ];
 
-/// What a name of PTX contains, and what it is.
+/// What a name of PTX, SASS or AMD's assembler contains, and what it is.
 const PARTS: &[(&str, &str)] = &[
     (".s32.", INTEGER),
+    (".s8.", INTEGER),
+    (".u8.", INTEGER),
+    (".sat", "saturates its result (.satfinite, .SAT), which bitmma does not model"),
+    (".ashift", "shifts the rows of A (.ashift), which bitmma does not model"),
+    (
+        ".collector::",
+        "says what stays in the collector buffer (.collector), which changes no result; leave it out",
+    ),
+    ("scale-input-d", "scales D by a power of two first (scale-input-d), which bitmma does not model"),
+    ("cbsz", "broadcasts blocks of A (cbsz, abid), which bitmma does not model"),
+    ("abid", "broadcasts blocks of A (cbsz, abid), which bitmma does not model"),
+    ("blgp", "permutes or negates B (blgp), which bitmma does not model"),
+    ("neg:[", "negates operands (neg), which bitmma does not model"),
     ("kind::i8", INTEGER),
     ("cta_group::2", PAIR),
     ("tcgen05.mma.sp", "is a sparse tcgen05.mma, which bitmma does not model"),

@@ -1,6 +1,7 @@
 //! What a name can mean.
 
 use bitmma_formats::Format;
+use bitmma_formats::alias::{self, UnknownFormat};
 
 use crate::architecture::Architecture;
 use crate::instruction::{Family, Instruction};
@@ -26,6 +27,8 @@ pub(crate) struct Wanted {
     pub d: Option<Format>,
     /// Format of the scale factors.
     pub scale: Option<Format>,
+    /// Elements that share a scale factor.
+    pub block: Option<usize>,
     /// Whether the row must have scale factors, or must not.
     pub is_scaled: Option<bool>,
     /// Only the rows with the largest K of those that are left.
@@ -46,6 +49,7 @@ impl Wanted {
             && is(self.c, row.c)
             && is(self.d, row.d)
             && self.scale.is_none_or(|scale| row.scale.is_some_and(|has| has.format == scale))
+            && self.block.is_none_or(|size| row.scale.is_some_and(|has| has.size == size))
             && self.is_scaled.is_none_or(|is_scaled| is_scaled == row.scale.is_some())
             // a size that a range does not have is refused later, with the sizes it has
             && self.m.is_none_or(|m| row.m.is_range() || row.m.contains(m))
@@ -67,16 +71,88 @@ impl Wanted {
     }
 }
 
+/// What a name asks for that is not part of an instruction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Elements of K after which the accumulator starts from +0, its result having been added to a sum in FP32.
+    pub promote_every: Option<usize>,
+    /// What became of the name's options, in sentences: how one is applied, or why it changes nothing.
+    pub remarks: Vec<String>,
+}
+
 /// What a name means on an architecture.
 #[derive(Clone, Debug)]
 pub(crate) enum Meaning {
     /// Instructions.
-    Rows(Box<Wanted>),
+    Rows(Box<Wanted>, Options),
     /// Another spelling, which the catalogue has or has not.
-    Spelling(String),
+    Spelling(String, Options),
     /// Something that is known and is not an instruction of the catalogue; a clause that begins with a verb.
     Known(&'static str),
+    /// An instruction with an option that cannot be applied: the option as it was written, and a clause that begins with a
+    /// verb.
+    Refused(String, String),
 }
+
+impl Meaning {
+    pub(super) fn rows(wanted: Wanted) -> Meaning {
+        Meaning::Rows(Box::new(wanted), Options::default())
+    }
+
+    pub(super) fn refused(option: impl Into<String>, why: impl Into<String>) -> Meaning {
+        Meaning::Refused(option.into(), why.into())
+    }
+}
+
+/// A word of a call's arguments.
+pub(super) enum Word {
+    /// A number.
+    Size(usize),
+    /// A format.
+    Format(Format),
+}
+
+/// The numbers and formats among the arguments of a call; every other word must be one that changes no result
+/// (`neutral`), and is refused by name if it is not.
+pub(super) fn read_words(
+    arguments: &str,
+    neutral: impl Fn(&str) -> bool,
+    why: impl Fn(&str) -> Option<&'static str>,
+) -> Result<Vec<Word>, Meaning> {
+    let read = |word: &'_ str| {
+        let lower = word.to_ascii_lowercase();
+        if let Some(why) = why(&lower) {
+            return Err(Meaning::refused(word, why));
+        }
+        if let Ok(size) = word.parse() {
+            return Ok(Some(Word::Size(size)));
+        }
+        let dtype = word.strip_prefix("cutlass.").unwrap_or(word); // CuTe's Python language
+        match alias::find(dtype) {
+            Ok(format) => Ok(Some(Word::Format(format))),
+            Err(_) if neutral(lower.rsplit("::").next().unwrap_or(&lower)) => Ok(None),
+            Err(UnknownFormat::Other { about, .. }) => Err(Meaning::refused(word, about)),
+            Err(UnknownFormat::Unknown { .. }) => Err(Meaning::refused(word, UNKNOWN_WORD)),
+        }
+    };
+    words(arguments).filter_map(|word| read(word).transpose()).collect()
+}
+
+/// The numbers and the formats of a call, each in order.
+pub(super) fn sorted(words: Vec<Word>) -> (Vec<usize>, Vec<Format>) {
+    let (mut sizes, mut formats) = (vec![], vec![]);
+    for word in words {
+        match word {
+            Word::Size(size) => sizes.push(size),
+            Word::Format(format) => formats.push(format),
+        }
+    }
+    (sizes, formats)
+}
+
+/// Why a word that nobody knows is refused.
+pub(super) const UNKNOWN_WORD: &str =
+    "is an argument that bitmma does not know, so it is not left out silently";
 
 /// The words of a call, in order: split at brackets, commas and blanks.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {

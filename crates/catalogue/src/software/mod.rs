@@ -14,7 +14,9 @@ mod triton;
 
 use crate::architecture::Architecture;
 use crate::error::LookupError;
+use crate::spelling::{Key, Rows};
 
+pub use meaning::Options;
 pub(crate) use meaning::{Meaning, Wanted};
 
 /// The meaning of a name that is not a spelling of the catalogue, if software has such a name.
@@ -27,16 +29,34 @@ pub(crate) fn meaning(architecture: Architecture, text: &str) -> Option<Meaning>
         .or_else(|| of_format(text))
 }
 
-/// A format's name, for the instructions that multiply it.
+/// A format's name, for the instructions that multiply it; one word.
 fn of_format(text: &str) -> Option<Meaning> {
+    if text.contains(char::is_whitespace) || text.to_ascii_lowercase().starts_with("kind::") {
+        return None;
+    }
     match bitmma_formats::alias::find(text) {
-        Ok(format) => Some(Meaning::Rows(Box::new(Wanted { a: Some(format), ..Wanted::default() }))),
+        Ok(format) => Some(Meaning::rows(Wanted { a: Some(format), ..Wanted::default() })),
         Err(bitmma_formats::alias::UnknownFormat::Other { about, .. }) => Some(Meaning::Known(about)),
         Err(_) => None,
     }
 }
 
-/// The error for a name that is known and is not an instruction.
-pub(crate) fn refused(given: &str, about: &'static str) -> LookupError {
-    LookupError::NotAnInstruction { given: given.trim().to_owned(), about }
+/// The rows of an architecture and the options that a meaning asks for; an error for what is known and is not an
+/// instruction, and for an option that cannot be applied.
+pub(crate) fn resolved(
+    architecture: Architecture,
+    given: &str,
+    meaning: Meaning,
+    spelled: impl Fn(&str) -> Rows,
+) -> Result<(Rows, Options), LookupError> {
+    let given = || given.trim().to_owned();
+    match meaning {
+        Meaning::Known(about) => Err(LookupError::NotAnInstruction { given: given(), about }),
+        Meaning::Refused(option, why) => Err(LookupError::Option { given: given(), option, why }),
+        Meaning::Spelling(spelling, options) => Ok((spelled(&spelling), options)),
+        Meaning::Rows(wanted, options) => {
+            let key = || Key { text: String::new(), m: wanted.m, n: wanted.n };
+            Ok((wanted.rows(architecture).into_iter().map(|row| (row, key())).collect(), options))
+        }
+    }
 }

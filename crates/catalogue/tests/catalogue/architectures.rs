@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use bitmma_arithmetic::FAMILIES;
 use bitmma_catalogue::{
-    Architecture, Extent, Filter, LookupError, Revision, Vendor, catalogue, model_family,
+    Architecture, Extent, Filter, LookupError, Revision, Vendor, catalogue, chips, model_family,
 };
 use bitmma_formats::table;
 
@@ -36,7 +36,8 @@ fn every_spelling_means_one_architecture() {
             assert_eq!(spelling.to_uppercase().parse::<Architecture>().unwrap(), architecture);
             assert!(seen.insert(spelling, architecture).is_none(), "{spelling} is there twice");
         }
-        assert_eq!(architecture.papers_chip().parse::<Architecture>().unwrap(), architecture);
+        let chip = architecture.papers_chip().unwrap(); // the paper has all ten
+        assert_eq!(chip.parse::<Architecture>().unwrap(), architecture);
         assert_eq!(architecture.to_string().parse::<Architecture>().unwrap(), architecture);
     }
     // spellings the documents promise
@@ -63,8 +64,36 @@ fn unknown_architectures_are_refused_with_the_nearest() {
     assert_eq!(message("cnda3"), format!("unknown architecture 'cnda3'; did you mean cdna3?; {all}"));
     assert_eq!(message("banana split"), format!("unknown architecture 'banana split'; {all}"));
     assert_eq!(message("h1000"), format!("unknown architecture 'h1000'; did you mean h100?; {all}"));
-    for no_suggestion in ["rtx4065", "mi200z", "h300", "gtx 480", "b400", "9999"] {
-        assert!(!message(no_suggestion).contains("did you mean"), "{}", message(no_suggestion));
+    assert_eq!(message("rtx 409"), format!("unknown architecture 'rtx 409'; did you mean rtx 4090?; {all}"));
+    assert_eq!(message("ml300x"), format!("unknown architecture 'ml300x'; did you mean mi300x?; {all}"));
+    for no_suggestion in [
+        "rtx4065",
+        "mi200z",
+        "h300",
+        "gtx 480",
+        "b400",
+        "9999",
+        "appel",
+        "j100",
+        "q4",
+        "t40",
+        "a20",
+        "maple",
+        "amd",
+        "nvidia",
+        "ampule tree",
+        "hpc",
+        "cuda",
+        "rocm",
+        "vol",
+        "x",
+        "",
+    ] {
+        let message = message(no_suggestion);
+        assert!(
+            message.starts_with("unknown architecture") && !message.contains("did you mean"),
+            "{message}"
+        );
     }
 }
 
@@ -110,6 +139,27 @@ fn products_mean_the_architecture_of_their_target() {
     }
 }
 
+/// Every name of the table is found in it, and means one thing.
+#[test]
+fn every_product_of_the_table_is_found() {
+    let mut seen = HashMap::new();
+    for target in chips::targets() {
+        for product in [&target.name].into_iter().chain(target.products) {
+            let name = product.trim_end_matches('*');
+            if name.contains(' ') && target.name == *product {
+                continue; // a description, not a name
+            }
+            assert_eq!(chips::target(name).map(|found| found.name), Some(target.name), "{product}");
+            assert!(
+                seen.insert(product.to_lowercase(), target.name).is_none_or(|other| other == target.name),
+                "{product}"
+            );
+        }
+        assert!(target.architecture.is_some() == target.about.is_empty(), "{}", target.name);
+        assert!(target.compared.is_none() || target.architecture.is_none() && target.nearest.is_some());
+    }
+}
+
 /// What is known and not modelled says what it is, and gets no other chip's name.
 #[test]
 fn products_that_are_not_modelled_say_so() {
@@ -123,6 +173,42 @@ fn products_that_are_not_modelled_say_so() {
         ("rdna4", "gfx1200, its v_wmma", None),
         ("AMD Radeon AI PRO R9700", "gfx1201, its v_wmma", None),
         ("b300", "sm_103, Blackwell Ultra", Some(Architecture::Blackwell)),
+        ("9070", "gfx1201, its v_wmma", None),
+        ("9070 XT", "gfx1201, its v_wmma", None),
+        ("RX 9070", "gfx1201, its v_wmma", None),
+        ("7900", "gfx1100, its v_wmma", None),
+        ("7900XTX", "gfx1100, its v_wmma", None),
+        ("7800 xt", "gfx1101, its v_wmma", None),
+        ("6900", "gfx1030, it has no matrix unit", None),
+        ("6700", "gfx1031, it has no matrix unit", None),
+        ("5700 XT", "gfx1010, it has no matrix unit", None),
+        ("1080 Ti", "sm_61, it has no matrix unit", None),
+        ("Tesla K80", "sm_35, it has no matrix unit", None),
+        ("Tesla M4", "sm_52, it has no matrix unit", None),
+        ("TPU", "Google's accelerator", None),
+        ("tpu v5e", "TPU, Google's accelerator", None),
+        ("Google TPU v4", "TPU, Google's accelerator", None),
+        ("Trillium", "TPU, Google's accelerator", None),
+        ("gaudi", "Intel's accelerator", None),
+        ("Intel Gaudi 3", "Gaudi, Intel's accelerator", None),
+        ("HPU", "Gaudi, Intel's accelerator", None),
+        ("apple", "Apple's GPU, a GPU of Apple silicon", None),
+        ("Apple M4", "Apple's GPU, a GPU of Apple silicon", None),
+        ("M4", "Apple's GPU, a GPU of Apple silicon", None),
+        ("m3 max", "Apple's GPU, a GPU of Apple silicon", None),
+        ("Trainium", "AWS's accelerator", None),
+        ("trn2.48xlarge", "Trainium, AWS's accelerator", None),
+        ("inf2", "Inferentia, AWS's accelerator", None),
+        ("MTIA", "Meta's accelerator", None),
+        ("Intel Arc A770", "Intel's GPU, its XMX", None),
+        ("B580", "Intel's GPU, its XMX", None),
+        ("Ponte Vecchio", "Intel's GPU, its XMX", None),
+        ("Intel Data Center GPU Max 1550", "Intel's GPU, its XMX", None),
+        ("amx", "Processor, a processor, whose instructions are units of their own", None),
+        ("cpu", "Processor, a processor", None),
+        ("Ascend 910B", "Ascend, an accelerator", None),
+        ("wormhole", "Accelerator, an accelerator", None),
+        ("Groq", "Accelerator, an accelerator", None),
         ("NVIDIA GB300", "sm_103, Blackwell Ultra", Some(Architecture::Blackwell)),
         ("gb10", "sm_121, Blackwell of GB10", Some(Architecture::RtxBlackwell)),
         ("sm_72", "Volta of Jetson Xavier", Some(Architecture::Volta)),
@@ -134,7 +220,7 @@ fn products_that_are_not_modelled_say_so() {
     for (text, about, nearest) in expected {
         let error = text.parse::<Architecture>().unwrap_err();
         assert!(
-            matches!(&error, LookupError::NotModelled { nearest: found, .. } if *found == nearest),
+            matches!(&error, LookupError::NotModelled { target, .. } if target.nearest == nearest),
             "{text}: {error}"
         );
         let message = error.to_string();

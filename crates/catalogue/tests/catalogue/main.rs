@@ -7,5 +7,6 @@ mod evidence;
 mod library;
 mod models;
 mod names;
+mod options;
 mod software_names;
 mod vendor_rows;

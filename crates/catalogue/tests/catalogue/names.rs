@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use bitmma_catalogue::Architecture::{
     Ada, Ampere, Blackwell, Cdna1, Cdna2, Cdna3, Hopper, RtxBlackwell, Volta,
 };
-use bitmma_catalogue::{Architecture, LookupError, catalogue, find, of, selection};
+use bitmma_catalogue::{Architecture, Instruction, LookupError, catalogue, find, of, selection};
 
 #[test]
 fn names_are_unique_within_an_architecture() {
@@ -123,7 +123,7 @@ const REFUSED: &[(Architecture, &str, &str)] = &[
     (Hopper, "HGMMA.64x4x16.F32", "N is 4; wgmma.m64n{8..256}k16.f32.f16.f16 takes 8 to 256 in steps of 8"),
     (Blackwell, "tcgen05.mma.m96n16k8.kind::tf32.f32.tf32.tf32", "M is 96; tcgen05.mma.m{64|128}n{8..256}k8.kind::tf32.f32.tf32.tf32 takes 64 or 128"),
     (RtxBlackwell, "OMMA.SF.16864.F32.E2M1.E2M1.E8", "'OMMA.SF.16864.F32.E2M1.E2M1.E8' may mean 2 instructions of rtx-blackwell:\n  mma.m16n8k64.kind::mxf4nvf4.block32.f32.e2m1.e2m1.f32.ue8m0\n  mma.m16n8k64.kind::mxf4.block32.f32.e2m1.e2m1.f32.ue8m0"),
-    (Volta, "mma.m16n8k16.f32.bf16.bf16.f32", "volta has no instruction 'mma.m16n8k16.f32.bf16.bf16.f32' (found on ampere, ada, hopper, blackwell, rtx-blackwell); did you mean mma.m8n8k4.f32.f16.f16.f32, mma.m8n8k4.f32.f16.f16.f16, mma.m8n8k4.f16.f16.f16.f16?"),
+    (Volta, "mma.m16n8k16.f32.bf16.bf16.f32", "volta has no instruction 'mma.m16n8k16.f32.bf16.bf16.f32' (found on ampere, ada, hopper, blackwell, rtx-blackwell)"),
     (Cdna3, "v_mfma_f32_32x32x8_f61", "cdna3 has no instruction 'v_mfma_f32_32x32x8_f61'; did you mean v_mfma_f32_32x32x8_f16, v_mfma_f32_32x32x8_bf16, v_mfma_f32_32x32x8bf16?"),
     (Cdna3, "banana", "cdna3 has no instruction 'banana'; `bitmma list --arch cdna3` lists them"),
     (Cdna3, "", "cdna3 has no instruction ''; `bitmma list --arch cdna3` lists them"),
@@ -210,5 +210,68 @@ fn a_selection_goes_with_a_sparse_instruction() {
         let error = find(Hopper, name).unwrap_err().to_string();
         assert!(error.contains(&format!("hopper has no instruction '{name}'; did you mean ")), "{error}");
         assert!(error.contains(near), "{error}");
+    }
+}
+
+/// Every word must match: `tcgen05.mma kind::f16` is five instructions of tcgen05, and no `mma.m16n8k8`.
+#[test]
+fn every_word_of_several_must_match() {
+    let listed = |architecture, text: &str| match find(architecture, text) {
+        Err(LookupError::Ambiguous { candidates, .. }) => candidates,
+        other => panic!("{text}: {other:?}"),
+    };
+    let kind = listed(Blackwell, "tcgen05.mma kind::f16");
+    assert_eq!(kind.len(), 5, "{kind:?}"); // FP16 into FP16, FP16 and BF16 with either into FP32
+    assert!(
+        kind.iter().all(|name| name.starts_with("tcgen05.mma.") && name.contains(".kind::f16.")),
+        "{kind:?}"
+    );
+    assert_eq!(listed(Blackwell, "KIND::F16 tcgen05"), kind);
+    assert_eq!(listed(Blackwell, "kind::f16"), kind);
+    let wgmma = listed(Hopper, "wgmma e5m2 f32");
+    assert!(wgmma.iter().all(|name| name.contains("e5m2") && name.contains("f32")), "{wgmma:?}");
+    let found = find(Hopper, "wgmma m64n96k16 bf16").unwrap();
+    assert_eq!(found.name(), "wgmma.m64n96k16.f32.bf16.bf16");
+    assert_eq!(find(Hopper, "wgmma m64n96k16 bfloat16").unwrap().name(), found.name());
+    for text in
+        ["tcgen05.mma kind::f17", "wgmma banana", "mma.m16n8k16.f32.f16.f16.f32 satfinite", "banana::f16 mma"]
+    {
+        let error = find(Blackwell, text).unwrap_err();
+        assert!(matches!(error, LookupError::UnknownInstruction { .. }), "{text}: {error}");
+    }
+}
+
+/// A beginning that one instruction has means it; nothing is ever ambiguous among one.
+#[test]
+fn a_single_meaning_is_taken() {
+    assert_eq!(find(Blackwell, "mma.m16n8k16.f32.f16.f16").unwrap().name(), "mma.m16n8k16.f32.f16.f16.f32");
+    assert_eq!(find(Hopper, "wgmma.m64n96k8").unwrap().name(), "wgmma.m64n96k8.f32.tf32.tf32");
+    assert!(find(Hopper, "wgmma.m64n12k8").unwrap_err().to_string().starts_with("N is 12; "));
+    let mut beginnings = HashSet::new();
+    for row in catalogue() {
+        for spelling in [vec![row.name()], row.aliases()].concat() {
+            for (end, _) in spelling.match_indices(['.', '_']).filter(|(end, _)| *end > 1) {
+                if spelling[..end].matches('{').count() == spelling[..end].matches('}').count() {
+                    beginnings.insert((row.architecture, spelling[..end].to_owned()));
+                }
+            }
+        }
+    }
+    for (architecture, text) in beginnings {
+        match find(architecture, &text) {
+            Err(LookupError::Ambiguous { candidates, .. }) => assert!(candidates.len() > 1, "{text}"),
+            Ok(found) => {
+                // the only one that begins so, or one that is called so: HMMA.1688.F32 beside HMMA.1688.F32.BF16
+                let spellings = |row: &Instruction| [vec![row.name()], row.aliases()].concat();
+                let begins = |row: &&Instruction| {
+                    let rest =
+                        |name: &String| name.strip_prefix(&text).map(|rest| rest.starts_with(['.', '_']));
+                    spellings(row).iter().any(|name| rest(name) == Some(true))
+                };
+                let is_only = of(architecture).filter(begins).all(|row| std::ptr::eq(row, found.instruction));
+                assert!(is_only || spellings(found.instruction).contains(&text), "{text}: {}", found.name());
+            }
+            Err(error) => panic!("{architecture} {text}: {error}"),
+        }
     }
 }

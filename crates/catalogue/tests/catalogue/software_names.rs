@@ -1,7 +1,7 @@
 //! Names that people bring from CUTLASS, Triton, PyTorch, JAX and rocWMMA: each resolves, or says what it is; none gets a
 //! suggestion that is something else.
 
-use bitmma_catalogue::{Architecture, Found, LookupError, find};
+use bitmma_catalogue::{Architecture, Found, LookupError, find, find_with_options};
 use bitmma_formats::alias::{self, UnknownFormat};
 
 use crate::common;
@@ -35,7 +35,7 @@ fn names_of_software_resolve_or_say_what_they_are() {
             continue;
         }
         let architecture: Architecture = on.parse().unwrap();
-        let result = found(find(architecture, name));
+        let result = found(find_with_options(architecture, name).map(|(found, _)| found));
         let is_right = match (means, &result) {
             ("not modelled", Err(LookupError::NotAnInstruction { given, .. })) => given == name,
             ("absent", Err(LookupError::UnknownInstruction { nearest, .. })) => nearest.is_empty(),
