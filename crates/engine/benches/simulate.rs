@@ -88,7 +88,7 @@ fn native(a: &[f32], b: &[f32], d: &mut [f32]) {
 }
 
 fn main() {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread pool");
+    let pool = bitmma_engine::threads::pool(1).expect("a thread pool");
     let mut criterion = Criterion::default()
         .sample_size(10)
         .warm_up_time(Duration::from_millis(300))

@@ -70,6 +70,14 @@ pub enum Error {
         /// The format's width in bits.
         bits: u32,
     },
+    /// A number that is NaN in the source, where the format of the result has none.
+    #[error("{place} is NaN, and {format} has no NaN; nan is the code that NaN becomes")]
+    Nan {
+        /// Which number, as `D[3, 4]`.
+        place: String,
+        /// The name of the format it is converted to.
+        format: &'static str,
+    },
     /// A shape too large to hold.
     #[error("{blocks} × {rows} × {columns} codes of {bytes} bytes cannot be held in memory")]
     TooLarge {

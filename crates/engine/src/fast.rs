@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use bitmma_arithmetic::{Prepared, run};
-use rayon::prelude::*;
+use bitmma_threads::prelude::*;
 
 use crate::case::{Case, Operands};
 use crate::error::Error;

@@ -61,7 +61,7 @@ use bitmma_formats::{F64, Format};
 use crate::borrowed::MatrixRef;
 use crate::error::Error;
 use crate::kernel;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, elements};
 use crate::progress::Progress;
 use crate::threads;
 use bitmma_kernel::{Codes, Fold, Operands, Runs, Scales, View, Word};
@@ -73,7 +73,7 @@ use options::option;
 pub use bitmma_kernel::{ScaleBlocks, ScaleOrder};
 pub use convert::OutputConversion;
 pub use options::GemmOptions;
-pub use target::Target;
+pub use target::{MAX_STEP, Target};
 
 /// D = alpha · A·B + beta · C; A M×K, B K×N, C M×N (none: +0), for any M, N and K, zero included.
 ///
@@ -178,7 +178,7 @@ impl<'j> Job<'j> {
             options,
             unit,
             scales,
-            parts: parts(target, a.view.columns, options)?,
+            parts: parts(target, (a.view.columns, count == 0), options)?,
             lifts: [lift(model.c), lift(model.d)],
             finish: to_output(working).unwrap_or_else(own),
             output: to_output(model.d),
@@ -192,9 +192,17 @@ impl<'j> Job<'j> {
             None => self.target.model.d,
         };
         let too_large = Error::too_large(format, (blocks, m, n));
-        let count = blocks.checked_mul(m).and_then(|some| some.checked_mul(n));
-        let Some(count) = count else { return Err(too_large) };
+        let Some(count) = elements((blocks, m, n)) else { return Err(too_large) };
+        if count == 0 {
+            // in no time, however large the other dimensions are
+            return Ok(Matrix::from_codes(format, (blocks, m, n), zeros(format, (blocks, m, n))?));
+        }
         let progress = Done::new(self);
+        if blocks > 1 && self.parts.is_empty() {
+            // K = 0: what is done to C is done to all of it at once
+            let whole = Tile { block: 0, rows: 0..blocks * m, columns: 0..n };
+            return Ok(Matrix::from_codes(format, (blocks, m, n), self.tile(&whole, &progress)?));
+        }
         if self.at_once() {
             let [c, scale_a, scale_b] =
                 [self.c, self.options.scale_a, self.options.scale_b].map(|one| one.map(Matrix::view));
@@ -202,7 +210,11 @@ impl<'j> Job<'j> {
                 .plan
                 .of_checked(&Operands { a: self.a.view, b: self.b.view, c, scale_a, scale_b }, None)?;
             progress.add(count, self.a.view.columns)?;
-            return Ok(Matrix::from_codes(format, (blocks, m, n), self.finished(d.into_codes())?));
+            return Ok(Matrix::from_codes(
+                format,
+                (blocks, m, n),
+                self.finished(d.into_codes(), &|index| index)?,
+            ));
         }
         let mut tiles = self.tiles().peekable();
         if let Some(tile) = tiles.next_if(|tile| tile.len() == count) {
@@ -237,14 +249,14 @@ impl<'j> Job<'j> {
 
     /// The part of C at a tile, if there is a C.
     fn c_of(&self, tile: &Tile) -> Result<Option<Cow<'j, Matrix>>, Error> {
-        let of = |c: &'j Matrix| match c.shape() == (1, tile.rows.len(), tile.columns.len()) {
+        let of = |c: &'j Matrix| match c.codes().len() == tile.len() {
             true => Ok(Cow::Borrowed(c)),
             false => cut(c.into(), tile.block, &tile.rows, &tile.columns, 0).map(Cow::Owned),
         };
         self.c.map(of).transpose()
     }
 
-    /// D in tiles, one column of tiles after the other; none where D has no elements.
+    /// D in tiles, one column of tiles after the other.
     fn tiles(&self) -> impl Iterator<Item = Tile> {
         let (blocks, m, n) = (self.a.view.blocks, self.a.view.rows, self.b.view.columns);
         let (rows, columns) = if self.plan.has_kernel() {
@@ -289,15 +301,37 @@ impl<'j> Job<'j> {
                 }
             }
         };
-        self.finished(d)
+        self.finished(d, &|index| self.index(tile, index))
     }
 
-    /// Codes of D in the format of the result.
-    fn finished(&self, d: Codes) -> Result<Codes, Error> {
+    /// Codes of D in the format of the result; `index` says where in D each is.
+    fn finished(&self, d: Codes, index: &dyn Fn(usize) -> usize) -> Result<Codes, Error> {
         match &self.output {
-            Some(output) => convert(Cow::Owned(d), output),
+            Some(output) => self.converted(d, output, index),
             None => Ok(d),
         }
+    }
+
+    /// Codes that are converted at the end; a NaN that there is no code for is refused.
+    fn converted(
+        &self,
+        d: Codes,
+        converter: &Converter,
+        index: &dyn Fn(usize) -> usize,
+    ) -> Result<Codes, Error> {
+        if let Some(refused) = converter.first_refused((0..d.len()).map(|at| d.get(at))) {
+            let (blocks, m, n) = (self.a.view.blocks, self.a.view.rows, self.b.view.columns);
+            let shape = if blocks == 1 { &[m, n][..] } else { &[blocks, m, n] };
+            return Err(converter.to.refused(index(refused), ("D", shape)));
+        }
+        convert(Cow::Owned(d), converter)
+    }
+
+    /// Where in D an element of a tile is.
+    fn index(&self, tile: &Tile, at: usize) -> usize {
+        let (m, n) = (self.a.view.rows, self.b.view.columns);
+        let (row, column) = (tile.rows.start + at / tile.columns.len(), at % tile.columns.len());
+        (tile.block * m + row) * n + tile.columns.start + column
     }
 
     /// The tile's rows times its columns over a range of K, from `c`, or from zero; with `runs` the sums of their results.
@@ -413,7 +447,7 @@ impl<'j> Job<'j> {
             None if self.unit => {}
             None => each(&mut total, |ab: W| alpha * ab + W::default()),
         }
-        convert(Cow::Owned(total), &self.finish)
+        self.converted(total, &self.finish, &|at| self.index(tile, at))
     }
 }
 

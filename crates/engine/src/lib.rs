@@ -13,6 +13,7 @@ pub mod content;
 mod error;
 pub mod explain;
 mod fast;
+pub mod functions;
 pub mod gemm;
 pub mod kernel;
 mod matrices;

@@ -27,7 +27,7 @@ impl Matrix {
         codes: impl IntoIterator<Item = u64>,
     ) -> Result<Matrix, Error> {
         let too_large = Error::too_large(format, (blocks, rows, columns));
-        let expected = blocks.checked_mul(rows).and_then(|some| some.checked_mul(columns));
+        let expected = elements((blocks, rows, columns));
         let (Some(expected), Some(mut held)) =
             (expected, expected.and_then(|count| Codes::with_capacity(&format, count)))
         else {
@@ -71,7 +71,7 @@ impl Matrix {
             let codes = (0..codes.len()).map(|index| codes.get(index));
             return Matrix::new(format, (blocks, rows, columns), codes);
         }
-        let expected = blocks.checked_mul(rows).and_then(|some| some.checked_mul(columns));
+        let expected = elements((blocks, rows, columns));
         let expected = expected.ok_or(Error::too_large(format, (blocks, rows, columns)))?;
         let given = codes.len();
         if given != expected {
@@ -88,7 +88,7 @@ impl Matrix {
         (blocks, rows, columns): (usize, usize, usize),
         codes: Codes,
     ) -> Matrix {
-        debug_assert_eq!(codes.len(), blocks * rows * columns);
+        debug_assert_eq!(Some(codes.len()), elements((blocks, rows, columns)));
         Matrix { format, blocks, rows, columns, codes }
     }
 
@@ -168,6 +168,14 @@ impl Matrix {
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         (0..self.codes.len()).map(|index| self.codes.get(index))
     }
+}
+
+/// Elements of matrices of a shape; beside a zero the other dimensions may be anything. `None` where they cannot be counted.
+pub(crate) fn elements((blocks, rows, columns): (usize, usize, usize)) -> Option<usize> {
+    if [blocks, rows, columns].contains(&0) {
+        return Some(0);
+    }
+    blocks.checked_mul(rows)?.checked_mul(columns)
 }
 
 /// A shape as people write it: `16×8`, or `4×16×8` with more than one block.

@@ -4,7 +4,7 @@ use bitmma_arithmetic::line::{Line, chain};
 use bitmma_arithmetic::{Model, ModelError, Prepared};
 use bitmma_catalogue::lookup::Found;
 use bitmma_catalogue::{Architecture, Revision, find};
-use rayon::prelude::*;
+use bitmma_threads::prelude::*;
 
 use crate::case::{Case, Operands};
 use crate::check::Expected;
@@ -49,6 +49,7 @@ pub(crate) fn by_definition(
             let line = operands.row(prepared, (block, row), 0..k);
             (0..n)
                 .map(|column| {
+                    bitmma_threads::check();
                     let c = operands.c_code(block, row, column);
                     chain(prepared, &line, &columns[block * n + column], c)
                 })

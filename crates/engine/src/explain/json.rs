@@ -1,6 +1,7 @@
 //! Steps and numbers as JSON: types with `Serialize`, the same in the command and in the C library.
 
 use bitmma_arithmetic::special::Special;
+use bitmma_arithmetic::trace::{Reading, Why};
 use bitmma_arithmetic::{Step, Term};
 use bitmma_formats::text::{hex, to_f64_bits};
 use bitmma_formats::{F64, Format, Overflow, Real, Rounding, encode};
@@ -105,6 +106,36 @@ impl From<&Term> for Summand {
     }
 }
 
+/// An operand that is not used as it is given.
+#[derive(Serialize)]
+struct Operand {
+    name: String,
+    given: Coded,
+    used: Coded,
+}
+
+impl From<&Reading> for Operand {
+    fn from(reading: &Reading) -> Operand {
+        Operand {
+            name: reading.operand.to_string(),
+            given: Coded::new(&reading.given_format, reading.given),
+            used: Coded::new(&reading.format, reading.used),
+        }
+    }
+}
+
+/// A term that changes because of such operands.
+#[derive(Serialize)]
+struct Changed {
+    /// None: a scale factor, which is in several terms.
+    term: Option<String>,
+    operands: Vec<Operand>,
+    /// The term, or the scale factor, as given; none: infinite or NaN.
+    exact: Option<Exact>,
+    /// What of it is lost; none: it, or what is used, is infinite or NaN.
+    lost: Option<Exact>,
+}
+
 /// A step of an explanation, its kind under `step`.
 #[derive(Serialize)]
 #[serde(transparent)]
@@ -119,6 +150,10 @@ impl From<&Step> for Written {
 #[derive(Serialize)]
 #[serde(tag = "step", rename_all = "lowercase")]
 enum One {
+    /// Subnormal operands read as zero.
+    Flushed(Changed),
+    /// Operands with bits that are not read.
+    Ignored(Changed),
     Begin {
         operation: &'static str,
         elements: Vec<usize>,
@@ -162,6 +197,18 @@ impl From<&Step> for One {
     fn from(step: &Step) -> One {
         let summands = |terms: &[Term]| terms.iter().map(Summand::from).collect();
         match step {
+            Step::Read { why, term, operands, exact, lost } => {
+                let changed = Changed {
+                    term: term.map(|term| term.to_string()),
+                    operands: operands.iter().map(Operand::from).collect(),
+                    exact: exact.map(|exact| exact.real().into()),
+                    lost: lost.map(Exact::from),
+                };
+                match why {
+                    Why::Flushed => One::Flushed(changed),
+                    Why::Ignored => One::Ignored(changed),
+                }
+            }
             Step::Begin { operation, elements, accumulator, format } => One::Begin {
                 operation,
                 elements: elements.clone(),

@@ -12,10 +12,10 @@ use crate::error::Error;
 use crate::matrix::Matrix;
 use bitmma_kernel::ScaleBlocks;
 
-/// The parts of K and the runs in them.
+/// The parts of K and the runs in them; none where D has no elements, beside which K may be any number.
 pub(super) fn parts(
     target: &Target,
-    k: usize,
+    (k, is_empty): (usize, bool),
     options: &GemmOptions<'_>,
 ) -> Result<Vec<Vec<Range<usize>>>, Error> {
     let step = target.step;
@@ -53,7 +53,7 @@ pub(super) fn parts(
         Some(0) => return Err(option("split_k", 0, "K is cut into one part or more".to_owned())),
         Some(parts) => target.parts(k, parts),
     };
-    if steps == 0 {
+    if steps == 0 || is_empty {
         return Ok(Vec::new());
     }
     let (each, more) = (steps / count, steps % count);

@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use bitmma_formats::Format;
 use bitmma_kernel::{Code, Codes, Fold, Slice, View, Word, on_codes};
-use rayon::prelude::*;
+use bitmma_threads::prelude::*;
 
 use super::convert::Converter;
 use crate::borrowed::MatrixRef;
 use crate::error::Error;
-use crate::matrix::Matrix;
+use crate::matrix::{Matrix, elements};
 
 /// Part of D.
 pub(super) struct Tile {
@@ -30,9 +30,7 @@ const CHUNK: usize = 1 << 13;
 
 /// Codes of +0 in a format that has one.
 pub(super) fn zeros(format: Format, shape: (usize, usize, usize)) -> Result<Codes, Error> {
-    let (blocks, rows, columns) = shape;
-    let count = blocks.checked_mul(rows).and_then(|some| some.checked_mul(columns));
-    count.and_then(|count| Codes::zeros(&format, count)).ok_or(Error::too_large(format, shape))
+    elements(shape).and_then(|count| Codes::zeros(&format, count)).ok_or(Error::too_large(format, shape))
 }
 
 /// Some of a matrix.

@@ -14,42 +14,90 @@ pub struct OutputConversion {
     pub conversion: Conversion,
     /// What numbers beyond the format's largest, infinities among them, become.
     ///
-    /// NaN becomes the format's NaN under every policy, and where it has none (FP6, FP4) its largest
-    /// number, as PTX's `cvt.satfinite` does.
+    /// Where a format has no infinity, infinity becomes its NaN, and where it has none either (FP6, FP4) its largest
+    /// number.
     pub overflow: Overflow,
+    /// The code that NaN becomes; by default the format's NaN. A format that has none (FP6, FP4) refuses NaN without it.
+    pub nan: Option<u64>,
 }
 
 impl OutputConversion {
     /// To nearest even, overflow as IEEE 754 says.
     pub const fn nearest(format: Format) -> OutputConversion {
         let conversion = Conversion::new(Rounding::NearestEven, format);
-        OutputConversion { conversion, overflow: Overflow::Ieee }
+        OutputConversion { conversion, overflow: Overflow::Ieee, nan: None }
     }
 
     /// To nearest even and overflow as IEEE 754 says, unless told otherwise.
     pub fn new(format: Format, rounding: Option<Rounding>, overflow: Option<Overflow>) -> OutputConversion {
         let conversion = Conversion::new(rounding.unwrap_or(Rounding::NearestEven), format);
-        OutputConversion { conversion, overflow: overflow.unwrap_or(Overflow::Ieee) }
+        OutputConversion { conversion, overflow: overflow.unwrap_or(Overflow::Ieee), nan: None }
     }
 
-    /// As [`OutputConversion::new`]; `None` without a format, where nothing is rounded and nothing overflows.
+    /// The same, NaN to this code, if there is one.
+    pub fn with_nan(self, nan: Option<u64>) -> Result<OutputConversion, Error> {
+        let format = self.conversion.format;
+        match nan {
+            Some(code) if code > self.conversion.container().max_code() => {
+                let allowed = format!("{format} codes have {} bits", self.conversion.container().bits());
+                Err(option("nan", format!("{code:#x}"), allowed))
+            }
+            _ => Ok(OutputConversion { nan, ..self }),
+        }
+    }
+
+    /// As [`OutputConversion::new`] with NaN to a code; `None` without a format, where nothing is converted.
     pub fn asked(
         format: Option<Format>,
         rounding: Option<Rounding>,
         overflow: Option<Overflow>,
+        nan: Option<u64>,
     ) -> Result<Option<OutputConversion>, Error> {
         let without = |name, value| {
             Err(option(name, value, "it needs output, the format that D is converted to".to_owned()))
         };
-        match (format, rounding, overflow) {
-            (Some(format), ..) => Ok(Some(OutputConversion::new(format, rounding, overflow))),
-            (None, Some(rounding), _) => without("output_rounding", rounding.symbol()),
-            (None, None, Some(overflow)) => without("overflow", overflow.name()),
-            (None, None, None) => Ok(None),
+        match (format, rounding, overflow, nan) {
+            (Some(format), ..) => OutputConversion::new(format, rounding, overflow).with_nan(nan).map(Some),
+            (None, Some(rounding), ..) => without("output_rounding", rounding.symbol().to_owned()),
+            (None, None, Some(overflow), _) => without("overflow", overflow.name().to_owned()),
+            (None, None, None, Some(nan)) => without("nan", format!("{nan:#x}")),
+            (None, None, None, None) => Ok(None),
         }
     }
 
-    /// Codes of `from` into codes of this conversion's container, `count` of them, about.
+    /// Refuses the first NaN among codes of `from` where nothing says what it becomes. `name` is the array's, its shape
+    /// tells where the NaN is.
+    pub fn check(
+        self,
+        from: Format,
+        codes: impl Iterator<Item = u64>,
+        (name, shape): (&str, &[usize]),
+    ) -> Result<(), Error> {
+        match Converter::new(from, self, None, 0).first_refused(codes) {
+            Some(index) => Err(self.refused(index, (name, shape))),
+            None => Ok(()),
+        }
+    }
+
+    /// That the number at an index, row by row, is NaN.
+    pub(super) fn refused(self, index: usize, (name, shape): (&str, &[usize])) -> Error {
+        let mut rest = index;
+        let mut place: Vec<String> = shape
+            .iter()
+            .rev()
+            .map(|size| {
+                let along = rest % size;
+                rest /= size;
+                along.to_string()
+            })
+            .collect();
+        place.reverse();
+        let place = if place.is_empty() { name.to_owned() } else { format!("{name}[{}]", place.join(", ")) };
+        Error::Nan { place, format: self.conversion.format.name }
+    }
+
+    /// Codes of `from`, which [`check`](OutputConversion::check) takes, into codes of this conversion's container, `count` of
+    /// them, about.
     pub fn of(self, from: Format, count: usize) -> impl Fn(u64) -> u64 {
         let converter = Converter::new(from, self, None, count);
         move |code| converter.code(code)
@@ -60,7 +108,7 @@ impl OutputConversion {
 pub(super) struct Converter {
     from: Format,
     pub(super) to: OutputConversion,
-    /// The code of NaN; by default the format's own, or its largest number where it has none.
+    /// The code of NaN, if there is one.
     nan: Option<u64>,
     /// Every answer, where there are few codes and many of them to convert.
     table: Vec<u64>,
@@ -74,6 +122,7 @@ impl Converter {
             && from.specials == Specials::Ieee
             && from.padding_bits == 0
             && to.overflow != Overflow::Saturate;
+        let nan = nan.or(to.nan).or(to.conversion.format.nan_code());
         let mut converter = Converter { from, to, nan, table: Vec::new(), same };
         if from.bits() <= 16 && count > 1 << from.bits() {
             converter.table = (0..=from.max_code()).map(|code| converter.compute(code)).collect();
@@ -91,6 +140,14 @@ impl Converter {
         if self.same && !self.is_nan(code) { code } else { self.anew(code) }
     }
 
+    /// The index of the first code that is NaN, where NaN is refused.
+    pub(super) fn first_refused(&self, mut codes: impl Iterator<Item = u64>) -> Option<usize> {
+        match self.nan {
+            Some(_) => None,
+            None => codes.position(|code| decode(&self.from, code).class == Class::Nan),
+        }
+    }
+
     /// Whether a code is above infinity, where `same` is so.
     #[inline]
     pub(super) fn is_nan(&self, code: u64) -> bool {
@@ -103,7 +160,8 @@ impl Converter {
         let Conversion { rounding, format, .. } = self.to.conversion;
         let real = value.real(&self.from);
         match value.class {
-            Class::Nan => self.nan.or(format.nan_code()).unwrap_or(format.max_finite_code()),
+            // where there is none, NaN was refused
+            Class::Nan => self.nan.unwrap_or(format.max_finite_code()),
             // an infinity stays one where it can; a finite number of this size would be in its place
             Class::Infinity => {
                 let beyond = Real { significand: 1, exponent: format.max_exponent() + 1, ..real };

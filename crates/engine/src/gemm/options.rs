@@ -27,7 +27,7 @@ pub struct GemmOptions<'o> {
     pub beta: Option<u64>,
     /// What D is converted to; by default it stays in the instruction's own format.
     pub output: Option<OutputConversion>,
-    /// Threads, 1 to [`threads::MOST`](crate::threads::MOST); by default those of the rayon pool the call runs in.
+    /// Threads, 1 to [`threads::MOST`](crate::threads::MOST); by default those of the pool the call runs in, or of the process's.
     pub threads: Option<usize>,
     /// The instruction set; the best there is by default.
     pub level: Option<Level>,

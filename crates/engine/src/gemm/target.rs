@@ -11,6 +11,10 @@ use super::options::option;
 use crate::error::Error;
 use crate::simulate::model_of;
 
+/// Elements along K that a model takes at a time, at most: 16 times the longest sum. Shorter operands are padded to a step,
+/// so it bounds what a product of a few elements takes.
+pub const MAX_STEP: usize = 1 << 20;
+
 /// What goes along K: a model, and how many elements it takes at a time.
 #[derive(Clone, Debug)]
 pub struct Target {
@@ -32,10 +36,13 @@ impl Target {
         Ok(Target { name: row.name(), model: model_of(found, revision)?, step: row.products() })
     }
 
-    /// A model, `step` elements at a time; by default as many as one elementary operation takes (L_max)
-    /// and as scale blocks and the order of its elements ask for.
+    /// A model, `step` elements at a time, at most [`MAX_STEP`]; by default as many as one elementary operation takes
+    /// (L_max) and as scale blocks and the order of its elements ask for.
     pub fn of_model(model: Model, step: Option<usize>) -> Result<Target, Error> {
         let step = step.unwrap_or_else(|| default_step(&model));
+        if step > MAX_STEP {
+            return Err(option("step", step, format!("it is at most {MAX_STEP}, as K is padded to it")));
+        }
         Prepared::new(&model, step).map_err(|error| match error {
             ModelError::Length { k, model, multiple } => {
                 option("step", k, format!("{model} takes multiples of {multiple}, at least {multiple}"))

@@ -11,15 +11,15 @@ use bitmma_engine::arithmetic::{
 };
 use bitmma_engine::catalogue::{Revision, catalogue};
 use bitmma_engine::formats::{BF16, BlockScale, E2M1, E4M3, E5M2, F16, F32, Rounding, UE4M3, UE8M0};
+use bitmma_engine::threads::prelude::*;
 use bitmma_engine::{Case, Model};
 use bitmma_verify::inputs::{Family, case};
 use bitmma_verify::recording;
-use rayon::prelude::*;
 
 const SEED: u64 = 0x5eed;
 
 /// Every distinct model and K of the catalogue, with one instruction that has it.
-fn models() -> Vec<(String, Model, usize)> {
+pub(crate) fn models() -> Vec<(String, Model, usize)> {
     let mut distinct: BTreeMap<String, (String, Model, usize)> = BTreeMap::new();
     for row in catalogue() {
         for revision in Revision::ALL {

@@ -3,10 +3,10 @@
 pub(crate) mod plain;
 
 use crate::common;
-use bitmma_engine::arithmetic::{Conversion, Lowering, Operation, Order};
+use bitmma_engine::arithmetic::{Chains, Conversion, Lowering, Operation, Order};
 use bitmma_engine::catalogue::find;
 use bitmma_engine::formats::{BlockScale, Overflow, Rounding, table};
-use bitmma_engine::gemm::{OutputConversion, Target};
+use bitmma_engine::gemm::{MAX_STEP, OutputConversion, Target};
 use bitmma_engine::kernel::Level;
 use bitmma_engine::{Architecture, Error, GemmOptions, Matrix, Model, Revision, gemm};
 use bitmma_verify::inputs::Family;
@@ -176,7 +176,8 @@ fn output_conversions() {
                     let family = [Family::Moderate, Family::Bits, Family::Notable][index % 3];
                     let inputs = Inputs::new(target.model(), (6, 4, 37), family, (number * 50) as u64);
                     let conversion = Conversion::new(rounding, format);
-                    let output = Some(OutputConversion { conversion, overflow });
+                    let nan = format.nan_code().is_none().then_some(5);
+                    let output = Some(OutputConversion { conversion, overflow, nan });
                     for split_k in [None, Some(2)] {
                         let options = GemmOptions { output, split_k, ..inputs.options() };
                         let (a, b, c) = (&inputs.a, &inputs.b, Some(&inputs.c));
@@ -190,6 +191,44 @@ fn output_conversions() {
     println!("{elements} elements of D");
 }
 
+/// A format without NaN refuses it, wherever it is in D, unless a code for it is given.
+#[test]
+fn nan_has_no_code_in_fp4() {
+    let target =
+        Target::instruction(Architecture::Hopper, "mma.m16n8k16.f32.f16.f16.f32", Revision::Hardware);
+    let target = target.unwrap();
+    let output = OutputConversion::nearest(E2M1);
+    let with = |output, blocks, split_k, place: usize, (m, n)| {
+        let a = Matrix::new(F16, (blocks, m, 16), std::iter::repeat_n(0x3c00, blocks * m * 16)).unwrap();
+        let b = Matrix::new(F16, (blocks, 16, n), std::iter::repeat_n(0x1400, blocks * 16 * n)).unwrap();
+        let c = (0..blocks * m * n).map(|at| if at == place { 0x7fc0_0000 } else { 0 });
+        let c = Matrix::new(F32, (blocks, m, n), c).unwrap();
+        gemm(
+            &target,
+            &a,
+            &b,
+            Some(&c),
+            &GemmOptions { output: Some(output), split_k, ..GemmOptions::default() },
+        )
+    };
+    for (blocks, split_k, place, size, name) in [
+        (1, None, 0, (1, 1), "D[0, 0]"),
+        (1, None, 57, (16, 8), "D[7, 1]"),
+        (1, Some(2), 57, (16, 8), "D[7, 1]"),
+        (3, None, 300, (16, 8), "D[2, 5, 4]"),
+        (1, None, 1024 * 2100 + 2077, (1026, 2100), "D[1024, 2077]"), // in the last of several tiles
+    ] {
+        let error = with(output, blocks, split_k, place, size).unwrap_err().to_string();
+        assert_eq!(error, format!("{name} is NaN, and e2m1 has no NaN; nan is the code that NaN becomes"));
+    }
+    let d = with(output.with_nan(Some(0xf)).unwrap(), 1, None, 57, (16, 8)).unwrap();
+    assert!((0..128).all(|at| d.get(0, at / 8, at % 8) == if at == 57 { 0xf } else { 0 }));
+    let error = output.with_nan(Some(16)).unwrap_err().to_string();
+    assert_eq!(error, "nan is 0x10; e2m1 codes have 4 bits");
+    let error = OutputConversion::asked(None, None, None, Some(3)).unwrap_err().to_string();
+    assert!(error.starts_with("nan is 0x3; it needs output"), "{error}");
+}
+
 /// Rows by hand of what saturation does, from FP32.
 #[test]
 fn saturation_by_hand() {
@@ -199,7 +238,7 @@ fn saturation_by_hand() {
         let a = Matrix::single(F32, 1, 1, [common::code(&F32, value)]).unwrap();
         let b = Matrix::single(F32, 1, 1, [F32.one_code()]).unwrap();
         let conversion = Conversion::new(Rounding::NearestEven, format);
-        let output = Some(OutputConversion { conversion, overflow });
+        let output = Some(OutputConversion { conversion, overflow, nan: None });
         let options = GemmOptions { output, ..GemmOptions::default() };
         gemm(&target, &a, &b, None, &options).unwrap().get(0, 0, 0)
     };
@@ -212,7 +251,6 @@ fn saturation_by_hand() {
     assert_eq!(d("nan", E4M3, saturate), 0x7f);
     assert_eq!(d("1e6", E5M2, ieee), 0x7c);
     assert_eq!(d("1e6", E5M2, saturate), 0x7b);
-    assert_eq!(d("nan", E2M1, saturate), 0x7); // cvt.satfinite: no NaN, the largest number
     assert_eq!(d("-100", E2M1, ieee), 0xf);
     assert_eq!(d("inf", F64, ieee), 0x7ff0_0000_0000_0000);
     assert_eq!(d("1e5", F16, saturate), 0x7bff);
@@ -292,6 +330,80 @@ fn user_models() {
             Target::of_model(model, None).unwrap_or_else(|error| panic!("{}: {error}", row.name()));
         }
     }
+}
+
+/// The largest step: three elements are padded to it, and the result is that of the plain loop.
+#[test]
+fn the_largest_step() {
+    let target =
+        Target::instruction(Architecture::Ada, "mma.m16n8k32.f32.e4m3.e4m3.f32", Revision::Hardware).unwrap();
+    let target = Target::of_model(target.model().clone(), Some(MAX_STEP)).unwrap();
+    let inputs = Inputs::new(target.model(), (2, 1, 3), Family::Moderate, 1);
+    let options = GemmOptions::default();
+    let (a, b, c) = (&inputs.a, &inputs.b, Some(&inputs.c));
+    Plain { target: &target, a, b, c, options: &options }.check("the largest step");
+}
+
+/// Beside a size of zero the others may be anything: no loop goes over them, and nothing is held for them.
+#[test]
+fn huge_sizes_beside_zero() {
+    let huge = 1 << 40;
+    let start = std::time::Instant::now();
+    for target in targets() {
+        let model = target.model();
+        let one = target.working_format().one_code();
+        let plain = GemmOptions::default();
+        for (blocks, m, n, k) in [
+            (huge, 0, 5, 7),
+            (huge, 5, 0, 7),
+            (huge, huge, 0, 7),
+            (0, huge, huge, huge),
+            (1, 0, 5, huge),
+            (1, huge, 0, huge),
+            (huge, 0, huge, huge),
+            (3, 0, 1 << 62, 0),
+        ] {
+            let zeros = |format, rows, columns| Matrix::zeros(format, (blocks, rows, columns));
+            // where both have elements, no memory holds them
+            let (Ok(a), Ok(b), Ok(c)) = (zeros(model.a, m, k), zeros(model.b, k, n), zeros(model.c, m, n))
+            else {
+                continue;
+            };
+            let along = model.scale.map(|scale| (scale.format, k.div_ceil(scale.size)));
+            let scales = along.map(|(format, along)| (zeros(format, m, along), zeros(format, along, n)));
+            let (scale_a, scale_b) = match &scales {
+                Some((Ok(a), Ok(b))) => (Some(a), Some(b)),
+                Some(_) => continue,
+                None => (None, None),
+            };
+            let plain = GemmOptions { scale_a, scale_b, ..plain };
+            for options in [
+                plain,
+                GemmOptions { split_k: Some(1 << 50), ..plain },
+                GemmOptions { promote_every: Some(target.step()), ..plain },
+                GemmOptions { alpha: Some(one << 1), threads: Some(2), ..plain },
+                GemmOptions { output: Some(OutputConversion::nearest(E5M2)), ..plain },
+            ] {
+                for c in [None, Some(&c)] {
+                    let d = gemm(&target, &a, &b, c, &options).unwrap();
+                    assert_eq!((d.shape(), d.codes().len()), ((blocks, m, n), 0));
+                }
+            }
+        }
+    }
+    // a batch of products of K = 0: C, converted all at once
+    let target =
+        Target::instruction(Architecture::Ada, "mma.m16n8k32.f32.e4m3.e4m3.f32", Revision::Hardware).unwrap();
+    let blocks = 1 << 24;
+    let empty = |rows, columns| Matrix::zeros(E4M3, (blocks, rows, columns)).unwrap();
+    let c = Matrix::new(F32, (blocks, 1, 1), (0..blocks as u64).map(|code| code << 6)).unwrap();
+    for c in [None, Some(&c)] {
+        let d = gemm(&target, &empty(1, 0), &empty(0, 1), c, &GemmOptions::default()).unwrap();
+        let wanted = |at| c.map_or(0, |c: &Matrix| c.codes().get(at));
+        assert!((0..blocks).step_by(997).all(|at| d.codes().get(at) == wanted(at)));
+    }
+    // of huge sizes even one loop takes minutes
+    assert!(start.elapsed() < std::time::Duration::from_secs(60), "{:?}", start.elapsed());
 }
 
 /// Inputs of several products of one shape, as one.
@@ -476,7 +588,7 @@ fn what_is_refused() {
         with(GemmOptions { output: unsigned, ..plain }),
         "output is ue8m0; it has no sign, as results do; one of f64,",
     );
-    let asked = |rounding, overflow| OutputConversion::asked(None, rounding, overflow);
+    let asked = |rounding, overflow| OutputConversion::asked(None, rounding, overflow, None);
     assert_eq!(asked(None, None).unwrap(), None);
     for (rounding, overflow, text) in [
         (
@@ -516,4 +628,15 @@ fn what_is_refused() {
         let error = Target::of_model(scaled.model().clone(), Some(step)).unwrap_err().to_string();
         assert_eq!(error, format!("step is {step}; ST-FDPA takes multiples of 32, at least 32"));
     }
+    // K is padded to a step: a larger one took memory for as many elements, and ended the process where there was none
+    for step in [MAX_STEP + 32, 1_000_000_000_000, 1 << 53, usize::MAX] {
+        let error = Target::of_model(scaled.model().clone(), Some(step)).unwrap_err().to_string();
+        assert_eq!(error, format!("step is {step}; it is at most 1048576, as K is padded to it"));
+    }
+    // so did a step that a model's own numbers made
+    let mut many = base(Architecture::Hopper, "wgmma.m64n8k16.f32.f16.f16");
+    sum(&mut many, 65536);
+    many.lowering.chains = Some(Chains { count: 65536, merge: Conversion::RNE_FP32 });
+    let error = Target::of_model(many, None).unwrap_err().to_string();
+    assert!(error.starts_with("step is 4294967296; it is at most 1048576"), "{error}");
 }

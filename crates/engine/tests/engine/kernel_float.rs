@@ -263,7 +263,7 @@ fn many_columns_many_matrices_and_any_number_of_threads() {
         let operands = Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None };
         let one = check("threads", &model, step, &operands);
         for threads in [1, 2, 5] {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let pool = bitmma_engine::threads::pool(threads).unwrap();
             let many = pool.install(|| multiply(&model, step, &operands, None).unwrap());
             assert_eq!(one, many, "{threads} threads");
         }

@@ -5,6 +5,7 @@ mod agreement;
 mod borrowed;
 mod common;
 mod error_bounds;
+mod explain;
 mod gemm;
 mod gemm_scales;
 mod kernel;

@@ -227,16 +227,15 @@ impl Plain<'_> {
     }
 
     fn output(&self, from: &Format, code: u64) -> u64 {
-        let Some(OutputConversion { conversion, overflow }) = self.options.output else { return code };
+        let Some(OutputConversion { conversion, overflow, nan }) = self.options.output else { return code };
         let to = conversion.format;
         let value = decode(from, code);
         let sign = if value.negative { to.sign_bit() } else { 0 };
         let infinity = to.infinity_code().map(|infinity| infinity | sign);
-        let nan = to.nan_code();
         match (value.class, overflow) {
-            (Class::Nan, _) => nan.unwrap_or(to.max_finite_code()),
+            (Class::Nan, _) => nan.or(to.nan_code()).expect("a code for NaN"),
             (Class::Infinity, Overflow::Saturate) => to.max_finite_code() | sign,
-            (Class::Infinity, _) => infinity.or(nan).unwrap_or(to.max_finite_code() | sign),
+            (Class::Infinity, _) => infinity.or(to.nan_code()).unwrap_or(to.max_finite_code() | sign),
             (_, Overflow::Ieee) => change_format(from, code, conversion),
             (_, Overflow::Infinity) => panic!("not tested here"),
             (_, Overflow::Saturate) => {
