@@ -2,8 +2,8 @@
 #![allow(unsafe_code)] // an instruction of the processor is called by its intrinsic
 
 use bitmma::catalogue::{Processor, find_processor, processors};
+use bitmma::threads::prelude::*;
 use bitmma::{About, Error, Fault, Matrix, MmaUnit, Operands, Signature};
-use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
 mod amx;

@@ -8,6 +8,7 @@ use bitmma::{About, Architecture, Signature};
 
 use super::driver::{Driver, load};
 use super::fragment::Majors;
+use super::function::FunctionUnit;
 use super::ptx;
 use crate::gpu::{Error, Unit};
 
@@ -48,6 +49,15 @@ impl Device {
     /// compiler composes; [`Instruction::is_native`] tells them apart.
     pub fn instructions(&self) -> impl Iterator<Item = &'static Instruction> {
         of(self.architecture).filter(|row| ptx::has_kernel(row))
+    }
+
+    /// An instruction of one FP32 operand, or of packed ones, by its PTX spelling (`ex2.approx.ftz.f32`).
+    pub fn function(&self, instruction: &str) -> Result<FunctionUnit, Error> {
+        let load = |entry: &'static str| {
+            let text = ptx::function::module(self.architecture, instruction, entry);
+            load(self.driver.clone(), self.handle, instruction, (entry, ptx::function::THREADS), &text)
+        };
+        Ok(FunctionUnit::new(load(ptx::function::DIGEST)?, load(ptx::function::VALUES)?))
     }
 
     /// The unit of an instruction, by any spelling the catalogue knows; behind that of a sparse one may stand

@@ -8,9 +8,11 @@
 mod device;
 mod driver;
 mod fragment;
+mod function;
 pub mod ptx;
 mod sparse;
 
 pub use crate::gpu::{Error, Unit};
 pub use device::Device;
 pub use fragment::Majors;
+pub use function::FunctionUnit;

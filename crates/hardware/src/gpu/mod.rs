@@ -3,6 +3,7 @@
 pub(crate) mod driver;
 pub(crate) mod dynamic;
 pub(crate) mod error;
+pub(crate) mod exchange;
 pub(crate) mod image;
 mod places;
 mod unit;

@@ -5,6 +5,7 @@ mod common;
 mod cpu;
 mod cuda_answers;
 mod cuda_errors;
+mod functions;
 mod hip_answers;
 mod layouts;
 mod mfma;

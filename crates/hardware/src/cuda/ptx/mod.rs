@@ -3,6 +3,7 @@
 //! One file for each family. Every kernel takes two pointers, to the tiles that go in and to those that
 //! come out; block b of the grid does tile b. [`TileLayout`](crate::gpu::TileLayout) says what a tile looks like.
 
+pub mod function;
 mod mma;
 mod tcgen05;
 mod text;

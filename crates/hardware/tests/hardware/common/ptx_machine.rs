@@ -4,6 +4,9 @@
 //! It knows the instructions that our kernels use, and panics at any other.
 
 use std::collections::HashMap;
+use std::str::FromStr;
+
+use bitmma::functions::ptx::Form;
 
 use super::{ptx_matrix, ptx_sparse};
 
@@ -211,12 +214,29 @@ impl<'m> Machine<'m> {
                 });
             }
             "add" => {
-                self.each(active, operands[0], |m, t| m.value(operands[1], t) + m.value(operands[2], t));
+                self.each(active, operands[0], |m, t| {
+                    let sum = m.value(operands[1], t).wrapping_add(m.value(operands[2], t));
+                    if last == "u32" { low(sum) } else { sum }
+                });
+            }
+            "mul" => {
+                assert_eq!(opcode, "mul.lo.u64");
+                self.each(active, operands[0], |m, t| {
+                    m.value(operands[1], t).wrapping_mul(m.value(operands[2], t))
+                });
             }
             "shr" => {
                 self.each(active, operands[0], |m, t| {
-                    low(m.value(operands[1], t)) >> m.value(operands[2], t)
+                    let value = m.value(operands[1], t);
+                    (if last == "u64" { value } else { low(value) }) >> m.value(operands[2], t)
                 });
+            }
+            "shl" => {
+                assert_eq!(opcode, "shl.b64");
+                self.each(active, operands[0], |m, t| m.value(operands[1], t) << m.value(operands[2], t));
+            }
+            "xor" => {
+                self.each(active, operands[0], |m, t| m.value(operands[1], t) ^ m.value(operands[2], t));
             }
             "and" => {
                 self.each(active, operands[0], |m, t| m.value(operands[1], t) & m.value(operands[2], t));
@@ -271,7 +291,11 @@ impl<'m> Machine<'m> {
                 }
             }
             "wmma" => ptx_matrix::mma(self, opcode, operands),
-            _ => panic!("the machine does not know {opcode}"),
+            _ => {
+                let form = Form::from_str(opcode);
+                let form = form.unwrap_or_else(|_| panic!("the machine does not know {opcode}"));
+                self.each(active, operands[0], |m, t| form.evaluate(m.value(operands[1], t) as u32).into());
+            }
         }
     }
 
