@@ -7,17 +7,24 @@
 //! order, make one [`Summary`] with one digest.
 
 mod block;
+mod bounds;
 mod claims;
+mod cut;
 mod failures;
+mod identity;
+mod line;
 mod plan;
 mod run;
 mod state;
 mod summary;
 
 pub use block::{Block, Kept};
+pub use bounds::Bounds;
 pub use claims::{Finding, Settled, settle};
+pub use cut::Cut;
 pub use failures::{Failing, least};
+pub use identity::Identity;
 pub use plan::{Plan, Shard, Source};
 pub use run::run;
-pub use state::{Identity, State, file_name, merge};
-pub use summary::{Summary, Verdict};
+pub use state::{State, file_name, merge};
+pub use summary::{Missing, Summary, Verdict};

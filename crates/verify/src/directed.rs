@@ -3,10 +3,16 @@
 //! Random numbers seldom meet a sum that is exactly zero, a tie, or the exponent a zero term brings along.
 //! These cases do, and they are made of the formats alone: what an instruction does with them is not asked.
 
-use bitmma::formats::{Format, Overflow, Real, Rounding, cases::notable_codes, encode};
-use bitmma::{Case, Signature};
+mod sketch;
 
+use std::collections::HashSet;
+
+use bitmma::formats::{Format, Overflow, Real, Rounding, cases::notable_codes, encode};
+use bitmma::{Case, Error, MmaUnit, Signature};
+
+use crate::asking;
 use crate::inputs::Formats;
+use sketch::Sketch;
 
 /// What a case aims at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,6 +38,19 @@ pub enum Feature {
 }
 
 impl Feature {
+    /// Every feature.
+    pub const ALL: [Feature; 9] = [
+        Feature::SignedZeros,
+        Feature::ZeroExponent,
+        Feature::Overflow,
+        Feature::Specials,
+        Feature::Flushing,
+        Feature::Alignment,
+        Feature::Ties,
+        Feature::Notable,
+        Feature::Scales,
+    ];
+
     /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -48,22 +67,76 @@ impl Feature {
     }
 }
 
-/// Every directed case for the unit, each once, in a fixed order.
-pub fn cases(signature: &Signature) -> Vec<(Feature, Case)> {
-    let mut all = Collector { formats: signature.into(), d: signature.d, k: signature.k, cases: Vec::new() };
-    all.signed_zeros();
-    all.zero_exponent();
-    all.cut_by_zeros();
-    all.overflow();
-    all.specials();
-    all.flushing();
-    all.alignment();
-    all.ties();
-    all.notable();
-    all.scales();
-    let mut seen = std::collections::HashSet::new();
-    all.cases.retain(|(_, case)| seen.insert(case.clone()));
-    all.cases
+/// Every directed case for a unit, each once, in a fixed order.
+///
+/// A case is kept as the few operands that are not zero, and written out when it is asked for: thousands of cases
+/// take little memory at any K.
+#[derive(Clone, Debug)]
+pub struct Directed {
+    formats: Formats,
+    k: usize,
+    cases: Vec<(Feature, Sketch)>,
+}
+
+impl Directed {
+    /// Those for the unit.
+    pub fn of(signature: &Signature) -> Directed {
+        let (formats, k) = (Formats::from(signature), signature.k);
+        let mut all = Collector { formats, d: signature.d, k, cases: Vec::new() };
+        all.signed_zeros();
+        all.zero_exponent();
+        all.cut_by_zeros();
+        all.overflow();
+        all.specials();
+        all.flushing();
+        all.alignment();
+        all.ties();
+        all.notable();
+        all.scales();
+        let mut seen = HashSet::new();
+        all.cases.retain(|(_, sketch)| seen.insert(sketch.clone()));
+        Directed { formats, k, cases: all.cases }
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.cases.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.cases.is_empty()
+    }
+
+    /// What case `index` aims at; `None` beyond the last.
+    pub fn feature(&self, index: usize) -> Option<Feature> {
+        self.cases.get(index).map(|(feature, _)| *feature)
+    }
+
+    /// Case `index`, written out.
+    ///
+    /// # Panics
+    ///
+    /// If `index` is not below [`Directed::len`].
+    pub fn case(&self, index: usize) -> Case {
+        self.cases[index].1.case(&self.formats, self.k)
+    }
+
+    /// Every case, written out one after the other.
+    pub fn iter(&self) -> impl Iterator<Item = (Feature, Case)> + '_ {
+        self.cases.iter().map(|(feature, sketch)| (*feature, sketch.case(&self.formats, self.k)))
+    }
+
+    /// The unit's result for each case.
+    pub fn ask(&self, unit: &dyn MmaUnit) -> Result<Vec<u64>, Error> {
+        let mut answers = Vec::with_capacity(self.len());
+        let mut each = |_: &[Case], some| -> Result<(), Error> {
+            answers.extend::<Vec<u64>>(some);
+            Ok(())
+        };
+        asking::ask(unit, self.len() as u64, |index| self.case(index as usize), &mut each)?;
+        Ok(answers)
+    }
 }
 
 /// (-1)^negative · significand · 2^exponent in `format`; `None` if the format does not have that number.
@@ -91,19 +164,10 @@ struct Collector {
     formats: Formats,
     d: Format,
     k: usize,
-    cases: Vec<(Feature, Case)>,
+    cases: Vec<(Feature, Sketch)>,
 }
 
 impl Collector {
-    /// All zeros, scale factors one.
-    fn zero(&self) -> Case {
-        let factors = match self.formats.scale {
-            Some(scale) => vec![scale.format.one_code(); self.k / scale.size],
-            None => Vec::new(),
-        };
-        Case { a: vec![0; self.k], b: vec![0; self.k], c: 0, scale_a: factors.clone(), scale_b: factors }
-    }
-
     fn negative_zero(format: &Format) -> Option<u64> {
         format.has_negative_zero().then_some(format.sign_bit())
     }
@@ -121,15 +185,13 @@ impl Collector {
 
     /// A case with these products, as many as K takes, and C; nothing if one of them has no codes.
     fn add(&mut self, feature: Feature, products: &[(usize, Option<(u64, u64)>)], c: Option<u64>) {
-        let mut case = self.zero();
-        for (index, factors) in products {
-            let (Some((a, b)), true) = (factors, *index < self.k) else { return };
-            case.a[*index] = *a;
-            case.b[*index] = *b;
-        }
         let Some(c) = c else { return };
-        case.c = c;
-        self.cases.push((feature, case));
+        let mut sketch = Sketch::zeros(c);
+        for (index, factors) in products {
+            let (Some(factors), true) = (factors, *index < self.k) else { return };
+            sketch.product(*index, *factors);
+        }
+        self.cases.push((feature, sketch));
     }
 
     fn signed_zeros(&mut self) {
@@ -142,14 +204,10 @@ impl Collector {
         for c in zeros(&c) {
             for x in zeros(&a) {
                 for y in zeros(&b).into_iter().chain(one).chain(minus) {
-                    let mut all = self.zero();
-                    (all.c, all.a, all.b) = (c, vec![x; self.k], vec![y; self.k]);
+                    let mut all = Sketch::alike(self.k, (x, y), c);
                     self.cases.push((Feature::SignedZeros, all.clone()));
-                    let mut first = self.zero();
-                    (first.c, first.a[0], first.b[0]) = (c, x, y);
-                    self.cases.push((Feature::SignedZeros, first));
-                    all.a[self.k - 1] = 0;
-                    all.b[self.k - 1] = 0;
+                    self.add(Feature::SignedZeros, &[(0, Some((x, y)))], Some(c));
+                    all.product(self.k - 1, (0, 0));
                     self.cases.push((Feature::SignedZeros, all));
                 }
             }
@@ -441,16 +499,15 @@ impl Collector {
         for &x in &codes {
             for &y in codes.iter().step_by(3).chain([&scale.format.one_code()]) {
                 for (a, b, z) in [(a.one_code(), b.one_code(), 0), (0, b.one_code(), c.one_code())] {
-                    let mut case = self.zero();
-                    (case.a[0], case.b[0], case.c) = (a, b, z);
-                    (case.scale_a[0], case.scale_b[0]) = (x, y);
-                    self.cases.push((Feature::Scales, case.clone()));
+                    let one = scale.format.one_code();
+                    let mut case = Sketch::zeros(z);
+                    case.product(0, (a, b));
+                    let mut other = case.clone();
+                    case.factors(0, (x, y), one);
+                    self.cases.push((Feature::Scales, case));
                     // the last block, where there is another
-                    let (last, block) = (self.k - 1, self.k / scale.size - 1);
-                    let mut other = self.zero();
-                    (other.a[last], other.b[last], other.c) = (a, b, z);
-                    (other.scale_a[block], other.scale_b[block]) = (x, y);
-                    (other.a[0], other.b[0]) = (case.a[0], case.b[0]);
+                    other.product(self.k - 1, (a, b));
+                    other.factors(self.k / scale.size - 1, (x, y), one);
                     self.cases.push((Feature::Scales, other));
                 }
             }

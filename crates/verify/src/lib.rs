@@ -1,12 +1,13 @@
 //! Holds a matrix unit against a model.
 //!
 //! [`recording`] reads and writes what units answered, [`replay`](mod@replay) holds recordings against models,
-//! [`campaign`] any unit, for as long as wanted. [`directed`] cases aim at one feature each, [`inputs`] draws random
+//! [`campaign`] any unit, for as long as wanted. [`asking`] asks any number of dot products, [`directed`] cases aim at one feature each, [`inputs`] draws random
 //! ones, [`shrink`](mod@shrink) makes a failing case small. [`open`](mod@open) opens a unit by its name: simulated,
 //! recorded or real.
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
+pub mod asking;
 pub mod campaign;
 pub mod directed;
 pub mod inputs;

@@ -156,7 +156,7 @@ pub fn read_model(path: &Path) -> Result<Model, OpenError> {
 }
 
 /// The largest M, N or K of a model's shape.
-const MAX_SIZE: usize = 1 << 16;
+pub const MAX_SIZE: usize = 1 << 16;
 
 /// `16x8x16`, each 1 to [`MAX_SIZE`].
 fn sizes(text: &str) -> Option<(usize, usize, usize)> {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bitmma::arithmetic::Model;
 use bitmma::catalogue::Revision;
 use bitmma::kernel::has_kernel;
+use bitmma::threads::prelude::*;
 use bitmma::{Case, Error, FastSimulator, Simulator, on_diagonals};
-use rayon::prelude::*;
 
 use crate::origin::Origin;
 use crate::recording::{Answer, Record};

@@ -11,7 +11,7 @@ use super::plan::{Plan, Source};
 use crate::recording::hex;
 
 /// Mismatches of one kind that a block keeps whole.
-const KEPT: usize = 2;
+pub(super) const KEPT: u64 = 2;
 
 /// What came of a block: one line of a state file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +92,7 @@ impl Asked {
                 let kind = plan.kind(self.sources[at], place.0, place.1);
                 let known = tally.block.mismatches.entry(kind.to_owned()).or_default();
                 *known += 1;
-                if *known > KEPT as u64 {
+                if *known > KEPT {
                     continue;
                 }
                 let case = self.matrices[at].case(place.0, place.1, place.2);

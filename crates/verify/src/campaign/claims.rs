@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bitmma::arithmetic::{Conversion, Model, Parameter, Value};
 use bitmma::formats::{Class, Format, Rounding, decode};
-use bitmma::{Case, Error, Fault, MmaUnit};
-use rayon::prelude::*;
+use bitmma::threads::prelude::*;
+use bitmma::{Case, Error, MmaUnit};
 
-use crate::directed;
+use crate::directed::Directed;
 
 /// A claim, and what the unit's answers make of it.
 #[derive(Clone, Debug)]
@@ -81,14 +81,15 @@ struct Claim {
 /// The directed cases, the model's answers and the unit's.
 struct Asked<'m> {
     model: &'m Model,
-    cases: Vec<Case>,
+    cases: Directed,
     expected: Vec<u64>,
     answers: Vec<u64>,
 }
 
 /// The model's answers.
-fn simulated(model: &Model, cases: &[Case]) -> Result<Vec<u64>, Error> {
-    cases.par_iter().map(|case| Ok(model.dot(&case.operands())?)).collect()
+fn simulated(model: &Model, cases: &Directed) -> Result<Vec<u64>, Error> {
+    let dot = |index| Ok(model.dot(&cases.case(index).operands())?);
+    (0..cases.len()).into_par_iter().map(dot).collect()
 }
 
 impl Asked<'_> {
@@ -99,7 +100,8 @@ impl Asked<'_> {
 
     /// A rival that is made of the model's answer, where it is of that kind.
     fn otherwise(&self, label: &str, answer: impl Fn(&Case, u64) -> Option<u64>) -> (String, Answers) {
-        let answers = self.cases.iter().zip(&self.expected).map(|(case, expected)| answer(case, *expected));
+        let cases = self.cases.iter().zip(&self.expected);
+        let answers = cases.map(|((_, case), expected)| answer(&case, *expected));
         (label.to_owned(), answers.collect())
     }
 
@@ -179,8 +181,8 @@ impl Asked<'_> {
         let pairs = self.expected.iter().zip(&self.answers);
         let alike: Vec<u64> = pairs.map(|(e, a)| if both_nan(*e, *a) { *e } else { *a }).collect();
         let otherwise =
-            self.cases.iter().zip(&self.expected).zip(&alike).map(|((case, expected), answer)| {
-                let told = !self.is_finite(case) && !decode(&self.model.d, *expected).is_finite();
+            self.cases.iter().zip(&self.expected).zip(&alike).map(|(((_, case), expected), answer)| {
+                let told = !self.is_finite(&case) && !decode(&self.model.d, *expected).is_finite();
                 told.then_some(if answer == expected { expected ^ self.model.d.sign_bit() } else { *answer })
             });
         let rivals = vec![("something else".to_owned(), otherwise.collect())];
@@ -235,7 +237,7 @@ impl Asked<'_> {
                 settled.agree += 1;
                 continue;
             }
-            settled.first.get_or_insert_with(|| (self.cases[index].clone(), *expected, *answer));
+            settled.first.get_or_insert_with(|| (self.cases.case(index), *expected, *answer));
             for (label, _) in differing.iter().filter(|(_, other)| other == answer) {
                 *settled.rivals.entry((*label).clone()).or_default() += 1;
             }
@@ -257,13 +259,8 @@ fn with_zero_exponent(model: &Model, exponent: Option<i32>) -> Model {
 
 /// Asks the unit the directed cases and settles every claim that concerns the model.
 pub fn settle(unit: &dyn MmaUnit, model: &Model) -> Result<Vec<Settled>, Error> {
-    let signature = unit.signature();
-    let cases: Vec<Case> = directed::cases(signature).into_iter().map(|(_, case)| case).collect();
-    let answers = unit.dot_products(&cases)?;
-    if answers.len() != cases.len() {
-        let problem = format!("{} answers to {} dot products", answers.len(), cases.len());
-        return Err(Error::Unit { unit: signature.name.clone(), fault: Fault::Short, problem });
-    }
+    let cases = Directed::of(unit.signature());
+    let answers = cases.ask(unit)?;
     let expected = simulated(model, &cases)?;
     let asked = Asked { model, cases, expected, answers };
     let before = asked.zero_terms()?.into_iter().chain([asked.signs_of_zeros()]).chain(asked.overflow());

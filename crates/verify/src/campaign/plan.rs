@@ -4,15 +4,11 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use bitmma::{Case, Error, Matrices, Signature};
+use bitmma::{Case, Error, Fault, Matrices, Signature};
 
-use crate::directed::{self, Feature};
+use super::cut::Cut;
+use crate::directed::{Directed, Feature};
 use crate::inputs::{Family, matrices};
-
-/// Dot products of a block, about.
-const BLOCK: usize = 1 << 19;
-/// Instructions of a block at most.
-const MAX_INSTRUCTIONS: usize = 4096;
 
 /// Everything that a campaign asks of a unit, addressed by number.
 #[derive(Clone, Debug)]
@@ -22,9 +18,10 @@ pub struct Plan {
     /// The seed.
     pub seed: u64,
     /// Directed cases.
-    pub directed: Vec<(Feature, Case)>,
+    pub directed: Directed,
     /// Random instructions.
     pub random: u64,
+    cut: Cut,
 }
 
 /// Where an instruction of a campaign comes from.
@@ -46,60 +43,44 @@ pub enum Source {
 
 impl Plan {
     /// The directed cases for the signature, and at least `dot_products` random ones.
-    pub fn new(signature: &Signature, dot_products: u64, seed: u64) -> Plan {
-        let each = (signature.blocks * signature.m * signature.n) as u64;
-        Plan {
-            signature: signature.clone(),
-            seed,
-            directed: directed::cases(signature),
-            random: dot_products.div_ceil(each),
-        }
+    pub fn new(signature: &Signature, dot_products: u64, seed: u64) -> Result<Plan, Error> {
+        let Signature { m, n, k, blocks, .. } = *signature;
+        let directed = Directed::of(signature);
+        let each = (blocks as u64).saturating_mul(m as u64).saturating_mul(n as u64).max(1);
+        let random = dot_products.div_ceil(each);
+        let cut = Cut::new((m, n, k, blocks), directed.len() as u64, random).ok_or_else(|| {
+            let problem = format!(
+                "{m}×{n}×{k} ×{blocks} with {dot_products} dot products is more than can be counted, or nothing"
+            );
+            Error::unit(&signature.name, Fault::Wrong, problem)
+        })?;
+        Ok(Plan { signature: signature.clone(), seed, directed, random, cut })
     }
 
-    /// Dot products of one instruction.
-    pub fn dot_products_each(&self) -> u64 {
-        (self.signature.blocks * self.signature.m * self.signature.n) as u64
-    }
-
-    /// Directed cases in one instruction.
-    fn cases_each(&self) -> usize {
-        self.signature.blocks * self.signature.m.min(self.signature.n)
-    }
-
-    fn directed_instructions(&self) -> u64 {
-        self.directed.len().div_ceil(self.cases_each()) as u64
-    }
-
-    /// Instructions, directed and random.
-    pub fn instructions(&self) -> u64 {
-        self.directed_instructions() + self.random
+    /// Its sizes.
+    pub fn cut(&self) -> &Cut {
+        &self.cut
     }
 
     /// Dot products, directed and random.
     pub fn dot_products(&self) -> u64 {
-        self.instructions() * self.dot_products_each()
-    }
-
-    /// Instructions of a block.
-    pub fn block_size(&self) -> u64 {
-        (BLOCK as u64 / self.dot_products_each()).clamp(1, MAX_INSTRUCTIONS as u64)
+        self.cut.dot_products()
     }
 
     /// Blocks.
     pub fn blocks(&self) -> u64 {
-        self.instructions().div_ceil(self.block_size())
+        self.cut.blocks()
     }
 
     /// The instructions of a block, by number.
     pub fn range(&self, block: u64) -> Range<u64> {
-        let first = block * self.block_size();
-        first..(first + self.block_size()).min(self.instructions())
+        self.cut.range(block)
     }
 
     /// Where an instruction comes from.
     pub fn source(&self, instruction: u64) -> Source {
-        match instruction.checked_sub(self.directed_instructions()) {
-            None => Source::Directed { first: instruction as usize * self.cases_each() },
+        match instruction.checked_sub(self.cut.directed) {
+            None => Source::Directed { first: (instruction * self.cut.cases_each) as usize },
             Some(random) => {
                 let families = Family::ALL.len() as u64;
                 Source::Random { family: Family::ALL[(random % families) as usize], index: random / families }
@@ -113,8 +94,8 @@ impl Plan {
             Source::Random { family, .. } => family.name(),
             Source::Directed { first } => {
                 let size = self.signature.m.min(self.signature.n);
-                let own = self.directed.get(first + block * size + row).filter(|_| row < size);
-                own.or(self.directed.get(first)).map_or("", |(feature, _)| feature.name())
+                let own = self.directed.feature(first + block * size + row).filter(|_| row < size);
+                own.or(self.directed.feature(first)).map_or("", Feature::name)
             }
         }
     }
@@ -124,9 +105,8 @@ impl Plan {
         match source {
             Source::Random { family, index } => matrices(&self.signature, family, self.seed, index),
             Source::Directed { first } => {
-                let end = self.directed.len().min(first + self.cases_each());
-                let cases: Vec<Case> =
-                    self.directed[first..end].iter().map(|(_, case)| case.clone()).collect();
+                let end = self.directed.len().min(first + self.cut.cases_each as usize);
+                let cases: Vec<Case> = (first..end).map(|index| self.directed.case(index)).collect();
                 Matrices::diagonal(&self.signature, &cases)
             }
         }
@@ -145,6 +125,16 @@ pub struct Shard {
 impl Shard {
     /// The whole campaign.
     pub const WHOLE: Shard = Shard { number: 1, count: 1 };
+
+    /// Its blocks, of a campaign of so many.
+    pub fn blocks(self, all: u64) -> impl Iterator<Item = u64> + Send {
+        (self.number - 1..all).step_by(self.count as usize)
+    }
+
+    /// How many of so many blocks are its.
+    pub fn share(self, all: u64) -> u64 {
+        all.checked_sub(self.number).map_or(0, |rest| rest / self.count + 1)
+    }
 
     /// Whether the block is its.
     pub fn has(self, block: u64) -> bool {

@@ -5,8 +5,8 @@ use std::thread;
 
 use bitmma::arithmetic::Model;
 use bitmma::kernel;
+use bitmma::threads::prelude::*;
 use bitmma::{Error, Fault, Matrices, MmaUnit};
-use rayon::prelude::*;
 
 use super::block::{Asked, Block};
 use super::plan::{Plan, Source};

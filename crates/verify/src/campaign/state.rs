@@ -2,93 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use bitmma::arithmetic::Model;
 use bitmma::content;
-use serde::{Deserialize, Serialize};
 
 use super::block::Block;
-use super::plan::{Plan, Shard};
+use super::bounds::Bounds;
+use super::identity::Identity;
+use super::line::{self, Line};
+use super::plan::Shard;
 
 /// What these files are, for messages.
 const STATE: &str = "the state of a campaign (--state writes it)";
-
-/// What two files must have in common to be of one campaign.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// The version of these files.
-    pub campaign: u32,
-    /// The unit.
-    pub unit: String,
-    /// Shape and formats.
-    pub takes: String,
-    /// The model, as a file.
-    pub model: String,
-    /// Random instructions.
-    pub instructions: u64,
-    /// Directed cases.
-    pub directed: u64,
-    /// Blocks.
-    pub blocks: u64,
-    /// The seed.
-    pub seed: u64,
-    /// Whether NaNs of different codes differ.
-    pub strict_nan: bool,
-}
-
-impl Identity {
-    /// Of a campaign.
-    pub fn of(plan: &Plan, model: &Model, strict_nan: bool) -> Identity {
-        let signature = &plan.signature;
-        let scale =
-            signature.scale.map_or(String::new(), |scale| format!(" {}/{}", scale.format, scale.size));
-        Identity {
-            campaign: 1,
-            unit: signature.name.clone(),
-            takes: format!(
-                "{}×{}×{} ×{} {} {} {} {}{scale}",
-                signature.m,
-                signature.n,
-                signature.k,
-                signature.blocks,
-                signature.a,
-                signature.b,
-                signature.c,
-                signature.d
-            ),
-            model: model.to_toml(),
-            instructions: plan.random,
-            directed: plan.directed.len() as u64,
-            blocks: plan.blocks(),
-            seed: plan.seed,
-            strict_nan,
-        }
-    }
-
-    /// The first difference, in words.
-    fn differs(&self, other: &Identity) -> Option<String> {
-        let fields = |identity: &Identity| {
-            let Identity { campaign, unit, takes, model, instructions, directed, blocks, seed, strict_nan } =
-                identity.clone();
-            [
-                ("version", campaign.to_string()),
-                ("unit", unit),
-                ("shape and formats", takes),
-                ("model", model.replace('\n', "; ")),
-                ("random instructions", instructions.to_string()),
-                ("directed cases", directed.to_string()),
-                ("blocks", blocks.to_string()),
-                ("seed", seed.to_string()),
-                ("strict_nan", strict_nan.to_string()),
-            ]
-        };
-        let pairs = fields(self).into_iter().zip(fields(other));
-        let ((name, own), (_, other)) = pairs.into_iter().find(|((_, own), (_, other))| own != other)?;
-        Some(format!("its {name} is {other}, here it is {own}"))
-    }
-}
 
 /// What the file of a campaign is called: letters, digits, dots and dashes of the unit's name, and the shard.
 pub fn file_name(unit: &str, shard: Shard) -> String {
@@ -121,7 +47,7 @@ impl State {
             .open(path)
             .map_err(|error| problem(error.to_string()))?;
         file.try_lock().map_err(|_| problem("another campaign writes to it".to_owned()))?;
-        let (known, done, good) = read(&file).map_err(&problem)?;
+        let Contents { identity: known, blocks, whole, ended } = read(&file).map_err(&problem)?;
         match known {
             Some(_) if !resume => {
                 return Err(problem("it already exists; use --resume to continue".to_owned()));
@@ -130,17 +56,26 @@ impl State {
                 if let Some(difference) = identity.differs(&known) {
                     return Err(problem(format!("it belongs to another campaign: {difference}")));
                 }
-                file.set_len(good)?;
-                file.seek(SeekFrom::Start(good))?;
+                file.set_len(whole)?;
+                file.seek(SeekFrom::Start(whole))?;
+                if !ended {
+                    file.write_all(b"\n")?;
+                }
             }
             None => {
+                let head = line::written(identity)?;
+                let mut begun = Vec::new();
+                file.seek(SeekFrom::Start(0))?;
+                file.read_to_end(&mut begun)?;
+                if !head.as_bytes().starts_with(&begun) {
+                    return Err(problem(content::unexpected(&begun, STATE)));
+                }
                 file.set_len(0)?;
                 file.seek(SeekFrom::Start(0))?;
-                let line = serde_json::to_string(identity)? + "\n";
-                file.write_all(line.as_bytes())?;
+                file.write_all(head.as_bytes())?;
             }
         }
-        Ok(State { path: path.to_owned(), file, done })
+        Ok(State { path: path.to_owned(), file, done: blocks })
     }
 
     /// The blocks that are done.
@@ -150,7 +85,7 @@ impl State {
 
     /// Appends a block; when this returns it will not be lost.
     pub fn append(&mut self, block: Block) -> io::Result<()> {
-        let line = serde_json::to_string(&block)? + "\n";
+        let line = line::written(&block)?;
         self.file
             .write_all(line.as_bytes())
             .and_then(|()| self.file.sync_data())
@@ -160,37 +95,75 @@ impl State {
     }
 }
 
-/// Identity, blocks and how many bytes of the file are whole lines.
-type Contents = (Option<Identity>, BTreeMap<u64, Block>, u64);
+/// What a file holds.
+#[derive(Debug, Default)]
+struct Contents {
+    identity: Option<Identity>,
+    blocks: BTreeMap<u64, Block>,
+    /// How many bytes are whole lines.
+    whole: u64,
+    /// Whether the last of these lines has its end of line.
+    ended: bool,
+}
 
+/// Reads a file; refuses every line that is not as it was written, or that no block of the campaign can be.
 fn read(file: &File) -> Result<Contents, String> {
-    let (mut identity, mut done, mut good) = (None, BTreeMap::new(), 0);
+    let mut contents = Contents { ended: true, ..Contents::default() };
+    let mut bounds: Option<Bounds> = None;
     let mut lines = BufReader::new(file);
     let mut line = Vec::new();
-    for number in 1.. {
+    for number in 1u64.. {
         line.clear();
         let count = lines.read_until(b'\n', &mut line).map_err(|error| error.to_string())?;
-        if count == 0 || line.last() != Some(&b'\n') {
-            break; // the end, or a line that a crash cut off
+        if count == 0 {
+            break;
         }
-        let wrong = |error: serde_json::Error| format!("line {number}: {error}");
-        if identity.is_none() {
-            let known = serde_json::from_slice::<Identity>(&line);
-            identity = Some(known.map_err(|_| content::unexpected(&line, STATE))?);
-        } else {
-            let block: Block = serde_json::from_slice(&line).map_err(wrong)?;
-            let same = done.get(&block.block).is_none_or(|known| *known == block);
-            if !same {
-                return Err(format!(
-                    "line {number}: block {} appears twice with different results",
-                    block.block
+        let wrong = |problem: String| format!("line {number}: {problem}");
+        let damaged = |problem: String| {
+            let remedy = match number {
+                1 => "run the campaign again, with --state naming another folder",
+                _ => {
+                    "delete the line and run the campaign with --resume, which asks the missing blocks again"
+                }
+            };
+            wrong(format!("{problem}: the file was changed after it was written; {remedy}"))
+        };
+        let json = match line::read(&line) {
+            Line::Whole(json) => json,
+            Line::CutOff => break,
+            Line::Unsealed if number == 1 && serde_json::from_slice::<Identity>(&line).is_ok() => {
+                return Err(wrong(
+                    "it has no checksum, so an earlier version of bitmma wrote this file; run the campaign again, with \
+                     --state naming another folder"
+                        .to_owned(),
                 ));
             }
-            done.insert(block.block, block);
+            Line::Unsealed if number == 1 => return Err(content::unexpected(&line, STATE)),
+            Line::Unsealed => return Err(damaged("it has no checksum".to_owned())),
+            Line::Damaged { is, says } => {
+                return Err(damaged(format!("its checksum is {is}, it says {says}")));
+            }
+        };
+        match &bounds {
+            Some(bounds) => {
+                let block: Block = serde_json::from_str(&json).map_err(|error| wrong(error.to_string()))?;
+                bounds.check(&block).map_err(wrong)?;
+                if contents.blocks.get(&block.block).is_some_and(|known| *known != block) {
+                    return Err(wrong(format!("block {} appears twice with different results", block.block)));
+                }
+                contents.blocks.insert(block.block, block);
+            }
+            None => {
+                let identity: Identity =
+                    serde_json::from_str(&json).map_err(|_| content::unexpected(&line, STATE))?;
+                bounds = Some(identity.bounds().map_err(wrong)?);
+                contents.identity = Some(identity);
+            }
         }
-        good += count as u64;
+        contents.whole += count as u64;
+        contents.ended = line.last() == Some(&b'\n');
     }
-    Ok((identity, done, good))
+    Ok(contents)
 }
 
 /// The blocks of several files of one campaign. The same block in two files must be the same.
@@ -199,7 +172,7 @@ pub fn merge(paths: &[PathBuf]) -> io::Result<(Identity, BTreeMap<u64, Block>)> 
     for path in paths {
         let problem = |text: String| io::Error::other(format!("{}: {text}", path.display()));
         let file = File::open(path).map_err(|error| problem(error.to_string()))?;
-        let (identity, blocks, _) = read(&file).map_err(&problem)?;
+        let Contents { identity, blocks, .. } = read(&file).map_err(&problem)?;
         let identity = identity
             .ok_or_else(|| problem(content::unexpected(&std::fs::read(path).unwrap_or_default(), STATE)))?;
         match &mut merged {

@@ -1,12 +1,19 @@
 //! What came of a campaign, or of as much of it as there is.
 
 use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
 
 use super::block::{Block, Kept};
-use super::state::Identity;
+use super::identity::Identity;
+use super::plan::Shard;
 
 /// Mismatches of one kind that a summary shows.
 const SHOWN: usize = 3;
+
+/// Ranges of missing blocks that are printed.
+const RANGES: usize = 12;
 
 /// All blocks taken together.
 #[derive(Clone, Debug)]
@@ -15,6 +22,8 @@ pub struct Summary {
     pub blocks: u64,
     /// Blocks of the whole campaign.
     pub of: u64,
+    /// Those that are not there, of the whole campaign or of the shard that was asked for.
+    pub missing: Missing,
     /// Elements of D that were compared.
     pub dot_products: u64,
     /// Mismatches, by family or feature.
@@ -27,11 +36,58 @@ pub struct Summary {
     pub verdict: Verdict,
 }
 
+/// Blocks that are not there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Missing {
+    /// How many.
+    #[serde(skip)]
+    pub count: u64,
+    /// The first and the last of each run of them, in order. Of a shard a run has every N-th block, as the shard has.
+    pub ranges: Vec<(u64, u64)>,
+}
+
+impl Missing {
+    /// Those of the shard's blocks, of `all` blocks, that are not among `there`.
+    fn of(all: u64, there: &BTreeMap<u64, Block>, shard: Shard) -> Missing {
+        let mut missing = Missing::default();
+        let mut first = shard.number - 1;
+        let present = there.keys().copied().filter(|block| shard.has(*block));
+        for next in present.map(Some).chain([None]) {
+            let end = next.unwrap_or(all);
+            let run = Shard { number: first + 1, count: shard.count }.share(end);
+            if run > 0 {
+                missing.count += run;
+                missing.ranges.push((first, first + (run - 1) * shard.count));
+            }
+            first = end.saturating_add(shard.count);
+        }
+        missing
+    }
+}
+
+/// As in `0-3, 7, 9-12`.
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (first, last)) in self.ranges.iter().take(RANGES).enumerate() {
+            f.write_str(if index > 0 { ", " } else { "" })?;
+            if first == last { write!(f, "{first}") } else { write!(f, "{first}-{last}") }?;
+        }
+        match self.ranges.len().saturating_sub(RANGES) {
+            0 => Ok(()),
+            1 => write!(f, " and one more range"),
+            more => write!(f, " and {more} more ranges"),
+        }
+    }
+}
+
 /// What to make of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Every answer that is there agrees.
     Agrees,
+    /// Every answer that is there agrees, and blocks are missing.
+    Incomplete,
     /// Some do not.
     Differs,
     /// Every answer is NaN, the model's are not.
@@ -47,6 +103,7 @@ impl Verdict {
     pub const fn name(self) -> &'static str {
         match self {
             Verdict::Agrees => "agrees",
+            Verdict::Incomplete => "incomplete",
             Verdict::Differs => "differs",
             Verdict::NanEverywhere => "NaN everywhere",
             Verdict::Constant(_) => "constant",
@@ -56,8 +113,8 @@ impl Verdict {
 }
 
 impl Summary {
-    /// Of these blocks.
-    pub fn of(identity: &Identity, blocks: &BTreeMap<u64, Block>) -> Summary {
+    /// Of these blocks, which should be all that the shard has.
+    pub fn of(identity: &Identity, blocks: &BTreeMap<u64, Block>, shard: Shard) -> Summary {
         let (mut mismatches, mut kept) = (BTreeMap::<String, u64>::new(), Vec::<Kept>::new());
         let (mut dot_products, mut nan, mut nan_expected) = (0, 0, 0);
         for block in blocks.values() {
@@ -75,7 +132,9 @@ impl Summary {
         }
         let constant = blocks.values().next().and_then(|block| block.constant);
         let constant = constant.filter(|code| blocks.values().all(|block| block.constant == Some(*code)));
+        let missing = Missing::of(identity.blocks, blocks, shard);
         let verdict = match constant {
+            _ if missing.count > 0 && mismatches.is_empty() => Verdict::Incomplete,
             _ if dot_products == 0 => Verdict::Nothing,
             _ if nan == dot_products && nan_expected < dot_products => Verdict::NanEverywhere,
             Some(code) => Verdict::Constant(code),
@@ -85,6 +144,7 @@ impl Summary {
         Summary {
             blocks: blocks.len() as u64,
             of: identity.blocks,
+            missing,
             dot_products,
             mismatches,
             kept,

@@ -11,7 +11,7 @@ use std::process::Command;
 use bitmma::catalogue::processor;
 use bitmma::{Error, MmaUnit};
 use bitmma_hardware::process::{Limits, Process};
-use bitmma_verify::campaign::{self, Block, Identity, Plan, Summary, Verdict};
+use bitmma_verify::campaign::{self, Block, Identity, Plan, Shard, Summary, Verdict};
 
 /// A program of the environment's, or this one.
 fn tool(variable: &str, otherwise: &str) -> String {
@@ -44,14 +44,14 @@ fn bfdot_and_bfmmla_under_an_emulator() {
         let unit = Process::start(&words, Limits::default()).unwrap();
         let row = processor(name).unwrap();
         assert_eq!((unit.signature().m, unit.signature().n, unit.signature().k), row.shape);
-        let plan = Plan::new(unit.signature(), budget, 0xa4);
+        let plan = Plan::new(unit.signature(), budget, 0xa4).unwrap();
         let mut blocks = std::collections::BTreeMap::new();
         let each = |block: Block| {
             blocks.insert(block.block, block);
             Ok::<(), Error>(())
         };
         campaign::run(&plan, &unit, &row.model, true, 0..plan.blocks(), each).unwrap();
-        let summary = Summary::of(&Identity::of(&plan, &row.model, true), &blocks);
+        let summary = Summary::of(&Identity::of(&plan, &row.model, true), &blocks, Shard::WHOLE);
         let first: Vec<String> = summary.kept.iter().map(|kept| kept.line(&row.model.d)).collect();
         assert_eq!(
             summary.verdict,

@@ -8,9 +8,9 @@ use std::sync::Mutex;
 
 use bitmma::arithmetic::Model;
 use bitmma::formats::{Class, decode};
+use bitmma::threads::prelude::*;
 use bitmma::{Architecture, Error, FastSimulator, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
 use bitmma_verify::campaign::{self, Block, Identity, Kept, Plan, Shard, State, Summary, Verdict};
-use rayon::prelude::*;
 
 fn simulator(architecture: Architecture, name: &str) -> FastSimulator {
     FastSimulator::new(Simulator::instruction(architecture, name, Revision::Hardware).unwrap())
@@ -28,7 +28,7 @@ fn blocks(plan: &Plan, unit: &dyn MmaUnit, model: &Model, shard: Shard) -> BTree
 }
 
 fn summary(plan: &Plan, unit: &dyn MmaUnit, model: &Model) -> Summary {
-    Summary::of(&Identity::of(plan, model, false), &blocks(plan, unit, model, Shard::WHOLE))
+    Summary::of(&Identity::of(plan, model, false), &blocks(plan, unit, model, Shard::WHOLE), Shard::WHOLE)
 }
 
 /// A unit that changes what another answers, by the operands of the element and its place.
@@ -86,7 +86,7 @@ fn planted_faults_are_all_found() {
             code ^ 1
         },
     };
-    let plan = Plan::new(unit.signature(), tests, 7);
+    let plan = Plan::new(unit.signature(), tests, 7).unwrap();
     let summary = summary(&plan, &unit, &model);
     let planted = *planted.lock().unwrap();
     println!("{planted} faults among {} dot products, all found", summary.dot_products);
@@ -99,7 +99,7 @@ fn planted_faults_are_all_found() {
 fn shards_and_files_make_one_digest() {
     let unit = simulator(Architecture::Ampere, "HMMA.16816.F16");
     let model = unit.model().clone();
-    let plan = Plan::new(unit.signature(), 4_000_000, 3);
+    let plan = Plan::new(unit.signature(), 4_000_000, 3).unwrap();
     let identity = Identity::of(&plan, &model, false);
     let whole = summary(&plan, &unit, &model);
     assert_eq!((whole.verdict, whole.blocks), (Verdict::Agrees, plan.blocks()));
@@ -130,25 +130,28 @@ fn shards_and_files_make_one_digest() {
     }
     let (merged, done) = campaign::merge(&paths).unwrap();
     assert_eq!(merged, identity);
-    assert_eq!(Summary::of(&merged, &done).digest, whole.digest);
+    assert_eq!(Summary::of(&merged, &done, Shard::WHOLE).digest, whole.digest);
     assert!(whole.digest.is_some());
     // what is missing has no digest, what does not belong is refused
     let (_, part) = campaign::merge(&paths[..2]).unwrap();
-    assert_eq!(Summary::of(&identity, &part).digest, None);
-    let other = Identity::of(&Plan::new(unit.signature(), 4_000_000, 4), &model, false);
+    assert_eq!(Summary::of(&identity, &part, Shard::WHOLE).digest, None);
+    let other = Identity::of(&Plan::new(unit.signature(), 4_000_000, 4).unwrap(), &model, false);
     let error = State::open(&paths[0], &other, true).unwrap_err();
     assert!(error.to_string().contains("its seed is 3, here it is 4"), "{error}");
     let error = State::open(&paths[0], &identity, false).unwrap_err();
     assert!(error.to_string().contains("use --resume to continue"), "{error}");
     // another seed is another digest
-    assert_ne!(summary(&Plan::new(unit.signature(), 4_000_000, 4), &unit, &model).digest, whole.digest);
+    assert_ne!(
+        summary(&Plan::new(unit.signature(), 4_000_000, 4).unwrap(), &unit, &model).digest,
+        whole.digest
+    );
 }
 
 #[test]
 fn answers_that_say_nothing_are_no_agreement() {
     let inner = simulator(Architecture::Cdna3, "v_mfma_f32_16x16x16_f16");
     let model = inner.model().clone();
-    let plan = Plan::new(inner.signature(), 600_000, 0);
+    let plan = Plan::new(inner.signature(), 600_000, 0).unwrap();
     let verdict = |change: fn(&Operands<'_>, (usize, usize, usize), u64) -> u64| {
         summary(&plan, &Changed { inner: inner.clone(), change }, &model).verdict
     };
@@ -164,7 +167,8 @@ fn answers_that_say_nothing_are_no_agreement() {
     let unit = Changed { inner: inner.clone(), change: other_nan };
     assert_eq!(summary(&plan, &unit, &model).verdict, Verdict::Agrees);
     assert!(decode(&model.d, 0xffc0_1234).class == Class::Nan);
-    assert_eq!(Summary::of(&Identity::of(&plan, &model, false), &BTreeMap::new()).verdict, Verdict::Nothing);
+    let none = Summary::of(&Identity::of(&plan, &model, false), &BTreeMap::new(), Shard::WHOLE);
+    assert_eq!((none.verdict, none.missing.count), (Verdict::Incomplete, plan.blocks()));
 }
 
 #[test]
@@ -176,7 +180,7 @@ fn a_mismatch_shrinks_to_its_cause() {
     };
     let unit = Changed { inner: simulator(Architecture::Hopper, "HMMA.16816.F32"), change: fault };
     let model = unit.inner.model().clone();
-    let summary = summary(&Plan::new(unit.signature(), 100_000, 0), &unit, &model);
+    let summary = summary(&Plan::new(unit.signature(), 100_000, 0).unwrap(), &unit, &model);
     assert_eq!(summary.verdict, Verdict::Differs);
     let kept: &Kept = summary.kept.iter().find(|kept| kept.kind == "bits").unwrap();
     assert_eq!(kept.place.2, 5);
@@ -198,9 +202,9 @@ fn every_feature_reaches_every_instruction() {
     ] {
         let found = bitmma::catalogue::find(architecture, name);
         let unit = FastSimulator::new(Simulator::found(&found.unwrap(), Revision::Hardware).unwrap());
-        let cases = bitmma_verify::directed::cases(unit.signature());
+        let cases = bitmma_verify::directed::Directed::of(unit.signature());
         let mut counts = BTreeMap::new();
-        for (feature, _) in &cases {
+        for (feature, _) in cases.iter() {
             *counts.entry(feature.name()).or_insert(0) += 1;
         }
         println!("{name}: {} {counts:?}", cases.len());
@@ -211,7 +215,7 @@ fn every_feature_reaches_every_instruction() {
     let unit = simulator(Architecture::Cdna3, "v_mfma_f32_16x16x32_fp8_fp8");
     let paper =
         Simulator::instruction(Architecture::Cdna3, "v_mfma_f32_16x16x32_fp8_fp8", Revision::Paper).unwrap();
-    let plan = Plan::new(unit.signature(), 0, 0);
+    let plan = Plan::new(unit.signature(), 0, 0).unwrap();
     let summary = summary(&plan, &unit, paper.own_model());
     assert!(summary.mismatches.get("ties").is_some_and(|count| *count > 0), "{:?}", summary.mismatches);
 }

@@ -6,4 +6,5 @@ mod campaign;
 mod claims;
 mod inputs;
 mod recordings;
+mod state;
 mod without_c;
