@@ -99,6 +99,7 @@ pub fn account(model: &Model, case: &Case, with_losses: bool) -> Result<Account,
 
 /// D of one dot product of `model`.
 pub(crate) fn dot(model: &Model, case: &Case) -> Result<u64, Error> {
+    bitmma::threads::check();
     let Case { a, b, c, scale_a, scale_b } = case;
     Ok(model.dot(&Operands { a, b, c: *c, scale_a, scale_b })?)
 }
@@ -114,6 +115,7 @@ pub enum Start {
 
 /// As [`account`] for a model made ready; the case's codes must fit.
 pub fn account_prepared(prepared: &Prepared<'_>, case: &Case, start: Start, with_losses: bool) -> Account {
+    bitmma::threads::check();
     let model = prepared.model();
     let c_format = if start == Start::C { model.c } else { model.d };
     let a = prepared.vector(Side::A, case.a.iter().copied());

@@ -3,8 +3,8 @@
 use bitmma::arithmetic::{Conversion, FusedSum, Model, Operation, Parameter};
 use bitmma::formats::{BlockScale, E2M1, F32, Format, Rounding, UE4M3};
 use bitmma::gemm::Target;
+use bitmma::threads::prelude::*;
 use bitmma::{GemmOptions, Matrix};
-use rayon::prelude::*;
 
 use crate::data::Product;
 use crate::error::Error;

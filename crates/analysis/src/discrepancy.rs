@@ -5,9 +5,9 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use bitmma::arithmetic::Prepared;
 use bitmma::formats::{Format, decode};
+use bitmma::threads::prelude::*;
 use bitmma::{Case, Model};
 use bitmma_verify::inputs::{Family, case};
-use rayon::prelude::*;
 
 use crate::account::{Account, Loss, account, dot};
 use crate::dyadic::Dyadic;

@@ -7,8 +7,8 @@
 use bitmma::arithmetic::{Chains, Conversion, FusedSum, Lowering, Model, Operation, Prepared, ResultFlush};
 use bitmma::formats::{F32, Format};
 use bitmma::gemm::Target;
+use bitmma::threads::prelude::*;
 use bitmma::{Case, GemmOptions, Matrix, Operands};
-use rayon::prelude::*;
 
 use crate::account::{Account, Start, account_prepared, unit};
 use crate::dyadic::Dyadic;

@@ -2,7 +2,7 @@
 
 use bitmma::Matrix;
 use bitmma::formats::{Class, Format, decode};
-use rayon::prelude::*;
+use bitmma::threads::prelude::*;
 
 use crate::dyadic::Dyadic;
 use crate::error::{Error, option};

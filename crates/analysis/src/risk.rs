@@ -244,7 +244,7 @@ pub struct Assessed {
 
 /// The verdicts on every model of the catalogue.
 pub fn assess_all(revision: Revision, seed: u64) -> Result<Vec<Assessed>, Error> {
-    use rayon::prelude::*;
+    use bitmma::threads::prelude::*;
     subjects(revision, |_| true)
         .into_par_iter()
         .map(|subject| {

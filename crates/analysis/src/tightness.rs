@@ -41,6 +41,14 @@ impl Objective {
         };
         (!bound.is_zero()).then(|| error.magnitude().ratio(&bound))
     }
+
+    /// Takes a case as the best one unless it is worse: one that is as good may lead on.
+    fn consider(self, account: &Account, case: &Case, tried: u64, best: &mut Option<Worst>) {
+        let (Some(ratio), Some(error)) = (self.ratio(account), account.error()) else { return };
+        if best.as_ref().is_none_or(|best| ratio >= best.ratio) {
+            *best = Some(Worst { case: case.clone(), ratio, error, tried });
+        }
+    }
 }
 
 /// A case and how much of the bound it uses up.
@@ -72,38 +80,61 @@ pub fn search(
     model: &Model,
     k: usize,
     objective: Objective,
-    Effort { budget, enough }: Effort,
+    effort: Effort,
     seed: u64,
 ) -> Result<Option<Worst>, Error> {
+    Ok(search_each(model, k, &[objective], effort, seed)?.pop().flatten())
+}
+
+/// The same of several objectives, whose searches start from the same cases.
+pub(crate) fn search_each(
+    model: &Model,
+    k: usize,
+    objectives: &[Objective],
+    effort: Effort,
+    seed: u64,
+) -> Result<Vec<Option<Worst>>, Error> {
     check_k(k)?;
-    check("budget", budget, 8 * Family::ALL.len() as u64..=u64::MAX)?;
-    if !(0.0..=1.0).contains(&enough) {
-        return Err(option("enough", enough, "a ratio of error and bound is 0 to 1"));
+    check("budget", effort.budget, 8 * Family::ALL.len() as u64..=u64::MAX)?;
+    if !(0.0..=1.0).contains(&effort.enough) {
+        return Err(option("enough", effort.enough, "a ratio of error and bound is 0 to 1"));
     }
     let prepared = Prepared::new(model, k)?;
+    let each = effort.budget / 8 / Family::ALL.len() as u64;
+    let mut best = vec![None; objectives.len()];
     let mut tried = 0;
-    let mut best: Option<Worst> = None;
-    let mut consider = |case: Case, best: &mut Option<Worst>| -> bool {
-        tried += 1;
-        let account = account_prepared(&prepared, &case, Start::C, false);
-        let (Some(ratio), Some(error)) = (objective.ratio(&account), account.error()) else { return false };
-        // as good is good enough: it may lead on
-        let better = best.as_ref().is_none_or(|best| ratio >= best.ratio);
-        if better {
-            *best = Some(Worst { case, ratio, error, tried });
-        }
-        better
-    };
-    let starts = budget / 8 / Family::ALL.len() as u64;
     for family in Family::ALL {
-        for index in 0..starts {
-            consider(case(model, k, family, seed, index), &mut best);
+        for index in 0..each {
+            tried += 1;
+            let start = case(model, k, family, seed, index);
+            let account = account_prepared(&prepared, &start, Start::C, false);
+            for (objective, best) in objectives.iter().zip(&mut best) {
+                objective.consider(&account, &start, tried, best);
+            }
         }
     }
+    let climb = |(&objective, best)| climb(&prepared, (model, k), objective, best, (tried, effort), seed);
+    Ok(objectives.iter().zip(best).map(climb).collect())
+}
+
+/// Changes the best case of so many, as long as that makes it worse.
+fn climb(
+    prepared: &Prepared<'_>,
+    (model, k): (&Model, usize),
+    objective: Objective,
+    mut best: Option<Worst>,
+    (starts, Effort { budget, enough }): (u64, Effort),
+    seed: u64,
+) -> Option<Worst> {
+    let mut tried = starts;
+    let mut consider = |case: Case, best: &mut Option<Worst>| {
+        tried += 1;
+        objective.consider(&account_prepared(prepared, &case, Start::C, false), &case, tried, best);
+    };
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(u64::MAX);
     let mut at = best.clone();
-    for round in starts * Family::ALL.len() as u64..budget {
+    for round in starts..budget {
         let Some(from) = at.as_ref().filter(|from| from.ratio < enough) else { break };
         let mut next = from.case.clone();
         for _ in 0..=random.next_u64() % 3 {
@@ -127,7 +158,7 @@ pub fn search(
     if let Some(best) = &mut best {
         best.tried = tried;
     }
-    Ok(best)
+    best
 }
 
 /// One change: a bit, an exponent, a sign, a notable number, or one element's pair put everywhere.

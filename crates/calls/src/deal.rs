@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::Error;
-use crate::plan::{Deal, DealKind, Plan, Tail};
+use crate::plan::{Deal, DealKind, MOST_PARTS, Plan, Tail};
 
 /// Elements of K that follow each other in a chain, then +0 up to `padded` elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,13 @@ impl Layout {
         }
         let lost = lost_tail(deal, k);
         let places = parts(deal, k - lost)?;
+        if places.len().saturating_mul(deal.slices) > MOST_PARTS {
+            return Err(Error::Plan(format!(
+                "deal.slices is {} in each of {} parts; together they are at most {MOST_PARTS}",
+                deal.slices,
+                places.len()
+            )));
+        }
         let empty = places.iter().filter(|ranges| ranges.is_empty()).count();
         let every = match &plan.blocks {
             Some(blocks) if blocks.k > 0 => blocks.k,
@@ -78,7 +85,7 @@ fn parts(deal: &Deal, k: usize) -> Result<Vec<Vec<Range<usize>>>, Error> {
         DealKind::None => vec![some(0..k)],
         DealKind::Contiguous if deal.chunk > 0 => {
             let count = k.div_ceil(deal.chunk).max(1);
-            if count > crate::plan::MOST_PARTS {
+            if count > MOST_PARTS {
                 return Err(Error::Plan(format!(
                     "deal.chunk of {} makes {count} parts of K = {k}",
                     deal.chunk
@@ -150,11 +157,12 @@ fn slices(deal: &Deal, elements: &[Range<usize>]) -> Vec<Vec<Range<usize>>> {
     if deal.slices <= 1 {
         return vec![elements.to_vec()];
     }
-    let (count, all) = (length(elements), deal.slices * deal.slice);
+    let (count, all) = (length(elements), deal.slices.saturating_mul(deal.slice));
     (0..deal.slices)
         .map(|slice| {
-            let starts = (slice * deal.slice..count).step_by(all);
-            joined(starts.flat_map(|start| own(elements, start, (start + deal.slice).min(count))))
+            let starts = (slice.saturating_mul(deal.slice)..count).step_by(all);
+            let end = |start: usize| start.saturating_add(deal.slice).min(count);
+            joined(starts.flat_map(|start| own(elements, start, end(start))))
         })
         .collect()
 }

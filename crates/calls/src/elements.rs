@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
+use bitmma::threads::prelude::*;
 use bitmma::{Codes, on_codes};
 use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_vec;
-use rayon::prelude::*;
 
 use crate::npy::Endian;
 

@@ -1,7 +1,7 @@
 //! From a merged FP32 number to a code of D (rules 20 to 26).
 
 use bitmma::formats::{E4M3, E5M2, F32, Format, Overflow};
-use rayon::prelude::*;
+use bitmma::threads::prelude::*;
 
 use bitmma::{Code, Codes, Matrix, on_codes};
 

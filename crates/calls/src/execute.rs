@@ -17,7 +17,7 @@ use crate::deal::{Chain, Layout, Slice};
 use crate::epilogue::{Finish, empty};
 use crate::error::Error;
 use crate::merge::{Merger, add_all};
-use crate::plan::{Blocks, Deal, Merge, Plan};
+use crate::plan::{BLOCK_LINES, Blocks, Deal, Merge, Plan};
 use crate::simt;
 use gather::Operand;
 
@@ -73,7 +73,7 @@ pub fn layout(plan: &Plan, k: usize) -> Result<Option<Layout>, Error> {
 
 fn within<T: Send>(call: &Call<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
     match call.threads {
-        None => work(),
+        None => bitmma::threads::run(work),
         Some(threads) => bitmma::threads::pool(threads)?.install(work),
     }
 }
@@ -121,8 +121,11 @@ impl<'r> Run<'r> {
         let (m, n, _) = self.call.shape();
         let count = self.layout.as_ref().map_or(1, |layout| layout.parts.len());
         let held = Merger::held(&self.plan.merge, count);
-        let columns = n.clamp(1, TILE_COLUMNS);
-        let rows = (2 * TILE / columns / held).next_multiple_of(crate::plan::BLOCK_LINES);
+        // a tile has whole blocks of scales
+        let lines = if self.plan.blocks.is_some() { BLOCK_LINES } else { 1 };
+        let elements = (2 * TILE / held).max(1);
+        let columns = n.clamp(1, TILE_COLUMNS).min(elements).next_multiple_of(lines);
+        let rows = (elements / columns).max(1).next_multiple_of(lines);
         let cut = |size: usize, step: usize| (0..size).step_by(step).map(move |i| i..(i + step).min(size));
         cut(n, columns).flat_map(move |columns| cut(m, rows).map(move |rows| (rows, columns.clone())))
     }

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use bitmma::content::{kind, unexpected};
+use bytemuck::allocation::try_zeroed_vec;
+use miniz_oxide::inflate::decompress_slice_iter_to_slice;
 
 use crate::error::Error;
 use crate::npy::{Endian, Header, Order, Type};
@@ -66,6 +68,8 @@ struct Entry {
 
 /// Bytes that an entry may have; a table or a recording has fewer.
 const MOST: usize = 1 << 31;
+/// Bytes that one byte of DEFLATE stands for, at most: 258 by two bits.
+const MOST_DEFLATED: usize = 1032;
 
 fn number(bytes: &[u8], at: usize, width: usize) -> Option<usize> {
     let bytes = bytes.get(at..at.checked_add(width)?)?;
@@ -110,21 +114,37 @@ impl Archive {
         let wrong =
             |problem: &str| Error::File { file: self.file.clone(), problem: format!("{name}: {problem}") };
         let entry = self.entries.get(name).ok_or_else(|| wrong("no such array"))?;
-        let bytes = self.unpack(entry).ok_or_else(|| wrong("cut off, or its checksum does not match"))?;
-        array(&bytes).map_err(|problem| wrong(&problem))
+        let bytes = self.unpack(entry).map_err(wrong)?;
+        array(bytes).map_err(|problem| wrong(&problem))
     }
 
-    fn unpack(&self, entry: &Entry) -> Option<Vec<u8>> {
+    fn unpack(&self, entry: &Entry) -> Result<Vec<u8>, &'static str> {
+        const BROKEN: &str = "cut off, or its checksum does not match";
+        let packed = self.packed(entry).ok_or(BROKEN)?;
+        // no memory is asked for that the entry cannot fill
+        if entry.size > packed.len().saturating_mul(MOST_DEFLATED).saturating_add(MOST_DEFLATED) {
+            return Err(BROKEN);
+        }
+        let mut bytes: Vec<u8> = try_zeroed_vec(entry.size).map_err(|()| "it cannot be held in memory")?;
+        let filled = match entry.method {
+            0 if packed.len() == bytes.len() => {
+                bytes.copy_from_slice(packed);
+                bytes.len()
+            }
+            8 => {
+                let packed = std::iter::once(packed);
+                decompress_slice_iter_to_slice(&mut bytes, packed, false, true).map_err(|_| BROKEN)?
+            }
+            _ => return Err(BROKEN),
+        };
+        if filled == entry.size && crc32(&bytes) == entry.checksum { Ok(bytes) } else { Err(BROKEN) }
+    }
+
+    fn packed(&self, entry: &Entry) -> Option<&[u8]> {
         let name = number(&self.bytes, entry.header + 26, 2)?;
         let extra = number(&self.bytes, entry.header + 28, 2)?;
         let start = entry.header + 30 + name + extra;
-        let packed = self.bytes.get(start..start.checked_add(entry.packed)?)?;
-        let bytes = match entry.method {
-            0 => packed.to_vec(),
-            8 => miniz_oxide::inflate::decompress_to_vec_with_limit(packed, entry.size).ok()?,
-            _ => return None,
-        };
-        (bytes.len() == entry.size && crc32(&bytes) == entry.checksum).then_some(bytes)
+        self.bytes.get(start..start.checked_add(entry.packed)?)
     }
 }
 
@@ -158,8 +178,8 @@ fn directory(bytes: &[u8]) -> Option<HashMap<String, Entry>> {
 }
 
 /// Reads one `.npy` file of integers.
-pub fn array(bytes: &[u8]) -> Result<Array, String> {
-    let Header { element, order, shape, end } = Header::read(bytes)?;
+fn array(mut bytes: Vec<u8>) -> Result<Array, String> {
+    let Header { element, order, shape, end } = Header::read(&bytes)?;
     let (signed, width) = match &element {
         Some(Type { kind: 'u' | 'b', bytes: width @ (1 | 2 | 4 | 8), endian: Endian::Little, .. }) => {
             (false, *width as usize)
@@ -179,11 +199,11 @@ pub fn array(bytes: &[u8]) -> Result<Array, String> {
     if order == Order::Fortran && shape.len() > 1 && taken > 0 {
         return Err("it is in Fortran order; C order is read".to_owned());
     }
-    let data = &bytes[end..];
-    if data.len() != taken {
-        return Err(format!("{} bytes of data; its shape takes {taken}", data.len()));
+    bytes.drain(..end);
+    if bytes.len() != taken {
+        return Err(format!("{} bytes of data; its shape takes {taken}", bytes.len()));
     }
-    Ok(Array { shape, width, signed, bytes: data.to_vec() })
+    Ok(Array { shape, width, signed, bytes })
 }
 
 /// An archive in the making, as `numpy.savez` writes one: every array stored as it is (APPNOTE.TXT 4.3.7, 4.3.12, 4.3.16).

@@ -153,17 +153,20 @@ pub struct Decision {
     pub origin: String,
     /// Assumptions that were needed, in sentences.
     pub assumed: Vec<String>,
+    /// Of a GPU that is not modelled: with which instructions the call is computed all the same, and why.
+    pub remark: Option<String>,
 }
 
 /// With evidence and source of the plan beside it.
 impl Serialize for Decision {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Decision { plan, origin, assumed } = self;
-        let mut fields = to.serialize_struct("Decision", 5)?;
+        let Decision { plan, origin, assumed, remark } = self;
+        let mut fields = to.serialize_struct("Decision", 6)?;
         fields.serialize_field("origin", origin)?;
         fields.serialize_field("evidence", plan.evidence.name())?;
         fields.serialize_field("source", &plan.source)?;
         fields.serialize_field("assumed", assumed)?;
+        fields.serialize_field("remark", remark)?;
         fields.serialize_field("plan", plan)?;
         fields.end()
     }
@@ -171,7 +174,7 @@ impl Serialize for Decision {
 
 impl Decision {
     fn of(planned: Planned, origin: impl Into<String>) -> Decision {
-        Decision { plan: planned.plan, origin: origin.into(), assumed: planned.assumed }
+        Decision { plan: planned.plan, origin: origin.into(), assumed: planned.assumed, remark: None }
     }
 }
 
@@ -205,6 +208,12 @@ pub(crate) fn config_of(query: &Query, parts: usize, order: MergeOrder) -> Resul
 
 /// The plan of a call: from a plan, a configuration, an explicit split, a table, or what is built in.
 pub fn decide(platform: &Platform, query: &Query, sources: &Sources) -> Result<Decision, Error> {
+    let decision = decided(platform, query, sources)?;
+    let remark = query.capability.remark().filter(|_| platform.device != UNKNOWN);
+    Ok(Decision { remark, ..decision })
+}
+
+fn decided(platform: &Platform, query: &Query, sources: &Sources) -> Result<Decision, Error> {
     if let Some(plan) = &sources.plan {
         let of_platform = query.capability.architecture();
         if platform.device != UNKNOWN && plan.arch != of_platform {
@@ -218,6 +227,7 @@ pub fn decide(platform: &Platform, query: &Query, sources: &Sources) -> Result<D
             plan: plan.clone(),
             origin: "the plan that was given".to_owned(),
             assumed: vec![],
+            remark: None,
         });
     }
     if platform.device == UNKNOWN {

@@ -201,6 +201,9 @@ impl Loaded {
     }
 }
 
+/// Codes of an operand that is zero and so is not in the archive, at most.
+const MOST_ZEROS: usize = 1 << 24;
+
 /// What is read here, for messages.
 const RECORDING: &str = "a recording of calls (index.json, .npz) or planner fixtures (CSV)";
 
@@ -270,16 +273,29 @@ impl Recording {
     pub fn load(&self, case: &Case) -> Result<Loaded, Error> {
         let query = self.query(case)?;
         let (m, n, k) = query.shape;
+        let wrong = |problem: String| Error::Operands(format!("{}: {problem}", case.id));
+        // before anything is held for the sizes that the index states
+        let answer = self.arrays.array(&case.expect)?;
+        let elements = match case.call.select.as_deref() {
+            Some("diagonal") => Some(m.min(n)),
+            None => m.checked_mul(n),
+            Some(other) => return Err(wrong(format!("unknown selection {other}"))),
+        };
+        if elements != Some(answer.len()) {
+            let selected = if case.call.select.is_some() { "the diagonal of " } else { "" };
+            return Err(wrong(format!("{} results for {selected}a D of {m}×{n}", answer.len())));
+        }
         let codes = |key: &Option<String>, rows: usize, name: &str| -> Result<Option<Array>, Error> {
-            let Some(key) = key else { return Ok(None) };
+            let codes = rows.checked_mul(k);
+            let Some(key) = key else {
+                return match codes.filter(|&codes| codes <= MOST_ZEROS) {
+                    Some(_) => Ok(None),
+                    None => Err(wrong(format!("{name} is {rows}×{k} zeros; at most {MOST_ZEROS} are made"))),
+                };
+            };
             let array = self.arrays.array(key)?;
-            if array.len() != rows * k {
-                return Err(Error::Operands(format!(
-                    "{}: {name} has {} codes; {rows}×{k} takes {}",
-                    case.id,
-                    array.len(),
-                    rows * k
-                )));
+            if codes != Some(array.len()) {
+                return Err(wrong(format!("{name} has {} codes; it is {rows}×{k}", array.len())));
             }
             Ok(Some(array))
         };
@@ -288,7 +304,6 @@ impl Recording {
         let a = Matrix::single(query.a, m, k, (0..m * k).map(|index| get(&a, index)))?;
         let of_b = |index: usize| (index % n.max(1)) * k + index / n.max(1);
         let b = Matrix::single(query.b, k, n, (0..k * n).map(|index| get(&b, of_b(index))))?;
-        let answer = self.arrays.array(&case.expect)?;
         let one = Scales::ONE.a;
         Ok(Loaded {
             a,

@@ -87,7 +87,7 @@ pub fn decide_scaled(
         (_, Recipe::Row) if assumed.is_empty() => "torch's CUTLASS kernel for row-wise scales",
         _ => "an assumption",
     };
-    Ok(Decision { plan, origin: origin.to_owned(), assumed })
+    Ok(Decision { plan, origin: origin.to_owned(), assumed, remark: query.capability.remark() })
 }
 
 /// The plan of several scales for each operand. Without the library's configuration K is one part with row-wise scales, as in

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use bitmma::threads::prelude::*;
 
 use crate::call::Call;
 use crate::fp32::{NAN, add, exact};
@@ -100,7 +100,7 @@ fn blocks(
 ) -> u32 {
     let size = if size == 0 { own.len().max(1) } else { size };
     let end = own.end;
-    serial(with, own.step_by(size).map(|start| chain(&mut (start..(start + size).min(end)))))
+    serial(with, own.step_by(size).map(|start| chain(&mut (start..start.saturating_add(size).min(end)))))
 }
 
 /// One slice of a product with a vector; `slice` is the length of a slice, also where the last one is shorter.
@@ -220,6 +220,9 @@ mod tests {
         let chains = |block| Simt { family: SimtFamily::Chains, block, ..Simt::default() };
         assert_eq!(reference(&chains(0), &a, &one), 0x4b80_0000);
         assert_eq!(reference(&chains(1), &a, &one), 0x4b80_0000);
+        // a block longer than the whole sum: its end would overflow
+        let endless = Simt { threads: 2, block: usize::MAX, ..chains(0) };
+        assert_eq!(reference(&endless, &one, &one), 4f32.to_bits());
         let shifted = [0x4b80_0000, 0, 0x3f80_0000, 0x3f80_0000];
         assert_eq!(reference(&chains(2), &shifted, &one), 0x4b80_0001);
     }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::cublaslt::{Capability, Config, Query};
 use crate::error::{Error, text_of};
-use crate::npz::Archive;
+use crate::npz::{Archive, Array};
 use crate::torch::format_of;
 
 /// What a decision depends on beside device and library (rule 1).
@@ -41,6 +41,25 @@ struct Choice {
     reduction: u8,
     custom: u8,
     stages: i16,
+}
+
+/// The fields of a configuration in a table, with the largest number that each may be.
+const FIELDS: [(&str, u64); 5] = [
+    ("algo", i16::MAX as u64),
+    ("splitK", u16::MAX as u64),
+    ("reduction", u8::MAX as u64),
+    ("custom", u8::MAX as u64),
+    ("stages", i16::MAX as u64),
+];
+/// The largest M, N and K in a table.
+const MOST_SIZE: u64 = u32::MAX as u64;
+
+impl Choice {
+    /// Of [`FIELDS`], none of them larger than it may be.
+    fn new([id, splitk, reduction, custom, stages]: [u64; FIELDS.len()]) -> Choice {
+        let (id, stages, splitk) = (id as i16, stages as i16, splitk as u16);
+        Choice { id, splitk, reduction: reduction as u8, custom: custom as u8, stages }
+    }
 }
 
 /// Recorded decisions of one device and library.
@@ -138,9 +157,15 @@ impl Table {
                 (None, Some(text)) => text.parse().map_err(|_| wrong("# workspace is not a number"))?,
                 (None, None) => return Err(wrong("neither a column ws nor # workspace")),
             };
-            let size = |name: &str| -> Result<u32, String> {
-                number(name)?.try_into().map_err(|_| wrong(&format!("{name} is too large")))
+            let within = |(name, most): (&str, u64)| -> Result<u64, String> {
+                let number = number(name)?;
+                if number > most {
+                    Err(wrong(&format!("{name} is {number}; it is at most {most}")))
+                } else {
+                    Ok(number)
+                }
             };
+            let size = |name: &str| within((name, MOST_SIZE)).map(|size| size as u32);
             let setting = Setting {
                 a: format("fa")?,
                 b: format("fb")?,
@@ -149,17 +174,11 @@ impl Table {
                 workspace,
             };
             let key = Key { setting, k: size("K")?, m: size("M")?, n: size("N")? };
-            let small = |name: &str| number(name).map(|number| number.min(u64::from(u16::MAX)) as u16);
-            rows.push((
-                key,
-                Choice {
-                    id: small("algo")? as i16,
-                    splitk: small("splitK")?,
-                    reduction: small("reduction")? as u8,
-                    custom: small("custom")? as u8,
-                    stages: small("stages")? as i16,
-                },
-            ));
+            let mut choice = [0; FIELDS.len()];
+            for (value, field) in choice.iter_mut().zip(FIELDS) {
+                *value = within(field)?;
+            }
+            rows.push((key, Choice::new(choice)));
         }
         let value =
             |key: &str| head.get(key).copied().ok_or_else(|| format!("no line '# {key}: …' at the head"));
@@ -280,7 +299,7 @@ fn mmaemu(path: &Path) -> Result<Table, Error> {
         return Err(Error::file(&json, format!("format is {format}; mmaemu-splitk-table/1 is read")));
     }
     let names =
-        ["M", "N", "K", "fa", "fb", "out", "fast", "ws", "splitK", "reduction", "custom", "algo", "stages"];
+        ["M", "N", "K", "fa", "fb", "out", "fast", "ws", "algo", "splitK", "reduction", "custom", "stages"];
     let columns = names.map(|name| archive.array(name));
     let mut arrays = Vec::new();
     for column in columns {
@@ -291,26 +310,24 @@ fn mmaemu(path: &Path) -> Result<Table, Error> {
         return Err(Error::file(path, format!("{} has {} rows; M has {count}", names[at], arrays[at].len())));
     }
     // mmaemu's codes: operands e4m3 0, e5m2 1; outputs f32 0, bf16 1, f16 2, e4m3 3, e5m2 4
-    let operand = |code: u64| 3 + code.min(1) as u8;
+    let most =
+        [MOST_SIZE, MOST_SIZE, MOST_SIZE, 1, 1, FORMATS.len() as u64 - 1, 1, WORKSPACES.len() as u64 - 1];
+    let most = most.into_iter().chain(FIELDS.map(|(_, most)| most));
+    let beyond = |((name, array), most): ((&&str, &Array), u64)| {
+        // a negative one is beyond every largest
+        let found = (0..count).map(|row| array.get(row)).find(|&number| number > most)?;
+        Some(format!("{name} is {}; 0 to {most} is read", found as i64))
+    };
+    if let Some(problem) = names.iter().zip(&arrays).zip(most).find_map(beyond) {
+        return Err(Error::file(path, problem));
+    }
     let mut rows = Vec::with_capacity(count);
     for row in 0..count {
         let at = |column: usize| arrays[column].get(row);
-        let Some(&workspace) = WORKSPACES.get(at(7) as usize) else {
-            return Err(Error::file(path, format!("ws is {}; codes are 0 to 3", at(7))));
-        };
-        let setting =
-            Setting { a: operand(at(3)), b: operand(at(4)), out: at(5) as u8, fast: at(6) != 0, workspace };
+        let (a, b, out, fast) = (3 + at(3) as u8, 3 + at(4) as u8, at(5) as u8, at(6) != 0);
+        let setting = Setting { a, b, out, fast, workspace: WORKSPACES[at(7) as usize] };
         let key = Key { setting, k: at(2) as u32, m: at(0) as u32, n: at(1) as u32 };
-        rows.push((
-            key,
-            Choice {
-                splitk: at(8) as u16,
-                reduction: at(9) as u8,
-                custom: at(10) as u8,
-                id: at(11) as i16,
-                stages: at(12) as i16,
-            },
-        ));
+        rows.push((key, Choice::new([8, 9, 10, 11, 12].map(at))));
     }
     let Device { gpu, sm_count, capability, cublaslt } = beside.profile_device;
     let by = format!("mmaemu's table {}", path.file_name().unwrap_or_default().to_string_lossy());

@@ -4,6 +4,7 @@
 //! into account, and the report shows both.
 
 mod range;
+mod rounding;
 mod specials;
 mod sums;
 

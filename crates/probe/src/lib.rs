@@ -42,12 +42,21 @@ pub use search::probe;
 pub use tree::Tree;
 pub use validate::Mismatch;
 
-/// In which order `unit` sums, and how many products at a time (step 2 alone): no model is sought.
-pub fn summation_order(unit: &dyn MmaUnit) -> Result<Order, Error> {
+/// A unit that can be asked for something.
+fn asked(unit: &dyn MmaUnit) -> Result<session::Session<'_>, Error> {
     let Signature { ref name, m, n, k, blocks, .. } = *unit.signature();
     if m * n * k * blocks == 0 {
         return Err(Error::Empty { unit: name.clone(), m, n, k, blocks });
     }
-    let mut session = session::Session::new(unit, log::Log::none(), &());
-    Ok(order::find(&mut session)?.0)
+    Ok(session::Session::new(unit, log::Log::none(), &()))
+}
+
+/// In which order `unit` sums, and how many products at a time (step 2 alone): no model is sought.
+pub fn summation_order(unit: &dyn MmaUnit) -> Result<Order, Error> {
+    Ok(order::find(&mut asked(unit)?)?.0)
+}
+
+/// Single features of `unit`, each asked directly (step 3 alone): no model is sought.
+pub fn single_features(unit: &dyn MmaUnit) -> Result<Vec<Feature>, Error> {
+    Ok(features::observe(&mut asked(unit)?)?.0)
 }

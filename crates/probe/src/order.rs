@@ -75,6 +75,11 @@ pub(crate) fn critical_bits(signature: &Signature) -> Option<std::ops::RangeIncl
     Some(width.saturating_sub(signature.k.ilog2())..=width)
 }
 
+/// Elements of A that are asked at a time, about.
+const AT_A_TIME: usize = 1 << 20;
+/// Elements of A in the questions that are kept for the hypotheses: all of them up to a K of some hundreds.
+const KEPT: usize = 1 << 22;
+
 struct Finder<'s, 'u> {
     session: &'s mut Session<'u>,
     signature: &'u Signature,
@@ -86,11 +91,12 @@ struct Finder<'s, 'u> {
 type Forest = Result<Vec<Tree>, String>;
 
 impl Finder<'_, '_> {
-    /// The answers to dot products, which are kept beside them.
+    /// The answers to dot products, which are kept beside them as long as they are few.
     fn ask(&mut self, cases: Vec<Case>) -> Result<Vec<u64>, Error> {
         let answers = self.session.dots("order", &cases)?;
         self.order.questions += cases.len();
-        self.asked.extend(cases.into_iter().zip(answers.iter().copied()));
+        let room = (KEPT / self.signature.k).saturating_sub(self.asked.len());
+        self.asked.extend(cases.into_iter().zip(answers.iter().copied()).take(room));
         Ok(answers)
     }
 
@@ -116,14 +122,17 @@ impl Finder<'_, '_> {
     /// Summands swamped by U and -U at each of `pairs`, U and -U included; `None` if d is not a count.
     fn swamped(&mut self, pairs: &[(usize, usize)], swamp: Swamp) -> Result<Vec<Option<usize>>, Error> {
         let k = self.signature.k;
-        let cases = pairs.iter().map(|&(i, j)| {
+        let case = |&(i, j): &(usize, usize)| {
             terms(self.signature, |leaf| match leaf {
                 _ if leaf == i => Some((false, swamp.large)),
                 _ if leaf == j => Some((true, swamp.large)),
                 _ => Some((false, swamp.small)),
             })
-        });
-        let answers = self.ask(cases.collect())?;
+        };
+        let mut answers = Vec::with_capacity(pairs.len());
+        for some in pairs.chunks((AT_A_TIME / k).max(1)) {
+            answers.extend(self.ask(some.iter().map(case).collect())?);
+        }
         let counts = pairs.iter().zip(&answers).map(|(&(i, j), &answer)| {
             let count = count(self.signature, answer, swamp.small).filter(|&count| count < k)?;
             self.order.survivors.push((i, j, count));

@@ -5,9 +5,9 @@ use std::ops::Range;
 use bitmma::formats::Class;
 use bitmma::formats::decode;
 use bitmma::kernel::{self, has_kernel};
+use bitmma::threads::prelude::*;
 use bitmma::{Case, Matrices, Model, Signature, simulate};
 use bitmma_verify::inputs::{Family, Formats, matrices};
-use rayon::prelude::*;
 
 use crate::error::Error;
 use crate::inputs::{Kind, directed};
@@ -30,6 +30,8 @@ const SHARES: [(Family, u64); 10] = [
 ];
 /// Elements of D compared between two lines of the log, about.
 const BATCH: u64 = 1 << 16;
+/// Elements of A and B that are held at a time, about.
+const ELEMENTS: u64 = 1 << 23;
 /// Directed dot products in a hundred tests, and at least.
 const DIRECTED: (u64, u64) = (2, 2048);
 /// Seed of the directed ones, apart from those of the hypotheses.
@@ -77,23 +79,26 @@ pub(crate) fn validate(
     let mut validation = Validation::default();
     let directed_tests = (tests * DIRECTED.0).div_ceil(100).max(DIRECTED.1);
     let questions = Directed::of(session.signature(), model);
-    let mut parts: Vec<(Option<Family>, u64, u64)> = vec![(None, 0, directed_tests)];
+    let instructions_of = |share: u64| (tests * share).div_ceil(100 * elements);
+    let Signature { m, n, k, blocks, .. } = *session.signature();
+    // as many rows and columns of K elements as are held at a time
+    let fit = |lines: usize| (ELEMENTS / ((lines * k) as u64).max(1)).max(1);
+    let batch = (BATCH / elements).clamp(1, fit(blocks * (m + n)));
     // short batches of every family first, so that what is wrong shows early
-    for scale in [1, 16] {
-        for (family, share) in SHARES {
-            let instructions = (tests * share).div_ceil(100 * elements);
+    let random = [1, 16].into_iter().flat_map(|scale| {
+        SHARES.into_iter().flat_map(move |(family, share)| {
+            let instructions = instructions_of(share);
             let early = instructions.div_ceil(16);
-            let (mut first, last) = if scale == 1 { (0, early) } else { (early, instructions) };
-            let batch = (BATCH / elements).max(1);
-            while first < last {
-                let count = batch.min(last - first);
-                parts.push((Some(family), first, count));
-                first += count;
-            }
-        }
-    }
-    let total =
-        parts.iter().map(|(family, _, count)| if family.is_some() { count * elements } else { *count }).sum();
+            let range = if scale == 1 { 0..early } else { early..instructions };
+            batches(range, batch).map(move |(first, count)| (Some(family), first, count))
+        })
+    });
+    // one after the other, for of 10^12 tests there are more batches than memory holds
+    let directed = batches(0..directed_tests, BATCH.min(fit(2))).map(|(first, count)| (None, first, count));
+    let parts = directed.chain(random);
+    let total = SHARES
+        .into_iter()
+        .fold(directed_tests, |total, (_, share)| total + instructions_of(share) * elements);
     for (family, first, count) in parts {
         session.progress(stage, validation.tests, total)?;
         let name = family.map_or("directed", Family::name);
@@ -126,6 +131,13 @@ pub(crate) fn validate(
     }
     session.progress(stage, validation.tests, total)?;
     Ok(validation)
+}
+
+/// Numbers in order, as the first of each batch and how many there are in it.
+fn batches(range: Range<u64>, size: u64) -> impl Iterator<Item = (u64, u64)> {
+    let end = range.end;
+    let first = std::iter::successors(Some(range.start), move |first| first.checked_add(size));
+    first.take_while(move |first| *first < end).map(move |first| (first, size.min(end - first)))
 }
 
 /// The answer to a mismatch where its whole batch is asked once more; `None` if it was not found in a batch.

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::error::Error;
 use crate::page::About;
 use crate::section::Section;
-use crate::sections::{Effort, Options, Part, section};
+use crate::sections::{Effort, Options, Part, make};
 use bitmma::Progress;
 
 use folder::Folder;
@@ -29,13 +29,22 @@ pub fn write<P: Progress>(
     let folder = Folder::new(out)?;
     let mut sections: Vec<Section> = Vec::new();
     for (index, part) in parts.iter().enumerate() {
+        let options = options.of_part(*part);
         let made_with = format!("{build} {}", options.fingerprint(*part));
         let section = match folder.finished(part.name(), &made_with) {
             Some(section) => section,
-            None => section(*part, options, &progress(*part, index))?,
+            None => make(*part, &options, &progress(*part, index))?,
         };
         folder.keep(&section, &made_with)?;
         sections.push(section);
+    }
+    if let Some(data) = &options.data {
+        for (section, _) in sections.iter_mut().zip(parts).filter(|(_, part)| !part.takes_unit()) {
+            section.text.insert(
+                0,
+                format!("This part is the same for every instruction; {} is not in it.", data.name),
+            );
+        }
     }
     let numbers = json!({
         "bitmma": env!("CARGO_PKG_VERSION"),

@@ -3,9 +3,9 @@
 mod along_k;
 
 use bitmma::arithmetic::Prepared;
+use bitmma::threads::prelude::*;
 use bitmma::{Case, GemmOptions, Revision};
 use bitmma_verify::inputs::{Family, case};
-use rayon::prelude::*;
 
 use super::options::{Options, UserData};
 use crate::account::{Entry, Start, account_prepared};
@@ -18,7 +18,7 @@ use crate::error_source::{Source, sources};
 use crate::section::Content;
 use crate::subject::{Subject, elementary, essence};
 use crate::table::Table;
-use crate::tightness::{Effort, Objective, search};
+use crate::tightness::{Effort, Objective, search_each};
 use bitmma::Progress;
 
 /// Rows of the paper's table: models, source, bound, which of ours they are, and why ours is written otherwise; nothing
@@ -133,12 +133,14 @@ fn of_one(data: &UserData, options: &Options, progress: &dyn Progress) -> Result
     })
 }
 
-/// Errors and bounds on the user's product, source by source, at no more than `most` elements of D.
+/// Errors and bounds on the user's product, source by source, at no more than `most` elements of D; at fewer where K is padded
+/// to many times its length.
 fn own(data: &UserData, most: usize) -> Result<Table, Error> {
     let UserData { target, product, .. } = data;
     let model = target.model();
     let (m, n, k) = (product.a.rows(), product.b.columns(), product.a.columns());
-    let every = (m * n).div_ceil(most).max(1);
+    let padded = k.next_multiple_of(target.step()) / k.max(1);
+    let every = (m * n).div_ceil((most / padded.max(1)).max(1)).max(1);
     let elements: Vec<usize> = (0..m * n).step_by(every).collect();
     let chains = elements
         .par_iter()
@@ -209,10 +211,21 @@ fn distinct(revision: Revision) -> Vec<Subject> {
     distinct
 }
 
+/// Elements of a sum beyond which fewer cases are tried.
+const LONG: u64 = 512;
+/// Cases that a search takes at least.
+const LEAST_BUDGET: u64 = 8 * Family::ALL.len() as u64;
+
 fn tried(subjects: &[Subject], options: &Options, progress: &dyn Progress) -> Result<Vec<Tried>, Error> {
     let total = subjects.len() as u64;
-    let each: u64 = options.effort.of(50, 5_000);
-    let effort = Effort { budget: options.effort.of(2_000, 40_000), enough: options.effort.of(0.6, 0.95) };
+    // of sums longer than any of the catalogue's, which only a model file has, fewer cases: as much work as for those of `LONG`
+    let longest = subjects.iter().map(|subject| subject.k as u64).max().unwrap_or(1);
+    let less = |count: u64, least: u64| (count / (longest / LONG).max(1)).max(least);
+    let each = less(options.effort.of(50, 5_000), 1);
+    let budget = less(options.effort.of(2_000, 40_000), LEAST_BUDGET);
+    // at the least budget, of sums of many thousand elements, the search tries its starts alone
+    let enough = if budget == LEAST_BUDGET { 0.0 } else { options.effort.of(0.6, 0.95) };
+    let effort = Effort { budget, enough };
     let mut all = Vec::new();
     // a few at a time, so that progress is seen
     for chunk in subjects.chunks(4) {
@@ -240,20 +253,19 @@ fn try_one(subject: &Subject, each: u64, effort: Effort, seed: u64) -> Result<Tr
             violations += u64::from(!within);
         }
     }
-    let worst = |objective| search(model, k, objective, effort, seed);
-    let mut by_source = Vec::new();
-    for row in sources(model, k)? {
-        let found = worst(Objective::Source(row.source))?;
-        by_source.push(BySource {
-            source: row.source,
-            bound: row.bound,
-            worst: found.as_ref().map(|worst| worst.ratio),
-            input: found.as_ref().map_or(String::new(), |worst| short_input(model, &worst.case)),
-            loss: found.map_or(String::new(), |worst| lost(&prepared, &worst.case)),
-        });
-    }
-    let total = worst(Objective::Total)?;
-    let paper = worst(Objective::Paper)?;
+    let rows = sources(model, k)?;
+    let of_sources = rows.iter().map(|row| Objective::Source(row.source));
+    let objectives: Vec<_> = of_sources.chain([Objective::Total, Objective::Paper]).collect();
+    let mut found = search_each(model, k, &objectives, effort, seed)?;
+    let [paper, total] = [found.pop().flatten(), found.pop().flatten()];
+    let by_source = rows.into_iter().zip(found).map(|(row, found)| BySource {
+        source: row.source,
+        bound: row.bound,
+        worst: found.as_ref().map(|worst| worst.ratio),
+        input: found.as_ref().map_or(String::new(), |worst| short_input(model, &worst.case)),
+        loss: found.map_or(String::new(), |worst| lost(&prepared, &worst.case)),
+    });
+    let by_source = by_source.collect();
     Ok(Tried {
         subject: subject.clone(),
         cases,

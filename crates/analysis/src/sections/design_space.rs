@@ -12,7 +12,7 @@ use crate::design_space::{Design, Measured, adder_bits, fused, grouped, measure,
 use crate::error::Error;
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
 use crate::section::Content;
-use crate::table::Table;
+use crate::table::{Table, short};
 use bitmma::Progress;
 
 const LENGTHS: [usize; 4] = [4, 8, 16, 32];
@@ -38,17 +38,23 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
         ));
     }
     progress.step("one instruction and a GEMM", 0, 4)?;
-    let short = match &options.data {
+    let brief = match &options.data {
         Some(_) => product.clone(),
         None => draw(32).product([F16, F16, bitmma::formats::F32], options.seed, 1)?,
     };
     let mut designs = sweep(operands);
     let swept = designs.len();
     designs.extend(real(operands, options)?);
+    let own = options.data.as_ref().map(|data| Design {
+        name: data.name.clone(),
+        model: crate::subject::essence(data.target.model(), data.target.step()),
+    });
+    designs.extend(own.clone());
     let gemm = measure(&designs, &product)?;
-    let one = measure(&designs, &short)?;
-    let mut tables = vec![main_table(&designs, &one, &gemm, (&short, &product))];
-    let mut figures = vec![figure(&gemm, swept, &product)];
+    let one = measure(&designs, &brief)?;
+    let mut tables = vec![main_table(&designs, &one, &gemm, (&brief, &product))];
+    let mut figures = vec![figure(&gemm, swept, own.is_some(), &product)];
+    let placed = own.as_ref().and_then(|_| gemm.last()).map(placed);
 
     progress.step("rounding", 1, 4)?;
     tables.push(rounding(operands, &product)?);
@@ -58,8 +64,8 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
     if options.data.is_none() {
         figures.push(along_k(options, &designs[swept..], largest, side)?);
     }
-    Ok(Content {
-        text: vec![
+    let mut text: Vec<String> = placed.into_iter().collect();
+    text.extend([
             "A fused sum of L products with F fractional bits, on the same data for every design. Cost: the bits of its adders, L \
              additions each 3 + F + log2(L+1) bits wide (sign, two integer bits of a product, F, carries), rounded up. Accuracy: root \
              mean square of the errors over that of the exact results."
@@ -68,10 +74,23 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
              FP32 results gain nothing and can lose: what is lost then is lost by ρ = RZ, once for every L elements and always toward \
              zero, so that it adds up, while terms cut at F = 23 lose to both sides. A longer L helps more, and so does ρ = RNE (CDNA3)."
                 .to_owned(),
-        ],
-        tables,
-        figures,
-    })
+    ]);
+    Ok(Content { text, tables, figures })
+}
+
+/// Where the user's own unit is on the chart, in words.
+fn placed(own: &Measured) -> String {
+    let (name, relative) = (&own.design.name, short(own.relative));
+    match own.adder_bits {
+        Some(bits) => format!(
+            "{name}: {bits} bits of adders, a relative rms error of {relative}; on the chart it is marked by its name."
+        ),
+        None => format!(
+            "{name}: a relative rms error of {relative}. Its model, {}, has no F and so no adders of that kind: it is in the table, \
+             not on the chart.",
+            own.design.model.operation.name()
+        ),
+    }
 }
 
 /// What all designs multiply.
@@ -169,7 +188,8 @@ fn main_table(
     table
 }
 
-fn figure(gemm: &[Measured], swept: usize, product: &Product) -> Figure {
+fn figure(gemm: &[Measured], swept: usize, own: bool, product: &Product) -> Figure {
+    let (gemm, own) = gemm.split_at(gemm.len() - usize::from(own));
     let length = |one: &Measured| one.design.model.operation.max_length();
     let seen = |one: &&Measured| one.relative > 0.0 && one.adder_bits.is_some();
     let drawn = |all: &[Measured], name: String, mark| {
@@ -194,6 +214,10 @@ fn figure(gemm: &[Measured], swept: usize, product: &Product) -> Figure {
     let labels = names.iter().map(|name| brief(name)).collect();
     let real = drawn(&gemm[swept..], "real units".to_owned(), Mark::Points);
     series.push(Series { labels, ..real });
+    if let Some(one) = own.iter().find(seen) {
+        let placed = drawn(own, one.design.name.clone(), Mark::Points);
+        series.push(Series { labels: vec![one.design.name.clone()], ..placed });
+    }
     Figure {
         name: "design-space".to_owned(),
         title: "Accuracy against cost".to_owned(),

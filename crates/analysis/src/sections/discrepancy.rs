@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use bitmma::catalogue::{Instruction, of};
 use bitmma::formats::{BF16, F16, TF32, XF32, text};
-use bitmma::{Architecture, Revision};
+use bitmma::{Architecture, Model, Revision};
 
-use super::options::Options;
+use super::options::{Options, UserData};
 use crate::account::dot;
 use crate::cells;
 use crate::compare::Input;
@@ -34,21 +34,14 @@ const PAPER: [(Architecture, [&str; 3]); 10] = [
 ];
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
+    if let Some(data) = &options.data {
+        return of_one(data, options, progress);
+    }
     let mut tables = vec![divergent(options.revision)];
     let groups = groups(options.revision);
     let each = options.effort.of(100, 4_000);
     let budget = options.effort.of(5_000, 700_000);
-    let mut pairs = Table::new(
-        "pairs",
-        "Every pair, and the smallest input that tells it apart",
-        "Models of native instructions that take and give the same formats. Instructions with equal models stand together and never \
-         differ. The input: fewest non-zero elements, then fewest bits set in significands. \"smallest\": every simpler one of C alone \
-         (up to three bits) or one product (up to three bits, at the places that the operations can tell apart) was tried; \"found\": \
-         not all were, or it was shrunk from a random one.",
-        "A·B → D | one | other | K | differ, adversarial | differ, N(0,1) | input | \
-         which | cases tried"
-            .split(" | "),
-    );
+    let mut pairs = pairs_table("Every pair, and the smallest input that tells it apart");
     let mut matrices = Vec::new();
     let mut identical = 0;
     let total = groups.len() as u64;
@@ -57,7 +50,9 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
         let rows: usize = subjects.iter().map(|subject| subject.rows.len()).sum();
         let found = matrix(subjects, each, options.seed)?;
         identical += rows - found.subjects.len();
-        pair_rows(&mut pairs, &formats, &found, budget, options.seed)?;
+        for row in 0..found.subjects.len() {
+            pair_rows(&mut pairs, &formats, &found, row, (budget, options.seed))?;
+        }
         if found.subjects.len() > 1 {
             matrices.push(matrix_table(&formats, &found));
         }
@@ -151,17 +146,7 @@ fn why(architecture: Architecture, names: &str) -> &'static str {
 fn groups(revision: Revision) -> Vec<(String, Vec<Subject>)> {
     let mut groups: Vec<(String, Vec<Subject>)> = Vec::new();
     for subject in subjects(revision, Instruction::is_native) {
-        let model = &subject.model;
-        let scale = model
-            .scale
-            .map_or(String::new(), |scale| format!(", {} per {}", format_name(&scale.format), scale.size));
-        let name = format!(
-            "{}·{}{scale} + {} → {}",
-            format_name(&model.a),
-            format_name(&model.b),
-            format_name(&model.c),
-            format_name(&model.d)
-        );
+        let name = formats(&subject.model);
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, subjects)) => subjects.push(subject),
             None => groups.push((name, vec![subject])),
@@ -170,8 +155,21 @@ fn groups(revision: Revision) -> Vec<(String, Vec<Subject>)> {
     groups
 }
 
+/// What a model takes and gives.
+fn formats(model: &Model) -> String {
+    let scale = model
+        .scale
+        .map_or(String::new(), |scale| format!(", {} per {}", format_name(&scale.format), scale.size));
+    let [a, b, c, d] = [model.a, model.b, model.c, model.d].map(|format| format_name(&format));
+    format!("{a}·{b}{scale} + {c} → {d}")
+}
+
+/// The architectures of a model; a user's own by its name.
 fn label(subject: &Subject) -> String {
-    list(&subject.architectures(), 4)
+    match subject.rows.is_empty() {
+        true => subject.name.clone(),
+        false => list(&subject.architectures(), 4),
+    }
 }
 
 fn share(count: u64, of: u64) -> f64 {
@@ -229,8 +227,63 @@ fn matrix_table(formats: &str, found: &Matrix) -> Table {
     table
 }
 
-fn pair_rows(table: &mut Table, formats: &str, found: &Matrix, budget: u64, seed: u64) -> Result<(), Error> {
-    for (row, one) in found.subjects.iter().enumerate() {
+/// A user's own instruction or model against every native instruction that takes and gives the same formats.
+fn of_one(data: &UserData, options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
+    let (model, step) = (data.target.model(), data.target.step());
+    progress.step("the instruction against all", 0, 1)?;
+    let mut all = vec![Subject::of_model(data.name.as_str(), model.clone(), step)];
+    let formats = formats(model);
+    let others = groups(options.revision).into_iter().find(|(name, _)| *name == formats);
+    all.extend(others.into_iter().flat_map(|(_, subjects)| subjects));
+    let found = matrix(all, options.effort.of(100, 4_000), options.seed)?;
+    let mut pairs = pairs_table(&format!(
+        "{} against the others, and the smallest input that tells them apart",
+        data.name
+    ));
+    pair_rows(&mut pairs, &formats, &found, 0, (options.effort.of(5_000, 700_000), options.seed))?;
+    let alike: Vec<String> = found.subjects[0].rows.iter().map(|row| row.target()).collect();
+    let differing =
+        pairs.rows.iter().filter(|row| ["smallest", "found"].contains(&row[7].short().as_str())).count();
+    let text = match (alike.is_empty(), pairs.rows.len()) {
+        (true, 0) => format!("No native instruction of the catalogue takes and gives {formats}."),
+        (true, count) => format!(
+            "No native instruction has the model of {}; {differing} of the {count} models that take and give {formats} are told \
+             apart from it by an input given below.",
+            data.name
+        ),
+        (false, count) => format!(
+            "{} computes as {}. {differing} of the {count} other models that take and give {formats} are told apart from it by \
+             an input given below.",
+            data.name,
+            list(&alike, 6)
+        ),
+    };
+    Ok(Content { text: vec![text], tables: vec![pairs], figures: Vec::new() })
+}
+
+fn pairs_table(title: &str) -> Table {
+    Table::new(
+        "pairs",
+        title,
+        "Models of native instructions that take and give the same formats. Instructions with equal models stand together and never \
+         differ. The input: fewest non-zero elements, then fewest bits set in significands. \"smallest\": every simpler one of C alone \
+         (up to three bits) or one product (up to three bits, at the places that the operations can tell apart) was tried; \"found\": \
+         not all were, or it was shrunk from a random one.",
+        "A·B → D | one | other | K | differ, adversarial | differ, N(0,1) | input | \
+         which | cases tried"
+            .split(" | "),
+    )
+}
+
+/// Model `row` with all that come after it.
+fn pair_rows(
+    table: &mut Table,
+    formats: &str,
+    found: &Matrix,
+    row: usize,
+    (budget, seed): (u64, u64),
+) -> Result<(), Error> {
+    if let Some(one) = found.subjects.get(row) {
         for (column, other) in found.subjects.iter().enumerate().skip(row + 1) {
             let count = found.differing[row][column];
             let difference = smallest(&one.model, &other.model, found.k, budget, seed)?;

@@ -16,8 +16,14 @@ use bitmma::Progress;
 
 pub use options::{Effort, Options, Part, UserData};
 
-/// Makes one part.
+/// Makes one part; refuses an instruction or a model that it does not take.
 pub fn section(part: Part, options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
+    options.check(part)?;
+    make(part, options, progress)
+}
+
+/// Makes one part; what it does not take changes nothing.
+pub(crate) fn make(part: Part, options: &Options, progress: &dyn Progress) -> Result<Section, Error> {
     let make = match part {
         Part::Models => models::section,
         Part::Discrepancy => discrepancy::section,

@@ -7,11 +7,12 @@ use bitmma::catalogue::{Instruction, Vendor, catalogue};
 use bitmma::formats::{Rounding, XF32};
 use bitmma::{Architecture, Model, Revision};
 
-use super::options::Options;
+use super::options::{Options, UserData};
 use crate::cells;
-use crate::describe::{format_name, list};
+use crate::describe::{format_name, list, parameters};
 use crate::error::Error;
 use crate::section::Content;
+use crate::subject::essence;
 use crate::table::{Cell, Table};
 use bitmma::Progress;
 
@@ -172,6 +173,10 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
     let mut tables = vec![tensor_cores(options.revision)];
     tables.extend(TABLES.map(|(name, title, families)| parameters_table(name, title, families, &kinds)));
     tables.push(conversions(&kinds));
+    let own = options.data.as_ref().map(|data| own(data, options.revision));
+    if let Some((_, table)) = &own {
+        tables.insert(0, table.clone());
+    }
     let found = |(architectures, inputs, output, parameters): &&Printed| {
         architectures.iter().all(|architecture| {
             inputs.iter().all(|input| {
@@ -184,7 +189,8 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
         })
     };
     let equal = PAPER.iter().filter(found).count();
-    let text = vec![
+    let mut text: Vec<String> = own.into_iter().map(|(words, _)| words).collect();
+    text.extend([
         "An instruction's arithmetic is one of eight models with a few numbers. The tables are printed from the catalogue that every \
          result here comes from, in the paper's layout; the last column holds them against the paper's cells."
             .to_owned(),
@@ -192,8 +198,40 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
             "{equal} of {} of the paper's choices of parameters are the catalogue's, number by number.",
             PAPER.len()
         ),
-    ];
+    ]);
     Ok(Content { text, tables, figures: Vec::new() })
+}
+
+/// A user's own instruction or model: its parameters, and the instructions that compute so.
+fn own(data: &UserData, revision: Revision) -> (String, Table) {
+    let (model, step) = (data.target.model(), data.target.step());
+    let mut table = Table::new(
+        "own-model",
+        &format!("The model of {}", data.name),
+        format!("At K = {step}: {}.", parameters(model, step)),
+        ["parameter", "value"],
+    );
+    let formats = [("A", model.a), ("B", model.b), ("C", model.c), ("D", model.d)];
+    table.row(cells!["model", model.operation.name()]);
+    formats.into_iter().for_each(|(name, format)| table.row(cells![name, format_name(&format)]));
+    for (parameter, value) in model.operation.parameters() {
+        table.row(cells![parameter.key(), value.to_string()]);
+    }
+    table.row(cells!["ρ", model.conversion.to_string()]);
+    let essential = essence(model, step);
+    let alike: Vec<String> = catalogue()
+        .iter()
+        .filter(|row| row.is_native() && row.products() == step)
+        .filter(|row| row.model_ref(revision).is_some_and(|other| essence(other, step) == essential))
+        .map(|row| row.target())
+        .collect();
+    let words = match alike.is_empty() {
+        true => {
+            format!("No native instruction of the catalogue with K = {step} computes as {} does.", data.name)
+        }
+        false => format!("Instructions with the model of {}: {}.", data.name, list(&alike, 8)),
+    };
+    (words, table)
 }
 
 fn parameters_table(name: &str, title: &str, families: &[&str], kinds: &[Kind]) -> Table {

@@ -5,7 +5,7 @@ use bitmma::gemm::Target;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Product;
-use crate::error::Error;
+use crate::error::{Error, option};
 
 /// A part of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -61,6 +61,11 @@ impl Part {
         self.row().0
     }
 
+    /// Whether it can be about one instruction or model; else it is the same for all.
+    pub const fn takes_unit(self) -> bool {
+        !matches!(self, Part::Bias | Part::Published)
+    }
+
     /// Its heading.
     pub const fn title(self) -> &'static str {
         self.row().1
@@ -101,6 +106,29 @@ pub struct Options {
 }
 
 impl Options {
+    /// Refuses an instruction or a model that the part could only ignore.
+    pub fn check(&self, part: Part) -> Result<(), Error> {
+        match &self.data {
+            Some(data) if !part.takes_unit() => {
+                let others = Part::ALL.into_iter().filter(|other| other.takes_unit());
+                let others: Vec<&str> = others.map(Part::name).collect();
+                let allowed = format!(
+                    "it does not take an instruction or a model ({}); these do: {}",
+                    data.name,
+                    others.join(", ")
+                );
+                Err(option("part", part.name(), &allowed))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the part depends on: without the instruction where it takes none.
+    pub fn of_part(&self, part: Part) -> Options {
+        let data = self.data.clone().filter(|_| part.takes_unit());
+        Options { data, ..self.clone() }
+    }
+
     /// What a part depends on: the same text, the same numbers.
     pub fn fingerprint(&self, part: Part) -> String {
         let data = self.data.as_ref().map(|data| {
@@ -134,6 +162,8 @@ pub struct UserData {
     pub architecture: Option<bitmma::Architecture>,
     /// The operands.
     pub product: Product,
+    /// Whether the user gave the operands; else they are random.
+    pub given: bool,
 }
 
 impl UserData {
@@ -142,10 +172,11 @@ impl UserData {
         target: Target,
         name: String,
         architecture: Option<bitmma::Architecture>,
+        given: bool,
         product: impl FnOnce(&Target) -> Result<Product, E>,
     ) -> Result<UserData, E> {
         let product = product(&target)?;
         product.gemm(&target, &bitmma::GemmOptions::default())?;
-        Ok(UserData { target, name, architecture, product })
+        Ok(UserData { target, name, architecture, product, given })
     }
 }

@@ -56,11 +56,13 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
         }
     }
     let mut tables = vec![table, witnesses];
+    let mut text = Vec::new();
     if let Some(data) = &options.data {
-        tables.push(own_verdicts(data, options.seed)?);
+        let own = own_verdicts(data, options.seed)?;
+        text.push(own_words(data, &own));
+        tables.insert(0, own);
     }
-    Ok(Content {
-        text: vec![
+    text.extend([
             "A design is risky where it loses more than FP32 would: numbers of A or B that D could hold are flushed; the fused \
              sum keeps fewer than 23 fractional bits; the result is rounded to fewer bits than FP32 has; or −A, B, −C does not \
              give −D, which makes errors add up in one direction."
@@ -68,11 +70,27 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
             "Each verdict comes with an input that shows it. Where the parameters of a model give no reason for a risk, the \
              search has to find none; both always agreed."
                 .to_owned(),
-        ],
-        tables,
-        figures: Vec::new(),
-    })
+    ]);
+    Ok(Content { text, tables, figures: Vec::new() })
 }
+
+/// The verdicts on a user's own instruction or model, in a sentence.
+fn own_words(data: &super::UserData, verdicts: &Table) -> String {
+    let with = |verdict: &str| {
+        let rows = verdicts.rows.iter().filter(|row| row[1].short() == verdict);
+        rows.map(|row| row[0].short()).collect::<Vec<_>>().join(", ")
+    };
+    let (yes, allowed) = (with("yes"), with(ALLOWED));
+    let allowed =
+        if allowed.is_empty() { String::new() } else { format!(" Allowed, and no input found: {allowed}.") };
+    match yes.is_empty() {
+        true => format!("{}: no risky design shows.{allowed}", data.name),
+        false => format!("{}: {yes}.{allowed}", data.name),
+    }
+}
+
+/// The verdict where the parameters give a reason and the search found nothing.
+const ALLOWED: &str = "the parameters allow it; no input found";
 
 /// `Ada, Hopper: FP8 (D FP32); …`.
 fn affected_text(found: &[&Assessed]) -> String {
@@ -149,7 +167,7 @@ fn own_verdicts(data: &super::UserData, seed: u64) -> Result<Table, Error> {
         let text = match (verdict.present(), &verdict.why) {
             (true, _) => "yes",
             (false, None) => "no",
-            (false, Some(_)) => "the parameters allow it; no input found",
+            (false, Some(_)) => ALLOWED,
         };
         table.row(cells![
             verdict.risk.name(),

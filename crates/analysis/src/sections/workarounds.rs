@@ -8,19 +8,21 @@ use crate::cells;
 use crate::data::{Distribution, Draw};
 use crate::error::Error;
 use crate::section::Content;
-use crate::table::Table;
-use crate::workaround::attempts;
+use crate::table::{Table, short};
+use crate::workaround::{Attempt, attempts};
 use bitmma::Progress;
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     let size = options.effort.of(32, 128);
     let k = options.effort.of(512, 4096);
-    let mut tables = Vec::new();
+    let (mut tables, mut measured) = (Vec::new(), Vec::new());
     match &options.data {
         Some(data) => {
             let heading = format!("{}: {}", data.name, data.product.about);
             let found = attempts(&data.target, data.architecture, &data.product, options.revision)?;
-            tables.push(table("workarounds-own", &heading, "On the data that was given.", &found));
+            let text = if data.given { "On the data that was given." } else { "On random data." };
+            tables.push(table("workarounds-own", &heading, text, &found));
+            measured.push(words(&data.name, &found));
         }
         None => {
             let examples = [
@@ -37,6 +39,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
                 let product = draw.product([model.a, model.b, model.c], options.seed, 0)?;
                 let found = attempts(&target, Some(architecture), &product, options.revision)?;
                 let text = format!("The risk: {risk}. A, B ~ {}.", product.about);
+                measured.push(words(&format!("{architecture} {name}"), &found));
                 tables.push(table(
                     &format!("workarounds-{architecture}"),
                     &format!("{architecture} {name}"),
@@ -46,20 +49,49 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
             }
         }
     }
-    Ok(Content {
-        text: vec![
+    let mut text = vec![
             "The paper names: FP32 output in place of FP16, the FP16 instruction for FP8 data, a newer architecture, C = 0 with the \
              accumulation outside. Libraries also promote every N elements, and scale. Each is measured here against the \
              exact product of the same data; the mean tells a bias, the last column how many times smaller the root mean square \
              becomes."
                 .to_owned(),
-        ],
-        tables,
-        figures: Vec::new(),
-    })
+    ];
+    text.extend(measured);
+    Ok(Content { text, tables, figures: Vec::new() })
 }
 
-fn table(name: &str, title: &str, text: &str, found: &[crate::workaround::Attempt]) -> Table {
+/// A mean that is fewer of its sampling errors from zero shows no bias.
+const SIGNIFICANT: f64 = 3.0;
+
+/// What the numbers say: whether the mean tells a bias, and what makes the error smaller or larger.
+fn words(name: &str, found: &[Attempt]) -> String {
+    let Some((first, others)) = found.split_first() else { return String::new() };
+    let apart = |one: &Attempt| one.summary.mean.abs() / one.summary.mean_error;
+    let bias = |one: &Attempt| match apart(one) {
+        apart if apart > SIGNIFICANT => format!("{} sampling errors from zero, a bias", short(apart)),
+        apart if apart.is_finite() => {
+            format!("{} sampling errors from zero, no bias that shows", short(apart))
+        }
+        _ => "without a sampling error".to_owned(),
+    };
+    let rms = |one: &Attempt| one.summary.root_mean_square();
+    let list = |wanted: &dyn Fn(f64) -> bool| {
+        let of = |one: &&Attempt| wanted(rms(one) / rms(first));
+        let told = |one: &Attempt| {
+            format!("{} ({} times; mean {})", one.name, short(rms(one) / rms(first)), bias(one))
+        };
+        let all: Vec<String> = others.iter().filter(of).map(told).collect();
+        if all.is_empty() { "nothing".to_owned() } else { all.join("; ") }
+    };
+    format!(
+        "{name}, as it is: the mean error is {}. A smaller rms error with: {}. No smaller one with: {}.",
+        bias(first),
+        list(&|ratio| ratio < 1.0),
+        list(&|ratio| ratio >= 1.0 || ratio.is_nan())
+    )
+}
+
+fn table(name: &str, title: &str, text: &str, found: &[Attempt]) -> Table {
     let mut table = Table::new(
         name,
         title,

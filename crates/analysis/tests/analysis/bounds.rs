@@ -10,6 +10,7 @@ use bitmma::arithmetic::{
     Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, Order, Prepared, ResultFlush,
 };
 use bitmma::formats::{BF16, F32};
+use bitmma::threads::prelude::*;
 use bitmma::{Case, Matrix, Model, Revision};
 use bitmma_analysis::Dyadic;
 use bitmma_analysis::account::{Start, account_prepared};
@@ -19,7 +20,6 @@ use bitmma_analysis::subject::{Subject, elementary, subjects};
 use bitmma_analysis::tightness::{Effort, Objective, search};
 use bitmma_verify::inputs::{Family, case};
 use bitmma_verify::recording::hex;
-use rayon::prelude::*;
 
 const SEED: u64 = 0xb0_17d5;
 

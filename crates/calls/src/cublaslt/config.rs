@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bitmma::Architecture;
+use bitmma::catalogue::chips::{Target, target};
 use bitmma::formats::{E4M3, E5M2, Format};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -121,25 +122,33 @@ impl Capability {
     pub const ALL: [Capability; 5] =
         [Capability::Sm80, Capability::Sm89, Capability::Sm90, Capability::Sm100, Capability::Sm103];
 
-    /// Its name, and the architecture whose instructions it has.
-    const fn row(self) -> (&'static str, Architecture) {
+    /// As in `sm_90`.
+    pub const fn name(self) -> &'static str {
         match self {
-            Capability::Sm80 => ("sm_80", Architecture::Ampere),
-            Capability::Sm89 => ("sm_89", Architecture::Ada),
-            Capability::Sm90 => ("sm_90", Architecture::Hopper),
-            Capability::Sm100 => ("sm_100", Architecture::Blackwell),
-            Capability::Sm103 => ("sm_103", Architecture::Blackwell),
+            Capability::Sm80 => "sm_80",
+            Capability::Sm89 => "sm_89",
+            Capability::Sm90 => "sm_90",
+            Capability::Sm100 => "sm_100",
+            Capability::Sm103 => "sm_103",
         }
     }
 
-    /// As in `sm_90`.
-    pub const fn name(self) -> &'static str {
-        self.row().0
+    /// Its row in the catalogue's table of chips.
+    fn target(self) -> &'static Target {
+        target(self.name()).unwrap_or_else(|| unreachable!("the catalogue knows {}", self.name()))
     }
 
-    /// The architecture whose instructions it has.
-    pub const fn architecture(self) -> Architecture {
-        self.row().1
+    /// The architecture with whose instructions its calls are computed: the catalogue's table of chips decides.
+    pub fn architecture(self) -> Architecture {
+        let of_calls = self.target().of_calls();
+        of_calls.unwrap_or_else(|| unreachable!("the calls of {} are computed", self.name()))
+    }
+
+    /// Of a chip that is not modelled: what it is, and why its calls are computed with another architecture's
+    /// instructions. The catalogue says the same where it is asked for an instruction.
+    pub fn remark(self) -> Option<String> {
+        let Target { name, about, compared, .. } = self.target();
+        compared.map(|compared| format!("{name} ({about}) is not modelled; {compared}"))
     }
 
     /// `sm_90`, `sm90`, `9.0` or `90`; an error names those that are known.

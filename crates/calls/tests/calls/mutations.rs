@@ -263,7 +263,7 @@ fn places(case: &Case, loaded: &Loaded) -> Vec<usize> {
 
 #[test]
 fn a_broken_merge_or_epilogue_shows() {
-    use rayon::prelude::*;
+    use bitmma::threads::prelude::*;
     let recording = recording();
     let of_case = |case: &Case| -> Option<Vec<bool>> {
         let loaded = recording.load(case).expect("operands");

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use bitmma::catalogue::chips;
 use bitmma_calls::cublaslt::Assume;
 use bitmma_calls::fixtures::{Fixture, Outcome, read};
+use bitmma_calls::platform::known;
 
 fn fixtures() -> Vec<Fixture> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/calls/planner/plans.csv");
@@ -41,4 +43,29 @@ fn without_that_assumption_only_empty_parts_are_declined() {
     println!("{counts:?}");
     assert_eq!(counts["both decline"], 568);
     assert!(counts["declined for empty parts"] < 400);
+}
+
+/// One table, the catalogue's, says which architecture a device is: what is asked for an instruction and what is asked for
+/// a call say the same, of sm_103 too.
+#[test]
+fn calls_and_instructions_are_of_one_table() {
+    for (device, capability, ..) in known() {
+        let chip = device.split('-').next().unwrap();
+        let target = chips::target(chip).unwrap();
+        assert_eq!(target.name, capability.name(), "{device}");
+        let instructions = chip.parse::<bitmma::Architecture>();
+        match (target.compared, instructions) {
+            (None, Ok(architecture)) => {
+                assert_eq!(architecture, capability.architecture(), "{device}");
+                assert_eq!(capability.remark(), None, "{device}");
+            }
+            (Some(compared), Err(error)) => {
+                assert_eq!(Some(capability.architecture()), target.nearest, "{device}");
+                assert!(error.to_string().contains(compared), "{error}");
+                assert!(!error.to_string().contains("no evidence"), "{error}");
+                assert!(capability.remark().unwrap().ends_with(compared), "{device}");
+            }
+            (_, other) => panic!("{device}: {other:?}"),
+        }
+    }
 }

@@ -1,16 +1,15 @@
-//! How sums are cut and rounded.
+//! How sums are cut.
 
 use bitmma::Case;
-use bitmma::formats::{Format, Overflow, Real, Rounding, encode};
+use bitmma::formats::{Class, decode, text};
 
 use crate::error::Error;
-use crate::numbers::normal_exponents;
 use crate::order::terms;
 
-use super::Observer;
+use super::{Observation, Observer};
 
 /// Fractional bits that are looked for at most.
-const DEEPEST: i32 = 64;
+pub(super) const DEEPEST: i32 = 64;
 
 impl Observer<'_, '_> {
     /// U - U + small, ever smaller, in several places of the sum.
@@ -43,99 +42,47 @@ impl Observer<'_, '_> {
                 .collect();
             let asked = questions.len() as i32;
             let observations = self.ask(questions)?;
-            let kept = observations
-                .iter()
-                .zip(0..)
-                .take_while(|(observation, down)| self.value_is(observation.answer, false, large - down))
-                .count() as i32;
-            let value = match kept {
-                _ if kept == asked => {
-                    format!("exact as far as the formats reach ({} bits below U)", asked - 1)
+            let (value, from) = match self.kept(&observations, large) {
+                Kept::First(kept) if kept == asked => {
+                    (format!("exact as far as the formats reach ({} bits below U)", asked - 1), kept - 1)
                 }
-                0 => "nothing is kept beside U".to_owned(),
-                _ => format!("{} fractional bits below U are kept", kept - 1),
+                Kept::First(0) => ("nothing is kept beside U".to_owned(), 0),
+                Kept::First(kept) => (format!("{} fractional bits below U are kept", kept - 1), kept - 1),
+                Kept::Otherwise(odd) => (self.otherwise(&observations[odd]), odd as i32),
             };
-            let shown = observations.into_iter().skip((kept - 1).max(0) as usize).take(2).collect();
+            let shown = observations.into_iter().skip(from.max(0) as usize).take(2).collect();
             self.note(name, value, shown);
         }
         Ok(())
     }
+}
 
-    /// U plus some quarters of the last place that D keeps.
-    pub(super) fn rounding(&mut self) -> Result<(), Error> {
-        let (k, d) = (self.signature.k, self.signature.d);
-        let large = self.large().min(normal_exponents(&d).1 - 2).min(60);
-        let lowest = self.smallest_product();
-        let sum = |down: i32| {
-            terms(self.signature, |leaf| match leaf {
-                _ if leaf == k => Some((false, large)),
-                0 => Some((false, large - down)),
-                _ => None,
-            })
+/// Bits that are kept below U, from what is left of ever smaller numbers.
+enum Kept {
+    /// The first so many are left whole, the others are lost or rounded to the last place kept.
+    First(i32),
+    /// Something else is left of this one: no number of bits explains it.
+    Otherwise(usize),
+}
+
+impl Observer<'_, '_> {
+    /// What `observations` of U - U + U/2^down, `down` from 0 on, say.
+    fn kept(&self, observations: &[Observation], large: i32) -> Kept {
+        let is = |at: usize, down: i32| self.value_is(observations[at].answer, false, large - down);
+        let first = (0..observations.len()).take_while(|&at| is(at, at as i32)).count();
+        let lost = |at: &usize| {
+            let zero = decode(&self.signature.d, observations[*at].answer).class == Class::Zero;
+            zero || (first > 0 && is(*at, first as i32 - 1))
         };
-        let deepest = (large - lowest).min(DEEPEST);
-        let questions =
-            (1..=deepest).map(|down| (format!("c = U = 2^{large}, p0 = U/2^{down}"), sum(down))).collect();
-        let observations = self.ask(questions)?;
-        let wide = |down: i32| Real::exact((1i128 << down) + 1, large - down);
-        let exact = |down: i32| encode(&d, wide(down), Rounding::TowardZero, Overflow::Infinity);
-        let kept = observations
-            .iter()
-            .zip(1..)
-            .take_while(|(observation, down)| {
-                *down <= d.fraction_bits as i32 && observation.answer == exact(*down)
-            })
-            .count() as i32;
-        let value = match kept {
-            _ if kept == deepest.min(d.fraction_bits as i32) && kept < d.fraction_bits as i32 => {
-                format!("{kept} fractional bits or more: the formats reach no further")
-            }
-            _ => format!("{kept} fractional bits of {d} are kept"),
-        };
-        let shown = observations.into_iter().skip((kept - 1).max(0) as usize).take(2).collect();
-        self.note("precision of the result", value, shown);
-        if kept + 2 > deepest || k < 3 || kept == 0 {
-            return Ok(());
+        match (first..observations.len()).find(|at| !lost(at)) {
+            Some(odd) => Kept::Otherwise(odd),
+            None => Kept::First(first as i32),
         }
-        // quarters of the last place kept: halves tie, odd and even
-        let quarter = large - kept - 2;
-        let mut questions = Vec::new();
-        let mut values = Vec::new();
-        for negative in [false, true] {
-            for quarters in [1, 2, 3, 5, 6, 7_i32] {
-                let case = terms(self.signature, |leaf| match leaf {
-                    _ if leaf == k => Some((negative, large)),
-                    0..=2 if quarters >> leaf & 1 == 1 => Some((negative, quarter + leaf as i32)),
-                    _ => None,
-                });
-                let sign = if negative { "-" } else { "" };
-                questions.push((
-                    format!("{sign}(U + {quarters}/4 ulp), U = 2^{large}, ulp = 2^{}", quarter + 2),
-                    case,
-                ));
-                let units = (1i128 << (kept + 2)) + i128::from(quarters);
-                values.push(Real::exact(if negative { -units } else { units }, quarter));
-            }
-        }
-        let observations = self.ask(questions)?;
-        let cut = Format {
-            fraction_bits: kept as u32,
-            padding_bits: d.fraction_bits - kept as u32 + d.padding_bits,
-            ..d
-        };
-        let fits = |rounding: &Rounding| {
-            observations.iter().zip(&values).all(|(observation, value)| {
-                observation.answer == encode(&cut, *value, *rounding, Overflow::Infinity)
-            })
-        };
-        let rules: Vec<&str> =
-            Rounding::ALL.iter().filter(|(rule, _)| fits(rule)).map(|(_, symbol)| *symbol).collect();
-        let value = if rules.is_empty() {
-            "no single rule: terms are cut before the sum is rounded, or summed apart".to_owned()
-        } else {
-            rules.join(" or ")
-        };
-        self.note("rounding of the result", value, observations);
-        Ok(())
+    }
+
+    /// That an answer is none that a number of bits explains.
+    pub(super) fn otherwise(&self, observation: &Observation) -> String {
+        let answer = text::display_hex_float(&self.signature.d, observation.answer);
+        format!("no number of bits explains it: {} gives {answer}", observation.asked)
     }
 }

@@ -3,7 +3,7 @@
 use bitmma::Model;
 use bitmma::arithmetic::Parameter as Of;
 use bitmma::formats::Rounding;
-use rayon::prelude::*;
+use bitmma::threads::prelude::*;
 
 use super::Observations;
 use super::refine::neighbourhood;

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use bitmma::arithmetic::run::Side;
 use bitmma::arithmetic::{InputFlush, Lowering, Order, Prepared};
 use bitmma::formats::{Class, Format, Unpacked, decode};
+use bitmma::threads::prelude::*;
 use bitmma::{Case, Model, Signature};
-use rayon::prelude::*;
 
 use crate::numbers::{is_normal, same};
 

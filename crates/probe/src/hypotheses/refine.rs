@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use bitmma::arithmetic::Prepared;
 use bitmma::arithmetic::parameter::{Missing, Range, Value};
+use bitmma::threads::prelude::*;
 use bitmma::{Case, Model};
 use bitmma_verify::inputs::{Family, Formats, case};
-use rayon::prelude::*;
 
 use super::space::{Parameter, Space};
 use super::{Observations, answer, answers};

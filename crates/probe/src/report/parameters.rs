@@ -3,8 +3,8 @@
 use bitmma::arithmetic::parameter::{Missing, Parameter as OfOperation, Value};
 use bitmma::arithmetic::{Conversion, InputFlush, Order};
 use bitmma::formats::{Format, text::hex};
+use bitmma::threads::prelude::*;
 use bitmma::{Case, Model};
-use rayon::prelude::*;
 
 use crate::hypotheses::Observations;
 use crate::hypotheses::space::{self, Space};

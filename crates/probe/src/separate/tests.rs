@@ -8,7 +8,7 @@ use crate::numbers::same;
 use bitmma::Signature;
 use bitmma::arithmetic::{Conversion, FusedSum, Operation, RoundedSum};
 use bitmma::formats::{BF16, BlockScale, E4M3, E5M2, F16, F32, F64, Format, Rounding, UE8M0};
-use rayon::prelude::*;
+use bitmma::threads::prelude::*;
 
 #[path = "../../tests/probe/common/mod.rs"]
 #[allow(dead_code)] // these tests use a part

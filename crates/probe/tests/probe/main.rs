@@ -6,6 +6,7 @@ mod common;
 mod edges;
 mod families;
 mod faults;
+mod features;
 mod hidden;
 mod order;
 mod resume;

@@ -142,7 +142,7 @@ pub(crate) fn disagreements(
     signature: &Signature,
     (count, seed): (u64, u64),
 ) -> (u64, Option<(Case, u64, u64)>) {
-    use rayon::prelude::*;
+    use bitmma::threads::prelude::*;
     let k = signature.k;
     let formats = Formats::from(signature);
     let is_nan = |code| decode(&signature.d, code).class == Class::Nan;
