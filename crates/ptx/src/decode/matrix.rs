@@ -1,0 +1,145 @@
+//! Matrix instructions.
+
+use std::sync::Arc;
+
+use super::Decoder;
+use super::form::Form;
+use crate::error::Error;
+use crate::flow::Flow;
+use crate::matrix::Multiplier;
+use crate::program::{Condition, Mma, Op, Slot, Step, Type, Wgmma, WgmmaA};
+use crate::text::{Instruction, Operand};
+
+impl Decoder<'_> {
+    pub(super) fn matrix(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Option<Op>, Error> {
+        let op = match form.name {
+            "mma" => self.mma(form, at)?,
+            "wgmma" => self.wgmma(form, at)?,
+            "wmma" => return Err(form.refuse("compile for mma.sync")),
+            "mbarrier" => return Err(form.refuse("mbarrier objects are not")),
+            "tcgen05" => return Err(form.refuse("tensor memory is not")),
+            _ => return Ok(None),
+        };
+        Ok(Some(op))
+    }
+
+    fn multiplier(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Arc<Multiplier>, Error> {
+        let text = form.text();
+        form.drop_if(|_| true);
+        if let Some(known) = self.multipliers.get(text) {
+            return Ok(known.clone());
+        }
+        let multiplier = Arc::new(Multiplier::new(self.architecture, text, at.line)?);
+        self.multipliers.insert(text.to_owned(), multiplier.clone());
+        Ok(multiplier)
+    }
+
+    fn fragment(
+        &mut self,
+        operand: &Operand,
+        count: usize,
+        bits: u32,
+        at: &Instruction,
+    ) -> Result<Box<[Slot]>, Error> {
+        let kind = if bits == 64 { Type::B64 } else { Type::B32 };
+        let list = self.list(operand, kind, at)?;
+        let fits = list.iter().all(|slot| match slot {
+            Slot::Word(_, width) => *width == 32 && bits == 32,
+            Slot::Wide(_) => bits == 64,
+            Slot::Sink => false,
+        });
+        match fits && list.len() == count {
+            true => Ok(list),
+            false => Err(Error::syntax(
+                at.line,
+                format!("'{}' takes {count} registers of {bits} bits here, not {}", at.form, list.len()),
+            )),
+        }
+    }
+
+    fn mma(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        let multiplier = self.multiplier(form, at)?;
+        let [d, a, b, c] = at.operands.as_slice() else {
+            return Err(Error::unsupported(at.line, &at.form, "only dense products are"));
+        };
+        let counts = multiplier.registers();
+        let d = self.fragment(d, counts.d, counts.d_bits, at)?;
+        let a = self.fragment(a, counts.a, counts.a_bits, at)?;
+        let b = self.fragment(b, counts.b, counts.a_bits, at)?;
+        let c = self.fragment(c, counts.d, counts.d_bits, at)?;
+        Ok(Op::Mma(vec![Mma { multiplier, d, a, b, c }]))
+    }
+
+    fn wgmma(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        if form.flag("fence") || form.flag("commit_group") || form.flag("wait_group") {
+            form.drop_if(|word| matches!(word, "sync" | "aligned"));
+            return Ok(Op::Nothing);
+        }
+        let multiplier = self.multiplier(form, at)?;
+        let counts = multiplier.registers();
+        let [d, a, b, accumulate, flags @ ..] = at.operands.as_slice() else {
+            return Err(Error::unsupported(at.line, &at.form, ""));
+        };
+        let d = self.fragment(d, counts.d, 32, at)?;
+        let from_registers = matches!(a, Operand::Vector(_));
+        let a = match from_registers {
+            true => WgmmaA::Registers(self.fragment(a, counts.a, 32, at)?),
+            false => WgmmaA::Descriptor(self.wide(a, at)?),
+        };
+        let b = self.wide(b, at)?;
+        let accumulate = match accumulate {
+            Operand::Integer(value) => Condition { negated: *value == 0, ..Decoder::always() },
+            _ => self.condition(accumulate, at)?,
+        };
+        let mut values = vec![];
+        for flag in flags {
+            match flag {
+                Operand::Integer(value) => values.push(*value as i64),
+                _ => {
+                    return Err(Error::unsupported(at.line, &at.form, "its last operands must be constants"));
+                }
+            }
+        }
+        let (scales, transposes) = values.split_at(values.len().min(2));
+        let transposed = match (transposes, from_registers) {
+            ([], _) => [false; 2],
+            ([b], true) => [false, *b != 0],
+            ([a, b], _) => [*a != 0, *b != 0],
+            _ => return Err(Error::unsupported(at.line, &at.form, "")),
+        };
+        let negate = [scales.first() == Some(&-1), scales.get(1) == Some(&-1)];
+        Ok(Op::Wgmma(Box::new(Wgmma { multiplier, d, a, b, accumulate, negate, transposed })))
+    }
+}
+
+/// Multiplications side by side that do not depend on each other, as one: the engine has less to prepare.
+pub(super) fn group(steps: &mut [Step], flow: &Flow) {
+    const MOST: usize = 32;
+    let mut at = 0;
+    while at < steps.len() {
+        let mut taken = 1;
+        if let Step { op: Op::Mma(first), guard: None, .. } = &steps[at] {
+            let mut all = first.clone();
+            while at + taken < steps.len() && all.len() < MOST && flow.block(at + taken) == flow.block(at) {
+                let Step { op: Op::Mma(next), guard: None, .. } = &steps[at + taken] else { break };
+                let Some(next) = next.first() else { break };
+                let alike = all.first().is_some_and(|first| Arc::ptr_eq(&first.multiplier, &next.multiplier));
+                let touched = next.a.iter().chain(&next.b).chain(&next.c).chain(&next.d);
+                let apart = touched.into_iter().all(|slot| all.iter().all(|before| !before.d.contains(slot)));
+                // what an earlier one reads must not be overwritten before it is read: all are read first
+                if !alike || !apart {
+                    break;
+                }
+                all.push(next.clone());
+                taken += 1;
+            }
+            if taken > 1 {
+                steps[at].op = Op::Mma(all);
+                for step in &mut steps[at + 1..at + taken] {
+                    step.op = Op::Nothing;
+                }
+            }
+        }
+        at += taken;
+    }
+}

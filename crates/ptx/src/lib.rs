@@ -1,0 +1,64 @@
+//! Runs a compiled GPU kernel, PTX as compilers print it, on a CPU with the bits of a GPU.
+//!
+//! A [`Program`] reads a text; a [`Kernel`] is one of its entries, decoded once; a [`Launch`] runs it on buffers. Matrix
+//! instructions go through the engine, by the catalogue's row for the target; special functions through
+//! `bitmma_functions`. Additions, multiplications and multiply-adds of FP32 and FP64 in rounding to nearest are the
+//! host's, which IEEE 754 fixes; the NaN is the GPU's. Everything else is computed in integers.
+#![forbid(unsafe_code)]
+#![allow(clippy::needless_range_loop)] // lanes are indexed in several arrays at once
+
+mod decode;
+mod error;
+mod flow;
+mod instruction;
+mod lanes;
+mod matrix;
+mod program;
+mod rewrite;
+mod run;
+mod text;
+
+pub use error::{Doubt, Error, Thread};
+pub use program::Kernel;
+pub use rewrite::{Mode, Rewrites};
+pub use run::{Argument, Buffer, Launch, Limits, Report, Scalar};
+
+/// A text, read.
+#[derive(Clone, Debug)]
+pub struct Program {
+    module: text::Module,
+}
+
+impl Program {
+    /// Reads PTX.
+    pub fn parse(text: &str) -> Result<Program, Error> {
+        Ok(Program { module: text::Module::parse(text)? })
+    }
+
+    /// The architecture that it was compiled for, as in `sm_90a`.
+    pub fn target(&self) -> &str {
+        &self.module.target
+    }
+
+    /// The version of PTX.
+    pub fn version(&self) -> &str {
+        &self.module.version
+    }
+
+    /// The names of its entries.
+    pub fn entries(&self) -> impl Iterator<Item = &str> {
+        self.module.entries.iter().map(|entry| entry.name.as_str())
+    }
+
+    /// An entry, decoded; the only one if none is named. `target`: for another architecture than that of the text.
+    pub fn kernel(&self, entry: Option<&str>, target: Option<&str>, mode: Mode) -> Result<Kernel, Error> {
+        let entries = &self.module.entries;
+        let found = match entry {
+            Some(name) => entries.iter().find(|known| known.name == name),
+            None if entries.len() == 1 => entries.first(),
+            None => None,
+        };
+        let found = found.ok_or_else(|| Error::no_entry(entry, self.entries().collect()))?;
+        decode::kernel(&self.module, found, target, mode)
+    }
+}

@@ -1,0 +1,195 @@
+//! Matrix instructions of warps: from fragments to the engine and back.
+
+use std::fmt;
+
+use bitmma::catalogue::{Architecture, Revision, find};
+use bitmma::formats::Format;
+use bitmma::{Codes, FastSimulator, Matrix, Operands, Simulator};
+
+use crate::error::Error;
+use crate::lanes::LANES;
+
+/// How one matrix instruction is computed, and where its elements are.
+pub(crate) struct Multiplier {
+    pub(crate) name: String,
+    /// Rows of a warp's share of D.
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+    /// Bits of an element of A and B, of C and D.
+    pub(crate) a_bits: usize,
+    pub(crate) d_bits: usize,
+    arithmetic: Arithmetic,
+}
+
+enum Arithmetic {
+    Float { simulator: Box<FastSimulator>, a: Format, b: Format, c: Format },
+    Integer { a_signed: bool, b_signed: bool, saturate: bool },
+}
+
+impl fmt::Debug for Multiplier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// Registers of a thread, and their bits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    pub(crate) d: usize,
+    pub(crate) a: usize,
+    pub(crate) b: usize,
+    pub(crate) d_bits: u32,
+    pub(crate) a_bits: u32,
+}
+
+impl Multiplier {
+    /// The instruction that a form names, on an architecture.
+    pub(crate) fn new(architecture: Architecture, form: &str, line: u32) -> Result<Multiplier, Error> {
+        let refuse = |why: &str| Error::unsupported(line, form, why);
+        let words: Vec<&str> = form.split('.').collect();
+        let Some((m, n, k)) = words.iter().find_map(|word| shape(word)) else {
+            return Err(refuse("it has no shape"));
+        };
+        let wgmma = words[0] == "wgmma";
+        let known = words.contains(&"aligned")
+            && (words.contains(&"mma_async") || words[0] == "mma")
+            && !words
+                .iter()
+                .any(|word| word.starts_with("sp") || word.starts_with("kind::") || *word == "and");
+        if !known {
+            return Err(refuse(""));
+        }
+        let m = if wgmma { m / 4 } else { m };
+        if m != 16 && (m, n, k) != (8, 8, 4) && (m, n, k) != (8, 8, 16) {
+            return Err(refuse(""));
+        }
+        if words[0] == "mma" && !form.contains(".row.col.") {
+            return Err(refuse("only row.col is"));
+        }
+        let types: Vec<&str> = words.iter().copied().filter(|word| bits_of(word).is_some()).collect();
+        let (d, a, b) = match types.as_slice() {
+            [d, a, b, _] if !wgmma => (*d, *a, *b),
+            [d, a, b] if wgmma => (*d, *a, *b),
+            _ => return Err(refuse("")),
+        };
+        let (d_bits, a_bits) = (bits_of(d).unwrap_or(32), bits_of(a).unwrap_or(32));
+        let name = form.to_owned();
+        if d == "s32" {
+            let signed = |kind: &str| kind.starts_with('s');
+            let saturate = words.contains(&"satfinite");
+            if a_bits != 8 || !words.iter().all(|word| !word.contains("popc")) {
+                return Err(refuse("only 8-bit integers are"));
+            }
+            let arithmetic = Arithmetic::Integer { a_signed: signed(a), b_signed: signed(b), saturate };
+            return Ok(Multiplier { name, m, n, k, a_bits, d_bits, arithmetic });
+        }
+        if (m, n, k, a) == (8, 8, 4, "f16") {
+            return Err(refuse(""));
+        }
+        let engine = |error: bitmma::Error| Error::Engine { line, error };
+        let found = find(architecture, form).map_err(|error| engine(error.into()))?;
+        let simulator = Simulator::found(&found, Revision::default()).map_err(engine)?;
+        let model = simulator.own_model();
+        let (a, b, c) = (model.a, model.b, model.c);
+        let simulator = Box::new(FastSimulator::new(simulator));
+        Ok(Multiplier { name, m, n, k, a_bits, d_bits, arithmetic: Arithmetic::Float { simulator, a, b, c } })
+    }
+
+    pub(crate) fn registers(&self) -> Counts {
+        let a_bits = self.a_bits.max(32);
+        let d_bits = self.d_bits.max(32);
+        let count = |elements: usize, bits: usize, register: usize| elements * bits / register / LANES;
+        Counts {
+            d: count(self.m * self.n, self.d_bits, d_bits),
+            a: count(self.m * self.k, self.a_bits, a_bits),
+            b: count(self.n * self.k, self.a_bits, a_bits),
+            d_bits: d_bits as u32,
+            a_bits: a_bits as u32,
+        }
+    }
+
+    /// Row or column, and K, of an element of A (or B, whose columns are its lines) of a thread's register.
+    #[inline(always)]
+    pub(crate) fn place(&self, lines: usize, lane: usize, register: usize, element: usize) -> (usize, usize) {
+        let packed = (32 / self.a_bits).max(1);
+        let groups = lines / 8;
+        let line = lane / 4 + 8 * (register % groups);
+        (line, (lane % 4 + 4 * (register / groups)) * packed + element)
+    }
+
+    /// Elements of A and B in a register.
+    pub(crate) fn packed(&self) -> usize {
+        (32 / self.a_bits).max(1)
+    }
+
+    /// Row and column of the element of C and D that is a thread's, by its number.
+    #[inline(always)]
+    pub(crate) fn d_place(&self, lane: usize, index: usize) -> (usize, usize) {
+        let halves = self.m / 8;
+        let (group, within) = (index / (2 * halves), index % (2 * halves));
+        (lane / 4 + within / 2 * 8, group * 8 + lane % 4 * 2 + within % 2)
+    }
+
+    /// Elements of D in a register.
+    pub(crate) fn d_packed(&self) -> usize {
+        (32 / self.d_bits).max(1)
+    }
+
+    /// D of `blocks` products: codes of A M×K, of B K×N, of C M×N, each row-major.
+    pub(crate) fn multiply(
+        &self,
+        blocks: usize,
+        a: Codes,
+        b: Codes,
+        c: Codes,
+    ) -> Result<Codes, bitmma::Error> {
+        let (m, n, k) = (self.m, self.n, self.k);
+        match &self.arithmetic {
+            Arithmetic::Float { simulator, a: a_format, b: b_format, c: c_format } => {
+                let a = Matrix::with_codes(*a_format, (blocks, m, k), a)?;
+                let b = Matrix::with_codes(*b_format, (blocks, k, n), b)?;
+                let c = Matrix::with_codes(*c_format, (blocks, m, n), c)?;
+                let operands = Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None };
+                Ok(simulator.multiply_blocks(&operands)?.into_codes())
+            }
+            Arithmetic::Integer { a_signed, b_signed, saturate } => {
+                let value = |code: u64, signed: bool| {
+                    if signed { i64::from(code as u8 as i8) } else { i64::from(code as u8) }
+                };
+                let mut d = Vec::with_capacity(blocks * m * n);
+                for index in 0..blocks * m * n {
+                    let (block, row, column) = (index / (m * n), index / n % m, index % n);
+                    let products = (0..k).map(|k_at| {
+                        let a = value(a.get((block * m + row) * k + k_at), *a_signed);
+                        let b = value(b.get((block * k + k_at) * n + column), *b_signed);
+                        a * b
+                    });
+                    let sum = i64::from(c.get(index) as u32 as i32) + products.sum::<i64>();
+                    let sum = if *saturate { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
+                    d.push(sum as u32);
+                }
+                Ok(Codes::U32(d))
+            }
+        }
+    }
+}
+
+/// `m16n8k16`
+fn shape(word: &str) -> Option<(usize, usize, usize)> {
+    let (m, rest) = word.strip_prefix('m')?.split_once('n')?;
+    let (n, k) = rest.split_once('k')?;
+    Some((m.parse().ok()?, n.parse().ok()?, k.parse().ok()?))
+}
+
+fn bits_of(kind: &str) -> Option<usize> {
+    Some(match kind {
+        "f64" => 64,
+        "f32" | "tf32" | "s32" => 32,
+        "f16" | "bf16" => 16,
+        "e4m3" | "e5m2" | "s8" | "u8" => 8,
+        "s4" | "u4" => 4,
+        "b1" => 1,
+        _ => return None,
+    })
+}

@@ -1,0 +1,889 @@
+//! A kernel decoded: typed operations on numbered slots.
+
+use std::sync::Arc;
+
+use bitmma::formats::Rounding;
+
+use crate::matrix::Multiplier;
+use crate::text::{Parameter, Register};
+
+/// A slot of 32 lanes of 32 bits; 8 and 16-bit registers leave the upper bits zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Word(pub(crate) u32);
+
+/// A slot of 32 lanes of 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Wide(pub(crate) u32);
+
+/// A slot of 32 bits, one for each lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Predicate(pub(crate) u32);
+
+/// Predicates that every kernel has: all true, all false, the carry.
+pub(crate) const TRUE: Predicate = Predicate(0);
+pub(crate) const FALSE: Predicate = Predicate(1);
+pub(crate) const CARRY: Predicate = Predicate(2);
+pub(crate) const FIRST_PREDICATE: u32 = 3;
+
+/// A register of any width, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Slot {
+    /// With its bits: 8, 16 or 32.
+    Word(Word, u32),
+    Wide(Wide),
+    Sink,
+}
+
+/// A predicate, perhaps negated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Condition {
+    pub(crate) predicate: Predicate,
+    pub(crate) negated: bool,
+}
+
+/// Types of operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Type {
+    Pred,
+    B8,
+    B16,
+    B32,
+    B64,
+    U8,
+    U16,
+    U32,
+    U64,
+    S8,
+    S16,
+    S32,
+    S64,
+    F16,
+    BF16,
+    TF32,
+    F16x2,
+    BF16x2,
+    F32,
+    F32x2,
+    F64,
+    E4M3x2,
+    E5M2x2,
+}
+
+/// Where memory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Region {
+    Generic,
+    Global,
+    Shared,
+    Local,
+    Parameter,
+}
+
+/// A register that holds an address, with an offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) base: Slot,
+    pub(crate) offset: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Integer1 {
+    Move,
+    Not,
+    Negate,
+    Absolute,
+    Population,
+    LeadingZeros,
+    Reverse,
+    /// Position of the highest bit that differs from the sign.
+    Find,
+    /// The shift that brings it to the top.
+    FindShift,
+    LogicalNot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Integer2 {
+    Add,
+    Subtract,
+    AddSaturating,
+    SubtractSaturating,
+    MultiplyLow,
+    MultiplyHigh,
+    Divide,
+    Remainder,
+    Minimum,
+    Maximum,
+    And,
+    Or,
+    Xor,
+    ShiftLeft,
+    ShiftRight,
+    BitMaskClamp,
+    BitMaskWrap,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Integer3 {
+    MultiplyAddLow,
+    MultiplyAddHigh,
+    Extract,
+    /// With its table.
+    Logic(u8),
+    Permute(Permute),
+    FunnelLeftWrap,
+    FunnelLeftClamp,
+    FunnelRightWrap,
+    FunnelRightClamp,
+    AbsoluteDifference,
+    /// Signs of a and b.
+    Dot4(bool, bool),
+    /// Signs of a and b, the upper half of b.
+    Dot2(bool, bool, bool),
+    /// a if c is not negative.
+    Select,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Permute {
+    Index,
+    Forward4,
+    Backward4,
+    Replicate8,
+    EdgeLeft,
+    EdgeRight,
+    Replicate16,
+}
+
+/// An addition, subtraction or multiply-add with carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Carry {
+    pub(crate) subtract: bool,
+    /// None: no product. Else whether its upper half is taken, and whether it is signed.
+    pub(crate) product: Option<(bool, bool)>,
+    pub(crate) takes: bool,
+    pub(crate) gives: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Float2 {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Minimum { nan: bool, xorsign: bool, absolute: bool },
+    Maximum { nan: bool, xorsign: bool, absolute: bool },
+    CopySign,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Float1 {
+    Absolute,
+    Negate,
+    SquareRoot,
+    Reciprocal,
+}
+
+/// What the modifiers of a float operation say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mode {
+    pub(crate) rounding: Rounding,
+    /// Subnormal inputs and results become zero.
+    pub(crate) flush: bool,
+    /// Clamped to [0, 1], NaN to 0.
+    pub(crate) saturate: bool,
+    /// Below zero becomes zero.
+    pub(crate) relu: bool,
+}
+
+/// Formats of float operations, packed ones lane by lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Number {
+    Half,
+    Brain,
+    Single,
+    Double,
+}
+
+/// Float operands: one in a word, two in a word, one or two in 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Float {
+    pub(crate) number: Number,
+    pub(crate) packed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    EqualUnordered,
+    NotEqualUnordered,
+    LessUnordered,
+    LessEqualUnordered,
+    GreaterUnordered,
+    GreaterEqualUnordered,
+    Ordered,
+    Unordered,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Logic {
+    And,
+    Or,
+    Xor,
+}
+
+/// A comparison and what is done with its outcome.
+#[derive(Clone, Debug)]
+pub(crate) struct Compare {
+    pub(crate) comparison: Comparison,
+    pub(crate) kind: Type,
+    pub(crate) flush: bool,
+    pub(crate) a: Slot,
+    pub(crate) b: Slot,
+    pub(crate) combine: Option<(Logic, Condition)>,
+}
+
+/// A conversion.
+#[derive(Clone, Debug)]
+pub(crate) struct Convert {
+    pub(crate) to: Type,
+    pub(crate) from: Type,
+    /// None: the value is exact, or is an integer's.
+    pub(crate) rounding: Option<Rounding>,
+    /// The result is a number without a fraction.
+    pub(crate) integral: bool,
+    /// To nearest, ties away, as in `.rna.tf32`.
+    pub(crate) flush: bool,
+    pub(crate) saturate: bool,
+    pub(crate) finite: bool,
+    pub(crate) relu: bool,
+    pub(crate) d: Slot,
+    pub(crate) a: Slot,
+    /// The lower half of a packed result.
+    pub(crate) b: Option<Slot>,
+}
+
+/// An access of memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Access {
+    pub(crate) region: Region,
+    /// Of one element: 1, 2, 4 or 8.
+    pub(crate) bytes: u8,
+    pub(crate) signed: bool,
+    /// Volatile, relaxed, acquire, release: may meet those of other blocks.
+    pub(crate) ordered: bool,
+    pub(crate) address: Address,
+    /// Registers, one for each element.
+    pub(crate) elements: Box<[Slot]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtomicOp {
+    Add,
+    Minimum,
+    Maximum,
+    And,
+    Or,
+    Xor,
+    Exchange,
+    CompareExchange,
+    Increment,
+    Decrement,
+}
+
+/// An atomic operation.
+#[derive(Clone, Debug)]
+pub(crate) struct Atomic {
+    pub(crate) region: Region,
+    pub(crate) op: AtomicOp,
+    pub(crate) kind: Type,
+    pub(crate) no_flush: bool,
+    pub(crate) address: Address,
+    pub(crate) d: Box<[Slot]>,
+    pub(crate) b: Box<[Slot]>,
+    pub(crate) c: Slot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shuffle {
+    Up,
+    Down,
+    Butterfly,
+    Index,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vote {
+    All,
+    Any,
+    Uniform,
+}
+
+/// The special functions, as the multi-function unit has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Special {
+    Reciprocal,
+    SquareRoot,
+    ReciprocalSquareRoot,
+    Exponential,
+    Logarithm,
+    Sine,
+    Cosine,
+}
+
+/// A multiplication of matrices by a warp.
+#[derive(Clone, Debug)]
+pub(crate) struct Mma {
+    pub(crate) multiplier: Arc<Multiplier>,
+    pub(crate) d: Box<[Slot]>,
+    pub(crate) a: Box<[Slot]>,
+    pub(crate) b: Box<[Slot]>,
+    pub(crate) c: Box<[Slot]>,
+}
+
+/// The same by a warpgroup, each of whose warps computes its own rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Wgmma {
+    pub(crate) multiplier: Arc<Multiplier>,
+    pub(crate) d: Box<[Slot]>,
+    pub(crate) a: WgmmaA,
+    /// Descriptor.
+    pub(crate) b: Wide,
+    /// Whether D is added.
+    pub(crate) accumulate: Condition,
+    pub(crate) negate: [bool; 2],
+    /// Whether A and B lie with M and N along memory.
+    pub(crate) transposed: [bool; 2],
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum WgmmaA {
+    Registers(Box<[Slot]>),
+    Descriptor(Wide),
+}
+
+/// What one instruction does.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    Nothing,
+    /// On 32 bits, or on 16 where the type says so.
+    Word1 {
+        f: Integer1,
+        kind: Type,
+        d: Word,
+        a: Word,
+    },
+    Word2 {
+        f: Integer2,
+        kind: Type,
+        d: Word,
+        a: Word,
+        b: Word,
+    },
+    Word3 {
+        f: Integer3,
+        kind: Type,
+        d: Word,
+        a: Word,
+        b: Word,
+        c: Word,
+    },
+    /// Bits of b put into c.
+    Insert {
+        d: Word,
+        a: Word,
+        b: Word,
+        c: Word,
+        e: Word,
+    },
+    WideInsert {
+        d: Wide,
+        a: Wide,
+        b: Wide,
+        c: Word,
+        e: Word,
+    },
+    /// Counts and positions, which are words, of 64 bits.
+    WideCount {
+        f: Integer1,
+        kind: Type,
+        d: Word,
+        a: Wide,
+    },
+    Wide1 {
+        f: Integer1,
+        d: Wide,
+        a: Wide,
+    },
+    Wide2 {
+        f: Integer2,
+        kind: Type,
+        d: Wide,
+        a: Wide,
+        b: Wide,
+    },
+    WideShift {
+        f: Integer2,
+        kind: Type,
+        d: Wide,
+        a: Wide,
+        b: Word,
+    },
+    WideExtract {
+        signed: bool,
+        d: Wide,
+        a: Wide,
+        b: Word,
+        c: Word,
+    },
+    WideMad {
+        high: bool,
+        signed: bool,
+        d: Wide,
+        a: Wide,
+        b: Wide,
+        c: Wide,
+    },
+    /// Products of words.
+    MultiplyWide {
+        signed: bool,
+        bits: u32,
+        d: Slot,
+        a: Word,
+        b: Word,
+    },
+    MadWide {
+        signed: bool,
+        bits: u32,
+        d: Slot,
+        a: Word,
+        b: Word,
+        c: Slot,
+    },
+    Carry {
+        f: Carry,
+        d: Word,
+        a: Word,
+        b: Word,
+        c: Word,
+    },
+    WideCarry {
+        f: Carry,
+        d: Wide,
+        a: Wide,
+        b: Wide,
+        c: Wide,
+    },
+
+    Float1 {
+        f: Float1,
+        float: Float,
+        mode: Mode,
+        d: Slot,
+        a: Slot,
+    },
+    Float2 {
+        f: Float2,
+        float: Float,
+        mode: Mode,
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    /// `negate`: the product, the addend.
+    Fma {
+        float: Float,
+        mode: Mode,
+        negate: [bool; 2],
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        c: Slot,
+    },
+    /// Class of a number.
+    Test {
+        class: u8,
+        kind: Type,
+        d: Predicate,
+        a: Slot,
+    },
+    Special {
+        f: Special,
+        flush: bool,
+        d: Word,
+        a: Word,
+    },
+    Divide {
+        full: bool,
+        flush: bool,
+        d: Word,
+        a: Word,
+        b: Word,
+    },
+    /// Two moves.
+    Copy {
+        d: [Slot; 2],
+        a: [Slot; 2],
+    },
+    /// The two factors of the last multiplication of a division.
+    DivideFactors {
+        full: bool,
+        flush: bool,
+        d: [Word; 2],
+        a: Word,
+        b: Word,
+    },
+    /// The two factors of the last multiplication of a reciprocal.
+    ReciprocalFactors {
+        flush: bool,
+        d: [Word; 2],
+        a: Word,
+    },
+
+    Compare {
+        compare: Box<Compare>,
+        d: Predicate,
+        q: Option<Predicate>,
+    },
+    /// A comparison whose outcome is a number.
+    Set {
+        compare: Box<Compare>,
+        kind: Type,
+        d: Word,
+    },
+    Select {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        condition: Condition,
+    },
+    Logic {
+        f: Logic,
+        d: Predicate,
+        a: Condition,
+        b: Condition,
+    },
+    Convert(Box<Convert>),
+    /// Parts from the lowest on, each of so many bits, into one register.
+    Pack {
+        d: Slot,
+        bits: u32,
+        parts: Box<[Slot]>,
+    },
+    Unpack {
+        a: Slot,
+        bits: u32,
+        parts: Box<[Slot]>,
+    },
+    /// From an address of a window to a generic one, or back.
+    Window {
+        to_generic: bool,
+        region: Region,
+        d: Slot,
+        a: Slot,
+    },
+    IsSpace {
+        region: Region,
+        d: Predicate,
+        a: Wide,
+    },
+
+    Load(Box<Access>),
+    Store(Box<Access>),
+    Atomic(Box<Atomic>),
+    LoadMatrix {
+        transposed: bool,
+        address: Address,
+        d: Box<[Slot]>,
+    },
+    StoreMatrix {
+        transposed: bool,
+        address: Address,
+        a: Box<[Slot]>,
+    },
+    /// A copy from global to shared memory; `size`: how many bytes of the source are read.
+    CopyAsync {
+        bytes: u8,
+        to: Address,
+        from: Address,
+        size: Option<Word>,
+        ignore: Option<Condition>,
+    },
+    CommitCopies,
+    /// Until at most so many groups are left.
+    WaitCopies(u32),
+
+    Shuffle {
+        f: Shuffle,
+        d: Word,
+        p: Option<Predicate>,
+        a: Word,
+        b: Word,
+        c: Word,
+        mask: Word,
+    },
+    Vote {
+        f: Vote,
+        d: Predicate,
+        a: Condition,
+        mask: Word,
+    },
+    Ballot {
+        d: Word,
+        a: Condition,
+        mask: Word,
+    },
+    ActiveMask {
+        d: Word,
+    },
+    /// Lanes that hold the same value.
+    Match {
+        all: bool,
+        d: Word,
+        p: Option<Predicate>,
+        a: Slot,
+        mask: Word,
+    },
+    Reduce {
+        f: Integer2,
+        signed: bool,
+        d: Word,
+        a: Word,
+        mask: Word,
+    },
+    ReduceFloat {
+        maximum: bool,
+        absolute: bool,
+        nan: bool,
+        d: Word,
+        a: Word,
+        mask: Word,
+    },
+    Elect {
+        d: Slot,
+        p: Option<Predicate>,
+        mask: Word,
+    },
+    /// All lanes of the mask must be here.
+    SyncWarp {
+        mask: Word,
+    },
+
+    /// Multiplications that do not depend on each other.
+    Mma(Vec<Mma>),
+    Wgmma(Box<Wgmma>),
+
+    Branch {
+        target: u32,
+        reconverge: u32,
+    },
+    Exit,
+    Trap,
+    /// `arrive`: goes on at once. `reduce`: a result over all threads.
+    Barrier {
+        id: Word,
+        count: Option<Word>,
+        arrive: bool,
+        reduce: Option<Box<Reduction>>,
+    },
+    /// Makes what other threads wrote visible.
+    Fence,
+}
+
+/// `bar.red`
+#[derive(Clone, Debug)]
+pub(crate) struct Reduction {
+    /// None counts.
+    pub(crate) f: Option<Logic>,
+    pub(crate) d: Slot,
+    pub(crate) p: Option<Predicate>,
+    pub(crate) a: Condition,
+}
+
+/// An instruction with its guard and line.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) op: Op,
+    pub(crate) guard: Option<Condition>,
+    pub(crate) line: u32,
+}
+
+/// What a slot holds when a warp starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Preset {
+    Word(u32),
+    Thread(u8),
+    ThreadCount(u8),
+    Block(u8),
+    BlockCount(u8),
+    Lane,
+    Warp,
+    WarpCount,
+    MaskEqual,
+    MaskLess,
+    MaskLessEqual,
+    MaskGreater,
+    MaskGreaterEqual,
+    DynamicShared,
+}
+
+/// A variable in global or constant memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Static {
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+    pub(crate) initial: Vec<u8>,
+}
+
+/// An entry, decoded: what [`launch`](crate::Launch) runs.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    pub(crate) name: String,
+    pub(crate) target: String,
+    pub(crate) parameters: Vec<Parameter>,
+    /// Offset of each parameter, and bytes in all.
+    pub(crate) offsets: Vec<usize>,
+    pub(crate) parameter_bytes: usize,
+    pub(crate) required_block: Option<[u32; 3]>,
+    pub(crate) largest_block: Option<[u32; 3]>,
+    pub(crate) registers: Vec<Register>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) words: usize,
+    pub(crate) wides: usize,
+    pub(crate) predicates: usize,
+    /// Words that hold the same throughout a warp.
+    pub(crate) presets: Vec<(Word, Preset)>,
+    pub(crate) wide_constants: Vec<(Wide, u64)>,
+    /// Bytes of shared memory that the text declares.
+    pub(crate) static_shared: u64,
+    /// Whether there is shared memory whose size the launch says.
+    pub(crate) dynamic_shared: bool,
+    /// Bytes of local memory of a thread.
+    pub(crate) local: u64,
+    pub(crate) statics: Vec<Static>,
+    /// Whether registers may be read before they are written, each with the line of the first such read.
+    pub(crate) unwritten: Vec<(String, u32)>,
+    pub(crate) doubts: Vec<crate::error::Doubt>,
+    pub(crate) forms: Vec<(String, u32)>,
+    pub(crate) rewrites: crate::rewrite::Rewrites,
+    /// Whether the order of blocks can change results: there are atomic operations on global memory.
+    pub(crate) ordered: bool,
+}
+
+impl Type {
+    /// The type of a modifier.
+    pub(crate) fn named(word: &str) -> Option<Type> {
+        Some(match word {
+            "pred" => Type::Pred,
+            "b8" => Type::B8,
+            "b16" => Type::B16,
+            "b32" => Type::B32,
+            "b64" => Type::B64,
+            "u8" => Type::U8,
+            "u16" => Type::U16,
+            "u32" => Type::U32,
+            "u64" => Type::U64,
+            "s8" => Type::S8,
+            "s16" => Type::S16,
+            "s32" => Type::S32,
+            "s64" => Type::S64,
+            "f16" => Type::F16,
+            "bf16" => Type::BF16,
+            "tf32" => Type::TF32,
+            "f16x2" => Type::F16x2,
+            "bf16x2" => Type::BF16x2,
+            "f32" => Type::F32,
+            "f32x2" => Type::F32x2,
+            "f64" => Type::F64,
+            "e4m3x2" => Type::E4M3x2,
+            "e5m2x2" => Type::E5M2x2,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn bits(self) -> u32 {
+        match self {
+            Type::Pred => 1,
+            Type::B8 | Type::U8 | Type::S8 => 8,
+            Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::BF16 | Type::E4M3x2 | Type::E5M2x2 => 16,
+            Type::B32 | Type::U32 | Type::S32 | Type::F32 | Type::TF32 | Type::F16x2 | Type::BF16x2 => 32,
+            Type::B64 | Type::U64 | Type::S64 | Type::F64 | Type::F32x2 => 64,
+        }
+    }
+
+    pub(crate) fn is_signed(self) -> bool {
+        matches!(self, Type::S8 | Type::S16 | Type::S32 | Type::S64)
+    }
+
+    /// The type as a float, if it is one.
+    pub(crate) fn float(self) -> Option<Float> {
+        let (number, packed) = match self {
+            Type::F16 => (Number::Half, false),
+            Type::F16x2 => (Number::Half, true),
+            Type::BF16 => (Number::Brain, false),
+            Type::BF16x2 => (Number::Brain, true),
+            Type::F32 => (Number::Single, false),
+            Type::F32x2 => (Number::Single, true),
+            Type::F64 => (Number::Double, false),
+            _ => return None,
+        };
+        Some(Float { number, packed })
+    }
+
+    pub(crate) fn is_integer(self) -> bool {
+        self.float().is_none() && !matches!(self, Type::Pred | Type::TF32 | Type::E4M3x2 | Type::E5M2x2)
+    }
+}
+
+impl Mode {
+    pub(crate) const NEAREST: Mode =
+        Mode { rounding: Rounding::NearestEven, flush: false, saturate: false, relu: false };
+}
+
+impl Condition {
+    pub(crate) const TRUE: Condition = Condition { predicate: TRUE, negated: false };
+}
+
+impl Kernel {
+    /// The entry's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The architecture that the text was compiled for, as in `sm_90a`.
+    pub fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// The block that `.reqntid` requires.
+    pub fn required_block(&self) -> Option<[u32; 3]> {
+        self.required_block
+    }
+
+    /// Names and types of the parameters.
+    pub fn parameters(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.parameters.iter().map(|parameter| {
+            (parameter.name.as_str(), if parameter.pointer { "pointer" } else { parameter.kind.as_str() })
+        })
+    }
+
+    /// Instructions whose results on a GPU are not known for sure.
+    pub fn doubts(&self) -> &[crate::error::Doubt] {
+        &self.doubts
+    }
+
+    /// Forms with how often they occur, as the text has them.
+    pub fn forms(&self) -> &[(String, u32)] {
+        &self.forms
+    }
+
+    /// What ptxas makes of the text, as far as it changes results.
+    pub fn rewrites(&self) -> &crate::rewrite::Rewrites {
+        &self.rewrites
+    }
+}

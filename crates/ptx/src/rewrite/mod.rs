@@ -1,0 +1,40 @@
+//! What ptxas makes of a text, as far as it changes results: products fused with additions, and constants folded.
+//!
+//! Established by comparing predictions with the SASS of 183 compiled files, ptxas 12.9 (sm_80) and 13.4 (sm_90, sm_100).
+
+mod contract;
+mod fold;
+mod uses;
+
+use crate::error::Doubt;
+use crate::text::Function;
+
+/// Whether a text runs as it is written or as ptxas compiles it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Multiplications and additions are fused, and constants folded, as ptxas does.
+    #[default]
+    Gpu,
+    /// Every instruction as it is written.
+    Text,
+}
+
+/// What was rewritten.
+#[derive(Clone, Debug, Default)]
+pub struct Rewrites {
+    /// Lines of the multiplication (or division) and of the addition that are one operation.
+    pub fused: Vec<(u32, u32)>,
+    /// Lines of operations on constants that are computed at compile time, correctly rounded.
+    pub folded: Vec<u32>,
+    pub(crate) doubts: Vec<Doubt>,
+}
+
+/// Rewrites a function as ptxas compiles it for a target, such as `sm_80`.
+pub(crate) fn apply(function: &mut Function, target: &str, mode: Mode) -> Rewrites {
+    let mut rewrites = Rewrites::default();
+    if mode == Mode::Gpu {
+        fold::fold(function, &mut rewrites);
+        contract::contract(function, target.starts_with("sm_8"), &mut rewrites);
+    }
+    rewrites
+}

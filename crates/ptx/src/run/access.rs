@@ -1,0 +1,318 @@
+//! Loads, stores and atomic operations of a warp.
+
+use bitmma::formats::{BF16, F16};
+
+use super::block::Block;
+use super::fault::Fault;
+use super::shared::Shared;
+use super::warp::Warp;
+use crate::decode::{LOCAL_WINDOW, REGION_BITS, SHARED_WINDOW};
+use crate::instruction::{double, single};
+use crate::lanes::{LANES, each};
+use crate::program::{Access, Atomic, AtomicOp, Mode, Region, Slot, Type};
+
+/// The space of an address of generic memory.
+fn resolve(region: Region, address: u64) -> (Region, u64) {
+    if region != Region::Generic {
+        return (region, address);
+    }
+    match address >> REGION_BITS {
+        window if window == SHARED_WINDOW >> REGION_BITS => (Region::Shared, address - SHARED_WINDOW),
+        window if window == LOCAL_WINDOW >> REGION_BITS => (Region::Local, address - LOCAL_WINDOW),
+        _ => (Region::Global, address),
+    }
+}
+
+fn extend(value: u64, bytes: u8, signed: bool) -> u64 {
+    let up = 64 - 8 * u32::from(bytes);
+    if signed { ((value << up) as i64 >> up) as u64 } else { value }
+}
+
+impl Warp {
+    pub(super) fn load(&mut self, access: &Access, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
+        let Access { region, bytes, signed, ordered, address, ref elements } = *access;
+        if region == Region::Parameter {
+            return self.load_parameter(access, mask, block);
+        }
+        let addresses = self.registers.addresses(address);
+        if region == Region::Global && self.load_global(access, mask, &addresses, block)? {
+            return Ok(());
+        }
+        let size = u64::from(bytes) * elements.len() as u64;
+        let mut values = [[0u64; LANES]; 8];
+        for lane in each(mask) {
+            let fault = |what: String| Fault::new(lane, what);
+            match resolve(region, addresses[lane]) {
+                (Region::Shared, at) => {
+                    let at = block.shared.checked(at, size, "reads").map_err(fault)?;
+                    if !ordered {
+                        block.shared.note_read(at, size as usize, self.number as u8).map_err(fault)?;
+                    }
+                    for (index, value) in values[..elements.len()].iter_mut().enumerate() {
+                        value[lane] = block.shared.get(at + index * usize::from(bytes), bytes);
+                    }
+                }
+                (Region::Local, at) => {
+                    let at = self.local.checked(at, size, "reads").map_err(fault)?;
+                    for (index, value) in values[..elements.len()].iter_mut().enumerate() {
+                        let (code, filled) = self.local.get(lane, at + index * usize::from(bytes), bytes);
+                        value[lane] = code;
+                        if !filled {
+                            self.unwritten.get_or_insert(self.line(block.launch.kernel));
+                        }
+                    }
+                }
+                (_, at) => {
+                    let (memory, offset) = block.launch.global.checked(at, size, "reads").map_err(fault)?;
+                    for (index, value) in values[..elements.len()].iter_mut().enumerate() {
+                        let offset = offset + index as u64 * u64::from(bytes);
+                        if block.launch.global.watched && !ordered {
+                            memory.note_read(offset, bytes, block.number).map_err(fault)?;
+                        }
+                        value[lane] = memory.load(offset, bytes);
+                    }
+                }
+            }
+        }
+        for (value, element) in values.iter_mut().zip(elements) {
+            for lane in 0..LANES {
+                value[lane] = extend(value[lane], bytes, signed);
+            }
+            self.registers.set_any(*element, mask, value);
+        }
+        Ok(())
+    }
+
+    /// Words from one buffer, which most loads are; whether it was one.
+    fn load_global(
+        &mut self,
+        access: &Access,
+        mask: u32,
+        addresses: &[u64; LANES],
+        block: &Block<'_>,
+    ) -> Result<bool, Fault> {
+        let Access { bytes, ordered, ref elements, .. } = *access;
+        if bytes != 4 || ordered {
+            return Ok(false);
+        }
+        let first = addresses[mask.trailing_zeros() as usize];
+        let Some((memory, _)) = block.launch.global.region(first) else { return Ok(false) };
+        let base = first >> REGION_BITS << REGION_BITS;
+        let size = 4 * elements.len() as u64;
+        let mut good = memory.bytes >= size;
+        for lane in each(mask) {
+            let offset = addresses[lane].wrapping_sub(base);
+            good &= offset <= memory.bytes.wrapping_sub(size) && offset.is_multiple_of(size);
+        }
+        if !good {
+            return Ok(false);
+        }
+        let watched = block.launch.global.watched;
+        for (index, element) in elements.iter().enumerate() {
+            let Slot::Word(element, 32) = element else { return Ok(false) };
+            let mut value = self.registers.words[element.0 as usize];
+            for lane in each(mask) {
+                let offset = addresses[lane] - base + 4 * index as u64;
+                if watched {
+                    memory.note_read(offset, 4, block.number).map_err(|what| Fault::new(lane, what))?;
+                }
+                value[lane] = memory.word(offset as usize / 4);
+            }
+            self.registers.words[element.0 as usize] = value;
+        }
+        Ok(true)
+    }
+
+    fn load_parameter(&mut self, access: &Access, mask: u32, block: &Block<'_>) -> Result<(), Fault> {
+        let Access { bytes, signed, address, ref elements, .. } = *access;
+        let addresses = self.registers.addresses(address);
+        for (index, element) in elements.iter().enumerate() {
+            let mut value = [0; LANES];
+            for lane in each(mask) {
+                let at = addresses[lane].wrapping_add(index as u64 * u64::from(bytes)) as usize;
+                let end = at.saturating_add(bytes.into());
+                let Some(part) = block.launch.parameters.get(at..end) else {
+                    let what = format!(
+                        "reads {bytes} bytes at byte {at} of the parameters, which have {}",
+                        block.launch.parameters.len()
+                    );
+                    return Err(Fault::new(lane, what));
+                };
+                let mut code = [0; 8];
+                code[..part.len()].copy_from_slice(part);
+                value[lane] = extend(u64::from_le_bytes(code), bytes, signed);
+            }
+            self.registers.set_any(*element, mask, &value);
+        }
+        Ok(())
+    }
+
+    pub(super) fn store(&mut self, access: &Access, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
+        let Access { region, bytes, ordered, address, ref elements, .. } = *access;
+        let addresses = self.registers.addresses(address);
+        let size = u64::from(bytes) * elements.len() as u64;
+        let keep = u64::MAX >> (64 - 8 * u32::from(bytes));
+        for lane in each(mask) {
+            let fault = |what: String| Fault::new(lane, what);
+            let value = |index: usize| self.registers.any_lane(elements[index], lane) & keep;
+            match resolve(region, addresses[lane]) {
+                (Region::Shared, at) => {
+                    let at = block.shared.checked(at, size, "writes").map_err(fault)?;
+                    if !ordered {
+                        let same = |shared: &Shared| {
+                            (0..elements.len()).all(|index| {
+                                shared.get(at + index * usize::from(bytes), bytes) == value(index)
+                            })
+                        };
+                        block.shared.note_write(at, size as usize, self.number as u8, same).map_err(fault)?;
+                    }
+                    for index in 0..elements.len() {
+                        block.shared.put(at + index * usize::from(bytes), bytes, value(index));
+                    }
+                }
+                (Region::Local, at) => {
+                    let at = self.local.checked(at, size, "writes").map_err(fault)?;
+                    for index in 0..elements.len() {
+                        let value = self.registers.any_lane(elements[index], lane) & keep;
+                        self.local.put(lane, at + index * usize::from(bytes), bytes, value);
+                    }
+                }
+                (_, at) => {
+                    let launch = block.launch;
+                    let (memory, offset) = launch.global.checked(at, size, "writes").map_err(fault)?;
+                    for index in 0..elements.len() {
+                        let offset = offset + index as u64 * u64::from(bytes);
+                        let value = value(index);
+                        if launch.global.watched && !ordered {
+                            memory.note_write(offset, bytes, value, block.number).map_err(fault)?;
+                        }
+                        memory.store(offset, bytes, value);
+                        launch.witness(memory, offset, bytes, self.line(launch.kernel), || {
+                            self.thread(block, lane)
+                        });
+                    }
+                    if !memory.written.load(std::sync::atomic::Ordering::Relaxed) {
+                        memory.written.store(true, std::sync::atomic::Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Lane by lane, from the lowest on.
+    pub(super) fn atomic(&mut self, atomic: &Atomic, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
+        let Atomic { region, op, kind, no_flush, address, ref d, ref b, c } = *atomic;
+        let addresses = self.registers.addresses(address);
+        let bytes = (kind.bits() / 8) as u8;
+        for lane in each(mask) {
+            let fault = |what: String| Fault::new(lane, what);
+            let (space, at) = resolve(region, addresses[lane]);
+            let size = u64::from(bytes) * b.len() as u64;
+            for index in 0..b.len() {
+                let operand = self.registers.any_lane(b[index], lane);
+                let other = self.registers.any_lane(c, lane);
+                let step = index as u64 * u64::from(bytes);
+                let apply =
+                    |old: u64| update(op, kind, no_flush, space == Region::Shared, old, operand, other);
+                let old = match space {
+                    Region::Shared => {
+                        let at = block.shared.checked(at, size, "changes").map_err(fault)? + step as usize;
+                        // atomic operations order what others do
+                        block.shared.barrier();
+                        block.shared.note_read(at, bytes.into(), self.number as u8).map_err(fault)?;
+                        block
+                            .shared
+                            .note_write(at, bytes.into(), self.number as u8, |_| false)
+                            .map_err(fault)?;
+                        block.shared.barrier();
+                        let old = block.shared.get(at, bytes);
+                        block.shared.put(at, bytes, apply(old));
+                        old
+                    }
+                    Region::Local => return Err(fault("an atomic operation on local memory".to_owned())),
+                    _ => {
+                        let launch = block.launch;
+                        let (memory, offset) = launch.global.checked(at, size, "changes").map_err(fault)?;
+                        let old = memory.load(offset + step, bytes);
+                        memory.store(offset + step, bytes, apply(old));
+                        memory.written.store(true, std::sync::atomic::Ordering::Relaxed);
+                        launch.witness(memory, offset + step, bytes, self.line(launch.kernel), || {
+                            self.thread(block, lane)
+                        });
+                        old
+                    }
+                };
+                if let Some(slot) = d.get(index) {
+                    match *slot {
+                        Slot::Word(word, _) => self.registers.words[word.0 as usize][lane] = old as u32,
+                        Slot::Wide(wide) => self.registers.wides[wide.0 as usize][lane] = old,
+                        Slot::Sink => {}
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What an atomic operation leaves in memory. On global memory additions of FP32 flush subnormal numbers.
+fn update(op: AtomicOp, kind: Type, no_flush: bool, shared: bool, old: u64, b: u64, c: u64) -> u64 {
+    let keep = u64::MAX >> (64 - kind.bits());
+    let (old, b, c) = (old & keep, b & keep, c & keep);
+    let up = 64 - kind.bits();
+    let signed = |value: u64| (value << up) as i64;
+    let mode = Mode { flush: !no_flush && !shared && kind == Type::F32, ..Mode::NEAREST };
+    let halves = |f: &dyn Fn(u64, u64) -> u64| f(old & 0xffff, b & 0xffff) | f(old >> 16, b >> 16) << 16;
+    let value = match (op, kind) {
+        (AtomicOp::Add, Type::F32) => single::add(mode.flush, &[old as u32; 32], &[b as u32; 32])[0].into(),
+        (AtomicOp::Add, Type::F64) => double::of(f64::from_bits(old) + f64::from_bits(b)),
+        (AtomicOp::Add, Type::F16) => double::add(&F16, mode, old, b),
+        (AtomicOp::Add, Type::BF16) => double::add(&BF16, mode, old, b),
+        (AtomicOp::Add, Type::F16x2) => halves(&|x, y| double::add(&F16, mode, x, y)),
+        (AtomicOp::Add, Type::BF16x2) => halves(&|x, y| double::add(&BF16, mode, x, y)),
+        (AtomicOp::Add, _) => old.wrapping_add(b),
+        (AtomicOp::Minimum, _) if kind.is_signed() => {
+            if signed(old) <= signed(b) {
+                old
+            } else {
+                b
+            }
+        }
+        (AtomicOp::Minimum, _) => old.min(b),
+        (AtomicOp::Maximum, _) if kind.is_signed() => {
+            if signed(old) >= signed(b) {
+                old
+            } else {
+                b
+            }
+        }
+        (AtomicOp::Maximum, _) => old.max(b),
+        (AtomicOp::And, _) => old & b,
+        (AtomicOp::Or, _) => old | b,
+        (AtomicOp::Xor, _) => old ^ b,
+        (AtomicOp::Exchange, _) => b,
+        (AtomicOp::CompareExchange, _) => {
+            if old == b {
+                c
+            } else {
+                old
+            }
+        }
+        (AtomicOp::Increment, _) => {
+            if old >= b {
+                0
+            } else {
+                old + 1
+            }
+        }
+        (AtomicOp::Decrement, _) => {
+            if old == 0 || old > b {
+                b
+            } else {
+                old - 1
+            }
+        }
+    };
+    value & keep
+}

@@ -1,0 +1,108 @@
+//! Arguments of a launch.
+
+use crate::error::Error;
+use crate::text::Parameter;
+
+/// Memory that a kernel reads and writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Buffer {
+    /// Its bytes: after a launch, what the kernel left.
+    pub bytes: Vec<u8>,
+    /// What messages call it, as in `argument 2`.
+    pub name: String,
+    /// Whether the last launch wrote to it.
+    pub written: bool,
+}
+
+/// A number, which becomes the parameter's type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// A whole number.
+    Integer(i128),
+    /// Any other.
+    Float(f64),
+}
+
+/// An argument.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Argument {
+    /// A pointer into a buffer: its number, and bytes from its start.
+    Pointer {
+        /// Among the buffers of the launch.
+        buffer: usize,
+        /// Bytes from the start.
+        offset: u64,
+    },
+    /// A number.
+    Scalar(Scalar),
+    /// A null pointer.
+    Null,
+}
+
+impl Argument {
+    /// The bits of an argument in its parameter; `at` counts from 0.
+    pub(crate) fn bits(&self, parameter: &Parameter, at: usize) -> Result<u64, Error> {
+        let Parameter { name, kind, bytes, pointer, .. } = parameter;
+        let what = if *pointer { "a pointer".to_owned() } else { format!("of type {kind}") };
+        let wrong = |given: String| {
+            Error::Launch(format!("argument {at} is {given}, but parameter '{name}' is {what}"))
+        };
+        let bits = 8 * bytes;
+        if bits > 64 {
+            return Err(Error::Launch(format!(
+                "parameter '{name}' has {bytes} bytes, which no argument can have"
+            )));
+        }
+        let float = match kind.as_str() {
+            "f32" | "f64" | "f16" | "bf16" => true,
+            "b8" | "b16" | "b32" | "b64" | "u8" | "u16" | "u32" | "u64" | "s8" | "s16" | "s32" | "s64" => {
+                false
+            }
+            _ => return Err(Error::Launch(format!("parameter '{name}' of type {kind} is not supported"))),
+        };
+        match *self {
+            Argument::Pointer { buffer, offset } if bits == 64 && !float => {
+                Ok(((buffer as u64 + 1) << crate::decode::REGION_BITS) + offset)
+            }
+            Argument::Null if bits == 64 && !float => Ok(0),
+            Argument::Pointer { .. } => Err(wrong("an array".to_owned())),
+            Argument::Null => Err(wrong("None".to_owned())),
+            Argument::Scalar(Scalar::Integer(0)) if *pointer => Ok(0),
+            Argument::Scalar(Scalar::Integer(value)) if *pointer => Err(wrong(format!("the number {value}"))),
+            Argument::Scalar(Scalar::Float(value)) if *pointer || !float => {
+                Err(wrong(format!("the number {value:?}")))
+            }
+            Argument::Scalar(Scalar::Integer(value)) if !float => {
+                let signed = kind.starts_with('s');
+                let least = if kind.starts_with('u') && bits < 32 { 0 } else { -(1i128 << (bits - 1)) };
+                let greatest = if signed { (1i128 << (bits - 1)) - 1 } else { (1i128 << bits) - 1 };
+                match (least..=greatest).contains(&value) {
+                    true => Ok(value as u64 & (u64::MAX >> (64 - bits))),
+                    false => Err(Error::Launch(format!(
+                        "argument {at} is {value}, but parameter '{name}' of type {kind} holds {least} to {greatest}"
+                    ))),
+                }
+            }
+            Argument::Scalar(scalar) => {
+                let value = match scalar {
+                    Scalar::Integer(value) => value as f64,
+                    Scalar::Float(value) => value,
+                };
+                Ok(float_bits(kind, value))
+            }
+        }
+    }
+}
+
+/// A number rounded to a float type.
+fn float_bits(kind: &str, value: f64) -> u64 {
+    use bitmma::formats::{BF16, F16, F32, F64};
+    use bitmma_functions::convert::{Modifiers, convert};
+    let format = match kind {
+        "f16" => &F16,
+        "bf16" => &BF16,
+        "f64" => return value.to_bits(),
+        _ => &F32,
+    };
+    convert(&F64, format, value.to_bits(), Modifiers::NEAREST)
+}

@@ -1,0 +1,429 @@
+//! A launch: arguments, grid, blocks on threads.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use super::argument::{Argument, Buffer};
+use super::block::Block;
+use super::global::{Global, Region};
+use super::warp::Warp;
+use crate::error::{Error, Thread};
+use crate::lanes::LANES;
+use crate::program::Kernel;
+use crate::text::Width;
+
+/// What bounds a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Turns of the loops of one warp.
+    pub turns: u64,
+    /// Threads of this machine; 0: as many as it has.
+    pub threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { turns: 10_000_000, threads: 0 }
+    }
+}
+
+/// A kernel with everything a launch says.
+pub struct Launch<'k> {
+    /// What runs.
+    pub kernel: &'k Kernel,
+    /// Blocks: x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block; what the entry requires if there is none.
+    pub block: Option<[u32; 3]>,
+    /// Bytes of dynamic shared memory; as much as the architecture has if there is none.
+    pub shared: Option<u64>,
+    /// Whether doubtful kernels run, and such as depend on the order of blocks.
+    pub allow_doubtful: bool,
+    /// What bounds the run.
+    pub limits: Limits,
+}
+
+/// What a launch did.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Instructions of threads.
+    pub instructions: u64,
+    /// Blocks.
+    pub blocks: u64,
+}
+
+/// Bytes of which a result depends on what was never written, for the run that finds the instruction.
+struct Witness {
+    region: String,
+    offset: u64,
+    found: Mutex<Option<(u32, Thread)>>,
+}
+
+pub(crate) struct Running<'l> {
+    pub(crate) kernel: &'l Kernel,
+    pub(crate) global: Global,
+    pub(crate) parameters: Vec<u8>,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared_bytes: u64,
+    pub(crate) dynamic_shared: u64,
+    pub(crate) filling: u8,
+    pub(crate) limits: Limits,
+    /// Slot of each register that is a word.
+    pub(crate) narrow: Vec<Option<u32>>,
+    stop: &'l AtomicBool,
+    witness: Option<Witness>,
+}
+
+impl Running<'_> {
+    pub(crate) fn threads(&self) -> usize {
+        self.block.iter().map(|size| *size as usize).product()
+    }
+
+    /// An error if the run was stopped.
+    pub(crate) fn look(&self) -> Result<(), Error> {
+        if self.stop.load(Relaxed) { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    /// Notes who wrote the byte that is looked for.
+    #[inline(always)]
+    pub(crate) fn witness(
+        &self,
+        region: &Region,
+        offset: u64,
+        bytes: u8,
+        line: u32,
+        thread: impl Fn() -> Thread,
+    ) {
+        if let Some(witness) = &self.witness
+            && witness.region == region.name
+            && (offset..offset + u64::from(bytes)).contains(&witness.offset)
+            && let Ok(mut found) = witness.found.lock()
+        {
+            *found = Some((line, thread()));
+        }
+    }
+}
+
+/// Fillings of what nobody wrote.
+const FILLINGS: [u8; 2] = [0x00, 0xb5];
+
+/// Threads of a block, and its dimensions, as CUDA bounds them.
+const MOST_THREADS: u64 = 1024;
+
+impl Launch<'_> {
+    /// Runs the kernel. The buffers hold afterwards what it left, unless there was an error. `stop` is asked now and
+    /// then whether to go on.
+    pub fn run(
+        &self,
+        arguments: &[Argument],
+        buffers: &mut [Buffer],
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<Report, Error> {
+        let kernel = self.kernel;
+        let block = self.checked_block()?;
+        let grid = self.checked_grid()?;
+        let parameters = self.parameters(arguments, buffers)?;
+        if !self.allow_doubtful && !kernel.doubts().is_empty() {
+            return Err(Error::Doubtful(kernel.doubts().to_vec()));
+        }
+        let (global, report, unwritten) =
+            self.once(grid, block, &parameters, buffers, FILLINGS[0], None, stop)?;
+        if !kernel.unwritten.is_empty() || unwritten.is_some() {
+            let (other, ..) = self.once(grid, block, &parameters, buffers, FILLINGS[1], None, stop)?;
+            self.compare(grid, block, &parameters, buffers, [&global, &other], unwritten, stop)?;
+        }
+        for (buffer, region) in buffers.iter_mut().zip(&global.buffers) {
+            buffer.written = region.written.load(Relaxed);
+            region.copy_to(&mut buffer.bytes);
+        }
+        Ok(report)
+    }
+
+    fn checked_block(&self) -> Result<[u32; 3], Error> {
+        let kernel = self.kernel;
+        let shape = |[x, y, z]: [u32; 3]| format!("({x}, {y}, {z})");
+        let block = match (self.block, kernel.required_block) {
+            (Some(block), Some(required)) if block != required => {
+                return Err(Error::Launch(format!(
+                    "the entry requires blocks of {} threads, not {}",
+                    shape(required),
+                    shape(block)
+                )));
+            }
+            (Some(block), _) => block,
+            (None, Some(required)) => required,
+            (None, None) => {
+                return Err(Error::Launch(format!(
+                    "entry '{}' has no .reqntid: the launch must say the block",
+                    kernel.name
+                )));
+            }
+        };
+        let threads: u64 = block.iter().map(|size| u64::from(*size)).product();
+        let most = kernel.largest_block.map_or(MOST_THREADS, |largest| {
+            largest.iter().map(|size| u64::from(*size)).product::<u64>().min(MOST_THREADS)
+        });
+        if threads == 0 || threads > most || block[2] > 64 {
+            return Err(Error::Launch(format!(
+                "a block of {} threads cannot run: it must have 1 to {most}",
+                shape(block)
+            )));
+        }
+        Ok(block)
+    }
+
+    fn checked_grid(&self) -> Result<[u32; 3], Error> {
+        let [x, y, z] = self.grid;
+        if x == 0 || y == 0 || z == 0 || x > i32::MAX as u32 || y > 65535 || z > 65535 {
+            return Err(Error::Launch(format!(
+                "a grid of ({x}, {y}, {z}) blocks cannot run: x must be 1 to 2147483647, y and z 1 to 65535"
+            )));
+        }
+        Ok(self.grid)
+    }
+
+    fn parameters(&self, arguments: &[Argument], buffers: &[Buffer]) -> Result<Vec<u8>, Error> {
+        let kernel = self.kernel;
+        let (given, wanted) = (arguments.len(), kernel.parameters.len());
+        if given != wanted {
+            let names: Vec<_> = kernel.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+            return Err(Error::Launch(format!(
+                "entry '{}' takes {wanted} arguments, not {given}: {}",
+                kernel.name,
+                names.join(", ")
+            )));
+        }
+        let mut bytes = vec![0; kernel.parameter_bytes];
+        for (at, (argument, parameter)) in arguments.iter().zip(&kernel.parameters).enumerate() {
+            if let Argument::Pointer { buffer, .. } = argument
+                && *buffer >= buffers.len()
+            {
+                return Err(Error::Launch(format!(
+                    "argument {at} names buffer {buffer} of {}",
+                    buffers.len()
+                )));
+            }
+            let code = argument.bits(parameter, at)?.to_le_bytes();
+            let (offset, length) = (kernel.offsets[at], parameter.bytes as usize);
+            bytes[offset..offset + length].copy_from_slice(&code[..length]);
+        }
+        if buffers.len() > 1000 {
+            return Err(Error::Launch(format!("{} buffers are too many: 1000 are the most", buffers.len())));
+        }
+        if let Some(large) = buffers.iter().find(|buffer| buffer.bytes.len() as u64 >= 1 << 35) {
+            return Err(Error::Launch(format!(
+                "{} has {} bytes, which is too large",
+                large.name,
+                large.bytes.len()
+            )));
+        }
+        Ok(bytes)
+    }
+
+    /// Bytes of shared memory that a block may use.
+    fn shared_bytes(&self) -> Result<(u64, u64), Error> {
+        let kernel = self.kernel;
+        // CUDA C++ Programming Guide, technical specifications by compute capability
+        let most: u64 = match kernel.target.trim_start_matches("sm_").trim_end_matches(char::is_alphabetic) {
+            "70" => 96,
+            "75" => 64,
+            "80" | "87" => 163,
+            "86" | "89" | "120" | "121" => 99,
+            _ => 227,
+        } * 1024;
+        let dynamic = match self.shared {
+            Some(bytes) => bytes,
+            None if kernel.dynamic_shared => most.saturating_sub(kernel.static_shared),
+            None => 0,
+        };
+        let all = kernel.static_shared + dynamic;
+        if all > most {
+            return Err(Error::Launch(format!(
+                "a block takes {all} bytes of shared memory; {} has {most}",
+                kernel.target
+            )));
+        }
+        Ok((all, dynamic))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn once(
+        &self,
+        grid: [u32; 3],
+        block: [u32; 3],
+        parameters: &[u8],
+        buffers: &[Buffer],
+        filling: u8,
+        witness: Option<&mut WitnessOf>,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(Global, Report, Option<u32>), Error> {
+        let kernel = self.kernel;
+        let blocks: u64 = grid.iter().map(|size| u64::from(*size)).product();
+        let (shared_bytes, dynamic_shared) = self.shared_bytes()?;
+        let global = Global {
+            buffers: buffers.iter().map(|buffer| Region::new(buffer.name.clone(), &buffer.bytes)).collect(),
+            statics: kernel
+                .statics
+                .iter()
+                .map(|variable| {
+                    let mut bytes = variable.initial.clone();
+                    bytes.resize(variable.bytes as usize, 0);
+                    Region::new(format!("variable '{}'", variable.name), &bytes)
+                })
+                .collect(),
+            // blocks that agree by atomic operations may use one address; they run one after the other
+            watched: blocks > 1 && !self.allow_doubtful && !kernel.ordered,
+        };
+        let (mut next, flag) = (0, AtomicBool::new(false));
+        let narrow = kernel
+            .registers
+            .iter()
+            .map(|register| {
+                matches!(register.width, Width::Word(_)).then(|| {
+                    next += 1;
+                    next - 1
+                })
+            })
+            .collect();
+        let running = Running {
+            kernel,
+            global,
+            parameters: parameters.to_vec(),
+            grid,
+            block,
+            shared_bytes,
+            dynamic_shared,
+            filling,
+            limits: self.limits,
+            narrow,
+            stop: &flag,
+            witness: witness.as_ref().map(|witness| Witness {
+                region: witness.region.clone(),
+                offset: witness.offset,
+                found: Mutex::new(None),
+            }),
+        };
+        // atomic operations on global memory come in the order of blocks
+        let alone = kernel.ordered || self.allow_doubtful;
+        let cores = match self.limits.threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        let threads = if alone { 1 } else { cores.min(blocks.min(256) as usize).max(1) };
+        let next = AtomicU64::new(0);
+        let failed: Mutex<Option<(u64, Error)>> = Mutex::new(None);
+        let unwritten: Mutex<Option<u32>> = Mutex::new(None);
+        let executed = AtomicU64::new(0);
+        let work = |stop: &mut dyn FnMut() -> bool| {
+            let mut current = Block::new(&running);
+            let warps = running.threads().div_ceil(LANES);
+            let mut warps: Vec<Warp> = (0..warps).map(|_| Warp::new(kernel, filling)).collect();
+            loop {
+                let number = next.fetch_add(1, Relaxed);
+                if number >= blocks || flag.load(Relaxed) {
+                    break;
+                }
+                match current.run(number, &mut warps) {
+                    Ok(None) => {}
+                    Ok(Some(line)) => {
+                        if let Ok(mut unwritten) = unwritten.lock() {
+                            unwritten.get_or_insert(line);
+                        }
+                    }
+                    Err(error) => {
+                        // the first block's error, whichever thread comes first
+                        if let Ok(mut failed) = failed.lock()
+                            && !matches!(error, Error::Stopped)
+                            && failed.as_ref().is_none_or(|(other, _)| number < *other)
+                        {
+                            *failed = Some((number, error));
+                        }
+                        flag.store(true, Relaxed);
+                        break;
+                    }
+                }
+                if stop() {
+                    flag.store(true, Relaxed);
+                    break;
+                }
+            }
+            executed.fetch_add(warps.iter().map(|warp| warp.executed).sum(), Relaxed);
+        };
+        let done = AtomicU64::new(0);
+        let stopped = std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    work(&mut || false);
+                    done.fetch_add(1, Relaxed);
+                });
+            }
+            // this thread listens
+            let mut stopped = false;
+            let mut pause = 20;
+            while (done.load(Relaxed) as usize) < threads {
+                std::thread::sleep(std::time::Duration::from_micros(pause));
+                pause = (2 * pause).min(20_000);
+                if !stopped && pause >= 20_000 && stop() {
+                    stopped = true;
+                    flag.store(true, Relaxed);
+                }
+            }
+            stopped
+        });
+        if let Some((_, error)) = failed.into_inner().ok().flatten() {
+            return Err(error);
+        }
+        if stopped {
+            return Err(Error::Stopped);
+        }
+        if let (Some(of), Some(found)) = (witness, running.witness.as_ref()) {
+            of.found = found.found.lock().ok().and_then(|found| *found);
+        }
+        let report = Report { instructions: executed.into_inner(), blocks };
+        Ok((running.global, report, unwritten.into_inner().ok().flatten()))
+    }
+
+    /// An error if two runs that differ in what nobody wrote differ in a result.
+    #[allow(clippy::too_many_arguments)]
+    fn compare(
+        &self,
+        grid: [u32; 3],
+        block: [u32; 3],
+        parameters: &[u8],
+        buffers: &[Buffer],
+        runs: [&Global; 2],
+        unwritten: Option<u32>,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Error> {
+        for (index, buffer) in buffers.iter().enumerate() {
+            let mut contents = runs.map(|_| vec![0; buffer.bytes.len()]);
+            for (bytes, run) in contents.iter_mut().zip(runs) {
+                run.buffers[index].copy_to(bytes);
+            }
+            let [one, other] = &contents;
+            let Some(offset) = one.iter().zip(other).position(|(one, other)| one != other) else { continue };
+            let mut witness = WitnessOf { region: buffer.name.clone(), offset: offset as u64, found: None };
+            self.once(grid, block, parameters, buffers, FILLINGS[0], Some(&mut witness), stop)?;
+            let cause = match (self.kernel.unwritten.first(), unwritten) {
+                (Some((register, line)), _) => {
+                    format!("register '{register}', which line {line} reads, may not have been written")
+                }
+                (None, Some(line)) => format!("line {line} reads memory that was not written"),
+                (None, None) => "something was not written".to_owned(),
+            };
+            let what = format!("byte {offset} of {} depends on what was never written: {cause}", buffer.name);
+            return Err(match witness.found {
+                Some((line, thread)) => Error::Kernel { line, what, thread },
+                None => Error::Launch(what),
+            });
+        }
+        Ok(())
+    }
+}
+
+struct WitnessOf {
+    region: String,
+    offset: u64,
+    found: Option<(u32, Thread)>,
+}

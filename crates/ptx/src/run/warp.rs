@@ -1,0 +1,752 @@
+//! One warp: its registers, where it is, and what each of its instructions does.
+
+use super::block::Block;
+use super::fault::Fault;
+use super::local::Local;
+use crate::error::{Error, Thread};
+use crate::instruction::{compare, convert, float, integer, special};
+use crate::lanes::{LANES, Lanes, Registers, each, map1, map2};
+use crate::program::{
+    Condition, FALSE, Integer2, Kernel, Logic, Op, Preset, Region, Shuffle, Slot, TRUE, Vote,
+};
+
+/// Lanes that wait for others.
+struct Frame {
+    at: usize,
+    active: u32,
+    join: usize,
+}
+
+/// Why a warp stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Ready,
+    /// At the barrier of this instruction, by number and the threads it waits for.
+    Waiting {
+        at: usize,
+        id: u32,
+        count: u32,
+    },
+    Done,
+}
+
+pub(crate) struct Warp {
+    pub(crate) number: usize,
+    /// Lanes that are threads of the block.
+    pub(crate) lanes: u32,
+    pub(crate) registers: Registers,
+    pub(crate) local: Local,
+    pub(crate) copies: super::products::Copies,
+    pub(crate) state: State,
+    at: usize,
+    active: u32,
+    join: usize,
+    stack: Vec<Frame>,
+    exited: u32,
+    turns: u64,
+    /// Instructions of threads so far.
+    pub(crate) executed: u64,
+    /// The line of the first read of something that nobody wrote.
+    pub(crate) unwritten: Option<u32>,
+}
+
+/// Backward branches between two looks at whether to stop.
+const TURNS_AT_ONCE: u64 = 4096;
+
+impl Warp {
+    pub(crate) fn new(kernel: &Kernel, filling: u8) -> Warp {
+        Warp {
+            number: 0,
+            lanes: 0,
+            registers: Registers {
+                words: vec![[0; LANES]; kernel.words],
+                wides: vec![[0; LANES]; kernel.wides],
+                predicates: vec![0; kernel.predicates],
+            },
+            local: Local::new(kernel.local, filling),
+            copies: super::products::Copies::default(),
+            state: State::Done,
+            at: 0,
+            active: 0,
+            join: usize::MAX,
+            stack: vec![],
+            exited: 0,
+            turns: 0,
+            executed: 0,
+            unwritten: None,
+        }
+    }
+
+    /// Makes it that warp of a block.
+    pub(crate) fn start(&mut self, block: &Block<'_>, number: usize) {
+        let kernel = block.launch.kernel;
+        let filling = block.launch.filling;
+        let threads = block.launch.threads();
+        self.number = number;
+        let left = threads - number * LANES;
+        self.lanes = if left >= LANES { u32::MAX } else { (1 << left) - 1 };
+        let word = u32::from_le_bytes([filling; 4]);
+        if !kernel.unwritten.is_empty() || kernel.local > 0 {
+            // registers of 16 bits hold 16 bits whatever they start with: the widths are those of the text
+            self.registers.words.fill([word; LANES]);
+            self.registers.wides.fill([u64::from_le_bytes([filling; 8]); LANES]);
+            self.registers.predicates.fill(if filling & 1 == 1 { u32::MAX } else { 0 });
+            for (register, slot) in kernel.registers.iter().zip(&block.launch.narrow) {
+                if let (crate::text::Width::Word(bits), Some(slot)) = (register.width, slot) {
+                    self.registers.words[*slot as usize] = [word & (u32::MAX >> (32 - bits)); LANES];
+                }
+            }
+            self.local = Local::new(kernel.local, filling);
+        }
+        self.registers.predicates[TRUE.0 as usize] = u32::MAX;
+        self.registers.predicates[FALSE.0 as usize] = 0;
+        self.registers.predicates[crate::program::CARRY.0 as usize] = 0;
+        for (slot, preset) in &kernel.presets {
+            self.registers.words[slot.0 as usize] = self.preset(*preset, block);
+        }
+        for (slot, value) in &kernel.wide_constants {
+            self.registers.wides[slot.0 as usize] = [*value; LANES];
+        }
+        self.copies = super::products::Copies::default();
+        (self.state, self.at, self.active) = (State::Ready, 0, self.lanes);
+        (self.join, self.exited, self.turns) = (usize::MAX, 0, 0);
+        self.stack.clear();
+    }
+
+    fn preset(&self, preset: Preset, block: &Block<'_>) -> Lanes {
+        let launch = block.launch;
+        let lanes = |f: &dyn Fn(u32) -> u32| {
+            let mut values = [0; LANES];
+            for lane in 0..LANES {
+                values[lane] = f(lane as u32);
+            }
+            values
+        };
+        match preset {
+            Preset::Word(value) => [value; LANES],
+            Preset::Thread(axis) => {
+                lanes(&|lane| self.thread(block, lane as usize).thread[usize::from(axis)])
+            }
+            Preset::ThreadCount(axis) => [launch.block[usize::from(axis)]; LANES],
+            Preset::Block(axis) => [block.index[usize::from(axis)]; LANES],
+            Preset::BlockCount(axis) => [launch.grid[usize::from(axis)]; LANES],
+            Preset::Lane => lanes(&|lane| lane),
+            Preset::Warp => [self.number as u32; LANES],
+            Preset::WarpCount => [launch.threads().div_ceil(LANES) as u32; LANES],
+            Preset::MaskEqual => lanes(&|lane| 1 << lane),
+            Preset::MaskLess => lanes(&|lane| (1 << lane) - 1),
+            Preset::MaskLessEqual => lanes(&|lane| u32::MAX >> (31 - lane)),
+            Preset::MaskGreater => lanes(&|lane| !(u32::MAX >> (31 - lane))),
+            Preset::MaskGreaterEqual => lanes(&|lane| u32::MAX << lane),
+            Preset::DynamicShared => [launch.dynamic_shared as u32; LANES],
+        }
+    }
+
+    pub(crate) fn thread(&self, block: &Block<'_>, lane: usize) -> Thread {
+        let [x, y, _] = block.launch.block;
+        let index = (self.number * LANES + lane) as u32;
+        Thread { block: block.index, thread: [index % x, index / x % y, index / x / y] }
+    }
+
+    pub(crate) fn error(&self, block: &Block<'_>, line: u32, fault: Fault) -> Error {
+        let thread = self.thread(block, fault.lane);
+        fault.at(line, thread)
+    }
+
+    /// Runs until it has to wait, has ended, or has made so many turns that others are due.
+    pub(crate) fn run(&mut self, block: &mut Block<'_>) -> Result<(), Error> {
+        let kernel = block.launch.kernel;
+        let steps = kernel.steps.as_slice();
+        let mut executed = 0;
+        let result = loop {
+            if self.at == self.join || self.active == 0 {
+                if !self.resume() {
+                    self.state = State::Done;
+                    break Ok(());
+                }
+                continue;
+            }
+            let step = &steps[self.at];
+            let mask = match step.guard {
+                None => self.active,
+                Some(condition) => self.active & self.registers.condition(condition),
+            };
+            if mask == 0 {
+                self.at += 1;
+                continue;
+            }
+            executed += u64::from(mask.count_ones());
+            match &step.op {
+                Op::Branch { target, reconverge } => {
+                    let (target, reconverge) = (*target as usize, *reconverge as usize);
+                    if target <= self.at {
+                        self.turns += 1;
+                        if self.turns > block.launch.limits.turns {
+                            let lane = mask.trailing_zeros() as usize;
+                            let limit = block.launch.limits.turns;
+                            let what =
+                                format!("the loop has made more than {limit} turns; loop_limit raises this");
+                            break Err(self.error(block, step.line, Fault::new(lane, what)));
+                        }
+                        if self.turns.is_multiple_of(TURNS_AT_ONCE) {
+                            self.branch(mask, target, reconverge);
+                            break block.launch.look();
+                        }
+                    }
+                    self.branch(mask, target, reconverge);
+                }
+                Op::Exit => {
+                    self.exited |= mask;
+                    self.active &= !mask;
+                    self.at += 1;
+                }
+                Op::Barrier { id, count, arrive, .. } => {
+                    if mask != self.lanes {
+                        let missing = (self.lanes & !mask).trailing_zeros() as usize;
+                        let what = format!(
+                            "the barrier is reached by {} of the {} threads of the warp, not by this one",
+                            mask.count_ones(),
+                            self.lanes.count_ones()
+                        );
+                        break Err(self.error(block, step.line, Fault::new(missing, what)));
+                    }
+                    let id = self.registers.word(*id)[0];
+                    let count = count.map_or(0, |count| self.registers.word(count)[0]);
+                    let at = self.at;
+                    self.at += 1;
+                    self.copies.landed(&mut block.shared, self.number);
+                    if *arrive {
+                        if let Err(what) = block.arrive(id, count, self.number) {
+                            break Err(self.error(block, step.line, Fault::new(0, what)));
+                        }
+                    } else {
+                        self.state = State::Waiting { at, id, count };
+                        break Ok(());
+                    }
+                }
+                op => {
+                    if let Err(fault) = self.execute(op, mask, block) {
+                        break Err(self.error(block, step.line, fault));
+                    }
+                    if self.unwritten.is_none() && block.shared.unwritten.is_some() {
+                        self.unwritten = Some(step.line);
+                    }
+                    self.at += 1;
+                }
+            }
+        };
+        self.executed += executed;
+        result
+    }
+
+    /// Goes on with lanes that waited, where there are any.
+    fn resume(&mut self) -> bool {
+        match self.stack.pop() {
+            Some(frame) => {
+                self.at = frame.at;
+                self.active = frame.active & !self.exited;
+                self.join = frame.join;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn branch(&mut self, taken: u32, target: usize, reconverge: usize) {
+        let rest = self.active & !taken;
+        if rest == 0 {
+            self.at = target;
+            return;
+        }
+        if reconverge != self.join {
+            self.stack.push(Frame { at: reconverge, active: self.active, join: self.join });
+        }
+        let next = self.at + 1;
+        self.join = reconverge;
+        match (target == reconverge, next == reconverge) {
+            (true, _) => (self.at, self.active) = (next, rest),
+            (false, true) => (self.at, self.active) = (target, taken),
+            (false, false) => {
+                self.stack.push(Frame { at: next, active: rest, join: reconverge });
+                (self.at, self.active) = (target, taken);
+            }
+        }
+    }
+
+    /// An instruction that leaves the order of instructions alone.
+    fn execute(&mut self, op: &Op, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
+        let registers = &mut self.registers;
+        match op {
+            Op::Nothing | Op::Branch { .. } | Op::Exit | Op::Barrier { .. } => {}
+            Op::Word2 { f, kind, d, a, b } => {
+                let value = integer::word2(*f, *kind, registers.word(*a), registers.word(*b));
+                registers.set_word(*d, mask, &value);
+            }
+            Op::Word1 { f, kind, d, a } => {
+                let value = integer::word1(*f, *kind, registers.word(*a));
+                registers.set_word(*d, mask, &value);
+            }
+            Op::Word3 { f, kind, d, a, b, c } => {
+                let (a, b, c) = (registers.word(*a), registers.word(*b), registers.word(*c));
+                let value = integer::word3(*f, *kind, a, b, c);
+                registers.set_word(*d, mask, &value);
+            }
+            Op::Insert { d, a, b, c, e } => {
+                let (place, length) = (*registers.word(*c), *registers.word(*e));
+                let (a, b) = (*registers.word(*a), *registers.word(*b));
+                let mut value = [0; LANES];
+                for lane in 0..LANES {
+                    let whole =
+                        integer::insert(a[lane].into(), b[lane].into(), place[lane], length[lane], 32);
+                    value[lane] = whole as u32;
+                }
+                registers.set_word(*d, mask, &value);
+            }
+            Op::WideInsert { d, a, b, c, e } => {
+                let (place, length) = (*registers.word(*c), *registers.word(*e));
+                let (a, b) = (*registers.wide(*a), *registers.wide(*b));
+                let mut value = [0; LANES];
+                for lane in 0..LANES {
+                    value[lane] = integer::insert(a[lane], b[lane], place[lane], length[lane], 64);
+                }
+                registers.set_wide(*d, mask, &value);
+            }
+            Op::WideCount { f, kind, d, a } => {
+                let value = integer::wide_count(*f, *kind, registers.wide(*a));
+                registers.set_word(*d, mask, &value);
+            }
+            Op::Wide1 { f, d, a } => {
+                let value = integer::wide1(*f, registers.wide(*a));
+                registers.set_wide(*d, mask, &value);
+            }
+            Op::Wide2 { f, kind, d, a, b } => {
+                let value = integer::wide2(*f, *kind, registers.wide(*a), registers.wide(*b));
+                registers.set_wide(*d, mask, &value);
+            }
+            Op::WideShift { f, kind, d, a, b } => {
+                let value = integer::wide_shift(*f, *kind, registers.wide(*a), registers.word(*b));
+                registers.set_wide(*d, mask, &value);
+            }
+            Op::WideExtract { signed, d, a, b, c } => {
+                let (b, c) = (registers.word(*b), registers.word(*c));
+                let value = integer::wide_extract(*signed, registers.wide(*a), b, c);
+                registers.set_wide(*d, mask, &value);
+            }
+            Op::WideMad { high, signed, d, a, b, c } => {
+                let (a, b, c) = (registers.wide(*a), registers.wide(*b), registers.wide(*c));
+                let value = integer::wide_mad(*high, *signed, a, b, c);
+                registers.set_wide(*d, mask, &value);
+            }
+            Op::MultiplyWide { signed, bits, d, a, b } => {
+                let value = integer::multiply_wide(*signed, *bits, registers.word(*a), registers.word(*b));
+                registers.set_any(*d, mask, &value);
+            }
+            Op::MadWide { signed, bits, d, a, b, c } => {
+                let value = integer::multiply_wide(*signed, *bits, registers.word(*a), registers.word(*b));
+                let value = map2(&value, &registers.any(*c), u64::wrapping_add);
+                registers.set_any(*d, mask, &value);
+            }
+            Op::Carry { f, d, a, b, c } => {
+                let carries =
+                    registers.condition(Condition { predicate: crate::program::CARRY, negated: false });
+                let (a, b, c) = (*registers.word(*a), *registers.word(*b), *registers.word(*c));
+                let (mut value, mut out) = ([0; LANES], 0);
+                for lane in 0..LANES {
+                    let (a, b, c) = (a[lane].into(), b[lane].into(), c[lane].into());
+                    let (whole, carry) = integer::carry(*f, a, b, c, carries >> lane & 1 == 1, 32);
+                    value[lane] = whole as u32;
+                    out |= u32::from(carry) << lane;
+                }
+                registers.set_word(*d, mask, &value);
+                if f.gives {
+                    registers.set_predicate(crate::program::CARRY, mask, out);
+                }
+            }
+            Op::WideCarry { f, d, a, b, c } => {
+                let carries =
+                    registers.condition(Condition { predicate: crate::program::CARRY, negated: false });
+                let (a, b, c) = (*registers.wide(*a), *registers.wide(*b), *registers.wide(*c));
+                let (mut value, mut out) = ([0; LANES], 0);
+                for lane in 0..LANES {
+                    let (whole, carry) =
+                        integer::carry(*f, a[lane], b[lane], c[lane], carries >> lane & 1 == 1, 64);
+                    value[lane] = whole;
+                    out |= u32::from(carry) << lane;
+                }
+                registers.set_wide(*d, mask, &value);
+                if f.gives {
+                    registers.set_predicate(crate::program::CARRY, mask, out);
+                }
+            }
+            Op::Float2 { f, float, mode, d, a, b } => match (*d, *a, *b) {
+                (Slot::Word(d, _), Slot::Word(a, _), Slot::Word(b, _)) => {
+                    let value = float::words2(*f, *float, *mode, registers.word(a), registers.word(b));
+                    registers.set_word(d, mask, &value);
+                }
+                (Slot::Wide(d), Slot::Wide(a), Slot::Wide(b)) => {
+                    let value = float::wides2(*f, *float, *mode, registers.wide(a), registers.wide(b));
+                    registers.set_wide(d, mask, &value);
+                }
+                _ => {}
+            },
+            Op::Fma { float, mode, negate, d, a, b, c } => match (*d, *a, *b, *c) {
+                (Slot::Word(d, _), Slot::Word(a, _), Slot::Word(b, _), Slot::Word(c, _)) => {
+                    let (a, b, c) = (registers.word(a), registers.word(b), registers.word(c));
+                    let value = float::words_fma(*float, *mode, *negate, a, b, c);
+                    registers.set_word(d, mask, &value);
+                }
+                (Slot::Wide(d), Slot::Wide(a), Slot::Wide(b), Slot::Wide(c)) => {
+                    let (a, b, c) = (registers.wide(a), registers.wide(b), registers.wide(c));
+                    let value = float::wides_fma(*float, *mode, *negate, a, b, c);
+                    registers.set_wide(d, mask, &value);
+                }
+                _ => {}
+            },
+            Op::Float1 { f, float, mode, d, a } => match (*d, *a) {
+                (Slot::Word(d, _), Slot::Word(a, _)) => {
+                    let value = float::words1(*f, *float, *mode, registers.word(a));
+                    registers.set_word(d, mask, &value);
+                }
+                (Slot::Wide(d), Slot::Wide(a)) => {
+                    let value = float::wides1(*f, *float, *mode, registers.wide(a));
+                    registers.set_wide(d, mask, &value);
+                }
+                _ => {}
+            },
+            Op::Test { class, kind, d, a } => {
+                let codes = registers.any(*a);
+                let bits = (0..LANES).fold(0, |bits, lane| {
+                    bits | u32::from(compare::test(*class, *kind, codes[lane])) << lane
+                });
+                registers.set_predicate(*d, mask, bits);
+            }
+            Op::Special { f, flush, d, a } => {
+                let value = special::evaluate(*f, *flush, registers.word(*a));
+                registers.set_word(*d, mask, &value);
+            }
+            Op::Divide { full, flush, d, a, b } => {
+                let value = special::divide(*full, *flush, registers.word(*a), registers.word(*b));
+                registers.set_word(*d, mask, &value);
+            }
+            Op::Copy { d, a } => {
+                for (d, a) in d.iter().zip(a) {
+                    let value = registers.any(*a);
+                    registers.set_any(*d, mask, &value);
+                }
+            }
+            Op::DivideFactors { full, flush, d, a, b } => {
+                let factors =
+                    special::division_factors(*full, *flush, registers.word(*a), registers.word(*b));
+                registers.set_word(d[0], mask, &factors[0]);
+                registers.set_word(d[1], mask, &factors[1]);
+            }
+            Op::ReciprocalFactors { flush, d, a } => {
+                let factors = special::reciprocal_factors(*flush, registers.word(*a));
+                registers.set_word(d[0], mask, &factors[0]);
+                registers.set_word(d[1], mask, &factors[1]);
+            }
+            Op::Compare { compare, d, q } => {
+                let packed =
+                    matches!(compare.kind, crate::program::Type::F16x2 | crate::program::Type::BF16x2);
+                let [low, high] = compare::compare(registers, compare);
+                let combined = |bits: u32, with: u32| match compare.combine {
+                    None => bits,
+                    Some((Logic::And, _)) => bits & with,
+                    Some((Logic::Or, _)) => bits | with,
+                    Some((Logic::Xor, _)) => bits ^ with,
+                };
+                let with = compare.combine.map_or(0, |(_, condition)| registers.condition(condition));
+                // the second result is the upper half's, or the outcome turned over
+                let second = if packed { high } else { !low };
+                registers.set_predicate(*d, mask, combined(low, with));
+                if let Some(q) = q {
+                    registers.set_predicate(*q, mask, combined(second, with));
+                }
+            }
+            Op::Set { compare, kind, d } => {
+                let [low, high] = compare::compare(registers, compare);
+                let value = |bits: u32, lane: usize| (bits >> lane & 1) == 1;
+                let mut result = [0; LANES];
+                for lane in 0..LANES {
+                    let (low, high) = (value(low, lane), value(high, lane));
+                    result[lane] = match kind {
+                        crate::program::Type::F32 => {
+                            if low {
+                                0x3f80_0000
+                            } else {
+                                0
+                            }
+                        }
+                        crate::program::Type::F16 => {
+                            if low {
+                                0x3c00
+                            } else {
+                                0
+                            }
+                        }
+                        crate::program::Type::BF16 => {
+                            if low {
+                                0x3f80
+                            } else {
+                                0
+                            }
+                        }
+                        crate::program::Type::F16x2 => {
+                            (u32::from(low) * 0x3c00) | (u32::from(high) * 0x3c00_0000)
+                        }
+                        crate::program::Type::BF16x2 => {
+                            (u32::from(low) * 0x3f80) | (u32::from(high) * 0x3f80_0000)
+                        }
+                        kind if kind.bits() == 16 => u32::from(low) * 0xffff,
+                        _ if matches!(
+                            compare.kind,
+                            crate::program::Type::F16x2 | crate::program::Type::BF16x2
+                        ) =>
+                        {
+                            (u32::from(low) * 0xffff) | (u32::from(high) * 0xffff_0000)
+                        }
+                        _ => u32::from(low) * u32::MAX,
+                    };
+                }
+                registers.set_word(*d, mask, &result);
+            }
+            Op::Select { d, a, b, condition } => {
+                let bits = registers.condition(*condition);
+                match (*d, *a, *b) {
+                    (Slot::Word(d, _), Slot::Word(a, _), Slot::Word(b, _)) => {
+                        let mut value = *registers.word(b);
+                        let a = registers.word(a);
+                        for lane in 0..LANES {
+                            value[lane] = if bits >> lane & 1 == 1 { a[lane] } else { value[lane] };
+                        }
+                        registers.set_word(d, mask, &value);
+                    }
+                    (Slot::Wide(d), Slot::Wide(a), Slot::Wide(b)) => {
+                        let mut value = *registers.wide(b);
+                        let a = registers.wide(a);
+                        for lane in 0..LANES {
+                            value[lane] = if bits >> lane & 1 == 1 { a[lane] } else { value[lane] };
+                        }
+                        registers.set_wide(d, mask, &value);
+                    }
+                    _ => {}
+                }
+            }
+            Op::Logic { f, d, a, b } => {
+                let (a, b) = (registers.condition(*a), registers.condition(*b));
+                let value = match f {
+                    Logic::And => a & b,
+                    Logic::Or => a | b,
+                    Logic::Xor => a ^ b,
+                };
+                registers.set_predicate(*d, mask, value);
+            }
+            Op::Convert(conversion) => convert::convert(registers, mask, conversion),
+            Op::Pack { d, bits, parts } => {
+                let mut value = [0; LANES];
+                for (index, part) in parts.iter().enumerate() {
+                    let part = registers.any(*part);
+                    let keep = u64::MAX >> (64 - bits);
+                    value = map2(&value, &part, |value, part| value | (part & keep) << (bits * index as u32));
+                }
+                registers.set_any(*d, mask, &value);
+            }
+            Op::Unpack { a, bits, parts } => {
+                let whole = registers.any(*a);
+                for (index, part) in parts.iter().enumerate() {
+                    let keep = u64::MAX >> (64 - bits);
+                    let value = map1(&whole, |whole| whole >> (bits * index as u32) & keep);
+                    registers.set_any(*part, mask, &value);
+                }
+            }
+            Op::Window { to_generic, region, d, a } => {
+                let base = match region {
+                    Region::Shared => crate::decode::SHARED_WINDOW,
+                    Region::Local => crate::decode::LOCAL_WINDOW,
+                    _ => 0,
+                };
+                let value = map1(&registers.any(*a), |a| {
+                    if *to_generic { a.wrapping_add(base) } else { a.wrapping_sub(base) }
+                });
+                registers.set_any(*d, mask, &value);
+            }
+            Op::IsSpace { region, d, a } => {
+                let window = |address: u64| match address >> crate::decode::REGION_BITS {
+                    2040 => Region::Shared,
+                    2041 => Region::Local,
+                    _ => Region::Global,
+                };
+                let a = registers.wide(*a);
+                let bits =
+                    (0..LANES).fold(0, |bits, lane| bits | u32::from(window(a[lane]) == *region) << lane);
+                registers.set_predicate(*d, mask, bits);
+            }
+            Op::Load(access) => return self.load(access, mask, block),
+            Op::Store(access) => return self.store(access, mask, block),
+            Op::Atomic(atomic) => return self.atomic(atomic, mask, block),
+            Op::LoadMatrix { transposed, address, d } => {
+                return self.load_matrix(*transposed, *address, d, mask, block);
+            }
+            Op::StoreMatrix { transposed, address, a } => {
+                return self.store_matrix(*transposed, *address, a, mask, block);
+            }
+            Op::CopyAsync { .. } => return self.copy(op, mask, block),
+            Op::CommitCopies => self.copies.commit(),
+            Op::WaitCopies(left) => self.copies.wait(*left as usize, &mut block.shared, self.number),
+            Op::Shuffle { f, d, p, a, b, c, mask: members } => {
+                self.check_members(*members, mask)?;
+                let registers = &mut self.registers;
+                let (a, b, c) = (*registers.word(*a), *registers.word(*b), *registers.word(*c));
+                let (mut value, mut valid) = ([0; LANES], 0);
+                for lane in each(mask) {
+                    let (amount, control) = (b[lane] & 31, c[lane]);
+                    let segment = control >> 8 & 31;
+                    let clamp = control & 31;
+                    let here = lane as u32;
+                    let greatest = here & segment | clamp & !segment & 31;
+                    let least = here & segment;
+                    let (from, inside) = match f {
+                        Shuffle::Up => {
+                            (here.wrapping_sub(amount), here as i32 - amount as i32 >= greatest as i32)
+                        }
+                        Shuffle::Down => (here + amount, here + amount <= greatest),
+                        Shuffle::Butterfly => (here ^ amount, here ^ amount <= greatest),
+                        Shuffle::Index => {
+                            let from = least | amount & !segment & 31;
+                            (from, from <= greatest)
+                        }
+                    };
+                    let from = if inside { from } else { here };
+                    if mask >> from & 1 == 0 {
+                        let what = format!("shfl reads lane {from}, which does not take part");
+                        return Err(Fault::new(lane, what));
+                    }
+                    value[lane] = a[from as usize];
+                    valid |= u32::from(inside) << lane;
+                }
+                registers.set_word(*d, mask, &value);
+                if let Some(p) = p {
+                    registers.set_predicate(*p, mask, valid);
+                }
+            }
+            Op::Vote { f, d, a, mask: members } => {
+                self.check_members(*members, mask)?;
+                let registers = &mut self.registers;
+                let bits = registers.condition(*a) & mask;
+                let outcome = match f {
+                    Vote::All => bits == mask,
+                    Vote::Any => bits != 0,
+                    Vote::Uniform => bits == 0 || bits == mask,
+                };
+                registers.set_predicate(*d, mask, if outcome { u32::MAX } else { 0 });
+            }
+            Op::Ballot { d, a, mask: members } => {
+                self.check_members(*members, mask)?;
+                let bits = self.registers.condition(*a) & mask;
+                self.registers.set_word(*d, mask, &[bits; LANES]);
+            }
+            Op::ActiveMask { d } => registers.set_word(*d, mask, &[mask; LANES]),
+            Op::Match { all, d, p, a, mask: members } => {
+                self.check_members(*members, mask)?;
+                let registers = &mut self.registers;
+                let a = registers.any(*a);
+                let mut value = [0; LANES];
+                let mut same = 0;
+                for lane in each(mask) {
+                    let equal =
+                        each(mask).fold(0, |bits, other| bits | u32::from(a[other] == a[lane]) << other);
+                    value[lane] = if *all && equal != mask { 0 } else { equal };
+                    same |= u32::from(equal == mask) << lane;
+                }
+                registers.set_word(*d, mask, &value);
+                if let Some(p) = p {
+                    registers.set_predicate(*p, mask, same);
+                }
+            }
+            Op::Reduce { f, signed, d, a, mask: members } => {
+                self.check_members(*members, mask)?;
+                let registers = &mut self.registers;
+                let a = *registers.word(*a);
+                let combine = |x: u32, y: u32| match (f, signed) {
+                    (Integer2::Add, _) => x.wrapping_add(y),
+                    (Integer2::And, _) => x & y,
+                    (Integer2::Or, _) => x | y,
+                    (Integer2::Xor, _) => x ^ y,
+                    (Integer2::Minimum, true) => (x as i32).min(y as i32) as u32,
+                    (Integer2::Minimum, false) => x.min(y),
+                    (_, true) => (x as i32).max(y as i32) as u32,
+                    (_, false) => x.max(y),
+                };
+                let value = each(mask).map(|lane| a[lane]).reduce(combine).unwrap_or(0);
+                registers.set_word(*d, mask, &[value; LANES]);
+            }
+            Op::ReduceFloat { maximum, absolute, nan, d, a, mask: members } => {
+                self.check_members(*members, mask)?;
+                let registers = &mut self.registers;
+                let a = *registers.word(*a);
+                let of = |lane: usize| if *absolute { a[lane] & 0x7fff_ffff } else { a[lane] };
+                let combine = |x: u32, y: u32| match maximum {
+                    true => crate::instruction::single::maximum(*nan, x, y),
+                    false => crate::instruction::single::minimum(*nan, x, y),
+                };
+                let value = each(mask).map(of).reduce(combine).unwrap_or(0);
+                registers.set_word(*d, mask, &[value; LANES]);
+            }
+            Op::Elect { d, p, mask: members } => {
+                self.check_members(*members, mask)?;
+                let leader = mask.trailing_zeros();
+                self.registers.set_any(*d, mask, &[leader.into(); LANES]);
+                if let Some(p) = p {
+                    self.registers.set_predicate(*p, mask, 1 << leader);
+                }
+            }
+            Op::SyncWarp { mask: members } => self.check_members(*members, mask)?,
+            Op::Mma(group) => return self.mma(group, mask),
+            Op::Wgmma(wgmma) => return self.wgmma(wgmma, mask, block),
+            Op::Trap => {
+                return Err(Fault::new(mask.trailing_zeros() as usize, "the kernel stopped itself (trap)"));
+            }
+            Op::Fence => {}
+        }
+        Ok(())
+    }
+
+    /// The lanes of a member mask must all be here.
+    fn check_members(&self, members: crate::program::Word, mask: u32) -> Result<(), Fault> {
+        let lane = mask.trailing_zeros() as usize;
+        let members = self.registers.word(members)[lane] & self.lanes;
+        if members & !mask & !self.exited != 0 {
+            let missing = (members & !mask).trailing_zeros();
+            return Err(Fault::new(
+                lane,
+                format!("the mask {members:#010x} names lane {missing}, which is not here"),
+            ));
+        }
+        if mask & !members != 0 {
+            let lane = (mask & !members).trailing_zeros() as usize;
+            return Err(Fault::new(
+                lane,
+                format!("the mask {members:#010x} does not name this lane, {lane}"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// All lanes must be here, as an instruction of the whole warp asks for.
+    pub(crate) fn check_whole(&self, mask: u32) -> Result<(), Fault> {
+        match mask == u32::MAX {
+            true => Ok(()),
+            false => {
+                let missing = (!mask).trailing_zeros() as usize;
+                Err(Fault::new(
+                    missing,
+                    "an instruction of the whole warp is reached by a part of it, not by this thread",
+                ))
+            }
+        }
+    }
+
+    pub(crate) fn line(&self, kernel: &Kernel) -> u32 {
+        kernel.steps[self.at.min(kernel.steps.len() - 1)].line
+    }
+}

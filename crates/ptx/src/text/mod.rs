@@ -1,0 +1,166 @@
+//! PTX text as a tree: registers resolved, scopes and labels gone, nothing decoded yet.
+
+mod lexer;
+mod parser;
+
+use crate::error::Error;
+
+/// A whole file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Module {
+    /// As in `sm_90a`; empty where the file names none.
+    pub(crate) target: String,
+    /// As in `8.4`.
+    pub(crate) version: String,
+    /// Variables outside of functions.
+    pub(crate) variables: Vec<Variable>,
+    /// `.entry` functions, in the order of the text.
+    pub(crate) entries: Vec<Function>,
+}
+
+/// Where a variable lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Space {
+    Global,
+    Constant,
+    Shared,
+    Local,
+    Parameter,
+}
+
+impl Space {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Space::Global => "global",
+            Space::Constant => "constant",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Parameter => "parameter",
+        }
+    }
+}
+
+/// A variable of memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Variable {
+    pub(crate) name: String,
+    pub(crate) space: Space,
+    pub(crate) align: u64,
+    /// None: as large as the launch says (`.extern .shared … []`).
+    pub(crate) bytes: Option<u64>,
+    pub(crate) initial: Vec<u8>,
+}
+
+/// A parameter of an entry.
+#[derive(Clone, Debug)]
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    /// As in `u64`, without the point.
+    pub(crate) kind: String,
+    pub(crate) bytes: u64,
+    pub(crate) align: u64,
+    /// Whether it says that it is a pointer.
+    pub(crate) pointer: bool,
+}
+
+/// A register of a function.
+#[derive(Clone, Debug)]
+pub(crate) struct Register {
+    pub(crate) name: String,
+    pub(crate) width: Width,
+}
+
+/// How a register is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Width {
+    Predicate,
+    /// 8, 16 or 32 bits.
+    Word(u32),
+    Wide,
+}
+
+/// The number of a register in its function.
+pub(crate) type RegisterId = u32;
+
+/// An entry.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) line: u32,
+    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) required_block: Option<[u32; 3]>,
+    pub(crate) largest_block: Option<[u32; 3]>,
+    pub(crate) registers: Vec<Register>,
+    /// Variables of its own.
+    pub(crate) variables: Vec<Variable>,
+    pub(crate) instructions: Vec<Instruction>,
+}
+
+/// One instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct Instruction {
+    /// From 1.
+    pub(crate) line: u32,
+    /// The predicate, and whether it is negated.
+    pub(crate) guard: Option<(RegisterId, bool)>,
+    /// With its modifiers: `ld.global.v4.b32`.
+    pub(crate) form: String,
+    pub(crate) operands: Vec<Operand>,
+    /// Of what contraction made: whether the product is negated, whether the addend is.
+    pub(crate) negate: [bool; 2],
+}
+
+/// An operand.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Operand {
+    Register(RegisterId),
+    /// `!%p`
+    Not(RegisterId),
+    /// An integer, two's complement of 64 bits.
+    Integer(u64),
+    /// The bits of an FP32 number.
+    Single(u32),
+    /// The bits of an FP64 number.
+    Double(u64),
+    /// `%tid.x`
+    Special(String),
+    /// A variable's address, with an offset.
+    Symbol(String, i64),
+    /// `[…]`
+    Address(Base, i64),
+    /// `{…}`
+    Vector(Vec<Operand>),
+    /// `a|b`
+    Pair(Box<Operand>, Box<Operand>),
+    /// The instruction to go to.
+    Label(usize),
+    /// `_`
+    Sink,
+}
+
+/// What an address starts from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Base {
+    None,
+    Register(RegisterId),
+    Symbol(String),
+}
+
+impl Module {
+    /// Reads a file.
+    pub(crate) fn parse(text: &str) -> Result<Module, Error> {
+        parser::Parser::new(lexer::tokens(text)?).module()
+    }
+}
+
+impl Instruction {
+    /// The form's first word.
+    pub(crate) fn name(&self) -> &str {
+        self.form.split('.').next().unwrap_or("")
+    }
+
+    /// Whether one of the form's words after the first is this.
+    pub(crate) fn has(&self, modifier: &str) -> bool {
+        self.form.split('.').skip(1).any(|word| word == modifier)
+    }
+}

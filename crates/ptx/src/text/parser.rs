@@ -1,0 +1,711 @@
+//! Tokens into a [`Module`].
+
+use std::collections::HashMap;
+
+use super::lexer::{Kind, Token};
+use super::{
+    Base, Function, Instruction, Module, Operand, Parameter, Register, RegisterId, Space, Variable, Width,
+};
+use crate::error::Error;
+
+/// Registers that one function may name, instructions, and bytes of a variable: far beyond what compilers print.
+const MOST_REGISTERS: usize = 1 << 20;
+const MOST_BYTES: u64 = 1 << 32;
+
+pub(super) struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+}
+
+/// The names of one pair of braces.
+#[derive(Default)]
+struct Scope {
+    parent: Option<usize>,
+    registers: HashMap<String, RegisterId>,
+    /// `%r<10>`: how many, and their width.
+    ranges: HashMap<String, (u64, Width)>,
+    labels: HashMap<String, usize>,
+}
+
+/// A function that is being read.
+#[derive(Default)]
+struct Body {
+    function: Function,
+    scopes: Vec<Scope>,
+    scope: usize,
+    /// Instructions that branch, each with its scope.
+    branches: Vec<(usize, usize)>,
+}
+
+impl Parser {
+    pub(super) fn new(tokens: Vec<Token>) -> Parser {
+        Parser { tokens, at: 0 }
+    }
+
+    fn line(&self) -> u32 {
+        let token = self.tokens.get(self.at).or(self.tokens.last());
+        token.map_or(1, |token| token.line)
+    }
+
+    fn error(&self, what: impl Into<String>) -> Error {
+        Error::syntax(self.line(), what)
+    }
+
+    fn peek(&self) -> Option<&Kind> {
+        self.tokens.get(self.at).map(|token| &token.kind)
+    }
+
+    fn next(&mut self) -> Result<Kind, Error> {
+        let kind = self.peek().cloned().ok_or_else(|| self.error("the text ends too early"))?;
+        self.at += 1;
+        Ok(kind)
+    }
+
+    fn is(&self, mark: char) -> bool {
+        self.peek() == Some(&Kind::Mark(mark))
+    }
+
+    /// Whether the next token is this mark, which is then passed.
+    fn take(&mut self, mark: char) -> bool {
+        let found = self.is(mark);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, mark: char) -> Result<(), Error> {
+        match self.take(mark) {
+            true => Ok(()),
+            false => Err(self.error(format!("expected '{mark}', found {}", self.found()))),
+        }
+    }
+
+    fn found(&self) -> String {
+        match self.peek() {
+            None => "the end of the text".to_owned(),
+            Some(Kind::Word(word)) => format!("'{word}'"),
+            Some(Kind::Mark(mark)) => format!("'{mark}'"),
+            Some(Kind::Text(text)) => format!("\"{text}\""),
+            Some(Kind::Integer(value)) => format!("'{value}'"),
+            Some(Kind::Single(_) | Kind::Double(_)) => "a number".to_owned(),
+        }
+    }
+
+    fn word(&mut self) -> Result<String, Error> {
+        match self.peek() {
+            Some(Kind::Word(word)) => {
+                let word = word.clone();
+                self.at += 1;
+                Ok(word)
+            }
+            _ => Err(self.error(format!("expected a name, found {}", self.found()))),
+        }
+    }
+
+    fn integer(&mut self) -> Result<u64, Error> {
+        let negative = self.take('-');
+        match self.next()? {
+            Kind::Integer(value) => Ok(if negative { value.wrapping_neg() } else { value }),
+            _ => {
+                self.at -= 1;
+                Err(self.error(format!("expected an integer, found {}", self.found())))
+            }
+        }
+    }
+
+    /// Passes everything up to this mark.
+    fn skip_past(&mut self, mark: char) -> Result<(), Error> {
+        while self.next()? != Kind::Mark(mark) {}
+        Ok(())
+    }
+
+    /// Passes the rest of the line of the token before.
+    fn skip_line(&mut self) {
+        let line = self.tokens[self.at - 1].line;
+        while self.tokens.get(self.at).is_some_and(|token| token.line == line) {
+            self.at += 1;
+        }
+    }
+
+    /// Passes a block in braces, whose first brace is next.
+    fn skip_block(&mut self) -> Result<(), Error> {
+        self.expect('{')?;
+        let mut depth = 1;
+        while depth > 0 {
+            match self.next()? {
+                Kind::Mark('{') => depth += 1,
+                Kind::Mark('}') => depth -= 1,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn module(mut self) -> Result<Module, Error> {
+        let mut module = Module::default();
+        while self.peek().is_some() {
+            let word = self.word()?;
+            match word.as_str() {
+                ".version" => module.version = self.version()?,
+                ".target" => {
+                    module.target = self.word()?;
+                    while self.take(',') {
+                        self.word()?;
+                    }
+                }
+                ".address_size" => {
+                    let bits = self.integer()?;
+                    if bits != 64 {
+                        return Err(
+                            self.error(format!("addresses of {bits} bits are not supported, only 64"))
+                        );
+                    }
+                }
+                ".visible" | ".extern" | ".weak" | ".common" | ".internal" => {}
+                ".entry" => module.entries.push(self.entry()?),
+                ".func" => self.skip_function()?,
+                ".file" | ".loc" => self.skip_line(),
+                ".pragma" | ".alias" => self.skip_past(';')?,
+                ".section" => {
+                    self.word()?;
+                    self.skip_block()?;
+                }
+                ".global" | ".const" | ".shared" => {
+                    let space = space_of(&word);
+                    let variables = self.variables(space)?;
+                    module.variables.extend(variables);
+                }
+                _ => {
+                    self.at -= 1;
+                    return Err(self.error(format!("'{word}' is not known here")));
+                }
+            }
+        }
+        Ok(module)
+    }
+
+    fn version(&mut self) -> Result<String, Error> {
+        match self.next()? {
+            Kind::Double(bits) => Ok(f64::from_bits(bits).to_string()),
+            Kind::Integer(value) => Ok(value.to_string()),
+            _ => Err(self.error("expected a version")),
+        }
+    }
+
+    /// A device function, which nothing here calls: calls are refused where they are.
+    fn skip_function(&mut self) -> Result<(), Error> {
+        while !self.is('{') && !self.is(';') {
+            self.next()?;
+        }
+        if self.is('{') { self.skip_block() } else { self.expect(';') }
+    }
+
+    /// Variables of one declaration, after its space: `.align 16 .b8 name[64] = {1, 2}, other;`
+    fn variables(&mut self, space: Space) -> Result<Vec<Variable>, Error> {
+        let (mut align, mut element, mut vector) = (None, None, 1);
+        let mut variables = vec![];
+        loop {
+            let word = self.word()?;
+            match word.as_str() {
+                ".align" => align = Some(self.power_of_two()?),
+                ".attribute" | ".ptr" => {
+                    return Err(self.error(format!("'{word}' of a variable is not supported")));
+                }
+                ".v2" => vector = 2,
+                ".v4" => vector = 4,
+                _ if word.starts_with('.') => {
+                    element = Some(
+                        bytes_of(&word[1..]).ok_or_else(|| self.error(format!("unknown type '{word}'")))?,
+                    );
+                }
+                _ => {
+                    self.at -= 1;
+                    break;
+                }
+            }
+        }
+        let element = element.ok_or_else(|| self.error("the variable has no type"))? * vector;
+        loop {
+            let (line, name) = (self.line(), self.word()?);
+            let mut count = Some(1u64);
+            while self.take('[') {
+                if self.take(']') {
+                    count = None;
+                    continue;
+                }
+                let length = self.integer()?;
+                count = count.and_then(|count| count.checked_mul(length));
+                self.expect(']')?;
+            }
+            let bytes = count.map(|count| count.saturating_mul(element));
+            if bytes.is_some_and(|bytes| bytes > MOST_BYTES) {
+                return Err(Error::syntax(line, format!("'{name}' is larger than {MOST_BYTES} bytes")));
+            }
+            let initial = if self.take('=') { self.initial(element / vector)? } else { vec![] };
+            let bytes = bytes.or((!initial.is_empty()).then_some(initial.len() as u64));
+            if bytes.is_some_and(|bytes| (initial.len() as u64) > bytes) {
+                return Err(Error::syntax(line, format!("'{name}' has more initial values than room")));
+            }
+            variables.push(Variable { name, space, align: align.unwrap_or(element), bytes, initial });
+            if !self.take(',') {
+                self.expect(';')?;
+                return Ok(variables);
+            }
+        }
+    }
+
+    fn power_of_two(&mut self) -> Result<u64, Error> {
+        let value = self.integer()?;
+        match value.is_power_of_two() && value <= 4096 {
+            true => Ok(value),
+            false => Err(self.error(format!("an alignment must be a power of two up to 4096, not {value}"))),
+        }
+    }
+
+    /// Initial values, each in so many bytes.
+    fn initial(&mut self, bytes: u64) -> Result<Vec<u8>, Error> {
+        let mut values = vec![];
+        let mut depth = 0;
+        loop {
+            match self.peek() {
+                Some(Kind::Mark('{')) => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                Some(Kind::Mark('}')) => {
+                    depth -= 1;
+                    self.at += 1;
+                }
+                Some(Kind::Mark(',')) if depth > 0 => self.at += 1,
+                _ => {
+                    let code = match self.peek() {
+                        Some(Kind::Single(bits)) => u64::from(*bits),
+                        Some(Kind::Double(bits)) => *bits,
+                        Some(Kind::Mark('-') | Kind::Integer(_)) => {
+                            let value = self.integer()?;
+                            self.at -= 1;
+                            value
+                        }
+                        _ => {
+                            let what = format!("{} as an initial value is not supported", self.found());
+                            return Err(self.error(what));
+                        }
+                    };
+                    self.at += 1;
+                    values.extend_from_slice(&code.to_le_bytes()[..(bytes as usize).min(8)]);
+                }
+            }
+            if depth == 0 {
+                return Ok(values);
+            }
+        }
+    }
+
+    fn entry(&mut self) -> Result<Function, Error> {
+        let mut body = Body { scopes: vec![Scope::default()], ..Body::default() };
+        body.function.line = self.line();
+        body.function.name = self.word()?;
+        if self.take('(') {
+            while !self.take(')') {
+                let parameter = self.parameter()?;
+                body.function.parameters.push(parameter);
+                self.take(',');
+            }
+        }
+        while !self.is('{') {
+            let word = self.word()?;
+            match word.as_str() {
+                ".reqntid" => body.function.required_block = Some(self.dimensions()?),
+                ".maxntid" => body.function.largest_block = Some(self.dimensions()?),
+                ".minnctapersm" | ".maxnreg" | ".maxclusterrank" => drop(self.integer()?),
+                ".noreturn" | ".explicitcluster" | ".blocksareclusters" => {}
+                ".reqnctapercluster" => {
+                    if self.dimensions()? != [1, 1, 1] {
+                        return Err(self.error("clusters of more than one block are not supported"));
+                    }
+                }
+                ".pragma" => self.skip_past(';')?,
+                _ => return Err(self.error(format!("'{word}' of an entry is not known"))),
+            }
+        }
+        self.expect('{')?;
+        let mut depth = 1;
+        while depth > 0 {
+            self.statement(&mut body, &mut depth)?;
+        }
+        body.finish()
+    }
+
+    fn dimensions(&mut self) -> Result<[u32; 3], Error> {
+        let mut sizes = [1; 3];
+        for index in 0..3 {
+            let size = self.integer()?;
+            sizes[index] = u32::try_from(size).map_err(|_| self.error(format!("{size} is too large")))?;
+            if !self.take(',') {
+                break;
+            }
+        }
+        Ok(sizes)
+    }
+
+    fn parameter(&mut self) -> Result<Parameter, Error> {
+        let (mut align, mut kind, mut pointer) = (None, None, false);
+        loop {
+            let word = self.word()?;
+            match word.as_str() {
+                ".param" => {}
+                ".ptr" => pointer = true,
+                ".global" | ".const" | ".shared" | ".local" => {}
+                ".align" => align = Some(self.power_of_two()?),
+                _ if word.starts_with('.') => kind = Some(word[1..].to_owned()),
+                name => {
+                    let kind = kind.ok_or_else(|| self.error(format!("parameter '{name}' has no type")))?;
+                    let element =
+                        bytes_of(&kind).ok_or_else(|| self.error(format!("unknown type '.{kind}'")))?;
+                    let mut bytes = element;
+                    if self.take('[') {
+                        bytes = self.integer()?.saturating_mul(element);
+                        self.expect(']')?;
+                    }
+                    if bytes > 4096 {
+                        return Err(self.error(format!("parameter '{name}' is larger than 4096 bytes")));
+                    }
+                    // the alignment of a pointer is that of what it points to
+                    let align = if pointer { element } else { align.unwrap_or(element) };
+                    return Ok(Parameter { name: name.to_owned(), kind, bytes, align, pointer });
+                }
+            }
+        }
+    }
+
+    fn statement(&mut self, body: &mut Body, depth: &mut usize) -> Result<(), Error> {
+        if self.take('{') {
+            *depth += 1;
+            body.scopes.push(Scope { parent: Some(body.scope), ..Scope::default() });
+            body.scope = body.scopes.len() - 1;
+            return Ok(());
+        }
+        if self.take('}') {
+            *depth -= 1;
+            body.scope = body.scopes[body.scope].parent.unwrap_or(0);
+            return Ok(());
+        }
+        if self.take(';') {
+            return Ok(());
+        }
+        let line = self.line();
+        let mut guard = None;
+        if self.take('@') {
+            let negated = self.take('!');
+            let name = self.word()?;
+            guard = Some((body.register(&name).ok_or_else(|| self.undeclared(&name))?, negated));
+        }
+        let word = self.word()?;
+        match word.as_str() {
+            ".reg" => return self.registers(body),
+            ".shared" | ".local" | ".global" | ".const" => {
+                let variables = self.variables(space_of(&word))?;
+                for variable in &variables {
+                    let known = body.function.variables.iter().any(|known| known.name == variable.name);
+                    if known {
+                        return Err(Error::syntax(line, format!("'{}' is declared twice", variable.name)));
+                    }
+                }
+                body.function.variables.extend(variables);
+                return Ok(());
+            }
+            ".loc" | ".file" => {
+                self.skip_line();
+                return Ok(());
+            }
+            ".pragma" | ".branchtargets" | ".callprototype" | ".calltargets" | ".param" => {
+                return self.skip_past(';');
+            }
+            _ if self.is(':') => {
+                self.at += 1;
+                let target = body.function.instructions.len();
+                let scope = body.scope;
+                if body.scopes[scope].labels.insert(word.clone(), target).is_some() {
+                    return Err(Error::syntax(line, format!("label '{word}' is declared twice")));
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        let mut operands = vec![];
+        while !self.take(';') {
+            operands.push(self.operand(body, &word)?);
+            if !self.take(',') && !self.is(';') {
+                return Err(
+                    self.error(format!("expected ',' or ';' after an operand, found {}", self.found()))
+                );
+            }
+        }
+        if operands.iter().any(|operand| matches!(operand, Operand::Symbol(..))) && word.starts_with("bra") {
+            body.branches.push((body.function.instructions.len(), body.scope));
+        }
+        body.function.instructions.push(Instruction {
+            line,
+            guard,
+            form: word,
+            operands,
+            negate: [false; 2],
+        });
+        Ok(())
+    }
+
+    fn undeclared(&self, name: &str) -> Error {
+        let line = self.tokens[self.at.saturating_sub(1)].line;
+        Error::syntax(line, format!("register '{name}' is not declared"))
+    }
+
+    /// `.b32 %r<10>, %x;` after `.reg`.
+    fn registers(&mut self, body: &mut Body) -> Result<(), Error> {
+        let kind = self.word()?;
+        let width = width_of(&kind)
+            .ok_or_else(|| self.error(format!("registers of type '{kind}' are not supported")))?;
+        loop {
+            let name = self.word()?;
+            if self.take('<') {
+                let count = self.integer()?;
+                self.expect('>')?;
+                body.scopes[body.scope].ranges.insert(name, (count, width));
+            } else {
+                let id = body.declare(&name, width).ok_or_else(|| self.error("too many registers"))?;
+                body.scopes[body.scope].registers.insert(name, id);
+            }
+            if !self.take(',') {
+                return self.expect(';');
+            }
+        }
+    }
+
+    fn operand(&mut self, body: &mut Body, form: &str) -> Result<Operand, Error> {
+        let first = self.simple(body, form)?;
+        if self.take('|') {
+            let second = self.simple(body, form)?;
+            return Ok(Operand::Pair(Box::new(first), Box::new(second)));
+        }
+        Ok(first)
+    }
+
+    fn list(&mut self, body: &mut Body, form: &str, end: char) -> Result<Vec<Operand>, Error> {
+        let mut list = vec![];
+        while !self.take(end) {
+            list.push(self.operand(body, form)?);
+            if !self.take(',') && !self.is(end) {
+                return Err(self.error(format!("expected ',' or '{end}', found {}", self.found())));
+            }
+        }
+        Ok(list)
+    }
+
+    fn simple(&mut self, body: &mut Body, form: &str) -> Result<Operand, Error> {
+        if self.take('{') {
+            return Ok(Operand::Vector(self.list(body, form, '}')?));
+        }
+        if self.take('(') {
+            return Ok(Operand::Vector(self.list(body, form, ')')?));
+        }
+        if self.take('[') {
+            let address = self.address(body)?;
+            if self.take(']') {
+                return Ok(address);
+            }
+            self.expect(',')?;
+            let mut all = vec![address];
+            all.extend(self.list(body, form, ']')?);
+            return Ok(Operand::Vector(all));
+        }
+        if self.take('!') {
+            let name = self.word()?;
+            return Ok(Operand::Not(body.register(&name).ok_or_else(|| self.undeclared(&name))?));
+        }
+        if self.is('-') {
+            return Ok(Operand::Integer(self.integer()?));
+        }
+        match self.next()? {
+            Kind::Integer(value) => Ok(Operand::Integer(value)),
+            Kind::Single(bits) => Ok(Operand::Single(bits)),
+            Kind::Double(bits) => Ok(Operand::Double(bits)),
+            Kind::Word(word) if word == "_" => Ok(Operand::Sink),
+            Kind::Word(word) => {
+                if let Some(id) = body.register(&word) {
+                    return Ok(Operand::Register(id));
+                }
+                match word.strip_prefix('%') {
+                    Some(special) if is_special(special) => Ok(Operand::Special(special.to_owned())),
+                    Some(_) => Err(self.undeclared(&word)),
+                    None => {
+                        let offset = self.offset()?;
+                        Ok(Operand::Symbol(word, offset))
+                    }
+                }
+            }
+            _ => {
+                self.at -= 1;
+                Err(self.error(format!("expected an operand of '{form}', found {}", self.found())))
+            }
+        }
+    }
+
+    /// `+ 4`, `-4`, or nothing.
+    fn offset(&mut self) -> Result<i64, Error> {
+        let mut offset = 0i64;
+        loop {
+            if self.take('+') || self.is('-') {
+                offset = offset.wrapping_add(self.integer()? as i64);
+            } else {
+                return Ok(offset);
+            }
+        }
+    }
+
+    fn address(&mut self, body: &mut Body) -> Result<Operand, Error> {
+        let base = match self.peek() {
+            Some(Kind::Word(_)) => {
+                let word = self.word()?;
+                match body.register(&word) {
+                    Some(id) => Base::Register(id),
+                    None if word.starts_with('%') => return Err(self.undeclared(&word)),
+                    None => Base::Symbol(word),
+                }
+            }
+            _ => {
+                let at = self.integer()? as i64;
+                return Ok(Operand::Address(Base::None, at.wrapping_add(self.offset()?)));
+            }
+        };
+        Ok(Operand::Address(base, self.offset()?))
+    }
+}
+
+impl Body {
+    fn declare(&mut self, name: &str, width: Width) -> Option<RegisterId> {
+        let registers = &mut self.function.registers;
+        (registers.len() < MOST_REGISTERS).then(|| {
+            registers.push(Register { name: name.to_owned(), width });
+            (registers.len() - 1) as RegisterId
+        })
+    }
+
+    /// The register that a name means here.
+    fn register(&mut self, name: &str) -> Option<RegisterId> {
+        let mut scope = Some(self.scope);
+        while let Some(index) = scope {
+            if let Some(id) = self.scopes[index].registers.get(name) {
+                return Some(*id);
+            }
+            let stem = name.trim_end_matches(|character: char| character.is_ascii_digit());
+            let number = &name[stem.len()..];
+            if let Some((count, width)) = self.scopes[index].ranges.get(stem).copied()
+                && !(number.len() > 1 && number.starts_with('0'))
+                && number.parse::<u64>().is_ok_and(|number| number < count)
+            {
+                let id = self.declare(name, width)?;
+                self.scopes[index].registers.insert(name.to_owned(), id);
+                return Some(id);
+            }
+            scope = self.scopes[index].parent;
+        }
+        None
+    }
+
+    /// Resolves the labels.
+    fn finish(mut self) -> Result<Function, Error> {
+        for &(index, scope) in &self.branches {
+            let instruction = &mut self.function.instructions[index];
+            let line = instruction.line;
+            for operand in &mut instruction.operands {
+                let Operand::Symbol(name, _) = operand else { continue };
+                let mut scope = Some(scope);
+                let target = loop {
+                    let Some(index) = scope else {
+                        return Err(Error::syntax(line, format!("there is no label '{name}'")));
+                    };
+                    match self.scopes[index].labels.get(name) {
+                        Some(target) => break *target,
+                        None => scope = self.scopes[index].parent,
+                    }
+                };
+                *operand = Operand::Label(target);
+            }
+        }
+        Ok(self.function)
+    }
+}
+
+fn space_of(word: &str) -> Space {
+    match word {
+        ".shared" => Space::Shared,
+        ".local" => Space::Local,
+        ".const" => Space::Constant,
+        _ => Space::Global,
+    }
+}
+
+/// Bytes of a type.
+fn bytes_of(kind: &str) -> Option<u64> {
+    let digits = kind.trim_start_matches(|character: char| character.is_ascii_alphabetic());
+    match (kind, digits) {
+        ("f16x2" | "bf16x2", _) => Some(4),
+        (_, "8") => Some(1),
+        (_, "16") => Some(2),
+        (_, "32") => Some(4),
+        (_, "64") => Some(8),
+        (_, "128") => Some(16),
+        _ => None,
+    }
+}
+
+fn width_of(kind: &str) -> Option<Width> {
+    match kind {
+        ".pred" => Some(Width::Predicate),
+        ".b128" => None,
+        _ => match bytes_of(kind.strip_prefix('.')?)? {
+            8 => Some(Width::Wide),
+            bytes => Some(Width::Word(8 * bytes as u32)),
+        },
+    }
+}
+
+/// Whether PTX has a special register of that name.
+fn is_special(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name);
+    matches!(
+        stem,
+        "tid"
+            | "ntid"
+            | "laneid"
+            | "warpid"
+            | "nwarpid"
+            | "ctaid"
+            | "nctaid"
+            | "smid"
+            | "nsmid"
+            | "gridid"
+            | "lanemask_eq"
+            | "lanemask_le"
+            | "lanemask_lt"
+            | "lanemask_ge"
+            | "lanemask_gt"
+            | "clock"
+            | "clock_hi"
+            | "clock64"
+            | "globaltimer"
+            | "globaltimer_lo"
+            | "globaltimer_hi"
+            | "clusterid"
+            | "nclusterid"
+            | "cluster_ctaid"
+            | "cluster_nctaid"
+            | "cluster_ctarank"
+            | "cluster_nctarank"
+            | "is_explicit_cluster"
+            | "dynamic_smem_size"
+            | "total_smem_size"
+            | "aggr_smem_size"
+            | "current_graph_exec"
+            | "pm0"
+            | "reserved_smem_offset_begin"
+    )
+}

@@ -1,0 +1,5 @@
+//! Kernels whose results are known, and kernels that are wrong.
+
+mod cases;
+mod errors;
+mod rewrites;

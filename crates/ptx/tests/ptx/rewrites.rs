@@ -1,0 +1,121 @@
+//! What ptxas fuses and folds: the rules one by one.
+
+use bitmma_ptx::{Argument, Buffer, Launch, Limits, Mode, Program};
+
+fn text(target: &str, body: &str) -> String {
+    format!(
+        ".version 8.4\n.target {target}\n.address_size 64\n.visible .entry one(.param .u64 p)\n.reqntid 32\n{{\n\
+         .reg .pred %p<9>; .reg .b32 %r<30>; .reg .b64 %d<9>;\nld.param.b64 %d1, [p];\n\
+         ld.global.b32 %r1, [%d1];\nld.global.b32 %r2, [%d1+4];\nld.global.b32 %r3, [%d1+8];\nld.global.b32 %r4, [%d1+12];\n\
+         {body}\nst.global.b32 [%d1+16], %r9;\nret;\n}}\n"
+    )
+}
+
+fn fused(target: &str, body: &str) -> usize {
+    let program = Program::parse(&text(target, body)).expect(body);
+    program.kernel(None, None, Mode::Gpu).expect(body).rewrites().fused.len()
+}
+
+#[test]
+fn products_are_fused_by_the_rule() {
+    let cases = [
+        ("mul.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3;", 1),
+        ("mul.f32 %r5, %r1, %r2; sub.f32 %r9, %r3, %r5;", 1),
+        ("mul.f32 %r5, %r1, %r2; neg.f32 %r6, %r5; add.f32 %r9, %r6, %r3;", 1),
+        ("mul.f32 %r5, %r1, %r2; mov.b32 %r6, %r5; add.f32 %r9, %r6, %r3;", 1),
+        // both additions
+        ("mul.f32 %r5, %r1, %r2; add.f32 %r6, %r5, %r3; add.f32 %r7, %r5, %r4; max.f32 %r9, %r6, %r7;", 2),
+        // another use
+        ("mul.f32 %r5, %r1, %r2; add.f32 %r6, %r5, %r3; max.f32 %r9, %r5, %r6;", 0),
+        ("mul.rn.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3;", 0),
+        ("mul.f32 %r5, %r1, %r2; add.rn.f32 %r9, %r5, %r3;", 0),
+        ("mul.ftz.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3;", 0),
+        ("mul.ftz.f32 %r5, %r1, %r2; add.ftz.f32 %r9, %r5, %r3;", 1),
+        ("mul.sat.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3;", 0),
+        // both operands are products
+        ("mul.f32 %r5, %r1, %r2; mul.f32 %r6, %r3, %r4; add.f32 %r9, %r5, %r6;", 1),
+        ("mul.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r5;", 0),
+        ("mul.f32 %r5, %r1, %r2; mul.f32 %r6, %r1, %r2; add.f32 %r9, %r5, %r6;", 0),
+        // guarded
+        ("mov.b32 %r9, 0; setp.lt.f32 %p1, %r1, %r2; mul.f32 %r5, %r1, %r2; @%p1 add.f32 %r9, %r5, %r3;", 1),
+        ("mov.b32 %r5, 0; setp.lt.f32 %p1, %r1, %r2; @%p1 mul.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3;", 0),
+        (
+            "setp.lt.f32 %p1, %r1, %r2; mul.f32 %r5, %r1, %r2; selp.f32 %r6, %r5, %r3, %p1; add.f32 %r9, %r6, %r3;",
+            0,
+        ),
+        // divisions
+        ("div.full.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3;", 1),
+        ("div.approx.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3;", 1),
+        ("rcp.approx.f32 %r5, %r1; add.f32 %r9, %r5, %r3;", 1),
+        ("div.rn.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3;", 0),
+        // another block
+        (
+            "mul.f32 %r5, %r1, %r2; setp.lt.f32 %p1, %r1, %r2; @%p1 bra $L; mov.b32 %r3, 0; $L: add.f32 %r9, %r5, %r3;",
+            0,
+        ),
+    ];
+    for (body, expected) in cases {
+        for target in ["sm_80", "sm_90a"] {
+            assert_eq!(fused(target, body), expected, "{target}: {body}");
+        }
+    }
+    let shuffled =
+        "div.full.f32 %r5, %r1, %r2; shfl.sync.bfly.b32 %r6, %r3, 1, 31, -1; add.f32 %r9, %r5, %r6;";
+    assert_eq!(fused("sm_80", shuffled), 0);
+    assert_eq!(fused("sm_90a", shuffled), 1);
+}
+
+/// The result of a body on four numbers.
+fn result(mode: Mode, body: &str, inputs: [f32; 4]) -> u32 {
+    let kernel = Program::parse(&text("sm_80", body)).expect(body).kernel(None, None, mode).expect(body);
+    let limits = Limits { threads: 1, ..Limits::default() };
+    let launch =
+        Launch { kernel: &kernel, grid: [1, 1, 1], block: None, shared: None, allow_doubtful: true, limits };
+    let mut bytes: Vec<u8> = inputs.iter().flat_map(|input| input.to_le_bytes()).collect();
+    bytes.extend([0; 4]);
+    let mut buffers = vec![Buffer { bytes, ..Buffer::default() }];
+    launch.run(&[Argument::Pointer { buffer: 0, offset: 0 }], &mut buffers, &mut || false).expect(body);
+    u32::from_le_bytes(buffers[0].bytes[16..].try_into().expect("four bytes"))
+}
+
+#[test]
+fn a_fused_product_is_rounded_once() {
+    let a = 1.0 + f32::EPSILON;
+    let bodies = [
+        // a·a - 1 - 2ε = ε², which rounding the product loses
+        ("mul.f32 %r5, %r1, %r2; sub.f32 %r9, %r5, %r3;", f32::EPSILON * f32::EPSILON),
+        ("mul.f32 %r5, %r1, %r2; sub.f32 %r9, %r3, %r5;", -f32::EPSILON * f32::EPSILON),
+        ("mul.f32 %r5, %r1, %r2; neg.f32 %r6, %r5; add.f32 %r9, %r6, %r3;", -f32::EPSILON * f32::EPSILON),
+    ];
+    for (body, expected) in bodies {
+        let inputs = [a, a, 1.0 + 2.0 * f32::EPSILON, 0.0];
+        assert_eq!(result(Mode::Gpu, body, inputs), expected.to_bits(), "{body}");
+        assert_eq!(result(Mode::Text, body, inputs) << 1, 0, "{body}");
+    }
+    // the factors are those of the product's place
+    let moved = "mul.f32 %r5, %r1, %r2; mov.b32 %r1, 0; mov.b32 %r2, 0; sub.f32 %r9, %r5, %r3;";
+    let inputs = [a, a, 1.0 + 2.0 * f32::EPSILON, 0.0];
+    assert_eq!(result(Mode::Gpu, moved, inputs), (f32::EPSILON * f32::EPSILON).to_bits());
+}
+
+#[test]
+fn functions_of_constants_are_rounded_correctly() {
+    let of = |form: &str, x: f32| {
+        let body = format!("mov.b32 %r5, 0f{:08X}; {form} %r9, %r5;", x.to_bits());
+        result(Mode::Gpu, &body, [0.0; 4])
+    };
+    for number in 1..=512u16 {
+        let x = f32::from(number);
+        assert_eq!(of("rcp.approx.f32", x), (1.0 / x).to_bits(), "1/{x}");
+        assert_eq!(of("sqrt.approx.f32", x), x.sqrt().to_bits(), "√{x}");
+        let root = 1.0 / f64::from(x).sqrt();
+        assert_eq!(of("rsqrt.approx.f32", x), (root as f32).to_bits(), "1/√{x}");
+        assert_eq!(of("lg2.approx.f32", x), (f64::from(x).log2() as f32).to_bits(), "log2 {x}");
+        let power = (x - 256.0) / 13.0;
+        assert_eq!(of("ex2.approx.f32", power), (f64::from(power).exp2() as f32).to_bits(), "2^{power}");
+    }
+    let body =
+        "mov.b32 %r5, 0f3F800000; mov.b32 %r6, %r5; mov.b32 %r7, 0f437F0000; div.full.f32 %r9, %r6, %r7;";
+    assert_eq!(result(Mode::Gpu, body, [0.0; 4]), (1.0f32 / 255.0).to_bits());
+    assert_ne!(result(Mode::Text, body, [0.0; 4]), (1.0f32 / 255.0).to_bits());
+}
