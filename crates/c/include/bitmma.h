@@ -29,7 +29,7 @@ typedef enum bitmma_status {
   BITMMA_MODEL = 4,
   // A shape, leading dimension, stride or number of codes is wrong.
   BITMMA_SIZE = 5,
-  // A code has bits that its format does not have.
+  // A code has bits that its format does not have, or is NaN where the format of the result has none.
   BITMMA_CODE = 6,
   // Scale factors are missing, or given to a unit that takes none.
   BITMMA_SCALE = 7,
@@ -153,6 +153,8 @@ typedef struct bitmma_gemm_options {
   const char *rounding;
   // What becomes of numbers beyond its largest: "ieee", "infinity" or "saturate"; NULL: "ieee", and without `output`.
   const char *overflow;
+  // The code of `output` that NaN becomes; NULL: its own NaN, and where it has none (FP6, FP4) NaN is refused.
+  const uint64_t *nan;
 } bitmma_gemm_options;
 
 #ifdef __cplusplus
@@ -234,8 +236,8 @@ enum bitmma_status bitmma_find_format(const char *name, struct bitmma_format *fo
 // Converts `count` codes next to each other from one format into another, each rounded once.
 //
 // The codes of "f64" are doubles and those of "f32" floats, so this encodes numbers and decodes codes, too. `rounding` and
-// `overflow` are as in `bitmma_gemm_options`; NULL: "RNE" and "ieee". NaN becomes the format's NaN, and where there is
-// none (FP6, FP4) its largest number. `to` may be the memory of `from`.
+// `overflow` are as in `bitmma_gemm_options`; NULL: "RNE" and "ieee". NaN becomes the
+// format's NaN, and is refused where there is none (FP6, FP4). `to` may be the memory of `from`.
 enum bitmma_status bitmma_convert(const char *from_format,
                                   const void *from,
                                   const char *to_format,
@@ -243,6 +245,19 @@ enum bitmma_status bitmma_convert(const char *from_format,
                                   const char *overflow,
                                   void *to,
                                   size_t count);
+
+// Results of an approximate function of an NVIDIA GPU for `count` FP32 codes next to each other: the PTX instruction
+// `function`, as in "ex2" or "ex2.approx.f32" (subnormal numbers are numbers) and "ex2.approx.ftz.f32" (they are zero of
+// their sign); rcp, sqrt, rsqrt, ex2, lg2, sin, cos.
+//
+// Where nothing is known of the architecture, BITMMA_NO_MODEL says so, unless `assume` is not 0: then the model is that of
+// Volta and Turing. `y` may be the memory of `x`.
+enum bitmma_status bitmma_function(const char *architecture,
+                                   const char *function,
+                                   int assume,
+                                   const void *x,
+                                   void *y,
+                                   size_t count);
 
 #ifdef __cplusplus
 }  // extern "C"

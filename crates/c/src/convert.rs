@@ -28,8 +28,8 @@ pub unsafe extern "C" fn bitmma_find_format(
 /// Converts `count` codes next to each other from one format into another, each rounded once.
 ///
 /// The codes of "f64" are doubles and those of "f32" floats, so this encodes numbers and decodes codes, too. `rounding` and
-/// `overflow` are as in `bitmma_gemm_options`; NULL: "RNE" and "ieee". NaN becomes the format's NaN, and where there is
-/// none (FP6, FP4) its largest number. `to` may be the memory of `from`.
+/// `overflow` are as in `bitmma_gemm_options`; NULL: "RNE" and "ieee". NaN becomes the
+/// format's NaN, and is refused where there is none (FP6, FP4). `to` may be the memory of `from`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bitmma_convert(
     from_format: *const c_char,
@@ -52,6 +52,7 @@ pub unsafe extern "C" fn bitmma_convert(
         let shape = (1, 1, count);
         let layout = to.layout("to", shape)?;
         let codes = from.read("from", source, shape)?;
+        conversion.check(source, codes.iter(), ("from", &[count]))?;
         let convert = conversion.of(source, count);
         let converted = Matrix::new(container, shape, codes.iter().map(convert))?;
         to.write(&layout, converted.codes());

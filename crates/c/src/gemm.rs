@@ -41,6 +41,8 @@ pub struct bitmma_gemm_options {
     pub rounding: *const c_char,
     /// What becomes of numbers beyond its largest: "ieee", "infinity" or "saturate"; NULL: "ieee", and without `output`.
     pub overflow: *const c_char,
+    /// The code of `output` that NaN becomes; NULL: its own NaN, and where it has none (FP6, FP4) NaN is refused.
+    pub nan: *const u64,
 }
 
 /// How a conversion rounds, and what becomes of numbers beyond the largest.
@@ -116,7 +118,7 @@ pub unsafe extern "C" fn bitmma_gemm(
             };
             let output = optional_text("output", options.output)?.map(format_of).transpose()?;
             let (rounding, overflow) = rules(options.rounding, options.overflow)?;
-            made.output = OutputConversion::asked(output, rounding, overflow)?;
+            made.output = OutputConversion::asked(output, rounding, overflow, options.nan.as_ref().copied())?;
         }
         let mut wanted = Wanted::of(target.model(), products, (m, n, k));
         // where the unit takes factors of its own, the product says what is wrong

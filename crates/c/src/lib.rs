@@ -9,6 +9,7 @@
 mod buffer;
 mod convert;
 mod explain;
+mod function;
 mod gemm;
 mod multiply;
 mod status;
@@ -17,6 +18,7 @@ mod unit;
 pub use buffer::{bitmma_input, bitmma_output};
 pub use convert::{bitmma_convert, bitmma_find_format};
 pub use explain::bitmma_explain;
+pub use function::bitmma_function;
 pub use gemm::{bitmma_gemm, bitmma_gemm_options};
 pub use multiply::{bitmma_dot, bitmma_multiply, bitmma_operands};
 pub use status::{bitmma_last_error, bitmma_status, bitmma_version};

@@ -25,7 +25,7 @@ pub enum bitmma_status {
     BITMMA_MODEL = 4,
     /// A shape, leading dimension, stride or number of codes is wrong.
     BITMMA_SIZE = 5,
-    /// A code has bits that its format does not have.
+    /// A code has bits that its format does not have, or is NaN where the format of the result has none.
     BITMMA_CODE = 6,
     /// Scale factors are missing, or given to a unit that takes none.
     BITMMA_SCALE = 7,
@@ -60,7 +60,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let status = match error {
             Error::Count { .. } | Error::Shape { .. } => bitmma_status::BITMMA_SIZE,
-            Error::Code { .. } => bitmma_status::BITMMA_CODE,
+            Error::Code { .. } | Error::Nan { .. } => bitmma_status::BITMMA_CODE,
             Error::TooLarge { .. } => bitmma_status::BITMMA_MEMORY,
             Error::Scale { .. } => bitmma_status::BITMMA_SCALE,
             Error::GemmOption { .. } | Error::Format { .. } => bitmma_status::BITMMA_OPTION,
@@ -82,7 +82,7 @@ thread_local! {
 /// Runs the body of a call. What fails, or panics, leaves its text for [`bitmma_last_error`].
 pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> bitmma_status {
     if !cfg!(feature = "threads") {
-        stay_on_this_thread();
+        bitmma::threads::stay_on_this_thread();
     }
     // every handle is immutable: there is nothing that a panic could leave half done
     let outcome = catch_unwind(AssertUnwindSafe(body));
@@ -95,16 +95,6 @@ pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> bitmma_stat
     // a thread that is ending has no room for a text any more
     _ = LAST.try_with(|last| *last.borrow_mut() = CString::new(text).unwrap_or_default());
     failure.status
-}
-
-/// Makes the caller's thread the only one of a pool of its own: what is shared between the threads of a pool stays here
-/// from then on. The pool, some hundred bytes, lives as long as the process. A thread that is in a pool already stays in it.
-fn stay_on_this_thread() {
-    thread_local! {
-        static POOL: Option<rayon::ThreadPool> =
-            rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build().ok();
-    }
-    _ = POOL.try_with(|_| ());
 }
 
 fn text_of(panic: &(dyn Any + Send)) -> String {
@@ -123,31 +113,4 @@ pub extern "C" fn bitmma_last_error() -> *const c_char {
 #[unsafe(no_mangle)]
 pub extern "C" fn bitmma_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::stay_on_this_thread;
-    use rayon::prelude::*;
-
-    /// Each thread works alone, and again once it has.
-    #[test]
-    fn a_thread_works_alone() {
-        let alone = || {
-            let own = std::thread::current().id();
-            for _ in 0..2 {
-                stay_on_this_thread();
-                assert_eq!(rayon::current_num_threads(), 1);
-                let mut ids: Vec<_> =
-                    (0..1000).into_par_iter().map(|_| std::thread::current().id()).collect();
-                ids.dedup();
-                assert_eq!(ids, [own]);
-            }
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(alone);
-            }
-        });
-    }
 }

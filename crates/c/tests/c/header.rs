@@ -32,7 +32,7 @@ fn made() -> String {
     };
     config.function.sort_by = Some(SortKey::None);
     let mut builder = Builder::new().with_config(config);
-    for file in ["status", "buffer", "unit", "multiply", "gemm", "explain", "convert"] {
+    for file in ["status", "buffer", "unit", "multiply", "gemm", "explain", "convert", "function"] {
         builder = builder.with_src(folder.join("src").join(file).with_extension("rs"));
     }
     let mut text = Vec::new();

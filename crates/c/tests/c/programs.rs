@@ -58,6 +58,16 @@ fn every_function_answers_and_refuses() {
     }
 }
 
+/// After a product on several threads, products in forked processes.
+#[test]
+#[cfg(unix)]
+fn a_forked_process_computes() {
+    let folder = folder();
+    let Some(program) = compile(folder.path(), "fork.c", &["-D_POSIX_C_SOURCE=200809L"]) else { return };
+    let text = out(&run(Command::new(&program).env("RAYON_NUM_THREADS", "3")));
+    assert_eq!(text, "all children computed\n");
+}
+
 /// Both sanitizers stop a program at the first finding.
 #[test]
 fn sanitizers_find_nothing() {

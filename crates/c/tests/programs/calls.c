@@ -1,4 +1,5 @@
 /* Every function: a right answer, and each error that it has. Prints how many checks passed; exit code 1 if one failed. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,6 +213,17 @@ static void whole_products(void) {
     options.output = "f16", options.rounding = "RZ", options.overflow = "saturate";
     d.codes = halves;
     CHECK(bitmma_gemm(unit, M, N, K, &operands, &options, &d) == BITMMA_OK && halves[7] == 0x5420);
+    uint8_t fours[2 * M * N];
+    const uint64_t minus_zero = 8, too_large = 16;
+    options.output = "e2m1", options.rounding = NULL, in[1] = NAN;
+    d.codes = fours;
+    FAILS(bitmma_gemm(unit, M, N, K, &operands, &options, &d), BITMMA_CODE, "e2m1 has no NaN");
+    options.nan = &too_large;
+    FAILS(bitmma_gemm(unit, M, N, K, &operands, &options, &d), BITMMA_OPTION, "nan is 0x10; e2m1 codes have 4 bits");
+    options.nan = &minus_zero;
+    CHECK(bitmma_gemm(unit, M, N, K, &operands, &options, &d) == BITMMA_OK && fours[0] == 7 && fours[1] == 8);
+    options.output = "f16", options.nan = NULL, in[1] = 4;
+    d.codes = halves;
     options.rounding = "RX";
     FAILS(bitmma_gemm(unit, M, N, K, &operands, &options, &d), BITMMA_UNKNOWN, "RNE");
     options.rounding = NULL, options.overflow = "wrap";
@@ -247,9 +259,32 @@ static void whole_products(void) {
     CHECK(bitmma_gemm(unit, 0, N, K, &operands, NULL, &d) == BITMMA_OK);
     FAILS(bitmma_gemm(unit, (size_t)-1, N, K, &operands, NULL, &d), BITMMA_SIZE, "too large");
     options = (bitmma_gemm_options){.products = 2};
-    FAILS(bitmma_gemm(unit, (size_t)-1, 0, 0, &operands, &options, &d), BITMMA_MEMORY, "cannot be held");
+    /* beside a zero the other sizes may be anything, and nothing goes over them */
+    CHECK(bitmma_gemm(unit, (size_t)-1, 0, 0, &operands, &options, &d) == BITMMA_OK);
+    options.products = (size_t)1 << 40;
+    CHECK(bitmma_gemm(unit, M, 0, 0, &operands, &options, &d) == BITMMA_OK);
+    CHECK(bitmma_gemm(unit, 0, 0, (size_t)1 << 62, &operands, &options, &d) == BITMMA_OK);
     FAILS(bitmma_gemm(unit, M, N, K + 200, &operands, NULL, &d), BITMMA_SIZE, "A: 700 codes; 5×270");
     bitmma_close(unit);
+}
+
+static void functions(void) {
+    uint32_t x[3] = {0x3f000000, 0xbfc00000, 0x00000001}, y[3] = {0};
+    CHECK(bitmma_function("turing", "ex2", 0, x, y, 3) == BITMMA_OK);
+    CHECK(y[0] == 0x3fb504f3 && y[1] == 0x3eb504f2 && y[2] == 0x3f800000);
+    CHECK(bitmma_function("h100", "rcp.approx.ftz.f32", 0, x, x, 3) == BITMMA_OK);
+    CHECK(x[0] == 0x40000000 && x[2] == 0x7f800000);
+    FAILS(bitmma_function("h100", "ex2", 0, x, y, 3), BITMMA_NO_MODEL, "ex2 on hopper: unknown");
+    CHECK(bitmma_function("h100", "ex2", 1, x, y, 3) == BITMMA_OK && y[2] == 0x7f800000);
+    CHECK(bitmma_function("h100", "rcp", 0, NULL, NULL, 0) == BITMMA_OK);
+    FAILS(bitmma_function("mi300x", "rcp", 1, x, y, 3), BITMMA_NO_MODEL, "no model");
+    FAILS(bitmma_function("h100", "exp", 0, x, y, 3), BITMMA_UNKNOWN, "exp");
+    FAILS(bitmma_function("h1000", "rcp", 0, x, y, 3), BITMMA_UNKNOWN, "h1000");
+    FAILS(bitmma_function("h100", "rcp", 0, NULL, y, 3), BITMMA_NULL, "x.codes");
+    FAILS(bitmma_function("h100", "rcp", 0, x, NULL, 3), BITMMA_NULL, "y.codes");
+    FAILS(bitmma_function(NULL, "rcp", 0, x, y, 3), BITMMA_NULL, "architecture");
+    FAILS(bitmma_function("h100", NULL, 0, x, y, 3), BITMMA_NULL, "function");
+    FAILS(bitmma_function("h100", "rcp", 0, x, y, (size_t)-1), BITMMA_SIZE, "");
 }
 
 static void converting(void) {
@@ -268,6 +303,10 @@ static void converting(void) {
     CHECK(bitmma_convert("f16", NULL, "f64", NULL, NULL, NULL, 0) == BITMMA_OK);
     uint8_t six[1] = {0x40};
     FAILS(bitmma_convert("e3m2", six, "f64", NULL, NULL, back, 1), BITMMA_CODE, "6 bits");
+    const double not_all[3] = {1, 2, NAN};
+    uint8_t four[3] = {9, 9, 9};
+    FAILS(bitmma_convert("f64", not_all, "e2m1", NULL, NULL, four, 3), BITMMA_CODE, "from[2] is NaN, and e2m1 has no NaN");
+    CHECK(four[0] == 9 && four[2] == 9);
     FAILS(bitmma_convert("f16", NULL, "f64", NULL, NULL, back, 1), BITMMA_NULL, "from.codes");
     FAILS(bitmma_convert("f16", halves, "f64", NULL, NULL, NULL, 1), BITMMA_NULL, "to.codes");
     FAILS(bitmma_convert("half", halves, "f64", NULL, NULL, back, 1), BITMMA_UNKNOWN, "half");
@@ -285,6 +324,7 @@ int main(void) {
     one_element();
     whole_products();
     converting();
+    functions();
     printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;
 }

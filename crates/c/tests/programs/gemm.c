@@ -85,7 +85,7 @@ int main(int count, char **words) {
             operands.scale_b = (bitmma_input){scale_b, along * columns, 0, 0};
         }
         const bitmma_gemm_options options = {job->products, job->split_k, job->promote_every, 0, job->alpha, job->beta,
-                                             job->scale_blocks, job->output, job->rounding, job->overflow};
+                                             job->scale_blocks, job->output, job->rounding, job->overflow, NULL};
         const bitmma_output out = {d, of_d, 0, 0};
         if (bitmma_gemm(unit, job->m, job->n, job->k, &operands, &options, &out) != BITMMA_OK) return puts(bitmma_last_error()), 2;
         write_npy(words[1], "a", at, job->type, job->products, job->m, job->k, a);
