@@ -23,7 +23,8 @@ Parts: models (which instruction is which model, with which parameters), discrep
 risks (risky designs, each with an input that shows it), bias (round-down on CDNA3), published (means measured on real \
 GPUs), design-space (accuracy against cost), workarounds (what helps).
 
-An instruction or --model adds verdicts and measurements on it; --a and --b its data, random numbers otherwise.
+An instruction or --model comes first in models, risks and design-space; bounds, discrepancy and workarounds are then about it \
+alone; bias and published take none. bounds, design-space and workarounds take its data, --a and --b, random numbers otherwise.
 
 Examples:
   bitmma analyze risks
@@ -127,10 +128,11 @@ impl OptionArguments {
             }
             _ => return Ok(None),
         };
-        let user = UserData::new(unit, name, architecture, |unit| match (&self.a, &self.b) {
-            (Some(a), Some(b)) => self.read_product(unit, a, b),
-            _ => Ok(draw.operands(unit.model(), self.seed, 0)?),
-        });
+        let user =
+            UserData::new(unit, name, architecture, self.a.is_some(), |unit| match (&self.a, &self.b) {
+                (Some(a), Some(b)) => self.read_product(unit, a, b),
+                _ => Ok(draw.operands(unit.model(), self.seed, 0)?),
+            });
         Ok(Some(user?))
     }
 

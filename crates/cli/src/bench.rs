@@ -7,7 +7,8 @@ use bitmma::catalogue::find;
 use bitmma::formats::{BlockScale, F64, Format, text::to_f64_bits};
 use bitmma::gemm::Target;
 use bitmma::kernel::{Level, has_kernel_at, routes};
-use bitmma::{Architecture, GemmOptions, Matrix, Revision, threads};
+use bitmma::threads::{self, Pool};
+use bitmma::{Architecture, GemmOptions, Matrix, Revision};
 use bitmma_verify::inputs::{Family, Formats, case, nearest};
 use serde::Serialize;
 
@@ -24,6 +25,8 @@ mod native;
 /// No native product: the feature `native` was left out.
 #[cfg(not(feature = "native"))]
 mod native {
+    use bitmma::threads::Pool;
+
     pub(super) struct Native;
 
     impl Native {
@@ -31,7 +34,7 @@ mod native {
             Native
         }
 
-        pub(super) fn seconds(&mut self, _pool: &rayon::ThreadPool) -> Option<f64> {
+        pub(super) fn seconds(&mut self, _pool: &Pool) -> Option<f64> {
             None
         }
     }
@@ -282,7 +285,7 @@ impl Inputs {
     }
 
     /// Seconds of one product.
-    fn seconds(&self, target: &Target, level: Level, pool: &rayon::ThreadPool) -> Result<f64, Failure> {
+    fn seconds(&self, target: &Target, level: Level, pool: &Pool) -> Result<f64, Failure> {
         let options = GemmOptions {
             scale_a: self.scales.as_ref().map(|scales| &scales.0),
             scale_b: self.scales.as_ref().map(|scales| &scales.1),
@@ -316,7 +319,7 @@ fn measure(
         ((fitting as usize).next_multiple_of(target.step())).clamp(small, size)
     };
     let inputs = Inputs::new(target, ours)?;
-    let rates = |pool: &rayon::ThreadPool| -> Result<Rate, Failure> {
+    let rates = |pool: &Pool| -> Result<Rate, Failure> {
         let mut native = Native::new(is_double, size);
         let (mut our_times, mut native_times) = (Vec::new(), Vec::new());
         inputs.seconds(target, level, pool)?; // the first one finds memory and caches cold

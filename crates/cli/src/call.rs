@@ -46,8 +46,8 @@ Examples:
          --a x.safetensors:x --b w.safetensors:w --out d.safetensors \\
          --lt-config '{\"id\": 66, \"splitk\": 2, \"reduction\": 2, \"stages\": 35}'
 
-JSON: platform, function, m, n, k, a, b, out, fast, origin, evidence, source, assumed, plan, explanation, comparisons \
-[{platform, origin, assumed, elements, differing, share, largest_ulp, first, causes}].";
+JSON: platform, function, m, n, k, a, b, out, fast, origin, evidence, source, assumed, remark, plan, explanation, comparisons \
+[{platform, origin, assumed, remark, elements, differing, share, largest_ulp, first, causes}].";
 
 /// What a call of a library answers on a GPU: torch._scaled_mm, matmul, linear
 #[derive(Clone, Debug, clap::Args)]

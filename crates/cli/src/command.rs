@@ -7,8 +7,8 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
 use crate::{
-    analyze, bench, call, compare, dot, explain, gemm, generate, golden, layout, list, plan, probe, record,
-    replay, report, run, serve, show, verify, verify_calls,
+    analyze, bench, call, compare, dot, explain, function, gemm, generate, golden, layout, list, plan, probe,
+    record, replay, report, run, serve, show, verify, verify_calls,
 };
 
 const EXAMPLE: &str = "\
@@ -36,6 +36,7 @@ enum Command {
     Compare(compare::Arguments),
     Explain(explain::Arguments),
     Dot(dot::Arguments),
+    Function(function::Arguments),
     Run(run::Arguments),
     Gemm(Box<gemm::Arguments>), // it has the most flags
     Call(call::Arguments),
@@ -76,6 +77,7 @@ impl Arguments {
             Command::Compare(arguments) => compare::run(arguments),
             Command::Explain(arguments) => explain::run(arguments),
             Command::Dot(arguments) => dot::run(arguments),
+            Command::Function(arguments) => function::run(arguments),
             Command::Run(arguments) => run::run(arguments),
             Command::Gemm(arguments) => gemm::run(arguments),
             Command::Call(arguments) => call::run(arguments),

@@ -15,7 +15,7 @@ Examples:
          -a '1.5 6' -b '0.5 6' --scale-a '2 1 1 1' --scale-b '0x38 1 1 1'
 
 JSON: schema, target, architecture, instruction, revision, model_file, model {family, parameters, lowering}, \
-d {value, code, format}.";
+options {promote_every, remarks}, d {value, code, format}.";
 
 /// Computes one dot product: the answer alone, as value and code
 #[derive(Clone, Debug, clap::Args)]
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let target = arguments.target.resolve()?;
+    let target = arguments.target.resolve_with_options()?.of_one_dot();
     let inputs = arguments.values.read(&target)?;
     let d = target.model.dot(&inputs.operands())?;
     inputs.notes.iter().for_each(|note| output::note(note));
@@ -41,6 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         json::print(&json::object! {
             #[serde(flatten)]
             computes: json::computes(&target, &arguments.target, inputs.k(), Found::name),
+            options: json::options(&target.options),
             d: json::Coded::new(format, d),
         })?;
     } else {

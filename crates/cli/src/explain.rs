@@ -4,7 +4,7 @@ mod json;
 mod tables;
 
 use bitmma::arithmetic::special::Special;
-use bitmma::arithmetic::trace::TermName;
+use bitmma::arithmetic::trace::{TermName, Why};
 use bitmma::arithmetic::{Step, Term};
 use bitmma::explain::{Explanation, explain};
 use bitmma::formats::text::display;
@@ -25,14 +25,15 @@ Examples:
          -a '10 0x1p-7' -b '1 1' -c 0x1.fffff8p24
   bitmma explain --model mine.toml -a '1 0x1p-24' -b '1 1'
 
-Each significand is written in binary, bit under bit in units of 2^e_max; what is right of the bar \
-fell off. A value after ≈ is not exact; … leaves out digits that --json has.
+First the operands that are not used as they are given: subnormal numbers that are flushed, bits that are \
+not read. Each significand is written in binary, bit under bit in units of 2^e_max; what is right of the bar \
+is discarded. A value after ≈ is not exact; … leaves out digits that --json has.
 
 JSON: schema, target, architecture, instruction, revision, model_file, model {family, parameters, lowering}, \
-a, b, c, scale_a, scale_b, steps [{step (begin, aligned, exact, special, converted, binary or changed), …}], \
+options {promote_every, remarks}, a, b, c, scale_a, scale_b, steps [{step (flushed, ignored, begin, aligned, exact, special, converted, binary or changed), …}], \
 d {value, code, format}. Exact numbers are {value, significand, exponent, exact}.";
 
-/// Shows every step of one dot product: which bits of which term fell off
+/// Shows every step of one dot product: which bits of which term are discarded
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct Arguments {
@@ -47,7 +48,7 @@ pub(crate) struct Arguments {
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let target = arguments.target.resolve()?;
+    let target = arguments.target.resolve_with_options()?.of_one_dot();
     let inputs = arguments.values.read(&target)?;
     let explanation = explain(&target.model, &inputs.operands())?;
     let revision = target.found.map(|_| arguments.target.revision.revision.name());
@@ -83,8 +84,10 @@ impl Section<'_> {
             match step {
                 Step::Aligned { maximum: "e'", .. } => {}
                 Step::Aligned { terms, .. } | Step::Exact { terms, .. } if terms.iter().all(zero) => {}
-                Step::Binary { operation: "FTZ-Mul", result, format, .. }
-                    if decode(format, *result).class == Class::Zero => {}
+                Step::Binary { operation: "FTZ-Mul", left, left_format, right, right_format, .. }
+                    if [(left, left_format), (right, right_format)]
+                        .iter()
+                        .any(|(code, format)| decode(format, **code).class == Class::Zero) => {}
                 Step::Binary { operation: "FTZ-Add", result: code, format, .. }
                 | Step::Converted { code, format, .. } => result = Some((*code, *format)),
                 _ => return false,
@@ -132,6 +135,8 @@ impl Page<'_> {
             text += &(style::dim(note) + "\n");
         }
         let steps = &explanation.steps;
+        let readings: Vec<&Step> = steps.iter().filter(|step| matches!(step, Step::Read { .. })).collect();
+        text += &tables::readings(&readings);
         let mut starts: Vec<usize> =
             (0..steps.len()).filter(|&index| matches!(steps[index], Step::Begin { .. })).collect();
         starts.push(steps.len());
@@ -148,7 +153,7 @@ impl Page<'_> {
         }
         text += &match model.operation.name() {
             "FMA" => self.fma_chain(&sections),
-            _ => self.sections(&sections),
+            _ => self.sections(&sections, &flushed(&readings)),
         };
         for step in after {
             text += "\n";
@@ -164,7 +169,7 @@ impl Page<'_> {
     }
 
     /// One section for each elementary operation.
-    fn sections(&self, sections: &[Section<'_>]) -> String {
+    fn sections(&self, sections: &[Section<'_>], flushed: &[usize]) -> String {
         let mut text = String::new();
         for (index, section) in sections.iter().enumerate() {
             let place = match sections.len() {
@@ -178,7 +183,12 @@ impl Page<'_> {
                 value_and_code(&section.format, section.accumulator)
             );
             if sections.len() > 1 && section.is_idle() {
-                text += "every product is zero, and the accumulator stays as it is\n";
+                let flushed = section.elements.iter().filter(|k| flushed.contains(k)).count();
+                let by_flushing = match flushed {
+                    0 => String::new(),
+                    count => format!(" ({} by flushing, above)", style::lost(&format!("{count} of them"))),
+                };
+                text += &format!("every product is zero{by_flushing}, and the accumulator stays as it is\n");
             } else {
                 text += &self.steps(section);
             }
@@ -208,9 +218,10 @@ impl Page<'_> {
             }
             Step::Binary { .. } => binaries(&[step]),
             Step::Changed { what, from, from_format, to, to_format } => format!(
-                "{what} changes its format: {} {from_format} → {} {to_format}\n",
+                "{what} changes its format: {} {from_format} → {} {to_format}{}\n",
                 value_and_code(from_format, *from),
-                value_and_code(to_format, *to)
+                value_and_code(to_format, *to),
+                tables::change_loss((from_format, *from), (to_format, *to))
             ),
             _ => String::new(),
         }
@@ -302,6 +313,17 @@ impl Page<'_> {
         let table = if table.is_empty() { String::new() } else { table.render() };
         format!("\n{heading}, {}\n{table}{text}{idle}", self.target.model.conversion)
     }
+}
+
+/// The products that are zero because a factor is flushed.
+fn flushed(readings: &[&Step]) -> Vec<usize> {
+    let product = |step: &&Step| match step {
+        Step::Read { why: Why::Flushed, term: Some(TermName::Product(k)), exact: Some(exact), .. } => {
+            (exact.significand != 0).then_some(*k)
+        }
+        _ => None,
+    };
+    readings.iter().filter_map(product).collect()
 }
 
 /// Steps that belong to no elementary operation.

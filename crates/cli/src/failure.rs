@@ -79,6 +79,16 @@ impl<E: Error + 'static> From<E> for Failure {
     }
 }
 
+/// For functions that write a file and may fail in other ways.
+impl From<Failure> for io::Error {
+    fn from(failure: Failure) -> io::Error {
+        match failure {
+            Failure::ClosedPipe => io::ErrorKind::BrokenPipe.into(),
+            Failure::Message(message) | Failure::Reported(message) => io::Error::other(message),
+        }
+    }
+}
+
 /// Says where a failure happened.
 pub(crate) trait Within<T> {
     /// The value, or the failure with `context` in front.

@@ -6,10 +6,9 @@ mod like;
 
 use std::time::Duration;
 
-use bitmma::arithmetic::Conversion;
 use bitmma::formats::table::FORMATS;
 use bitmma::formats::{F32, Format, Overflow, Rounding, text::display};
-use bitmma::gemm::{OutputConversion, ScaleBlocks, Target as Unit};
+use bitmma::gemm::{MAX_STEP, OutputConversion, ScaleBlocks, Target as Unit};
 use bitmma::kernel::has_kernel;
 use bitmma::{GemmOptions, Matrix, threads};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -72,7 +71,7 @@ padded_k, split_k (the parts there were), promote_every, scale_blocks, alpha, be
 (kernel or reference), products, seconds, products_per_second, expect {file, elements, differing, first {element, \
 expected {value, code, format}, actual {value, code, format}}}, m, n, k, blocks, a, b, c, scale_a, scale_b and d, each \
 {file, format, shape}. Of a plan: schema, platform, m, n, k, a, b, out, products, seconds, products_per_second, \
-origin, evidence, source, assumed, plan, expect."
+origin, evidence, source, assumed, remark, plan, expect."
 );
 
 /// Multiplies matrices of any shape from files, one instruction along K: D = alpha·A·B + beta·C
@@ -86,7 +85,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     files: operands::Arguments,
     /// Elements along K that --model takes at a time [default: its L_max]
-    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST), conflicts_with_all = ["architecture", "instruction"])]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MAX_STEP as u64), conflicts_with_all = ["architecture", "instruction"])]
     k_step: Option<usize>,
     /// Cut K into N parts of whole instructions, as even as possible, as many as fit, and add their results in FP32
     #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST))]
@@ -112,6 +111,9 @@ pub(crate) struct Arguments {
     /// Numbers beyond --output-type's largest, infinities too, become its largest
     #[arg(long, requires = "output_type")]
     saturate: bool,
+    /// What NaN becomes in --output-type, a number or a code (0x7); required where D has a NaN and --output-type has none: e3m2, e2m3, e2m1
+    #[arg(long, value_name = "VALUE", requires = "output_type", allow_hyphen_values = true)]
+    nan: Option<String>,
     /// Compare D with this file, or with the answers of a recording, FILE.csv:d; exit code 1 if they differ; any NaN agrees with any other
     #[arg(long, value_name = "FILE")]
     expect: Option<Source>,
@@ -149,10 +151,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
         None => Unit::of_model(target.model.clone(), arguments.k_step).within("--k-step")?,
     };
-    let output_conversion = arguments.output_type.map(|format| OutputConversion {
-        conversion: Conversion::new(arguments.output_rounding, format),
-        overflow: if arguments.saturate { Overflow::Saturate } else { Overflow::Ieee },
-    });
+    let promote_every = promotion(arguments, &target)?;
+    target.options.remarks.iter().for_each(|remark| output::note(remark));
+    let overflow = if arguments.saturate { Overflow::Saturate } else { Overflow::Ieee };
+    let convert = |format| {
+        let conversion = OutputConversion::new(format, Some(arguments.output_rounding), Some(overflow));
+        let nan = arguments.nan.as_ref().map(|text| values::read(&format, text, false).within("--nan"));
+        Ok::<_, Failure>(conversion.with_nan(nan.transpose()?)?)
+    };
+    let output_conversion = arguments.output_type.map(convert).transpose()?;
     let d_format = output_conversion.map_or(target.model.d, |output| output.conversion.container());
     let destination = Output::new(&arguments.files.out, &d_format).within("--out")?;
     let factor = |flag, text: &Option<String>| {
@@ -175,7 +182,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         scale_b: matrices.scale_b.as_ref(),
         scale_blocks: arguments.scale_blocks,
         split_k: arguments.split_k,
-        promote_every: arguments.promote_every,
+        promote_every,
         alpha,
         beta,
         output: output_conversion,
@@ -189,16 +196,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     drop(bar);
     let d = d.map_err(|error| arguments.files.advise(error, a, b))?;
     let expect = expected.map(|expected| expected.compare(&d)).transpose()?;
-    destination.write(&d, &about(arguments, &target, &unit, a.columns())).within("--out")?;
+    let about = about(arguments, &target, &unit, a.columns(), promote_every);
+    destination.write(&d, &about).within("--out")?;
 
     let outcome = expect.as_ref().map_or(Outcome::Agrees, Difference::outcome);
-    let done = Done { unit: &unit, matrices: &matrices, d: &d, factors: [alpha, beta], expect, seconds };
+    let factors = [alpha, beta];
+    let done = Done { unit: &unit, matrices: &matrices, d: &d, promote_every, factors, expect, seconds };
     if arguments.json {
         json::print(&page(arguments, &target, &done))?;
     } else {
         output::print(&text(arguments, &target, &done))?;
     }
     Ok(outcome)
+}
+
+/// Where sums are moved to FP32: as the option says, or the instruction's name.
+fn promotion(arguments: &Arguments, target: &Target) -> Result<Option<usize>, Failure> {
+    match (arguments.promote_every, target.options.promote_every) {
+        (Some(given), Some(named)) if given != named => {
+            bail!(
+                "--promote-every is {given}, and the instruction's name asks for promotion every {named}; give one of them"
+            )
+        }
+        (given, named) => Ok(given.or(named)),
+    }
 }
 
 /// blocks · M · N · K.
@@ -211,6 +232,8 @@ struct Done<'d> {
     unit: &'d Unit,
     matrices: &'d Matrices,
     d: &'d Matrix,
+    /// Elements of K after which the sum moved to FP32.
+    promote_every: Option<usize>,
     /// alpha and beta, where they were given.
     factors: [Option<u64>; 2],
     /// How D differs from what was expected.
@@ -249,6 +272,7 @@ fn about(
     target: &Target,
     unit: &Unit,
     k: usize,
+    promote_every: Option<usize>,
 ) -> std::collections::BTreeMap<&'static str, String> {
     let mut metadata = metadata(target, &arguments.target);
     if let Some(found) = &target.found {
@@ -257,12 +281,13 @@ fn about(
     metadata.insert("k_step", unit.step().to_string());
     let options = [
         ("split_k", arguments.split_k.map(|asked| unit.parts(k, asked).to_string())),
-        ("promote_every", arguments.promote_every.map(|every| every.to_string())),
+        ("promote_every", promote_every.map(|every| every.to_string())),
         ("scale_blocks", arguments.scale_blocks.map(|blocks| blocks.to_string())),
         ("alpha", arguments.alpha.clone()),
         ("beta", arguments.beta.clone()),
         ("output_rounding", arguments.output_type.map(|_| arguments.output_rounding.to_string())),
         ("saturate", arguments.output_type.map(|_| arguments.saturate.to_string())),
+        ("nan", arguments.nan.clone()),
     ];
     metadata.extend(options.into_iter().filter_map(|(key, value)| Some((key, value?))));
     metadata
@@ -281,7 +306,7 @@ fn text(arguments: &Arguments, target: &Target, done: &Done<'_>) -> String {
         let why = if parts < asked { format!(", a step each, not {asked}") } else { String::new() };
         format!("K in {}{why}", output::counted(parts, "part"))
     }));
-    how.extend(arguments.promote_every.map(|every| format!("promoted every {every}")));
+    how.extend(done.promote_every.map(|every| format!("promoted every {every}")));
     how.extend(arguments.scale_blocks.map(|blocks| format!("scale_blocks {blocks}")));
     let w = done.unit.working_format();
     for (name, code) in ["alpha", "beta"].into_iter().zip(done.factors) {
@@ -317,7 +342,7 @@ fn page(arguments: &Arguments, target: &Target, done: &Done<'_>) -> impl Seriali
         k_step: done.unit.step(),
         padded_k: done.unit.padded(done.matrices.a.columns()),
         split_k: arguments.split_k.map(|asked| done.parts(asked)),
-        promote_every: arguments.promote_every,
+        promote_every: done.promote_every,
         scale_blocks: arguments.scale_blocks.map(|blocks| blocks.to_string()),
         alpha: alpha,
         beta: beta,

@@ -1,19 +1,21 @@
 //! `bitmma golden`: cases with their answers, for testbenches that link nothing.
 
-use std::fmt::Write;
+use std::io::Write;
 use std::path::PathBuf;
 
 use bitmma::formats::Format;
 use bitmma::gemm::Target as Steps;
-use bitmma::{Case, MmaUnit, Signature, Simulator};
+use bitmma::{Case, Signature, Simulator};
 use bitmma_calls::npz::Writer;
+use bitmma_verify::asking;
+use bitmma_verify::open::MAX_SIZE;
 use bitmma_verify::recording::{self, Answer};
 use clap::ValueEnum;
 
-use crate::count::{MOST, count};
+use crate::count::count;
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::npy;
-use crate::record::{cases, write_case, write_head};
+use crate::record::{Cases, write_case, write_head};
 use crate::target::{self, Target};
 use crate::verify::names;
 use crate::{output, whole};
@@ -38,8 +40,8 @@ Example:
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: target::Arguments,
-    /// Elements along K of --model [default: its L_max]
-    #[arg(long, short, value_name = "K", value_parser = count::<usize>(1..=MOST), conflicts_with_all = ["architecture", "instruction"])]
+    /// Elements along K of --model, 1 to 65536 [default: its L_max]
+    #[arg(long, short, value_name = "K", value_parser = count::<usize>(1..=MAX_SIZE as u64), conflicts_with_all = ["architecture", "instruction"])]
     k: Option<usize>,
     /// How many cases, 1 to 10000000
     #[arg(long, value_name = "N", default_value = "1000", value_parser = count::<u64>(1..=MAX_CASES))]
@@ -69,7 +71,7 @@ enum Kind {
     Svh,
 }
 
-/// More are not held in memory.
+/// More are no test of anything, and no file to keep.
 const MAX_CASES: u64 = 10_000_000;
 
 /// Computes and writes.
@@ -88,68 +90,57 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             Signature::of_model(format!("model/{}", target.name), &target.model, (1, 1, k))
         }
     };
-    let wanted = arguments.cases;
-    let (directed, _) = cases(&signature, wanted.div_ceil(2) as usize, 0, 0);
-    let (_, cases) = cases(&signature, directed, wanted - directed as u64, arguments.seed);
+    let directed = usize::try_from(arguments.cases.div_ceil(2)).unwrap_or(usize::MAX);
+    let cases = Cases::filled_up(&signature, directed, arguments.cases, arguments.seed);
     let unit = Simulator::model(target.model.clone(), (1, 1, signature.k))?;
-    let answers = unit.dot_products(&cases)?;
-    let golden = Golden {
-        arguments,
-        target: &target,
-        signature: &signature,
-        directed,
-        cases: &cases,
-        answers: &answers,
-    };
-    let bytes = match arguments.format {
-        Kind::Hex => golden.hex().into_bytes(),
-        Kind::Svh => golden.svh().into_bytes(),
-        Kind::Csv => golden.csv()?,
-        Kind::Npz => {
-            golden.npz().ok_or_else(|| Failure::new("the archive would pass 4 GiB; ask for fewer cases"))?
-        }
-    };
+    let golden =
+        Golden { kind: arguments.format, target: &target, signature: &signature, cases: &cases, unit };
+    golden.check_size()?;
     match &arguments.out {
         Some(path) => {
-            whole::write(path, |file| file.write_all(&bytes)).within(path.display())?;
-            let (random, path) = (cases.len() - directed, path.display());
+            whole::write(path, |file| Ok(golden.write(file)?)).within(path.display())?;
+            let (random, path) = (cases.len() - cases.directed() as u64, path.display());
             output::print(&format!(
                 "{} and {random} random ones of {} in {path}\n",
-                output::counted(directed, "directed case"),
+                output::counted(cases.directed(), "directed case"),
                 target.name
             ))?;
         }
-        None => output::print(&String::from_utf8_lossy(&bytes))?,
+        None => output::stream(|stdout| golden.write(stdout))?,
     }
     Ok(Outcome::Agrees)
 }
 
-/// Cases and their answers.
+/// Cases, and what computes their results.
 struct Golden<'g> {
-    arguments: &'g Arguments,
+    kind: Kind,
     target: &'g Target,
     signature: &'g Signature,
-    directed: usize,
-    cases: &'g [Case],
-    answers: &'g [u64],
+    cases: &'g Cases<'g>,
+    unit: Simulator,
 }
 
-/// A field of a case: its name, the format of its codes, the codes.
-type Field<'g> = (&'static str, Format, &'g [u64]);
+/// A field of a case: its name, the format of its codes, how many there are.
+type Field = (&'static str, Format, usize);
 
 impl Golden<'_> {
-    /// Those of case `index`, from the lowest bits of a word up.
-    fn fields(&self, index: usize) -> Vec<Field<'_>> {
-        let Signature { a, b, c, d, scale, .. } = *self.signature;
-        let case = &self.cases[index];
-        let mut fields = vec![("a", a, &case.a[..]), ("b", b, &case.b)];
+    /// The fields of every case, from the lowest bits of a word up.
+    fn fields(&self) -> Vec<Field> {
+        let Signature { a, b, c, d, scale, k, .. } = *self.signature;
+        let mut fields = vec![("a", a, k), ("b", b, k)];
         if let Some(scale) = scale {
-            fields.push(("scale_a", scale.format, &case.scale_a));
-            fields.push(("scale_b", scale.format, &case.scale_b));
+            fields.push(("scale_a", scale.format, k / scale.size));
+            fields.push(("scale_b", scale.format, k / scale.size));
         }
-        let c_and_d = [("c", c, std::slice::from_ref(&case.c)), ("d", d, &self.answers[index..=index])];
-        fields.extend(c_and_d);
+        fields.extend([("c", c, 1), ("d", d, 1)]);
         fields
+    }
+
+    /// The codes of a case's fields, in the order of [`Golden::fields`].
+    fn codes<'c>(case: &'c Case, d: &'c u64) -> impl Iterator<Item = &'c [u64]> {
+        let scales = [&case.scale_a[..], &case.scale_b].into_iter().filter(|codes| !codes.is_empty());
+        let c_and_d = [&case.c, d].map(std::slice::from_ref);
+        [&case.a[..], &case.b].into_iter().chain(scales).chain(c_and_d)
     }
 
     fn any_nan(&self) -> bool {
@@ -158,7 +149,8 @@ impl Golden<'_> {
 
     /// What the file is, line by line.
     fn head(&self) -> Vec<String> {
-        let (random, seed) = (self.cases.len() - self.directed, self.arguments.seed);
+        let directed = self.cases.directed();
+        let (random, seed) = (self.cases.len() - directed as u64, self.cases.seed());
         let nan = if self.any_nan() { "any NaN agrees with any other" } else { "a NaN has one code" };
         vec![
             format!(
@@ -169,21 +161,61 @@ impl Golden<'_> {
             ),
             format!(
                 "{}, then {random} random ones, seed {seed}; {nan}",
-                output::counted(self.directed, "directed case")
+                output::counted(directed, "directed case")
             ),
         ]
     }
 
-    /// Bits of a word.
-    fn bits(&self) -> usize {
-        self.fields(0).iter().map(|(_, format, codes)| format.bits() as usize * codes.len()).sum()
+    /// Refuses an archive that its format cannot hold, before anything is computed.
+    fn check_size(&self) -> Result<(), Failure> {
+        let each: usize = self.fields().iter().map(|(_, format, count)| format.bytes() * count).sum();
+        let most = u64::from(u32::MAX) / each.max(1) as u64;
+        if self.kind == Kind::Npz && self.cases.len() >= most {
+            bail!(
+                "{} cases of {each} bytes do not fit into 4 GiB, the most that an archive holds",
+                self.cases.len()
+            );
+        }
+        Ok(())
     }
 
-    /// Case `index` as one number in hex, the first field lowest.
-    fn word(&self, index: usize) -> String {
+    /// Writes the file.
+    fn write(&self, to: &mut dyn Write) -> Result<(), Failure> {
+        match self.kind {
+            Kind::Hex => self.hex(to),
+            Kind::Svh => self.svh(to),
+            Kind::Csv => self.csv(to),
+            Kind::Npz => self.npz(to),
+        }
+    }
+
+    /// Every case with its number and its result, one after the other.
+    fn each(&self, mut each: impl FnMut(u64, &Case, u64) -> Result<(), Failure>) -> Result<(), Failure> {
+        let mut index = 0;
+        asking::ask(
+            &self.unit,
+            self.cases.len(),
+            |index| self.cases.case(index),
+            |cases, results| {
+                for (case, d) in cases.iter().zip(results) {
+                    each(index, case, d)?;
+                    index += 1;
+                }
+                Ok(())
+            },
+        )
+    }
+
+    /// Bits of a word.
+    fn bits(&self) -> usize {
+        self.fields().iter().map(|(_, format, count)| format.bits() as usize * count).sum()
+    }
+
+    /// A case as one number in hex, the first field lowest.
+    fn word(&self, case: &Case, d: u64) -> String {
         let mut digits = vec![0u8; self.bits().div_ceil(4)];
         let mut at = 0;
-        for (_, format, codes) in self.fields(index) {
+        for ((_, format, _), codes) in self.fields().into_iter().zip(Self::codes(case, &d)) {
             for code in codes {
                 for bit in 0..format.bits() {
                     digits[at / 4] |= ((code >> bit & 1) as u8) << (at % 4);
@@ -194,73 +226,87 @@ impl Golden<'_> {
         digits.iter().rev().filter_map(|&digit| char::from_digit(digit.into(), 16)).collect()
     }
 
-    fn hex(&self) -> String {
-        let mut text: String = self.head().iter().map(|line| format!("// {line}\n")).collect();
+    fn hex(&self, to: &mut dyn Write) -> Result<(), Failure> {
+        for line in self.head() {
+            writeln!(to, "// {line}")?;
+        }
         let mut low = 0;
         let mut places = Vec::new();
-        for (name, format, codes) in self.fields(0) {
-            let count = codes.len();
+        for (name, format, count) in self.fields() {
             let bits = format.bits() as usize * count;
             let each =
                 if count == 1 { String::new() } else { format!(" ({count} codes of {})", format.bits()) };
             places.push(format!("[{}:{low}] {name}{each}", low + bits - 1));
             low += bits;
         }
-        _ = writeln!(text, "// {low} bits: {}", places.join(", "));
-        for index in 0..self.cases.len() {
-            text += &self.word(index);
-            text.push('\n');
-        }
-        text
+        writeln!(to, "// {low} bits: {}", places.join(", "))?;
+        self.each(|_, case, d| Ok(writeln!(to, "{}", self.word(case, d))?))
     }
 
-    fn svh(&self) -> String {
-        let mut text: String = self.head().iter().map(|line| format!("// {line}\n")).collect();
-        let (bits, count) = (self.bits(), self.cases.len());
-        text += "package golden;\n  typedef struct packed {\n";
-        for (name, format, codes) in self.fields(0).iter().rev() {
-            let several = if codes.len() == 1 { String::new() } else { format!("[{}:0]", codes.len() - 1) };
-            _ = writeln!(text, "    logic {several}[{}:0] {name};  // {format}", format.bits() - 1);
+    fn svh(&self, to: &mut dyn Write) -> Result<(), Failure> {
+        for line in self.head() {
+            writeln!(to, "// {line}")?;
         }
-        _ = write!(
-            text,
+        let (bits, count) = (self.bits(), self.cases.len());
+        writeln!(to, "package golden;\n  typedef struct packed {{")?;
+        for (name, format, count) in self.fields().iter().rev() {
+            let several = if *count == 1 { String::new() } else { format!("[{}:0]", count - 1) };
+            writeln!(to, "    logic {several}[{}:0] {name};  // {format}", format.bits() - 1)?;
+        }
+        write!(
+            to,
             "  }} golden_t;\n  localparam int GOLDEN_CASES = {count};\n  localparam bit GOLDEN_ANY_NAN = {};\n  \
              localparam golden_t GOLDEN[GOLDEN_CASES] = '{{\n",
             u8::from(self.any_nan())
-        );
-        for index in 0..count {
+        )?;
+        self.each(|index, case, d| {
             let comma = if index + 1 == count { "" } else { "," };
-            _ = writeln!(text, "    {bits}'h{}{comma}", self.word(index));
-        }
-        text + "  };\nendpackage\n"
+            Ok(writeln!(to, "    {bits}'h{}{comma}", self.word(case, d))?)
+        })?;
+        Ok(writeln!(to, "  }};\nendpackage")?)
     }
 
-    fn csv(&self) -> Result<Vec<u8>, Failure> {
+    fn csv(&self, to: &mut dyn Write) -> Result<(), Failure> {
         let mut head = self.head();
         if self.target.found.is_none() {
             let (architecture, instruction) = names(&self.signature.name);
             head.push(recording::model_comment(architecture, instruction, &self.target.model));
         }
-        let mut text = Vec::new();
-        write_head(&mut text, &head)?;
-        for (case, &d) in self.cases.iter().zip(self.answers) {
+        write_head(to, &head)?;
+        self.each(|_, case, d| {
             let nan = self.any_nan() && self.signature.d.is_nan(d);
             let d = if nan { Answer::Nan } else { Answer::Code(d) };
-            write_case(&mut text, self.signature, case, d)?;
-        }
-        Ok(text)
+            write_case(to, self.signature, case, d)
+        })
     }
 
-    fn npz(&self) -> Option<Vec<u8>> {
+    fn npz(&self, to: &mut dyn Write) -> Result<(), Failure> {
+        let fields = self.fields();
+        let all = self.cases.len() as usize;
+        let mut arrays: Vec<Vec<u8>> = fields
+            .iter()
+            .map(|(name, format, count)| {
+                let shape = if matches!(*name, "c" | "d") { vec![all] } else { vec![all, *count] };
+                npy::head_of_integers(format.bytes(), &shape)
+            })
+            .collect();
+        self.each(|_, case, d| {
+            for ((array, (_, format, _)), codes) in arrays.iter_mut().zip(&fields).zip(Self::codes(case, &d))
+            {
+                codes.iter().for_each(|code| array.extend(&code.to_le_bytes()[..format.bytes()]));
+            }
+            Ok(())
+        })?;
+        let mut any_nan = npy::head_of_integers(1, &[1]);
+        any_nan.push(self.any_nan().into());
         let mut archive = Writer::default();
-        for (place, (name, format, first)) in self.fields(0).into_iter().enumerate() {
-            let all = self.cases.len();
-            let shape = if matches!(name, "c" | "d") { vec![all] } else { vec![all, first.len()] };
-            let codes = (0..all).flat_map(|index| self.fields(index)[place].2.iter().copied());
-            archive.add(name, &npy::of_integers(format.bytes(), &shape, codes))?;
+        for ((name, ..), array) in
+            fields.iter().zip(arrays).chain([(&("any_nan", self.signature.d, 1), any_nan)])
+        {
+            archive
+                .add(name, &array)
+                .ok_or_else(|| Failure::new("the archive would pass 4 GiB; ask for fewer cases"))?;
         }
-        let any = u64::from(self.any_nan());
-        archive.add("any_nan", &npy::of_integers(1, &[1], std::iter::once(any)))?;
-        Some(archive.finish())
+        Ok(to.write_all(&archive.finish())?)
     }
 }

@@ -7,7 +7,7 @@
 //! | `value` | a number, or `"nan"`, `"inf"`, `"-inf"` ([`Number`]) |
 //! | `code` | the bits of a number in hex, as text |
 
-use bitmma::catalogue::{Extent, Found};
+use bitmma::catalogue::{Extent, Found, Options};
 pub(crate) use bitmma::explain::json::{Coded, Number};
 use bitmma::formats::{BlockScale, Format};
 use bitmma::{Case, Revision, Signature};
@@ -162,6 +162,11 @@ pub(crate) fn computes(
         model_file: found.is_none().then(|| target.name.clone()),
         model: Model::new(&target.model, Some(k)),
     }
+}
+
+/// What an instruction's name asks for besides it.
+pub(crate) fn options(options: &Options) -> impl Serialize + use<> {
+    object! { promote_every: options.promote_every, remarks: options.remarks.clone() }
 }
 
 /// The operands of one dot product, as codes.

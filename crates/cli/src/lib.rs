@@ -17,6 +17,7 @@ mod documents;
 mod dot;
 mod explain;
 mod files;
+mod function;
 mod gemm;
 mod generate;
 mod golden;

@@ -103,6 +103,9 @@ impl Arguments {
                 };
                 Failure::new(format!("{option} is {value}; {}", typed(&allowed)))
             }
+            bitmma::Error::Nan { place, format } => {
+                Failure::new(format!("{place} is NaN, and {format} has no NaN; --nan says what it becomes"))
+            }
             other => other.into(),
         };
         match error {

@@ -25,6 +25,13 @@ pub(crate) fn raw(text: &str) -> Result<(), Failure> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).within("the standard output")
 }
 
+/// Writes to the standard output what `content` writes, as it comes.
+pub(crate) fn stream(content: impl FnOnce(&mut dyn Write) -> Result<(), Failure>) -> Result<(), Failure> {
+    let mut stdout = std::io::BufWriter::new(std::io::stdout().lock());
+    content(&mut stdout)?;
+    stdout.flush().within("the standard output")
+}
+
 /// `1 block`, `2 blocks`, `2 mismatches`.
 pub(crate) fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
     let plural = if what.ends_with("ch") { "es" } else { "s" };

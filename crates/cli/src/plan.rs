@@ -19,7 +19,7 @@ Examples:
 
 The output is a plan file (TOML) with its origin and its assumptions as comments; `bitmma call --plan` runs it.
 
-JSON: platform, m, n, k, origin, evidence, source, assumed, plan.";
+JSON: platform, m, n, k, origin, evidence, source, assumed, remark, plan.";
 
 /// The plan of a library's call: how K is dealt, promoted, merged and finished
 #[derive(Clone, Debug, clap::Args)]

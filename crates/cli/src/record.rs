@@ -1,14 +1,17 @@
 //! `bitmma record`: what a unit answers, as a recording.
 
+use std::io::{BufWriter, Seek, Write};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bitmma::{Case, Signature};
-use bitmma_verify::directed;
+use bitmma_verify::asking;
+use bitmma_verify::directed::Directed;
 use bitmma_verify::inputs::{Family, case};
 use bitmma_verify::open::{KINDS, check_model, model_named, read_model};
 use bitmma_verify::origin::Origin;
 use bitmma_verify::recording::{self, Answer};
+use tempfile::SpooledTempFile;
 
 use crate::count::{MOST, count};
 use crate::failure::{Failure, Outcome, Within};
@@ -59,7 +62,10 @@ pub(crate) struct Arguments {
     limits: LimitArguments,
 }
 
-/// Random dot products of an instruction at most: a recording is made in memory.
+/// Lines of a recording that are kept in memory, in bytes.
+const IN_MEMORY: usize = 16 << 20;
+
+/// Random dot products of an instruction at most.
 const MAX_SAMPLES: u64 = 10_000_000;
 
 /// Asks and writes.
@@ -76,7 +82,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         whole::check(path).within(path.display())?;
     }
     let given = arguments.model.as_deref().map(read_model).transpose()?;
-    let mut body = Vec::new();
+    // on the disk where it is long: the head comes first, and the units say what stands in it
+    let mut body = SpooledTempFile::new(IN_MEMORY);
     let mut head = vec![
         format!("bitmma {} record; date: {}; seed: {}", env!("CARGO_PKG_VERSION"), today(), arguments.seed),
         format!("by: {}", arguments.by.as_deref().unwrap_or("not said")),
@@ -107,30 +114,40 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 signature.name
             );
         }
-        let cases = cases(&signature, arguments.directed, arguments.samples, arguments.seed);
+        let cases = Cases::new(&signature, arguments.directed, arguments.samples, arguments.seed);
         head.push(format!(
             "unit: {}; {}, {} random",
             signature.name,
-            output::counted(cases.0, "directed case"),
+            output::counted(cases.directed(), "directed case"),
             arguments.samples
         ));
         head.extend(about.device.map(|device| format!("device: {device}")));
         head.extend(about.driver.map(|driver| format!("driver: {driver}")));
-        let answers = unit.dot_products(&cases.1)?;
-        if answers.len() != cases.1.len() {
-            bail!("{} answers to {} dot products", answers.len(), cases.1.len());
-        }
-        for (case, d) in cases.1.iter().zip(answers) {
-            write_case(&mut body, &signature, case, Answer::Code(d))?;
-            total += 1;
-        }
+        let mut target = BufWriter::new(&mut body);
+        asking::ask(
+            &*unit,
+            cases.len(),
+            |index| cases.case(index),
+            |some, answers| {
+                for (case, d) in some.iter().zip(answers) {
+                    write_case(&mut target, &signature, case, Answer::Code(d))?;
+                }
+                Ok::<(), Failure>(())
+            },
+        )?;
+        target.flush()?;
+        drop(target);
+        total += cases.len();
     }
-    let mut text = Vec::new();
-    write_head(&mut text, &head)?;
-    text.append(&mut body);
+    body.rewind()?;
+    let mut written = |target: &mut dyn Write| -> Result<(), Failure> {
+        write_head(target, &head)?;
+        std::io::copy(&mut body, target)?;
+        Ok(())
+    };
     match &arguments.out {
         Some(path) => {
-            whole::write(path, |file| file.write_all(&text)).within(path.display())?;
+            whole::write(path, |file| Ok(written(file)?)).within(path.display())?;
             output::print(&format!(
                 "{} of {} in {}\n",
                 output::counted(total, "dot product"),
@@ -138,33 +155,70 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 path.display()
             ))?;
         }
-        None => output::raw(&String::from_utf8_lossy(&text))?,
+        None => output::stream(written)?,
     }
     Ok(Outcome::Agrees)
 }
 
-/// At most `directed` of the directed cases, spread evenly over all there are, then `samples` random ones of every family
-/// in turn. How many are directed, and all.
-pub(crate) fn cases(signature: &Signature, directed: usize, samples: u64, seed: u64) -> (usize, Vec<Case>) {
-    let all = directed::cases(signature);
-    let wanted = directed.min(all.len());
-    let mut cases: Vec<Case> = (0..wanted).map(|index| all[index * all.len() / wanted].1.clone()).collect();
-    let families = Family::ALL.len() as u64;
-    cases.extend((0..samples).map(|index| {
-        let family = Family::ALL[(index % families) as usize];
-        case(signature, signature.k, family, seed, index / families)
-    }));
-    (wanted, cases)
+/// At most so many of the directed cases, spread evenly over all there are, then random ones of every family in turn.
+/// Each is made when it is asked for.
+pub(crate) struct Cases<'s> {
+    signature: &'s Signature,
+    all: Directed,
+    directed: usize,
+    random: u64,
+    seed: u64,
+}
+
+impl<'s> Cases<'s> {
+    /// At most `directed` directed cases and `random` others.
+    pub(crate) fn new(signature: &'s Signature, directed: usize, random: u64, seed: u64) -> Cases<'s> {
+        let all = Directed::of(signature);
+        Cases { signature, directed: directed.min(all.len()), all, random, seed }
+    }
+
+    /// At most `directed` directed cases, and as many random ones as make `count` of both.
+    pub(crate) fn filled_up(signature: &'s Signature, directed: usize, count: u64, seed: u64) -> Cases<'s> {
+        let cases = Cases::new(signature, directed, 0, seed);
+        Cases { random: count - cases.directed as u64, ..cases }
+    }
+
+    /// How many.
+    pub(crate) fn len(&self) -> u64 {
+        self.directed as u64 + self.random
+    }
+
+    /// How many of them are directed.
+    pub(crate) fn directed(&self) -> usize {
+        self.directed
+    }
+
+    /// The seed of the others.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Case `index`.
+    pub(crate) fn case(&self, index: u64) -> Case {
+        match index.checked_sub(self.directed as u64) {
+            None => self.all.case(index as usize * self.all.len() / self.directed),
+            Some(random) => {
+                let families = Family::ALL.len() as u64;
+                let family = Family::ALL[(random % families) as usize];
+                case(self.signature, self.signature.k, family, self.seed, random / families)
+            }
+        }
+    }
 }
 
 /// The comments and the header of a recording.
-pub(crate) fn write_head(to: &mut Vec<u8>, lines: &[String]) -> Result<(), Failure> {
+pub(crate) fn write_head(to: &mut dyn Write, lines: &[String]) -> Result<(), Failure> {
     Ok(recording::write_head(to, &lines.iter().map(String::as_str).collect::<Vec<_>>())?)
 }
 
 /// A case and its answer as a line of a recording.
 pub(crate) fn write_case(
-    to: &mut Vec<u8>,
+    to: &mut dyn Write,
     signature: &Signature,
     case: &Case,
     d: Answer,
@@ -173,7 +227,7 @@ pub(crate) fn write_case(
 }
 
 /// Today's date, UTC, as in 2026-11-21.
-fn today() -> String {
+pub(crate) fn today() -> String {
     let days = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs() / 86400);
     date(days as i64)
 }

@@ -1,6 +1,6 @@
 //! `bitmma show`: everything about one instruction, or about a model from a file.
 
-use bitmma::catalogue::Found;
+use bitmma::catalogue::{Found, Options};
 use bitmma::formats::Format;
 use bitmma::{Model, Revision};
 
@@ -14,7 +14,7 @@ Examples:
   bitmma show hopper HMMA.16816.F32 --toml > mine.toml    # then edit F, and
   bitmma dot --model mine.toml -a '1 0x1p-24' -b '1 1'
 
-JSON: schema and the keys of an instruction in `bitmma list --json`; for --model: schema, model_file, model \
+JSON: schema, the keys of an instruction in `bitmma list --json`, options {promote_every, remarks}; for --model: schema, model_file, model \
 {family, parameters, lowering}, a, b, c, d, scale {format, block}.";
 
 /// Shows one instruction: formats, model, parameters, precision, evidence
@@ -34,9 +34,12 @@ pub(crate) struct Arguments {
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let revision = arguments.target.revision.revision;
-    let found = arguments.target.found()?;
+    let (found, options) = match arguments.target.found_with_options()? {
+        Some((found, options)) => (Some(found), options),
+        None => (None, Options::default()),
+    };
     if arguments.toml {
-        let target = arguments.target.resolve()?;
+        let target = arguments.target.resolve()?; // a model file has no promotion
         let heading = match &target.found {
             Some(found) => {
                 format!("# {}, K = {}, revision {revision}\n", target.name, found.instruction.products())
@@ -47,10 +50,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return Ok(Outcome::Agrees);
     }
     match (found, arguments.json) {
-        (Some(found), true) => {
-            json::print(&json::instruction(found.instruction, revision))?;
-        }
-        (Some(found), false) => output::print(&instruction(&found, revision))?,
+        (Some(found), true) => json::print(&json::object! {
+            #[serde(flatten)]
+            instruction: json::instruction(found.instruction, revision),
+            options: json::options(&options),
+        })?,
+        (Some(found), false) => output::print(&instruction(&found, &options, revision))?,
         (None, as_json) => {
             let target = arguments.target.resolve()?;
             let model = &target.model;
@@ -124,7 +129,7 @@ fn parameters(model: &Model, k: Option<usize>) -> String {
     format!("\n{}", table.render())
 }
 
-fn instruction(found: &Found, revision: Revision) -> String {
+fn instruction(found: &Found, options: &Options, revision: Revision) -> String {
     let row = found.instruction;
     let blocks = match row.blocks {
         1 => String::new(),
@@ -160,6 +165,7 @@ fn instruction(found: &Found, revision: Revision) -> String {
     }
     pairs.extend([("precision", row.precision_line(revision)), ("evidence", row.evidence.to_string())]);
     pairs.extend(row.remark.map(|remark| ("remark", remark.to_owned())));
+    pairs.extend(options.remarks.iter().map(|remark| ("option", remark.clone())));
     let heading = format!("{} {}", row.architecture, style::strong(&row.name()));
     let parameters =
         row.model_ref(revision).map_or(String::new(), |model| parameters(model, Some(row.products())));

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use bitmma::catalogue::{Found, find};
+use bitmma::arithmetic::Conversion;
+use bitmma::catalogue::{Found, Options, find, find_with_options};
 use bitmma::formats::Format;
 use bitmma::formats::alias::{UnknownFormat, find as find_format};
 use bitmma::{Architecture, Model, Revision, model_of};
@@ -99,13 +100,28 @@ pub(crate) struct Target {
     pub(crate) found: Option<Found>,
     /// Formats, operation and parameters.
     pub(crate) model: Model,
+    /// Elements along K of one dot product; `None`: as many as are given.
+    pub(crate) k: Option<usize>,
+    /// What the instruction's name asks for besides it.
+    pub(crate) options: Options,
 }
 
 impl Target {
     /// A row of the catalogue; an error where it is not known how it computes.
     pub(crate) fn of(found: Found, revision: Revision) -> Result<Target, Failure> {
         let model = model_of(&found, revision)?;
-        Ok(Target { name: name_of(&found), found: Some(found), model })
+        let k = Some(found.instruction.products());
+        Ok(Target { name: name_of(&found), found: Some(found), model, k, options: Options::default() })
+    }
+
+    /// The dot product that the name asks for: one instruction, or with promotion all elements of K up to the next one, from
+    /// +0, and C added to their sum in FP32.
+    pub(crate) fn of_one_dot(mut self) -> Target {
+        if let Some(every) = self.options.promote_every {
+            self.model.lowering.add_accumulator_last = Some(Conversion::RNE_FP32);
+            self.k = Some(every);
+        }
+        self
     }
 }
 
@@ -119,13 +135,34 @@ impl Arguments {
         }
     }
 
+    /// As [`Arguments::found`], with what its name asks for besides the instruction.
+    pub(crate) fn found_with_options(&self) -> Result<Option<(Found, Options)>, Failure> {
+        match (self.architecture, &self.instruction) {
+            (Some(architecture), Some(instruction)) => {
+                Ok(Some(find_with_options(architecture, instruction)?))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// What was asked for; an error where it is not known how it computes.
     pub(crate) fn resolve(&self) -> Result<Target, Failure> {
-        match (self.found()?, &self.model) {
-            (Some(found), _) => Target::of(found, self.revision.revision),
+        self.of(self.found()?.map(|found| (found, Options::default())))
+    }
+
+    /// As [`Arguments::resolve`], for a command that applies what a name asks for besides the instruction.
+    pub(crate) fn resolve_with_options(&self) -> Result<Target, Failure> {
+        self.of(self.found_with_options()?)
+    }
+
+    fn of(&self, found: Option<(Found, Options)>) -> Result<Target, Failure> {
+        match (found, &self.model) {
+            (Some((found, options)), _) => {
+                Ok(Target { options, ..Target::of(found, self.revision.revision)? })
+            }
             (None, Some(path)) => {
-                let model = read_model(path)?;
-                Ok(Target { name: path.display().to_string(), found: None, model })
+                let (name, model) = (path.display().to_string(), read_model(path)?);
+                Ok(Target { name, found: None, model, k: None, options: Options::default() })
             }
             (None, None) => Err(Failure::new("neither an instruction nor --model was given")),
         }

@@ -82,6 +82,28 @@ pub(crate) fn read_list(name: &str, format: &Format, list: &str, round: bool) ->
         .collect()
 }
 
+/// Which numbers of a list the format does not have, and what they are rounded to; the first few.
+fn rounded(name: &str, format: &Format, list: &str) -> Vec<String> {
+    let words = words(list);
+    let changed =
+        words.iter().enumerate().filter_map(|(index, word)| match compare::read(format, word, false) {
+            Err(Unread::Inexact { nearest, .. }) => {
+                Some(format!("{name}[{index}]: {word} is rounded to {nearest}"))
+            }
+            _ => None,
+        });
+    let mut notes: Vec<String> = changed.collect();
+    let more = notes.len().saturating_sub(SHOWN);
+    notes.truncate(SHOWN);
+    if more > 0 {
+        notes.push(format!("{name}: {more} more are rounded"));
+    }
+    notes
+}
+
+/// Numbers that are shown as rounded, of one operand.
+const SHOWN: usize = 4;
+
 /// A zero; for a format without one (UE8M0), one.
 pub(crate) fn zero(format: &Format) -> u64 {
     if format.subnormals { 0 } else { format.one_code() }
@@ -100,16 +122,19 @@ impl Arguments {
             }
         };
         let longest = a.len().max(b.len()).max(1);
-        let k = match (&target.found, self.k) {
-            (Some(found), Some(given)) if given != found.instruction.products() => {
-                let k = found.instruction.products();
-                bail!("K is {given}; {} takes K = {k}", target.name);
-            }
-            (Some(found), _) => found.instruction.products(),
-            (None, Some(k)) => k,
+        let k = match (target.k, self.k) {
+            (Some(k), Some(given)) if given != k => bail!("K is {given}; {} takes K = {k}", target.name),
+            (Some(k), _) | (None, Some(k)) => k,
             (None, None) => fitting(target, longest)?,
         };
-        let mut notes = Vec::new();
+        let mut notes = target.options.remarks.clone();
+        if self.round {
+            for (name, format, list) in
+                [("A", &model.a, &self.a), ("B", &model.b, &self.b), ("C", &model.c, &self.c)]
+            {
+                notes.extend(rounded(name, format, list));
+            }
+        }
         for (name, codes) in [("A", &a), ("B", &b)] {
             if codes.len() > k {
                 let given = codes.len();

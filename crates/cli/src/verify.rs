@@ -4,12 +4,13 @@ mod report;
 
 pub(crate) use report::names;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use bitmma::{Error, Model, Signature, model_of};
 use bitmma_verify::campaign::{
-    self, Block, Failing, Identity, Kept, Plan, Settled, Shard, State, Summary, Verdict,
+    self, Block, Cut, Failing, Identity, Kept, Plan, Settled, Shard, State, Summary, Verdict,
 };
 use bitmma_verify::open::{KINDS, check_model, found, model_named};
 
@@ -35,14 +36,17 @@ Examples:
   bitmma verify cpu:fma.f32 --tests 1e10 --state campaign --shard 3/7 --resume
   bitmma verify --merge campaign/*.jsonl
 
-Exit code 0: every answer agrees; 1: some differ, or they say nothing; 2: an error, or a unit that hung, died or \
-answered short.
+A line of a state file ends with a checksum: a file that was changed is refused. Where --merge finds no mismatch but \
+blocks are missing, the verdict is incomplete, and the missing blocks are named.
+
+Exit code 0: every answer agrees; 1: some differ, or they say nothing; 2: an error, missing blocks, or a unit that hung, \
+died or answered short.
 
 JSON: schema, targets [{target, takes, device, driver, model {family, parameters, lowering, toml}, verdict, fault, seed, \
-strict_nan, shard, blocks, of, directed, dot_products, mismatches, by_kind, digest, first [{a, b, c, scale_a, scale_b, \
+strict_nan, shard, blocks, of, missing, directed, dot_products, mismatches, by_kind, digest, first [{a, b, c, scale_a, scale_b, \
 expected {value, code, format}, actual {value, code, format}, kind, instruction, place {block, row, column}}], \
 claims [{rule, claim, finding, instead, tell, agree, rivals, first {a, b, c, scale_a, scale_b, expected, actual}}], \
-seconds}]. A finding is confirmed, contradicted (another answer explains all), differs (wrong, and none explains it) \
+seconds}]. Missing blocks are ranges [first, last]. A finding is confirmed, contradicted (another answer explains all), differs (wrong, and none explains it) \
 or open (no case tells).";
 
 /// Holds a unit against its model: directed cases, then as many random ones as one likes
@@ -141,6 +145,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(fault) = outcomes.iter().find_map(|one| one.fault.as_ref()) {
         return Err(Failure::Reported(fault.to_string()));
     }
+    for Summary { missing, of, verdict, .. } in outcomes.iter().map(|one| &one.summary) {
+        let text = format!("{} of {of} blocks are missing: {missing}", missing.count);
+        match verdict {
+            Verdict::Incomplete => return Err(Failure::Reported(text)),
+            _ if missing.count > 0 => output::note(&text),
+            _ => {}
+        }
+    }
     let agrees = outcomes.iter().all(|one| one.summary.verdict == Verdict::Agrees);
     Ok(if agrees { Outcome::Agrees } else { Outcome::Differs })
 }
@@ -148,10 +160,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 fn merged(paths: &[PathBuf]) -> Result<Outcomes, Failure> {
     let start = Instant::now();
     let (identity, blocks) = campaign::merge(paths)?;
-    let summary = Summary::of(&identity, &blocks);
-    if summary.blocks < summary.of {
-        output::note(&format!("{} of {} blocks are missing", summary.of - summary.blocks, summary.of));
-    }
+    let summary = Summary::of(&identity, &blocks, Shard::WHOLE);
     Ok(Outcomes {
         signature: None,
         about: bitmma::About::default(),
@@ -186,7 +195,7 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
     let unit = arguments.limits.open(specification, arguments.revision.revision)?;
     let signature = unit.signature().clone();
     let model = model(arguments, &signature)?;
-    let plan = Plan::new(&signature, arguments.tests, arguments.seed);
+    let plan = Plan::new(&signature, arguments.tests, arguments.seed)?;
     let identity = Identity::of(&plan, &model, arguments.strict_nan);
     let mut state = match &arguments.state {
         None => None,
@@ -197,12 +206,14 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
         }
     };
     let mut blocks = state.as_ref().map(|state| state.done().clone()).unwrap_or_default();
-    let todo: Vec<u64> = (0..plan.blocks())
-        .filter(|block| arguments.shard.has(*block) && !blocks.contains_key(block))
-        .collect();
+    let done: BTreeSet<u64> = blocks.keys().copied().collect();
+    let known = done.iter().filter(|block| arguments.shard.has(**block)).count() as u64;
+    let todo = arguments.shard.share(plan.blocks()) - known;
+    let blocks_left = arguments.shard.blocks(plan.blocks()).filter(|block| !done.contains(block));
     let mut asked = 0;
     let bar = Bar::new(&signature.name);
-    let all = plan.dot_products().min(todo.len() as u64 * plan.block_size() * plan.dot_products_each());
+    let Cut { block_size, dot_products_each, .. } = plan.cut();
+    let all = plan.dot_products().min(todo.saturating_mul(block_size * dot_products_each));
     let each = |block: Block| -> Result<(), End> {
         asked += block.dot_products;
         bar.show(asked, all, |spent| {
@@ -214,14 +225,14 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
         blocks.insert(block.block, block);
         Ok(())
     };
-    let ended = campaign::run(&plan, &*unit, &model, arguments.strict_nan, todo.into_iter(), each);
+    let ended = campaign::run(&plan, &*unit, &model, arguments.strict_nan, blocks_left, each);
     drop(bar);
     let mut fault = match ended {
         Ok(()) => None,
         Err(End::Unit(error)) => Some(error),
         Err(End::Other(failure)) => return Err(failure),
     };
-    let summary = Summary::of(&identity, &blocks);
+    let summary = Summary::of(&identity, &blocks, arguments.shard);
     let mut failing = Vec::new();
     if arguments.failures.is_some() && fault.is_none() {
         for kept in &summary.kept {

@@ -1,10 +1,12 @@
 //! The command as a user meets it: what it prints, how it ends, what it refuses.
 
+mod analyze;
 mod catalogue;
 mod compare;
 mod counts;
 mod examples;
 mod explain;
+mod function;
 mod json;
 mod layout;
 mod pages;
@@ -132,6 +134,7 @@ fn completions_and_man_pages() {
             "bitmma-compare.1",
             "bitmma-dot.1",
             "bitmma-explain.1",
+            "bitmma-function.1",
             "bitmma-gemm.1",
             "bitmma-generate.1",
             "bitmma-golden.1",

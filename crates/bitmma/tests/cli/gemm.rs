@@ -5,7 +5,7 @@
 
 mod recorded;
 
-use crate::run::files::{Bench, bytes, matrix, safetensors, words};
+use crate::run::files::{Bench, bytes, matrix, npy, safetensors, words};
 use assert_cmd::Command;
 use serde_json::Value;
 
@@ -411,8 +411,32 @@ fn models_and_json() {
         &format!("gemm --model model.toml --k-step 0 {operands}"),
         &["'0' for '--k-step <N>': must be an integer from 1"],
     );
+    // K is padded to a step: 10^12 elements ended the process
+    for step in ["1048577", "1e12", "18446744073709551615"] {
+        refused(
+            &bench,
+            &format!("gemm --model model.toml --k-step {step} {operands}"),
+            &[&format!("'{step}' for '--k-step <N>': must be an integer from 1 to 1048576")],
+        );
+    }
     refused(&bench, &format!("gemm --model model.toml --k-step 17 {operands}"), &["step is 17"]);
     refused(&bench, &format!("gemm {F16} --k-step 32 {operands}"), &["cannot be used with '--k-step <N>'"]);
+}
+
+/// A batch of 2^40 products without an element: no loop goes over them.
+#[test]
+fn a_huge_batch_of_nothing_ends_at_once() {
+    let bench = Bench::new();
+    bench.put("a.npy", &npy("<f2", false, "(1099511627776, 0, 5)", &[]));
+    bench.put("b.npy", &npy("<f2", false, "(1099511627776, 5, 0)", &[]));
+    let start = std::time::Instant::now();
+    let said = fine(&bench, &format!("gemm {F16} -a a.npy -b b.npy -o d.npy --split-k 1e12"));
+    assert!(said.contains("1099511627776×0×5 f16 · 1099511627776×5×0 f16"), "{said}");
+    assert!(bench.npy("d.npy", "<f4", &[1 << 40, 0, 0]).is_empty());
+    bench.put("a.npy", &npy("<f2", false, "(0, 4611686018427387904)", &[]));
+    bench.put("b.npy", &npy("<f2", false, "(4611686018427387904, 0)", &[]));
+    fine(&bench, &format!("gemm {F16} -a a.npy -b b.npy -o d.npy --promote-every 16"));
+    assert!(start.elapsed() < std::time::Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod docs_are_current;
 mod gemm;
 mod golden;
 mod killed;
+mod memory;
 mod report;
 mod run;
 mod verify;

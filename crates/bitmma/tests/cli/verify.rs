@@ -91,8 +91,65 @@ fn killed_resumed_sharded_merged_one_digest() {
     assert_eq!(files.len(), 7);
     let merged = unit(&[&["verify", "--merge"], &files[..]].concat(), 0);
     assert_eq!(merged["digest"].as_str(), Some(&*digest));
+    // without the last shard: its blocks are named, and nobody takes that for an agreement
+    let of = whole["of"].as_u64().unwrap();
+    let missing: Vec<u64> = (6..of).step_by(7).collect();
+    let part = unit(&[&["verify", "--merge"], &files[1..]].concat(), 2);
+    assert_eq!((&part["verdict"], &part["digest"]), (&Value::from("incomplete"), &Value::Null));
+    let ranges: Vec<[u64; 2]> = missing.iter().map(|block| [*block, *block]).collect();
+    assert_eq!(part["missing"], serde_json::to_value(ranges).unwrap());
     let part = run(&[&["verify", "--merge"], &files[1..]].concat());
-    assert!(String::from_utf8_lossy(&part.stderr).contains("blocks are missing"));
+    assert_eq!(part.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&part.stdout).into_owned();
+    assert!(said.contains("verdict       incomplete: blocks are missing, the others agree"), "{said}");
+    let error = String::from_utf8_lossy(&part.stderr).into_owned();
+    let words = format!("error: {} of {of} blocks are missing: 6, 13", missing.len());
+    assert!(error.contains(&words) && error.ends_with('\n'), "'{words}': {error}");
+    // one digit of a count
+    let text = std::fs::read_to_string(files[0]).unwrap();
+    let changed = text.replacen("\"dot_products\":", "\"dot_products\":1", 1);
+    std::fs::write(files[0], changed).unwrap();
+    fails(&[&["verify", "--merge"], &files[..]].concat(), &["line 2: its checksum is", "delete the line"]);
+    let resume = ["verify", UNIT, "--tests", tests, "--state", &state, "--shard", "7/7", "--resume"];
+    fails(&resume, &["line 2: its checksum is"]);
+}
+
+/// A campaign that differs and has blocks missing differs: the mismatch was met.
+#[test]
+fn missing_blocks_beside_a_mismatch() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = text(folder.path());
+    let unit_name = "sim:hopper/HMMA.16816.F32";
+    let shard = ["--tests", "2e6", "--state", &state, "--shard", "1/2"];
+    let arguments = [&["verify", unit_name, "--against", "ampere/HMMA.16816.F32"], &shard[..]].concat();
+    assert_eq!(unit(&arguments, 1)["verdict"], "differs");
+    let file = text(&std::fs::read_dir(&state).unwrap().next().unwrap().unwrap().path());
+    let merged = unit(&["verify", "--merge", &file], 1);
+    assert_eq!(merged["verdict"], "differs");
+    assert_eq!(merged["missing"][0], serde_json::json!([1, 1]));
+    let output = run(&["verify", "--merge", &file]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("blocks are missing: 1, 3"), "{output:?}");
+}
+
+/// The blocks of a long campaign are counted, not listed: 10^15 dot products are 2·10^11 blocks.
+#[test]
+fn a_long_campaign_begins_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = text(folder.path());
+    let mut child =
+        bitmma(&["verify", "sim:hopper/mma.m8n8k4.f64.f64.f64.f64", "--tests", "1e15", "--state", &state])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+    let start = std::time::Instant::now();
+    while lines(Path::new(&state)) < 2 && start.elapsed() < Duration::from_secs(60) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(lines(Path::new(&state)) >= 2, "no block was done");
 }
 
 /// Our own program as the unit: the same digest as from inside.

@@ -3,6 +3,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use bitmma::threads::Pool;
+
 /// A native product in FP32 or FP64.
 pub(super) struct Native(Box<dyn FnMut(gemm::Parallelism) + Send>);
 
@@ -25,8 +27,8 @@ impl Native {
     }
 
     /// Seconds of one product; always some.
-    pub(super) fn seconds(&mut self, pool: &rayon::ThreadPool) -> Option<f64> {
-        let parallelism = match pool.current_num_threads() {
+    pub(super) fn seconds(&mut self, pool: &Pool) -> Option<f64> {
+        let parallelism = match pool.threads() {
             1 => gemm::Parallelism::None,
             threads => gemm::Parallelism::Rayon(threads),
         };

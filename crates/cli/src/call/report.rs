@@ -42,6 +42,9 @@ pub(crate) fn summary(decision: &Decision) -> String {
     for assumption in &decision.assumed {
         text += &format!("assumed: {assumption}\n");
     }
+    if let Some(remark) = &decision.remark {
+        text += &format!("remark: {remark}\n");
+    }
     text
 }
 

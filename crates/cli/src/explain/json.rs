@@ -6,7 +6,7 @@ use bitmma::explain::Explanation;
 use bitmma::explain::json::{Coded, Written};
 use serde::Serialize;
 
-use crate::json::{Operands, computes, object};
+use crate::json::{Operands, computes, object, options};
 use crate::target::{Arguments, Target};
 use crate::values::Inputs;
 
@@ -21,6 +21,7 @@ pub(super) fn page(
     object! {
         #[serde(flatten)]
         computes: computes(target, arguments, inputs.k(), Found::name),
+        options: options(&target.options),
         #[serde(flatten)]
         operands: Operands::new(&inputs.case, &signature),
         steps: explanation.steps.iter().map(Written::from).collect::<Vec<_>>(),

@@ -1,8 +1,8 @@
 //! Each step as a table.
 
 use bitmma::arithmetic::exact::{self, Exact};
-use bitmma::arithmetic::trace::TermName;
-use bitmma::arithmetic::{Conversion, Step, Term};
+use bitmma::arithmetic::trace::{Reading, TermName, Why};
+use bitmma::arithmetic::{Conversion, ResultFlush, Step, Term};
 use bitmma::formats::text::display;
 use bitmma::formats::{Class, Format, Real, Rounding, decode};
 
@@ -28,6 +28,55 @@ fn rounding_loss(before: Real, after: u64, format: &Format) -> String {
             }
         }
     }
+}
+
+/// What a change of format took away, after a comma; empty if nothing.
+pub(super) fn change_loss((from_format, from): (&Format, u64), (to_format, to): (&Format, u64)) -> String {
+    if !decode(from_format, from).is_finite() {
+        return String::new();
+    }
+    match rounding_loss(number::of_code(from_format, from).real(), to, to_format) {
+        loss if loss.is_empty() => String::new(),
+        loss => format!(", lost {}", style::lost(&loss)),
+    }
+}
+
+/// Operands that are not used as they are given, each with the term that changes by it; empty if there are none.
+pub(super) fn readings(steps: &[&Step]) -> String {
+    let mut text = String::new();
+    for (wanted, heading) in [
+        (Why::Flushed, "flushed: subnormal operands are read as zero"),
+        (Why::Ignored, "ignored: bits of operands that are not read"),
+    ] {
+        let mut table = Table::new(&["operand", ">as given", "code", ">as used", "term", ">exact", ">lost"]);
+        for step in steps {
+            let Step::Read { why, term, operands, exact, lost } = step else { continue };
+            if *why != wanted {
+                continue;
+            }
+            for (index, Reading { operand, given, given_format, used, format }) in operands.iter().enumerate()
+            {
+                let of_term = |text: String| if index == 0 { text } else { String::new() };
+                let value = |real: Option<Real>| real.map_or("not finite".to_owned(), cell);
+                table.row([
+                    operand.to_string(),
+                    number::short(&display(given_format, *given)),
+                    describe::code(given_format, *given),
+                    number::short(&display(format, *used)),
+                    of_term(term.map_or(String::new(), |term| term.to_string())),
+                    of_term(value(exact.map(|exact| exact.real()))),
+                    of_term(match lost {
+                        Some(lost) if lost.is_zero() => String::new(),
+                        lost => style::lost(&value(*lost)),
+                    }),
+                ]);
+            }
+        }
+        if !table.is_empty() {
+            text += &format!("\n{}\n{}", style::lost(heading), table.render());
+        }
+    }
+    text
 }
 
 /// What rounding took away from the sum of `terms`, however far apart they are.
@@ -167,7 +216,11 @@ pub(super) fn converted(value: Real, conversion: Conversion, code: u64, format: 
     if loss.is_empty() {
         return text + ", exact\n";
     }
-    text += &format!(", lost {}\n", style::lost(&loss));
+    let flushed = match decode(format, code).class {
+        Class::Zero if conversion.flush != ResultFlush::Never => ", flushed to zero",
+        _ => "",
+    };
+    text += &format!("{flushed}, lost {}\n", style::lost(&loss));
     let target = &conversion.format;
     if let Some(exact) = number::exact(value)
         && let Some(leading) = exact.leading_exponent()

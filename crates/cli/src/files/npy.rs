@@ -125,10 +125,8 @@ pub(crate) fn write(
     elements::write(target, codes)
 }
 
-/// A whole file of unsigned integers of 1, 2, 4 or 8 bytes.
-pub(crate) fn of_integers(bytes: usize, shape: &[usize], codes: impl Iterator<Item = u64>) -> Vec<u8> {
+/// What a file of unsigned integers of 1, 2, 4 or 8 bytes begins with.
+pub(crate) fn head_of_integers(bytes: usize, shape: &[usize]) -> Vec<u8> {
     let name = if bytes == 1 { "|u1".to_owned() } else { format!("<u{bytes}") };
-    let mut file = Header::write(&name, shape);
-    codes.for_each(|code| file.extend(&code.to_le_bytes()[..bytes]));
-    file
+    Header::write(&name, shape)
 }

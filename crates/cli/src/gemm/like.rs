@@ -69,7 +69,7 @@ impl LikeArguments {
                 (false, _) if self.type_a.is_some() || self.type_b.is_some() || self.fast => {
                     Err(Failure::new("--type, --type-b and --fast are for --like and --plan"))
                 }
-                (false, _) => Ok(Way::Along(Box::new(arguments.target.resolve()?))),
+                (false, _) => Ok(Way::Along(Box::new(arguments.target.resolve_with_options()?))),
             };
         };
         if is_call || like.contains('/') {
@@ -120,6 +120,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
         ("--beta", arguments.beta.is_some()),
         ("--output-rounding", arguments.output_rounding != bitmma::formats::Rounding::NearestEven),
         ("--saturate", arguments.saturate),
+        ("--nan", arguments.nan.is_some()),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(Failure::new(format!("{flag} is given; a plan decides that"))),

@@ -45,6 +45,7 @@ fn verdict(one: &Outcomes) -> (&'static str, String) {
     let verdict = one.summary.verdict;
     let words = match verdict {
         Verdict::Agrees => style::good("agrees"),
+        Verdict::Incomplete => style::lost("incomplete: blocks are missing, the others agree"),
         Verdict::Differs => {
             style::lost(&format!("differs: {} mismatches", grouped(one.summary.mismatches())))
         }
@@ -75,6 +76,9 @@ pub(super) fn text(outcomes: &[Outcomes]) -> String {
         pairs.push(("dot products", format!("{} compared{speed}", grouped(summary.dot_products))));
         let shard = if one.shard == Shard::WHOLE { String::new() } else { format!("; shard {}", one.shard) };
         pairs.push(("blocks", format!("{} of {}{shard}", summary.blocks, summary.of)));
+        if summary.missing.count > 0 {
+            pairs.push(("missing", summary.missing.to_string()));
+        }
         if let Some(digest) = &summary.digest {
             pairs.push(("digest", digest.clone()));
         }
@@ -187,6 +191,7 @@ fn unit(one: &Outcomes) -> Result<impl Serialize, Failure> {
         shard: one.shard.to_string(),
         blocks: summary.blocks,
         of: summary.of,
+        missing: &summary.missing,
         directed: *directed,
         dot_products: summary.dot_products,
         mismatches: summary.mismatches(),

@@ -96,3 +96,50 @@ fn unknown_names_get_the_nearest() {
     let ended = bitmma(&["show", "hopper", F16, "--revision", "newest"]);
     assert!(ended.refused().contains("hardware, paper"), "{ended:?}");
 }
+
+/// `show b300` and `plan gb300` say the same of sm_103: what was compared on it, and that nothing else was.
+#[test]
+fn show_and_plan_say_the_same_of_a_chip() {
+    let compared = "others (bitequiv) compared cuBLASLt 13.1.1's FP8, FP16 and BF16 products on a GB300 with blackwell's \
+                    instructions, and 0.2 % of them differ; nothing else was compared";
+    let shown = bitmma(&["show", "b300", "tcgen05.mma"]);
+    let refused = shown.refused();
+    assert!(
+        refused.contains(&format!(
+            "sm_103, Blackwell Ultra; the nearest that is modelled is blackwell: {compared}; `bitmma plan`"
+        )),
+        "{refused}"
+    );
+    let call = ["--m", "128", "--n", "128", "--k", "512", "--type", "bf16", "--assume", "unsplit"];
+    let plan = |device| [&["plan", device][..], &call].concat();
+    let ended = bitmma(&plan("gb300"));
+    let remark = format!("sm_103 (Blackwell Ultra) is not modelled; {compared}");
+    assert!(ended.fine().contains(&format!("# remark: {remark}\n")), "{ended:?}");
+    let json = bitmma(&[&plan("b300")[..], &["--json"]].concat()).json();
+    assert_eq!(json["remark"], remark);
+    assert!(bitmma(&[&plan("gb200")[..], &["--json"]].concat()).json()["remark"].is_null());
+}
+
+/// Every word of a name must match, and a single meaning is taken.
+#[test]
+fn words_of_a_name_must_all_match() {
+    let ended = bitmma(&["show", "b200", "tcgen05.mma kind::f16"]);
+    let listed = ended.refused();
+    assert!(listed.contains("may mean 5 instructions of blackwell:"), "{listed}");
+    assert!(!listed.contains("mma.m16n8k8"), "{listed}");
+    let taken = bitmma(&["show", "b200", "mma.m16n8k16.f32.f16.f16"]);
+    assert!(taken.fine().starts_with("blackwell mma.m16n8k16.f32.f16.f16.f32\n"), "{}", taken.out);
+}
+
+/// What people call hardware that is not modelled: known, and no other chip is suggested.
+#[test]
+fn other_hardware_is_known_and_not_modelled() {
+    for name in ["tpu", "gaudi", "apple", "Apple M4", "trainium", "mtia", "9070"] {
+        let ended = bitmma(&["show", name, "mma"]);
+        let refused = ended.refused();
+        assert!(
+            refused.contains(&format!("{name} is not modelled: ")) && !refused.contains("did you mean"),
+            "{refused}"
+        );
+    }
+}

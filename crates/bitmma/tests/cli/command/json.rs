@@ -65,6 +65,15 @@ fn check(ways: &[&[&str]], rare: &[&str]) {
 fn keys_are_those_of_the_help() {
     let dot = ["-a", "1 2", "-b", "3 0.5"];
     check(&[&["list"]], &[]);
+    let results = concat!(env!("CARGO_MANIFEST_DIR"), "/../functions/tests/data/values.csv");
+    check(
+        &[
+            &["function", "ex2", "turing", "1", "--explain"],
+            &["function", "rcp", "turing", "--digest", "00"],
+            &["function", "--check", results],
+        ],
+        &["line", "function", "expected", "actual"],
+    );
     check(&[&[&["dot", "hopper", F16], &dot[..]].concat()], &[]);
     check(&[&[&["explain", "hopper", F16], &dot[..]].concat()], &[]);
     let with_a_model = ["model", "file", "same"];

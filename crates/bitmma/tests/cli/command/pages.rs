@@ -46,17 +46,19 @@ fn agree(printed: &[&str], shown: &[String]) -> Result<(), String> {
     if rest.is_empty() || is_open { Ok(()) } else { Err(format!("printed, not shown: {}", rest[0])) }
 }
 
-#[test]
-fn from_your_code() {
-    let page = include_str!("../../../../../docs/from-your-code.md");
+/// Runs the commands of a page in an empty folder.
+fn run(page: &str, at_least: usize) {
     let blocks = blocks(page);
-    assert!(blocks.len() >= 7, "{}", blocks.len());
-    let folder = std::path::Path::new(assert_cmd::cargo::cargo_bin!("bitmma")).parent().unwrap().to_owned();
-    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    assert!(blocks.len() >= at_least, "{}", blocks.len());
+    let program = std::path::Path::new(assert_cmd::cargo::cargo_bin!("bitmma")).parent().unwrap().to_owned();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let folder = tempfile::tempdir().unwrap();
     for (commands, shown) in blocks {
         let mut printed = String::new();
         for line in &commands {
-            let output = Command::new("sh").arg("-c").arg(line).env("PATH", &path).output().unwrap();
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(line).env("PATH", &path).current_dir(folder.path());
+            let output = shell.output().unwrap();
             printed += &String::from_utf8(output.stdout).unwrap();
             printed += &String::from_utf8(output.stderr).unwrap();
         }
@@ -65,4 +67,14 @@ fn from_your_code() {
             panic!("{}\n{why}\n{printed}", commands.join("\n"));
         }
     }
+}
+
+#[test]
+fn from_your_code() {
+    run(include_str!("../../../../../docs/from-your-code.md"), 7);
+}
+
+#[test]
+fn functions() {
+    run(include_str!("../../../../../docs/functions.md"), 4);
 }
