@@ -7,7 +7,7 @@ use numpy::{IntoPyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntyp
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
-use crate::error::{FormatError, Raised, ShapeError};
+use crate::error::{FormatError, Raised, ShapeError, TooLarge};
 
 /// An array of unsigned integers.
 type Integers<'py> = Words<
@@ -34,7 +34,11 @@ pub(crate) fn codes(name: &str, array: &Bound<'_, PyAny>) -> PyResult<(Codes, Ve
     Ok(on_codes!(integers(name, array)?, array => {
         let codes = match array.as_slice() {
             Ok(slice) if array.is_c_contiguous() => slice.to_vec(), // a slice is there column by column, too
-            _ => by_rows(&array.as_array()),
+            // an array that was broadcast is far larger than what it holds
+            _ => by_rows(&array.as_array()).ok_or_else(|| {
+                let text = format!("{name} of shape {:?} cannot be held in memory", array.shape());
+                TooLarge::new_err(text)
+            })?,
         };
         (Code::held(codes), array.shape().to_vec())
     }))
@@ -44,8 +48,13 @@ pub(crate) fn codes(name: &str, array: &Bound<'_, PyAny>) -> PyResult<(Codes, Ve
 /// sides stay in the cache.
 const BLOCK: usize = 64;
 
-/// The elements of any layout, row by row, copied once.
-fn by_rows<T: Copy + Default>(array: &ArrayViewD<'_, T>) -> Vec<T> {
+/// The elements of any layout, row by row, copied once; `None` where there is no room for them.
+fn by_rows<T: Copy + Default>(array: &ArrayViewD<'_, T>) -> Option<Vec<T>> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(array.len()).ok()?;
+    if array.is_empty() {
+        return Some(all);
+    }
     let matrices: Vec<ArrayView2<'_, T>> = match (array.view().into_dimensionality(), array.ndim()) {
         (Ok(matrix), _) => vec![matrix],
         (_, 3) => array.outer_iter().filter_map(|block| block.into_dimensionality().ok()).collect(),
@@ -53,9 +62,10 @@ fn by_rows<T: Copy + Default>(array: &ArrayViewD<'_, T>) -> Vec<T> {
     };
     let (rows, columns) = matrices.first().map_or((0, 0), |matrix| matrix.dim());
     if rows < 2 || columns < 2 {
-        return array.iter().copied().collect();
+        all.extend(array.iter().copied());
+        return Some(all);
     }
-    let mut all = vec![T::default(); array.len()];
+    all.resize(array.len(), T::default());
     for (matrix, to) in matrices.iter().zip(all.chunks_exact_mut(rows * columns)) {
         for top in (0..rows).step_by(BLOCK) {
             let band = matrix.slice(s![top..rows.min(top + BLOCK), ..]);
@@ -68,7 +78,7 @@ fn by_rows<T: Copy + Default>(array: &ArrayViewD<'_, T>) -> Vec<T> {
             }
         }
     }
-    all
+    Some(all)
 }
 
 /// A matrix of `format` from an array of two dimensions, or of three, the first of which counts blocks.

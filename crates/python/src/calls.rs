@@ -15,12 +15,14 @@ use bitmma_calls::{Call, Error, Plan, execute};
 use pyo3::prelude::*;
 
 use crate::arrays;
-use crate::error::{CallDeclined, CallRejected, OptionError, PlanError, Raised, ShapeError};
+use crate::error::{CallDeclined, CallRejected, OptionError, PlanError, Raised, ShapeError, in_python};
 use crate::format;
+use crate::gemm::products;
+use crate::listener::computed;
 
 /// An error of a call, on its way to Python.
 fn raised(error: Error) -> PyErr {
-    let text = error.to_string();
+    let text = in_python(&error.to_string());
     match error {
         Error::Plan(_) | Error::File { .. } => PlanError::new_err(text),
         Error::Declined { .. } => CallDeclined::new_err(text),
@@ -196,7 +198,8 @@ pub(crate) fn run_call<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let plan = plan_of(plan)?;
     let given = Given::new(operands, formats, scales, blocks)?;
-    let d = py.detach(|| execute(&plan, &given.call(threads))).map_err(raised)?;
+    let products = products(given.a.shape(), given.b.shape());
+    let d = computed(py, products, true, || execute(&plan, &given.call(threads)))?.map_err(raised)?;
     arrays::result(py, d, false)
 }
 

@@ -1,6 +1,7 @@
 //! `bitmma.explain`: every step of one element of D, as dictionaries.
 
 use bitmma::arithmetic::special::Special;
+use bitmma::arithmetic::trace::{Reading, Why};
 use bitmma::arithmetic::{Step, Term};
 use bitmma::explain::explain_element;
 use bitmma::formats::{Format, Real, text};
@@ -48,6 +49,22 @@ fn terms<'py>(py: Python<'py>, terms: &[Term]) -> PyResult<Vec<Bound<'py, PyDict
 
 fn dictionary<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyDict>> {
     Ok(match step {
+        Step::Read { why, term, operands, exact: whole, lost } => {
+            let operand = |one: &Reading| {
+                let given = number(py, &one.given_format, one.given)?;
+                let used = number(py, &one.format, one.used)?;
+                Ok(dict!(py, name: one.operand.to_string(), given: given, used: used))
+            };
+            let operands = operands.iter().map(operand).collect::<PyResult<Vec<_>>>()?;
+            let whole = whole.map(|value| exact(py, value.real())).transpose()?;
+            let lost = lost.map(|value| exact(py, value)).transpose()?;
+            let kind = match why {
+                Why::Flushed => "flushed",
+                Why::Ignored => "ignored",
+            };
+            let term = term.map(|term| term.to_string());
+            dict!(py, step: kind, term: term, operands: operands, exact: whole, lost: lost)
+        }
         Step::Begin { operation, elements, accumulator, format } => {
             let accumulator = number(py, format, *accumulator)?;
             dict!(py, step: "begin", operation: operation, elements: elements, accumulator: accumulator)

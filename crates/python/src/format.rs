@@ -1,12 +1,14 @@
 //! `bitmma.formats`: what the bits of a number mean.
 
 use bitmma::Codes;
-use bitmma::formats::{F32, F64, FORMATS, Format as Row, Overflow, Rounding, alias, packing, text};
+use bitmma::formats::encode as encode_exact;
+use bitmma::formats::{F32, F64, FORMATS, Format as Row, Overflow, Real, Rounding, alias, packing, text};
 use bitmma::gemm::OutputConversion;
 use pyo3::prelude::*;
+use pyo3::types::PyInt;
 
 use crate::arrays;
-use crate::error::{CodeError, FormatError, OptionError, UnknownFormat};
+use crate::error::{CodeError, FormatError, OptionError, Raised, UnknownFormat};
 
 /// A floating-point format: the widths of its fields, its bias, its special codes.
 #[pyclass(frozen, eq, hash, get_all, module = "bitmma.formats")]
@@ -109,18 +111,20 @@ pub(crate) fn rounding(name: &str) -> PyResult<Rounding> {
         .map_err(|error: bitmma::formats::rounding::UnknownRounding| OptionError::new_err(error.to_string()))
 }
 
-/// Codes of `format` for the float64 or float32 numbers in `words` (their bits, in one dimension).
+/// Codes of `format` for the float64 or float32 numbers whose bits are `words`. NaN becomes the code `nan`; without one
+/// it is refused where the format has none.
 #[pyfunction]
+#[pyo3(signature = (words, format, rounding_rule, overflow_rule, nan = None))]
 pub(crate) fn encode<'py>(
     words: &Bound<'py, PyAny>,
     format: &str,
     rounding_rule: &str,
     overflow_rule: &str,
+    nan: Option<u64>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = words.py();
     let to = row(format)?;
-    let (rounding, overflow) = (rounding(rounding_rule)?, overflow(overflow_rule)?);
-    let conversion = OutputConversion::new(to, Some(rounding), Some(overflow));
+    let conversion = conversion(to, rounding_rule, overflow_rule, nan)?;
     let (words, shape) = arrays::codes("values", words)?;
     let from = match words {
         Codes::U64(_) => F64,
@@ -130,16 +134,68 @@ pub(crate) fn encode<'py>(
         }
     };
     let codes = py.detach(|| {
-        let convert = conversion.of(from, words.len());
-        let codes = (0..words.len()).map(|index| convert(words.get(index)));
-        match to.bytes() {
-            1 => Codes::U8(codes.map(|code| code as u8).collect()),
-            2 => Codes::U16(codes.map(|code| code as u16).collect()),
-            4 => Codes::U32(codes.map(|code| code as u32).collect()),
-            _ => Codes::U64(codes.collect()),
-        }
+        let all = (0..words.len()).map(|index| words.get(index));
+        conversion.check(from, all.clone(), ("values", &shape))?;
+        Ok::<_, bitmma::Error>(held(&to, all.map(conversion.of(from, words.len()))))
     });
-    arrays::array(py, codes, &shape)
+    arrays::array(py, codes.map_err(Raised::from)?, &shape)
+}
+
+fn conversion(to: Row, rule: &str, overflow_rule: &str, nan: Option<u64>) -> PyResult<OutputConversion> {
+    let conversion = OutputConversion::new(to, Some(rounding(rule)?), Some(overflow(overflow_rule)?));
+    Ok(conversion.with_nan(nan).map_err(Raised::from)?)
+}
+
+/// Codes of a format, each of as many bytes as its codes take.
+fn held(format: &Row, codes: impl Iterator<Item = u64>) -> Codes {
+    match format.bytes() {
+        1 => Codes::U8(codes.map(|code| code as u8).collect()),
+        2 => Codes::U16(codes.map(|code| code as u16).collect()),
+        4 => Codes::U32(codes.map(|code| code as u32).collect()),
+        _ => Codes::U64(codes.collect()),
+    }
+}
+
+/// Codes of `format` for the integers in `words`: uint64, or int64's bits where `signed`.
+#[pyfunction]
+pub(crate) fn encode_words<'py>(
+    words: &Bound<'py, PyAny>,
+    signed: bool,
+    format: &str,
+    rounding_rule: &str,
+    overflow_rule: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = words.py();
+    let (to, rounding, overflow) = (row(format)?, rounding(rounding_rule)?, overflow(overflow_rule)?);
+    let (words, shape) = arrays::codes("values", words)?;
+    let exact = |word: u64| match signed {
+        true => Real::exact(i128::from(word as i64), 0),
+        false => Real::exact(i128::from(word), 0),
+    };
+    let codes = (0..words.len()).map(|index| encode_exact(&to, exact(words.get(index)), rounding, overflow));
+    arrays::array(py, held(&to, codes), &shape)
+}
+
+/// The code of `format` for an integer of any size.
+#[pyfunction]
+pub(crate) fn encode_integer(
+    value: &Bound<'_, PyInt>,
+    format: &str,
+    rounding_rule: &str,
+    overflow_rule: &str,
+) -> PyResult<u64> {
+    let (to, rounding, overflow) = (row(format)?, rounding(rounding_rule)?, overflow(overflow_rule)?);
+    let magnitude = value.call_method0("__abs__")?;
+    let below = magnitude.call_method0("bit_length")?.extract::<u32>()?.saturating_sub(120);
+    let significand = magnitude.rshift(below)?;
+    let inexact = below > 0 && !significand.lshift(below)?.eq(&magnitude)?;
+    let real = Real {
+        negative: value.lt(0)?,
+        significand: significand.extract()?,
+        exponent: i32::try_from(below).unwrap_or(i32::MAX),
+        inexact,
+    };
+    Ok(encode_exact(&to, real, rounding, overflow))
 }
 
 /// The float64 words of codes (in one dimension); exact for every format.

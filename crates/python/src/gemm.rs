@@ -2,15 +2,24 @@
 
 use bitmma::formats::{F32, Overflow};
 use bitmma::gemm::{OutputConversion, ScaleBlocks};
+use bitmma::kernel::has_kernel;
 use bitmma::{GemmOptions, gemm as product};
 use pyo3::prelude::*;
 
 use crate::arrays::{self, Held};
 use crate::error::Raised;
 use crate::format;
-use crate::listener::Listener;
+use crate::listener::{computed, long};
 use crate::operands::Arrays;
 use crate::unit::Unit;
+
+/// Products of numbers.
+pub(crate) fn products(
+    (blocks, rows, k): (usize, usize, usize),
+    (_, _, columns): (usize, usize, usize),
+) -> usize {
+    [rows, k, columns].iter().fold(blocks, |all, size| all.saturating_mul(*size))
+}
 
 /// D = alpha · A·B + beta · C, and the format D is in.
 ///
@@ -18,7 +27,7 @@ use crate::unit::Unit;
 #[pyfunction]
 #[pyo3(signature = (
     unit, operands, *, scale_blocks = None, split_k = None, promote_every = None, alpha = None, beta = None, output = None,
-    output_rounding = None, saturate = false, threads = None, progress = None
+    output_rounding = None, saturate = false, nan = None, threads = None, progress = None
 ))]
 pub(crate) fn gemm<'py>(
     py: Python<'py>,
@@ -32,6 +41,7 @@ pub(crate) fn gemm<'py>(
     output: Option<&str>,
     output_rounding: Option<&str>,
     saturate: bool,
+    nan: Option<u64>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Bound<'py, PyAny>, &'static str)> {
@@ -45,10 +55,8 @@ pub(crate) fn gemm<'py>(
         output.map(format::row).transpose()?,
         output_rounding.map(format::rounding).transpose()?,
         saturate.then_some(Overflow::Saturate),
+        nan,
     );
-    let heard = progress.is_some();
-    let listener = Listener::new(progress);
-    let report = |_: &str, done: u64, total: u64| listener.tell(|call| call.call1((done, total)).map(drop));
     let options = GemmOptions {
         scale_a: given.scale_a.as_ref(),
         scale_b: given.scale_b.as_ref(),
@@ -60,11 +68,20 @@ pub(crate) fn gemm<'py>(
         output: output.map_err(Raised::from)?,
         threads,
         level: None,
-        progress: if heard { Some(&report) } else { None },
+        progress: None,
     };
     let (a, b) = (given.a.lent()?, given.b.lent()?);
-    let d = py.detach(|| product(target, a, b, given.c.as_ref(), &options));
-    let d = listener.end(d.map_err(Raised::from))?;
+    let work = |options: &GemmOptions<'_>| product(target, a, b, given.c.as_ref(), options);
+    let d = match &progress {
+        None => computed(py, products(a.shape(), b.shape()), has_kernel(unit.model(), target.step()), || {
+            work(&options)
+        }),
+        Some(call) => long(py, |calls| {
+            let report = |_: &str, done: u64, total: u64| calls.call(call, (done, total)).map(drop);
+            work(&GemmOptions { progress: Some(&report), ..options })
+        }),
+    };
+    let d = d?.map_err(Raised::from)?;
     let format = d.format().name;
     Ok((arrays::result(py, d, given.blocked)?, format))
 }

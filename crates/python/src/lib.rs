@@ -24,8 +24,10 @@ mod command;
 mod error;
 mod explain;
 mod format;
+mod functions;
 mod gemm;
 mod instruction;
+mod kernels;
 mod listener;
 mod operands;
 mod probe;
@@ -33,6 +35,7 @@ mod recording;
 mod tally;
 mod unit;
 mod verify;
+mod words;
 
 use pyo3::prelude::*;
 
@@ -52,9 +55,11 @@ mod _bitmma {
         calls::{check_scaled_mm, decide_call, follow_call, run_call},
         command::run_command,
         explain::explain,
-        format::{Format, decode, encode, format_named, formats, pack, unpack},
+        format::{Format, decode, encode, encode_integer, encode_words, format_named, formats, pack, unpack},
+        functions::evaluate_function,
         gemm::gemm,
         instruction::{Instruction, architecture, architectures, choose, find, instructions, promotion},
+        kernels::Ptx,
         probe::probe,
         recording::{read_recording, replay},
         tally::tally,

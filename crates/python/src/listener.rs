@@ -1,62 +1,99 @@
-//! A Python callable that hears how far long work is, and may end it by an exception.
+//! Long work: Python's thread waits, looks for Ctrl-C, and calls what the work wants called.
 
-use std::sync::Mutex;
+use std::sync::mpsc::{Sender, SyncSender, sync_channel};
 
-use bitmma::Progress;
+use bitmma::{Error, Progress, threads};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
-/// Who listens, and what was raised first: after that nothing is called any more.
-pub(crate) struct Listener {
-    call: Option<Py<PyAny>>,
-    raised: Mutex<Option<PyErr>>,
+/// What work asks for.
+enum Request {
+    Call {
+        function: Py<PyAny>,
+        arguments: Py<PyTuple>,
+        result: SyncSender<Py<PyAny>>,
+    },
+    /// That this is raised.
+    Raise(PyErr),
 }
 
-impl Listener {
-    pub(crate) fn new(call: Option<Py<PyAny>>) -> Listener {
-        Listener { call, raised: Mutex::new(None) }
-    }
+/// Where work asks for calls of Python's functions: they are called on the thread that waits, whose context variables,
+/// gradient modes and signals are theirs.
+pub(crate) struct Calls<'c>(&'c Sender<Request>);
 
-    /// Calls, if somebody listens and nothing was raised yet; looks whether Ctrl-C was pressed. Stops the work if something was
-    /// raised.
-    pub(crate) fn tell(
-        &self,
-        call: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<()>,
-    ) -> Result<(), bitmma::Error> {
-        if self.stopped() {
-            return Err(bitmma::Error::Stopped);
-        }
-        let told = Python::attach(|py| {
-            py.check_signals()?;
-            self.call.as_ref().map_or(Ok(()), |listener| call(listener.bind(py)))
+impl Calls<'_> {
+    /// What a function returns. If it raises, the work ends, and that is raised where the work was started.
+    pub(crate) fn call<A>(&self, function: &Py<PyAny>, arguments: A) -> Result<Py<PyAny>, Error>
+    where
+        A: for<'py> IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+    {
+        let (result, called) = sync_channel(1);
+        let request = Python::attach(|py| {
+            let arguments = arguments.into_pyobject(py)?.unbind();
+            PyResult::Ok(Request::Call { function: function.clone_ref(py), arguments, result })
         });
-        told.map_err(|error| {
-            self.keep(error);
-            bitmma::Error::Stopped
-        })
+        _ = self.0.send(request.unwrap_or_else(Request::Raise));
+        called.recv().map_err(|_| Error::Stopped)
     }
 
-    /// Keeps what was raised, the first of it.
-    pub(crate) fn keep(&self, error: PyErr) {
-        if let Ok(mut raised) = self.raised.lock() {
-            raised.get_or_insert(error);
-        }
-    }
-
-    pub(crate) fn stopped(&self) -> bool {
-        self.raised.lock().is_ok_and(|raised| raised.is_some())
-    }
-
-    /// What was raised, else the result.
-    pub(crate) fn end<T, E: Into<PyErr>>(self, result: Result<T, E>) -> PyResult<T> {
-        match self.raised.into_inner().ok().flatten() {
-            Some(error) => Err(error),
-            None => result.map_err(Into::into),
-        }
+    /// Ends the work, and raises this where it was started.
+    pub(crate) fn raise(&self, error: PyErr) -> Error {
+        _ = self.0.send(Request::Raise(error));
+        Error::Stopped
     }
 }
 
-impl Progress for &Listener {
-    fn step(&self, what: &str, done: u64, total: u64) -> Result<(), bitmma::Error> {
-        self.tell(|call| call.call1((what, done, total)).map(drop))
+/// Products of numbers below which a kernel, or the reference path, is done before anybody would press Ctrl-C: they do
+/// without a thread of their own.
+const BRIEF: [usize; 2] = [1 << 22, 1 << 17];
+
+/// As [`long`], of so many products of numbers.
+pub(crate) fn computed<T: Send>(
+    py: Python<'_>,
+    products: usize,
+    by_kernel: bool,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    match products < BRIEF[usize::from(!by_kernel)] {
+        true => Ok(py.detach(work)),
+        false => long(py, |_| work()),
+    }
+}
+
+/// Long work without the interpreter's lock, and what it returns. It is stopped by Ctrl-C, within about 0.1 s, and by what a
+/// function raises that it calls; that is raised here.
+pub(crate) fn long<T: Send>(py: Python<'_>, work: impl FnOnce(&Calls<'_>) -> T + Send) -> PyResult<T> {
+    py.detach(|| {
+        let attend = |request: Option<Request>| {
+            Python::attach(|py| {
+                py.check_signals()?;
+                match request {
+                    None => {}
+                    Some(Request::Raise(error)) => return Err(error),
+                    Some(Request::Call { function, arguments, result }) => {
+                        let returned = function.call1(py, arguments)?;
+                        _ = result.send(returned); // work that was stopped does not wait for it
+                    }
+                }
+                Ok(())
+            })
+        };
+        threads::attended(|sender| work(&Calls(sender)), attend)
+    })
+}
+
+/// A Python callable that hears how far work is, if there is one.
+pub(crate) struct Listener<'c> {
+    pub(crate) calls: &'c Calls<'c>,
+    pub(crate) call: Option<Py<PyAny>>,
+}
+
+impl Progress for &Listener<'_> {
+    fn step(&self, what: &str, done: u64, total: u64) -> Result<(), Error> {
+        threads::check();
+        match &self.call {
+            Some(call) => self.calls.call(call, (what.to_owned(), done, total)).map(drop),
+            None => Ok(()),
+        }
     }
 }

@@ -4,13 +4,13 @@ use std::io;
 use std::path::PathBuf;
 
 use bitmma::formats::BlockScale;
-use bitmma::{Case, Code, Codes, Fault, Matrix, MmaUnit, Model, Operands, Signature, on_codes};
+use bitmma::{Case, Code, Codes, Matrix, MmaUnit, Model, Operands, Signature, on_codes};
 use bitmma_probe::{Error, Evidence, Options, Verdict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::error::{OptionError, Raised, RecordingError, ShapeError, TooLarge, UnitError};
-use crate::listener::Listener;
+use crate::listener::{Calls, Listener, long};
 use crate::{arrays, format};
 
 /// M, N, K and blocks at most.
@@ -19,22 +19,16 @@ const MAX_SIZE: usize = 1 << 16;
 const MAX_CODES: usize = 1 << 24;
 
 /// A function of stacks of codes: `batch` instructions in one call.
-struct Function {
+struct Function<'c> {
     signature: Signature,
     call: Py<PyAny>,
-    /// Who hears of it; keeps what either raised first, after which neither is called again.
-    listener: Listener,
+    calls: &'c Calls<'c>,
 }
 
-impl Function {
-    /// What a probe is told where something was raised; nobody sees it, for what was raised is raised again.
-    fn failed(&self) -> bitmma::Error {
-        let unit = self.signature.name.clone();
-        bitmma::Error::Unit { unit, fault: Fault::Refused, problem: "an exception was raised".to_owned() }
-    }
-
-    fn ask(&self, py: Python<'_>, batch: &[Operands<'_>]) -> PyResult<Vec<Matrix>> {
-        let Signature { m, n, blocks, d, .. } = self.signature;
+impl Function<'_> {
+    /// Stacks of A, B, C and, for a unit that takes them, of the scale factors.
+    fn stacks(&self, py: Python<'_>, batch: &[Operands<'_>]) -> PyResult<Stacks> {
+        let Signature { m, n, blocks, .. } = self.signature;
         let a = stack(py, &batch.iter().map(|one| one.a).collect::<Vec<_>>())?;
         let b = stack(py, &batch.iter().map(|one| one.b).collect::<Vec<_>>())?;
         let zeros = Matrix::zeros(self.signature.c, (blocks, m, n)).map_err(Raised::from)?;
@@ -46,37 +40,41 @@ impl Function {
                 stack(py, &batch.iter().filter_map(|one| one.scale_b).collect::<Vec<_>>())?,
             )),
         };
-        let given = self.call.bind(py).call1((a, b, c, scales))?;
-        let (codes, _) = arrays::codes("D", &given)?;
-        let answers = Matrix::with_codes(d, (batch.len() * blocks, m, n), codes).map_err(Raised::from)?;
+        Ok((a, b, c, scales))
+    }
+
+    fn answers(&self, given: &Bound<'_, PyAny>, batch: usize) -> PyResult<Vec<Matrix>> {
+        let Signature { m, n, blocks, d, .. } = self.signature;
+        let (codes, _) = arrays::codes("D", given)?;
+        let answers = Matrix::with_codes(d, (batch * blocks, m, n), codes).map_err(Raised::from)?;
         let size = blocks * m * n;
         let one = |index: usize| {
             let codes = part(answers.codes(), index * size, size);
             Ok(Matrix::with_codes(d, (blocks, m, n), codes).map_err(Raised::from)?)
         };
-        (0..batch.len()).map(one).collect()
+        (0..batch).map(one).collect()
     }
 }
 
-impl MmaUnit for Function {
+/// Operands of many instructions, as the function takes them.
+type Stacks = (Py<PyAny>, Py<PyAny>, Py<PyAny>, Option<(Py<PyAny>, Py<PyAny>)>);
+
+impl MmaUnit for Function<'_> {
     fn signature(&self) -> &Signature {
         &self.signature
     }
 
     fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, bitmma::Error> {
         let mut answers = self.multiply_many(std::slice::from_ref(operands))?;
-        answers.pop().ok_or_else(|| self.failed())
+        answers.pop().ok_or(bitmma::Error::Stopped)
     }
 
     fn multiply_many(&self, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, bitmma::Error> {
         batch.iter().try_for_each(|operands| self.signature.check(operands))?;
-        if self.listener.stopped() {
-            return Err(self.failed());
-        }
-        Python::attach(|py| self.ask(py, batch)).map_err(|error| {
-            self.listener.keep(error);
-            self.failed()
-        })
+        let raised = |error| self.calls.raise(error);
+        let stacks = Python::attach(|py| self.stacks(py, batch)).map_err(raised)?;
+        let given = self.calls.call(&self.call, stacks)?;
+        Python::attach(|py| self.answers(given.bind(py), batch.len())).map_err(raised)
     }
 }
 
@@ -87,15 +85,15 @@ fn part(codes: &Codes, start: usize, count: usize) -> Codes {
 }
 
 /// The same operand of several instructions as one array: batch, blocks, rows, columns.
-fn stack<'py>(py: Python<'py>, matrices: &[&Matrix]) -> PyResult<Bound<'py, PyAny>> {
+fn stack(py: Python<'_>, matrices: &[&Matrix]) -> PyResult<Py<PyAny>> {
     let Some(first) = matrices.first() else {
-        return arrays::array(py, Codes::U8(Vec::new()), &[0, 0, 0, 0]);
+        return Ok(arrays::array(py, Codes::U8(Vec::new()), &[0, 0, 0, 0])?.unbind());
     };
     let (blocks, rows, columns) = first.shape();
     let all = matrices.iter().flat_map(|matrix| matrix.iter());
     let all = Matrix::new(first.format(), (matrices.len() * blocks, rows, columns), all);
     let codes = all.map_err(Raised::from)?.into_codes();
-    arrays::array(py, codes, &[matrices.len(), blocks, rows, columns])
+    Ok(arrays::array(py, codes, &[matrices.len(), blocks, rows, columns])?.unbind())
 }
 
 /// What is probed, as it was told.
@@ -182,13 +180,15 @@ pub(crate) fn probe<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (a, b, c, d) = &formats;
     let signature = signature(name, shape, [a, b, c, d], scale)?;
-    let function = Function { signature, call, listener: Listener::new(progress) };
     if resume && log.is_none() {
         return Err(OptionError::new_err("resume needs log, the file with the answers so far"));
     }
     let options = Options { tests, seed, log, resume };
-    let outcome = py.detach(|| bitmma_probe::probe(&function, &options, &&function.listener));
-    let outcome = function.listener.end(outcome.map_err(exception))?;
+    let outcome = long(py, |calls| {
+        let listener = Listener { calls, call: progress };
+        bitmma_probe::probe(&Function { signature, call, calls }, &options, &&listener)
+    })?;
+    let outcome = outcome.map_err(exception)?;
     let faults = match &outcome.verdict {
         Verdict::Faulty(faults) => faults.as_slice(),
         _ => &[],

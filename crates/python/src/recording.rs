@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 
 use crate::error::Raised;
 use crate::instruction::revision;
+use crate::listener::long;
 
 /// Reads a recording: one dictionary a line, with the keys of its header; codes are whole numbers, `d` is
 /// None where any NaN agrees.
@@ -61,7 +62,7 @@ pub(crate) fn replay(
     let mut all = Vec::new();
     for (index, path) in paths.iter().enumerate() {
         let records = rows(py, path)?;
-        let outcomes = py.detach(|| hold(&records, &rules));
+        let outcomes = long(py, |_| hold(&records, &rules))?;
         join(&mut all, index, outcomes.map_err(|error| Raised::from(error).within(py, path.display()))?);
     }
     let row = |Joined { outcome, recording }: Joined| {

@@ -8,7 +8,9 @@ use pyo3::prelude::*;
 
 use crate::arrays;
 use crate::error::Raised;
+use crate::gemm::products;
 use crate::instruction::{Instruction, revision};
+use crate::listener::computed;
 use crate::operands::Arrays;
 
 /// An instruction that is simulated by its model, or a model without an instruction.
@@ -159,6 +161,7 @@ fn answer<'py>(
     work: impl FnOnce(&Operands<'_>) -> Result<Matrix, bitmma::Error> + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
     let given = operands.read(unit)?;
-    let d = py.detach(|| work(&given.operands())).map_err(Raised::from)?;
+    let products = products(given.a.shape(), given.b.shape());
+    let d = computed(py, products, false, || work(&given.operands()))?.map_err(Raised::from)?;
     arrays::result(py, d, given.blocked)
 }

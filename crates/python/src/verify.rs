@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use bitmma::{Error, Model, model_of};
 use bitmma_hardware::process::Limits;
-use bitmma_verify::campaign::{self, Block, Identity, Plan, Shard, State, Summary};
+use bitmma_verify::campaign::{self, Block, Bounds, Identity, Plan, Shard, State, Summary};
 use bitmma_verify::open::{AnyUnit, OpenError, check_model, found, model_named, open};
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::error::{OptionError, Raised, RecordingError};
+use crate::error::{OptionError, Raised, RecordingError, in_python, of_file};
 use crate::instruction::revision;
+use crate::listener::long;
 
 /// A unit, the model it is held against, and what it is asked.
 #[pyclass(frozen, module = "bitmma._bitmma")]
@@ -28,19 +29,7 @@ fn not_opened(py: Python<'_>, error: OpenError) -> PyErr {
     match error {
         OpenError::Unit(error) => Raised::from(error).into(),
         OpenError::Within { context, error } => Raised::from(error).within(py, context),
-        other => OptionError::new_err(other.to_string()),
-    }
-}
-
-/// Why a campaign ended early.
-enum End {
-    Unit(Error),
-    Raised(PyErr),
-}
-
-impl From<Error> for End {
-    fn from(error: Error) -> End {
-        End::Unit(error)
+        other => OptionError::new_err(in_python(&other.to_string())),
     }
 }
 
@@ -85,7 +74,7 @@ impl Campaign {
             Ok((unit, model))
         });
         let (unit, model) = opened.map_err(|error| not_opened(py, error))?;
-        let plan = Plan::new(unit.signature(), tests, seed);
+        let plan = Plan::new(unit.signature(), tests, seed).map_err(Raised::from)?;
         let identity = Identity::of(&plan, &model, strict_nan);
         Ok(Campaign { unit, model, plan, identity })
     }
@@ -117,18 +106,15 @@ impl Campaign {
             return Err(OptionError::new_err(text));
         }
         let each = each.unbind();
-        let tell = |block: Block| {
-            let line = serde_json::to_string(&block).map_err(|error| End::Raised(unreadable(error)))?;
-            Python::attach(|py| py.check_signals().and_then(|()| each.call1(py, (line,)).map(drop)))
-                .map_err(End::Raised)
-        };
         let Campaign { plan, unit, model, identity } = self;
-        let ended =
-            py.detach(|| campaign::run(plan, &**unit, model, identity.strict_nan, blocks.into_iter(), tell));
-        ended.map_err(|end| match end {
-            End::Unit(error) => Raised::from(error).into(),
-            End::Raised(error) => error,
-        })
+        let ended = long(py, |calls| {
+            let tell = |block: Block| {
+                let line = serde_json::to_string(&block).map_err(|error| calls.raise(unreadable(error)))?;
+                calls.call(&each, (line,)).map(drop)
+            };
+            campaign::run(plan, &**unit, model, identity.strict_nan, blocks.into_iter(), tell)
+        })?;
+        Ok(ended.map_err(Raised::from)?)
     }
 }
 
@@ -147,47 +133,51 @@ fn unreadable(error: serde_json::Error) -> PyErr {
 #[pyclass(module = "bitmma._bitmma")]
 pub(crate) struct Blocks {
     identity: Identity,
+    bounds: Bounds,
+    shard: Shard,
     known: BTreeMap<u64, Block>,
     state: Option<State>,
 }
 
 #[pymethods]
 impl Blocks {
-    /// Of a campaign; with a folder, those that are in its file, to which more will be written.
+    /// Of a campaign or one shard of it; with a folder, those that are in its file, to which more will be written.
     #[new]
     #[pyo3(signature = (identity, folder = None, shard = "1/1", resume = false))]
     fn new(identity: &str, folder: Option<PathBuf>, shard: &str, resume: bool) -> PyResult<Blocks> {
         let identity: Identity = serde_json::from_str(identity).map_err(unreadable)?;
+        let bounds = identity.bounds().map_err(RecordingError::new_err)?;
+        let shard = self::shard(shard)?;
         let Some(folder) = folder else {
             if resume {
                 return Err(OptionError::new_err("resume needs state, the folder with the blocks so far"));
             }
-            return Ok(Blocks { identity, known: BTreeMap::new(), state: None });
+            return Ok(Blocks { identity, bounds, shard, known: BTreeMap::new(), state: None });
         };
         std::fs::create_dir_all(&folder)?;
-        let path = folder.join(campaign::file_name(&identity.unit, self::shard(shard)?));
-        let state = State::open(&path, &identity, resume)?;
-        Ok(Blocks { identity, known: state.done().clone(), state: Some(state) })
+        let path = folder.join(campaign::file_name(&identity.unit, shard));
+        let state = State::open(&path, &identity, resume).map_err(of_file)?;
+        Ok(Blocks { identity, bounds, shard, known: state.done().clone(), state: Some(state) })
     }
 
     /// Those of several files of one campaign.
     #[staticmethod]
     fn merge(paths: Vec<PathBuf>) -> PyResult<Blocks> {
-        let (identity, known) = campaign::merge(&paths)?;
-        Ok(Blocks { identity, known, state: None })
+        let (identity, known) = campaign::merge(&paths).map_err(of_file)?;
+        let bounds = identity.bounds().map_err(RecordingError::new_err)?;
+        Ok(Blocks { identity, bounds, shard: Shard::WHOLE, known, state: None })
     }
 
-    /// The numbers of the shard's blocks that are not there yet.
-    #[pyo3(signature = (shard = "1/1"))]
-    fn missing(&self, shard: &str) -> PyResult<Vec<u64>> {
-        let shard = self::shard(shard)?;
-        let all = 0..self.identity.blocks;
-        Ok(all.filter(|block| shard.has(*block) && !self.known.contains_key(block)).collect())
+    /// The numbers of the shard's blocks that are not there yet, `count` at most, from block `first` on.
+    fn missing(&self, first: u64, count: usize) -> Vec<u64> {
+        let behind = self.shard.blocks(self.identity.blocks).skip(self.shard.share(first) as usize);
+        behind.filter(|block| !self.known.contains_key(block)).take(count).collect()
     }
 
     /// Takes a line that a campaign gave. A block that is there already must be the same.
     fn add(&mut self, line: &str) -> PyResult<()> {
         let block: Block = serde_json::from_str(line).map_err(unreadable)?;
+        self.bounds.check(&block).map_err(RecordingError::new_err)?;
         match self.known.get(&block.block) {
             Some(known) if *known == block => return Ok(()),
             Some(known) => {
@@ -198,7 +188,7 @@ impl Blocks {
             None => {}
         }
         if let Some(state) = &mut self.state {
-            state.append(block.clone())?;
+            state.append(block.clone()).map_err(of_file)?;
         }
         self.known.insert(block.block, block);
         Ok(())
@@ -213,7 +203,8 @@ impl Blocks {
 
     /// All taken together, as JSON.
     fn summary(&self) -> String {
-        let (identity, summary) = (&self.identity, Summary::of(&self.identity, &self.known));
+        let identity = &self.identity;
+        let summary = Summary::of(identity, &self.known, self.shard);
         json!({
             "unit": identity.unit,
             "takes": identity.takes,
@@ -224,6 +215,7 @@ impl Blocks {
             "verdict": summary.verdict.name(),
             "blocks": summary.blocks,
             "of": summary.of,
+            "missing": summary.missing,
             "dot_products": summary.dot_products,
             "mismatches": summary.mismatches(),
             "by_kind": summary.mismatches,

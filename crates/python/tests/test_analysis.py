@@ -48,6 +48,23 @@ def as_json(section):
     return {**vars(section), "tables": tables, "figures": figures}
 
 
+@pytest.mark.parametrize("part", analysis.PARTS)
+@pytest.mark.parametrize("target", [HOPPER, bitmma.mma(*HOPPER)], ids=["named", "unit"])
+def test_a_part_takes_a_unit_or_refuses_it(part, target):
+    if part in ("bias", "published"):
+        with pytest.raises(bitmma.OptionError, match=f"part is {part}; it does not take an instruction or a model"):
+            analysis.section(part, target, quick=True)
+        return
+    section = analysis.section(part, target, quick=True, k=64)
+    assert "wgmma.m64n" in json.dumps(as_json(section))
+    if part in ("models", "discrepancy", "risks"):
+        assert "wgmma.m64n" in section.text[0]
+    if part == "risks":
+        assert section.tables[0].name == "own-risks"
+    if part == "design-space":
+        assert section.figures[0].series[-1].name.startswith("hopper wgmma.m64n")
+
+
 #: All against all takes half a minute.
 QUICK = [part for part in analysis.PARTS if EVERYTHING or part != "discrepancy"]
 

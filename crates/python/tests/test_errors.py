@@ -107,6 +107,7 @@ CASES = [
     (bitmma.OptionError, "unknown overflow 'wrap'; one of ieee, infinity, saturate", lambda: formats.encode(1.0, "f16", overflow="wrap")),
     (bitmma.ModelError, "model file", lambda: bitmma.Unit.from_toml("F = 13")),
     (bitmma.OptionError, "step is 0; T-FDPA takes multiples of 1, at least 1", lambda: bitmma.Unit.from_toml(bitmma.mma(*HOPPER).toml, step=0)),
+    (bitmma.OptionError, "step is 1000000000000; it is at most 1048576", lambda: bitmma.Unit.from_toml(bitmma.mma(*HOPPER).toml, step=10**12)),
     (bitmma.TooLarge, "cannot be held in memory", lambda: bitmma.gemm(HOPPER, np.zeros((1 << 40, 0), np.float16), np.zeros((0, 1 << 40), np.float16))),
 ]  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 import bitmma
 
@@ -38,6 +39,26 @@ def test_what_was_rounded_off():
     lost = bitmma.explain(cdna2, a, b).rounded
     assert [(one.term, one.exact - one.kept) for one in lost] == [("FTZ-Add", Fraction(1, 2**24))]
     assert str(lost[0]) == "FTZ-Add: 0x1.004001p+0 cut to 1.0009765625, losing 0x1p-24"
+
+
+def test_flushed_operands_are_lost():
+    # CDNA2 reads subnormal operands as zero: the product is lost, and nothing is cut or rounded
+    unit = bitmma.mma("mi250x", "v_mfma_f32_32x32x8f16")
+    a, b = np.zeros((2, 8), np.float16)
+    a[0], b[0] = 2.0**-24, 1024
+    explained = bitmma.explain(unit, a, b)
+    assert explained.value == 0
+    lost = [(one.term, one.exact, one.kept, one.how) for one in explained.lost]
+    assert lost == [("a0*b0", Fraction(1, 2**14), 0, "flushed")]
+    step = explained.steps[0]
+    assert step["step"] == "flushed"
+    assert [(one["name"], one["used"]["value"]) for one in step["operands"]] == [("a0", "0"), ("b0", "1024")]
+    assert str(explained) == "a0*b0: 6.103515625e-05 flushed to 0, losing 6.103515625e-05\nd = 0"
+
+
+def test_promotion_in_a_name_is_not_dropped():
+    with pytest.raises(bitmma.Error, match="max_num_imprecise_acc is promotion every 128 elements of K"):
+        bitmma.mma("h100", "tl.dot(fp8e4nv, fp8e4nv, max_num_imprecise_acc=128)")
 
 
 def test_a_row_and_a_column_will_do():

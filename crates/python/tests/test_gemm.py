@@ -158,3 +158,25 @@ def test_equation_1_of_the_paper():
     for chip, answer in answers.items():
         found = bitmma.catalogue.choose(chip, "f16", "f16")
         assert bitmma.gemm((chip, found.name), a, b, c)[0, 0] == answer, chip
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "d"),
+    [
+        ((2**40, 0, 5), (2**40, 5, 0), (2**40, 0, 0)),
+        ((2**40, 3, 0), (2**40, 0, 0), (2**40, 3, 0)),
+        ((2**40, 0, 0), (2**40, 0, 7), (2**40, 0, 7)),
+        ((0, 2**60), (2**60, 0), (0, 0)),
+    ],
+)
+def test_sizes_beside_zero_may_be_anything(a, b, d):
+    empty = np.zeros(a, np.float16), np.zeros(b, np.float16)
+    for options in ({}, {"split_k": 2**40}, {"promote_every": 16}, {"alpha": 2.0, "threads": 2}):
+        assert bitmma.gemm(HOPPER, *empty, **options).shape == d
+    assert bitmma.matmul(*empty, like="h100").shape == d
+
+
+def test_a_broadcast_array_that_no_memory_holds_is_refused():
+    one = np.float16(1)
+    with pytest.raises(bitmma.errors.TooLarge, match="A of shape .* cannot be held in memory"):
+        bitmma.gemm(HOPPER, np.broadcast_to(one, (1, 2**40)), np.broadcast_to(one, (2**40, 1)))

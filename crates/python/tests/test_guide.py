@@ -38,11 +38,12 @@ def test_the_guide(title, blocks, tmp_path, monkeypatch):
         printed = output.getvalue()
 
 
-def test_from_your_code():
-    (_, blocks), = snippets(ROOT / "docs/from-your-code.md")
+@pytest.mark.parametrize("page", ["from-your-code", "functions"])
+def test_a_page(page):
+    (_, blocks), = snippets(ROOT / f"docs/{page}.md")
     (_, program), = [block for block in blocks if block[0] == "python"]
     with contextlib.redirect_stdout(io.StringIO()) as output:
-        exec(compile(program, "from-your-code", "exec"), {})
+        exec(compile(program, page, "exec"), {})
     following = blocks[[kind for kind, _ in blocks].index("python") + 1]
     assert following == ("text", output.getvalue())
 

@@ -28,11 +28,37 @@ def test_shards_make_the_digest_of_the_whole(tmp_path):
     for shard in ("1/2", "2/2"):
         part = bitmma.verify(UNIT, tests=3_000_000, state=tmp_path, shard=shard)
         assert part.digest is None and part.verdict == "agrees" and not part.agrees
-    assert merge(sorted(tmp_path.iterdir())) == whole
+    assert merge(sorted(tmp_path.iterdir())) == whole and whole.missing == []
+    # one of the files alone: incomplete, and its gaps are named
+    first = merge(sorted(tmp_path.iterdir())[:1])
+    assert first.verdict == "incomplete" and not first.agrees and first.digest is None
+    assert first.missing == [(block, block) for block in range(1, whole.of, 2)]
     with pytest.raises(OSError, match="it already exists"):
         bitmma.verify(UNIT, tests=3_000_000, state=tmp_path, shard="1/2")
     again = bitmma.verify(UNIT, tests=3_000_000, state=tmp_path, shard="1/2", resume=True)
     assert again.blocks == (whole.of + 1) // 2
+
+
+def test_a_changed_state_file_is_refused(tmp_path):
+    whole = bitmma.verify(UNIT, tests=1_000_000, state=tmp_path)
+    (file,) = tmp_path.iterdir()
+    text = file.read_text()
+    file.write_text(text.replace('"dot_products":524288', '"dot_products":0', 1))
+    for again in (lambda: merge([file]), lambda: bitmma.verify(UNIT, tests=1_000_000, state=tmp_path, resume=True)):
+        with pytest.raises(OSError, match="line 2: its checksum is .*delete the line and run the campaign with"):
+            again()
+    lines = text.splitlines(keepends=True)
+    file.write_text("".join(lines[:1] + lines[2:]))  # what the message says
+    assert merge([file]).missing == [(0, 0)]
+    assert bitmma.verify(UNIT, tests=1_000_000, state=tmp_path, resume=True) == whole
+    # what a worker sends is checked too
+    blocks = bitmma._bitmma.Blocks(json.dumps(json.loads(lines[0])))
+    block = json.loads(lines[1])
+    blocks.add(json.dumps(block))
+    with pytest.raises(bitmma.RecordingError, match="block 116; the campaign has"):
+        blocks.add(json.dumps({**block, "block": 116}))
+    with pytest.raises(bitmma.RecordingError, match="block 1: 0 dot products; it has 524288"):
+        blocks.add(json.dumps({**block, "block": 1, "dot_products": 0}))
 
 
 def test_a_difference_is_counted_and_kept():
@@ -125,6 +151,10 @@ def test_the_fleet_goes_on_with_a_file(cluster, tmp_path):
     assert report.digest == first.digest
     assert sum(worker.blocks for worker in report.workers) == first.of - first.of // 2
     assert json.loads(lines[0])["blocks"] == first.of
+    # a campaign whose blocks are not all there
+    file.write_text("".join(lines[:3]))
+    part = merge([file])
+    assert part.verdict == "incomplete" and part.missing == [(2, first.of - 1)]
 
 
 def test_a_unit_that_fails_everywhere_ends_the_fleet(cluster):

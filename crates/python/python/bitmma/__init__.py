@@ -4,7 +4,7 @@
 with every choice in your hands, ``explain`` every step of one element,
 ``probe`` how a function of yours computes, ``verify`` whether a unit computes as its model says.
 ``formats``, ``catalogue`` and ``recording`` are modules. Imported when first used: ``bitmma.analysis``, what
-the arithmetic means; ``bitmma.calls``, what a library's call answers; ``bitmma.torch``, whole models; ``bitmma.gpu``, products on a GPU; ``bitmma.fleet``, campaigns on a Ray cluster.
+the arithmetic means; ``bitmma.calls``, what a library's call answers; ``bitmma.functions``, the approximate functions of NVIDIA GPUs; ``bitmma.kernels``, compiled kernels; ``bitmma.torch``, whole models; ``bitmma.gpu``, products on a GPU; ``bitmma.fleet``, campaigns on a Ray cluster.
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ from .errors import (
     CodeError,
     CountError,
     DeviceError,
+    DoubtfulKernel,
     DtypeError,
     Error,
     ExtentError,
     FormatError,
+    KernelError,
     ModelError,
     NoInstruction,
     NoModel,
     OptionError,
     PlanError,
+    PtxError,
     RecordingError,
     ReportError,
     ScaleError,
@@ -40,6 +43,7 @@ from .errors import (
     UnknownInstruction,
     UnknownModel,
     UnknownRevision,
+    UnsupportedPtx,
 )
 from .explain import explain
 from .gemm import gemm, matmul
@@ -48,7 +52,7 @@ from .simulate import Unit, mma, simulate
 from .verify import VerifyReport, verify
 
 if TYPE_CHECKING:
-    from . import analysis, calls, gpu, torch
+    from . import analysis, calls, functions, gpu, kernels, torch
 
 __all__ = [
     "AmbiguousInstruction",
@@ -57,16 +61,19 @@ __all__ = [
     "CodeError",
     "CountError",
     "DeviceError",
+    "DoubtfulKernel",
     "DtypeError",
     "Error",
     "ExtentError",
     "FormatError",
+    "KernelError",
     "ModelError",
     "NoInstruction",
     "NoModel",
     "OptionError",
     "PlanError",
     "ProbeOutcome",
+    "PtxError",
     "RecordingError",
     "ReportError",
     "ScaleError",
@@ -80,6 +87,7 @@ __all__ = [
     "UnknownInstruction",
     "UnknownModel",
     "UnknownRevision",
+    "UnsupportedPtx",
     "VerifyReport",
     "__version__",
     "analysis",
@@ -87,7 +95,9 @@ __all__ = [
     "catalogue",
     "explain",
     "formats",
+    "functions",
     "gemm",
+    "kernels",
     "matmul",
     "mma",
     "probe",
@@ -99,7 +109,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """What is imported when it is asked for: it takes time, or needs PyTorch."""
-    if name in ("analysis", "calls", "gpu", "torch"):
+    if name in ("analysis", "calls", "functions", "gpu", "kernels", "torch"):
         import importlib
 
         return importlib.import_module(f"bitmma.{name}")

@@ -15,7 +15,7 @@ from ._bitmma import formats as _formats
 from ._bitmma import unpack as _unpack
 from ._dtypes import DTYPE_OF, FORMATS_OF, NATIVE, WORD_OF
 from ._lazy import numpy as np
-from .errors import DeviceError, DtypeError, FormatError
+from .errors import DeviceError, DtypeError, FormatError, OptionError
 
 if TYPE_CHECKING:
     import numpy
@@ -78,6 +78,20 @@ def format_of(name: str, array: Array, read_as: str | None = None) -> str:
     if read_as not in readings:
         raise DtypeError(f"{name} is {dtype}, which holds {readings[0]}; {_what_holds(read_as)}")
     return read_as
+
+
+def format_named(name: str, given: Any) -> str | None:
+    """The format that an option names: by its name, or by a dtype of NumPy, ml_dtypes or PyTorch that holds it."""
+    if given is None or isinstance(given, str):
+        return given
+    try:
+        dtype = str(given) if type(given).__module__.partition(".")[0] == "torch" else np.dtype(given).name
+    except TypeError:
+        dtype = ""
+    readings = FORMATS_OF.get(dtype.rpartition(".")[2])
+    if readings is None:
+        raise OptionError(f"{name} is {given!r}; the name of a format was expected, as 'f16', or a dtype that holds one")
+    return readings[0]
 
 
 def _what_holds(format: str | None) -> str:
@@ -165,7 +179,8 @@ def _torch_words(name: str, tensor: Array, dtype: str) -> Codes:
     size = tensor.element_size()
     signed = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
     words = tensor if tensor.dtype == signed else tensor.view(signed)
-    return words.numpy().view(WORD_OF[size])
+    # not words.numpy(): after it PyTorch never again resizes the tensor's storage, which FSDP does to parameters
+    return np.from_dlpack(words).view(WORD_OF[size])
 
 
 def _unpacked(words: Codes, along: int) -> Codes:

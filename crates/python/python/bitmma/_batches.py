@@ -17,10 +17,15 @@ def rank(array: Array) -> int:
     return len(array.shape) if hasattr(array, "shape") else int(np.ndim(array))
 
 
-def are_nested(a: Array, b: Array) -> bool:
-    """Whether the operands are batches that have to be laid out as one: of rank 4 and more, or of different ranks."""
-    ranks = rank(a), rank(b)
-    return max(ranks) > 3 or (max(ranks) == 3 and min(ranks) == 2)
+def are_nested(a: Array, b: Array, *others: Array | None) -> bool:
+    """Whether the operands are batches that have to be laid out as one: of rank 4 and more, of different ranks, or of
+    different sizes."""
+    if max(rank(a), rank(b)) < 3:
+        return False
+    given = [a, b, *(one for one in others if one is not None)]
+    if any(rank(one) < 2 for one in given):
+        return False  # which is no batch, and an error elsewhere
+    return any(rank(one) != 3 for one in given) or len({len(one) for one in given}) > 1
 
 
 def flat(operands: tuple[Array | None, ...], names: tuple[str, ...]) -> tuple[tuple[Array | None, ...], tuple[int, ...]]:

@@ -13,7 +13,7 @@ class Blocks:
     """
     def __new__(cls, /, identity: str, folder: str | PathLike[str] | None = None, shard: str = "1/1", resume: bool = False) -> Blocks:
         """
-        Of a campaign; with a folder, those that are in its file, to which more will be written.
+        Of a campaign or one shard of it; with a folder, those that are in its file, to which more will be written.
         """
     def add(self, /, line: str) -> None:
         """
@@ -28,9 +28,9 @@ class Blocks:
         """
         Those of several files of one campaign.
         """
-    def missing(self, /, shard: str = "1/1") -> list[int]:
+    def missing(self, /, first: SupportsIndex, count: SupportsIndex) -> list[int]:
         """
-        The numbers of the shard's blocks that are not there yet.
+        The numbers of the shard's blocks that are not there yet, `count` at most, from block `first` on.
         """
     def summary(self, /) -> str:
         """
@@ -254,6 +254,29 @@ class Instruction:
         """
 
 @final
+class Ptx:
+    """
+    A PTX text, read.
+    """
+    def __new__(cls, /, text: str) -> Ptx: ...
+    def describe(self, /, entry: str | None = None, target: str | None = None, mode: str = "gpu") -> dict:
+        """
+        What is known of an entry before it runs.
+        """
+    def entries(self, /) -> list[str]:
+        """
+        The names of the entries.
+        """
+    def launch(self, /, grid: tuple[SupportsIndex, SupportsIndex, SupportsIndex], arguments: SupportsGetItem[int, tuple[SupportsIndex, SupportsIndex] | SupportsIndex | SupportsFloat | None], buffers: SupportsGetItem[int, Incomplete], names: SupportsGetItem[int, str], *, entry: str | None = None, block: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, target: str | None = None, mode: str = "gpu", allow_doubtful: bool = False, shared: SupportsIndex | None = None, loop_limit: SupportsIndex | None = None, threads: SupportsIndex | None = None) -> tuple[list[bool], int]:
+        """
+        Runs an entry on buffers of bytes, which are written in place; for each of them, whether it was.
+        """
+    def target(self, /) -> str:
+        """
+        The architecture it was compiled for.
+        """
+
+@final
 class Section:
     """
     A part of the report.
@@ -412,14 +435,30 @@ def difference_matrix(units: SupportsGetItem[int, Unit], *, each: SupportsIndex 
     Every pair, on that many cases of every family.
     """
 
-def encode(words: Any, format: str, rounding_rule: str, overflow_rule: str) -> Any:
+def encode(words: Any, format: str, rounding_rule: str, overflow_rule: str, nan: SupportsIndex | None = None) -> Any:
     """
-    Codes of `format` for the float64 or float32 numbers in `words` (their bits, in one dimension).
+    Codes of `format` for the float64 or float32 numbers whose bits are `words`. NaN becomes the code `nan`; without one
+    it is refused where the format has none.
+    """
+
+def encode_integer(value: int, format: str, rounding_rule: str, overflow_rule: str) -> int:
+    """
+    The code of `format` for an integer of any size.
+    """
+
+def encode_words(words: Any, signed: bool, format: str, rounding_rule: str, overflow_rule: str) -> Any:
+    """
+    Codes of `format` for the integers in `words`: uint64, or int64's bits where `signed`.
     """
 
 def error_sources(unit: Unit, k: SupportsIndex | None = None) -> list[tuple[str, str]]:
     """
     Where a unit's errors come from, each with the bound of one elementary operation in words.
+    """
+
+def evaluate_function(form: str, chip: str, words: Any, assume: bool) -> tuple[Any, str | None]:
+    """
+    The results of a PTX instruction for FP32 codes (in one dimension), and what was assumed for that.
     """
 
 def exact_errors(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], d: Any, d_format: str) -> Any:
@@ -452,7 +491,7 @@ def formats() -> list[Format]:
     Every format, widest first.
     """
 
-def gemm(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, scale_blocks: str | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str | None = None, saturate: bool = False, threads: SupportsIndex | None = None, progress: Any | None = None) -> tuple[Any, str]:
+def gemm(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, scale_blocks: str | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str | None = None, saturate: bool = False, nan: SupportsIndex | None = None, threads: SupportsIndex | None = None, progress: Any | None = None) -> tuple[Any, str]:
     """
     D = alpha · A·B + beta · C, and the format D is in.
 

@@ -51,10 +51,13 @@ class CallPlan:
     """Assumptions that were needed."""
     plan: dict[str, Any]
     """The record ``bitmma-plan/1``."""
+    remark: str | None = None
+    """Of a GPU that is not modelled: with which instructions the call is computed all the same, and why."""
 
     def __str__(self) -> str:
         lines = [f"{self.platform}, from {self.origin}", f"evidence: {self.evidence} ({self.source})"]
         lines += [f"assumed: {one}" for one in self.assumed]
+        lines += [f"remark: {self.remark}"] if self.remark else []
         return "\n".join(lines)
 
 
@@ -124,7 +127,13 @@ def plan_call(
         )
     )
     return CallPlan(
-        found["platform"], found["origin"], found["evidence"], found["source"], tuple(found["assumed"]), found["plan"]
+        found["platform"],
+        found["origin"],
+        found["evidence"],
+        found["source"],
+        tuple(found["assumed"]),
+        found["plan"],
+        found["remark"],
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
+from typing import Callable
+
 from . import _bitmma
 from ._bitmma import Instruction, architecture, architectures, find
 
@@ -40,3 +43,11 @@ def choose(
     matrix unit unless TF32 is allowed, so there is no instruction for it: ask for ``tf32``.
     """
     return _bitmma.choose(architecture, a, b, d, scale)
+
+
+def _reduced(one: Instruction) -> tuple[Callable[..., Instruction], tuple[str, str]]:
+    """How an instruction is pickled: by its names."""
+    return find, (one.architecture, one.name)
+
+
+copyreg.pickle(Instruction, _reduced)

@@ -115,3 +115,23 @@ class LeftAlone(UserWarning):
 
 class RanOnCpu(UserWarning):
     """A product of tensors on a GPU that the CPU computed; the message says why."""
+
+
+class PtxError(Error, ValueError):
+    """A text that is not PTX, or a launch that does not fit its kernel."""
+
+
+class UnsupportedPtx(Error, NotImplementedError):
+    """A kernel holds an instruction that is not supported."""
+
+
+class DoubtfulKernel(Error, RuntimeError):
+    """A kernel holds instructions whose results on a GPU are not known for sure."""
+
+
+class KernelError(Error, RuntimeError):
+    """A kernel did something wrong while it ran; the message names line, block and thread."""
+
+
+class Assumed(UserWarning):
+    """A result that rests on an assumption; the message says which."""

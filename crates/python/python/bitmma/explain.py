@@ -1,4 +1,4 @@
-"""Every step of one element of D: which bits of which term fell off."""
+"""Every step of one element of D: which bits of which term are discarded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Explanation", "Lost", "explain"]
 
 @dataclass(frozen=True)
 class Lost:
-    """A term of a sum that was cut."""
+    """A term of a sum of which something was lost."""
 
     term: str
     """What it is: ``a3*b3``, ``c``."""
@@ -31,9 +31,12 @@ class Lost:
     """Its exact value."""
     kept: Fraction
     """What went into the sum."""
+    how: str = "cut"
+    """cut; flushed: an operand is subnormal and read as zero; ignored: bits of an operand are not read."""
 
     def __str__(self) -> str:
-        return f"{self.term}: {_text(self.exact)} cut to {_text(self.kept)}, losing {_text(self.exact - self.kept)}"
+        changed = {"cut": "cut", "flushed": "flushed", "ignored": "cut by bits that are not read"}[self.how]
+        return f"{self.term}: {_text(self.exact)} {changed} to {_text(self.kept)}, losing {_text(self.exact - self.kept)}"
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,9 @@ class Explanation:
     """One dot product and the steps that led to its answer."""
 
     steps: list[dict[str, Any]]
-    """The steps in order, each a dictionary with the key ``step``: begin, aligned, exact, special,
-    converted, binary, changed. Exact numbers are significand, sign and exponent of two."""
+    """The steps in order, each a dictionary with the key ``step``: flushed and ignored (operands that are not used as they
+    are given), begin, aligned, exact, special, converted, binary, changed. Exact numbers are significand, sign and exponent
+    of two."""
     code: int
     """The code of D."""
     format: Format
@@ -55,9 +59,14 @@ class Explanation:
 
     @property
     def lost(self) -> list[Lost]:
-        """Every term of which something fell off, in the order of the steps."""
+        """Every term of which something was lost, in the order of the steps: an operand was flushed to zero, bits of it were
+        not read, or the term was cut."""
         found = []
         for step in self.steps:
+            if step["step"] in ("flushed", "ignored") and step["exact"] and step["lost"]:
+                exact, lost = _fraction(step["exact"]), _fraction(step["lost"])
+                if lost:
+                    found.append(Lost(step["term"] or step["operands"][0]["name"], exact, exact - lost, step["step"]))
             for term in step.get("terms", ()):
                 exact, kept = _fraction(term["exact"]), _fraction(term["kept"])
                 if exact != kept:

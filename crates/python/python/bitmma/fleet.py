@@ -15,12 +15,12 @@ import sys
 import time
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 from . import _bitmma
 from .errors import Error, OptionError, UnitError
 from .simulate import Unit
-from .verify import Path, VerifyReport, report, toml
+from .verify import Path, VerifyReport, missing, report, toml
 
 __all__ = ["FleetReport", "Loss", "Progress", "Worker", "verify"]
 
@@ -188,7 +188,9 @@ class _Fleet:
         self.began = time.monotonic()
         self.identity: tuple[str, str] | None = None
         self.blocks: Any = None
+        #: Blocks to be asked, and those behind them: a long campaign has more than fit in memory.
         self.todo: deque[int] = deque()
+        self.later: Iterator[list[int]] = iter(())
         #: What was called: the actor, its worker (None as long as it opens the unit), the blocks.
         self.running: dict[Any, tuple[Any, Worker | None, list[int]]] = {}
         self.answered: list[Worker] = []
@@ -248,6 +250,8 @@ class _Fleet:
             worker.blocks += len(answer)
             if not any(worker is one for one in self.answered):
                 self.answered.append(worker)
+        while len(self.todo) < 4 * CALL * self.size and (more := next(self.later, None)) is not None:
+            self.todo.extend(more)
         share = max(1, len(self.todo) // (4 * self.size))  # ever smaller, so that all end together
         numbers = [self.todo.popleft() for _ in range(min(CALL, share, len(self.todo)))]
         if numbers:
@@ -259,7 +263,7 @@ class _Fleet:
         if self.identity is None:
             self.identity = (version, identity)
             self.blocks = self.known(identity)
-            self.todo.extend(self.blocks.missing())
+            self.later = missing(self.blocks, 1 << 16)
         elif self.identity != (version, identity):
             raise UnitError(
                 f"{worker.node} belongs to another campaign: bitmma {version}, {identity}; the first worker said "

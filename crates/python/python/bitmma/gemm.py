@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Callable, Literal, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Literal, Union, overload
 
 from . import _arrays, _batches, _bitmma
 from ._bitmma import Instruction
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ._arrays import Array
 
 __all__ = ["Info", "Target", "gemm", "matmul"]
+
+#: A format: its name, or a dtype of NumPy, ml_dtypes or PyTorch.
+Format = Any
 
 #: What goes along K: a unit, or an architecture and an instruction.
 Target = Union[Unit, "tuple[str, str]"]
@@ -43,9 +46,10 @@ def gemm(
     promote_every: int | None = None,
     alpha: float | None = None,
     beta: float | None = None,
-    output: str | None = None,
+    output: Format | None = None,
     output_rounding: str | None = None,
     saturate: bool = False,
+    nan: int | None = None,
     threads: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Array:
@@ -65,8 +69,9 @@ def gemm(
     - ``promote_every``: elements along K after which the accumulator is moved to a sum in FP32 (or FP64),
       which starts from C: what DeepGEMM does every 128 on Hopper.
     - ``alpha``, ``beta``: rounded to FP32 (or FP64), applied there; a finite number beyond its largest is an error.
-    - ``output``: the format D is converted to at the end, by ``output_rounding`` (``"RNE"`` by default), beyond its
+    - ``output``: the format that D is converted to at the end, its name or a dtype, by ``output_rounding`` (``"RNE"`` by default), beyond its
       largest number to infinity or (``saturate``) to that number. Without it D stays in the instruction's format.
+    - ``nan``: the code that NaN becomes in ``output``; a format that has no NaN (FP6, FP4) refuses NaN without it.
     - ``threads``: 1 to 4096. The answer is the same for any number.
     - ``progress``: called now and then with the products done and those there are to do; what it raises ends the product.
 
@@ -75,6 +80,7 @@ def gemm(
     (:mod:`bitmma.gpu`). The order of operations is stated in full in ``bitmma::gemm``.
     """
     unit = _unit(target)
+    output = _arrays.format_named("output", output)
     if _arrays.on_gpu(a, b, c):
         try:
             from .gpu import gemm as by_kernels
@@ -95,8 +101,9 @@ def gemm(
             output=output,
             output_rounding=output_rounding,
             saturate=saturate,
+            nan=nan,
         )
-    if _batches.are_nested(a, b):
+    if _batches.are_nested(a, b, c, scale_a, scale_b):
         (a, b, c, scale_a, scale_b), shape = _batches.flat((a, b, c, scale_a, scale_b), ("A", "B", "C", "scale A", "scale B"))
     else:
         shape = None
@@ -111,6 +118,7 @@ def gemm(
         output=output,
         output_rounding=output_rounding,
         saturate=saturate,
+        nan=nan,
         threads=threads,
         progress=progress,
     )
@@ -146,7 +154,7 @@ def matmul(
     *,
     like: str,
     accumulate: str = ...,
-    output: str | None = ...,
+    output: Format | None = ...,
     read_as: str | tuple[str, str] | None = ...,
     scale_a: Array | None = ...,
     scale_b: Array | None = ...,
@@ -163,7 +171,7 @@ def matmul(
     *,
     like: str,
     accumulate: str = ...,
-    output: str | None = ...,
+    output: Format | None = ...,
     read_as: str | tuple[str, str] | None = ...,
     scale_a: Array | None = ...,
     scale_b: Array | None = ...,
@@ -179,7 +187,7 @@ def matmul(
     *,
     like: str,
     accumulate: str | None = None,
-    output: str | None = None,
+    output: Format | None = None,
     read_as: str | tuple[str, str] | None = None,
     scale_a: Array | None = None,
     scale_b: Array | None = None,
@@ -193,7 +201,7 @@ def matmul(
 
     The instruction follows from the chip and the types by the rule of :func:`bitmma.catalogue.choose`; with
     ``return_info`` the second result says which it was. D is in ``accumulate`` (f32, or f64 for f64) unless
-    ``output`` names the format it is converted to at the end, to nearest even. ``read_as`` says what A and B
+    ``output`` says to which format (a name, or a dtype) it is converted at the end, to nearest even. ``read_as`` says what A and B
     (or each) hold where the dtype leaves it open: ``tf32`` for float32, ``e4m3`` for uint8 codes.
     A and B may be batches of any rank, as in :func:`gemm`. Where a PyTorch tensor needs a gradient, the result has one: each
     gradient is such a product, in the dtype of the operand that it is multiplied with, rounded to its own operand's.
@@ -201,6 +209,7 @@ def matmul(
     and 16 for UE4M3; with ``scale_blocks`` they are FP32 scales of such blocks. ``scale_blocks`` and
     ``promote_every`` are those of :func:`gemm`.
     """
+    output = _arrays.format_named("output", output)
     if _needs_gradient(a, b):
         from .torch.gradient import matmul as with_gradient
 

@@ -30,9 +30,16 @@ class Unit:
     instruction: Instruction | None
     """The row of the catalogue; None for a model."""
 
-    def __init__(self, native: _bitmma.Unit, instruction: Instruction | None = None) -> None:
+    def __init__(self, native: _bitmma.Unit, instruction: Instruction | None = None, revision: str = "hardware") -> None:
         self._native = native
         self.instruction = instruction
+        self._revision = revision
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """How it is pickled: an instruction by its names, a model as data."""
+        if self.instruction is None:
+            return _of_model, (self.toml, self.step)
+        return _of_instruction, (self.instruction, self._revision)
 
     @classmethod
     def from_toml(cls, toml: str, *, step: int | None = None) -> Unit:
@@ -144,8 +151,15 @@ def mma(architecture: str, instruction: str, *, revision: str = "hardware") -> U
     ``instruction`` is a name of the catalogue or an alias (full PTX, SASS, HIP builtin). ``revision`` is
     ``hardware``, or ``paper`` for the algorithms exactly as printed.
     """
-    found = _bitmma.find(architecture, instruction)
-    return Unit(_bitmma.Unit.of_instruction(found, revision), found)
+    return _of_instruction(_bitmma.find(architecture, instruction), revision)
+
+
+def _of_instruction(found: Instruction, revision: str) -> Unit:
+    return Unit(_bitmma.Unit.of_instruction(found, revision), found, revision)
+
+
+def _of_model(toml: str, step: int) -> Unit:
+    return Unit.from_toml(toml, step=step)
 
 
 def simulate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Union
+from typing import Any, Callable, Iterable, Iterator, Union
 
 from . import _bitmma
 from .simulate import Unit
@@ -24,12 +24,14 @@ class VerifyReport:
     takes: str
     """Its shape and formats."""
     verdict: str
-    """``agrees``, ``differs``, ``NaN everywhere``, ``constant`` (one answer to everything) or ``nothing
-    asked``; only the first is an agreement."""
+    """``agrees``, ``incomplete`` (blocks are missing, the others agree), ``differs``, ``NaN everywhere``, ``constant``
+    (one answer to everything) or ``nothing asked``; only the first is an agreement."""
     blocks: int
     """Blocks that were asked."""
     of: int
     """Blocks of the whole campaign."""
+    missing: list[tuple[int, int]]
+    """Blocks that are missing, as ranges from the first to the last; those of the shard that was asked for."""
     dot_products: int
     """Elements of D that were compared."""
     mismatches: int
@@ -56,7 +58,16 @@ class VerifyReport:
 def report(blocks: _bitmma.Blocks) -> dict[str, Any]:
     """The fields of a report."""
     fields: dict[str, Any] = json.loads(blocks.summary())
+    fields["missing"] = [(first, last) for first, last in fields["missing"]]
     return fields
+
+
+def missing(blocks: _bitmma.Blocks, count: int) -> Iterator[list[int]]:
+    """The numbers of missing blocks, up to ``count`` at a time."""
+    first = 0
+    while numbers := blocks.missing(first, count):
+        yield numbers
+        first = numbers[-1] + 1
 
 
 def toml(model: str | Unit | None) -> str | None:
@@ -108,7 +119,8 @@ def verify(
         if progress is not None:
             progress(blocks.counts()[2], campaign.dot_products)
 
-    campaign.run(blocks.missing(shard), each)
+    for numbers in missing(blocks, 1 << 16):
+        campaign.run(numbers, each)
     return VerifyReport(**report(blocks))
 
 

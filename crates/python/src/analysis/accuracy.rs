@@ -39,21 +39,21 @@ pub(crate) fn exact_errors<'py>(
     d: &Bound<'py, PyAny>,
     d_format: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let product = product(unit, &operands)?;
+    let product = product(py, unit, &operands)?;
     let d = arrays::matrix("D", format::row(d_format)?, d)?;
-    let errors = py.detach(|| {
+    let errors = long(py, None, None, |_| {
         let (a, b) = product.numbers()?;
         bitmma_analysis::exact::errors(&a, &b, product.c.as_ref(), &d)
-    });
-    let words = errors.map_err(Failed::from)?.into_iter().map(f64::to_bits);
+    })?;
+    let words = errors.into_iter().map(f64::to_bits);
     let words = Matrix::single(F64, d.rows(), d.columns(), words).map_err(Raised::from)?;
     arrays::result(py, words, false)
 }
 
 /// The operands as one product; what does not fit is refused.
-fn product(unit: &Unit, operands: &Arrays<'_>) -> PyResult<Product> {
+fn product(py: Python<'_>, unit: &Unit, operands: &Arrays<'_>) -> PyResult<Product> {
     let product = operands.read(unit)?.product(unit, "");
-    product.gemm(&unit.target, &GemmOptions::default()).map_err(Failed::from)?;
+    long(py, None, None, |_| product.gemm(&unit.target, &GemmOptions::default()))?;
     Ok(product)
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn measure_designs<'py>(
     threads: Option<usize>,
 ) -> PyResult<Vec<Dict<'py>>> {
     let Some(first) = units.first() else { return Ok(Vec::new()) };
-    let product = product(first.get(), &operands)?;
+    let product = product(py, first.get(), &operands)?;
     let model = |unit: &Bound<'_, Unit>| -> Model { unit.get().model().clone() };
     let designs: Vec<Design> =
         units.iter().map(|unit| Design { name: String::new(), model: model(unit) }).collect();
@@ -154,7 +154,7 @@ pub(crate) fn workarounds<'py>(
     threads: Option<usize>,
 ) -> PyResult<Vec<(String, String, Dict<'py>)>> {
     let revision = revision(revision_name)?;
-    let product = product(unit, &operands)?;
+    let product = product(py, unit, &operands)?;
     let architecture = unit.row.map(|row| row.architecture);
     let found = long(py, threads, None, |_| attempts(&unit.target, architecture, &product, revision))?;
     found.into_iter().map(|one| Ok((one.name, one.instruction, errors(py, &one.summary)?))).collect()

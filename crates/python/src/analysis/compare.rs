@@ -6,7 +6,7 @@ use bitmma_analysis::account::Account;
 use bitmma_analysis::compare::{Answer, Input, Reason, compare as through_all};
 use pyo3::prelude::*;
 
-use super::{Dict, Failed, losses};
+use super::{Dict, long, losses};
 use crate::error::Raised;
 use crate::instruction::revision;
 
@@ -42,7 +42,7 @@ pub(crate) fn compare<'py>(
             round,
         },
     };
-    let found = py.detach(|| -> Result<_, Failed> {
+    let found = long(py, None, None, |_| {
         let comparison = through_all(&input, &architectures, revision, composed)?;
         let accounts = comparison.answers.iter().map(|answer| input.account(answer.row, revision));
         let accounts = accounts.collect::<Result<Vec<_>, _>>()?;

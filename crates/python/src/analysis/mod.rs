@@ -18,8 +18,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::arrays;
-use crate::error::{FormatError, OptionError, Raised, ReportError};
-use crate::listener::Listener;
+use crate::error::{FormatError, OptionError, Raised, ReportError, in_python};
+use crate::listener::{self, Listener};
 use crate::unit::Unit;
 
 /// An error of the analysis, on its way to Python.
@@ -33,7 +33,7 @@ impl<E: Into<Error>> From<E> for Failed {
 
 impl From<Failed> for PyErr {
     fn from(Failed(error): Failed) -> PyErr {
-        let text = error.to_string();
+        let text = in_python(&error.to_string());
         match error {
             Error::Engine(error) => Raised::from(error).into(),
             Error::Option { .. } => OptionError::new_err(text),
@@ -49,17 +49,17 @@ fn long<T: Send>(
     py: Python<'_>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
-    work: impl FnOnce(&&Listener) -> Result<T, Error> + Send,
+    work: impl FnOnce(&&Listener<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    let listener = Listener::new(progress);
-    let result = match threads {
-        None => py.detach(|| work(&&listener)),
-        Some(threads) => {
-            let pool = bitmma::threads::pool(threads).map_err(Raised::from)?;
-            py.detach(|| pool.install(|| work(&&listener)))
+    let pool = threads.map(bitmma::threads::pool).transpose().map_err(Raised::from)?;
+    let result = listener::long(py, |calls| {
+        let listener = Listener { calls, call: progress };
+        match &pool {
+            None => work(&&listener),
+            Some(pool) => pool.install(|| work(&&listener)),
         }
-    };
-    listener.end(result.map_err(Failed::from))
+    })?;
+    Ok(result.map_err(Failed::from)?)
 }
 
 /// A result on its way to Python.

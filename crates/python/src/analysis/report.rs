@@ -83,9 +83,10 @@ impl Choices<'_> {
             Some(operands) => Some(operands.read(unit)?.product(unit, "A and B from Python")),
         };
         let architecture = unit.row.map(|row| row.architecture);
-        let data = UserData::new(unit.target.clone(), name.to_owned(), architecture, |target| {
-            product.map_or_else(|| draw.operands(target.model(), self.seed, 0), Ok::<_, Error>)
-        });
+        let data =
+            UserData::new(unit.target.clone(), name.to_owned(), architecture, product.is_some(), |target| {
+                product.map_or_else(|| draw.operands(target.model(), self.seed, 0), Ok::<_, Error>)
+            });
         Ok(data.map_err(Failed::from)?)
     }
 }

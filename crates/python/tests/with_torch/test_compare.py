@@ -15,6 +15,8 @@ import bitmma
 torch = pytest.importorskip("torch")
 from decoder import Decoder  # noqa: E402
 
+from bitmma.torch.page import page  # noqa: E402
+
 F = torch.nn.functional
 CHIPS = ["a100", "h100", "mi300x"]
 
@@ -249,6 +251,42 @@ def test_models_that_cannot_be_cast_have_a_note_and_no_reference():
 
     found = bitmma.torch.compare(Insists(8, 8).half(), torch.randn(8, 8).half(), chips=["a100", "h100"])
     assert found.notes[0].startswith("no reference in FP64: RuntimeError: ")
+
+
+def test_the_headline_says_how_many_products_were_emulated(compared):
+    count = sum(1 for row in compared[-1].products)
+    headline = str(compared[-1]).splitlines()[0]
+    assert headline == f"h100, mi300x compared with a100, each on its own values: {count} of {count} products emulated on each"
+    assert compared[-1].emulated == dict.fromkeys(CHIPS, count) and f"Coverage: {count} of {count}" in page(compared[-1])
+    layer, x = torch.nn.Linear(300, 8), torch.randn(4, 300)
+
+    def mixed(x):
+        return layer(x).bfloat16() @ layer.weight.bfloat16()
+
+    for mode in ("propagated", "local", "both"):
+        found = bitmma.torch.compare(mixed, x, chips=["mi300x", "h100"], mode=mode)
+        assert str(found).splitlines()[0].endswith("emulated 2 of 2 products on mi300x, 1 of 2 products on h100"), mode
+        assert found.emulated == {"mi300x": 2, "h100": 1} and json.loads(json.dumps(found.to_dict()))["emulated"] == found.emulated
+
+
+def test_a_product_that_one_chip_leaves_is_no_agreement():
+    layer, x = torch.nn.Linear(300, 8), torch.randn(4, 300)
+    found = bitmma.torch.compare(lambda x: (layer(x), x.bfloat16() @ x.bfloat16().t())[1], x, chips=["mi300x", "h100"])
+    assert str(found).splitlines()[1] == "h100 first differs in Linear addmm, which was not emulated on both"
+    assert "h100</b> first differs in Linear addmm" in page(found)
+
+
+def test_a_chip_on_which_nothing_is_emulated_is_an_error():
+    """An FP32 model was said to agree throughout on chips that left it alone."""
+    layer, x = torch.nn.Linear(16, 8), torch.randn(4, 16)
+    why = r"so there is nothing to compare; left as they were:\n  1 × addmm float32: {0} has no FP32 matrix instruction; fp32='tf32' takes TF32"
+    for chips, chip in ((["a100", "h100"], "a100"), (["mi300x", "h100"], "h100")):
+        for mode in ("propagated", "local", "both"):
+            with pytest.raises(bitmma.OptionError, match=f"no product was emulated on {chip}, {why.format(chip)}"):
+                bitmma.torch.compare(layer, x, chips=chips, mode=mode)
+    with pytest.raises(bitmma.OptionError, match="the model ran without a matrix product on a100: there is nothing to compare"):
+        bitmma.torch.compare(torch.nn.ReLU(), x, chips=["a100", "h100"])
+    assert bitmma.torch.compare(layer, x, chips=["a100", "h100"], fp32="tf32").emulated == {"a100": 1, "h100": 1}
 
 
 def test_what_is_asked_for_wrongly():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -306,6 +307,51 @@ def test_a_device_is_tested_once_and_again_after_a_change_of_version(fake, tmp_p
     fourth = fake()
     gpu.gemm(HOPPER, A, B)
     assert len(fourth.launches) == tested, "a file that does not read is as none"
+
+
+def test_planted_and_changed_verdicts_count_for_nothing(fake, tmp_path):
+    """A kernel that fails is not trusted whatever a file says that its test did not write."""
+    file = tmp_path / "bitmma" / "gpu.json"
+    right = fake()
+    gpu.gemm(HOPPER, A, B)
+    tested = len(right.launches)
+    written = file.read_text()
+    held = json.loads(written)
+    (name, row), = held["verdicts"].items()
+    assert row["passed"] and held["kernels"] == verdicts.sources()
+
+    def other(**changes):
+        return json.dumps({**held, **changes})
+
+    failed = {**row, "passed": False, "reason": "case 'near'"}
+    plants = {
+        "an earlier schema": json.dumps({name: ""}),
+        "of other kernels": other(kernels="0" * 16),
+        "without a schema": json.dumps({"kernels": held["kernels"], "verdicts": held["verdicts"]}),
+        "without a seal": other(verdicts={name: {"passed": True, "reason": ""}}),
+        "another kernel's seal": other(verdicts={name + "x": row, name: {**row, "seal": verdicts._seal(name + "x", "")}}),
+        "a reason removed": other(verdicts={name: {**row, "seal": verdicts._seal(name, "case 'near'")}}),
+        "failed, and said to pass": other(verdicts={name: {**failed, "passed": True, "seal": verdicts._seal(name, "case 'near'")}}),
+        "numbers for texts": other(verdicts={name: {**row, "passed": 1}}),
+        "a list": "[]",
+        "cut": written[:-20],
+        "nested": "[" * 100_000,
+        "not UTF-8": None,
+    }
+    for what, text in plants.items():
+        file.write_bytes(b"\xff\xfe{" if text is None else text.encode())
+        again = fake()
+        gpu.gemm(HOPPER, A, B)
+        assert len(again.launches) == tested, f"{what}: tested anew"
+    for place in range(0, len(written), 7):  # a character changed anywhere
+        changed = written[:place] + ("x" if written[place] != "x" else "y") + written[place + 1 :]
+        file.write_text(changed)
+        assert verdicts._read().get(name) is None or verdicts._read() == {name: ""} and json.loads(changed)["verdicts"] == held["verdicts"]
+    file.write_text(written)
+    file.chmod(0o666)
+    again = fake()
+    gpu.gemm(HOPPER, A, B)
+    assert len(again.launches) == tested, "a file that others can write"
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_what_is_not_an_arithmetic():
         bitmma.torch.emulate(3.5)
     with pytest.raises(bitmma.UnknownArchitecture, match="h1000"):
         bitmma.torch.emulate(bitmma.torch.Gemm("h1000"))
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(bitmma.ModelError, match="nowhere.toml is not a model file: .*No such file"):
         bitmma.torch.emulate("nowhere.toml")
     with pytest.raises(bitmma.OptionError, match="fp16 is 'fast'"):
         bitmma.torch.emulate(bitmma.torch.Chip("h100", fp16="fast"))

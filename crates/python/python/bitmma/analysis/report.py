@@ -167,7 +167,8 @@ def section(
 ) -> Section:
     """One part of the report, as ``bitmma analyze`` prints it: one of :data:`PARTS`.
 
-    A ``target`` adds verdicts and measurements on it; A, B and C are its data, else A and B are random, 32×K
+    A ``target`` comes first in models, risks and design-space; bounds, discrepancy and workarounds are then about it
+    alone; bias and published refuse one. A, B and C are its data (bounds, design-space, workarounds), else A and B are random, 32×K
     and K×32 (K 1 to 1,048,576), of a ``distribution`` (normal, uniform, outliers) times ``scale`` (above 0, at most
     1e300). ``quick`` tries fewer cases of
     everything: seconds in place of minutes. ``progress`` is called with what is done, how much of it, and how

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import DeviceError
+
 if TYPE_CHECKING:
     import torch
 
@@ -79,6 +81,22 @@ def why_none() -> str | None:
 def is_interpreted() -> bool:
     """Whether Triton interprets kernels on the CPU."""
     return os.environ.get("TRITON_INTERPRET", "0") not in ("", "0")
+
+
+def named(device: str | torch.device) -> torch.device:
+    """The device of that name. Raises where it is none, or is not here."""
+    import torch
+
+    if is_interpreted():
+        return torch.device("cpu")
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise DeviceError(f"device is {device!r}: {error}") from None
+    if found.type == "cuda" and (found.index or 0) >= (torch.cuda.device_count() if torch.cuda.is_available() else 0):
+        seen = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        raise DeviceError(f"device is {str(device)!r}, and PyTorch finds {seen} CUDA or ROCm devices here; leave device out to compute on the CPU")
+    return found
 
 
 def device_of(where: torch.device) -> Device:

@@ -68,7 +68,7 @@ def _place(operands: tuple[Any, ...], device: Any) -> torch.device:
                 raise DeviceError(f"{name} is a {type(one).__name__}; on a GPU all operands are PyTorch tensors")
             places[name] = one.device
     if device is not None:
-        return torch.device("cpu") if devices.is_interpreted() else torch.device(device)
+        return devices.named(device)
     if len(set(places.values())) > 1:
         raise DeviceError("operands are on several devices: " + ", ".join(f"{name} on {place}" for name, place in places.items()))
     return places["A"]
@@ -78,6 +78,8 @@ def _on_device(unit: Unit, operands: list[Any], where: torch.device, options: di
     """The product by kernels. Raises :class:`Declined` where there is none, or it is not trusted."""
     options = {key: value for key, value in options.items() if key not in ("threads", "progress")}
     rounding, saturate = options.pop("output_rounding", None), options.pop("saturate", False)
+    if options.pop("nan", None) is not None:
+        raise Declined("NaN is converted to a code of your own")
     if saturate or rounding not in (None, "RNE" if options.get("output") else None):
         raise Declined(f"results are converted by {rounding or 'RNE'}{' saturated' if saturate else ''}")
     model = model_of(unit)
@@ -94,7 +96,7 @@ def _on_device(unit: Unit, operands: list[Any], where: torch.device, options: di
     ]
     a, b, c, *scales = taken
     shape: tuple[int, ...] | None = None
-    if _batches.are_nested(a, b):
+    if _batches.are_nested(a, b, c, *scales):
         laid_out: Any = _batches.flat((a, b, c, *scales), names)
         (a, b, c, *scales), shape = laid_out
     elif a.dim() == 2:

@@ -1,6 +1,8 @@
 """Whether a kernel is trusted on a device: a test before its first use there, whose verdict is kept in a file.
 
 A verdict is for one kernel with its constants, one device, one version of driver, PyTorch, Triton and the kernels' sources.
+A file that is not as this version of the kernels writes it, or that another user may have written, counts for nothing: its
+kernels are tested again.
 """
 
 from __future__ import annotations
@@ -69,13 +71,42 @@ def why_not(unit: Unit, device: Device, where: torch.device, again: bool = False
     return f"its kernel failed the self-test on {device.name}: {_known[name]}" if _known[name] else None
 
 
+#: What the file is, and how it is laid out.
+SCHEMA = "bitmma.gpu verdicts, 2"
+
+
+def _seal(name: str, reason: str) -> str:
+    """A digest of one verdict: what was changed in the file, or written by other kernels, has another."""
+    return hashlib.sha256(json.dumps([SCHEMA, sources(), name, reason]).encode()).hexdigest()
+
+
+def _is_own(file: Path) -> bool:
+    """Whether nobody but this user can have written a file."""
+    status = file.stat()
+    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
+
+
 def _read() -> dict[str, str]:
-    """All verdicts in the file; none where it does not read."""
+    """All verdicts in the file; none where it is not as :func:`_write` writes it."""
     try:
+        if not _is_own(path()):
+            return {}
         held: Any = json.loads(path().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
-    return {name: why for name, why in held.items() if isinstance(why, str)} if isinstance(held, dict) else {}
+    if not isinstance(held, dict) or held.get("schema") != SCHEMA or held.get("kernels") != sources():
+        return {}
+    rows = held.get("verdicts")
+    if not isinstance(rows, dict):
+        return {}
+    found = {}
+    for name, row in rows.items():
+        if not isinstance(row, dict) or set(row) != {"passed", "reason", "seal"} or not isinstance(row["reason"], str):
+            return {}
+        if row["passed"] is not (row["reason"] == "") or row["seal"] != _seal(name, row["reason"]):
+            return {}
+        found[name] = row["reason"]
+    return found
 
 
 def _write(name: str, why: str) -> None:
@@ -84,7 +115,8 @@ def _write(name: str, why: str) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False, encoding="utf-8") as held:
-            json.dump({**_read(), name: why}, held, indent=1)
+            rows = {key: {"passed": not text, "reason": text, "seal": _seal(key, text)} for key, text in {**_read(), name: why}.items()}
+            json.dump({"schema": SCHEMA, "kernels": sources(), "verdicts": rows}, held, indent=1)
         os.replace(held.name, file)
     except OSError:
         return

@@ -13,7 +13,7 @@ import torch
 
 from .. import _bitmma
 from ..calls import CallPlan
-from ..errors import Error, OptionError
+from ..errors import Error, ModelError, OptionError
 from ..simulate import Unit, mma
 from .choice import Policies, readings, unit_for
 from .product import Product
@@ -201,9 +201,16 @@ def _unit(target: Any) -> Unit:
     if isinstance(target, tuple) and len(target) == 2:
         return mma(*target)
     if isinstance(target, (str, os.PathLike)):
-        text = target if isinstance(target, str) and "\n" in target else Path(target).read_text(encoding="utf-8")
+        text = target if isinstance(target, str) and "\n" in target else _read(target)
         return Unit.from_toml(text)
     raise OptionError(
         f"{target!r} is not an arithmetic; give a chip, (architecture, instruction), a bitmma.Unit, the path of a model, "
         "a bitmma.torch.Gemm, a plan of bitmma.calls.plan_call, a dtype, or a function from product to any of these"
     )
+
+
+def _read(path: str | os.PathLike[str]) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelError(f"{os.fspath(path)} is not a model file: {error}; Unit.toml writes one, and a chip is named without .toml") from None

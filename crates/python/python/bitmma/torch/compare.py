@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -14,13 +15,14 @@ from torch.utils import _pytree as pytree
 
 from ..errors import LeftAlone, OptionError
 from .arithmetic import Arithmetic, arithmetics
-from .choice import Policies
+from .choice import Policies, dtype_name
 from .comparison import FP32, Comparison
 from .emulation import emulate
 from .outcome import Logits, logits_of, outcome
 from .recorder import Recorder, Reference
 from .rows import firsts, local_rows, rows_of
 from .state import State
+from .threads import apart
 
 #: The modes of :func:`compare`.
 MODES = ("propagated", "local", "both")
@@ -54,7 +56,8 @@ def compare(
 
     ``backward`` runs the backward pass of ``loss(output)`` (else of the output's ``loss``, or of a scalar output), and
     ``optimizer``, a function from parameters to an optimizer, one step. The model's parameters, buffers, gradients and the
-    random state are as before at the end; each run starts from the same.
+    random state are as before at the end; each run starts from the same. A chip on which no product was emulated (an FP32 model
+    on NVIDIA without ``fp32="tf32"``) is an error.
 
     ``logits`` finds the tensor whose last dimension is classes (else the output, or its ``logits``). ``reference`` also
     runs a copy of the model in FP32 and in FP64 by PyTorch's own products, so that a difference has a scale. ``device``
@@ -72,7 +75,8 @@ def compare(
     if optimizer is not None:
         backward = True
     run = _Runs(model, inputs, dict(kwargs or {}), backward, loss, optimizer, logits or logits_of, threads, device)
-    return run.compare(found, mode, top_k, reference)
+    with apart():  # the references are PyTorch's own, whatever other threads emulate
+        return run.compare(found, mode, top_k, reference)
 
 
 @dataclass
@@ -92,6 +96,7 @@ class _Runs:
     """The logits of each run."""
     losses: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
+    emulated: dict[str, int] = field(default_factory=dict)
     left: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -110,9 +115,13 @@ class _Runs:
                 context = emulate(chip, compare_with=others, threads=self.threads, device=self.device)  # type: ignore[arg-type]
                 context._listener = recorder.product
                 self._run(chip.label, self.model, self.inputs, self.kwargs, recorder, context)
-                self.left[chip.label] = dict(context.left)
+                self._count(chip.label, len(context.products), context.left)
                 if others:
                     local = local_rows(context.products, self._root)
+                for other in others if mode == "local" else []:
+                    left = [one for one in context.products if other.label not in one.compared]
+                    reasons = Counter(f"{one.operation} {dtype_name(one.dtypes[0])}: {other.why_none(one)}" for one in left)
+                    self._count(other.label, len(context.products) - len(left), reasons)
                 recorders.append(recorder)
         labels = [chip.label for chip in chips]
         first, others_ = recorders[0], recorders[1:]
@@ -132,10 +141,20 @@ class _Runs:
             outcomes={label: end for label, end in ends.items() if end},
             exactness={label: end for label, end in exactness.items() if end},
             losses=self.losses,
+            emulated=self.emulated,
             left={label: left for label, left in self.left.items() if left},
             notes=self.notes,
             seconds=self.seconds,
         )
+
+    def _count(self, label: str, emulated: int, left: Counter[str]) -> None:
+        """What was emulated on a chip; of one on which nothing was there is nothing to say."""
+        self.emulated[label], self.left[label] = emulated, dict(left)
+        if not emulated and not left:
+            raise OptionError(f"the model ran without a matrix product on {label}: there is nothing to compare")
+        if not emulated:
+            reasons = "".join(f"\n  {count} × {what}" for what, count in left.items())
+            raise OptionError(f"no product was emulated on {label}, so there is nothing to compare; left as they were:{reasons}")
 
     @property
     def _root(self) -> str:

@@ -108,6 +108,8 @@ class Comparison:
     """The logits of each chip, and of the model in FP32 (``fp32``), against FP64."""
     losses: dict[str, float]
     """By chip, and of the model in FP32 and FP64 (``fp32``, ``fp64``)."""
+    emulated: dict[str, int]
+    """By chip, how many products it computed."""
     left: dict[str, dict[str, int]]
     """By chip, products that were left as they were: what and why, and how many."""
     notes: list[str]
@@ -121,9 +123,25 @@ class Comparison:
         return self.chips[1:]
 
     @property
+    def coverage(self) -> str:
+        """How many products were emulated on each chip, and how many were left as they were."""
+        counts = {chip: (count, count + sum(self.left.get(chip, {}).values())) for chip, count in self.emulated.items()}
+        if len(set(counts.values())) == 1:
+            return "{} of {} products emulated on each".format(*next(iter(counts.values())))
+        return "emulated " + ", ".join(f"{count} of {products} products on {chip}" for chip, (count, products) in counts.items())
+
+    @property
     def rows(self) -> list[Row]:
         """All of them."""
         return [*self.modules, *self.products, *self.gradients, *self.parameters]
+
+    def agreement(self, chip: str) -> str:
+        """Of a chip without a first difference: that it agrees, or where a product that one of the two left as it was does not."""
+        found = ((row, row.differences[chip]) for row in self.products if chip in row.differences)
+        parted = next((row for row, tally in found if tally.differing or tally.problem), None)
+        if parted is None:
+            return f"agrees with {self.chips[0]} throughout"
+        return f"first differs in {parted.title} {parted.operation}, which was not emulated on both"
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data, as JSON takes it."""
@@ -132,7 +150,7 @@ class Comparison:
             "chips": self.chips,
             **{name: [row.to_dict() for row in getattr(self, name)] for name in lists},
             **{name: {label: one.to_dict() for label, one in getattr(self, name).items()} for name in ("first", "outcomes", "exactness")},
-            **{name: getattr(self, name) for name in ("losses", "left", "notes", "seconds")},
+            **{name: getattr(self, name) for name in ("losses", "emulated", "left", "notes", "seconds")},
         }
 
     def frame(self) -> Any:
@@ -154,7 +172,8 @@ class Comparison:
 
     def __str__(self) -> str:
         base = self.chips[0]
-        parts = [f"{', '.join(self.others)} against {base}, each on its own values"]
+        values = "each on its own values" if self.products else f"each product on the operands of {base}"
+        parts = [f"{', '.join(self.others)} compared with {base}, {values}: {self.coverage}"]
         parts += self._firsts()
         if self.modules:
             parts += ["", "results of modules after rounding: share that differs, relative size; raw: sums before rounding"]
@@ -188,7 +207,7 @@ class Comparison:
         lines = []
         for chip, first in self.first.items():
             if first.product is None and first.module is None:
-                lines.append(f"{chip} agrees with {self.chips[0]} throughout")
+                lines.append(f"{chip} {self.agreement(chip)}")
             elif first.product is not None:
                 lines.append(f"{chip} first differs in {first.product}; steps along K: {self._steps(first.product)}")
             else:

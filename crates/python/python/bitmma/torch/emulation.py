@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any, Callable
 
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.module_tracker import ModuleTracker
 
 from ..errors import CallDeclined, OptionError
-from . import operations, planned, rewrites
+from . import operations, planned, rewrites, settings, threads
 from .arithmetic import Arithmetic, Target, arithmetics, resolve
 from .choice import Policies, dtype_name
 from .difference import Difference, compare_sums
+from .layers import Layers
 from .left import Left
+from .lock import LOCK
 from .product import Operands, Product, elements
 from .report import table
 from .ways import Way
@@ -25,6 +28,19 @@ from .ways import Way
 #: What is told of each product: what it is, how it was computed, its operands, its sums and its result; for those that
 #: were left as they were the result alone.
 Listener = Callable[[Product, "Way | None", "Operands | None", "torch.Tensor | None", torch.Tensor], None]
+
+
+#: What becomes of products in threads that have entered no emulation; the first is the default.
+OTHER_THREADS = ("emulate", "plain")
+
+
+class _Here(threading.local):
+    """Of one thread."""
+
+    def __init__(self) -> None:
+        self.entered: list[ExitStack] = []
+        self.exact_in: torch.dtype | None = None
+        """The dtype that FP32 operands are known to come from."""
 
 
 class emulate(TorchDispatchMode):
@@ -61,6 +77,13 @@ class emulate(TorchDispatchMode):
     sum against FP64. :meth:`report` prints it all. For chips that each compute on their own values see
     :func:`bitmma.torch.compare`.
 
+    **Threads.** Products of threads that have entered no emulation (a thread pool, ``DataParallel``, a backward pass) are emulated
+    and listed, too, until the ``with`` ends. If several threads have entered emulations, each has its own, and a product in a
+    further thread raises :class:`~bitmma.Error`. ``other_threads="plain"`` leaves other threads alone. A forked process (a worker of a
+    ``DataLoader``) goes on emulating and lists its products in its own copy of this object; one that is started with ``spawn``
+    knows nothing of it. Subclasses of tensors (DTensor, torchao's, nested tensors) unwrap themselves first, and the products
+    inside are emulated.
+
     Products that are left as they are are counted in :attr:`left`, and a warning (:class:`~bitmma.errors.LeftAlone`) says
     so at the end; at once where a default leaves FP32 alone.
 
@@ -87,8 +110,13 @@ class emulate(TorchDispatchMode):
         calls: str | None = None,
         call_options: dict[str, Any] | None = None,
         device: str | None = None,
+        other_threads: str = "emulate",
     ) -> None:
         super().__init__()
+        if other_threads not in OTHER_THREADS:
+            raise OptionError(f"other_threads is {other_threads!r}; one of {', '.join(map(repr, OTHER_THREADS))}")
+        self.other_threads = other_threads
+        """What becomes of products in threads that have entered no emulation."""
         policies = Policies(fp16, bf16, fp32, fp64)
         self.arithmetic: Arithmetic = resolve(target, policies)
         """What computes."""
@@ -113,50 +141,56 @@ class emulate(TorchDispatchMode):
             raise OptionError(f"calls is {calls!r} and device {device!r}: the calls of a library are computed on the CPU, so leave device out")
         if device is not None:
             from .. import gpu  # noqa: F401  says what is missing
+            from ..gpu.device import named
+
+            named(device)
+        if threads is not None and not 1 <= threads <= 4096:
+            raise OptionError(f"threads is {threads}; 1 to 4096 can be used")
         self._listener: Listener | None = None
-        self._exact_in: torch.dtype | None = None
-        """The dtype that FP32 operands are known to come from."""
-        self._tracker = ModuleTracker()
-        self._stack: ExitStack | None = None
+        self._layers = Layers()
+        self._tracking = settings.Shared(lambda: self._layers)
+        self._here = _Here()
 
     # -- the context ------------------------------------------------------------------------------------
 
     def __enter__(self) -> "emulate":
-        stack = ExitStack()
-        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
-        # attention in FP16 and BF16 multiplies in FP16 and BF16, as it does on the chip
-        setting = torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed()
-        stack.callback(torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp, setting)
-        torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
-        fast = torch.backends.mha.get_fastpath_enabled()  # type: ignore[no-untyped-call]
-        stack.callback(torch.backends.mha.set_fastpath_enabled, fast)
-        torch.backends.mha.set_fastpath_enabled(False)  # type: ignore[no-untyped-call]
-        stack.enter_context(rewrites.Calls(self))
-        stack.enter_context(self._tracker)  # type: ignore[arg-type]
-        self._stack = stack
-        super().__enter__()
+        with ExitStack() as stack:
+            for context in (settings.EMULATING, self._tracking, threads.owned(self), self.here()):
+                stack.enter_context(context)
+            self._here.entered.append(stack.pop_all())
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        super().__exit__(*raised)
-        if self._stack is not None:
-            self._stack.close()
+        self._here.entered.pop().close()
         if not raised or raised[0] is None:
             self.left.say(self.arithmetic.label)
 
     @contextmanager
+    def here(self) -> Iterator[None]:
+        """Turns the emulation on in this thread."""
+        with self._layers.restored(), rewrites.Calls(self), self.again():
+            yield
+
+    @contextmanager
     def again(self) -> Iterator[None]:
         """Turns the emulation on for what its own handler calls."""
-        TorchDispatchMode.__enter__(self)
+        depth = torch._C._len_torch_dispatch_stack()
+        _python_dispatch._push_mode(self)
         try:
             yield
         finally:
-            TorchDispatchMode.__exit__(self, None, None, None)
+            while torch._C._len_torch_dispatch_stack() > depth:
+                _python_dispatch._pop_mode()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        kwargs = kwargs or {}
+        if any(map(operations.unwraps_itself, types)):
+            return NotImplemented  # the products inside come here
+        with threads.apart():
+            return self._dispatch(func, args, kwargs or {})
+
+    def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         packet = getattr(func, "overloadpacket", None)
         operation = operations.TABLE.get(packet)
         if operation is not None and operations.is_dense(args):
@@ -165,7 +199,8 @@ class emulate(TorchDispatchMode):
                 return result
             result = func(*args, **kwargs)
             if self._listener is not None and isinstance(result, torch.Tensor):
-                self._listener(self._product_left(func, result), None, None, None, result)
+                with LOCK:
+                    self._listener(self._product_left(func, result), None, None, None, result)
             return result
         opened = rewrites.opened(self, func, args, kwargs)
         if opened is not NotImplemented:
@@ -202,10 +237,12 @@ class emulate(TorchDispatchMode):
             options = {"platform": self._calls, "threads": self._threads, **self._call_options}
             result = planned.call(func.overloadpacket, args, kwargs, options)
         except CallDeclined as error:
-            self.declined[f"{operations.name(func, args)}: {error}"] += 1
+            with LOCK:
+                self.declined[f"{operations.name(func, args)}: {error}"] += 1
             return NotImplemented
         if result is not NotImplemented:
-            self.planned[operations.name(func, args)] += 1
+            with LOCK:
+                self.planned[operations.name(func, args)] += 1
         return result
 
     # -- one product ------------------------------------------------------------------------------------
@@ -233,11 +270,12 @@ class emulate(TorchDispatchMode):
         if self.arithmetic.policies.leaves(a.dtype) and a.dtype == b.dtype:
             reasons.append((f"{dtype_name(a.dtype)} is left alone on request", True))
             return NotImplemented
-        if self._exact_in is not None and a.dtype == b.dtype == torch.float32:
-            a, b = a.to(self._exact_in), b.to(self._exact_in)
+        exact_in = self._here.exact_in
+        if exact_in is not None and a.dtype == b.dtype == torch.float32:
+            a, b = a.to(exact_in), b.to(exact_in)
         c = None if beta == 0 else c
         given = Operands(a, b, c, alpha, beta, scaled, blocks)
-        place = (len(self.products), self._layer(), operation, backward)
+        place = (len(self.products), self._layers.current(), operation, backward)
         way, operands, product = self._way(self.arithmetic, given, place, scale, fast)
         if way is None:
             reasons.append((self.arithmetic.why_none(product), False))
@@ -252,9 +290,11 @@ class emulate(TorchDispatchMode):
                 found = finish(way_of_other.sums(theirs, self._threads, self._device))
                 compared = compare_sums((sums, found), (result, found.to(to)), product, (way, way_of_other), operands)
                 product.compared[other.label] = compared
-        self.products.append(product)
-        if self._listener is not None:
-            self._listener(product, way, operands, sums, result)
+        with LOCK:
+            product = replace(product, index=len(self.products))  # another thread may have been faster
+            self.products.append(product)
+            if self._listener is not None:
+                self._listener(product, way, operands, sums, result)
         return result
 
     def _way(
@@ -274,16 +314,12 @@ class emulate(TorchDispatchMode):
         """What is told of a product that was left as it was."""
         backward = torch._C._current_graph_task_id() != -1
         operation, dtypes = func.overloadpacket.__name__, (result.dtype, result.dtype)
-        return Product(len(self.products), self._layer(), operation, backward, dtypes, (0, 0, 0, 0), instruction="left as it was")
+        return Product(len(self.products), self._layers.current(), operation, backward, dtypes, (0, 0, 0, 0), instruction="left as it was")
 
     def takes(self, dtype: torch.dtype) -> bool:
         """Whether a product of matrices of this dtype is emulated here."""
         a = torch.empty(1, 1, dtype=dtype)
-        return self._way(self.arithmetic, Operands(a, a), (len(self.products), self._layer(), "mm", False), None, True)[0] is not None
-
-    def _layer(self) -> str:
-        layers = self._tracker.parents - {"Global"}
-        return max(layers, key=lambda one: (one.count("."), one), default="")
+        return self._way(self.arithmetic, Operands(a, a), (len(self.products), self._layers.current(), "mm", False), None, True)[0] is not None
 
     # -- results ----------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 
 from ..errors import LeftAlone
+from .lock import LOCK
 
 
 class Left(Counter[str]):
@@ -17,7 +18,8 @@ class Left(Counter[str]):
 
     def count(self, what: str, requested: bool = False) -> None:
         """One more; at once said where a default leaves it, and never where the user asked for it."""
-        self[what] += 1
+        with LOCK:
+            self[what] += 1
         if requested:
             self._requested.add(what)
         elif "fp32='tf32'" in what and self[what] == 1:

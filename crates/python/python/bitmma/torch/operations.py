@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import lru_cache
 from typing import Any, Callable
 
 import torch
@@ -84,16 +85,26 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
 }
 TABLE = {getattr(aten, name): function for name, function in _BY_NAME.items() if hasattr(aten, name)}
 
-#: Operations with products of their own that are left as they are, and why.
-LEFT = {
-    "dot": "libraries run products of two vectors outside of the matrix unit",
-    "vdot": "libraries run products of two vectors outside of the matrix unit",
-    "addr": "libraries run products of two vectors outside of the matrix unit",
-    "ger": "libraries run products of two vectors outside of the matrix unit",
-}
-#: What the name of an operation with products looks like.
-_PRODUCT = re.compile(r"(^|_)(\w*mm|matmul|linear|conv\w*|dot|rnn|lstm|gru|attention|encoder_layer|cdist)(_|$)")
-_OTHER = re.compile(r"upsample|interpolat|im2col|col2im|nonlinear|_nested_|convert|sample|convolution_overrideable_meta")
+#: Operations with products that are left as they are, by name, and why; the first row that matches counts.
+LEFT = (
+    (r"dot|vdot|addr|ger", "libraries run products of two vectors outside of the matrix unit"),
+    (r"_int_mm", "products of integers are not emulated"),
+    (
+        r"_?linalg_(cholesky|det|eig|householder|inv|ldl|lstsq|lu|matrix|pinv|polar|qr|slogdet|solve|svd)\w*"
+        r"|_?cholesky_(solve|inverse)\w*|geqrf|ormqr|triangular_solve|_spsolve|svd",
+        "the products of factorizations and solvers are not emulated",
+    ),
+    (r"_?fft_[cr]2[cr]", "the products of Fourier transforms are not emulated"),
+    (
+        r"(\w*_)?(\w*mm|gemv|matmul|q?linear|q?conv\w*|dot|rnn|lstm|gru|attention|attn|flash|encoder_layer|cdist)(_\w*)?",
+        "not an operation that is emulated",
+    ),
+)
+#: Of these, operations without products: they convert, pack and describe.
+_NO_PRODUCTS = re.compile(
+    r"upsample|interpolat|im2col|col2im|nonlinear|_nested_|convert|grid_sample|overrideable_meta|reorder|prepack|unpack|flatten_weight"
+    r"|_thnn_fused|linear_combination|(conv\d?d?|transpose\dd)_(stride|padding|output_padding|dilation|groups|transpose)$"
+)
 
 
 def name(func: Any, args: tuple[Any, ...]) -> str:
@@ -103,26 +114,55 @@ def name(func: Any, args: tuple[Any, ...]) -> str:
 
 
 def why_left(func: Any, args: tuple[Any, ...]) -> str:
-    """Why an operation with products is left as it is; empty for one without products."""
-    base = _base(func).rpartition("::")[2].rstrip("_")
+    """Why an operation with products is left as it is; empty for one without products, and for one that is traced and not run."""
+    if is_traced(args):
+        return ""
     if getattr(func, "overloadpacket", None) in TABLE:
-        return "traced, not run" if is_traced(args) else "sparse and quantised operands run on other units"
-    if base in LEFT:
-        return LEFT[base]
-    if _PRODUCT.search(base) and not _OTHER.search(base):
-        return "not an operation that is emulated"
-    return ""
+        return "sparse and quantised operands run on other units"
+    return _why_left(_base(func).rpartition("::")[2].rstrip("_"))
+
+
+@lru_cache(maxsize=4096)
+def _why_left(base: str) -> str:
+    if _NO_PRODUCTS.search(base):
+        return ""
+    return next((why for names, why in LEFT if re.fullmatch(names, base)), "")
+
+
+def watched() -> set[str]:
+    """All overloads of all operations with products, but for those whose code is made of others."""
+    return set(filter(_is_watched, torch._C._dispatch_get_all_op_names()))
+
+
+@lru_cache(maxsize=8192)
+def _is_watched(full: str) -> bool:
+    space, _, rest = full.partition("::")
+    base = rest.partition(".")[0]
+    if not (space == "aten" and base in _BY_NAME) and not _why_left(base.rstrip("_")):
+        return False
+    has = torch._C._dispatch_has_kernel_for_dispatch_key
+    return not has(full, "CompositeImplicitAutograd") and not has(full, "BackendSelect")
+
+
+def unwraps_itself(kind: type) -> bool:
+    """Whether tensors of a class say themselves how operations run on them: they go on to operations on what they hold."""
+    own = getattr(kind, "__torch_dispatch__", torch._C._disabled_torch_dispatch_impl)
+    return own is not torch._C._disabled_torch_dispatch_impl and not issubclass(kind, _stand_ins())
 
 
 def is_dense(args: tuple[Any, ...]) -> bool:
     """Whether all tensors hold numbers, row by row, in this process."""
     tensors = [one for one in args if isinstance(one, torch.Tensor)]
-    return all(one.layout == torch.strided and not one.is_quantized for one in tensors) and not is_traced(args)
+    return all(one.layout == torch.strided and not one.is_quantized and not one.is_nested for one in tensors) and not is_traced(args)
 
 
 def is_traced(args: tuple[Any, ...]) -> bool:
     """Whether tensors stand for others, as in ``torch.export``."""
-    kinds = tuple(
+    return any(isinstance(one, _stand_ins()) or (isinstance(one, torch.Tensor) and one.is_meta) for one in args)
+
+
+def _stand_ins() -> tuple[type, ...]:
+    return tuple(
         getattr(sys.modules[module], kind)
         for module, kind in (
             ("torch._subclasses.fake_tensor", "FakeTensor"),
@@ -130,7 +170,6 @@ def is_traced(args: tuple[Any, ...]) -> bool:
         )
         if module in sys.modules  # where they are not imported there are none, and to import them takes seconds
     )
-    return any(isinstance(one, kinds) or (isinstance(one, torch.Tensor) and one.is_meta) for one in args)
 
 
 def _base(func: Any) -> str:

@@ -43,6 +43,7 @@ def _introduction(comparison: Comparison) -> str:
     return (
         f"<p>One model, {ran}. An element differs where its bits, after rounding, are not those of {base}: these are the "
         "tensors that the next layer sees. Raw sums are what the instruction answers before that rounding.</p>"
+        f"<p>Coverage: {escape(comparison.coverage)}.</p>"
     )
 
 
@@ -57,7 +58,7 @@ def _firsts(comparison: Comparison) -> str:
         elif first.module is not None:
             items.append(f"<li><b>{escape(chip)}</b>: {escape(first.module or '(model)')}, element {list(first.element or ())}</li>")
         else:
-            items.append(f"<li><b>{escape(chip)}</b> agrees throughout</li>")
+            items.append(f"<li><b>{escape(chip)}</b> {escape(comparison.agreement(chip))}</li>")
     return f"<h2>Where it first differs</h2><ul>{''.join(items)}</ul>" if items else ""
 
 

@@ -7,13 +7,17 @@ from typing import Any
 import torch
 
 from .. import calls
-from ..errors import CallDeclined, DeviceError
+from ..errors import CallDeclined, DeviceError, OptionError
 
 aten = torch.ops.aten
 
 
 def check(platform: str) -> None:
-    """Raises if nothing is known of the platform."""
+    """Raises if nothing is known of the platform, or if its name may mean two."""
+    if platform.partition("/")[0].lower() == "h100":
+        raise OptionError(
+            f"calls is {platform!r}, which may be h100-pcie (114 multiprocessors) or h100-sxm (132); libraries decide differently there, so give one of them"
+        )
     try:
         calls.plan_call(platform, (16, 16, 32), "e4m3")
     except CallDeclined as error:

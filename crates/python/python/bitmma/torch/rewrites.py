@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
+from . import settings
 from .operations import is_traced
 
 if TYPE_CHECKING:
@@ -18,17 +18,26 @@ aten = torch.ops.aten
 _Key: Any = torch._C.DispatchKey
 
 #: Operations whose own CPU code is made of products: it runs, and its products are emulated.
-_MADE_OF_PRODUCTS = ("addbmm", "addbmm_", "_trilinear", "conv_tbc", "_euclidean_dist")
+_MADE_OF_PRODUCTS = ("addbmm", "addbmm_", "_trilinear", "conv_tbc", "_euclidean_dist", "linalg_matrix_exp")
 OPENED = {getattr(aten, name) for name in _MADE_OF_PRODUCTS if hasattr(aten, name)}
+#: The same of nested tensors, whose products are those of their parts.
+_OF_NESTED = {getattr(aten, name) for name in ("bmm", "matmul", "matmul_backward", "linear", "linear_backward") if hasattr(aten, name)}
+
+
+def _code_of(func: Any, args: tuple[Any, ...]) -> Any:
+    """The key under which an operation's code is made of other operations; None for others."""
+    nested = next((one for one in args if isinstance(one, torch.Tensor) and one.is_nested), None)
+    return _key(func, None if nested is None else nested.device.type)
 
 
 @lru_cache(maxsize=4096)
-def _code_of(func: Any) -> Any:
-    """The key under which an operation's code is made of other operations; None for others."""
+def _key(func: Any, nested: str | None) -> Any:
     packet = getattr(func, "overloadpacket", None)
     if packet is None or not torch._C._dispatch_has_kernel(func.name()):  # prim::device, of which tracing asks
         return None
     keys = [_Key.CompositeImplicitAutograd]
+    if nested is not None and packet in _OF_NESTED:  # nested tensors have code of their own
+        keys.insert(0, getattr(_Key, f"NestedTensor{nested.upper()}", _Key.CompositeImplicitAutograd))
     if packet in OPENED:
         keys += [_Key.CPU, _Key.CompositeExplicitAutograd, _Key.CompositeExplicitAutogradNonFunctional]
     return next((key for key in keys if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key)), None)
@@ -39,7 +48,7 @@ def opened(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[st
 
     In inference mode, and inside of other operations, whole composite ones come here.
     """
-    key = _code_of(func)
+    key = _code_of(func, args)
     if key is not None:
         if is_traced(args):
             return NotImplemented
@@ -52,50 +61,32 @@ def opened(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[st
 
 def _flex_attention(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Scores in FP32 from operands of the query's dtype, as the fused kernel has them; then weights in that dtype."""
-    before, query = emulation._exact_in, args[0]
-    emulation._exact_in = query.dtype if query.dtype in (torch.float16, torch.bfloat16) else None
+    here, query = emulation._here, args[0]
+    before = here.exact_in
+    here.exact_in = query.dtype if query.dtype in (torch.float16, torch.bfloat16) else None
     try:
         with emulation.again():
             return func.py_kernels[_Key.CompositeExplicitAutograd](*args, **kwargs)
     finally:
-        emulation._exact_in = before
-
-
-_FLEX = "torch.nn.attention.flex_attention"
-_EAGER = "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG"
+        here.exact_in = before
 
 
 class Calls(TorchFunctionMode):
-    """Calls that PyTorch would compile or compute whole: LSTM by its products and not by oneDNN, and ``flex_attention`` as it
-    is and not compiled, which PyTorch refuses inside of a mode."""
+    """Calls that PyTorch would compile or compute whole (:mod:`~bitmma.torch.settings`)."""
 
     def __init__(self, emulation: emulate) -> None:
         super().__init__()
         self._emulation = emulation
-        self._before: list[tuple[Any, Any]] = []
 
     def __enter__(self) -> Calls:
-        self._look()
+        settings.look()
         super().__enter__()
         return self
 
-    def __exit__(self, *raised: Any) -> None:
-        super().__exit__(*raised)
-        for module, before in self._before:
-            setattr(module, _EAGER, before)
-        self._before.clear()
-
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
-        self._look()
+        settings.look()
         if func is torch.lstm and self._emulation.takes(args[0].dtype):
-            with torch.backends.mkldnn.flags(enabled=False):
+            with settings.WITHOUT_ONEDNN:
                 return func(*args, **kwargs)
         return func(*args, **kwargs)
-
-    def _look(self) -> None:
-        """The module of ``flex_attention`` takes seconds to import: it is set once someone has."""
-        module = None if self._before else sys.modules.get(_FLEX)
-        if module is not None and hasattr(module, _EAGER):
-            self._before.append((module, getattr(module, _EAGER)))
-            setattr(module, _EAGER, True)

@@ -11,6 +11,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import _bitmma
+from .._lazy import numpy as np
 from .choice import dtype_name, readings
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -113,7 +114,7 @@ def _words(tensor: torch.Tensor) -> Any:
     """The codes of a tensor, row by row; a view where that is the layout."""
     tensor = tensor.detach().cpu().resolve_neg().contiguous().reshape(-1)
     size = tensor.element_size()
-    return tensor.view(_WORDS[size]).numpy().view(f"uint{8 * size}")
+    return np.from_dlpack(tensor.view(_WORDS[size])).view(f"uint{8 * size}")
 
 
 def place_of(place: int, shape: torch.Size) -> tuple[int, ...]:

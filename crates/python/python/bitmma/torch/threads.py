@@ -1,0 +1,157 @@
+"""Emulations that are on, and the products of threads that have entered none.
+
+PyTorch's modes belong to one thread. While an emulation is on, calls of modules and operations with products look whether their thread
+is inside of an emulation; if not, they enter it for as long as they run. Operations do so by a kernel under a dispatch key
+that they pass in every thread: BackendSelect, below autograd, modes and subclasses of tensors, above the kernels of devices.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, Callable
+
+import torch
+from torch.library import Library, fallthrough_kernel
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+
+from ..errors import Error
+from . import operations
+from .lock import LOCK
+
+if TYPE_CHECKING:
+    from .emulation import emulate
+
+
+class _Here(threading.local):
+    apart = 0
+    """How many of the contexts of :func:`apart` this thread is in."""
+
+
+_here = _Here()
+_owners: dict[int, tuple[emulate, ...]] = {}
+"""Threads that entered emulations, the innermost last."""
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Products that reach PyTorch's kernels in this thread are meant to."""
+    _here.apart += 1
+    try:
+        yield
+    finally:
+        _here.apart -= 1
+
+
+@contextmanager
+def owned(emulation: emulate) -> Iterator[None]:
+    """This thread has entered an emulation; other threads take part in it."""
+    thread = threading.get_ident()
+    with LOCK:
+        if not _owners:
+            _KERNELS.on()
+            _Module.__call__ = _call  # type: ignore[method-assign]
+        _owners[thread] = (*_owners.get(thread, ()), emulation)
+    try:
+        with apart():
+            yield
+    finally:
+        with LOCK:
+            _owners[thread] = _owners[thread][:-1]
+            if not _owners[thread]:
+                del _owners[thread]
+            if not _owners:
+                _KERNELS.off()
+                if _Module.__call__ is _call:
+                    _Module.__call__ = _PLAIN_CALL  # type: ignore[method-assign]
+
+
+def _others() -> tuple[emulate, ...]:
+    """The emulations in which a thread that entered none takes part."""
+    found = [tuple(one for one in emulations if one.other_threads == "emulate") for emulations in list(_owners.values())]
+    found = [emulations for emulations in found if emulations]
+    if len(found) > 1:
+        labels = ", ".join(one.arithmetic.label for emulations in found for one in emulations)
+        raise Error(
+            f"thread {threading.current_thread().name!r} has entered no emulation, and several are on in other threads ({labels}): "
+            "enter the one you mean in this thread too (with emulation: …), or give the others other_threads='plain'"
+        )
+    return found[0] if found else ()
+
+
+@contextmanager
+def _taking_part(emulations: tuple[emulate, ...]) -> Iterator[None]:
+    with ExitStack() as stack:
+        for one in emulations:
+            stack.enter_context(one.here())
+        yield
+
+
+# -- calls of modules -------------------------------------------------------------------------------------------
+
+_Module = torch.nn.Module
+_PLAIN_CALL: Any = _Module.__call__
+
+
+def _call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+    if not _here.apart and not any(hasattr(mode, "other_threads") for mode in _get_current_dispatch_mode_stack()):
+        emulations = _others()
+        if emulations:
+            with _taking_part(emulations):
+                return _PLAIN_CALL(self, *args, **kwargs)
+    return _PLAIN_CALL(self, *args, **kwargs)
+
+
+# -- operations -------------------------------------------------------------------------------------------------
+
+_KEY: Any = torch._C.DispatchKey.BackendSelect
+_BELOW = torch._C._dispatch_keyset_full_after(_KEY)
+
+
+def _kernel(operator: Any) -> Callable[..., Any]:
+    def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        if not _here.apart and not operations.is_traced(args):
+            emulations = _others()
+            if emulations:
+                with _taking_part(emulations):
+                    return operator(*args, **kwargs)
+        return operator.redispatch(keys & _BELOW, *args, **kwargs)
+
+    return kernel
+
+
+class _Kernels:
+    """The kernels of all operations with products. They are never removed, as another thread may be about to run one, but
+    covered while no emulation is on."""
+
+    def __init__(self) -> None:
+        self._libraries: dict[str, Library] = {}
+        self._names: set[str] = set()
+        self._covers: list[Library] = []
+
+    def on(self) -> None:
+        for cover in self._covers:
+            cover._destroy()
+        self._covers.clear()
+        for name in operations.watched() - self._names:
+            self._names.add(name)
+            space, _, rest = name.partition("::")
+            packet, _, overload = rest.partition(".")
+            try:
+                operator = getattr(getattr(getattr(torch.ops, space), packet), overload or "default")
+            except (AttributeError, RuntimeError):  # one that Python cannot call
+                continue
+            if space not in self._libraries:
+                self._libraries[space] = Library(space, "IMPL")
+            self._libraries[space].impl(rest, _kernel(operator), "BackendSelect", with_keyset=True)
+
+    def off(self) -> None:
+        for space, library in self._libraries.items():
+            cover: Any = Library(space, "IMPL")
+            for name in library._op_impls:
+                cover.m.impl(name.split("/")[1], "BackendSelect", fallthrough_kernel, False)
+            self._covers.append(cover)
+
+
+_KERNELS = _Kernels()

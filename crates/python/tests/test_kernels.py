@@ -1,0 +1,107 @@
+"""Compiled kernels: the given cases through ``launch_ptx``, and what is wrong with a launch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bitmma
+from bitmma.kernels import launch_ptx
+
+DATA = Path(__file__).parents[2] / "ptx" / "tests" / "data"
+CASES = sorted(path.stem for path in (DATA / "cases").glob("*.npz"))
+
+COPY = """
+.version 8.4
+.target sm_80
+.address_size 64
+.visible .entry copy(.param .u64 .ptr .global .align 1 x, .param .u64 .ptr .global .align 1 y, .param .f32 f)
+.reqntid 32
+{
+.reg .b32 %r<9>; .reg .b64 %d<9>;
+ld.param.b64 %d1, [x]; ld.param.b64 %d2, [y]; ld.param.b32 %r1, [f];
+mov.u32 %r2, %tid.x; mul.wide.u32 %d3, %r2, 4; add.s64 %d1, %d1, %d3; add.s64 %d2, %d2, %d3;
+ld.global.b32 %r3, [%d1]; mul.rn.f32 %r3, %r3, %r1; st.global.b32 [%d2], %r3;
+ret;
+}
+"""
+
+
+def arguments(case, floats):
+    """The arguments of a case; ``floats``: numbers that are FP32 codes in the file."""
+    index, values = 0, []
+    while f"argument{index}" in case:
+        array = case[f"argument{index}"]
+        if array.ndim:
+            values.append(array.copy())
+        elif array.dtype == np.uint32 and floats:
+            values.append(float(array[()].view(np.float32)))
+        else:
+            values.append(int(array))
+        index += 1
+    return values
+
+
+@pytest.mark.parametrize("mode", ["text", "gpu"])
+@pytest.mark.parametrize("capability", [80, 90])
+@pytest.mark.parametrize("name", CASES)
+def test_the_given_kernels_give_the_given_bytes(name, capability, mode):
+    path = DATA / "ptx" / f"{name}_{capability}.ptx"
+    if not path.exists():
+        pytest.skip("the case has one target")
+    case = np.load(DATA / "cases" / f"{name}.npz")
+    values = arguments(case, floats=True)
+    if name != "edges":
+        values += [0, None]  # Triton's scratch memory
+    grid = tuple(int(size) for size in case["grid"])
+    if (name, mode) == ("decayed_f32", "gpu"):
+        with pytest.raises(bitmma.DoubtfulKernel, match=r"line 48: 'mul.f32'"):
+            launch_ptx(path.read_text(), grid, values, mode=mode)
+        return
+    launched = launch_ptx(path.read_text(), grid, values, mode=mode)
+    assert launched.instructions > 0
+    for output in case["outputs"]:
+        own = f"{mode}_{capability}_{output}"
+        expected = case[own if own in case else f"text_{int(case['first'])}_{output}"]
+        assert np.array_equal(values[output].view(np.uint8), expected.view(np.uint8))
+
+
+def test_arrays_are_written_in_place_whatever_their_layout():
+    x = np.arange(64, dtype=np.float32)
+    y = np.zeros(32, np.float32)
+    launch_ptx(COPY, 1, [x[16:], y, 2])
+    assert (y == 2 * x[16:48]).all()
+    # one array twice, and two views of one array
+    launch_ptx(COPY, (1,), [x, x, np.float32(0.5)])
+    assert (x[:32] == np.arange(32) / 2).all() and (x[32:] == np.arange(32, 64)).all()
+    launch_ptx(COPY, (1, 1, 1), [x[:32], x[32:], 1.0])
+    assert (x[32:] == x[:32]).all()
+
+
+def test_what_is_wrong_with_a_launch_is_said():
+    x = np.zeros(32, np.float32)
+    read_only = np.zeros(32, np.float32)
+    read_only.flags.writeable = False
+    cases = [
+        ((1, [x, x]), bitmma.PtxError, "takes 3 arguments, not 2"),
+        ((1, [x, x, x]), bitmma.PtxError, "argument 2 is an array, but parameter 'f' is of type f32"),
+        ((1, [x, 3, 1.0]), bitmma.PtxError, "argument 1 is the number 3, but parameter 'y' is a pointer"),
+        ((1, [x, "y", 1.0]), bitmma.PtxError, "argument 1 is a str"),
+        (((0,), [x, x, 1.0]), bitmma.PtxError, "grid must be one to three positive integers"),
+        ((1, [x[:31].copy(), x, 1.0]), bitmma.KernelError, "byte 124 of argument 0, which has 124 bytes"),
+        ((1, [np.ones(32, np.float32), read_only, 1.0]), bitmma.PtxError, "argument 1 is read-only"),
+        ((1, [x[::-1], x, 1.0]), bitmma.PtxError, "runs backward"),
+    ]
+    for (grid, values), error, message in cases:
+        with pytest.raises(error, match=message.replace("(", r"\(")):
+            launch_ptx(COPY, grid, values)
+    with pytest.raises(bitmma.UnsupportedPtx, match=r"line 11: 'tanh.approx.f32' is not supported"):
+        launch_ptx(COPY.replace("mul.rn.f32 %r3, %r3, %r1", "tanh.approx.f32 %r3, %r1"), 1, [x, x, 1.0])
+    with pytest.raises(bitmma.OptionError, match="unknown mode 'fast'"):
+        launch_ptx(COPY, 1, [x, x, 1.0], mode="fast")
+    with pytest.raises(bitmma.PtxError, match="there is no entry 'other'; the file has 'copy'"):
+        launch_ptx(COPY, 1, [x, x, 1.0], entry="other")
+    with pytest.raises(bitmma.PtxError, match="unknown target 'h999'"):
+        launch_ptx(COPY, 1, [x, x, 1.0], target="h999")

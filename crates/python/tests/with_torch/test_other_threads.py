@@ -1,0 +1,290 @@
+"""Products in other threads than the one that entered the emulation are emulated, too, or an error; never plain in silence."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+
+import pytest
+
+import bitmma
+
+torch = pytest.importorskip("torch")
+from torch.utils import _python_dispatch  # noqa: E402
+
+emulate = bitmma.torch.emulate
+MODEL = torch.nn.Sequential(torch.nn.Linear(96, 32), torch.nn.ReLU(), torch.nn.Linear(32, 16)).half()
+#: Some rows are subnormal, which CDNA2 reads as zero.
+X = (torch.randn(24, 96) * 2.0 ** -torch.arange(24)[:, None]).half()
+LARGE, SMALL = torch.full((16, 16), 1024.0).half(), torch.full((16, 16), 2.0**-20).half()
+
+
+@pytest.fixture
+def pool():
+    """A thread that was started before anything else."""
+    with ThreadPoolExecutor(1) as executor:
+        executor.submit(torch.zeros, 1).result()
+        yield executor
+
+
+def here(function):
+    """The result in a thread of its own, started now."""
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(function).result()
+
+
+def settings():
+    """What is global in PyTorch and changes inside of an emulation."""
+    cuda, mha = torch.backends.cuda, torch.backends.mha
+    kinds = (cuda.flash_sdp_enabled(), cuda.mem_efficient_sdp_enabled(), cuda.math_sdp_enabled(), cuda.cudnn_sdp_enabled())
+    modes = (_python_dispatch._is_in_torch_dispatch_mode, torch.nn.Module.__call__)
+    return (*kinds, cuda.fp16_bf16_reduction_math_sdp_allowed(), mha.get_fastpath_enabled(), torch.backends.mkldnn.enabled, *modes)
+
+
+def test_a_model_in_a_thread_that_was_there_before(pool):
+    with torch.no_grad(), emulate("mi250x"):
+        expected = MODEL(X)
+    assert not torch.equal(expected, MODEL(X)), "the inputs tell the two apart"
+    with emulate("mi250x") as emulation:
+        result = pool.submit(MODEL, X).result()
+        assert torch.equal(result, expected)
+        assert [one.layer for one in emulation.products] == ["Sequential.0", "Sequential.2"]
+        assert torch.equal(here(lambda: MODEL(X)), expected) and len(emulation.products) == 4
+    assert [one.index for one in emulation.products] == [0, 1, 2, 3]
+    assert torch.equal(pool.submit(MODEL, X).result(), MODEL(X)), "and not after it"
+
+
+def test_products_outside_of_modules(pool):
+    a, b, c = X, MODEL[0].weight.detach().t(), torch.randn(32).half()
+    operations = {
+        "mm": lambda: torch.matmul(a, b),
+        "addmm": lambda: torch.nn.functional.linear(a, b.t(), c),
+        "bmm": lambda: torch.bmm(a[None], b[None]),
+        "mm out": lambda: torch.mm(a, b, out=torch.empty(0, dtype=torch.float16)),
+        "convolution": lambda: torch.nn.functional.conv1d(a[None], b.t().reshape(32, 96, 1)[:, :24]),
+        "attention": lambda: torch.nn.functional.scaled_dot_product_attention(a[None, None], a[None, None], a[None, None]),
+    }
+    with torch.no_grad(), emulate("mi250x") as emulation:
+        expected = {name: operation() for name, operation in operations.items()}
+    count = len(emulation.products)
+    for mode in (torch.no_grad, torch.inference_mode):
+        with emulate("mi250x") as emulation:
+            for name, operation in operations.items():
+
+                def run(operation=operation):
+                    with mode():
+                        return operation()
+
+                assert torch.equal(pool.submit(run).result(), expected[name]), name
+        assert len(emulation.products) == count and not emulation.left
+
+
+def test_what_is_left_in_another_thread_is_counted(pool):
+    with pytest.warns(bitmma.errors.LeftAlone, match="2 products ran as they were"), emulate("mi250x") as emulation:
+        pool.submit(lambda: (X[0] @ X[0], torch.linalg.inv(torch.eye(3)))).result()
+    assert [what.split(":")[0] for what in emulation.left] == ["dot float16", "linalg_inv_ex float32"]
+
+
+def test_backward_passes(pool):
+    def gradients(run):
+        MODEL.zero_grad()
+        x = X.clone().requires_grad_()
+        run(x)
+        return [x.grad, *(parameter.grad for parameter in MODEL.parameters())]
+
+    def checkpointed(x):
+        torch.utils.checkpoint.checkpoint(MODEL, x, use_reentrant=False).float().square().sum().backward()
+
+    def whole(x):
+        MODEL(x).float().square().sum().backward()
+
+    def halves(x):  # forward here, backward in another thread
+        loss = MODEL(x).float().square().sum()
+        pool.submit(loss.backward).result()
+
+    with emulate("mi250x") as emulation:
+        expected = gradients(whole)
+    layers = [(one.layer, one.backward) for one in emulation.products]
+    assert layers[2:] == [(f"Sequential.{place}", True) for place in (2, 2, 0, 0)]
+    for run in (halves, lambda x: pool.submit(whole, x).result()):
+        with emulate("mi250x") as emulation:
+            found = gradients(run)
+        assert all(map(torch.equal, found, expected))
+        assert [(one.layer, one.backward) for one in emulation.products] == layers
+    for run in (checkpointed, lambda x: pool.submit(checkpointed, x).result()):
+        with emulate("mi250x") as emulation:
+            found = gradients(run)
+        assert all(map(torch.equal, found, expected)) and len(emulation.products) > 6, "some of the forward pass runs again"
+
+
+@pytest.mark.skipif(not hasattr(torch, "accelerator"), reason="this PyTorch's parallel_apply needs a GPU")
+def test_parallel_apply(monkeypatch):
+    """What DataParallel calls, with the CPU as its accelerator."""
+    for name, value in (
+        ("is_available", lambda: True),
+        ("current_accelerator", lambda: torch.device("cpu")),
+        ("current_stream", lambda device=None: nullcontext()),
+        ("device_index", lambda device: nullcontext()),
+    ):
+        monkeypatch.setattr(torch.accelerator, name, value, raising=False)
+    monkeypatch.setattr(sys.modules["torch.nn.parallel.parallel_apply"], "_get_device_index", lambda *device: 0)
+    with torch.no_grad(), emulate("mi250x"):
+        expected = MODEL(X)
+    with emulate("mi250x") as emulation:
+        results = torch.nn.parallel.parallel_apply([MODEL, MODEL], [(X,), (X,)])
+    assert all(torch.equal(result, expected) for result in results) and len(emulation.products) == 4
+
+
+def test_an_lstm_and_attention_modules(pool):
+    lstm, x = torch.nn.LSTM(16, 12).half(), torch.randn(5, 3, 16).half()
+    encoder = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).half().eval()
+    for run in (lambda: lstm(x)[0], lambda: encoder(x)):
+        with torch.no_grad(), emulate("mi250x") as first:
+            expected = run()
+        with torch.no_grad(), emulate("mi250x") as second:
+            result = pool.submit(lambda: run().detach()).result()
+        assert torch.equal(result, expected) and not second.left
+        assert [one.instruction for one in second.products] == [one.instruction for one in first.products]
+
+
+def test_overlapping_emulations_are_apart_and_settings_come_back():
+    """Each thread has the arithmetic that it entered, whichever leaves first; a third must say which it means."""
+    before = settings()
+    for first_leaves_first in (True, False):
+        entered, leave = threading.Barrier(3), [threading.Event(), threading.Event()]
+        found = {}
+
+        def work(chip, event):
+            with emulate(chip) as emulation:
+                entered.wait(30)
+                found[chip] = (SMALL @ LARGE)[0, 0].item()
+                assert event.wait(30)
+                found[chip, "settings"] = settings()
+                found[chip, "alone"] = (SMALL @ LARGE)[0, 0].item()
+            found[chip, "count"] = len(emulation.products)
+
+        threads = [threading.Thread(target=work, args=args) for args in zip(("h100", "mi250x"), leave)]
+        for thread in threads:
+            thread.start()
+        entered.wait(30)
+        during = settings()
+        assert during != before
+        for run in (lambda: SMALL @ LARGE, lambda: MODEL(X)):
+            with pytest.raises(bitmma.Error, match="thread 'MainThread' has entered no emulation, and several are on in other threads"):
+                run()
+        order = (0, 1) if first_leaves_first else (1, 0)
+        for place in order:
+            leave[place].set()
+            threads[place].join(30)
+        assert found["h100"] == found["h100", "alone"] == 2.0**-6 and found["mi250x"] == found["mi250x", "alone"] == 0
+        assert found["h100", "count"] == found["mi250x", "count"] == 2
+        assert found["h100", "settings"] == found["mi250x", "settings"] == during, "until the last has left"
+        assert settings() == before
+    assert (SMALL @ LARGE)[0, 0] == torch.full((), 2.0**-6)
+
+
+def test_other_threads_may_stay_plain(pool):
+    plain = X @ X.t()
+    with emulate("mi250x", other_threads="plain") as emulation:
+        assert torch.equal(pool.submit(lambda: X @ X.t()).result(), plain)
+        assert torch.equal(pool.submit(MODEL, X).result(), here(lambda: MODEL(X)))
+        assert not emulation.products
+        X @ X.t()
+    assert len(emulation.products) == 1
+    with pytest.raises(bitmma.OptionError, match="other_threads is 'none'; one of 'emulate', 'plain'"):
+        emulate("h100", other_threads="none")
+
+
+def test_nested_emulations_are_nested_in_other_threads_too(pool):
+    def both():
+        return (SMALL @ LARGE)[0, 0].item(), (SMALL.bfloat16() @ LARGE.bfloat16())[0, 0].item()
+
+    with emulate("h100") as outer:
+        with emulate("mi250x", bf16=None) as inner:
+            results = both(), pool.submit(both).result()
+        assert both()[0] == 2.0**-6
+    assert results[0] == results[1] == (0, 2.0**-6)
+    names = [[one.instruction.split()[0] for one in emulation.products] for emulation in (outer, inner)]
+    assert names == [["hopper"] * 4, ["cdna2"] * 2]
+
+
+def test_an_error_in_another_thread_leaves_no_mode_behind(pool):
+    class Fails(torch.nn.Module):
+        def __init__(self, error):
+            super().__init__()
+            self.inner, self.error = MODEL, error
+
+        def forward(self, x):
+            self.inner(x)
+            raise self.error
+
+    def modes():
+        return _python_dispatch._get_current_dispatch_mode_stack(), torch.overrides._get_current_function_mode_stack()
+
+    before = settings()
+    for error in (ValueError(), KeyboardInterrupt()):
+        with emulate("mi250x") as emulation:
+            for run in (lambda: Fails(error)(X), lambda: MODEL(X[:, :3]), lambda: torch.mm(X, X)):
+                with pytest.raises((type(error), bitmma.ShapeError, RuntimeError)):
+                    pool.submit(run).result()
+                assert pool.submit(modes).result() == ([], [])
+            assert pool.submit(lambda: X @ X.t()).result() is not None and emulation.products[-1].layer == "", "no module runs"
+        with pytest.raises(type(error)), emulate("mi250x"):
+            Fails(error)(X)
+        assert modes() == ([], []) and settings() == before
+
+
+def test_a_thread_that_outlives_the_emulation(pool):
+    """What had begun goes on; what begins afterwards is plain."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    class Waits(torch.nn.Module):
+        def forward(self, x):
+            inside.set()
+            assert go_on.wait(30)
+            return x @ x.t()
+
+    with emulate("mi250x") as emulation:
+        expected = X @ X.t()
+        late = pool.submit(Waits(), X)
+        assert inside.wait(30)
+    go_on.set()
+    assert torch.equal(late.result(), expected) and len(emulation.products) == 2
+    assert torch.equal(pool.submit(lambda: X @ X.t()).result(), X @ X.t()) and len(emulation.products) == 2
+
+
+def test_one_emulation_in_many_threads_counts_every_product():
+    with emulate("mi250x") as emulation, ThreadPoolExecutor(4) as executor:
+        for result in [executor.submit(MODEL, X) for _ in range(24)]:
+            result.result()
+    assert [one.index for one in emulation.products] == list(range(48))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", bitmma.errors.LeftAlone)
+        with emulate("mi250x") as emulation, ThreadPoolExecutor(4) as executor:
+            for result in [executor.submit(torch.dot, X[0], X[1]) for _ in range(200)]:
+                result.result()
+    assert sum(emulation.left.values()) == 200
+
+
+def test_the_references_of_compare_are_pytorchs_own():
+    """A thread that emulates beside it changes none of them."""
+    alone = bitmma.torch.compare(MODEL, X, chips=["h100", "mi300x"])
+    entered, leave = threading.Event(), threading.Event()
+
+    def beside():
+        with emulate("mi250x", other_threads="emulate"):
+            entered.set()
+            assert leave.wait(60)
+
+    thread = threading.Thread(target=beside)
+    thread.start()
+    assert entered.wait(30)
+    try:
+        found = bitmma.torch.compare(MODEL, X, chips=["h100", "mi300x"])
+    finally:
+        leave.set()
+        thread.join()
+    assert [row.errors for row in found.modules] == [row.errors for row in alone.modules]
