@@ -1,10 +1,17 @@
 //! Fuzz targets: plain functions over [`arbtest::arbitrary::Unstructured`], so that any driver can feed
-//! them. `tests/one_second.rs` runs each for a second; `BITMMA_FUZZ_SECONDS` says how long instead.
+//! them. `tests/fuzz/one_second.rs` runs each for a second; `BITMMA_FUZZ_SECONDS` says how long instead.
 //!
 //! A target returns `Err` only when the bytes run out; what it finds is a panic whose message replays.
+//!
+//! The command as a whole runs on valid files ([`bases`]) that were changed a little ([`files`]), with limits of memory and
+//! time ([`case`]). What it was once found not to bear is in `corpus/`, and `tests/fuzz/files.rs` runs it again.
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
+mod arrays;
+pub mod bases;
+pub mod case;
+pub mod files;
 mod generate;
 pub mod model_file;
 pub mod models;
