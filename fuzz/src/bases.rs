@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use bitmma::catalogue::find;
-use bitmma::{Architecture, Revision};
 use bitmma_calls::Plan;
 use bitmma_calls::npy::Header;
 use bitmma_calls::plan::{
     BlockOrder, Blocks, Deal, DealKind, Merge, MergeOrder, MergeType, Promote, Simt, SimtFamily, Tail,
 };
+use bitmma_engine::catalogue::find;
+use bitmma_engine::{Architecture, Revision};
 use bitmma_verify::inputs::{Family, case};
 
 use crate::arrays::archive;

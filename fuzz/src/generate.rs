@@ -1,11 +1,13 @@
 //! Arbitrary models and operands.
 
 use arbtest::arbitrary::{Result, Unstructured};
-use bitmma::Case;
-use bitmma::arithmetic::family::{FAMILIES, Scale};
-use bitmma::arithmetic::parameter::{MAX_FRACTION_BITS, MAX_LENGTH, Missing, Parameter, Range, Value};
-use bitmma::arithmetic::{Chains, Conversion, InputFlush, Lowering, Model, Operation, Order, ResultFlush};
-use bitmma::formats::{BlockScale, FORMATS, Format, Rounding, UE4M3, UE8M0, cases::notable_codes};
+use bitmma_engine::Case;
+use bitmma_engine::arithmetic::family::{FAMILIES, Scale};
+use bitmma_engine::arithmetic::parameter::{MAX_FRACTION_BITS, MAX_LENGTH, Missing, Parameter, Range, Value};
+use bitmma_engine::arithmetic::{
+    Chains, Conversion, InputFlush, Lowering, Model, Operation, Order, ResultFlush,
+};
+use bitmma_engine::formats::{BlockScale, FORMATS, Format, Rounding, UE4M3, UE8M0, cases::notable_codes};
 
 fn format(u: &mut Unstructured<'_>, wanted: impl Fn(&Format) -> bool) -> Result<Format> {
     let formats: Vec<Format> = FORMATS.into_iter().filter(|format| wanted(format)).collect();
@@ -148,7 +150,9 @@ pub(crate) fn model(u: &mut Unstructured<'_>) -> Result<Option<Model>> {
         let nans = notable_codes(&model.d);
         let nans: Vec<u64> = nans
             .into_iter()
-            .filter(|code| bitmma::formats::decode(&model.d, *code).class == bitmma::formats::Class::Nan)
+            .filter(|code| {
+                bitmma_engine::formats::decode(&model.d, *code).class == bitmma_engine::formats::Class::Nan
+            })
             .collect();
         model.nan_code = Some(*u.choose(&nans)?);
     }
@@ -158,7 +162,7 @@ pub(crate) fn model(u: &mut Unstructured<'_>) -> Result<Option<Model>> {
 /// A K that the model takes, at most a few dozen; `None` if there is none that short.
 pub(crate) fn k(u: &mut Unstructured<'_>, model: &Model) -> Result<Option<usize>> {
     let taken: Vec<usize> =
-        (1..=36).filter(|k| bitmma::arithmetic::Prepared::new(model, *k).is_ok()).collect();
+        (1..=36).filter(|k| bitmma_engine::arithmetic::Prepared::new(model, *k).is_ok()).collect();
     if taken.is_empty() { Ok(None) } else { u.choose(&taken).map(|k| Some(*k)) }
 }
 

@@ -1,6 +1,6 @@
 //! Model files: any model comes back from its file; any text reads or is an error, never a panic.
 
-use bitmma::Model;
+use bitmma_engine::Model;
 
 use crate::mutate::mutate;
 use crate::{Outcome, Unstructured, generate};

@@ -1,8 +1,8 @@
 //! Any model the data can describe, on any operands: the engine and the second implementation on exact
 //! rationals give the same bits.
 
-use bitmma::arithmetic::{oracle, run::Operands};
-use bitmma::{Case, Model};
+use bitmma_engine::arithmetic::{oracle, run::Operands};
+use bitmma_engine::{Case, Model};
 use bitmma_verify::recording;
 
 use crate::{Outcome, Unstructured, generate};

@@ -1,6 +1,6 @@
 //! Numbers as text: any text reads or is an error, never a panic; what is printed reads back.
 
-use bitmma::formats::{Class, FORMATS, Format, Overflow, decode, text};
+use bitmma_engine::formats::{Class, FORMATS, Format, Overflow, decode, text};
 
 use crate::generate::rounding;
 use crate::mutate::mutate;
@@ -56,7 +56,7 @@ fn rounds_alike(format: &Format, code: u64) -> bool {
 /// The printed number of a code reads as that code's value; the sign of a NaN is not printed, nor are
 /// its payload, padding and ignored sign.
 fn comes_back(format: &Format, code: u64, text: &str) {
-    for (rounding, _) in bitmma::formats::Rounding::ALL {
+    for (rounding, _) in bitmma_engine::formats::Rounding::ALL {
         // a decimal may be a shortened one: it comes back only to nearest
         if rounding.symbol() != "RNE" && !text.contains("0x") {
             continue;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use bitmma::catalogue::{catalogue, find};
-use bitmma::{Case, Error, Revision};
+use bitmma_engine::catalogue::{catalogue, find};
+use bitmma_engine::{Case, Error, Revision};
 use bitmma_verify::inputs::{Family, case};
 use bitmma_verify::origin::Origin;
 use bitmma_verify::recording::{Answer, Record, read, write};

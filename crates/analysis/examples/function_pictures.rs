@@ -3,8 +3,8 @@
 //!
 //! `cargo run --release -p bitmma-analysis --example function_pictures docs/function-errors.png`
 
-use bitmma::functions::Function;
 use bitmma_analysis::plot::{Axis, Figure, Mark, Scale, Series};
+use bitmma_engine::functions::Function;
 
 /// The error in units of the last place of the exact result, by the host's FP64 function.
 fn error(function: Function, x: u32) -> f64 {

@@ -4,12 +4,12 @@
 //! each with its sign, add up to D minus the exact dot product. An [`Account`] holds both sides, so the
 //! claim is checked on every case, and each source has its own bound and its own measured error.
 
-use bitmma::Case;
-use bitmma::arithmetic::run::{self, Operands, Side};
-use bitmma::arithmetic::{
+use bitmma_engine::Case;
+use bitmma_engine::arithmetic::run::{self, Operands, Side};
+use bitmma_engine::arithmetic::{
     Conversion, Lowering, Model, Operation, Parameter, Prepared, ResultFlush, Step, Trace,
 };
-use bitmma::formats::{Class, Format, Rounding, decode};
+use bitmma_engine::formats::{Class, Format, Rounding, decode};
 
 use crate::dyadic::Dyadic;
 use crate::error::Error;
@@ -99,7 +99,7 @@ pub fn account(model: &Model, case: &Case, with_losses: bool) -> Result<Account,
 
 /// D of one dot product of `model`.
 pub(crate) fn dot(model: &Model, case: &Case) -> Result<u64, Error> {
-    bitmma::threads::check();
+    bitmma_engine::threads::check();
     let Case { a, b, c, scale_a, scale_b } = case;
     Ok(model.dot(&Operands { a, b, c: *c, scale_a, scale_b })?)
 }
@@ -115,7 +115,7 @@ pub enum Start {
 
 /// As [`account`] for a model made ready; the case's codes must fit.
 pub fn account_prepared(prepared: &Prepared<'_>, case: &Case, start: Start, with_losses: bool) -> Account {
-    bitmma::threads::check();
+    bitmma_engine::threads::check();
     let model = prepared.model();
     let c_format = if start == Start::C { model.c } else { model.d };
     let a = prepared.vector(Side::A, case.a.iter().copied());
@@ -379,7 +379,7 @@ impl Trace for Listener<'_> {
                 self.sum = (sum.into(), sum.exponent.into());
             }
             Step::Exact { terms, .. } => {
-                let exact = |term: &bitmma::arithmetic::Term| Dyadic::from(term.exact);
+                let exact = |term: &bitmma_engine::arithmetic::Term| Dyadic::from(term.exact);
                 let lowest = terms.iter().filter(|term| term.exact.significand != 0);
                 let lowest = lowest.map(|term| i64::from(term.exact.exponent)).min();
                 let sum = terms.iter().fold(Dyadic::ZERO, |sum, term| &sum + &exact(term));

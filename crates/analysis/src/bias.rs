@@ -1,16 +1,16 @@
 //! The bias of round-down on CDNA3 (paper, figure of the distributions of δ_RD and δ_RZ), and its growth.
 
-use bitmma::arithmetic::Operation;
-use bitmma::formats::Rounding;
-use bitmma::gemm::Target;
-use bitmma::{Architecture, GemmOptions, Model, Revision};
+use bitmma_engine::arithmetic::Operation;
+use bitmma_engine::formats::Rounding;
+use bitmma_engine::gemm::Target;
+use bitmma_engine::{Architecture, GemmOptions, Model, Revision};
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Distribution, Draw};
 use crate::error::{Error, check, check_k};
 use crate::exact::errors;
 use crate::statistics::{Histogram, Summary};
-use bitmma::Progress;
+use bitmma_engine::Progress;
 
 /// The instruction of the figure.
 pub const INSTRUCTION: &str = "v_mfma_f32_32x32x8_f16";

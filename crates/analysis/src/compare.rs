@@ -1,9 +1,9 @@
 //! One input through every instruction: who answers what, and what each lost on the way.
 
-use bitmma::catalogue::of;
-use bitmma::formats::text::{TextError, display, parse};
-use bitmma::formats::{BlockScale, Format, Overflow, Rounding, decode};
-use bitmma::{Architecture, Case, Instruction, Model, Revision};
+use bitmma_engine::catalogue::of;
+use bitmma_engine::formats::text::{TextError, display, parse};
+use bitmma_engine::formats::{BlockScale, Format, Overflow, Rounding, decode};
+use bitmma_engine::{Architecture, Case, Instruction, Model, Revision};
 use bitmma_verify::inputs::zero;
 
 use crate::account::{Account, account, dot};

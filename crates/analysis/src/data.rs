@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use bitmma::arithmetic::Model;
-use bitmma::formats::text::display;
-use bitmma::formats::{BlockScale, F64, Format, Overflow, Real, Rounding, decode, encode};
-use bitmma::gemm::Target;
-use bitmma::{Case, GemmOptions, Matrix};
+use bitmma_engine::arithmetic::Model;
+use bitmma_engine::formats::text::display;
+use bitmma_engine::formats::{BlockScale, F64, Format, Overflow, Real, Rounding, decode, encode};
+use bitmma_engine::gemm::Target;
+use bitmma_engine::{Case, GemmOptions, Matrix};
 use bitmma_verify::inputs::nearest;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -144,7 +144,7 @@ impl Product {
             scale_b: scale(|scales| &scales.b),
             ..*options
         };
-        Ok(bitmma::gemm(target, &self.a, &self.b, self.c.as_ref(), &options)?)
+        Ok(bitmma_engine::gemm(target, &self.a, &self.b, self.c.as_ref(), &options)?)
     }
 
     /// The numbers that A and B stand for: the elements as they are, or each times its scale factor, in FP64.

@@ -1,7 +1,7 @@
 //! Inputs and models in words.
 
-use bitmma::formats::{Format, text};
-use bitmma::{Case, Model};
+use bitmma_engine::formats::{Format, text};
+use bitmma_engine::{Case, Model};
 
 use crate::dyadic::Dyadic;
 

@@ -1,10 +1,10 @@
 //! Accuracy against cost: what F, L, rho and G buy on given data.
 
-use bitmma::arithmetic::{Conversion, FusedSum, Model, Operation, Parameter};
-use bitmma::formats::{BlockScale, E2M1, F32, Format, Rounding, UE4M3};
-use bitmma::gemm::Target;
-use bitmma::threads::prelude::*;
-use bitmma::{GemmOptions, Matrix};
+use bitmma_engine::arithmetic::{Conversion, FusedSum, Model, Operation, Parameter};
+use bitmma_engine::formats::{BlockScale, E2M1, F32, Format, Rounding, UE4M3};
+use bitmma_engine::gemm::Target;
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{GemmOptions, Matrix};
 
 use crate::data::Product;
 use crate::error::Error;

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use bitmma::arithmetic::Prepared;
-use bitmma::formats::{Format, decode};
-use bitmma::threads::prelude::*;
-use bitmma::{Case, Model};
+use bitmma_engine::arithmetic::Prepared;
+use bitmma_engine::formats::{Format, decode};
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{Case, Model};
 use bitmma_verify::inputs::{Family, case};
 
 use crate::account::{Account, Loss, account, dot};
@@ -28,7 +28,7 @@ pub enum Answer {
 
 /// The answer that a code is.
 pub fn answer(format: &Format, code: u64) -> Answer {
-    use bitmma::formats::Class;
+    use bitmma_engine::formats::Class;
     let unpacked = decode(format, code);
     match unpacked.class {
         Class::Nan => Answer::Nan,
@@ -156,7 +156,7 @@ pub fn smallest(left: &Model, right: &Model, k: usize, budget: u64, seed: u64) -
 
 /// D without an account.
 fn account_free(prepared: &Prepared<'_>, case: &Case) -> u64 {
-    use bitmma::arithmetic::run::Side;
+    use bitmma_engine::arithmetic::run::Side;
     let a = prepared.vector(Side::A, case.a.iter().copied());
     let b = prepared.vector(Side::B, case.b.iter().copied());
     let scale_a = prepared.scales(case.scale_a.iter().copied());

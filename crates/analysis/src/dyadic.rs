@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 use std::ops::{Add, AddAssign, Mul, Neg, Sub};
 
-use bitmma::arithmetic::exact::Exact;
-use bitmma::formats::{Format, decode};
+use bitmma_engine::arithmetic::exact::Exact;
+use bitmma_engine::formats::{Format, decode};
 use dashu_int::ops::BitTest;
 use dashu_int::{IBig, Sign, UBig};
 

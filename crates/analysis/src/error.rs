@@ -12,7 +12,7 @@ use thiserror::Error;
 pub enum Error {
     /// The engine refuses the operands, the model or the instruction.
     #[error(transparent)]
-    Engine(#[from] bitmma::Error),
+    Engine(#[from] bitmma_engine::Error),
     /// An option is out of its range.
     #[error("{option} is {value}; {allowed}")]
     Option {
@@ -51,14 +51,14 @@ pub enum Error {
     },
 }
 
-impl From<bitmma::arithmetic::ModelError> for Error {
-    fn from(error: bitmma::arithmetic::ModelError) -> Error {
+impl From<bitmma_engine::arithmetic::ModelError> for Error {
+    fn from(error: bitmma_engine::arithmetic::ModelError) -> Error {
         Error::Engine(error.into())
     }
 }
 
-impl From<bitmma::catalogue::LookupError> for Error {
-    fn from(error: bitmma::catalogue::LookupError) -> Error {
+impl From<bitmma_engine::catalogue::LookupError> for Error {
+    fn from(error: bitmma_engine::catalogue::LookupError) -> Error {
         Error::Engine(error.into())
     }
 }

@@ -4,11 +4,13 @@
 //! exponents that occurred. Here they are chained over a GEMM, and bounded before anything has run, from
 //! the largest magnitudes alone.
 
-use bitmma::arithmetic::{Chains, Conversion, FusedSum, Lowering, Model, Operation, Prepared, ResultFlush};
-use bitmma::formats::{F32, Format};
-use bitmma::gemm::Target;
-use bitmma::threads::prelude::*;
-use bitmma::{Case, GemmOptions, Matrix, Operands};
+use bitmma_engine::arithmetic::{
+    Chains, Conversion, FusedSum, Lowering, Model, Operation, Prepared, ResultFlush,
+};
+use bitmma_engine::formats::{F32, Format};
+use bitmma_engine::gemm::Target;
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{Case, GemmOptions, Matrix, Operands};
 
 use crate::account::{Account, Start, account_prepared, unit};
 use crate::dyadic::Dyadic;
@@ -266,7 +268,7 @@ impl Chain {
     }
 }
 
-/// The account of one element of D = A·B + C as [`bitmma::gemm()`] makes it, with `promote_every` of its
+/// The account of one element of D = A·B + C as [`bitmma_engine::gemm()`] makes it, with `promote_every` of its
 /// options at most: K is padded with zeros to whole instructions.
 pub fn chain(target: &Target, case: &Case, options: &GemmOptions<'_>) -> Result<Chain, Error> {
     if options.split_k.is_some_and(|parts| parts > 1) || options.alpha.is_some() || options.beta.is_some() {
@@ -327,7 +329,7 @@ pub fn elements(
     }
     let options = GemmOptions { scale_a, scale_b, ..*options };
     // refuses what does not fit
-    bitmma::gemm(target, a, b, c, &options)?;
+    bitmma_engine::gemm(target, a, b, c, &options)?;
     let (rows, columns) = (a.rows(), b.columns());
     let one = |index: usize| {
         let case = operands.case(0, index / columns, index % columns);

@@ -1,7 +1,7 @@
 //! Where errors come from (paper, table "Sources and upper bounds of numerical error").
 
-use bitmma::Model;
-use bitmma::arithmetic::{Operation, Parameter, Prepared, ResultFlush};
+use bitmma_engine::Model;
+use bitmma_engine::arithmetic::{Operation, Parameter, Prepared, ResultFlush};
 
 use crate::account::is_nearest;
 use crate::describe::format_name;
@@ -65,7 +65,7 @@ pub fn sources(model: &Model, k: usize) -> Result<Vec<SourceOf>, Error> {
     let mut rows = Vec::new();
     let mut row = |source, bound: String| rows.push(SourceOf { source, bound });
     let rho = model.conversion;
-    let ulp = |conversion: bitmma::arithmetic::Conversion| {
+    let ulp = |conversion: bitmma_engine::arithmetic::Conversion| {
         let half = if is_nearest(conversion.rounding) { "0.5 ulp" } else { "1 ulp" };
         format!("{half} {}", format_name(&conversion.format))
     };

@@ -1,8 +1,8 @@
 //! What a matrix product is exactly, and how far an answer is from it.
 
-use bitmma::Matrix;
-use bitmma::formats::{Class, Format, decode};
-use bitmma::threads::prelude::*;
+use bitmma_engine::Matrix;
+use bitmma_engine::formats::{Class, Format, decode};
+use bitmma_engine::threads::prelude::*;
 
 use crate::dyadic::Dyadic;
 use crate::error::{Error, option};

@@ -3,16 +3,16 @@
 //! Each measurement is a mean over 100 products of 128×128×128 of random numbers, so ours, drawn anew,
 //! agree within the sampling error of both.
 
-use bitmma::formats::{E5M2, F16, F32, Format};
-use bitmma::gemm::{OutputConversion, Target};
-use bitmma::{Architecture, GemmOptions, Revision};
+use bitmma_engine::formats::{E5M2, F16, F32, Format};
+use bitmma_engine::gemm::{OutputConversion, Target};
+use bitmma_engine::{Architecture, GemmOptions, Revision};
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Distribution, Draw, converted};
 use crate::error::Error;
 use crate::exact::errors;
 use crate::statistics::Summary;
-use bitmma::Progress;
+use bitmma_engine::Progress;
 
 /// Which number was published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,7 +138,7 @@ pub fn measure(
             Method::Converted(format) => options.output = Some(OutputConversion::nearest(format)),
             Method::OutsideSum => options.promote_every = Some(target.step()),
         }
-        let d = bitmma::gemm(&target, &inside(&product.a)?, &inside(&product.b)?, None, &options)?;
+        let d = bitmma_engine::gemm(&target, &inside(&product.a)?, &inside(&product.b)?, None, &options)?;
         let errors = errors(&product.a, &product.b, None, &d)?;
         let own = Summary::of(&errors);
         each.push(match published.statistic {

@@ -1,9 +1,9 @@
 //! Risky designs (paper, table "Risky designs"), derived from a model: each verdict is an input that shows
 //! it, found by search and shrunk, and a reason that can be read off the parameters.
 
-use bitmma::arithmetic::{Parameter, Prepared, Value};
-use bitmma::formats::{F32, Format, decode};
-use bitmma::{Case, Model, Revision};
+use bitmma_engine::arithmetic::{Parameter, Prepared, Value};
+use bitmma_engine::formats::{F32, Format, decode};
+use bitmma_engine::{Case, Model, Revision};
 use bitmma_verify::inputs::{Family, case};
 
 use crate::account::{Account, Start, account_prepared, fraction_bits};
@@ -244,7 +244,7 @@ pub struct Assessed {
 
 /// The verdicts on every model of the catalogue.
 pub fn assess_all(revision: Revision, seed: u64) -> Result<Vec<Assessed>, Error> {
-    use bitmma::threads::prelude::*;
+    use bitmma_engine::threads::prelude::*;
     subjects(revision, |_| true)
         .into_par_iter()
         .map(|subject| {

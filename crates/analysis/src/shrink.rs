@@ -1,7 +1,7 @@
 //! From a case that shows something to a small one that still shows it.
 
-use bitmma::formats::{BlockScale, Format, decode};
-use bitmma::{Case, Model};
+use bitmma_engine::formats::{BlockScale, Format, decode};
+use bitmma_engine::{Case, Model};
 
 /// How simple a case is, the simplest first: non-zero elements of A, B and C; bits set in their
 /// significands; distance of their exponents from that of one; scale factors other than one; minus signs.

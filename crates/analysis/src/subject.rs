@@ -1,9 +1,9 @@
 //! What is analysed: a model at a K, and the instructions that compute so.
 
-use bitmma::arithmetic::parameter::{Missing, Parameter, Value};
-use bitmma::catalogue::{Instruction, catalogue};
-use bitmma::formats::Format;
-use bitmma::{Architecture, Model, Revision};
+use bitmma_engine::arithmetic::parameter::{Missing, Parameter, Value};
+use bitmma_engine::catalogue::{Instruction, catalogue};
+use bitmma_engine::formats::Format;
+use bitmma_engine::{Architecture, Model, Revision};
 use bitmma_verify::inputs::Formats;
 
 /// A model at a K, and its row in the catalogue.

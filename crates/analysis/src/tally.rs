@@ -1,6 +1,6 @@
 //! How many elements of two arrays of codes differ, and by how much.
 
-use bitmma::formats::{BF16, F16, F32, F64, Format, text};
+use bitmma_engine::formats::{BF16, F16, F32, F64, Format, text};
 
 /// What the codes of an array mean.
 #[derive(Clone, Copy, Debug)]

@@ -3,10 +3,10 @@
 //! The search climbs: random cases of every family first, then changes of the best one, each kept unless
 //! it is worse. It is seeded, so a worst case found once is found again.
 
-use bitmma::arithmetic::Prepared;
-use bitmma::formats::Format;
-use bitmma::formats::cases::notable_codes;
-use bitmma::{Case, Model};
+use bitmma_engine::arithmetic::Prepared;
+use bitmma_engine::formats::Format;
+use bitmma_engine::formats::cases::notable_codes;
+use bitmma_engine::{Case, Model};
 use bitmma_verify::inputs::{Family, case};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};

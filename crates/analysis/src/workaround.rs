@@ -1,9 +1,9 @@
 //! What helps against a risk (paper, §"Workaround and Mitigation Method"), measured on given data.
 
-use bitmma::catalogue::{Instruction, catalogue};
-use bitmma::formats::{BF16, Class, F16, F32, Format, decode};
-use bitmma::gemm::{OutputConversion, Target};
-use bitmma::{Architecture, GemmOptions, Matrix, Revision};
+use bitmma_engine::catalogue::{Instruction, catalogue};
+use bitmma_engine::formats::{BF16, Class, F16, F32, Format, decode};
+use bitmma_engine::gemm::{OutputConversion, Target};
+use bitmma_engine::{Architecture, GemmOptions, Matrix, Revision};
 use bitmma_verify::inputs::nearest;
 
 use crate::data::{Product, converted};
@@ -142,7 +142,7 @@ impl Attempts<'_> {
             Matrix::new(format, matrix.shape(), codes.collect::<Vec<_>>())
         };
         let (a, b) = (rounded(self.a)?, rounded(self.b)?);
-        let d = bitmma::gemm(target, &a, &b, product.c.as_ref(), &GemmOptions::default())?;
+        let d = bitmma_engine::gemm(target, &a, &b, product.c.as_ref(), &GemmOptions::default())?;
         self.push(name, target, &d)
     }
 }
@@ -174,7 +174,7 @@ fn scaled_attempt(all: &mut Attempts<'_>, target: &Target) -> Result<(), Error> 
     }
     let alpha = (down as u64) << working.fraction_bits;
     let options = GemmOptions { alpha: Some(alpha), ..GemmOptions::default() };
-    let d = bitmma::gemm(target, &a, &b, None, &options)?;
+    let d = bitmma_engine::gemm(target, &a, &b, None, &options)?;
     let name = format!("scaling: A by 2^{by_a}, B by 2^{by_b}, the result back");
     all.push(&name, target, &d)
 }

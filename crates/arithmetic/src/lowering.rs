@@ -37,7 +37,9 @@ impl Order {
             Order::Sequential => (0..k).collect(),
             Order::Reversed => (0..k).rev().collect(),
             Order::Interleaved { run, period } => (0..period / run)
-                .flat_map(|pass| (0..k).filter(move |index| index % period / run == pass))
+                .flat_map(|pass| {
+                    (pass * run..k).step_by(period).flat_map(move |first| first..k.min(first + run))
+                })
                 .collect(),
         }
     }

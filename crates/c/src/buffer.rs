@@ -3,8 +3,8 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::slice;
 
-use bitmma::formats::Format;
-use bitmma::{Code, Codes, Error, Matrix, MatrixRef, Slice, on_codes, shape_text};
+use bitmma_engine::formats::Format;
+use bitmma_engine::{Code, Codes, Error, Matrix, MatrixRef, Slice, on_codes, shape_text};
 
 use crate::status::Failure;
 use crate::status::bitmma_status::{BITMMA_SIZE, BITMMA_UNKNOWN};

@@ -2,8 +2,8 @@
 
 use std::ffi::{c_char, c_void};
 
-use bitmma::Matrix;
-use bitmma::gemm::OutputConversion;
+use bitmma_engine::Matrix;
+use bitmma_engine::gemm::OutputConversion;
 
 use crate::buffer::{bitmma_input, bitmma_output, not_null, text};
 use crate::gemm::rules;

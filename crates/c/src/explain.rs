@@ -2,8 +2,8 @@
 
 use std::ffi::c_char;
 
-use bitmma::explain::explain;
-use bitmma::explain::json::{Coded, Written};
+use bitmma_engine::explain::explain;
+use bitmma_engine::explain::json::{Coded, Written};
 use serde::Serialize;
 
 use crate::buffer::required;

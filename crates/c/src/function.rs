@@ -2,11 +2,11 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use bitmma::catalogue::accept_function;
-use bitmma::formats::F32;
-use bitmma::functions::ptx::Form;
-use bitmma::functions::{UnknownFunction, fill};
-use bitmma::{Architecture, Matrix};
+use bitmma_engine::catalogue::accept_function;
+use bitmma_engine::formats::F32;
+use bitmma_engine::functions::ptx::Form;
+use bitmma_engine::functions::{UnknownFunction, fill};
+use bitmma_engine::{Architecture, Matrix};
 
 use crate::buffer::{bitmma_input, bitmma_output, text};
 use crate::status::bitmma_status::{BITMMA_NO_MODEL, BITMMA_UNKNOWN};
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn bitmma_function(
     // SAFETY: the caller's texts and memory
     guarded(|| unsafe {
         let architecture: Architecture =
-            text("architecture", architecture)?.parse().map_err(bitmma::Error::from)?;
+            text("architecture", architecture)?.parse().map_err(bitmma_engine::Error::from)?;
         let unknown = |error: UnknownFunction| Failure::new(BITMMA_UNKNOWN, error.to_string());
         let form: Form = text("function", function)?.parse().map_err(unknown)?;
         accept_function(architecture, form.function, assume != 0)

@@ -3,11 +3,11 @@
 use std::ffi::c_char;
 use std::fmt::Display;
 
-use bitmma::formats::overflow::UnknownOverflow;
-use bitmma::formats::rounding::UnknownRounding;
-use bitmma::formats::{F32, Overflow, Rounding};
-use bitmma::gemm::{OutputConversion, ScaleBlocks};
-use bitmma::{GemmOptions, gemm};
+use bitmma_engine::formats::overflow::UnknownOverflow;
+use bitmma_engine::formats::rounding::UnknownRounding;
+use bitmma_engine::formats::{F32, Overflow, Rounding};
+use bitmma_engine::gemm::{OutputConversion, ScaleBlocks};
+use bitmma_engine::{GemmOptions, gemm};
 
 use crate::buffer::{bitmma_output, optional_text, required};
 use crate::multiply::{Wanted, bitmma_operands};
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn bitmma_gemm(
             made.threads = threads(options.threads, cfg!(feature = "threads"))?;
             (made.alpha, made.beta) = (factor("alpha", options.alpha)?, factor("beta", options.beta)?);
             made.scale_blocks = match optional_text("scale_blocks", options.scale_blocks)? {
-                Some(text) => Some(text.parse::<ScaleBlocks>().map_err(bitmma::Error::from)?),
+                Some(text) => Some(text.parse::<ScaleBlocks>().map_err(bitmma_engine::Error::from)?),
                 None => None,
             };
             let output = optional_text("output", options.output)?.map(format_of).transpose()?;

@@ -1,8 +1,8 @@
 //! One instruction, many of them, and one dot product.
 
-use bitmma::arithmetic::run;
-use bitmma::formats::{BlockScale, Format};
-use bitmma::{Error, Matrix, Model, Operands, Signature};
+use bitmma_engine::arithmetic::run;
+use bitmma_engine::formats::{BlockScale, Format};
+use bitmma_engine::{Error, Matrix, Model, Operands, Signature};
 
 use crate::buffer::{Held, Shape, bitmma_input, bitmma_output, not_null, required};
 use crate::status::bitmma_status::{BITMMA_CODE, BITMMA_SCALE, BITMMA_SIZE};

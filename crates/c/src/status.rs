@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use bitmma::Error;
-use bitmma::catalogue::LookupError;
+use bitmma_engine::Error;
+use bitmma_engine::catalogue::LookupError;
 
 /// What a call returns. After everything but `BITMMA_OK` outputs are as they were, and `bitmma_last_error` says what is
 /// wrong, with the numbers.
@@ -82,7 +82,7 @@ thread_local! {
 /// Runs the body of a call. What fails, or panics, leaves its text for [`bitmma_last_error`].
 pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Failure>) -> bitmma_status {
     if !cfg!(feature = "threads") {
-        bitmma::threads::stay_on_this_thread();
+        bitmma_engine::threads::stay_on_this_thread();
     }
     // every handle is immutable: there is nothing that a panic could leave half done
     let outcome = catch_unwind(AssertUnwindSafe(body));

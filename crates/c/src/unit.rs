@@ -2,10 +2,10 @@
 
 use std::ffi::{CString, c_char};
 
-use bitmma::catalogue::{Revision, find, find_processor};
-use bitmma::formats::{BlockScale, Format, by_name};
-use bitmma::gemm::Target;
-use bitmma::{Architecture, FastSimulator, MmaUnit, Model, Signature, Simulator};
+use bitmma_engine::catalogue::{Revision, find, find_processor};
+use bitmma_engine::formats::{BlockScale, Format, by_name};
+use bitmma_engine::gemm::Target;
+use bitmma_engine::{Architecture, FastSimulator, MmaUnit, Model, Signature, Simulator};
 
 use crate::buffer::{not_null, optional_text, required, text};
 use crate::status::bitmma_status::{BITMMA_MODEL, BITMMA_SIZE, BITMMA_UNKNOWN};
@@ -125,16 +125,16 @@ pub unsafe extern "C" fn bitmma_open(
         let instruction = text("instruction", instruction)?;
         let revision = optional_text("revision", revision)?;
         let revision: Revision = match revision {
-            Some(revision) => revision.parse().map_err(bitmma::Error::from)?,
+            Some(revision) => revision.parse().map_err(bitmma_engine::Error::from)?,
             None => Revision::Hardware,
         };
         not_null("unit", unit)?;
         let opened = if architecture.eq_ignore_ascii_case("cpu") {
-            let row = find_processor(instruction).map_err(bitmma::Error::from)?;
+            let row = find_processor(instruction).map_err(bitmma_engine::Error::from)?;
             bitmma_unit::of_model(row.model.clone(), row.shape, &format!("cpu/{}", row.name))?
         } else {
-            let architecture: Architecture = architecture.parse().map_err(bitmma::Error::from)?;
-            let found = find(architecture, instruction).map_err(bitmma::Error::from)?;
+            let architecture: Architecture = architecture.parse().map_err(bitmma_engine::Error::from)?;
+            let found = find(architecture, instruction).map_err(bitmma_engine::Error::from)?;
             let name = Signature::found(&found).name;
             bitmma_unit::new(Simulator::found(&found, revision)?, &name, Target::found(&found, revision)?)?
         };
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn bitmma_describe(
 /// The format of a name: "f64", "f32", "tf32", "bf16", "f16", "e4m3", … (docs/formats.md).
 pub(crate) fn format_of(name: &str) -> Result<Format, Failure> {
     by_name(name).ok_or_else(|| {
-        let names: Vec<&str> = bitmma::formats::FORMATS.iter().map(|format| format.name).collect();
+        let names: Vec<&str> = bitmma_engine::formats::FORMATS.iter().map(|format| format.name).collect();
         Failure::new(BITMMA_UNKNOWN, format!("unknown format '{name}'; there are {}", names.join(", ")))
     })
 }

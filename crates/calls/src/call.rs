@@ -1,7 +1,7 @@
 //! The operands of a library's call.
 
-use bitmma::Matrix;
-use bitmma::formats::Format;
+use bitmma_engine::Matrix;
+use bitmma_engine::formats::Format;
 
 /// What a call gives the epilogue, as FP32 codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! One input, several plans: whose call differs, by how much, and which rule is the cause.
 
-use bitmma::Matrix;
-use bitmma::formats::{Format, decode};
+use bitmma_engine::Matrix;
+use bitmma_engine::formats::{Format, decode};
 use serde::Serialize;
 
 use crate::call::Call;

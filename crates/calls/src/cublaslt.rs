@@ -8,7 +8,7 @@ mod gemv;
 mod nvjet;
 mod recipe;
 
-use bitmma::formats::{BF16, E4M3, E5M2, F16};
+use bitmma_engine::formats::{BF16, E4M3, E5M2, F16};
 
 use crate::error::{Error, measured};
 use crate::plan::{Deal, DealKind, Evidence, MOST_PARTS, Merge, MergeOrder, Plan, ScaleResult};

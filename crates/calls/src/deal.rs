@@ -235,7 +235,7 @@ mod tests {
             deal,
             merge: Merge { order, ..Merge::default() },
             evidence: Evidence::Derived,
-            ..Plan::chain(bitmma::Architecture::Ada, "mma.m16n8k32.f32.e4m3.e4m3.f32")
+            ..Plan::chain(bitmma_engine::Architecture::Ada, "mma.m16n8k32.f32.e4m3.e4m3.f32")
         }
     }
 

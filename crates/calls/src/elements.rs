@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use bitmma::threads::prelude::*;
-use bitmma::{Codes, on_codes};
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{Codes, on_codes};
 use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_vec;
 

@@ -1,9 +1,9 @@
 //! From a merged FP32 number to a code of D (rules 20 to 26).
 
-use bitmma::formats::{E4M3, E5M2, F32, Format, Overflow};
-use bitmma::threads::prelude::*;
+use bitmma_engine::formats::{E4M3, E5M2, F32, Format, Overflow};
+use bitmma_engine::threads::prelude::*;
 
-use bitmma::{Code, Codes, Matrix, on_codes};
+use bitmma_engine::{Code, Codes, Matrix, on_codes};
 
 use crate::call::Scales;
 use crate::error::Error;
@@ -39,7 +39,7 @@ impl Narrow {
     /// Into FP32, BF16, FP16, E4M3 or E5M2; an FP8 result takes its largest number for what is beyond it where
     /// `saturate`.
     pub fn new(format: Format, saturate: bool) -> Result<Narrow, Error> {
-        if ![F32, bitmma::formats::BF16, bitmma::formats::F16, E4M3, E5M2].contains(&format) {
+        if ![F32, bitmma_engine::formats::BF16, bitmma_engine::formats::F16, E4M3, E5M2].contains(&format) {
             return Err(Error::Operands(format!("D in {format}; a call gives f32, bf16, f16, e4m3 or e5m2")));
         }
         let infinity =

@@ -3,7 +3,7 @@
 use std::fmt::Arguments;
 use std::path::Path;
 
-use bitmma::content::text;
+use bitmma_engine::content::text;
 use thiserror::Error;
 
 use crate::torch::Rejection;
@@ -39,7 +39,7 @@ pub enum Error {
     },
     /// The instruction cannot be run.
     #[error(transparent)]
-    Engine(#[from] bitmma::Error),
+    Engine(#[from] bitmma_engine::Error),
 }
 
 impl Error {

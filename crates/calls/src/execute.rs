@@ -8,9 +8,9 @@ mod gather;
 
 use std::ops::Range;
 
-use bitmma::formats::F32;
-use bitmma::gemm::Target;
-use bitmma::{Codes, GemmOptions, Matrix, gemm};
+use bitmma_engine::formats::F32;
+use bitmma_engine::gemm::Target;
+use bitmma_engine::{Codes, GemmOptions, Matrix, gemm};
 
 use crate::call::Call;
 use crate::deal::{Chain, Layout, Slice};
@@ -73,8 +73,8 @@ pub fn layout(plan: &Plan, k: usize) -> Result<Option<Layout>, Error> {
 
 fn within<T: Send>(call: &Call<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
     match call.threads {
-        None => bitmma::threads::run(work),
-        Some(threads) => bitmma::threads::pool(threads)?.install(work),
+        None => bitmma_engine::threads::run(work),
+        Some(threads) => bitmma_engine::threads::pool(threads)?.install(work),
     }
 }
 

@@ -1,7 +1,7 @@
 //! One element of a call, through chains, parts, merge and epilogue.
 
-use bitmma::formats::text::display;
-use bitmma::formats::{F32, Format};
+use bitmma_engine::formats::text::display;
+use bitmma_engine::formats::{F32, Format};
 
 use crate::call::Call;
 use crate::deal::Piece;

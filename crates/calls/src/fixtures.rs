@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use bitmma::formats::{BF16, E4M3, F16};
+use bitmma_engine::formats::{BF16, E4M3, F16};
 
 use crate::cublaslt::{Assume, Capability, Config, Query, plan};
 use crate::error::{Error, text_of};

@@ -32,9 +32,9 @@ pub(crate) fn multiply_onto_zero(x: u32, y: u32) -> u32 {
 pub mod exact {
     #![deny(clippy::float_arithmetic)]
 
-    use bitmma::arithmetic::operand::Operand;
-    use bitmma::arithmetic::{Conversion, fma};
-    use bitmma::formats::{Class, F32, Format, decode};
+    use bitmma_engine::arithmetic::operand::Operand;
+    use bitmma_engine::arithmetic::{Conversion, fma};
+    use bitmma_engine::formats::{Class, F32, Format, decode};
 
     use super::NAN;
 

@@ -3,7 +3,7 @@
 //! The processor's additions are those of IEEE 754; every NaN becomes 7fffffff. [`crate::reference`] says the same
 //! in whole numbers, and tests hold the two together.
 
-use bitmma::threads::prelude::*;
+use bitmma_engine::threads::prelude::*;
 
 use crate::epilogue::Narrow;
 use crate::fp32::{CHUNK, add};

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use bitmma::content::{kind, unexpected};
+use bitmma_engine::content::{kind, unexpected};
 use bytemuck::allocation::try_zeroed_vec;
 use miniz_oxide::inflate::decompress_slice_iter_to_slice;
 

@@ -9,9 +9,9 @@ mod record;
 
 use std::path::Path;
 
-use bitmma::arithmetic::Model;
-use bitmma::gemm::Target;
-use bitmma::{Architecture, Revision};
+use bitmma_engine::arithmetic::Model;
+use bitmma_engine::gemm::Target;
+use bitmma_engine::{Architecture, Revision};
 
 pub use check::{BLOCK_LINES, MOST_PARTS};
 pub use record::{

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bitmma::formats::Format;
+use bitmma_engine::formats::Format;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::cublaslt::{self, Assume, Capability, Config, Planned, Query};

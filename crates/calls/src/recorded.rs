@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use bitmma::Matrix;
-use bitmma::content::unexpected;
-use bitmma::formats::{F32, Format};
+use bitmma_engine::Matrix;
+use bitmma_engine::content::unexpected;
+use bitmma_engine::formats::{F32, Format};
 use serde::Deserialize;
 
 use crate::call::{Call, Scales};

@@ -4,8 +4,8 @@
 //! bit for bit.
 #![deny(clippy::float_arithmetic)]
 
-use bitmma::arithmetic::{fma, run};
-use bitmma::formats::{Class, F32, Format, Overflow, Real, Rounding, decode, encode};
+use bitmma_engine::arithmetic::{fma, run};
+use bitmma_engine::formats::{Class, F32, Format, Overflow, Real, Rounding, decode, encode};
 
 use crate::call::Call;
 use crate::deal::{Chain, Layout, Slice};
@@ -139,7 +139,7 @@ pub fn element(plan: &Plan, call: &Call<'_>, row: usize, column: usize) -> Resul
         let mut sum = 0;
         for (a, b) in a.chunks(target.step()).zip(b.chunks(target.step())) {
             let operands = run::Operands { a, b, c: sum, scale_a: &[], scale_b: &[] };
-            sum = target.model().dot(&operands).map_err(bitmma::Error::from)?;
+            sum = target.model().dot(&operands).map_err(bitmma_engine::Error::from)?;
         }
         Ok(canonical(sum))
     };

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::plan::{BlockOrder, Blocks, Evidence, Plan};
 use crate::platform::{Decision, Platform, Sources, config_of, decide};
 use crate::torch::{Rejection, Scaling};
-use bitmma::formats::{BF16, E4M3, F16, F32};
+use bitmma_engine::formats::{BF16, E4M3, F16, F32};
 
 /// What scales of these shapes mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use bitmma::threads::prelude::*;
+use bitmma_engine::threads::prelude::*;
 
 use crate::call::Call;
 use crate::fp32::{NAN, add, exact};

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use bitmma::formats::{BF16, E4M3, E5M2, F16, F32, Format};
+use bitmma_engine::formats::{BF16, E4M3, E5M2, F16, F32, Format};
 use serde::Deserialize;
 
 use crate::cublaslt::{Capability, Config, Query};

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use bitmma::formats::{BF16, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, F16, F32, Format, alias};
+use bitmma_engine::formats::{BF16, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, F16, F32, Format, alias};
 
 /// The format of a dtype, by torch's name or any other that [`alias`] knows.
 pub fn format_of(name: &str) -> Option<Format> {

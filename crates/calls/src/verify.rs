@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bitmma::threads::prelude::*;
+use bitmma_engine::threads::prelude::*;
 use serde::Serialize;
 
 use crate::call::Call;

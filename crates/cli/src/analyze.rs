@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use bitmma::formats::BlockScale;
-use bitmma::gemm::Target as Unit;
 use bitmma_analysis::MOST_K;
 use bitmma_analysis::data::{Distribution, Draw, Product, ScaleFactors};
 use bitmma_analysis::section::Section;
 use bitmma_analysis::sections::{Effort, Options, Part, UserData, section};
+use bitmma_engine::formats::BlockScale;
+use bitmma_engine::gemm::Target as Unit;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::count::count;
@@ -63,7 +63,7 @@ pub(crate) fn part() -> impl TypedValueParser<Value = Part> {
 pub(crate) struct OptionArguments {
     /// An instruction to look at closely: architecture and name
     #[arg(value_name = "ARCH", value_parser = target::architecture(), hide_possible_values = true, requires = "instruction")]
-    architecture: Option<bitmma::Architecture>,
+    architecture: Option<bitmma_engine::Architecture>,
     /// Its name
     instruction: Option<String>,
     /// A model from a TOML file in its place
@@ -115,7 +115,7 @@ impl OptionArguments {
         let draw = Draw::named(&self.distribution, self.scale, self.k)?;
         let (unit, name, architecture) = match (self.architecture, &self.instruction, &self.model) {
             (Some(architecture), Some(instruction), _) => {
-                let found = bitmma::catalogue::find(architecture, instruction)?;
+                let found = bitmma_engine::catalogue::find(architecture, instruction)?;
                 let name = format!("{architecture} {}", found.instruction.name());
                 (Unit::found(&found, self.revision.revision)?, name, Some(architecture))
             }

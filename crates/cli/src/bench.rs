@@ -3,12 +3,12 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use bitmma::catalogue::find;
-use bitmma::formats::{BlockScale, F64, Format, text::to_f64_bits};
-use bitmma::gemm::Target;
-use bitmma::kernel::{Level, has_kernel_at, routes};
-use bitmma::threads::{self, Pool};
-use bitmma::{Architecture, GemmOptions, Matrix, Revision};
+use bitmma_engine::catalogue::find;
+use bitmma_engine::formats::{BlockScale, F64, Format, text::to_f64_bits};
+use bitmma_engine::gemm::Target;
+use bitmma_engine::kernel::{Level, has_kernel_at, routes};
+use bitmma_engine::threads::{self, Pool};
+use bitmma_engine::{Architecture, GemmOptions, Matrix, Revision};
 use bitmma_verify::inputs::{Family, Formats, case, nearest};
 use serde::Serialize;
 
@@ -25,7 +25,7 @@ mod native;
 /// No native product: the feature `native` was left out.
 #[cfg(not(feature = "native"))]
 mod native {
-    use bitmma::threads::Pool;
+    use bitmma_engine::threads::Pool;
 
     pub(super) struct Native;
 
@@ -293,7 +293,7 @@ impl Inputs {
             ..GemmOptions::default()
         };
         let start = Instant::now();
-        let d = pool.install(|| bitmma::gemm(target, black_box(&self.a), &self.b, None, &options))?;
+        let d = pool.install(|| bitmma_engine::gemm(target, black_box(&self.a), &self.b, None, &options))?;
         let seconds = start.elapsed().as_secs_f64().max(1e-9);
         black_box(d);
         Ok(seconds)

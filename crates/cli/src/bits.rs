@@ -1,6 +1,6 @@
 //! Significands written below each other, bit under bit, with a bar where bits fall off.
 
-use bitmma::arithmetic::exact::Exact;
+use bitmma_engine::arithmetic::exact::Exact;
 
 use crate::style;
 

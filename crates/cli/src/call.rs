@@ -6,8 +6,6 @@ mod sources;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bitmma::formats::{BF16, E4M3, F32, Format};
-use bitmma::{Matrix, threads};
 use bitmma_calls::call::Scales;
 use bitmma_calls::compare::{Comparison, compare};
 use bitmma_calls::explain::explain;
@@ -15,6 +13,8 @@ use bitmma_calls::platform::{Decision, Platform, Sources, decide};
 use bitmma_calls::scaled::{Recipe, decide_scaled};
 use bitmma_calls::torch::{Layout, Request};
 use bitmma_calls::{Call, Error, execute};
+use bitmma_engine::formats::{BF16, E4M3, F32, Format};
+use bitmma_engine::{Matrix, threads};
 use clap::ValueEnum;
 
 use crate::count::count;

@@ -6,11 +6,11 @@ mod why;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bitmma::catalogue::Evidence;
-use bitmma::formats::text::{display, to_f64_bits};
-use bitmma::formats::{self, Format};
-use bitmma::{Architecture, Instruction, Revision};
 use bitmma_analysis::compare::{Answer, Comparison, Input, Reason, compare};
+use bitmma_engine::catalogue::Evidence;
+use bitmma_engine::formats::text::{display, to_f64_bits};
+use bitmma_engine::formats::{self, Format};
+use bitmma_engine::{Architecture, Instruction, Revision};
 use serde::Serialize;
 
 use self::own::OwnAnswer;

@@ -1,11 +1,11 @@
 //! Instructions and models in words, as tables and as JSON.
 
-use bitmma::arithmetic::parameter::{Missing, Parameter as OfOperation, Value as Known};
-use bitmma::arithmetic::{Chains, InputFlush, Lowering};
-use bitmma::catalogue::Evidence;
-use bitmma::formats::Format;
-pub(crate) use bitmma::formats::text::hex as code;
-use bitmma::{Instruction, Model};
+use bitmma_engine::arithmetic::parameter::{Missing, Parameter as OfOperation, Value as Known};
+use bitmma_engine::arithmetic::{Chains, InputFlush, Lowering};
+use bitmma_engine::catalogue::Evidence;
+use bitmma_engine::formats::Format;
+pub(crate) use bitmma_engine::formats::text::hex as code;
+use bitmma_engine::{Instruction, Model};
 use serde_json::{Value, json};
 
 /// A parameter of a model.
@@ -127,9 +127,9 @@ pub(crate) fn lowering(lowering: &Lowering) -> Vec<String> {
         words.push(format!("C widened to {format}"));
     }
     match lowering.order {
-        bitmma::arithmetic::Order::Sequential => {}
-        bitmma::arithmetic::Order::Reversed => words.push("elements from K-1 down to 0".to_owned()),
-        bitmma::arithmetic::Order::Interleaved { run, period } => {
+        bitmma_engine::arithmetic::Order::Sequential => {}
+        bitmma_engine::arithmetic::Order::Reversed => words.push("elements from K-1 down to 0".to_owned()),
+        bitmma_engine::arithmetic::Order::Interleaved { run, period } => {
             words.push(format!("elements in {} passes, {run} of every {period} each", period / run));
         }
     }

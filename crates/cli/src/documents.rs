@@ -5,13 +5,13 @@ mod proven;
 
 use std::path::Path;
 
-use bitmma::arithmetic::family::{self, FAMILIES, Family};
-use bitmma::arithmetic::parameter::{Missing, Value};
-use bitmma::arithmetic::{Conversion, Model};
-use bitmma::catalogue::{Vendor, processors};
-use bitmma::formats::text::display;
-use bitmma::formats::{BF16, F32, Format, Specials, table::FORMATS};
-use bitmma::{Architecture, Instruction, Revision};
+use bitmma_engine::arithmetic::family::{self, FAMILIES, Family};
+use bitmma_engine::arithmetic::parameter::{Missing, Value};
+use bitmma_engine::arithmetic::{Conversion, Model};
+use bitmma_engine::catalogue::{Vendor, processors};
+use bitmma_engine::formats::text::display;
+use bitmma_engine::formats::{BF16, F32, Format, Specials, table::FORMATS};
+use bitmma_engine::{Architecture, Instruction, Revision};
 
 use self::markdown::{Table, mono};
 use crate::describe;
@@ -42,7 +42,7 @@ fn instructions() -> String {
         is not known how an instruction computes, the row says so and nothing is guessed.\n"
         .to_owned();
     for architecture in Architecture::ALL {
-        let rows: Vec<&Instruction> = bitmma::catalogue::of(architecture).collect();
+        let rows: Vec<&Instruction> = bitmma_engine::catalogue::of(architecture).collect();
         let vendor = match architecture.vendor() {
             Vendor::Nvidia => "NVIDIA",
             Vendor::Amd => "AMD",
@@ -226,7 +226,7 @@ fn in_file(value: Value) -> String {
 /// A model of the family, what it is the model of, and a K: of the first native instruction that has one, else of a
 /// processor's, else made up.
 fn example(family: &Family) -> (String, usize, Model) {
-    let of_instruction = bitmma::catalogue::catalogue().iter().find_map(|row| {
+    let of_instruction = bitmma_engine::catalogue::catalogue().iter().find_map(|row| {
         let model = row.model(Revision::Hardware)?;
         let name = format!("`{} {}`", row.architecture, row.name());
         (row.is_native() && model.operation.name() == family.name).then_some((name, row.products(), model))

@@ -1,7 +1,7 @@
 //! `bitmma dot`: the answer of one dot product.
 
-use bitmma::catalogue::Found;
-use bitmma::formats::text::display;
+use bitmma_engine::catalogue::Found;
+use bitmma_engine::formats::text::display;
 
 use crate::failure::{Failure, Outcome};
 use crate::{describe, json, output, style, target, values};

@@ -3,12 +3,14 @@
 mod json;
 mod tables;
 
-use bitmma::arithmetic::special::Special;
-use bitmma::arithmetic::trace::{TermName, Why};
-use bitmma::arithmetic::{Step, Term};
-use bitmma::explain::{Explanation, explain};
-use bitmma::formats::text::display;
-use bitmma::formats::{Class, Format, decode};
+use std::collections::BTreeSet;
+
+use bitmma_engine::arithmetic::special::Special;
+use bitmma_engine::arithmetic::trace::{TermName, Why};
+use bitmma_engine::arithmetic::{Step, Term};
+use bitmma_engine::explain::{Explanation, explain};
+use bitmma_engine::formats::text::display;
+use bitmma_engine::formats::{Class, Format, decode};
 
 use self::tables::{aligned, binaries, cell, chain_loss, converted, exact_sum};
 use crate::failure::{Failure, Outcome};
@@ -168,23 +170,36 @@ impl Page<'_> {
         )
     }
 
-    /// One section for each elementary operation.
-    fn sections(&self, sections: &[Section<'_>], flushed: &[usize]) -> String {
+    /// One section for each elementary operation, one for several in a row that are idle.
+    fn sections(&self, sections: &[Section<'_>], flushed: &BTreeSet<usize>) -> String {
         let mut text = String::new();
-        for (index, section) in sections.iter().enumerate() {
-            let place = match sections.len() {
-                1 => String::new(),
-                count => format!(" {} of {count}", index + 1),
+        let mut index = 0;
+        while let Some(section) = sections.get(index) {
+            // neighbours that are idle are one paragraph
+            let idle = match sections.len() {
+                1 => 0,
+                _ => {
+                    let same =
+                        |other: &&Section<'_>| other.accumulator == section.accumulator && other.is_idle();
+                    sections[index..].iter().take_while(same).count()
+                }
             };
-            let heading = format!("{}{place}: elements {}", section.operation, ranges(section.elements));
+            let together = &sections[index..index + idle.max(1)];
+            let elements: Vec<usize> =
+                together.iter().flat_map(|section| section.elements).copied().collect();
+            let place = match (sections.len(), together.len()) {
+                (1, _) => String::new(),
+                (count, 1) => format!(" {} of {count}", index + 1),
+                (count, more) => format!(" {} to {} of {count}", index + 1, index + more),
+            };
+            let heading = format!("{}{place}: elements {}", section.operation, ranges(&elements));
             text += &format!(
                 "\n{}, accumulator {}\n",
                 style::strong(&heading),
                 value_and_code(&section.format, section.accumulator)
             );
-            if sections.len() > 1 && section.is_idle() {
-                let flushed = section.elements.iter().filter(|k| flushed.contains(k)).count();
-                let by_flushing = match flushed {
+            if idle > 0 {
+                let by_flushing = match elements.iter().filter(|k| flushed.contains(k)).count() {
                     0 => String::new(),
                     count => format!(" ({} by flushing, above)", style::lost(&format!("{count} of them"))),
                 };
@@ -192,6 +207,7 @@ impl Page<'_> {
             } else {
                 text += &self.steps(section);
             }
+            index += together.len();
         }
         text
     }
@@ -316,7 +332,7 @@ impl Page<'_> {
 }
 
 /// The products that are zero because a factor is flushed.
-fn flushed(readings: &[&Step]) -> Vec<usize> {
+fn flushed(readings: &[&Step]) -> BTreeSet<usize> {
     let product = |step: &&Step| match step {
         Step::Read { why: Why::Flushed, term: Some(TermName::Product(k)), exact: Some(exact), .. } => {
             (exact.significand != 0).then_some(*k)

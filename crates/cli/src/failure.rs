@@ -69,7 +69,7 @@ impl<E: Error + 'static> From<E> for Failure {
     fn from(error: E) -> Failure {
         let any: &(dyn Error + 'static) = &error;
         let of_engine = match any.downcast_ref() {
-            Some(bitmma::Error::Io(error)) => Some(error),
+            Some(bitmma_engine::Error::Io(error)) => Some(error),
             _ => None,
         };
         match any.downcast_ref::<io::Error>().or(of_engine).map(io::Error::kind) {

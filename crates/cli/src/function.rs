@@ -6,14 +6,14 @@ mod steps;
 
 use std::path::PathBuf;
 
-use bitmma::Architecture;
-use bitmma::catalogue::{Accepted, accept_function};
-use bitmma::formats::F32;
-use bitmma::formats::text::display;
-use bitmma::functions::digest::BLOCKS;
-use bitmma::functions::nearest::{nearest, ulps};
-use bitmma::functions::ptx::Form;
-use bitmma::functions::{self, Step};
+use bitmma_engine::Architecture;
+use bitmma_engine::catalogue::{Accepted, accept_function};
+use bitmma_engine::formats::F32;
+use bitmma_engine::formats::text::display;
+use bitmma_engine::functions::digest::BLOCKS;
+use bitmma_engine::functions::nearest::{nearest, ulps};
+use bitmma_engine::functions::ptx::Form;
+use bitmma_engine::functions::{self, Step};
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::table::Table;

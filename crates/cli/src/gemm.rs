@@ -6,11 +6,11 @@ mod like;
 
 use std::time::Duration;
 
-use bitmma::formats::table::FORMATS;
-use bitmma::formats::{F32, Format, Overflow, Rounding, text::display};
-use bitmma::gemm::{MAX_STEP, OutputConversion, ScaleBlocks, Target as Unit};
-use bitmma::kernel::has_kernel;
-use bitmma::{GemmOptions, Matrix, threads};
+use bitmma_engine::formats::table::FORMATS;
+use bitmma_engine::formats::{F32, Format, Overflow, Rounding, text::display};
+use bitmma_engine::gemm::{MAX_STEP, OutputConversion, ScaleBlocks, Target as Unit};
+use bitmma_engine::kernel::has_kernel;
+use bitmma_engine::{GemmOptions, Matrix, threads};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
@@ -191,7 +191,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         progress: Some(&report),
     };
     let Matrices { a, b, c, .. } = &matrices;
-    let d = bitmma::gemm(&unit, a, b, c.as_ref(), &options);
+    let d = bitmma_engine::gemm(&unit, a, b, c.as_ref(), &options);
     let seconds = bar.spent();
     drop(bar);
     let d = d.map_err(|error| arguments.files.advise(error, a, b))?;

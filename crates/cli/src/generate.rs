@@ -66,8 +66,10 @@ pub(crate) fn run(arguments: &Arguments, command: clap::Command) -> Result<Outco
 
 /// The command line with what only completions know: every instruction's name, and which values are files.
 fn completed(mut whole: clap::Command) -> clap::Command {
-    let mut names: Vec<String> =
-        bitmma::catalogue::catalogue().iter().map(|row| row.name_for(row.m.last, row.n.last)).collect();
+    let mut names: Vec<String> = bitmma_engine::catalogue::catalogue()
+        .iter()
+        .map(|row| row.name_for(row.m.last, row.n.last))
+        .collect();
     names.sort();
     names.dedup();
     // clap keeps references to values; the process ends after this

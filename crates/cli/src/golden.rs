@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use bitmma::formats::Format;
-use bitmma::gemm::Target as Steps;
-use bitmma::{Case, Signature, Simulator};
 use bitmma_calls::npz::Writer;
+use bitmma_engine::formats::Format;
+use bitmma_engine::gemm::Target as Steps;
+use bitmma_engine::{Case, Signature, Simulator};
 use bitmma_verify::asking;
 use bitmma_verify::open::MAX_SIZE;
 use bitmma_verify::recording::{self, Answer};

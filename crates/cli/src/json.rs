@@ -7,10 +7,10 @@
 //! | `value` | a number, or `"nan"`, `"inf"`, `"-inf"` ([`Number`]) |
 //! | `code` | the bits of a number in hex, as text |
 
-use bitmma::catalogue::{Extent, Found, Options};
-pub(crate) use bitmma::explain::json::{Coded, Number};
-use bitmma::formats::{BlockScale, Format};
-use bitmma::{Case, Revision, Signature};
+use bitmma_engine::catalogue::{Extent, Found, Options};
+pub(crate) use bitmma_engine::explain::json::{Coded, Number};
+use bitmma_engine::formats::{BlockScale, Format};
+use bitmma_engine::{Case, Revision, Signature};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -92,7 +92,7 @@ impl From<Extent> for Size {
 }
 
 /// A row of the catalogue; `dense` is, of a sparse one, the dense instruction of this architecture that sums as it does.
-pub(crate) fn instruction(row: &'static bitmma::Instruction, revision: Revision) -> impl Serialize {
+pub(crate) fn instruction(row: &'static bitmma_engine::Instruction, revision: Revision) -> impl Serialize {
     let composed_of = row.composed_of.as_ref().map(|parts| {
         let (part, around) = (parts.part.to_string(), parts.around.to_string());
         object! { count: parts.count, part: part, around: around }
@@ -135,7 +135,7 @@ pub(crate) struct Model {
 
 impl Model {
     /// `k` adds L, the products in one sum for that K.
-    pub(crate) fn new(model: &bitmma::Model, k: Option<usize>) -> Model {
+    pub(crate) fn new(model: &bitmma_engine::Model, k: Option<usize>) -> Model {
         let parameters = describe::parameters(model, k);
         Model {
             family: model.operation.name(),

@@ -1,9 +1,9 @@
 //! `bitmma list`: the instructions there are.
 
-use bitmma::arithmetic::family;
-use bitmma::catalogue::{Evidence, Filter, processors};
-use bitmma::formats::{Format, table::FORMATS};
-use bitmma::{Architecture, Instruction, Revision};
+use bitmma_engine::arithmetic::family;
+use bitmma_engine::catalogue::{Evidence, Filter, processors};
+use bitmma_engine::formats::{Format, table::FORMATS};
+use bitmma_engine::{Architecture, Instruction, Revision};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::failure::{Failure, Outcome};
@@ -50,7 +50,8 @@ fn format() -> impl TypedValueParser<Value = Format> {
 }
 
 fn family() -> impl TypedValueParser<Value = &'static str> {
-    PossibleValuesParser::new(family::names(|_| true)).try_map(|name| bitmma::catalogue::model_family(&name))
+    PossibleValuesParser::new(family::names(|_| true))
+        .try_map(|name| bitmma_engine::catalogue::model_family(&name))
 }
 
 /// Runs it.

@@ -1,8 +1,8 @@
 //! Exact values of intermediate results, as text.
 
-use bitmma::arithmetic::exact::Exact;
-use bitmma::formats::text::display;
-use bitmma::formats::{F64, Format, Overflow, Real, Rounding, decode, encode};
+use bitmma_engine::arithmetic::exact::Exact;
+use bitmma_engine::formats::text::display;
+use bitmma_engine::formats::{F64, Format, Overflow, Real, Rounding, decode, encode};
 
 /// The exact value of a finite code.
 pub(crate) fn of_code(format: &Format, code: u64) -> Exact {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bitmma::formats::Format;
-use bitmma::{Matrix, Model, shape_text};
+use bitmma_engine::formats::Format;
+use bitmma_engine::{Matrix, Model, shape_text};
 use serde::Serialize;
 
 use crate::failure::{Failure, Within};
@@ -88,14 +88,14 @@ impl Arguments {
     }
 
     /// The failure, with advice where B may have been meant transposed.
-    pub(crate) fn advise(&self, error: bitmma::Error, a: &Matrix, b: &Matrix) -> Failure {
-        let swapped = matches!(error, bitmma::Error::Shape { operand: "B", .. })
+    pub(crate) fn advise(&self, error: bitmma_engine::Error, a: &Matrix, b: &Matrix) -> Failure {
+        let swapped = matches!(error, bitmma_engine::Error::Shape { operand: "B", .. })
             && b.columns() == a.columns()
             && b.rows() != a.columns();
         let hint = if swapped { transposed_hint(self.b_transposed) } else { "" };
         // an option is called as it was typed
         let error = match error {
-            bitmma::Error::GemmOption { option, value, allowed } => {
+            bitmma_engine::Error::GemmOption { option, value, allowed } => {
                 let typed = |text: &str| text.replace("scale_blocks", "--scale-blocks");
                 let option = match option {
                     "K" | "K of scale_blocks" => typed(option),
@@ -103,7 +103,7 @@ impl Arguments {
                 };
                 Failure::new(format!("{option} is {value}; {}", typed(&allowed)))
             }
-            bitmma::Error::Nan { place, format } => {
+            bitmma_engine::Error::Nan { place, format } => {
                 Failure::new(format!("{place} is NaN, and {format} has no NaN; --nan says what it becomes"))
             }
             other => other.into(),
@@ -239,7 +239,9 @@ pub(crate) fn metadata(target: &Target, arguments: &target::Arguments) -> BTreeM
 /// `, revision paper` where it is not the usual one.
 pub(crate) fn revision_text(target: &Target, arguments: &target::Arguments) -> String {
     match (&target.found, arguments.revision.revision) {
-        (Some(_), revision) if revision != bitmma::Revision::default() => format!(", revision {revision}"),
+        (Some(_), revision) if revision != bitmma_engine::Revision::default() => {
+            format!(", revision {revision}")
+        }
         _ => String::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! `bitmma plan`: the plan of a library's call, without running it.
 
-use bitmma::formats::{BF16, Format};
 use bitmma_calls::platform::{Platform, decide};
+use bitmma_engine::formats::{BF16, Format};
 
 use crate::call::{SourceArguments, format_parser, summary};
 use crate::count::{MOST, count};

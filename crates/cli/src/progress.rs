@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use bitmma::Progress;
+use bitmma_engine::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output;
@@ -96,7 +96,7 @@ impl Drop for Bar {
 }
 
 impl Progress for Bar {
-    fn step(&self, what: &str, done: u64, total: u64) -> Result<(), bitmma::Error> {
+    fn step(&self, what: &str, done: u64, total: u64) -> Result<(), bitmma_engine::Error> {
         self.show(done, total, |_| what.to_owned());
         Ok(())
     }

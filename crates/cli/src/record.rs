@@ -4,7 +4,7 @@ use std::io::{BufWriter, Seek, Write};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bitmma::{Case, Signature};
+use bitmma_engine::{Case, Signature};
 use bitmma_verify::asking;
 use bitmma_verify::directed::Directed;
 use bitmma_verify::inputs::{Family, case};

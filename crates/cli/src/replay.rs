@@ -5,8 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bitmma::Model;
-use bitmma::formats::text::display;
+use bitmma_engine::Model;
+use bitmma_engine::formats::text::display;
 use bitmma_verify::origin::Origin;
 use bitmma_verify::recording::{self, Answer, Record};
 use bitmma_verify::replay::{self, Joined, Mismatch, Rules};
@@ -155,7 +155,7 @@ fn explain_command(origin: &Origin, record: &Record, arguments: &Arguments) -> O
         (None, Some(_)) => format!("bitmma explain {} {}", origin.architecture(), origin.instruction()),
         (None, None) => return None,
     };
-    if arguments.model.is_none() && arguments.revision.revision != bitmma::Revision::default() {
+    if arguments.model.is_none() && arguments.revision.revision != bitmma_engine::Revision::default() {
         command += &format!(" --revision {}", arguments.revision.revision);
     }
     command += &format!(

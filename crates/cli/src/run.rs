@@ -1,7 +1,7 @@
 //! `bitmma run`: matrices from files through one instruction, D into a file.
 
-use bitmma::catalogue::Found;
-use bitmma::{Matrix, MmaUnit, Operands, Simulator, shape_text, simulate};
+use bitmma_engine::catalogue::Found;
+use bitmma_engine::{Matrix, MmaUnit, Operands, Simulator, shape_text, simulate};
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::Output;

@@ -1,8 +1,8 @@
 //! `bitmma show`: everything about one instruction, or about a model from a file.
 
-use bitmma::catalogue::{Found, Options};
-use bitmma::formats::Format;
-use bitmma::{Model, Revision};
+use bitmma_engine::catalogue::{Found, Options};
+use bitmma_engine::formats::Format;
+use bitmma_engine::{Model, Revision};
 
 use crate::failure::{Failure, Outcome};
 use crate::table::Table;

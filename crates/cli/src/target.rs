@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use bitmma::arithmetic::Conversion;
-use bitmma::catalogue::{Found, Options, find, find_with_options};
-use bitmma::formats::Format;
-use bitmma::formats::alias::{UnknownFormat, find as find_format};
-use bitmma::{Architecture, Model, Revision, model_of};
+use bitmma_engine::arithmetic::Conversion;
+use bitmma_engine::catalogue::{Found, Options, find, find_with_options};
+use bitmma_engine::formats::Format;
+use bitmma_engine::formats::alias::{UnknownFormat, find as find_format};
+use bitmma_engine::{Architecture, Model, Revision, model_of};
 pub(crate) use bitmma_verify::open::read_model;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 

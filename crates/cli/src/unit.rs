@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bitmma::Revision;
+use bitmma_engine::Revision;
 use bitmma_hardware::process::Limits;
 use bitmma_verify::open::{AnyUnit, open};
 

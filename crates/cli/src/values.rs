@@ -1,9 +1,9 @@
 //! Numbers as they are typed: lists of decimals, hexadecimal floats and codes, read into formats.
 
-use bitmma::Case;
-use bitmma::arithmetic::{ModelError, Operands, Prepared};
-use bitmma::formats::Format;
 use bitmma_analysis::compare::{self, Unread};
+use bitmma_engine::Case;
+use bitmma_engine::arithmetic::{ModelError, Operands, Prepared};
+use bitmma_engine::formats::Format;
 
 use crate::count::count;
 use crate::failure::{Failure, Within};

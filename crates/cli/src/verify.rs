@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use bitmma::{Error, Model, Signature, model_of};
+use bitmma_engine::{Error, Model, Signature, model_of};
 use bitmma_verify::campaign::{
     self, Block, Cut, Failing, Identity, Kept, Plan, Settled, Shard, State, Summary, Verdict,
 };
@@ -105,7 +105,7 @@ pub(crate) struct Arguments {
 /// What came of one unit.
 struct Outcomes {
     signature: Option<Signature>,
-    about: bitmma::About,
+    about: bitmma_engine::About,
     identity: Identity,
     shard: Shard,
     summary: Summary,
@@ -163,7 +163,7 @@ fn merged(paths: &[PathBuf]) -> Result<Outcomes, Failure> {
     let summary = Summary::of(&identity, &blocks, Shard::WHOLE);
     Ok(Outcomes {
         signature: None,
-        about: bitmma::About::default(),
+        about: bitmma_engine::About::default(),
         identity,
         shard: Shard::WHOLE,
         summary,

@@ -1,9 +1,9 @@
 //! Instructions of this processor as units.
 #![allow(unsafe_code)] // an instruction of the processor is called by its intrinsic
 
-use bitmma::catalogue::{Processor, find_processor, processors};
-use bitmma::threads::prelude::*;
-use bitmma::{About, Error, Fault, Matrix, MmaUnit, Operands, Signature};
+use bitmma_engine::catalogue::{Processor, find_processor, processors};
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{About, Error, Fault, Matrix, MmaUnit, Operands, Signature};
 
 #[cfg(target_arch = "x86_64")]
 mod amx;

@@ -1,4 +1,4 @@
-//! Drivers of real units: each kind is a module, and its units are [`bitmma::MmaUnit`]s.
+//! Drivers of real units: each kind is a module, and its units are [`bitmma_engine::MmaUnit`]s.
 //!
 //! [`cpu`]: instructions of this processor. [`process`]: any program that speaks our protocol on its
 //! standard input and output. [`cuda`] and [`hip`]: one instruction on a GPU, tile by tile, through the

@@ -16,7 +16,7 @@ pub enum Error {
         /// What the question was for.
         purpose: &'static str,
         /// What it said.
-        source: bitmma::Error,
+        source: bitmma_engine::Error,
     },
     /// The unit answered something else than it was asked for.
     #[error("the unit gave {given} for {expected}, asked about {purpose}")]

@@ -8,8 +8,8 @@ mod rounding;
 mod specials;
 mod sums;
 
-use bitmma::formats::{Class, Format, decode};
-use bitmma::{Case, Signature};
+use bitmma_engine::formats::{Class, Format, decode};
+use bitmma_engine::{Case, Signature};
 use bitmma_verify::inputs::Formats;
 
 use crate::error::Error;
@@ -131,7 +131,7 @@ impl Observer<'_, '_> {
         }
         let observations = self.ask(questions)?;
         self.note_each("scale factors", observations, "; ", |one| {
-            format!("{}: {}", one.asked, bitmma::formats::text::display(&d, one.answer))
+            format!("{}: {}", one.asked, bitmma_engine::formats::text::display(&d, one.answer))
         });
         Ok(())
     }
@@ -172,7 +172,7 @@ impl Observer<'_, '_> {
 
 fn zero_text(format: &Format, code: u64) -> String {
     match decode(format, code) {
-        value if value.class != Class::Zero => bitmma::formats::text::display(format, code),
+        value if value.class != Class::Zero => bitmma_engine::formats::text::display(format, code),
         value if value.negative => "-0".to_owned(),
         _ => "+0".to_owned(),
     }

@@ -3,8 +3,8 @@
 //! A unit that fails is asked further (`wiring`): which mistake in how its operands or its results are connected
 //! would explain it.
 
-use bitmma::formats::Format;
-use bitmma::{Case, Matrices, Matrix, Signature};
+use bitmma_engine::formats::Format;
+use bitmma_engine::{Case, Matrices, Matrix, Signature};
 use bitmma_verify::inputs::{Family, case, matrices, zero};
 
 use crate::error::Error;
@@ -337,7 +337,7 @@ impl<'s> Questions<'s> {
     }
 }
 
-fn failed(source: bitmma::Error) -> Error {
+fn failed(source: bitmma_engine::Error) -> Error {
     Error::Unit { answered: 0, purpose: "independence", source }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Case `index` of a seed is always the same.
 
-use bitmma::Case;
-use bitmma::formats::cases::notable_codes;
+use bitmma_engine::Case;
+use bitmma_engine::formats::cases::notable_codes;
 use bitmma_verify::inputs::{Formats, zero};
 
 use crate::numbers::{Random, all_exponents, normal_exponents, number};

@@ -29,7 +29,7 @@ pub mod tree;
 pub mod validate;
 mod wiring;
 
-use bitmma::{MmaUnit, Signature};
+use bitmma_engine::{MmaUnit, Signature};
 
 pub use error::Error;
 pub use features::{Feature, Observation};

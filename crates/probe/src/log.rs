@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use bitmma::{Case, Signature};
+use bitmma_engine::{Case, Signature};
 use bitmma_verify::recording;
 
 use crate::error::Error;

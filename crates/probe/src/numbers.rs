@@ -1,6 +1,6 @@
 //! Numbers written by exponent and fraction, and random choices that are the same everywhere.
 
-use bitmma::formats::{Class, Format, Overflow, Real, Rounding, decode, encode};
+use bitmma_engine::formats::{Class, Format, Overflow, Real, Rounding, decode, encode};
 
 /// A small generator whose stream is named by two numbers (SplitMix64: Steele, Lea, Flood 2014).
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@
 
 mod narrow;
 
-use bitmma::formats::{Class, decode};
-use bitmma::{Case, Signature};
+use bitmma_engine::formats::{Class, decode};
+use bitmma_engine::{Case, Signature};
 use bitmma_verify::inputs::{Formats, zero};
 
 use crate::error::Error;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bitmma::{Case, Model, Signature};
+use bitmma_engine::{Case, Model, Signature};
 
 use crate::features::Feature;
 use crate::independence::Evidence;

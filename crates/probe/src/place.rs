@@ -1,6 +1,6 @@
 //! Where an answer is in D.
 
-use bitmma::Signature;
+use bitmma_engine::Signature;
 
 /// An element of D.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 mod refined;
 
-use bitmma::{Case, MmaUnit, Model, Progress, Signature};
+use bitmma_engine::{Case, MmaUnit, Model, Progress, Signature};
 use bitmma_verify::inputs::Formats;
 use bitmma_verify::shrink::shrink;
 

@@ -12,8 +12,8 @@ mod expose;
 #[cfg(test)]
 mod tests;
 
-use bitmma::arithmetic::{Lowering, Prepared};
-use bitmma::{Case, Model};
+use bitmma_engine::arithmetic::{Lowering, Prepared};
+use bitmma_engine::{Case, Model};
 use bitmma_verify::inputs::Formats;
 
 use crate::numbers::{Random, all_exponents, normal_exponents};

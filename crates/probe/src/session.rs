@@ -1,6 +1,6 @@
 //! The conversation with a unit: questions, answers, the log of both.
 
-use bitmma::{Case, Matrices, MmaUnit, Progress, Signature};
+use bitmma_engine::{Case, Matrices, MmaUnit, Progress, Signature};
 
 use crate::error::Error;
 use crate::log::{Log, dot_question, from_runs, runs, short};
@@ -166,7 +166,7 @@ impl<'u> Session<'u> {
         self.log.wrong(problem)
     }
 
-    fn failed(&self, purpose: &'static str, source: bitmma::Error) -> Error {
+    fn failed(&self, purpose: &'static str, source: bitmma_engine::Error) -> Error {
         Error::Unit { answered: self.answered, purpose, source }
     }
 

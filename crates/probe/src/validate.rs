@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use bitmma::formats::Class;
-use bitmma::formats::decode;
-use bitmma::kernel::{self, has_kernel};
-use bitmma::threads::prelude::*;
-use bitmma::{Case, Matrices, Model, Signature, simulate};
+use bitmma_engine::formats::Class;
+use bitmma_engine::formats::decode;
+use bitmma_engine::kernel::{self, has_kernel};
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{Case, Matrices, Model, Signature, simulate};
 use bitmma_verify::inputs::{Family, Formats, matrices};
 
 use crate::error::Error;

@@ -3,7 +3,7 @@
 //! No arithmetic is supposed. A mistake moves the elements of an operand, the elements of D, or the answers of a
 //! batch. The unit is asked again with that put right; if it then passes the tests it failed, the mistake is named.
 
-use bitmma::{Matrices, Matrix, Signature};
+use bitmma_engine::{Matrices, Matrix, Signature};
 use bitmma_verify::inputs::Family;
 use bitmma_verify::inputs::matrices;
 

@@ -62,7 +62,7 @@ pub enum Error {
         /// From 1.
         line: u32,
         /// The error.
-        error: bitmma::Error,
+        error: bitmma_engine::Error,
     },
     /// Somebody stopped the run.
     #[error("stopped")]

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use bitmma::catalogue::{Architecture, Revision, find};
-use bitmma::formats::Format;
-use bitmma::{Codes, FastSimulator, Matrix, Operands, Simulator};
+use bitmma_engine::catalogue::{Architecture, Revision, find};
+use bitmma_engine::formats::Format;
+use bitmma_engine::{Codes, FastSimulator, Matrix, Operands, Simulator};
 
 use crate::error::Error;
 use crate::lanes::LANES;
@@ -87,7 +87,7 @@ impl Multiplier {
         if (m, n, k, a) == (8, 8, 4, "f16") {
             return Err(refuse(""));
         }
-        let engine = |error: bitmma::Error| Error::Engine { line, error };
+        let engine = |error: bitmma_engine::Error| Error::Engine { line, error };
         let found = find(architecture, form).map_err(|error| engine(error.into()))?;
         let simulator = Simulator::found(&found, Revision::default()).map_err(engine)?;
         let model = simulator.own_model();
@@ -143,7 +143,7 @@ impl Multiplier {
         a: Codes,
         b: Codes,
         c: Codes,
-    ) -> Result<Codes, bitmma::Error> {
+    ) -> Result<Codes, bitmma_engine::Error> {
         let (m, n, k) = (self.m, self.n, self.k);
         match &self.arithmetic {
             Arithmetic::Float { simulator, a: a_format, b: b_format, c: c_format } => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bitmma::formats::Rounding;
+use bitmma_engine::formats::Rounding;
 
 use crate::matrix::Multiplier;
 use crate::text::{Parameter, Register};

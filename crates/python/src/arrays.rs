@@ -1,7 +1,7 @@
 //! Codes between NumPy and [`Matrix`].
 
-use bitmma::formats::Format as Row;
-use bitmma::{Code, Codes, Matrix, MatrixRef, Words, on_codes};
+use bitmma_engine::formats::Format as Row;
+use bitmma_engine::{Code, Codes, Matrix, MatrixRef, Words, on_codes};
 use numpy::ndarray::{ArrayView2, ArrayViewD, s};
 use numpy::{IntoPyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;

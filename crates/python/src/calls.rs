@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use bitmma::Matrix;
-use bitmma::formats::{F32, Format as Row};
 use bitmma_calls::call::Scales;
 use bitmma_calls::cublaslt::{Assume, Config};
 use bitmma_calls::explain::explain;
@@ -12,6 +10,8 @@ use bitmma_calls::platform::{Platform, Sources, decide};
 use bitmma_calls::scaled::{Recipe, decide_scaled};
 use bitmma_calls::torch::{Layout, Request, Scaling, format_of};
 use bitmma_calls::{Call, Error, Plan, execute};
+use bitmma_engine::Matrix;
+use bitmma_engine::formats::{F32, Format as Row};
 use pyo3::prelude::*;
 
 use crate::arrays;

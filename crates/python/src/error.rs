@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use bitmma::Error;
-use bitmma::catalogue::LookupError as Lookup;
+use bitmma_engine::Error;
+use bitmma_engine::catalogue::LookupError as Lookup;
 use pyo3::{PyErr, Python};
 
 pub(crate) use crate::words::in_python;

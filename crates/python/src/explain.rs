@@ -1,10 +1,10 @@
 //! `bitmma.explain`: every step of one element of D, as dictionaries.
 
-use bitmma::arithmetic::special::Special;
-use bitmma::arithmetic::trace::{Reading, Why};
-use bitmma::arithmetic::{Step, Term};
-use bitmma::explain::explain_element;
-use bitmma::formats::{Format, Real, text};
+use bitmma_engine::arithmetic::special::Special;
+use bitmma_engine::arithmetic::trace::{Reading, Why};
+use bitmma_engine::arithmetic::{Step, Term};
+use bitmma_engine::explain::explain_element;
+use bitmma_engine::formats::{Format, Real, text};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 

@@ -1,9 +1,11 @@
 //! `bitmma.formats`: what the bits of a number mean.
 
-use bitmma::Codes;
-use bitmma::formats::encode as encode_exact;
-use bitmma::formats::{F32, F64, FORMATS, Format as Row, Overflow, Real, Rounding, alias, packing, text};
-use bitmma::gemm::OutputConversion;
+use bitmma_engine::Codes;
+use bitmma_engine::formats::encode as encode_exact;
+use bitmma_engine::formats::{
+    F32, F64, FORMATS, Format as Row, Overflow, Real, Rounding, alias, packing, text,
+};
+use bitmma_engine::gemm::OutputConversion;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
@@ -101,14 +103,16 @@ fn check(row: &Row, index: usize, code: u64) -> PyResult<()> {
 
 /// How values beyond a format's largest are treated: `ieee`, `infinity`, `saturate`.
 pub(crate) fn overflow(name: &str) -> PyResult<Overflow> {
-    name.parse()
-        .map_err(|error: bitmma::formats::overflow::UnknownOverflow| OptionError::new_err(error.to_string()))
+    name.parse().map_err(|error: bitmma_engine::formats::overflow::UnknownOverflow| {
+        OptionError::new_err(error.to_string())
+    })
 }
 
 /// A rounding rule by its symbol.
 pub(crate) fn rounding(name: &str) -> PyResult<Rounding> {
-    name.parse()
-        .map_err(|error: bitmma::formats::rounding::UnknownRounding| OptionError::new_err(error.to_string()))
+    name.parse().map_err(|error: bitmma_engine::formats::rounding::UnknownRounding| {
+        OptionError::new_err(error.to_string())
+    })
 }
 
 /// Codes of `format` for the float64 or float32 numbers whose bits are `words`. NaN becomes the code `nan`; without one
@@ -136,7 +140,7 @@ pub(crate) fn encode<'py>(
     let codes = py.detach(|| {
         let all = (0..words.len()).map(|index| words.get(index));
         conversion.check(from, all.clone(), ("values", &shape))?;
-        Ok::<_, bitmma::Error>(held(&to, all.map(conversion.of(from, words.len()))))
+        Ok::<_, bitmma_engine::Error>(held(&to, all.map(conversion.of(from, words.len()))))
     });
     arrays::array(py, codes.map_err(Raised::from)?, &shape)
 }

@@ -1,9 +1,9 @@
 //! The approximate functions of NVIDIA GPUs.
 
-use bitmma::catalogue::accept_function;
-use bitmma::functions::fill;
-use bitmma::functions::ptx::Form;
-use bitmma::{Architecture, Codes};
+use bitmma_engine::catalogue::accept_function;
+use bitmma_engine::functions::fill;
+use bitmma_engine::functions::ptx::Form;
+use bitmma_engine::{Architecture, Codes};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
@@ -19,7 +19,7 @@ pub(crate) fn evaluate_function<'py>(
     assume: bool,
 ) -> PyResult<(Bound<'py, PyAny>, Option<String>)> {
     let py = words.py();
-    let form: Form = form.parse().map_err(|error: bitmma::functions::UnknownFunction| {
+    let form: Form = form.parse().map_err(|error: bitmma_engine::functions::UnknownFunction| {
         UnknownInstruction::new_err(error.to_string())
     })?;
     let architecture: Architecture = chip.parse().map_err(Raised::from)?;

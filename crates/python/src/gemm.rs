@@ -1,9 +1,9 @@
 //! `bitmma.gemm`: products of any shape.
 
-use bitmma::formats::{F32, Overflow};
-use bitmma::gemm::{OutputConversion, ScaleBlocks};
-use bitmma::kernel::has_kernel;
-use bitmma::{GemmOptions, gemm as product};
+use bitmma_engine::formats::{F32, Overflow};
+use bitmma_engine::gemm::{OutputConversion, ScaleBlocks};
+use bitmma_engine::kernel::has_kernel;
+use bitmma_engine::{GemmOptions, gemm as product};
 use pyo3::prelude::*;
 
 use crate::arrays::{self, Held};

@@ -1,8 +1,8 @@
 //! `bitmma.catalogue`: which instruction of which architecture uses which model.
 
-use bitmma::catalogue::library::{self, Product, choose as choose_row};
-use bitmma::catalogue::{Evidence, Filter, Found, find as find_row, model_family};
-use bitmma::{Architecture, Error, Revision};
+use bitmma_engine::catalogue::library::{self, Product, choose as choose_row};
+use bitmma_engine::catalogue::{Evidence, Filter, Found, find as find_row, model_family};
+use bitmma_engine::{Architecture, Error, Revision};
 use pyo3::prelude::*;
 
 use crate::error::Raised;
@@ -110,7 +110,7 @@ impl Instruction {
     /// The model as TOML, to be edited and run like any other.
     #[pyo3(signature = (revision = "hardware"))]
     fn model(&self, revision: &str) -> PyResult<String> {
-        let model = bitmma::model_of(&self.found, self::revision(revision)?);
+        let model = bitmma_engine::model_of(&self.found, self::revision(revision)?);
         Ok(model.map_err(Raised::from)?.to_toml())
     }
 

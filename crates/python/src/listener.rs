@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Sender, SyncSender, sync_channel};
 
-use bitmma::{Error, Progress, threads};
+use bitmma_engine::{Error, Progress, threads};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 

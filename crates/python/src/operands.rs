@@ -1,8 +1,8 @@
 //! The operands of a product as they come from Python, made matrices of a unit's formats.
 
-use bitmma::formats::{BlockScale, Format};
-use bitmma::{Matrix, Model, Operands};
 use bitmma_analysis::data::{Product, ScaleFactors};
+use bitmma_engine::formats::{BlockScale, Format};
+use bitmma_engine::{Matrix, Model, Operands};
 use pyo3::prelude::*;
 
 use crate::arrays;

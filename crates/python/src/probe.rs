@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use bitmma::formats::BlockScale;
-use bitmma::{Case, Code, Codes, Matrix, MmaUnit, Model, Operands, Signature, on_codes};
+use bitmma_engine::formats::BlockScale;
+use bitmma_engine::{Case, Code, Codes, Matrix, MmaUnit, Model, Operands, Signature, on_codes};
 use bitmma_probe::{Error, Evidence, Options, Verdict};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -64,12 +64,12 @@ impl MmaUnit for Function<'_> {
         &self.signature
     }
 
-    fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, bitmma::Error> {
+    fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, bitmma_engine::Error> {
         let mut answers = self.multiply_many(std::slice::from_ref(operands))?;
-        answers.pop().ok_or(bitmma::Error::Stopped)
+        answers.pop().ok_or(bitmma_engine::Error::Stopped)
     }
 
-    fn multiply_many(&self, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, bitmma::Error> {
+    fn multiply_many(&self, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, bitmma_engine::Error> {
         batch.iter().try_for_each(|operands| self.signature.check(operands))?;
         let raised = |error| self.calls.raise(error);
         let stacks = Python::attach(|py| self.stacks(py, batch)).map_err(raised)?;

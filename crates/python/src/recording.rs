@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use bitmma::{Case, Error};
+use bitmma_engine::{Case, Error};
 use bitmma_verify::recording::{Answer, Record as Row, read};
 use bitmma_verify::replay::{Joined, Rules, join, replay as hold};
 use pyo3::prelude::*;

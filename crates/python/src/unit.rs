@@ -1,9 +1,9 @@
 //! `bitmma.simulate`: an instruction or a model as something that multiplies.
 
-use bitmma::formats::F64;
-use bitmma::gemm::{OutputConversion, Target};
-use bitmma::kernel::has_kernel;
-use bitmma::{Instruction as Row, Matrix, MmaUnit, Model, Operands, Simulator};
+use bitmma_engine::formats::F64;
+use bitmma_engine::gemm::{OutputConversion, Target};
+use bitmma_engine::kernel::has_kernel;
+use bitmma_engine::{Instruction as Row, Matrix, MmaUnit, Model, Operands, Simulator};
 use pyo3::prelude::*;
 
 use crate::arrays;
@@ -140,7 +140,7 @@ pub(crate) fn multiply<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     answer(py, unit, &operands, |operands| match &unit.simulator {
         Some(simulator) => simulator.multiply(operands),
-        None => bitmma::simulate(unit.model(), operands),
+        None => bitmma_engine::simulate(unit.model(), operands),
     })
 }
 
@@ -151,14 +151,14 @@ pub(crate) fn simulate<'py>(
     unit: &Unit,
     operands: Arrays<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    answer(py, unit, &operands, |operands| bitmma::simulate(unit.model(), operands))
+    answer(py, unit, &operands, |operands| bitmma_engine::simulate(unit.model(), operands))
 }
 
 fn answer<'py>(
     py: Python<'py>,
     unit: &Unit,
     operands: &Arrays<'py>,
-    work: impl FnOnce(&Operands<'_>) -> Result<Matrix, bitmma::Error> + Send,
+    work: impl FnOnce(&Operands<'_>) -> Result<Matrix, bitmma_engine::Error> + Send,
 ) -> PyResult<Bound<'py, PyAny>> {
     let given = operands.read(unit)?;
     let products = products(given.a.shape(), given.b.shape());

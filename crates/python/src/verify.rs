@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bitmma::{Error, Model, model_of};
+use bitmma_engine::{Error, Model, model_of};
 use bitmma_hardware::process::Limits;
 use bitmma_verify::campaign::{self, Block, Bounds, Identity, Plan, Shard, State, Summary};
 use bitmma_verify::open::{AnyUnit, OpenError, check_model, found, model_named, open};

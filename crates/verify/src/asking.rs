@@ -1,6 +1,6 @@
 //! Any number of dot products asked of a unit, as many at a time as fit a little memory.
 
-use bitmma::{Case, Error, Fault, MmaUnit, Signature};
+use bitmma_engine::{Case, Error, Fault, MmaUnit, Signature};
 
 /// Elements of A and of B that are held at a time, about.
 const ELEMENTS: usize = 1 << 20;

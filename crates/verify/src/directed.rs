@@ -7,8 +7,8 @@ mod sketch;
 
 use std::collections::HashSet;
 
-use bitmma::formats::{Format, Overflow, Real, Rounding, cases::notable_codes, encode};
-use bitmma::{Case, Error, MmaUnit, Signature};
+use bitmma_engine::formats::{Format, Overflow, Real, Rounding, cases::notable_codes, encode};
+use bitmma_engine::{Case, Error, MmaUnit, Signature};
 
 use crate::asking;
 use crate::inputs::Formats;
@@ -310,7 +310,7 @@ impl Collector {
     fn special_codes(format: &Format) -> Vec<u64> {
         notable_codes(format)
             .into_iter()
-            .filter(|code| !bitmma::formats::decode(format, *code).is_finite())
+            .filter(|code| !bitmma_engine::formats::decode(format, *code).is_finite())
             .collect()
     }
 

@@ -6,9 +6,11 @@
 
 use std::cell::RefCell;
 
-use bitmma::arithmetic::Model;
-use bitmma::formats::{BlockScale, F64, Format, Overflow, Rounding, cases::notable_codes, decode, encode};
-use bitmma::{Case, Error, Matrices, Signature};
+use bitmma_engine::arithmetic::Model;
+use bitmma_engine::formats::{
+    BlockScale, F64, Format, Overflow, Rounding, cases::notable_codes, decode, encode,
+};
+use bitmma_engine::{Case, Error, Matrices, Signature};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use rand_distr::{Distribution, StandardNormal, StandardUniform};

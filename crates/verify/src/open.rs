@@ -4,10 +4,10 @@ use std::fmt::Display;
 use std::fs::{self, File};
 use std::path::Path;
 
-use bitmma::arithmetic::Prepared;
-use bitmma::catalogue::{Found, find, processor};
-use bitmma::formats::BlockScale;
-use bitmma::{
+use bitmma_engine::arithmetic::Prepared;
+use bitmma_engine::catalogue::{Found, find, processor};
+use bitmma_engine::formats::BlockScale;
+use bitmma_engine::{
     Architecture, Error, FastSimulator, Fault, MmaUnit, Model, Revision, Signature, Simulator, content,
     model_of,
 };

@@ -1,9 +1,9 @@
 //! What gave the answers of a recording.
 
-use bitmma::arithmetic::{Model, Prepared};
-use bitmma::catalogue::lookup::Found;
-use bitmma::catalogue::{Architecture, Processor, Revision, find, find_processor};
-use bitmma::{Error, Signature, model_of};
+use bitmma_engine::arithmetic::{Model, Prepared};
+use bitmma_engine::catalogue::lookup::Found;
+use bitmma_engine::catalogue::{Architecture, Processor, Revision, find, find_processor};
+use bitmma_engine::{Error, Signature, model_of};
 
 /// An instruction of the catalogue or of a processor, or another unit whose model is given.
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use bitmma::{Case, Error, Fault, Matrix, MmaUnit, Operands, Signature};
+use bitmma_engine::{Case, Error, Fault, Matrix, MmaUnit, Operands, Signature};
 
 use crate::origin::Origin;
 use crate::recording::{Answer, Record, hex};

@@ -13,9 +13,9 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::Arc;
 
-use bitmma::arithmetic::Model;
-use bitmma::formats::Format;
-use bitmma::{Case, Error, Signature, content};
+use bitmma_engine::arithmetic::Model;
+use bitmma_engine::formats::Format;
+use bitmma_engine::{Case, Error, Signature, content};
 
 use crate::origin::Origin;
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use bitmma::arithmetic::Model;
-use bitmma::catalogue::Revision;
-use bitmma::kernel::has_kernel;
-use bitmma::threads::prelude::*;
-use bitmma::{Case, Error, FastSimulator, Simulator, on_diagonals};
+use bitmma_engine::arithmetic::Model;
+use bitmma_engine::catalogue::Revision;
+use bitmma_engine::kernel::has_kernel;
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{Case, Error, FastSimulator, Simulator, on_diagonals};
 
 use crate::origin::Origin;
 use crate::recording::{Answer, Record};

@@ -1,7 +1,7 @@
 //! The least of a case that still shows what it showed.
 
-use bitmma::Case;
-use bitmma::formats::Format;
+use bitmma_engine::Case;
+use bitmma_engine::formats::Format;
 
 use crate::inputs::{Formats, zero};
 
@@ -107,11 +107,11 @@ fn with_fewer_bits(formats: &Formats, case: &Case) -> Vec<Case> {
 
 #[cfg(test)]
 mod tests {
-    use bitmma::formats::{F16, F32};
+    use bitmma_engine::formats::{F16, F32};
 
     use super::shrink;
     use crate::inputs::{Family, Formats, case};
-    use bitmma::Case;
+    use bitmma_engine::Case;
 
     #[test]
     fn to_the_cause() {

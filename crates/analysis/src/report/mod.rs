@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::page::About;
 use crate::section::Section;
 use crate::sections::{Effort, Options, Part, make};
-use bitmma::Progress;
+use bitmma_engine::Progress;
 
 use folder::Folder;
 

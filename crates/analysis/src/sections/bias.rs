@@ -9,7 +9,7 @@ use crate::plot::{Axis, Figure, Mark, Scale, Series};
 use crate::section::Content;
 use crate::statistics::{Histogram, Summary};
 use crate::table::{Table, short};
-use bitmma::Progress;
+use bitmma_engine::Progress;
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     let instructions = options.effort.of(40, 1000);

@@ -2,9 +2,9 @@
 
 mod along_k;
 
-use bitmma::arithmetic::Prepared;
-use bitmma::threads::prelude::*;
-use bitmma::{Case, GemmOptions, Revision};
+use bitmma_engine::arithmetic::Prepared;
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{Case, GemmOptions, Revision};
 use bitmma_verify::inputs::{Family, case};
 
 use super::options::{Options, UserData};
@@ -19,7 +19,7 @@ use crate::section::Content;
 use crate::subject::{Subject, elementary, essence};
 use crate::table::Table;
 use crate::tightness::{Effort, Objective, search_each};
-use bitmma::Progress;
+use bitmma_engine::Progress;
 
 /// Rows of the paper's table: models, source, bound, which of ours they are, and why ours is written otherwise; nothing
 /// where it is the same, word for word.
@@ -294,7 +294,7 @@ fn inputs(subject: &Subject) -> String {
 }
 
 /// An input, its middle left out where it is long.
-fn short_input(model: &bitmma::Model, case: &Case) -> String {
+fn short_input(model: &bitmma_engine::Model, case: &Case) -> String {
     let text = input(model, case);
     let characters: Vec<char> = text.chars().collect();
     if characters.len() <= 160 {

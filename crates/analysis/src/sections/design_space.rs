@@ -1,8 +1,8 @@
 //! Accuracy against cost.
 
-use bitmma::arithmetic::{Conversion, Model, Operation};
-use bitmma::catalogue::catalogue;
-use bitmma::formats::{BlockScale, F16, Format, Rounding};
+use bitmma_engine::arithmetic::{Conversion, Model, Operation};
+use bitmma_engine::catalogue::catalogue;
+use bitmma_engine::formats::{BlockScale, F16, Format, Rounding};
 
 use super::options::Options;
 use crate::cells;
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
 use crate::section::Content;
 use crate::table::{Table, short};
-use bitmma::Progress;
+use bitmma_engine::Progress;
 
 const LENGTHS: [usize; 4] = [4, 8, 16, 32];
 const BITS: [u32; 14] = [8, 10, 12, 13, 14, 16, 18, 20, 22, 23, 24, 25, 27, 30];
@@ -24,7 +24,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
     let draw = |k| Draw { factors: Distribution::STANDARD, accumulator: None, size: (side, side, k) };
     let product = match &options.data {
         Some(data) => data.product.without_accumulator(),
-        None => draw(largest).product([F16, F16, bitmma::formats::F32], options.seed, 0)?,
+        None => draw(largest).product([F16, F16, bitmma_engine::formats::F32], options.seed, 0)?,
     };
     let operands = Operands {
         format: product.a.format(),
@@ -40,7 +40,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
     progress.step("one instruction and a GEMM", 0, 4)?;
     let brief = match &options.data {
         Some(_) => product.clone(),
-        None => draw(32).product([F16, F16, bitmma::formats::F32], options.seed, 1)?,
+        None => draw(32).product([F16, F16, bitmma_engine::formats::F32], options.seed, 1)?,
     };
     let mut designs = sweep(operands);
     let swept = designs.len();
@@ -122,7 +122,7 @@ fn sweep(operands: Operands) -> Vec<Design> {
 /// The parameters of real units, on these operands.
 fn real(operands: Operands, options: &Options) -> Result<Vec<Design>, Error> {
     let mut designs: Vec<(Vec<String>, Design)> = Vec::new();
-    for row in catalogue().iter().filter(|row| row.is_native() && row.d == bitmma::formats::F32) {
+    for row in catalogue().iter().filter(|row| row.is_native() && row.d == bitmma_engine::formats::F32) {
         let Some(model) = row.model(options.revision) else { continue };
         let wanted = match model.operation {
             Operation::TFdpa(_) => ["f16", "e4m3"].contains(&row.a.name) && row.a == row.b && row.c == row.d,
@@ -300,7 +300,7 @@ fn along_k(options: &Options, designs: &[Design], largest: usize, side: usize) -
     let mut k = 64;
     while k <= largest {
         let draw = Draw { factors: Distribution::STANDARD, accumulator: None, size: (side, side, k) };
-        let product = draw.product([F16, F16, bitmma::formats::F32], options.seed, 2)?;
+        let product = draw.product([F16, F16, bitmma_engine::formats::F32], options.seed, 2)?;
         for (series, one) in series.iter_mut().zip(measure(designs, &product)?) {
             series.points.push((k as f64, one.relative));
             series.errors.push(one.relative_error);

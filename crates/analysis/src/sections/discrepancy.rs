@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use bitmma::catalogue::{Instruction, of};
-use bitmma::formats::{BF16, F16, TF32, XF32, text};
-use bitmma::{Architecture, Model, Revision};
+use bitmma_engine::catalogue::{Instruction, of};
+use bitmma_engine::formats::{BF16, F16, TF32, XF32, text};
+use bitmma_engine::{Architecture, Model, Revision};
 
 use super::options::{Options, UserData};
 use crate::account::dot;
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::section::Content;
 use crate::subject::{Subject, subjects};
 use crate::table::{Cell, Table, short};
-use bitmma::Progress;
+use bitmma_engine::Progress;
 
 /// The paper's table of divergent results: architecture, TF32/BF16, FP16, FP8.
 #[rustfmt::skip]

@@ -12,7 +12,7 @@ mod workarounds;
 
 use crate::error::Error;
 use crate::section::{Content, Section};
-use bitmma::Progress;
+use bitmma_engine::Progress;
 
 pub use options::{Effort, Options, Part, UserData};
 

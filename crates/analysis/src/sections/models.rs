@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bitmma::arithmetic::{Conversion, Parameter};
-use bitmma::catalogue::{Instruction, Vendor, catalogue};
-use bitmma::formats::{Rounding, XF32};
-use bitmma::{Architecture, Model, Revision};
+use bitmma_engine::arithmetic::{Conversion, Parameter};
+use bitmma_engine::catalogue::{Instruction, Vendor, catalogue};
+use bitmma_engine::formats::{Rounding, XF32};
+use bitmma_engine::{Architecture, Model, Revision};
 
 use super::options::{Options, UserData};
 use crate::cells;
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::section::Content;
 use crate::subject::essence;
 use crate::table::{Cell, Table};
-use bitmma::Progress;
+use bitmma_engine::Progress;
 
 /// What the paper's tables of parameters name, in the order of the columns here.
 const PARAMETERS: [Parameter; 5] = [

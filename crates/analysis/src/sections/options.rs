@@ -1,7 +1,7 @@
 //! Which parts a report has, and what it is made with.
 
-use bitmma::Revision;
-use bitmma::gemm::Target;
+use bitmma_engine::Revision;
+use bitmma_engine::gemm::Target;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Product;
@@ -159,7 +159,7 @@ pub struct UserData {
     /// Its name, for headings.
     pub name: String,
     /// The architecture, where it is an instruction of one.
-    pub architecture: Option<bitmma::Architecture>,
+    pub architecture: Option<bitmma_engine::Architecture>,
     /// The operands.
     pub product: Product,
     /// Whether the user gave the operands; else they are random.
@@ -171,12 +171,12 @@ impl UserData {
     pub fn new<E: From<Error>>(
         target: Target,
         name: String,
-        architecture: Option<bitmma::Architecture>,
+        architecture: Option<bitmma_engine::Architecture>,
         given: bool,
         product: impl FnOnce(&Target) -> Result<Product, E>,
     ) -> Result<UserData, E> {
         let product = product(&target)?;
-        product.gemm(&target, &bitmma::GemmOptions::default())?;
+        product.gemm(&target, &bitmma_engine::GemmOptions::default())?;
         Ok(UserData { target, name, architecture, product, given })
     }
 }

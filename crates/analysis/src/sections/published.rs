@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::published::{PRODUCTS, PUBLISHED, Statistic, measure};
 use crate::section::Content;
 use crate::table::Table;
-use bitmma::Progress;
+use bitmma_engine::Progress;
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     let products = options.effort.of(10, PRODUCTS);

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::risk::{Assessed, Risk, Witness, assess, assess_all};
 use crate::section::Content;
 use crate::table::Table;
-use bitmma::Progress;
+use bitmma_engine::Progress;
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     progress.step("risky designs of every model", 0, 1)?;
@@ -94,7 +94,7 @@ const ALLOWED: &str = "the parameters allow it; no input found";
 
 /// `Ada, Hopper: FP8 (D FP32); …`.
 fn affected_text(found: &[&Assessed]) -> String {
-    let mut groups: BTreeMap<(String, String), BTreeSet<bitmma::Architecture>> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, String), BTreeSet<bitmma_engine::Architecture>> = BTreeMap::new();
     for one in found {
         for row in &one.subject.rows {
             let key = (kind(&row.a, &row.b, row.scale.is_some()), format_name(&row.d));
@@ -133,7 +133,7 @@ fn difference(risk: Risk) -> &'static str {
     }
 }
 
-fn witness_row(table: &mut Table, risk: Risk, one: &Assessed, model: &bitmma::Model, index: usize) {
+fn witness_row(table: &mut Table, risk: Risk, one: &Assessed, model: &bitmma_engine::Model, index: usize) {
     let verdict = &one.verdicts[index];
     let Some(witness) = &verdict.witness else { return };
     table.row(cells![
@@ -149,7 +149,7 @@ fn witness_row(table: &mut Table, risk: Risk, one: &Assessed, model: &bitmma::Mo
 }
 
 /// The exact result minus D, exactly.
-fn lost(model: &bitmma::Model, witness: &Witness) -> Option<String> {
+fn lost(model: &bitmma_engine::Model, witness: &Witness) -> Option<String> {
     Dyadic::of_code(&model.d, witness.d).map(|d| (&witness.exact - &d).to_string())
 }
 

@@ -1,7 +1,7 @@
 //! What helps, measured.
 
-use bitmma::Architecture::{Cdna2, Cdna3, Hopper, RtxBlackwell};
-use bitmma::gemm::Target;
+use bitmma_engine::Architecture::{Cdna2, Cdna3, Hopper, RtxBlackwell};
+use bitmma_engine::gemm::Target;
 
 use super::options::Options;
 use crate::cells;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::section::Content;
 use crate::table::{Table, short};
 use crate::workaround::{Attempt, attempts};
-use bitmma::Progress;
+use bitmma_engine::Progress;
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     let size = options.effort.of(32, 128);

@@ -1,7 +1,7 @@
 //! The paper's figure: δ_RD is biased toward the negative direction, δ_RZ is symmetric.
 
-use bitmma::Revision;
 use bitmma_analysis::bias::{FACTORS, distributions, growth};
+use bitmma_engine::Revision;
 
 #[test]
 fn round_down_is_biased_and_toward_zero_is_not() {

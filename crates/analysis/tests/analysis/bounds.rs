@@ -6,18 +6,18 @@
 
 use std::collections::BTreeMap;
 
-use bitmma::arithmetic::{
-    Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, Order, Prepared, ResultFlush,
-};
-use bitmma::formats::{BF16, F32};
-use bitmma::threads::prelude::*;
-use bitmma::{Case, Matrix, Model, Revision};
 use bitmma_analysis::Dyadic;
 use bitmma_analysis::account::{Start, account_prepared};
 use bitmma_analysis::error_bound::{Magnitudes, a_priori};
 use bitmma_analysis::error_source::Source;
 use bitmma_analysis::subject::{Subject, elementary, subjects};
 use bitmma_analysis::tightness::{Effort, Objective, search};
+use bitmma_engine::arithmetic::{
+    Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, Order, Prepared, ResultFlush,
+};
+use bitmma_engine::formats::{BF16, F32};
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{Case, Matrix, Model, Revision};
 use bitmma_verify::inputs::{Family, case};
 use bitmma_verify::recording::hex;
 
@@ -190,12 +190,12 @@ fn every_bound_is_met_within_a_factor_of_two() {
 /// The bounds of a GEMM's elements, and the chain that they are counted along, are those of the GEMM.
 #[test]
 fn chains_are_gemms() {
-    use bitmma::Architecture::{Ada, Cdna2, Cdna3, Hopper, RtxBlackwell, Turing};
-    use bitmma::GemmOptions;
-    use bitmma::gemm::Target;
     use bitmma_analysis::data::{Distribution, Draw};
     use bitmma_analysis::error_bound::chain;
     use bitmma_analysis::exact::errors;
+    use bitmma_engine::Architecture::{Ada, Cdna2, Cdna3, Hopper, RtxBlackwell, Turing};
+    use bitmma_engine::GemmOptions;
+    use bitmma_engine::gemm::Target;
     for (architecture, name, promote) in [
         (Hopper, "wgmma.m64n8k32.f32.e4m3.e4m3", None),
         (Hopper, "wgmma.m64n8k32.f32.e4m3.e4m3", Some(64)),
@@ -239,6 +239,6 @@ fn chains_are_gemms() {
             assert!(promote.is_some() || bound <= before, "{architecture} {name}");
         }
     }
-    let empty = Matrix::zeros(bitmma::formats::F16, (1, 0, 4)).unwrap();
+    let empty = Matrix::zeros(bitmma_engine::formats::F16, (1, 0, 4)).unwrap();
     assert!(Magnitudes::of(&empty, &empty, None).is_some());
 }

@@ -1,15 +1,15 @@
 //! Smallest inputs, proofs over small spaces, and the matrix of all against all.
 
-use bitmma::arithmetic::{Conversion, Operation};
-use bitmma::catalogue::find;
-use bitmma::formats::{E2M1, E5M2, F16, F32, Rounding};
-use bitmma::{Architecture, Model, Revision};
 use bitmma_analysis::data::{Distribution, Draw};
 use bitmma_analysis::describe::input;
 use bitmma_analysis::design_space::{Design, fused, measure};
 use bitmma_analysis::discrepancy::{Difference, matrix, parting, smallest};
 use bitmma_analysis::subject::subjects;
 use bitmma_analysis::workaround::attempts;
+use bitmma_engine::arithmetic::{Conversion, Operation};
+use bitmma_engine::catalogue::find;
+use bitmma_engine::formats::{E2M1, E5M2, F16, F32, Rounding};
+use bitmma_engine::{Architecture, Model, Revision};
 
 fn model(architecture: Architecture, name: &str) -> Model {
     find(architecture, name).unwrap().instruction.model(Revision::Hardware).unwrap()
@@ -60,7 +60,7 @@ fn equal_models_never_differ_and_small_spaces_are_proven() {
 
 #[test]
 fn the_matrix_is_symmetric_and_tells_every_model_apart() {
-    let wanted = |row: &bitmma::Instruction| {
+    let wanted = |row: &bitmma_engine::Instruction| {
         row.is_native() && (row.a, row.b, row.c, row.d) == (F16, F16, F32, F32) && row.scale.is_none()
     };
     let found = matrix(subjects(Revision::Hardware, wanted), 300, 1).unwrap();
@@ -86,7 +86,8 @@ fn the_matrix_is_symmetric_and_tells_every_model_apart() {
 #[test]
 fn workarounds_help() {
     let run = |architecture, name, factors| {
-        let target = bitmma::gemm::Target::instruction(architecture, name, Revision::Hardware).unwrap();
+        let target =
+            bitmma_engine::gemm::Target::instruction(architecture, name, Revision::Hardware).unwrap();
         let model = target.model();
         let draw = Draw { factors, accumulator: None, size: (32, 32, 1024) };
         let product = draw.product([model.a, model.b, model.c], 1, 0).unwrap();

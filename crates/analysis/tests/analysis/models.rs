@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bitmma::Revision;
 use bitmma_analysis::sections::{Effort, Options, Part, section};
+use bitmma_engine::Revision;
 
 #[test]
 fn every_row_of_the_paper_is_there_and_what_is_not_in_it_says_so() {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use bitmma::formats::{F32, F64};
-use bitmma::{Model, Revision};
 use bitmma_analysis::risk::{Risk, assess, assess_all};
+use bitmma_engine::formats::{F32, F64};
+use bitmma_engine::{Model, Revision};
 
 /// A row is affected: architecture, A's format, D's format.
 type Affected = BTreeSet<(&'static str, &'static str, &'static str)>;
@@ -67,16 +67,16 @@ fn a_users_model() {
         F64,
         F64,
         F64,
-        bitmma::arithmetic::Operation::Fma,
-        bitmma::arithmetic::Conversion::RNE_FP64,
+        bitmma_engine::arithmetic::Operation::Fma,
+        bitmma_engine::arithmetic::Conversion::RNE_FP64,
     );
     assert!(assess(&fma, 4, 1).unwrap().iter().all(|verdict| !verdict.present()));
     let fma = Model::new(
         F32,
         F32,
         F32,
-        bitmma::arithmetic::Operation::Fma,
-        bitmma::arithmetic::Conversion::RNE_FP32,
+        bitmma_engine::arithmetic::Operation::Fma,
+        bitmma_engine::arithmetic::Conversion::RNE_FP32,
     );
     assert!(assess(&fma, 4, 1).unwrap().iter().all(|verdict| !verdict.present()));
 }

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use bitmma::arithmetic::run;
-use bitmma::{Architecture, FastSimulator, Matrix, MmaUnit, Operands, Revision, Simulator, formats};
+use bitmma_engine::arithmetic::run;
+use bitmma_engine::{Architecture, FastSimulator, Matrix, MmaUnit, Operands, Revision, Simulator, formats};
 
 /// Median nanoseconds of a call.
 fn median(mut call: impl FnMut()) -> f64 {

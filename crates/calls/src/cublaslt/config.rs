@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use bitmma::Architecture;
-use bitmma::catalogue::chips::{Target, target};
-use bitmma::formats::{E4M3, E5M2, Format};
+use bitmma_engine::Architecture;
+use bitmma_engine::catalogue::chips::{Target, target};
+use bitmma_engine::formats::{E4M3, E5M2, Format};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

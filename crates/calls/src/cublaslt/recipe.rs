@@ -1,6 +1,6 @@
 //! What recipes share: the instruction, the epilogue, block_k, promotion, reductions.
 
-use bitmma::formats::{self, BF16, F16};
+use bitmma_engine::formats::{self, BF16, F16};
 
 use super::config::{Capability, Query};
 use crate::error::{Error, measured};

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use bitmma::Matrix;
-use bitmma::formats::F32;
+use bitmma_engine::Matrix;
+use bitmma_engine::formats::F32;
 
 use crate::call::Call;
 use crate::deal::Slice;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use bitmma::{Code, Matrix, on_codes};
+use bitmma_engine::{Code, Matrix, on_codes};
 
 use crate::deal::Piece;
 use crate::error::Error;

@@ -2,7 +2,7 @@
 
 use std::fmt::Arguments;
 
-use bitmma::formats::F32;
+use bitmma_engine::formats::F32;
 
 use super::{Blocks, Deal, DealKind, Merge, MergeOrder, MergeType, Plan, Simt, SimtFamily, Tail};
 use crate::error::{Error, unless};

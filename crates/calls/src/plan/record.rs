@@ -1,8 +1,8 @@
 //! The fields of a plan.
 
-use bitmma::Architecture;
-use bitmma::arithmetic::Model;
-use bitmma::gemm::{ScaleBlocks, ScaleOrder};
+use bitmma_engine::Architecture;
+use bitmma_engine::arithmetic::Model;
+use bitmma_engine::gemm::{ScaleBlocks, ScaleOrder};
 use serde::{Deserialize, Serialize};
 
 /// The version of the record.
@@ -366,7 +366,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The same for [`bitmma::gemm()`].
+    /// The same for [`bitmma_engine::gemm()`].
     pub fn sizes(&self) -> ScaleBlocks {
         let order = match self.order {
             BlockOrder::Product => ScaleOrder::Product,

@@ -1,11 +1,11 @@
 //! The executor against the definition, bit for bit: every kind of deal, promotion, merge and epilogue.
 
-use bitmma::formats::{BF16, E4M3, E5M2, F16, F32, Format};
-use bitmma::{Architecture, Matrix};
 use bitmma_calls::call::Scales;
 use bitmma_calls::epilogue::{Narrow, nan_code};
 use bitmma_calls::plan::*;
 use bitmma_calls::{Call, execute, reference};
+use bitmma_engine::formats::{BF16, E4M3, E5M2, F16, F32, Format};
+use bitmma_engine::{Architecture, Matrix};
 
 /// A small stream of numbers (Steele and Vigna's SplitMix64).
 struct Random(u64);

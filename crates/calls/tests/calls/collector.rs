@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bitmma::formats::{BF16, E4M3};
 use bitmma_calls::plan::MergeOrder;
 use bitmma_calls::platform::{Platform, Sources, decide};
+use bitmma_engine::formats::{BF16, E4M3};
 
 /// The library and the driver in one. Every attribute is checked for its number and size; what is wrong is a status
 /// that no other function gives.

@@ -7,13 +7,13 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use bitmma::formats::{BF16, E4M3, F32, Format};
-use bitmma::gemm::{OutputConversion, ScaleBlocks, Target};
-use bitmma::kernel::Level;
-use bitmma::{Architecture, GemmOptions, Matrix, Revision, gemm};
 use bitmma_calls::cublaslt::{Assume, Config};
 use bitmma_calls::platform::Platform;
 use bitmma_calls::{Call, Plan, cublaslt, execute};
+use bitmma_engine::formats::{BF16, E4M3, F32, Format};
+use bitmma_engine::gemm::{OutputConversion, ScaleBlocks, Target};
+use bitmma_engine::kernel::Level;
+use bitmma_engine::{Architecture, GemmOptions, Matrix, Revision, gemm};
 
 /// Numbers within a factor of 16.
 fn matrix(format: Format, size: usize, mut state: u64) -> Matrix {
@@ -38,7 +38,7 @@ fn seconds() -> f64 {
         let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
         Some(text.split(' ').next()?.parse::<f64>().ok()? / 1e9)
     };
-    if bitmma::threads::count() == 1
+    if bitmma_engine::threads::count() == 1
         && let Ok(tasks) = std::fs::read_dir("/proc/self/task")
         && let Some(sum) = tasks.map(|task| of_task(task.ok()?)).sum::<Option<f64>>()
     {
@@ -64,7 +64,7 @@ fn print_ratios(what: &str, ways: &[Way<'_>]) {
         })
         .collect();
     let least = |way: usize| times.iter().map(|round| round[way]).fold(f64::MAX, f64::min);
-    println!("{what} on {} threads: {:.4} s at least", bitmma::threads::count(), least(0));
+    println!("{what} on {} threads: {:.4} s at least", bitmma_engine::threads::count(), least(0));
     for (way, (name, _)) in ways.iter().enumerate().skip(1) {
         let mut ratios: Vec<f64> = times.iter().map(|round| round[way] / round[0]).collect();
         ratios.sort_by(f64::total_cmp);

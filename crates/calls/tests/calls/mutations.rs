@@ -6,8 +6,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use bitmma::Architecture;
-use bitmma::formats::{BF16, E4M3, E5M2, F16, F32, Format};
 use bitmma_calls::call::Scales;
 use bitmma_calls::cublaslt::Assume;
 use bitmma_calls::epilogue::{Finish, nan_code};
@@ -16,6 +14,8 @@ use bitmma_calls::plan::*;
 use bitmma_calls::recorded::{Case, Loaded, Recording};
 use bitmma_calls::verify::{plan_of, verify_with};
 use bitmma_calls::{Call, Error, fp32, reference};
+use bitmma_engine::Architecture;
+use bitmma_engine::formats::{BF16, E4M3, E5M2, F16, F32, Format};
 
 fn recording() -> Recording {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/calls");
@@ -263,7 +263,7 @@ fn places(case: &Case, loaded: &Loaded) -> Vec<usize> {
 
 #[test]
 fn a_broken_merge_or_epilogue_shows() {
-    use bitmma::threads::prelude::*;
+    use bitmma_engine::threads::prelude::*;
     let recording = recording();
     let of_case = |case: &Case| -> Option<Vec<bool>> {
         let loaded = recording.load(case).expect("operands");

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use bitmma::catalogue::chips;
 use bitmma_calls::cublaslt::Assume;
 use bitmma_calls::fixtures::{Fixture, Outcome, read};
 use bitmma_calls::platform::known;
+use bitmma_engine::catalogue::chips;
 
 fn fixtures() -> Vec<Fixture> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/calls/planner/plans.csv");
@@ -53,7 +53,7 @@ fn calls_and_instructions_are_of_one_table() {
         let chip = device.split('-').next().unwrap();
         let target = chips::target(chip).unwrap();
         assert_eq!(target.name, capability.name(), "{device}");
-        let instructions = chip.parse::<bitmma::Architecture>();
+        let instructions = chip.parse::<bitmma_engine::Architecture>();
         match (target.compared, instructions) {
             (None, Ok(architecture)) => {
                 assert_eq!(architecture, capability.architecture(), "{device}");

@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use bitmma::formats::{BF16, E4M3, F16, F32};
-use bitmma::{Architecture, Matrix};
 use bitmma_calls::cublaslt::{self, Assume, Capability, Config, block_k};
 use bitmma_calls::plan::*;
 use bitmma_calls::platform::{Platform, Sources, decide};
 use bitmma_calls::table::{Answer, Table};
 use bitmma_calls::torch::{Rejection, Request};
 use bitmma_calls::{Call, Error, execute};
+use bitmma_engine::formats::{BF16, E4M3, F16, F32};
+use bitmma_engine::{Architecture, Matrix};
 
 const PLAN: &str = r#"
 format = "bitmma-plan/1"
@@ -274,7 +274,7 @@ fn mmaemus_table_is_read_and_its_envelope_is_used_only_if_asked_for() {
     std::fs::write(path.with_extension("json"), beside).expect("written");
 
     let platform = Platform::parse("rtx4060").expect("a platform");
-    let e5m2 = bitmma::formats::E5M2;
+    let e5m2 = bitmma_engine::formats::E5M2;
     let query = |m, n| platform.query((m, n, 1920), (E4M3, e5m2, BF16), true);
     let table = Table::read(&path).expect("a table");
     assert_eq!((table.len(), table.capability, table.multiprocessors), (2, Capability::Sm89, Some(24)));

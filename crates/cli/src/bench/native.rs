@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use bitmma::threads::Pool;
+use bitmma_engine::threads::Pool;
 
 /// A native product in FP32 or FP64.
 pub(super) struct Native(Box<dyn FnMut(gemm::Parallelism) + Send>);

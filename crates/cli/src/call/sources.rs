@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use bitmma::formats::{BF16, E4M3, E5M2, F16, F32, Format};
 use bitmma_calls::Plan;
 use bitmma_calls::cublaslt::{Assume, Config};
 use bitmma_calls::plan::{MOST_PARTS, MergeOrder};
 use bitmma_calls::platform::Sources;
 use bitmma_calls::torch::format_of;
+use bitmma_engine::formats::{BF16, E4M3, E5M2, F16, F32, Format};
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use bitmma::Revision;
-use bitmma::catalogue::Instruction;
 use bitmma_analysis::account::{Account, Loss};
 use bitmma_analysis::compare::{Comparison, Input};
+use bitmma_engine::Revision;
+use bitmma_engine::catalogue::Instruction;
 use serde::Serialize;
 
 use super::{ascending, decimal, names};

@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use bitmma::catalogue;
-use bitmma::catalogue::processors;
+use bitmma_engine::catalogue;
+use bitmma_engine::catalogue::processors;
 use bitmma_verify::recording;
 use bitmma_verify::replay::{Rules, replay};
 

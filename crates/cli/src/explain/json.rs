@@ -1,9 +1,9 @@
 //! Everything that `explain` knows, as JSON.
 
-use bitmma::Signature;
-use bitmma::catalogue::Found;
-use bitmma::explain::Explanation;
-use bitmma::explain::json::{Coded, Written};
+use bitmma_engine::Signature;
+use bitmma_engine::catalogue::Found;
+use bitmma_engine::explain::Explanation;
+use bitmma_engine::explain::json::{Coded, Written};
 use serde::Serialize;
 
 use crate::json::{Operands, computes, object, options};

@@ -1,10 +1,10 @@
 //! Each step as a table.
 
-use bitmma::arithmetic::exact::{self, Exact};
-use bitmma::arithmetic::trace::{Reading, TermName, Why};
-use bitmma::arithmetic::{Conversion, ResultFlush, Step, Term};
-use bitmma::formats::text::display;
-use bitmma::formats::{Class, Format, Real, Rounding, decode};
+use bitmma_engine::arithmetic::exact::{self, Exact};
+use bitmma_engine::arithmetic::trace::{Reading, TermName, Why};
+use bitmma_engine::arithmetic::{Conversion, ResultFlush, Step, Term};
+use bitmma_engine::formats::text::display;
+use bitmma_engine::formats::{Class, Format, Real, Rounding, decode};
 
 use crate::bits::{Line, draw};
 use crate::table::Table;

@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use bitmma::formats::Format;
 use bitmma_calls::npy::{Endian, Order};
+use bitmma_engine::formats::Format;
 use bitmma_verify::recording;
 
 use super::tensor::Tensor;

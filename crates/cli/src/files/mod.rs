@@ -14,7 +14,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use bitmma::formats::Format;
+use bitmma_engine::formats::Format;
 
 use crate::failure::Failure;
 

@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use bitmma::Codes;
-use bitmma::formats::{F16, F32, F64, Format, TF32, XF32};
 use bitmma_calls::elements;
 use bitmma_calls::npy::{Header, Type};
+use bitmma_engine::Codes;
+use bitmma_engine::formats::{F16, F32, F64, Format, TF32, XF32};
 
 use super::output::no_type;
 use super::tensor::{Tensor, dimensions, packed_bytes};

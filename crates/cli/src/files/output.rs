@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use bitmma::Matrix;
-use bitmma::formats::Format;
+use bitmma_engine::Matrix;
+use bitmma_engine::formats::Format;
 
 use super::tensor::dimensions;
 use super::{Kind, npy, safetensors};

@@ -8,13 +8,13 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use bitmma::Codes;
-use bitmma::formats::{
+use bitmma_calls::elements;
+use bitmma_calls::npy::{Endian, Order};
+use bitmma_engine::Codes;
+use bitmma_engine::formats::{
     BF16, E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, F16, F32, F64, Format, TF32, UE4M3, UE8M0, XF32,
     packing,
 };
-use bitmma_calls::elements;
-use bitmma_calls::npy::{Endian, Order};
 use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! The elements of a file, before they are a matrix.
 
-use bitmma::formats::Format;
-use bitmma::{Error, Matrix};
 use bitmma_calls::elements;
 use bitmma_calls::npy::{Endian, Order};
+use bitmma_engine::formats::Format;
+use bitmma_engine::{Error, Matrix};
 
 use crate::failure::{Failure, Within};
 

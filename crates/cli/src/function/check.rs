@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use bitmma::Architecture;
-use bitmma::formats::F32;
-use bitmma::formats::text::display;
-use bitmma::functions::ptx::Form;
+use bitmma_engine::Architecture;
+use bitmma_engine::formats::F32;
+use bitmma_engine::formats::text::display;
+use bitmma_engine::functions::ptx::Form;
 
 use super::{Arguments, accepted};
 use crate::failure::{Failure, Outcome, Within};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use bitmma::functions::digest::{BLOCK, BLOCKS};
-use bitmma::functions::ptx::Form;
-use bitmma::functions::{digests, fill};
+use bitmma_engine::functions::digest::{BLOCK, BLOCKS};
+use bitmma_engine::functions::ptx::Form;
+use bitmma_engine::functions::{digests, fill};
 use bitmma_hardware::cuda::ptx::function::TILE;
 use bitmma_hardware::cuda::{Device, FunctionUnit};
 

@@ -1,9 +1,9 @@
 //! The steps of an evaluation, in words.
 
-use bitmma::formats::F32;
-use bitmma::formats::text::display;
-use bitmma::functions::ptx::Form;
-use bitmma::functions::{Function, Step, Terms};
+use bitmma_engine::formats::F32;
+use bitmma_engine::formats::text::display;
+use bitmma_engine::functions::ptx::Form;
+use bitmma_engine::functions::{Function, Step, Terms};
 
 use super::Evaluated;
 use crate::table::Table;

@@ -1,8 +1,8 @@
 //! D held against what was expected: a file, or the answers of a recording.
 
-use bitmma::Matrix;
-use bitmma::formats::text::display;
-use bitmma::formats::{Class, Format, decode};
+use bitmma_engine::Matrix;
+use bitmma_engine::formats::text::display;
+use bitmma_engine::formats::{Class, Format, decode};
 use serde::Serialize;
 
 use crate::failure::{Failure, Outcome};
@@ -48,7 +48,7 @@ impl<'s> Expected<'s> {
     pub(super) fn compare(&self, d: &Matrix) -> Result<Difference, Failure> {
         let (format, (blocks, rows, columns)) = (d.format(), d.shape());
         if self.matrix.shape() != d.shape() {
-            let shape = bitmma::shape_text;
+            let shape = bitmma_engine::shape_text;
             bail!("--expect: {} is {}, D is {}", self.source, shape(self.matrix.shape()), shape(d.shape()));
         }
         let is_nan = |code| decode(&format, code).class == Class::Nan;

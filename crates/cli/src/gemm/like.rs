@@ -1,10 +1,10 @@
 //! What a product is computed by where no instruction is named: a chip, a plan, or a library's call.
 
-use bitmma::Architecture;
-use bitmma::catalogue::library::{Product, choose};
-use bitmma::formats::{F32, Format, table};
 use bitmma_calls::call::Scales;
 use bitmma_calls::execute;
+use bitmma_engine::Architecture;
+use bitmma_engine::catalogue::library::{Product, choose};
+use bitmma_engine::formats::{F32, Format, table};
 use clap::builder::TypedValueParser;
 
 use super::expect::{Difference, Expected};
@@ -118,7 +118,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
         ("--scale-blocks", arguments.scale_blocks.is_some()),
         ("--alpha", arguments.alpha.is_some()),
         ("--beta", arguments.beta.is_some()),
-        ("--output-rounding", arguments.output_rounding != bitmma::formats::Rounding::NearestEven),
+        ("--output-rounding", arguments.output_rounding != bitmma_engine::formats::Rounding::NearestEven),
         ("--saturate", arguments.saturate),
         ("--nan", arguments.nan.is_some()),
     ];

@@ -1,6 +1,6 @@
 //! What came of a probe, as JSON.
 
-use bitmma::Signature;
+use bitmma_engine::Signature;
 use bitmma_probe::report::parameters::describe;
 use bitmma_probe::{Counterexample, Evidence, Outcome, Parameter, Verdict};
 use serde::Serialize;
@@ -29,7 +29,7 @@ impl From<bitmma_probe::Place> for Place {
 pub(super) fn page(outcome: &Outcome) -> impl Serialize {
     let signature = &outcome.signature;
     let Signature { name, m, n, k, blocks, a, b, c, d, scale } = signature;
-    let equivalent = |model: &bitmma::Model| -> Map<String, Value> {
+    let equivalent = |model: &bitmma_engine::Model| -> Map<String, Value> {
         let all = describe(model, *k).into_iter();
         all.map(|(symbol, value, _)| (symbol.to_owned(), Value::from(value))).collect()
     };
@@ -47,7 +47,7 @@ pub(super) fn page(outcome: &Outcome) -> impl Serialize {
             }),
         ),
         Verdict::NotExplained(rest) => {
-            let nearest = |model: &bitmma::Model| {
+            let nearest = |model: &bitmma_engine::Model| {
                 object! {
                     #[serde(flatten)]
                     model: Model::new(model, Some(*k)),

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use bitmma::{Case, Error, Fault, Model, Signature};
+use bitmma_engine::{Case, Error, Fault, Model, Signature};
 use bitmma_verify::campaign::{Identity, Kept, Settled, Shard, Verdict};
 use bitmma_verify::recording::{self, Answer};
 use serde::Serialize;

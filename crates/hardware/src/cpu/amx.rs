@@ -8,7 +8,7 @@ use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use std::sync::OnceLock;
 
-use bitmma::{Operands, Signature};
+use bitmma_engine::{Operands, Signature};
 
 use super::x86::{c_f32s, words};
 
@@ -228,8 +228,8 @@ fn ask() -> bool {
 mod tests {
     use std::arch::global_asm;
 
-    use bitmma::catalogue::processor;
-    use bitmma::{MmaUnit, Simulator};
+    use bitmma_engine::catalogue::processor;
+    use bitmma_engine::{MmaUnit, Simulator};
     use bitmma_verify::inputs::{Family, matrices};
 
     use super::*;

@@ -1,6 +1,6 @@
 //! What every instruction of a processor is computed with: chains, numbers of codes.
 
-use bitmma::{Codes, Matrix, Operands, Signature};
+use bitmma_engine::{Codes, Matrix, Operands, Signature};
 
 /// A chain of `step` along K for each element of D.
 #[inline(always)]

@@ -5,7 +5,7 @@ use std::arch::x86_64::{
     _mm512_storeu_ps,
 };
 
-use bitmma::{Codes, Matrix, Operands, Signature};
+use bitmma_engine::{Codes, Matrix, Operands, Signature};
 
 use super::chain::{chain, f32s, f64s};
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use bitmma::catalogue::{Instruction, find, of, selection};
-use bitmma::{About, Architecture, Signature};
+use bitmma_engine::catalogue::{Instruction, find, of, selection};
+use bitmma_engine::{About, Architecture, Signature};
 
 use super::driver::{Driver, load};
 use super::fragment::Majors;

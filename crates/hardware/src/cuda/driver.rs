@@ -6,7 +6,7 @@ use std::path::Path;
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
-use bitmma::catalogue::Vendor;
+use bitmma_engine::catalogue::Vendor;
 
 use crate::gpu::Error;
 use crate::gpu::driver::{self, Handle, Held, Loaded, text};

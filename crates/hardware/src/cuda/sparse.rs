@@ -9,8 +9,8 @@
 
 use std::ops::Range;
 
-use bitmma::Signature;
-use bitmma::formats::Format;
+use bitmma_engine::Signature;
+use bitmma_engine::formats::Format;
 
 use crate::gpu::image::{Place, write_bits};
 

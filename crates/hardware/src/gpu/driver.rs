@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
-use bitmma::catalogue::Vendor;
+use bitmma_engine::catalogue::Vendor;
 
 use super::dynamic::{Opened, functions};
 use super::error::Error;

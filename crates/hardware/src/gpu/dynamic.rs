@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use bitmma::catalogue::Vendor;
+use bitmma_engine::catalogue::Vendor;
 use libloading::Library;
 
 use super::error::Error;
@@ -98,7 +98,7 @@ macro_rules! functions {
                         opened.library.get::<unsafe extern "C" fn($($argument),*) -> $result>(symbol.as_bytes())
                     };
                     let symbol = match opened.vendor {
-                        $(bitmma::catalogue::Vendor::Amd => $amd,)?
+                        $(bitmma_engine::catalogue::Vendor::Amd => $amd,)?
                         _ => $symbol,
                     };
                     let $field = *find(symbol)

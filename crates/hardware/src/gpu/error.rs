@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bitmma::Fault;
-use bitmma::catalogue::{LookupError, Vendor};
+use bitmma_engine::Fault;
+use bitmma_engine::catalogue::{LookupError, Vendor};
 use thiserror::Error;
 
 use super::dynamic::LibraryError;
@@ -108,13 +108,13 @@ impl Error {
     }
 
     /// The same as the failure of a unit of that name, in the words that all units share.
-    pub fn of_unit(self, unit: &str) -> bitmma::Error {
+    pub fn of_unit(self, unit: &str) -> bitmma_engine::Error {
         let fault = match self {
             Error::Lookup(error) => return error.into(),
             Error::TimedOut { .. } => Fault::Hung,
             Error::Driver { .. } | Error::GivenUp => Fault::Died,
             _ => Fault::Unavailable,
         };
-        bitmma::Error::Unit { unit: unit.to_owned(), fault, problem: self.to_string() }
+        bitmma_engine::Error::Unit { unit: unit.to_owned(), fault, problem: self.to_string() }
     }
 }

@@ -6,8 +6,8 @@
 
 use std::ops::Range;
 
-use bitmma::formats::Format;
-use bitmma::{Error, Matrix, Operands};
+use bitmma_engine::formats::Format;
+use bitmma_engine::{Error, Matrix, Operands};
 
 /// A register of a thread, and the bit of it where a code begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

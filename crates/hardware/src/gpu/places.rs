@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use bitmma::formats::{Format, Overflow, Real, Rounding, encode};
-use bitmma::{Error, Matrices, Matrix, MmaUnit, Operands, Signature};
+use bitmma_engine::formats::{Format, Overflow, Real, Rounding, encode};
+use bitmma_engine::{Error, Matrices, Matrix, MmaUnit, Operands, Signature};
 
 /// An element of D that is not what its place says.
 #[derive(Clone, Debug, PartialEq, Eq)]

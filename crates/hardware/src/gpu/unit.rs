@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bitmma::threads::prelude::*;
-use bitmma::{About, Matrix, MmaUnit, Operands, Signature};
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{About, Matrix, MmaUnit, Operands, Signature};
 
 use super::driver::Loaded;
 use super::exchange::Exchange;
@@ -40,12 +40,12 @@ impl MmaUnit for Unit {
         self.about.clone()
     }
 
-    fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, bitmma::Error> {
+    fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, bitmma_engine::Error> {
         let mut answers = self.multiply_many(std::slice::from_ref(operands))?;
         Ok(answers.pop().expect("one answer for one question"))
     }
 
-    fn multiply_many(&self, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, bitmma::Error> {
+    fn multiply_many(&self, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, bitmma_engine::Error> {
         batch.iter().try_for_each(|operands| self.signature.check(operands))?;
         let (words, answered) = (self.layout.input_words(), self.layout.output_words());
         let at_once = (BATCH_BYTES / (4 * words.max(answered))).max(1);

@@ -7,9 +7,9 @@
 use std::fmt::{Display, Write};
 use std::ops::Range;
 
-use bitmma::catalogue::Family;
-use bitmma::catalogue::lookup::Found;
-use bitmma::{Architecture, Signature};
+use bitmma_engine::catalogue::Family;
+use bitmma_engine::catalogue::lookup::Found;
+use bitmma_engine::{Architecture, Signature};
 
 use super::registers::{Counts, LANES, layout};
 use crate::gpu::image::Registers;

@@ -4,8 +4,8 @@
 use std::ffi::{CString, c_char, c_int};
 use std::path::Path;
 
-use bitmma::Architecture;
-use bitmma::catalogue::Vendor;
+use bitmma_engine::Architecture;
+use bitmma_engine::catalogue::Vendor;
 
 use crate::gpu::Error;
 use crate::gpu::dynamic::{Opened, functions};

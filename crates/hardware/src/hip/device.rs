@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use bitmma::catalogue::{Family, Instruction, Vendor, find, of};
-use bitmma::{About, Architecture, Signature};
+use bitmma_engine::catalogue::{Family, Instruction, Vendor, find, of};
+use bitmma_engine::{About, Architecture, Signature};
 
 use super::assembly;
 use super::comgr::Assembler;

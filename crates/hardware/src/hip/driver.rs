@@ -6,7 +6,7 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-use bitmma::catalogue::Vendor;
+use bitmma_engine::catalogue::Vendor;
 
 use super::assembly::THREADS;
 use crate::gpu::Error;

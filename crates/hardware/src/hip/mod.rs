@@ -18,7 +18,7 @@ pub use device::Device;
 
 use std::path::Path;
 
-use bitmma::Architecture;
+use bitmma_engine::Architecture;
 
 /// How many devices the installed driver has.
 pub fn count() -> Result<usize, Error> {

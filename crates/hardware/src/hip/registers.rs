@@ -4,8 +4,8 @@
 //! equations that AMD's Matrix Instruction Calculator prints (`--detail-instruction`, "Matrix element to
 //! register mapping with no modifiers").
 
-use bitmma::Signature;
-use bitmma::formats::F64;
+use bitmma_engine::Signature;
+use bitmma_engine::formats::F64;
 
 use crate::gpu::image::{Place, Placement, Registers, TileLayout, Words};
 
@@ -84,7 +84,7 @@ pub(super) fn layout(signature: &Signature) -> TileLayout {
 
 #[cfg(test)]
 mod tests {
-    use bitmma::{Architecture, MmaUnit, Revision, Simulator};
+    use bitmma_engine::{Architecture, MmaUnit, Revision, Simulator};
 
     use super::*;
 

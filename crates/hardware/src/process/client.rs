@@ -4,7 +4,7 @@ use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use bitmma::{About, Error, Fault, Matrix, MmaUnit, Operands, Signature};
+use bitmma_engine::{About, Error, Fault, Matrix, MmaUnit, Operands, Signature};
 
 use super::connection::{Connection, Stop};
 use super::frame::{ANSWER, HEADER, Header, Layout, MAX_WORDS, REFUSAL};

@@ -1,7 +1,7 @@
 //! Frames: sixteen bytes of header, then matrices, every number little-endian.
 
-use bitmma::formats::Format;
-use bitmma::{Error, Matrix, Operands, Signature, on_codes};
+use bitmma_engine::formats::Format;
+use bitmma_engine::{Error, Matrix, Operands, Signature, on_codes};
 
 /// Bytes of a header.
 pub(super) const HEADER: usize = 16;

@@ -1,7 +1,7 @@
 //! The line of JSON with which a unit says what it is.
 
-use bitmma::formats::{BlockScale, Format, table};
-use bitmma::{About, Signature};
+use bitmma_engine::formats::{BlockScale, Format, table};
+use bitmma_engine::{About, Signature};
 use serde::{Deserialize, Serialize};
 
 /// The protocol's version.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use bitmma::{Error, Fault, MmaUnit, Operands};
+use bitmma_engine::{Error, Fault, MmaUnit, Operands};
 
 use super::frame::{ANSWER, HEADER, Header, Layout, MAX_WORDS, REFUSAL, REQUEST, put};
 use super::hello::Hello;

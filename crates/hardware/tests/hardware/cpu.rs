@@ -3,8 +3,8 @@
 //! A slice runs each time; `BITMMA_TESTS=all` runs more than ten million dot products of each unit. What
 //! the processor has not is skipped, and said so.
 
-use bitmma::catalogue::processors;
-use bitmma::{Case, FastSimulator, Fault, Matrices, MmaUnit, Simulator};
+use bitmma_engine::catalogue::processors;
+use bitmma_engine::{Case, FastSimulator, Fault, Matrices, MmaUnit, Simulator};
 use bitmma_hardware::cpu::Cpu;
 use bitmma_verify::inputs::{Family, matrices};
 
@@ -57,7 +57,7 @@ fn instructions_are_their_models() {
 #[test]
 fn tiny_results() {
     let Ok(unit) = Cpu::open("vdpbf16ps") else { return println!("skipped: no AVX512_BF16") };
-    let row = bitmma::catalogue::processor("vdpbf16ps").unwrap();
+    let row = bitmma_engine::catalogue::processor("vdpbf16ps").unwrap();
     let model = FastSimulator::new(Simulator::model(row.model.clone(), row.shape).unwrap());
     let bf16 = |negative: u64, exponent: i64, fraction: u64| {
         negative << 15 | ((exponent + 127) as u64) << 7 | fraction
@@ -102,7 +102,7 @@ fn tiny_results() {
 #[test]
 fn names() {
     let error = Cpu::open("vdpbf17ps").unwrap_err();
-    assert!(matches!(error, bitmma::Error::Unit { fault: Fault::Unavailable, .. }));
+    assert!(matches!(error, bitmma_engine::Error::Unit { fault: Fault::Unavailable, .. }));
     assert!(error.to_string().contains("there are fma.f32, fma.f64, vdpbf16ps"), "{error}");
     for name in Cpu::available() {
         assert_eq!(Cpu::open(&name.to_uppercase()).unwrap().signature().name, format!("cpu:{name}"));

@@ -5,9 +5,9 @@
 use crate::common::check::check;
 use crate::common::fake::gpu;
 use crate::common::tools::all;
-use bitmma::Architecture;
-use bitmma::catalogue::lookup::Found;
-use bitmma::catalogue::{Family, find, of};
+use bitmma_engine::Architecture;
+use bitmma_engine::catalogue::lookup::Found;
+use bitmma_engine::catalogue::{Family, find, of};
 use bitmma_hardware::cuda::Error;
 
 /// Names of the forms tried: every row with a model; of N first, last and some between.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::common::fake::Fake;
-use bitmma::{Fault, Matrix, MmaUnit, Operands, formats};
+use bitmma_engine::{Fault, Matrix, MmaUnit, Operands, formats};
 use bitmma_hardware::cuda::{Device, Error, Unit};
 
 const NAME: &str = "mma.m16n8k16.f32.f16.f16.f32";
@@ -20,7 +20,7 @@ fn unit(fake: &Fake) -> Result<Unit, Error> {
     open_with(&fake.path, NAME)
 }
 
-fn ask(unit: &Unit) -> Result<Matrix, bitmma::Error> {
+fn ask(unit: &Unit) -> Result<Matrix, bitmma_engine::Error> {
     let a = Matrix::zeros(formats::F16, (1, 16, 16)).expect("fits");
     let b = Matrix::zeros(formats::F16, (1, 16, 8)).expect("fits");
     let c = Matrix::zeros(formats::F32, (1, 16, 8)).expect("fits");
@@ -136,7 +136,7 @@ fn a_kernel_that_does_not_end_is_given_up() {
         format!("hopper/{NAME} hung: no answer within 30ms; the device is no longer used")
     );
     let error = ask(&unit).expect_err("stays given up");
-    assert!(matches!(error, bitmma::Error::Unit { fault: Fault::Died, .. }), "{error}");
+    assert!(matches!(error, bitmma_engine::Error::Unit { fault: Fault::Died, .. }), "{error}");
     drop(unit);
     assert!(fake.live() > 0, "nothing of it is touched again");
 }
@@ -157,5 +157,5 @@ fn names_and_operands_are_checked_before_the_device_is_asked() {
     let error = unit
         .multiply(&Operands { a: &c, b: &c, c: Some(&c), scale_a: None, scale_b: None })
         .expect_err("A is f32");
-    assert!(matches!(error, bitmma::Error::Format { .. }), "{error}");
+    assert!(matches!(error, bitmma_engine::Error::Format { .. }), "{error}");
 }

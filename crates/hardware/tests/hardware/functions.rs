@@ -1,8 +1,8 @@
 //! Approximate functions through a driver and back, by a machine that runs the kernels' PTX.
 
-use bitmma::Architecture;
-use bitmma::functions::digest;
-use bitmma::functions::ptx::Form;
+use bitmma_engine::Architecture;
+use bitmma_engine::functions::digest;
+use bitmma_engine::functions::ptx::Form;
 
 use crate::common::fake::gpu;
 

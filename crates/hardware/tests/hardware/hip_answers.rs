@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::common::check::check;
 use crate::common::fake::{Fake, Kernel, Machine, launched};
 use crate::common::wave_machine;
-use bitmma::catalogue::of;
-use bitmma::{Architecture, MmaUnit};
+use bitmma_engine::catalogue::of;
+use bitmma_engine::{Architecture, MmaUnit};
 use bitmma_hardware::hip::{self, Device, Error};
 use bitmma_verify::inputs::{Family, matrices};
 

@@ -1,8 +1,8 @@
 //! Every element of every operand has a place of its own in the tile, within the words that the operand has.
 
 use crate::common::tools::all;
-use bitmma::catalogue::lookup::Found;
-use bitmma::catalogue::{Family, Vendor, catalogue};
+use bitmma_engine::catalogue::lookup::Found;
+use bitmma_engine::catalogue::{Family, Vendor, catalogue};
 use bitmma_hardware::cuda::{Error, Majors, ptx};
 use bitmma_hardware::gpu::{Placement, TileLayout};
 use bitmma_hardware::hip::assembly;

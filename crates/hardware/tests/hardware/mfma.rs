@@ -3,9 +3,9 @@
 use std::process::Command;
 
 use crate::common::tools::{llvm_tool, run};
-use bitmma::Architecture;
-use bitmma::catalogue::lookup::Found;
-use bitmma::catalogue::of;
+use bitmma_engine::Architecture;
+use bitmma_engine::catalogue::lookup::Found;
+use bitmma_engine::catalogue::of;
 use bitmma_hardware::hip::assembly;
 
 fn check(architecture: Architecture) {

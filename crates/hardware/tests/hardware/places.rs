@@ -2,9 +2,9 @@
 //! mixes places up does not; and they are put to the GPU of this machine, where there is one.
 
 use crate::common::tools::all;
-use bitmma::catalogue::catalogue;
-use bitmma::catalogue::lookup::Found;
-use bitmma::{Error, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
+use bitmma_engine::catalogue::catalogue;
+use bitmma_engine::catalogue::lookup::Found;
+use bitmma_engine::{Error, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
 use bitmma_hardware::gpu::check_places;
 use bitmma_hardware::{cuda, hip};
 
@@ -49,7 +49,7 @@ impl MmaUnit for Mixed {
 
 #[test]
 fn two_elements_that_change_places_are_seen() {
-    use bitmma::Architecture::{Cdna1, RtxBlackwell};
+    use bitmma_engine::Architecture::{Cdna1, RtxBlackwell};
     let block_scaled = "mma.m16n8k64.kind::mxf4nvf4.block16.f32.e2m1.e2m1.f32.ue4m3";
     let (mut seen, mut tried) = (0, 0);
     for (architecture, name, sizes) in [
@@ -73,7 +73,7 @@ fn two_elements_that_change_places_are_seen() {
 
 /// Asks every instruction of a device; the line of each that mixes something up.
 fn ask<D>(
-    instructions: impl Iterator<Item = &'static bitmma::Instruction>,
+    instructions: impl Iterator<Item = &'static bitmma_engine::Instruction>,
     device: &D,
     open: impl Fn(&D, &str) -> Result<bitmma_hardware::gpu::Unit, cuda::Error>,
 ) -> Vec<String> {

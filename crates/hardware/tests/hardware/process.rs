@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bitmma::{Error, Fault, Matrices, MmaUnit, Simulator};
+use bitmma_engine::{Error, Fault, Matrices, MmaUnit, Simulator};
 use bitmma_hardware::process::{Limits, Process};
 use bitmma_verify::inputs::{Family, matrices};
 
@@ -175,7 +175,7 @@ fn large_batches_are_cut() {
 #[test]
 fn the_examples_answer() {
     let toml = "model = 'FMA'\nA = 'f32'\nB = 'f32'\nC = 'f32'\nrho = 'RNE-FP32'\n";
-    let fma = bitmma::Model::from_toml(toml).unwrap();
+    let fma = bitmma_engine::Model::from_toml(toml).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("unit").display().to_string();
     let source = here("../../examples/protocol/unit.c");
@@ -198,9 +198,9 @@ fn the_examples_answer() {
         let a = f32s(&[1.5; 32]);
         let c = f32s(&[0.25; 16]);
         let operands = Matrices {
-            a: bitmma::Matrix::single(unit.signature().a, 4, 8, a.clone()).unwrap(),
-            b: bitmma::Matrix::single(unit.signature().b, 8, 4, a).unwrap(),
-            c: bitmma::Matrix::single(unit.signature().c, 4, 4, c).unwrap(),
+            a: bitmma_engine::Matrix::single(unit.signature().a, 4, 8, a.clone()).unwrap(),
+            b: bitmma_engine::Matrix::single(unit.signature().b, 8, 4, a).unwrap(),
+            c: bitmma_engine::Matrix::single(unit.signature().c, 4, 4, c).unwrap(),
             scales: None,
         };
         unit.multiply(&operands.operands()).unwrap()

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::common::tools::{llvm_tool, run};
-use bitmma::Architecture;
-use bitmma::catalogue::lookup::Found;
-use bitmma::catalogue::of;
+use bitmma_engine::Architecture;
+use bitmma_engine::catalogue::lookup::Found;
+use bitmma_engine::catalogue::of;
 use bitmma_hardware::hip::{self, Error, assembly};
 
 /// The instructions of a code object with their bytes, one a line, without their places.

@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::process::Command;
 
 use crate::common::tools::{all, cuda_tool, run};
-use bitmma::Architecture;
-use bitmma::catalogue::lookup::Found;
-use bitmma::catalogue::{Family, Instruction, of};
+use bitmma_engine::Architecture;
+use bitmma_engine::catalogue::lookup::Found;
+use bitmma_engine::catalogue::{Family, Instruction, of};
 use bitmma_hardware::cuda::{Majors, ptx};
 
 /// The forms of a row that are tried: every M; all N, or the first, the last and one or two between.

@@ -5,10 +5,10 @@ use crate::common::check::check_against;
 use crate::common::fake::gpu;
 use crate::common::ptx_sparse::dense_name;
 use crate::common::tools::all;
-use bitmma::catalogue::lookup::Found;
-use bitmma::catalogue::of;
-use bitmma::formats::table::TF32;
-use bitmma::{Architecture, MmaUnit, Revision, Simulator};
+use bitmma_engine::catalogue::lookup::Found;
+use bitmma_engine::catalogue::of;
+use bitmma_engine::formats::table::TF32;
+use bitmma_engine::{Architecture, MmaUnit, Revision, Simulator};
 use bitmma_hardware::cuda::Error;
 use bitmma_hardware::gpu::check_places;
 

@@ -1,7 +1,7 @@
 //! Both ends of the range: subnormal numbers and overflow.
 
-use bitmma::Signature;
-use bitmma::formats::{Class, Format, decode};
+use bitmma_engine::Signature;
+use bitmma_engine::formats::{Class, Format, decode};
 
 use crate::error::Error;
 use crate::numbers::{all_exponents, normal_exponents, power};

@@ -1,7 +1,7 @@
 //! How a result is rounded: from which fraction of a last place it goes to the next number.
 
-use bitmma::Case;
-use bitmma::formats::{Format, Overflow, Real, Rounding, encode};
+use bitmma_engine::Case;
+use bitmma_engine::formats::{Format, Overflow, Real, Rounding, encode};
 
 use crate::error::Error;
 use crate::numbers::{normal_exponents, number, power, split};

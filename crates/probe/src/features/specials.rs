@@ -1,8 +1,8 @@
 //! Signs of zero, infinities, NaN.
 
-use bitmma::formats::text::hex;
-use bitmma::formats::{Class, decode};
-use bitmma::{Case, Signature};
+use bitmma_engine::formats::text::hex;
+use bitmma_engine::formats::{Class, decode};
+use bitmma_engine::{Case, Signature};
 
 use crate::error::Error;
 use crate::order::terms;

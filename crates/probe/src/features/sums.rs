@@ -1,7 +1,7 @@
 //! How sums are cut.
 
-use bitmma::Case;
-use bitmma::formats::{Class, decode, text};
+use bitmma_engine::Case;
+use bitmma_engine::formats::{Class, decode, text};
 
 use crate::error::Error;
 use crate::order::terms;

@@ -1,9 +1,9 @@
 //! From nothing to a model: structures ranked, then parameters found one group at a time.
 
-use bitmma::Model;
-use bitmma::arithmetic::Parameter as Of;
-use bitmma::formats::Rounding;
-use bitmma::threads::prelude::*;
+use bitmma_engine::Model;
+use bitmma_engine::arithmetic::Parameter as Of;
+use bitmma_engine::formats::Rounding;
+use bitmma_engine::threads::prelude::*;
 
 use super::Observations;
 use super::refine::neighbourhood;

@@ -7,11 +7,11 @@ pub(crate) mod space;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use bitmma::arithmetic::run::Side;
-use bitmma::arithmetic::{InputFlush, Lowering, Order, Prepared};
-use bitmma::formats::{Class, Format, Unpacked, decode};
-use bitmma::threads::prelude::*;
-use bitmma::{Case, Model, Signature};
+use bitmma_engine::arithmetic::run::Side;
+use bitmma_engine::arithmetic::{InputFlush, Lowering, Order, Prepared};
+use bitmma_engine::formats::{Class, Format, Unpacked, decode};
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{Case, Model, Signature};
 
 use crate::numbers::{is_normal, same};
 

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bitmma::arithmetic::Prepared;
-use bitmma::arithmetic::parameter::{Missing, Range, Value};
-use bitmma::threads::prelude::*;
-use bitmma::{Case, Model};
+use bitmma_engine::arithmetic::Prepared;
+use bitmma_engine::arithmetic::parameter::{Missing, Range, Value};
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{Case, Model};
 use bitmma_verify::inputs::{Family, Formats, case};
 
 use super::space::{Parameter, Space};

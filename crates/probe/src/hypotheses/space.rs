@@ -6,11 +6,13 @@ mod operation;
 mod parameter;
 mod ranges;
 
-use bitmma::arithmetic::family::{FAMILIES, Family, Meeting};
-use bitmma::arithmetic::parameter::{MAX_FRACTION_BITS, Missing, Parameter as Of, Range, Value};
-use bitmma::arithmetic::{Chains, Conversion, InputFlush, Lowering, Operation, Order, Prepared, ResultFlush};
-use bitmma::formats::{BF16, E5M2, E8M13, F16, F32, F64, Format, Rounding, TF32};
-use bitmma::{Model, Signature};
+use bitmma_engine::arithmetic::family::{FAMILIES, Family, Meeting};
+use bitmma_engine::arithmetic::parameter::{MAX_FRACTION_BITS, Missing, Parameter as Of, Range, Value};
+use bitmma_engine::arithmetic::{
+    Chains, Conversion, InputFlush, Lowering, Operation, Order, Prepared, ResultFlush,
+};
+use bitmma_engine::formats::{BF16, E5M2, E8M13, F16, F32, F64, Format, Rounding, TF32};
+use bitmma_engine::{Model, Signature};
 
 pub(crate) use operation::divisors;
 use operation::{carried_over, with_fraction_bits};

@@ -6,8 +6,8 @@
 //! the answer is not 2^p: provided that no sum cuts -h beside 2^p, which is asked first. Scale factors, where there
 //! are any, let one block swamp another.
 
-use bitmma::Case;
-use bitmma::{Signature, formats::Format};
+use bitmma_engine::Case;
+use bitmma_engine::{Signature, formats::Format};
 
 use super::{Finder, Swamp, count, terms};
 use crate::error::Error;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use bitmma::{Case, Signature};
+use bitmma_engine::{Case, Signature};
 
 use super::svg;
 use super::text::{case_lines, certainty, code, what_is_probed};

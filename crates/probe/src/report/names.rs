@@ -1,7 +1,7 @@
 //! Instructions of the catalogue that compute as a model does: a name for what was found, after it was found.
 
-use bitmma::catalogue::{Revision, catalogue};
-use bitmma::{Model, Signature};
+use bitmma_engine::catalogue::{Revision, catalogue};
+use bitmma_engine::{Model, Signature};
 use bitmma_verify::inputs::{Formats, case};
 
 use crate::hypotheses::answers;

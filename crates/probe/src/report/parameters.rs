@@ -1,10 +1,10 @@
 //! The parameters of a model in words, each with the answers that show it.
 
-use bitmma::arithmetic::parameter::{Missing, Parameter as OfOperation, Value};
-use bitmma::arithmetic::{Conversion, InputFlush, Order};
-use bitmma::formats::{Format, text::hex};
-use bitmma::threads::prelude::*;
-use bitmma::{Case, Model};
+use bitmma_engine::arithmetic::parameter::{Missing, Parameter as OfOperation, Value};
+use bitmma_engine::arithmetic::{Conversion, InputFlush, Order};
+use bitmma_engine::formats::{Format, text::hex};
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{Case, Model};
 
 use crate::hypotheses::Observations;
 use crate::hypotheses::space::{self, Space};
@@ -271,7 +271,7 @@ fn any_rounding(values: Vec<String>) -> Vec<String> {
             None => grouped.push((format, vec![value])),
         }
     }
-    let all = bitmma::formats::Rounding::ALL.len();
+    let all = bitmma_engine::formats::Rounding::ALL.len();
     let shown = |(format, group): (String, Vec<String>)| {
         if group.len() + 1 >= all { vec![format!("any rounding into {format}")] } else { group }
     };

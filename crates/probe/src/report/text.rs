@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use bitmma::formats::Format;
-use bitmma::formats::text::{display, hex};
-use bitmma::{Case, Signature};
+use bitmma_engine::formats::Format;
+use bitmma_engine::formats::text::{display, hex};
+use bitmma_engine::{Case, Signature};
 
 use crate::independence::{Evidence, Fault};
 use crate::outcome::{Counterexample, Found, NotExplained, Outcome, Verdict, Where};

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use bitmma::{Case, Model};
+use bitmma_engine::{Case, Model};
 
 use super::{Alive, MENDED_BY, Search};
 use crate::error::Error;

@@ -1,8 +1,8 @@
 //! Inputs drawn from landmarks.
 
-use bitmma::Case;
-use bitmma::arithmetic::Prepared;
-use bitmma::formats::{Class, Format, Overflow, Real, Rounding, decode, encode};
+use bitmma_engine::Case;
+use bitmma_engine::arithmetic::Prepared;
+use bitmma_engine::formats::{Class, Format, Overflow, Real, Rounding, decode, encode};
 use bitmma_verify::inputs::{Formats, zero};
 
 use super::Landmarks;

@@ -6,10 +6,10 @@
 //! has one of its sums at B and the other beside it, and rho tells them apart, unless what was added changes the cuts.
 //! Then the new input has sums of its own, and the same is done with them.
 
-use bitmma::arithmetic::exact::Exact;
-use bitmma::arithmetic::{Conversion, Prepared, Step, Trace};
-use bitmma::formats::{Class, Real, Rounding, decode};
-use bitmma::{Case, Model};
+use bitmma_engine::arithmetic::exact::Exact;
+use bitmma_engine::arithmetic::{Conversion, Prepared, Step, Trace};
+use bitmma_engine::formats::{Class, Real, Rounding, decode};
+use bitmma_engine::{Case, Model};
 use bitmma_verify::inputs::{Formats, zero};
 
 use crate::numbers::{Random, all_exponents, normal_exponents, number, same, split};

@@ -5,10 +5,10 @@ use crate::hypotheses::answers;
 use crate::hypotheses::refine::neighbourhood;
 use crate::hypotheses::space::{Parameter, Space};
 use crate::numbers::same;
-use bitmma::Signature;
-use bitmma::arithmetic::{Conversion, FusedSum, Operation, RoundedSum};
-use bitmma::formats::{BF16, BlockScale, E4M3, E5M2, F16, F32, F64, Format, Rounding, UE8M0};
-use bitmma::threads::prelude::*;
+use bitmma_engine::Signature;
+use bitmma_engine::arithmetic::{Conversion, FusedSum, Operation, RoundedSum};
+use bitmma_engine::formats::{BF16, BlockScale, E4M3, E5M2, F16, F32, F64, Format, Rounding, UE8M0};
+use bitmma_engine::threads::prelude::*;
 
 #[path = "../../tests/probe/common/mod.rs"]
 #[allow(dead_code)] // these tests use a part
@@ -59,7 +59,7 @@ fn with(model: &Model, change: impl Fn(&mut RoundedSum)) -> Model {
 }
 
 fn widened(model: &Model, operands: Option<Format>, accumulator: Option<Format>) -> Model {
-    let lowering = bitmma::arithmetic::Lowering {
+    let lowering = bitmma_engine::arithmetic::Lowering {
         widen_operands: operands,
         widen_accumulator: accumulator,
         ..model.lowering

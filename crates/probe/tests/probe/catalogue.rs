@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use crate::common;
 
-use bitmma::catalogue::{catalogue, processors};
-use bitmma::{Instruction, Revision, Simulator};
+use bitmma_engine::catalogue::{catalogue, processors};
+use bitmma_engine::{Instruction, Revision, Simulator};
 use bitmma_probe::{Options, Verdict, probe};
 
 /// One row of each of the paper's families and of each kind: composed forms, FP16 results, blocks, scale factors.
@@ -101,7 +101,7 @@ fn processors_are_recovered() {
         let outcome = probe(&unit, &Options { tests, ..Options::default() }, &()).unwrap();
         let Verdict::Found(found) = &outcome.verdict else { panic!("{}: {}", row.name, outcome.summary()) };
         assert_eq!(common::first_difference(&unit, &found.model, 2000, 4711), None, "{}", row.name);
-        let own = |model: &bitmma::Model| {
+        let own = |model: &bitmma_engine::Model| {
             (model.operation, model.conversion, model.flush_operands, model.flush_accumulator, model.lowering)
         };
         let described =

@@ -6,9 +6,9 @@ use crate::common;
 use std::time::Instant;
 
 use crate::common::edges::{disagreements, edge};
-use bitmma::arithmetic::{Conversion, FusedSum, Operation, RoundedSum};
-use bitmma::formats::{BF16, F32, Rounding};
-use bitmma::{FastSimulator, MmaUnit, Model, Simulator};
+use bitmma_engine::arithmetic::{Conversion, FusedSum, Operation, RoundedSum};
+use bitmma_engine::formats::{BF16, F32, Rounding};
+use bitmma_engine::{FastSimulator, MmaUnit, Model, Simulator};
 use bitmma_probe::{Options, Verdict, probe};
 
 /// What came of one model.

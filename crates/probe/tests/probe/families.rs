@@ -2,9 +2,9 @@
 
 use crate::common;
 
-use bitmma::arithmetic::{Conversion, FAMILIES};
-use bitmma::formats::{BF16, BlockScale, E4M3, F32, UE8M0};
-use bitmma::{FastSimulator, Model, Simulator};
+use bitmma_engine::arithmetic::{Conversion, FAMILIES};
+use bitmma_engine::formats::{BF16, BlockScale, E4M3, F32, UE8M0};
+use bitmma_engine::{FastSimulator, Model, Simulator};
 use bitmma_probe::{Options, Verdict, probe};
 
 #[test]

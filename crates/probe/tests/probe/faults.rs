@@ -4,8 +4,8 @@ use crate::common;
 
 use std::cell::{Cell, RefCell};
 
-use bitmma::formats::decode;
-use bitmma::{
+use bitmma_engine::formats::decode;
+use bitmma_engine::{
     Architecture, Case, Error, Matrices, Matrix, MmaUnit, Model, Operands, Revision, Signature, Simulator,
 };
 use bitmma_probe::independence::Fault;

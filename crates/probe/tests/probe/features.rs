@@ -2,9 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bitmma::catalogue::catalogue;
-use bitmma::formats::{Class, F16, F32, Format, Overflow, Real, Rounding, decode, encode};
-use bitmma::{Case, Error, FastSimulator, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
+use bitmma_engine::catalogue::catalogue;
+use bitmma_engine::formats::{Class, F16, F32, Format, Overflow, Real, Rounding, decode, encode};
+use bitmma_engine::{Case, Error, FastSimulator, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
 use bitmma_probe::{Feature, single_features};
 
 /// Questions that the features of one unit may take.

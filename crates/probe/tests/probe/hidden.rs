@@ -4,7 +4,7 @@ use crate::common;
 
 use std::time::{Duration, Instant};
 
-use bitmma::{FastSimulator, Simulator};
+use bitmma_engine::{FastSimulator, Simulator};
 use bitmma_probe::{Options, Verdict, probe};
 
 /// What came of each of the seeds, and how long it took.
@@ -33,7 +33,7 @@ fn probed(seeds: &[u64], tests: u64) -> Outcomes {
             Verdict::NotExplained(rest) => {
                 assert!(!rest.counterexamples.is_empty() || rest.nearest.is_none(), "seed {seed}");
                 outcomes.missed.push(seed);
-                let nearest = rest.nearest.as_ref().map(bitmma::Model::to_toml).unwrap_or_default();
+                let nearest = rest.nearest.as_ref().map(bitmma_engine::Model::to_toml).unwrap_or_default();
                 let (right, asked) = rest.agrees;
                 format!(
                     "not explained; the nearest has {right} of {asked} right\n{}{nearest}",

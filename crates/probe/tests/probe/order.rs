@@ -1,8 +1,8 @@
 //! The order of sums of FP4 and FP6 products: told as far as it shows, and what does not show said.
 
-use bitmma::arithmetic::{Conversion, FusedSum, Lowering, Operation, Order};
-use bitmma::formats::{BlockScale, E2M1, E2M3, F32, UE4M3, UE8M0};
-use bitmma::{Model, Simulator};
+use bitmma_engine::arithmetic::{Conversion, FusedSum, Lowering, Operation, Order};
+use bitmma_engine::formats::{BlockScale, E2M1, E2M3, F32, UE4M3, UE8M0};
+use bitmma_engine::{Model, Simulator};
 use bitmma_probe::summation_order;
 use bitmma_probe::tree::{Sum, Tree};
 

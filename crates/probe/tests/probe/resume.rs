@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::path::PathBuf;
 
-use bitmma::{Architecture, Case, Error, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
+use bitmma_engine::{Architecture, Case, Error, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
 use bitmma_probe::{Options, Outcome, probe};
 
 /// Counts what it is asked, and fails after so many questions.

@@ -1,6 +1,6 @@
 //! Floating-point operations.
 
-use bitmma::formats::Rounding;
+use bitmma_engine::formats::Rounding;
 
 use super::Decoder;
 use super::form::{Form, operands};

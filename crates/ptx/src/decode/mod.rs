@@ -11,7 +11,7 @@ mod warp;
 
 use std::collections::{BTreeMap, HashMap};
 
-use bitmma::catalogue::Architecture;
+use bitmma_engine::catalogue::Architecture;
 
 use crate::error::Error;
 use crate::flow::Flow;

@@ -1,6 +1,6 @@
 //! Comparisons.
 
-use bitmma::formats::F16;
+use bitmma_engine::formats::F16;
 use bitmma_functions::float::flush as flush_code;
 
 use super::narrow::from_half;

@@ -1,6 +1,6 @@
 //! Conversions.
 
-use bitmma::formats::{
+use bitmma_engine::formats::{
     BF16, Class, E4M3, E5M2, F16, F32, F64, Format, Overflow, Real, Rounding, TF32, decode, encode,
 };
 use bitmma_functions::convert::{Modifiers, convert as convert_code};

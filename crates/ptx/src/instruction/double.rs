@@ -1,6 +1,6 @@
 //! FP64 by the host in rounding to nearest, and operations of any format in integers.
 
-use bitmma::formats::{Class, F64, Format, Overflow, Real, Rounding, decode, encode};
+use bitmma_engine::formats::{Class, F64, Format, Overflow, Real, Rounding, decode, encode};
 use bitmma_functions::float::{self, nan};
 
 use crate::program::Mode;

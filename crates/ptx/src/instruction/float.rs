@@ -1,6 +1,6 @@
 //! Which of the ways to compute a float operation takes.
 
-use bitmma::formats::{BF16, F16, F32, F64, Format, Rounding};
+use bitmma_engine::formats::{BF16, F16, F32, F64, Format, Rounding};
 use bitmma_functions::float::flush as flush_code;
 
 use super::narrow::{from_half, half_fma, to_brain, to_half};

@@ -1,6 +1,6 @@
 //! Special functions, by the forms of `bitmma_functions` and their vectors in `bitmma_kernel`.
 
-use bitmma::kernel::Level;
+use bitmma_engine::kernel::Level;
 use bitmma_functions::Function;
 use bitmma_functions::ptx::{Form, division_scale};
 use bitmma_kernel::functions::fill;

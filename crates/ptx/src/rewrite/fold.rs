@@ -1,6 +1,6 @@
 //! Operations on constants, which ptxas computes correctly rounded instead of leaving them to the multi-function unit.
 
-use bitmma::formats::F32;
+use bitmma_engine::formats::F32;
 use bitmma_functions::Function as Special;
 use bitmma_functions::nearest::nearest;
 

@@ -1,6 +1,6 @@
 //! Loads, stores and atomic operations of a warp.
 
-use bitmma::formats::{BF16, F16};
+use bitmma_engine::formats::{BF16, F16};
 
 use super::block::Block;
 use super::fault::Fault;

@@ -96,7 +96,7 @@ impl Argument {
 
 /// A number rounded to a float type.
 fn float_bits(kind: &str, value: f64) -> u64 {
-    use bitmma::formats::{BF16, F16, F32, F64};
+    use bitmma_engine::formats::{BF16, F16, F32, F64};
     use bitmma_functions::convert::{Modifiers, convert};
     let format = match kind {
         "f16" => &F16,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bitmma::Codes;
+use bitmma_engine::Codes;
 
 use super::block::Block;
 use super::fault::Fault;

@@ -1,12 +1,12 @@
 //! `bitmma.analysis`: errors measured against exact products, bias, design space, workarounds.
 
-use bitmma::formats::F64;
-use bitmma::{GemmOptions, Matrix, Model};
 use bitmma_analysis::bias;
 use bitmma_analysis::data::{Distribution, Product};
 use bitmma_analysis::design_space::{Design, Measured, measure};
 use bitmma_analysis::statistics::{Histogram, Summary};
 use bitmma_analysis::workaround::attempts;
+use bitmma_engine::formats::F64;
+use bitmma_engine::{GemmOptions, Matrix, Model};
 use pyo3::prelude::*;
 
 use super::{Dict, Failed, long};

@@ -1,11 +1,11 @@
 //! `bitmma.analysis.account`, `bounds`, `worst_case`, `error_sources`: what is lost, and at most.
 
-use bitmma::explain::explain_element;
-use bitmma::{GemmOptions, Matrix};
 use bitmma_analysis::account::account as of_case;
 use bitmma_analysis::error_bound::{Magnitudes, a_priori, elements};
 use bitmma_analysis::error_source::{Source, sources};
 use bitmma_analysis::tightness::{Effort, Objective, Worst, search};
+use bitmma_engine::explain::explain_element;
+use bitmma_engine::{GemmOptions, Matrix};
 use pyo3::prelude::*;
 
 use super::{Dict, Failed, exact, input, long, losses, source};
@@ -76,7 +76,7 @@ pub(crate) fn product_bounds<'py>(
     let before = before.and_then(|magnitudes| a_priori(target.model(), target.step(), k, &magnitudes));
     let words = |number: fn(&(f64, f64)) -> f64| {
         let words = found.iter().map(|one| number(one).to_bits());
-        let words = Matrix::single(bitmma::formats::F64, lent.a.rows(), lent.b.columns(), words);
+        let words = Matrix::single(bitmma_engine::formats::F64, lent.a.rows(), lent.b.columns(), words);
         arrays::result(py, words.map_err(Raised::from)?, false)
     };
     let named = |bound: &bitmma_analysis::error_bound::Bound| {

@@ -1,9 +1,9 @@
 //! `bitmma.analysis.compare`: one input through every instruction.
 
-use bitmma::formats::text::display;
-use bitmma::{Architecture, Instruction};
 use bitmma_analysis::account::Account;
 use bitmma_analysis::compare::{Answer, Input, Reason, compare as through_all};
+use bitmma_engine::formats::text::display;
+use bitmma_engine::{Architecture, Instruction};
 use pyo3::prelude::*;
 
 use super::{Dict, long, losses};

@@ -8,12 +8,12 @@ pub(crate) mod discrepancy;
 pub(crate) mod report;
 pub(crate) mod risk;
 
-use bitmma::{Case, Matrix, Model};
 use bitmma_analysis::account::{Account, Loss};
 use bitmma_analysis::describe;
 use bitmma_analysis::error_source::Source;
 use bitmma_analysis::subject::Subject;
 use bitmma_analysis::{Dyadic, Error};
+use bitmma_engine::{Case, Matrix, Model};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -51,7 +51,7 @@ fn long<T: Send>(
     progress: Option<Py<PyAny>>,
     work: impl FnOnce(&&Listener<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    let pool = threads.map(bitmma::threads::pool).transpose().map_err(Raised::from)?;
+    let pool = threads.map(bitmma_engine::threads::pool).transpose().map_err(Raised::from)?;
     let result = listener::long(py, |calls| {
         let listener = Listener { calls, call: progress };
         match &pool {

@@ -1,8 +1,8 @@
 //! `bitmma.analysis.assess`: risky designs, each with an input that shows it.
 
-use bitmma::Model;
 use bitmma_analysis::risk::{self, Verdict};
 use bitmma_analysis::subject::Subject;
+use bitmma_engine::Model;
 use pyo3::prelude::*;
 
 use super::{Dict, exact, input, long};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use bitmma::arithmetic::Model;
-use bitmma::formats::Format;
-use bitmma::{Case, Matrices, Matrix};
+use bitmma_engine::arithmetic::Model;
+use bitmma_engine::formats::Format;
+use bitmma_engine::{Case, Matrices, Matrix};
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Plan, Source};

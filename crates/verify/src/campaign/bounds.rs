@@ -1,6 +1,6 @@
 //! What a block of a campaign can be: every count and index of it has its range.
 
-use bitmma::Signature;
+use bitmma_engine::Signature;
 
 use super::block::{Block, KEPT, Kept};
 use super::cut::Cut;

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bitmma::arithmetic::{Conversion, Model, Parameter, Value};
-use bitmma::formats::{Class, Format, Rounding, decode};
-use bitmma::threads::prelude::*;
-use bitmma::{Case, Error, MmaUnit};
+use bitmma_engine::arithmetic::{Conversion, Model, Parameter, Value};
+use bitmma_engine::formats::{Class, Format, Rounding, decode};
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{Case, Error, MmaUnit};
 
 use crate::directed::Directed;
 

@@ -1,7 +1,7 @@
 //! Mismatches made as small as they go.
 
-use bitmma::arithmetic::Model;
-use bitmma::{Case, Error, Matrices, MmaUnit, Signature};
+use bitmma_engine::arithmetic::Model;
+use bitmma_engine::{Case, Error, Matrices, MmaUnit, Signature};
 
 use super::block::Kept;
 use crate::shrink;

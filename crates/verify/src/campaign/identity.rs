@@ -1,7 +1,7 @@
 //! What makes two files parts of one campaign.
 
-use bitmma::Signature;
-use bitmma::arithmetic::Model;
+use bitmma_engine::Signature;
+use bitmma_engine::arithmetic::Model;
 use serde::{Deserialize, Serialize};
 
 use super::bounds::Bounds;

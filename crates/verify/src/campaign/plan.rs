@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use bitmma::{Case, Error, Fault, Matrices, Signature};
+use bitmma_engine::{Case, Error, Fault, Matrices, Signature};
 
 use super::cut::Cut;
 use crate::directed::{Directed, Feature};

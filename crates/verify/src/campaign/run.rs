@@ -3,10 +3,10 @@
 use std::sync::mpsc;
 use std::thread;
 
-use bitmma::arithmetic::Model;
-use bitmma::kernel;
-use bitmma::threads::prelude::*;
-use bitmma::{Error, Fault, Matrices, MmaUnit};
+use bitmma_engine::arithmetic::Model;
+use bitmma_engine::kernel;
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{Error, Fault, Matrices, MmaUnit};
 
 use super::block::{Asked, Block};
 use super::plan::{Plan, Source};

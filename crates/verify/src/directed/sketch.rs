@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bitmma::Case;
+use bitmma_engine::Case;
 
 use crate::inputs::Formats;
 

@@ -8,8 +8,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use bitmma::catalogue::processor;
-use bitmma::{Error, MmaUnit};
+use bitmma_engine::catalogue::processor;
+use bitmma_engine::{Error, MmaUnit};
 use bitmma_hardware::process::{Limits, Process};
 use bitmma_verify::campaign::{self, Block, Identity, Plan, Shard, Summary, Verdict};
 

@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Mutex;
 
-use bitmma::arithmetic::Model;
-use bitmma::formats::{Class, decode};
-use bitmma::threads::prelude::*;
-use bitmma::{Architecture, Error, FastSimulator, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
+use bitmma_engine::arithmetic::Model;
+use bitmma_engine::formats::{Class, decode};
+use bitmma_engine::threads::prelude::*;
+use bitmma_engine::{
+    Architecture, Error, FastSimulator, Matrix, MmaUnit, Operands, Revision, Signature, Simulator,
+};
 use bitmma_verify::campaign::{self, Block, Identity, Kept, Plan, Shard, State, Summary, Verdict};
 
 fn simulator(architecture: Architecture, name: &str) -> FastSimulator {
@@ -200,7 +202,7 @@ fn every_feature_reaches_every_instruction() {
         (Architecture::Cdna3, "v_mfma_f32_16x16x32_fp8_fp8", 1500),
         (Architecture::Blackwell, "tcgen05.mma.m128n8k64.kind::mxf4.block32.f32.e2m1.e2m1.ue8m0", 500),
     ] {
-        let found = bitmma::catalogue::find(architecture, name);
+        let found = bitmma_engine::catalogue::find(architecture, name);
         let unit = FastSimulator::new(Simulator::found(&found.unwrap(), Revision::Hardware).unwrap());
         let cases = bitmma_verify::directed::Directed::of(unit.signature());
         let mut counts = BTreeMap::new();

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use bitmma::arithmetic::{Conversion, Model, Operation};
-use bitmma::catalogue::of;
-use bitmma::formats::{Class, decode};
-use bitmma::{Architecture, Error, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
+use bitmma_engine::arithmetic::{Conversion, Model, Operation};
+use bitmma_engine::catalogue::of;
+use bitmma_engine::formats::{Class, decode};
+use bitmma_engine::{Architecture, Error, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
 use bitmma_verify::campaign::{Finding, settle};
 
 /// FP16 in place of BF16 reaches neither the cut by zeros nor overflow.
@@ -121,7 +121,7 @@ fn a_unit_that_is_wrong_in_one_thing_contradicts_that_claim() {
         let other =
             if model.conversion == Conversion::RZ_FP32 { Conversion::RNE_FP32 } else { Conversion::RNE_FP16 };
         let conversion = if other == model.conversion {
-            Conversion { rounding: bitmma::formats::Rounding::TowardZero, ..other }
+            Conversion { rounding: bitmma_engine::formats::Rounding::TowardZero, ..other }
         } else {
             other
         };

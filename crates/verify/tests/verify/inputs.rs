@@ -1,8 +1,10 @@
 //! Random inputs: cases stand where they are said to stand, distributions are what they are called.
 #![allow(clippy::float_arithmetic)] // moments of distributions
 
-use bitmma::formats::{self, Format};
-use bitmma::{Architecture, Error, Matrices, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
+use bitmma_engine::formats::{self, Format};
+use bitmma_engine::{
+    Architecture, Error, Matrices, Matrix, MmaUnit, Operands, Revision, Signature, Simulator,
+};
 use bitmma_verify::inputs::{Family, case, matrices};
 
 /// A unit without a way of its own to answer dot products.

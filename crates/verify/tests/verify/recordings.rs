@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use bitmma::catalogue::{Revision, find};
-use bitmma::kernel::Level;
-use bitmma::{Architecture, Error};
+use bitmma_engine::catalogue::{Revision, find};
+use bitmma_engine::kernel::Level;
+use bitmma_engine::{Architecture, Error};
 use bitmma_verify::recording::{Answer, Record, read, write};
 use bitmma_verify::replay::{Outcome, Rules, replay};
 
@@ -138,7 +138,7 @@ fn revision_paper_differs_where_it_should() {
         assert_eq!(family, "T-FDPA", "{}", outcome.origin.instruction());
         // a difference takes a zero: a product of zero, or a zero accumulator
         let record = &first.record;
-        let zero = |format: &bitmma::formats::Format, code: u64| code & !format.sign_bit() == 0;
+        let zero = |format: &bitmma_engine::formats::Format, code: u64| code & !format.sign_bit() == 0;
         assert!(
             zero(&row.c, record.case.c)
                 || record.case.a.iter().any(|code| zero(&row.a, *code))

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use bitmma::arithmetic::Model;
-use bitmma::formats::F32;
-use bitmma::{Architecture, Case, FastSimulator, MmaUnit, Revision, Signature, Simulator};
+use bitmma_engine::arithmetic::Model;
+use bitmma_engine::formats::F32;
+use bitmma_engine::{Architecture, Case, FastSimulator, MmaUnit, Revision, Signature, Simulator};
 use bitmma_verify::campaign::{self, Block, Cut, Identity, Kept, Plan, Shard, State, Summary, Verdict};
 
 /// A campaign of Hopper's HMMA against Ampere's model, so that it has mismatches of every kind.
@@ -21,7 +21,7 @@ fn campaign() -> (Plan, Identity, BTreeMap<u64, Block>) {
     let mut blocks = BTreeMap::new();
     campaign::run(&plan, &unit, &model, false, 0..plan.blocks(), |block| {
         blocks.insert(block.block, block);
-        Ok::<(), bitmma::Error>(())
+        Ok::<(), bitmma_engine::Error>(())
     })
     .unwrap();
     (plan, identity, blocks)
@@ -245,8 +245,8 @@ fn files_of_other_kinds_are_refused() {
 #[test]
 fn blocks_hold_a_bounded_number_of_elements() {
     let mut most = 0;
-    for row in bitmma::catalogue::catalogue() {
-        let found = bitmma::catalogue::find(row.architecture, &row.name()).unwrap();
+    for row in bitmma_engine::catalogue::catalogue() {
+        let found = bitmma_engine::catalogue::find(row.architecture, &row.name()).unwrap();
         let Signature { m, n, k, blocks, .. } = Signature::found(&found);
         let cut = Cut::new((m, n, k, blocks), 1000, 1000).unwrap();
         let before = ((1 << 19) / (m * n * blocks)).clamp(1, 4096);

@@ -1,9 +1,9 @@
 //! Without C every kind of unit answers as with a C of zeros.
 
-use bitmma::catalogue::processors;
-use bitmma::explain::explain_element;
-use bitmma::kernel;
-use bitmma::{
+use bitmma_engine::catalogue::processors;
+use bitmma_engine::explain::explain_element;
+use bitmma_engine::kernel;
+use bitmma_engine::{
     Architecture, Error, FastSimulator, Fault, Matrices, Matrix, MmaUnit, Operands, Revision, Simulator,
 };
 use bitmma_hardware::cpu::Cpu;

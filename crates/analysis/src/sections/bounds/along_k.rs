@@ -1,7 +1,7 @@
 //! Errors and bounds of whole GEMMs along K, for every family.
 
-use bitmma::gemm::Target;
-use bitmma::{Architecture, GemmOptions, Operands};
+use bitmma_engine::gemm::Target;
+use bitmma_engine::{Architecture, GemmOptions, Operands};
 
 use crate::cells;
 use crate::data::{Distribution, Draw};
@@ -10,7 +10,7 @@ use crate::error_bound::{Magnitudes, a_priori, elements};
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
 use crate::sections::options::Options;
 use crate::table::Table;
-use bitmma::Progress;
+use bitmma_engine::Progress;
 
 /// Instructions that are followed: architecture, name, name in the legend.
 type Followed = [(Architecture, &'static str, &'static str); 5];

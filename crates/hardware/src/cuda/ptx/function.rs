@@ -2,11 +2,11 @@
 //!
 //! A tile is [`TILE`] inputs, [`INPUTS`] for each of [`THREADS`] threads. `values` takes them as words and stores a result
 //! for each. `digest` takes the first of consecutive codes, in the first of four words; each thread stores the sum modulo
-//! 2^64 of the terms of its own ([`bitmma::functions::digest`]), and the host adds them: no atomic operations.
+//! 2^64 of the terms of its own ([`bitmma_engine::functions::digest`]), and the host adds them: no atomic operations.
 
 use std::fmt::Write;
 
-use bitmma::Architecture;
+use bitmma_engine::Architecture;
 
 /// The entry point that stores results.
 pub const VALUES: &str = "values";

@@ -1,8 +1,8 @@
 //! `mma.sync` and `mma.sp`: one warp; every operand in registers.
 
-use bitmma::Signature;
-use bitmma::catalogue::lookup::Found;
-use bitmma::formats::{E2M1, F16, F32, F64, Format};
+use bitmma_engine::Signature;
+use bitmma_engine::catalogue::lookup::Found;
+use bitmma_engine::formats::{E2M1, F16, F32, F64, Format};
 
 use super::super::fragment::{
     Majors, accumulator, multiplicand, quarter_accumulator, quarter_multiplicand, scale_of_column,

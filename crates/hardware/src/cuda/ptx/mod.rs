@@ -10,10 +10,10 @@ mod text;
 mod wgmma;
 mod wmma;
 
-use bitmma::catalogue::lookup::Found;
-use bitmma::catalogue::{Family, Instruction, Vendor};
-use bitmma::formats::F64;
-use bitmma::{Architecture, Signature};
+use bitmma_engine::catalogue::lookup::Found;
+use bitmma_engine::catalogue::{Family, Instruction, Vendor};
+use bitmma_engine::formats::F64;
+use bitmma_engine::{Architecture, Signature};
 
 use super::fragment::Majors;
 use super::sparse::Selection;

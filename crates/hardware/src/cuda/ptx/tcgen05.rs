@@ -5,9 +5,9 @@
 //! ISA, "TensorCore 5th generation family instructions": "Instruction descriptor", "Shared memory
 //! descriptor", "Memory consistency model".
 
-use bitmma::Signature;
-use bitmma::catalogue::lookup::Found;
-use bitmma::formats::{BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, Format, TF32, UE8M0};
+use bitmma_engine::Signature;
+use bitmma_engine::catalogue::lookup::Found;
+use bitmma_engine::formats::{BF16, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, Format, TF32, UE8M0};
 
 use super::super::fragment::{in_core_matrices, scale_in_tensor_memory, tensor_memory};
 use super::text::{Kernel, Text, identifier, spelling, vector};

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use bitmma::Architecture;
-use bitmma::catalogue::lookup::Found;
-use bitmma::catalogue::{Family, Instruction};
-use bitmma::formats::{F16, F32, F64, Format, UE8M0};
+use bitmma_engine::Architecture;
+use bitmma_engine::catalogue::lookup::Found;
+use bitmma_engine::catalogue::{Family, Instruction};
+use bitmma_engine::formats::{F16, F32, F64, Format, UE8M0};
 
 use crate::gpu::Error;
 use crate::gpu::image::{Placement, Registers, TileLayout};

@@ -3,9 +3,9 @@
 //! A and B stand in shared memory as the host packed them: K along memory, no swizzling. Source: PTX
 //! ISA, "Asynchronous warpgroup level matrix instructions", "Matrix descriptor format".
 
-use bitmma::Signature;
-use bitmma::catalogue::lookup::Found;
-use bitmma::formats::{BF16, F16};
+use bitmma_engine::Signature;
+use bitmma_engine::catalogue::lookup::Found;
+use bitmma_engine::formats::{BF16, F16};
 
 use super::super::fragment::{CORE, accumulator, in_core_matrices};
 use super::super::sparse::Selection;

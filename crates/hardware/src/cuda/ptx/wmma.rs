@@ -1,7 +1,7 @@
 //! `wmma.mma` on FP64, the one shape the hardware has: operands stand in memory, by row (B by column).
 
-use bitmma::Signature;
-use bitmma::catalogue::lookup::Found;
+use bitmma_engine::Signature;
+use bitmma_engine::catalogue::lookup::Found;
 
 use super::text::{Kernel, Text, identifier, spelling};
 use crate::gpu::Error;

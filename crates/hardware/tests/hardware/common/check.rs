@@ -1,6 +1,6 @@
 //! A unit whose kernel a machine of the tests runs, held against the simulator.
 
-use bitmma::{Architecture, MmaUnit, Operands, Revision, Simulator};
+use bitmma_engine::{Architecture, MmaUnit, Operands, Revision, Simulator};
 use bitmma_hardware::gpu::Unit;
 use bitmma_verify::inputs::{Family, matrices};
 

@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::PathBuf;
 use std::process::Command;
 
-use bitmma::Architecture;
+use bitmma_engine::Architecture;
 use bitmma_hardware::cuda::Device;
 use libloading::Library;
 

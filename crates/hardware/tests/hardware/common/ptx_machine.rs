@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 
-use bitmma::functions::ptx::Form;
+use bitmma_engine::functions::ptx::Form;
 
 use super::{ptx_matrix, ptx_sparse};
 

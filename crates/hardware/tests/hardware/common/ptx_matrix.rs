@@ -4,8 +4,8 @@
 
 use std::str::FromStr;
 
-use bitmma::formats::{Format, by_name};
-use bitmma::{Architecture, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
+use bitmma_engine::formats::{Format, by_name};
+use bitmma_engine::{Architecture, Matrix, MmaUnit, Operands, Revision, Signature, Simulator};
 
 use super::ptx_machine::{Machine, names};
 

@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::str::FromStr;
 
-use bitmma::formats::{Format, by_name};
-use bitmma::{Architecture, Matrix, MmaUnit, Operands, Revision, Simulator};
+use bitmma_engine::formats::{Format, by_name};
+use bitmma_engine::{Architecture, Matrix, MmaUnit, Operands, Revision, Simulator};
 
 use super::ptx_machine::{Machine, names};
 use super::ptx_matrix::{

@@ -4,8 +4,8 @@
 //!
 //! It knows the instructions that our kernels use, and panics at any other.
 
-use bitmma::formats::F64;
-use bitmma::{Architecture, Matrix, MmaUnit, Operands, Revision, Simulator};
+use bitmma_engine::formats::F64;
+use bitmma_engine::{Architecture, Matrix, MmaUnit, Operands, Revision, Simulator};
 
 const LANES: usize = 64;
 
@@ -166,7 +166,7 @@ impl Wave<'_> {
             }
         }
         // Src0 and Src1: i (or j) = lane % M, block = (lane / M) % B, k = along · (lane / (M · B)) + element
-        let input = |operand: &str, lines: usize, by_row: bool, format: bitmma::formats::Format| {
+        let input = |operand: &str, lines: usize, by_row: bool, format: bitmma_engine::formats::Format| {
             let (first, count) = range(operand);
             let (bits, along) = (format.bits() as usize, k * lines * blocks / LANES);
             assert_eq!(count * 32, along * bits, "{opcode}: registers of {operand}");

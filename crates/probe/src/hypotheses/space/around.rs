@@ -1,7 +1,7 @@
 //! The conversions of a model, changed together and apart.
 
-use bitmma::Model;
-use bitmma::arithmetic::{Chains, Conversion};
+use bitmma_engine::Model;
+use bitmma_engine::arithmetic::{Chains, Conversion};
 
 /// The model's conversions: rho, of chains that are merged, of C that is added last, of D that is narrowed.
 fn conversions(model: &mut Model) -> Vec<&mut Conversion> {

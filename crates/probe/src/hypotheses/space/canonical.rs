@@ -5,10 +5,10 @@
 
 mod sums;
 
-use bitmma::Model;
-use bitmma::arithmetic::family::Meeting;
-use bitmma::arithmetic::{Conversion, InputFlush, Operation, Parameter, Prepared, ResultFlush, Value};
-use bitmma::formats::{Format, Rounding};
+use bitmma_engine::Model;
+use bitmma_engine::arithmetic::family::Meeting;
+use bitmma_engine::arithmetic::{Conversion, InputFlush, Operation, Parameter, Prepared, ResultFlush, Value};
+use bitmma_engine::formats::{Format, Rounding};
 
 use super::Space;
 use super::operation::divisors;
@@ -372,8 +372,10 @@ mod tests {
     use crate::hypotheses::refine::pool;
     use crate::hypotheses::space::Parameter as Coordinate;
     use crate::numbers::Random;
-    use bitmma::Signature;
-    use bitmma::formats::{BF16, BlockScale, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, TF32, UE4M3, UE8M0};
+    use bitmma_engine::Signature;
+    use bitmma_engine::formats::{
+        BF16, BlockScale, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, TF32, UE4M3, UE8M0,
+    };
     use bitmma_verify::inputs::Formats;
 
     /// Models drawn all over the space, and what they are folded into, on inputs of every kind.

@@ -1,6 +1,6 @@
 //! Operations of all families with what is known of one of them.
 
-use bitmma::arithmetic::{Operation, Parameter, Value};
+use bitmma_engine::arithmetic::{Operation, Parameter, Value};
 
 /// The divisors of a number, smallest first.
 pub(crate) fn divisors(of: usize) -> Vec<usize> {

@@ -1,7 +1,7 @@
 //! The coordinates of the space.
 
-use bitmma::Model;
-use bitmma::arithmetic::Parameter as OfOperation;
+use bitmma_engine::Model;
+use bitmma_engine::arithmetic::Parameter as OfOperation;
 
 /// One coordinate of the space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Which values of a parameter make a difference.
 
-use bitmma::Model;
-use bitmma::arithmetic::Parameter;
-use bitmma::arithmetic::family::Meeting;
-use bitmma::formats::{BF16, F16, F32, F64, Format};
+use bitmma_engine::Model;
+use bitmma_engine::arithmetic::Parameter;
+use bitmma_engine::arithmetic::family::Meeting;
+use bitmma_engine::formats::{BF16, F16, F32, F64, Format};
 
 use super::{Space, or_none};
 

@@ -1,12 +1,12 @@
 //! Models whose parameters show only near the edge of the result's range, and inputs that tell them apart,
 //! written apart from the crate's own separators.
 
-use bitmma::arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared, RoundedSum};
-use bitmma::formats::{
+use bitmma_engine::arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared, RoundedSum};
+use bitmma_engine::formats::{
     BF16, BlockScale, Class, E4M3, E5M2, F16, F32, Format, Overflow, Real, Rounding, TF32, UE8M0, decode,
     encode,
 };
-use bitmma::{Case, Model, Signature};
+use bitmma_engine::{Case, Model, Signature};
 use bitmma_verify::inputs::{Family, Formats, case, zero};
 
 use super::Draw;
@@ -142,13 +142,13 @@ pub(crate) fn disagreements(
     signature: &Signature,
     (count, seed): (u64, u64),
 ) -> (u64, Option<(Case, u64, u64)>) {
-    use bitmma::threads::prelude::*;
+    use bitmma_engine::threads::prelude::*;
     let k = signature.k;
     let formats = Formats::from(signature);
     let is_nan = |code| decode(&signature.d, code).class == Class::Nan;
     let (one, other) = (Prepared::new(one, k).unwrap(), Prepared::new(other, k).unwrap());
     let answer = |model: &Prepared<'_>, case: &Case| {
-        use bitmma::arithmetic::run::Side;
+        use bitmma_engine::arithmetic::run::Side;
         let a = model.vector(Side::A, case.a.iter().copied());
         let b = model.vector(Side::B, case.b.iter().copied());
         let scales = [&case.scale_a, &case.scale_b].map(|codes| model.scales(codes.iter().copied()));

@@ -2,14 +2,14 @@
 
 pub(crate) mod edges;
 
-use bitmma::arithmetic::{
+use bitmma_engine::arithmetic::{
     Conversion, FusedSum, InputFlush, Lowering, Operation, Order, Prepared, RoundedSum,
 };
-use bitmma::formats::{
+use bitmma_engine::formats::{
     BF16, BlockScale, E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, E8M13, F16, F32, Format, Rounding,
     TF32, UE4M3, UE8M0,
 };
-use bitmma::{Case, MmaUnit, Model, Simulator};
+use bitmma_engine::{Case, MmaUnit, Model, Simulator};
 use bitmma_verify::inputs::{Family, case};
 
 /// Whether everything is to be tested.

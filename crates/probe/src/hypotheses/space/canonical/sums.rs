@@ -1,9 +1,9 @@
 //! Cuts of a sum that rho repeats, in TR- and GTR-FDPA.
 
-use bitmma::Model;
-use bitmma::arithmetic::parameter::MAX_FRACTION_BITS;
-use bitmma::arithmetic::{Conversion, ResultFlush};
-use bitmma::formats::Rounding;
+use bitmma_engine::Model;
+use bitmma_engine::arithmetic::parameter::MAX_FRACTION_BITS;
+use bitmma_engine::arithmetic::{Conversion, ResultFlush};
+use bitmma_engine::formats::Rounding;
 
 /// Leaves out an exponent of a zero C that cuts the sum of products as rho does after it.
 ///
@@ -83,9 +83,9 @@ mod tests {
     use crate::hypotheses::answers;
     use crate::hypotheses::refine::pool;
     use crate::numbers::Random;
-    use bitmma::Signature;
-    use bitmma::arithmetic::{Operation, RoundedSum};
-    use bitmma::formats::{BF16, E5M2, F16, F32};
+    use bitmma_engine::Signature;
+    use bitmma_engine::arithmetic::{Operation, RoundedSum};
+    use bitmma_engine::formats::{BF16, E5M2, F16, F32};
     use bitmma_verify::inputs::Formats;
 
     /// TR- and GTR-FDPA whose sums are cut as rho cuts them: every F2 from the least on is one model, with and without
