@@ -408,3 +408,20 @@ fn operands() {
         "K is 2; FTZ-AddMul takes multiples of 4"
     );
 }
+
+/// `Order::Interleaved` in its own words: pass p takes the k with (k mod period) / run = p, ascending.
+#[test]
+fn interleaved_indices_follow_the_definition() {
+    for (run, period, k) in
+        [(1, 2, 8), (2, 4, 32), (2, 8, 16), (4, 4, 12), (3, 12, 24), (2, 4, 7), (8, 16, 5)]
+    {
+        let wanted: Vec<usize> = (0..period / run)
+            .flat_map(|pass| (0..k).filter(move |index| index % period / run == pass))
+            .collect();
+        assert_eq!(
+            Order::Interleaved { run, period }.indices(k),
+            wanted,
+            "run {run}, period {period}, K {k}"
+        );
+    }
+}

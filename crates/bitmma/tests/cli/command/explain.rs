@@ -56,6 +56,23 @@ fn chained_operations() {
     assert!(composed.out.contains("add C"), "{}", composed.out);
 }
 
+/// Operations in a row that add zeros only are one paragraph, unless their accumulators differ.
+#[test]
+fn idle_operations_are_joined() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = folder.path().join("model.toml");
+    let toml = "model = \"T-FDPA\"\nA = \"f16\"\nB = \"f16\"\nC = \"f32\"\nrho = \"RZ-FP32\"\nL_max = 4\nF = 23\n\
+                \n[lowering]\norder = { interleaved = { run = 2, period = 64 } }\nchains = { count = 2, merge = \"RNE-FP32\" }\n";
+    std::fs::write(&model, toml).unwrap();
+    let ended = bitmma(&["explain", "--model", model.to_str().unwrap(), "-a", "1", "-b", "3", "-c", "2"]);
+    let idle: Vec<&str> = ended.fine().lines().filter(|line| line.contains(" of 32: ")).skip(1).collect();
+    let wanted = [
+        "T-FDPA 2 to 16 of 32: elements 2..31, accumulator 5 (0x40a00000)",
+        "T-FDPA 17 to 32 of 32: elements 32..63, accumulator 0 (0x00000000)",
+    ];
+    assert_eq!(idle, wanted, "{}", ended.out);
+}
+
 #[test]
 fn special_values_name_who_brought_them() {
     let ended = explain("ampere", F16, &["-a", "inf 1", "-b", "0 nan"]);
