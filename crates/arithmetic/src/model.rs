@@ -22,6 +22,15 @@ pub enum InputFlush {
 }
 
 impl InputFlush {
+    /// In one word, as model files have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            InputFlush::Never => "never",
+            InputFlush::Positive => "positive",
+            InputFlush::Signed => "signed",
+        }
+    }
+
     /// Whether subnormal numbers are read as zero.
     pub fn is_on(self) -> bool {
         self != InputFlush::Never

@@ -2,23 +2,10 @@
 
 use std::ops::Range;
 
+use bitmma_engine::gemm::schedule::{Chain, Piece, Slice};
+
 use crate::error::Error;
 use crate::plan::{Deal, DealKind, MOST_PARTS, Plan, Tail};
-
-/// Elements of K that follow each other in a chain, then +0 up to `padded` elements.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// The elements.
-    pub range: Range<usize>,
-    /// Elements with the +0 behind them, the length of `range` or more.
-    pub padded: usize,
-}
-
-/// What an instruction runs along, from +0 to a result; at its end it is padded to whole instructions.
-pub type Chain = Vec<Piece>;
-
-/// Chains whose results are added from +0 where the plan promotes, and otherwise one chain or none.
-pub type Slice = Vec<Chain>;
 
 /// All of a call's K.
 #[derive(Clone, Debug, PartialEq, Eq)]

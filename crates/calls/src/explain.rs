@@ -2,13 +2,13 @@
 
 use bitmma_engine::formats::text::display;
 use bitmma_engine::formats::{F32, Format};
+use bitmma_engine::gemm::Element;
+use bitmma_engine::gemm::schedule::Piece;
 
 use crate::call::Call;
-use crate::deal::Piece;
 use crate::error::Error;
-use crate::execute::layout;
+use crate::execute::{element, layout};
 use crate::plan::Plan;
-use crate::reference::{Element, element};
 
 /// How an element came about.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl Explanation {
     /// The way of the element, a line each.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        let value = |word: u32| format!("{} ({word:08x})", display(&F32, u64::from(word)));
+        let value = |word: u64| format!("{} ({word:08x})", display(&F32, word));
         for (part, (results, elements)) in self.element.chains.iter().zip(&self.elements).enumerate() {
             for (results, elements) in results.iter().zip(elements) {
                 let shown = results.iter().zip(elements).take(8);

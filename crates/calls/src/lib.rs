@@ -2,8 +2,8 @@
 //!
 //! A library does not run one instruction. It deals K to parts, runs an instruction along each part, moves sums
 //! to FP32 now and then, merges the parts, and scales and rounds the result. A [`Plan`] says all of that as data;
-//! plan and operands determine D, and nothing else does. [`execute()`] runs a plan on the fast kernels,
-//! [`reference`](mod@reference) is its definition, one element at a time and in whole numbers.
+//! plan and operands determine D, and nothing else does. [`execute()`] makes a plan the engine's schedule and runs it;
+//! [`execute::element`] follows one element by definition, in whole numbers.
 //!
 //! Plans come from a cuBLASLt configuration ([`cublaslt`]), from recorded decisions ([`table`]), from a file
 //! ([`Plan::read`]) or from the platforms that [`platform`] knows. What nobody has measured is declined with the
@@ -23,16 +23,12 @@ pub mod error;
 pub mod execute;
 pub mod explain;
 pub mod fixtures;
-pub mod fp32;
-pub mod merge;
 pub mod npy;
 pub mod npz;
 pub mod plan;
 pub mod platform;
 pub mod recorded;
-pub mod reference;
 pub mod scaled;
-pub mod simt;
 pub mod table;
 pub mod torch;
 pub mod verify;

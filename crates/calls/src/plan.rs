@@ -13,11 +13,13 @@ use bitmma_engine::arithmetic::Model;
 use bitmma_engine::gemm::Target;
 use bitmma_engine::{Architecture, Revision};
 
+pub use bitmma_engine::gemm::schedule::{
+    First, Fold, Merge, MergeOrder, MergeType, Multiply, Simt, SimtFamily,
+};
 pub use check::{BLOCK_LINES, MOST_PARTS};
 pub use record::{
-    Alpha, Bias, BlockOrder, Blocks, Deal, DealKind, Epilogue, Evidence, First, Fold, FormatTag, Merge,
-    MergeOrder, MergeType, Multiply, NanCode, Plan, Promote, ScaleResult, Simt, SimtFamily, Tail, Through,
-    Zero,
+    Alpha, Bias, BlockOrder, Blocks, Deal, DealKind, Epilogue, Evidence, FormatTag, NanCode, Plan, Promote,
+    ScaleResult, Tail, Through, Zero,
 };
 
 use crate::error::{Error, text_of};

@@ -8,11 +8,10 @@ use serde::Serialize;
 use crate::call::Call;
 use crate::cublaslt::{self, Assume};
 use crate::error::Error;
-use crate::execute::execute;
+use crate::execute::{element, execute};
 use crate::plan::{DealKind, MergeOrder, MergeType, Multiply, Plan, ScaleResult, Through};
 use crate::platform::config_of;
 use crate::recorded::{Case, Function, Recording};
-use crate::reference;
 use crate::scaled::{self, Recipe};
 
 /// The result of a recording.
@@ -213,7 +212,7 @@ pub fn cause(
     expected: u64,
 ) -> Result<Option<(u32, String)>, Error> {
     for (rule, instead, plan) in changes(plan) {
-        if plan.check().is_ok() && reference::element(&plan, call, row, column)?.code == expected {
+        if plan.check().is_ok() && element(&plan, call, row, column)?.code == expected {
             return Ok(Some((rule, instead)));
         }
     }

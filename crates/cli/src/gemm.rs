@@ -9,7 +9,7 @@ use std::time::Duration;
 use bitmma_engine::formats::table::FORMATS;
 use bitmma_engine::formats::{F32, Format, Overflow, Rounding, text::display};
 use bitmma_engine::gemm::{MAX_STEP, OutputConversion, ScaleBlocks, Target as Unit};
-use bitmma_engine::kernel::has_kernel;
+use bitmma_engine::kernel::path;
 use bitmma_engine::{GemmOptions, Matrix, threads};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
@@ -40,7 +40,7 @@ starts from +0 and its result is added to an FP32 sum, which starts from C (with
 each part). --scale-blocks: every 128 elements (as said there) the accumulator starts from +0; its result times the FP32 \
 product of both scales is added to an FP32 sum from +0 by one FMA, as DeepGEMM does; row: (A·B · scale of A) · scale of B, \
 once, as CUTLASS does; C is added last. --alpha, --beta other than 1: A·B from +0, then alpha·AB, beta·C and their sum, each rounded; with \
---beta 0 C is not read. All this to nearest even, in FP64 where C or D is FP64; at the end D is rounded to the \
+--beta 0 C is not read. --c-last: A·B from +0, then + C in FP32. All this to nearest even, in FP64 where C or D is FP64; at the end D is rounded to the \
 instruction's D, or straight to --output-type.
 
 Example: a layer in FP8 as DeepGEMM runs it on Hopper
@@ -67,7 +67,7 @@ matmul` does, or scaled_mm's with scales of 1 and --fast for FP8. docs/calls.md 
          --bt -o d.safetensors
 
 JSON: schema, target, architecture, instruction, revision, model_file, model {family, parameters, lowering}, k_step, \
-padded_k, split_k (the parts there were), promote_every, scale_blocks, alpha, beta, output_rounding, saturate, path \
+padded_k, split_k (the parts there were), promote_every, scale_blocks, c_last, alpha, beta, output_rounding, saturate, path \
 (kernel or reference), products, seconds, products_per_second, expect {file, elements, differing, first {element, \
 expected {value, code, format}, actual {value, code, format}}}, m, n, k, blocks, a, b, c, scale_a, scale_b and d, each \
 {file, format, shape}. Of a plan: schema, platform, m, n, k, a, b, out, products, seconds, products_per_second, \
@@ -93,6 +93,9 @@ pub(crate) struct Arguments {
     /// Move the accumulator to an FP32 sum every N elements of K, a multiple of the instruction's K
     #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST))]
     promote_every: Option<usize>,
+    /// Start from +0 and add C to A·B in FP32, where C would be the start of the accumulator or of a promoted sum
+    #[arg(long)]
+    c_last: bool,
     /// --scale-a and --scale-b are FP32 scales of blocks: ROWSxK of A and COLUMNSxK of B, as in 1x128,128x128; or row
     #[arg(long, value_name = "BLOCKS", requires = "scale_a", requires = "scale_b")]
     scale_blocks: Option<ScaleBlocks>,
@@ -183,6 +186,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         scale_blocks: arguments.scale_blocks,
         split_k: arguments.split_k,
         promote_every,
+        c_last: arguments.c_last,
         alpha,
         beta,
         output: output_conversion,
@@ -253,7 +257,7 @@ impl Done<'_> {
     }
 
     fn path(&self) -> &'static str {
-        if has_kernel(self.unit.model(), self.unit.step()) { "kernel" } else { "reference" }
+        path(self.unit.model(), self.unit.step())
     }
 }
 
@@ -283,6 +287,7 @@ fn about(
         ("split_k", arguments.split_k.map(|asked| unit.parts(k, asked).to_string())),
         ("promote_every", promote_every.map(|every| every.to_string())),
         ("scale_blocks", arguments.scale_blocks.map(|blocks| blocks.to_string())),
+        ("c_last", arguments.c_last.then(|| true.to_string())),
         ("alpha", arguments.alpha.clone()),
         ("beta", arguments.beta.clone()),
         ("output_rounding", arguments.output_type.map(|_| arguments.output_rounding.to_string())),
@@ -308,6 +313,7 @@ fn text(arguments: &Arguments, target: &Target, done: &Done<'_>) -> String {
     }));
     how.extend(done.promote_every.map(|every| format!("promoted every {every}")));
     how.extend(arguments.scale_blocks.map(|blocks| format!("scale_blocks {blocks}")));
+    how.extend(arguments.c_last.then(|| "C added last".to_owned()));
     let w = done.unit.working_format();
     for (name, code) in ["alpha", "beta"].into_iter().zip(done.factors) {
         how.extend(code.map(|code| format!("{name} {}", display(&w, code))));
@@ -344,6 +350,7 @@ fn page(arguments: &Arguments, target: &Target, done: &Done<'_>) -> impl Seriali
         split_k: arguments.split_k.map(|asked| done.parts(asked)),
         promote_every: done.promote_every,
         scale_blocks: arguments.scale_blocks.map(|blocks| blocks.to_string()),
+        c_last: arguments.c_last,
         alpha: alpha,
         beta: beta,
         output_rounding: arguments.output_type.map(|_| arguments.output_rounding.symbol()),

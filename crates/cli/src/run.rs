@@ -1,7 +1,8 @@
 //! `bitmma run`: matrices from files through one instruction, D into a file.
 
 use bitmma_engine::catalogue::Found;
-use bitmma_engine::{Matrix, MmaUnit, Operands, Simulator, shape_text, simulate};
+use bitmma_engine::kernel;
+use bitmma_engine::{FastSimulator, Matrix, MmaUnit, Operands, Simulator, shape_text};
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::Output;
@@ -21,7 +22,7 @@ Example:
          -a x.npy -b w.safetensors:layer.weight --b-transposed -o d.npy
 
 JSON: schema, target, architecture, instruction, revision, model_file, model {family, parameters, lowering}, \
-m, n, k, blocks, a, b, c, scale_a, scale_b and d, each {file, format, shape}."
+path (kernel or reference), m, n, k, blocks, a, b, c, scale_a, scale_b and d, each {file, format, shape}."
 );
 
 /// Multiplies matrices from files by one instruction: D = A·B + C
@@ -55,6 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         json::print(&json::object! {
             #[serde(flatten)]
             computes: json::computes(&target, &arguments.target, k, Found::name),
+            path: kernel::path(&target.model, k),
             #[serde(flatten)]
             files: arguments.files.summary(&matrices, &d, target.model.c),
         })?;
@@ -111,8 +113,11 @@ fn multiply(arguments: &Arguments, target: &Target, matrices: &Matrices) -> Resu
     let Matrices { a, b, c, scale_a, scale_b } = matrices;
     let operands = Operands { a, b, c: c.as_ref(), scale_a: scale_a.as_ref(), scale_b: scale_b.as_ref() };
     let result = match &target.found {
-        Some(found) => Simulator::found(found, arguments.target.revision.revision)?.multiply(&operands),
-        None => simulate(&target.model, &operands),
+        Some(found) => {
+            let unit = Simulator::found(found, arguments.target.revision.revision)?;
+            FastSimulator::new(unit).multiply(&operands)
+        }
+        None => kernel::multiply(&target.model, a.columns(), &operands, None),
     };
     result.map_err(|error| arguments.files.advise(error, a, b))
 }

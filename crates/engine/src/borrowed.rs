@@ -49,11 +49,6 @@ impl<'m> MatrixRef<'m> {
         }
     }
 
-    /// Some rows and columns of one of the matrices, or of these transposed.
-    pub(crate) fn with(self, view: View<'m>) -> MatrixRef<'m> {
-        MatrixRef { view, ..self }
-    }
-
     /// The format of the codes.
     pub fn format(&self) -> Format {
         self.format

@@ -2,7 +2,6 @@
 
 use bitmma_formats::{BlockScale, Format};
 
-use crate::borrowed::MatrixRef;
 use crate::case::Operands;
 use crate::error::Error;
 use crate::matrix::{Matrix, shape_text};
@@ -10,17 +9,20 @@ use crate::matrix::{Matrix, shape_text};
 /// Blocks, rows, columns.
 type Shape = (usize, usize, usize);
 
+/// The format and the shape (blocks, rows, columns) of a matrix.
+pub type Described = (Format, Shape);
+
 /// The operands that an instruction, a model or a product takes.
 pub(crate) struct Expected<'e> {
     /// What takes them, where a format is wrong or scale factors are missing.
     pub(crate) unit: &'e str,
     /// What takes them, where a shape is wrong.
     pub(crate) product: &'e str,
-    pub(crate) a: (Format, Shape),
-    pub(crate) b: (Format, Shape),
-    pub(crate) c: (Format, Shape),
+    pub(crate) a: Described,
+    pub(crate) b: Described,
+    pub(crate) c: Described,
     /// Of A and of B.
-    pub(crate) scales: Option<[(Format, Shape); 2]>,
+    pub(crate) scales: Option<[Described; 2]>,
     /// What the scales are called.
     pub(crate) factors: &'e str,
 }
@@ -51,19 +53,23 @@ impl<'e> Expected<'e> {
     /// [`Expected::check_each`] of an instruction's operands.
     pub(crate) fn check(&self, operands: &Operands<'_>) -> Result<(), Error> {
         let Operands { a, b, c, scale_a, scale_b } = *operands;
-        self.check_each([a.into(), b.into()], [c, scale_a, scale_b])
+        let described = |matrix: &Matrix| (matrix.format(), matrix.shape());
+        self.check_each(
+            [described(a), described(b)],
+            [c, scale_a, scale_b].map(|matrix| matrix.map(described)),
+        )
     }
 
     /// An error that names the first operand that is not as expected; C may be missing, scales may not.
     pub(crate) fn check_each(
         &self,
-        [a, b]: [MatrixRef<'_>; 2],
-        [c, scale_a, scale_b]: [Option<&Matrix>; 3],
+        [a, b]: [Described; 2],
+        [c, scale_a, scale_b]: [Option<Described>; 3],
     ) -> Result<(), Error> {
         self.one("A", a, self.a)?;
         self.one("B", b, self.b)?;
         if let Some(c) = c {
-            self.one("C", c.into(), self.c)?;
+            self.one("C", c, self.c)?;
         }
         for (index, (operand, given)) in [("scale A", scale_a), ("scale B", scale_b)].into_iter().enumerate()
         {
@@ -75,7 +81,7 @@ impl<'e> Expected<'e> {
                 (Some((format, shape)), None) => {
                     return wrong(format!("{} {format} {}", shape_text(shape), self.factors));
                 }
-                (Some(expected), Some(matrix)) => self.one(operand, matrix.into(), expected)?,
+                (Some(expected), Some(given)) => self.one(operand, given, expected)?,
             }
         }
         Ok(())
@@ -84,25 +90,25 @@ impl<'e> Expected<'e> {
     fn one(
         &self,
         operand: &'static str,
-        matrix: MatrixRef<'_>,
-        (format, shape): (Format, Shape),
+        (given, size): Described,
+        (format, shape): Described,
     ) -> Result<(), Error> {
-        if matrix.format() != format {
+        if given != format {
             return Err(Error::Format {
                 operand,
-                given: matrix.format().name,
+                given: given.name,
                 unit: self.unit.to_owned(),
                 expected: format.name,
             });
         }
-        if matrix.shape() != shape {
+        if size != shape {
             return Err(Error::Shape {
                 operand,
-                given: shape_text(matrix.shape()),
+                given: shape_text(size),
                 unit: self.product.to_owned(),
                 expected: shape_text(shape),
             });
         }
-        matrix.check()
+        Ok(())
     }
 }

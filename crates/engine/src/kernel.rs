@@ -115,6 +115,11 @@ impl<'m> Plan<'m> {
     }
 }
 
+/// What computes products of the model: `kernel`, or `reference` where it has none.
+pub fn path(model: &Model, step: usize) -> &'static str {
+    if has_kernel(model, step) { "kernel" } else { "reference" }
+}
+
 /// Whether [`multiply`] has a fast path for the model, on the best instruction set there is.
 pub fn has_kernel(model: &Model, step: usize) -> bool {
     has_kernel_at(model, step, Level::best())

@@ -20,6 +20,7 @@ mod ftz;
 pub mod functions;
 mod fused;
 mod grouped;
+mod narrow;
 mod number;
 mod pack;
 mod products;
@@ -43,6 +44,7 @@ use tiles::Tiles;
 
 pub use codes::{Chunk, Code, Codes, Operands, Slice, View, Words};
 pub use elementwise::Word;
+pub use narrow::Narrow;
 pub use runs::{Fold, Runs, ScaleBlocks, ScaleOrder, Scales, WrongBlocks};
 pub use simd::Level;
 

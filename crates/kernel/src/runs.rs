@@ -65,6 +65,7 @@ impl Fold<'_> {
                 }
             }
             Fold::Scale(scales) => {
+                let run = scales.along[run];
                 let of_b = scales.of_columns(run, first_column..first_column + used);
                 for (line, lines) in sums.chunks_mut(width).zip(results.chunks(width)).enumerate() {
                     scales.add(run, first_row + line, &of_b, lines);
@@ -213,6 +214,8 @@ pub struct Scales<'s> {
     pub a: View<'s>,
     /// Blocks along K × ceil(N/columns), FP32.
     pub b: View<'s>,
+    /// The block along K of each run.
+    pub along: &'s [usize],
     /// Matrix, first row and first column of the tile in the product.
     pub tile: (usize, usize, usize),
 }

@@ -14,7 +14,7 @@ use crate::error::{CodeError, FormatError, OptionError, Raised, UnknownFormat};
 
 /// A floating-point format: the widths of its fields, its bias, its special codes.
 #[pyclass(frozen, eq, hash, get_all, module = "bitmma.formats")]
-#[derive(PartialEq, Hash)]
+#[derive(Clone, PartialEq, Hash)]
 pub(crate) struct Format {
     /// The name used everywhere in the project, lower case.
     name: &'static str,
@@ -40,6 +40,12 @@ pub(crate) struct Format {
     nan_code: Option<u64>,
     /// The code of positive infinity, None where the format has none.
     infinity_code: Option<u64>,
+    /// Whether numbers have a sign.
+    signed: bool,
+    /// The exponent of the smallest normal number.
+    min_exponent: i32,
+    /// The exponent of the largest finite number.
+    max_exponent: i32,
     /// The document that defines the format.
     standard: &'static str,
 }
@@ -59,6 +65,9 @@ impl From<Row> for Format {
             one_code: row.one_code(),
             nan_code: row.nan_code(),
             infinity_code: row.infinity_code(),
+            signed: row.is_signed(),
+            min_exponent: row.min_exponent(),
+            max_exponent: row.max_exponent(),
             standard: row.standard,
         }
     }

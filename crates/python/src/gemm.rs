@@ -1,7 +1,7 @@
 //! `bitmma.gemm`: products of any shape.
 
 use bitmma_engine::formats::{F32, Overflow};
-use bitmma_engine::gemm::{OutputConversion, ScaleBlocks};
+use bitmma_engine::gemm::{OutputConversion, Target};
 use bitmma_engine::kernel::has_kernel;
 use bitmma_engine::{GemmOptions, gemm as product};
 use pyo3::prelude::*;
@@ -21,12 +21,41 @@ pub(crate) fn products(
     [rows, k, columns].iter().fold(blocks, |all, size| all.saturating_mul(*size))
 }
 
+/// The options of a product, but for operands and threads.
+pub(crate) fn options(
+    target: &Target,
+    scale_blocks: Option<&str>,
+    (split_k, promote_every, c_last): (Option<usize>, Option<usize>, bool),
+    (alpha, beta): (Option<f64>, Option<f64>),
+    (output, output_rounding, saturate, nan): (Option<&str>, Option<&str>, bool, Option<u64>),
+) -> PyResult<GemmOptions<'static>> {
+    let factor = |name, value: Option<f64>| {
+        value.map(|value| target.factor(name, value.to_bits())).transpose().map_err(Raised::from)
+    };
+    let output = OutputConversion::asked(
+        output.map(format::row).transpose()?,
+        output_rounding.map(format::rounding).transpose()?,
+        saturate.then_some(Overflow::Saturate),
+        nan,
+    );
+    Ok(GemmOptions {
+        scale_blocks: scale_blocks.map(str::parse).transpose().map_err(Raised::from)?,
+        split_k,
+        promote_every,
+        c_last,
+        alpha: factor("alpha", alpha)?,
+        beta: factor("beta", beta)?,
+        output: output.map_err(Raised::from)?,
+        ..GemmOptions::default()
+    })
+}
+
 /// D = alpha · A·B + beta · C, and the format D is in.
 ///
 /// An exception that `progress` raises ends the product.
 #[pyfunction]
 #[pyo3(signature = (
-    unit, operands, *, scale_blocks = None, split_k = None, promote_every = None, alpha = None, beta = None, output = None,
+    unit, operands, *, scale_blocks = None, split_k = None, promote_every = None, c_last = false, alpha = None, beta = None, output = None,
     output_rounding = None, saturate = false, nan = None, threads = None, progress = None
 ))]
 pub(crate) fn gemm<'py>(
@@ -36,6 +65,7 @@ pub(crate) fn gemm<'py>(
     scale_blocks: Option<&str>,
     split_k: Option<usize>,
     promote_every: Option<usize>,
+    c_last: bool,
     alpha: Option<f64>,
     beta: Option<f64>,
     output: Option<&str>,
@@ -46,30 +76,11 @@ pub(crate) fn gemm<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Bound<'py, PyAny>, &'static str)> {
     let target = &unit.target;
-    let scale_blocks = scale_blocks.map(str::parse::<ScaleBlocks>).transpose().map_err(Raised::from)?;
-    let given = operands.read_with(unit, scale_blocks.map(|_| F32), Held::new)?;
-    let factor = |name, value: Option<f64>| {
-        value.map(|value| target.factor(name, value.to_bits())).transpose().map_err(Raised::from)
-    };
-    let output = OutputConversion::asked(
-        output.map(format::row).transpose()?,
-        output_rounding.map(format::rounding).transpose()?,
-        saturate.then_some(Overflow::Saturate),
-        nan,
-    );
-    let options = GemmOptions {
-        scale_a: given.scale_a.as_ref(),
-        scale_b: given.scale_b.as_ref(),
-        scale_blocks,
-        split_k,
-        promote_every,
-        alpha: factor("alpha", alpha)?,
-        beta: factor("beta", beta)?,
-        output: output.map_err(Raised::from)?,
-        threads,
-        level: None,
-        progress: None,
-    };
+    let conversion = (output, output_rounding, saturate, nan);
+    let made = options(target, scale_blocks, (split_k, promote_every, c_last), (alpha, beta), conversion)?;
+    let given = operands.read_with(unit, made.scale_blocks.map(|_| F32), Held::new)?;
+    let (scale_a, scale_b) = (given.scale_a.as_ref(), given.scale_b.as_ref());
+    let options = GemmOptions { scale_a, scale_b, threads, ..made };
     let (a, b) = (given.a.lent()?, given.b.lent()?);
     let work = |options: &GemmOptions<'_>| product(target, a, b, given.c.as_ref(), options);
     let d = match &progress {

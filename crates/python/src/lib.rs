@@ -29,6 +29,7 @@ mod gemm;
 mod instruction;
 mod kernels;
 mod listener;
+mod model;
 mod operands;
 mod probe;
 mod recording;
@@ -60,6 +61,7 @@ mod _bitmma {
         gemm::gemm,
         instruction::{Instruction, architecture, architectures, choose, find, instructions, promotion},
         kernels::Ptx,
+        model::{Model, Schedule, schedule},
         probe::probe,
         recording::{read_recording, replay},
         tally::tally,

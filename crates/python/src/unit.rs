@@ -2,23 +2,27 @@
 
 use bitmma_engine::formats::F64;
 use bitmma_engine::gemm::{OutputConversion, Target};
-use bitmma_engine::kernel::has_kernel;
-use bitmma_engine::{Instruction as Row, Matrix, MmaUnit, Model, Operands, Simulator};
+use bitmma_engine::kernel::{self, has_kernel};
+use bitmma_engine::{FastSimulator, Instruction as Row, Matrix, MmaUnit, Model, Operands, Simulator};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 use crate::arrays;
 use crate::error::Raised;
 use crate::gemm::products;
 use crate::instruction::{Instruction, revision};
 use crate::listener::computed;
+use crate::model::Model as Parts;
 use crate::operands::Arrays;
 
 /// An instruction that is simulated by its model, or a model without an instruction.
 #[pyclass(frozen, module = "bitmma._bitmma")]
 pub(crate) struct Unit {
     /// What answers for one instruction; None for a model, which takes any shape.
-    simulator: Option<Simulator>,
+    simulator: Option<FastSimulator>,
     pub(crate) target: Target,
+    /// Made when it is asked for.
+    parts: PyOnceLock<Py<Parts>>,
     /// The row of the catalogue; None for a model.
     pub(crate) row: Option<&'static Row>,
 }
@@ -37,7 +41,12 @@ impl Unit {
         let revision = revision(revision_name)?;
         let simulator = Simulator::found(&instruction.found, revision).map_err(Raised::from)?;
         let target = Target::found(&instruction.found, revision).map_err(Raised::from)?;
-        Ok(Unit { simulator: Some(simulator), target, row: Some(instruction.found.instruction) })
+        Ok(Unit {
+            simulator: Some(FastSimulator::new(simulator)),
+            target,
+            parts: PyOnceLock::new(),
+            row: Some(instruction.found.instruction),
+        })
     }
 
     /// The unit of a model in TOML, `step` elements along K at a time.
@@ -46,7 +55,7 @@ impl Unit {
     fn of_model(toml: &str, step: Option<usize>) -> PyResult<Unit> {
         let model = Model::from_toml(toml).map_err(Raised::from)?;
         let target = Target::of_model(model, step).map_err(Raised::from)?;
-        Ok(Unit { simulator: None, target, row: None })
+        Ok(Unit { simulator: None, target, parts: PyOnceLock::new(), row: None })
     }
 
     /// The instruction, or the model's family.
@@ -111,6 +120,14 @@ impl Unit {
         Ok((rounded("alpha", alpha)?, rounded("beta", beta)?))
     }
 
+    /// The model, as kernels on a GPU take it.
+    #[getter]
+    fn parts(&self, py: Python<'_>) -> PyResult<Py<Parts>> {
+        self.parts
+            .get_or_try_init(py, || Py::new(py, Parts::new(py, &self.target)?))
+            .map(|model| model.clone_ref(py))
+    }
+
     /// Whether a fast kernel computes it; else the reference path does.
     #[getter]
     fn has_kernel(&self) -> bool {
@@ -140,18 +157,22 @@ pub(crate) fn multiply<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     answer(py, unit, &operands, |operands| match &unit.simulator {
         Some(simulator) => simulator.multiply(operands),
-        None => bitmma_engine::simulate(unit.model(), operands),
+        None => kernel::multiply(unit.model(), operands.a.columns(), operands, None),
     })
 }
 
-/// D by the unit's model on the reference path, for any M and N and any K that the model takes.
+/// D by the unit's model for any M and N and any K that the model takes, by its kernel or on the reference path.
 #[pyfunction]
 pub(crate) fn simulate<'py>(
     py: Python<'py>,
     unit: &Unit,
     operands: Arrays<'py>,
+    reference: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    answer(py, unit, &operands, |operands| bitmma_engine::simulate(unit.model(), operands))
+    answer(py, unit, &operands, |operands| match reference {
+        true => bitmma_engine::simulate(unit.model(), operands),
+        false => kernel::multiply(unit.model(), operands.a.columns(), operands, None),
+    })
 }
 
 fn answer<'py>(

@@ -48,7 +48,7 @@ WORKS = {
     "one thread": "bitmma.gemm(HOPPER, A, A, threads=1)",
     "progress": "bitmma.gemm(HOPPER, A, A, progress=lambda *done: None)",
     "matmul of a batch": "bitmma.matmul(np.ones((32, 2048, 2048), np.float16), np.ones((32, 2048, 2048), np.float16), like='mi300x')",
-    "simulate": "bitmma.simulate(HOPPER, A[:200], A[:, :200])",
+    "simulate": "bitmma.simulate(HOPPER, A[:200], A[:, :200], reference=True)",
     "mma": "[bitmma.mma('b200', 'tcgen05.mma.m128n256k16.kind::f16.f32.f16.f16')(A[:128, :16], A[:16, :256]) for _ in range(10**9)]",
     "analysis": "analysis.smallest(HOPPER, OTHER, k=16, budget=10**9)",
     "worst case": "analysis.worst_case(HOPPER, budget=10**9, enough=1.0)",

@@ -29,7 +29,7 @@ def same_bits(outcome, unit):
         format, size = unit.scale
         scales["scale_a"] = random_codes(rng, format, (64, m, k // size))
         scales["scale_b"] = random_codes(rng, format, (64, k // size, n))
-    ours, theirs = (bitmma.simulate(one, *operands, **scales) for one in (outcome.unit, unit))
+    ours, theirs = (bitmma.simulate(one, *operands, **scales, reference=True) for one in (outcome.unit, unit))
     return np.array_equal(ours, theirs)
 
 

@@ -2,6 +2,7 @@
 
 use bitmma_engine::Architecture;
 use bitmma_engine::arithmetic::Model;
+use bitmma_engine::gemm::schedule::{Merge, Multiply, Simt};
 use bitmma_engine::gemm::{ScaleBlocks, ScaleOrder};
 use serde::{Deserialize, Serialize};
 
@@ -179,56 +180,6 @@ pub struct Promote {
     pub start: Zero,
 }
 
-/// In which order parts are added.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MergeOrder {
-    /// One part: nothing is added.
-    #[default]
-    None,
-    /// ((p0 + p1) + p2) + … (rule 15).
-    Serial,
-    /// cuBLASLt's pairs (rule 16).
-    Pairwise,
-}
-
-/// In which type parts are added.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum MergeType {
-    /// FP32, to nearest even.
-    #[default]
-    F32,
-    /// The running sum is rounded to D's type after each part (rule 17).
-    D,
-    /// Each part is rounded to D's type once, the sum is FP32 (rule 18).
-    DPartials,
-}
-
-/// Where the sum over parts starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum First {
-    /// At the first part, which keeps -0.
-    #[default]
-    First,
-    /// At +0.
-    Zero,
-}
-
-/// How the parts become one number (rules 15 to 19).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Merge {
-    /// The order.
-    pub order: MergeOrder,
-    /// The type.
-    #[serde(rename = "type")]
-    pub kind: MergeType,
-    /// The start.
-    pub start: First,
-}
-
 /// Where the factor comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Alpha {
@@ -239,24 +190,6 @@ pub enum Alpha {
     /// A factor from the host, which is 1 here (rule 26).
     #[serde(rename = "host")]
     Host,
-}
-
-/// How the factor is applied (rule 21).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Multiply {
-    /// fma(x, alpha, +0): one rounding, an exact zero is +0.
-    #[default]
-    #[serde(rename = "fma+0")]
-    FmaZero,
-    /// x · alpha, rounded.
-    #[serde(rename = "mul")]
-    Mul,
-    /// x · alpha, rounded, then + (+0).
-    #[serde(rename = "mul-add")]
-    MulAdd,
-    /// Not at all.
-    #[serde(rename = "none")]
-    None,
 }
 
 /// Whether a bias is added.
@@ -374,67 +307,5 @@ impl Blocks {
             BlockOrder::BFirst => ScaleOrder::BFirst,
         };
         ScaleBlocks { k: self.k, rows: self.rows, columns: self.columns, order, fma: self.fma }
-    }
-}
-
-/// How the lanes of a SIMT sum are added.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Fold {
-    /// Lane l takes lane l + W/2, then W/4, … 1.
-    #[default]
-    Halves,
-    /// From the first to the last.
-    InOrder,
-}
-
-/// The kinds of SIMT sum (rules 31 to 33).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SimtFamily {
-    /// Threads with a contiguous share of K each (rule 31).
-    Chains,
-    /// Lanes that take vectors in turn (rule 32).
-    Gemv,
-    /// Lanes with a contiguous share each, summed in chunks (rule 32, CUSTOM 5).
-    GemvSlices,
-    /// Blocks of 128 threads and a second kernel (rule 33).
-    Dot,
-}
-
-/// FP32 sums of ordinary threads: products exact, sums rounded to nearest even, every level from +0.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Simt {
-    /// The kind.
-    pub family: SimtFamily,
-    /// Chains: S, threads.
-    pub threads: usize,
-    /// Chains: B, elements in a sub-block; gemv-slices: elements in a chunk. 0: all.
-    pub block: usize,
-    /// Gemv, dot: V, elements a lane takes at a time; -v: min(v, ceil(c/W)), c the K of a slice.
-    pub vector: i64,
-    /// Gemv, gemv-slices: W, lanes.
-    pub lanes: usize,
-    /// Gemv: CC, tiles in a chunk that is summed alone; 0: one chunk.
-    pub tiles: usize,
-    /// How lanes are added.
-    pub fold: Fold,
-    /// SPLITK_NUM: slices of K (gemv) or blocks (dot).
-    pub slices: usize,
-}
-
-impl Default for Simt {
-    fn default() -> Simt {
-        Simt {
-            family: SimtFamily::Chains,
-            threads: 1,
-            block: 0,
-            vector: 1,
-            lanes: 1,
-            tiles: 0,
-            fold: Fold::Halves,
-            slices: 1,
-        }
     }
 }

@@ -1,10 +1,12 @@
 //! The executor against the definition, bit for bit: every kind of deal, promotion, merge and epilogue.
 
 use bitmma_calls::call::Scales;
-use bitmma_calls::epilogue::{Narrow, nan_code};
+use bitmma_calls::epilogue::{finished, output};
+use bitmma_calls::execute::{element, parts};
 use bitmma_calls::plan::*;
-use bitmma_calls::{Call, execute, reference};
+use bitmma_calls::{Call, execute};
 use bitmma_engine::formats::{BF16, E4M3, E5M2, F16, F32, Format};
+use bitmma_engine::gemm::nan_code;
 use bitmma_engine::{Architecture, Matrix};
 
 /// A small stream of numbers (Steele and Vigna's SplitMix64).
@@ -106,13 +108,17 @@ fn hold(plan: &Plan, call: &Call<'_>, seed: u64) {
     plan.check().unwrap_or_else(|error| panic!("seed {seed}: {error}\n{}", plan.to_toml()));
     let d = execute(plan, call).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{}", plan.to_toml()));
     if plan.blocks.is_some() && plan.deal != Deal::default() {
-        let parts = execute::parts(plan, call).expect("parts");
-        let first = reference::element(plan, call, 0, 0).expect("an element").parts;
-        assert_eq!(parts.iter().map(|part| part[0]).collect::<Vec<u32>>(), first, "seed {seed}, parts");
+        let parts = parts(plan, call).expect("parts");
+        let first = element(plan, call, 0, 0).expect("an element").parts;
+        assert_eq!(
+            parts.iter().map(|part| u64::from(part[0])).collect::<Vec<u64>>(),
+            first,
+            "seed {seed}, parts"
+        );
     }
     for row in 0..d.rows() {
         for column in 0..d.columns() {
-            let expected = reference::element(plan, call, row, column).expect("an element").code;
+            let expected = element(plan, call, row, column).expect("an element").code;
             let actual = d.get(0, row, column);
             assert_eq!(
                 actual,
@@ -200,12 +206,10 @@ fn rounding_into_narrow_formats_is_the_encoders() {
     let mut random = Random(7);
     for format in [F32, BF16, F16, E4M3, E5M2] {
         for saturate in [false, true] {
-            let narrow = Narrow::new(format, saturate).expect("a format of D");
             let mut plan = Plan::chain(Architecture::Ada, "mma.m16n8k32.f32.e4m3.e4m3.f32");
             plan.epilogue.saturate = saturate;
             plan.epilogue.multiply = Multiply::None;
-            let finish = bitmma_calls::epilogue::Finish::new(&plan.epilogue, Scales::ONE, format)
-                .expect("an epilogue");
+            let narrow = output(&plan.epilogue, format).expect("a format of D").of(F32, 1);
             // every exponent with fractions around each place where a bit is cut, and random codes
             let near = (0..256u32).flat_map(|exponent| {
                 (0..24).flat_map(move |bit| {
@@ -214,14 +218,10 @@ fn rounding_into_narrow_formats_is_the_encoders() {
             });
             let codes: Vec<u32> = near.chain((0..200_000).map(|_| random.next() as u32)).collect();
             for code in codes.iter().flat_map(|&code| [code, code ^ 0x8000_0000]) {
-                let expected = reference::finish(&finish, code);
-                assert_eq!(
-                    u64::from(narrow.code(code)),
-                    expected,
-                    "{code:#x} into {format}, saturate {saturate}"
-                );
+                let expected = finished(&plan.epilogue, Scales::ONE, format, code).expect("an epilogue");
+                assert_eq!(narrow(code.into()), expected, "{code:#x} into {format}, saturate {saturate}");
             }
-            assert_eq!(u64::from(narrow.code(0xffc0_0000)), nan_code(&format));
+            assert_eq!(narrow(0xffc0_0000), nan_code(&format));
         }
     }
 }

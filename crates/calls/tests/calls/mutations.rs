@@ -8,14 +8,15 @@ use std::path::Path;
 
 use bitmma_calls::call::Scales;
 use bitmma_calls::cublaslt::Assume;
-use bitmma_calls::epilogue::{Finish, nan_code};
+use bitmma_calls::epilogue::finished;
 use bitmma_calls::execute::parts;
 use bitmma_calls::plan::*;
 use bitmma_calls::recorded::{Case, Loaded, Recording};
 use bitmma_calls::verify::{plan_of, verify_with};
-use bitmma_calls::{Call, Error, fp32, reference};
+use bitmma_calls::{Call, Error};
 use bitmma_engine::Architecture;
 use bitmma_engine::formats::{BF16, E4M3, E5M2, F16, F32, Format};
+use bitmma_engine::gemm::{exact, nan_code};
 
 fn recording() -> Recording {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../recordings/calls");
@@ -111,6 +112,15 @@ fn a_broken_deal_promotion_or_merge_shows() {
     }
 }
 
+fn add(x: u32, y: u32) -> u32 {
+    exact::add(F32, x.into(), y.into()) as u32
+}
+
+fn merged(merge: &Merge, parts: &[u32], out: &Format) -> u32 {
+    let parts: Vec<u64> = parts.iter().map(|&part| part.into()).collect();
+    bitmma_engine::gemm::merged(merge, F32, &parts, out) as u32
+}
+
 fn f32_of(word: u32) -> f32 {
     f32::from_bits(word)
 }
@@ -126,13 +136,13 @@ struct Given<'g> {
 
 impl Given<'_> {
     fn merged(&self) -> u32 {
-        reference::merged(&self.plan.merge, self.parts, &self.out)
+        merged(&self.plan.merge, self.parts, &self.out)
     }
 
     fn with(&self, word: u32, scales: Scales, edit: impl Fn(&mut Epilogue)) -> u64 {
         let mut epilogue = self.plan.epilogue.clone();
         edit(&mut epilogue);
-        u64::from(Finish::new(&epilogue, scales, self.out).expect("an epilogue").code(word))
+        finished(&epilogue, scales, self.out, word).expect("an epilogue")
     }
 
     fn right(&self, word: u32) -> u64 {
@@ -157,10 +167,7 @@ impl Given<'_> {
     fn tree(&self) -> u32 {
         let mut level = self.parts.to_vec();
         while level.len() > 1 {
-            level = level
-                .chunks(2)
-                .map(|pair| pair.iter().copied().reduce(fp32::exact::add).unwrap_or(0))
-                .collect();
+            level = level.chunks(2).map(|pair| pair.iter().copied().reduce(add).unwrap_or(0)).collect();
         }
         level.first().copied().unwrap_or(0)
     }
@@ -172,15 +179,15 @@ type Broken = fn(&Given<'_>) -> u64;
 const EPILOGUES: [(u32, &str, Broken); 20] = [
     (16, "a binary tree", |given| given.right(given.tree())),
     (15, "parts from the last to the first", |given| {
-        given.right(given.parts.iter().rev().copied().reduce(fp32::exact::add).unwrap_or(0))
+        given.right(given.parts.iter().rev().copied().reduce(add).unwrap_or(0))
     }),
     (19, "parts rounded to D's type", |given| {
         let merge = Merge { order: MergeOrder::Serial, kind: MergeType::DPartials, ..Merge::default() };
-        given.right(reference::merged(&merge, given.parts, &given.out))
+        given.right(merged(&merge, given.parts, &given.out))
     }),
     (19, "a running sum in D's type", |given| {
         let merge = Merge { order: MergeOrder::Serial, kind: MergeType::D, ..Merge::default() };
-        given.right(reference::merged(&merge, given.parts, &given.out))
+        given.right(merged(&merge, given.parts, &given.out))
     }),
     (20, "both scales in turn", |given| {
         let first = f32_of(given.merged()) * f32_of(given.scales.a);

@@ -1,69 +1,26 @@
-//! Whether operands and options fit a target, and how K is cut.
-
-use std::ops::Range;
+//! Whether operands and options fit a target.
 
 use bitmma_formats::{F32, FORMATS};
 
 use super::options::{GemmOptions, option};
 use super::target::Target;
-use crate::borrowed::MatrixRef;
-use crate::check::Expected;
+use crate::check::{Described, Expected};
 use crate::error::Error;
-use crate::matrix::Matrix;
 use bitmma_kernel::ScaleBlocks;
 
-/// The parts of K and the runs in them; none where D has no elements, beside which K may be any number.
-pub(super) fn parts(
-    target: &Target,
-    (k, is_empty): (usize, bool),
-    options: &GemmOptions<'_>,
-) -> Result<Vec<Vec<Range<usize>>>, Error> {
-    let step = target.step;
-    if target.padded(k).is_none() {
-        return Err(option(
-            "K",
-            k,
-            format!("padded to a multiple of {step} it must fit {} bits", usize::BITS),
-        ));
-    }
-    let steps_in = |name, every: usize| match every {
-        every if every > 0 && every.is_multiple_of(step) => Ok(every / step),
-        every => {
-            let allowed =
-                format!("{} takes {step} elements along K, so it must be a multiple of that", target.name);
-            Err(option(name, every, allowed))
-        }
-    };
-    let run = match (options.promote_every, options.scale_blocks.filter(|blocks| blocks.k > 0)) {
-        (None, None) => usize::MAX,
-        (Some(every), None) => steps_in("promote_every", every)?,
-        (None, Some(_)) if options.split_k.is_some_and(|parts| parts > 1) => {
-            let allowed = "scale_blocks along K take the whole of K in one part".to_owned();
-            return Err(option("split_k", options.split_k.unwrap_or(1), allowed));
-        }
-        (None, Some(blocks)) => steps_in("K of scale_blocks", blocks.k)?,
-        (Some(every), Some(blocks)) => {
-            let allowed = format!("scale_blocks already move the accumulator every {} elements", blocks.k);
-            return Err(option("promote_every", every, allowed));
-        }
-    };
-    let steps = k.div_ceil(step);
-    let count = match options.split_k {
-        None => 1,
-        Some(0) => return Err(option("split_k", 0, "K is cut into one part or more".to_owned())),
-        Some(parts) => target.parts(k, parts),
-    };
-    if steps == 0 || is_empty {
-        return Ok(Vec::new());
-    }
-    let (each, more) = (steps / count, steps % count);
-    let first = |part: usize| part * each + part.min(more);
-    let runs = |part: usize| {
-        let end = first(part + 1);
-        let cuts = (first(part)..end).step_by(run);
-        cuts.map(|start| start * step..start.saturating_add(run).min(end) * step).collect()
-    };
-    Ok((0..count).map(runs).collect())
+/// Formats and shapes of a product's operands.
+#[derive(Clone, Copy, Debug)]
+pub struct Shapes {
+    /// M×K.
+    pub a: Described,
+    /// K×N.
+    pub b: Described,
+    /// M×N.
+    pub c: Option<Described>,
+    /// Scale factors of A.
+    pub scale_a: Option<Described>,
+    /// Scale factors of B.
+    pub scale_b: Option<Described>,
 }
 
 /// Whether results can be converted so: they have a sign.
@@ -79,18 +36,13 @@ pub(super) fn check_output(options: &GemmOptions<'_>) -> Result<(), Error> {
     }
 }
 
-/// Whether formats and shapes fit.
-pub(super) fn check_operands(
-    target: &Target,
-    [a, b]: [MatrixRef<'_>; 2],
-    c: Option<&Matrix>,
-    options: &GemmOptions<'_>,
-) -> Result<(), Error> {
+/// Whether formats and shapes fit a target, with FP32 scales of such blocks.
+pub fn check(target: &Target, shapes: &Shapes, scale_blocks: Option<ScaleBlocks>) -> Result<(), Error> {
     let model = &target.model;
-    let (blocks, m, k) = a.shape();
-    let (_, _, n) = b.shape();
+    let (_, (blocks, m, k)) = shapes.a;
+    let (_, (_, _, n)) = shapes.b;
     // rows of A and columns of B that share a scale, and blocks along K
-    let shared = match (options.scale_blocks, model.scale) {
+    let shared = match (scale_blocks, model.scale) {
         (Some(sizes), _) => {
             check_blocks(target, sizes)?;
             Some((F32, (sizes.rows, sizes.columns), sizes.along(k)))
@@ -108,12 +60,12 @@ pub(super) fn check_operands(
             [(m.div_ceil(rows), along), (along, n.div_ceil(columns))]
                 .map(|(rows, columns)| (format, (blocks, rows, columns)))
         }),
-        factors: &match options.scale_blocks {
+        factors: &match scale_blocks {
             Some(sizes) => format!("scales (scale_blocks {sizes})"),
             None => "factors".to_owned(),
         },
     }
-    .check_each([a, b], [c, options.scale_a, options.scale_b])
+    .check_each([shapes.a, shapes.b], [shapes.c, shapes.scale_a, shapes.scale_b])
 }
 
 /// Whether the target takes scales of such blocks.

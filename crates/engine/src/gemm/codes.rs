@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use bitmma_formats::Format;
-use bitmma_kernel::{Code, Codes, Fold, Slice, View, Word, on_codes};
+use bitmma_kernel::{Code, Codes, Fold, Slice, View, Word, Words, on_codes};
 use bitmma_threads::prelude::*;
 
 use super::convert::Converter;
+use super::schedule::Piece;
 use crate::borrowed::MatrixRef;
 use crate::error::Error;
 use crate::matrix::{Matrix, elements};
@@ -52,22 +53,65 @@ impl Part<'_> {
     }
 }
 
-/// Rows and columns of one block of a matrix, copied only where some lie beyond it, which are `padding`.
+/// Some rows of A (`of_rows`) or columns of B along a chain, padded with +0 to whole steps; copied only where they are not next to
+/// each other, or padded.
 pub(super) fn part<'m>(
     matrix: MatrixRef<'m>,
     block: usize,
-    rows: &Range<usize>,
-    columns: &Range<usize>,
-    padding: u64,
+    lines: &Range<usize>,
+    (chain, step): (&[Piece], usize),
+    of_rows: bool,
 ) -> Result<Part<'m>, Error> {
-    let view = matrix.view;
-    if rows.end <= view.rows && columns.end <= view.columns {
-        return Ok(Part::Lent(view.part(block, rows.clone(), columns.clone())));
+    // lines are rows from here on
+    let view = if of_rows { matrix.view } else { matrix.view.transposed() };
+    let oriented = |part: View<'m>| Part::Lent(if of_rows { part } else { part.transposed() });
+    let length = chain.iter().map(|piece| piece.padded).sum::<usize>().next_multiple_of(step);
+    let first = chain.first().map_or(0, |piece| piece.range.start);
+    let joined = chain.windows(2).all(|pair| pair[0].range.end == pair[1].range.start);
+    if joined && chain.last().map_or(first, |piece| piece.range.end) - first == length {
+        return Ok(oriented(view.part(block, lines.clone(), first..first + length)));
     }
-    match view.has_rows() {
-        true => cut(matrix, block, rows, columns, padding).map(Part::Padded),
-        false => cut(matrix.with(view.transposed()), block, columns, rows, padding).map(Part::Transposed),
+    let format = matrix.format;
+    let by_line = view.has_rows();
+    let shape = if by_line { (lines.len(), length) } else { (length, lines.len()) };
+    let mut codes = zeros(format, (1, shape.0, shape.1))?;
+    fn copied<T: Copy>(
+        from: &[T],
+        to: &mut [T],
+        (lines, chain): (usize, &[Piece]),
+        at: impl Fn(usize, usize) -> usize,
+        (by_line, width): (bool, usize),
+    ) {
+        let mut place = 0;
+        for piece in chain {
+            let elements = piece.range.len();
+            if by_line {
+                for line in 0..lines {
+                    let start = at(line, piece.range.start);
+                    to[line * width + place..][..elements].copy_from_slice(&from[start..start + elements]);
+                }
+            } else {
+                for (element, to) in piece.range.clone().zip(to[place * width..].chunks_mut(width.max(1))) {
+                    let start = at(0, element);
+                    to.copy_from_slice(&from[start..start + lines]);
+                }
+            }
+            place += piece.padded;
+        }
     }
+    let at = |line: usize, element: usize| view.index(block, lines.start + line, element);
+    let how = (by_line, shape.1);
+    if !lines.is_empty() {
+        match (view.codes, &mut codes) {
+            (Words::U8(from), Words::U8(to)) => copied(from, to, (lines.len(), chain), at, how),
+            (Words::U16(from), Words::U16(to)) => copied(from, to, (lines.len(), chain), at, how),
+            (Words::U32(from), Words::U32(to)) => copied(from, to, (lines.len(), chain), at, how),
+            (Words::U64(from), Words::U64(to)) => copied(from, to, (lines.len(), chain), at, how),
+            _ => unreachable!("codes of one format have one width"),
+        }
+    }
+    let matrix = Matrix::from_codes(format, (1, shape.0, shape.1), codes);
+    Ok(if by_line == of_rows { Part::Padded(matrix) } else { Part::Transposed(matrix) })
 }
 
 /// Rows and columns of one block of a matrix whose rows are codes next to each other; what lies beyond it is `padding`.
@@ -130,7 +174,7 @@ pub(super) fn put(tile: &Codes, d: &mut Codes, place: &Tile, (m, n): (usize, usi
 
 /// The codes in W, into which `lift` converts where they are not in it.
 pub(super) fn lifted<'c>(codes: &'c Codes, lift: Option<&Converter>) -> Result<Cow<'c, Codes>, Error> {
-    lift.map_or(Ok(Cow::Borrowed(codes)), |lift| convert(Cow::Borrowed(codes), lift).map(Cow::Owned))
+    lift.map_or(Ok(Cow::Borrowed(codes)), |lift| convert(codes, lift).map(Cow::Owned))
 }
 
 /// Takes the results of a run into sums, both `width` numbers to a row.
@@ -189,24 +233,39 @@ pub(super) fn each<W: Word>(words: &mut Codes, operation: impl Fn(W) -> W + Sync
 }
 
 /// Codes of another format.
-pub(super) fn convert(codes: Cow<'_, Codes>, converter: &Converter) -> Result<Codes, Error> {
-    if converter.same {
-        let mut codes = codes.into_owned();
-        on_codes!(&mut codes, codes => codes.par_chunks_mut(CHUNK).for_each(|codes| {
-            let mut any = false;
-            codes.iter().for_each(|code| any |= converter.is_nan(code.code()));
-            if any {
-                codes.iter_mut().for_each(|code| *code = Code::of(converter.code(code.code())));
-            }
-        }));
-        return Ok(codes);
+pub(super) fn convert(codes: &Codes, converter: &Converter) -> Result<Codes, Error> {
+    match converter.same {
+        true => convert_owned(codes.clone(), converter),
+        false => mapped(codes, converter.to.conversion.container(), |code| converter.code(code)),
     }
-    let format = converter.to.conversion.container();
+}
+
+/// The same, in place where only NaN changes.
+pub(super) fn convert_owned(mut codes: Codes, converter: &Converter) -> Result<Codes, Error> {
+    if !converter.same {
+        return convert(&codes, converter);
+    }
+    on_codes!(&mut codes, codes => codes.par_chunks_mut(CHUNK).for_each(|codes| {
+        let mut any = false;
+        codes.iter().for_each(|code| any |= converter.is_nan(code.code()));
+        if any {
+            codes.iter_mut().for_each(|code| *code = Code::of(converter.code(code.code())));
+        }
+    }));
+    Ok(codes)
+}
+
+/// What each code becomes, in another format.
+pub(super) fn mapped(
+    codes: &Codes,
+    format: Format,
+    code: impl Fn(u64) -> u64 + Sync,
+) -> Result<Codes, Error> {
     let mut converted = zeros(format, (1, 1, codes.len()))?;
-    on_codes!(&mut converted, converted => on_codes!(&*codes, codes => {
+    on_codes!(&mut converted, converted => on_codes!(codes, codes => {
         converted.par_chunks_mut(CHUNK).zip(codes.par_chunks(CHUNK)).for_each(|(converted, codes)| {
             let pairs = converted.iter_mut().zip(codes);
-            pairs.for_each(|(to, &code)| *to = Code::of(converter.code(code.code())));
+            pairs.for_each(|(to, &from)| *to = Code::of(code(from.code())));
         });
     }));
     Ok(converted)

@@ -1,7 +1,8 @@
 //! From the format a result has into the one it is wanted in.
 
 use bitmma_arithmetic::Conversion;
-use bitmma_formats::{Class, Format, Overflow, Real, Rounding, Specials, decode, encode};
+use bitmma_formats::{Class, F32, Format, Overflow, Real, Rounding, Specials, decode, encode};
+use bitmma_kernel::Narrow;
 
 use super::options::option;
 use crate::error::Error;
@@ -114,6 +115,8 @@ pub(super) struct Converter {
     table: Vec<u64>,
     /// Whether all but NaN stays as it is, and NaNs are those of IEEE 754.
     pub(super) same: bool,
+    /// From FP32, the same quickly.
+    narrow: Option<Narrow>,
 }
 
 impl Converter {
@@ -123,7 +126,11 @@ impl Converter {
             && from.padding_bits == 0
             && to.overflow != Overflow::Saturate;
         let nan = nan.or(to.nan).or(to.conversion.format.nan_code());
-        let mut converter = Converter { from, to, nan, table: Vec::new(), same };
+        let nearest =
+            from == F32 && to.conversion == OutputConversion::nearest(to.conversion.format).conversion;
+        let narrow =
+            nearest.then(|| Narrow::new(to.conversion.format, to.overflow == Overflow::Saturate)).flatten();
+        let mut converter = Converter { from, to, nan, table: Vec::new(), same, narrow };
         if from.bits() <= 16 && count > 1 << from.bits() {
             converter.table = (0..=from.max_code()).map(|code| converter.compute(code)).collect();
         }
@@ -137,7 +144,11 @@ impl Converter {
 
     #[inline]
     fn compute(&self, code: u64) -> u64 {
-        if self.same && !self.is_nan(code) { code } else { self.anew(code) }
+        match self.narrow {
+            _ if self.same && !self.is_nan(code) => code,
+            Some(narrow) if !self.is_nan(code) => narrow.code(code as u32).into(),
+            _ => self.by_definition(code),
+        }
     }
 
     /// The index of the first code that is NaN, where NaN is refused.
@@ -148,18 +159,27 @@ impl Converter {
         }
     }
 
-    /// Whether a code is above infinity, where `same` is so.
+    /// Whether a code is above infinity, in a format of IEEE 754.
     #[inline]
     pub(super) fn is_nan(&self, code: u64) -> bool {
         let infinity = ((1 << self.from.exponent_bits) - 1) << self.from.fraction_bits;
         code & !self.from.sign_bit() > infinity
     }
 
-    fn anew(&self, code: u64) -> u64 {
+    /// The code by decoding and encoding it.
+    pub(super) fn by_definition(&self, code: u64) -> u64 {
         let value = decode(&self.from, code);
+        if self.same && value.class != Class::Nan {
+            code
+        } else {
+            self.stored(value.class, value.real(&self.from))
+        }
+    }
+
+    /// The code of a value; only its sign counts where it is not finite.
+    pub(super) fn stored(&self, class: Class, real: Real) -> u64 {
         let Conversion { rounding, format, .. } = self.to.conversion;
-        let real = value.real(&self.from);
-        match value.class {
+        match class {
             // where there is none, NaN was refused
             Class::Nan => self.nan.unwrap_or(format.max_finite_code()),
             // an infinity stays one where it can; a finite number of this size would be in its place
@@ -171,7 +191,7 @@ impl Converter {
                 };
                 encode(&format, beyond, rounding, overflow)
             }
-            Class::Zero => encode(&format, Real::zero(value.negative), rounding, self.to.overflow),
+            Class::Zero => encode(&format, Real::zero(real.negative), rounding, self.to.overflow),
             Class::Finite => encode(&format, real, rounding, self.to.overflow),
         }
     }

@@ -1,4 +1,4 @@
-//! How a product is made.
+//! The options of a product.
 
 use super::convert::OutputConversion;
 use crate::error::Error;
@@ -7,7 +7,7 @@ use crate::progress::Progress;
 use bitmma_kernel::Level;
 use bitmma_kernel::ScaleBlocks;
 
-/// How a product is made; [the module](super) says in which order what happens.
+/// The options of a product; [the module](super) says in which order what happens.
 #[derive(Clone, Copy, Default)]
 pub struct GemmOptions<'o> {
     /// Scale factors of A, M × ceil(K/block), row-major; with `scale_blocks` its FP32 scales.
@@ -21,6 +21,8 @@ pub struct GemmOptions<'o> {
     /// Elements along K after which the accumulator is moved to a sum in W; a multiple of the
     /// instruction's K.
     pub promote_every: Option<usize>,
+    /// Whether the accumulator starts from +0 and C is added to A·B in W, also where it could be the accumulator's start.
+    pub c_last: bool,
     /// The factor of A·B, a code of [`Target::working_format`](super::Target::working_format); one by default.
     pub alpha: Option<u64>,
     /// The factor of C, a code of [`Target::working_format`](super::Target::working_format); one by default.

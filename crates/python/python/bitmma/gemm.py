@@ -44,6 +44,7 @@ def gemm(
     scale_blocks: str | None = None,
     split_k: int | None = None,
     promote_every: int | None = None,
+    c_last: bool = False,
     alpha: float | None = None,
     beta: float | None = None,
     output: Format | None = None,
@@ -68,6 +69,7 @@ def gemm(
       FP64), then C.
     - ``promote_every``: elements along K after which the accumulator is moved to a sum in FP32 (or FP64),
       which starts from C: what DeepGEMM does every 128 on Hopper.
+    - ``c_last``: A·B starts from +0 and C is added to it in FP32 (or FP64), also where a sum could start from C.
     - ``alpha``, ``beta``: rounded to FP32 (or FP64), applied there; a finite number beyond its largest is an error.
     - ``output``: the format that D is converted to at the end, its name or a dtype, by ``output_rounding`` (``"RNE"`` by default), beyond its
       largest number to infinity or (``saturate``) to that number. Without it D stays in the instruction's format.
@@ -96,6 +98,7 @@ def gemm(
             scale_blocks=scale_blocks,
             split_k=split_k,
             promote_every=promote_every,
+            c_last=c_last,
             alpha=alpha,
             beta=beta,
             output=output,
@@ -113,6 +116,7 @@ def gemm(
         scale_blocks=scale_blocks,
         split_k=split_k,
         promote_every=promote_every,
+        c_last=c_last,
         alpha=alpha,
         beta=beta,
         output=output,

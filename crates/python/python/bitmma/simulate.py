@@ -170,8 +170,9 @@ def simulate(
     *,
     scale_a: Array | None = None,
     scale_b: Array | None = None,
+    reference: bool = False,
 ) -> Array:
-    """D = A·B + C by the unit's model on the reference path: the plain definition, any M and N, any K the
-    model takes, slow. :func:`bitmma.gemm` answers the same bits faster."""
-    d = _bitmma.simulate(unit._native, unit._operands(a, b, c, scale_a, scale_b))
+    """D = A·B + C by the unit's model, for any M and N and any K that the model takes, by a fast kernel where there is one. With
+    ``reference`` by the plain definition, which is slow and has the same bits."""
+    d = _bitmma.simulate(unit._native, unit._operands(a, b, c, scale_a, scale_b), reference)
     return _arrays.result(d, unit.d, _arrays.like(a, b))

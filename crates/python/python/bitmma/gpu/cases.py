@@ -35,13 +35,13 @@ def codes(format: Format, shape: tuple[int, ...], style: str, generator: torch.G
         return torch.randint(sizes[0], sizes[1], shape, generator=generator)
 
     if style == "near":
-        highest = (format.largest >> format.fraction_bits) - 1
+        highest = (format.max_finite_code >> low) - 1
         field = (format.bias + pick(-3, 4)).clamp(min(1, highest), highest)
         return sign | (field << low) | (drawn & ((1 << low) - 1))
     if style == "small":
         kind = pick(0, 6)
-        subnormal, largest = drawn & ((1 << (low + 1)) - 1), torch.full(shape, format.largest << format.padding_bits)
-        finite = torch.where((drawn & magnitude) > format.largest << format.padding_bits, subnormal, drawn & magnitude)
+        subnormal, largest = drawn & ((1 << (low + 1)) - 1), torch.full(shape, format.max_finite_code)
+        finite = torch.where((drawn & magnitude) > format.max_finite_code, subnormal, drawn & magnitude)
         return sign | torch.where(kind < 2, 0, torch.where(kind < 4, subnormal, torch.where(kind == 4, finite, largest)))
     if style == "cancelling":
         one = format.bias << low

@@ -77,11 +77,6 @@ def _place(operands: tuple[Any, ...], device: Any) -> torch.device:
 def _on_device(unit: Unit, operands: list[Any], where: torch.device, options: dict[str, Any]) -> torch.Tensor:
     """The product by kernels. Raises :class:`Declined` where there is none, or it is not trusted."""
     options = {key: value for key, value in options.items() if key not in ("threads", "progress")}
-    rounding, saturate = options.pop("output_rounding", None), options.pop("saturate", False)
-    if options.pop("nan", None) is not None:
-        raise Declined("NaN is converted to a code of your own")
-    if saturate or rounding not in (None, "RNE" if options.get("output") else None):
-        raise Declined(f"results are converted by {rounding or 'RNE'}{' saturated' if saturate else ''}")
     model = model_of(unit)
     device = devices.device_of(where)
     distrust = why_not(unit, device, where)

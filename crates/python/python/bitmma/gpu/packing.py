@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from .model import Declined, Format, Model, format_of
+from .model import Declined, Format, Model
 from .plan import VARIES
 
 #: Exponents of what is not a number other than zero; numbers and their products stay within ±2000.
@@ -51,14 +51,14 @@ def decode(codes: torch.Tensor, format: Format, flush: str = "never") -> Parts:
             negative = negative & ~small
     significand = torch.where(negative, -significand, significand)
     exponent = exponent.masked_fill(zero, ZERO)
-    if format.infinity is not None:
-        infinite = magnitude == format.infinity
+    if format.infinity_code is not None:
+        infinite = magnitude == format.infinity_code >> format.padding_bits
         exponent = exponent.masked_fill(infinite, INFINITY)
         significand = torch.where(infinite, torch.where(negative, -1, 1).to(significand.dtype), significand)
-    if format.nan is not None:
-        nan = magnitude > (format.largest if format.infinity is None else format.infinity)
-        if format.signed and format.nan == 1 << (format.bits - 1):  # FNUZ: the code of -0
-            nan = code == format.nan
+    if format.nan_code is not None:
+        nan = magnitude > (format.max_finite_code if format.infinity_code is None else format.infinity_code) >> format.padding_bits
+        if format.signed and format.nan_code == 1 << (format.bits - 1):  # FNUZ: the code of -0
+            nan = code == format.nan_code
         significand, exponent = significand.masked_fill(nan, 1), exponent.masked_fill(nan, NAN)
     return Parts(significand, exponent)
 
@@ -106,22 +106,11 @@ class Packed(NamedTuple):
     """Batch × operations × tiles: by how much it is above the smallest exponent of a number in its operation, at most."""
 
 
-def order_of(model: Model) -> list[int] | None:
-    """In which order the elements of an instruction enter; None where that is their own."""
-    order = model.lowering.get("order", "sequential")
-    if order == "sequential":
-        return None
-    if order == "reversed":
-        return list(range(model.step))[::-1]
-    run, period = order["interleaved"]["run"], order["interleaved"]["period"]
-    return [k for turn in range(period // run) for k in range(model.step) if k % period // run == turn]
-
-
 def pack(codes: torch.Tensor, format: Format, model: Model, scales: torch.Tensor | None, tile: int, base: int | None = None) -> Packed:
     """An operand's codes, batch × K × lines, K in whole steps; ``scales``, batch × blocks × lines, of blocks along K. With ``base`` numbers
     in FP32 too, over 2^base; over a power of two for each operation of a line, if it is VARIES."""
     batch, k, lines = codes.shape
-    order = order_of(model)
+    order = model.order
     if order is not None:
         index = torch.tensor([start + at for start in range(0, k, model.step) for at in order], device=codes.device)
         codes = codes.index_select(1, index)
@@ -131,7 +120,7 @@ def pack(codes: torch.Tensor, format: Format, model: Model, scales: torch.Tensor
     if model.family in ("FTZ-AddMul", "E-FDPA"):
         return _elements(values(parts, format, model), model, tile)
     if "widen_operands" in model.lowering:
-        wide = format_of(model.lowering["widen_operands"])
+        wide = model.lowering["widen_operands"]
         parts, format = widened(parts, format, wide), wide
     if model.family == "GST-FDPA":
         return _groups(parts, format, model, scales, tile)
@@ -219,7 +208,7 @@ def _groups(parts: Parts, format: Format, model: Model, scales: torch.Tensor | N
     assert scales is not None and model.scale is not None
     size, (scale, block) = model.get("G"), model.scale
     span = format.max_exponent - format.min_exponent
-    if format.infinity is not None or format.nan is not None or format.fraction_bits + 1 + span > 7 or size % 4 or size > 32:
+    if format.infinity_code is not None or format.nan_code is not None or format.fraction_bits + 1 + span > 7 or size % 4 or size > 32:
         raise Declined(f"groups of {size} elements of {format.name}: kernels take groups of 4 to 32 of formats as small as e2m1")
     significand, exponent = parts
     number = torch.where(significand == 0, 0, significand << (exponent - format.min_exponent).clamp(0, span)).to(torch.int32)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from .model import Declined, Format, Model, format_of
+from .model import Declined, Format, Model
 
 #: Families whose sums are cut: one kernel, in integers.
 FUSED = ("T-FDPA", "ST-FDPA", "GST-FDPA", "TR-FDPA", "GTR-FDPA")
@@ -58,7 +58,7 @@ def plan(model: Model) -> Plan:
     routes: tuple[str, ...] = ()
     base, flushes, operations = (0, 0), False, 1
     by_step = "add_accumulator_last" in lowering or "narrow_output" in lowering
-    start = format_of(lowering["widen_accumulator"]) if "widen_accumulator" in lowering else model.c
+    start = lowering.get("widen_accumulator", model.c)
     if model.family in FUSED:
         kernel, constants = "fused", _fused(model, start)
         operations = model.step // model.length
@@ -94,7 +94,7 @@ def _is_normal(format: Format, model: Model) -> bool:
 def _routes(model: Model, constants: dict[str, Any]) -> tuple[tuple[str, ...], tuple[int, int]]:
     """Which routes of ``terms`` hold, and the powers of two over which they have A and B."""
     wide = model.lowering.get("widen_operands")
-    a, b = (format_of(wide), format_of(wide)) if wide else (model.a, model.b)
+    a, b = (wide, wide) if wide else (model.a, model.b)
     fraction, length = constants["F"], constants["LENGTH"]
     if constants["GROUP"] or length % 2 or a.fraction_bits + b.fraction_bits + 2 > 24:
         return ("integers",), (0, 0)
@@ -110,7 +110,7 @@ def _routes(model: Model, constants: dict[str, Any]) -> tuple[tuple[str, ...], t
 
 
 def _fused(model: Model, start: Format) -> dict[str, Any]:
-    wide = format_of(model.lowering["widen_operands"]) if "widen_operands" in model.lowering else None
+    wide = model.lowering.get("widen_operands")
     a, b = wide or model.a, wide or model.b
     rounded = model.family in ("TR-FDPA", "GTR-FDPA")
     fraction, length = model.get("F"), model.length
@@ -139,7 +139,7 @@ def _fused(model: Model, start: Format) -> dict[str, Any]:
         "EXPONENT": model.result.exponent_bits,
         "PADDING": model.result.padding_bits,
         "NEAREST": model.rounding == "RNE",
-        "NAN_CODE": model.container.nan,
+        "NAN_CODE": model.container.nan_code,
         "ROUNDED": rounded,
         "FLUSH": model.flush_accumulator != "never",
         "OF_STEP": model.step // length,

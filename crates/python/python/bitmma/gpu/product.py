@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ..errors import OptionError, ScaleError, ShapeError
+from .._bitmma import schedule
 from ..simulate import Unit
 from .device import Device
 from .model import Declined, Model, format_of, model_of
@@ -49,10 +49,10 @@ class Job:
         d = c
         for step in range(first, end):
             if "add_accumulator_last" in lowering:
-                rounding, _, name = lowering["add_accumulator_last"].partition("-")
-                to = DTYPES[name.lower().replace("fp", "f")]
+                rounding, name = lowering["add_accumulator_last"]
+                to = DTYPES[name]
                 if rounding != "RNE" or (to == torch.float16 and (model.container.name, model.c.name) != ("f16", "f16")):
-                    raise Declined(f"C is added last by {lowering['add_accumulator_last']}")
+                    raise Declined(f"C is added last by {rounding}-{name}")
                 sums = self._launch(step, step + 1, None)
                 # 24 bits are enough for the sum of two numbers of 11 to be rounded twice
                 d = (sums.float() + (torch.zeros_like(sums, dtype=torch.float32) if d is None else d.float())).to(to)
@@ -60,8 +60,8 @@ class Job:
                 wide = d if d is None else d.to(DTYPES[self.plan.start.name])
                 d = self._launch(step, step + 1, wide)
             if "narrow_output" in lowering:
-                if lowering["narrow_output"] != "RNE-FP16":
-                    raise Declined(f"results are narrowed by {lowering['narrow_output']}")
+                if lowering["narrow_output"] != ("RNE", "f16"):
+                    raise Declined(f"results are narrowed by {'-'.join(lowering['narrow_output'])}")
                 d = d.to(torch.float16)
         assert d is not None
         return canonical(d, model)
@@ -114,22 +114,6 @@ def _padded(codes: torch.Tensor, lines: int, filling: int) -> torch.Tensor:
     return torch.nn.functional.pad(codes, (0, 0, 0, missing), value=filling) if missing > 0 else codes
 
 
-def runs_of(step: int, k: int, split_k: int | None, promote_every: int | None) -> list[list[tuple[int, int]]]:
-    """The parts of K, each a list of runs, in steps; as ``bitmma::gemm`` cuts them."""
-    steps = -(-k // step)
-    if split_k is not None and split_k < 1:
-        raise OptionError(f"split_k is {split_k}: K is cut into one part or more")
-    if promote_every is not None and (promote_every < 1 or promote_every % step):
-        raise OptionError(f"promote_every is {promote_every}; the instruction takes {step} elements along K, so it must be a multiple of that")
-    if steps == 0:
-        return []
-    count = min(split_k or 1, steps)
-    each, more = divmod(steps, count)
-    first = [part * each + min(part, more) for part in range(count + 1)]
-    run = promote_every // step if promote_every else steps
-    return [[(start, min(start + run, first[part + 1])) for start in range(first[part], first[part + 1], run)] for part in range(count)]
-
-
 def fma32(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     """x · y + z of FP32 numbers, rounded once: the product is exact in FP64, the sum is rounded to odd there."""
     product, z = x.double() * y.double(), z.double()
@@ -142,20 +126,6 @@ def fma32(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     return torch.where(inexact, odd, total).float()
 
 
-def scales_of(text: str) -> tuple[int, int, int]:
-    """Rows of A, columns of B and elements of K that share an FP32 scale; ``row``: one for each row and column, K 0."""
-    if text == "row":
-        return 1, 1, 0
-    try:
-        of_a, of_b = (tuple(map(int, part.replace("×", "x").split("x"))) for part in text.split(","))
-        rows, columns, k = of_a[0], of_b[0], of_a[1]
-    except (ValueError, IndexError):
-        raise OptionError(f"scale_blocks is {text!r}; write 'row', or the blocks of A and of B, as in 1x128,128x128") from None
-    if k != of_b[1] or min(rows, columns, k) < 1:
-        raise OptionError(f"scale_blocks is {text!r}; both blocks have the same K, and all sizes are 1 or more")
-    return rows, columns, k
-
-
 def multiply(
     unit: Unit,
     a: torch.Tensor,
@@ -164,72 +134,50 @@ def multiply(
     device: Device,
     *,
     scales: tuple[torch.Tensor, torch.Tensor] | None = None,
-    scale_blocks: str | None = None,
-    split_k: int | None = None,
-    promote_every: int | None = None,
-    alpha: float | None = None,
-    beta: float | None = None,
-    output: str | None = None,
+    **options: Any,
 ) -> torch.Tensor:
-    """alpha · A·B + beta · C of batches of codes; C a float tensor. The points are those of ``bitmma::gemm``."""
-    model = model_of(unit)
-    (batch, m, k), n = a.shape, b.shape[2]
-    if b.shape[:2] != (batch, k):
-        raise ShapeError(f"A is {_sizes(a)}, so B must be {batch}×{k}×N; it is {_sizes(b)}")
-    if c is not None and c.shape != (batch, m, n):
-        raise ShapeError(f"A is {_sizes(a)} and B {_sizes(b)}, so C must be {batch}×{m}×{n}; it is {_sizes(c)}")
-    working = torch.float64 if unit.working_format == "f64" else torch.float32
-    of_ab, of_c = (torch.tensor(one, dtype=working) for one in unit._native.factors(alpha, beta))
-    c = None if c is None or not of_c else c
-    plain = bool(of_ab == 1) and (c is None or bool(of_c == 1))
-    if output is not None and output not in DTYPES:
-        raise Declined(f"results are converted to {output}")
-    blocks = None if scale_blocks is None else scales_of(scale_blocks)
-    if blocks is not None and blocks[2]:
-        if (split_k or 1) > 1:
-            raise OptionError(f"split_k is {split_k}: scale_blocks along K take the whole of K in one part")
-        if promote_every is not None:
-            raise OptionError(f"promote_every is {promote_every}: scale_blocks already move the accumulator every {blocks[2]} elements")
-    _check_scales(model, blocks, scales, (batch, m, n, k))
-    parts = runs_of(model.step, k, split_k, blocks[2] if blocks and blocks[2] else promote_every)
-    job = Job(unit, a, b, scales if blocks is None else None, device)
-    shape = (batch, m, n)
+    """alpha · A·B + beta · C of batches of codes; C a float tensor. The order is that of the native half's schedule."""
+    model, shape = model_of(unit), (a.shape[0], a.shape[1], b.shape[2])
+    sizes = [None if one is None else tuple(one.shape) for one in (c, *(scales or (None, None)))]
+    order = schedule(unit._native, tuple(a.shape), tuple(b.shape), *sizes, **options)
+    if order.converts is not None:
+        raise Declined(order.converts)
+    if order.output is not None and order.output not in DTYPES:
+        raise Declined(f"results are converted to {order.output}")
+    c = c if order.c != "never" and (order.factors is None or order.factors[1]) else None
+    job = Job(unit, a, b, scales if order.scale_blocks is None else None, device)
+    if order.c == "first":
+        if order.parts:
+            return finished(job.run(*order.parts[0][0], c), model, order.output)
+        d = torch.zeros(shape, device=a.device) if c is None else c
+        return finished(d.to(DTYPES[model.d.name]), model, order.output)
+    working = DTYPES[order.working]
     zero = torch.zeros(shape, dtype=working, device=a.device)
-    if plain and promote_every is None and blocks is None and len(parts) <= 1:
-        if parts:
-            d = job.run(*parts[0][0], c)
-        else:
-            d = torch.zeros(shape, dtype=DTYPES[model.d.name], device=a.device) if c is None else c.to(DTYPES[model.d.name])
-        return finished(d, model, output)
-    from_c = promote_every is not None and plain and len(parts) <= 1 and blocks is None
-    lifted = None if c is None else c.to(working)
-    total = None
-    for runs in parts:
-        sum = lifted if from_c and lifted is not None else zero
+    lifted = zero if c is None else c.to(working)
+    start = lifted if order.c == "sum" else zero
+    total = None if order.parts else start
+    for runs in order.parts:
+        sum = start
         for place, (first, end) in enumerate(runs):
             d = job.run(first, end, None).to(working)
-            if blocks is not None and blocks[2]:
-                assert scales is not None
-                x, y = _spread(scales, blocks, place, (m, n))
+            if order.scale_blocks is not None and order.scale_blocks[2]:
+                x, y = _spread(scales, order.scale_blocks, place, shape)
                 sum = fma32(d, x * y, sum)
             else:
-                sum = sum + d if promote_every is not None else d
+                sum = sum + d if order.promoted else d
         total = sum if total is None else total + sum
-    if total is None:
-        total = lifted if from_c and lifted is not None else zero
-    if blocks is not None and not blocks[2] and parts:
-        assert scales is not None
-        x, y = _spread(scales, blocks, 0, (m, n))
+    assert total is not None
+    if order.scale_blocks is not None and not order.scale_blocks[2] and order.parts:
+        x, y = _spread(scales, order.scale_blocks, 0, shape)
         total = fma32(total * x, y, zero)
-    if not from_c and not (blocks is not None and plain and c is None):
-        if plain:
-            total = total + (zero if lifted is None else lifted)
-        else:
-            total = of_ab.to(a.device) * total
-            total = total + (zero if lifted is None else of_c.to(a.device) * lifted)
-    if output is None:
+    if order.factors is not None:
+        of_ab, of_c = (torch.tensor(one, dtype=working, device=a.device) for one in order.factors)
+        total = of_ab * total + (zero if c is None else of_c * lifted)
+    elif order.c == "last":
+        total = total + lifted
+    if order.output is None:
         return canonical(total.to(DTYPES[model.d.name]), model)
-    return finished(total, model, output)
+    return finished(total, model, order.output)
 
 
 def finished(d: torch.Tensor, model: Model, output: str | None) -> torch.Tensor:
@@ -241,36 +189,11 @@ def finished(d: torch.Tensor, model: Model, output: str | None) -> torch.Tensor:
         raise Declined(f"results in FP64 are converted to {output}")
     d = d.to(to)
     word = _WORDS[d.element_size()]
-    assert format.nan is not None
-    return torch.where(d.isnan(), torch.full((), format.nan, dtype=word, device=d.device), d.view(word)).view(to)
+    return torch.where(d.isnan(), torch.full((), format.nan_code, dtype=word, device=d.device), d.view(word)).view(to)
 
 
-def _spread(scales: tuple[torch.Tensor, torch.Tensor], blocks: tuple[int, int, int], place: int, shape: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor]:
+def _spread(scales: Any, blocks: tuple[int, int, int], place: int, shape: tuple[int, int, int]) -> tuple[torch.Tensor, torch.Tensor]:
     """The scales of a block along K for each row and each column."""
-    x = scales[0][:, :, place : place + 1].repeat_interleave(blocks[0], 1)[:, : shape[0]]
-    y = scales[1][:, place : place + 1, :].repeat_interleave(blocks[1], 2)[:, :, : shape[1]]
+    x = scales[0][:, :, place : place + 1].repeat_interleave(blocks[0], 1)[:, : shape[1]]
+    y = scales[1][:, place : place + 1, :].repeat_interleave(blocks[1], 2)[:, :, : shape[2]]
     return x, y
-
-
-def _check_scales(model: Model, blocks: Any, scales: Any, shape: tuple[int, int, int, int]) -> None:
-    batch, m, n, k = shape
-    if blocks is not None:
-        if model.scale is not None:
-            raise OptionError(f"the instruction takes {model.scale[0].name} factors of its own, not scale_blocks")
-        rows, columns, along = -(-m // blocks[0]), -(-n // blocks[1]), -(-k // blocks[2]) if blocks[2] else 1
-    elif model.scale is not None:
-        rows, columns, along = m, n, -(-k // model.scale[1])
-    elif scales is not None:
-        raise ScaleError("the instruction takes no scale factors")
-    else:
-        return
-    if scales is None:
-        raise ScaleError("both scale_a and scale_b are needed")
-    wanted = (batch, rows, along), (batch, along, columns)
-    for name, one, size in zip(("scale_a", "scale_b"), scales, wanted):
-        if tuple(one.shape) != size:
-            raise ScaleError(f"{name} is {_sizes(one)}; it must be {'×'.join(map(str, size))}")
-
-
-def _sizes(tensor: torch.Tensor) -> str:
-    return "×".join(map(str, tensor.shape))

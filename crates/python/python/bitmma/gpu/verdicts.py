@@ -48,7 +48,7 @@ def key(found: Plan, device: Device) -> str:
     model = found.model
     constants = found.compiled(device.target, device.route)
     about: list[Any] = [found.kernel, sorted(constants.items()), device.tile(found), model.family, model.a.name, model.b.name, model.c.name, model.d.name]
-    about += [model.step, model.scale and (model.scale[0].name, model.scale[1]), model.flush_operands, sorted(model.lowering.items())]
+    about += [model.step, model.scale and (model.scale[0].name, model.scale[1]), model.flush_operands, sorted((key, str(value)) for key, value in model.lowering.items()), model.order]
     digest = hashlib.sha256(json.dumps(about, default=str).encode()).hexdigest()[:24]
     return " ".join([device.kind, device.name, *device.versions, sources(), digest])
 

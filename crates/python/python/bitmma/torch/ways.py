@@ -70,10 +70,8 @@ class Chain(Way):
     def sums(self, product: Operands, threads: int | None, device: str | None = None) -> torch.Tensor:
         a, b, c, alpha, beta, _, blocks = product
         promote = self.promote_every if blocks is None else None
-        if promote is None and self.split_k is None and c is not None:
-            # one run over the whole of K, added to C in FP32: the instruction itself starts from +0
-            promote = max(-(-a.shape[-1] // self.unit.step), 1) * self.unit.step
-        options: dict[str, Any] = {"split_k": self.split_k, "promote_every": promote, "threads": threads}
+        # the instruction itself starts from +0
+        options: dict[str, Any] = {"split_k": self.split_k, "promote_every": promote, "c_last": promote is None, "threads": threads}
         if blocks is not None:
             options.update(scale_a=blocks[0], scale_b=blocks[1])
             if blocks[0].dtype == torch.float32:

@@ -5,11 +5,14 @@
 
 use std::ops::Range;
 
-use bitmma_engine::threads::prelude::*;
+use bitmma_formats::{F32, Format};
+use bitmma_kernel::{Codes, Word};
+use bitmma_threads::prelude::*;
 
-use crate::call::Call;
-use crate::fp32::{NAN, add, exact};
-use crate::plan::{Fold, Simt, SimtFamily};
+use super::codes::Tile;
+use super::exact;
+use super::schedule::{Fold, Simt, SimtFamily};
+use crate::borrowed::MatrixRef;
 
 /// How a tree adds and multiplies.
 #[derive(Clone, Copy)]
@@ -18,35 +21,46 @@ struct Arithmetic {
     fma: fn(u32, u32, u32) -> u32,
 }
 
-fn host_fma(x: u32, y: u32, z: u32) -> u32 {
-    let sum = f32::from_bits(x).mul_add(f32::from_bits(y), f32::from_bits(z));
-    if sum.is_nan() { NAN } else { sum.to_bits() }
+/// The processor's operations.
+fn host<W: Word>() -> Arithmetic {
+    Arithmetic {
+        add: |x, y| (W::of(x.into()) + W::of(y.into())).code() as u32,
+        fma: |x, y, z| W::of(x.into()).multiply_add(W::of(y.into()), W::of(z.into())).code() as u32,
+    }
 }
 
-const HOST: Arithmetic = Arithmetic { add, fma: host_fma };
-const EXACT: Arithmetic = Arithmetic { add: exact::add, fma: exact::multiply_add };
+const EXACT: Arithmetic = Arithmetic {
+    add: |x, y| exact::add(F32, x.into(), y.into()) as u32,
+    fma: |x, y, z| exact::multiply_add(F32, x.into(), y.into(), z.into()) as u32,
+};
 
 /// Threads of a block of a dot product.
 const DOT_THREADS: usize = 128;
 
-/// One element of D by definition: `a` and `b` are K FP32 codes each.
-pub(crate) fn reference(simt: &Simt, a: &[u32], b: &[u32]) -> u32 {
-    sum(simt, EXACT, a, b)
+/// Codes as FP32.
+fn lifted(format: Format, codes: impl Iterator<Item = u64>) -> Vec<u32> {
+    codes.map(|code| exact::lift(F32, &format, code) as u32).collect()
+}
+
+/// One element of D by definition, from the codes of a row of A and a column of B.
+pub(super) fn element(simt: &Simt, a: (Format, &[u64]), b: (Format, &[u64])) -> u64 {
+    let [a, b] = [a, b].map(|(format, codes)| lifted(format, codes.iter().copied()));
+    sum(simt, EXACT, &a, &b).into()
 }
 
 /// The numbers of a tile of D.
-pub(crate) fn tile(simt: &Simt, call: &Call<'_>, rows: &Range<usize>, columns: &Range<usize>) -> Vec<u32> {
-    let (of_a, of_b) = (call.a.format(), call.b.format());
-    let lifted = |format, codes: &mut dyn Iterator<Item = u64>| -> Vec<u32> {
-        codes.map(|code| exact::lift(&format, code)).collect()
-    };
-    let b: Vec<Vec<u32>> =
-        columns.clone().into_par_iter().map(|column| lifted(of_b, &mut call.b.column(0, column))).collect();
+pub(super) fn tile(simt: &Simt, [a, b]: [MatrixRef<'_>; 2], tile: &Tile) -> Codes {
+    let columns: Vec<Vec<u32>> = tile
+        .columns
+        .clone()
+        .into_par_iter()
+        .map(|column| lifted(b.format, b.view.column(tile.block, column)))
+        .collect();
     let line = |row: usize| -> Vec<u32> {
-        let a = lifted(of_a, &mut call.a.row(0, row));
-        b.par_iter().map(|b| sum(simt, HOST, &a, b)).collect()
+        let a = lifted(a.format, a.view.row(tile.block, row));
+        columns.par_iter().map(|b| sum(simt, host::<f32>(), &a, b)).collect()
     };
-    rows.clone().into_par_iter().flat_map_iter(line).collect()
+    Codes::U32(tile.rows.clone().into_par_iter().flat_map_iter(line).collect())
 }
 
 fn sum(simt: &Simt, with: Arithmetic, a: &[u32], b: &[u32]) -> u32 {
@@ -182,6 +196,10 @@ fn dot(
 mod tests {
     use super::*;
 
+    fn sum_of(simt: &Simt, a: &[u32], b: &[u32]) -> u32 {
+        sum(simt, EXACT, a, b)
+    }
+
     fn ones(k: usize) -> Vec<u32> {
         vec![0x3f80_0000; k]
     }
@@ -206,7 +224,7 @@ mod tests {
         ];
         for simt in kinds {
             for k in [1, 2, 31, 64, 1000, 4099, 60_001] {
-                let sum = reference(&simt, &ones(k), &ones(k));
+                let sum = sum(&simt, EXACT, &ones(k), &ones(k));
                 assert_eq!(sum, (k as f32).to_bits(), "{simt:?}, K = {k}");
             }
         }
@@ -218,12 +236,12 @@ mod tests {
         let a = [0x4b80_0000, 0x3f80_0000, 0x3f80_0000, 0];
         let one = ones(4);
         let chains = |block| Simt { family: SimtFamily::Chains, block, ..Simt::default() };
-        assert_eq!(reference(&chains(0), &a, &one), 0x4b80_0000);
-        assert_eq!(reference(&chains(1), &a, &one), 0x4b80_0000);
+        assert_eq!(sum_of(&chains(0), &a, &one), 0x4b80_0000);
+        assert_eq!(sum_of(&chains(1), &a, &one), 0x4b80_0000);
         // a block longer than the whole sum: its end would overflow
         let endless = Simt { threads: 2, block: usize::MAX, ..chains(0) };
-        assert_eq!(reference(&endless, &one, &one), 4f32.to_bits());
+        assert_eq!(sum_of(&endless, &one, &one), 4f32.to_bits());
         let shifted = [0x4b80_0000, 0, 0x3f80_0000, 0x3f80_0000];
-        assert_eq!(reference(&chains(2), &shifted, &one), 0x4b80_0001);
+        assert_eq!(sum_of(&chains(2), &shifted, &one), 0x4b80_0001);
     }
 }
