@@ -122,9 +122,8 @@ struct Evaluated {
 
 fn evaluated(form: Form, word: &str) -> Result<Evaluated, Failure> {
     let x = values::read(&F32, word, true)? as u32; // a code of FP32
-    let y = form.evaluate(x);
+    let (y, steps) = form.steps(x);
     let nearest = nearest(form.function, x);
-    let (_, steps) = form.function.model().steps(x);
     Ok(Evaluated { x, y, nearest, ulps: ulps(y, nearest), steps })
 }
 

@@ -77,7 +77,8 @@ pub(crate) fn reduce(x: Number) -> Option<Angle> {
     let fraction = upper >> (-first).clamp(0, 24) & FRACTION;
     // quadrant and fraction as one word of 25 bits, of which only so many bits are right
     let word = ((quadrants & 3) as u32) << FRACTION_BITS | fraction;
-    let cleared = (x.exponent - 8).max(turns.first()).clamp(0, 25) as u32;
+    // (the unit first clears x.exponent - 8 of them, which are fewer)
+    let cleared = turns.first().clamp(0, 25) as u32;
     let word = word >> cleared << cleared;
     Some(Angle { quadrant: word >> FRACTION_BITS, fraction: word & FRACTION, cleared })
 }

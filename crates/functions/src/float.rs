@@ -31,8 +31,6 @@ pub struct Mode {
 impl Mode {
     /// `.rn` without `.ftz`.
     pub const NEAREST: Mode = Mode { rounding: Rounding::NearestEven, ftz: false };
-    /// `.rz` without `.ftz`.
-    pub const TOWARD_ZERO: Mode = Mode { rounding: Rounding::TowardZero, ftz: false };
 
     /// `.rn`, with `.ftz` if so.
     pub const fn nearest(ftz: bool) -> Mode {

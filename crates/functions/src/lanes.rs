@@ -412,7 +412,7 @@ fn angle(x: u32) -> (u32, u32, bool) {
     let y = upper * angle::QUADRANTS_PER_RADIAN + ((lower * angle::QUADRANTS_PER_RADIAN) >> 24);
     let may_carry = y & 0xff_ffff == 0xff_ffff;
     let first = exponent - 1 + (turns >> 47) as i32;
-    let cleared = (exponent - 8).max(first).clamp(0, 25);
+    let cleared = first.clamp(0, 25);
     let word = ((quadrants as u32 & 3) << FRACTION_BITS | (y >> 24) as u32) >> cleared << cleared;
     let is_zero = !(-24..=angle::LARGEST_EXPONENT).contains(&exponent);
     let word = if is_zero { 0 } else { word };

@@ -22,6 +22,7 @@ use bitmma_formats::F32;
 use crate::float::{Mode, f32_code, flush, multiply_f32};
 use crate::function::{Function, UnknownFunction};
 use crate::model::SIGN;
+use crate::reduce::Step;
 
 /// An instruction of one operand, as in `ex2.approx.f32` and `ex2.approx.ftz.f32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +43,15 @@ impl Form {
     /// The result for an FP32 code.
     pub fn evaluate(self, x: u32) -> u32 {
         approx(self.function, x, self.ftz)
+    }
+
+    /// The result, and the steps on the way to it; flushing is none.
+    pub fn steps(self, x: u32) -> (u32, Vec<Step>) {
+        if !self.ftz {
+            return self.function.model().steps(x);
+        }
+        let (result, steps) = self.function.model().steps(flushed(x));
+        (flushed(result), steps)
     }
 }
 

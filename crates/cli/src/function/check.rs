@@ -13,8 +13,8 @@ use crate::{json, output, style};
 
 /// Differences that are printed.
 const SHOWN: usize = 20;
-/// The columns.
-const HEADER: &str = "function,x,y";
+/// The columns, in any order and among others.
+const COLUMNS: [&str; 3] = ["function", "x", "y"];
 
 /// A line of the file.
 struct Line {
@@ -94,17 +94,17 @@ fn report(lines: &[Line], differing: &[&Line], assumed: &[String]) -> String {
 /// The lines below the header; empty ones and comments are left out.
 fn read(text: &str) -> Result<Vec<Line>, Failure> {
     let mut rows = text
+        .trim_start_matches('\u{feff}') // as spreadsheets begin UTF-8
         .lines()
         .enumerate()
         .map(|(index, line)| (index + 1, line.trim()))
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    match rows.next() {
-        Some((_, HEADER)) => {}
-        Some((number, other)) => bail!("line {number}: the header is '{other}'; it must be '{HEADER}'"),
-        None => bail!("the file is empty; its header must be '{HEADER}'"),
-    }
+    let Some((number, header)) = rows.next() else {
+        bail!("the file is empty; its header must be '{}'", COLUMNS.join(","))
+    };
+    let columns = Columns::of(header).within(format!("line {number}"))?;
     let lines: Vec<Line> = rows
-        .map(|(number, line)| row(number, line).within(format!("line {number}")))
+        .map(|(number, line)| columns.line(number, line).within(format!("line {number}")))
         .collect::<Result<_, _>>()?;
     if lines.is_empty() {
         bail!("no results below the header: nothing to compare");
@@ -112,17 +112,42 @@ fn read(text: &str) -> Result<Vec<Line>, Failure> {
     Ok(lines)
 }
 
-fn row(number: usize, line: &str) -> Result<Line, Failure> {
-    let cells: Vec<&str> = line.split(',').map(str::trim).collect();
-    let [function, x, y] = cells[..] else {
-        bail!("it has {} cells; there must be three: {HEADER}", cells.len());
-    };
-    Ok(Line { number, form: function.parse()?, x: code("x", x)?, y: code("y", y)? })
+/// Where function, x and y are in a line, and how many cells it has.
+struct Columns {
+    places: [usize; 3],
+    count: usize,
+}
+
+impl Columns {
+    fn of(header: &str) -> Result<Columns, Failure> {
+        let names: Vec<&str> = header.split(',').map(str::trim).collect();
+        let mut places = [0; 3];
+        for (place, wanted) in places.iter_mut().zip(COLUMNS) {
+            let mut found = (0..names.len()).filter(|&index| names[index].eq_ignore_ascii_case(wanted));
+            match (found.next(), found.next()) {
+                (Some(index), None) => *place = index,
+                (first, _) => bail!(
+                    "the header '{header}' has {} column '{wanted}'; it must name function, x and y once each",
+                    if first.is_none() { "no" } else { "more than one" }
+                ),
+            }
+        }
+        Ok(Columns { places, count: names.len() })
+    }
+
+    fn line(&self, number: usize, line: &str) -> Result<Line, Failure> {
+        let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+        if cells.len() != self.count {
+            bail!("it has {}; the header has {}", output::counted(cells.len() as u64, "cell"), self.count);
+        }
+        let [function, x, y] = self.places.map(|place| cells[place]);
+        Ok(Line { number, form: function.parse()?, x: code("x", x)?, y: code("y", y)? })
+    }
 }
 
 /// A code of FP32 in hexadecimal.
 fn code(name: &str, text: &str) -> Result<u32, Failure> {
-    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
     let is_code = (1..=8).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     match u32::from_str_radix(digits, 16) {
         Ok(code) if is_code => Ok(code),

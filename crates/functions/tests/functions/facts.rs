@@ -2,6 +2,7 @@
 //!
 //! Every run takes all inputs of a kind where they are few, and part of the others; `BITMMA_TESTS=all` takes all.
 
+use bitmma_formats::F32;
 use bitmma_functions::nearest::{nearest, ulps};
 use bitmma_functions::{Function, lanes};
 
@@ -65,35 +66,52 @@ fn sine_is_odd_and_cosine_even() {
 
 /// Steps back of results over the magnitudes from a code to another.
 fn steps_back(function: Function, first: u32, last: u32, falls: bool) -> u64 {
-    let mut before = function.evaluate(first);
+    let place = |code: u32| F32.place(code.into());
+    let mut before = place(function.evaluate(first));
     let mut count = 0;
-    for part in (first..last).step_by(1 << 16) {
-        for y in results(function, part, (last - part).min(1 << 16)) {
-            let place =
-                |code: u32| if code >> 31 == 1 { -i64::from(code & 0x7fff_ffff) } else { i64::from(code) };
-            count += u64::from(if falls { place(y) > place(before) } else { place(y) < place(before) });
+    for part in (first..=last).step_by(1 << 16) {
+        for y in results(function, part, (last - part).min((1 << 16) - 1) + 1) {
+            let y = place(y);
+            count += u64::from(if falls { y > before } else { y < before });
             before = y;
         }
     }
     count
 }
 
-/// Where order is lost: over one binade, where the reduction repeats itself (two for even and odd exponents).
+/// Where order is lost: over one binade, or two for even and odd exponents, where the reduction repeats itself; from each
+/// binade (`ex2`: and integer) to the next; and, with `BITMMA_TESTS=all`, over everything.
 #[test]
 fn order() {
-    for (function, first, last, falls, expected) in ORDER {
-        let count = steps_back(function, first, last, falls);
-        assert_eq!(count, expected, "{function}");
+    for (function, [first, last, from, to], falls, expected) in ORDER {
+        assert_eq!(steps_back(function, first, last, falls), expected[0], "{function}");
+        let integers = (1..=150).map(|integer| (integer as f32).to_bits() | from);
+        let powers = (from >> 23..to >> 23).map(|field| (field + 1) << 23);
+        for edge in if function == Function::Ex2 {
+            powers.chain(integers).collect()
+        } else {
+            powers.collect::<Vec<_>>()
+        } {
+            assert_eq!(steps_back(function, edge - 1, edge, falls), 0, "{function} {edge:08x}");
+        }
+        if all() {
+            assert_eq!(steps_back(function, from, to, falls), expected[1], "{function}");
+        }
     }
 }
 
-/// Function, codes from and to, whether results fall, steps back.
-const ORDER: [(Function, u32, u32, bool, u64); 5] = [
-    (Function::Rcp, 0x3f80_0000, 0x4000_0000, true, 0),
-    (Function::Sqrt, 0x3f80_0000, 0x4080_0000, false, 4), // before 1.25, 1.359375, 1.375 and 1.71875
-    (Function::Rsqrt, 0x3f80_0000, 0x4080_0000, true, 0),
-    (Function::Ex2, 0x3f80_0000, 0x4000_0000, false, 0),
-    (Function::Lg2, 0x3f80_0000, 0x4000_0000, false, 0),
+/// Function; codes from and to, of a part and of everything; whether results fall; steps back in both.
+const ORDER: [(Function, [u32; 4], bool, [u64; 2]); 8] = [
+    (Function::Rcp, [0x3f80_0000, 0x4000_0000, 0, 0x7f80_0000], true, [0, 0]),
+    // before 1.25, 1.359375, 1.375 and 1.71875
+    (Function::Sqrt, [0x3f80_0000, 0x4080_0000, 0, 0x7f80_0000], false, [4, 508]),
+    (Function::Rsqrt, [0x3f80_0000, 0x4080_0000, 0, 0x7f80_0000], true, [0, 0]),
+    (Function::Ex2, [0x3f80_0000, 0x4000_0000, 0, 0x7f80_0000], false, [0, 0]),
+    (Function::Ex2, [0xbf80_0000, 0xc000_0000, 0x8000_0000, 0xff80_0000], true, [0, 0]),
+    (Function::Lg2, [0x3f80_0000, 0x4000_0000, 0, 0x7f80_0000], false, [0, 0]),
+    // from 0 to π/2
+    (Function::Sin, [0x3f80_0000, 0x3fc9_0fdb, 0, 0x3fc9_0fdb], false, [7544, 0]),
+    (Function::Cos, [0x3f80_0000, 0x3fc9_0fdb, 0, 0x3fc9_0fdb], true, [5, 0]),
 ];
 
 /// By how many places results are off, over the same binades: none, one, two and more.

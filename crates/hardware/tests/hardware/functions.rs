@@ -17,9 +17,8 @@ fn codes(count: u32) -> Vec<u32> {
 #[test]
 fn values_and_digests() {
     let Some((fake, device)) = gpu(Architecture::Hopper) else { return };
-    for form in ["ex2.approx.f32", "rcp.approx.ftz.f32"] {
-        let unit = device.function(form).expect("opens");
-        let form: Form = form.parse().unwrap();
+    for form in Form::all() {
+        let unit = device.function(&form.to_string()).expect("opens");
         let x = codes(9000); // more than one tile, and no whole one
         let y = unit.values(&x).expect("runs");
         assert_eq!(y, x.iter().map(|&x| form.evaluate(x)).collect::<Vec<_>>());

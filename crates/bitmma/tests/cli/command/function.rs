@@ -26,6 +26,8 @@ fn values_beside_the_correctly_rounded() {
     }
     let zero = bitmma(&["function", "sin", "turing", "0x40490fdb", "--explain"]);
     assert!(zero.fine().contains("0x0, of which nothing is cut"), "{}", zero.fine());
+    let flushed = bitmma(&["function", "rcp.approx.ftz.f32", "turing", "0x00000001", "--explain"]);
+    assert!(flushed.fine().contains("special") && !flushed.fine().contains("c1·t"), "{}", flushed.fine());
     assert!(bitmma(&["function", "ex2", "turing", "--", "-inf"]).fine().contains("0x00000000"));
 }
 
@@ -88,11 +90,16 @@ fn results_of_a_file() {
     assert_eq!(ended.code, Some(1));
     assert!(ended.out.contains("line 2: ex2.approx.f32 of 3f800000 (1): 40000001"), "{}", ended.out);
     assert!(ended.out.ends_with("1 result: 1 differs\n"), "{}", ended.out);
-    let wrong: [(&[u8], &str); 7] = [
+    let other = b"\xef\xbb\xbfy , X,device,Function\r\n0X3F800000, 3F800000,a,RCP\r\n\r\n# x\r\n";
+    assert!(check(other).fine().contains("1 result: all agree"));
+    let wrong: [(&[u8], &str); 10] = [
         (b"", "the file is empty"),
-        (b"x,y\n", "line 1: the header is 'x,y'"),
+        (b"x,y\n", "line 1: the header 'x,y' has no column 'function'"),
+        (b"function,x,y,x\n", "line 1: the header 'function,x,y,x' has more than one column 'x'"),
         (b"function,x,y\n", "nothing to compare"),
         (b"function,x,y\nrcp,1\n", "line 2: it has 2 cells"),
+        (b"function,x,y\nrcp,1,0,0\n", "line 2: it has 4 cells; the header has 3"),
+        (b"function,x,y\nexp,1,0\n", "line 2: unknown function 'exp'"),
         (b"function,x,y\nrcp,1,123456789\n", "y is '123456789'"),
         (b"function,x,y\nrcp,+1,0\n", "x is '+1'"),
         (b"function,x,y\nrcp,\xff,0\n", "UTF-8"),
