@@ -1,9 +1,9 @@
 //! The approximate functions of NVIDIA GPUs for many inputs at once, compiled for an instruction set.
 
 use bitmma_functions::ptx::Form;
-use bitmma_functions::{digest, lanes};
+use bitmma_functions::{Function, digest, lanes};
 
-use crate::simd::Level;
+use crate::simd::{Level, Simd, Work};
 
 /// The results of an instruction for FP32 codes.
 ///
@@ -12,16 +12,56 @@ use crate::simd::Level;
 /// If there is not one result for each input.
 pub fn fill(level: Level, form: Form, x: &[u32], y: &mut [u32]) {
     if !form.ftz {
-        return level.compiled(|| lanes::fill(form.function, x, y));
+        return level.run(Fill { function: form.function, x, y });
     }
     assert_eq!(x.len(), y.len(), "results for inputs");
     let mut flushed = [0; TOGETHER];
     for (x, y) in x.chunks(TOGETHER).zip(y.chunks_mut(TOGETHER)) {
         let flushed = &mut flushed[..x.len()];
         flushed.copy_from_slice(x);
-        level.compiled(|| lanes::flush(flushed));
+        level.run(Flush(flushed));
         fill(level, Form { ftz: false, ..form }, flushed, y);
-        level.compiled(|| lanes::flush(y));
+        level.run(Flush(y));
+    }
+}
+
+// Work and not closures: a closure that is called for several instruction sets is inlined into none of them, and then
+// compiled for the least.
+
+struct Fill<'a> {
+    function: Function,
+    x: &'a [u32],
+    y: &'a mut [u32],
+}
+
+impl Work for Fill<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        lanes::fill(self.function, self.x, self.y);
+    }
+}
+
+struct Flush<'a>(&'a mut [u32]);
+
+impl Work for Flush<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        lanes::flush(self.0);
+    }
+}
+
+struct Terms<'a>(&'a [u32], &'a [u32]);
+
+impl Work for Terms<'_> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> u64 {
+        digest::terms(self.0, self.1)
     }
 }
 
@@ -35,7 +75,7 @@ pub fn digest_of_block(level: Level, form: Form, block: u32) -> u64 {
         let first = block * digest::BLOCK + part * TOGETHER as u32;
         let x: [u32; TOGETHER] = std::array::from_fn(|i| first + i as u32);
         fill(level, form, &x, &mut y);
-        level.compiled(|| digest::terms(&x, &y))
+        level.run(Terms(&x, &y))
     });
     parts.fold(0, u64::wrapping_add)
 }
@@ -43,7 +83,6 @@ pub fn digest_of_block(level: Level, form: Form, block: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bitmma_functions::Function;
 
     /// Every instruction set against one input at a time: a part of each 2^16 codes, all with `BITMMA_TESTS=all`.
     #[test]
@@ -62,6 +101,18 @@ mod tests {
                     fill(level, Form { function, ftz: false }, &x, &mut y);
                     assert_eq!(y, expected, "{function} at {first:08x}, {level:?}");
                 }
+            }
+        }
+    }
+
+    /// All 2^24 inputs from 0.5 to 2: exponents of both kinds, the zero of `lg2`, angles of two quadrants.
+    #[test]
+    fn one_block_of_each() {
+        for (function, _) in Function::ALL {
+            let form = Form { function, ftz: false };
+            let plain = digest::of_block(0x3f, |x| form.evaluate(x));
+            for level in Level::available() {
+                assert_eq!(digest_of_block(level, form, 0x3f), plain, "{function}, {level:?}");
             }
         }
     }
