@@ -49,8 +49,8 @@ fn main() {
             ));
         }
         let of_libm = rate(x.len(), || {
-            for i in 0..x.len() {
-                y[i] = libm(function, f32::from_bits(x[i])).to_bits();
+            for (y, &x) in y.iter_mut().zip(&x) {
+                *y = libm(function, f32::from_bits(x)).to_bits();
             }
             black_box(&mut y);
         });

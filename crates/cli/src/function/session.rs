@@ -161,9 +161,9 @@ mod tests {
         fn values(&self, x: &[u32]) -> Result<Vec<u32>, Error> {
             let mut y = vec![0; x.len()];
             fill(self.0, x, &mut y);
-            for index in 0..x.len() {
-                if [0x3f80_0001, 0x3fff_ffff].contains(&x[index]) {
-                    y[index] = self.evaluate(x[index]);
+            for (y, &x) in y.iter_mut().zip(x) {
+                if [0x3f80_0001, 0x3fff_ffff].contains(&x) {
+                    *y = self.evaluate(x);
                 }
             }
             Ok(y)
