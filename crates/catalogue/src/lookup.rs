@@ -12,7 +12,7 @@ use crate::instruction::Instruction;
 use crate::rows::{catalogue, of};
 use crate::selection;
 use crate::software::{self, Meaning, Options};
-use crate::spelling::{Key, Rows, key_of, keys};
+use crate::spelling::{Key, Rows, key_of, keys, without_shape};
 
 /// A row, and the M and N that were asked for.
 #[derive(Clone, Copy, Debug)]
@@ -187,7 +187,7 @@ fn choose_one(
 }
 
 /// The rows of which a spelling begins with the words of `text` (`wgmma`, `QGMMA`, `v_mfma_f32_32x32x8`), each with the M and
-/// N it asks for: words end at a dot or an underscore.
+/// N it asks for: words end at a dot or an underscore. The shape may be left out: `tcgen05.mma.kind::f16`.
 fn beginning_with(architecture: Architecture, text: &str) -> Rows {
     let begins = |spelling: &str, wanted: &str| {
         let rest = spelling.strip_prefix(wanted);
@@ -197,7 +197,9 @@ fn beginning_with(architecture: Architecture, text: &str) -> Rows {
     };
     let asked: Vec<Key> = keys(text).filter(|key| !key.text.is_empty()).collect();
     let meant = |row: &'static Instruction| {
-        let spellings: Vec<String> = row.spellings().map(key_of).collect();
+        let whole: Vec<String> = row.spellings().map(key_of).collect();
+        let shapeless = whole.iter().map(|spelling| without_shape(spelling));
+        let spellings: Vec<String> = shapeless.chain(whole.iter().cloned()).collect();
         let key = asked.iter().find(|key| spellings.iter().any(|spelling| begins(spelling, &key.text)))?;
         Some((row, Key { text: String::new(), ..*key }))
     };
@@ -205,7 +207,7 @@ fn beginning_with(architecture: Architecture, text: &str) -> Rows {
 }
 
 /// The rows that have every word of `text`: parts of one of their spellings between dots, in any
-/// order, or names of their formats.
+/// order, what stands after `kind::`, or names of their formats.
 fn having(architecture: Architecture, text: &str) -> Rows {
     let words: Vec<Vec<Key>> = text.split_whitespace().map(|word| keys(word).collect()).collect();
     let format = |word: &str| alias::find(word).ok().filter(|_| !word.contains("::"));
@@ -224,7 +226,11 @@ fn having(architecture: Architecture, text: &str) -> Rows {
             let spelling = format!(".{spelling}.");
             let (mut m, mut n) = (None, None);
             for (word, format) in words.iter().zip(&formats) {
-                let key = word.iter().find(|key| spelling.contains(&format!(".{}.", key.text)));
+                // `f16` is a format, and not all of `kind::f16`
+                let kind =
+                    |key: &Key| format.is_none() && spelling.contains(&format!(".kind::{}.", key.text));
+                let has = |key: &&Key| spelling.contains(&format!(".{}.", key.text)) || kind(key);
+                let key = word.iter().find(has);
                 if key.is_none() && !has_format(row, format) {
                     return None;
                 }

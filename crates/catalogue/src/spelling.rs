@@ -56,6 +56,11 @@ fn shape(token: &str) -> Option<ShapeText<'_>> {
     k.parse::<usize>().ok().map(|_| ShapeText { m, n, k, marks })
 }
 
+/// A spelling without its shape: `mma.f32.f16.f16.f32`.
+pub(crate) fn without_shape(spelling: &str) -> String {
+    spelling.split('.').filter(|token| shape(token).is_none()).collect::<Vec<_>>().join(".")
+}
+
 /// Every key `text` may stand under, each once: as it is, with N open, with M and N open.
 pub(crate) fn keys(text: &str) -> impl Iterator<Item = Key> {
     let text = starred(text.trim()).to_ascii_lowercase();

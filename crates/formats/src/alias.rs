@@ -83,15 +83,15 @@ const PACKAGES: [&str; 8] =
     ["torch", "jnp", "jax.numpy", "np", "numpy", "ml_dtypes", "tl", "triton.language"];
 
 /// Lower case, without the package (`torch.`, `jnp.`, `tl.`), namespace (`cutlass::`, `rocwmma::`) or prefix
-/// (`CUDA_`, `HIP_`, `__`) before a type's name.
+/// (`CUDA_`, `HIP_`, `__`) before a type's name. `kind::` is no namespace, `kind::f16` is BF16 too; nor is anything with a dot.
 fn bare(text: &str) -> String {
     let lower = text.trim().to_ascii_lowercase();
     let package = PACKAGES.iter().find_map(|package| lower.strip_prefix(package)?.strip_prefix('.'));
     let word = package.unwrap_or(&lower);
     let word = match word.rsplit_once("::") {
         Some((space, last)) if space.ends_with("precision") => return format!("precision::{last}"),
-        Some((_, last)) => last,
-        None => word,
+        Some((space, last)) if !space.contains('.') && !space.ends_with("kind") => last,
+        _ => word,
     };
     let word = word.trim_start_matches('_');
     // the types of cuBLAS and hipBLAS: CUDA_R_16F, HIP_R_16F

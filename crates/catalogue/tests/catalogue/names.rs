@@ -228,14 +228,30 @@ fn every_word_of_several_must_match() {
     );
     assert_eq!(listed(Blackwell, "KIND::F16 tcgen05"), kind);
     assert_eq!(listed(Blackwell, "kind::f16"), kind);
+    // with dots, and without the shape between them
+    assert_eq!(listed(Blackwell, "tcgen05.mma.kind::f16"), kind);
+    let f16 = listed(Blackwell, "tcgen05.mma.kind::f16.f32");
+    assert!(f16.len() == 4 && f16.iter().all(|name| kind.contains(name)), "{f16:?}");
+    let e4m3 = listed(Blackwell, "tcgen05 f8f6f4 e4m3");
+    assert!(e4m3.iter().all(|name| name.contains("kind::f8f6f4.") && name.contains("e4m3")), "{e4m3:?}");
+    let f16 = listed(Blackwell, "tcgen05.mma f16"); // a format, and not all of kind::f16
+    assert!(f16.iter().all(|name| name.contains(".f16.") || name.ends_with(".f16")), "{f16:?}");
+    assert!(f16.len() < 30 && f16.iter().all(|name| !name.ends_with(".f32.bf16.bf16")), "{f16:?}");
+    assert_eq!(find(Volta, "mma.f32.f16.f16.f32").unwrap().name(), "mma.m8n8k4.f32.f16.f16.f32");
     let wgmma = listed(Hopper, "wgmma e5m2 f32");
     assert!(wgmma.iter().all(|name| name.contains("e5m2") && name.contains("f32")), "{wgmma:?}");
     let found = find(Hopper, "wgmma m64n96k16 bf16").unwrap();
     assert_eq!(found.name(), "wgmma.m64n96k16.f32.bf16.bf16");
     assert_eq!(find(Hopper, "wgmma m64n96k16 bfloat16").unwrap().name(), found.name());
-    for text in
-        ["tcgen05.mma kind::f17", "wgmma banana", "mma.m16n8k16.f32.f16.f16.f32 satfinite", "banana::f16 mma"]
-    {
+    for text in [
+        "tcgen05.mma kind::f17",
+        "tcgen05.mma.kind::f17",
+        "tcgen05.kind::f16",
+        "banana.kind::f16",
+        "wgmma banana",
+        "mma.m16n8k16.f32.f16.f16.f32 satfinite",
+        "banana::f16 mma",
+    ] {
         let error = find(Blackwell, text).unwrap_err();
         assert!(matches!(error, LookupError::UnknownInstruction { .. }), "{text}: {error}");
     }
