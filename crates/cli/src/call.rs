@@ -208,6 +208,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
     }
     let sources = arguments.sources.read()?;
+    if sources.plan.is_some() && !arguments.compare_with.is_empty() {
+        bail!("--compare-with is given; --plan is the same on every platform, so nothing would differ");
+    }
     let (platform, decision) = decided(&arguments.platform, &given, arguments.fast, &sources)?;
     let call = given.call(arguments.threads);
     let d = execute(&decision.plan, &call)?;

@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         };
     }
     let [function, architecture, ref values @ ..] = words[..] else {
-        bail!("FUNCTION and ARCH are missing, as in `bitmma function ex2 h100 0.1`");
+        bail!("FUNCTION and ARCH are missing, as in `bitmma function ex2 turing 0.1`");
     };
     let form: Form = function.parse()?;
     let on = accepted(architecture.parse()?, form, arguments.assume)?;

@@ -85,7 +85,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     files: operands::Arguments,
     /// Elements along K that --model takes at a time [default: its L_max]
-    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MAX_STEP as u64), conflicts_with_all = ["architecture", "instruction"])]
+    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MAX_STEP as u64), conflicts_with_all = ["architecture", "instruction", "like", "plan"])]
     k_step: Option<usize>,
     /// Cut K into N parts of whole instructions, as even as possible, as many as fit, and add their results in FP32
     #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST))]
@@ -159,7 +159,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let overflow = if arguments.saturate { Overflow::Saturate } else { Overflow::Ieee };
     let convert = |format| {
         let conversion = OutputConversion::new(format, Some(arguments.output_rounding), Some(overflow));
-        let nan = arguments.nan.as_ref().map(|text| values::read(&format, text, false).within("--nan"));
+        let nan = arguments.nan.as_ref().map(|text| values::exactly(&format, text).within("--nan"));
         Ok::<_, Failure>(conversion.with_nan(nan.transpose()?)?)
     };
     let output_conversion = arguments.output_type.map(convert).transpose()?;

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     pub(crate) instruction: Option<String>,
     /// A model from a TOML file in place of an instruction (`bitmma show … --toml` writes one)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["architecture", "instruction", "revision"])]
-    model: Option<PathBuf>,
+    pub(crate) model: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) revision: RevisionArgument,
 }

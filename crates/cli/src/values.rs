@@ -67,8 +67,17 @@ pub(crate) fn words(list: &str) -> Vec<&str> {
 
 /// One number in `format`; refused if the format does not have it, unless it may be rounded.
 pub(crate) fn read(format: &Format, word: &str, round: bool) -> Result<u64, Failure> {
+    advised(format, word, round, ": write that, or add --round")
+}
+
+/// One number in `format`, refused if the format does not have it, of a command that has no `--round`.
+pub(crate) fn exactly(format: &Format, word: &str) -> Result<u64, Failure> {
+    advised(format, word, false, ": write that")
+}
+
+fn advised(format: &Format, word: &str, round: bool, inexact: &str) -> Result<u64, Failure> {
     compare::read(format, word, round).map_err(|why| {
-        let advice = if matches!(why, Unread::Inexact { .. }) { ": write that, or add --round" } else { "" };
+        let advice = if matches!(why, Unread::Inexact { .. }) { inexact } else { "" };
         Failure::new(format!("{why}{advice}"))
     })
 }

@@ -86,7 +86,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "I/N", default_value = "1/1", allow_hyphen_values = true)]
     shard: Shard,
     /// Put state files of one campaign together in place of asking a unit
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["unit", "instructions", "state", "shard"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["unit", "instructions", "tests", "seed", "model", "against", "revision", "strict_nan", "state", "shard", "failures", "start_limit", "batch_limit"])]
     merge: Vec<PathBuf>,
     /// Settle what docs/semantics.md says of the model, claim by claim: in which directed cases would another answer
     /// show, and what did the unit answer there

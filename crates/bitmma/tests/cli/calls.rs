@@ -160,6 +160,16 @@ fn a_plan_is_printed_read_back_and_run() {
         bitmma(&[&call[..], &["--parts", "3", "--merge", "pairwise", "--out", &two]].concat());
     assert_eq!(code, 0, "{error}");
     assert_eq!(std::fs::read(&one).expect("there"), std::fs::read(&two).expect("there"));
+    let with = |more: &[&str]| bitmma(&[&call[..], &["--plan", &file, "--out", &one], more].concat());
+    let (code, _, error) = with(&["--compare-with", "h100-pcie"]);
+    assert!(
+        code == 2 && error.contains("so nothing would differ"),
+        "a plan is not compared with itself: {error}"
+    );
+    for option in ["--workspace=1", "--assume=version"] {
+        let (code, _, error) = with(&[option]);
+        assert!(code == 2 && error.contains("cannot be used with"), "{option}: {error}");
+    }
     std::fs::write(&file, plan.replace("parts = 3", "part = 3")).expect("written");
     let (code, _, error) = bitmma(&[&call[..], &["--plan", &file, "--out", &one]].concat());
     assert_eq!(code, 2);

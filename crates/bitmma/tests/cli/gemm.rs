@@ -300,6 +300,27 @@ fn without_an_instruction() {
         &format!("gemm --plan plan.toml {fp8} --promote-every 128"),
         &["--promote-every is given; a plan decides that"],
     );
+    // nothing is dropped silently
+    for option in ["--fast", "--revision paper", "--model model.toml"] {
+        let word = option.split(' ').next().unwrap();
+        refused(&bench, &format!("gemm --plan plan.toml {fp8} {option}"), &[word, "a plan decides that"]);
+    }
+    refused(
+        &bench,
+        &format!("gemm --plan plan.toml {fp8} --type e5m2"),
+        &["--type is e5m2; the plan's is e4m3"],
+    );
+    for option in ["--k-step 64", "--workspace 1", "--assume version"] {
+        let word = option.split(' ').next().unwrap();
+        let line = format!("gemm --plan plan.toml {fp8} {option}");
+        refused(&bench, &line, &["cannot be used with", word, "--plan <FILE>"]);
+    }
+    let line = format!("gemm --like h100 {fp8} --type e4m3 --k-step 64");
+    refused(&bench, &line, &["cannot be used with", "--k-step <N>"]);
+    let line = format!("gemm --like rtx4060 --type e4m3 --fast --parts 2 {fp8} --revision paper");
+    refused(&bench, &line, &["--revision is given; a plan decides that"]);
+    let nan = format!("gemm {FP8} {fp8} --output-type e2m1 --nan 7").replace("e.npy", "e.safetensors");
+    refused(&bench, &nan, &["--nan: '7' is not in e2m1; the nearest is 6 (0x7): write that\n"]);
     refused(&bench, &format!("gemm --plan none.toml {fp8}"), &["--plan", "none.toml"]);
     refused(&bench, &format!("gemm --plan plan.toml {fp8}").replace("--bt ", ""), &["say --b-transposed"]);
     refused(

@@ -114,6 +114,29 @@ fn killed_resumed_sharded_merged_one_digest() {
     fails(&resume, &["line 2: its checksum is"]);
 }
 
+/// What is merged was asked before: options of another campaign would change nothing.
+#[test]
+fn a_merge_takes_no_options_of_a_campaign() {
+    let options = [
+        "--tests=5",
+        "--seed=1",
+        "--model=m.toml",
+        "--against=a100/HMMA",
+        "--revision=paper",
+        "--strict-nan",
+        "--state=s",
+        "--shard=1/2",
+        "--failures=f.csv",
+        "--claims",
+        "--start-limit=1",
+        "--batch-limit=1",
+    ];
+    for option in options {
+        let name = option.split('=').next().unwrap();
+        fails(&["verify", option, "--merge", "none.jsonl"], &["cannot be used with", name]);
+    }
+}
+
 /// A campaign that differs and has blocks missing differs: the mismatch was met.
 #[test]
 fn missing_blocks_beside_a_mismatch() {

@@ -25,10 +25,10 @@ pub(crate) fn format_parser() -> impl TypedValueParser<Value = Format> {
 #[group(skip)]
 pub(crate) struct SourceArguments {
     /// A plan from a file (`bitmma plan` prints one); nothing else is asked
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["lt_config", "parts", "table"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["lt_config", "parts", "table", "workspace", "assume"])]
     pub(crate) plan: Option<PathBuf>,
     /// The nine fields of the library's configuration as JSON, and `kernel`, its name
-    #[arg(long, value_name = "JSON", conflicts_with_all = ["parts", "table"])]
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["parts", "table", "workspace"])]
     lt_config: Option<String>,
     /// Parts that the library splits K into, as its log says
     #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST_PARTS as u64), conflicts_with = "table")]

@@ -2,9 +2,9 @@
 
 use bitmma_calls::call::Scales;
 use bitmma_calls::execute;
-use bitmma_engine::Architecture;
 use bitmma_engine::catalogue::library::{Product, choose};
 use bitmma_engine::formats::{F32, Format, table};
+use bitmma_engine::{Architecture, Revision};
 use clap::builder::TypedValueParser;
 
 use super::expect::{Difference, Expected};
@@ -112,6 +112,9 @@ fn unsaid(flag: &str, source: &Source) -> Failure {
 /// What a plan decides, so that no flag does.
 fn check(arguments: &Arguments) -> Result<(), Failure> {
     let given = [
+        ("--model", arguments.target.model.is_some()),
+        ("--revision", arguments.target.revision.revision != Revision::default()),
+        ("--fast", arguments.like.fast && arguments.like.sources.plan.is_some()),
         ("--c", arguments.files.c.is_some()),
         ("--split-k", arguments.split_k.is_some()),
         ("--promote-every", arguments.promote_every.is_some()),
@@ -135,7 +138,15 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
     let sources = like.sources.read()?;
     let target = sources.plan.as_ref().map(|plan| plan.target()).transpose()?.flatten();
     let (of_a, of_b) = match &target {
-        Some(target) => (target.model().a, target.model().b),
+        Some(target) => {
+            let model = target.model();
+            for (flag, said, own) in [("--type", like.type_a, model.a), ("--type-b", like.type_b, model.b)] {
+                if let Some(said) = said.filter(|said| *said != own) {
+                    bail!("{flag} is {said}; the plan's is {own}");
+                }
+            }
+            (model.a, model.b)
+        }
         None => like.formats(arguments)?,
     };
     let out = arguments.output_type.unwrap_or(F32);
