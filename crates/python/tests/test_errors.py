@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -130,10 +129,7 @@ def test_rust_maps_to_classes_that_exist():
     assert not re.search(r"^\s*_ =>", text, re.M), "errors are mapped without a wildcard"
 
 
-def test_negative_and_wrong_options_are_pythons_own_errors():
-    with pytest.raises(OverflowError) as raised:
-        bitmma.gemm(HOPPER, F16, B, split_k=-1)
-    assert sys.version_info < (3, 11) or raised.value.__notes__ == ["while processing 'split_k'"]
+def test_an_option_of_another_type_is_pythons_own_error():
     with pytest.raises(TypeError):
         bitmma.gemm(HOPPER, F16, B, alpha="two")
 

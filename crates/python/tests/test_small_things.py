@@ -88,3 +88,23 @@ def test_hints_name_what_python_has(tmp_path):
         assert "--" not in one.replace("scripts/collect-calls --run", ""), one
     assert "use resume to continue" in texts[0]
     assert any("lt_config" in one for one in texts) or any("assume=" in one for one in texts), texts
+
+
+def test_counts_out_of_range_are_named():
+    a, toml = np.ones((16, 16), np.float16), HOPPER.toml
+    unit = "sim:h100/mma.m16n8k16.f32.f16.f16.f32"
+    calls_with = {
+        "threads": [lambda n: bitmma.gemm(HOPPER, a, a, threads=n), lambda n: analysis.matrix([HOPPER], threads=n)],
+        "split_k": [lambda n: bitmma.gemm(HOPPER, a, a, split_k=n)],
+        "promote_every": [lambda n: bitmma.matmul(a, a, like="h100", promote_every=n)],
+        "step": [lambda n: bitmma.Unit.from_toml(toml, step=n)],
+        "tests": [lambda n: bitmma.verify(unit, tests=n)],
+        "seed": [lambda n: bitmma.verify(unit, seed=n), lambda n: analysis.assess(HOPPER, seed=n)],
+        "budget": [lambda n: analysis.smallest(HOPPER, HOPPER, k=4, budget=n), lambda n: analysis.worst_case(HOPPER, budget=n)],
+        "k": [lambda n: analysis.smallest(HOPPER, HOPPER, k=n)],
+    }
+    for name, some in calls_with.items():
+        for call in some:
+            for number in (-1, 2**64):
+                with pytest.raises(bitmma.OptionError, match=f"{name} is {number}; it must be an integer from 0"):
+                    call(number)

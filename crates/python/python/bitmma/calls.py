@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from . import _arrays, _bitmma
+from ._options import whole
 from ._lazy import numpy as np
 from .errors import CallDeclined, OptionError
 
@@ -244,6 +245,7 @@ class _Prepared:
         return json.dumps(self.plan.plan)
 
     def run(self, threads: int | None) -> Array:
+        whole(threads=threads)
         words = _bitmma.run_call(
             self.plan_text, self.operands, self.formats, self.scales, blocks=self.blocks, threads=threads
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Literal, Union, overload
 
 from . import _arrays, _batches, _bitmma
 from ._bitmma import Instruction
+from ._options import whole
 from .errors import DeviceError, OptionError
 from .simulate import Unit, mma
 
@@ -110,6 +111,7 @@ def gemm(
         (a, b, c, scale_a, scale_b), shape = _batches.flat((a, b, c, scale_a, scale_b), ("A", "B", "C", "scale A", "scale B"))
     else:
         shape = None
+    whole(split_k=split_k, promote_every=promote_every, threads=threads)
     d, format = _bitmma.gemm(
         unit._native,
         unit._operands(a, b, c, scale_a, scale_b, scale_blocks),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from . import _arrays, _bitmma
+from ._options import whole
 from ._dtypes import WORD_OF
 from ._lazy import numpy as np
 from .errors import DtypeError, ShapeError
@@ -137,6 +138,7 @@ def probe(
     a, b, c, d = (by_name(name).name for name in (signature.a, signature.b, signature.c, signature.d))
     one = replace(signature, a=a, b=b, c=c, d=d)
     ask = _asker(fn, one, batched, codes)
+    whole(tests=tests, seed=seed)
     outcome = _bitmma.probe(
         ask,
         one.name,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from . import _arrays, _bitmma
 from ._bitmma import Instruction
+from ._options import whole
 from .errors import ScaleError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class Unit:
     @classmethod
     def from_toml(cls, toml: str, *, step: int | None = None) -> Unit:
         """A model as data (``Unit.toml`` writes one), ``step`` elements along K at a time."""
+        whole(step=step)
         return cls(_bitmma.Unit.of_model(toml, step))
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Iterable, Iterator, Union
 
 from . import _bitmma
+from ._options import whole
 from .simulate import Unit
 
 __all__ = ["VerifyReport", "merge", "verify"]
@@ -103,6 +104,7 @@ def verify(
     Needs Ray to run on many machines: :func:`bitmma.fleet.verify`. A unit that cannot be asked, hangs or dies
     raises :class:`UnitError`; the blocks that were answered are in ``state``.
     """
+    whole(tests=tests, seed=seed)
     campaign = _bitmma.Campaign(
         unit,
         tests=tests,

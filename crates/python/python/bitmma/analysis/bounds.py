@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from .. import _bitmma
+from .._options import whole
 from .._lazy import numpy as np
 from ..gemm import Target, _unit
 from ._results import Input, Loss, exact, losses, maybe
@@ -112,6 +113,7 @@ def bounds(
     """
     unit = _unit(target)
     operands = unit._operands(a, b, c, scale_a, scale_b)
+    whole(promote_every=promote_every, threads=threads)
     found = _bitmma.product_bounds(unit._native, operands, promote_every=promote_every, threads=threads)
     return Bounds(
         error=found["error"].view(np.float64),
@@ -152,6 +154,7 @@ def worst_case(
     takes, up to 1,048,576.
     """
     native = _unit(target)._native
+    whole(k=k, budget=budget, seed=seed)
     found = _bitmma.worst_case(native, objective, k=k, budget=budget, enough=enough, seed=seed)
     if found is None:
         return None
@@ -161,4 +164,5 @@ def worst_case(
 def error_sources(target: Target, *, k: int | None = None) -> dict[str, str]:
     """Where a unit's errors come from, each with the bound of one elementary operation as the paper writes
     it."""
+    whole(k=k)
     return dict(_bitmma.error_sources(_unit(target)._native, k))

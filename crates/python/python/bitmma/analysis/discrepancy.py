@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Iterable, Sequence, Union
 
 from .. import _bitmma
+from .._options import whole
 from .._lazy import numpy as np
 from ..gemm import Target, _unit
 from ..simulate import Unit
@@ -139,6 +140,7 @@ def smallest(
     are one, NaNs are one.
     """
     x, y = _unit(left), _unit(right)
+    whole(k=k, budget=budget, seed=seed, threads=threads)
     found = _bitmma.smallest_difference(x._native, y._native, k=k, budget=budget, seed=seed, threads=threads)
     one, other = found["first"]
     found["first"] = (one and loss(one), other and loss(other))
@@ -166,6 +168,7 @@ def matrix(targets: Iterable[Target], *, each: int = 4_000, seed: int = 1, threa
     """All units against all, which have the same operands, on ``each`` cases of every family, 1 to
     1,000,000, at the largest K of them."""
     units = [_unit(target) for target in targets]
+    whole(each=each, seed=seed, threads=threads)
     found = _bitmma.difference_matrix([unit._native for unit in units], each=each, seed=seed, threads=threads)
     counts = np.array(found["differing"], dtype=np.float64).reshape(len(found["members"]), -1, 2)
     shares = counts / np.maximum(found["cases"], 1)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from .. import _bitmma
+from .._options import whole
 from ..gemm import Target, _unit
 from ._results import Input, exact
 
@@ -73,10 +74,12 @@ def assess(target: Target, *, k: int | None = None, seed: int = 1) -> list[Verdi
     A risk is there where a search found an input that shows it; where nothing in the parameters speaks for
     it, the search is short.
     """
+    whole(k=k, seed=seed)
     return [_verdict(row) for row in _bitmma.assess(_unit(target)._native, k=k, seed=seed)]
 
 
 def assess_all(*, revision: str = "hardware", seed: int = 1, threads: int | None = None) -> list[Assessed]:
     """The verdicts on every model of the catalogue."""
+    whole(seed=seed, threads=threads)
     rows = _bitmma.assess_all(revision_name=revision, seed=seed, threads=threads)
     return [Assessed(**{**row, "verdicts": [_verdict(one) for one in row["verdicts"]]}) for row in rows]
