@@ -128,7 +128,7 @@ fn matrices() -> Vec<Case> {
         ),
         Case::new(
             "analyze of .npy",
-            &["analyze", "risks", "hopper", F16, "-a", "a.npy", "-b", "b.npy", "--quick"],
+            &["analyze", "workarounds", "hopper", F16, "-a", "a.npy", "-b", "b.npy", "--quick"],
             vec![file("a.npy", npy("<f2", &[4, 32])), file("b.npy", npy("<f2", &[32, 3]))],
         ),
     ]

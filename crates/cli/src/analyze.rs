@@ -57,6 +57,11 @@ pub(crate) fn part() -> impl TypedValueParser<Value = Part> {
         .try_map(|name| Part::ALL.into_iter().find(|part| part.name() == name).ok_or("no such part"))
 }
 
+/// Random A and B, unless others are asked for.
+const DISTRIBUTION: &str = "normal";
+const SCALE: f64 = 1.0;
+const K: usize = 1024;
+
 /// What an analysis is made with.
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)]
@@ -85,13 +90,13 @@ pub(crate) struct OptionArguments {
     #[arg(long, value_name = "FILE", requires = "a")]
     scale_b: Option<Source>,
     /// Random A and B: normal, uniform, outliers
-    #[arg(long, default_value = "normal", value_parser = Distribution::NAMES, conflicts_with = "a")]
+    #[arg(long, default_value = DISTRIBUTION, value_parser = Distribution::NAMES, conflicts_with = "a")]
     distribution: String,
     /// The factor of random A and B, above 0
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, conflicts_with = "a")]
+    #[arg(long, value_name = "FACTOR", default_value_t = SCALE, conflicts_with = "a")]
     scale: f64,
     /// K of random A and B, 1 to 1048576; M and N are 32
-    #[arg(long, value_name = "K", default_value_t = 1024, value_parser = count::<usize>(1..=MOST_K), conflicts_with = "a")]
+    #[arg(long, value_name = "K", default_value_t = K, value_parser = count::<usize>(1..=MOST_K), conflicts_with = "a")]
     k: usize,
     /// Of all random numbers
     #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = count::<u64>(0..=u64::MAX))]
@@ -109,6 +114,29 @@ impl OptionArguments {
         let revision = self.revision.revision;
         let effort = if self.quick { Effort::Quick } else { Effort::Full };
         Ok(Options { seed: self.seed, revision, effort, data: self.data()? })
+    }
+
+    /// Refuses data that no part uses: where no instruction or model is named, each part has its own.
+    pub(crate) fn check(&self, parts: &[Part]) -> Result<(), Failure> {
+        let given = [
+            ("--a", self.a.is_some()),
+            ("--distribution", self.distribution != DISTRIBUTION),
+            ("--scale", self.scale.to_bits() != SCALE.to_bits()),
+            ("--k", self.k != K),
+        ];
+        let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) else { return Ok(()) };
+        if self.architecture.is_none() && self.model.is_none() {
+            bail!("{flag} is for the data of one instruction; name it (ARCH INSTRUCTION), or --model");
+        }
+        let takes = |part: &Part| matches!(part, Part::Bounds | Part::DesignSpace | Part::Workarounds);
+        if !parts.iter().any(takes) {
+            let names: Vec<&str> = parts.iter().map(|part| part.name()).collect();
+            bail!(
+                "{flag} is given; {} would not use it; these parts do: bounds, design-space, workarounds",
+                names.join(", ")
+            );
+        }
+        Ok(())
     }
 
     fn data(&self) -> Result<Option<UserData>, Failure> {
@@ -170,6 +198,8 @@ pub(crate) fn stamp() -> String {
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let options = arguments.options.read()?;
+    options.check(arguments.part)?;
+    arguments.options.check(&[arguments.part])?;
     if let Some(out) = &arguments.out {
         report::write(out, &[arguments.part], &options)?;
         output::raw(&format!("{}\n", out.join("index.html").display()))?;

@@ -39,6 +39,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let options = arguments.options.read()?;
     let parts = if arguments.only.is_empty() { Part::ALL.to_vec() } else { arguments.only.clone() };
+    arguments.options.check(&parts)?;
     write(&arguments.out, &parts, &options)?;
     output::raw(&format!("{}\n", arguments.out.join("index.html").display()))?;
     Ok(Outcome::Agrees)

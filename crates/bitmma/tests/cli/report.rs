@@ -177,7 +177,7 @@ fn numbers_that_make_no_matrix_are_refused() {
         ("--k", "65536000000", "'65536000000' for '--k <K>': must be an integer from 1 to 1048576"),
     ] {
         for given in [&[][..], &instruction] {
-            let refused = bitmma(&[&["analyze", "risks", option, value], given].concat());
+            let refused = bitmma(&[&["analyze", "bounds", option, value], given].concat());
             let message_given = String::from_utf8_lossy(&refused.stderr).into_owned();
             assert_eq!(refused.status.code(), Some(2), "{option} {value}: {message_given}");
             assert!(message_given.contains(message), "{option} {value}: {message_given}");

@@ -12,8 +12,46 @@ const INSTRUCTION: [&str; 2] = ["hopper", "wgmma.m64n8k32.f32.e4m3.e4m3"];
 const MODEL: &str =
     "model = 'T-FDPA'\nA = 'e4m3'\nB = 'e4m3'\nC = 'f32'\nrho = 'RZ-FP32'\nL_max = 8\nF = 19\n";
 
+/// The parts that compute on data.
+const ON_DATA: [&str; 3] = ["bounds", "design-space", "workarounds"];
+
 fn quick(part: &str, more: &[&str]) -> super::Ended {
-    bitmma(&[&["analyze", part, "--quick", "--k", "64"], more].concat())
+    let short: &[&str] =
+        if ON_DATA.contains(&part) && !more.is_empty() && more[0] != "--json" { &["--k", "64"] } else { &[] };
+    bitmma(&[&["analyze", part, "--quick"], short, more].concat())
+}
+
+#[test]
+fn data_that_a_part_does_not_use_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let text = bitmma(&[&["analyze", "bias", "--quick", "-o", &out], &INSTRUCTION[..]].concat())
+        .refused()
+        .to_owned();
+    assert!(
+        text.contains("part is bias; it does not take an instruction"),
+        "a folder does not hide it: {text}"
+    );
+    for data in [["--k", "64"], ["--scale", "2"], ["--distribution", "outliers"]] {
+        for part in PARTS {
+            let text = bitmma(&[&["analyze", part, "--quick"], &data[..]].concat()).refused().to_owned();
+            let why = format!("{} is for the data of one instruction; name it", data[0]);
+            assert!(text.contains(&why), "{part}: {text}");
+            if !ON_DATA.contains(&part) && !ALIKE.contains(&part) {
+                let text = bitmma(&[&["analyze", part, "--quick"], &data[..], &INSTRUCTION].concat())
+                    .refused()
+                    .to_owned();
+                let why = format!(
+                    "{} is given; {part} would not use it; these parts do: bounds, design-space",
+                    data[0]
+                );
+                assert!(text.contains(&why), "{part}: {text}");
+            }
+        }
+        let report = ["report", "--quick", "--only", "risks,models", "-o", &out];
+        let text = bitmma(&[&report[..], &data, &INSTRUCTION].concat()).refused().to_owned();
+        assert!(text.contains("risks, models would not use it"), "{text}");
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("explain", &["explain", "hopper", "HMMA.16816.F32", "-a", "-8192 -0.5 -0.25 -0.125", "-b", "1024 1 1 1", "-c", "0x1p23"]),
     ("explain-cdna3", &["explain", "mi300x", "v_mfma_f32_32x32x8_f16", "-a", "-8192 -0.5 -0.25 -0.125", "-b", "1024 1 1 1", "-c", "0x1p23"]),
     ("explain-cdna2", &["explain", "mi250x", "v_mfma_f32_32x32x8f16", "-a", "0x1p-15 2 0.25", "-b", "1024 0x1.004p0 1", "-c", "0x1p23"]),
-    ("risks", &["analyze", "risks", "hopper", "wgmma.m64n256k32.f32.e4m3.e4m3", "--quick", "--k", "64"]),
+    ("risks", &["analyze", "risks", "hopper", "wgmma.m64n256k32.f32.e4m3.e4m3", "--quick"]),
     ("bounds", &["analyze", "bounds", "mi250x", "v_mfma_f32_32x32x8f16", "--quick", "--k", "64"]),
 ];
 
