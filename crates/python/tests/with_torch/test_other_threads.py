@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 import warnings
@@ -288,3 +289,39 @@ def test_the_references_of_compare_are_pytorchs_own():
         leave.set()
         thread.join()
     assert [row.errors for row in found.modules] == [row.errors for row in alone.modules]
+
+
+def test_tasks_that_take_turns_in_one_thread_are_no_emulations_of_each_other():
+    """Each would have the arithmetic that was entered last; never in silence."""
+    before = settings()
+
+    async def multiply(chip, first, second, wait):
+        with emulate(chip):
+            await first()
+            result = SMALL @ LARGE
+            await second()
+        await wait()
+        return result[0, 0].item()
+
+    async def both(*orders):
+        return await asyncio.gather(*(multiply(chip, *order) for chip, order in zip(("h100", "mi250x"), orders)), return_exceptions=True)
+
+    def steps(*seconds):
+        return [lambda one=one: asyncio.sleep(one) for one in seconds]
+
+    for orders in ([(0.02, 0.02, 0), (0.02, 0.02, 0)], [(0.02, 0.1, 0), (0, 0.04, 0)], [(0, 0.02, 0), (0.04, 0.04, 0)]):
+        found = asyncio.run(both(*(steps(*order) for order in orders)))
+        assert any(isinstance(one, bitmma.Error) and ("take turns" in str(one) or "another task" in str(one)) for one in found), found
+        assert all(isinstance(one, bitmma.Error) or one == expected for one, expected in zip(found, (2.0**-6, 0))), found
+        assert not _python_dispatch._get_current_dispatch_mode_stack() and settings() == before
+    # one after the other, and in threads of their own
+
+    async def in_turn():
+        return [await multiply(chip, *steps(0, 0, 0)) for chip in ("h100", "mi250x")]
+
+    async def in_threads():
+        one = [asyncio.to_thread(asyncio.run, multiply(chip, *steps(0.02, 0.02, 0))) for chip in ("h100", "mi250x")]
+        return await asyncio.gather(*one)
+
+    for run in (in_turn, in_threads):
+        assert asyncio.run(run()) == [2.0**-6, 0]

@@ -38,10 +38,10 @@ def test_a_model_file_that_is_not_there(tmp_path):
         bitmma.torch.emulate(tmp_path)
 
 
-@pytest.mark.parametrize("threads", [0, -1, 4097])
+@pytest.mark.parametrize("threads", [0, -1, 4097, 1.5, "'two'"])
 def test_threads_out_of_range(threads):
     with pytest.raises(bitmma.OptionError, match=rf"threads is {threads}; 1 to 4096"):
-        bitmma.torch.emulate("h100", threads=threads)
+        bitmma.torch.emulate("h100", threads=threads if threads != "'two'" else "two")
 
 
 def test_calls_of_a_chip_that_two_platforms_have():
@@ -50,6 +50,8 @@ def test_calls_of_a_chip_that_two_platforms_have():
 
 
 def test_calls_of_an_unknown_platform():
+    with pytest.raises(bitmma.OptionError, match="calls is 3; the name of a platform"):
+        bitmma.torch.emulate("h100", calls=3)
     with pytest.raises(bitmma.Error, match="known are rtx4060, h100-pcie, h100-sxm"):
         bitmma.torch.emulate("h100", calls="h100-nvl")
 

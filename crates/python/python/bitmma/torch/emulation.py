@@ -14,7 +14,7 @@ from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..errors import CallDeclined, OptionError
-from . import operations, planned, rewrites, settings, threads
+from . import operations, planned, rewrites, settings, tasks, threads
 from .arithmetic import Arithmetic, Target, arithmetics, resolve
 from .choice import Policies, dtype_name
 from .difference import Difference, compare_sums
@@ -132,6 +132,8 @@ class emulate(TorchDispatchMode):
         """Calls that had none, by operation, dtype and reason."""
         self._calls = calls
         self._call_options = call_options or {}
+        if calls is not None and not isinstance(calls, str):
+            raise OptionError(f"calls is {calls!r}; the name of a platform was expected, as 'h100-sxm'")
         if calls is not None:
             planned.check(calls)
         self._measure = measure
@@ -144,8 +146,8 @@ class emulate(TorchDispatchMode):
             from ..gpu.device import named
 
             named(device)
-        if threads is not None and not 1 <= threads <= 4096:
-            raise OptionError(f"threads is {threads}; 1 to 4096 can be used")
+        if threads is not None and not (isinstance(threads, int) and 1 <= threads <= 4096):
+            raise OptionError(f"threads is {threads!r}; 1 to 4096 can be used")
         self._listener: Listener | None = None
         self._layers = Layers()
         self._tracking = settings.Shared(lambda: self._layers)
@@ -158,12 +160,21 @@ class emulate(TorchDispatchMode):
             for context in (settings.EMULATING, self._tracking, threads.owned(self), self.here()):
                 stack.enter_context(context)
             self._here.entered.append(stack.pop_all())
+        tasks.entered(self)
         return self
 
     def __exit__(self, *raised: Any) -> None:
+        modes = [one for one in _python_dispatch._get_current_dispatch_mode_stack() if isinstance(one, emulate)]
         self._here.entered.pop().close()
-        if not raised or raised[0] is None:
+        whole = not raised or raised[0] is None
+        tasks.left(self, acts=not whole or modes[-1:] == [self])
+        if whole:
             self.left.say(self.arithmetic.label)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether this thread is inside of it."""
+        return bool(self._here.entered)
 
     @contextmanager
     def here(self) -> Iterator[None]:
@@ -211,6 +222,7 @@ class emulate(TorchDispatchMode):
 
     def _operate(self, operation: Callable[..., Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result by the emulation; NotImplemented, counted, where it has none."""
+        tasks.check(self)
         kwargs = dict(kwargs)
         out = kwargs.pop("out", None)
         reasons: list[tuple[str, bool]] = []
