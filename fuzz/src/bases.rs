@@ -236,6 +236,14 @@ fn recordings() -> Vec<Case> {
     vec![
         Case::new("replay of a recording", &["replay", "r.csv"], recorded()),
         Case::new("replay as JSON", &["replay", "r.csv", "--json"], recorded()),
+        Case::new(
+            "results of functions",
+            &["function", "--check", "r.csv"],
+            vec![file(
+                "r.csv",
+                "# by: a test\nfunction,x,y\nrcp,3f800000,3f800000\nex2.approx.ftz.f32,0x40000000,40800000\n",
+            )],
+        ),
         Case::new("serve of a recording", &unit, vec![file("r.csv", hopper.clone())]),
         Case::new(
             "gemm of a recording",
