@@ -9,6 +9,7 @@ use std::path::Path;
 use bitmma_engine::content::{kind, unexpected};
 use bytemuck::allocation::try_zeroed_vec;
 use miniz_oxide::inflate::decompress_slice_iter_to_slice;
+use rawzip::{CompressionMethod, ZipArchive, ZipArchiveEntryWayfinder, ZipSliceArchive, crc32};
 
 use crate::error::Error;
 use crate::npy::{Endian, Header, Order, Type};
@@ -53,28 +54,14 @@ impl Array {
 #[derive(Debug)]
 pub struct Archive {
     file: String,
-    bytes: Vec<u8>,
-    entries: HashMap<String, Entry>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    method: u16,
-    checksum: u32,
-    packed: usize,
-    size: usize,
-    header: usize,
+    archive: ZipSliceArchive<Vec<u8>>,
+    entries: HashMap<String, (CompressionMethod, ZipArchiveEntryWayfinder)>,
 }
 
 /// Bytes that an entry may have; a table or a recording has fewer.
-const MOST: usize = 1 << 31;
+const MOST: u64 = 1 << 31;
 /// Bytes that one byte of DEFLATE stands for, at most: 258 by two bits.
 const MOST_DEFLATED: usize = 1032;
-
-fn number(bytes: &[u8], at: usize, width: usize) -> Option<usize> {
-    let bytes = bytes.get(at..at.checked_add(width)?)?;
-    Some(bytes.iter().rev().fold(0, |number, &byte| number << 8 | usize::from(byte)))
-}
 
 impl Archive {
     /// Opens an archive.
@@ -85,16 +72,29 @@ impl Archive {
 
     /// An archive that is held already; `file` is its name in messages.
     pub fn new(file: String, bytes: Vec<u8>) -> Result<Archive, Error> {
-        let Some(entries) = directory(&bytes) else {
-            return Err(Error::File {
-                file,
-                problem: match kind(&bytes) {
-                    "an .npz archive" => "its ZIP directory is missing or broken".to_owned(),
-                    _ => unexpected(&bytes, "an .npz archive"),
-                },
-            });
+        let problem = match kind(&bytes) {
+            "an .npz archive" => "its ZIP directory is missing or broken".to_owned(),
+            _ => unexpected(&bytes, "an .npz archive"),
         };
-        Ok(Archive { file, bytes, entries })
+        let read = || {
+            let archive = ZipArchive::from_slice(bytes).ok()?;
+            let mut entries = HashMap::new();
+            let mut rest = archive.entries();
+            for _ in 0..archive.entries_hint() {
+                let entry = rest.next_entry().ok()??;
+                let name = str::from_utf8(entry.file_path().as_bytes()).ok()?;
+                if entry.uncompressed_size_hint() > MOST {
+                    return None;
+                }
+                let name = name.strip_suffix(".npy").unwrap_or(name).to_owned();
+                entries.insert(name, (entry.compression_method(), entry.wayfinder()));
+            }
+            Some((archive, entries))
+        };
+        match read() {
+            Some((archive, entries)) => Ok(Archive { file, archive, entries }),
+            None => Err(Error::File { file, problem }),
+        }
     }
 
     /// Names of all arrays, without `.npy`, in order.
@@ -113,68 +113,34 @@ impl Archive {
     pub fn array(&self, name: &str) -> Result<Array, Error> {
         let wrong =
             |problem: &str| Error::File { file: self.file.clone(), problem: format!("{name}: {problem}") };
-        let entry = self.entries.get(name).ok_or_else(|| wrong("no such array"))?;
-        let bytes = self.unpack(entry).map_err(wrong)?;
+        let (method, place) = self.entries.get(name).ok_or_else(|| wrong("no such array"))?;
+        let bytes = self.unpack(*method, *place).map_err(wrong)?;
         array(bytes).map_err(|problem| wrong(&problem))
     }
 
-    fn unpack(&self, entry: &Entry) -> Result<Vec<u8>, &'static str> {
+    fn unpack(
+        &self,
+        method: CompressionMethod,
+        place: ZipArchiveEntryWayfinder,
+    ) -> Result<Vec<u8>, &'static str> {
         const BROKEN: &str = "cut off, or its checksum does not match";
-        let packed = self.packed(entry).ok_or(BROKEN)?;
+        let entry = self.archive.get_entry(place).map_err(|_| BROKEN)?;
+        let (packed, size) = (entry.data(), place.uncompressed_size_hint() as usize);
         // no memory is asked for that the entry cannot fill
-        if entry.size > packed.len().saturating_mul(MOST_DEFLATED).saturating_add(MOST_DEFLATED) {
+        if size > packed.len().saturating_mul(MOST_DEFLATED).saturating_add(MOST_DEFLATED) {
             return Err(BROKEN);
         }
-        let mut bytes: Vec<u8> = try_zeroed_vec(entry.size).map_err(|()| "it cannot be held in memory")?;
-        let filled = match entry.method {
-            0 if packed.len() == bytes.len() => {
-                bytes.copy_from_slice(packed);
-                bytes.len()
-            }
-            8 => {
-                let packed = std::iter::once(packed);
-                decompress_slice_iter_to_slice(&mut bytes, packed, false, true).map_err(|_| BROKEN)?
+        let mut bytes: Vec<u8> = try_zeroed_vec(size).map_err(|()| "it cannot be held in memory")?;
+        match method {
+            CompressionMethod::STORE if packed.len() == size => bytes.copy_from_slice(packed),
+            CompressionMethod::DEFLATE => {
+                let filled = decompress_slice_iter_to_slice(&mut bytes, std::iter::once(packed), false, true);
+                filled.ok().filter(|&filled| filled == size).ok_or(BROKEN)?;
             }
             _ => return Err(BROKEN),
-        };
-        if filled == entry.size && crc32(&bytes) == entry.checksum { Ok(bytes) } else { Err(BROKEN) }
-    }
-
-    fn packed(&self, entry: &Entry) -> Option<&[u8]> {
-        let name = number(&self.bytes, entry.header + 26, 2)?;
-        let extra = number(&self.bytes, entry.header + 28, 2)?;
-        let start = entry.header + 30 + name + extra;
-        self.bytes.get(start..start.checked_add(entry.packed)?)
-    }
-}
-
-/// The central directory (APPNOTE.TXT 4.3.12 and 4.3.16).
-fn directory(bytes: &[u8]) -> Option<HashMap<String, Entry>> {
-    let last = bytes.len().checked_sub(22)?;
-    let end =
-        (last.saturating_sub(0xffff)..=last).rev().find(|&at| bytes[at..].starts_with(b"PK\x05\x06"))?;
-    let (count, mut at) = (number(bytes, end + 10, 2)?, number(bytes, end + 16, 4)?);
-    let mut entries = HashMap::new();
-    for _ in 0..count {
-        if !bytes.get(at..)?.starts_with(b"PK\x01\x02") {
-            return None;
         }
-        let name_length = number(bytes, at + 28, 2)?;
-        let name = String::from_utf8(bytes.get(at + 46..at + 46 + name_length)?.to_vec()).ok()?;
-        let entry = Entry {
-            method: number(bytes, at + 10, 2)? as u16,
-            checksum: number(bytes, at + 16, 4)? as u32,
-            packed: number(bytes, at + 20, 4)?,
-            size: number(bytes, at + 24, 4)?,
-            header: number(bytes, at + 42, 4)?,
-        };
-        if entry.size > MOST {
-            return None;
-        }
-        at += 46 + name_length + number(bytes, at + 30, 2)? + number(bytes, at + 32, 2)?;
-        entries.insert(name.strip_suffix(".npy").unwrap_or(&name).to_owned(), entry);
+        if crc32(&bytes) == entry.claim_verifier().crc { Ok(bytes) } else { Err(BROKEN) }
     }
-    Some(entries)
 }
 
 /// Reads one `.npy` file of integers.
@@ -207,6 +173,8 @@ fn array(mut bytes: Vec<u8>) -> Result<Array, String> {
 }
 
 /// An archive in the making, as `numpy.savez` writes one: every array stored as it is (APPNOTE.TXT 4.3.7, 4.3.12, 4.3.16).
+///
+/// Not by `rawzip`, whose writer puts sizes and checksum after an entry: no line shorter, and files would be other bytes.
 #[derive(Debug, Default)]
 pub struct Writer {
     files: Vec<u8>,
@@ -250,22 +218,5 @@ impl Writer {
         [size, start].iter().for_each(|field| self.files.extend(field.to_le_bytes()));
         self.files.extend([0, 0]);
         self.files
-    }
-}
-
-/// CRC-32 of ISO 3309, as ZIP has it.
-fn crc32(bytes: &[u8]) -> u32 {
-    let table: [u32; 256] = std::array::from_fn(|index| {
-        (0..8).fold(index as u32, |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 })
-    });
-    !bytes.iter().fold(!0, |crc, &byte| crc >> 8 ^ table[(crc as u8 ^ byte) as usize])
-}
-
-#[cfg(test)]
-mod tests {
-    /// The check value of CRC-32/ISO-HDLC.
-    #[test]
-    fn crc() {
-        assert_eq!(super::crc32(b"123456789"), 0xcbf4_3926);
     }
 }

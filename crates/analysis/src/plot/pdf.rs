@@ -1,4 +1,6 @@
 //! A drawing as PDF, one page, all of it curves: text is outlines of the font, so that it looks the same everywhere.
+//!
+//! Written here: `pdf-writer` 0.15.0 would save 25 lines and add 3 s of processor time to a first build, for five kinds of object.
 
 use std::fmt::Write as _;
 

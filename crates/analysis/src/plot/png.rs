@@ -1,4 +1,7 @@
 //! A drawing as PNG, with a font of its own, so that it is the same on every machine.
+//!
+//! The file is written here: the crate `png` 0.18.1 would save 25 lines and add 6 s of processor time and five crates to a first
+//! build. So are lines and fills: `tiny-skia` 0.12.0 would save 60 lines and add 5.4 s and six crates.
 
 use ab_glyph_rasterizer::{Point as Spot, Rasterizer, point};
 
