@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Literal, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Literal, overload
 
-from . import _arrays, _batches, _bitmma
+from . import _arrays, _bitmma
 from ._bitmma import Instruction
 from ._options import whole
+from ._product import Target, _unit, on_cpu
 from .errors import DeviceError, OptionError
-from .simulate import Unit, mma
+from .simulate import Unit
 
 if TYPE_CHECKING:
     from ._arrays import Array
@@ -19,20 +20,6 @@ __all__ = ["Info", "Target", "gemm", "matmul"]
 
 #: A format: its name, or a dtype of NumPy, ml_dtypes or PyTorch.
 Format = Any
-
-#: What goes along K: a unit, or an architecture and an instruction.
-Target = Union[Unit, "tuple[str, str]"]
-
-
-def _unit(target: Target) -> Unit:
-    if isinstance(target, Unit):
-        return target
-    if isinstance(target, (tuple, list)) and len(target) == 2:
-        return mma(*target)
-    raise OptionError(
-        f"target is {target!r}; give a Unit or (architecture, instruction), or the chip alone to matmul(like=...)"
-    )
-
 
 def gemm(
     target: Target,
@@ -83,53 +70,28 @@ def gemm(
     (:mod:`bitmma.gpu`). The order of operations is stated in full in ``bitmma::gemm``.
     """
     unit = _unit(target)
-    output = _arrays.format_named("output", output)
+    whole(split_k=split_k, promote_every=promote_every, threads=threads)
+    options: dict[str, Any] = {
+        "scale_a": scale_a,
+        "scale_b": scale_b,
+        "scale_blocks": scale_blocks,
+        "split_k": split_k,
+        "promote_every": promote_every,
+        "c_last": c_last,
+        "alpha": alpha,
+        "beta": beta,
+        "output": _arrays.format_named("output", output),
+        "output_rounding": output_rounding,
+        "saturate": saturate,
+        "nan": nan,
+    }
     if _arrays.on_gpu(a, b, c):
         try:
             from .gpu import gemm as by_kernels
         except ImportError as error:
             raise DeviceError(f"A or B is on a GPU: {error}, or bring both to the CPU: tensor.cpu()") from None
-        return by_kernels(
-            unit,
-            a,
-            b,
-            c,
-            scale_a=scale_a,
-            scale_b=scale_b,
-            scale_blocks=scale_blocks,
-            split_k=split_k,
-            promote_every=promote_every,
-            c_last=c_last,
-            alpha=alpha,
-            beta=beta,
-            output=output,
-            output_rounding=output_rounding,
-            saturate=saturate,
-            nan=nan,
-        )
-    if _batches.are_nested(a, b, c, scale_a, scale_b):
-        (a, b, c, scale_a, scale_b), shape = _batches.flat((a, b, c, scale_a, scale_b), ("A", "B", "C", "scale A", "scale B"))
-    else:
-        shape = None
-    whole(split_k=split_k, promote_every=promote_every, threads=threads)
-    d, format = _bitmma.gemm(
-        unit._native,
-        unit._operands(a, b, c, scale_a, scale_b, scale_blocks),
-        scale_blocks=scale_blocks,
-        split_k=split_k,
-        promote_every=promote_every,
-        c_last=c_last,
-        alpha=alpha,
-        beta=beta,
-        output=output,
-        output_rounding=output_rounding,
-        saturate=saturate,
-        nan=nan,
-        threads=threads,
-        progress=progress,
-    )
-    d = d if shape is None else d.reshape(shape)
-    return _arrays.result(d, format, _arrays.like(a, b))
+        return by_kernels(unit, a, b, c, **options)
+    return on_cpu(unit, a, b, c, threads=threads, progress=progress, **options)
 
 
 @dataclass(frozen=True)
@@ -222,7 +184,7 @@ def matmul(
         if scale_a is not None or scale_b is not None:
             raise OptionError("a product with block scales has no gradient; give it tensors without: tensor.detach()")
         options = {"like": like, "accumulate": accumulate, "promote_every": promote_every, "threads": threads}
-        return with_gradient(a, b, output, read_as, return_info, options)
+        return with_gradient(matmul, a, b, output, read_as, return_info, options)
     as_a, as_b = read_as if isinstance(read_as, tuple) else (read_as, read_as)
     format_a, format_b = _arrays.format_of("A", a, as_a), _arrays.format_of("B", b, as_b)
     scale = None

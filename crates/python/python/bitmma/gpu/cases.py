@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..gemm import gemm as on_cpu
+from .._product import on_cpu
 from ..simulate import Unit
 from .device import Device
 from .model import Format, model_of

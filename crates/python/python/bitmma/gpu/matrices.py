@@ -9,9 +9,8 @@ import torch
 
 from .. import _arrays, _batches
 from .._dtypes import WORD_OF
+from .._product import Target, _unit, on_cpu
 from ..errors import DeviceError, DtypeError, RanOnCpu
-from ..gemm import Target, _unit
-from ..gemm import gemm as on_cpu
 from ..simulate import Unit
 from . import device as devices
 from .model import Declined, format_of, model_of
