@@ -134,7 +134,7 @@ impl Chunk<'_> {
     ) {
         if length > 0 {
             on_codes!(self, codes => {
-                crate::each_chunk(alone, codes, length, |index, codes| work(index, Code::chunk(codes)));
+                crate::spread::each_chunk(alone, codes, length, |index, codes| work(index, Code::chunk(codes)));
             });
         }
     }

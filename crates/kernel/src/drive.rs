@@ -11,32 +11,19 @@ use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
 use bitmma_formats::Format;
 
-use super::codes::{Chunk, Codes, Operands, View};
+use super::codes::{Chunk, Codes, View};
+use super::element::Range;
 use super::element::{Entry, Reader};
 use super::elementwise::Word;
+use super::family::Problem;
 use super::fix::{Fix, Kinds};
 use super::number::Number;
-use super::pack::{Aligned, Cells, GROUP, Operand, ROWS, Range, Traits, VECTORS};
+use super::pack::{Aligned, Cells, Operand, Traits};
 use super::routes::{Route, count};
 use super::runs::Runs;
-use super::simd::{Level, Simd};
+use super::spread::{each_chunk, mapped};
 use super::stretches::{Stretch, Stretches};
 use super::tiles::{Packed, Sizes, Stored, Tiles};
-use super::{Multiply, each_chunk, mapped};
-
-/// What is to be computed.
-#[derive(Clone, Copy)]
-pub(crate) struct Problem<'p> {
-    /// The model, for one step along K.
-    pub(crate) prepared: &'p Prepared<'p>,
-    /// Matrices that were checked against the model.
-    pub(crate) operands: &'p Operands<'p>,
-    /// Instruction set.
-    pub(crate) level: Level,
-    /// Runs whose results are added up; C is then where the sums start, and the sums, in the kernel's numbers, are what
-    /// comes out.
-    pub(crate) runs: Option<&'p Runs<'p>>,
-}
 
 /// Products of numbers below which one thread computes them all: waking others takes as long.
 const ALONE: usize = 1 << 20;
@@ -62,106 +49,20 @@ impl Problem<'_> {
     }
 }
 
-/// What computes one operation by the reference path: row of the group and column of the panel, position of the
-/// operation's first element in the block of K, the accumulator; the result comes back.
-pub(crate) type Rare<'r, T = f32> = dyn FnMut(usize, usize, usize, T) -> T + 'r;
-
-/// Gives lanes that were left out the result of the reference path.
-#[cold]
-#[inline(never)]
-pub(crate) fn mend(line: &mut [f32], before: &[f32], left_out: u32, rare: &mut dyn FnMut(usize, f32) -> f32) {
-    for (lane, (result, &c)) in line.iter_mut().zip(before).enumerate() {
-        if left_out >> lane & 1 == 1 {
-            // infinity and NaN stay
-            *result = if c.is_finite() { rare(lane, c) } else { c };
-        }
-    }
-}
-
-/// What the driver asks of a family, whatever it packs: accumulators are T, codes of A and B become E.
-pub(crate) trait Family<T: Number, E: Entry>: Send + Sync {
-    /// The level for so many columns.
-    fn level(&self, level: Level, columns: usize) -> Level {
-        level.for_columns(columns)
-    }
-    /// The accumulator that a code of C is.
-    #[inline(always)]
-    fn load(&self, c: u64) -> T {
-        T::of(c)
-    }
-    /// The number that a code of C is, where sums of runs start from it.
-    #[inline(always)]
-    fn load_sum(&self, c: u64) -> T {
-        self.load(c)
-    }
-    /// The accumulator that a code of D is, in the middle of a chain.
-    #[inline(always)]
-    fn resume(&self, d: u64) -> T {
-        self.load(d)
-    }
-    /// The code of D that an accumulator is; with that of NaN.
-    #[inline(always)]
-    fn store(&self, state: T, nan: u64) -> u64 {
-        if state.is_nan() { nan } else { state.code() }
-    }
-    /// D of one of the products straight from its codes, if it is small enough and nothing in it is unusual; whether it is.
-    fn direct(
-        &self,
-        _problem: &Problem<'_>,
-        _block: usize,
-        _readers: [&Reader<E>; 2],
-        _d: &mut Chunk<'_>,
-    ) -> bool {
-        false
-    }
-    /// Whether the row and column of these largest exponents may hold a product that overflows by itself.
-    fn may_overflow(&self, _row: i16, _column: i16) -> bool {
-        false
-    }
-}
-
-/// One family's way to compute tiles.
-pub(crate) trait Kernel: Family<<Self as Kernel>::Number, <Self as Kernel>::Entry> + 'static {
-    /// What accumulators are.
-    type Number: Number;
-    /// What codes of A and B become.
-    type Entry: Entry;
-    /// A packed: [`Kernel::GROUP`] rows at a time, element by element along K.
-    type A: Send + Sync + 'static;
-    /// B packed: one panel of columns at a time, element by element along K.
-    type B: Send + Sync + 'static;
-    /// Rows of a tile.
-    const ROWS: usize = ROWS;
-    /// Rows of A packed side by side, a multiple of those of a tile.
-    const GROUP: usize = GROUP;
-    /// Elements along K of a block, about: what a group of rows and a panel have of it stays in the nearest caches.
-    const K_BLOCK: usize = 128;
-
-    /// Columns of a panel.
-    fn width<S: Simd>() -> usize {
-        VECTORS * S::LANES
-    }
-    /// Packs [`Kernel::GROUP`] rows.
-    fn pack_a(&self, cells: Cells<Self::Entry>) -> Self::A;
-    /// Packs one panel of columns.
-    fn pack_b(&self, cells: Cells<Self::Entry>) -> Self::B;
-    /// Goes through a block of K with the first rows of a group: `state` has one panel's columns of them, and
-    /// they are a multiple of [`Kernel::ROWS`]. Lanes that it does not support are passed to `rare`.
-    fn rows<S: Simd>(
-        &self,
-        s: S,
-        a: &Self::A,
-        b: &Self::B,
-        k: Range,
-        state: &mut [Self::Number],
-        rare: &mut Rare<'_, Self::Number>,
-    );
-}
-
 /// Columns of a block: how much of B is packed at a time.
 const COLUMN_BLOCK: usize = 4096;
 /// Groups of rows of a block: how much of A a thread packs at a time, which stays in its own cache for all panels.
 const GROUPS: usize = 2;
+
+/// A kernel and all that it is driven by.
+pub(crate) trait Multiply: Send + Sync {
+    /// Codes of D, or of the sums of runs; `None` where there is no room for them.
+    fn multiply(&self, problem: &Problem<'_>) -> Option<Codes>;
+    /// D of one of the products straight from its codes; whether that is possible ([`Family::direct`]).
+    fn directly(&self, problem: &Problem<'_>, block: usize, d: &mut Chunk<'_>) -> bool;
+    /// The format of sums of runs.
+    fn sums(&self) -> Format;
+}
 
 /// A kernel and the readers of its operands.
 pub(crate) struct Driven<T, E> {
@@ -236,7 +137,7 @@ impl<T: Number, E: Entry> Driven<T, E> {
                 };
                 let packed_b = mapped(alone, shared, pack_b);
                 let fix = Fix {
-                    driven: self,
+                    kernel,
                     problem,
                     block,
                     a: &a,
@@ -353,7 +254,7 @@ impl<T: Number, E: Entry> Panel<'_, T, E> {
         state: &mut [T],
     ) {
         let Panel { fix, group, rows: (first_row, traits), columns: (first, column_traits), width } = *self;
-        let (kernel, problem) = (&*fix.driven.kernel, fix.problem);
+        let (kernel, problem) = (fix.kernel, fix.problem);
         let (m, n, k) = (problem.operands.a.rows, problem.operands.b.columns, problem.operands.a.columns);
         let (first_column, size) = (fix.first_column + first, group * width);
         let (results, rest) = state.split_at_mut(traits.len() * width);
@@ -404,7 +305,7 @@ impl<T: Number, E: Entry> Panel<'_, T, E> {
     fn load_c(&self, state: &mut [T]) {
         let Panel { fix, rows: (first_row, _), columns: (first, column_traits), width, .. } = *self;
         let used = column_traits.len();
-        let (kernel, problem) = (&*fix.driven.kernel, fix.problem);
+        let (kernel, problem) = (fix.kernel, fix.problem);
         let Some(c) = problem.operands.c else {
             let start: T = problem.runs.map_or(kernel.resume(0), Runs::start);
             if start.code() != 0 {

@@ -8,10 +8,16 @@ use bitmma_formats::{Class, Format, Sign, Specials, Unpacked};
 use bytemuck::Zeroable;
 
 use super::codes::{Code, View};
-use super::number::power;
-use super::pack::Range;
+use super::elementwise::power;
 use super::tables::Tables;
 use crate::on_codes;
+
+/// Consecutive elements along K, counted in the order in which they are taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    pub(crate) first: usize,
+    pub(crate) length: usize,
+}
 
 /// The exponent of zero.
 pub(crate) const NO_EXPONENT: i16 = i16::MIN;

@@ -10,6 +10,19 @@ use std::ops::{Add, Mul};
 use bitmma_formats::{F32, F64, Format};
 use bytemuck::Zeroable;
 
+/// 2^exponent, of a normal number.
+#[inline(always)]
+pub(crate) fn power(exponent: i32) -> f64 {
+    f64::from_bits(((1023 + exponent) as u64) << 52)
+}
+
+/// The integer that a number is, less than 2^31 in magnitude: in vectors, where a cast would look at each.
+#[inline(always)]
+pub(crate) fn integer(number: f32) -> i32 {
+    const WHOLE: f64 = (3u64 << 51) as f64; // a number this large has its unit in the last place
+    (f64::from(number) + WHOLE).to_bits() as i32
+}
+
 /// An FP32 or FP64 number; sums and products are those of IEEE 754, rounded to nearest even.
 pub trait Word: Zeroable + Copy + Default + Send + Sync + Add<Output = Self> + Mul<Output = Self> {
     /// Its format.

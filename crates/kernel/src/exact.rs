@@ -17,10 +17,11 @@ use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared};
 use bitmma_formats::{Format, table};
 
-use super::drive::{Family, Kernel, Rare, mend};
 use super::element::Element;
-use super::number::power;
-use super::pack::{Aligned, Cells, GROUP, Range, VECTORS, WIDEST};
+use super::element::Range;
+use super::elementwise::power;
+use super::family::{Family, Kernel, Rare, mend};
+use super::pack::{Aligned, Cells, GROUP, VECTORS, WIDEST};
 use super::routes::{Route, count};
 use super::simd::{Positions, Simd, multiply_add};
 

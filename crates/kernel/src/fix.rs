@@ -7,16 +7,17 @@ use bitmma_arithmetic::line::chain;
 use bitmma_arithmetic::special::Special;
 use bitmma_formats::{Class, decode};
 
-use super::drive::{Driven, Problem};
 use super::element::Entry;
+use super::family::Problem;
 use super::number::Number;
 use super::pack::{Operand, Traits};
 use super::routes::{Route, count};
 use super::special;
+use super::tiles::Tiles;
 
 /// What specials among the products make of results that were computed without them.
 pub(crate) struct Fix<'f, T, E: Entry> {
-    pub(crate) driven: &'f Driven<T, E>,
+    pub(crate) kernel: &'f dyn Tiles<T, E>,
     pub(crate) problem: &'f Problem<'f>,
     /// Which of the products.
     pub(crate) block: usize,
@@ -49,7 +50,7 @@ impl<T: Number, E: Entry> Fix<'_, T, E> {
         elements: Range<usize>,
         state: &mut [T],
     ) {
-        let kernel = &*self.driven.kernel;
+        let kernel = self.kernel;
         let usual = |row: &Traits, columns: &Traits| {
             !row.is_special() && !columns.is_special() && !kernel.may_overflow(row.largest, columns.largest)
         };

@@ -9,9 +9,10 @@ use std::marker::PhantomData;
 use bitmma_arithmetic::{Conversion, Operation, Prepared};
 use bitmma_formats::{Format, Rounding, decode};
 
-use super::drive::{Family, Kernel, Rare};
+use super::element::Range;
+use super::family::{Family, Kernel, Rare};
 use super::number::{Number, takes};
-use super::pack::{Aligned, Cells, Range, WIDEST};
+use super::pack::{Aligned, Cells, WIDEST};
 use super::routes::{Route, count};
 use super::simd::{DOWN, Level, NEAREST, Simd, TOWARD_ZERO, UP, by_fours};
 

@@ -24,9 +24,10 @@ use bitmma_arithmetic::{Conversion, InputFlush, Lowering, Operation, Prepared};
 use bitmma_formats::{Format, table};
 
 use super::accumulator::{code_of, f32_of};
-use super::drive::{Family, Kernel, Rare};
+use super::element::Range;
+use super::family::{Family, Kernel, Rare};
 use super::number::takes;
-use super::pack::{Aligned, Cells, GROUP, Range};
+use super::pack::{Aligned, Cells, GROUP};
 use super::routes::{Route, count};
 use super::simd::Simd;
 

@@ -13,10 +13,11 @@ use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
 use bitmma_formats::{BlockScale, Class, Format, Rounding, decode};
 
-use super::drive::{Family, Kernel, Rare};
 use super::element::Element;
-use super::number::{integer, power};
-use super::pack::{Cells, GROUP, ROWS, Range, VECTORS};
+use super::element::Range;
+use super::elementwise::{integer, power};
+use super::family::{Family, Kernel, Rare};
+use super::pack::{Cells, GROUP, ROWS, VECTORS};
 use super::routes::{Route, count};
 use super::simd::Simd;
 use small::{Small, sums};

@@ -14,6 +14,7 @@ mod drive;
 mod element;
 mod elementwise;
 mod exact;
+mod family;
 mod fix;
 mod fma;
 mod ftz;
@@ -29,16 +30,17 @@ pub mod routes;
 mod runs;
 mod simd;
 mod special;
+mod spread;
 mod stretches;
 mod tables;
 mod tiles;
 
 use bitmma_arithmetic::Prepared;
 use bitmma_formats::Format;
-use bitmma_threads::prelude::*;
 
-use drive::{Driven, Problem};
+use drive::{Driven, Multiply};
 use element::Entry;
+use family::Problem;
 use number::Number;
 use tiles::Tiles;
 
@@ -52,16 +54,6 @@ pub use simd::Level;
 pub struct Plan {
     level: Level,
     kernel: Box<dyn Multiply>,
-}
-
-/// A kernel and all that it is driven by.
-trait Multiply: Send + Sync {
-    /// Codes of D, or of the sums of runs; `None` where there is no room for them.
-    fn multiply(&self, problem: &Problem<'_>) -> Option<Codes>;
-    /// D of one of the products straight from its codes; whether that is possible ([`drive::Family::direct`]).
-    fn directly(&self, problem: &Problem<'_>, block: usize, d: &mut Chunk<'_>) -> bool;
-    /// The format of sums of runs.
-    fn sums(&self) -> Format;
 }
 
 impl Plan {
@@ -117,37 +109,5 @@ impl Plan {
         let mut d = [0];
         let problem = Problem { prepared, operands, level: self.level, runs: None };
         self.kernel.directly(&problem, 0, &mut Chunk::U64(&mut d)).then_some(d[0])
-    }
-}
-
-/// Some work, unless it is to be stopped.
-fn checked<T>(work: impl FnOnce() -> T) -> T {
-    bitmma_threads::check();
-    work()
-}
-
-/// What is made of each number below `count`, on all threads unless `alone`.
-fn mapped<T: Send>(alone: bool, count: usize, make: impl Fn(usize) -> T + Send + Sync) -> Vec<T> {
-    match alone {
-        true => (0..count).map(|index| checked(|| make(index))).collect(),
-        false => (0..count).into_par_iter().with_max_len(1).map(make).collect(),
-    }
-}
-
-/// Passes parts of a slice, equal in length except for the last, to a function, on all threads unless `alone`.
-fn each_chunk<T: Send>(
-    alone: bool,
-    slice: &mut [T],
-    length: usize,
-    work: impl Fn(usize, &mut [T]) + Send + Sync,
-) {
-    match alone {
-        true => {
-            slice.chunks_mut(length).enumerate().for_each(|(index, chunk)| checked(|| work(index, chunk)));
-        }
-        false => {
-            let chunks = slice.par_chunks_mut(length).enumerate().with_max_len(1);
-            chunks.for_each(|(index, chunk)| work(index, chunk));
-        }
     }
 }

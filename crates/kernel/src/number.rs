@@ -4,22 +4,9 @@ use bitmma_arithmetic::{Model, Order};
 use bitmma_formats::{Class, Format, Unpacked, table};
 
 use super::element::Entry;
-use super::elementwise::Word;
+use super::elementwise::{Word, power};
 use super::simd::Simd;
 use super::tables::Tables;
-
-/// 2^exponent, of a normal number.
-#[inline(always)]
-pub(crate) fn power(exponent: i32) -> f64 {
-    f64::from_bits(((1023 + exponent) as u64) << 52)
-}
-
-/// The integer that a number is, less than 2^31 in magnitude: in vectors, where a cast would look at each.
-#[inline(always)]
-pub(crate) fn integer(number: f32) -> i32 {
-    const WHOLE: f64 = (3u64 << 51) as f64; // a number this large has its unit in the last place
-    (f64::from(number) + WHOLE).to_bits() as i32
-}
 
 /// FP32 or FP64: what a family computes in.
 pub(crate) trait Number: Word + Entry<Value = Self> {

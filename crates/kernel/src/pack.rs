@@ -6,7 +6,7 @@ use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_vec;
 
 use super::codes::View;
-use super::element::{Element, Entry, NO_EXPONENT, Reader, SPECIAL, Section, kind};
+use super::element::{Element, Entry, NO_EXPONENT, Range, Reader, SPECIAL, Section, kind};
 use super::simd::{Level, Simd, Work};
 
 /// Rows of a tile.
@@ -19,13 +19,6 @@ pub(crate) const VECTORS: usize = 4;
 
 /// Columns of the widest panel.
 pub(crate) const WIDEST: usize = 64;
-
-/// Consecutive elements along K, counted in the order in which they are taken.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Range {
-    pub(crate) first: usize,
-    pub(crate) length: usize,
-}
 
 /// Elements of some lines (rows of A or columns of B) and a block of K: those of one index along K
 /// together, in the order in which the model takes them.

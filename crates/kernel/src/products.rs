@@ -9,7 +9,7 @@ use bitmma_arithmetic::Prepared;
 use bitmma_arithmetic::run::Side;
 use bitmma_formats::Format;
 
-use crate::number::power;
+use crate::elementwise::power;
 use crate::pack::{Aligned, Bytes, Cells, GROUP, Interleaved, ROWS, Repeated, VECTORS, WIDEST, bytes};
 use crate::simd::{Simd, by_fours};
 

@@ -27,9 +27,10 @@ use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, Lowering, Operation, Order, Prepared, RoundedSum};
 use bitmma_formats::{Rounding, table};
 
-use super::drive::{Family, Kernel, Rare};
 use super::element::Element;
-use super::pack::{Cells, ROWS, Range};
+use super::element::Range;
+use super::family::{Family, Kernel, Rare};
+use super::pack::{Cells, ROWS};
 use super::products::{Columns, Lines, NOWHERE, Rows, are_held, guard, largest_term, wide};
 use super::simd::Simd;
 use sum::PLACE;

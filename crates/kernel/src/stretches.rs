@@ -1,6 +1,6 @@
 //! K cut into what is packed at a time, and into runs.
 
-use super::pack::Range;
+use super::element::Range;
 use super::runs::Runs;
 
 /// Blocks of K that are packed at a time: threads wait for each other once for each.

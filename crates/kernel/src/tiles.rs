@@ -5,11 +5,12 @@ use std::any::Any;
 use bitmma_arithmetic::run::Side;
 
 use super::codes::{Chunk, Slice};
-use super::drive::{Family, Kernel, Rare};
 use super::element::Entry;
+use super::element::Range;
 use super::elementwise::Word;
+use super::family::{Family, Kernel, Rare};
 use super::number::Number;
-use super::pack::{Cells, Range};
+use super::pack::Cells;
 use super::simd::{Level, Simd, Work};
 
 /// Lines as a kernel packed them.

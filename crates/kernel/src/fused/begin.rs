@@ -1,7 +1,7 @@
 //! What an operation of a row begins with: e_max, the power that brings products to its units, and the accumulator cut.
 
 use super::Narrow;
-use super::tile::{Factors, exponent_fields};
+use super::factors::{Factors, exponent_fields};
 use crate::pack::VECTORS;
 use crate::products::{Lanes, NO_PRODUCT, any_without_product};
 use crate::simd::{Simd, larger_field};

@@ -3,10 +3,10 @@
 use bitmma_formats::{Overflow, Real};
 
 use super::begin::{Begun, begin};
-use super::tile::{Factors, add_parts, exponent_fields, rounded};
+use super::factors::{Factors, add_parts, exponent_fields, rounded};
 use super::{Narrow, Rho};
 use crate::accumulator::f32_of;
-use crate::drive::{Rare, mend};
+use crate::family::{Rare, mend};
 use crate::pack::VECTORS;
 use crate::products::{self, Columns, NO_PRODUCT, Rows};
 use crate::routes::{Route, count};

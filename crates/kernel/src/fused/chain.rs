@@ -6,7 +6,7 @@
 //! become.
 
 use super::{Narrow, PackedA, PackedB};
-use crate::number::power;
+use crate::elementwise::power;
 use crate::pack::{GROUP, ROWS, VECTORS};
 use crate::products::Lanes;
 use crate::simd::{Simd, by_fours};

@@ -9,11 +9,11 @@ use std::cell::RefCell;
 
 use super::begin::begin_lanes;
 use super::careful::alone;
-use super::tile::rounded;
+use super::factors::rounded;
 use super::{Narrow, Rho};
 use crate::codes::{Chunk, Operands, Slice};
-use crate::drive::{Family, Problem};
 use crate::element::{Element, NO_EXPONENT, Reader};
+use crate::family::{Family, Problem};
 use crate::on_codes;
 use crate::products::{Extremes, NO_PRODUCT};
 use crate::routes::{Route, count};

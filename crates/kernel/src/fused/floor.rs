@@ -10,7 +10,7 @@
 
 use bitmma_arithmetic::run::Side;
 
-use super::tile::Factors;
+use super::factors::Factors;
 use super::whole::Span;
 use crate::pack::{Bytes, GROUP, VECTORS, bytes};
 use crate::products::Lanes;

@@ -9,8 +9,8 @@ use bitmma_formats::Format;
 
 use super::Narrow;
 use super::begin::Begun;
-use super::tile::{Factors, part};
-use crate::number::{integer, power};
+use super::factors::{Factors, Slices, part};
+use crate::elementwise::{integer, power};
 use crate::pack::{Aligned, Cells, GROUP, ROWS, Traits, VECTORS, WIDEST};
 use crate::products::{Lanes, add_product};
 use crate::simd::{Simd, by_fours};
@@ -63,15 +63,6 @@ pub(crate) struct Integers {
     /// The largest exponent of all, if none is left out.
     whole_below: Option<i32>,
     /// Bits of an element, at most.
-    bits: u32,
-}
-
-/// The same as slices, that no store can change.
-#[derive(Clone, Copy)]
-pub(crate) struct Slices<'s> {
-    pub(crate) pairs: &'s [i32],
-    pub(crate) units: &'s [i32],
-    left_out: &'s [u64],
     bits: u32,
 }
 

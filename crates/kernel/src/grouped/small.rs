@@ -10,7 +10,7 @@ use bitmma_arithmetic::FusedSum;
 use bitmma_formats::{Class, Format, decode};
 
 use super::{Grouped, last_bit};
-use crate::number::{integer, power};
+use crate::elementwise::{integer, power};
 use crate::pack::{Aligned, Cells, GROUP, ROWS, VECTORS};
 use crate::simd::{Positions, Simd, multiply_add};
 

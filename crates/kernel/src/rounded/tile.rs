@@ -2,8 +2,9 @@
 
 use super::Rounded;
 use super::sum::{PLACE, Terms, add_unusual, add_usual, cut, field, own_bits};
-use crate::drive::{Rare, mend};
-use crate::pack::{GROUP, ROWS, Range, VECTORS, bytes};
+use crate::element::Range;
+use crate::family::{Rare, mend};
+use crate::pack::{GROUP, ROWS, VECTORS, bytes};
 use crate::products::{
     Columns, Lanes, NO_PRODUCT, Products, Rows, any_without_product, are_all_safe, are_safe,
 };
