@@ -1,8 +1,8 @@
 //! One input through every instruction: who answers what, and what each lost on the way.
 
 use bitmma_engine::catalogue::of;
-use bitmma_engine::formats::text::{TextError, display, parse};
-use bitmma_engine::formats::{BlockScale, Format, Overflow, Rounding, decode};
+use bitmma_engine::formats::word::read;
+use bitmma_engine::formats::{BlockScale, Format};
 use bitmma_engine::{Architecture, Case, Instruction, Model, Revision};
 use bitmma_verify::inputs::zero;
 
@@ -20,58 +20,6 @@ pub struct Input<'a> {
     pub c: &'a str,
     /// Whether numbers that a format does not have are rounded to nearest, ties to even.
     pub round: bool,
-}
-
-/// Why a word is not a number of a format.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unread {
-    /// It is not a number, or it is a code of more bits.
-    #[error(transparent)]
-    Text(#[from] TextError),
-    /// It is beyond the format's range.
-    #[error("'{word}' is beyond the numbers of {format}, the largest of which is {largest}")]
-    Beyond {
-        /// The word.
-        word: String,
-        /// The format.
-        format: &'static str,
-        /// The largest finite number.
-        largest: String,
-    },
-    /// The format has no such number.
-    #[error("'{word}' is not in {format}; the nearest is {nearest} (0x{code:0digits$x})")]
-    Inexact {
-        /// The word.
-        word: String,
-        /// The format.
-        format: &'static str,
-        /// The nearest number it has.
-        nearest: String,
-        /// The code of that.
-        code: u64,
-        /// Digits of a code.
-        digits: usize,
-    },
-}
-
-/// One number in `format`; refused if the format does not have it, unless it may be rounded.
-pub fn read(format: &Format, word: &str, round: bool) -> Result<u64, Unread> {
-    let parsed = parse(format, word, Rounding::NearestEven, Overflow::Ieee)?;
-    if parsed.names_code() {
-        return Ok(parsed.code);
-    }
-    let (word, name) = (word.to_owned(), format.name);
-    if !decode(format, parsed.code).is_finite() {
-        let largest = display(format, format.max_finite_code());
-        return Err(Unread::Beyond { word, format: name, largest });
-    }
-    if round {
-        return Ok(parsed.code);
-    }
-    let digits = format.hex_digits();
-    let nearest = display(format, parsed.code);
-    Err(Unread::Inexact { word, format: name, nearest, code: parsed.code, digits })
 }
 
 /// What one instruction answers.

@@ -1,9 +1,9 @@
 //! Numbers as they are typed: lists of decimals, hexadecimal floats and codes, read into formats.
 
-use bitmma_analysis::compare::{self, Unread};
 use bitmma_engine::Case;
 use bitmma_engine::arithmetic::{ModelError, Operands, Prepared};
 use bitmma_engine::formats::Format;
+use bitmma_engine::formats::word::{self, Unread};
 
 use crate::count::count;
 use crate::failure::{Failure, Within};
@@ -76,7 +76,7 @@ pub(crate) fn exactly(format: &Format, word: &str) -> Result<u64, Failure> {
 }
 
 fn advised(format: &Format, word: &str, round: bool, inexact: &str) -> Result<u64, Failure> {
-    compare::read(format, word, round).map_err(|why| {
+    word::read(format, word, round).map_err(|why| {
         let advice = if matches!(why, Unread::Inexact { .. }) { inexact } else { "" };
         Failure::new(format!("{why}{advice}"))
     })
@@ -95,7 +95,7 @@ pub(crate) fn read_list(name: &str, format: &Format, list: &str, round: bool) ->
 fn rounded(name: &str, format: &Format, list: &str) -> Vec<String> {
     let words = words(list);
     let changed =
-        words.iter().enumerate().filter_map(|(index, word)| match compare::read(format, word, false) {
+        words.iter().enumerate().filter_map(|(index, word)| match word::read(format, word, false) {
             Err(Unread::Inexact { nearest, .. }) => {
                 Some(format!("{name}[{index}]: {word} is rounded to {nearest}"))
             }

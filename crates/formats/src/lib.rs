@@ -18,6 +18,7 @@ pub mod packing;
 pub mod rounding;
 pub mod table;
 pub mod text;
+pub mod word;
 
 pub use block::BlockScale;
 pub use decode::{Class, Unpacked, decode};
