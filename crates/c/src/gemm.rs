@@ -6,7 +6,7 @@ use std::fmt::Display;
 use bitmma_engine::formats::overflow::UnknownOverflow;
 use bitmma_engine::formats::rounding::UnknownRounding;
 use bitmma_engine::formats::{F32, Overflow, Rounding};
-use bitmma_engine::gemm::{OutputConversion, ScaleBlocks};
+use bitmma_engine::gemm::{OutputConversion, scale_blocks};
 use bitmma_engine::{GemmOptions, gemm};
 
 use crate::buffer::{bitmma_output, optional_text, required};
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn bitmma_gemm(
             made.threads = threads(options.threads, cfg!(feature = "threads"))?;
             (made.alpha, made.beta) = (factor("alpha", options.alpha)?, factor("beta", options.beta)?);
             made.scale_blocks = match optional_text("scale_blocks", options.scale_blocks)? {
-                Some(text) => Some(text.parse::<ScaleBlocks>().map_err(bitmma_engine::Error::from)?),
+                Some(text) => Some(scale_blocks(text).map_err(bitmma_engine::Error::from)?),
                 None => None,
             };
             let output = optional_text("output", options.output)?.map(format_of).transpose()?;

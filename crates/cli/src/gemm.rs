@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bitmma_engine::formats::table::FORMATS;
 use bitmma_engine::formats::{F32, Format, Overflow, Rounding, text::display};
-use bitmma_engine::gemm::{MAX_STEP, OutputConversion, ScaleBlocks, Target as Unit};
+use bitmma_engine::gemm::{MAX_STEP, OutputConversion, ScaleBlocks, Target as Unit, scale_blocks};
 use bitmma_engine::kernel::path;
 use bitmma_engine::{GemmOptions, Matrix, threads};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -97,7 +97,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     c_last: bool,
     /// --scale-a and --scale-b are FP32 scales of blocks: ROWSxK of A and COLUMNSxK of B, as in 1x128,128x128; or row
-    #[arg(long, value_name = "BLOCKS", requires = "scale_a", requires = "scale_b")]
+    #[arg(long, value_name = "BLOCKS", requires = "scale_a", requires = "scale_b", value_parser = scale_blocks)]
     scale_blocks: Option<ScaleBlocks>,
     /// The factor of A·B, rounded to FP32 (FP64 where C or D is FP64) [default: 1]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]

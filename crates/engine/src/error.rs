@@ -1,9 +1,9 @@
 //! What can be wrong with a call.
 
+use crate::gemm::WrongBlocks;
 use bitmma_arithmetic::ModelError;
 use bitmma_catalogue::LookupError;
 use bitmma_formats::Format;
-use bitmma_kernel::WrongBlocks;
 use thiserror::Error;
 
 /// In which way a unit that is not simulated failed to answer.

@@ -50,6 +50,7 @@
 //! A product goes one way: `check`, `schedule` (the order, as a value), `execute` (tiles of D, chains on the kernels), `merge`, `finish`.
 //! [`element()`] is the same by definition.
 
+mod blocks;
 mod check;
 mod codes;
 mod convert;
@@ -71,6 +72,7 @@ use crate::matrix::Matrix;
 
 pub use crate::check::Described;
 pub use bitmma_kernel::{ScaleBlocks, ScaleOrder};
+pub use blocks::{WrongBlocks, scale_blocks};
 pub use check::{Shapes, check};
 pub use convert::OutputConversion;
 pub use element::{Element, element, finished, merged};

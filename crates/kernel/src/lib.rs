@@ -47,7 +47,7 @@ use tiles::Tiles;
 pub use codes::{Chunk, Code, Codes, Operands, Slice, View, Words};
 pub use elementwise::Word;
 pub use narrow::Narrow;
-pub use runs::{Fold, Runs, ScaleBlocks, ScaleOrder, Scales, WrongBlocks};
+pub use runs::{Fold, Runs, ScaleBlocks, ScaleOrder, Scales};
 pub use simd::Level;
 
 /// How products of one model are computed, worked out once for all of them.

@@ -5,7 +5,6 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 
 use super::codes::View;
 use super::elementwise::Word;
@@ -159,49 +158,6 @@ impl fmt::Display for ScaleBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ScaleBlocks { k, rows, columns, .. } = self;
         if *k == 0 { f.write_str("row") } else { write!(f, "{rows}x{k},{columns}x{k}") }
-    }
-}
-
-/// Text that does not say which elements share a scale.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrongBlocks {
-    /// The text.
-    pub text: String,
-}
-
-impl WrongBlocks {
-    /// What may be written.
-    pub const ALLOWED: &str = "write 'row', or the blocks of A and of B with the same K, as in 1x128,128x128";
-}
-
-impl fmt::Display for WrongBlocks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "scale_blocks is {}; {}", self.text, WrongBlocks::ALLOWED)
-    }
-}
-
-impl std::error::Error for WrongBlocks {}
-
-impl FromStr for ScaleBlocks {
-    type Err = WrongBlocks;
-
-    /// `1x128,128x128`: rows of A by K, columns of B by K; `row`: [`ScaleBlocks::ROWS`].
-    fn from_str(text: &str) -> Result<ScaleBlocks, WrongBlocks> {
-        let wrong = || WrongBlocks { text: text.to_owned() };
-        if text == "row" {
-            return Ok(ScaleBlocks::ROWS);
-        }
-        let block = |text: &str| -> Option<(usize, usize)> {
-            let (lines, k) = text.trim().split_once(['x', '×'])?;
-            Some((lines.parse().ok()?, k.parse().ok()?))
-        };
-        let (a, b) = text.split_once(',').ok_or_else(wrong)?;
-        match (block(a), block(b)) {
-            (Some((rows, k)), Some((columns, of_b))) if k == of_b && rows > 0 && columns > 0 && k > 0 => {
-                Ok(ScaleBlocks::new(rows, columns, k))
-            }
-            _ => Err(wrong()),
-        }
     }
 }
 

@@ -17,8 +17,7 @@ use pyo3::prelude::*;
 use crate::arrays;
 use crate::error::{CallDeclined, CallRejected, OptionError, PlanError, Raised, ShapeError, in_python};
 use crate::format;
-use crate::gemm::products;
-use crate::listener::computed;
+use crate::listener::{computed, products};
 
 /// An error of a call, on its way to Python.
 fn raised(error: Error) -> PyErr {

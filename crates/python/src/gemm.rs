@@ -1,7 +1,7 @@
 //! `bitmma.gemm`: products of any shape.
 
 use bitmma_engine::formats::{F32, Overflow};
-use bitmma_engine::gemm::{OutputConversion, Target};
+use bitmma_engine::gemm::{OutputConversion, Target, scale_blocks as blocks_of};
 use bitmma_engine::kernel::has_kernel;
 use bitmma_engine::{GemmOptions, gemm as product};
 use pyo3::prelude::*;
@@ -9,17 +9,9 @@ use pyo3::prelude::*;
 use crate::arrays::{self, Held};
 use crate::error::Raised;
 use crate::format;
-use crate::listener::{computed, long};
+use crate::listener::{computed, long, products};
 use crate::operands::Arrays;
 use crate::unit::Unit;
-
-/// Products of numbers.
-pub(crate) fn products(
-    (blocks, rows, k): (usize, usize, usize),
-    (_, _, columns): (usize, usize, usize),
-) -> usize {
-    [rows, k, columns].iter().fold(blocks, |all, size| all.saturating_mul(*size))
-}
 
 /// The options of a product, but for operands and threads.
 pub(crate) fn options(
@@ -39,7 +31,7 @@ pub(crate) fn options(
         nan,
     );
     Ok(GemmOptions {
-        scale_blocks: scale_blocks.map(str::parse).transpose().map_err(Raised::from)?,
+        scale_blocks: scale_blocks.map(blocks_of).transpose().map_err(Raised::from)?,
         split_k,
         promote_every,
         c_last,

@@ -6,6 +6,14 @@ use bitmma_engine::{Error, Progress, threads};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+/// Products of numbers.
+pub(crate) fn products(
+    (blocks, rows, k): (usize, usize, usize),
+    (_, _, columns): (usize, usize, usize),
+) -> usize {
+    [rows, k, columns].iter().fold(blocks, |all, size| all.saturating_mul(*size))
+}
+
 /// What work asks for.
 enum Request {
     Call {

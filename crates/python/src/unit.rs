@@ -9,9 +9,8 @@ use pyo3::sync::PyOnceLock;
 
 use crate::arrays;
 use crate::error::Raised;
-use crate::gemm::products;
 use crate::instruction::{Instruction, revision};
-use crate::listener::computed;
+use crate::listener::{computed, products};
 use crate::model::Model as Parts;
 use crate::operands::Arrays;
 
