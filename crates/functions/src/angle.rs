@@ -2,8 +2,8 @@
 
 use bitmma_formats::{F64, Overflow, Real, Rounding, decode, encode};
 
+use crate::number::Number;
 use crate::polynomial::{FRACTION, FRACTION_BITS};
-use crate::reduce::Number;
 
 /// 2/π in FP32: 0x1.45f306p-1, in units of 2^-24.
 pub(crate) const QUADRANTS_PER_RADIAN: u64 = 0xa2_f983;

@@ -5,7 +5,8 @@
 
 use crate::angle;
 use crate::function::Function;
-use crate::model::{self, SIGN};
+use crate::model;
+use crate::number::SIGN;
 use crate::polynomial::{FRACTION, FRACTION_BITS, Polynomial, Row};
 use crate::reduce::{EX2_HALVED, LG2_CLEARED};
 use crate::table;

@@ -17,6 +17,7 @@ mod function;
 pub mod lanes;
 mod model;
 pub mod nearest;
+mod number;
 mod polynomial;
 pub mod ptx;
 mod reduce;

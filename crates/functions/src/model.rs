@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::function::Function;
+use crate::number::SIGN;
 use crate::polynomial::{Polynomial, Row};
 use crate::reduce::{self, Reduction, Step};
 use crate::table;
@@ -13,9 +14,6 @@ pub const NAN: u32 = 0x7fff_ffff;
 /// FP32 codes that rows use.
 pub(crate) const INFINITY: u32 = 0x7f80_0000;
 pub(crate) const ONE: u32 = 0x3f80_0000;
-/// The sign bit, and the code of -0.
-pub(crate) const SIGN: u32 = 1 << 31;
-
 /// Results of a function where its polynomial is not asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Specials {

@@ -9,9 +9,10 @@ use dashu_int::ops::BitTest;
 
 use crate::float::f32_code;
 use crate::function::Function;
-use crate::model::{INFINITY, ONE, SIGN};
+use crate::model::{INFINITY, ONE};
+use crate::number::Number;
+use crate::number::SIGN;
 use crate::polynomial::FRACTION_BITS;
-use crate::reduce::Number;
 
 /// The FP32 code nearest to a function of an FP32 code. What is not a number has the code that the GPU gives it.
 pub fn nearest(function: Function, x: u32) -> u32 {

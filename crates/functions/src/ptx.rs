@@ -21,7 +21,7 @@ use bitmma_formats::F32;
 
 use crate::float::{Mode, f32_code, flush, multiply_f32};
 use crate::function::{Function, UnknownFunction};
-use crate::model::SIGN;
+use crate::number::SIGN;
 use crate::reduce::Step;
 
 /// An instruction of one operand, as in `ex2.approx.f32` and `ex2.approx.ftz.f32`.

@@ -2,11 +2,12 @@
 //!
 //! Let x = ±1.f · 2^e, subnormal numbers normalised.
 
-use bitmma_formats::{F32, Overflow, Real, Rounding, encode};
+use bitmma_formats::F32;
 
 use crate::angle::{self, Angle};
-use crate::float::{Mode, add_f32, f32_code, multiply_f32};
-use crate::model::{Model, SIGN};
+use crate::float::{Mode, add_f32, multiply_f32};
+use crate::model::Model;
+use crate::number::{Number, SIGN};
 use crate::polynomial::{FRACTION, FRACTION_BITS, Polynomial, Terms};
 
 /// Which reduction a function uses.
@@ -19,50 +20,6 @@ pub(crate) enum Reduction {
     Lg2,
     Sin,
     Cos,
-}
-
-/// A number other than zero: (-1)^negative · 1.fraction · 2^exponent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Number {
-    pub(crate) negative: bool,
-    pub(crate) exponent: i32,
-    pub(crate) fraction: u32,
-}
-
-impl Number {
-    /// The number of a code that is neither zero nor infinite nor NaN.
-    pub(crate) fn of(x: u32) -> Number {
-        let (negative, field, fraction) = (x & SIGN != 0, (x >> FRACTION_BITS & 0xff) as i32, x & FRACTION);
-        if field != 0 {
-            return Number { negative, exponent: field - F32.bias, fraction };
-        }
-        let shift = fraction.leading_zeros() - (31 - FRACTION_BITS);
-        Number {
-            negative,
-            exponent: F32.min_exponent() - shift as i32,
-            fraction: fraction << shift & FRACTION,
-        }
-    }
-
-    /// 1.fraction in units of 2^-23.
-    pub(crate) const fn significand(&self) -> u32 {
-        1 << FRACTION_BITS | self.fraction
-    }
-
-    /// The code, rounded to nearest even where the number is subnormal.
-    fn code(self) -> u32 {
-        let sign = if self.negative { SIGN } else { 0 };
-        if (F32.min_exponent()..=F32.max_exponent()).contains(&self.exponent) {
-            return sign | ((self.exponent + F32.bias) as u32) << FRACTION_BITS | self.fraction;
-        }
-        let value = Real {
-            negative: self.negative,
-            significand: self.significand().into(),
-            exponent: self.exponent - FRACTION_BITS as i32,
-            inexact: false,
-        };
-        f32_code(encode(&F32, value, Rounding::NearestEven, Overflow::Ieee))
-    }
 }
 
 /// What happens on the way to a result; see [`Model::steps`].

@@ -1,9 +1,8 @@
 //! 32 lanes at a time.
 
+pub(crate) use crate::matrix::LANES;
 use crate::program::{Address, Condition, Predicate, Slot, Wide, Word};
 
-/// Lanes of a warp.
-pub(crate) const LANES: usize = 32;
 pub(crate) type Lanes = [u32; LANES];
 pub(crate) type WideLanes = [u64; LANES];
 

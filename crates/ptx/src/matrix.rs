@@ -7,7 +7,9 @@ use bitmma_engine::formats::Format;
 use bitmma_engine::{Codes, FastSimulator, Matrix, Operands, Simulator};
 
 use crate::error::Error;
-use crate::lanes::LANES;
+
+/// Lanes of a warp.
+pub(crate) const LANES: usize = 32;
 
 /// How one matrix instruction is computed, and where its elements are.
 pub(crate) struct Multiplier {

@@ -4,10 +4,12 @@
 
 mod contract;
 mod fold;
+mod list;
 mod uses;
 
-use crate::error::Doubt;
 use crate::text::Function;
+
+pub use list::Rewrites;
 
 /// Whether a text runs as it is written or as ptxas compiles it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,16 +19,6 @@ pub enum Mode {
     Gpu,
     /// Every instruction as it is written.
     Text,
-}
-
-/// What was rewritten.
-#[derive(Clone, Debug, Default)]
-pub struct Rewrites {
-    /// Lines of the multiplication (or division) and of the addition that are one operation.
-    pub fused: Vec<(u32, u32)>,
-    /// Lines of operations on constants that are computed at compile time, correctly rounded.
-    pub folded: Vec<u32>,
-    pub(crate) doubts: Vec<Doubt>,
 }
 
 /// Rewrites a function as ptxas compiles it for a target, such as `sm_80`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::fault::Fault;
-use super::launch::Running;
+use super::running::Running;
 use super::shared::Shared;
 use super::warp::{State, Warp};
 use crate::error::Error;

@@ -6,26 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use super::argument::{Argument, Buffer};
 use super::block::Block;
 use super::global::{Global, Region};
+pub use super::running::Limits;
+use super::running::{Running, Witness};
 use super::warp::Warp;
 use crate::error::{Error, Thread};
 use crate::lanes::LANES;
 use crate::program::Kernel;
 use crate::text::Width;
-
-/// What bounds a run.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Turns of the loops of one warp.
-    pub turns: u64,
-    /// Threads of this machine; 0: as many as it has.
-    pub threads: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { turns: 10_000_000, threads: 0 }
-    }
-}
 
 /// A kernel with everything a launch says.
 pub struct Launch<'k> {
@@ -50,59 +37,6 @@ pub struct Report {
     pub instructions: u64,
     /// Blocks.
     pub blocks: u64,
-}
-
-/// Bytes of which a result depends on what was never written, for the run that finds the instruction.
-struct Witness {
-    region: String,
-    offset: u64,
-    found: Mutex<Option<(u32, Thread)>>,
-}
-
-pub(crate) struct Running<'l> {
-    pub(crate) kernel: &'l Kernel,
-    pub(crate) global: Global,
-    pub(crate) parameters: Vec<u8>,
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: [u32; 3],
-    pub(crate) shared_bytes: u64,
-    pub(crate) dynamic_shared: u64,
-    pub(crate) filling: u8,
-    pub(crate) limits: Limits,
-    /// Slot of each register that is a word.
-    pub(crate) narrow: Vec<Option<u32>>,
-    stop: &'l AtomicBool,
-    witness: Option<Witness>,
-}
-
-impl Running<'_> {
-    pub(crate) fn threads(&self) -> usize {
-        self.block.iter().map(|size| *size as usize).product()
-    }
-
-    /// An error if the run was stopped.
-    pub(crate) fn look(&self) -> Result<(), Error> {
-        if self.stop.load(Relaxed) { Err(Error::Stopped) } else { Ok(()) }
-    }
-
-    /// Notes who wrote the byte that is looked for.
-    #[inline(always)]
-    pub(crate) fn witness(
-        &self,
-        region: &Region,
-        offset: u64,
-        bytes: u8,
-        line: u32,
-        thread: impl Fn() -> Thread,
-    ) {
-        if let Some(witness) = &self.witness
-            && witness.region == region.name
-            && (offset..offset + u64::from(bytes)).contains(&witness.offset)
-            && let Ok(mut found) = witness.found.lock()
-        {
-            *found = Some((line, thread()));
-        }
-    }
 }
 
 /// Fillings of what nobody wrote.

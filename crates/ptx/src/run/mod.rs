@@ -3,11 +3,13 @@
 mod access;
 mod argument;
 mod block;
+mod copies;
 mod fault;
 mod global;
 mod launch;
 mod local;
 mod products;
+mod running;
 mod shared;
 mod warp;
 

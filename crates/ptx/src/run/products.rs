@@ -1,60 +1,14 @@
 //! Copies, matrices in shared memory, and products of matrices.
 
-use std::collections::VecDeque;
-
 use bitmma_engine::Codes;
 
 use super::block::Block;
+use super::copies::Copy;
 use super::fault::Fault;
-use super::shared::Shared;
 use super::warp::Warp;
 use crate::lanes::{LANES, each};
 use crate::matrix::Multiplier;
 use crate::program::{Address, Mma, Op, Slot, Wgmma, WgmmaA};
-
-/// Copies of a warp that nobody has waited for. Their sources are read when they start; they are written when they are
-/// waited for, which is the latest: a read before that is an error.
-#[derive(Default)]
-pub(crate) struct Copies {
-    open: Vec<Copy>,
-    groups: VecDeque<Vec<Copy>>,
-}
-
-struct Copy {
-    to: usize,
-    bytes: usize,
-    value: [u8; 16],
-    lane: usize,
-}
-
-impl Copies {
-    pub(crate) fn commit(&mut self) {
-        let open = std::mem::take(&mut self.open);
-        self.groups.push_back(open);
-    }
-
-    /// Until at most so many groups are left.
-    pub(crate) fn wait(&mut self, left: usize, shared: &mut Shared, warp: usize) {
-        while self.groups.len() > left {
-            let Some(group) = self.groups.pop_front() else { break };
-            for copy in group {
-                let _ = copy.lane;
-                // a conflict with another warp shows where that one reads or writes
-                let _ = shared.note_write(copy.to, copy.bytes, warp as u8, |_| true);
-                for (index, byte) in copy.value[..copy.bytes].iter().enumerate() {
-                    shared.put(copy.to + index, 1, (*byte).into());
-                }
-            }
-        }
-    }
-
-    /// Groups without copies need no wait.
-    pub(crate) fn landed(&mut self, _shared: &mut Shared, _warp: usize) {
-        while self.groups.front().is_some_and(Vec::is_empty) && self.groups.len() > 64 {
-            self.groups.pop_front();
-        }
-    }
-}
 
 impl Warp {
     pub(super) fn copy(&mut self, op: &Op, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {

@@ -36,7 +36,7 @@ pub(crate) struct Warp {
     pub(crate) lanes: u32,
     pub(crate) registers: Registers,
     pub(crate) local: Local,
-    pub(crate) copies: super::products::Copies,
+    pub(crate) copies: super::copies::Copies,
     pub(crate) state: State,
     at: usize,
     active: u32,
@@ -64,7 +64,7 @@ impl Warp {
                 predicates: vec![0; kernel.predicates],
             },
             local: Local::new(kernel.local, filling),
-            copies: super::products::Copies::default(),
+            copies: super::copies::Copies::default(),
             state: State::Done,
             at: 0,
             active: 0,
@@ -107,7 +107,7 @@ impl Warp {
         for (slot, value) in &kernel.wide_constants {
             self.registers.wides[slot.0 as usize] = [*value; LANES];
         }
-        self.copies = super::products::Copies::default();
+        self.copies = super::copies::Copies::default();
         (self.state, self.at, self.active) = (State::Ready, 0, self.lanes);
         (self.join, self.exited, self.turns) = (usize::MAX, 0, 0);
         self.stack.clear();

@@ -1,0 +1,77 @@
+//! What all blocks of a launch share while they run.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::global::{Global, Region};
+use crate::error::{Error, Thread};
+use crate::program::Kernel;
+
+/// What bounds a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Turns of the loops of one warp.
+    pub turns: u64,
+    /// Threads of this machine; 0: as many as it has.
+    pub threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { turns: 10_000_000, threads: 0 }
+    }
+}
+
+/// Bytes of which a result depends on what was never written, for the run that finds the instruction.
+pub(super) struct Witness {
+    pub(super) region: String,
+    pub(super) offset: u64,
+    pub(super) found: Mutex<Option<(u32, Thread)>>,
+}
+
+pub(crate) struct Running<'l> {
+    pub(crate) kernel: &'l Kernel,
+    pub(crate) global: Global,
+    pub(crate) parameters: Vec<u8>,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) shared_bytes: u64,
+    pub(crate) dynamic_shared: u64,
+    pub(crate) filling: u8,
+    pub(crate) limits: Limits,
+    /// Slot of each register that is a word.
+    pub(crate) narrow: Vec<Option<u32>>,
+    pub(super) stop: &'l AtomicBool,
+    pub(super) witness: Option<Witness>,
+}
+
+impl Running<'_> {
+    pub(crate) fn threads(&self) -> usize {
+        self.block.iter().map(|size| *size as usize).product()
+    }
+
+    /// An error if the run was stopped.
+    pub(crate) fn look(&self) -> Result<(), Error> {
+        if self.stop.load(Relaxed) { Err(Error::Stopped) } else { Ok(()) }
+    }
+
+    /// Notes who wrote the byte that is looked for.
+    #[inline(always)]
+    pub(crate) fn witness(
+        &self,
+        region: &Region,
+        offset: u64,
+        bytes: u8,
+        line: u32,
+        thread: impl Fn() -> Thread,
+    ) {
+        if let Some(witness) = &self.witness
+            && witness.region == region.name
+            && (offset..offset + u64::from(bytes)).contains(&witness.offset)
+            && let Ok(mut found) = witness.found.lock()
+        {
+            *found = Some((line, thread()));
+        }
+    }
+}
