@@ -8,8 +8,12 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bitmma_engine::{Architecture, Matrix, MmaUnit, Operands, Revision, Simulator};
-use bitmma_verify::inputs::{Family, case};
 use criterion::{Criterion, Throughput};
+use drawn::{Family, case};
+
+#[path = "../../verify/src/inputs.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod drawn;
 
 /// One instruction for each model family, and for T-FDPA the widths that matter.
 const INSTRUCTIONS: [(Architecture, &str); 10] = [

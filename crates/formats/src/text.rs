@@ -398,3 +398,9 @@ pub fn display_hex_float(format: &Format, code: u64) -> String {
         }
     }
 }
+
+/// Codes in the hex digits of their format, blanks between.
+pub fn digits_of(format: &Format, codes: &[u64]) -> String {
+    let digits = format.hex_digits();
+    codes.iter().map(|code| format!("{code:0digits$x}")).collect::<Vec<_>>().join(" ")
+}

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 use bitmma_engine::arithmetic::Model;
 use bitmma_engine::formats::Format;
+pub use bitmma_engine::formats::text::digits_of as hex;
 use bitmma_engine::{Case, Error, Signature, content};
 
 use crate::origin::Origin;
@@ -294,10 +295,4 @@ pub fn fields(signature: &Signature, case: &Case) -> String {
     let scale = scale.map_or(*a, |scale| scale.format);
     let (scale_a, scale_b) = (hex(&scale, &case.scale_a), hex(&scale, &case.scale_b));
     [hex(a, &case.a), hex(b, &case.b), hex(c, &[case.c]), scale_a, scale_b].join(",")
-}
-
-/// Codes in the hex digits of their format, blanks between.
-pub fn hex(format: &Format, codes: &[u64]) -> String {
-    let digits = format.hex_digits();
-    codes.iter().map(|code| format!("{code:0digits$x}")).collect::<Vec<_>>().join(" ")
 }

@@ -5,16 +5,16 @@
 
 use std::collections::BTreeMap;
 
+use crate::common::inputs::{Family, case};
 use bitmma_engine::arithmetic::{
     Chains, Conversion, FAMILIES, FusedSum, InputFlush, Lowering, Operation, Order, ResultFlush, RoundedSum,
     oracle, run::Operands,
 };
 use bitmma_engine::catalogue::{Revision, catalogue};
+use bitmma_engine::formats::text::digits_of as hex;
 use bitmma_engine::formats::{BF16, BlockScale, E2M1, E4M3, E5M2, F16, F32, Rounding, UE4M3, UE8M0};
 use bitmma_engine::threads::prelude::*;
 use bitmma_engine::{Case, Model};
-use bitmma_verify::inputs::{Family, case};
-use bitmma_verify::recording;
 
 const SEED: u64 = 0x5eed;
 
@@ -206,8 +206,7 @@ fn engine_and_oracle_agree() {
                     .unwrap_or_else(|error| panic!("{name}: {error}"));
                 let expected = oracle::dot(model, &a, &b, c, &scale_a, &scale_b);
                 (expected != actual).then(|| {
-                    let hex = recording::hex;
-                    format!(
+                                        format!(
                         "{name}, {family:?}, seed {SEED:#x}, index {index}\n a {}\n b {}\n c {}\n scales {scale_a:x?} {scale_b:x?}\n oracle {}\n engine {}",
                         hex(&model.a, &a),
                         hex(&model.b, &b),

@@ -1,11 +1,11 @@
 //! Operands in memory of any layout: the same bits as from matrices of their own.
 
+use crate::common::inputs::Family;
 use crate::gemm::plain::Inputs;
 use bitmma_engine::catalogue::find;
 use bitmma_engine::formats::{E2M1, F16};
 use bitmma_engine::gemm::Target;
 use bitmma_engine::{Architecture, Codes, Error, GemmOptions, Matrix, MatrixRef, Revision, Slice, gemm};
-use bitmma_verify::inputs::Family;
 
 /// Codes of matrices laid out with these strides, others in the gaps.
 fn spread(matrix: &Matrix, strides: [usize; 3]) -> Codes {

@@ -3,12 +3,12 @@
 
 use crate::common;
 
+use crate::common::inputs::{Family, case};
 use crate::common::{Unit, exact, exact_dot, exponent, hardware, magnitude, power, ulp};
 use bitmma_engine::arithmetic::{Operation, RoundedSum};
 use bitmma_engine::catalogue::{Architecture, Revision, catalogue};
 use bitmma_engine::formats::{Class, F32, Format, decode};
 use bitmma_engine::{Case, Model};
-use bitmma_verify::inputs::{Family, case};
 use dashu_ratio::RBig;
 
 use Architecture::{Ada, Ampere, Cdna1, Cdna2, Cdna3, Hopper, RtxBlackwell, Turing, Volta};

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::common::inputs::{Family, case};
 use bitmma_engine::arithmetic::exact::Exact;
 use bitmma_engine::arithmetic::trace::{OperandName, Reading, TermName, Why};
 use bitmma_engine::arithmetic::{Conversion, InputFlush, Operation, Step, run::Operands};
@@ -10,7 +11,6 @@ use bitmma_engine::explain::explain;
 use bitmma_engine::formats::{BF16, BlockScale, E2M1, F16, F32, Format, Real, TF32, UE4M3, decode};
 use bitmma_engine::{Case, Model};
 use bitmma_threads::prelude::*;
-use bitmma_verify::inputs::{Family, case};
 use dashu_int::IBig;
 use dashu_ratio::RBig;
 

@@ -3,13 +3,13 @@
 pub(crate) mod plain;
 
 use crate::common;
+use crate::common::inputs::Family;
 use bitmma_engine::arithmetic::{Chains, Conversion, Lowering, Operation, Order};
 use bitmma_engine::catalogue::find;
 use bitmma_engine::formats::{BlockScale, Overflow, Rounding, table};
 use bitmma_engine::gemm::{MAX_STEP, OutputConversion, Target};
 use bitmma_engine::kernel::Level;
 use bitmma_engine::{Architecture, Error, GemmOptions, Matrix, Model, Revision, gemm};
-use bitmma_verify::inputs::Family;
 use plain::{Inputs, Plain};
 use std::sync::Mutex;
 use table::{E2M1, E4M3, E5M2, F16, F32, F64, UE4M3, UE8M0};

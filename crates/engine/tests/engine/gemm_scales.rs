@@ -1,12 +1,12 @@
 //! FP32 scales of blocks, bit for bit against the plain loop.
 
+use crate::common::inputs::Family;
 use crate::gemm::plain::{Inputs, Plain};
 use bitmma_engine::formats::cases::notable_codes;
 use bitmma_engine::formats::table::{BF16, F32, F64};
 use bitmma_engine::gemm::{OutputConversion, ScaleBlocks, ScaleOrder, Target, scale_blocks};
 use bitmma_engine::kernel::Level;
 use bitmma_engine::{Architecture, GemmOptions, Matrix, Revision, gemm};
-use bitmma_verify::inputs::Family;
 
 /// FP8 of every architecture that trains with block scales, FP16 with an FP16 accumulator, and kernels that are not
 /// driven tile by tile.

@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::common::inputs::{Family, case};
 use bitmma_engine::arithmetic::Operation;
 use bitmma_engine::catalogue::{Architecture, Revision, catalogue, find};
 use bitmma_engine::formats::{F16, F32, Rounding, text::to_f64_bits};
 use bitmma_engine::kernel::{Level, has_kernel, multiply};
 use bitmma_engine::{Matrix, Model, Operands, simulate_steps};
-use bitmma_verify::inputs::{Family, case};
 
 /// Every distinct model and K of the catalogue that has a kernel, with one instruction that has it.
 fn models() -> Vec<(String, Model, usize)> {
@@ -135,11 +135,11 @@ fn kernels_answer_as_the_reference_path() {
                                 want == got,
                                 "{name}, {level:?}, {family:?}, seed {seed}, {m}×{n}×{}: element {row},{column} is {got:#x}, the reference path says {want:#x}\n a {}\n b {}\n c {:#x}",
                                 steps * step,
-                                bitmma_verify::recording::hex(
+                                bitmma_engine::formats::text::digits_of(
                                     &model.a,
                                     &inputs.a.row(0, row).collect::<Vec<_>>()
                                 ),
-                                bitmma_verify::recording::hex(
+                                bitmma_engine::formats::text::digits_of(
                                     &model.b,
                                     &inputs.b.column(0, column).collect::<Vec<_>>()
                                 ),

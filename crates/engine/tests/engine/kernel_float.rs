@@ -1,12 +1,12 @@
 //! FMA and FTZ-AddMul by the processor's own arithmetic: what its rounding, its zeros, its NaNs and its
 //! subnormal numbers make of directed cases, on every instruction set this processor has.
 
+use crate::common::inputs::{Family, case};
 use bitmma_engine::arithmetic::{Chains, Conversion, FusedSum, InputFlush, Lowering, Operation, ResultFlush};
 use bitmma_engine::catalogue::find;
 use bitmma_engine::formats::{BF16, E4M3, E5M2, F16, F32, F64, Format, Rounding, TF32};
 use bitmma_engine::kernel::{Level, has_kernel, multiply};
 use bitmma_engine::{Architecture, Matrix, Model, Operands, Revision, simulate_steps};
-use bitmma_verify::inputs::{Family, case};
 
 fn ftz(a: Format, b: Format, pairing: usize, flush_inputs: bool) -> Model {
     let model = Model::new(a, b, F32, Operation::FtzAddMul { pairing }, Conversion::RNE_FP32);
@@ -86,11 +86,11 @@ fn check(name: &str, model: &Model, step: usize, operands: &Operands<'_>) -> Mat
             assert!(
                 want == got,
                 "{name} {model:?}, {level:?}: element {row},{column} is {got:#x}, the reference path says {want:#x}\n a {}\n b {}\n c {:#x}",
-                bitmma_verify::recording::hex(
+                bitmma_engine::formats::text::digits_of(
                     &model.a,
                     &operands.a.row(index / (m * n), row).collect::<Vec<_>>()
                 ),
-                bitmma_verify::recording::hex(
+                bitmma_engine::formats::text::digits_of(
                     &model.b,
                     &operands.b.column(index / (m * n), column).collect::<Vec<_>>()
                 ),

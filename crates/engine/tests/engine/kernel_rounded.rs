@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
+use crate::common::inputs::{Family, case};
 use bitmma_arithmetic::{Conversion, Operation, RoundedSum};
 use bitmma_engine::catalogue::{Architecture, Revision, find};
 use bitmma_engine::formats::{BF16, E4M3FNUZ, E5M2FNUZ, F16, F32, Format, Rounding, XF32};
 use bitmma_engine::kernel::{Level, has_kernel, multiply};
 use bitmma_engine::{Matrix, Model, Operands, simulate_steps};
-use bitmma_verify::inputs::{Family, case};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
@@ -48,8 +48,11 @@ fn agree(model: &Model, step: usize, a: &Matrix, b: &Matrix, c: &Matrix, what: &
                     want == got,
                     "{what}, {level:?}, {:?}: element {row},{column} is {got:#x}, the reference path says {want:#x}\n a {}\n b {}\n c {:#x}",
                     model.operation,
-                    bitmma_verify::recording::hex(&model.a, &a.row(0, row).collect::<Vec<_>>()),
-                    bitmma_verify::recording::hex(&model.b, &b.column(0, column).collect::<Vec<_>>()),
+                    bitmma_engine::formats::text::digits_of(&model.a, &a.row(0, row).collect::<Vec<_>>()),
+                    bitmma_engine::formats::text::digits_of(
+                        &model.b,
+                        &b.column(0, column).collect::<Vec<_>>()
+                    ),
                     c.get(0, row, column),
                 );
             }

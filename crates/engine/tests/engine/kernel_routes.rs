@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use crate::common::inputs::{Family, case};
 use bitmma_arithmetic::Operation;
 use bitmma_engine::catalogue::{Architecture, Revision, find};
 use bitmma_engine::kernel::routes::{Route, counted};
 use bitmma_engine::kernel::{Level, multiply};
 use bitmma_engine::{Matrix, Model, Operands, simulate_steps};
-use bitmma_verify::inputs::{Family, case};
 
 /// Instructions that take all of them between them.
 const INSTRUCTIONS: [(Architecture, &str); 12] = [

@@ -109,8 +109,8 @@ fn agree_on(
                 want == got,
                 "{level:?}, seed {seed}, {:?}: element {row},{column} is {got:#x}, the reference path says {want:#x}\n a {}\n b {}\n c {:#x}",
                 model.operation,
-                bitmma_verify::recording::hex(&model.a, &a.row(0, row).collect::<Vec<_>>()),
-                bitmma_verify::recording::hex(&model.b, &b.column(0, column).collect::<Vec<_>>()),
+                bitmma_engine::formats::text::digits_of(&model.a, &a.row(0, row).collect::<Vec<_>>()),
+                bitmma_engine::formats::text::digits_of(&model.b, &b.column(0, column).collect::<Vec<_>>()),
                 c.get(0, row, column),
             );
         }

@@ -6,12 +6,12 @@ use crate::common;
 
 use std::collections::BTreeSet;
 
+use crate::common::inputs::{Family, case};
 use crate::common::{Unit, has, unit};
 use bitmma_engine::Case;
 use bitmma_engine::arithmetic::{Operation, run::Operands};
 use bitmma_engine::catalogue::{Architecture, Instruction, Revision, catalogue};
 use bitmma_engine::formats::{BF16, Class, F16, F32, F64, Rounding, TF32, XF32, decode, text};
-use bitmma_verify::inputs::{Family, case};
 
 use Architecture::{Ada, Ampere, Blackwell, Cdna1, Cdna2, Cdna3, Hopper, RtxBlackwell, Turing, Volta};
 

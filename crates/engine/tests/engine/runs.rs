@@ -1,11 +1,11 @@
 //! Sums of runs along K inside the kernels: runs of every length against the spans that are packed, rows and columns
 //! beyond a block, and NaN, infinities and overflow in some runs only, bit for bit against the plain loop.
 
+use crate::common::inputs::Family;
 use crate::gemm::plain::{Inputs, Plain};
 use bitmma_engine::gemm::{ScaleBlocks, Target};
 use bitmma_engine::kernel::Level;
 use bitmma_engine::{Architecture, GemmOptions, Matrix, Revision, gemm};
-use bitmma_verify::inputs::Family;
 
 /// Each kernel and each way its accumulators become results.
 const INSTRUCTIONS: [(Architecture, &str); 10] = [

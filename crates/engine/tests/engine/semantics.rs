@@ -4,12 +4,12 @@
 
 use crate::common;
 
+use crate::common::inputs::{Family, case};
 use crate::common::{Unit, hardware, unit};
 use bitmma_engine::Case;
 use bitmma_engine::arithmetic::{Operation, RoundedSum};
 use bitmma_engine::catalogue::{Architecture, Revision};
 use bitmma_engine::formats::{BF16, E2M1, UE4M3};
-use bitmma_verify::inputs::{Family, case};
 
 use Architecture::{Ada, Ampere, Blackwell, Cdna1, Cdna2, Cdna3, Hopper, RtxBlackwell, Turing, Volta};
 

@@ -3,9 +3,9 @@
 use crate::common;
 
 use crate::common::hardware;
+use crate::common::inputs::{Family, case};
 use bitmma_engine::catalogue::{Architecture, catalogue, find};
 use bitmma_engine::formats::{E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, F32, UE8M0};
-use bitmma_verify::inputs::{Family, case};
 
 use Architecture::{Ada, Ampere, Blackwell, Cdna3, Hopper, RtxBlackwell, Turing, Volta};
 

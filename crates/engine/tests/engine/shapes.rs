@@ -1,12 +1,12 @@
 //! Matrices and shapes: what does not fit is an error with the numbers in it; what fits gives the dot
 //! products, element by element, on any number of threads.
 
+use crate::common::inputs::{Family, case};
 use bitmma_engine::arithmetic::{ModelError, oracle};
 use bitmma_engine::catalogue::{Revision, catalogue, find};
 use bitmma_engine::explain::explain_element;
 use bitmma_engine::formats::{BF16, E4M3, F16, F32, Format, UE8M0};
 use bitmma_engine::{Architecture, Case, Error, Matrix, MmaUnit, Model, Operands, Simulator, simulate};
-use bitmma_verify::inputs::{Family, case};
 
 use Architecture::{Ampere, Cdna1, Cdna2, Cdna3, Hopper, RtxBlackwell, Volta};
 

@@ -1,11 +1,16 @@
 //! What several test files of the engine share: numbers by their text, instructions by their name, exact
 //! rationals.
 
+/// Random operands, from the source of the crate that asks units, which builds on this one.
+#[path = "../../../../verify/src/inputs.rs"]
+#[allow(dead_code, unreachable_pub)]
+pub(crate) mod inputs;
+
 use bitmma_engine::arithmetic::run::Operands;
 use bitmma_engine::catalogue::{Architecture, Instruction, Revision, find};
+use bitmma_engine::formats::text::digits_of as hex;
 use bitmma_engine::formats::{Class, Format, Overflow, Rounding, decode, text};
 use bitmma_engine::{Case, Model};
-use bitmma_verify::recording;
 use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 
@@ -92,16 +97,15 @@ impl Unit {
             actual == expected,
             "{}: {why}\n products {products:?}, c {c}\n expected {} = {}\n actual   {} = {}",
             self.name,
-            recording::hex(&self.model.d, &[expected]),
+            hex(&self.model.d, &[expected]),
             text::display(&self.model.d, expected),
-            recording::hex(&self.model.d, &[actual]),
+            hex(&self.model.d, &[actual]),
             text::display(&self.model.d, actual),
         );
     }
 
     /// A case as text that can be replayed.
     pub(crate) fn shown(&self, case: &Case) -> String {
-        let hex = recording::hex;
         let scale = self.model.scale.map_or(self.model.a, |scale| scale.format);
         format!(
             "{}\n a {}\n b {}\n c {}\n scale_a {}\n scale_b {}",

@@ -1,6 +1,7 @@
 //! Products of any shape, written plainly a second time: a loop over the elements of D, each a chain of
 //! [`Model::dot`] along K, and the arithmetic crate's sums around it.
 
+use crate::common::inputs::{Family, case};
 use bitmma_engine::arithmetic::Conversion;
 use bitmma_engine::arithmetic::fma::{add, change_format, fma, multiply};
 use bitmma_engine::arithmetic::operand::Operand;
@@ -8,7 +9,6 @@ use bitmma_engine::arithmetic::run::Operands;
 use bitmma_engine::formats::{Class, F64, Format, Overflow, Rounding, decode};
 use bitmma_engine::gemm::{OutputConversion, ScaleBlocks, ScaleOrder, Target};
 use bitmma_engine::{GemmOptions, Matrix, Model, gemm};
-use bitmma_verify::inputs::{Family, case};
 
 /// Operands of a product, rows, columns and elements of C drawn as cases of one family.
 pub(crate) struct Inputs {
