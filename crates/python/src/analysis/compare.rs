@@ -1,29 +1,91 @@
 //! `bitmma.analysis.compare`: one input through every instruction.
 
 use bitmma_analysis::account::Account;
-use bitmma_analysis::compare::{Answer, Input, Reason, compare as through_all};
+use bitmma_analysis::compare::{self as through, Input, Reason, compare as through_all};
 use bitmma_engine::formats::text::display;
 use bitmma_engine::{Architecture, Instruction};
 use pyo3::prelude::*;
+use pyo3::types::{IntoPyDict, PyDict};
 
-use super::{Dict, long, losses};
+use super::{Loss, long};
 use crate::error::Raised;
 use crate::instruction::revision;
 
-/// Answers and instructions that are left out.
-type Compared<'py> = (Vec<Dict<'py>>, Vec<Dict<'py>>);
+record! {
+    /// What one instruction answers.
+    Answer(compared: true, hidden: [losses]) {
+        /// Architecture and instruction.
+        target: String,
+        /// The architecture.
+        architecture: String,
+        /// The instruction.
+        instruction: String,
+        /// The format of D.
+        format: String,
+        /// The code of D.
+        code: u64,
+        /// Its value.
+        text: String,
+        /// What it lost, in the order of its steps; nothing for what is not finite.
+        losses: Vec<Py<Loss>>,
+    }
+
+    /// The value of D.
+    #[getter]
+    fn value(&self) -> PyResult<f64> {
+        Ok(self.text.parse()?)
+    }
+}
+
+record! {
+    /// An instruction that does not take the input.
+    LeftOut(compared: true, hidden: []) {
+        /// Architecture and instruction.
+        target: String,
+        /// The architecture.
+        architecture: String,
+        /// The instruction.
+        instruction: String,
+        /// Why it does not.
+        reason: String,
+    }
+}
+
+record! {
+    /// Who answers what.
+    Comparison(compared: true, hidden: []) {
+        /// In the catalogue's order.
+        answers: Vec<Py<Answer>>,
+        /// The others.
+        left_out: Vec<Py<LeftOut>>,
+    }
+
+    /// Every different value, ascending, with who answers it; all NaNs are one and last.
+    #[getter]
+    fn by_value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let valued = self.answers.iter().map(|answer| Ok((answer.get().value()?, answer)));
+        let mut valued: Vec<(f64, &Py<Answer>)> = valued.collect::<PyResult<_>>()?;
+        let order = |(x, _): &(f64, _), (y, _): &(f64, _)| {
+            x.partial_cmp(y).unwrap_or_else(|| x.is_nan().cmp(&y.is_nan()))
+        };
+        valued.sort_by(order);
+        let groups = valued.chunk_by(|one, other| order(one, other).is_eq());
+        let groups = groups.map(|group| (group[0].0, group.iter().map(|(_, answer)| *answer).collect::<Vec<_>>()));
+        groups.into_py_dict(py)
+    }
+}
 
 /// Who answers what; values are text that every format reads for itself. Without A the paper's Equation 1.
 #[pyfunction]
 #[pyo3(signature = (values, architectures = None, *, round = false, composed = false, revision_name = "hardware"))]
-pub(crate) fn compare<'py>(
-    py: Python<'py>,
+pub(crate) fn compare(
+    py: Python<'_>,
     values: Option<(Vec<String>, Vec<String>, String)>,
     architectures: Option<Vec<String>>,
     round: bool,
     composed: bool,
     revision_name: &str,
-) -> PyResult<Compared<'py>> {
+) -> PyResult<Comparison> {
     let revision = revision(revision_name)?;
     let architectures = match architectures {
         None => Architecture::ALL.to_vec(),
@@ -49,28 +111,30 @@ pub(crate) fn compare<'py>(
         Ok((comparison, accounts))
     });
     let (comparison, accounts) = found?;
-    let answer = |(answer, account): (&Answer, &Option<Account>)| {
-        let Answer { row, d } = *answer;
-        Ok(dict!(
-            py,
+    let answer = |(answer, account): (&through::Answer, &Option<Account>)| {
+        let through::Answer { row, d } = *answer;
+        let answer = Answer {
             target: row.target(),
-            architecture: row.architecture.name(),
+            architecture: row.architecture.name().to_owned(),
             instruction: row.name(),
-            format: row.d.name,
+            format: row.d.name.to_owned(),
             code: d,
             text: display(&row.d, d),
-            losses: account.as_ref().map_or(Ok(Vec::new()), |account| losses(py, account))?,
-        ))
+            losses: account.as_ref().map_or(Ok(Vec::new()), |account| Loss::all(py, account))?,
+        };
+        Py::new(py, answer)
     };
     let left_out = |(row, reason): &(&Instruction, Reason)| {
-        Ok(dict!(
-            py,
+        let left_out = LeftOut {
             target: row.target(),
-            architecture: row.architecture.name(),
+            architecture: row.architecture.name().to_owned(),
             instruction: row.name(),
             reason: comparison.text(reason),
-        ))
+        };
+        Py::new(py, left_out)
     };
-    let answers = comparison.answers.iter().zip(&accounts).map(answer).collect::<PyResult<_>>()?;
-    Ok((answers, comparison.left_out.iter().map(left_out).collect::<PyResult<_>>()?))
+    Ok(Comparison {
+        answers: comparison.answers.iter().zip(&accounts).map(answer).collect::<PyResult<_>>()?,
+        left_out: comparison.left_out.iter().map(left_out).collect::<PyResult<_>>()?,
+    })
 }

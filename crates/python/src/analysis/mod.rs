@@ -1,5 +1,4 @@
-//! `bitmma.analysis`: what the arithmetic means. Results go to Python as dictionaries;
-//! `python/bitmma/analysis` makes its classes of them.
+//! `bitmma.analysis`: what the arithmetic means. Results are classes of Python's.
 
 pub(crate) mod accuracy;
 pub(crate) mod bounds;
@@ -8,14 +7,19 @@ pub(crate) mod discrepancy;
 pub(crate) mod report;
 pub(crate) mod risk;
 
-use bitmma_analysis::account::{Account, Loss};
+use std::convert::Infallible;
+
+use bitmma_analysis::account::{self, Account};
 use bitmma_analysis::describe;
 use bitmma_analysis::error_source::Source;
 use bitmma_analysis::subject::Subject;
 use bitmma_analysis::{Dyadic, Error};
 use bitmma_engine::{Case, Matrix, Model};
+use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::PyInt;
+#[cfg(feature = "stubs")]
+use pyo3::{inspect::PyStaticExpr, type_hint_identifier};
 
 use crate::arrays;
 use crate::error::{FormatError, OptionError, Raised, ReportError, in_python};
@@ -62,54 +66,134 @@ fn long<T: Send>(
     Ok(result.map_err(Failed::from)?)
 }
 
-/// A result on its way to Python.
-type Dict<'py> = Bound<'py, PyDict>;
+/// An exact number: a `Fraction`.
+pub(crate) struct Exact(Py<PyAny>);
 
-/// An exact number: the significand's hexadecimal digits and the exponent of two.
-type Exact = (String, i64);
+impl Exact {
+    fn new(py: Python<'_>, number: &Dyadic) -> PyResult<Exact> {
+        let (significand, exponent) = number.to_hex();
+        let significand = py.get_type::<PyInt>().call1((significand, 16))?;
+        let power = py.import("fractions")?.call_method1("Fraction", (2,))?.pow(exponent, py.None())?;
+        Ok(Exact(power.mul(significand)?.unbind()))
+    }
 
-fn exact(number: &Dyadic) -> Exact {
-    number.to_hex()
+    fn some(py: Python<'_>, number: Option<&Dyadic>) -> PyResult<Option<Exact>> {
+        number.map(|number| Exact::new(py, number)).transpose()
+    }
 }
 
-/// A dot product as arrays of codes that any unit takes: A a row, B a column, C one element.
-fn input<'py>(py: Python<'py>, model: &Model, case: &Case) -> PyResult<Dict<'py>> {
-    let array = |format, rows, columns, codes: &[u64]| {
-        let matrix = Matrix::single(format, rows, columns, codes.iter().copied());
-        arrays::result(py, matrix.map_err(Raised::from)?, false)
-    };
-    let k = case.a.len();
-    let scale = |rows: bool, codes: &[u64]| {
-        let count = codes.len();
-        let shape = if rows { (1, count) } else { (count, 1) };
-        model.scale.map(|scale| array(scale.format, shape.0, shape.1, codes)).transpose()
-    };
-    Ok(dict!(
-        py,
-        a: array(model.a, 1, k, &case.a)?,
-        b: array(model.b, k, 1, &case.b)?,
-        c: array(model.c, 1, 1, &[case.c])?,
-        scale_a: scale(true, &case.scale_a)?,
-        scale_b: scale(false, &case.scale_b)?,
-        text: describe::input(model, case),
-    ))
+impl<'py> IntoPyObject<'py> for &Exact {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = Infallible;
+
+    #[cfg(feature = "stubs")]
+    const OUTPUT_TYPE: PyStaticExpr = type_hint_identifier!("fractions", "Fraction");
+
+    fn into_pyobject(self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Infallible> {
+        Ok(self.0.bind(py).clone())
+    }
 }
 
-/// Something that was cut, rounded or flushed.
-fn lost<'py>(py: Python<'py>, loss: &Loss) -> PyResult<Dict<'py>> {
-    Ok(dict!(
-        py,
-        operation: loss.operation,
-        source: loss.source.name(),
-        term: &loss.term,
-        exact: exact(&loss.exact),
-        kept: exact(&loss.kept),
-        last_bit: loss.last_bit,
-    ))
+impl<'py> FromPyObject<'_, 'py> for Exact {
+    type Error = Infallible;
+
+    #[cfg(feature = "stubs")]
+    const INPUT_TYPE: PyStaticExpr = type_hint_identifier!("fractions", "Fraction");
+
+    fn extract(number: Borrowed<'_, 'py, PyAny>) -> Result<Exact, Infallible> {
+        Ok(Exact(number.to_owned().unbind()))
+    }
 }
 
-fn losses<'py>(py: Python<'py>, account: &Account) -> PyResult<Vec<Dict<'py>>> {
-    account.losses.iter().map(|loss| lost(py, loss)).collect()
+record! {
+    /// One dot product as codes, ready for any unit: ``simulate(unit, input.a, input.b, input.c)``.
+    Input(compared: false, hidden: [a, b, c, scale_a, scale_b]) {
+        /// 1×K codes.
+        a: Py<PyAny>,
+        /// K×1 codes.
+        b: Py<PyAny>,
+        /// 1×1 code.
+        c: Py<PyAny>,
+        /// 1 × K/block codes; None where the unit takes none.
+        scale_a: Option<Py<PyAny>>,
+        /// K/block × 1 codes; None where the unit takes none.
+        scale_b: Option<Py<PyAny>>,
+        /// What is not zero in it: ``a0 = 1, b0 = 0.5, c = -0x1p-25``.
+        text: String,
+    }
+
+    fn __str__(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Input {
+    /// A dot product as arrays of codes that any unit takes: A a row, B a column, C one element.
+    fn of(py: Python<'_>, model: &Model, case: &Case) -> PyResult<Py<Input>> {
+        let array = |format, rows, columns, codes: &[u64]| {
+            let matrix = Matrix::single(format, rows, columns, codes.iter().copied());
+            Ok::<_, PyErr>(arrays::result(py, matrix.map_err(Raised::from)?, false)?.unbind())
+        };
+        let k = case.a.len();
+        let scale = |rows: bool, codes: &[u64]| {
+            let count = codes.len();
+            let shape = if rows { (1, count) } else { (count, 1) };
+            model.scale.map(|scale| array(scale.format, shape.0, shape.1, codes)).transpose()
+        };
+        let input = Input {
+            a: array(model.a, 1, k, &case.a)?,
+            b: array(model.b, k, 1, &case.b)?,
+            c: array(model.c, 1, 1, &[case.c])?,
+            scale_a: scale(true, &case.scale_a)?,
+            scale_b: scale(false, &case.scale_b)?,
+            text: describe::input(model, case),
+        };
+        Py::new(py, input)
+    }
+}
+
+record! {
+    /// Something that was cut, rounded or flushed.
+    Loss(compared: true, hidden: []) {
+        /// The elementary operation along K in which it happened, from 0.
+        operation: usize,
+        /// What lost it: ``input FTZ``, ``add/mul``, ``output FTZ``, ``fused summation``, ``output rounding``,
+        /// ``lowering``.
+        source: String,
+        /// The term: ``a3*b3``, ``c``; ``d`` for a whole result.
+        term: String,
+        /// Before.
+        exact: Exact,
+        /// After.
+        kept: Exact,
+        /// Weight of the last bit that is kept, as a power of two; None where it was flushed.
+        last_bit: Option<i64>,
+    }
+
+    /// Kept minus exact.
+    #[getter]
+    fn error<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.kept.0.bind(py).sub(&self.exact.0)
+    }
+}
+
+impl Loss {
+    fn of(py: Python<'_>, loss: &account::Loss) -> PyResult<Py<Loss>> {
+        let loss = Loss {
+            operation: loss.operation,
+            source: loss.source.name().to_owned(),
+            term: loss.term.clone(),
+            exact: Exact::new(py, &loss.exact)?,
+            kept: Exact::new(py, &loss.kept)?,
+            last_bit: loss.last_bit,
+        };
+        Py::new(py, loss)
+    }
+
+    fn all(py: Python<'_>, account: &Account) -> PyResult<Vec<Py<Loss>>> {
+        account.losses.iter().map(|loss| Loss::of(py, loss)).collect()
+    }
 }
 
 /// A unit as the analysis takes it: a model at a K, with its row of the catalogue where it has one.

@@ -6,25 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Callable, Iterable, Sequence
 
 from .. import _arrays, _bitmma
-from .._lazy import numpy as np
+from .._bitmma import BiasGrowth, Distributions, Errors, Workaround
 from ..gemm import Target, _unit
 from ..simulate import Unit
-from ._results import Errors, Histogram
 
 if TYPE_CHECKING:
     from .._arrays import Array, Codes
 
-__all__ = [
-    "BiasGrowth",
-    "Distributions",
-    "Measured",
-    "Workaround",
-    "bias_distributions",
-    "bias_growth",
-    "errors",
-    "measure_designs",
-    "workarounds",
-]
+__all__ = ["Measured", "bias_distributions", "bias_growth", "errors", "measure_designs", "workarounds"]
 
 #: Called with what is done, how much of it, and how much there is.
 Progress = Callable[[str, int, int], object]
@@ -49,24 +38,7 @@ def errors(
     own = _arrays.is_codes(d)
     format = _arrays.format_of("D", d, unit.d if own else None)
     words = _arrays.codes("D", d, format)
-    found = _bitmma.exact_errors(unit._native, unit._operands(a, b, c, scale_a, scale_b), words, format)
-    return found.view(np.float64)
-
-
-@dataclass(frozen=True)
-class Distributions:
-    """D minus the exact result, on CDNA3."""
-
-    round_down: Errors
-    """Of the instruction as it is."""
-    toward_zero: Errors
-    """Of a hypothetical one that rounds toward zero."""
-    outside: Errors
-    """Of the instruction as it is, with C = 0 and C added outside in FP32."""
-    round_down_bins: Histogram
-    """Bins of the first."""
-    toward_zero_bins: Histogram
-    """Bins of the second."""
+    return _bitmma.exact_errors(unit._native, unit._operands(a, b, c, scale_a, scale_b), words, format)
 
 
 def bias_distributions(
@@ -79,32 +51,9 @@ def bias_distributions(
 ) -> Distributions:
     """The bias of round-down on CDNA3 in single instructions (v_mfma_f32_32x32x8_f16, A and B ~ 1000·N(0,1),
     C ~ N(0,1)): the paper's figure. ``instructions`` is 1 to 1,000,000."""
-    found = _bitmma.bias_distributions(
+    return _bitmma.bias_distributions(
         instructions=instructions, revision_name=revision, seed=seed, threads=threads, progress=progress
     )
-    return Distributions(
-        round_down=Errors(**found["round_down"]),
-        toward_zero=Errors(**found["toward_zero"]),
-        outside=Errors(**found["outside"]),
-        round_down_bins=Histogram(*found["round_down_bins"]),
-        toward_zero_bins=Histogram(*found["toward_zero_bins"]),
-    )
-
-
-@dataclass(frozen=True)
-class BiasGrowth:
-    """Errors after a chain of instructions."""
-
-    k: int
-    """Elements along K."""
-    round_down: Errors
-    """Accumulating in C."""
-    toward_zero: Errors
-    """Accumulating in C on the hypothetical instruction."""
-    outside: Errors
-    """Each instruction from C = 0, its result added outside in FP32."""
-    bias: Errors
-    """The first minus the second, element by element."""
 
 
 def bias_growth(
@@ -121,7 +70,7 @@ def bias_growth(
     """How that bias grows along K: ``products`` products of 32×32×K for each K of ``lengths``, A and B drawn
     from ``distribution`` (normal, uniform, outliers) times ``scale``, which is above 0 and at most 1e300. K is 1 to
     1,048,576, ``products`` 1 to 1,000,000."""
-    rows = _bitmma.bias_growth(
+    return _bitmma.bias_growth(
         list(lengths),
         products=products,
         distribution=distribution,
@@ -131,7 +80,6 @@ def bias_growth(
         threads=threads,
         progress=progress,
     )
-    return [BiasGrowth(row.pop("k"), **{name: Errors(**one) for name, one in row.items()}) for row in rows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,21 +114,7 @@ def measure_designs(
         return []
     operands = units[0]._operands(a, b, None, scale_a, scale_b)
     rows = _bitmma.measure_designs([unit._native for unit in units], operands, threads=threads)
-    return [
-        Measured(unit, row["adder_bits"], Errors(**row["summary"]), row["relative"]) for unit, row in zip(units, rows)
-    ]
-
-
-@dataclass(frozen=True)
-class Workaround:
-    """A way to compute a product, and what it lost."""
-
-    name: str
-    """In words."""
-    instruction: str
-    """What computes it."""
-    errors: Errors
-    """D minus the exact product."""
+    return [Measured(unit, *row) for unit, row in zip(units, rows)]
 
 
 def workarounds(
@@ -198,5 +132,4 @@ def workarounds(
     FP32 output, promotion, C = 0, FP16 in place of FP8, BF16, scaling, a newer architecture."""
     unit = _unit(target)
     operands = unit._operands(a, b, c, scale_a, scale_b)
-    rows = _bitmma.workarounds(unit._native, operands, revision_name=revision, threads=threads)
-    return [Workaround(name, instruction, Errors(**one)) for name, instruction, one in rows]
+    return _bitmma.workarounds(unit._native, operands, revision_name=revision, threads=threads)

@@ -2,54 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from .. import _bitmma
+from .._bitmma import Account, Bounds, WorstCase
 from .._options import whole
-from .._lazy import numpy as np
 from ..gemm import Target, _unit
-from ._results import Input, Loss, exact, losses, maybe
 
 if TYPE_CHECKING:
-    from .._arrays import Array, Codes
+    from .._arrays import Array
 
-__all__ = ["Account", "Bounds", "Entry", "WorstCase", "account", "bounds", "error_sources", "worst_case"]
-
-
-@dataclass(frozen=True)
-class Entry:
-    """What one source did to one dot product."""
-
-    source: str
-    """As in :class:`Loss`."""
-    error: Fraction
-    """What it changed, with its sign."""
-    bound: Fraction
-    """The most that it can have lost, given the exponents that occurred."""
-
-
-@dataclass(frozen=True)
-class Account:
-    """What one dot product lost; all errors together are D minus the exact result."""
-
-    code: int
-    """The code of D."""
-    value: Fraction | None
-    """Its value; None if it is not finite, and so for the next three."""
-    exact: Fraction | None
-    """The exact dot product."""
-    error: Fraction | None
-    """D minus the exact dot product."""
-    bound: Fraction | None
-    """The sum of all sources' bounds."""
-    paper_bound: Fraction
-    """The paper's bound, whether or not a term can lose bits."""
-    sources: list[Entry]
-    """Sources that can have lost something."""
-    losses: list[Loss] = field(repr=False)
-    """Every loss, in the order of the steps."""
+__all__ = ["account", "bounds", "error_sources", "worst_case"]
 
 
 def account(
@@ -67,33 +30,7 @@ def account(
     Operands as in :func:`bitmma.simulate`, K any that the model takes; ``element`` is row and column.
     """
     unit = _unit(target)
-    found = _bitmma.account(unit._native, unit._operands(a, b, c, scale_a, scale_b), element)
-    entries = [Entry(source, exact(error), exact(bound)) for source, error, bound in found["sources"]]
-    return Account(
-        code=found["code"],
-        value=maybe(found["value"]),
-        exact=maybe(found["exact"]),
-        error=maybe(found["error"]),
-        bound=maybe(found["bound"]),
-        paper_bound=exact(found["paper_bound"]),
-        sources=entries,
-        losses=losses(found["losses"]),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class Bounds:
-    """Errors and bounds of a product, rounded to float64."""
-
-    error: Codes
-    """D minus the exact result, M×N; NaN where something is not finite."""
-    bound: Codes
-    """The most that each element can have lost, given the exponents that occurred: a posteriori."""
-    a_priori: float | None
-    """The most that any element can lose, from the largest magnitudes of the operands alone; None where it
-    may overflow, or where results are promoted."""
-    a_priori_by_source: dict[str, float]
-    """The same by source."""
+    return _bitmma.account(unit._native, unit._operands(a, b, c, scale_a, scale_b), element)
 
 
 def bounds(
@@ -114,27 +51,7 @@ def bounds(
     unit = _unit(target)
     operands = unit._operands(a, b, c, scale_a, scale_b)
     whole(promote_every=promote_every, threads=threads)
-    found = _bitmma.product_bounds(unit._native, operands, promote_every=promote_every, threads=threads)
-    return Bounds(
-        error=found["error"].view(np.float64),
-        bound=found["bound"].view(np.float64),
-        a_priori=found["a_priori"],
-        a_priori_by_source=dict(found["by_source"]),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class WorstCase:
-    """A case and how much of its bound it uses up."""
-
-    input: Input
-    """The operands."""
-    ratio: float
-    """Error over bound."""
-    error: Fraction
-    """The error."""
-    tried: int
-    """Cases tried."""
+    return _bitmma.product_bounds(unit._native, operands, promote_every=promote_every, threads=threads)
 
 
 def worst_case(
@@ -155,10 +72,7 @@ def worst_case(
     """
     native = _unit(target)._native
     whole(k=k, budget=budget, seed=seed)
-    found = _bitmma.worst_case(native, objective, k=k, budget=budget, enough=enough, seed=seed)
-    if found is None:
-        return None
-    return WorstCase(Input(**found["input"]), found["ratio"], exact(found["error"]), found["tried"])
+    return _bitmma.worst_case(native, objective, k=k, budget=budget, enough=enough, seed=seed)
 
 
 def error_sources(target: Target, *, k: int | None = None) -> dict[str, str]:

@@ -2,76 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Iterable, Sequence, Union
 
 from .. import _bitmma
+from .._bitmma import Comparison, Difference
 from .._options import whole
 from .._lazy import numpy as np
 from ..gemm import Target, _unit
 from ..simulate import Unit
-from ._results import Input, Loss, loss, losses
 
 if TYPE_CHECKING:
     from .._arrays import Codes
 
-__all__ = ["Answer", "Comparison", "Difference", "LeftOut", "Matrix", "compare", "matrix", "smallest"]
+__all__ = ["Matrix", "compare", "matrix", "smallest"]
 
 #: A number as text (decimal, hexadecimal float), or a float, which is exact.
 Number = Union[str, float]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What one instruction answers."""
-
-    target: str
-    """Architecture and instruction."""
-    architecture: str
-    instruction: str
-    format: str
-    """The format of D."""
-    code: int
-    """The code of D."""
-    text: str
-    """Its value."""
-    losses: list[Loss] = field(repr=False)
-    """What it lost, in the order of its steps; nothing for what is not finite."""
-
-    @property
-    def value(self) -> float:
-        """The value of D."""
-        return float(self.text)
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """An instruction that does not take the input."""
-
-    target: str
-    """Architecture and instruction."""
-    architecture: str
-    instruction: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Who answers what."""
-
-    answers: list[Answer]
-    """In the catalogue's order."""
-    left_out: list[LeftOut]
-    """The others."""
-
-    @property
-    def by_value(self) -> dict[float, list[Answer]]:
-        """Every different value, ascending, with who answers it; all NaNs are one and last."""
-        groups: dict[str, list[Answer]] = {}
-        for answer in self.answers:
-            groups.setdefault(str(answer.value), []).append(answer)
-        order = sorted(groups, key=lambda text: (text == "nan", float(text)))
-        return {float(text): groups[text] for text in order}
 
 
 def compare(
@@ -95,32 +42,11 @@ def compare(
     if a is not None or b is not None:
         values = ([_word(x) for x in a or ()], [_word(x) for x in b or ()], _word(c))
     names = None if architectures is None else list(architectures)
-    answers, left_out = _bitmma.compare(values, names, round=round, composed=composed, revision_name=revision)
-    return Comparison(
-        [Answer(**{**row, "losses": losses(row["losses"])}) for row in answers], [LeftOut(**row) for row in left_out]
-    )
+    return _bitmma.compare(values, names, round=round, composed=composed, revision_name=revision)
 
 
 def _word(number: Number) -> str:
     return number if isinstance(number, str) else float(number).hex()
-
-
-@dataclass(frozen=True, eq=False)
-class Difference:
-    """What a search for an input on which two units differ came to."""
-
-    verdict: str
-    """``found``; ``never``: equal parameters, or every input was tried; ``not found``: there may be one."""
-    input: Input | None
-    """The operands; None where none was found."""
-    smallest: bool
-    """Whether every simpler kind of input that is tried at all was tried whole."""
-    tried: int
-    """Cases tried; 0 where the parameters are equal."""
-    answers: tuple[int, int] | None
-    """The codes of D of the two."""
-    first: tuple[Loss | None, Loss | None]
-    """Where they part: the first loss of each that the other does not have."""
 
 
 def smallest(
@@ -141,11 +67,7 @@ def smallest(
     """
     x, y = _unit(left), _unit(right)
     whole(k=k, budget=budget, seed=seed, threads=threads)
-    found = _bitmma.smallest_difference(x._native, y._native, k=k, budget=budget, seed=seed, threads=threads)
-    one, other = found["first"]
-    found["first"] = (one and loss(one), other and loss(other))
-    found["input"] = found["input"] and Input(**found["input"])
-    return Difference(**found)
+    return _bitmma.smallest_difference(x._native, y._native, k=k, budget=budget, seed=seed, threads=threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,8 +91,8 @@ def matrix(targets: Iterable[Target], *, each: int = 4_000, seed: int = 1, threa
     1,000,000, at the largest K of them."""
     units = [_unit(target) for target in targets]
     whole(each=each, seed=seed, threads=threads)
-    found = _bitmma.difference_matrix([unit._native for unit in units], each=each, seed=seed, threads=threads)
-    counts = np.array(found["differing"], dtype=np.float64).reshape(len(found["members"]), -1, 2)
-    shares = counts / np.maximum(found["cases"], 1)
-    members = [[units[place] for place in places] for places in found["members"]]
-    return Matrix(members, found["k"], shares[..., 0], shares[..., 1], found["cases"])
+    natives = [unit._native for unit in units]
+    k, cases, members, differing = _bitmma.difference_matrix(natives, each=each, seed=seed, threads=threads)
+    counts = np.array(differing, dtype=np.float64).reshape(len(members), -1, 2)
+    shares = counts / np.maximum(cases, 1)
+    return Matrix([[units[place] for place in places] for places in members], k, shares[..., 0], shares[..., 1], cases)
