@@ -15,7 +15,7 @@ use crate::model::Model as Parts;
 use crate::operands::Arrays;
 
 /// An instruction that is simulated by its model, or a model without an instruction.
-#[pyclass(frozen, module = "bitmma._bitmma")]
+#[pyclass(frozen, subclass, module = "bitmma._bitmma")]
 pub(crate) struct Unit {
     /// What answers for one instruction; None for a model, which takes any shape.
     simulator: Option<FastSimulator>,
@@ -24,6 +24,12 @@ pub(crate) struct Unit {
     parts: PyOnceLock<Py<Parts>>,
     /// The row of the catalogue; None for a model.
     pub(crate) row: Option<&'static Row>,
+    /// The row of the catalogue; None for a model.
+    #[pyo3(get)]
+    instruction: Option<Py<Instruction>>,
+    /// `hardware` or `paper`.
+    #[pyo3(get, name = "_revision")]
+    revision: String,
 }
 
 impl Unit {
@@ -34,18 +40,25 @@ impl Unit {
 
 #[pymethods]
 impl Unit {
+    /// The same unit as an object of `bitmma.Unit`.
+    #[new]
+    #[pyo3(signature = (native, instruction = None, revision = "hardware".to_owned()))]
+    fn new(native: &Unit, instruction: Option<Py<Instruction>>, revision: String) -> Unit {
+        let Unit { simulator, target, row, .. } = native;
+        let parts = PyOnceLock::new();
+        Unit { simulator: simulator.clone(), target: target.clone(), parts, row: *row, instruction, revision }
+    }
+
     /// The unit of an instruction.
     #[staticmethod]
-    fn of_instruction(instruction: &Instruction, revision_name: &str) -> PyResult<Unit> {
-        let revision = revision(revision_name)?;
-        let simulator = Simulator::found(&instruction.found, revision).map_err(Raised::from)?;
-        let target = Target::found(&instruction.found, revision).map_err(Raised::from)?;
-        Ok(Unit {
-            simulator: Some(FastSimulator::new(simulator)),
-            target,
-            parts: PyOnceLock::new(),
-            row: Some(instruction.found.instruction),
-        })
+    fn of_instruction(instruction: Py<Instruction>, revision_name: String) -> PyResult<Unit> {
+        let (found, revision) = (&instruction.get().found, revision(&revision_name)?);
+        let simulator = Simulator::found(found, revision).map_err(Raised::from)?;
+        let simulator = Some(FastSimulator::new(simulator));
+        let target = Target::found(found, revision).map_err(Raised::from)?;
+        let row = Some(found.instruction);
+        let parts = PyOnceLock::new();
+        Ok(Unit { simulator, target, parts, row, instruction: Some(instruction), revision: revision_name })
     }
 
     /// The unit of a model in TOML, `step` elements along K at a time.
@@ -54,7 +67,14 @@ impl Unit {
     fn of_model(toml: &str, step: Option<usize>) -> PyResult<Unit> {
         let model = Model::from_toml(toml).map_err(Raised::from)?;
         let target = Target::of_model(model, step).map_err(Raised::from)?;
-        Ok(Unit { simulator: None, target, parts: PyOnceLock::new(), row: None })
+        Ok(Unit {
+            simulator: None,
+            target,
+            parts: PyOnceLock::new(),
+            row: None,
+            instruction: None,
+            revision: "hardware".to_owned(),
+        })
     }
 
     /// The instruction, or the model's family.
@@ -102,7 +122,7 @@ impl Unit {
         self.target.step()
     }
 
-    /// The format in which partial results of a GEMM are added: f32, or f64.
+    /// The format in which a GEMM adds partial results: f32, or f64.
     #[getter]
     fn working_format(&self) -> &'static str {
         self.target.working_format().name
@@ -127,15 +147,15 @@ impl Unit {
             .map(|model| model.clone_ref(py))
     }
 
-    /// Whether a fast kernel computes it; else the reference path does.
+    /// Whether a fast kernel computes GEMMs of it; else the reference path does.
     #[getter]
     fn has_kernel(&self) -> bool {
         has_kernel(self.model(), self.target.step())
     }
 
-    /// The model as TOML.
+    /// The model as data: edit it, and run it like any other.
     #[getter]
-    fn model_toml(&self) -> String {
+    fn toml(&self) -> String {
         self.model().to_toml()
     }
 

@@ -6,6 +6,7 @@ from _typeshed import Incomplete, SupportsGetItem
 from fractions import Fraction
 from os import PathLike
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
+from typing_extensions import disjoint_base
 
 @final
 class Account:
@@ -906,11 +907,20 @@ class Section:
         A figure, drawn.
         """
 
-@final
+@disjoint_base
 class Unit:
     """
     An instruction that is simulated by its model, or a model without an instruction.
     """
+    def __new__(cls, /, native: Unit, instruction: Instruction | None = None, revision: str = ...) -> Unit:
+        """
+        The same unit as an object of `bitmma.Unit`.
+        """
+    @property
+    def _revision(self, /) -> str:
+        """
+        `hardware` or `paper`.
+        """
     @property
     def a(self, /) -> str:
         """
@@ -938,12 +948,12 @@ class Unit:
     @property
     def has_kernel(self, /) -> bool:
         """
-        Whether a fast kernel computes it; else the reference path does.
+        Whether a fast kernel computes GEMMs of it; else the reference path does.
         """
     @property
-    def model_toml(self, /) -> str:
+    def instruction(self, /) -> Instruction | None:
         """
-        The model as TOML.
+        The row of the catalogue; None for a model.
         """
     @property
     def name(self, /) -> str:
@@ -976,9 +986,14 @@ class Unit:
         Elements along K at a time.
         """
     @property
+    def toml(self, /) -> str:
+        """
+        The model as data: edit it, and run it like any other.
+        """
+    @property
     def working_format(self, /) -> str:
         """
-        The format in which partial results of a GEMM are added: f32, or f64.
+        The format in which a GEMM adds partial results: f32, or f64.
         """
 
 @final

@@ -127,15 +127,7 @@ def plan_call(
             **given,
         )
     )
-    return CallPlan(
-        found["platform"],
-        found["origin"],
-        found["evidence"],
-        found["source"],
-        tuple(found["assumed"]),
-        found["plan"],
-        found["remark"],
-    )
+    return CallPlan(**{**found, "assumed": tuple(found["assumed"])})
 
 
 def scaled_mm(

@@ -153,5 +153,5 @@ def explain(
         raise ShapeError(f"the element is {element}; row and column were expected, or block, row and column")
     block, row, column = element if len(element) == 3 else (0, *element)
     operands = (words_a, words_b, words_c, words_sa, words_sb)
-    steps, code = _bitmma.explain(unit._native, operands, element=(block, row, column))
+    steps, code = _bitmma.explain(unit, operands, element=(block, row, column))
     return Explanation(steps, code, by_name(unit.d))

@@ -20,21 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["Unit", "mma", "simulate"]
 
 
-class Unit:
+class Unit(_bitmma.Unit):
     """Whatever answers D = A·B + C: an instruction of an architecture, or a model.
 
     Call it with A (M×K), B (K×N) and, if you like, C (M×N, else +0); with a further dimension in front
     where an instruction multiplies several blocks. D comes in the dtype and the framework of the operands;
     codes in, codes out.
     """
-
-    instruction: Instruction | None
-    """The row of the catalogue; None for a model."""
-
-    def __init__(self, native: _bitmma.Unit, instruction: Instruction | None = None, revision: str = "hardware") -> None:
-        self._native = native
-        self.instruction = instruction
-        self._revision = revision
 
     def __reduce__(self) -> tuple[object, ...]:
         """How it is pickled: an instruction by its names, a model as data."""
@@ -49,59 +41,8 @@ class Unit:
         return cls(_bitmma.Unit.of_model(toml, step))
 
     @property
-    def name(self) -> str:
-        """The instruction, or the model's family."""
-        return self._native.name
-
-    @property
-    def toml(self) -> str:
-        """The model as data: edit it, and run it like any other."""
-        return self._native.model_toml
-
-    @property
-    def a(self) -> str:
-        """Format of A."""
-        return self._native.a
-
-    @property
-    def b(self) -> str:
-        """Format of B."""
-        return self._native.b
-
-    @property
-    def c(self) -> str:
-        """Format of C."""
-        return self._native.c
-
-    @property
-    def d(self) -> str:
-        """Format of D."""
-        return self._native.d
-
-    @property
-    def scale(self) -> tuple[str, int] | None:
-        """Format of the scale factors and how many elements share one; None where there are none."""
-        return self._native.scale
-
-    @property
-    def step(self) -> int:
-        """Elements along K at a time."""
-        return self._native.step
-
-    @property
-    def shape(self) -> tuple[int, int, int, int] | None:
-        """Blocks, M, N and K of the instruction; None for a model, which takes any."""
-        return self._native.shape
-
-    @property
-    def working_format(self) -> str:
-        """The format in which a GEMM adds partial results: f32, or f64."""
-        return self._native.working_format
-
-    @property
-    def has_kernel(self) -> bool:
-        """Whether a fast kernel computes GEMMs of it; else the reference path does."""
-        return self._native.has_kernel
+    def _native(self) -> Unit:
+        return self
 
     def __call__(
         self,
@@ -112,7 +53,7 @@ class Unit:
         scale_a: Array | None = None,
         scale_b: Array | None = None,
     ) -> Array:
-        d = _bitmma.multiply(self._native, self._operands(a, b, c, scale_a, scale_b))
+        d = _bitmma.multiply(self, self._operands(a, b, c, scale_a, scale_b))
         return _arrays.result(d, self.d, _arrays.like(a, b))
 
     def _operands(
@@ -176,5 +117,5 @@ def simulate(
 ) -> Array:
     """D = A·B + C by the unit's model, for any M and N and any K that the model takes, by a fast kernel where there is one. With
     ``reference`` by the plain definition, which is slow and has the same bits."""
-    d = _bitmma.simulate(unit._native, unit._operands(a, b, c, scale_a, scale_b), reference)
+    d = _bitmma.simulate(unit, unit._operands(a, b, c, scale_a, scale_b), reference)
     return _arrays.result(d, unit.d, _arrays.like(a, b))

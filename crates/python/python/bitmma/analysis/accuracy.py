@@ -38,7 +38,7 @@ def errors(
     own = _arrays.is_codes(d)
     format = _arrays.format_of("D", d, unit.d if own else None)
     words = _arrays.codes("D", d, format)
-    return _bitmma.exact_errors(unit._native, unit._operands(a, b, c, scale_a, scale_b), words, format)
+    return _bitmma.exact_errors(unit, unit._operands(a, b, c, scale_a, scale_b), words, format)
 
 
 def bias_distributions(
@@ -113,7 +113,7 @@ def measure_designs(
     if not units:
         return []
     operands = units[0]._operands(a, b, None, scale_a, scale_b)
-    rows = _bitmma.measure_designs([unit._native for unit in units], operands, threads=threads)
+    rows = _bitmma.measure_designs(units, operands, threads=threads)
     return [Measured(unit, *row) for unit, row in zip(units, rows)]
 
 
@@ -132,4 +132,4 @@ def workarounds(
     FP32 output, promotion, C = 0, FP16 in place of FP8, BF16, scaling, a newer architecture."""
     unit = _unit(target)
     operands = unit._operands(a, b, c, scale_a, scale_b)
-    return _bitmma.workarounds(unit._native, operands, revision_name=revision, threads=threads)
+    return _bitmma.workarounds(unit, operands, revision_name=revision, threads=threads)

@@ -30,7 +30,7 @@ def account(
     Operands as in :func:`bitmma.simulate`, K any that the model takes; ``element`` is row and column.
     """
     unit = _unit(target)
-    return _bitmma.account(unit._native, unit._operands(a, b, c, scale_a, scale_b), element)
+    return _bitmma.account(unit, unit._operands(a, b, c, scale_a, scale_b), element)
 
 
 def bounds(
@@ -51,7 +51,7 @@ def bounds(
     unit = _unit(target)
     operands = unit._operands(a, b, c, scale_a, scale_b)
     whole(promote_every=promote_every, threads=threads)
-    return _bitmma.product_bounds(unit._native, operands, promote_every=promote_every, threads=threads)
+    return _bitmma.product_bounds(unit, operands, promote_every=promote_every, threads=threads)
 
 
 def worst_case(
@@ -70,7 +70,7 @@ def worst_case(
     with a ratio of ``enough``, 0 to 1, or after ``budget`` cases, at least 80. ``k`` is a multiple of what the target
     takes, up to 1,048,576.
     """
-    native = _unit(target)._native
+    native = _unit(target)
     whole(k=k, budget=budget, seed=seed)
     return _bitmma.worst_case(native, objective, k=k, budget=budget, enough=enough, seed=seed)
 
@@ -79,4 +79,4 @@ def error_sources(target: Target, *, k: int | None = None) -> dict[str, str]:
     """Where a unit's errors come from, each with the bound of one elementary operation as the paper writes
     it."""
     whole(k=k)
-    return dict(_bitmma.error_sources(_unit(target)._native, k))
+    return dict(_bitmma.error_sources(_unit(target), k))

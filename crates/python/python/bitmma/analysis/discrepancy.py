@@ -67,7 +67,7 @@ def smallest(
     """
     x, y = _unit(left), _unit(right)
     whole(k=k, budget=budget, seed=seed, threads=threads)
-    return _bitmma.smallest_difference(x._native, y._native, k=k, budget=budget, seed=seed, threads=threads)
+    return _bitmma.smallest_difference(x, y, k=k, budget=budget, seed=seed, threads=threads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +91,7 @@ def matrix(targets: Iterable[Target], *, each: int = 4_000, seed: int = 1, threa
     1,000,000, at the largest K of them."""
     units = [_unit(target) for target in targets]
     whole(each=each, seed=seed, threads=threads)
-    natives = [unit._native for unit in units]
-    k, cases, members, differing = _bitmma.difference_matrix(natives, each=each, seed=seed, threads=threads)
+    k, cases, members, differing = _bitmma.difference_matrix(units, each=each, seed=seed, threads=threads)
     counts = np.array(differing, dtype=np.float64).reshape(len(members), -1, 2)
     shares = counts / np.maximum(cases, 1)
     return Matrix([[units[place] for place in places] for places in members], k, shares[..., 0], shares[..., 1], cases)

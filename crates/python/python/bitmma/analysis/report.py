@@ -110,20 +110,12 @@ class Section:
 
 def _section(native: _bitmma.Section) -> Section:
     row = json.loads(native.json())
-    return Section(
-        name=row["name"],
-        title=row["title"],
-        text=row["text"],
-        tables=[Table(**table) for table in row["tables"]],
-        figures=[_figure(figure, native) for figure in row["figures"]],
-    )
+    tables = [Table(**table) for table in row["tables"]]
+    return Section(**{**row, "tables": tables, "figures": [_figure(figure, native) for figure in row["figures"]]})
 
 
 def _figure(row: dict[str, Any], native: _bitmma.Section) -> Figure:
-    series = []
-    for one in row["series"]:
-        points = [(x, y) for x, y in one["points"]]
-        series.append(Series(one["name"], one["mark"], points, one["errors"], one["labels"]))
+    series = [Series(**{**one, "points": [(x, y) for x, y in one["points"]]}) for one in row["series"]]
     return Figure(**{**row, "series": series}, _drawn=native)
 
 
@@ -139,7 +131,7 @@ def _choices(
     named, operands = None, None
     if unit is not None:
         one = unit.instruction
-        named = (unit._native, unit.name if one is None else f"{one.architecture} {one.row}")
+        named = (unit, unit.name if one is None else f"{one.architecture} {one.row}")
         if a is not None and b is not None:
             operands = unit._operands(a, b, c, *scales)
     if operands is None and not (a is None and b is None and c is None):

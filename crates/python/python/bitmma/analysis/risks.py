@@ -17,7 +17,7 @@ def assess(target: Target, *, k: int | None = None, seed: int = 1) -> list[Verdi
     it, the search is short.
     """
     whole(k=k, seed=seed)
-    return _bitmma.assess(_unit(target)._native, k=k, seed=seed)
+    return _bitmma.assess(_unit(target), k=k, seed=seed)
 
 
 def assess_all(*, revision: str = "hardware", seed: int = 1, threads: int | None = None) -> list[Assessed]:
