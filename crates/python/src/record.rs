@@ -71,7 +71,9 @@ macro_rules! record {
 
 /// What the functions of `dataclasses` look for.
 pub(crate) fn fields(py: Python<'_>, name: &str, fields: &[&str]) -> PyResult<Py<PyAny>> {
-    let class = py.import("dataclasses")?.call_method1("make_dataclass", (name, fields))?;
+    // without methods, which would be compiled for each class whenever bitmma is imported
+    let bare = dict!(py, init: false, repr: false, eq: false, namespace: dict!(py, __doc__: name));
+    let class = py.import("dataclasses")?.call_method("make_dataclass", (name, fields), Some(&bare))?;
     Ok(class.getattr("__dataclass_fields__")?.unbind())
 }
 
