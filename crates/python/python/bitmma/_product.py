@@ -44,6 +44,6 @@ def on_cpu(
         shape = None
     output = _arrays.format_named("output", output)
     operands = unit._operands(a, b, c, scale_a, scale_b, scale_blocks)
-    d, format = _bitmma.gemm(unit._native, operands, scale_blocks=scale_blocks, output=output, **options)
+    d, format = _bitmma.gemm(unit, operands, scale_blocks=scale_blocks, output=output, **options)
     d = d if shape is None else d.reshape(shape)
     return _arrays.result(d, format, _arrays.like(a, b))

@@ -40,10 +40,6 @@ class Unit(_bitmma.Unit):
         whole(step=step)
         return cls(_bitmma.Unit.of_model(toml, step))
 
-    @property
-    def _native(self) -> Unit:
-        return self
-
     def __call__(
         self,
         a: Array,

@@ -17,7 +17,7 @@ class Declined(Exception):
 
 def model_of(unit: Unit) -> Model:
     """The model of a unit. Raises :class:`Declined` where kernels have no words for it."""
-    model = unit._native.parts
+    model = unit.model
     if " " in model.rho:
         raise Declined(f"results are converted by {model.rho}, which kernels do not do")
     return model

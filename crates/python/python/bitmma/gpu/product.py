@@ -139,7 +139,7 @@ def multiply(
     """alpha · A·B + beta · C of batches of codes; C a float tensor. The order is that of the native half's schedule."""
     model, shape = model_of(unit), (a.shape[0], a.shape[1], b.shape[2])
     sizes = [None if one is None else tuple(one.shape) for one in (c, *(scales or (None, None)))]
-    order = schedule(unit._native, tuple(a.shape), tuple(b.shape), *sizes, **options)
+    order = schedule(unit, tuple(a.shape), tuple(b.shape), *sizes, **options)
     if order.converts is not None:
         raise Declined(order.converts)
     if order.output is not None and order.output not in DTYPES:
