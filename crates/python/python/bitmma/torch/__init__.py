@@ -8,7 +8,9 @@ try:
 except ImportError as error:
     raise ImportError("bitmma.torch needs PyTorch, which is not installed: pip install torch") from error
 
+from .account import Account
 from .arithmetic import Chip, Gemm
+from .attention import Flash
 from .compare import compare
 from .comparison import Comparison, First, Row
 from .difference import Difference, Explained, Side
@@ -18,12 +20,14 @@ from .product import Compared, Product
 from .tally import Tally
 
 __all__ = [
+    "Account",
     "Chip",
     "Compared",
     "Comparison",
     "Difference",
     "Explained",
     "First",
+    "Flash",
     "Gemm",
     "Outcome",
     "Product",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Callable
 
@@ -14,8 +14,11 @@ from torch.utils import _python_dispatch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..errors import CallDeclined, OptionError
-from . import operations, planned, rewrites, settings, tasks, threads
+from . import attention as attentions
+from . import launches, operations, planned, rewrites, settings, tasks, threads
+from .account import Account
 from .arithmetic import Arithmetic, Target, arithmetics, resolve
+from .chip_functions import Functions
 from .choice import Policies, dtype_name
 from .difference import Difference, compare_sums
 from .layers import Layers
@@ -30,6 +33,9 @@ from .ways import Way
 Listener = Callable[[Product, "Way | None", "Operands | None", "torch.Tensor | None", torch.Tensor], None]
 
 
+#: Computes an operation of the host, or says that it does not.
+HostOperation = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]"], Any]
+
 #: What becomes of products in threads that have entered no emulation; the first is the default.
 OTHER_THREADS = ("emulate", "plain")
 
@@ -41,6 +47,17 @@ class _Here(threading.local):
         self.entered: list[ExitStack] = []
         self.exact_in: torch.dtype | None = None
         """The dtype that FP32 operands are known to come from."""
+        self.attending = False
+        """Whether a call of attention runs that was seen already."""
+
+    @contextmanager
+    def attends(self) -> Iterator[None]:
+        """While a call of attention runs."""
+        before, self.attending = self.attending, True
+        try:
+            yield
+        finally:
+            self.attending = before
 
 
 class emulate(TorchDispatchMode):
@@ -111,6 +128,9 @@ class emulate(TorchDispatchMode):
         call_options: dict[str, Any] | None = None,
         device: str | None = None,
         other_threads: str = "emulate",
+        attention: "str | attentions.Flash" = "math",
+        functions: str | None = None,
+        kernels: str | None = None,
     ) -> None:
         super().__init__()
         if other_threads not in OTHER_THREADS:
@@ -130,6 +150,13 @@ class emulate(TorchDispatchMode):
         """Calls that had a plan, by operation and dtype."""
         self.declined: Counter[str] = Counter()
         """Calls that had none, by operation, dtype and reason."""
+        self.attention = attentions.parse(attention)
+        """Attention in tiles; None: decomposed."""
+        self.account = Account(self.arithmetic.label, left=self.left)
+        """What was the chip's, and what the host's."""
+        self._host: list[HostOperation] = [Functions(functions, self.account)] if functions is not None else []
+        """What computes operations of the host otherwise."""
+        self._kernels = kernels
         self._calls = calls
         self._call_options = call_options or {}
         if calls is not None and not isinstance(calls, str):
@@ -157,7 +184,8 @@ class emulate(TorchDispatchMode):
 
     def __enter__(self) -> "emulate":
         with ExitStack() as stack:
-            for context in (settings.EMULATING, self._tracking, threads.owned(self), self.here()):
+            launched = nullcontext() if self._kernels is None else launches.counted(self._kernels, self.account)
+            for context in (settings.EMULATING, self._tracking, threads.owned(self), launched, self.here()):
                 stack.enter_context(context)
             self._here.entered.append(stack.pop_all())
         tasks.entered(self)
@@ -218,6 +246,14 @@ class emulate(TorchDispatchMode):
             return opened
         if reason := operations.why_left(func, args):
             self.left.count(f"{operations.name(func, args)}: {reason}")
+            return func(*args, **kwargs)
+        if operations.is_traced(args):
+            return func(*args, **kwargs)
+        for own in self._host:
+            result = own(func, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        self.account.operation(func, args)
         return func(*args, **kwargs)
 
     def _operate(self, operation: Callable[..., Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -305,6 +341,7 @@ class emulate(TorchDispatchMode):
         with LOCK:
             product = replace(product, index=len(self.products))  # another thread may have been faster
             self.products.append(product)
+            self.account.product(product)
             if self._listener is not None:
                 self._listener(product, way, operands, sums, result)
         return result

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from . import settings
+from . import attention, settings
 from .operations import is_traced
 
 if TYPE_CHECKING:
     from .emulation import emulate
 
 aten = torch.ops.aten
+_SDPA = torch.nn.functional.scaled_dot_product_attention
 _Key: Any = torch._C.DispatchKey
 
 #: Operations whose own CPU code is made of products: it runs, and its products are emulated.
@@ -52,16 +53,23 @@ def opened(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[st
     if key is not None:
         if is_traced(args):
             return NotImplemented
-        with emulation.again(), torch._C.DisableTorchFunction():
-            return func.decompose(*args, **kwargs) if key == _Key.CompositeImplicitAutograd else func._op_dk(key, *args, **kwargs)
+        if func.overloadpacket is aten.scaled_dot_product_attention and not emulation._here.attending:
+            return attention.call(emulation, lambda *args, **kwargs: _decomposed(emulation, func, key, args, kwargs), args, kwargs)
+        return _decomposed(emulation, func, key, args, kwargs)
     if getattr(func, "_name", "") == "flex_attention" and not is_traced(args):
         return _flex_attention(emulation, func, args, kwargs)
     return NotImplemented
 
 
+def _decomposed(emulation: emulate, func: Any, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    with emulation.again(), torch._C.DisableTorchFunction():
+        return func.decompose(*args, **kwargs) if key == _Key.CompositeImplicitAutograd else func._op_dk(key, *args, **kwargs)
+
+
 def _flex_attention(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Scores in FP32 from operands of the query's dtype, as the fused kernel has them; then weights in that dtype."""
     here, query = emulation._here, args[0]
+    emulation.account.attention["flex_attention: its two products are the chip's, scores are FP32, softmax is the host's"] += 1
     before = here.exact_in
     here.exact_in = query.dtype if query.dtype in (torch.float16, torch.bfloat16) else None
     try:
@@ -86,6 +94,9 @@ class Calls(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
         settings.look()
+        if func is _SDPA:
+            with self._emulation._here.attends():  # in inference mode it comes to `opened`, too
+                return attention.call(self._emulation, func, args, kwargs)
         if func is torch.lstm and self._emulation.takes(args[0].dtype):
             with settings.WITHOUT_ONEDNN:
                 return func(*args, **kwargs)
