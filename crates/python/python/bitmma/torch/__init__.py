@@ -15,7 +15,7 @@ from .compare import compare
 from .comparison import Comparison, First, Row
 from .difference import Difference, Explained, Side
 from .emulation import emulate
-from .outcome import Outcome
+from .outcome import Flip, Outcome
 from .product import Compared, Product
 from .tally import Tally
 
@@ -28,6 +28,7 @@ __all__ = [
     "Explained",
     "First",
     "Flash",
+    "Flip",
     "Gemm",
     "Outcome",
     "Product",

@@ -14,7 +14,10 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..errors import LeftAlone, OptionError
+from . import noise
+from .account import Account
 from .arithmetic import Arithmetic, arithmetics
+from .attention import parse as parse_attention
 from .choice import Policies, dtype_name
 from .comparison import FP32, Comparison
 from .emulation import emulate
@@ -42,6 +45,10 @@ def compare(
     reference: bool = True,
     threads: int | None = None,
     device: str | None = None,
+    noise_floor: bool | str | list[str] = True,
+    attention: Any = "math",
+    functions: str | None = None,
+    kernels: str | None = None,
     **policies: Any,
 ) -> Comparison:
     """Runs ``model(*inputs, **kwargs)`` on each chip and holds the others against the first.
@@ -60,8 +67,13 @@ def compare(
     on NVIDIA without ``fp32="tf32"``) is an error.
 
     ``logits`` finds the tensor whose last dimension is classes (else the output, or its ``logits``). ``reference`` also
-    runs a copy of the model in FP32 and in FP64 by PyTorch's own products, so that a difference has a scale. ``device``
-    is that of emulate.
+    runs a copy of the model in FP32 and in FP64 by PyTorch's own products, so that a difference has a scale. ``device``,
+    ``attention``, ``functions`` and ``kernels`` are those of emulate.
+
+    ``noise_floor`` runs the first chip again, up to three times, with the host's part computed in another way that is as right: every
+    function one FP32 ulp up (``"functions"``), sums in sequence (``"sums"``), attention in tiles (``"attention"``). :attr:`Comparison.floor` has
+    what that changes, and :attr:`Comparison.verdict` says whether the chips differ by more. A variation of which the model has nothing
+    costs no run; each other one costs as much as a chip. ``False`` leaves them out, a list names some. It belongs to ``"propagated"``.
     """
     if "calls" in policies or "call_options" in policies:
         raise OptionError("compare has no calls: give a plan of bitmma.calls.plan_call as a chip, or run emulate(calls=…) by itself")
@@ -74,7 +86,9 @@ def compare(
         raise OptionError(f"chips has {len(found)}; two or more are compared")
     if optimizer is not None:
         backward = True
-    run = _Runs(model, inputs, dict(kwargs or {}), backward, loss, optimizer, logits or logits_of, threads, device)
+    variations = noise.parse(noise_floor) if mode != "local" else []
+    options = {"threads": threads, "device": device, "attention": attention, "functions": functions, "kernels": kernels}
+    run = _Runs(model, inputs, dict(kwargs or {}), backward, loss, optimizer, logits or logits_of, options, variations)
     with apart():  # the references are PyTorch's own, whatever other threads emulate
         return run.compare(found, mode, top_k, reference)
 
@@ -90,8 +104,10 @@ class _Runs:
     loss: Callable[[Any], torch.Tensor] | None
     optimizer: Callable[..., torch.optim.Optimizer] | None
     logits: Callable[[Any], torch.Tensor | None]
-    threads: int | None
-    device: str | None
+    options: dict[str, Any]
+    """Of emulate."""
+    variations: list[str]
+    """Of the noise floor."""
     outputs: dict[str, torch.Tensor] = field(default_factory=dict)
     """The logits of each run."""
     losses: dict[str, float] = field(default_factory=dict)
@@ -99,6 +115,7 @@ class _Runs:
     emulated: dict[str, int] = field(default_factory=dict)
     left: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    accounts: dict[str, Account] = field(default_factory=dict)
 
     def compare(self, chips: list[Arithmetic], mode: str, top_k: int, reference: bool) -> Comparison:
         recorders: list[Recorder] = []
@@ -112,9 +129,10 @@ class _Runs:
                 state.restore()
                 recorder = Recorder(chip.label, self._root, references, recorders[0] if recorders else None)
                 others = chips[1:] if mode != "propagated" and not place else []
-                context = emulate(chip, compare_with=others, threads=self.threads, device=self.device)  # type: ignore[arg-type]
+                context = emulate(chip, compare_with=others, **self.options)  # type: ignore[arg-type]
                 context._listener = recorder.product
                 self._run(chip.label, self.model, self.inputs, self.kwargs, recorder, context)
+                self.accounts[chip.label] = context.account
                 self._count(chip.label, len(context.products), context.left)
                 if others:
                     local = local_rows(context.products, self._root)
@@ -123,11 +141,14 @@ class _Runs:
                     reasons = Counter(f"{one.operation} {dtype_name(one.dtypes[0])}: {other.why_none(one)}" for one in left)
                     self._count(other.label, len(context.products) - len(left), reasons)
                 recorders.append(recorder)
+            varied = self._vary(state, chips[0], recorders[0])
         labels = [chip.label for chip in chips]
         first, others_ = recorders[0], recorders[1:]
-        rows = rows_of(first, others_, exact.get(FP32))
+        rows = rows_of(first, others_, exact.get(FP32), varied)
         logits = {label: Logits(one.double() if label == "fp64" else one, top_k) for label, one in self.outputs.items()}
         ends = {one: outcome(logits[first.label], logits[one]) for one in labels[1:] if one in logits}
+        floor = {one.label: outcome(logits[first.label], logits[one.label]) for one in varied if one.label in logits}
+        logits = {label: one for label, one in logits.items() if label not in floor}
         against = logits.pop("fp64", None)
         exactness = {label: outcome(against, one) for label, one in logits.items()} if against else {}
         return Comparison(
@@ -140,12 +161,45 @@ class _Runs:
             first=firsts(others_),
             outcomes={label: end for label, end in ends.items() if end},
             exactness={label: end for label, end in exactness.items() if end},
+            floor={label: end for label, end in floor.items() if end},
+            accounts=self.accounts,
             losses=self.losses,
             emulated=self.emulated,
             left={label: left for label, left in self.left.items() if left},
             notes=self.notes,
             seconds=self.seconds,
         )
+
+    def _vary(self, state: State, chip: Arithmetic, first: Recorder) -> list[Recorder]:
+        """The first chip's run with the host's freedom exercised, once for each variation that changes something."""
+        recorders = []
+        account = self.accounts[chip.label]
+        for name in self.variations:
+            options = dict(self.options)
+            if name == "attention":
+                if not account.attention:
+                    continue
+                options["attention"] = "math" if parse_attention(options["attention"]) is not None else "flash"
+            elif not account.host["functions" if name == "functions" else "reductions"]:
+                continue
+            label = f"{chip.label}, {noise.VARIATIONS[name] if options['attention'] != 'math' or name != 'attention' else 'attention decomposed'}"
+            state.restore()
+            recorder = Recorder(label, self._root, {}, first)
+            context = emulate(chip, **options)  # type: ignore[arg-type]
+            varied = noise.Varied(name) if name != "attention" else None
+            if varied is not None:
+                context._host.append(varied)
+            context._listener = recorder.product
+            self._run(label, self.model, self.inputs, self.kwargs, recorder, context)
+            for left, count in varied.left.items() if varied is not None else ():
+                self.notes.append(f"noise floor: {count} × {left} stayed as they were in the run with {noise.VARIATIONS[name]}")
+            if name == "attention" and not any(how.startswith("flash,") for how in {**context.account.attention, **account.attention}):
+                declined = next(iter(context.account.attention), "")
+                self.notes.append(f"noise floor: no run with attention in tiles; {declined}")
+                self.outputs.pop(label, None)
+                continue
+            recorders.append(recorder)
+        return recorders
 
     def _count(self, label: str, emulated: int, left: Counter[str]) -> None:
         """What was emulated on a chip; of one on which nothing was there is nothing to say."""

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .account import Account
 from .difference import Difference
 from .outcome import Outcome
 from .report import columns
 from .tally import Tally
+from .verdict import verdict
 
 #: The name of the first reference: the model in FP32.
 FP32 = "fp32"
@@ -41,6 +43,8 @@ class Row:
     """The sums before rounding; of a module those of its own products."""
     errors: dict[str, float] = field(default_factory=dict)
     """The distance from the model in FP64, over the norm: of each chip, and of the model in FP32 (``fp32``)."""
+    floor: dict[str, Tally] = field(default_factory=dict)
+    """The noise floor: the first chip with the host's part computed in other ways, against the first chip."""
 
     @property
     def title(self) -> str:
@@ -55,6 +59,7 @@ class Row:
             "shape": list(self.shape),
             "differences": {label: one.to_dict() for label, one in self.differences.items()},
             "raw": {label: one.to_dict() for label, one in self.raw.items()},
+            "floor": {label: one.to_dict() for label, one in self.floor.items()},
         }
 
 
@@ -116,6 +121,15 @@ class Comparison:
     """What could not be compared, and why."""
     seconds: dict[str, float]
     """Wall time of each run."""
+    floor: dict[str, Outcome] = field(default_factory=dict)
+    """The noise floor at the end: logits of the first chip with the host's part computed in other ways, against the first chip's."""
+    accounts: dict[str, Account] = field(default_factory=dict)
+    """By chip, what it computed and what the host did."""
+
+    @property
+    def verdict(self) -> str:
+        """One sentence: whether the chips differ by more than the host's part may make of one of them."""
+        return verdict(self)
 
     @property
     def others(self) -> list[str]:
@@ -149,7 +163,8 @@ class Comparison:
         return {
             "chips": self.chips,
             **{name: [row.to_dict() for row in getattr(self, name)] for name in lists},
-            **{name: {label: one.to_dict() for label, one in getattr(self, name).items()} for name in ("first", "outcomes", "exactness")},
+            **{name: {label: one.to_dict() for label, one in getattr(self, name).items()} for name in ("first", "outcomes", "exactness", "floor", "accounts")},
+            "verdict": self.verdict,
             **{name: getattr(self, name) for name in ("losses", "emulated", "left", "notes", "seconds")},
         }
 
@@ -174,7 +189,8 @@ class Comparison:
         base = self.chips[0]
         values = "each on its own values" if self.products else f"each product on the operands of {base}"
         parts = [f"{', '.join(self.others)} compared with {base}, {values}: {self.coverage}"]
-        parts += self._firsts()
+        parts += [str(one) for one in list(self.accounts.values())[:1]]
+        parts += [self.verdict, *self._firsts()]
         if self.modules:
             parts += ["", "results of modules after rounding: share that differs, relative size; raw: sums before rounding"]
             parts += self._table(self.modules, lambda row: row.title)
@@ -221,7 +237,8 @@ class Comparison:
     def _table(self, rows: list[Row], name: Any) -> list[str]:
         errors = any(row.errors for row in rows)
         labels = [*self.chips, FP32] if errors else []
-        head = ["", *[f"{one}" for chip in self.others for one in (chip, "size", "raw")], *[f"error {label}" for label in labels]]
+        floors = list(dict.fromkeys(label for row in rows for label in row.floor))
+        head = ["", *[f"{one}" for chip in self.others for one in (chip, "size", "raw")], *[f"floor: {one.partition(', ')[2]}" for one in floors], *[f"error {label}" for label in labels]]
         cells = [head]
         for row in rows:
             cell = [name(row)]
@@ -232,6 +249,7 @@ class Comparison:
                 else:
                     cell += [percent(found.share), f"{found.relative:.1e}" if found.differing else "0"]
                     cell += [percent(raw.share) if raw else "-"]
+            cell += [percent(row.floor[label].share) if label in row.floor and not row.floor[label].problem else "-" for label in floors]
             cell += [f"{row.errors[label]:.1e}" if label in row.errors else "-" for label in labels]
             cells.append(cell)
         return columns(cells)
@@ -240,10 +258,11 @@ class Comparison:
         lines = [""] if self.outcomes or self.losses else []
         for chip, end in self.outcomes.items():
             lines.append(
-                f"logits of {chip}: {percent(end.logits.share)} differ from {self.chips[0]}, {end.flips} of {end.positions} "
-                f"most likely classes flip, top {end.top_k} overlap {percent(end.overlap)}, divergence {end.divergence:.2g} "
+                f"logits of {chip}: {percent(end.logits.share)} differ from {self.chips[0]}, {end.decisions}, top {end.top_k} overlap {percent(end.overlap)}, divergence {end.divergence:.2g} "
                 f"(largest {end.largest_divergence:.2g})"
             )
+        for label, end in self.floor.items():
+            lines.append(f"noise floor, {label}: {percent(end.logits.share)} of the logits differ, {end.decisions}, divergence {end.divergence:.2g}")
         for label, end in self.exactness.items():
             lines.append(f"against FP64, {label}: {end.flips} of {end.positions} flip, divergence {end.divergence:.2g}")
         if self.losses:

@@ -102,9 +102,12 @@ def _one_up(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 def _layer_norm_up(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Its reciprocal square root one ulp up."""
     x, shape, weight, bias, eps = args
-    out, mean, rstd = func(*args, **kwargs)
-    wide = _up(rstd.float())
-    return _normed(x, mean.float(), wide, weight, bias), mean, wide.to(rstd.dtype)
+    if x.dtype not in (torch.float32, *NARROW):
+        return NotImplemented
+    _, mean, rstd = func(x.float(), shape, None, None, eps)
+    rstd = _up(rstd)
+    _, like_mean, like_rstd = func(x[:0] if x.dim() > len(shape) else x, *args[1:], **kwargs)
+    return _normed(x, mean, rstd, weight, bias), mean.to(like_mean.dtype), rstd.to(like_rstd.dtype)
 
 
 def _normed(x: torch.Tensor, mean: torch.Tensor, rstd: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None) -> torch.Tensor:

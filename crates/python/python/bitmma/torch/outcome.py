@@ -2,12 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
 
-from .tally import Tally, aside, tally
+from .tally import Tally, aside, place_of, tally
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A position at which another class is the most likely."""
+
+    position: tuple[int, ...]
+    """Its index in the logits without their last dimension."""
+    classes: tuple[int, int]
+    """The most likely class on the first chip, and on the second."""
+    gap: float
+    """How far the two best logits of the first chip are apart; 0: a tie, which either class may win."""
+    logit: float
+    """The best logit of the first chip."""
+
+    @property
+    def tie(self) -> bool:
+        """Whether the first chip's two best logits are equal."""
+        return self.gap == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {**asdict(self), "position": list(self.position), "classes": list(self.classes), "tie": self.tie}
 
 
 @dataclass(frozen=True)
@@ -26,10 +49,32 @@ class Outcome:
     """The mean Kullback-Leibler divergence of the second distribution from the first, in nats."""
     largest_divergence: float
     """The largest one of a position."""
+    ties: int = 0
+    """Positions at which the two best logits of the first chip are equal."""
+    flipped: list[Flip] = field(default_factory=list)
+    """All flips, in order."""
+
+    @property
+    def tied_flips(self) -> int:
+        """Flips at ties: no loss of accuracy."""
+        return sum(one.tie for one in self.flipped)
+
+    @property
+    def decisions(self) -> str:
+        """The flips in words: how many, how many of them ties, and how narrow the others were."""
+        text = f"{self.flips} of {self.positions} most likely classes flip"
+        if not self.flips:
+            return text
+        parts = [f"{self.tied_flips} exact ties"] if self.tied_flips else []
+        gaps = [one.gap for one in self.flipped if not one.tie]
+        if gaps:
+            parts.append(f"{len(gaps)} with a gap of {min(gaps):.3g} to {max(gaps):.3g}" if len(gaps) > 1 else f"one with a gap of {gaps[0]:.3g}")
+        return f"{text} ({', '.join(parts)})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {**asdict(self), "logits": self.logits.to_dict()}
+        flipped = [one.to_dict() for one in self.flipped]
+        return {**asdict(self), "logits": self.logits.to_dict(), "tied_flips": self.tied_flips, "flipped": flipped}
 
 
 def logits_of(output: Any) -> torch.Tensor | None:
@@ -54,7 +99,12 @@ class Logits:
         self.tensor = tensor
         flat = tensor.detach().reshape(-1, tensor.shape[-1])
         self.best = flat.argmax(-1)
-        self.leading = (flat.float() if flat.element_size() < 4 else flat).topk(min(top_k, flat.shape[1]), -1).indices
+        wide = flat.float() if flat.element_size() < 4 else flat
+        self.leading = wide.topk(min(top_k, flat.shape[1]), -1).indices
+        best = wide.topk(2, -1).values
+        self.highest = best[:, 0].double()
+        self.gaps = self.highest - best[:, 1].double()
+        """How far the two best logits are apart."""
         self.logarithms = flat.double().log_softmax(-1)
         """Of the probabilities, in FP64."""
 
@@ -69,12 +119,23 @@ def outcome(ours: Logits, theirs: Logits) -> Outcome | None:
     divergence = (first.exp() * (first - second)).nan_to_num_(0, 0, 0).sum(-1).clamp_(min=0)
     both = [ours.tensor, theirs.tensor]
     wide = both if both[0].dtype == both[1].dtype else [one.double() for one in both]
+    flipped = [
+        Flip(
+            position=place_of(place, ours.tensor.shape[:-1]),
+            classes=(int(ours.best[place]), int(theirs.best[place])),
+            gap=ours.gaps[place].item(),
+            logit=ours.highest[place].item(),
+        )
+        for place in (ours.best != theirs.best).nonzero()[:, 0].tolist()
+    ]
     return Outcome(
         logits=tally(wide[0], wide[1]),
         positions=len(ours.best),
-        flips=int((ours.best != theirs.best).sum()),
+        flips=len(flipped),
         top_k=ours.leading.shape[1],
         overlap=shared,
         divergence=divergence.mean().item(),
         largest_divergence=divergence.max().item(),
+        ties=int((ours.gaps == 0).sum()),
+        flipped=flipped,
     )

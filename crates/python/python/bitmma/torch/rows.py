@@ -10,15 +10,15 @@ from .recorder import Key, Recorder
 from .tally import Tally
 
 
-def rows_of(first: Recorder, others: list[Recorder], fp32: Recorder | None) -> list[Row]:
+def rows_of(first: Recorder, others: list[Recorder], fp32: Recorder | None, varied: list[Recorder]) -> list[Row]:
     """A row for each tensor of the first chip's run, in order, then for those that only other chips have."""
     keys = dict.fromkeys([*first.kept, *(key for other in others for key in other.compared)])
     raw = {other.label: _raw_of_modules(other) for other in others}
-    return [_row(key, first, others, fp32, raw) for key in keys]
+    return [_row(key, first, others, fp32, raw, varied) for key in keys]
 
 
 def _row(
-    key: Key, first: Recorder, others: list[Recorder], fp32: Recorder | None, raw: dict[str, dict[str, Tally]]
+    key: Key, first: Recorder, others: list[Recorder], fp32: Recorder | None, raw: dict[str, dict[str, Tally]], varied: list[Recorder]
 ) -> Row:
     kept = first.kept.get(key)
     compared = {other.label: other.compared[key] for other in others if key in other.compared}
@@ -46,6 +46,7 @@ def _row(
         differences={label: one.rounded for label, one in compared.items()},
         raw=sums,
         errors=errors,
+        floor={one.label: one.compared[key].rounded for one in varied if key in one.compared},
     )
 
 
