@@ -44,8 +44,8 @@ struct Row {
 const ROWS: [Row; 8] = [
     Row { device: "rtx4060", aliases: &[], capability: Capability::Sm89, multiprocessors: Some(24), versions: &["12.8.3.14"], known: "FP8: recorded and replayed here" },
     Row { device: "h100-pcie", aliases: &["h100"], capability: Capability::Sm90, multiprocessors: Some(114), versions: &["12.8.3.14"], known: "FP8: measured by others; 121 decisions built in" },
-    Row { device: "h100-sxm", aliases: &[], capability: Capability::Sm90, multiprocessors: Some(132), versions: &["13.1.0.3", "13.1.1"], known: "FP8, FP16, BF16, scales of rows and blocks: recorded and replayed here" },
-    Row { device: "h200", aliases: &[], capability: Capability::Sm90, multiprocessors: Some(132), versions: &["13.1.0.3"], known: "as h100-sxm: 1,029 calls compared on it, none kept" },
+    Row { device: "h100-sxm", aliases: &[], capability: Capability::Sm90, multiprocessors: Some(132), versions: &["13.1.0.3", "13.1.1"], known: "FP8, FP16, BF16, scales of rows and blocks: recorded and replayed here; 1,456 decisions built in" },
+    Row { device: "h200", aliases: &[], capability: Capability::Sm90, multiprocessors: Some(132), versions: &["13.1.0.3"], known: "as h100-sxm: 1,029 calls compared on it, none kept; 1,456 decisions built in" },
     Row { device: "gb200", aliases: &["b200"], capability: Capability::Sm100, multiprocessors: Some(152), versions: &["13.1.1", "12.8.5"], known: "FP8, FP16, BF16: measured by others" },
     Row { device: "gb300", aliases: &["b300"], capability: Capability::Sm103, multiprocessors: Some(152), versions: &["13.1.1"], known: "FP8, FP16, BF16: measured by others" },
     Row { device: "a100", aliases: &[], capability: Capability::Sm80, multiprocessors: Some(108), versions: &[], known: "BF16 by the kernel's name: measured by others, version not stated" },
@@ -121,6 +121,8 @@ impl Platform {
     pub fn table(&self) -> Option<Table> {
         let text = match (self.device, self.version.as_str()) {
             ("h100-pcie", "12.8.3.14") => include_str!("platform/h100-pcie.csv"),
+            ("h100-sxm", "13.1.0.3") => include_str!("../../../recordings/calls/h100-sxm/decisions.csv"),
+            ("h200", "13.1.0.3") => include_str!("../../../recordings/calls/h200/decisions.csv"),
             _ => return None,
         };
         Some(Table::from_csv(text).unwrap_or_else(|error| unreachable!("a built-in table: {error}")))
