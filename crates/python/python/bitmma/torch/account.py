@@ -23,6 +23,8 @@ KINDS = {
     "arithmetic": "elementwise +, -, ×, ÷ and √, each rounded once: alike on every machine that does not fuse them",
     "exact": "moving, choosing, comparing, converting: alike on every machine",
 }
+#: How the instruction of a product is called that had the plan of a library's call.
+PLAN = "the plan of a call on"
 #: The kinds whose results may differ from one machine to another.
 FREE = ("functions", "reductions", "random", "other")
 
@@ -121,6 +123,19 @@ class Account:
         self.products[product.instruction] += count
         self.multiplications[product.instruction] += count * batch * m * n * k
 
+    def plan(self, platform: str | None, a: torch.Tensor, b: torch.Tensor) -> None:
+        """A product by the plan of a library's call; its caller holds the lock."""
+        name = f"{PLAN} {platform}"
+        self.products[name] += 1
+        self.multiplications[name] += a.shape[0] * a.shape[1] * b.shape[1]
+
+    @property
+    def planned_shares(self) -> tuple[float, float]:
+        """The shares of the chip's products, and of their multiplications, that had the plan of a library's call."""
+        planned = [name for name in self.products if name.startswith(PLAN)]
+        counts = [(sum(one[name] for name in planned), sum(one.values())) for one in (self.products, self.multiplications)]
+        return counts[0][0] / max(counts[0][1], 1), counts[1][0] / max(counts[1][1], 1)
+
     def operation(self, func: Any, args: tuple[Any, ...]) -> None:
         """An operation of the host."""
         kind = kind_of_call(func, args)
@@ -147,13 +162,14 @@ class Account:
         chip = [f"{sum(self.products.values())} products"]
         chip += [f"{sum(self.functions.values())} functions"] if self.functions else []
         chip += [f"{sum(self.kernels.values())} Triton kernels"] if self.kernels else []
-        host = [f"{sum(self.left.values())} products"] if self.left else []
+        left = sum(self.left.values())
+        host = [f"{left} product{'s' if left > 1 else ''}"] if left else []
         for kind in FREE:
             counts = self.host[kind]
             if counts:
                 most = ", ".join(f"{name} {count}" for name, count in counts.most_common(4))
                 more = ", …" if len(counts) > 4 else ""
-                host.append(f"{sum(counts.values())} {'operations of other kinds' if kind == 'other' else 'random draws' if kind == 'random' else kind} ({most}{more})")
+                host.append(f"{sum(counts.values())} {kind if kind in ('functions', 'reductions') else f'of kind {kind}'} ({most}{more})")
         attention = "".join(f"; attention: {count} × {how}" for how, count in self.attention.items())
         return f"{self.chip}: {', '.join(chip)}; the host: {', '.join(host) or 'only exact and singly rounded operations'}{attention}"
 

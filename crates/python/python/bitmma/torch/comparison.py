@@ -189,8 +189,8 @@ class Comparison:
         base = self.chips[0]
         values = "each on its own values" if self.products else f"each product on the operands of {base}"
         parts = [f"{', '.join(self.others)} compared with {base}, {values}: {self.coverage}"]
-        parts += [str(one) for one in list(self.accounts.values())[:1]]
-        parts += [self.verdict, *self._firsts()]
+        parts += self._firsts()
+        parts += [self.verdict, *(str(one) for one in list(self.accounts.values())[:1])]
         if self.modules:
             parts += ["", "results of modules after rounding: share that differs, relative size; raw: sums before rounding"]
             parts += self._table(self.modules, lambda row: row.title)

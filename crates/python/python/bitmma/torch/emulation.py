@@ -106,7 +106,7 @@ class emulate(TorchDispatchMode):
 
     ``calls`` names a GPU and library (``"h100-pcie"``, see :mod:`bitmma.calls`): ``_scaled_mm``, and ``mm`` of FP16 and
     BF16, then answer as that library's calls do wherever a plan is known; ``call_options`` are those of
-    :func:`bitmma.calls.plan_call` (``table``, ``assume``, …). :attr:`planned` and :attr:`declined` count the calls that
+    :func:`bitmma.calls.plan_call` (``table``, ``assume``, …); of the H100 and the H200 recorded decisions are built in. :attr:`planned` and :attr:`declined` count the calls that
     had a plan and those that had none, which take the way described above; what the library rejects raises
     :class:`~bitmma.CallRejected`.
     """
@@ -291,6 +291,7 @@ class emulate(TorchDispatchMode):
         if result is not NotImplemented:
             with LOCK:
                 self.planned[operations.name(func, args)] += 1
+                self.account.plan(self._calls, args[0], args[1])
         return result
 
     # -- one product ------------------------------------------------------------------------------------
@@ -378,10 +379,11 @@ class emulate(TorchDispatchMode):
         return next((one.difference for one in self.products if one.difference is not None), None)
 
     def report(self) -> str:
-        """A line for each product: with ``measure`` how far from exact, and how many elements the others answer
-        differently."""
+        """A line for each product: with ``measure`` how far from exact, and how many elements the others compute
+        differently; at the end what was the chip's and what the host's."""
         text = table(self.arithmetic.label, [one.label for one in self.others], self.products, self.left)
         if self._calls is not None:
-            text += f"\ncalls as on {self._calls}: {sum(self.planned.values())} had a plan, {sum(self.declined.values())} had none"
+            shares = "{:.0%} of the products, {:.0%} of the multiplications".format(*self.account.planned_shares)
+            text += f"\ncalls as on {self._calls}: {sum(self.planned.values())} had a plan, {sum(self.declined.values())} had none: {shares}"
             text += "".join(f"\n  {count} × {reason}" for reason, count in self.declined.most_common())
-        return text
+        return f"{text}\n{self.account}"

@@ -44,6 +44,8 @@ def _introduction(comparison: Comparison) -> str:
         f"<p>One model, {ran}. An element differs where its bits, after rounding, are not those of {base}: these are the "
         "tensors that the next layer sees. Raw sums are what the instruction answers before that rounding.</p>"
         f"<p>Coverage: {escape(comparison.coverage)}.</p>"
+        f"<p><b>{escape(comparison.verdict)}.</b></p>"
+        + "".join(f"<p>{escape(str(one))}.</p>" for one in list(comparison.accounts.values())[:1])
     )
 
 
@@ -63,14 +65,15 @@ def _firsts(comparison: Comparison) -> str:
 
 
 def _ends(comparison: Comparison) -> str:
-    labels = [*comparison.others, comparison.chips[0], FP32]
-    ends = [comparison.outcomes.get(label) for label in labels]
+    labels = [*comparison.others, *comparison.floor, comparison.chips[0], FP32]
+    ends = [comparison.outcomes.get(label, comparison.floor.get(label)) for label in labels]
     exact = [comparison.exactness.get(label) for label in labels]
     kept = [place for place in range(len(labels)) if ends[place] or exact[place]]
     top = next((end.top_k for end in ends if end), 5)
     rows = [
         ["logits that differ", *(percent(end.logits.share) if end else "–" for end in ends)],
         ["most likely flips", *(f"{end.flips} of {end.positions}" if end else "–" for end in ends)],
+        ["of them exact ties", *(f"{end.tied_flips}" if end else "–" for end in ends)],
         [f"top {top} overlap", *(percent(end.overlap) if end else "–" for end in ends)],
         ["KL divergence, mean", *(f"{end.divergence:.2g}" if end else "–" for end in ends)],
         ["largest", *(f"{end.largest_divergence:.2g}" if end else "–" for end in ends)],

@@ -57,9 +57,11 @@ def verdict(comparison: Comparison) -> str:
         flips = f"; of {next(iter(end.values())).positions} most likely classes {', '.join(f'{one.flips} flip on {chip}' for chip, one in end.items())}, {between} within the floor"
     parts = []
     if within:
-        parts.append(f"{_named(within)} {'differs' if len(within) == 1 else 'differ'} from {base} no more than {base} from itself when the host's part is computed otherwise")
+        much = "no more than" if max(sizes[chip] for chip in within) <= highest else "about as much as"
+        verb = "differs" if len(within) == 1 else "differ"
+        parts.append(f"within the noise floor: {_named(within)} {verb} from {base} {much} {base} from itself when the host's part is computed otherwise")
     if above:
-        times = [f"{sizes[chip] / highest:.1f} times" if highest else "and the floor not at all" for chip in above]
-        parts.append(", ".join(f"{chip} differs from {base} {one} the noise floor" if highest else f"{chip} differs from {base}, {one}" for chip, one in zip(above, times)))
+        sizes_of = [f"{chip} differs from {base} {f'{sizes[chip] / highest:.1f} times as much' if highest else 'and the floor is zero'}" for chip in above]
+        parts.append(f"above the noise floor: {', '.join(sizes_of)}")
     of = f"relative size of the difference in {what}: {', '.join(f'{chip} {size:.1e}' for chip, size in sizes.items())}, floor {highest:.1e}"
     return f"{'; '.join(parts)} ({of}{flips})"
