@@ -49,6 +49,73 @@ def fp8():
     return float8.convert_to_float8_training(torch.nn.Sequential(*layers).bfloat16()), torch.randn(16, 512).bfloat16()
 
 
+def gpt2():
+    """Layer norms, GELU, products with a bias."""
+    transformers = pytest.importorskip("transformers", reason="no transformers: pip install 'bitmma[models]'")
+    config = transformers.GPT2Config(n_embd=32, n_layer=1, n_head=2, vocab_size=64, n_positions=64, use_cache=False)
+    return transformers.GPT2LMHeadModel(config).bfloat16().eval(), {"input_ids": torch.arange(8)[None]}
+
+
+def bert():
+    """An encoder whose second sentence is filled up, so that its attention has a mask."""
+    transformers = pytest.importorskip("transformers", reason="no transformers: pip install 'bitmma[models]'")
+    config = transformers.BertConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64, vocab_size=64, max_position_embeddings=64)
+    mask = torch.ones(2, 8, dtype=torch.long)
+    mask[1, 5:] = 0
+    return transformers.BertForMaskedLM(config).bfloat16().eval(), {"input_ids": torch.arange(16).view(2, 8), "attention_mask": mask}
+
+
+def t5():
+    """An encoder and a decoder whose attention adds a learned bias."""
+    transformers = pytest.importorskip("transformers", reason="no transformers: pip install 'bitmma[models]'")
+    config = transformers.T5Config(d_model=32, d_kv=16, d_ff=64, num_layers=1, num_heads=2, vocab_size=64, decoder_start_token_id=0, use_cache=False)
+    ids = torch.arange(8)[None]
+    return transformers.T5ForConditionalGeneration(config).bfloat16().eval(), {"input_ids": ids, "decoder_input_ids": ids}
+
+
+OPTIONS = {
+    "math": {},
+    "flash": {"attention": "flash"},
+    "tiles": {"attention": bitmma.torch.Flash(16, 16)},
+    "functions": {"functions": "h100"},
+    "calls": {"calls": "h100-sxm"},
+    "everything": {"attention": "flash", "functions": "h100", "calls": "h200", "compare_with": ["a100", "mi300x"]},
+}
+
+
+@pytest.mark.parametrize("make", [llama, gpt2, bert, t5, mixtral], ids=lambda make: make.__name__)
+def test_every_option(make):
+    """Forward and backward without an exception; every product and every operation is accounted for."""
+    torch.manual_seed(0)
+    model, given = make()
+    given = {"input_ids": given} if isinstance(given, torch.Tensor) else given
+    results = {}
+    for name, options in OPTIONS.items():
+        with emulate("h100", **options) as emulation:
+            result = model(**given).logits
+            result.float().sum().backward()
+        results[name] = result.detach()
+        account = emulation.account
+        assert torch.isfinite(result).all() and not emulation.left, (name, emulation.left)
+        assert not account.host["other"], (name, account.host["other"])
+        counts = sum(account.products.values()), sum(account.attention.values()), sum(emulation.planned.values())
+        if name == "math":
+            first = counts
+        # a call of attention in tiles has two products forward and five backward, one decomposed two and four
+        flash = sum(count for how, count in account.attention.items() if how.startswith("flash,"))
+        backward = sum(count for how, count in account.attention.items() if how.endswith(", backward"))
+        assert counts[0] == first[0] + backward and counts[1] == first[1] + backward, name
+        assert bool(flash) == ("attention" in options), name
+        declined = [how for how in account.attention if how.startswith("flash declined")]
+        assert bool(declined) == (make is t5 and "attention" in options) and all("needs a gradient" in how for how in declined)
+        assert bool(account.functions) == ("functions" in options and make in (llama, t5, mixtral)), "RMS norms"
+    assert torch.equal(results["math"], results["calls"]), "no shape was recorded"
+    assert not torch.equal(results["math"], results["flash"])
+    with torch.no_grad():
+        found = bitmma.torch.compare(model, kwargs=given, chips=["h100", "mi250x"], reference=False)
+    assert len(found.floor) == 3 and found.verdict
+
+
 class Model:
     """A model, its input, and what it is on each chip, in the thread that entered the emulation."""
 

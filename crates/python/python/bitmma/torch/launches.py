@@ -17,7 +17,7 @@ def counted(chip: str, account: Account) -> Iterator[None]:
     try:
         from triton.runtime import jit
 
-        from ..kernels import emulate
+        from ..kernels._triton import emulate
     except ImportError as error:
         raise OptionError(f"kernels is {chip!r}: {error}; install Triton, or leave kernels out") from None
     with emulate(chip):
