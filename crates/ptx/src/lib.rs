@@ -16,12 +16,14 @@ mod matrix;
 mod program;
 mod rewrite;
 mod run;
+mod survey;
 mod text;
 
 pub use error::{Doubt, Error, Thread};
 pub use program::Kernel;
 pub use rewrite::{Mode, Rewrites};
-pub use run::{Argument, Buffer, Launch, Limits, Report, Scalar};
+pub use run::{Argument, Buffer, Launch, Limits, Product, Record, Report, Scalar, Trace};
+pub use survey::{FormUse, Standing, Survey};
 
 /// A text, read.
 #[derive(Clone, Debug)]
@@ -52,13 +54,21 @@ impl Program {
 
     /// An entry, decoded; the only one if none is named. `target`: for another architecture than that of the text.
     pub fn kernel(&self, entry: Option<&str>, target: Option<&str>, mode: Mode) -> Result<Kernel, Error> {
+        decode::kernel(&self.module, self.entry(entry)?, target, mode)
+    }
+
+    /// What is known of every form of an entry, also where some are not supported.
+    pub fn survey(&self, entry: Option<&str>, target: Option<&str>) -> Result<Survey, Error> {
+        survey::survey(&self.module, self.entry(entry)?, target)
+    }
+
+    fn entry(&self, entry: Option<&str>) -> Result<&text::Function, Error> {
         let entries = &self.module.entries;
         let found = match entry {
             Some(name) => entries.iter().find(|known| known.name == name),
             None if entries.len() == 1 => entries.first(),
             None => None,
         };
-        let found = found.ok_or_else(|| Error::no_entry(entry, self.entries().collect()))?;
-        decode::kernel(&self.module, found, target, mode)
+        found.ok_or_else(|| Error::no_entry(entry, self.entries().collect()))
     }
 }

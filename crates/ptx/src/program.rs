@@ -339,6 +339,7 @@ pub(crate) enum Special {
 /// A multiplication of matrices by a warp.
 #[derive(Clone, Debug)]
 pub(crate) struct Mma {
+    pub(crate) line: u32,
     pub(crate) multiplier: Arc<Multiplier>,
     pub(crate) d: Box<[Slot]>,
     pub(crate) a: Box<[Slot]>,
@@ -349,6 +350,7 @@ pub(crate) struct Mma {
 /// The same by a warpgroup, each of whose warps computes its own rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Wgmma {
+    pub(crate) line: u32,
     pub(crate) multiplier: Arc<Multiplier>,
     pub(crate) d: Box<[Slot]>,
     pub(crate) a: WgmmaA,
@@ -770,9 +772,31 @@ pub struct Kernel {
     pub(crate) unwritten: Vec<(String, u32)>,
     pub(crate) doubts: Vec<crate::error::Doubt>,
     pub(crate) forms: Vec<(String, u32)>,
+    /// What a trace records of each step: registers that it writes; those that it reads where it writes none.
+    pub(crate) traced: Vec<Vec<crate::run::Traced>>,
+    /// Lines with the file and the line that they were compiled from.
+    pub(crate) sources: Vec<(u32, [u32; 2])>,
     pub(crate) rewrites: crate::rewrite::Rewrites,
     /// Whether the order of blocks can change results: there are atomic operations on global memory.
     pub(crate) ordered: bool,
+}
+
+impl Op {
+    /// Whether it computes with floating-point numbers.
+    pub(crate) fn is_float(&self) -> bool {
+        match self {
+            Op::Float1 { .. }
+            | Op::Float2 { .. }
+            | Op::Fma { .. }
+            | Op::Special { .. }
+            | Op::Divide { .. }
+            | Op::ReduceFloat { .. }
+            | Op::Mma(_)
+            | Op::Wgmma(_) => true,
+            Op::Convert(convert) => !convert.to.is_integer(),
+            _ => false,
+        }
+    }
 }
 
 impl Type {
@@ -880,6 +904,16 @@ impl Kernel {
     /// Forms with how often they occur, as the text has them.
     pub fn forms(&self) -> &[(String, u32)] {
         &self.forms
+    }
+
+    /// Lines of the text with the number of the file and the line that they were compiled from.
+    pub fn sources(&self) -> &[(u32, [u32; 2])] {
+        &self.sources
+    }
+
+    /// Forms by line, as they run: after what ptxas fuses and folds.
+    pub fn is_float(&self, line: u32) -> bool {
+        self.steps.iter().any(|step| step.line == line && step.op.is_float())
     }
 
     /// What ptxas makes of the text, as far as it changes results.

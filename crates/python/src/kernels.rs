@@ -1,6 +1,10 @@
 //! `bitmma.kernels`: compiled kernels.
 
-use bitmma_ptx::{Argument, Buffer, Error, Launch, Limits, Mode, Program, Scalar};
+use std::collections::HashMap;
+
+use bitmma_ptx::{
+    Argument, Buffer, Error, Launch, Limits, Mode, Product, Program, Record, Report, Scalar, Thread, Trace,
+};
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -85,13 +89,37 @@ impl Ptx {
             fused: kernel.rewrites().fused.clone(),
             folded: kernel.rewrites().folded.clone(),
             doubts: doubts,
+            sources: kernel.sources().iter().map(|(line, [file, at])| (*line, *file, *at)).collect::<Vec<_>>(),
+            floats: kernel
+                .sources()
+                .iter()
+                .map(|(line, _)| *line)
+                .filter(|line| kernel.is_float(*line))
+                .collect::<Vec<_>>(),
         ))
     }
 
-    /// Runs an entry on buffers of bytes, which are written in place; for each of them, whether it was.
+    /// Every form of an entry: its name, its lines, a word for how its result is known, and what there is to say besides.
+    #[pyo3(signature = (entry = None, target = None))]
+    fn survey(
+        &self,
+        entry: Option<&str>,
+        target: Option<&str>,
+    ) -> PyResult<Vec<(String, Vec<u32>, &'static str, String)>> {
+        let survey = self.program.survey(entry, target).map_err(raised)?;
+        let one = |form: bitmma_ptx::FormUse| {
+            let (word, remark) = (form.standing.word(), form.standing.remark());
+            (form.form, form.lines, word, remark)
+        };
+        Ok(survey.forms.into_iter().map(one).collect())
+    }
+
+    /// Runs an entry on buffers of bytes, which are written in place: for each of them, whether it was; instructions that
+    /// ran; what was traced. `trace` has threads (block and thread), lines, registers, whether
+    /// products are wanted, and a byte whose last writer is.
     #[pyo3(signature = (
         grid, arguments, buffers, names, *, entry = None, block = None, target = None, mode = "gpu", allow_doubtful = false,
-        shared = None, loop_limit = None, threads = None
+        shared = None, loop_limit = None, threads = None, trace = None
     ))]
     fn launch<'py>(
         &self,
@@ -108,7 +136,8 @@ impl Ptx {
         shared: Option<u64>,
         loop_limit: Option<u64>,
         threads: Option<usize>,
-    ) -> PyResult<(Vec<bool>, u64)> {
+        trace: Option<(Vec<[[u32; 3]; 2]>, Vec<u32>, Vec<String>, bool, Option<(usize, u64)>)>,
+    ) -> PyResult<(Vec<bool>, u64, Bound<'py, PyDict>)> {
         let mode = mode_of(mode)?;
         let arguments: Vec<Argument> = arguments
             .into_iter()
@@ -130,7 +159,14 @@ impl Ptx {
         let result = py.detach(|| {
             let kernel = self.program.kernel(entry, target, mode)?;
             let (grid, block) = ([grid.0, grid.1, grid.2], block.map(|(x, y, z)| [x, y, z]));
-            let launch = Launch { kernel: &kernel, grid, block, shared, allow_doubtful, limits };
+            let trace = trace.map(|(threads, lines, registers, products, byte)| Trace {
+                threads: threads.into_iter().map(|[block, thread]| Thread { block, thread }).collect(),
+                lines,
+                registers,
+                products,
+                byte,
+            });
+            let launch = Launch { kernel: &kernel, grid, block, shared, allow_doubtful, limits, trace };
             let mut stop = || {
                 interrupt = Python::attach(|py| py.check_signals()).err();
                 interrupt.is_some()
@@ -146,6 +182,47 @@ impl Ptx {
                 buffer.readwrite().as_slice_mut()?.copy_from_slice(&held.bytes);
             }
         }
-        Ok((held.iter().map(|held| held.written).collect(), report.instructions))
+        let written = held.iter().map(|held| held.written).collect();
+        Ok((written, report.instructions, traced(py, report)?))
     }
+}
+
+/// What was recorded, as columns; products as rows.
+fn traced(py: Python<'_>, report: Report) -> PyResult<Bound<'_, PyDict>> {
+    let Report { records, products, writer, is_cut, .. } = report;
+    let mut names: Vec<String> = vec![];
+    let mut known: HashMap<String, u32> = HashMap::new();
+    let register = records
+        .iter()
+        .map(|record| {
+            *known.entry(record.register.to_string()).or_insert_with(|| {
+                names.push(record.register.to_string());
+                names.len() as u32 - 1
+            })
+        })
+        .collect::<Vec<u32>>();
+    let place = |thread: Thread| [thread.block, thread.thread].concat();
+    let places: Vec<u32> = records.iter().flat_map(|record| place(record.thread)).collect();
+    let column = |of: fn(&Record) -> u64| PyArray1::from_iter(py, records.iter().map(of));
+    let products: Vec<_> = products
+        .into_iter()
+        .map(|product| {
+            let Product { line, step, thread, form, shape, codes } = product;
+            let codes =
+                codes.map(|codes| PyArray1::from_iter(py, (0..codes.len()).map(|index| codes.get(index))));
+            (line, step, place(thread), form, shape, codes)
+        })
+        .collect();
+    Ok(dict!(py,
+        line: column(|record| record.line.into()),
+        step: column(|record| record.step),
+        bits: column(|record| record.bits.into()),
+        value: column(|record| record.value),
+        place: PyArray1::from_vec(py, places),
+        register: PyArray1::from_vec(py, register),
+        names: names,
+        products: products,
+        writer: writer.map(|(line, thread)| (line, place(thread))),
+        is_cut: is_cut,
+    ))
 }

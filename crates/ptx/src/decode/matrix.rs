@@ -67,7 +67,7 @@ impl Decoder<'_> {
         let a = self.fragment(a, counts.a, counts.a_bits, at)?;
         let b = self.fragment(b, counts.b, counts.a_bits, at)?;
         let c = self.fragment(c, counts.d, counts.d_bits, at)?;
-        Ok(Op::Mma(vec![Mma { multiplier, d, a, b, c }]))
+        Ok(Op::Mma(vec![Mma { line: at.line, multiplier, d, a, b, c }]))
     }
 
     fn wgmma(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
@@ -108,7 +108,9 @@ impl Decoder<'_> {
             _ => return Err(Error::unsupported(at.line, &at.form, "")),
         };
         let negate = [scales.first() == Some(&-1), scales.get(1) == Some(&-1)];
-        Ok(Op::Wgmma(Box::new(Wgmma { multiplier, d, a, b, accumulate, negate, transposed })))
+        let line = at.line;
+        let wgmma = Wgmma { line, multiplier, d, a, b, accumulate, negate, transposed };
+        Ok(Op::Wgmma(Box::new(wgmma)))
     }
 }
 

@@ -14,12 +14,13 @@ use std::collections::{BTreeMap, HashMap};
 use bitmma_engine::catalogue::Architecture;
 
 use crate::error::Error;
-use crate::flow::Flow;
+use crate::flow::{Flow, effects};
 use crate::program::{
     Address, Condition, FALSE, FIRST_PREDICATE, Kernel, Op, Predicate, Preset, Slot, Static, Step, TRUE,
     Type, Wide, Word,
 };
 use crate::rewrite::{self, Mode};
+use crate::run::{Place, Traced};
 use crate::text::{Base, Function, Instruction, Module, Operand, Space, Variable, Width};
 use form::Form;
 
@@ -60,6 +61,8 @@ pub(crate) fn kernel(
         }
         steps.push(Step { op, guard, line });
     }
+    let traced = function.instructions.iter().map(|one| decoder.traced(one)).collect();
+    let sources = function.instructions.iter().map(|one| (one.line, one.source)).collect();
     matrix::group(&mut steps, &flow);
     let line = function.instructions.last().map_or(function.line, |last| last.line);
     steps.push(Step { op: Op::Exit, guard: None, line });
@@ -69,6 +72,7 @@ pub(crate) fn kernel(
     kernel.doubts = rewritten.doubts.clone();
     kernel.rewrites = rewritten;
     kernel.forms = forms;
+    (kernel.traced, kernel.sources) = (traced, sources);
     Ok(kernel)
 }
 
@@ -111,7 +115,7 @@ pub(crate) struct Decoder<'d> {
 }
 
 impl<'d> Decoder<'d> {
-    fn new(
+    pub(crate) fn new(
         module: &'d Module,
         function: &'d Function,
         architecture: Architecture,
@@ -215,12 +219,31 @@ impl<'d> Decoder<'d> {
             unwritten: vec![],
             doubts: vec![],
             forms: vec![],
+            traced: vec![],
+            sources: vec![],
             rewrites: rewrite::Rewrites::default(),
             ordered: self.ordered,
         }
     }
 
-    fn operation(&mut self, instruction: &Instruction) -> Result<Op, Error> {
+    /// The registers that a trace records of an instruction.
+    fn traced(&self, instruction: &Instruction) -> Vec<Traced> {
+        let (writes, reads) = effects(instruction);
+        let list = if writes.is_empty() { reads } else { writes };
+        let one = |id: &u32| {
+            let register = &self.function.registers[*id as usize];
+            let slot = self.slots[*id as usize];
+            let place = match register.width {
+                Width::Predicate => Place::Predicate(Predicate(slot)),
+                Width::Word(bits) => Place::Slot(Slot::Word(Word(slot), bits), bits),
+                Width::Wide => Place::Slot(Slot::Wide(Wide(slot)), 64),
+            };
+            Traced { name: register.name.as_str().into(), place }
+        };
+        list.iter().map(one).collect()
+    }
+
+    pub(crate) fn operation(&mut self, instruction: &Instruction) -> Result<Op, Error> {
         let mut form = Form::of(instruction);
         let decoded = match self.integer(&mut form, instruction)? {
             Some(op) => Some(op),

@@ -10,7 +10,7 @@ use crate::lanes::{Lanes, map1, map2};
 use crate::program::Special;
 
 impl Special {
-    fn function(self) -> Function {
+    pub(crate) fn function(self) -> Function {
         match self {
             Special::Reciprocal => Function::Rcp,
             Special::SquareRoot => Function::Sqrt,

@@ -8,6 +8,7 @@ use super::block::Block;
 use super::global::{Global, Region};
 pub use super::running::Limits;
 use super::running::{Running, Witness};
+use super::trace::{Product, Record, Recorder, Trace};
 use super::warp::Warp;
 use crate::error::{Error, Thread};
 use crate::lanes::LANES;
@@ -28,6 +29,8 @@ pub struct Launch<'k> {
     pub allow_doubtful: bool,
     /// What bounds the run.
     pub limits: Limits,
+    /// What is recorded, if anything.
+    pub trace: Option<Trace>,
 }
 
 /// What a launch did.
@@ -37,6 +40,14 @@ pub struct Report {
     pub instructions: u64,
     /// Blocks.
     pub blocks: u64,
+    /// What the trace asked for, by blocks, in the order in which a block ran.
+    pub records: Vec<Record>,
+    /// Matrix instructions, in the same order.
+    pub products: Vec<Product>,
+    /// The line and the thread that wrote the byte that the trace names last.
+    pub writer: Option<(u32, Thread)>,
+    /// Whether there was more to record than is kept.
+    pub is_cut: bool,
 }
 
 /// Fillings of what nobody wrote.
@@ -61,8 +72,13 @@ impl Launch<'_> {
         if !self.allow_doubtful && !kernel.doubts().is_empty() {
             return Err(Error::Doubtful(kernel.doubts().to_vec()));
         }
-        let (global, report, unwritten) =
-            self.once(grid, block, &parameters, buffers, FILLINGS[0], None, stop)?;
+        let mut writer = self.trace.as_ref().and_then(|trace| trace.byte).and_then(|(buffer, offset)| {
+            let region = buffers.get(buffer)?.name.clone();
+            Some(WitnessOf { region, offset, found: None })
+        });
+        let (global, mut report, unwritten) =
+            self.once(grid, block, &parameters, buffers, FILLINGS[0], writer.as_mut(), stop)?;
+        report.writer = writer.and_then(|writer| writer.found);
         if !kernel.unwritten.is_empty() || unwritten.is_some() {
             let (other, ..) = self.once(grid, block, &parameters, buffers, FILLINGS[1], None, stop)?;
             self.compare(grid, block, &parameters, buffers, [&global, &other], unwritten, stop)?;
@@ -231,6 +247,11 @@ impl Launch<'_> {
             filling,
             limits: self.limits,
             narrow,
+            recorder: self
+                .trace
+                .as_ref()
+                .filter(|_| filling == FILLINGS[0])
+                .map(|wanted| Recorder { wanted: wanted.clone(), ..Recorder::default() }),
             stop: &flag,
             witness: witness.as_ref().map(|witness| Witness {
                 region: witness.region.clone(),
@@ -314,7 +335,10 @@ impl Launch<'_> {
         if let (Some(of), Some(found)) = (witness, running.witness.as_ref()) {
             of.found = found.found.lock().ok().and_then(|found| *found);
         }
-        let report = Report { instructions: executed.into_inner(), blocks };
+        let mut report = Report { instructions: executed.into_inner(), blocks, ..Report::default() };
+        if let Some(recorder) = running.recorder {
+            (report.records, report.products, report.is_cut) = recorder.finish();
+        }
         Ok((running.global, report, unwritten.into_inner().ok().flatten()))
     }
 

@@ -11,7 +11,11 @@ mod local;
 mod products;
 mod running;
 mod shared;
+mod trace;
 mod warp;
 
 pub use argument::{Argument, Buffer, Scalar};
+pub(crate) use trace::{Place, Traced};
+
 pub use launch::{Launch, Limits, Report};
+pub use trace::{Product, Record, Trace};

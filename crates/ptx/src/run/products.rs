@@ -60,7 +60,7 @@ impl Warp {
         address: Address,
         count: usize,
         block: &mut Block<'_>,
-        write: bool,
+        write: Option<&[[u16; 8]]>,
     ) -> Result<Vec<usize>, Fault> {
         let addresses = self.registers.addresses(address);
         let mut rows = Vec::with_capacity(8 * count);
@@ -69,12 +69,21 @@ impl Warp {
             let at = addresses[lane];
             // a generic address of shared memory is one too
             let at = if at >= crate::decode::SHARED_WINDOW { at - crate::decode::SHARED_WINDOW } else { at };
-            let verb = if write { "writes" } else { "reads" };
+            let verb = if write.is_some() { "writes" } else { "reads" };
             let at = block.shared.checked(at, 16, verb).map_err(fault)?;
             let warp = self.number as u8;
             match write {
-                true => block.shared.note_write(at, 16, warp, |_| false).map_err(fault)?,
-                false => block.shared.note_read(at, 16, warp).map_err(fault)?,
+                // several warps may store the same
+                Some(contents) => {
+                    let same = |shared: &super::shared::Shared| {
+                        let codes = contents[lane].iter().enumerate();
+                        codes
+                            .map(|(at, code)| (at, u64::from(*code)))
+                            .all(|(k, code)| shared.get(at + 2 * k, 2) == code)
+                    };
+                    block.shared.note_write(at, 16, warp, same).map_err(fault)?;
+                }
+                None => block.shared.note_read(at, 16, warp).map_err(fault)?,
             }
             rows.push(at);
         }
@@ -99,7 +108,7 @@ impl Warp {
         block: &mut Block<'_>,
     ) -> Result<(), Fault> {
         self.check_whole(mask)?;
-        let rows = self.rows(address, d.len(), block, false)?;
+        let rows = self.rows(address, d.len(), block, None)?;
         for (matrix, slot) in d.iter().enumerate() {
             let mut value = [0; LANES];
             for lane in 0..LANES {
@@ -121,14 +130,19 @@ impl Warp {
         block: &mut Block<'_>,
     ) -> Result<(), Fault> {
         self.check_whole(mask)?;
-        let rows = self.rows(address, a.len(), block, true)?;
+        let mut contents = vec![[0; 8]; 8 * a.len()];
         for (matrix, slot) in a.iter().enumerate() {
             let value = self.registers.any(*slot);
             for lane in 0..LANES {
                 for (index, (row, column)) in Warp::places(lane, transposed).into_iter().enumerate() {
-                    let part = value[lane] >> (16 * index) & 0xffff;
-                    block.shared.put(rows[8 * matrix + row] + 2 * column, 2, part);
+                    contents[8 * matrix + row][column] = (value[lane] >> (16 * index)) as u16;
                 }
+            }
+        }
+        let rows = self.rows(address, a.len(), block, Some(&contents))?;
+        for (at, codes) in rows.into_iter().zip(contents) {
+            for (column, code) in codes.into_iter().enumerate() {
+                block.shared.put(at + 2 * column, 2, code.into());
             }
         }
         Ok(())
@@ -232,7 +246,7 @@ impl Warp {
     }
 
     /// Products that do not depend on each other, by one call of the engine.
-    pub(super) fn mma(&mut self, group: &[Mma], mask: u32) -> Result<(), Fault> {
+    pub(super) fn mma(&mut self, group: &[Mma], mask: u32, block: &Block<'_>) -> Result<(), Fault> {
         self.check_whole(mask)?;
         let Some(first) = group.first() else { return Ok(()) };
         let multiplier = &first.multiplier;
@@ -245,10 +259,19 @@ impl Warp {
             self.fragment(multiplier, &mma.b, n, &mut b, |column, at| (block * k + at) * n + column);
             self.gather_d(multiplier, &mma.c, &mut c, block * m * n);
         }
+        let wanted = group.iter().any(|mma| self.wants_product(block.launch, block.index, mma.line));
+        let operands = wanted.then(|| [a.clone(), b.clone(), c.clone()]);
         let d =
             multiplier.multiply(group.len(), a, b, c).map_err(|error| Fault::new(0, error.to_string()))?;
-        for (block, mma) in group.iter().enumerate() {
-            self.scatter_d(multiplier, &mma.d, &d, block * m * n);
+        for (index, mma) in group.iter().enumerate() {
+            self.scatter_d(multiplier, &mma.d, &d, index * m * n);
+            if let Some([a, b, c]) = &operands
+                && self.wants_product(block.launch, block.index, mma.line)
+            {
+                let part = |codes: &Codes, size: usize| slice(codes, index * size, size);
+                let codes = [part(a, m * k), part(b, k * n), part(c, m * n), part(&d, m * n)];
+                self.record_product(block.launch, block.index, mma.line, multiplier, codes);
+            }
         }
         Ok(())
     }
@@ -292,8 +315,13 @@ impl Warp {
         if accumulate {
             self.gather_d(multiplier, &wgmma.d, &mut c, 0);
         }
+        let wanted = self.wants_product(block.launch, block.index, wgmma.line);
+        let operands = wanted.then(|| [a.clone(), b.clone(), c.clone()]);
         let d = multiplier.multiply(1, a, b, c).map_err(|error| Fault::new(0, error.to_string()))?;
         self.scatter_d(multiplier, &wgmma.d, &d, 0);
+        if let Some([a, b, c]) = operands {
+            self.record_product(block.launch, block.index, wgmma.line, multiplier, [a, b, c, d]);
+        }
         Ok(())
     }
 
@@ -333,6 +361,20 @@ impl Warp {
         }
         Ok(())
     }
+}
+
+/// A part of codes.
+fn slice(all: &Codes, first: usize, count: usize) -> Codes {
+    let mut part = match all {
+        Codes::U8(_) => Codes::U8(vec![0; count]),
+        Codes::U16(_) => Codes::U16(vec![0; count]),
+        Codes::U32(_) => Codes::U32(vec![0; count]),
+        Codes::U64(_) => Codes::U64(vec![0; count]),
+    };
+    for index in 0..count {
+        set(&mut part, index, all.get(first + index));
+    }
+    part
 }
 
 /// Turns the signs of codes.

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::global::{Global, Region};
+use super::trace::Recorder;
 use crate::error::{Error, Thread};
 use crate::program::Kernel;
 
@@ -42,6 +43,7 @@ pub(crate) struct Running<'l> {
     pub(crate) limits: Limits,
     /// Slot of each register that is a word.
     pub(crate) narrow: Vec<Option<u32>>,
+    pub(crate) recorder: Option<Recorder>,
     pub(super) stop: &'l AtomicBool,
     pub(super) witness: Option<Witness>,
 }

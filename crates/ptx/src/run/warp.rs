@@ -44,6 +44,8 @@ pub(crate) struct Warp {
     stack: Vec<Frame>,
     exited: u32,
     turns: u64,
+    /// Instructions that it has run of this block.
+    pub(super) steps: u64,
     /// Instructions of threads so far.
     pub(crate) executed: u64,
     /// The line of the first read of something that nobody wrote.
@@ -72,6 +74,7 @@ impl Warp {
             stack: vec![],
             exited: 0,
             turns: 0,
+            steps: 0,
             executed: 0,
             unwritten: None,
         }
@@ -109,7 +112,7 @@ impl Warp {
         }
         self.copies = super::copies::Copies::default();
         (self.state, self.at, self.active) = (State::Ready, 0, self.lanes);
-        (self.join, self.exited, self.turns) = (usize::MAX, 0, 0);
+        (self.join, self.exited, self.turns, self.steps) = (usize::MAX, 0, 0, 0);
         self.stack.clear();
     }
 
@@ -143,9 +146,18 @@ impl Warp {
     }
 
     pub(crate) fn thread(&self, block: &Block<'_>, lane: usize) -> Thread {
-        let [x, y, _] = block.launch.block;
+        self.thread_of(block.launch, block.index, lane)
+    }
+
+    pub(super) fn thread_of(
+        &self,
+        running: &super::launch::Running<'_>,
+        block: [u32; 3],
+        lane: usize,
+    ) -> Thread {
+        let [x, y, _] = running.block;
         let index = (self.number * LANES + lane) as u32;
-        Thread { block: block.index, thread: [index % x, index / x % y, index / x / y] }
+        Thread { block, thread: [index % x, index / x % y, index / x / y] }
     }
 
     pub(crate) fn error(&self, block: &Block<'_>, line: u32, fault: Fault) -> Error {
@@ -157,6 +169,7 @@ impl Warp {
     pub(crate) fn run(&mut self, block: &mut Block<'_>) -> Result<(), Error> {
         let kernel = block.launch.kernel;
         let steps = kernel.steps.as_slice();
+        let traces = block.launch.recorder.is_some();
         let mut executed = 0;
         let result = loop {
             if self.at == self.join || self.active == 0 {
@@ -176,6 +189,9 @@ impl Warp {
                 continue;
             }
             executed += u64::from(mask.count_ones());
+            if traces {
+                self.steps += 1;
+            }
             match &step.op {
                 Op::Branch { target, reconverge } => {
                     let (target, reconverge) = (*target as usize, *reconverge as usize);
@@ -230,6 +246,9 @@ impl Warp {
                     }
                     if self.unwritten.is_none() && block.shared.unwritten.is_some() {
                         self.unwritten = Some(step.line);
+                    }
+                    if traces {
+                        self.record(block.launch, block.index, self.at, mask, self.steps - 1);
                     }
                     self.at += 1;
                 }
@@ -701,7 +720,7 @@ impl Warp {
                 }
             }
             Op::SyncWarp { mask: members } => self.check_members(*members, mask)?,
-            Op::Mma(group) => return self.mma(group, mask),
+            Op::Mma(group) => return self.mma(group, mask, block),
             Op::Wgmma(wgmma) => return self.wgmma(wgmma, mask, block),
             Op::Trap => {
                 return Err(Fault::new(mask.trailing_zeros() as usize, "the kernel stopped itself (trap)"));

@@ -108,6 +108,8 @@ pub(crate) struct Instruction {
     pub(crate) operands: Vec<Operand>,
     /// Of what contraction made: whether the product is negated, whether the addend is.
     pub(crate) negate: [bool; 2],
+    /// File and line that it was compiled from, as `.loc` says; zeros where none does.
+    pub(crate) source: [u32; 2],
 }
 
 /// An operand.

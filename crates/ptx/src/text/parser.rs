@@ -35,6 +35,8 @@ struct Body {
     scope: usize,
     /// Instructions that branch, each with its scope.
     branches: Vec<(usize, usize)>,
+    /// What the last `.loc` says.
+    source: [u32; 2],
 }
 
 impl Parser {
@@ -413,7 +415,16 @@ impl Parser {
                 body.function.variables.extend(variables);
                 return Ok(());
             }
-            ".loc" | ".file" => {
+            ".loc" => {
+                if let (Some(Kind::Integer(file)), Some(Kind::Integer(at))) =
+                    (self.peek(), self.tokens.get(self.at + 1).map(|token| &token.kind))
+                {
+                    body.source = [*file as u32, *at as u32];
+                }
+                self.skip_line();
+                return Ok(());
+            }
+            ".file" => {
                 self.skip_line();
                 return Ok(());
             }
@@ -449,6 +460,7 @@ impl Parser {
             form: word,
             operands,
             negate: [false; 2],
+            source: body.source,
         });
         Ok(())
     }

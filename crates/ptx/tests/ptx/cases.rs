@@ -61,6 +61,7 @@ impl Case {
             shared: None,
             allow_doubtful,
             limits: Limits { threads: 2, ..Limits::default() },
+            trace: None,
         };
         let report = launch.run(&arguments, &mut buffers, &mut || false)?;
         Ok((buffers, report))

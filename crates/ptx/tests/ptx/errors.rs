@@ -35,8 +35,15 @@ fn run_with(
 ) -> Result<(Vec<Buffer>, Report), Error> {
     let kernel = Program::parse(text)?.kernel(None, None, Mode::Gpu)?;
     let limits = Limits { turns: 10_000, threads: 1 };
-    let mut launch =
-        Launch { kernel: &kernel, grid, block, shared: Some(1024), allow_doubtful: false, limits };
+    let mut launch = Launch {
+        kernel: &kernel,
+        grid,
+        block,
+        shared: Some(1024),
+        allow_doubtful: false,
+        limits,
+        trace: None,
+    };
     change(&mut launch);
     let mut buffers = vec![Buffer { bytes: vec![0; 256], name: "argument 0".to_owned(), written: false }];
     let report = launch.run(arguments, &mut buffers, &mut || false)?;

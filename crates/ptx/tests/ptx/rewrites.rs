@@ -69,8 +69,15 @@ fn products_are_fused_by_the_rule() {
 fn result(mode: Mode, body: &str, inputs: [f32; 4]) -> u32 {
     let kernel = Program::parse(&text("sm_80", body)).expect(body).kernel(None, None, mode).expect(body);
     let limits = Limits { threads: 1, ..Limits::default() };
-    let launch =
-        Launch { kernel: &kernel, grid: [1, 1, 1], block: None, shared: None, allow_doubtful: true, limits };
+    let launch = Launch {
+        kernel: &kernel,
+        grid: [1, 1, 1],
+        block: None,
+        shared: None,
+        allow_doubtful: true,
+        limits,
+        trace: None,
+    };
     let mut bytes: Vec<u8> = inputs.iter().flat_map(|input| input.to_le_bytes()).collect();
     bytes.extend([0; 4]);
     let mut buffers = vec![Buffer { bytes, ..Buffer::default() }];

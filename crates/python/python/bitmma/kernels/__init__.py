@@ -1,18 +1,24 @@
 """Compiled GPU kernels on the processor, with the bits of a GPU.
 
 ``launch_ptx`` runs PTX from anywhere; ``on`` a Triton kernel, in Triton's own syntax; ``emulate`` every launch of a Triton
-kernel on CPU tensors in its block.
+kernel on CPU tensors in its block; ``compare`` runs a Triton kernel as two chips and says where their results part.
 """
 
 from __future__ import annotations
 
 from ._launch import Launched, launch_ptx
+from ._sass import Sass
+from ._trace import Product, Row, Trace, Watch
 
-__all__ = ["Launched", "emulate", "launch_ptx", "on"]
+__all__ = ["Launched", "Product", "Row", "Sass", "Trace", "Watch", "compare", "emulate", "launch_ptx", "on"]
 
 
 def __getattr__(name: str) -> object:
     """What needs Triton is imported when it is asked for."""
+    if name == "compare":
+        from . import _compare
+
+        return _compare.compare
     if name in ("emulate", "on"):
         from . import _triton
 

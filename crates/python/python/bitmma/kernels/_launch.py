@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from .._bitmma import Ptx as _Ptx
-from .._lazy import numpy as np
 from ..errors import PtxError
+from . import _sass
 from ._memory import Memory
+from ._trace import Trace, Watch
 
 
-class Launched(NamedTuple):
+@dataclass(frozen=True)
+class Launched:
     """What a launch did."""
 
     #: Instructions of threads that ran.
@@ -22,6 +26,20 @@ class Launched(NamedTuple):
     fused: list[tuple[int, int]]
     #: Lines of operations on constants that are computed when ptxas compiles.
     folded: list[int]
+    #: What ``trace=`` asked for; None where nothing was.
+    trace: Trace | None = None
+    #: Of an autotuned kernel each configuration that ran, and whether its results are the bits of the first.
+    configurations: list[tuple[Any, bool]] = field(default_factory=list)
+    _text: tuple[str, str] = field(default=("", ""), repr=False)
+
+    @functools.cached_property
+    def sass(self) -> _sass.Sass | None:
+        """The rule for fused products against what ptxas makes of the text, counted in its SASS.
+
+        None where ptxas and nvdisasm are not installed (Triton's wheel has both), and for text as written.
+        """
+        text, target = self._text
+        return _sass.check(text, target, len(self.fused)) if text else None
 
 
 def _dimensions(name: str, sizes: Any) -> tuple[int, int, int]:
@@ -48,6 +66,7 @@ def launch_ptx(
     shared: int | None = None,
     loop_limit: int | None = None,
     threads: int | None = None,
+    trace: Watch | None = None,
 ) -> Launched:
     """Runs an entry of a PTX text, as a GPU would, and writes to its arrays in place.
 
@@ -56,6 +75,7 @@ def launch_ptx(
     A kernel whose results on a GPU are not known for sure is refused unless ``allow_doubtful``; with it, blocks run one
     after the other, and may touch the same addresses. ``shared`` is the size of dynamic shared memory, by default all that
     the architecture has; ``loop_limit`` the turns that the loops of a warp may make; ``threads`` those of this machine.
+    ``trace`` records registers or lines of chosen threads, and matrix instructions, whose ``explain`` shows every step.
     """
     if isinstance(text, bytes):
         text = text.decode()
@@ -69,7 +89,11 @@ def launch_ptx(
     if len(missing) == 2 and all(kind == "pointer" for _, kind in missing):
         given += [None, None]
     arguments, buffers, names = memory.buffers(given)
-    written, instructions = ptx.launch(
+    request: Any = None
+    if trace is not None:
+        size = about["block"] or _dimensions("block", 1 if block is None else block)
+        request = (*trace.request(size), None)
+    written, instructions, traced = ptx.launch(
         sizes,
         arguments,
         buffers,
@@ -82,6 +106,14 @@ def launch_ptx(
         shared=shared,
         loop_limit=loop_limit,
         threads=threads,
+        trace=request,
     )
     memory.write_back(buffers, written)
-    return Launched(instructions, about["doubts"], about["fused"], about["folded"])
+    return Launched(
+        instructions,
+        about["doubts"],
+        about["fused"],
+        about["folded"],
+        None if trace is None else Trace.of(traced, about["target"]),
+        _text=(text, about["target"]) if mode == "gpu" else ("", ""),
+    )

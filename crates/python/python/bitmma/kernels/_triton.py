@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._bitmma import architecture as _architecture
 from ..errors import OptionError, PtxError
 from ._launch import Launched, launch_ptx
+from ._memory import Memory
 
 #: The compute capability that stands for an architecture.
 CAPABILITIES = {"ampere": 80, "hopper": 90, "ada": 89}
@@ -66,33 +68,94 @@ def _type_of(value: Any) -> str:
     return "i64" if value < 1 << 63 else "u64"
 
 
+def _is_array(value: Any) -> bool:
+    return getattr(value, "dtype", None) is not None and getattr(value, "shape", ()) != ()
+
+
+def _bytes(value: Any) -> Any:
+    """The bytes of an array or tensor, to read and to write."""
+    return Memory().argument(0, value).bytes
+
+
+def _configurations(kernel: Any) -> list[Any]:
+    """Those of what autotunes a kernel; none where nothing does."""
+    while kernel is not None:
+        if hasattr(kernel, "configs"):
+            return list(kernel.configs)
+        kernel = None if hasattr(kernel, "params") else getattr(kernel, "fn", None)
+    return []
+
+
 def _address(value: Any) -> int:
     """Where an array is."""
     return int(value.data_ptr() if hasattr(value, "data_ptr") else value.__array_interface__["data"][0])
 
 
+class Compiled(NamedTuple):
+    """What a launch ran."""
+
+    text: str
+    grid: Any
+    #: The arguments of the entry, in order.
+    arguments: list[Any]
+    shared: int
+    names: list[str]
+    kernel: Any
+
+
 class OnChip:
     """A Triton kernel on a chip: ``on(kernel, "h100")[grid](x, y, n, BLOCK=1024)``."""
 
-    def __init__(self, kernel: Any, chip: str, **options: Any) -> None:
-        self.kernel, self.chip, self.options = kernel, chip, options
+    def __init__(self, kernel: Any, chip: str, autotune: str = "first", **options: Any) -> None:
+        if autotune not in ("first", "all"):
+            raise OptionError(f"unknown autotune {autotune!r}; one of first, all")
+        self.kernel, self.chip, self.autotune, self.options = kernel, chip, autotune, options
         self.capability = capability(chip)
         self._compiled: dict[Any, Any] = {}
+        self.last: Compiled | None = None
 
     def __getitem__(self, grid: Any) -> Any:
         return lambda *args, **kwargs: self.run(grid, *args, **kwargs)
 
     def run(self, grid: Any, *args: Any, **kwargs: Any) -> Launched:
         """Compiles the kernel for these arguments and runs it; arrays are written in place."""
+        configurations = _configurations(self.kernel)
+        if self.autotune == "all" and len(configurations) > 1:
+            return self._all(configurations, grid, args, kwargs)
+        return self._run(configurations[0] if configurations else None, grid, args, kwargs)
+
+    def _all(self, configurations: list[Any], grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Launched:
+        """Runs every configuration on the same inputs. The arrays hold the results of the first."""
+        given = [value for value in (*args, *kwargs.values()) if _is_array(value)]
+        before = [_bytes(value).copy() for value in given]
+        compared = []
+        for configuration in configurations:
+            for value, content in zip(given, before, strict=True):
+                _bytes(value)[...] = content
+            launched = self._run(configuration, grid, args, kwargs)
+            after = [_bytes(value).copy() for value in given]
+            if not compared:
+                first, results = launched, after
+            same = all((one == other).all() for one, other in zip(results, after, strict=True))
+            compared.append((configuration, bool(same)))
+        for value, content in zip(given, results, strict=True):
+            _bytes(value)[...] = content
+        return dataclasses.replace(first, configurations=compared)
+
+    def _run(self, configuration: Any, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Launched:
+        """Compiles and runs one configuration."""
         kernel, values = self.kernel, dict(kwargs)
-        # what decorates the kernel: autotuning takes its first configuration, heuristics are asked
+        # what decorates the kernel: autotuning takes a configuration, heuristics are asked
         while hasattr(kernel, "fn") and not hasattr(kernel, "params"):
             given = {**dict(zip(kernel.arg_names, args, strict=False)), **values}
             if hasattr(kernel, "configs"):
-                config = kernel.configs[0]
-                values.update(config.kwargs)
-                for option in ("num_warps", "num_stages"):
-                    values.setdefault(option, getattr(config, option))
+                assert configuration is not None
+                values.update(configuration.kwargs)
+                for option in ("num_warps", "num_stages", "num_ctas", "maxnreg"):
+                    if getattr(configuration, option, None) is not None:
+                        values.setdefault(option, getattr(configuration, option))
+                if configuration.pre_hook is not None:
+                    configuration.pre_hook({**given, **values})
             else:
                 for name, heuristic in getattr(kernel, "values", {}).items():
                     values[name] = heuristic(given)
@@ -101,6 +164,7 @@ class OnChip:
         bound = self._bind(kernel, args, values)
         compiled, ordered = self._compile(kernel, bound, options)
         sizes = grid(bound) if callable(grid) else grid
+        self.last = Compiled(compiled.asm["ptx"], sizes, ordered, int(compiled.metadata.shared), list(bound), kernel)
         scratch = int(getattr(compiled.metadata, "global_scratch_size", 0) or 0)
         if scratch:
             raise PtxError("the kernel needs scratch memory for tensor descriptors, which are not supported")
@@ -159,13 +223,17 @@ class OnChip:
         return self._compiled[key], ordered
 
 
-def on(kernel: Any, chip: str, *, mode: str = "gpu", allow_doubtful: bool = False, **options: Any) -> OnChip:
+def on(
+    kernel: Any, chip: str, *, mode: str = "gpu", allow_doubtful: bool = False, autotune: str = "first", **options: Any
+) -> OnChip:
     """A Triton kernel on a chip, called as Triton's own: ``on(kernel, "h100")[grid](x, y, n, BLOCK=1024)``.
 
     Arguments are NumPy arrays and CPU tensors, written in place, and numbers. ``num_warps`` and ``num_stages`` are passed on;
-    of an autotuned kernel the first configuration is taken. Further options are those of ``launch_ptx``.
+    of an autotuned kernel the first configuration is taken; with ``autotune="all"`` every one runs on the same inputs, and
+    ``configurations`` of what is returned says whose results are the bits of the first. Heuristics are asked. Further
+    options are those of ``launch_ptx``.
     """
-    return OnChip(kernel, chip, mode=mode, allow_doubtful=allow_doubtful, **options)
+    return OnChip(kernel, chip, autotune, mode=mode, allow_doubtful=allow_doubtful, **options)
 
 
 @contextlib.contextmanager
@@ -183,9 +251,8 @@ def emulate(chip: str, **options: Any) -> Iterator[None]:
             kernels[id(self)] = on(self, chip, **options)
         return kernels[id(self)].run(grid, *args, **kwargs)
 
-    def tuned(self: Any, *args: Any, **kwargs: Any) -> Any:
-        config = self.configs[0]
-        return self.fn.run(*args, **kwargs, **config.all_kwargs())
+    # a decorated kernel is one for OnChip, which asks its heuristics and takes its configuration
+    tuned = run
 
     before = jit.JITFunction.run, autotuner.Autotuner.run
     jit.JITFunction.run, autotuner.Autotuner.run = run, tuned

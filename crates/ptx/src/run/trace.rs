@@ -1,0 +1,174 @@
+//! What a launch records of chosen threads: registers that a line writes, and products of matrices.
+
+use std::sync::{Arc, Mutex};
+
+use bitmma_engine::Codes;
+
+use super::running::Running;
+use super::warp::Warp;
+use crate::error::Thread;
+use crate::lanes::each;
+use crate::matrix::Multiplier;
+use crate::program::{Predicate, Slot};
+
+/// What is recorded. An empty list stands for all.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// Threads.
+    pub threads: Vec<Thread>,
+    /// Lines of the text.
+    pub lines: Vec<u32>,
+    /// Names of registers, as in `%r12`.
+    pub registers: Vec<String>,
+    /// Whether the operands and results of matrix instructions are recorded, too.
+    pub products: bool,
+    /// A byte of a buffer (its number, and bytes from its start): who wrote it last is recorded.
+    pub byte: Option<(usize, u64)>,
+}
+
+/// A register of a thread after an instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Of the text.
+    pub line: u32,
+    /// How many instructions the thread's warp had run before it.
+    pub step: u64,
+    /// Whose register it is.
+    pub thread: Thread,
+    /// Its name.
+    pub register: Arc<str>,
+    /// 1, 8, 16, 32 or 64.
+    pub bits: u32,
+    /// What it holds.
+    pub value: u64,
+}
+
+/// One matrix instruction of a warp: its operands and its result, row-major, as codes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Product {
+    /// Of the text.
+    pub line: u32,
+    /// How many instructions the warp had run before it.
+    pub step: u64,
+    /// The warp's first thread.
+    pub thread: Thread,
+    /// The instruction, as the text has it.
+    pub form: String,
+    /// Rows of A and D, columns of B and D, and the length of their dot products.
+    pub shape: [usize; 3],
+    /// A, B, C and D.
+    pub codes: [Codes; 4],
+}
+
+/// Records, and products, of one launch: this many at most.
+const MOST: usize = 1 << 22;
+const MOST_PRODUCTS: usize = 1 << 14;
+
+/// Where a launch keeps what it records.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    pub(crate) wanted: Trace,
+    pub(crate) records: Mutex<Vec<Record>>,
+    pub(crate) products: Mutex<Vec<Product>>,
+}
+
+/// A register that an instruction writes, or reads where it writes none.
+#[derive(Clone, Debug)]
+pub(crate) struct Traced {
+    pub(crate) name: Arc<str>,
+    pub(crate) place: Place,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    Slot(Slot, u32),
+    Predicate(Predicate),
+}
+
+impl Recorder {
+    fn wants_line(&self, line: u32) -> bool {
+        self.wanted.lines.is_empty() || self.wanted.lines.contains(&line)
+    }
+
+    /// Records and products, block after block, and whether there were more.
+    pub(crate) fn finish(self) -> (Vec<Record>, Vec<Product>, bool) {
+        let mut records = self.records.into_inner().unwrap_or_default();
+        let mut products = self.products.into_inner().unwrap_or_default();
+        let order = |thread: &Thread| {
+            let [x, y, z] = thread.block;
+            [z, y, x]
+        };
+        records.sort_by_key(|record| order(&record.thread));
+        products.sort_by_key(|product| order(&product.thread));
+        let is_cut = records.len() >= MOST || products.len() >= MOST_PRODUCTS;
+        (records, products, is_cut)
+    }
+
+    fn wants_thread(&self, thread: Thread) -> bool {
+        self.wanted.threads.is_empty() || self.wanted.threads.contains(&thread)
+    }
+}
+
+impl Warp {
+    /// Records what the instruction at `at` wrote.
+    pub(super) fn record(&self, running: &Running<'_>, block: [u32; 3], at: usize, mask: u32, step: u64) {
+        let Some(recorder) = &running.recorder else { return };
+        let line = running.kernel.steps[at].line;
+        if !recorder.wants_line(line) {
+            return;
+        }
+        let Some(traced) = running.kernel.traced.get(at) else { return };
+        let Ok(mut records) = recorder.records.lock() else { return };
+        for one in traced {
+            let names = &recorder.wanted.registers;
+            if !names.is_empty() && !names.iter().any(|name| **name == *one.name) {
+                continue;
+            }
+            for lane in each(mask) {
+                let thread = self.thread_of(running, block, lane);
+                if !recorder.wants_thread(thread) || records.len() >= MOST {
+                    continue;
+                }
+                let (bits, value) = match one.place {
+                    Place::Slot(slot, bits) => (bits, self.registers.any_lane(slot, lane)),
+                    Place::Predicate(p) => {
+                        (1, u64::from(self.registers.predicates[p.0 as usize] >> lane & 1))
+                    }
+                };
+                records.push(Record { line, step, thread, register: one.name.clone(), bits, value });
+            }
+        }
+    }
+
+    /// Whether the operands of a matrix instruction are wanted.
+    pub(super) fn wants_product(&self, running: &Running<'_>, block: [u32; 3], line: u32) -> bool {
+        running.recorder.as_ref().is_some_and(|recorder| {
+            recorder.wanted.products
+                && recorder.wants_line(line)
+                && each(self.lanes).any(|lane| recorder.wants_thread(self.thread_of(running, block, lane)))
+        })
+    }
+
+    /// Records a matrix instruction.
+    pub(super) fn record_product(
+        &self,
+        running: &Running<'_>,
+        block: [u32; 3],
+        line: u32,
+        multiplier: &Multiplier,
+        codes: [Codes; 4],
+    ) {
+        let Some(recorder) = &running.recorder else { return };
+        let Ok(mut products) = recorder.products.lock() else { return };
+        if products.len() < MOST_PRODUCTS {
+            products.push(Product {
+                line,
+                step: self.steps,
+                thread: self.thread_of(running, block, 0),
+                form: multiplier.name.clone(),
+                shape: [multiplier.m, multiplier.n, multiplier.k],
+                codes,
+            });
+        }
+    }
+}
