@@ -7,8 +7,8 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
 use crate::{
-    analyze, bench, call, compare, dot, explain, function, gemm, generate, golden, layout, list, plan, probe,
-    record, replay, report, run, serve, show, verify, verify_calls,
+    analyze, bench, call, compare, dot, explain, function, gemm, generate, golden, kernel, layout, list,
+    plan, probe, record, replay, report, run, serve, show, verify, verify_calls,
 };
 
 const EXAMPLE: &str = "\
@@ -40,6 +40,7 @@ enum Command {
     Run(run::Arguments),
     Gemm(Box<gemm::Arguments>), // it has the most flags
     Call(call::Arguments),
+    Kernel(kernel::Arguments),
     Plan(plan::Arguments),
     VerifyCalls(verify_calls::Arguments),
     Replay(replay::Arguments),
@@ -81,6 +82,7 @@ impl Arguments {
             Command::Run(arguments) => run::run(arguments),
             Command::Gemm(arguments) => gemm::run(arguments),
             Command::Call(arguments) => call::run(arguments),
+            Command::Kernel(arguments) => kernel::run(arguments),
             Command::Plan(arguments) => plan::run(arguments),
             Command::VerifyCalls(arguments) => verify_calls::run(arguments),
             Command::Replay(arguments) => replay::run(arguments),

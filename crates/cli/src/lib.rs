@@ -22,6 +22,7 @@ mod gemm;
 mod generate;
 mod golden;
 mod json;
+mod kernel;
 mod layout;
 mod list;
 mod number;

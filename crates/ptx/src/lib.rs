@@ -20,7 +20,7 @@ mod survey;
 mod text;
 
 pub use error::{Doubt, Error, Thread};
-pub use program::Kernel;
+pub use program::{Kernel, Parameter};
 pub use rewrite::{Mode, Rewrites};
 pub use run::{Argument, Buffer, Launch, Limits, Product, Record, Report, Scalar, Trace};
 pub use survey::{FormUse, Standing, Survey};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bitmma_engine::formats::Rounding;
 
 use crate::matrix::Multiplier;
-use crate::text::{Parameter, Register};
+use crate::text::{self, Register};
 
 /// A slot of 32 lanes of 32 bits; 8 and 16-bit registers leave the upper bits zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -742,12 +742,21 @@ pub(crate) struct Static {
     pub(crate) initial: Vec<u8>,
 }
 
+/// A parameter of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter<'k> {
+    /// Its name.
+    pub name: &'k str,
+    /// `pointer`, or its type as in `u32`.
+    pub kind: &'k str,
+}
+
 /// An entry, decoded: what [`launch`](crate::Launch) runs.
 #[derive(Clone, Debug)]
 pub struct Kernel {
     pub(crate) name: String,
     pub(crate) target: String,
-    pub(crate) parameters: Vec<Parameter>,
+    pub(crate) parameters: Vec<text::Parameter>,
     /// Offset of each parameter, and bytes in all.
     pub(crate) offsets: Vec<usize>,
     pub(crate) parameter_bytes: usize,
@@ -890,9 +899,10 @@ impl Kernel {
     }
 
     /// Names and types of the parameters.
-    pub fn parameters(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.parameters.iter().map(|parameter| {
-            (parameter.name.as_str(), if parameter.pointer { "pointer" } else { parameter.kind.as_str() })
+    pub fn parameters(&self) -> impl Iterator<Item = Parameter<'_>> {
+        self.parameters.iter().map(|parameter| Parameter {
+            name: &parameter.name,
+            kind: if parameter.pointer { "pointer" } else { &parameter.kind },
         })
     }
 

@@ -77,7 +77,7 @@ impl Ptx {
     ) -> PyResult<Bound<'py, PyDict>> {
         let kernel = self.program.kernel(entry, target, mode_of(mode)?).map_err(raised)?;
         let parameters: Vec<(String, String)> =
-            kernel.parameters().map(|(name, kind)| (name.to_owned(), kind.to_owned())).collect();
+            kernel.parameters().map(|one| (one.name.to_owned(), one.kind.to_owned())).collect();
         let doubts: Vec<(u32, String, String)> =
             kernel.doubts().iter().map(|doubt| (doubt.line, doubt.form.clone(), doubt.why.clone())).collect();
         Ok(dict!(py,

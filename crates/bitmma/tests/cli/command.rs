@@ -8,6 +8,7 @@ mod examples;
 mod explain;
 mod function;
 mod json;
+mod kernel;
 mod layout;
 mod pages;
 mod probe;
@@ -138,6 +139,7 @@ fn completions_and_man_pages() {
             "bitmma-gemm.1",
             "bitmma-generate.1",
             "bitmma-golden.1",
+            "bitmma-kernel.1",
             "bitmma-list.1",
             "bitmma-plan.1",
             "bitmma-probe.1",

@@ -36,7 +36,7 @@ impl Case {
             *size = grid.get(index) as u32;
         }
         let (mut arguments, mut buffers) = (vec![], vec![]);
-        for (index, (_, kind)) in kernel.parameters().enumerate() {
+        for (index, parameter) in kernel.parameters().enumerate() {
             let name = format!("argument{index}");
             if !self.archive.has(&name) {
                 arguments.push(Argument::Null);
@@ -45,7 +45,7 @@ impl Case {
             let array = self.archive.array(&name).expect("an argument");
             if array.shape.is_empty() {
                 let bits = array.get(0);
-                arguments.push(Argument::Scalar(match kind {
+                arguments.push(Argument::Scalar(match parameter.kind {
                     "f32" => Scalar::Float(f32::from_bits(bits as u32).into()),
                     _ => Scalar::Integer(i128::from(bits as i64)),
                 }));

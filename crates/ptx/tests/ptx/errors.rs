@@ -223,6 +223,7 @@ fn a_stop_ends_an_endless_loop() {
         shared: None,
         allow_doubtful: false,
         limits,
+        trace: None,
     };
     let mut buffers = vec![Buffer { bytes: vec![0; 256], ..Buffer::default() }];
     let error = launch.run(&[pointer(), integer(1)], &mut buffers, &mut || true).expect_err("stopped");

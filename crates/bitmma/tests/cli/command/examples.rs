@@ -77,6 +77,11 @@ fn prepare(folder: &Path, command: &str) {
             let w = bytes(&codes(8 * 16, 0x3c00, 0x8000), 2, false);
             put("w.safetensors", &safetensors(&[("layer.weight", "F16", &[8, 16], w)]));
         }
+        "kernel" => {
+            let data = repository.join("crates/ptx/tests/data/ptx/softmax_f32_80.ptx");
+            put("softmax.ptx", &std::fs::read(data).unwrap());
+            put("x.npy", &matrix("<f4", (4, 1000), &codes(4000, 0x3f80_0000, 0x8000_0000)));
+        }
         "gemm" => {
             let fp8 = |rows: usize| bytes(&e4m3(rows * k), 1, false);
             let ones = |count| bytes(&vec![0x3f80_0000; count], 4, false);

@@ -74,6 +74,12 @@ fn keys_are_those_of_the_help() {
         ],
         &["line", "function", "expected", "actual"],
     );
+    let ptx = |name: &str| format!("{}/../ptx/tests/data/ptx/{name}.ptx", env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().unwrap();
+    let y = folder.path().join("y.npy");
+    let (out, input) = (format!("out:{}:f32:1x8", y.display()), format!("out:{}:f32:8", y.display()));
+    let softmax = ["kernel", "run", &ptx("softmax_f32_80"), "--grid", "1", "--arg", &input, "--arg", &out];
+    check(&[&["kernel", "show", &ptx("decayed_f32_80")], &[&softmax[..], &["--arg", "i32:8"]].concat()], &[]);
     check(&[&[&["dot", "hopper", F16], &dot[..]].concat()], &[]);
     check(&[&[&["explain", "hopper", F16], &dot[..]].concat()], &[]);
     let with_a_model = ["model", "file", "same"];

@@ -1,0 +1,79 @@
+//! `kernel`: what is known of a text, and a run with files.
+
+use std::path::Path;
+
+use super::bitmma;
+use crate::run::files::{matrix, words};
+
+fn ptx(name: &str) -> String {
+    format!("{}/../ptx/tests/data/ptx/{name}.ptx", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn forms_and_rewrites_are_listed() {
+    let json = bitmma(&["kernel", "show", &ptx("layernorm_f32_80"), "--json"]).json();
+    let entry = &json["entries"][0];
+    assert_eq!((&json["target"], &entry["entry"]), (&"sm_80".into(), &"layernorm".into()));
+    assert_eq!((&entry["fused"][0], &entry["block"][0]), (&serde_json::json!([84, 85]), &128.into()));
+    let known = |form: &str| {
+        let forms = entry["forms"].as_array().unwrap();
+        forms.iter().find(|one| one["form"] == form).unwrap()["known"].clone()
+    };
+    assert_eq!((known("add.f32"), known("div.full.f32")), ("exact".into(), "table".into()));
+    let text = bitmma(&["kernel", "show", &ptx("decayed_f32_90")]);
+    assert!(text.fine().contains("doubtful: line 48: 'mul.f32'"), "{}", text.fine());
+    let matrices = bitmma(&["kernel", "show", &ptx("mm_f16_90")]);
+    let line = matrices.fine().lines().find(|line| line.starts_with("wgmma.mma_async")).unwrap();
+    assert!(line.contains("model"), "{line}");
+}
+
+#[test]
+fn what_is_refused_is_shown_with_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("one.ptx");
+    let text = std::fs::read_to_string(ptx("softmax_f32_80")).unwrap();
+    std::fs::write(&path, text.replacen("add.f32 ", "mbarrier.init.b64 ", 1)).unwrap();
+    let shown = bitmma(&["kernel", "show", path.to_str().unwrap()]);
+    let line = shown.fine().lines().find(|line| line.starts_with("mbarrier")).unwrap();
+    assert!(line.contains("refused") && line.contains("mbarrier objects"), "{line}");
+    assert!(
+        bitmma(&["kernel", "run", path.to_str().unwrap(), "--grid", "1"]).refused().contains("mbarrier.init")
+    );
+}
+
+#[test]
+fn a_run_writes_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::write(path("x.npy"), matrix("<f4", (1, 4), &[0; 4])).unwrap();
+    let out = format!("out:{}:f32:1x4", path("y.npy"));
+    let file = ptx("softmax_f32_80");
+    let run = |grid: &str, more: &[&str]| {
+        let x = path("x.npy");
+        let words = ["kernel", "run", &file, "--grid", grid, "--arg", &x, "--arg", &out];
+        bitmma(&[&words[..], more].concat())
+    };
+    assert!(run("1", &["--arg", "i32:4"]).fine().contains("y.npy is written"));
+    // a softmax of equal numbers
+    let bytes = std::fs::read(Path::new(&path("y.npy"))).unwrap();
+    assert_eq!(words(&bytes[bytes.len() - 16..], 4), [0x3e80_0000; 4]);
+    for (grid, more, expected) in [
+        ("2", &["--arg", "i32:4"][..], "at byte 16 of argument 0"),
+        ("1", &[], "takes 5 arguments, not 4"),
+        (
+            "1",
+            &["--arg", "f32:4"],
+            "argument 2 is of type f32, but parameter 'softmax_param_2' is of type u32",
+        ),
+        ("1", &["--arg", "i32:x"], "'x' is not an integer of type i32"),
+        ("1", &["--arg", "i32:4", "--block", "64"], "the entry requires blocks of (128, 1, 1) threads"),
+        ("1", &["--arg", "i32:4", "--entry", "other"], "there is no entry 'other'"),
+        ("0", &["--arg", "i32:4"], "expected one to three positive integers"),
+    ] {
+        let ended = run(grid, more);
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.err.contains(expected), "{expected}: {}", ended.err);
+    }
+    let doubtful = ["kernel", "run", &ptx("decayed_f32_80"), "--grid", "1"];
+    assert_eq!(bitmma(&doubtful).code, Some(2));
+}

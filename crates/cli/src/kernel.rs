@@ -1,0 +1,117 @@
+//! `bitmma kernel`: compiled GPU kernels: what is known of them, and their results.
+
+mod arguments;
+mod launch;
+mod show;
+
+use std::path::{Path, PathBuf};
+
+use bitmma_ptx::Program;
+use clap::Subcommand;
+
+use crate::failure::{Failure, Outcome, Within};
+use arguments::Given;
+
+const HELP: &str = "\
+FILE.ptx is what a compiler prints: Triton, nvcc -ptx, Numba, cuda-python. `show` lists the entries, their parameters and \
+every form with how its result is known: exact (IEEE 754 or the PTX manual), table (a function's table), model (a matrix \
+instruction's model), unordered (a sum of floats in the order of blocks), refused. It says what ptxas fuses and folds, and \
+which lines are doubtful. `run` runs an entry as a GPU would.
+
+An argument of `run` is, in the order of the parameters, a .npy file (a buffer), out:y.npy (a buffer that is written back; \
+out:y.npy:f32:4x1000 makes a new one of zeros), a number with its type (f32:0.5, i32:1000, u64:7), or null.
+
+Examples:
+  bitmma kernel show softmax.ptx
+  bitmma kernel run softmax.ptx --grid 4 --arg x.npy --arg out:y.npy:f32:4x1000 \\
+         --arg i32:1000
+
+JSON: schema, file, target, version, entries [{entry, block, parameters [{name, type}], forms [{form, count, lines, known, \
+remark}], fused, folded, doubtful [{line, form, why}]}], entry, grid, mode, instructions, blocks, written.";
+
+/// Shows what is known of a compiled GPU kernel (PTX), and runs it with a GPU's bits
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum What {
+    /// Entries, parameters, forms, what ptxas fuses and folds, doubtful lines
+    Show(Show),
+    /// Runs an entry on arrays from files
+    Run(Box<Run>),
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Show {
+    /// The PTX text
+    #[arg(value_name = "FILE.ptx")]
+    file: PathBuf,
+    /// One entry alone
+    #[arg(long, value_name = "NAME")]
+    entry: Option<String>,
+    /// For another architecture than that of the text, as in sm_90a
+    #[arg(long, value_name = "SM")]
+    target: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Run {
+    /// The PTX text
+    #[arg(value_name = "FILE.ptx")]
+    file: PathBuf,
+    /// Blocks: x, or x,y or x,y,z
+    #[arg(long, value_name = "X,Y,Z", value_parser = arguments::sizes)]
+    grid: [u32; 3],
+    /// An argument: x.npy, out:y.npy, f32:0.5, i32:8, null
+    #[arg(long = "arg", value_name = "VALUE", value_parser = arguments::given)]
+    arguments: Vec<Given>,
+    /// The entry, where the text has several
+    #[arg(long, value_name = "NAME")]
+    entry: Option<String>,
+    /// Threads of a block, where the entry has no .reqntid
+    #[arg(long, value_name = "X,Y,Z", value_parser = arguments::sizes)]
+    block: Option<[u32; 3]>,
+    /// For another architecture than that of the text, as in sm_90a
+    #[arg(long, value_name = "SM")]
+    target: Option<String>,
+    /// gpu: what ptxas makes of the text; text: the text as written
+    #[arg(long, value_name = "MODE", default_value = "gpu", value_parser = ["gpu", "text"])]
+    mode: String,
+    /// Run a kernel with doubtful lines, and such as depend on the order of blocks
+    #[arg(long)]
+    allow_doubtful: bool,
+    /// Bytes of dynamic shared memory; by default all that the architecture has
+    #[arg(long, value_name = "BYTES")]
+    shared: Option<u64>,
+    /// Turns that the loops of a warp may make
+    #[arg(long, value_name = "TURNS")]
+    loop_limit: Option<u64>,
+    /// Threads of this machine; by default as many as it has
+    #[arg(long, value_name = "COUNT")]
+    threads: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs it.
+pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    match &arguments.what {
+        What::Show(show) => show::run(show)?,
+        What::Run(run) => launch::run(run)?,
+    }
+    Ok(Outcome::Agrees)
+}
+
+/// A text, read.
+fn program(path: &Path) -> Result<Program, Failure> {
+    let text = std::fs::read_to_string(path).within(path.display())?;
+    Program::parse(&text).within(path.display())
+}

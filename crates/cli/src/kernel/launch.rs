@@ -1,0 +1,100 @@
+//! `bitmma kernel run`.
+
+use std::path::PathBuf;
+
+use bitmma_ptx::{Argument, Buffer, Launch, Limits, Mode};
+
+use super::arguments::{self, Array, Given};
+use super::{Run, program};
+use crate::failure::{Failure, Within};
+use crate::{json, output, whole};
+
+/// A buffer's file.
+struct File {
+    path: PathBuf,
+    header: Vec<u8>,
+    is_out: bool,
+}
+
+pub(super) fn run(run: &Run) -> Result<(), Failure> {
+    let program = program(&run.file)?;
+    let mode = if run.mode == "text" { Mode::Text } else { Mode::Gpu };
+    let file = run.file.display();
+    let kernel = program.kernel(run.entry.as_deref(), run.target.as_deref(), mode).within(&file)?;
+    let parameters: Vec<_> = kernel.parameters().collect();
+    let (mut files, mut buffers, mut values) = (vec![], vec![], vec![]);
+    for (at, given) in run.arguments.iter().enumerate() {
+        let mut buffer = |path: &PathBuf, array: Array, is_out: bool| {
+            files.push(File { path: path.clone(), header: array.header, is_out });
+            let name = format!("argument {at} ({})", path.display());
+            buffers.push(Buffer { bytes: array.bytes, name, written: false });
+            Argument::Pointer { buffer: buffers.len() - 1, offset: 0 }
+        };
+        values.push(match given {
+            Given::Null => Argument::Null,
+            Given::Number(kind, scalar) => {
+                if let Some(parameter) = parameters.get(at) {
+                    arguments::fits(at, kind, *parameter)?;
+                }
+                Argument::Scalar(*scalar)
+            }
+            Given::File(path) => buffer(path, arguments::read(path)?, false),
+            Given::Out(path, None) => buffer(path, arguments::read(path)?, true),
+            Given::Out(path, Some((kind, shape))) => buffer(path, arguments::zeros(kind, shape), true),
+        });
+    }
+    // Triton's kernels end with two pointers to scratch memory
+    let missing = parameters.get(values.len()..).unwrap_or(&[]);
+    if missing.len() == 2 && missing.iter().all(|parameter| parameter.kind == "pointer") {
+        values.extend([Argument::Null; 2]);
+    }
+    let defaults = Limits::default();
+    let limits = Limits {
+        turns: run.loop_limit.unwrap_or(defaults.turns),
+        threads: run.threads.unwrap_or(defaults.threads),
+    };
+    let launch = Launch {
+        kernel: &kernel,
+        grid: run.grid,
+        block: run.block,
+        shared: run.shared,
+        allow_doubtful: run.allow_doubtful,
+        limits,
+        trace: None,
+    };
+    let report = launch.run(&values, &mut buffers, &mut || false).within(&file)?;
+    let mut written = vec![];
+    for (file, buffer) in files.iter().zip(&buffers) {
+        if file.is_out {
+            whole::write(&file.path, |target| {
+                target.write_all(&file.header)?;
+                target.write_all(&buffer.bytes)
+            })
+            .within(file.path.display())?;
+            written.push(file.path.display().to_string());
+        } else if buffer.written {
+            output::note(&format!(
+                "the kernel writes to {}, which stays as it is; out: keeps it",
+                buffer.name
+            ));
+        }
+    }
+    if run.json {
+        return json::print(&json::object! {
+            file: file.to_string(),
+            entry: kernel.name(),
+            target: kernel.target(),
+            grid: run.grid,
+            mode: &run.mode,
+            instructions: report.instructions,
+            blocks: report.blocks,
+            written: written,
+        });
+    }
+    let blocks = output::counted(report.blocks, "block");
+    let mut text = format!("{}: {blocks}, {} instructions of threads\n", kernel.name(), report.instructions);
+    for path in written {
+        text += &format!("{path} is written\n");
+    }
+    output::print(&text)
+}

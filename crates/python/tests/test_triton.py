@@ -1,0 +1,243 @@
+"""Triton kernels on chips that are not here: their bits against compositions of NumPy, ``bitmma.gemm`` and ``bitmma.functions``."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("triton")
+pytest.importorskip("ml_dtypes")
+
+import triton_kernels as kernels  # noqa: E402
+
+import bitmma  # noqa: E402
+from bitmma import functions  # noqa: E402
+from bitmma.kernels import on  # noqa: E402
+
+CASES = {case.name: case for case in kernels.CASES}
+CAPABILITIES = (80, 90)
+CHIPS = {80: "a100", 90: "h100"}
+
+
+def launched(name: str, capability: int) -> tuple[list[Any], list[Any]]:
+    """The arguments of a case, before and after it ran."""
+    case = CASES[name]
+    if not case.runs_on(capability):
+        pytest.skip("Triton has no E4M3 before sm_89")
+    before, after = case.arguments(), case.arguments()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        on(case.kernel, f"sm_{capability}")[case.grid](*after, **case.constants)
+    return before, after
+
+
+def same(one: Any, other: Any) -> None:
+    """The bits of two arrays."""
+    assert one.dtype == other.dtype and one.shape == other.shape
+    word = f"u{one.dtype.itemsize}"
+    differ = one.view(word) != other.view(word)
+    assert not differ.any(), f"{differ.sum()} of {differ.size} differ, first {one[differ][0]!r} and {other[differ][0]!r}"
+
+
+def function(name: str, x: Any, capability: int, ftz: bool = False) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return getattr(functions, name)(np.ascontiguousarray(x), chip=CHIPS[capability], ftz=ftz, assume=True)
+
+
+def exponential(x: Any, capability: int) -> Any:
+    """``tl.exp``: a multiplication and ex2.approx."""
+    return function("ex2", x * np.float32(1.44269504), capability)
+
+
+def quotient(x: Any, y: Any, capability: int) -> Any:
+    """``div.full`` where y is not extreme: a reciprocal and a multiplication."""
+    return x * function("rcp", np.broadcast_to(y, x.shape), capability, ftz=True)
+
+
+def tree(values: Any, reduce: Any, warps: int = 4, together: int = 1) -> Any:
+    """A reduction along the last axis as Triton lays it out: registers of a thread pairwise, then lanes 16, 8, 4, 2, 1 apart, then warps.
+
+    ``together``: neighbouring elements that a thread holds.
+    """
+    rows, size = values.shape
+    threads = 32 * warps
+    registers = values.reshape(rows, size // (threads * together), threads, together).transpose(0, 2, 1, 3).reshape(rows, threads, -1)
+    while registers.shape[2] > 1:
+        registers = reduce(registers[:, :, 0::2], registers[:, :, 1::2])
+    lanes = registers.reshape(rows, warps, 32)
+    while lanes.shape[2] > 1:
+        half = lanes.shape[2] // 2
+        lanes = reduce(lanes[:, :, :half], lanes[:, :, half:])
+    parts = lanes.reshape(rows, warps)
+    while parts.shape[1] > 1:
+        half = parts.shape[1] // 2
+        parts = reduce(parts[:, :half], parts[:, half:])
+    return parts[:, 0]
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("converted_")])
+def test_conversions(name: str, capability: int) -> None:
+    before, after = launched(name, capability)
+    x, to = before[0], after[1].dtype
+    if to.kind in "iu" and x.dtype.kind not in "iu":
+        x = np.trunc(x.astype(np.float64)).astype(np.int64)  # toward zero, and cut
+    if x.dtype == kernels.E5M2 or x.dtype == kernels.E4M3 or (x.dtype.kind in "iu" and to == kernels.BF16):
+        x = x.astype(np.float32)
+    if name == "converted_float16_float8_e5m2" or name == "converted_bfloat16_float8_e4m3fn":
+        x = x.astype(np.float32)
+    same(after[1], x.astype(to))
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize("name", [name for name in CASES if name.startswith(("integers_", "unsigned_"))])
+def test_integers(name: str, capability: int) -> None:
+    before, after = launched(name, capability)
+    a, b, z = before[0], before[1], after[2]
+    with np.errstate(all="ignore"):
+        quotient = (abs(a.astype(object)) // abs(b.astype(object)) * np.where((a < 0) != (b < 0), -1, 1)).astype(object)
+        rest = a.astype(object) - quotient * b.astype(object)
+
+        def wrapped(x: Any) -> Any:
+            bits = 8 * z.dtype.itemsize
+            values = [int(value) % (1 << bits) for value in x]
+            return np.array(values, np.uint64).astype(f"u{z.dtype.itemsize}").view(z.dtype)
+
+        wide = a.astype(object), b.astype(object)
+        if name.startswith("unsigned"):
+            bits = 8 * z.dtype.itemsize
+            expected = [wrapped(wide[0] * wide[1] // (1 << bits)), wrapped(quotient + rest), np.where(a > b, a >> 5, wrapped(wide[1] * 128))]
+        else:
+            expected = [
+                wrapped(wide[0] * wide[1] + quotient - rest),
+                (a ^ b) | (a & z.dtype.type(127)),
+                wrapped(wide[0] * 8 + (wide[1] // 4)),
+                np.where(a > b, abs(a), np.minimum(a, b)),
+                wrapped(-wide[0] - 1 - wide[1]),
+            ]
+    for one, other in zip(z, expected, strict=True):
+        same(one, other)
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_order_and_places(capability: int) -> None:
+    for name in ("sort", "sort_int32"):
+        before, after = launched(name, capability)
+        same(after[1], np.sort(before[0], 1))
+    before, after = launched("top_k", capability)
+    same(after[1], np.sort(before[0], 1)[:, ::-1][:, :8].copy())
+    before, after = launched("argmax", capability)
+    same(after[1], before[0].argmax(1).astype(np.int32))
+    same(after[2], before[0].max(1))
+    before, after = launched("argmax_f16", capability)
+    same(after[1], before[0].argmax(1))
+    before, after = launched("argmin_of_columns", capability)
+    same(after[1], before[0].argmin(0).astype(np.int32))
+    before, after = launched("histogram", capability)
+    same(after[1], np.bincount(before[0], minlength=64).astype(np.int32))
+    before, after = launched("histogram_of_atomics", capability)
+    same(after[1], np.bincount(before[0], minlength=50).astype(np.int32))
+    assert after[2][0] == max(before[0].max(), after[2][0]) and after[2][2:].tolist() == [7, 5] and after[3][0] == before[0].min()
+    before, after = launched("gather", capability)
+    same(after[2], np.take_along_axis(before[0], before[1], 1))
+    before, after = launched("embedding", capability)
+    same(after[2], before[1][before[0]])
+    before, after = launched("flipped", capability)
+    same(after[1][:256], before[0][::-1].copy())
+    assert sorted(after[1][256:]) == sorted(before[0])
+    for name in ("transposed", "transposed_f16"):
+        before, after = launched(name, capability)
+        same(after[1], before[0].T.copy())
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_softmax(capability: int) -> None:
+    before, after = launched("softmax", capability)
+    x = np.full((3, 1024), -np.inf, np.float32)
+    x[:, :1000] = before[0]
+    power = exponential(x - x.max(1)[:, None], capability)
+    same(after[1], quotient(power, tree(power, np.add)[:, None], capability)[:, :1000])
+
+
+#: The catalogue's instruction by capability and format: B is a product's columns.
+INSTRUCTIONS = {
+    (80, "f16"): "mma.m16n8k16.f32.f16.f16.f32",
+    (80, "bf16"): "mma.m16n8k16.f32.bf16.bf16.f32",
+    (80, "tf32"): "mma.m16n8k8.f32.tf32.tf32.f32",
+    (90, "f16"): "wgmma.m64n64k16.f32.f16.f16",
+    (90, "bf16"): "wgmma.m64n64k16.f32.bf16.bf16",
+    (90, "tf32"): "wgmma.m64n64k8.f32.tf32.tf32",
+}
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("matmul_f16", "f16"),
+        ("matmul_f16_8_warps", "f16"),
+        ("matmul_f16_transposed", "f16"),
+        ("matmul_f16_to_f16_odd", "f16"),
+        ("matmul_bf16", "bf16"),
+        ("matmul_bf16_transposed", "bf16"),
+        ("matmul_tf32", "tf32"),
+        ("split_k", "f16"),
+        ("matmul_grouped_order", "f16"),
+        ("grouped_gemm", "f16"),
+    ],
+)
+def test_products(name: str, format: str, capability: int) -> None:
+    before, after = launched(name, capability)
+    target = (CHIPS[capability], INSTRUCTIONS[capability, format])
+    a, b = before[0], before[1]
+    if CASES[name].constants.get("B_TRANSPOSED"):
+        b = np.ascontiguousarray(b.T)
+
+    def product(a: Any, b: Any) -> Any:
+        return np.asarray(bitmma.gemm(target, a, b)).view(np.float32)
+
+    if name == "grouped_gemm":
+        sizes = np.concatenate([[0], np.cumsum(before[3])])
+        expected = np.concatenate([product(a[start:end], b[group]) for group, (start, end) in enumerate(zip(sizes, sizes[1:]))]).astype(np.float16)
+    elif name == "split_k":
+        # blocks add in their order
+        parts = []
+        for part in range(4):
+            k = np.concatenate([np.arange(32) + 32 * part + 128 * turn for turn in range(2)])
+            parts.append(product(np.ascontiguousarray(a[:, k]), np.ascontiguousarray(b[k])))
+        expected = ((parts[0] + parts[1]) + parts[2]) + parts[3]
+    else:
+        expected = product(a, b)
+        if name == "matmul_grouped_order":
+            expected = np.where(expected >= 0, expected, np.float32(0.01) * expected)
+        expected = expected.astype(after[2].dtype)
+    same(after[2], expected)
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_integer_products(capability: int) -> None:
+    before, after = launched("matmul_int8", capability)
+    same(after[2], before[0].astype(np.int32) @ before[1].astype(np.int32))
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_quantisation(capability: int) -> None:
+    before, after = launched("dequantise_int4", capability)
+    low, high = (before[0].astype(np.int8) << 4) >> 4, before[0] >> 4
+    both = np.stack([low, high], 2).reshape(4, 128).astype(np.float32)
+    same(after[2], both * before[1][:, None])
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_every_kernel_runs(capability: int) -> None:
+    """All of them: none is refused, and each writes what it should."""
+    for name, case in CASES.items():
+        if not case.runs_on(capability):
+            continue
+        before, after = launched(name, capability)
+        for at in case.outputs:
+            assert (after[at].view(np.uint8) != before[at].view(np.uint8)).any(), name
