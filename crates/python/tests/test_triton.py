@@ -241,3 +241,93 @@ def test_every_kernel_runs(capability: int) -> None:
         before, after = launched(name, capability)
         for at in case.outputs:
             assert (after[at].view(np.uint8) != before[at].view(np.uint8)).any(), name
+
+
+@kernels.triton.jit
+def product_of_16(a, b, c, K: kernels.tl.constexpr):
+    at, k = kernels.tl.arange(0, 64), kernels.tl.arange(0, K)
+    left = kernels.tl.load(a + at[:, None] * K + k[None, :])
+    right = kernels.tl.load(b + k[:, None] * 64 + at[None, :])
+    kernels.tl.store(c + at[:, None] * 64 + at[None, :], kernels.tl.dot(left, right))
+
+
+def cancelling(rows: int, columns: int) -> Any:
+    """FP16 numbers of very different sizes: chips that cut at other places part."""
+    values = kernels.normal(1, (rows, columns)) * np.exp2(kernels.whole(2, (rows, columns), -9, 9)).astype(np.float32)
+    return values.astype(np.float16)
+
+
+def test_two_chips_part_at_their_products() -> None:
+    a, b, c = cancelling(64, 32), cancelling(32, 64), np.zeros((64, 64), np.float32)
+    found = bitmma.kernels.compare(product_of_16, "a100", "h100")[(1,)](a, b, c, K=32)
+    assert not found and (c == 0).all()
+    [output] = found.outputs
+    assert output.name == "c" and output.of == 4096 and 0 < output.differing < 4096
+    assert found.first is not None and found.first.form.startswith("mma.sync") and found.first.chip == "a100"
+    assert found.second is not None and found.second.form.startswith("wgmma.mma_async")
+    assert found.first.source == found.second.source
+    # the same chip twice, and another name of it
+    assert bitmma.kernels.compare(product_of_16, "h100", "h200")[(1,)](a, b, c, K=32)
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_a_matrix_instruction_is_followed_into_explain(capability: int) -> None:
+    a, b, c = cancelling(64, 32), cancelling(32, 64), np.zeros((64, 64), np.float32)
+    watch = bitmma.kernels.Watch(threads=(0,), products=True)
+    launched = on(product_of_16, f"sm_{capability}", trace=watch)[(1,)](a, b, c, K=32)
+    assert launched.trace is not None
+    first, *rest = launched.trace.products
+    assert first.a.shape[1] == 16 and rest
+    same(first.a[0].astype(np.uint16), a[0, :16].view(np.uint16))
+    for row, column in ((0, 0), (3, 5), (15, first.d.shape[1] - 1)):
+        explained = first.explain(row, column)
+        assert explained.code == first.d[row, column]
+    assert any(explained.lost for explained in (first.explain(row, 0) for row in range(16)))
+    with pytest.raises(bitmma.OptionError, match="there is no element"):
+        first.explain(16, 0)
+
+
+@kernels.triton.autotune(
+    [kernels.triton.Config({"BLOCK": 256}, num_warps=2), kernels.triton.Config({"BLOCK": 256}, num_warps=4)], key=["n"]
+)
+@kernels.triton.heuristics({"TWICE": lambda arguments: arguments["n"] > 10})
+@kernels.triton.jit
+def tuned(x, y, n, BLOCK: kernels.tl.constexpr, TWICE: kernels.tl.constexpr):
+    at = kernels.tl.arange(0, BLOCK)
+    value = kernels.tl.load(x + at, mask=at < n, other=0.0)
+    if TWICE:
+        value = value * 2
+    kernels.tl.store(y, kernels.tl.sum(value, 0))
+
+
+def test_autotuned_kernels_and_heuristics() -> None:
+    x, y = kernels.normal(1, 200), np.zeros(1, np.float32)
+    launched = on(tuned, "h100")[(1,)](x, y, 200)
+    assert not launched.configurations and abs(y[0] - 2 * x.sum()) < 1e-4
+    one = y.copy()
+    y[0] = 0
+    launched = on(tuned, "h100", autotune="all")[(1,)](x, y, 200)
+    same(y, one)
+    # two warps sum in another order
+    assert [agrees for _, agrees in launched.configurations] == [True, False]
+    small = np.zeros(1, np.float32)
+    on(tuned, "h100")[(1,)](x, small, 5)
+    assert abs(small[0] - x[:5].sum()) < 1e-5
+    with bitmma.kernels.emulate("h100"):
+        tuned[(1,)](x, small, 200)
+    same(small, one)
+    with pytest.raises(bitmma.OptionError, match="unknown autotune"):
+        on(tuned, "h100", autotune="best")
+
+
+def test_the_rule_for_fused_products_is_checked_with_ptxas() -> None:
+    before, after = launched("layer_norm", 80)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        case = CASES["layer_norm"]
+        for capability in CAPABILITIES:
+            sass = on(case.kernel, f"sm_{capability}")[case.grid](*case.arguments(), **case.constants).sass
+            if sass is None:
+                pytest.skip("ptxas and nvdisasm are not installed")
+            assert sass.agrees and sass.fused > 0, sass
+    assert on(case.kernel, "sm_80", mode="text")[case.grid](*case.arguments(), **case.constants).sass is None
