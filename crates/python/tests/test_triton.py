@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -11,7 +14,9 @@ import pytest
 pytest.importorskip("triton")
 pytest.importorskip("ml_dtypes")
 
+import kernels_of_a_layer  # noqa: E402
 import triton_kernels as kernels  # noqa: E402
+from common import ROOT  # noqa: E402
 
 import bitmma  # noqa: E402
 from bitmma import functions  # noqa: E402
@@ -331,3 +336,23 @@ def test_the_rule_for_fused_products_is_checked_with_ptxas() -> None:
                 pytest.skip("ptxas and nvdisasm are not installed")
             assert sass.agrees and sass.fused > 0, sass
     assert on(case.kernel, "sm_80", mode="text")[case.grid](*case.arguments(), **case.constants).sass is None
+
+
+def test_the_guide_s_test_passes(tmp_path) -> None:
+    page = (ROOT / "docs/kernels.md").read_text()
+    program = re.search(r"^```python\n(.*?)^```$", page, re.M | re.S)
+    assert program is not None
+    (tmp_path / "test_kernels.py").write_text(program[1])
+    environment = {"PYTHONPATH": ":".join(path for path in sys.path if path), "PATH": "", "HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_kernels.py"]
+    ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_the_example_of_a_layer() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = kernels_of_a_layer.layer()
+    assert found["RMSNorm"] and found["SwiGLU"] and not found["attention"]
+    text = kernels_of_a_layer.report(found)
+    assert "RMSNorm: all bits are equal" in text and "h100: first wgmma.mma_async" in text
