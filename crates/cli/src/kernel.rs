@@ -27,7 +27,7 @@ Examples:
          --arg i32:1000
 
 JSON: schema, file, target, version, entries [{entry, block, parameters [{name, type}], forms [{form, count, lines, known, \
-remark}], fused, folded, doubtful [{line, form, why}]}], entry, grid, mode, instructions, blocks, written.";
+remark}], fused, folded, doubtful [{line, form, remark}]}], entry, grid, mode, instructions, blocks, written.";
 
 /// Shows what is known of a compiled GPU kernel (PTX), and runs it with a GPU's bits
 #[derive(Clone, Debug, clap::Args)]

@@ -158,13 +158,13 @@ def narrowed(kind: str, to: str, mode: str = "rn") -> Callable[..., Any]:
 
 
 def integer(kind: str, to: str) -> Callable[..., Any]:
-    """Toward zero, saturated; NaN is 0."""
+    """Toward zero, saturated. NaN is 0, and the upper bit alone where one of the types has 64 bits (PTX ISA, ``cvt``)."""
 
     def of(a: int, b: int, c: int) -> Any:
         x, width = value(kind, a), bits(to)
         low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if to[0] == "s" else (0, (1 << width) - 1)
         if x == NAN:
-            return 0 if width < 64 else None  # which PTX does not define
+            return 0 if width < 64 and kind != "f64" else 1 << (width - 1)
         number = (high + 1 if x[1] == "inf" else int(x[1])) * (-1 if x[0] else 1)
         return min(max(number, low), high) & ((1 << width) - 1)
 

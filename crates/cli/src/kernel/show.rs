@@ -70,7 +70,7 @@ impl Entry {
             }
         };
         let doubt = |doubt: &Doubt| {
-            json::object! { line: doubt.line, form: doubt.form.clone(), why: doubt.why.clone() }
+            json::object! { line: doubt.line, form: doubt.form.clone(), remark: doubt.why.clone() }
         };
         let parameters: Option<Vec<_>> = self.kernel.as_ref().map(|kernel| {
             let parameters = kernel.parameters();
