@@ -103,7 +103,7 @@ fn keys_are_those_of_the_help() {
             &[&["verify"], &same[..]].concat(),
             &[&["verify"], &wrong[..], &["ampere/mma.m16n8k16.f32.f16.f16.f32"]].concat(),
         ],
-        &[],
+        &["name", "type"], // in `parameters`
     );
     check(
         &[&["probe", "sim:volta/mma.m8n8k4.f32.f16.f16.f32", "--tests", "1000"]],

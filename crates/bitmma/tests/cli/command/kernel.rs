@@ -59,7 +59,7 @@ fn a_run_writes_its_files() {
     assert_eq!(words(&bytes[bytes.len() - 16..], 4), [0x3e80_0000; 4]);
     for (grid, more, expected) in [
         ("2", &["--arg", "i32:4"][..], "at byte 16 of argument 0"),
-        ("1", &[], "takes 5 arguments, not 4"),
+        ("1", &[], "takes 5 arguments, not 2"),
         (
             "1",
             &["--arg", "f32:4"],
