@@ -79,7 +79,10 @@ fn keys_are_those_of_the_help() {
     let y = folder.path().join("y.npy");
     let (out, input) = (format!("out:{}:f32:1x8", y.display()), format!("out:{}:f32:8", y.display()));
     let softmax = ["kernel", "run", &ptx("softmax_f32_80"), "--grid", "1", "--arg", &input, "--arg", &out];
-    check(&[&["kernel", "show", &ptx("decayed_f32_80")], &[&softmax[..], &["--arg", "i32:8"]].concat()], &[]);
+    check(
+        &[&["kernel", "show", &ptx("decayed_f32_80")], &[&softmax[..], &["--arg", "i32:8"]].concat()],
+        &["name", "type"],
+    );
     check(&[&[&["dot", "hopper", F16], &dot[..]].concat()], &[]);
     check(&[&[&["explain", "hopper", F16], &dot[..]].concat()], &[]);
     let with_a_model = ["model", "file", "same"];
@@ -103,7 +106,7 @@ fn keys_are_those_of_the_help() {
             &[&["verify"], &same[..]].concat(),
             &[&["verify"], &wrong[..], &["ampere/mma.m16n8k16.f32.f16.f16.f32"]].concat(),
         ],
-        &["name", "type"], // in `parameters`
+        &[],
     );
     check(
         &[&["probe", "sim:volta/mma.m8n8k4.f32.f16.f16.f32", "--tests", "1000"]],
