@@ -9,6 +9,7 @@ mod global;
 mod launch;
 mod local;
 mod products;
+mod recording;
 mod running;
 mod shared;
 mod trace;

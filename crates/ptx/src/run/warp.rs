@@ -3,6 +3,7 @@
 use super::block::Block;
 use super::fault::Fault;
 use super::local::Local;
+use super::running::Running;
 use crate::error::{Error, Thread};
 use crate::instruction::{compare, convert, float, integer, special};
 use crate::lanes::{LANES, Lanes, Registers, each, map1, map2};
@@ -149,12 +150,7 @@ impl Warp {
         self.thread_of(block.launch, block.index, lane)
     }
 
-    pub(super) fn thread_of(
-        &self,
-        running: &super::launch::Running<'_>,
-        block: [u32; 3],
-        lane: usize,
-    ) -> Thread {
+    pub(super) fn thread_of(&self, running: &Running<'_>, block: [u32; 3], lane: usize) -> Thread {
         let [x, y, _] = running.block;
         let index = (self.number * LANES + lane) as u32;
         Thread { block, thread: [index % x, index / x % y, index / x / y] }
