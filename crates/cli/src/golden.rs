@@ -15,9 +15,9 @@ use clap::ValueEnum;
 use crate::count::count;
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::npy;
-use crate::record::{Cases, write_case, write_head};
+use crate::record::Cases;
+use crate::recorded::{names, write_case, write_head};
 use crate::target::{self, Target};
-use crate::verify::names;
 use crate::{output, whole};
 
 const HELP: &str = "\

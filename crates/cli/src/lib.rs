@@ -32,6 +32,7 @@ mod plan;
 mod probe;
 mod progress;
 mod record;
+mod recorded;
 mod replay;
 mod report;
 mod run;

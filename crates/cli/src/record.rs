@@ -15,8 +15,8 @@ use tempfile::SpooledTempFile;
 
 use crate::count::{MOST, count};
 use crate::failure::{Failure, Outcome, Within};
+use crate::recorded::{names, write_case, write_head};
 use crate::unit::LimitArguments;
-use crate::verify::names;
 use crate::{output, target, whole};
 
 const HELP: &str = "\
@@ -209,21 +209,6 @@ impl<'s> Cases<'s> {
             }
         }
     }
-}
-
-/// The comments and the header of a recording.
-pub(crate) fn write_head(to: &mut dyn Write, lines: &[String]) -> Result<(), Failure> {
-    Ok(recording::write_head(to, &lines.iter().map(String::as_str).collect::<Vec<_>>())?)
-}
-
-/// A case and its answer as a line of a recording.
-pub(crate) fn write_case(
-    to: &mut dyn Write,
-    signature: &Signature,
-    case: &Case,
-    d: Answer,
-) -> Result<(), Failure> {
-    Ok(recording::write_line(to, names(&signature.name), signature, case, d)?)
 }
 
 /// Today's date, UTC, as in 2026-11-21.

@@ -2,8 +2,6 @@
 
 mod report;
 
-pub(crate) use report::names;
-
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;

@@ -8,8 +8,7 @@ use bitmma_calls::npy::{Header, Type};
 use bitmma_engine::Codes;
 use bitmma_engine::formats::{F16, F32, F64, Format, TF32, XF32};
 
-use super::output::no_type;
-use super::tensor::{Tensor, dimensions, packed_bytes};
+use super::tensor::{Tensor, dimensions, no_type, packed_bytes};
 use crate::failure::{Failure, Within};
 
 /// The formats whose codes a native float of that many bytes holds.

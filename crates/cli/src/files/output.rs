@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use bitmma_engine::Matrix;
 use bitmma_engine::formats::Format;
 
-use super::tensor::dimensions;
+use super::tensor::{dimensions, no_type};
 use super::{Kind, npy, safetensors};
 use crate::failure::{Failure, Within};
 use crate::whole;
@@ -74,9 +74,4 @@ impl Output {
         })
         .within(self.path.display())
     }
-}
-
-/// A format that the file has no type for, which [`Output::new`] refuses before.
-pub(super) fn no_type(format: &Format) -> std::io::Error {
-    std::io::Error::other(format!("no type for {format}"))
 }

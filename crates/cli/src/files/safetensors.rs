@@ -19,8 +19,7 @@ use safetensors::Dtype;
 use safetensors::tensor::{Metadata, TensorInfo};
 use serde_json::{Value, json};
 
-use super::output::no_type;
-use super::tensor::{Tensor, dimensions, packed_bytes};
+use super::tensor::{Tensor, dimensions, no_type, packed_bytes};
 use crate::failure::{Failure, Within};
 
 /// Longest header that is read: the format's own limit.

@@ -39,6 +39,11 @@ pub(crate) fn packed_bytes(shape: &[usize], bits: usize) -> Option<usize> {
     elements.checked_mul(bits).map(|bits| bits.div_ceil(8))
 }
 
+/// A format that the file has no type for, which `Output::new` refuses before.
+pub(super) fn no_type(format: &Format) -> std::io::Error {
+    std::io::Error::other(format!("no type for {format}"))
+}
+
 impl Tensor {
     /// The matrix, or the matrices that a first dimension counts; rows and columns exchanged where
     /// `transposed`.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::{Outcomes, shown};
 use crate::failure::Failure;
 use crate::json::object;
-use crate::record::{write_case, write_head};
+use crate::recorded::{names, write_case, write_head};
 use crate::table::Table;
 use crate::{json, style, whole};
 
@@ -231,9 +231,4 @@ pub(super) fn write_failures(path: &Path, outcomes: &[Outcomes]) -> Result<(), F
     }
     whole::write(path, |file| file.write_all(&text))?;
     Ok(())
-}
-
-/// `hopper/mma…` and `cpu:fma.f32` as architecture and instruction.
-pub(crate) fn names(unit: &str) -> (&str, &str) {
-    unit.split_once(['/', ':']).unwrap_or(("unit", unit))
 }
