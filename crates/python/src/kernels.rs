@@ -43,6 +43,12 @@ enum Given {
     Float(f64),
 }
 
+/// A form of a kernel: its name, its lines, a word for how its result is known, and a remark.
+type Surveyed = (String, Vec<u32>, &'static str, String);
+
+/// What is traced: threads (block and thread), lines, registers, whether products are, and a byte whose last writer is.
+type Wanted = (Vec<[[u32; 3]; 2]>, Vec<u32>, Vec<String>, bool, Option<(usize, u64)>);
+
 /// A PTX text, read.
 #[pyclass(frozen, module = "bitmma._bitmma")]
 pub(crate) struct Ptx {
@@ -101,11 +107,7 @@ impl Ptx {
 
     /// Every form of an entry: its name, its lines, a word for how its result is known, and what there is to say besides.
     #[pyo3(signature = (entry = None, target = None))]
-    fn survey(
-        &self,
-        entry: Option<&str>,
-        target: Option<&str>,
-    ) -> PyResult<Vec<(String, Vec<u32>, &'static str, String)>> {
+    fn survey(&self, entry: Option<&str>, target: Option<&str>) -> PyResult<Vec<Surveyed>> {
         let survey = self.program.survey(entry, target).map_err(raised)?;
         let one = |form: bitmma_ptx::FormUse| {
             let (word, remark) = (form.standing.word(), form.standing.remark());
@@ -136,7 +138,7 @@ impl Ptx {
         shared: Option<u64>,
         loop_limit: Option<u64>,
         threads: Option<usize>,
-        trace: Option<(Vec<[[u32; 3]; 2]>, Vec<u32>, Vec<String>, bool, Option<(usize, u64)>)>,
+        trace: Option<Wanted>,
     ) -> PyResult<(Vec<bool>, u64, Bound<'py, PyDict>)> {
         let mode = mode_of(mode)?;
         let arguments: Vec<Argument> = arguments

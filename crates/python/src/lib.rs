@@ -36,6 +36,7 @@ mod model;
 mod operands;
 mod probe;
 mod recording;
+mod schedule;
 mod tally;
 mod unit;
 mod verify;
@@ -68,9 +69,10 @@ mod _bitmma {
         gemm::gemm,
         instruction::{Instruction, architecture, architectures, choose, find, instructions, promotion},
         kernels::Ptx,
-        model::{Model, Schedule, schedule},
+        model::Model,
         probe::probe,
         recording::{read_recording, replay},
+        schedule::{Schedule, schedule},
         tally::tally,
         unit::{Unit, multiply, simulate},
         verify::{Blocks, Campaign},

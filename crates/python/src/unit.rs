@@ -140,8 +140,8 @@ impl Unit {
     }
 
     /// The model, as kernels on a GPU take it.
-    #[getter]
-    fn model(&self, py: Python<'_>) -> PyResult<Py<Parts>> {
+    #[getter(model)]
+    fn shared_model(&self, py: Python<'_>) -> PyResult<Py<Parts>> {
         self.parts
             .get_or_try_init(py, || Py::new(py, Parts::new(py, &self.target)?))
             .map(|model| model.clone_ref(py))

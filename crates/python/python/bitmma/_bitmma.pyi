@@ -2,7 +2,7 @@
 The native half of bitmma.
 """
 
-from _typeshed import Incomplete, SupportsGetItem
+from _typeshed import Incomplete, SupportsGetItem, SupportsLenAndGetItem
 from fractions import Fraction
 from os import PathLike
 from typing import Any, Final, SupportsFloat, SupportsIndex, final
@@ -556,9 +556,19 @@ class Format:
         The code of positive infinity, None where the format has none.
         """
     @property
+    def max_exponent(self, /) -> int:
+        """
+        The exponent of the largest finite number.
+        """
+    @property
     def max_finite_code(self, /) -> int:
         """
         The code of the largest finite number.
+        """
+    @property
+    def min_exponent(self, /) -> int:
+        """
+        The exponent of the smallest normal number.
         """
     @property
     def min_normal_code(self, /) -> int:
@@ -584,6 +594,11 @@ class Format:
     def padding_bits(self, /) -> int:
         """
         Low bits of the container that carry no information (13 for TF32 in an FP32 word).
+        """
+    @property
+    def signed(self, /) -> bool:
+        """
+        Whether numbers have a sign.
         """
     @property
     def standard(self, /) -> str:
@@ -867,6 +882,106 @@ class Loss:
         """
 
 @final
+class Model:
+    """
+    What is computed for each element of D; words are those of `docs/models.md`.
+    """
+    @property
+    def a(self, /) -> Format:
+        """
+        Format of A.
+        """
+    @property
+    def b(self, /) -> Format:
+        """
+        Format of B.
+        """
+    @property
+    def c(self, /) -> Format:
+        """
+        Format of C.
+        """
+    @property
+    def container(self, /) -> Format:
+        """
+        The format of the words that its numbers are kept in.
+        """
+    @property
+    def d(self, /) -> Format:
+        """
+        Format of D.
+        """
+    @property
+    def family(self, /) -> str:
+        """
+        The model family.
+        """
+    @property
+    def flush_accumulator(self, /) -> str:
+        """
+        The same of C.
+        """
+    @property
+    def flush_operands(self, /) -> str:
+        """
+        `never`, `positive` or `signed`.
+        """
+    def get(self, /, key: str, default: Any | None = None) -> Any | None:
+        """
+        A parameter of the family.
+        """
+    @property
+    def length(self, /) -> int:
+        """
+        L: products in one elementary operation.
+        """
+    @property
+    def lowering(self, /) -> dict:
+        """
+        What surrounds the operation: formats, and conversions as their rounding and their format.
+        """
+    @property
+    def nan(self, /) -> int:
+        """
+        The code of a NaN result.
+        """
+    @property
+    def numbers(self, /) -> dict:
+        """
+        Further parameters of the family, by their keys in a model file.
+        """
+    @property
+    def order(self, /) -> list[int] | None:
+        """
+        In which order the elements of an instruction enter; None where that is their own.
+        """
+    @property
+    def result(self, /) -> Format:
+        """
+        Its format.
+        """
+    @property
+    def rho(self, /) -> str:
+        """
+        The conversion of each operation's result, as a model file has it: `RNE-FP32`, `RZ-E8M13`, `RNE-FP16 ftz`.
+        """
+    @property
+    def rounding(self, /) -> str:
+        """
+        How it rounds.
+        """
+    @property
+    def scale(self, /) -> tuple[Format, int] | None:
+        """
+        Format of the scale factors, and how many elements share one.
+        """
+    @property
+    def step(self, /) -> int:
+        """
+        Elements along K of one instruction.
+        """
+
+@final
 class Ptx:
     """
     A PTX text, read.
@@ -880,13 +995,65 @@ class Ptx:
         """
         The names of the entries.
         """
-    def launch(self, /, grid: tuple[SupportsIndex, SupportsIndex, SupportsIndex], arguments: SupportsGetItem[int, tuple[SupportsIndex, SupportsIndex] | SupportsIndex | SupportsFloat | None], buffers: SupportsGetItem[int, Incomplete], names: SupportsGetItem[int, str], *, entry: str | None = None, block: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, target: str | None = None, mode: str = "gpu", allow_doubtful: bool = False, shared: SupportsIndex | None = None, loop_limit: SupportsIndex | None = None, threads: SupportsIndex | None = None) -> tuple[list[bool], int]:
+    def launch(self, /, grid: tuple[SupportsIndex, SupportsIndex, SupportsIndex], arguments: SupportsGetItem[int, tuple[SupportsIndex, SupportsIndex] | SupportsIndex | SupportsFloat | None], buffers: SupportsGetItem[int, Incomplete], names: SupportsGetItem[int, str], *, entry: str | None = None, block: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, target: str | None = None, mode: str = "gpu", allow_doubtful: bool = False, shared: SupportsIndex | None = None, loop_limit: SupportsIndex | None = None, threads: SupportsIndex | None = None, trace: tuple[SupportsGetItem[int, SupportsLenAndGetItem[SupportsLenAndGetItem[SupportsIndex]]], SupportsGetItem[int, SupportsIndex], SupportsGetItem[int, str], bool, tuple[SupportsIndex, SupportsIndex] | None] | None = None) -> tuple[list[bool], int, dict]:
         """
-        Runs an entry on buffers of bytes, which are written in place; for each of them, whether it was.
+        Runs an entry on buffers of bytes, which are written in place: for each of them, whether it was; instructions that
+        ran; what was traced. `trace` has threads (block and thread), lines, registers, whether
+        products are wanted, and a byte whose last writer is.
+        """
+    def survey(self, /, entry: str | None = None, target: str | None = None) -> list[tuple[str, list[int], str, str]]:
+        """
+        Every form of an entry: its name, its lines, a word for how its result is known, and what there is to say besides.
         """
     def target(self, /) -> str:
         """
         The architecture it was compiled for.
+        """
+
+@final
+class Schedule:
+    """
+    The order of a product: everything between an instruction and D (`bitmma::gemm`).
+    """
+    @property
+    def c(self, /) -> str:
+        """
+        When C enters: `never`, `first` (as the accumulator), `sum` (the promoted sum starts from it), `last`.
+        """
+    @property
+    def converts(self, /) -> str | None:
+        """
+        How it is converted, where that is not to nearest even with infinity beyond the largest number and the format's NaN.
+        """
+    @property
+    def factors(self, /) -> tuple[float, float] | None:
+        """
+        alpha and beta, where AB and C are multiplied by them.
+        """
+    @property
+    def output(self, /) -> str | None:
+        """
+        The format that D is converted to; None: the instruction's.
+        """
+    @property
+    def parts(self, /) -> list[list[tuple[int, int]]]:
+        """
+        Part by part, the first instruction along K of each chain and the one after its last.
+        """
+    @property
+    def promoted(self, /) -> bool:
+        """
+        Whether results of a part's chains are added to a sum; otherwise a part is one chain.
+        """
+    @property
+    def scale_blocks(self, /) -> tuple[int, int, int] | None:
+        """
+        Rows of A, columns of B and elements of K (0: all) that share an FP32 scale.
+        """
+    @property
+    def working(self, /) -> str:
+        """
+        The format of sums and factors around the instruction: f32, or f64.
         """
 
 @final
@@ -954,6 +1121,11 @@ class Unit:
     def instruction(self, /) -> Instruction | None:
         """
         The row of the catalogue; None for a model.
+        """
+    @property
+    def model(self, /) -> Model:
+        """
+        The model, as kernels on a GPU take it.
         """
     @property
     def name(self, /) -> str:
@@ -1266,7 +1438,7 @@ def formats() -> list[Format]:
     Every format, widest first.
     """
 
-def gemm(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, scale_blocks: str | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str | None = None, saturate: bool = False, nan: SupportsIndex | None = None, threads: SupportsIndex | None = None, progress: Any | None = None) -> tuple[Any, str]:
+def gemm(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, scale_blocks: str | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, c_last: bool = False, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str | None = None, saturate: bool = False, nan: SupportsIndex | None = None, threads: SupportsIndex | None = None, progress: Any | None = None) -> tuple[Any, str]:
     """
     D = alpha · A·B + beta · C, and the format D is in.
 
@@ -1344,9 +1516,14 @@ def run_command(arguments: SupportsGetItem[int, str]) -> int:
     everything agrees; 1 something differs; 2 an error. It writes to the process's own streams.
     """
 
-def simulate(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None]) -> Any:
+def schedule(unit: Unit, a: tuple[SupportsIndex, SupportsIndex, SupportsIndex], b: tuple[SupportsIndex, SupportsIndex, SupportsIndex], c: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, scale_a: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, scale_b: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, *, scale_blocks: str | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, c_last: bool = False, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str | None = None, saturate: bool = False, nan: SupportsIndex | None = None) -> Schedule:
     """
-    D by the unit's model on the reference path, for any M and N and any K that the model takes.
+    The schedule of a product of operands of these shapes (batch, rows, columns), which are checked as `gemm` checks them.
+    """
+
+def simulate(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], reference: bool) -> Any:
+    """
+    D by the unit's model for any M and N and any K that the model takes, by its kernel or on the reference path.
     """
 
 def smallest_difference(left: Unit, right: Unit, *, k: SupportsIndex | None = None, budget: SupportsIndex = 700000, seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> Difference:
