@@ -138,7 +138,7 @@ fn did_you_mean(nearest: &[String]) -> String {
 
 /// Where nothing is near, the command that prints what there is.
 fn list_in_words(architecture: Architecture, is_needed: bool) -> String {
-    if is_needed { format!("; `bitmma list --arch {architecture}` lists them") } else { String::new() }
+    if is_needed { format!("; `bitmma list {architecture}` lists them") } else { String::new() }
 }
 
 fn target_in_words(given: &str, target: &str) -> String {

@@ -31,6 +31,7 @@ mod rows;
 pub mod selection;
 mod software;
 mod spelling;
+pub mod words;
 
 pub use architecture::{Architecture, Vendor};
 pub use error::LookupError;

@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use bitmma_formats::{Format, alias};
-
 use crate::architecture::Architecture;
 use crate::error::{LookupError, nearest};
 use crate::extent::Extent;
@@ -13,6 +11,7 @@ use crate::rows::{catalogue, of};
 use crate::selection;
 use crate::software::{self, Meaning, Options};
 use crate::spelling::{Key, Rows, key_of, keys, without_shape};
+use crate::words;
 
 /// A row, and the M and N that were asked for.
 #[derive(Clone, Copy, Debug)]
@@ -98,8 +97,8 @@ fn resolve(row: &'static Instruction, key: &Key) -> Result<Found, LookupError> {
 /// Without regard to case, `text` is a name or any alias: the full PTX spelling, the SASS name, the HIP
 /// builtin, an older spelling. Where the row has a range, M and N may be a size (`n256`), the range as
 /// it is printed (`n{8..256}`) or the letter of the manual (`nN`); the last two leave it open. The first words
-/// of a name (`wgmma`, `QGMMA`) mean the instructions that begin so, and words (`tcgen05.mma kind::f16`) those that have all of
-/// them; several are an error that lists them.
+/// of a name (`wgmma`, `QGMMA`) mean the instructions that begin so, and [`words`] in any order (`wgmma e4m3`, `nvfp4`) those
+/// that fit all of them best; several are an error that lists them, unless they compute alike.
 ///
 /// After the name of a sparse instruction may stand which elements are stored ([`selection`]): `….select13`.
 ///
@@ -154,10 +153,13 @@ fn find_instruction(architecture: Architecture, text: &str) -> Result<(Found, Op
             false => Ok((choose_one(architecture, text, &meant)?, options)),
         };
     }
-    let meant = [beginning_with(architecture, text), having(architecture, text)];
-    match meant.into_iter().find(|meant| !meant.is_empty()) {
-        Some(meant) => choose_one(architecture, text, &meant).map(plain),
-        None => Err(unknown(architecture, text)),
+    let begins = beginning_with(architecture, text);
+    if !begins.is_empty() {
+        return choose_one(architecture, text, &begins).map(plain);
+    }
+    match words::meant(architecture, text)?.as_slice() {
+        [] => Err(unknown(architecture, text)),
+        meant => choose_alike(architecture, text, meant),
     }
 }
 
@@ -186,6 +188,24 @@ fn choose_one(
     }
 }
 
+/// As [`choose_one`], where several that compute alike are one: the one with the largest K, the first of these.
+fn choose_alike(
+    architecture: Architecture,
+    text: &str,
+    candidates: &[(&'static Instruction, Key)],
+) -> Result<(Found, Options), LookupError> {
+    let (first, _) = candidates[0];
+    if candidates.len() == 1 || !candidates.iter().all(|(row, _)| words::computes_alike(first, row)) {
+        return Ok((choose_one(architecture, text, candidates)?, Options::default()));
+    }
+    let longest = candidates.iter().map(|(row, _)| row.k).max();
+    let taken = candidates.iter().position(|(row, _)| Some(row.k) == longest).unwrap_or(0);
+    let (row, key) = &candidates[taken];
+    let others = candidates.iter().filter(|(other, _)| !std::ptr::eq(*other, *row));
+    let alike = others.map(|(other, _)| other.name()).collect();
+    Ok((resolve(row, key)?, Options { alike, ..Options::default() }))
+}
+
 /// The rows of which a spelling begins with the words of `text` (`wgmma`, `QGMMA`, `v_mfma_f32_32x32x8`), each with the M and
 /// N it asks for: words end at a dot or an underscore. The shape may be left out: `tcgen05.mma.kind::f16`.
 fn beginning_with(architecture: Architecture, text: &str) -> Rows {
@@ -202,43 +222,6 @@ fn beginning_with(architecture: Architecture, text: &str) -> Rows {
         let spellings: Vec<String> = shapeless.chain(whole.iter().cloned()).collect();
         let key = asked.iter().find(|key| spellings.iter().any(|spelling| begins(spelling, &key.text)))?;
         Some((row, Key { text: String::new(), ..*key }))
-    };
-    of(architecture).filter_map(meant).collect()
-}
-
-/// The rows that have every word of `text`: parts of one of their spellings between dots, in any
-/// order, what stands after `kind::`, or names of their formats.
-fn having(architecture: Architecture, text: &str) -> Rows {
-    let words: Vec<Vec<Key>> = text.split_whitespace().map(|word| keys(word).collect()).collect();
-    let format = |word: &str| alias::find(word).ok().filter(|_| !word.contains("::"));
-    let formats: Vec<Option<Format>> = text.split_whitespace().map(format).collect();
-    if words.is_empty() {
-        return vec![];
-    }
-    let has_format = |row: &Instruction, format: &Option<Format>| {
-        format.is_some_and(|format| {
-            [row.a, row.b, row.c, row.d].contains(&format)
-                || row.scale.is_some_and(|scale| scale.format == format)
-        })
-    };
-    let meant = |row: &'static Instruction| {
-        row.spellings().map(key_of).find_map(|spelling| {
-            let spelling = format!(".{spelling}.");
-            let (mut m, mut n) = (None, None);
-            for (word, format) in words.iter().zip(&formats) {
-                // `f16` is a format, and not all of `kind::f16`
-                let kind =
-                    |key: &Key| format.is_none() && spelling.contains(&format!(".kind::{}.", key.text));
-                let has = |key: &&Key| spelling.contains(&format!(".{}.", key.text)) || kind(key);
-                let key = word.iter().find(has);
-                if key.is_none() && !has_format(row, format) {
-                    return None;
-                }
-                m = m.or(key.and_then(|key| key.m));
-                n = n.or(key.and_then(|key| key.n));
-            }
-            Some((row, Key { text: String::new(), m, n }))
-        })
     };
     of(architecture).filter_map(meant).collect()
 }
@@ -282,7 +265,9 @@ fn unknown(architecture: Architecture, text: &str) -> LookupError {
         offered.retain(is_related);
     }
     let has = |other: &Architecture| {
-        *other != architecture && candidates(*other, text).iter().any(|(row, key)| resolve(row, key).is_ok())
+        *other != architecture
+            && (candidates(*other, text).iter().any(|(row, key)| resolve(row, key).is_ok())
+                || words::meant(*other, text).is_ok_and(|rows| !rows.is_empty()))
     };
     let elsewhere: Vec<Architecture> = Architecture::ALL.into_iter().filter(has).collect();
     // a name that another architecture has is not misspelt

@@ -78,6 +78,8 @@ pub struct Options {
     pub promote_every: Option<usize>,
     /// What became of the name's options, in sentences: how one is applied, or why it changes nothing.
     pub remarks: Vec<String>,
+    /// Instructions that its words mean as well, and that compute alike: which of them is taken changes no bit.
+    pub alike: Vec<String>,
 }
 
 /// What a name means on an architecture.

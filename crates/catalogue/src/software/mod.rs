@@ -16,8 +16,8 @@ use crate::architecture::Architecture;
 use crate::error::LookupError;
 use crate::spelling::{Key, Rows};
 
+pub(crate) use meaning::Meaning;
 pub use meaning::Options;
-pub(crate) use meaning::{Meaning, Wanted};
 
 /// The meaning of a name that is not a spelling of the catalogue, if software has such a name.
 pub(crate) fn meaning(architecture: Architecture, text: &str) -> Option<Meaning> {
@@ -26,19 +26,6 @@ pub(crate) fn meaning(architecture: Architecture, text: &str) -> Option<Meaning>
         .or_else(|| atom::meaning(text))
         .or_else(|| call::meaning(text))
         .or_else(|| known::meaning(text))
-        .or_else(|| of_format(text))
-}
-
-/// A format's name, for the instructions that multiply it; one word.
-fn of_format(text: &str) -> Option<Meaning> {
-    if text.contains(char::is_whitespace) || text.to_ascii_lowercase().starts_with("kind::") {
-        return None;
-    }
-    match bitmma_formats::alias::find(text) {
-        Ok(format) => Some(Meaning::rows(Wanted { a: Some(format), ..Wanted::default() })),
-        Err(bitmma_formats::alias::UnknownFormat::Other { about, .. }) => Some(Meaning::Known(about)),
-        Err(_) => None,
-    }
 }
 
 /// The rows of an architecture and the options that a meaning asks for; an error for what is known and is not an

@@ -451,7 +451,7 @@ fn inputs_that_cannot_be_opened_are_refused() {
     bench.fails("hopper mma.m16n8k16.f32.f16.f16.f23 -a a.npy -b b.npy -o d.npy", &["did you mean"]);
     bench.fails(
         "hopper foo -a a.npy -b b.npy -o d.npy",
-        &["no instruction 'foo'; `bitmma list --arch hopper` lists them"],
+        &["no instruction 'foo'; `bitmma list hopper` lists them"],
     );
     bench.fails(&format!("hoper {F16} -a a.npy -b b.npy -o d.npy"), &["hopper"]);
     bench.fails(&format!("hopper {F16} -a a.npy -b b.npy"), &["--out"]);
