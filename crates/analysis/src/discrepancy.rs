@@ -154,6 +154,15 @@ pub fn smallest(left: &Model, right: &Model, k: usize, budget: u64, seed: u64) -
     Ok(Difference::NotFound { tried })
 }
 
+/// A simpler input on which two models differ, from one on which they do; `None` where they do not differ on it.
+pub fn simpler(left: &Model, right: &Model, case: &Case) -> Result<Option<Case>, Error> {
+    comparable(left, right)?;
+    let (x, y) = (Prepared::new(left, case.a.len())?, Prepared::new(right, case.a.len())?);
+    let differs =
+        |case: &Case| answer(&left.d, account_free(&x, case)) != answer(&right.d, account_free(&y, case));
+    Ok(differs(case).then(|| shrink(left, case, differs)))
+}
+
 /// D without an account.
 fn account_free(prepared: &Prepared<'_>, case: &Case) -> u64 {
     use bitmma_engine::arithmetic::run::Side;

@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
+pub mod differ;
 pub mod error;
 pub mod features;
 mod hypotheses;

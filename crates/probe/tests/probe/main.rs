@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod common;
+mod differ;
 mod edges;
 mod families;
 mod faults;
