@@ -16,7 +16,7 @@ use crate::files::Source;
 use crate::operands::{check_scales, read};
 use crate::progress::Bar;
 use crate::table::Table;
-use crate::{output, report, style, target};
+use crate::{meant, output, report, style, target};
 
 const HELP: &str = "\
 Parts: models (which instruction is which model, with which parameters), discrepancy (who answers what, all against all, smallest inputs), bounds (error sources, bounds, how tight), \
@@ -69,8 +69,9 @@ pub(crate) struct OptionArguments {
     /// An instruction to look at closely: architecture and name
     #[arg(value_name = "ARCH", value_parser = target::architecture(), hide_possible_values = true, requires = "instruction")]
     architecture: Option<bitmma_engine::Architecture>,
-    /// Its name
-    instruction: Option<String>,
+    /// Its name, or words in any order: wgmma e4m3
+    #[arg(value_name = "INSTRUCTION", num_args = 1..)]
+    instruction: Vec<String>,
     /// A model from a TOML file in its place
     #[arg(long, value_name = "FILE", conflicts_with_all = ["architecture", "instruction"])]
     model: Option<PathBuf>,
@@ -141,21 +142,22 @@ impl OptionArguments {
 
     fn data(&self) -> Result<Option<UserData>, Failure> {
         let draw = Draw::named(&self.distribution, self.scale, self.k)?;
-        let (unit, name, architecture) = match (self.architecture, &self.instruction, &self.model) {
-            (Some(architecture), Some(instruction), _) => {
-                let found = bitmma_engine::catalogue::find(architecture, instruction)?;
-                let name = format!("{architecture} {}", found.instruction.name());
-                (Unit::found(&found, self.revision.revision)?, name, Some(architecture))
-            }
-            (_, _, Some(path)) => {
-                let unit = Unit::of_model(target::read_model(path)?, None).within(path.display())?;
-                (unit, path.display().to_string(), None)
-            }
-            _ if self.a.is_some() => {
-                bail!("--a and --b need an instruction (ARCH INSTRUCTION) or --model");
-            }
-            _ => return Ok(None),
-        };
+        let (unit, name, architecture) =
+            match (self.architecture, target::spelling(&self.instruction), &self.model) {
+                (Some(architecture), Some(instruction), _) => {
+                    let found = meant::found(architecture, &instruction)?;
+                    let name = format!("{architecture} {}", found.instruction.name());
+                    (Unit::found(&found, self.revision.revision)?, name, Some(architecture))
+                }
+                (_, _, Some(path)) => {
+                    let unit = Unit::of_model(target::read_model(path)?, None).within(path.display())?;
+                    (unit, path.display().to_string(), None)
+                }
+                _ if self.a.is_some() => {
+                    bail!("--a and --b need an instruction (ARCH INSTRUCTION) or --model");
+                }
+                _ => return Ok(None),
+            };
         let user =
             UserData::new(unit, name, architecture, self.a.is_some(), |unit| match (&self.a, &self.b) {
                 (Some(a), Some(b)) => self.read_product(unit, a, b),

@@ -204,7 +204,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     };
     if chosen.is_empty() {
         bail!(
-            "none of the usual instructions is {}'s; name one with --instruction (`bitmma list --arch {0}`)",
+            "none of the usual instructions is {}'s; name one with --instruction (`bitmma list {0}`)",
             arguments.arch.map_or("", Architecture::name)
         );
     }

@@ -7,8 +7,8 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::{Failure, Outcome};
 use crate::{
-    analyze, bench, call, compare, dot, explain, function, gemm, generate, golden, kernel, layout, list,
-    plan, probe, record, replay, report, run, serve, show, verify, verify_calls,
+    analyze, bench, call, compare, diff, dot, explain, function, gemm, generate, golden, kernel, layout,
+    list, plan, probe, record, replay, report, run, serve, show, verify, verify_calls,
 };
 
 const EXAMPLE: &str = "\
@@ -34,6 +34,7 @@ enum Command {
     List(list::Arguments),
     Show(show::Arguments),
     Compare(compare::Arguments),
+    Diff(diff::Arguments),
     Explain(explain::Arguments),
     Dot(dot::Arguments),
     Function(function::Arguments),
@@ -76,6 +77,7 @@ impl Arguments {
             Command::List(arguments) => list::run(arguments),
             Command::Show(arguments) => show::run(arguments),
             Command::Compare(arguments) => compare::run(arguments),
+            Command::Diff(arguments) => diff::run(arguments),
             Command::Explain(arguments) => explain::run(arguments),
             Command::Dot(arguments) => dot::run(arguments),
             Command::Function(arguments) => function::run(arguments),

@@ -62,6 +62,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Agrees)
 }
 
+/// Every step of one dot product, as text.
+pub(crate) fn picture(target: &Target, inputs: &Inputs) -> Result<String, Failure> {
+    let explanation = explain(&target.model, &inputs.operands())?;
+    Ok(Page { target, inputs }.text(&explanation, None))
+}
+
 /// What every section knows.
 struct Page<'a> {
     target: &'a Target,

@@ -32,7 +32,8 @@ and any_nan, which is 1 where any NaN agrees with any other.
 
 Example:
   bitmma golden h100 mma.m16n8k16.f32.f16.f16.f32 \\
-         --cases 10000 --format hex -o golden.hex";
+         --cases 10000 --format hex -o golden.hex
+  bitmma golden b200 nvfp4 --count 100 -o nvfp4.hex";
 
 /// Writes cases with the answers of an instruction: for $readmemh, NumPy, SystemVerilog, or as a recording
 #[derive(Clone, Debug, clap::Args)]
@@ -44,7 +45,7 @@ pub(crate) struct Arguments {
     #[arg(long, short, value_name = "K", value_parser = count::<usize>(1..=MAX_SIZE as u64), conflicts_with_all = ["architecture", "instruction"])]
     k: Option<usize>,
     /// How many cases, 1 to 10000000
-    #[arg(long, value_name = "N", default_value = "1000", value_parser = count::<u64>(1..=MAX_CASES))]
+    #[arg(long, visible_alias = "count", value_name = "N", default_value = "1000", value_parser = count::<u64>(1..=MAX_CASES))]
     cases: u64,
     /// What to write
     #[arg(long, value_name = "FORMAT", default_value = "hex")]

@@ -1,7 +1,7 @@
 //! `bitmma list`: the instructions there are.
 
 use bitmma_engine::arithmetic::family;
-use bitmma_engine::catalogue::{Evidence, Filter, processors};
+use bitmma_engine::catalogue::{Evidence, Filter, processors, words};
 use bitmma_engine::formats::{Format, table::FORMATS};
 use bitmma_engine::{Architecture, Instruction, Revision};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -12,6 +12,9 @@ use crate::{describe, json, output, style, target};
 
 const EXAMPLE: &str = "\
 Examples:
+  bitmma list h100
+  bitmma list h100 wgmma e4m3
+  bitmma list nvfp4
   bitmma list --arch h100 --type e4m3
   bitmma list --model GST-FDPA
   bitmma list --json \\
@@ -29,7 +32,10 @@ sass, revision, model {family, parameters, lowering}, precision, evidence, evide
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct Arguments {
-    /// Only this architecture: a name (hopper), a compiler target (sm_90a) or a chip (h100)
+    /// An architecture (hopper), compiler target (sm_90a) or chip (h100), and words that all must match: wgmma e4m3, sparse, 16x8x16; or only words, for all architectures
+    #[arg(value_name = "ARCH")]
+    words: Vec<String>,
+    /// The same as ARCH
     #[arg(long, value_name = "ARCH", value_parser = target::architecture(), hide_possible_values = true)]
     arch: Option<Architecture>,
     /// Only instructions with this format among A, B, C, D and the scale factors
@@ -54,10 +60,50 @@ fn family() -> impl TypedValueParser<Value = &'static str> {
         .try_map(|name| bitmma_engine::catalogue::model_family(&name))
 }
 
+impl Arguments {
+    /// The architecture, and the words after it.
+    fn chosen(&self) -> Result<(Option<Architecture>, Option<String>), Failure> {
+        let Some((first, rest)) = self.words.split_first() else { return Ok((self.arch, None)) };
+        let words = |words: &[String]| target::spelling(words);
+        match (first.parse::<Architecture>(), self.arch) {
+            (Ok(architecture), None) => Ok((Some(architecture), words(rest))),
+            (Ok(architecture), Some(arch)) if architecture == arch => Ok((Some(arch), words(rest))),
+            (Ok(architecture), Some(arch)) => {
+                bail!("ARCH is {architecture}, and --arch is {arch}; give one of them")
+            }
+            // words alone
+            (Err(_), Some(arch)) => Ok((Some(arch), words(&self.words))),
+            (Err(error), None) => match described(None, &self.words.join(" ")) {
+                Ok(rows) if !rows.is_empty() => Ok((None, words(&self.words))),
+                _ => Err(error.into()),
+            },
+        }
+    }
+}
+
+/// The rows that have all words, of one architecture or of all.
+fn described(architecture: Option<Architecture>, text: &str) -> Result<Vec<&'static Instruction>, Failure> {
+    let architectures = architecture.map_or(Architecture::ALL.to_vec(), |one| vec![one]);
+    let mut rows = vec![];
+    for one in architectures {
+        rows.extend(words::matching(one, text)?);
+    }
+    if rows.is_empty() {
+        let on = architecture.map_or(String::new(), |one| format!(" of {one}"));
+        bail!("no instruction{on} has all of '{text}'");
+    }
+    Ok(rows)
+}
+
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let filter = Filter { architecture: arguments.arch, format: arguments.format, model: arguments.model };
-    let rows: Vec<&'static Instruction> = filter.rows().collect();
+    let (architecture, words) = arguments.chosen()?;
+    let filter = Filter { architecture, format: arguments.format, model: arguments.model };
+    let mut rows: Vec<&'static Instruction> = filter.rows().collect();
+    if let Some(words) = &words {
+        let matching = described(architecture, words)?;
+        rows.retain(|row| matching.iter().any(|other| std::ptr::eq(*other, *row)));
+    }
     if arguments.json {
         let rows = rows.iter().map(|row| json::instruction(row, Revision::Hardware));
         json::print(&json::object! { instructions: rows.collect::<Vec<_>>() })?;
@@ -65,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
     let mut table =
         Table::new(&["architecture", "model", "parameters", "made", "evidence", "shape", "instruction"])
-            .less(if arguments.arch.is_some() { &[5, 4, 0, 3] } else { &[5, 4, 3] });
+            .less(if architecture.is_some() { &[5, 4, 0, 3] } else { &[5, 4, 3] });
     for row in &rows {
         let model = row.model_ref(Revision::Hardware);
         table.row([

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[arg(long, short, value_name = "CSV")]
     out: Option<PathBuf>,
     /// Random dot products of each instruction, at most 10000000
-    #[arg(long, value_name = "N", default_value = "200", value_parser = count::<u64>(0..=MAX_SAMPLES))]
+    #[arg(long, visible_aliases = ["cases", "count"], value_name = "N", default_value = "200", value_parser = count::<u64>(0..=MAX_SAMPLES))]
     samples: u64,
     /// Directed cases of each instruction at most, spread evenly over all there are
     #[arg(long, value_name = "N", default_value = "400", value_parser = count::<usize>(0..=MOST))]

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let destination = Output::new(&arguments.files.out, &target.model.d).within("--out")?;
     let matrices = arguments.files.read(&target, None)?;
     if let Some(found) = &mut target.found {
-        let spelling = arguments.target.instruction.as_deref().unwrap_or_default();
+        let spelling = &arguments.target.spelling().unwrap_or_default();
         fill_in(found, spelling, &matrices.a, &matrices.b)?;
         target.name = target::name_of(found);
     }

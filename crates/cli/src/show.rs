@@ -1,18 +1,21 @@
 //! `bitmma show`: everything about one instruction, or about a model from a file.
 
-use bitmma_engine::catalogue::{Found, Options};
+use bitmma_engine::catalogue::{Found, Options, find_with_options};
 use bitmma_engine::formats::Format;
 use bitmma_engine::{Model, Revision};
 
 use crate::failure::{Failure, Outcome};
 use crate::table::Table;
-use crate::{describe, json, output, style, target};
+use crate::{describe, json, meant, output, style, target};
 
 const EXAMPLE: &str = "\
 Examples:
+  bitmma show h100 wgmma e4m3
   bitmma show mi300x v_mfma_f32_16x16x32_fp8_fp8
   bitmma show hopper HMMA.16816.F32 --toml > mine.toml    # then edit F, and
   bitmma dot --model mine.toml -a '1 0x1p-24' -b '1 1'
+
+Words that mean several models: a table of what tells these apart.
 
 JSON: schema, the keys of an instruction in `bitmma list --json`, options {promote_every, remarks}; for --model: schema, model_file, model \
 {family, parameters, lowering}, a, b, c, d, scale {format, block}.";
@@ -34,6 +37,14 @@ pub(crate) struct Arguments {
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let revision = arguments.target.revision.revision;
+    if let (Some(architecture), Some(words), false, false) =
+        (arguments.target.architecture, arguments.target.spelling(), arguments.json, arguments.toml)
+        && let Err(error) = find_with_options(architecture, &words)
+        && let Some((heading, table)) = meant::several(&error)
+    {
+        output::print(&format!("{heading}\n\n{table}"))?;
+        return Ok(Outcome::Agrees);
+    }
     let (found, options) = match arguments.target.found_with_options()? {
         Some((found, options)) => (Some(found), options),
         None => (None, Options::default()),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bitmma_engine::arithmetic::Conversion;
-use bitmma_engine::catalogue::{Found, Options, find, find_with_options};
+use bitmma_engine::catalogue::{Found, Options};
 use bitmma_engine::formats::Format;
 use bitmma_engine::formats::alias::{UnknownFormat, find as find_format};
 use bitmma_engine::{Architecture, Model, Revision, model_of};
@@ -11,6 +11,7 @@ pub(crate) use bitmma_verify::open::read_model;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 
 use crate::failure::Failure;
+use crate::meant;
 
 /// `ARCH INSTRUCTION`, or `--model FILE`; and `--revision`.
 #[derive(Clone, Debug, clap::Args)]
@@ -19,9 +20,9 @@ pub(crate) struct Arguments {
     /// Architecture: a name (hopper), a compiler target (sm_90a, gfx942) or a chip (h100, mi300x)
     #[arg(value_name = "ARCH", required_unless_present = "model", value_parser = architecture())]
     pub(crate) architecture: Option<Architecture>,
-    /// Instruction as `bitmma list` prints it, or an alias: full PTX, SASS, HIP builtin, CuTe atom, `tl.dot(f16, f16)`
-    #[arg(required_unless_present = "model")]
-    pub(crate) instruction: Option<String>,
+    /// Instruction as `bitmma list` prints it, an alias (full PTX, SASS, HIP builtin, CuTe atom, `tl.dot(f16, f16)`), or words in any order: wgmma e4m3, 16x8x16 bf16, nvfp4
+    #[arg(value_name = "INSTRUCTION", num_args = 1.., required_unless_present = "model")]
+    pub(crate) instruction: Vec<String>,
     /// A model from a TOML file in place of an instruction (`bitmma show … --toml` writes one)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["architecture", "instruction", "revision"])]
     pub(crate) model: Option<PathBuf>,
@@ -125,22 +126,30 @@ impl Target {
     }
 }
 
+/// The instruction that was typed, as one or several words.
+pub(crate) fn spelling(words: &[String]) -> Option<String> {
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
 impl Arguments {
+    /// The instruction as it was typed.
+    pub(crate) fn spelling(&self) -> Option<String> {
+        spelling(&self.instruction)
+    }
+
     /// The row of the catalogue that was asked for, whether its model is known or not; `None` for a
     /// model from a file.
     pub(crate) fn found(&self) -> Result<Option<Found>, Failure> {
-        match (self.architecture, &self.instruction) {
-            (Some(architecture), Some(instruction)) => Ok(Some(find(architecture, instruction)?)),
+        match (self.architecture, self.spelling()) {
+            (Some(architecture), Some(words)) => Ok(Some(meant::found(architecture, &words)?)),
             _ => Ok(None),
         }
     }
 
     /// As [`Arguments::found`], with what its name asks for besides the instruction.
     pub(crate) fn found_with_options(&self) -> Result<Option<(Found, Options)>, Failure> {
-        match (self.architecture, &self.instruction) {
-            (Some(architecture), Some(instruction)) => {
-                Ok(Some(find_with_options(architecture, instruction)?))
-            }
+        match (self.architecture, self.spelling()) {
+            (Some(architecture), Some(words)) => Ok(Some(meant::found_with_options(architecture, &words)?)),
             _ => Ok(None),
         }
     }

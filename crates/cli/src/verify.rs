@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "INSTRUCTION")]
     instructions: Vec<String>,
     /// Random dot products, as in 1000000 or 1e9; rounded up to whole instructions
-    #[arg(long, value_name = "N", default_value = "1e6", value_parser = count::<u64>(0..=MOST))]
+    #[arg(long, visible_aliases = ["cases", "count"], value_name = "N", default_value = "1e6", value_parser = count::<u64>(0..=MOST))]
     tests: u64,
     /// Seed of the random instructions
     #[arg(long, default_value = "0", value_parser = count::<u64>(0..=u64::MAX))]

@@ -9,6 +9,7 @@ mod gemm;
 mod golden;
 mod killed;
 mod memory;
+mod questions;
 mod report;
 mod run;
 mod verify;

@@ -2,6 +2,7 @@
 
 use bitmma_calls::call::Scales;
 use bitmma_calls::execute;
+use bitmma_engine::catalogue::Found;
 use bitmma_engine::catalogue::library::{Product, choose};
 use bitmma_engine::formats::{F32, Format, table};
 use bitmma_engine::{Architecture, Revision};
@@ -13,15 +14,15 @@ use crate::call::{self, Called, Given, SourceArguments};
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::{Output, Source};
 use crate::target::Target;
-use crate::{operands, output, target};
+use crate::{meant, operands, output, target};
 
 /// Flags in place of ARCH and INSTRUCTION.
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)]
 pub(super) struct LikeArguments {
-    /// The instruction that a library would run on this chip, by the types of A and B; DEVICE/cublaslt-VERSION: its call
-    #[arg(long, value_name = "CHIP", conflicts_with_all = ["architecture", "instruction", "model"])]
-    pub(super) like: Option<String>,
+    /// The instruction that a library would run on this chip, by the types of A and B; with words after it, the one that has them (h100 wgmma f32); DEVICE/cublaslt-VERSION: its call
+    #[arg(long, value_name = "CHIP", num_args = 1.., conflicts_with_all = ["architecture", "instruction", "model"])]
+    pub(super) like: Vec<String>,
     /// Format of A, and of B if --type-b is not given, where the files hold codes (with --like, --plan)
     #[arg(long = "type", value_name = "FORMAT", value_parser = format(), hide_possible_values = true)]
     type_a: Option<Format>,
@@ -56,7 +57,7 @@ impl LikeArguments {
     /// The way that the flags name.
     pub(super) fn way(&self, arguments: &Arguments) -> Result<Way, Failure> {
         let is_call = self.sources.plan.is_some() || self.sources.asks_library();
-        let Some(like) = &self.like else {
+        let Some((like, words)) = self.like.split_first() else {
             let named = arguments.target.architecture.is_some();
             return match (is_call, named) {
                 (true, true) => {
@@ -73,6 +74,9 @@ impl LikeArguments {
             };
         };
         if is_call || like.contains('/') {
+            if let Some(word) = words.first() {
+                bail!("--like {like} {word}: a library chooses its instruction; leave out {word}");
+            }
             return Ok(Way::Call(like.clone()));
         }
         if self.fast {
@@ -88,7 +92,10 @@ impl LikeArguments {
             }
             _ => None,
         };
-        let found = choose(architecture, &Product::new((a, b), None, scale)).within("--like")?;
+        let found = match words {
+            [] => choose(architecture, &Product::new((a, b), None, scale)).within("--like")?,
+            words => described(architecture, words, [a, b]).within("--like")?,
+        };
         Ok(Way::Along(Box::new(Target::of(found, arguments.target.revision.revision)?)))
     }
 
@@ -107,6 +114,17 @@ fn unsaid(flag: &str, source: &Source) -> Failure {
     Failure::new(format!(
         "{flag}: {source} holds codes, whose format the type does not tell; say it with --type"
     ))
+}
+
+/// The instruction that words name, multiplying these formats of A and B.
+fn described(architecture: Architecture, words: &[String], [a, b]: [Format; 2]) -> Result<Found, Failure> {
+    let text = words.join(" ");
+    let formats = if a == b { a.name.to_owned() } else { format!("{a} {b}") };
+    // the formats are those of the files, unless the words name them, too
+    match meant::found(architecture, &format!("{text} {formats}")) {
+        Ok(found) => Ok(found),
+        Err(with_formats) => meant::found(architecture, &text).map_err(|_| with_formats),
+    }
 }
 
 /// What a plan decides, so that no flag does.

@@ -123,9 +123,11 @@ fn show_and_plan_say_the_same_of_a_chip() {
 /// Every word of a name must match, and a single meaning is taken.
 #[test]
 fn words_of_a_name_must_all_match() {
-    let ended = bitmma(&["show", "b200", "tcgen05.mma kind::f16"]);
-    let listed = ended.refused();
-    assert!(listed.contains("may mean 5 instructions of blackwell:"), "{listed}");
+    let ended = bitmma(&["show", "b200", "tcgen05.mma", "kind::f16"]);
+    let listed = ended.fine();
+    assert!(listed.contains("may mean 5 instructions of blackwell, with 5 models;"), "{listed}");
+    let ended = bitmma(&["golden", "b200", "tcgen05.mma kind::f16"]);
+    assert_eq!(ended.refused().trim_start_matches("error: ").lines().next(), listed.lines().next());
     assert!(!listed.contains("mma.m16n8k8"), "{listed}");
     let taken = bitmma(&["show", "b200", "mma.m16n8k16.f32.f16.f16"]);
     assert!(taken.fine().starts_with("blackwell mma.m16n8k16.f32.f16.f16.f32\n"), "{}", taken.out);

@@ -16,6 +16,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("bitmma list --json", "pipes into another program"),
     ("bitmma plan h100-pcie", "needs a table of cuBLASLt's decisions that is not in the repository"),
     ("bitmma verify-calls mine", "needs recordings that are not in the repository"),
+    ("bitmma diff a100", "ends with 1: they differ; tests/cli/questions.rs runs it"),
     ("bitmma function --check", "needs results of a GPU"),
     ("my-kernel", "needs a program that is not in the repository"),
     ("bitmma record", "needs another machine"),

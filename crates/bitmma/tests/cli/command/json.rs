@@ -180,6 +180,14 @@ fn recordings_that_differ() {
 }
 
 #[test]
+fn diff() {
+    check(
+        &[&["diff", "a100", "h100", "--type", "bf16"], &["diff", "b200", "h100", "--type", "f16"]],
+        &["scale_a", "scale_b"],
+    );
+}
+
+#[test]
 fn numbers_are_numbers() {
     let dot =
         |a: &str| bitmma(&["dot", "hopper", F16, "-a", a, "-b", "1", "--json"]).json()["d"]["value"].clone();
