@@ -34,7 +34,7 @@ Examples:
 
 Exit code 0: the same; 1: they differ, or no proof and no such input was found.
 
-JSON: schema, left, right, k, verdict (same, differs or unknown), reason, parameters [{parameter, in_left, in_right}], inputs {a, b, c, \
+JSON: schema, left, right, k, verdict (same, differs or unknown), reason, differences [{parameter, in_left, in_right}], inputs {a, b, c, \
 scale_a, scale_b}, results {of_left {value, code, format}, of_right}, differing {normal, adversarial, cases_normal, cases_adversarial}.";
 
 /// Says whether two instructions or models compute the same; if not, where and how often they differ
@@ -254,7 +254,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             k: k,
             verdict: word,
             reason: why,
-            parameters: parameters,
+            differences: parameters,
             inputs: operands,
             results: results,
             differing: share,
