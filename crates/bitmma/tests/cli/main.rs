@@ -4,6 +4,7 @@
 mod c;
 mod calls;
 mod command;
+mod docs;
 mod docs_are_current;
 mod gemm;
 mod golden;
