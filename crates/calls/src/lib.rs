@@ -10,7 +10,7 @@
 //! reason ([`Error::Declined`]). [`torch`] knows which calls of `torch._scaled_mm` are rejected.
 //! [`verify`](mod@verify) holds recorded calls against all this.
 //!
-//! The rules have numbers: `docs/calls.md` lists them.
+//! The rules have numbers: `docs/call-rules.md` lists them.
 #![forbid(unsafe_code)]
 
 pub mod call;
