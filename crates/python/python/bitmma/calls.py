@@ -172,7 +172,7 @@ def matmul(
 ) -> Array:
     """``torch.mm(a, b)`` as ``cublasLtMatmul`` with alpha = 1 and beta = 0 answers it; FP16 or BF16.
 
-    Whether torch takes this way depends on its settings (``docs/calls.md``, rule 38).
+    Whether torch takes this way depends on its settings (``docs/call-rules.md``, rule 38).
     """
     return _plain(a, b, platform, out_dtype, sources).run(threads)
 
