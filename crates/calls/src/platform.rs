@@ -121,8 +121,8 @@ impl Platform {
     pub fn table(&self) -> Option<Table> {
         let text = match (self.device, self.version.as_str()) {
             ("h100-pcie", "12.8.3.14") => include_str!("platform/h100-pcie.csv"),
-            ("h100-sxm", "13.1.0.3") => include_str!("../../../recordings/calls/h100-sxm/decisions.csv"),
-            ("h200", "13.1.0.3") => include_str!("../../../recordings/calls/h200/decisions.csv"),
+            ("h100-sxm", "13.1.0.3") => include_str!("platform/h100-sxm.csv"),
+            ("h200", "13.1.0.3") => include_str!("platform/h200.csv"),
             _ => return None,
         };
         Some(Table::from_csv(text).unwrap_or_else(|error| unreachable!("a built-in table: {error}")))
