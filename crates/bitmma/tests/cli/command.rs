@@ -133,6 +133,7 @@ fn completions_and_man_pages() {
             "bitmma-bench.1",
             "bitmma-call.1",
             "bitmma-compare.1",
+            "bitmma-diff.1",
             "bitmma-dot.1",
             "bitmma-explain.1",
             "bitmma-function.1",

@@ -431,6 +431,7 @@ fn json_says_what_ran() {
                 },
                 "lowering": [],
             },
+            "path": "kernel",
             "m": 16, "n": 8, "k": 16, "blocks": 1,
             "a": { "file": "a.npy", "format": "f16", "shape": [16, 16] },
             "b": { "file": "b.npy", "format": "f16", "shape": [16, 8] },
