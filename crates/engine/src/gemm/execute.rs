@@ -164,6 +164,11 @@ impl<'j> Job<'j> {
             let codes = self.finished(d.into_codes(), &|index| index)?;
             return Ok(Matrix::from_codes(format, (blocks, m, n), codes));
         }
+        if matches!(&self.schedule.sums, Sums::Chains { parts, .. } if parts.is_empty()) {
+            // nothing along K: what is done to C is done to that of all products at once
+            let all = Tile { block: 0, rows: 0..blocks * m, columns: 0..n };
+            return Ok(Matrix::from_codes(format, (blocks, m, n), self.tile(&all)?));
+        }
         let mut tiles = self.tiles().peekable();
         if let Some(tile) = tiles.next_if(|tile| tile.len() == count) {
             return Ok(Matrix::from_codes(format, (blocks, m, n), self.tile(&tile)?));
