@@ -117,7 +117,8 @@ impl Model {
         py: Python<'py>,
         key: &str,
         default: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        Ok(self.numbers.bind(py).get_item(key)?.or(default))
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let none = || py.None().into_bound(py);
+        Ok(self.numbers.bind(py).get_item(key)?.or(default).unwrap_or_else(none))
     }
 }

@@ -926,7 +926,7 @@ class Model:
         """
         `never`, `positive` or `signed`.
         """
-    def get(self, /, key: str, default: Any | None = None) -> Any | None:
+    def get(self, /, key: str, default: Any | None = None) -> Any:
         """
         A parameter of the family.
         """
