@@ -16,7 +16,8 @@ from common import EVERYTHING
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent to another process")
 
 SETUP = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and so do their children
 import numpy as np
 import bitmma
 from bitmma import analysis

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Callable, Iterable, Sequence
 
 from .. import _arrays, _bitmma
 from .._bitmma import BiasGrowth, Distributions, Errors, Workaround
-from ..gemm import Target, _unit
+from .._product import Target, _unit
 from ..simulate import Unit
 
 if TYPE_CHECKING:

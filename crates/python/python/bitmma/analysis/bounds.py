@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .. import _bitmma
 from .._bitmma import Account, Bounds, WorstCase
 from .._options import whole
-from ..gemm import Target, _unit
+from .._product import Target, _unit
 
 if TYPE_CHECKING:
     from .._arrays import Array

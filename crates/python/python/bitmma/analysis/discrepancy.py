@@ -9,7 +9,7 @@ from .. import _bitmma
 from .._bitmma import Comparison, Difference
 from .._options import whole
 from .._lazy import numpy as np
-from ..gemm import Target, _unit
+from .._product import Target, _unit
 from ..simulate import Unit
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Union
 
 from .. import _bitmma
 from ..errors import OptionError
-from ..gemm import Target, _unit
+from .._product import Target, _unit
 
 if TYPE_CHECKING:
     from .._arrays import Array

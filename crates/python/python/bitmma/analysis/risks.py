@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import _bitmma
 from .._bitmma import Assessed, Verdict
 from .._options import whole
-from ..gemm import Target, _unit
+from .._product import Target, _unit
 
 __all__ = ["assess", "assess_all"]
 

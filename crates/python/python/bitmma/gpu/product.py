@@ -138,8 +138,8 @@ def multiply(
 ) -> torch.Tensor:
     """alpha · A·B + beta · C of batches of codes; C a float tensor. The order is that of the native half's schedule."""
     model, shape = model_of(unit), (a.shape[0], a.shape[1], b.shape[2])
-    sizes = [None if one is None else tuple(one.shape) for one in (c, *(scales or (None, None)))]
-    order = schedule(unit, tuple(a.shape), tuple(b.shape), *sizes, **options)
+    of_a, of_b, *sizes = (None if one is None else tuple(one.shape) for one in (a, b, c, *(scales or (None, None))))
+    order = schedule(unit, of_a, of_b, *sizes, **options)  # type: ignore[arg-type] # shapes of three
     if order.converts is not None:
         raise Declined(order.converts)
     if order.output is not None and order.output not in DTYPES:
@@ -184,12 +184,14 @@ def finished(d: torch.Tensor, model: Model, output: str | None) -> torch.Tensor:
     """D, converted to the format of the output, whose own NaN it then has."""
     if output is None:
         return canonical(d, model)
-    to, format = DTYPES[output], format_of(output)
+    to, nan = DTYPES[output], format_of(output).nan_code
+    if nan is None:
+        raise Declined(f"{output} has no NaN")
     if d.dtype == torch.float64 and to in (torch.float16, torch.bfloat16):
         raise Declined(f"results in FP64 are converted to {output}")
     d = d.to(to)
     word = _WORDS[d.element_size()]
-    return torch.where(d.isnan(), torch.full((), format.nan_code, dtype=word, device=d.device), d.view(word)).view(to)
+    return torch.where(d.isnan(), torch.full((), nan, dtype=word, device=d.device), d.view(word)).view(to)
 
 
 def _spread(scales: Any, blocks: tuple[int, int, int], place: int, shape: tuple[int, int, int]) -> tuple[torch.Tensor, torch.Tensor]:

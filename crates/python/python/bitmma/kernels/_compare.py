@@ -147,7 +147,7 @@ def _traced(compiled: Compiled, value: Any, byte: int, options: dict[str, Any]) 
         result: dict[str, Any] = ptx.launch(_dimensions("grid", compiled.grid), arguments, buffers, names, trace=request, **common)[2]
         return result
 
-    nothing = [[(0, 0, 0), (0, 0, 0)]], [1 << 31], [], False
+    nothing: tuple[Any, ...] = [[(0, 0, 0), (0, 0, 0)]], [1 << 31], [], False
     writer = launch(nothing)["writer"]
     block = tuple(writer[1][:3]) if writer else (0, 0, 0)
     floats = sorted(set(about["floats"]))

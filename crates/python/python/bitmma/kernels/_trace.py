@@ -98,7 +98,7 @@ class Product(NamedTuple):
         from .._dtypes import WORD_OF
         from ..explain import explain
         from ..formats import by_name
-        from ..gemm import _unit
+        from .._product import _unit
 
         unit = _unit((self.target, self.form))
         rows, columns = self.d.shape

@@ -128,7 +128,7 @@ class OnChip:
         """Runs every configuration on the same inputs. The arrays hold the results of the first."""
         given = [value for value in (*args, *kwargs.values()) if _is_array(value)]
         before = [_bytes(value).copy() for value in given]
-        compared = []
+        compared: list[tuple[Any, bool]] = []
         for configuration in configurations:
             for value, content in zip(given, before, strict=True):
                 _bytes(value)[...] = content
