@@ -7,6 +7,7 @@ use bitmma_arithmetic::{Prepared, run};
 use bitmma_threads::prelude::*;
 
 use crate::case::{Case, Operands};
+use crate::check::Expected;
 use crate::error::Error;
 use crate::kernel::Plan;
 use crate::matrix::Matrix;
@@ -60,6 +61,32 @@ impl FastSimulator {
     /// D of matrices of any number of blocks, any M and N, and K of whole instructions, by one plan.
     pub fn multiply_blocks(&self, operands: &Operands<'_>) -> Result<Matrix, Error> {
         self.plan()?.multiply(operands)
+    }
+
+    /// D of one product of any M and N and K of whole instructions; `b` has B by its columns, N×K.
+    pub fn multiply_columns(&self, a: &Matrix, b: &Matrix, c: &Matrix) -> Result<Matrix, Error> {
+        let model = self.model();
+        let (blocks, n, b_k) = b.shape();
+        let expected = Expected::of(
+            &self.signature.name,
+            [model.a, model.b, model.c],
+            model.scale,
+            (1, a.rows(), n, a.columns()),
+        );
+        let described = |matrix: &Matrix| Some((matrix.format(), matrix.shape()));
+        let given = [(a.format(), a.shape()), (b.format(), (blocks, b_k, n))];
+        expected.check_each(given, [described(c), None, None])?;
+        if [a.rows(), n].contains(&0) {
+            return Matrix::zeros(model.d, c.shape());
+        }
+        let operands = bitmma_kernel::Operands {
+            a: a.view(),
+            b: b.view().transposed(),
+            c: Some(c.view()),
+            scale_a: None,
+            scale_b: None,
+        };
+        self.plan()?.of_checked(&operands, None)
     }
 
     fn plan(&self) -> Result<&Plan<'static>, Error> {

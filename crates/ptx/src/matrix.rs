@@ -4,7 +4,7 @@ use std::fmt;
 
 use bitmma_engine::catalogue::{Architecture, Revision, find};
 use bitmma_engine::formats::Format;
-use bitmma_engine::{Codes, FastSimulator, Matrix, Operands, Simulator};
+use bitmma_engine::{Codes, FastSimulator, Matrix, Simulator};
 
 use crate::error::Error;
 
@@ -14,14 +14,20 @@ pub(crate) const LANES: usize = 32;
 /// How one matrix instruction is computed, and where its elements are.
 pub(crate) struct Multiplier {
     pub(crate) name: String,
-    /// Rows of a warp's share of D.
-    pub(crate) m: usize,
-    pub(crate) n: usize,
-    pub(crate) k: usize,
+    /// A warp's share of one instruction.
+    pub(crate) own: Sizes,
     /// Bits of an element of A and B, of C and D.
     pub(crate) a_bits: usize,
     pub(crate) d_bits: usize,
     arithmetic: Arithmetic,
+}
+
+/// Rows of A and D, columns of B and D, and the length of their dot products.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
 }
 
 enum Arithmetic {
@@ -84,7 +90,7 @@ impl Multiplier {
                 return Err(refuse("only 8-bit integers are"));
             }
             let arithmetic = Arithmetic::Integer { a_signed: signed(a), b_signed: signed(b), saturate };
-            return Ok(Multiplier { name, m, n, k, a_bits, d_bits, arithmetic });
+            return Ok(Multiplier { name, own: Sizes { m, n, k }, a_bits, d_bits, arithmetic });
         }
         if (m, n, k, a) == (8, 8, 4, "f16") {
             return Err(refuse(""));
@@ -95,83 +101,62 @@ impl Multiplier {
         let model = simulator.own_model();
         let (a, b, c) = (model.a, model.b, model.c);
         let simulator = Box::new(FastSimulator::new(simulator));
-        Ok(Multiplier { name, m, n, k, a_bits, d_bits, arithmetic: Arithmetic::Float { simulator, a, b, c } })
+        Ok(Multiplier {
+            name,
+            own: Sizes { m, n, k },
+            a_bits,
+            d_bits,
+            arithmetic: Arithmetic::Float { simulator, a, b, c },
+        })
     }
 
     pub(crate) fn registers(&self) -> Counts {
+        let Sizes { m, n, k } = self.own;
         let a_bits = self.a_bits.max(32);
         let d_bits = self.d_bits.max(32);
         let count = |elements: usize, bits: usize, register: usize| elements * bits / register / LANES;
         Counts {
-            d: count(self.m * self.n, self.d_bits, d_bits),
-            a: count(self.m * self.k, self.a_bits, a_bits),
-            b: count(self.n * self.k, self.a_bits, a_bits),
+            d: count(m * n, self.d_bits, d_bits),
+            a: count(m * k, self.a_bits, a_bits),
+            b: count(n * k, self.a_bits, a_bits),
             d_bits: d_bits as u32,
             a_bits: a_bits as u32,
         }
     }
 
-    /// Row or column, and K, of an element of A (or B, whose columns are its lines) of a thread's register.
-    #[inline(always)]
-    pub(crate) fn place(&self, lines: usize, lane: usize, register: usize, element: usize) -> (usize, usize) {
-        let packed = (32 / self.a_bits).max(1);
-        let groups = lines / 8;
-        let line = lane / 4 + 8 * (register % groups);
-        (line, (lane % 4 + 4 * (register / groups)) * packed + element)
-    }
-
-    /// Elements of A and B in a register.
-    pub(crate) fn packed(&self) -> usize {
-        (32 / self.a_bits).max(1)
-    }
-
-    /// Row and column of the element of C and D that is a thread's, by its number.
-    #[inline(always)]
-    pub(crate) fn d_place(&self, lane: usize, index: usize) -> (usize, usize) {
-        let halves = self.m / 8;
-        let (group, within) = (index / (2 * halves), index % (2 * halves));
-        (lane / 4 + within / 2 * 8, group * 8 + lane % 4 * 2 + within % 2)
-    }
-
-    /// Elements of D in a register.
-    pub(crate) fn d_packed(&self) -> usize {
-        (32 / self.d_bits).max(1)
-    }
-
-    /// D of `blocks` products: codes of A M×K, of B K×N, of C M×N, each row-major.
+    /// D of a product of any whole number of instructions along M, N and K: codes of A M×K, of B by its columns, N×K, and of C M×N.
     pub(crate) fn multiply(
         &self,
-        blocks: usize,
-        a: Codes,
-        b: Codes,
-        c: Codes,
+        Sizes { m, n, k }: Sizes,
+        [a, b, c]: [Codes; 3],
     ) -> Result<Codes, bitmma_engine::Error> {
-        let (m, n, k) = (self.m, self.n, self.k);
         match &self.arithmetic {
             Arithmetic::Float { simulator, a: a_format, b: b_format, c: c_format } => {
-                let a = Matrix::with_codes(*a_format, (blocks, m, k), a)?;
-                let b = Matrix::with_codes(*b_format, (blocks, k, n), b)?;
-                let c = Matrix::with_codes(*c_format, (blocks, m, n), c)?;
-                let operands = Operands { a: &a, b: &b, c: Some(&c), scale_a: None, scale_b: None };
-                Ok(simulator.multiply_blocks(&operands)?.into_codes())
+                let a = Matrix::with_codes(*a_format, (1, m, k), a)?;
+                let b = Matrix::with_codes(*b_format, (1, n, k), b)?;
+                let c = Matrix::with_codes(*c_format, (1, m, n), c)?;
+                Ok(simulator.multiply_columns(&a, &b, &c)?.into_codes())
             }
             Arithmetic::Integer { a_signed, b_signed, saturate } => {
                 let value = |code: u64, signed: bool| {
                     if signed { i64::from(code as u8 as i8) } else { i64::from(code as u8) }
                 };
-                let mut d = Vec::with_capacity(blocks * m * n);
-                for index in 0..blocks * m * n {
-                    let (block, row, column) = (index / (m * n), index / n % m, index % n);
-                    let products = (0..k).map(|k_at| {
-                        let a = value(a.get((block * m + row) * k + k_at), *a_signed);
-                        let b = value(b.get((block * k + k_at) * n + column), *b_signed);
-                        a * b
-                    });
-                    let sum = i64::from(c.get(index) as u32 as i32) + products.sum::<i64>();
-                    let sum = if *saturate { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
-                    d.push(sum as u32);
-                }
-                Ok(Codes::U32(d))
+                let d = (0..m * n).map(|index| {
+                    let (row, column) = (index / n, index % n);
+                    let product = |at: usize| {
+                        value(a.get(row * k + at), *a_signed) * value(b.get(column * k + at), *b_signed)
+                    };
+                    (0..k).step_by(self.own.k).fold(c.get(index) as u32, |sum, first| {
+                        let products: i64 = (first..first + self.own.k).map(product).sum();
+                        let sum = i64::from(sum as i32) + products;
+                        if *saturate {
+                            sum.clamp(i32::MIN.into(), i32::MAX.into()) as u32
+                        } else {
+                            sum as u32
+                        }
+                    })
+                });
+                Ok(Codes::U32(d.collect()))
             }
         }
     }

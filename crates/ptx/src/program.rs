@@ -347,6 +347,22 @@ pub(crate) struct Mma {
     pub(crate) c: Box<[Slot]>,
 }
 
+/// Multiplications, one after the other in the text, that are one larger product: its rows are those of some fragments of A, its
+/// columns those of some of B, and K goes on from one to the next where an instruction adds to the D of an earlier one.
+#[derive(Clone, Debug)]
+pub(crate) struct Nest {
+    pub(crate) multiplier: Arc<Multiplier>,
+    /// The fragments of each row of tiles along K.
+    pub(crate) a: Vec<Fragments>,
+    /// Those of each column of tiles.
+    pub(crate) b: Vec<Fragments>,
+    /// C and D of each tile, row by row.
+    pub(crate) tiles: Vec<[Box<[Slot]>; 2]>,
+}
+
+/// Registers of fragments along K.
+pub(crate) type Fragments = Vec<Box<[Slot]>>;
+
 /// The same by a warpgroup, each of whose warps computes its own rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Wgmma {
@@ -676,8 +692,11 @@ pub(crate) enum Op {
         mask: Word,
     },
 
-    /// Multiplications that do not depend on each other.
-    Mma(Vec<Mma>),
+    Mma(Box<Mma>),
+    /// This multiplication and some that follow, which then have nothing left to do, unless the launch is traced.
+    Nest(Box<Mma>, Box<Nest>),
+    /// One that an earlier [`Op::Nest`] did, unless the launch is traced.
+    OfNest(Box<Mma>),
     Wgmma(Box<Wgmma>),
 
     Branch {
@@ -801,6 +820,8 @@ impl Op {
             | Op::Divide { .. }
             | Op::ReduceFloat { .. }
             | Op::Mma(_)
+            | Op::Nest(..)
+            | Op::OfNest(_)
             | Op::Wgmma(_) => true,
             Op::Convert(convert) => !convert.to.is_integer(),
             _ => false,

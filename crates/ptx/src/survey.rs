@@ -106,7 +106,7 @@ fn standing(op: &Op, architecture: Architecture, form: &str) -> Standing {
     match op {
         Op::Special { f, .. } => table(f.function()),
         Op::Divide { .. } => table(Special::Reciprocal.function()),
-        Op::Mma(_) | Op::Wgmma(_) => match find(architecture, form) {
+        Op::Mma(_) | Op::Nest(..) | Op::OfNest(_) | Op::Wgmma(_) => match find(architecture, form) {
             Ok(found) => Standing::Matrix(found.instruction.evidence.to_string()),
             Err(_) => Standing::Exact, // integers
         },

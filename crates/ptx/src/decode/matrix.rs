@@ -5,9 +5,8 @@ use std::sync::Arc;
 use super::Decoder;
 use super::form::Form;
 use crate::error::Error;
-use crate::flow::Flow;
 use crate::matrix::Multiplier;
-use crate::program::{Condition, Mma, Op, Slot, Step, Type, Wgmma, WgmmaA};
+use crate::program::{Condition, Mma, Op, Slot, Type, Wgmma, WgmmaA};
 use crate::text::{Instruction, Operand};
 
 impl Decoder<'_> {
@@ -67,7 +66,7 @@ impl Decoder<'_> {
         let a = self.fragment(a, counts.a, counts.a_bits, at)?;
         let b = self.fragment(b, counts.b, counts.a_bits, at)?;
         let c = self.fragment(c, counts.d, counts.d_bits, at)?;
-        Ok(Op::Mma(vec![Mma { line: at.line, multiplier, d, a, b, c }]))
+        Ok(Op::Mma(Box::new(Mma { line: at.line, multiplier, d, a, b, c })))
     }
 
     fn wgmma(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
@@ -111,37 +110,5 @@ impl Decoder<'_> {
         let line = at.line;
         let wgmma = Wgmma { line, multiplier, d, a, b, accumulate, negate, transposed };
         Ok(Op::Wgmma(Box::new(wgmma)))
-    }
-}
-
-/// Multiplications side by side that do not depend on each other, as one: the engine has less to prepare.
-pub(super) fn group(steps: &mut [Step], flow: &Flow) {
-    const MOST: usize = 32;
-    let mut at = 0;
-    while at < steps.len() {
-        let mut taken = 1;
-        if let Step { op: Op::Mma(first), guard: None, .. } = &steps[at] {
-            let mut all = first.clone();
-            while at + taken < steps.len() && all.len() < MOST && flow.block(at + taken) == flow.block(at) {
-                let Step { op: Op::Mma(next), guard: None, .. } = &steps[at + taken] else { break };
-                let Some(next) = next.first() else { break };
-                let alike = all.first().is_some_and(|first| Arc::ptr_eq(&first.multiplier, &next.multiplier));
-                let touched = next.a.iter().chain(&next.b).chain(&next.c).chain(&next.d);
-                let apart = touched.into_iter().all(|slot| all.iter().all(|before| !before.d.contains(slot)));
-                // what an earlier one reads must not be overwritten before it is read: all are read first
-                if !alike || !apart {
-                    break;
-                }
-                all.push(next.clone());
-                taken += 1;
-            }
-            if taken > 1 {
-                steps[at].op = Op::Mma(all);
-                for step in &mut steps[at + 1..at + taken] {
-                    step.op = Op::Nothing;
-                }
-            }
-        }
-        at += taken;
     }
 }

@@ -7,6 +7,7 @@ mod form;
 mod integer;
 mod matrix;
 mod memory;
+mod nest;
 mod warp;
 
 use std::collections::{BTreeMap, HashMap};
@@ -63,7 +64,7 @@ pub(crate) fn kernel(
     }
     let traced = function.instructions.iter().map(|one| decoder.traced(one)).collect();
     let sources = function.instructions.iter().map(|one| (one.line, one.source)).collect();
-    matrix::group(&mut steps, &flow);
+    nest::find(&mut steps, &flow);
     let line = function.instructions.last().map_or(function.line, |last| last.line);
     steps.push(Step { op: Op::Exit, guard: None, line });
     let unwritten = flow.unwritten(&function);

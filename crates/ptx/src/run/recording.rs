@@ -2,6 +2,7 @@
 
 use bitmma_engine::Codes;
 
+use super::fragments::Elements;
 use super::running::Running;
 use super::trace::{MOST, MOST_PRODUCTS, Place, Product, Record};
 use super::warp::Warp;
@@ -55,19 +56,34 @@ impl Warp {
         block: [u32; 3],
         line: u32,
         multiplier: &Multiplier,
-        codes: [Codes; 4],
+        [a, b, c, d]: [Elements; 4],
     ) {
         let Some(recorder) = &running.recorder else { return };
         let Ok(mut products) = recorder.products.lock() else { return };
         if products.len() < MOST_PRODUCTS {
+            let (columns, k) = (b.lines, b.length);
+            let [a, b, c, d] = [a, b, c, d].map(Elements::into_codes);
             products.push(Product {
                 line,
                 step: self.steps,
                 thread: self.thread_of(running, block, 0),
                 form: multiplier.name.clone(),
-                shape: [multiplier.m, multiplier.n, multiplier.k],
-                codes,
+                shape: [multiplier.own.m, multiplier.own.n, multiplier.own.k],
+                codes: [a, by_rows(&b, (columns, k)), c, d],
             });
         }
+    }
+}
+
+/// Codes of B, column by column, row by row.
+fn by_rows(codes: &Codes, (columns, k): (usize, usize)) -> Codes {
+    fn turned<T: Copy>(codes: &[T], (columns, k): (usize, usize)) -> Vec<T> {
+        (0..k * columns).map(|index| codes[index % columns * k + index / columns]).collect()
+    }
+    match codes {
+        Codes::U8(codes) => Codes::U8(turned(codes, (columns, k))),
+        Codes::U16(codes) => Codes::U16(turned(codes, (columns, k))),
+        Codes::U32(codes) => Codes::U32(turned(codes, (columns, k))),
+        Codes::U64(codes) => Codes::U64(turned(codes, (columns, k))),
     }
 }

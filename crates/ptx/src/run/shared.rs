@@ -85,7 +85,7 @@ impl Shared {
     }
 
     #[inline(always)]
-    fn array<const N: usize>(&self, at: usize) -> [u8; N] {
+    pub(crate) fn array<const N: usize>(&self, at: usize) -> [u8; N] {
         let mut array = [0; N];
         array.copy_from_slice(&self.bytes[at..at + N]);
         array

@@ -716,7 +716,12 @@ impl Warp {
                 }
             }
             Op::SyncWarp { mask: members } => self.check_members(*members, mask)?,
-            Op::Mma(group) => return self.mma(group, mask, block),
+            Op::Mma(mma) => return self.mma(mask, mma, block),
+            Op::Nest(mma, _) | Op::OfNest(mma) if block.launch.recorder.is_some() => {
+                return self.mma(mask, mma, block);
+            }
+            Op::Nest(_, nest) => return self.nest(mask, nest),
+            Op::OfNest(_) => {}
             Op::Wgmma(wgmma) => return self.wgmma(wgmma, mask, block),
             Op::Trap => {
                 return Err(Fault::new(mask.trailing_zeros() as usize, "the kernel stopped itself (trap)"));
