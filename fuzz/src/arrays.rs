@@ -2,8 +2,8 @@
 //! checksum stays right. A wrong length or checksum ends a reader at once, and what comes after it would not be tried.
 
 use arbtest::arbitrary::{Result, Unstructured};
-use bitmma_calls::npy::Header;
-use bitmma_calls::npz::{Archive, Writer};
+use bitmma_files::header::Header;
+use bitmma_files::npz::{Archive, Writer};
 
 use crate::mutate::{mutate, text};
 

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use bitmma_calls::Plan;
-use bitmma_calls::npy::Header;
 use bitmma_calls::plan::{
     BlockOrder, Blocks, Deal, DealKind, Merge, MergeOrder, MergeType, Promote, Simt, SimtFamily, Tail,
 };
 use bitmma_engine::catalogue::find;
 use bitmma_engine::{Architecture, Revision};
+use bitmma_files::header::Header;
 use bitmma_verify::inputs::{Family, case};
 
 use crate::arrays::archive;
@@ -290,7 +290,9 @@ fn plans() -> Vec<Case> {
     };
     let mut cases = Vec::new();
     for (name, plan) in &plans {
-        for (suffix, text) in [("toml", plan.to_toml()), ("json", plan.to_json().to_string())] {
+        for (suffix, text) in
+            [("toml", plan.to_toml()), ("json", serde_json::to_string(&plan).expect("JSON"))]
+        {
             let path = format!("plan.{suffix}");
             let words = call(&path, if suffix == "json" { &["--explain", "2,4"] } else { &["--json"] });
             let words: Vec<&str> = words.iter().map(String::as_str).collect();

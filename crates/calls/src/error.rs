@@ -3,7 +3,7 @@
 use std::fmt::Arguments;
 use std::path::Path;
 
-use bitmma_engine::content::text;
+use bitmma_files::content::text;
 use thiserror::Error;
 
 use crate::torch::Rejection;
@@ -37,6 +37,9 @@ pub enum Error {
         /// What is wrong with it.
         problem: String,
     },
+    /// An archive of arrays cannot be read.
+    #[error(transparent)]
+    Arrays(#[from] bitmma_files::Error),
     /// The instruction cannot be run.
     #[error(transparent)]
     Engine(#[from] bitmma_engine::Error),

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use bitmma_engine::Matrix;
-use bitmma_engine::content::unexpected;
 use bitmma_engine::formats::{F32, Format};
+use bitmma_files::content::unexpected;
+use bitmma_files::npz::{Archive, Array};
 use serde::Deserialize;
 
 use crate::call::{Call, Scales};
 use crate::cublaslt::{Capability, Config, Query};
 use crate::error::{Error, text_of};
-use crate::npz::{Archive, Array};
 use crate::scaled::Recipe;
 use crate::torch::{Layout, Request, Scaling, format_of};
 

@@ -11,8 +11,8 @@ use serde::Deserialize;
 
 use crate::cublaslt::{Capability, Config, Query};
 use crate::error::{Error, text_of};
-use crate::npz::{Archive, Array};
 use crate::torch::format_of;
+use bitmma_files::npz::{Archive, Array};
 
 /// What a decision depends on beside device and library (rule 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

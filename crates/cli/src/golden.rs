@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use bitmma_calls::npz::Writer;
 use bitmma_engine::formats::Format;
 use bitmma_engine::gemm::Target as Steps;
 use bitmma_engine::{Case, Signature, Simulator};
+use bitmma_files::npy;
+use bitmma_files::npz::Writer;
 use bitmma_verify::asking;
 use bitmma_verify::open::MAX_SIZE;
 use bitmma_verify::recording::{self, Answer};
@@ -14,7 +15,6 @@ use clap::ValueEnum;
 
 use crate::count::count;
 use crate::failure::{Failure, Outcome, Within};
-use crate::files::npy;
 use crate::record::Cases;
 use crate::recorded::{names, write_case, write_head};
 use crate::target::{self, Target};

@@ -205,7 +205,7 @@ pub(crate) fn check_scales(name: &str, model: &Model, a: bool, b: bool) -> Resul
 }
 
 pub(crate) fn read(flag: &str, source: &Source, format: Format, transposed: bool) -> Result<Matrix, Failure> {
-    source.read(&format).and_then(|tensor| tensor.into_matrix(format, transposed)).within(flag)
+    source.read(&format).and_then(|tensor| Ok(tensor.into_matrix(format, transposed)?)).within(flag)
 }
 
 /// Why A and B have no product, with advice where B may have been meant transposed.

@@ -9,7 +9,6 @@
 mod borrowed;
 mod case;
 mod check;
-pub mod content;
 mod error;
 pub mod explain;
 mod fast;

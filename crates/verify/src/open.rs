@@ -8,9 +8,9 @@ use bitmma_engine::arithmetic::Prepared;
 use bitmma_engine::catalogue::{Found, find, processor};
 use bitmma_engine::formats::BlockScale;
 use bitmma_engine::{
-    Architecture, Error, FastSimulator, Fault, MmaUnit, Model, Revision, Signature, Simulator, content,
-    model_of,
+    Architecture, Error, FastSimulator, Fault, MmaUnit, Model, Revision, Signature, Simulator, model_of,
 };
+use bitmma_files::content;
 use bitmma_hardware::cpu::Cpu;
 use bitmma_hardware::gpu::{self, check_places};
 use bitmma_hardware::process::{Limits, Process};
@@ -174,6 +174,23 @@ fn recorded(text: &str) -> Result<Playback, OpenError> {
     };
     let records = recording::read(File::open(path).map_err(of(path))?).map_err(of(path))?;
     Playback::new(&records, wanted).map_err(of(path))
+}
+
+/// The model that a unit is held against: the given one, that of the instruction `against`, or that of the instruction whose name
+/// the unit bears.
+pub fn model_for(
+    signature: &Signature,
+    given: Option<Model>,
+    against: Option<&str>,
+    revision: Revision,
+) -> Result<Model, OpenError> {
+    let model = match (given, against) {
+        (Some(model), _) => model,
+        (None, Some(name)) => model_of(&found(name).map_err(|error| error.within("--against"))?, revision)?,
+        (None, None) => model_named(&signature.name, revision)?,
+    };
+    check_model(&model, signature)?;
+    Ok(model)
 }
 
 /// The model of the instruction whose name a unit bears.

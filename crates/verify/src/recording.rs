@@ -16,7 +16,8 @@ use std::sync::Arc;
 use bitmma_engine::arithmetic::Model;
 use bitmma_engine::formats::Format;
 pub use bitmma_engine::formats::text::digits_of as hex;
-use bitmma_engine::{Case, Error, Signature, content};
+use bitmma_engine::{Case, Error, Signature};
+use bitmma_files::content;
 
 use crate::origin::Origin;
 

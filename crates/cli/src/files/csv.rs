@@ -3,11 +3,11 @@
 use std::fs::File;
 use std::path::Path;
 
-use bitmma_calls::npy::{Endian, Order};
 use bitmma_engine::formats::Format;
+use bitmma_files::Tensor;
+use bitmma_files::header::{Endian, Order};
 use bitmma_verify::recording;
 
-use super::tensor::Tensor;
 use crate::failure::{Failure, Within};
 
 /// The elements of a column, each a code of `format`, a line after the other.

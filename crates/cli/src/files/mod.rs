@@ -5,21 +5,18 @@
 //! codes; anything else is an error. Nothing here computes.
 
 mod csv;
-pub(crate) mod npy;
-pub(crate) mod output;
-pub(crate) mod safetensors;
-pub(crate) mod tensor;
+mod output;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use bitmma_engine::formats::Format;
+use bitmma_files::{Tensor, npy, safetensors};
 
 use crate::failure::Failure;
 
 pub(crate) use output::Output;
-pub(crate) use tensor::Tensor;
 
 /// The kinds of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +112,8 @@ impl Source {
     /// The format that the file's type names; `None` where it holds integers, which are codes of any.
     pub(crate) fn format(&self) -> Result<Option<Format>, Failure> {
         match self.kind {
-            Kind::Npy => npy::format_of(&self.path),
-            Kind::Safetensors => safetensors::format_of(&self.path, self.tensor.as_deref()),
+            Kind::Npy => Ok(npy::format_of(&self.path)?),
+            Kind::Safetensors => Ok(safetensors::format_of(&self.path, self.tensor.as_deref())?),
             Kind::Recording => Ok(None),
         }
     }
@@ -124,8 +121,8 @@ impl Source {
     /// The elements, each a code of `format`.
     pub(crate) fn read(&self, format: &Format) -> Result<Tensor, Failure> {
         match self.kind {
-            Kind::Npy => npy::read(&self.path, format),
-            Kind::Safetensors => safetensors::read(&self.path, self.tensor.as_deref(), format),
+            Kind::Npy => Ok(npy::read(&self.path, format)?),
+            Kind::Safetensors => Ok(safetensors::read(&self.path, self.tensor.as_deref(), format)?),
             Kind::Recording => csv::read(&self.path, self.tensor.as_deref().unwrap_or_default(), format),
         }
     }

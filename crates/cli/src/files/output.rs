@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use bitmma_engine::Matrix;
 use bitmma_engine::formats::Format;
+use bitmma_files::{dimensions, npy, safetensors};
 
-use super::tensor::{dimensions, no_type};
-use super::{Kind, npy, safetensors};
+use super::Kind;
 use crate::failure::{Failure, Within};
 use crate::whole;
 
@@ -70,7 +70,7 @@ impl Output {
         whole::write(&self.path, |mut target| match self.kind {
             Kind::Npy => npy::write(&mut target, &format, &shape, d.codes()),
             Kind::Safetensors => safetensors::write(&mut target, &format, &shape, d.codes(), metadata),
-            Kind::Recording => Err(no_type(&format)),
+            Kind::Recording => Err(std::io::ErrorKind::Unsupported.into()), // `new` refuses it
         })
         .within(self.path.display())
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bitmma_calls::npy::{Endian, Header, Order};
+use bitmma_files::header::{Endian, Header, Order};
 use bitmma_ptx::{Parameter, Scalar};
 
 use crate::failure::{Failure, Within};

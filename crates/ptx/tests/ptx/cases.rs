@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bitmma_calls::npz::Archive;
+use bitmma_files::npz::Archive;
 use bitmma_ptx::{Argument, Buffer, Error, Launch, Limits, Mode, Program, Report, Scalar};
 
 fn data() -> PathBuf {

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use bitmma_engine::content;
+use bitmma_files::content;
 
 use super::block::Block;
 use super::bounds::Bounds;

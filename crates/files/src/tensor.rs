@@ -1,31 +1,30 @@
 //! The elements of a file, before they are a matrix.
 
-use bitmma_calls::elements;
-use bitmma_calls::npy::{Endian, Order};
 use bitmma_engine::formats::Format;
-use bitmma_engine::{Error, Matrix};
+use bitmma_engine::{Error as Engine, Matrix};
 
-use crate::failure::{Failure, Within};
+use crate::header::{Endian, Order};
+use crate::{Error, Within, elements};
 
 /// Codes as a file holds them.
 #[derive(Clone, Debug)]
-pub(crate) struct Tensor {
+pub struct Tensor {
     /// The file, and the tensor's name in it.
-    pub(crate) source_name: String,
+    pub source_name: String,
     /// Any number of dimensions.
-    pub(crate) shape: Vec<usize>,
+    pub shape: Vec<usize>,
     /// Of the elements in `bytes`.
-    pub(crate) order: Order,
+    pub order: Order,
     /// Of each element.
-    pub(crate) endian: Endian,
+    pub endian: Endian,
     /// Bytes of an element: 1, 2, 4 or 8; codes of 4 and 6 bits take one each.
-    pub(crate) width: usize,
+    pub width: usize,
     /// Exactly as many as shape and width say.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
 }
 
 /// A shape as people write it: `2×32×8`; `()` for a scalar and `(7)` for a vector.
-pub(crate) fn dimensions(shape: &[usize]) -> String {
+pub fn dimensions(shape: &[usize]) -> String {
     match shape {
         [] => "()".to_owned(),
         [one] => format!("({one})"),
@@ -40,14 +39,14 @@ pub(crate) fn packed_bytes(shape: &[usize], bits: usize) -> Option<usize> {
 }
 
 /// A format that the file has no type for, which `Output::new` refuses before.
-pub(super) fn no_type(format: &Format) -> std::io::Error {
+pub(crate) fn no_type(format: &Format) -> std::io::Error {
     std::io::Error::other(format!("no type for {format}"))
 }
 
 impl Tensor {
     /// The matrix, or the matrices that a first dimension counts; rows and columns exchanged where
     /// `transposed`.
-    pub(crate) fn into_matrix(self, format: Format, transposed: bool) -> Result<Matrix, Failure> {
+    pub fn into_matrix(self, format: Format, transposed: bool) -> Result<Matrix, Error> {
         let (blocks, first, second) = match self.shape[..] {
             [first, second] => (1, first, second),
             [blocks, first, second] => (blocks, first, second),
@@ -71,10 +70,10 @@ impl Tensor {
         let Tensor { source_name, endian, width, bytes, .. } = self;
         let (blocks, rows, columns) = shape;
         let Some(codes) = elements::codes((bytes, width, endian), shape, steps) else {
-            return Err(Error::TooLarge { blocks, rows, columns, bytes: width }).within(&source_name);
+            return Err(Engine::TooLarge { blocks, rows, columns, bytes: width }).within(&source_name);
         };
         match Matrix::with_codes(format, shape, codes) {
-            Err(Error::Code { index, code, .. }) => {
+            Err(Engine::Code { index, code, .. }) => {
                 let (block, row, column) = (index / columns / rows, index / columns % rows, index % columns);
                 let (first, second) = if transposed { (column, row) } else { (row, column) };
                 let block = if self.shape.len() == 3 { format!("{block}, ") } else { String::new() };

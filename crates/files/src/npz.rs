@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use bitmma_engine::content::{kind, unexpected};
 use bytemuck::allocation::try_zeroed_vec;
 use miniz_oxide::inflate::decompress_slice_iter_to_slice;
 use rawzip::{CompressionMethod, ZipArchive, ZipArchiveEntryWayfinder, ZipSliceArchive, crc32};
 
-use crate::error::Error;
-use crate::npy::{Endian, Header, Order, Type};
+use crate::content::{kind, unexpected};
+use crate::header::{Endian, Header, Order, Type};
+use crate::{Error, Within};
 
 /// An array of whole numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ const MOST_DEFLATED: usize = 1032;
 impl Archive {
     /// Opens an archive.
     pub fn open(path: &Path) -> Result<Archive, Error> {
-        let bytes = std::fs::read(path).map_err(|error| Error::file(path, error))?;
+        let bytes = std::fs::read(path).within(path.display())?;
         Archive::new(path.display().to_string(), bytes)
     }
 
@@ -91,10 +91,8 @@ impl Archive {
             }
             Some((archive, entries))
         };
-        match read() {
-            Some((archive, entries)) => Ok(Archive { file, archive, entries }),
-            None => Err(Error::File { file, problem }),
-        }
+        let (archive, entries) = read().ok_or(problem).within(&file)?;
+        Ok(Archive { file, archive, entries })
     }
 
     /// Names of all arrays, without `.npy`, in order.
@@ -111,11 +109,9 @@ impl Archive {
 
     /// The array of that name.
     pub fn array(&self, name: &str) -> Result<Array, Error> {
-        let wrong =
-            |problem: &str| Error::File { file: self.file.clone(), problem: format!("{name}: {problem}") };
-        let (method, place) = self.entries.get(name).ok_or_else(|| wrong("no such array"))?;
-        let bytes = self.unpack(*method, *place).map_err(wrong)?;
-        array(bytes).map_err(|problem| wrong(&problem))
+        let place = format!("{}: {name}", self.file);
+        let (method, entry) = self.entries.get(name).ok_or("no such array").within(&place)?;
+        array(self.unpack(*method, *entry).within(&place)?).within(&place)
     }
 
     fn unpack(

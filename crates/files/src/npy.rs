@@ -3,13 +3,12 @@
 use std::io::Write;
 use std::path::Path;
 
-use bitmma_calls::elements;
-use bitmma_calls::npy::{Header, Type};
 use bitmma_engine::Codes;
 use bitmma_engine::formats::{F16, F32, F64, Format, TF32, XF32};
 
-use super::tensor::{Tensor, dimensions, no_type, packed_bytes};
-use crate::failure::{Failure, Within};
+use crate::header::{Header, Type};
+use crate::tensor::{Tensor, dimensions, no_type, packed_bytes};
+use crate::{Error, Within, elements};
 
 /// The formats whose codes a native float of that many bytes holds.
 fn formats(bytes: u64) -> &'static [Format] {
@@ -22,7 +21,7 @@ fn formats(bytes: u64) -> &'static [Format] {
 }
 
 /// The bytes of the native float that holds `format`.
-pub(crate) fn float_bytes(format: &Format) -> Option<u64> {
+pub fn float_bytes(format: &Format) -> Option<u64> {
     [2, 4, 8].into_iter().find(|bytes| formats(*bytes).contains(format))
 }
 
@@ -50,9 +49,9 @@ fn in_words(name: &Type) -> String {
 }
 
 /// The format that an array's type names; `None` for unsigned integers, and for types that the file has lost, which are codes.
-pub(crate) fn format_of(path: &Path) -> Result<Option<Format>, Failure> {
+pub fn format_of(path: &Path) -> Result<Option<Format>, Error> {
     let bytes = std::fs::read(path).within(path.display())?;
-    let header = Header::read(&bytes).map_err(Failure::new).within(path.display())?;
+    let header = Header::read(&bytes).within(path.display())?;
     let given = match &header.element {
         Some(Type { kind: 'u' | 'V', .. }) => return Ok(None),
         Some(name) => match formats(name.bytes).first() {
@@ -62,22 +61,20 @@ pub(crate) fn format_of(path: &Path) -> Result<Option<Format>, Failure> {
         None => "records".to_owned(),
     };
     let file = path.display();
-    Err(Failure::new(format!("{file} holds {given}; float16, float32, float64 or unsigned codes are read")))
+    bail!("{file} holds {given}; float16, float32, float64 or unsigned codes are read")
 }
 
 /// The array in `path`, each element a code of `format`.
-pub(crate) fn read(path: &Path, format: &Format) -> Result<Tensor, Failure> {
+pub fn read(path: &Path, format: &Format) -> Result<Tensor, Error> {
     let file = path.display().to_string();
     let mut bytes = std::fs::read(path).within(&file)?;
-    let malformed = |problem: String| Failure::new(format!("{file}: {problem}"));
-
-    let header = Header::read(&bytes).map_err(malformed)?;
+    let header = Header::read(&bytes).within(&file)?;
     let shape: Option<Vec<usize>> = header.shape.iter().map(|&size| usize::try_from(size).ok()).collect();
-    let shape = shape.ok_or_else(|| malformed(format!("shape {:?} cannot be held", header.shape)))?;
+    let Some(shape) = shape else { bail!("{file}: shape {:?} cannot be held", header.shape) };
 
     let wrong_type = |given: String, why: &str| {
         let (shape, accepted) = (dimensions(&shape), accepted(format));
-        Err(Failure::new(format!("{file} holds {given}, {shape}; {format} is read from {accepted}{why}")))
+        bail!("{file} holds {given}, {shape}; {format} is read from {accepted}{why}")
     };
     let Some(name) = header.element else { return wrong_type("records".to_owned(), "") };
     match name.kind {
@@ -94,11 +91,11 @@ pub(crate) fn read(path: &Path, format: &Format) -> Result<Tensor, Failure> {
     if expected != Some(held) {
         let expected =
             expected.map_or("more bytes than there are".to_owned(), |count| format!("{count} bytes"));
-        return Err(malformed(format!(
-            "{} of {} take {expected}; {held} follow the header",
+        bail!(
+            "{file}: {} of {} take {expected}; {held} follow the header",
             dimensions(&shape),
             in_words(&name)
-        )));
+        );
     }
     bytes.drain(..header.end);
     Ok(Tensor { source_name: file, shape, order: header.order, endian: name.endian, width, bytes })
@@ -113,7 +110,7 @@ fn lost_type(format: &Format) -> String {
 }
 
 /// Writes codes of `format` as native floats.
-pub(crate) fn write(
+pub fn write(
     target: &mut impl Write,
     format: &Format,
     shape: &[usize],
@@ -125,7 +122,7 @@ pub(crate) fn write(
 }
 
 /// What a file of unsigned integers of 1, 2, 4 or 8 bytes begins with.
-pub(crate) fn head_of_integers(bytes: usize, shape: &[usize]) -> Vec<u8> {
+pub fn head_of_integers(bytes: usize, shape: &[usize]) -> Vec<u8> {
     let name = if bytes == 1 { "|u1".to_owned() } else { format!("<u{bytes}") };
     Header::write(&name, shape)
 }

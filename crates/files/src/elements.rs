@@ -1,4 +1,4 @@
-//! Elements of a file as codes, and codes as the elements of one: in a crate that is compiled for speed, as the command is not.
+//! Elements of a file as codes, and codes as the elements of one.
 
 use std::io::{self, Write};
 
@@ -7,11 +7,11 @@ use bitmma_engine::{Codes, on_codes};
 use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_vec;
 
-use crate::npy::Endian;
+use crate::header::Endian;
 
 /// Codes of matrices, row by row, from integers of 1, 2, 4 or 8 bytes, of which a step along blocks, rows and columns leads
 /// so many further; `None` where there is no room for them.
-pub fn codes(
+pub(crate) fn codes(
     (bytes, width, endian): (Vec<u8>, usize, Endian),
     shape: (usize, usize, usize),
     steps: [usize; 3],
@@ -76,7 +76,7 @@ fn row_major<T: Zeroable + Copy + Send + Sync>(
 }
 
 /// Writes codes in as many bytes as they are held in, little-endian.
-pub fn write(target: &mut dyn Write, codes: &Codes) -> io::Result<()> {
+pub(crate) fn write(target: &mut dyn Write, codes: &Codes) -> io::Result<()> {
     on_codes!(codes, codes => {
         for codes in codes.chunks(4096) {
             let bytes: Vec<_> = codes.iter().map(|code| code.to_le_bytes()).collect();

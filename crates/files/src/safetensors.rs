@@ -8,19 +8,18 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use bitmma_calls::elements;
-use bitmma_calls::npy::{Endian, Order};
+use ::safetensors::Dtype;
+use ::safetensors::tensor::{Metadata, TensorInfo};
 use bitmma_engine::Codes;
 use bitmma_engine::formats::{
     BF16, E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, F16, F32, F64, Format, TF32, UE4M3, UE8M0, XF32,
     packing,
 };
-use safetensors::Dtype;
-use safetensors::tensor::{Metadata, TensorInfo};
 use serde_json::{Value, json};
 
-use super::tensor::{Tensor, dimensions, no_type, packed_bytes};
-use crate::failure::{Failure, Within};
+use crate::header::{Endian, Order};
+use crate::tensor::{Tensor, dimensions, no_type, packed_bytes};
+use crate::{Error, Within, elements};
 
 /// Longest header that is read: the format's own limit.
 const MAX_HEADER: u64 = 100_000_000;
@@ -50,12 +49,12 @@ const FORMATS: [(Dtype, &[Format]); 12] = [
 ];
 
 /// The type whose elements are codes of `format`.
-pub(crate) fn dtype_of(format: &Format) -> Option<Dtype> {
+pub fn dtype_of(format: &Format) -> Option<Dtype> {
     FORMATS.iter().find(|(_, formats)| formats.contains(format)).map(|(dtype, _)| *dtype)
 }
 
 /// Whether that many elements of `bits` bits fill whole bytes.
-pub(crate) fn ends_on_a_byte(shape: &[usize], bits: usize) -> bool {
+pub fn ends_on_a_byte(shape: &[usize], bits: usize) -> bool {
     // only what is left of 8 counts
     shape.iter().fold(bits % 8, |left, size| left * (size % 8) % 8) == 0
 }
@@ -75,25 +74,25 @@ fn in_words(info: &TensorInfo) -> String {
 }
 
 /// The format that a tensor's type names, the usual one where it holds several; `None` for integers, which are codes.
-pub(crate) fn format_of(path: &Path, name: Option<&str>) -> Result<Option<Format>, Failure> {
+pub fn format_of(path: &Path, name: Option<&str>) -> Result<Option<Format>, Error> {
     let (_, metadata, _) = open(path)?;
     let (_, info) = choose(&path.display().to_string(), &metadata, name)?;
     Ok(FORMATS.iter().find(|(dtype, _)| *dtype == info.dtype).map(|(_, formats)| formats[0]))
 }
 
 /// The file, what its header says, and where the tensors begin.
-fn open(path: &Path) -> Result<(File, Metadata, u64), Failure> {
+fn open(path: &Path) -> Result<(File, Metadata, u64), Error> {
     header(path).within(path.display())
 }
 
-fn header(path: &Path) -> Result<(File, Metadata, u64), Failure> {
+fn header(path: &Path) -> Result<(File, Metadata, u64), Error> {
     let mut reader = File::open(path)?;
     let size = reader.seek(SeekFrom::End(0))?;
     reader.rewind()?;
     let header_size = header_size(&mut reader, size)?;
     let header = read_bytes(&mut reader, header_size)?;
     let metadata: Metadata = serde_json::from_slice(&header).map_err(|error| {
-        Failure::new(diagnose(&header).unwrap_or_else(|| format!("its header does not read: {error}")))
+        Error(diagnose(&header).unwrap_or_else(|| format!("its header does not read: {error}")))
     })?;
     let start = LENGTH + header_size;
     let (length, rest) = (metadata.data_len(), size - start);
@@ -106,7 +105,7 @@ fn header(path: &Path) -> Result<(File, Metadata, u64), Failure> {
 /// The tensor of that name in `path`, or its only one, each element a code of `format`.
 ///
 /// Only the header and that one tensor are read.
-pub(crate) fn read(path: &Path, name: Option<&str>, format: &Format) -> Result<Tensor, Failure> {
+pub fn read(path: &Path, name: Option<&str>, format: &Format) -> Result<Tensor, Error> {
     let file = path.display().to_string();
     let (mut reader, metadata, start) = open(path)?;
     let (name, info) = choose(&file, &metadata, name)?;
@@ -143,7 +142,7 @@ fn read_bytes(reader: &mut File, count: u64) -> std::io::Result<Vec<u8>> {
 }
 
 /// How long the header is, or why the file cannot have one that long.
-fn header_size(reader: &mut File, size: u64) -> Result<u64, Failure> {
+fn header_size(reader: &mut File, size: u64) -> Result<u64, Error> {
     if size < LENGTH {
         bail!("no .safetensors file: {size} bytes; the length of its header alone takes {LENGTH}");
     }
@@ -203,9 +202,9 @@ fn choose<'m>(
     file: &str,
     metadata: &'m Metadata,
     name: Option<&str>,
-) -> Result<(String, &'m TensorInfo), Failure> {
+) -> Result<(String, &'m TensorInfo), Error> {
     let names = metadata.offset_keys();
-    let wrong = |problem: String| Failure::new(format!("{file}: {problem}"));
+    let wrong = |problem: String| Error(format!("{file}: {problem}"));
     let listed = || {
         let mut sorted: Vec<&String> = names.iter().collect();
         sorted.sort();
@@ -238,7 +237,7 @@ fn choose<'m>(
 ///
 /// The header is written here because the crate's own lists `metadata` in another order each time, and
 /// the same answer should be the same file.
-pub(crate) fn write(
+pub fn write(
     target: &mut impl Write,
     format: &Format,
     shape: &[usize],
