@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::LazyLock;
 
-use bitmma_functions::Function::{self, Cos, Ex2, Lg2, Rcp, Rsqrt, Sin, Sqrt};
+use bitmma_functions::Function::{self, Ex2, Rcp, Rsqrt};
 
-use crate::architecture::Architecture::{self, Ada, Ampere, Blackwell, Hopper, RtxBlackwell, Turing, Volta};
+use crate::architecture::Architecture::{self, Ada, Ampere, Blackwell, Hopper, Turing, Volta};
 use crate::architecture::Vendor;
 
 /// Why a model of a function is believed on an architecture, or not.
@@ -78,9 +78,7 @@ fn published(architecture: Architecture, function: Function) -> FunctionEvidence
         (Volta | Turing, _) => FunctionEvidence::Exhaustive { source: PTX_MATH.to_owned() },
         (Ampere | Ada | Hopper, Rcp | Rsqrt) => FunctionEvidence::Consistent { why: COUNTS },
         (Blackwell, Ex2) => FunctionEvidence::Sampled { what: GB200 },
-        (Ampere | Ada | Hopper | Blackwell | RtxBlackwell, Rcp | Sqrt | Rsqrt | Ex2 | Lg2 | Sin | Cos) => {
-            FunctionEvidence::Unknown
-        }
+        _ if architecture.vendor() == Vendor::Nvidia => FunctionEvidence::Unknown,
         _ => FunctionEvidence::NoModel,
     }
 }
@@ -190,6 +188,8 @@ pub fn accept_function(
 
 #[cfg(test)]
 mod tests {
+    use Function::{Cos, Lg2, Sin};
+
     use super::*;
 
     #[test]

@@ -202,6 +202,11 @@ impl Instruction {
         }
     }
 
+    /// The row of an architecture that computes as this one's, which `why` says.
+    pub(crate) fn on(&self, architecture: Architecture, why: &'static str) -> Instruction {
+        Instruction { architecture, evidence: Evidence::Inferred { why }, ..self.clone() }
+    }
+
     /// What computes, by its architecture and name: `hopper wgmma.m64n{8..256}k16.f32.f16.f16`.
     pub fn target(&self) -> String {
         format!("{} {}", self.architecture, self.name())

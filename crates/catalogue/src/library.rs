@@ -47,7 +47,7 @@ pub const PROMOTED: &[(Architecture, usize)] = &[(Ada, 128), (Hopper, 128)];
 
 /// The elements of K after which a library without fast accumulation moves the sum to FP32; `None` where it does not.
 pub fn promotion(architecture: Architecture) -> Option<usize> {
-    PROMOTED.iter().find(|(of, _)| *of == architecture).map(|(_, every)| *every)
+    PROMOTED.iter().find(|(of, _)| *of == architecture.unit()).map(|(_, every)| *every)
 }
 
 /// What is to be multiplied.
@@ -86,12 +86,13 @@ pub fn block_scale(format: Format, size: Option<usize>) -> BlockScale {
 /// The instruction a library would take for `product` on `architecture`, by the rule of [the
 /// module](self), with the largest M and N it has.
 pub fn choose(architecture: Architecture, product: &Product) -> Result<Found, LookupError> {
-    let as_there = |format: Format| match TF32_OF.iter().find(|(of, _)| *of == architecture) {
+    let as_there = |format: Format| match TF32_OF.iter().find(|(of, _)| *of == architecture.unit()) {
         Some((_, own)) if format == TF32 => *own,
         _ => format,
     };
     let product = &Product { a: as_there(product.a), b: as_there(product.b), ..*product };
-    let families = FAMILIES.iter().find(|(of, _)| *of == architecture).map_or(&[][..], |(_, list)| list);
+    let families =
+        FAMILIES.iter().find(|(of, _)| *of == architecture.unit()).map_or(&[][..], |(_, list)| list);
     for family in families {
         let rows = rows::of(architecture).filter(|row| row.family == *family && row.is_native());
         let best = rows.filter(|row| computes(row, product)).reduce(|best, row| {

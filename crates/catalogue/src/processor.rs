@@ -1,6 +1,6 @@
 //! Instructions of processors that multiply and accumulate, with their models.
 //!
-//! They stand apart from the ten architectures: a processor has no matrix shape of its own, so the shape
+//! They stand apart from the architectures of GPUs: a processor has no matrix shape of its own, so the shape
 //! here is that of the unit which the crate `hardware` makes of the instruction.
 
 use std::sync::LazyLock;

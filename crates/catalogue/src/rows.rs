@@ -9,6 +9,11 @@ use crate::{amd, nvidia};
 static CATALOGUE: LazyLock<Vec<Instruction>> = LazyLock::new(|| {
     let mut rows = nvidia::rows();
     rows.extend(amd::rows());
+    for architecture in Architecture::ALL {
+        let Some((other, why)) = architecture.like() else { continue };
+        let own = rows.iter().filter(|row| row.architecture == other).map(|row| row.on(architecture, why));
+        rows.extend(own.collect::<Vec<_>>());
+    }
     rows.sort_by_key(|row| row.architecture);
     rows
 });

@@ -6,7 +6,7 @@
 
 use bitmma_arithmetic::family;
 use bitmma_formats::{
-    E2M1, E2M3, E3M2, E4M3, E4M3FNUZ, E5M2, E5M2FNUZ, Format, UE4M3, UE8M0,
+    FORMATS, Format, UE4M3, UE8M0,
     alias::{self, UnknownFormat},
 };
 
@@ -17,21 +17,19 @@ use crate::revision::Revision;
 use crate::rows::of;
 use crate::spelling::{Key, Rows, key_of, keys};
 
-/// Formats that a word stands for, and the scale factors that it implies: their format, and elements for each.
-type Group = (&'static [&'static str], &'static [Format], Option<(Format, usize)>);
-
-const EIGHT: &[Format] = &[E4M3, E5M2, E4M3FNUZ, E5M2FNUZ];
+/// Signed formats that a word stands for, and the scale factors that it implies: their format, and elements for each.
+type Group = (&'static [&'static str], fn(&Format) -> bool, Option<(Format, usize)>);
 
 /// Names of several formats, or of a format with scale factors.
 #[rustfmt::skip]
 const GROUPS: &[Group] = &[
-    (&["fp8", "float8", "f8"],   EIGHT,                None),
-    (&["bf8"],                   &[E5M2, E5M2FNUZ],    None),
-    (&["fp6", "float6", "f6"],   &[E3M2, E2M3],        None),
-    (&["mxfp8", "mx8", "mxf8"],  EIGHT,                Some((UE8M0, 32))),
-    (&["mxfp6", "mx6", "mxf6"],  &[E3M2, E2M3],        Some((UE8M0, 32))),
-    (&["mxfp4", "mx4"],          &[E2M1],              Some((UE8M0, 32))),
-    (&["nvfp4", "nvf4"],         &[E2M1],              Some((UE4M3, 16))),
+    (&["fp8", "float8", "f8"],   |format| format.bits() == 8, None),
+    (&["bf8"],                   |format| format.bits() == 8 && format.exponent_bits == 5, None),
+    (&["fp6", "float6", "f6"],   |format| format.bits() == 6, None),
+    (&["mxfp8", "mx8", "mxf8"],  |format| format.bits() == 8, Some((UE8M0, 32))),
+    (&["mxfp6", "mx6", "mxf6"],  |format| format.bits() == 6, Some((UE8M0, 32))),
+    (&["mxfp4", "mx4"],          |format| format.bits() == 4, Some((UE8M0, 32))),
+    (&["nvfp4", "nvf4"],         |format| format.bits() == 4, Some((UE4M3, 16))),
 ];
 
 /// Words that join others and ask for nothing.
@@ -108,10 +106,11 @@ impl Words {
             if JOINING.contains(&lower.as_str()) {
                 continue;
             }
-            if let Some((_, formats, scale)) =
+            if let Some((_, is_meant, scale)) =
                 GROUPS.iter().find(|(names, ..)| names.contains(&lower.as_str()))
             {
-                read.words.push(Word::Format(formats.to_vec()));
+                let meant = FORMATS.into_iter().filter(|format| format.is_signed() && is_meant(format));
+                read.words.push(Word::Format(meant.collect()));
                 read.scales.extend(*scale);
                 continue;
             }

@@ -8,7 +8,7 @@ use std::path::Path;
 use bitmma_engine::arithmetic::family::{self, FAMILIES, Family};
 use bitmma_engine::arithmetic::parameter::{Missing, Value};
 use bitmma_engine::arithmetic::{Conversion, Model};
-use bitmma_engine::catalogue::{Vendor, processors};
+use bitmma_engine::catalogue::processors;
 use bitmma_engine::formats::text::display;
 use bitmma_engine::formats::{BF16, F32, Format, Specials, table::FORMATS};
 use bitmma_engine::{Architecture, Instruction, Revision};
@@ -43,12 +43,9 @@ fn instructions() -> String {
         .to_owned();
     for architecture in Architecture::ALL {
         let rows: Vec<&Instruction> = bitmma_engine::catalogue::of(architecture).collect();
-        let vendor = match architecture.vendor() {
-            Vendor::Nvidia => "NVIDIA",
-            Vendor::Amd => "AMD",
-        };
         text += &format!(
-            "\n## {architecture}\n\n{vendor}, `{}`; also `{}`. {} instructions.\n\n",
+            "\n## {architecture}\n\n{}, `{}`; also `{}`. {} instructions.\n\n",
+            architecture.vendor(),
             architecture.target(),
             architecture.aliases().join("`, `"),
             rows.len()

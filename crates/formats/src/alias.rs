@@ -6,7 +6,8 @@ use thiserror::Error;
 use crate::format::Format;
 use crate::table::{self, *};
 
-/// A format, and what others call it, in lower case and without what [`bare`] takes away.
+/// A format, and what others call it, in lower case and without what [`bare`] takes away. The first is the dtype of NumPy, ml_dtypes
+/// and PyTorch.
 #[rustfmt::skip]
 const ALIASES: &[(Format, &[&str])] = &[
     // PyTorch and JAX; C++; cuBLAS and hipBLAS (the same for every row)
@@ -36,6 +37,9 @@ const ALIASES: &[(Format, &[&str])] = &[
     (UE8M0, &["float8_e8m0fnu", "e8m0", "e8m0fnu", "f8e8m0fnu", "f8_e8m0", "float_ue8m0_t", "nv_fp8_e8m0", "r_8f_ue8m0"]),
     (UE4M3, &["float_ue4m3_t", "r_8f_ue4m3"]),
 ];
+
+/// Formats without a dtype, and the format whose dtype holds them: the narrower ones ignore bits of its codes.
+const HELD_AS: &[(Format, Format)] = &[(TF32, F32), (XF32, F32), (E8M13, F32), (UE4M3, E4M3)];
 
 const FP8: &str = "is the name of several formats: e4m3 or e5m2, on CDNA3 e4m3fnuz or e5m2fnuz";
 const FP6: &str = "is the name of two formats: e3m2 or e2m3";
@@ -116,6 +120,12 @@ pub fn find(text: &str) -> Result<Format, UnknownFormat> {
         Some((_, about)) => UnknownFormat::Other { given, about },
         None => UnknownFormat::Unknown { given },
     })
+}
+
+/// The dtype of NumPy, ml_dtypes and PyTorch that holds codes of `format`, if there is one.
+pub fn dtype(format: &Format) -> Option<&'static str> {
+    let held_as = HELD_AS.iter().find(|(one, _)| one == format).map_or(format, |(_, other)| other);
+    aliases(held_as).first().copied()
 }
 
 /// Every alias of `format`, in lower case.

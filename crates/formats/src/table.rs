@@ -25,48 +25,52 @@ const OCP_FP8: &str = "OCP 8-bit Floating Point Specification 1.0, table 1";
 const OCP_MX: &str = "OCP Microscaling Formats Specification 1.0";
 const FNUZ: &str = "AMD CDNA3 ISA, FP8 and BF8; Noune et al., arXiv:2206.02915";
 
+/// A constant for each row, and the array of all.
+macro_rules! formats {
+    ($($(#[$about:meta])+ $constant:ident = $($column:expr),+;)+) => {
+        $($(#[$about])+ pub const $constant: Format = row($($column),+);)+
+
+        /// Every format, widest first.
+        pub const FORMATS: [Format; [$($constant),+].len()] = [$($constant),+];
+    };
+}
+
 // columns: name, sign, exponent bits, fraction bits, padding bits, bias, specials, standard
 #[rustfmt::skip]
-mod rows {
-    use super::*;
+formats! {
     /// IEEE 754 binary64.
-    pub const F64: Format = row("f64", Signed, 11, 52, 0, 1023, Ieee, IEEE);
+    F64 = "f64", Signed, 11, 52, 0, 1023, Ieee, IEEE;
     /// IEEE 754 binary32.
-    pub const F32: Format = row("f32", Signed, 8, 23, 0, 127, Ieee, IEEE);
+    F32 = "f32", Signed, 8, 23, 0, 127, Ieee, IEEE;
     /// TF32: an FP32 word whose low 13 bits are ignored.
-    pub const TF32: Format = row("tf32", Signed, 8, 10, 13, 127, Ieee, "NVIDIA PTX ISA, alternate floating-point data formats");
+    TF32 = "tf32", Signed, 8, 10, 13, 127, Ieee, "NVIDIA PTX ISA, alternate floating-point data formats";
     /// XF32, AMD's TF32: an FP32 word whose low 13 bits are ignored.
-    pub const XF32: Format = row("xf32", Signed, 8, 10, 13, 127, Ieee, "AMD CDNA3 ISA, matrix arithmetic instructions");
+    XF32 = "xf32", Signed, 8, 10, 13, 127, Ieee, "AMD CDNA3 ISA, matrix arithmetic instructions";
     /// E8M13: an FP32 word whose low 10 bits are zero; the output of FP8 instructions on Ada and Hopper.
-    pub const E8M13: Format = row("e8m13", Signed, 8, 13, 10, 127, Ieee, "paper, table of conversion functions");
+    E8M13 = "e8m13", Signed, 8, 13, 10, 127, Ieee, "paper, table of conversion functions";
     /// bfloat16.
-    pub const BF16: Format = row("bf16", Signed, 8, 7, 0, 127, Ieee, "NVIDIA PTX ISA, alternate floating-point data formats");
+    BF16 = "bf16", Signed, 8, 7, 0, 127, Ieee, "NVIDIA PTX ISA, alternate floating-point data formats";
     /// IEEE 754 binary16.
-    pub const F16: Format = row("f16", Signed, 5, 10, 0, 15, Ieee, IEEE);
+    F16 = "f16", Signed, 5, 10, 0, 15, Ieee, IEEE;
     /// OCP FP8 E5M2: IEEE-like.
-    pub const E5M2: Format = row("e5m2", Signed, 5, 2, 0, 15, Ieee, OCP_FP8);
+    E5M2 = "e5m2", Signed, 5, 2, 0, 15, Ieee, OCP_FP8;
     /// OCP FP8 E4M3: no infinity, NaN = S.1111.111.
-    pub const E4M3: Format = row("e4m3", Signed, 4, 3, 0, 7, AllOnesNan, OCP_FP8);
+    E4M3 = "e4m3", Signed, 4, 3, 0, 7, AllOnesNan, OCP_FP8;
     /// BF8 of CDNA3: bias 16, no infinity, no negative zero, NaN = 0x80.
-    pub const E5M2FNUZ: Format = row("e5m2fnuz", Signed, 5, 2, 0, 16, NegativeZeroNan, FNUZ);
+    E5M2FNUZ = "e5m2fnuz", Signed, 5, 2, 0, 16, NegativeZeroNan, FNUZ;
     /// FP8 of CDNA3: bias 8, no infinity, no negative zero, NaN = 0x80.
-    pub const E4M3FNUZ: Format = row("e4m3fnuz", Signed, 4, 3, 0, 8, NegativeZeroNan, FNUZ);
+    E4M3FNUZ = "e4m3fnuz", Signed, 4, 3, 0, 8, NegativeZeroNan, FNUZ;
     /// OCP FP6 E3M2: finite numbers only.
-    pub const E3M2: Format = row("e3m2", Signed, 3, 2, 0, 3, Finite, OCP_MX);
+    E3M2 = "e3m2", Signed, 3, 2, 0, 3, Finite, OCP_MX;
     /// OCP FP6 E2M3: finite numbers only.
-    pub const E2M3: Format = row("e2m3", Signed, 2, 3, 0, 1, Finite, OCP_MX);
+    E2M3 = "e2m3", Signed, 2, 3, 0, 1, Finite, OCP_MX;
     /// OCP FP4 E2M1: finite numbers only.
-    pub const E2M1: Format = row("e2m1", Signed, 2, 1, 0, 1, Finite, OCP_MX);
+    E2M1 = "e2m1", Signed, 2, 1, 0, 1, Finite, OCP_MX;
     /// OCP E8M0 scale: 2^(code-127), 0xFF = NaN, no zero.
-    pub const UE8M0: Format = row("ue8m0", Unsigned, 8, 0, 0, 127, AllOnesNan, OCP_MX);
+    UE8M0 = "ue8m0", Unsigned, 8, 0, 0, 127, AllOnesNan, OCP_MX;
     /// UE4M3 scale of NVFP4: E4M3 with its sign bit ignored.
-    pub const UE4M3: Format = row("ue4m3", Ignored, 4, 3, 0, 7, AllOnesNan, "NVIDIA PTX ISA, alternate floating-point data formats");
+    UE4M3 = "ue4m3", Ignored, 4, 3, 0, 7, AllOnesNan, "NVIDIA PTX ISA, alternate floating-point data formats";
 }
-pub use rows::*;
-
-/// Every format, widest first.
-pub const FORMATS: [Format; 16] =
-    [F64, F32, TF32, XF32, E8M13, BF16, F16, E5M2, E4M3, E5M2FNUZ, E4M3FNUZ, E3M2, E2M3, E2M1, UE8M0, UE4M3];
 
 /// The format of that name, compared without case; `None` for an unknown name.
 pub fn by_name(name: &str) -> Option<Format> {

@@ -48,6 +48,8 @@ pub(crate) struct Format {
     max_exponent: i32,
     /// The document that defines the format.
     standard: &'static str,
+    /// The dtype of NumPy, ml_dtypes and PyTorch that holds it, None where there is none.
+    dtype: Option<&'static str>,
 }
 
 impl From<Row> for Format {
@@ -69,6 +71,7 @@ impl From<Row> for Format {
             min_exponent: row.min_exponent(),
             max_exponent: row.max_exponent(),
             standard: row.standard,
+            dtype: alias::dtype(&row),
         }
     }
 }

@@ -144,7 +144,7 @@ fn input(row: &Instruction, model: &Model) -> String {
     match (row.a.bits(), &row.scale) {
         (_, Some(_)) if is_grouped => "MXFP4/NVFP4".to_owned(),
         (_, Some(_)) => "MXFP8/6/4".to_owned(),
-        (..=8, None) if [Blackwell, RtxBlackwell].contains(&row.architecture) => "FP8/6/4".to_owned(),
+        (..=8, None) if [Blackwell, RtxBlackwell].contains(&row.architecture.unit()) => "FP8/6/4".to_owned(),
         (8, None) => "FP8".to_owned(),
         _ if row.a == XF32 => "TF32".to_owned(),
         _ => format_name(&row.a),

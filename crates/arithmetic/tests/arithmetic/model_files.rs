@@ -211,7 +211,7 @@ fn wrong_files_say_what_is_wrong() {
         assert!(SHORT.contains(from), "{from}");
         refused(&SHORT.replace(from, to))
     };
-    let formats = "f64 f32 tf32 xf32 e8m13 bf16 f16 e5m2 e4m3 e5m2fnuz e4m3fnuz e3m2 e2m3 e2m1 ue8m0 ue4m3";
+    let formats = bitmma_formats::FORMATS.map(|format| format.name).join(" ");
     let families = bitmma_arithmetic::family::names(|_| true).join(" ");
     assert!(families.starts_with("FTZ-AddMul FMA E-FDPA T-FDPA ST-FDPA GST-FDPA TR-FDPA GTR-FDPA FTZ-FMA"));
     // values

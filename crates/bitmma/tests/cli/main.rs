@@ -11,6 +11,7 @@ mod golden;
 mod killed;
 mod memory;
 mod questions;
+mod recipes;
 mod report;
 mod run;
 mod verify;

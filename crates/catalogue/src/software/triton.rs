@@ -150,12 +150,12 @@ pub(super) fn meaning(architecture: Architecture, text: &str) -> Option<Meaning>
 
 /// The families of instructions that Triton uses.
 fn families(architecture: Architecture) -> Result<Vec<Family>, Meaning> {
-    match architecture {
+    match architecture.unit() {
         Volta | Turing => Err(Meaning::Known(WITHOUT_MATRIX_UNIT)),
-        Ampere | Ada | RtxBlackwell => Ok(vec![Family::MmaSync]),
         Hopper => Ok(vec![Family::Wgmma]),
         Blackwell => Ok(vec![Family::Tcgen05]),
-        Cdna1 | Cdna2 | Cdna3 => Ok(vec![Family::Mfma]),
+        unit if unit.vendor() == Vendor::Amd => Ok(vec![Family::Mfma]),
+        _ => Ok(vec![Family::MmaSync]),
     }
 }
 
@@ -205,7 +205,7 @@ fn output(call: &Call<'_>, a: Option<Format>, options: &mut Options) -> Result<O
 /// `input_precision`, which Triton applies only to FP32; `allow_tf32` is its older name.
 fn precision<'t>(architecture: Architecture, call: &Call<'t>) -> Result<&'t str, Meaning> {
     let is_nvidia = architecture.vendor() == Vendor::Nvidia;
-    let has_tf32 = is_nvidia || architecture == Cdna3;
+    let has_tf32 = is_nvidia || architecture.unit() == Cdna3;
     let allowed = PRECISIONS.iter().filter(|(name, nvidia, amd)| match is_nvidia {
         true => *nvidia,
         false => *amd && (has_tf32 || *name != "tf32"),
@@ -301,18 +301,18 @@ fn dot(architecture: Architecture, call: &Call<'_>) -> Result<Meaning, Meaning> 
         (F32, "ieee") if is_nvidia => Err(Meaning::Known(IEEE)),
         (F32, "tf32x3" | "bf16x3" | "bf16x6") => Err(Meaning::Known(THREE)),
         // below compute capability 8.9 Triton converts FP8 to FP16
-        (E4M3 | E5M2, _) if architecture == Ampere => Ok(F16),
+        (E4M3 | E5M2, _) if architecture.unit() == Ampere => Ok(F16),
         (format, _) => Ok(format),
     };
     let (a, b) = (of_a.map(chosen).transpose()?, of_b.map(chosen).transpose()?);
     let d = output(call, of_a, &mut options)?;
-    let is_promoted = architecture == Hopper && a.is_some_and(is_fp8) && d == Some(F32);
+    let is_promoted = architecture.unit() == Hopper && a.is_some_and(is_fp8) && d == Some(F32);
     let step = a.map_or(1, |a| 256 / a.bits() as usize);
     promotion(call, is_promoted, step, &mut options)?;
     if is_nvidia && a == Some(F64) {
         return Ok(Meaning::Spelling("mma.m8n8k4.f64.f64.f64.f64".to_owned(), options));
     }
-    if let (Some(a @ (E4M3 | E5M2)), Some(b), Some(d), RtxBlackwell) = (a, b, d, architecture) {
+    if let (Some(a @ (E4M3 | E5M2)), Some(b), Some(d), RtxBlackwell) = (a, b, d, architecture.unit()) {
         return Ok(Meaning::Spelling(format!("mma.m16n8k32.{d}.{a}.{b}.{d}"), options));
     }
     let mut wanted = Wanted { families, a, b, c: d, d, is_scaled: Some(false), ..Wanted::default() };
@@ -326,7 +326,7 @@ fn dot(architecture: Architecture, call: &Call<'_>) -> Result<Meaning, Meaning> 
 
 fn dot_scaled(architecture: Architecture, call: &Call<'_>) -> Result<Meaning, Meaning> {
     let families = families(architecture)?;
-    if !matches!(architecture, Blackwell | RtxBlackwell) {
+    if !matches!(architecture.unit(), Blackwell | RtxBlackwell) {
         return Err(Meaning::Known(WIDENED));
     }
     let mut options = Options::default();

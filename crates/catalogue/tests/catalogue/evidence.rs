@@ -64,8 +64,13 @@ fn only_native_instructions_of_the_papers_tables_are_printed() {
         let directed = [".rz.", ".rm.", ".rp."].iter().any(|rounding| row.name().contains(rounding));
         let mixed = row.a != row.b && (row.a.name == "bf16" || row.b.name == "bf16");
         let quarter_of_turing = row.architecture == Architecture::Turing && row.k == 4;
-        let unprinted =
-            !row.is_native() || directed || mixed || quarter_of_turing || row.family == Family::Wmma;
+        let is_like_another = row.architecture.unit() != row.architecture;
+        let unprinted = !row.is_native()
+            || directed
+            || mixed
+            || quarter_of_turing
+            || row.family == Family::Wmma
+            || is_like_another;
         match row.evidence {
             Evidence::Printed { on } => {
                 assert!(!unprinted, "{place}");

@@ -13,7 +13,8 @@ fn chosen(architecture: Architecture, a: Format, d: Format) -> Result<String, Lo
 #[test]
 fn every_architecture_has_families() {
     let listed: Vec<_> = FAMILIES.iter().map(|(architecture, _)| *architecture).collect();
-    assert_eq!(listed, Architecture::ALL);
+    let units = Architecture::ALL.into_iter().filter(|one| one.unit() == *one);
+    assert_eq!(listed, units.collect::<Vec<_>>());
 }
 
 #[rustfmt::skip]

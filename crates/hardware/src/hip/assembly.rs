@@ -96,7 +96,7 @@ fn text(
     layout: &TileLayout,
 ) -> String {
     // the matrix unit of CDNA1 takes C and D in accumulation registers alone
-    let accumulates = architecture == Architecture::Cdna1;
+    let accumulates = architecture.unit() == Architecture::Cdna1;
     let even = |at: usize| at.next_multiple_of(2);
     let a = FIRST..FIRST + words(&counts.a);
     let b = even(a.end)..even(a.end) + words(&counts.b);
@@ -141,16 +141,16 @@ fn text(
     text.line("v_mov_b32_e32 v1, v0");
     text.transfer(false, "s[6:7]", &c, &counts.c);
     text.line("s_endpgm");
-    text.0 + &descriptor(architecture, name, c.end, accumulates)
+    text.0 + &descriptor(name, c.end, accumulates)
 }
 
 /// Kernel descriptor and metadata; `vectors` is the number of vector registers. Subnormal numbers are kept, as in
 /// what HIP's compiler makes.
-fn descriptor(architecture: Architecture, name: &str, vectors: usize, accumulates: bool) -> String {
+fn descriptor(name: &str, vectors: usize, accumulates: bool) -> String {
     // CDNA2 and CDNA3 say where accumulation registers begin, in steps of 4; they need none here
-    let offset = match architecture {
-        Architecture::Cdna1 => String::new(),
-        _ => format!("\t\t.amdhsa_accum_offset {}\n", vectors.next_multiple_of(4)),
+    let offset = match accumulates {
+        true => String::new(),
+        false => format!("\t\t.amdhsa_accum_offset {}\n", vectors.next_multiple_of(4)),
     };
     let accumulators = if accumulates { vectors } else { 0 };
     format!(

@@ -541,6 +541,11 @@ class Format:
         A code's value as the shortest decimal that names it.
         """
     @property
+    def dtype(self, /) -> str | None:
+        """
+        The dtype of NumPy, ml_dtypes and PyTorch that holds it, None where there is none.
+        """
+    @property
     def exponent_bits(self, /) -> int:
         """
         Width of the exponent field, in bits.
@@ -1514,6 +1519,11 @@ def run_command(arguments: SupportsGetItem[int, str]) -> int:
     """
     Runs the command with these arguments, the name of the command first, and returns its exit code: 0 done, or
     everything agrees; 1 something differs; 2 an error. It writes to the process's own streams.
+    """
+
+def scale_blocks(shape: tuple[SupportsIndex, SupportsIndex, SupportsIndex], a: tuple[SupportsIndex, SupportsIndex], b: tuple[SupportsIndex, SupportsIndex]) -> tuple[int, int, int] | None:
+    """
+    Rows of A and columns of B that share FP32 scales of these shapes, and elements along K; None where they are not of blocks.
     """
 
 def schedule(unit: Unit, a: tuple[SupportsIndex, SupportsIndex, SupportsIndex], b: tuple[SupportsIndex, SupportsIndex, SupportsIndex], c: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, scale_a: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, scale_b: tuple[SupportsIndex, SupportsIndex, SupportsIndex] | None = None, *, scale_blocks: str | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, c_last: bool = False, alpha: SupportsFloat | SupportsIndex | None = None, beta: SupportsFloat | SupportsIndex | None = None, output: str | None = None, output_rounding: str | None = None, saturate: bool = False, nan: SupportsIndex | None = None) -> Schedule:

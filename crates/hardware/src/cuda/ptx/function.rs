@@ -24,13 +24,9 @@ pub const TILE_INPUT_WORDS: usize = 4;
 /// A module with one of the kernels of an instruction: [`VALUES`] or [`DIGEST`].
 pub fn module(architecture: Architecture, instruction: &str, entry: &str) -> String {
     // FP32 functions are older than any of our targets; tanh and packed ex2 are of PTX 7.0, packed BF16 of 7.8
-    let (major, minor) = match architecture {
-        Architecture::Volta => (6, 4),
-        Architecture::Turing | Architecture::Ampere => (7, 0),
-        Architecture::Ada => (7, 8),
-        Architecture::Hopper => (8, 0),
-        Architecture::Blackwell => (8, 6),
-        _ => (8, 7),
+    let (major, minor) = match architecture.ptx() {
+        (6, 5) => (7, 0), // Turing is older than those it has
+        own => own,
     };
     let target = architecture.target();
     let text = if entry == DIGEST { digest(instruction) } else { values(instruction) };

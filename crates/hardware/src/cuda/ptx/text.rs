@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use bitmma_engine::Architecture;
 use bitmma_engine::catalogue::lookup::Found;
 use bitmma_engine::catalogue::{Family, Instruction};
 use bitmma_engine::formats::{F16, F32, F64, Format, UE8M0};
@@ -29,23 +28,15 @@ pub struct Kernel {
 /// major, minor).
 fn version(row: &Instruction) -> (u32, u32) {
     let four_factors = row.scale.is_some_and(|scale| row.products() / scale.size == 4);
-    match row.architecture {
+    let own = match row.family {
         _ if four_factors && row.scale.is_some_and(|scale| scale.format == UE8M0) => (9, 1),
-        // ::ordered_metadata
-        Architecture::Ampere | Architecture::Ada | Architecture::Hopper if row.family == Family::MmaSp => {
-            (8, 5)
-        }
-        _ if row.family == Family::WgmmaSp => (8, 2),
+        Family::MmaSp => (8, 5), // ::ordered_metadata
+        Family::WgmmaSp => (8, 2),
         _ if row.k == 64 => (8, 7),
-        _ if row.family == Family::MmaSync && row.a.bits() <= 8 => (8, 7),
-        Architecture::Volta => (6, 4),
-        Architecture::Turing => (6, 5),
-        Architecture::Ampere => (7, 0),
-        Architecture::Ada => (7, 8),
-        Architecture::Hopper => (8, 0),
-        Architecture::Blackwell => (8, 6),
-        _ => (8, 7),
-    }
+        Family::MmaSync if row.a.bits() <= 8 => (8, 7),
+        _ => (0, 0),
+    };
+    own.max(row.architecture.ptx())
 }
 
 impl Kernel {
