@@ -86,11 +86,6 @@ impl Plan {
         toml::to_string(self).unwrap_or_else(|error| unreachable!("a plan always serialises: {error}"))
     }
 
-    /// The plan as JSON that [`Plan::from_json`] reads back.
-    pub fn to_json(&self) -> serde_json::Value {
-        serde_json::to_value(self).unwrap_or_else(|error| unreachable!("a plan always serialises: {error}"))
-    }
-
     /// What goes along K; `None` where [`Plan::simt`] takes the place of an instruction.
     pub fn target(&self) -> Result<Option<Target>, Error> {
         match (&self.instruction, &self.model, &self.loaded) {

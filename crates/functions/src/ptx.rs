@@ -91,41 +91,6 @@ fn flushed(code: u32) -> u32 {
     f32_code(flush(&F32, code.into()))
 }
 
-/// `rcp.approx`: 1 / x.
-pub fn rcp_approx(x: u32, ftz: bool) -> u32 {
-    approx(Function::Rcp, x, ftz)
-}
-
-/// `sqrt.approx`: √x.
-pub fn sqrt_approx(x: u32, ftz: bool) -> u32 {
-    approx(Function::Sqrt, x, ftz)
-}
-
-/// `rsqrt.approx`: 1 / √x.
-pub fn rsqrt_approx(x: u32, ftz: bool) -> u32 {
-    approx(Function::Rsqrt, x, ftz)
-}
-
-/// `ex2.approx`: 2^x.
-pub fn ex2_approx(x: u32, ftz: bool) -> u32 {
-    approx(Function::Ex2, x, ftz)
-}
-
-/// `lg2.approx`: log2 x.
-pub fn lg2_approx(x: u32, ftz: bool) -> u32 {
-    approx(Function::Lg2, x, ftz)
-}
-
-/// `sin.approx`: sin x, x in radians.
-pub fn sin_approx(x: u32, ftz: bool) -> u32 {
-    approx(Function::Sin, x, ftz)
-}
-
-/// `cos.approx`: cos x, x in radians.
-pub fn cos_approx(x: u32, ftz: bool) -> u32 {
-    approx(Function::Cos, x, ftz)
-}
-
 /// 2^126, 2^-126, 0.25 and 2^24 in FP32.
 const LARGE: u32 = 0x7e80_0000;
 const MIN_NORMAL: u32 = 0x0080_0000;

@@ -56,10 +56,10 @@ fn ftz_flushes_inputs_and_results() {
         let expected = if flushed(x) == x { flushed(y) } else { flushed(function.evaluate(flushed(x))) };
         assert_eq!(ptx::approx(function, x, true), expected, "{function} {x:08x}");
     }
-    assert_eq!(ptx::rcp_approx(0x8000_0001, true), 0xff80_0000);
-    assert_eq!(ptx::rsqrt_approx(0x8000_0001, true), 0xff80_0000);
-    assert_eq!(ptx::rcp_approx(0xfe80_0001, true), 0x8000_0000);
-    assert_eq!(ptx::ex2_approx(0xc2fc_0001, true), 0);
+    assert_eq!(ptx::approx(Function::Rcp, 0x8000_0001, true), 0xff80_0000);
+    assert_eq!(ptx::approx(Function::Rsqrt, 0x8000_0001, true), 0xff80_0000);
+    assert_eq!(ptx::approx(Function::Rcp, 0xfe80_0001, true), 0x8000_0000);
+    assert_eq!(ptx::approx(Function::Ex2, 0xc2fc_0001, true), 0);
 }
 
 #[test]
