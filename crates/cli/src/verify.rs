@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use bitmma_engine::{Error, Model, Signature, model_of};
+use bitmma_engine::{Error, Signature};
 use bitmma_verify::campaign::{
     self, Block, Cut, Failing, Identity, Kept, Plan, Settled, Shard, State, Summary, Verdict,
 };
-use bitmma_verify::open::{KINDS, check_model, found, model_named};
+use bitmma_verify::open::{KINDS, model_for};
 
 use crate::count::{MOST, count};
 use crate::failure::{Failure, Outcome, Within};
@@ -192,7 +192,8 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
     let start = Instant::now();
     let unit = arguments.limits.open(specification, arguments.revision.revision)?;
     let signature = unit.signature().clone();
-    let model = model(arguments, &signature)?;
+    let given = arguments.model.as_deref().map(read_model).transpose()?;
+    let model = model_for(&signature, given, arguments.against.as_deref(), arguments.revision.revision)?;
     let plan = Plan::new(&signature, arguments.tests, arguments.seed)?;
     let identity = Identity::of(&plan, &model, arguments.strict_nan);
     let mut state = match &arguments.state {
@@ -262,17 +263,6 @@ fn verify(arguments: &Arguments, specification: &str) -> Result<Outcomes, Failur
         asked,
         seconds: start.elapsed().as_secs_f64(),
     })
-}
-
-/// What the unit is held against.
-fn model(arguments: &Arguments, signature: &Signature) -> Result<Model, Failure> {
-    let model = match (&arguments.model, &arguments.against) {
-        (Some(path), _) => read_model(path)?,
-        (None, Some(name)) => model_of(&found(name).within("--against")?, arguments.revision.revision)?,
-        (None, None) => model_named(&signature.name, arguments.revision.revision)?,
-    };
-    check_model(&model, signature)?;
-    Ok(model)
 }
 
 /// The first mismatches as they were met.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bitmma_engine::{Error, Model, model_of};
+use bitmma_engine::{Error, Model};
 use bitmma_hardware::process::Limits;
 use bitmma_verify::campaign::{self, Block, Bounds, Identity, Plan, Shard, State, Summary};
-use bitmma_verify::open::{AnyUnit, OpenError, check_model, found, model_named, open};
+use bitmma_verify::open::{AnyUnit, OpenError, model_for, open};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -28,7 +28,7 @@ pub(crate) struct Campaign {
 fn not_opened(py: Python<'_>, error: OpenError) -> PyErr {
     match error {
         OpenError::Unit(error) => Raised::from(error).into(),
-        OpenError::Within { context, error } => Raised::from(error).within(py, context),
+        OpenError::Within { context, error } => Raised::from(error).within(py, in_python(&context)),
         other => OptionError::new_err(in_python(&other.to_string())),
     }
 }
@@ -64,13 +64,8 @@ impl Campaign {
         };
         let opened = py.detach(|| {
             let unit = open(unit, revision, limits)?;
-            let signature = unit.signature();
-            let model = match (model, against) {
-                (Some(toml), _) => Model::from_toml(toml).map_err(Error::from)?,
-                (None, Some(name)) => model_of(&found(name)?, revision)?,
-                (None, None) => model_named(&signature.name, revision)?,
-            };
-            check_model(&model, signature)?;
+            let given = model.map(Model::from_toml).transpose().map_err(Error::from)?;
+            let model = model_for(unit.signature(), given, against, revision)?;
             Ok((unit, model))
         });
         let (unit, model) = opened.map_err(|error| not_opened(py, error))?;
