@@ -37,6 +37,29 @@ pub struct Call<'c> {
     pub threads: Option<usize>,
 }
 
+/// The operands of a call, held.
+#[derive(Debug)]
+pub struct Operands {
+    /// M×K, one block.
+    pub a: Matrix,
+    /// K×N, one block.
+    pub b: Matrix,
+    /// FP32 scales of rows or blocks.
+    pub blocks: Option<(Matrix, Matrix)>,
+    /// D's format.
+    pub out: Format,
+    /// Factors of the epilogue.
+    pub scales: Scales,
+}
+
+impl Operands {
+    /// The call with these operands.
+    pub fn call(&self, threads: Option<usize>) -> Call<'_> {
+        let blocks = self.blocks.as_ref().map(|(a, b)| (a, b));
+        Call { scales: self.scales, blocks, threads, ..Call::new(&self.a, &self.b, self.out) }
+    }
+}
+
 impl<'c> Call<'c> {
     /// A call with scales of one.
     pub fn new(a: &'c Matrix, b: &'c Matrix, out: Format) -> Call<'c> {

@@ -5,12 +5,15 @@
 //! What torch's own kernel for row-wise scales computes on sm_90 before cuBLASLt 12.9 follows from published source, and is
 //! "derived". All else is declined, or assumed to be as recorded where the user says so.
 
+use crate::call::Call;
 use crate::cublaslt::{self, Assume, Assumed, BY_H100, Capability, Config, OF_H100, Planned, Query};
 use crate::error::Error;
 use crate::plan::{BlockOrder, Blocks, Evidence, Plan};
 use crate::platform::{Decision, Platform, Sources, config_of, decide};
 use crate::torch::{Rejection, Scaling};
+use bitmma_engine::Matrix;
 use bitmma_engine::formats::{BF16, E4M3, F16, F32};
+use bitmma_engine::gemm::ScaleBlocks;
 
 /// What scales of these shapes mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,19 +34,38 @@ pub enum Recipe {
 /// Elements of K in a block.
 const BLOCK: usize = 128;
 
+/// The blocks of 128 elements along K whose scales have these shapes, for M, N, K: of 128 rows or columns of one operand or of none,
+/// as torch looks, then of both, which torch rejects.
+pub fn blocks((m, n, k): (usize, usize, usize), a: (usize, usize), b: (usize, usize)) -> Option<ScaleBlocks> {
+    let along = k.div_ceil(BLOCK);
+    let fits = |(rows, columns): &(usize, usize)| {
+        a == (m.div_ceil(*rows), along) && b == (along, n.div_ceil(*columns))
+    };
+    let found = [(BLOCK, 1), (1, BLOCK), (1, 1), (BLOCK, BLOCK)].into_iter().find(fits);
+    found.map(|(rows, columns)| ScaleBlocks::new(rows, columns, BLOCK))
+}
+
 impl Recipe {
     /// The recipe of scales of these shapes (rows, columns) for M, N, K; the first that fits, as torch looks. `None`
     /// for shapes that torch rejects.
-    pub fn of((m, n, k): (usize, usize, usize), a: (usize, usize), b: (usize, usize)) -> Option<Recipe> {
-        let along = k.div_ceil(BLOCK);
-        let blocks = |rows: usize, columns: usize| {
-            let fits = a == (m.div_ceil(rows), along) && b == (along, n.div_ceil(columns));
-            fits.then_some(Recipe::Blocks { rows, columns })
-        };
+    pub fn of(shape: (usize, usize, usize), a: (usize, usize), b: (usize, usize)) -> Option<Recipe> {
         let tensor =
             (a.0.checked_mul(a.1) == Some(1) && b.0.checked_mul(b.1) == Some(1)).then_some(Recipe::Tensor);
-        let row = (a == (m, 1) && b == (1, n)).then_some(Recipe::Row);
-        tensor.or(row).or(blocks(BLOCK, 1)).or(blocks(1, BLOCK)).or(blocks(1, 1))
+        let row = (a == (shape.0, 1) && b == (1, shape.1)).then_some(Recipe::Row);
+        let blocks = || match blocks(shape, a, b)? {
+            ScaleBlocks { rows: BLOCK, columns: BLOCK, .. } => None,
+            ScaleBlocks { rows, columns, .. } => Some(Recipe::Blocks { rows, columns }),
+        };
+        tensor.or(row).or_else(blocks)
+    }
+
+    /// The recipe of a call.
+    pub fn of_call(call: &Call<'_>) -> Option<Recipe> {
+        let sizes = |matrix: &Matrix| (matrix.rows(), matrix.columns());
+        match call.blocks {
+            None => Some(Recipe::Tensor),
+            Some((a, b)) => Recipe::of(call.shape(), sizes(a), sizes(b)),
+        }
     }
 
     /// How torch sees it: before cuBLASLt 12.9 it knows no blocks, and later it takes them on sm_90.
@@ -66,16 +88,17 @@ fn since_12_9(version: &str) -> bool {
     (major, minor) >= (12, 9)
 }
 
-/// The plan of a call whose scales follow a recipe.
+/// The plan of a call whose scales follow a recipe, or none that torch knows.
 pub fn decide_scaled(
     platform: &Platform,
     query: &Query,
-    recipe: Recipe,
+    recipe: Option<Recipe>,
     sources: &Sources,
 ) -> Result<Decision, Error> {
-    if sources.plan.is_some() || recipe == Recipe::Tensor {
-        return decide(platform, query, sources);
-    }
+    let recipe = match recipe {
+        Some(recipe) if sources.plan.is_none() && recipe != Recipe::Tensor => recipe,
+        _ => return decide(platform, query, sources),
+    };
     let split = match sources.split {
         Some((parts, order)) => Some(config_of(query, parts, order)?),
         None => None,

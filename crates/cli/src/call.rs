@@ -6,15 +6,15 @@ mod sources;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use bitmma_calls::call::Scales;
+use bitmma_calls::call::{Operands, Scales};
 use bitmma_calls::compare::{Comparison, compare};
 use bitmma_calls::explain::explain;
-use bitmma_calls::platform::{Decision, Platform, Sources, decide};
+use bitmma_calls::platform::{Decision, Platform, Sources};
 use bitmma_calls::scaled::{Recipe, decide_scaled};
 use bitmma_calls::torch::{Layout, Request};
-use bitmma_calls::{Call, Error, execute};
+use bitmma_calls::{Error, execute};
 use bitmma_engine::formats::{BF16, E4M3, F32, Format};
-use bitmma_engine::{Matrix, threads};
+use bitmma_engine::threads;
 use clap::ValueEnum;
 
 use crate::count::count;
@@ -136,46 +136,16 @@ fn place(text: &str) -> Result<(usize, usize), String> {
     parts.ok_or_else(|| format!("'{text}' is not ROW,COLUMN"))
 }
 
-/// A call's operands.
-pub(crate) struct Given {
-    pub(crate) a: Matrix,
-    pub(crate) b: Matrix,
-    pub(crate) scales: Scales,
-    /// FP32 scales of rows or blocks.
-    pub(crate) blocks: Option<(Matrix, Matrix)>,
-    pub(crate) out: Format,
-}
-
-impl Given {
-    pub(crate) fn call(&self, threads: Option<usize>) -> Call<'_> {
-        let blocks = self.blocks.as_ref().map(|(a, b)| (a, b));
-        Call { scales: self.scales, blocks, threads, ..Call::new(&self.a, &self.b, self.out) }
-    }
-
-    /// What the shapes of the scales mean; `None` for shapes that mean nothing to torch.
-    fn recipe(&self) -> Option<Recipe> {
-        let sizes = |matrix: &Matrix| (matrix.rows(), matrix.columns());
-        match &self.blocks {
-            None => Some(Recipe::Tensor),
-            Some((a, b)) => Recipe::of(self.call(None).shape(), sizes(a), sizes(b)),
-        }
-    }
-}
-
 /// The plan of the call on one platform.
 pub(crate) fn decided(
     name: &str,
-    given: &Given,
+    given: &Operands,
     fast: bool,
     sources: &Sources,
 ) -> Result<(Platform, Decision), Failure> {
-    let platform = Platform::parse(name)?;
-    let shape = given.call(None).shape();
-    let query = platform.query(shape, (given.a.format(), given.b.format(), given.out), fast);
-    let Some(recipe) = given.recipe() else {
-        return Ok((platform.clone(), decide(&platform, &query, sources)?));
-    };
-    let decision = decide_scaled(&platform, &query, recipe, sources)?;
+    let (platform, call) = (Platform::parse(name)?, given.call(None));
+    let query = platform.query(call.shape(), (given.a.format(), given.b.format(), given.out), fast);
+    let decision = decide_scaled(&platform, &query, Recipe::of_call(&call), sources)?;
     Ok((platform, decision))
 }
 
@@ -198,7 +168,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         let planned = arguments.sources.plan.is_some();
         let platform = Platform::parse(&arguments.platform)?;
         let request = Request {
-            scaling: Recipe::scaling(given.recipe(), platform.capability, &platform.version),
+            scaling: Recipe::scaling(
+                Recipe::of_call(&given.call(None)),
+                platform.capability,
+                &platform.version,
+            ),
             layout_b: Layout::Column,
             inner: given.b.rows(),
             ..Request::new(given.call(None).shape(), given.a.format(), given.b.format(), out)
@@ -236,7 +210,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(if differs { Outcome::Differs } else { Outcome::Agrees })
 }
 
-fn read(arguments: &Arguments, out: Format) -> Result<Given, Failure> {
+fn read(arguments: &Arguments, out: Format) -> Result<Operands, Failure> {
     let usual = if arguments.function == Function::ScaledMm { E4M3 } else { BF16 };
     let of_a = arguments.type_a.unwrap_or(usual);
     let of_b = arguments.type_b.unwrap_or(of_a);
@@ -266,5 +240,5 @@ fn read(arguments: &Arguments, out: Format) -> Result<Given, Failure> {
     if let Some(text) = &arguments.scale_result {
         scales.result = Some(values::read(&F32, text, true).within("--scale-result")? as u32);
     }
-    Ok(Given { a, b, scales, blocks, out })
+    Ok(Operands { a, b, scales, blocks, out })
 }

@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 
-use bitmma_calls::call::Scales;
+use bitmma_calls::call::{Operands, Scales};
 use bitmma_calls::cublaslt::{Assume, Config};
 use bitmma_calls::explain::explain;
 use bitmma_calls::plan::MergeOrder;
-use bitmma_calls::platform::{Platform, Sources, decide};
-use bitmma_calls::scaled::{Recipe, decide_scaled};
+use bitmma_calls::platform::{Platform, Sources};
+use bitmma_calls::scaled::{self, Recipe, decide_scaled};
 use bitmma_calls::torch::{Layout, Request, Scaling, format_of};
-use bitmma_calls::{Call, Error, Plan, execute};
-use bitmma_engine::Matrix;
-use bitmma_engine::formats::{F32, Format as Row};
+use bitmma_calls::{Error, Plan, execute};
+use bitmma_engine::formats::F32;
 use pyo3::prelude::*;
 
 use crate::arrays;
@@ -23,7 +22,7 @@ use crate::listener::{computed, products};
 fn raised(error: Error) -> PyErr {
     let text = in_python(&error.to_string());
     match error {
-        Error::Plan(_) | Error::File { .. } => PlanError::new_err(text),
+        Error::Plan(_) | Error::File { .. } | Error::Arrays(_) => PlanError::new_err(text),
         Error::Declined { .. } => CallDeclined::new_err(text),
         Error::Rejected(_) => CallRejected::new_err(text),
         Error::Engine(error) => Raised::from(error).into(),
@@ -89,11 +88,8 @@ pub(crate) fn decide_call(
         assume: taken,
     };
     let query = platform.query(shape, formats, fast);
-    let decision = match scales.and_then(|(a, b)| Recipe::of(shape, a, b)) {
-        None => decide(&platform, &query, &sources),
-        Some(recipe) => decide_scaled(&platform, &query, recipe, &sources),
-    };
-    let decision = decision.map_err(raised)?;
+    let recipe = scales.and_then(|(a, b)| Recipe::of(shape, a, b));
+    let decision = decide_scaled(&platform, &query, recipe, &sources).map_err(raised)?;
     let mut value = serde_json::json!(decision);
     value["platform"] = platform.name().into();
     Ok(value.to_string())
@@ -145,42 +141,35 @@ pub(crate) fn check_scaled_mm(
     }
 }
 
-/// Operands of a call, as Python gives them.
-struct Given {
-    a: Matrix,
-    b: Matrix,
-    blocks: Option<(Matrix, Matrix)>,
-    out: Row,
-    scales: Scales,
-}
-
 type Blocks<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
-impl Given {
-    fn new(
-        operands: (Bound<'_, PyAny>, Bound<'_, PyAny>),
-        formats: (String, String, String),
-        scales: (u32, u32, Option<u32>),
-        blocks: Option<Blocks<'_>>,
-    ) -> PyResult<Given> {
-        let blocks = blocks
-            .map(|(of_a, of_b)| {
-                PyResult::Ok((arrays::matrix("scale_a", F32, &of_a)?, arrays::matrix("scale_b", F32, &of_b)?))
-            })
-            .transpose()?;
-        Ok(Given {
-            a: arrays::matrix("A", format::row(&formats.0)?, &operands.0)?,
-            b: arrays::matrix("B", format::row(&formats.1)?, &operands.1)?,
-            blocks,
-            out: format::row(&formats.2)?,
-            scales: Scales { a: scales.0, b: scales.1, result: scales.2 },
-        })
-    }
+/// Operands of a call, as Python gives them.
+fn held(
+    operands: (Bound<'_, PyAny>, Bound<'_, PyAny>),
+    formats: (String, String, String),
+    scales: (u32, u32, Option<u32>),
+    blocks: Option<Blocks<'_>>,
+) -> PyResult<Operands> {
+    let blocks = blocks.map(|(of_a, of_b)| {
+        PyResult::Ok((arrays::matrix("scale_a", F32, &of_a)?, arrays::matrix("scale_b", F32, &of_b)?))
+    });
+    Ok(Operands {
+        a: arrays::matrix("A", format::row(&formats.0)?, &operands.0)?,
+        b: arrays::matrix("B", format::row(&formats.1)?, &operands.1)?,
+        blocks: blocks.transpose()?,
+        out: format::row(&formats.2)?,
+        scales: Scales { a: scales.0, b: scales.1, result: scales.2 },
+    })
+}
 
-    fn call(&self, threads: Option<usize>) -> Call<'_> {
-        let blocks = self.blocks.as_ref().map(|(a, b)| (a, b));
-        Call { scales: self.scales, blocks, threads, ..Call::new(&self.a, &self.b, self.out) }
-    }
+/// Rows of A and columns of B that share FP32 scales of these shapes, and elements along K; None where they are not of blocks.
+#[pyfunction]
+pub(crate) fn scale_blocks(
+    shape: (usize, usize, usize),
+    a: (usize, usize),
+    b: (usize, usize),
+) -> Option<(usize, usize, usize)> {
+    scaled::blocks(shape, a, b).map(|blocks| (blocks.rows, blocks.columns, blocks.k))
 }
 
 /// D of a call under a plan, as codes; scales are FP32 codes.
@@ -196,7 +185,7 @@ pub(crate) fn run_call<'py>(
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let plan = plan_of(plan)?;
-    let given = Given::new(operands, formats, scales, blocks)?;
+    let given = held(operands, formats, scales, blocks)?;
     let products = products(given.a.shape(), given.b.shape());
     let d = computed(py, products, true, || execute(&plan, &given.call(threads)))?.map_err(raised)?;
     arrays::result(py, d, false)
@@ -214,7 +203,7 @@ pub(crate) fn follow_call<'py>(
     column: usize,
     blocks: Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
 ) -> PyResult<(Vec<String>, u64)> {
-    let given = Given::new(operands, formats, scales, blocks)?;
+    let given = held(operands, formats, scales, blocks)?;
     let explanation = explain(&plan_of(plan)?, &given.call(None), row, column).map_err(raised)?;
     Ok((explanation.lines(), explanation.element.code))
 }

@@ -61,7 +61,7 @@ mod _bitmma {
             report::{Section, report_parts, report_section, write_report},
             risk::{Assessed, Verdict, Witness, assess, assess_all},
         },
-        calls::{check_scaled_mm, decide_call, follow_call, run_call},
+        calls::{check_scaled_mm, decide_call, follow_call, run_call, scale_blocks},
         command::run_command,
         explain::explain,
         format::{Format, decode, encode, encode_integer, encode_words, format_named, formats, pack, unpack},

@@ -1,11 +1,12 @@
 //! What `bitmma call` prints.
 
+use bitmma_calls::call::Operands;
 use bitmma_calls::compare::{Cause, Comparison};
 use bitmma_calls::explain::Explanation;
 use bitmma_calls::platform::{Decision, Platform};
 use serde::Serialize;
 
-use super::{Arguments, Given};
+use super::Arguments;
 use crate::json::object;
 
 /// A call that was made.
@@ -13,7 +14,7 @@ pub(super) struct Done<'d> {
     pub(super) arguments: &'d Arguments,
     pub(super) platform: Platform,
     pub(super) decision: Decision,
-    pub(super) given: &'d Given,
+    pub(super) given: &'d Operands,
     pub(super) explanation: Option<Explanation>,
     pub(super) comparisons: Vec<(Platform, Decision, Comparison)>,
 }
@@ -71,7 +72,7 @@ impl<'d> Done<'d> {
 
     pub(super) fn json(&'d self) -> impl Serialize {
         let (m, n, k) = self.given.call(None).shape();
-        let Given { a, b, out, .. } = self.given;
+        let Operands { a, b, out, .. } = self.given;
         let compared = |(platform, decision, comparison): &'d (Platform, Decision, Comparison)| {
             object! {
                 platform: platform.name(),

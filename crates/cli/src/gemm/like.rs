@@ -1,6 +1,6 @@
 //! What a product is computed by where no instruction is named: a chip, a plan, or a library's call.
 
-use bitmma_calls::call::Scales;
+use bitmma_calls::call::{Operands, Scales};
 use bitmma_calls::execute;
 use bitmma_engine::catalogue::Found;
 use bitmma_engine::catalogue::library::{Product, choose};
@@ -10,7 +10,7 @@ use clap::builder::TypedValueParser;
 
 use super::expect::{Difference, Expected};
 use super::{Arguments, products, rate_text};
-use crate::call::{self, Called, Given, SourceArguments};
+use crate::call::{self, Called, SourceArguments};
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::{Output, Source};
 use crate::target::Target;
@@ -183,7 +183,7 @@ pub(super) fn run(arguments: &Arguments, platform: &str) -> Result<Outcome, Fail
     if a.columns() != b.rows() {
         return Err(operands::do_not_fit(&a, &b, files.b_transposed));
     }
-    let given = Given { a, b, scales: Scales::ONE, blocks, out };
+    let given = Operands { a, b, scales: Scales::ONE, blocks, out };
     let (platform, decision) = call::decided(platform, &given, like.fast, &sources)?;
     let start = std::time::Instant::now();
     let d = execute(&decision.plan, &given.call(arguments.threads))?;

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
+from .. import _bitmma
+from ..errors import ShapeError
 from .tally import Tally
 
 if TYPE_CHECKING:
@@ -27,6 +29,15 @@ class Operands(NamedTuple):
     blocks: tuple[torch.Tensor, torch.Tensor] | None = None
     """Scales of blocks along K: M × ceil(K/block) and ceil(K/block) × N, of A and of B; in FP32 also of 128 rows or columns."""
 
+    def sharing(self) -> tuple[int, int, int]:
+        """Rows of A and columns of B that share FP32 scales of blocks, and elements along K."""
+        assert self.blocks is not None
+        shape = self.a.shape[-2], self.b.shape[-1], elements(self.a, self.a.dim() - 1)
+        found = scale_blocks(shape, *self.blocks)
+        if found is None:
+            raise ShapeError(f"scales of {tuple(self.blocks[0].shape)} and {tuple(self.blocks[1].shape)} are not of blocks of {shape}")
+        return found
+
     def of_element(self, element: tuple[int, ...]) -> Operands:
         """What one element of the result is made of: a row of A, a column of B."""
         row, column = element[-2], element[-1]
@@ -36,9 +47,9 @@ class Operands(NamedTuple):
             x, y = (one.reshape(-1) for one in self.scaled)
             scaled = x[row if len(x) > 1 else 0].clone(), y[column if len(y) > 1 else 0].clone()
         if self.blocks:
-            x, y = self.blocks  # of single rows and columns, or of 128
-            line = row if x.shape[0] == a.shape[0] else row // 128
-            other = column if y.shape[1] == b.shape[1] else column // 128
+            x, y = self.blocks
+            rows, columns, _ = self.sharing() if x.dtype == torch.float32 else (1, 1, 0)
+            line, other = row // rows, column // columns
             blocks = x[line : line + 1].clone(), y[:, other : other + 1].clone()
         c = None if self.c is None else self.c[element].reshape(1, 1).clone()
         one_a, one_b = a[row : row + 1].clone(), b[:, column : column + 1].clone()
@@ -70,6 +81,13 @@ def elements(tensor: torch.Tensor, axis: int) -> int:
     """Elements along the axis that is K; two FP4 codes share a byte."""
     packed = tensor.dtype == getattr(torch, "float4_e2m1fn_x2", None)
     return tensor.shape[axis] * (2 if packed else 1)
+
+
+def scale_blocks(shape: tuple[int, int, int], of_a: torch.Tensor, of_b: torch.Tensor) -> tuple[int, int, int] | None:
+    """Rows of A and columns of B that share FP32 scales of blocks, and elements along K; None where their shapes say no such thing."""
+    if of_a.dim() != 2 or of_b.dim() != 2:
+        return None
+    return _bitmma.scale_blocks(shape, (of_a.shape[0], of_a.shape[1]), (of_b.shape[0], of_b.shape[1]))
 
 
 def _word(dtype: torch.dtype) -> torch.dtype:

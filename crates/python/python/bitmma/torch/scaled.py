@@ -6,7 +6,7 @@ from typing import Any, Callable, Sequence
 
 import torch
 
-from .product import elements
+from .product import elements, scale_blocks
 
 Multiply = Callable[..., Any]
 
@@ -33,8 +33,7 @@ def scaled_mm(
     if scale_a.dtype == torch.float32:
         if scale_a.numel() in (1, m) and scale_b.numel() in (1, n) and (scale_a.dim() < 2 or scale_a.shape[1] == 1):
             return _rows(multiply, a, b, scale_a, scale_b, **rest)
-        blocks = -(-k // 128)
-        if scale_a.dim() != 2 or scale_b.dim() != 2 or scale_a.shape[1] != blocks or scale_b.shape[0] != blocks:
+        if scale_blocks((m, n, k), scale_a, scale_b) is None:
             return NotImplemented
         return _blocks(multiply, a, b, (scale_a, scale_b), ("f32", 128), **rest)
     block = 16 if scale_a.dtype == torch.float8_e4m3fn else 32

@@ -75,8 +75,8 @@ class Chain(Way):
         if blocks is not None:
             options.update(scale_a=blocks[0], scale_b=blocks[1])
             if blocks[0].dtype == torch.float32:
-                lines = [1 if one == size else 128 for one, size in ((blocks[0].shape[0], a.shape[-2]), (blocks[1].shape[1], b.shape[-1]))]
-                options.update(scale_blocks=f"{lines[0]}x128,{lines[1]}x128")
+                rows, columns, along = product.sharing()
+                options.update(scale_blocks=f"{rows}x{along},{columns}x{along}")
         multiply = gemm
         if device is not None:
             from ..gpu import gemm as multiply  # type: ignore[assignment]
