@@ -68,7 +68,7 @@ const NAMING_FNUZ: &[&str] = &[
     "crates/calls/src/torch.rs", // what torch rejects
     "crates/catalogue/src/amd/cdna3.rs",
     "crates/catalogue/src/amd/parameters.rs",
-    "crates/files/src/safetensors.rs",
+    "crates/files/src/arrays/safetensors.rs",
     "crates/formats/src/alias.rs",
     "crates/formats/src/table.rs",
 ];

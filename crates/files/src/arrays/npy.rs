@@ -6,9 +6,9 @@ use std::path::Path;
 use bitmma_engine::Codes;
 use bitmma_engine::formats::{F16, F32, F64, Format, TF32, XF32};
 
-use crate::header::{Header, Type};
-use crate::tensor::{Tensor, dimensions, no_type, packed_bytes};
-use crate::{Error, Within, elements};
+use super::header::{Header, Type};
+use super::tensor::{Tensor, dimensions, no_type, packed_bytes};
+use super::{Error, Within, elements};
 
 /// The formats whose codes a native float of that many bytes holds.
 fn formats(bytes: u64) -> &'static [Format] {

@@ -7,7 +7,7 @@ use bitmma_engine::{Codes, on_codes};
 use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_vec;
 
-use crate::header::Endian;
+use super::header::Endian;
 
 /// Codes of matrices, row by row, from integers of 1, 2, 4 or 8 bytes, of which a step along blocks, rows and columns leads
 /// so many further; `None` where there is no room for them.

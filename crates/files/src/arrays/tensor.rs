@@ -3,8 +3,8 @@
 use bitmma_engine::formats::Format;
 use bitmma_engine::{Error as Engine, Matrix};
 
-use crate::header::{Endian, Order};
-use crate::{Error, Within, elements};
+use super::header::{Endian, Order};
+use super::{Error, Within, elements};
 
 /// Codes as a file holds them.
 #[derive(Clone, Debug)]

@@ -17,9 +17,9 @@ use bitmma_engine::formats::{
 };
 use serde_json::{Value, json};
 
-use crate::header::{Endian, Order};
-use crate::tensor::{Tensor, dimensions, no_type, packed_bytes};
-use crate::{Error, Within, elements};
+use super::header::{Endian, Order};
+use super::tensor::{Tensor, dimensions, no_type, packed_bytes};
+use super::{Error, Within, elements};
 
 /// Longest header that is read: the format's own limit.
 const MAX_HEADER: u64 = 100_000_000;

@@ -10,9 +10,9 @@ use bytemuck::allocation::try_zeroed_vec;
 use miniz_oxide::inflate::decompress_slice_iter_to_slice;
 use rawzip::{CompressionMethod, ZipArchive, ZipArchiveEntryWayfinder, ZipSliceArchive, crc32};
 
+use super::header::{Endian, Header, Order, Type};
+use super::{Error, Within};
 use crate::content::{kind, unexpected};
-use crate::header::{Endian, Header, Order, Type};
-use crate::{Error, Within};
 
 /// An array of whole numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
