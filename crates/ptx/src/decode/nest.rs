@@ -38,7 +38,7 @@ pub(super) fn find(steps: &mut [Step], flow: &Flow) {
 
 /// The longest run of instructions from the first on that may be computed as one: what they read is not written by others before
 /// them, unless one adds to the D of an earlier one in place.
-fn run<'s>(steps: &'s [Step], together: impl Fn(usize) -> bool) -> Vec<&'s Mma> {
+fn run(steps: &[Step], together: impl Fn(usize) -> bool) -> Vec<&Mma> {
     let mut run: Vec<&Mma> = Vec::new();
     for (index, step) in steps.iter().enumerate().take(MOST) {
         let Step { op: Op::Mma(next), guard: None, .. } = step else { break };

@@ -6,7 +6,7 @@ use super::fault::Fault;
 use super::fragments::{Elements, Part};
 use super::warp::Warp;
 use crate::matrix::{Multiplier, Sizes};
-use crate::program::{Mma, Nest, Wgmma, WgmmaA};
+use crate::program::{Mma, Nest, Slot, Wgmma, WgmmaA};
 
 impl Warp {
     /// One multiplication.
@@ -20,14 +20,7 @@ impl Warp {
         b.put(&self.registers, &mma.b, n, (0, 0));
         let mut c = Elements::zeros(Part::Accumulator, multiplier.d_bits, (m, n));
         c.put(&self.registers, &mma.c, m, (0, 0));
-        let wanted = self.wants_product(block.launch, block.index, mma.line);
-        let operands = wanted.then(|| [a.clone(), b.clone(), c.clone()]);
-        let d = product(multiplier, multiplier.own, [a, b, c])?;
-        d.take(&mut self.registers, &mma.d, m, (0, 0));
-        if let Some([a, b, c]) = operands {
-            self.record_product(block.launch, block.index, mma.line, multiplier, [a, b, c, d]);
-        }
-        Ok(())
+        self.multiplied((mma.line, multiplier), [a, b, c], &mma.d, block)
     }
 
     /// Multiplications that are one larger product.
@@ -46,15 +39,14 @@ impl Warp {
                 }
             }
         }
-        let places = (0..of_a.len()).flat_map(|row| (0..of_b.len()).map(move |column| (row, column)));
-        let places: Vec<_> = places.map(|(row, column)| (row * own.m, column * own.n)).collect();
+        let place = |tile: usize| (tile / of_b.len() * own.m, tile % of_b.len() * own.n);
         let mut c = Elements::zeros(Part::Accumulator, multiplier.d_bits, (sizes.m, sizes.n));
-        for ([of_c, _], place) in tiles.iter().zip(&places) {
-            c.put(&self.registers, of_c, own.m, *place);
+        for (tile, [of_c, _]) in tiles.iter().enumerate() {
+            c.put(&self.registers, of_c, own.m, place(tile));
         }
         let d = product(multiplier, sizes, [a, b, c])?;
-        for ([_, of_d], place) in tiles.iter().zip(&places) {
-            d.take(&mut self.registers, of_d, own.m, *place);
+        for (tile, [_, of_d]) in tiles.iter().enumerate() {
+            d.take(&mut self.registers, of_d, own.m, place(tile));
         }
         Ok(())
     }
@@ -86,12 +78,23 @@ impl Warp {
         if self.registers.condition(wgmma.accumulate) & 1 == 1 {
             c.put(&self.registers, &wgmma.d, m, (0, 0));
         }
-        let wanted = self.wants_product(block.launch, block.index, wgmma.line);
-        let operands = wanted.then(|| [a.clone(), b.clone(), c.clone()]);
-        let d = product(multiplier, multiplier.own, [a, b, c])?;
-        d.take(&mut self.registers, &wgmma.d, m, (0, 0));
-        if let Some([a, b, c]) = operands {
-            self.record_product(block.launch, block.index, wgmma.line, multiplier, [a, b, c, d]);
+        self.multiplied((wgmma.line, multiplier), [a, b, c], &wgmma.d, block)
+    }
+
+    /// Puts the product of one instruction into registers, and records it where that is wanted.
+    fn multiplied(
+        &mut self,
+        (line, multiplier): (u32, &Multiplier),
+        operands: [Elements; 3],
+        to: &[Slot],
+        block: &Block<'_>,
+    ) -> Result<(), Fault> {
+        let wanted = self.wants_product(block.launch, block.index, line);
+        let recorded = wanted.then(|| operands.clone());
+        let d = product(multiplier, multiplier.own, operands)?;
+        d.take(&mut self.registers, to, multiplier.own.m, (0, 0));
+        if let Some([a, b, c]) = recorded {
+            self.record_product(block.launch, block.index, line, multiplier, [a, b, c, d]);
         }
         Ok(())
     }
