@@ -164,7 +164,7 @@ impl<'j> Job<'j> {
             let codes = self.finished(d.into_codes(), &|index| index)?;
             return Ok(Matrix::from_codes(format, (blocks, m, n), codes));
         }
-        if matches!(&self.schedule.sums, Sums::Chains { parts, .. } if parts.is_empty()) {
+        if self.schedule.sums.parts() == Some(0) {
             // nothing along K: what is done to C is done to that of all products at once
             let all = Tile { block: 0, rows: 0..blocks * m, columns: 0..n };
             return Ok(Matrix::from_codes(format, (blocks, m, n), self.tile(&all)?));
@@ -192,10 +192,7 @@ impl<'j> Job<'j> {
     /// D in tiles, one column of tiles after the other.
     fn tiles(&self) -> impl Iterator<Item = Tile> {
         let (blocks, m, n) = self.shape();
-        let parts = match &self.schedule.sums {
-            Sums::Chains { parts, .. } => parts.len(),
-            Sums::Threads(_) => 1,
-        };
+        let parts = self.schedule.sums.parts().unwrap_or(1);
         let (rows, columns) = match &self.plan {
             Some(plan) if !plan.has_kernel() => {
                 let columns = n.clamp(1, REFERENCE_COLUMNS);
@@ -436,7 +433,7 @@ impl<'j> Job<'j> {
     /// The codes of a tile of which something is done in W.
     fn in_words<W: Word>(&self, tile: &Tile) -> Result<Codes, Error> {
         let mut total = self.merged::<W>(tile)?;
-        let some = matches!(&self.schedule.sums, Sums::Chains { parts, .. } if !parts.is_empty());
+        let some = self.schedule.sums.parts().is_some_and(|parts| parts > 0);
         if let Some(scales) = self.scales(tile, &[0]).filter(|scales| some && scales.blocks.k == 0) {
             let shape = (1, tile.rows.len(), tile.columns.len());
             let d = std::mem::replace(&mut total, zeros(W::FORMAT, shape)?);

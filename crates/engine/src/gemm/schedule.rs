@@ -49,6 +49,16 @@ pub enum Sums {
     Threads(Simt),
 }
 
+impl Sums {
+    /// How many parts of K there are, none where nothing lies along it; `None` where threads take them.
+    pub(super) fn parts(&self) -> Option<usize> {
+        match self {
+            Sums::Chains { parts, .. } => Some(parts.len()),
+            Sums::Threads(_) => None,
+        }
+    }
+}
+
 /// Elements of K that follow each other in a chain, then +0 up to `padded` elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
