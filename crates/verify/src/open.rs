@@ -176,7 +176,7 @@ fn recorded(text: &str) -> Result<Playback, OpenError> {
     Playback::new(&records, wanted).map_err(of(path))
 }
 
-/// The model that a unit is held against: the given one, that of the instruction `against`, or that of the instruction whose name
+/// The model that a unit is compared with: the given one, that of the instruction `against`, or that of the instruction whose name
 /// the unit bears.
 pub fn model_for(
     signature: &Signature,
