@@ -4,6 +4,7 @@ use bitmma_arithmetic::line::{Line, chain};
 use bitmma_arithmetic::{Model, ModelError, Prepared};
 use bitmma_catalogue::lookup::Found;
 use bitmma_catalogue::{Architecture, Revision, find};
+use bitmma_threads::mapped;
 use bitmma_threads::prelude::*;
 
 use crate::case::{Case, Operands};
@@ -38,24 +39,18 @@ pub(crate) fn by_definition(
 ) -> Result<Matrix, Error> {
     let (blocks, m, n) = operands.shape();
     let k = operands.a.columns;
-    let columns: Vec<Line> = (0..blocks * n)
-        .into_par_iter()
-        .map(|index| operands.column(prepared, (index / n, index % n), 0..k))
-        .collect();
-    let rows: Vec<Vec<u64>> = (0..blocks * m)
-        .into_par_iter()
-        .map(|index| {
-            let (block, row) = (index / m, index % m);
-            let line = operands.row(prepared, (block, row), 0..k);
-            (0..n)
-                .map(|column| {
-                    bitmma_threads::check();
-                    let c = operands.c_code(block, row, column);
-                    chain(prepared, &line, &columns[block * n + column], c)
-                })
-                .collect()
-        })
-        .collect();
+    let columns: Vec<Line> =
+        mapped(blocks * n, |index| operands.column(prepared, (index / n, index % n), 0..k));
+    let rows = mapped(blocks * m, |index| -> Vec<u64> {
+        let (block, row) = (index / m, index % m);
+        let line = operands.row(prepared, (block, row), 0..k);
+        let element = |column: usize| {
+            bitmma_threads::check();
+            let c = operands.c_code(block, row, column);
+            chain(prepared, &line, &columns[block * n + column], c)
+        };
+        (0..n).map(element).collect()
+    });
     Matrix::new(prepared.model().d, (blocks, m, n), rows.into_iter().flatten())
 }
 

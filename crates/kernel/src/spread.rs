@@ -1,7 +1,5 @@
 //! Work for one thread or for all of them.
 
-use bitmma_threads::prelude::*;
-
 /// Some work, unless it is to be stopped.
 fn checked<T>(work: impl FnOnce() -> T) -> T {
     bitmma_threads::check();
@@ -12,7 +10,7 @@ fn checked<T>(work: impl FnOnce() -> T) -> T {
 pub(crate) fn mapped<T: Send>(alone: bool, count: usize, make: impl Fn(usize) -> T + Send + Sync) -> Vec<T> {
     match alone {
         true => (0..count).map(|index| checked(|| make(index))).collect(),
-        false => (0..count).into_par_iter().with_max_len(1).map(make).collect(),
+        false => bitmma_threads::mapped(count, make),
     }
 }
 
@@ -27,9 +25,6 @@ pub(crate) fn each_chunk<T: Send>(
         true => {
             slice.chunks_mut(length).enumerate().for_each(|(index, chunk)| checked(|| work(index, chunk)));
         }
-        false => {
-            let chunks = slice.par_chunks_mut(length).enumerate().with_max_len(1);
-            chunks.for_each(|(index, chunk)| work(index, chunk));
-        }
+        false => bitmma_threads::each_chunk(slice, length, work),
     }
 }

@@ -9,10 +9,12 @@
 mod home;
 mod parallel;
 mod pool;
+mod spread;
 mod stop;
 
 pub use parallel::Par;
 pub use pool::{MOST, Pool, stay_on_this_thread};
+pub use spread::{each, each_chunk, mapped};
 pub use stop::{attended, check};
 
 use stop::Work;

@@ -118,12 +118,12 @@ impl<I: IndexedParallelIterator> Par<I> {
         Par(self.0.zip(other))
     }
 
-    /// A thread takes at least so many items.
+    /// A thread takes at least that many items.
     pub fn with_min_len(self, least: usize) -> Par<iter::MinLen<I>> {
         Par(self.0.with_min_len(least))
     }
 
-    /// A thread takes at most so many items.
+    /// A thread takes at most that many items.
     pub fn with_max_len(self, most: usize) -> Par<iter::MaxLen<I>> {
         Par(self.0.with_max_len(most))
     }
@@ -197,7 +197,7 @@ impl<I: ParallelIterator> Par<I> {
         run(|| self.0.panic_fuse().min_by(order))
     }
 
-    /// All items taken together two by two, from `zero`; neighbours before others.
+    /// All items taken together two by two, from `zero`; neighbors before others.
     pub fn reduce(
         self,
         zero: impl Fn() -> I::Item + Sync + Send,

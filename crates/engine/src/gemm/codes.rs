@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use bitmma_formats::Format;
 use bitmma_kernel::{Code, Codes, Fold, Slice, View, Word, Words, on_codes};
-use bitmma_threads::prelude::*;
+use bitmma_threads::each_chunk;
 
 use super::convert::Converter;
 use super::schedule::Piece;
@@ -211,10 +211,9 @@ fn side_by_side<W: Word>(
         work: impl Fn(usize, &mut [W], &mut [W]) + Sync,
     ) {
         let numbers = |codes: &[T]| codes.iter().map(|code| W::of(code.code())).collect::<Vec<W>>();
-        let parts = words.par_chunks_mut(length).zip(others.par_chunks(length)).enumerate();
-        parts.for_each(|(at, (words, others))| {
+        each_chunk(words, length, |at, words| {
             let mut changed = numbers(words);
-            work(at, &mut changed, &mut numbers(others));
+            work(at, &mut changed, &mut numbers(&others[at * length..][..words.len()]));
             words.iter_mut().zip(changed).for_each(|(word, number)| *word = T::of(number.code()));
         });
     }
@@ -227,7 +226,7 @@ fn side_by_side<W: Word>(
 
 /// `operation(word)` in the place of each word.
 pub(super) fn each<W: Word>(words: &mut Codes, operation: impl Fn(W) -> W + Sync) {
-    on_codes!(words, words => words.par_chunks_mut(CHUNK).for_each(|words| {
+    on_codes!(words, words => each_chunk(words, CHUNK, |_, words| {
         words.iter_mut().for_each(|word| *word = Code::of(operation(W::of(word.code())).code()));
     }));
 }
@@ -245,7 +244,7 @@ pub(super) fn convert_owned(mut codes: Codes, converter: &Converter) -> Result<C
     if !converter.same {
         return convert(&codes, converter);
     }
-    on_codes!(&mut codes, codes => codes.par_chunks_mut(CHUNK).for_each(|codes| {
+    on_codes!(&mut codes, codes => each_chunk(codes, CHUNK, |_, codes| {
         let mut any = false;
         codes.iter().for_each(|code| any |= converter.is_nan(code.code()));
         if any {
@@ -263,8 +262,8 @@ pub(super) fn mapped(
 ) -> Result<Codes, Error> {
     let mut converted = zeros(format, (1, 1, codes.len()))?;
     on_codes!(&mut converted, converted => on_codes!(codes, codes => {
-        converted.par_chunks_mut(CHUNK).zip(codes.par_chunks(CHUNK)).for_each(|(converted, codes)| {
-            let pairs = converted.iter_mut().zip(codes);
+        each_chunk(converted, CHUNK, |at, converted| {
+            let pairs = converted.iter_mut().zip(&codes[at * CHUNK..]);
             pairs.for_each(|(to, &from)| *to = Code::of(code(from.code())));
         });
     }));

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use bitmma_formats::{F32, Format};
 use bitmma_kernel::{Codes, Word};
-use bitmma_threads::prelude::*;
+use bitmma_threads::mapped;
 
 use super::codes::Tile;
 use super::exact;
@@ -50,17 +50,14 @@ pub(super) fn element(simt: &Simt, a: (Format, &[u64]), b: (Format, &[u64])) -> 
 
 /// The numbers of a tile of D.
 pub(super) fn tile(simt: &Simt, [a, b]: [MatrixRef<'_>; 2], tile: &Tile) -> Codes {
-    let columns: Vec<Vec<u32>> = tile
-        .columns
-        .clone()
-        .into_par_iter()
-        .map(|column| lifted(b.format, b.view.column(tile.block, column)))
-        .collect();
-    let line = |row: usize| -> Vec<u32> {
-        let a = lifted(a.format, a.view.row(tile.block, row));
-        columns.par_iter().map(|b| sum(simt, host::<f32>(), &a, b)).collect()
-    };
-    Codes::U32(tile.rows.clone().into_par_iter().flat_map_iter(line).collect())
+    let (rows, columns) = (&tile.rows, &tile.columns);
+    let columns: Vec<Vec<u32>> =
+        mapped(columns.len(), |index| lifted(b.format, b.view.column(tile.block, columns.start + index)));
+    let lines = mapped(rows.len(), |index| -> Vec<u32> {
+        let a = lifted(a.format, a.view.row(tile.block, rows.start + index));
+        mapped(columns.len(), |column| sum(simt, host::<f32>(), &a, &columns[column]))
+    });
+    Codes::U32(lines.concat())
 }
 
 fn sum(simt: &Simt, with: Arithmetic, a: &[u32], b: &[u32]) -> u32 {

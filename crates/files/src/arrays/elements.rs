@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use bitmma_engine::threads::prelude::*;
+use bitmma_engine::threads::each_chunk;
 use bitmma_engine::{Codes, on_codes};
 use bytemuck::Zeroable;
 use bytemuck::allocation::try_zeroed_vec;
@@ -32,9 +32,9 @@ fn words<const WIDTH: usize, T: Zeroable + Copy + Send + Sync>(
     (little, big): (impl Fn([u8; WIDTH]) -> T + Sync, impl Fn([u8; WIDTH]) -> T + Sync),
 ) -> Option<Vec<T>> {
     let mut words: Vec<T> = try_zeroed_vec(bytes.len() / WIDTH).ok()?;
-    let parts = bytes.par_chunks(SHARE * WIDTH).zip(words.par_chunks_mut(SHARE));
-    parts.for_each(|(bytes, words)| {
-        let pairs = words.iter_mut().zip(bytes.as_chunks().0);
+    let bytes = bytes.as_chunks().0;
+    each_chunk(&mut words, SHARE, |share, words| {
+        let pairs = words.iter_mut().zip(&bytes[share * SHARE..]);
         match endian {
             Endian::Little => pairs.for_each(|(word, &bytes)| *word = little(bytes)),
             Endian::Big => pairs.for_each(|(word, &bytes)| *word = big(bytes)),
@@ -49,7 +49,7 @@ const SHARE: usize = 1 << 16;
 /// Rows that are filled together: what they are read from, column by column, stays in the nearest cache.
 const BAND: usize = 64;
 
-/// Elements of which a step along blocks, rows and columns leads so many further, row by row.
+/// Elements of which a step along blocks, rows and columns leads that many further, row by row.
 fn row_major<T: Zeroable + Copy + Send + Sync>(
     elements: Vec<T>,
     ((blocks, rows, columns), [block_step, row_step, column_step]): ((usize, usize, usize), [usize; 3]),
@@ -61,7 +61,7 @@ fn row_major<T: Zeroable + Copy + Send + Sync>(
         return Some(elements);
     }
     let mut ordered: Vec<T> = try_zeroed_vec(elements.len()).ok()?;
-    ordered.par_chunks_mut(BAND * columns).enumerate().for_each(|(band, to)| {
+    each_chunk(&mut ordered, BAND * columns, |band, to| {
         let begins: Vec<usize> = (band * BAND..)
             .take(to.len() / columns)
             .map(|row| row / rows * block_step + row % rows * row_step)

@@ -119,7 +119,7 @@ impl Archive {
         method: CompressionMethod,
         place: ZipArchiveEntryWayfinder,
     ) -> Result<Vec<u8>, &'static str> {
-        const BROKEN: &str = "cut off, or its checksum does not match";
+        const BROKEN: &str = "truncated, or its checksum does not match";
         let entry = self.archive.get_entry(place).map_err(|_| BROKEN)?;
         let (packed, size) = (entry.data(), place.uncompressed_size_hint() as usize);
         // no memory is asked for that the entry cannot fill
