@@ -6,8 +6,6 @@ use self::labels::Taken;
 use self::paper::{Anchor, FONT, HEIGHT, Ink, Paper, Point, Text, WIDTH};
 use crate::table::short;
 
-pub use self::svg::escaped;
-
 mod font;
 mod labels;
 mod paper;
@@ -41,16 +39,44 @@ impl Scale {
 /// An axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
-    /// What stands along it, with its unit.
+    /// What is along it, with its unit.
     pub label: String,
     /// How it runs.
     pub scale: Scale,
+    /// What is at 0, 1, 2, …, where these are no numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
 }
 
 impl Axis {
-    /// An axis.
+    /// An axis of numbers.
     pub fn new(label: &str, scale: Scale) -> Axis {
-        Axis { label: label.to_owned(), scale }
+        Axis { label: label.to_owned(), scale, names: Vec::new() }
+    }
+
+    /// Values with a tick in a range, and the label of each: `most` numbers, or fewer names.
+    fn ticks(&self, range: &Range, most: usize) -> Vec<(f64, String)> {
+        let count = self.names.len();
+        if count == 0 {
+            return range.ticks(most);
+        }
+        let step =
+            if self.names.iter().all(|name| name.len() < 6) { count.div_ceil(11) } else { count.div_ceil(4) };
+        let ticks = self.names.iter().enumerate().step_by(step);
+        ticks.map(|(place, name)| (place as f64, last_of(name))).collect()
+    }
+}
+
+/// Letters of a name at an axis.
+const LETTERS: usize = 16;
+
+/// A name, or the end of one that is long.
+fn last_of(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= LETTERS {
+        name.to_owned()
+    } else {
+        "…".to_owned() + &name.chars().skip(count - LETTERS).collect::<String>()
     }
 }
 
@@ -60,7 +86,7 @@ impl Axis {
 pub enum Mark {
     /// Points joined in their order.
     Line,
-    /// The same in dashes and without points, in the colour of the series before: its bound, its error.
+    /// The same in dashes and without points, in the color of the series before: its bound, its error.
     Dashes,
     /// Points alone, with their labels.
     Points,
@@ -156,10 +182,10 @@ const RIGHT: f64 = WIDTH - 14.0;
 const BOTTOM: f64 = HEIGHT - 52.0;
 /// Height of the font of labels.
 const SMALL: f64 = 11.0;
-/// Colours of lines across the plot, and of its frame.
+/// Colors of lines across the plot, and of its frame.
 const GRID: &str = "#e4e4e4";
 const FRAME: &str = "#888888";
-/// Told apart by those who see fewer colours, too (Okabe and Ito).
+/// Told apart by those who see fewer colors, too (Okabe and Ito).
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444"];
 
 /// A figure on its way onto paper.
@@ -219,11 +245,13 @@ impl Range {
                 let step = (span / most as f64).ceil().max(1.0) as i64;
                 let (first, last) = (self.from.ceil() as i64, self.to.floor() as i64);
                 let ticks = (first..=last).filter(|tick| tick.rem_euclid(step) == 0);
+                let is_short = first >= -2 && last <= 3;
                 if self.scale == Scale::Log10 && span < 2.0 {
                     // hardly a power of ten: its multiples, too
                     let multiples = (first - 1..=last).flat_map(|tick| [1, 2, 5].map(|by| (by, tick)));
-                    let ticks = multiples
-                        .map(|(by, tick)| (f64::from(by) * 10f64.powi(tick as i32), format!("{by}e{tick}")));
+                    let ticks = multiples.map(|(by, tick)| {
+                        (f64::from(by) * 10f64.powi(tick as i32), scientific(by, tick, is_short))
+                    });
                     return ticks
                         .filter(|(value, _)| (self.from..=self.to).contains(&value.log10()))
                         .collect();
@@ -234,11 +262,20 @@ impl Range {
                             ((tick as f64).exp2(), (1i64 << tick).to_string())
                         }
                         Scale::Log2 => ((tick as f64).exp2(), format!("2^{tick}")),
-                        _ => (10f64.powi(tick as i32), format!("1e{tick}")),
+                        _ => (10f64.powi(tick as i32), scientific(1, tick, is_short)),
                     })
                     .collect()
             }
         }
+    }
+}
+
+/// `10^-5`, `2·10^-5`; where the axis is `short`, `0.02`.
+fn scientific(by: i32, power: i64, is_short: bool) -> String {
+    match (by, power) {
+        _ if is_short || power == 0 => short(f64::from(by) * 10f64.powi(power as i32)),
+        (1, _) => format!("10^{power}"),
+        _ => format!("{by}·10^{power}"),
     }
 }
 
@@ -275,12 +312,13 @@ impl<'f> Drawing<'f> {
 
     fn axes(&self, paper: &mut dyn Paper) {
         let (top, middle) = (self.top, (LEFT + RIGHT) / 2.0);
-        for (value, label) in self.x.ticks(7) {
+        for (value, label) in self.figure.x.ticks(&self.x, 7) {
             let Some(x) = self.x.place(value).map(|x| LEFT + x * (RIGHT - LEFT)) else { continue };
             paper.path(&[(x, top), (x, BOTTOM)], false, Ink::stroke(GRID, 1.0));
-            paper.text((x, BOTTOM + 17.0), &Text::new(&label, Anchor::Middle));
+            let half = font::width(&label, FONT) / 2.0;
+            paper.text((x.min(WIDTH - half), BOTTOM + 17.0), &Text::new(&label, Anchor::Middle));
         }
-        for (value, label) in self.y.ticks(6) {
+        for (value, label) in self.figure.y.ticks(&self.y, 6) {
             let Some(y) = self.y.place(value).map(|y| BOTTOM - y * (BOTTOM - top)) else { continue };
             paper.path(&[(LEFT, y), (RIGHT, y)], false, Ink::stroke(GRID, 1.0));
             paper.text((LEFT - 6.0, y + 4.0), &Text::new(&label, Anchor::End));
@@ -295,15 +333,24 @@ impl<'f> Drawing<'f> {
         let places: Vec<Point> = series.points.iter().filter_map(|point| self.at(*point)).collect();
         match series.mark {
             Mark::Line => {
-                if !places.is_empty() {
-                    paper.path(&places, false, Ink::stroke(colour, 2.0));
+                // one that lies on others is dashed, so that all are seen
+                let before = self.figure.series.iter().take_while(|other| !std::ptr::eq(*other, series));
+                let below = before.filter(|other| other.mark == Mark::Line && other.points == series.points);
+                match below.count() {
+                    _ if places.is_empty() => {}
+                    0 => paper.path(&places, false, Ink::stroke(colour, 2.0)),
+                    below => {
+                        for dash in dashes(&places, (8.0 / below as f64, 8.0)) {
+                            paper.path(&dash, false, Ink::stroke(colour, 2.0));
+                        }
+                    }
                 }
                 for place in places {
                     paper.disc(place, 2.6, colour);
                 }
             }
             Mark::Dashes => {
-                for dash in dashes(&places) {
+                for dash in dashes(&places, DASH) {
                     paper.path(&dash, false, Ink::stroke(colour, 1.2));
                 }
             }
@@ -376,9 +423,11 @@ impl<'f> Drawing<'f> {
         }
     }
 
-    /// Series that stand in the legend: all but the dashed ones, which have the colour of the one before.
+    /// Series of the legend: all but the dashed ones, which have the colour of the one before; none where there is one.
     fn named(&self) -> impl Iterator<Item = (usize, &'f Series)> {
-        self.figure.series.iter().enumerate().filter(|(_, series)| series.mark != Mark::Dashes)
+        let all = self.figure.series.iter().enumerate().filter(|(_, series)| series.mark != Mark::Dashes);
+        let is_alone = all.clone().count() == 1;
+        all.filter(move |_| !is_alone)
     }
 
     /// Columns of the legend: one where a name is too long for two.
@@ -402,8 +451,8 @@ const CAP: f64 = 2.0;
 /// Lengths of a dash and of the gap after it.
 const DASH: (f64, f64) = (5.0, 4.0);
 
-/// The dashes of a line.
-fn dashes(places: &[Point]) -> Vec<[Point; 2]> {
+/// The dashes of a line, so long and so far apart.
+fn dashes(places: &[Point], (long, gap): (f64, f64)) -> Vec<[Point; 2]> {
     let mut found = Vec::new();
     let mut done = 0.0; // of the line so far
     for (from, to) in places.iter().zip(places.iter().skip(1)) {
@@ -412,11 +461,11 @@ fn dashes(places: &[Point]) -> Vec<[Point; 2]> {
             let part = (part / length).clamp(0.0, 1.0);
             (from.0 + (to.0 - from.0) * part, from.1 + (to.1 - from.1) * part)
         };
-        let period = DASH.0 + DASH.1;
+        let period = long + gap;
         let mut start = -(done % period);
         while length > 0.0 && start < length {
-            if start + DASH.0 > 0.0 {
-                found.push([at(start), at(start + DASH.0)]);
+            if start + long > 0.0 {
+                found.push([at(start), at(start + long)]);
             }
             start += period;
         }

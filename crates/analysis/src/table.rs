@@ -130,6 +130,11 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
+    /// Whether it is all against all: two percentages in each cell.
+    pub fn is_heat(&self) -> bool {
+        self.name.starts_with("matrix-")
+    }
+
     /// As CSV (RFC 4180): a heading, then rows, numbers with every digit.
     pub fn csv(&self) -> String {
         let line = |cells: Vec<String>| {

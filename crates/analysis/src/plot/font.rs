@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
+use bitmma_page::{Level, runs};
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
 use super::paper::{Anchor, Point, Text};
@@ -13,18 +14,43 @@ static FACE: LazyLock<Face<'static>> = LazyLock::new(|| {
     Face::parse(epaint_default_fonts::UBUNTU_LIGHT, 0).expect("the font is part of the program and reads")
 });
 
-fn glyphs(content: &str) -> impl Iterator<Item = GlyphId> {
-    content.chars().map(|letter| FACE.glyph_index(letter).unwrap_or_default())
+/// A glyph of a text; lengths are in units of the font.
+pub(super) struct Placed {
+    pub(super) glyph: u16,
+    /// How far along the text it begins, and how far above the line.
+    pub(super) along: f64,
+    pub(super) above: f64,
+    /// Its size against that of the text.
+    pub(super) size: f64,
 }
 
-/// Units of the drawing that a glyph takes.
-fn advance(glyph: GlyphId, size: f64) -> f64 {
-    f64::from(FACE.glyph_hor_advance(glyph).unwrap_or(0)) * scale(size)
+/// Size of powers and indices, and how far they stand above and below the line, against the size of the text.
+const SMALLER: f64 = 0.72;
+const RAISED: f64 = 0.36;
+const LOWERED: f64 = -0.16;
+
+/// The glyphs of a text, powers raised and indices lowered, and how long it is.
+fn placed(content: &str) -> (Vec<Placed>, f64) {
+    let (mut all, mut along) = (vec![], 0.0);
+    for (level, run) in runs(content) {
+        let (size, above) = match level {
+            Level::Line => (1.0, 0.0),
+            Level::Up => (SMALLER, RAISED),
+            Level::Down => (SMALLER, LOWERED),
+        };
+        for letter in run.chars() {
+            let glyph = FACE.glyph_index(letter).unwrap_or_default();
+            let above = above * f64::from(FACE.units_per_em());
+            all.push(Placed { glyph: glyph.0, along, above, size });
+            along += size * f64::from(FACE.glyph_hor_advance(glyph).unwrap_or(0));
+        }
+    }
+    (all, along)
 }
 
 /// Units of the drawing that a text takes.
 pub(super) fn width(content: &str, size: f64) -> f64 {
-    glyphs(content).map(|glyph| advance(glyph, size)).sum()
+    placed(content).1 * scale(size)
 }
 
 /// Units of the drawing to a unit of the font.
@@ -32,15 +58,9 @@ pub(super) fn scale(size: f64) -> f64 {
     size / f64::from(FACE.units_per_em())
 }
 
-/// The glyphs of a text, each with how far along it begins, in units of the font.
-pub(super) fn places(content: &str) -> Vec<(u16, u32)> {
-    let mut along = 0;
-    let place = |glyph: GlyphId| {
-        let start = along;
-        along += u32::from(FACE.glyph_hor_advance(glyph).unwrap_or(0));
-        (glyph.0, start)
-    };
-    glyphs(content).map(place).collect()
+/// The glyphs of a text.
+pub(super) fn places(content: &str) -> Vec<Placed> {
+    placed(content).0
 }
 
 /// The outline of a glyph as the data of an SVG path, in units of the font, upward.
@@ -77,19 +97,26 @@ impl OutlineBuilder for Curves {
 
 /// The outlines of a text as lines in the drawing, each with whether it begins a contour.
 pub(super) fn outline(at: Point, text: &Text<'_>) -> Vec<(Point, Point, bool)> {
-    let length = width(text.content, text.size);
-    let mut along = match text.anchor {
+    let (glyphs, length) = placed(text.content);
+    let scale = scale(text.size);
+    let start = match text.anchor {
         Anchor::Start => 0.0,
         Anchor::Middle => -length / 2.0,
         Anchor::End => -length,
     };
-    let scale = scale(text.size);
     let mut lines = Vec::new();
-    for glyph in glyphs(text.content) {
-        let mut pen =
-            Pen { lines: &mut lines, at, along, scale, upward: text.upward, ends: None, first: true };
-        FACE.outline_glyph(glyph, &mut pen);
-        along += advance(glyph, text.size);
+    for Placed { glyph, along, above, size } in glyphs {
+        let origin = ((start + along) * scale, above * scale);
+        let mut pen = Pen {
+            lines: &mut lines,
+            at,
+            origin,
+            scale: size * scale,
+            upward: text.upward,
+            ends: None,
+            first: true,
+        };
+        FACE.outline_glyph(GlyphId(glyph), &mut pen);
     }
     lines
 }
@@ -97,10 +124,10 @@ pub(super) fn outline(at: Point, text: &Text<'_>) -> Vec<(Point, Point, bool)> {
 /// Draws the outline of a glyph, whose curves become lines.
 struct Pen<'o> {
     lines: &'o mut Vec<(Point, Point, bool)>,
-    /// Where the text is, and how far along it the glyph begins.
+    /// Where the text is, and how far along and above it the glyph begins.
     at: Point,
-    along: f64,
-    /// Units of the drawing to a unit of the font.
+    origin: Point,
+    /// Units of the drawing to a unit of the glyph.
     scale: f64,
     upward: bool,
     /// First and last point of the contour under construction, in units of the font.
@@ -114,7 +141,7 @@ const PIECES: u32 = 6;
 
 impl Pen<'_> {
     fn place(&self, (x, y): Point) -> Point {
-        let (along, above) = (self.along + x * self.scale, y * self.scale);
+        let (along, above) = (self.origin.0 + x * self.scale, self.origin.1 + y * self.scale);
         let (x, y) = self.at;
         if self.upward { (x - above, y - along) } else { (x + along, y - above) }
     }

@@ -11,7 +11,7 @@ pub(super) const INK: &str = "#222222";
 /// x from the left and y from the top, in units of the drawing.
 pub(super) type Point = (f64, f64);
 
-/// Inside and edge of a shape; a colour is `#rrggbb`.
+/// Inside and edge of a shape; a color is `#rrggbb`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Ink<'c> {
     /// Colour and opacity, 0 to 1, of the inside.

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use bitmma_page::escaped;
+
 use super::font;
 use super::paper::{Anchor, FONT, HEIGHT, INK, Ink, Paper, Point, Text, WIDTH};
 
@@ -74,9 +76,13 @@ impl Paper for Svg {
             self.text,
             "<g transform=\"translate({x:.1} {y:.1}){turn} translate({start:.1}) scale({scale:.5} -{scale:.5})\">"
         );
-        for (glyph, along) in font::places(text.content) {
+        for font::Placed { glyph, along, above, size } in font::places(text.content) {
             self.glyphs.insert(glyph);
-            let _ = write!(self.text, "<use href=\"#{}-{glyph}\" x=\"{along}\"/>", self.name);
+            let _ = write!(self.text, "<use href=\"#{}-{glyph}\" ", self.name);
+            let _ = match above {
+                0.0 => write!(self.text, "x=\"{along:.0}\"/>"),
+                _ => write!(self.text, "transform=\"translate({along:.0} {above:.0}) scale({size})\"/>"),
+            };
         }
         self.text += "</g>\n";
         let _ = match text.upward {
@@ -93,9 +99,4 @@ impl Paper for Svg {
             escaped(text.content)
         );
     }
-}
-
-/// Text for XML.
-pub fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -64,7 +64,7 @@ impl Folder {
             if !empty {
                 return Err(refused(
                     target,
-                    "it is there and holds no report: name another folder, or an empty one",
+                    "it exists and is not a report: name another folder, or an empty one",
                 ));
             }
         }

@@ -6,7 +6,7 @@ use crate::cells;
 use crate::data::Distribution;
 use crate::error::Error;
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
-use crate::section::Content;
+use crate::section::{Content, Finding};
 use crate::statistics::{Histogram, Summary};
 use crate::table::{Table, short};
 use bitmma_engine::Progress;
@@ -122,5 +122,18 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
             short(found.outside.root_mean_square() / found.round_down.root_mean_square())
         ),
     ];
-    Ok(Content { text, tables: vec![table, grown], figures: vec![figure, growing] })
+    let finding = Finding {
+        headline: "CDNA3 rounds sums down: its errors do not average out".to_owned(),
+        text: format!(
+            "The mean error of {INSTRUCTION} is {} ± {}; rounding toward zero would make it {} ± {}. Starting from C = 0 and adding \
+             C outside makes it {} ± {}.",
+            short(found.round_down.mean),
+            short(found.round_down.mean_error),
+            short(found.toward_zero.mean),
+            short(found.toward_zero.mean_error),
+            short(found.outside.mean),
+            short(found.outside.mean_error)
+        ),
+    };
+    Ok(Content { finding: Some(finding), text, tables: vec![table, grown], figures: vec![figure, growing] })
 }

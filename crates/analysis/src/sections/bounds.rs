@@ -10,7 +10,7 @@ use bitmma_verify::inputs::{Family, case};
 use super::options::{Options, UserData};
 use crate::account::{Entry, Start, account_prepared};
 use crate::cells;
-use crate::describe::{input, kind, list, loss, parameters};
+use crate::describe::{chips, input, kind, list, loss, parameters};
 use crate::dyadic::Dyadic;
 use crate::error::Error;
 use crate::error_bound::{Chain, Magnitudes, a_priori, chain};
@@ -32,7 +32,7 @@ const PAPER: [(&str, Source, &str, &[&str], &str); 6] = [
     ("T-FDPA, others", Source::OutputRounding, "0.5 ulp (RNE) or 1 ulp (RZ)", &FUSED, WITH_FORMATS),
 ];
 const DIRECTED: &str = "the paper's, and 1 ulp for the FP64 forms that round toward zero, down or up (.rz, .rm, .rp), which it does not treat";
-const IN_NUMBERS: &str = "the paper's, with the numbers of each operation: L + 1 terms and F, for GST-FDPA groups in place of L; TR-FDPA and \
+const IN_NUMBERS: &str = "the paper's, with the numbers of each operation: L + 1 terms and F, for GST-FDPA groups instead of L; TR-FDPA and \
                           GTR-FDPA cut at E, the larger of e_max and the exponent of C";
 const WITH_FORMATS: &str = "the paper's, with the format that is rounded to";
 const FUSED: [&str; 5] = ["T-FDPA", "ST-FDPA", "GST-FDPA", "TR-FDPA", "GTR-FDPA"];
@@ -68,9 +68,13 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
     let tried = tried(&distinct(options.revision), options, progress)?;
     let cases: u64 = tried.iter().map(|one| one.cases).sum();
     let violations: u64 = tried.iter().map(|one| one.violations).sum();
-    let (gemm_table, figures) = along_k::followed(options, progress)?;
-    let tables = vec![sources_table(&tried), flush_table(&tried), operations_table(&tried), gemm_table];
+    let (gemm_table, mut figures) = along_k::followed(options, progress)?;
+    let (finding, fp8_table, fp8) = along_k::fp8(options, progress)?;
+    figures.insert(0, fp8);
+    let tables =
+        vec![sources_table(&tried), flush_table(&tried), operations_table(&tried), gemm_table, fp8_table];
     Ok(Content {
+        finding: Some(finding),
         text: vec![
             "Every loss of every step is accounted with its sign: all of them together are exactly D minus the exact dot \
              product, so each source has a measured error of its own beside its bound."
@@ -129,7 +133,7 @@ fn of_one(data: &UserData, options: &Options, progress: &dyn Progress) -> Result
                 .to_owned(),
         ],
         tables: vec![own(data, options.effort.of(256, 4096))?, sources],
-        figures: Vec::new(),
+        ..Content::default()
     })
 }
 
@@ -341,7 +345,7 @@ fn flush_table(tried: &[Tried]) -> Table {
     let mut table = Table::new(
         "flush",
         "What flushing loses",
-        "Each operation that reads subnormal numbers as zero, or answers zero for them. The bound is of one number; the share is of the \
+        "Each operation that reads subnormal numbers as zero, or returns zero for them. The bound is of one number; the share is of the \
          bound of the whole operation, which multiplies it by the other factor.",
         "operation | inputs | architectures | source | bound | worst / bound | \
          worst input | exact result"
@@ -356,7 +360,7 @@ fn flush_table(tried: &[Tried]) -> Table {
             table.row(cells![
                 parameters(model, one.subject.k),
                 inputs(&one.subject),
-                list(&one.subject.architectures(), 10),
+                chips(&one.subject.architectures()),
                 row.source.name(),
                 row.bound.as_str(),
                 row.worst,
@@ -384,7 +388,7 @@ fn operations_table(tried: &[Tried]) -> Table {
         table.row(cells![
             parameters(&one.subject.model, one.subject.k),
             inputs(&one.subject),
-            list(&one.subject.architectures(), 10),
+            chips(&one.subject.architectures()),
             one.cases,
             one.violations,
             one.ours,

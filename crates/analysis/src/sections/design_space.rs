@@ -1,5 +1,6 @@
 //! Accuracy against cost.
 
+use bitmma_engine::Architecture;
 use bitmma_engine::arithmetic::{Conversion, Model, Operation};
 use bitmma_engine::catalogue::catalogue;
 use bitmma_engine::formats::{BlockScale, F16, Format, Rounding};
@@ -7,7 +8,7 @@ use bitmma_engine::formats::{BlockScale, F16, Format, Rounding};
 use super::options::Options;
 use crate::cells;
 use crate::data::{Distribution, Draw, Product};
-use crate::describe::{list, parameters};
+use crate::describe::{chips, parameters};
 use crate::design_space::{Design, Measured, adder_bits, fused, grouped, measure, on_scaled};
 use crate::error::Error;
 use crate::plot::{Axis, Figure, Mark, Scale, Series};
@@ -70,12 +71,12 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
              additions each 3 + F + log2(L+1) bits wide (sign, two integer bits of a product, F, carries), rounded up. Accuracy: root \
              mean square of the errors over that of the exact results."
                 .to_owned(),
-            "Real units are marked with their own L, F and ρ on these data, whatever formats they take themselves. Past F = 23 or so \
+            "GPUs are marked with their own L, F and ρ on these data, whatever formats they take themselves. Past F = 23 or so \
              FP32 results gain nothing and can lose: what is lost then is lost by ρ = RZ, once for every L elements and always toward \
              zero, so that it adds up, while terms cut at F = 23 lose to both sides. A longer L helps more, and so does ρ = RNE (CDNA3)."
                 .to_owned(),
     ]);
-    Ok(Content { text, tables, figures })
+    Ok(Content { text, tables, figures, ..Content::default() })
 }
 
 /// Where the user's own unit is on the chart, in words.
@@ -121,7 +122,7 @@ fn sweep(operands: Operands) -> Vec<Design> {
 
 /// The parameters of real units, on these operands.
 fn real(operands: Operands, options: &Options) -> Result<Vec<Design>, Error> {
-    let mut designs: Vec<(Vec<String>, Design)> = Vec::new();
+    let mut designs: Vec<(Vec<(&str, Architecture)>, Model)> = Vec::new();
     for row in catalogue().iter().filter(|row| row.is_native() && row.d == bitmma_engine::formats::F32) {
         let Some(model) = row.model(options.revision) else { continue };
         let wanted = match model.operation {
@@ -134,7 +135,7 @@ fn real(operands: Operands, options: &Options) -> Result<Vec<Design>, Error> {
         }
         let Some(own) = operands.on(crate::subject::essence(&model, row.k)) else { continue };
         let kind = if row.a.bits() == 8 { "FP8" } else { "FP16" };
-        let label = format!("{} {kind}", row.architecture);
+        let label = (kind, row.architecture);
         // e_zero tells generations apart and no number here
         let key = |model: &Model| {
             let mut model = model.clone();
@@ -145,16 +146,22 @@ fn real(operands: Operands, options: &Options) -> Result<Vec<Design>, Error> {
             }
             model
         };
-        match designs.iter_mut().find(|(_, design)| key(&design.model) == key(&own)) {
+        match designs.iter_mut().find(|(_, model)| key(model) == key(&own)) {
             Some((labels, _)) => {
                 if !labels.contains(&label) {
                     labels.push(label);
                 }
             }
-            None => designs.push((vec![label], Design { name: String::new(), model: own })),
+            None => designs.push((vec![label], own)),
         }
     }
-    Ok(designs.into_iter().map(|(labels, design)| Design { name: list(&labels, 9), ..design }).collect())
+    // `Ada FP8`, `Hopper, Blackwell FP16`; FP8 is left out where FP16 has the same parameters
+    let named = |labels: &[(&str, Architecture)]| {
+        let kind = labels[0].0;
+        let of_kind: Vec<Architecture> = labels.iter().filter(|one| one.0 == kind).map(|one| one.1).collect();
+        format!("{} {kind}", chips(&of_kind))
+    };
+    Ok(designs.into_iter().map(|(labels, model)| Design { name: named(&labels), model }).collect())
 }
 
 fn main_table(
@@ -200,19 +207,10 @@ fn figure(gemm: &[Measured], swept: usize, own: bool, product: &Product) -> Figu
     };
     let mut series: Vec<Series> = gemm[..swept]
         .chunk_by(|one, next| length(one) == length(next))
-        .map(|one| {
-            let name = format!("L = {}, F = {} to {}", length(&one[0]), BITS[0], BITS[BITS.len() - 1]);
-            drawn(one, name, Mark::Line)
-        })
+        .map(|one| drawn(one, format!("sums of {} products", length(&one[0])), Mark::Line))
         .collect();
-    let names: Vec<&str> = gemm[swept..].iter().filter(seen).map(|one| one.design.name.as_str()).collect();
-    let alike: Vec<String> = names
-        .iter()
-        .filter(|name| name.contains(", "))
-        .map(|name| format!("{} is {name}", brief(name)))
-        .collect();
-    let labels = names.iter().map(|name| brief(name)).collect();
-    let real = drawn(&gemm[swept..], "real units".to_owned(), Mark::Points);
+    let labels = gemm[swept..].iter().filter(seen).map(|one| one.design.name.clone()).collect();
+    let real = drawn(&gemm[swept..], "GPUs".to_owned(), Mark::Points);
     series.push(Series { labels, ..real });
     if let Some(one) = own.iter().find(seen) {
         let placed = drawn(own, one.design.name.clone(), Mark::Points);
@@ -222,24 +220,17 @@ fn figure(gemm: &[Measured], swept: usize, own: bool, product: &Product) -> Figu
         name: "design-space".to_owned(),
         title: "Accuracy against cost".to_owned(),
         text: format!(
-            "{}; bars: the sampling error of {} elements of D. Down is better, left is cheaper. Beyond F = 23 the curves turn up: more bits, and a larger error. Longer terms leave \
-             nothing to be cut from them, and what ρ = RZ cuts from each sum always points toward zero, so that it adds up along K. \
-             \"+ 1\" counts units with the same parameters: {}.",
+            "{}; bars: the sampling error of {} elements of D. Down is better, left is cheaper. Along each line F grows from {} to {}. \
+             Beyond F = 23 the lines turn up: more bits, and a larger error. Longer terms leave nothing to be cut from them, and what \
+             ρ = RZ cuts from each sum always points toward zero, so that it adds up along K.",
             product.about,
             product.a.rows() * product.b.columns(),
-            alike.join("; ")
+            BITS[0],
+            BITS[BITS.len() - 1]
         ),
         x: Axis::new("bits of the adders", Scale::Log2),
         y: Axis::new("rms error / rms of exact results", Scale::Log10),
         series,
-    }
-}
-
-/// The first of several names, and how many more there are.
-fn brief(names: &str) -> String {
-    match names.split_once(", ") {
-        None => names.to_owned(),
-        Some((first, rest)) => format!("{first} + {}", rest.split(", ").count()),
     }
 }
 
@@ -296,7 +287,7 @@ fn groups(options: &Options) -> Result<Table, Error> {
 /// Real units on longer and longer K.
 fn along_k(options: &Options, designs: &[Design], largest: usize, side: usize) -> Result<Figure, Error> {
     let mut series: Vec<Series> =
-        designs.iter().map(|design| Series::new(brief(&design.name), Mark::Line, Vec::new())).collect();
+        designs.iter().map(|design| Series::new(design.name.clone(), Mark::Line, Vec::new())).collect();
     let mut k = 64;
     while k <= largest {
         let draw = Draw { factors: Distribution::STANDARD, accumulator: None, size: (side, side, k) };
@@ -309,10 +300,10 @@ fn along_k(options: &Options, designs: &[Design], largest: usize, side: usize) -
     }
     Ok(Figure {
         name: "design-along-k".to_owned(),
-        title: "Real units along K".to_owned(),
+        title: "GPUs along K".to_owned(),
         text: format!(
-            "{side}×{side} elements of D for each K; bars: their sampling error. The accumulator stays in the unit: truncation adds up \
-             with every instruction."
+            "FP16 data, {side}×{side} elements of D for each K, with the sums of each unit; bars: their sampling error. The accumulator \
+             stays in the unit: truncation adds up with every instruction."
         ),
         x: Axis::new("K, elements", Scale::Log2),
         y: Axis::new("rms error / rms of exact results", Scale::Log10),

@@ -10,10 +10,10 @@ use super::options::{Options, UserData};
 use crate::account::dot;
 use crate::cells;
 use crate::compare::Input;
-use crate::describe::{format_name, input, list, parameters};
+use crate::describe::{architecture_name, chips, format_name, input, list, parameters};
 use crate::discrepancy::{Difference, Matrix, matrix, smallest};
 use crate::error::Error;
-use crate::section::Content;
+use crate::section::{Content, Finding};
 use crate::subject::{Subject, subjects};
 use crate::table::{Cell, Table, short};
 use bitmma_engine::Progress;
@@ -59,8 +59,8 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
     }
     let differing = pairs.rows.iter().filter(|row| row[7].short() != "no input found").count();
     let text = vec![
-        "Only FP64 and FP32 instructions answer alike everywhere: they are chains of the same fused multiply-add. What is narrower is \
-         summed in each vendor's and generation's own way."
+        "Only FP64 and FP32 instructions return the same bits everywhere: they are chains of the same fused multiply-add. Each vendor \
+         and generation sums narrower formats in its own way."
             .to_owned(),
         format!(
             "Of {} pairs of different models that share their formats, {differing} are told apart by an input given below; {identical} \
@@ -69,9 +69,12 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
             pairs.rows.len()
         ),
     ];
+    let finding = finding(&tables[0], differing, pairs.rows.len());
+    // the most models first: the formats that most people use
+    matrices.sort_by_key(|table: &Table| std::cmp::Reverse(table.rows.len()));
     tables.extend(matrices);
     tables.push(pairs);
-    Ok(Content { text, tables, figures: Vec::new() })
+    Ok(Content { finding: Some(finding), text, tables, ..Content::default() })
 }
 
 /// A column of the paper's table.
@@ -99,11 +102,9 @@ fn divergent(revision: Revision) -> Table {
     let mut table = Table::new(
         "divergent",
         "Equation 1 on every architecture",
-        "a = (−2^13, −0.5, −0.25, −0.125), b = (2^10, 1, 1, 1), c = 2^23; exactly −0.875. Ours: every answer of a native instruction \
-         whose formats hold the input.",
-        "architecture | TF32/BF16, paper | ours | FP16, paper | ours | FP8, paper | \
-         ours | where ours differ"
-            .split(" | "),
+        "a = (−2^13, −0.5, −0.25, −0.125), b = (2^10, 1, 1, 1), c = 2^23; exactly −0.875. Every result of a native instruction whose \
+         formats hold the input. What the paper's table does not have is marked.",
+        "architecture | TF32/BF16, paper | ours | FP16, paper | ours | FP8, paper | ours".split(" | "),
     );
     for (architecture, paper) in PAPER {
         let mut answers: [BTreeMap<String, Vec<String>>; 3] = Default::default();
@@ -112,8 +113,7 @@ fn divergent(revision: Revision) -> Table {
                 answers[column].entry(d).or_default().push(row.name());
             }
         }
-        let mut cells = vec![Cell::from(architecture.to_string())];
-        let mut remarks = Vec::new();
+        let mut cells = vec![Cell::from(architecture_name(architecture))];
         for (paper, answers) in paper.iter().zip(&answers) {
             let mut ours: Vec<&str> = answers.keys().map(String::as_str).collect();
             if ours.is_empty() {
@@ -124,14 +124,35 @@ fn divergent(revision: Revision) -> Table {
             ours.sort_unstable();
             for extra in ours.iter().filter(|answer| !theirs.contains(*answer)) {
                 let names = answers.get(*extra).map_or(String::new(), |names| list(names, 2));
-                remarks.push(format!("{extra}: {names}{}", why(architecture, &names)));
+                let name = architecture_name(architecture);
+                table.text += &format!(" {name} returns {extra} for {names}{}.", why(architecture, &names));
             }
             cells.extend([Cell::from(*paper), Cell::from(ours.join(" or "))]);
         }
-        cells.push(Cell::from(if remarks.is_empty() { "same".to_owned() } else { remarks.join("; ") }));
         table.row(cells);
     }
     table
+}
+
+/// What Equation 1 and the pairs come to.
+fn finding(divergent: &Table, differing: usize, pairs: usize) -> Finding {
+    let mut results: Vec<f64> = divergent
+        .rows
+        .iter()
+        .flat_map(|row| row[4].short().split(" or ").filter_map(|one| one.parse().ok()).collect::<Vec<f64>>())
+        .collect();
+    results.sort_by(f64::total_cmp);
+    results.dedup();
+    let listed: Vec<String> = results.iter().map(|one| short(*one).replace('-', "−")).collect();
+    Finding {
+        headline: format!("The same FP16 inputs give {} different results", results.len()),
+        text: format!(
+            "Equation 1 is exactly −0.875. FP16 instructions of {} architectures return {}. Of {pairs} pairs of models with the same \
+             formats, {differing} differ on some input.",
+            divergent.rows.len(),
+            listed.join(", ")
+        ),
+    }
 }
 
 /// Why an answer is not the paper's.
@@ -168,7 +189,7 @@ fn formats(model: &Model) -> String {
 fn label(subject: &Subject) -> String {
     match subject.rows.is_empty() {
         true => subject.name.clone(),
-        false => list(&subject.architectures(), 4),
+        false => chips(&subject.architectures()),
     }
 }
 
@@ -258,7 +279,7 @@ fn of_one(data: &UserData, options: &Options, progress: &dyn Progress) -> Result
             list(&alike, 6)
         ),
     };
-    Ok(Content { text: vec![text], tables: vec![pairs], figures: Vec::new() })
+    Ok(Content { text: vec![text], tables: vec![pairs], ..Content::default() })
 }
 
 fn pairs_table(title: &str) -> Table {

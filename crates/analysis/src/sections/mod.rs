@@ -34,6 +34,13 @@ pub(crate) fn make(part: Part, options: &Options, progress: &dyn Progress) -> Re
         Part::DesignSpace => design_space::section,
         Part::Workarounds => workarounds::section,
     };
-    let Content { text, tables, figures } = make(options, progress)?;
-    Ok(Section { name: part.name().to_owned(), title: part.title().to_owned(), text, tables, figures })
+    let Content { finding, text, tables, figures } = make(options, progress)?;
+    Ok(Section {
+        name: part.name().to_owned(),
+        title: part.title().to_owned(),
+        finding,
+        text,
+        tables,
+        figures,
+    })
 }

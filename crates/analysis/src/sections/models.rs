@@ -9,7 +9,7 @@ use bitmma_engine::{Architecture, Model, Revision};
 
 use super::options::{Options, UserData};
 use crate::cells;
-use crate::describe::{format_name, list, parameters};
+use crate::describe::{architecture_name, format_name, list, parameters};
 use crate::error::Error;
 use crate::section::Content;
 use crate::subject::essence;
@@ -199,7 +199,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
             PAPER.len()
         ),
     ]);
-    Ok(Content { text, tables, figures: Vec::new() })
+    Ok(Content { text, tables, ..Content::default() })
 }
 
 /// A user's own instruction or model: its parameters, and the instructions that compute so.
@@ -250,7 +250,7 @@ fn parameters_table(name: &str, title: &str, families: &[&str], kinds: &[Kind]) 
     for kind in kinds {
         let operation = &kind.model.operation;
         let mut row = cells![
-            kind.architecture.to_string(),
+            architecture_name(kind.architecture),
             kind.input.as_str(),
             kind.output.as_str(),
             operation.name()

@@ -32,25 +32,25 @@ pub enum Part {
 impl Part {
     /// Every part, in the order of the report.
     pub const ALL: [Part; 8] = [
-        Part::Models,
         Part::Discrepancy,
         Part::Bounds,
         Part::Risks,
         Part::Bias,
-        Part::Published,
         Part::DesignSpace,
         Part::Workarounds,
+        Part::Published,
+        Part::Models,
     ];
 
     /// Its name and its heading.
     const fn row(self) -> (&'static str, &'static str) {
         match self {
             Part::Models => ("models", "Models and parameters"),
-            Part::Discrepancy => ("discrepancy", "Discrepancy: who answers what"),
-            Part::Bounds => ("bounds", "Error sources and bounds"),
+            Part::Discrepancy => ("discrepancy", "Results by architecture"),
+            Part::Bounds => ("bounds", "Errors and bounds"),
             Part::Risks => ("risks", "Risky designs"),
-            Part::Bias => ("bias", "Bias: round-down on CDNA3"),
-            Part::Published => ("published", "Measurements on real GPUs"),
+            Part::Bias => ("bias", "Bias: CDNA3 rounds sums down"),
+            Part::Published => ("published", "Published measurements on GPUs"),
             Part::DesignSpace => ("design-space", "Design space: accuracy against cost"),
             Part::Workarounds => ("workarounds", "Workarounds"),
         }

@@ -38,9 +38,9 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
         ]);
     }
     let text = format!(
-        "The models answer bit for bit as the GPUs do where recordings exist; here they are held against means that others \
+        "Where recordings exist, the models return the bits of the GPUs; here they are compared with means that others \
          measured on GPUs we have no recordings of. Over {products} products each, the furthest pair is {furthest:.1} sampling \
          errors apart."
     );
-    Ok(Content { text: vec![text], tables: vec![table], figures: Vec::new() })
+    Ok(Content { text: vec![text], tables: vec![table], ..Content::default() })
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::options::Options;
 use crate::cells;
-use crate::describe::{format_name, input, kind, list, number, parameters};
+use crate::describe::{chips, format_name, input, kind, list, number, parameters};
 use crate::dyadic::Dyadic;
 use crate::error::Error;
 use crate::risk::{Assessed, Risk, Witness, assess, assess_all};
 use crate::section::Content;
 use crate::table::Table;
-use bitmma_engine::Progress;
+use bitmma_engine::{Architecture, Progress};
 
 pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Content, Error> {
     progress.step("risky designs of every model", 0, 1)?;
@@ -71,7 +71,7 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
              search has to find none; both always agreed."
                 .to_owned(),
     ]);
-    Ok(Content { text, tables, figures: Vec::new() })
+    Ok(Content { text, tables, ..Content::default() })
 }
 
 /// The verdicts on a user's own instruction or model, in a sentence.
@@ -94,22 +94,21 @@ const ALLOWED: &str = "the parameters allow it; no input found";
 
 /// `Ada, Hopper: FP8 (D FP32); …`.
 fn affected_text(found: &[&Assessed]) -> String {
-    let mut groups: BTreeMap<(String, String), BTreeSet<bitmma_engine::Architecture>> = BTreeMap::new();
+    let mut groups: BTreeMap<(String, String), BTreeSet<Architecture>> = BTreeMap::new();
     for one in found {
         for row in &one.subject.rows {
             let key = (kind(&row.a, &row.b, row.scale.is_some()), format_name(&row.d));
             groups.entry(key).or_default().insert(row.architecture);
         }
     }
-    let mut by_architectures: BTreeMap<(Vec<String>, String), Vec<String>> = BTreeMap::new();
+    let mut by_architectures: BTreeMap<(Vec<Architecture>, String), Vec<String>> = BTreeMap::new();
     for ((input, output), architectures) in groups {
-        let names = architectures.iter().map(ToString::to_string).collect();
-        by_architectures.entry((names, output)).or_default().push(input);
+        by_architectures.entry((architectures.into_iter().collect(), output)).or_default().push(input);
     }
     let parts: Vec<String> = by_architectures
         .into_iter()
         .map(|((names, output), inputs)| {
-            format!("{}: {} input, {output} output", names.join(", "), inputs.join("/"))
+            format!("{}: {} input, {output} output", chips(&names), inputs.join("/"))
         })
         .collect();
     if parts.is_empty() { "none".to_owned() } else { parts.join("; ") }

@@ -50,14 +50,14 @@ pub(super) fn section(options: &Options, progress: &dyn Progress) -> Result<Cont
         }
     }
     let mut text = vec![
-            "The paper names: FP32 output in place of FP16, the FP16 instruction for FP8 data, a newer architecture, C = 0 with the \
+            "The paper names: FP32 output instead of FP16, the FP16 instruction for FP8 data, a newer architecture, C = 0 with the \
              accumulation outside. Libraries also promote every N elements, and scale. Each is measured here against the \
              exact product of the same data; the mean tells a bias, the last column how many times smaller the root mean square \
              becomes."
                 .to_owned(),
     ];
     text.extend(measured);
-    Ok(Content { text, tables, figures: Vec::new() })
+    Ok(Content { text, tables, ..Content::default() })
 }
 
 /// A mean that is fewer of its sampling errors from zero shows no bias.
@@ -66,8 +66,7 @@ const SIGNIFICANT: f64 = 3.0;
 /// What the numbers say: whether the mean tells a bias, and what makes the error smaller or larger.
 fn words(name: &str, found: &[Attempt]) -> String {
     let Some((first, others)) = found.split_first() else { return String::new() };
-    let apart = |one: &Attempt| one.summary.mean.abs() / one.summary.mean_error;
-    let bias = |one: &Attempt| match apart(one) {
+    let bias = match first.summary.mean.abs() / first.summary.mean_error {
         apart if apart > SIGNIFICANT => format!("{} sampling errors from zero, a bias", short(apart)),
         apart if apart.is_finite() => {
             format!("{} sampling errors from zero, no bias that shows", short(apart))
@@ -77,15 +76,12 @@ fn words(name: &str, found: &[Attempt]) -> String {
     let rms = |one: &Attempt| one.summary.root_mean_square();
     let list = |wanted: &dyn Fn(f64) -> bool| {
         let of = |one: &&Attempt| wanted(rms(one) / rms(first));
-        let told = |one: &Attempt| {
-            format!("{} ({} times; mean {})", one.name, short(rms(one) / rms(first)), bias(one))
-        };
+        let told = |one: &Attempt| format!("{} ({} times)", one.name, short(rms(one) / rms(first)));
         let all: Vec<String> = others.iter().filter(of).map(told).collect();
         if all.is_empty() { "nothing".to_owned() } else { all.join("; ") }
     };
     format!(
-        "{name}, as it is: the mean error is {}. A smaller rms error with: {}. No smaller one with: {}.",
-        bias(first),
+        "{name}, as it is: the mean error is {bias}. A smaller rms error with: {}. No smaller one with: {}.",
         list(&|ratio| ratio < 1.0),
         list(&|ratio| ratio >= 1.0 || ratio.is_nan())
     )

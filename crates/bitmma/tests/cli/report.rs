@@ -76,10 +76,68 @@ fn the_folder_holds_everything_that_the_page_shows() {
         let here = link.strip_prefix('#').map(|anchor| page.contains(&format!("id=\"{anchor}\"")));
         assert!(link == "data:," || here.unwrap_or_else(|| report.join(link).is_file()), "{link}");
     }
-    for outside in ["http://", "https://", "src=", "@import", "<script"] {
+    for outside in ["http://", "https://", "src=", "@import"] {
         let shown = page.replace("http://www.w3.org/2000/svg", "");
         assert!(!shown.contains(outside), "{outside}");
     }
+    assert_eq!(page.matches("<script").count(), 1, "the menu of formats");
+    it_opens_with_three_findings(&page, sections);
+    no_bound_falls_with_k(sections);
+}
+
+/// Three sentences and the picture of FP8 come first, with the numbers of the tables.
+fn it_opens_with_three_findings(page: &str, sections: &[serde_json::Value]) {
+    let found: Vec<&str> =
+        sections.iter().filter_map(|section| section["finding"]["headline"].as_str()).collect();
+    assert_eq!(found.len(), 3, "{found:?}");
+    let opening = page.split("<section").next().unwrap();
+    assert!(opening.contains("id=\"figure-fp8-along-k\""), "{opening}");
+    let tables = sections.iter().flat_map(|section| section["tables"].as_array().unwrap());
+    let fp8 = tables.clone().find(|table| table["name"] == "fp8-along-k").unwrap();
+    let hopper =
+        fp8["rows"].as_array().unwrap().iter().filter(|row| row[0].as_str().unwrap().starts_with("hopper"));
+    let last = hopper.clone().rfind(|row| row[1].is_null()).unwrap();
+    let said =
+        found.iter().find_map(|words| words.split_once("wrong by up to ")?.1.split_once(" %")).unwrap().0;
+    let measured = 100.0 * last[3].as_f64().unwrap();
+    assert!((said.parse::<f64>().unwrap() / measured - 1.0).abs() < 0.005, "{said}: {measured}");
+    // without promotion the error grows along K, with it it stays
+    let errors = |promoted: bool| -> Vec<f64> {
+        hopper
+            .clone()
+            .filter(|row| row[1].is_null() != promoted)
+            .map(|row| row[3].as_f64().unwrap())
+            .collect()
+    };
+    let (without, with) = (errors(false), errors(true));
+    assert!(without.is_sorted() && without.last() > with.last(), "{without:?} {with:?}");
+}
+
+/// Legends name chips, not parameters, and what adds up never becomes less.
+fn no_bound_falls_with_k(sections: &[serde_json::Value]) {
+    let figures = sections.iter().flat_map(|section| section["figures"].as_array().unwrap());
+    let mut bounds = 0;
+    for series in figures.flat_map(|figure| figure["series"].as_array().unwrap()) {
+        let name = series["name"].as_str().unwrap();
+        let parameters = [" = ", "FDPA", "AddMul", "FMA", "ρ"];
+        assert!(!parameters.iter().any(|word| name.contains(word)), "{name} is no name of a chip");
+        if series["mark"] == "dashes" {
+            let points = series["points"].as_array().unwrap();
+            let bound: Vec<f64> = points.iter().map(|point| point[1].as_f64().unwrap()).collect();
+            assert!(bound.len() >= 4 && bound.is_sorted(), "{name}: {bound:?}");
+            bounds += 1;
+        }
+    }
+    assert_eq!(bounds, 10);
+    let tables = sections.iter().flat_map(|section| section["tables"].as_array().unwrap());
+    let table = tables.clone().find(|table| table["name"] == "gemm-bounds").unwrap();
+    let rows = table["rows"].as_array().unwrap();
+    for pair in rows.windows(2).filter(|pair| pair[0][0] == pair[1][0]) {
+        for column in [3, 4] {
+            assert!(pair[0][column].as_f64() <= pair[1][column].as_f64(), "{} {}", pair[0], pair[1]);
+        }
+    }
+    assert!(rows.iter().all(|row| row[5].as_f64().unwrap() <= 1.0));
 }
 
 /// The gallery's pictures are those of a quick report; `BITMMA_RENEW=1` writes them.
@@ -158,7 +216,7 @@ fn what_is_no_report_is_not_replaced() {
     std::fs::write(folder.path().join("mine.txt"), "mine").unwrap();
     let refused = bitmma(&["report", "--quick", "--only", "risks", "-o", folder.path().to_str().unwrap()]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("holds no report"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("is not a report"));
     assert_eq!(read(&folder.path().join("mine.txt")), "mine");
     let refused = bitmma(&["analyze", "workarounds", "--a", "a.npy", "--b", "b.npy"]);
     assert_eq!(refused.status.code(), Some(2));
@@ -244,7 +302,7 @@ fn the_bounds_are_the_papers(sections: &[serde_json::Value]) {
     assert_eq!(sources[0][3], "2^-126 (BF16) or 2^-14 (FP16)");
     let flush = of("flush");
     let fp16 = flush.iter().find(|row| row[1] == "FP16" && row[3] == "input FTZ").unwrap();
-    assert_eq!((fp16[2].as_str(), fp16[4].as_str()), (Some("cdna2"), Some("2^-14 (FP16)")));
+    assert_eq!((fp16[2].as_str(), fp16[4].as_str()), (Some("CDNA2"), Some("2^-14 (FP16)")));
     assert!(fp16[5].as_f64().unwrap() > 0.5 && fp16[6].as_str().unwrap().contains("a0 = "), "{fp16}");
 }
 
@@ -332,7 +390,8 @@ fn open(browser: &Path, page: &Path, width: u32, more: &[String]) -> (String, St
     )
 }
 
-/// Asks the browser how wide things became, how many tables are seen as they are, and whether the console is heard. What is
+/// Asks the browser how wide things became, how many tables are seen as they are, how high the highest of these is, how many
+/// columns of figures there are, how many texts of all against all are shown, and whether the console is heard. What is
 /// found goes to the page that frames this one: a browser's window is at least 500 wide, a frame need not be.
 const PROBE: &str = "<script>
 addEventListener('load', () => {
@@ -340,9 +399,12 @@ addEventListener('load', () => {
   const seen = figures.filter(box => box.width > 200 && box.height > 100).length;
   const tables = [...document.querySelectorAll('table')];
   const open = tables.filter(table => table.checkVisibility({contentVisibilityAuto: true}) && table.offsetHeight > 20).length;
+  const highest = Math.max(...tables.map(table => table.checkVisibility({contentVisibilityAuto: true}) ? table.offsetHeight : 0));
+  const columns = new Set(figures.map(box => Math.round(box.left))).size;
+  const choices = [...document.querySelectorAll('.choice > *')].filter(one => one.checkVisibility()).length;
   document.querySelectorAll('details').forEach(one => { one.open = true; });
   const clipped = [...document.querySelectorAll('td,th')].filter(cell => cell.scrollWidth > cell.clientWidth + 1);
-  parent.postMessage([innerWidth, document.documentElement.scrollWidth, seen, figures.length, tables.length, clipped.length, open].join(' ')
+  parent.postMessage([innerWidth, document.documentElement.scrollWidth, seen, figures.length, tables.length, clipped.length, open, highest, columns, choices].join(' ')
     + '|' + clipped.slice(0, 3).map(cell => cell.textContent.slice(0, 60)).join('; '), '*');
   console.error('the console is heard');
 });
@@ -385,8 +447,12 @@ fn a_browser_shows_the_page() {
         assert_eq!(numbers[0], width as usize, "{probe}");
         assert!(numbers[1] <= numbers[0], "the page is {} wide in a window of {}", numbers[1], numbers[0]);
         assert_eq!(numbers[2..6], [figures, figures, tables, 0], "{width}: {probe}");
-        // on paper nothing can be unfolded
+        // on paper nothing can be unfolded or chosen
         assert_eq!(numbers[6] == tables, is_paper, "{width}: {probe}");
+        assert_eq!(numbers[9] > 1, is_paper, "{width}: {probe}");
+        // a phone shows no list of cards, a screen two figures side by side
+        assert!(is_paper || numbers[7] <= 1_000, "{width}: {probe}");
+        assert!(is_paper || (numbers[8] > 1) == (width > 1_000), "{width}: {probe}");
     }
     if let Some(kept) = std::env::var_os("BITMMA_REPORT").map(PathBuf::from) {
         std::fs::create_dir_all(&kept).unwrap();

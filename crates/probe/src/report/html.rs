@@ -1,8 +1,9 @@
-//! The report as a page that needs nothing else: no script, no font, no address.
+//! The report as a page that needs nothing else.
 
 use std::fmt::Write;
 
 use bitmma_engine::{Case, Signature};
+use bitmma_page::{Heading, Section, document, escaped as escape, table};
 
 use super::svg;
 use super::text::{case_lines, certainty, code, what_is_probed};
@@ -10,86 +11,73 @@ use crate::outcome::{Outcome, Verdict};
 use crate::report::parameters::{Parameter, describe};
 use crate::tree::Sum;
 
-const STYLE: &str = "\
-:root{color-scheme:light dark}\
-body{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}\
-h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem;border-bottom:1px solid #8885;padding-bottom:.2rem}\
-table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:top;padding:.3rem .6rem;border-bottom:1px solid #8883}\
-code,pre{font:13px/1.45 ui-monospace,monospace}pre{background:#8881;padding:.6rem;overflow-x:auto;margin:.3rem 0}\
-.verdict{padding:.7rem 1rem;border-left:5px solid}.verdict pre{white-space:pre-wrap}.found{border-color:#1f7a5c}.not{border-color:#b3261e}\
-.tree{overflow-x:auto}.dim{opacity:.7}details>summary{cursor:pointer}";
-
 impl Outcome {
     /// The report as a page that needs nothing else.
     pub fn to_html(&self) -> String {
-        page(self)
+        document(&format!("Probe of {}", self.signature.name), &lead(self), &sections(self))
     }
 }
 
-fn page(outcome: &Outcome) -> String {
-    let signature = &outcome.signature;
-    let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Probe of {name}</title>\
-         <meta name=\"viewport\" content=\"width=device-width\"><style>{STYLE}</style></head><body>\n<h1>Probe of {name}</h1>\n",
-        name = escape(&signature.name)
-    );
-    let _ = writeln!(
-        out,
-        "<p>{}; seed {}; {} elements of D asked, {} compared in validation.</p>",
-        what_is_probed(signature).join("; "),
+/// What was asked, and the verdict.
+fn lead(outcome: &Outcome) -> String {
+    let found = if matches!(outcome.verdict, Verdict::Found(_)) { " found" } else { "" };
+    format!(
+        "<p>{}; seed {}; {} elements of D asked, {} compared in validation.</p>\n\
+         <div class=\"verdict{found}\"><pre>{}</pre></div>\n",
+        escape(&what_is_probed(&outcome.signature).join("; ")),
         outcome.seed,
         outcome.questions,
-        outcome.tests
-    );
-    let good = matches!(outcome.verdict, Verdict::Found(_));
-    let _ = writeln!(
-        out,
-        "<div class=\"verdict {}\"><pre>{}</pre></div>",
-        if good { "found" } else { "not" },
+        outcome.tests,
         escape(&super::text::verdict_only(outcome))
-    );
+    )
+}
+
+fn sections(outcome: &Outcome) -> Vec<Section> {
+    let signature = &outcome.signature;
+    let mut sections = vec![];
+    let mut section = |id: &str, title: &str, body: String| {
+        sections.push(Section { id: id.to_owned(), title: title.to_owned(), body });
+    };
     if let Verdict::Found(found) = &outcome.verdict {
-        out.push_str("<h2>The model, parameter by parameter</h2>\n<table><tr><th>parameter</th><th>value</th><th>what it rests on</th></tr>\n");
-        found.parameters.iter().for_each(|one| parameter(&mut out, signature, one));
-        out.push_str("</table>\n");
-        let _ = writeln!(out, "<h2>Model file</h2>\n<pre>{}</pre>", escape(&found.model.to_toml()));
+        let rows = found.parameters.iter().map(|one| parameter(signature, one));
+        let body = table(&headings(["parameter", "value", "evidence"]), rows);
+        section("parameters", "The model, parameter by parameter", body);
+        section("model", "Model file", format!("<pre>{}</pre>\n", escape(&found.model.to_toml())));
     }
     if let Verdict::NotExplained(rest) = &outcome.verdict
         && let Some(model) = &rest.nearest
     {
-        out.push_str("<h2>The nearest model</h2>\n<table>\n");
-        for (symbol, value, meaning) in describe(model, signature.k) {
-            let _ = writeln!(
-                out,
-                "<tr><td><b>{symbol}</b></td><td>{}</td><td class=\"dim\">{meaning}</td></tr>",
-                escape(&value)
-            );
-        }
-        out.push_str("</table>\n");
+        let rows = describe(model, signature.k).into_iter().map(|(symbol, value, meaning)| {
+            vec![format!("<b>{symbol}</b>"), escape(&value), format!("<span class=\"dim\">{meaning}</span>")]
+        });
+        section("nearest", "The nearest model", table(&headings(["parameter", "value", "meaning"]), rows));
     }
     if !matches!(outcome.verdict, Verdict::Faulty(_)) {
-        order(&mut out, outcome);
-        features(&mut out, outcome);
+        section("order", "Order and arity", order(outcome));
+        section("features", "Features, as observed", features(outcome));
     }
     let whole = outcome.to_text();
     if let Some(at) = whole.find("\nRevisions") {
-        let _ = writeln!(out, "<h2>Revisions</h2>\n<pre>{}</pre>", escape(whole[at..].trim_start()));
+        section("revisions", "Revisions", format!("<pre>{}</pre>\n", escape(whole[at..].trim_start())));
     }
-    out.push_str("</body></html>\n");
-    out
+    sections
 }
 
-fn order(out: &mut String, outcome: &Outcome) {
-    out.push_str("<h2>Order and arity</h2>\n");
+fn headings<const N: usize>(names: [&str; N]) -> Vec<Heading> {
+    names.map(|name| (name.to_owned(), false)).to_vec()
+}
+
+fn order(outcome: &Outcome) -> String {
+    let mut out = String::new();
     for note in &outcome.order.notes {
         let _ = writeln!(out, "<p>{}</p>", escape(note));
     }
     if let Some(tree) = &outcome.order.tree {
-        let _ = writeln!(out, "<div class=\"tree\">{}</div>", svg::tree(tree, outcome.signature.k));
+        let _ = writeln!(out, "<div class=\"scroll\">{}</div>", svg::tree(tree, outcome.signature.k));
         out.push_str("<p class=\"dim\">");
         for sum in [Sum::Binary, Sum::Swamped, Sum::NotSwamped, Sum::Undetermined] {
             let (colour, text) = (svg::colour(sum), sum.text());
-            let _ = write!(out, "<span style=\"color:{colour}\">●</span> {text} &nbsp; ");
+            let _ = write!(out, "<span style=\"color:{colour}\">●</span> {text} &#160; ");
         }
         out.push_str("</p>\n");
     }
@@ -109,51 +97,37 @@ fn order(out: &mut String, outcome: &Outcome) {
             rows.chunks(8).map(|row| row.join("   ")).collect::<Vec<_>>().join("\n")
         );
     }
+    out
 }
 
-fn features(out: &mut String, outcome: &Outcome) {
-    out.push_str(
-        "<h2>Features, as observed</h2>\n<table><tr><th>feature</th><th>what the answers say</th></tr>\n",
-    );
-    for feature in &outcome.features {
-        let _ = write!(out, "<tr><td><b>{}</b></td><td>{}", feature.name, escape(&feature.value));
+fn features(outcome: &Outcome) -> String {
+    let rows = outcome.features.iter().map(|feature| {
+        let mut cell = escape(&feature.value);
         if !feature.observations.is_empty() {
-            let _ = write!(
-                out,
-                "<details><summary class=\"dim\">{} answers</summary>",
-                feature.observations.len()
-            );
+            let count = feature.observations.len();
+            let _ = write!(cell, "<details><summary class=\"dim\">{count} results</summary>");
             for one in &feature.observations {
                 let _ = write!(
-                    out,
-                    "<pre>{}\n{}\nanswer {}</pre>",
+                    cell,
+                    "<pre>{}\n{}\nresult {}</pre>",
                     escape(&one.asked),
                     escape(&case_lines(&outcome.signature, &one.case).join("\n")),
                     escape(&code(&outcome.signature, one.answer))
                 );
             }
-            out.push_str("</details>");
+            cell += "</details>";
         }
-        out.push_str("</td></tr>\n");
-    }
-    out.push_str("</table>\n");
+        vec![format!("<b>{}</b>", feature.name), cell]
+    });
+    table(&headings(["feature", "observed"]), rows)
 }
 
-fn parameter(out: &mut String, signature: &Signature, one: &Parameter) {
-    let _ = write!(
-        out,
-        "<tr><td><b>{}</b><br><span class=\"dim\">{}</span></td><td><code>{}</code></td><td>",
-        one.symbol,
-        one.meaning,
-        escape(&one.value)
-    );
-    for words in certainty(one) {
-        let _ = write!(out, "{}<br>", escape(&words));
-    }
+fn parameter(signature: &Signature, one: &Parameter) -> Vec<String> {
+    let mut evidence = certainty(one).iter().map(|words| escape(words) + "<br/>").collect::<String>();
     for against in &one.against {
         let _ = write!(
-            out,
-            "<details><summary>not <code>{}</code>: that would answer {}, the unit answers {}</summary>{}</details>",
+            evidence,
+            "<details><summary>not <code>{}</code>: that would return {}, the unit returns {}</summary>{}</details>",
             escape(&against.value),
             escape(&code(signature, against.would)),
             escape(&code(signature, against.answer)),
@@ -161,19 +135,16 @@ fn parameter(out: &mut String, signature: &Signature, one: &Parameter) {
         );
     }
     if one.ruled_out > one.against.len() {
-        let _ = write!(
-            out,
-            "<span class=\"dim\">{} other values are contradicted too</span>",
-            one.ruled_out - one.against.len()
-        );
+        let more = one.ruled_out - one.against.len();
+        let _ = write!(evidence, "<span class=\"dim\">{more} other values are contradicted too</span>");
     }
-    out.push_str("</td></tr>\n");
+    vec![
+        format!("<b>{}</b><br/><span class=\"dim\">{}</span>", one.symbol, one.meaning),
+        format!("<code>{}</code>", escape(&one.value)),
+        evidence,
+    ]
 }
 
 fn question(signature: &Signature, case: &Case) -> String {
     format!("<pre>{}</pre>", escape(&case_lines(signature, case).join("\n")))
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

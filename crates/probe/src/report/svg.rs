@@ -8,7 +8,7 @@ const LEAF: usize = 34;
 const LEVEL: usize = 56;
 const MARGIN: usize = 20;
 
-/// The colour of a node.
+/// The color of a node.
 pub(super) const fn colour(sum: Sum) -> &'static str {
     match sum {
         Sum::Binary => "#8a8f98",
