@@ -1,4 +1,4 @@
-/* bitmma: what a GPU's matrix multiply-accumulate instruction answers, bit for bit.
+/* bitmma: what the matrix multiply-accumulate instructions of GPUs return, bit for bit.
  *
  * Operand bits go in, result bits come out: docs/c.md has examples.
  *
@@ -42,6 +42,9 @@ typedef enum bitmma_status {
   // A bug of this library.
   BITMMA_INTERNAL = 11,
 } bitmma_status;
+
+// An operand B made ready for a unit, which may be closed before it.
+typedef struct bitmma_prepared bitmma_prepared;
 
 // An instruction or a model, ready to compute. It does not change: any number of threads may use it at once.
 typedef struct bitmma_unit bitmma_unit;
@@ -218,6 +221,28 @@ enum bitmma_status bitmma_gemm(const struct bitmma_unit *unit,
                                const struct bitmma_operands *operands,
                                const struct bitmma_gemm_options *options,
                                const struct bitmma_output *d);
+
+// Makes B (K×N) ready for any number of products: packed once, in about the bytes of its codes. `scale_b` are its scale
+// factors, ceil(K/scale_size) × N, for units that take them; all zero or NULL otherwise. `threads` as in
+// `bitmma_gemm_options`. `prepared` receives the operand, which `bitmma_free_prepared` ends; B is copied.
+enum bitmma_status bitmma_prepare(const struct bitmma_unit *unit,
+                                  size_t n,
+                                  size_t k,
+                                  const struct bitmma_input *b,
+                                  const struct bitmma_input *scale_b,
+                                  size_t threads,
+                                  struct bitmma_prepared **prepared);
+
+// D = alpha·A·B + beta·C as by `bitmma_gemm`, with a B that was made ready; of `operands` B is all zero, and so are its scale
+// factors, but for FP32 scales of blocks. One product at a time.
+enum bitmma_status bitmma_multiply_prepared(const struct bitmma_prepared *prepared,
+                                            size_t m,
+                                            const struct bitmma_operands *operands,
+                                            const struct bitmma_gemm_options *options,
+                                            const struct bitmma_output *d);
+
+// Ends an operand that was made ready, which no call may be using. NULL is ignored.
+void bitmma_free_prepared(struct bitmma_prepared *prepared);
 
 // Every step of one element of D, with operands as `bitmma_dot` takes them: JSON, the keys `schema`, `steps` and `d` of
 // `bitmma explain --json`.

@@ -116,6 +116,28 @@ private:
     std::unique_ptr<bitmma_unit, close> handle;
 };
 
+/// An operand B (K×N) that is packed once, for any number of products: see bitmma_prepare.
+class prepared {
+public:
+    /// For a unit, which may be gone before it; on all threads, unless a number is given.
+    prepared(const unit &of, std::size_t n, std::size_t k, bitmma_input b, bitmma_input scale_b = {}, std::size_t threads = 0) {
+        bitmma_prepared *made = nullptr;
+        check(bitmma_prepare(of.get(), n, k, &b, &scale_b, threads, &made));
+        handle.reset(made);
+    }
+
+    /// D = alpha·A·B + beta·C of M rows; of `operands` B is left out.
+    void multiply(std::size_t m, const bitmma_operands &operands, bitmma_output d, const bitmma_gemm_options &options = {}) const {
+        check(bitmma_multiply_prepared(handle.get(), m, &operands, &options, &d));
+    }
+
+private:
+    struct release {
+        void operator()(bitmma_prepared *made) const { bitmma_free_prepared(made); }
+    };
+    std::unique_ptr<bitmma_prepared, release> handle;
+};
+
 /// Codes of one format into codes of another: see bitmma_convert. `to` has at least the length of `from`.
 template <codes From, codes To>
 void convert(const std::string &from_format, const From &from, const std::string &to_format, To &&to,

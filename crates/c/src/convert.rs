@@ -16,7 +16,7 @@ pub unsafe extern "C" fn bitmma_find_format(
     name: *const c_char,
     format: *mut bitmma_format,
 ) -> bitmma_status {
-    // SAFETY: the caller's text and the place for the answer
+    // SAFETY: the caller's text and the place for the result
     guarded(|| unsafe {
         let found = format_of(text("name", name)?)?;
         not_null("format", format)?;

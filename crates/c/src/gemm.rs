@@ -5,8 +5,8 @@ use std::fmt::Display;
 
 use bitmma_engine::formats::overflow::UnknownOverflow;
 use bitmma_engine::formats::rounding::UnknownRounding;
-use bitmma_engine::formats::{F32, Overflow, Rounding};
-use bitmma_engine::gemm::{OutputConversion, scale_blocks};
+use bitmma_engine::formats::{Overflow, Rounding};
+use bitmma_engine::gemm::{OutputConversion, Target, scale_blocks};
 use bitmma_engine::{GemmOptions, gemm};
 
 use crate::buffer::{bitmma_output, optional_text, required};
@@ -64,7 +64,7 @@ pub(crate) unsafe fn rules(
 }
 
 /// Threads for a product, in a library that may start them or not; `None` for those of the pool that the call is in.
-fn threads(given: usize, starts_threads: bool) -> Result<Option<usize>, Failure> {
+pub(crate) fn threads(given: usize, starts_threads: bool) -> Result<Option<usize>, Failure> {
     match given {
         0 => Ok(None),
         _ if starts_threads => Ok(Some(given)),
@@ -74,6 +74,43 @@ fn threads(given: usize, starts_threads: bool) -> Result<Option<usize>, Failure>
                 format!("threads: {given}; this library was built without threads, which allows 0 and 1");
             Err(Failure::new(BITMMA_OPTION, message))
         }
+    }
+}
+
+/// What the options of a product say.
+pub(crate) struct Made {
+    pub(crate) options: GemmOptions<'static>,
+    /// Products of one shape.
+    pub(crate) products: usize,
+}
+
+/// Reads options; NULL is all zero.
+///
+/// # Safety
+///
+/// They and what they point to can be read.
+pub(crate) unsafe fn made(target: &Target, options: *const bitmma_gemm_options) -> Result<Made, Failure> {
+    // SAFETY: the caller's
+    unsafe {
+        let mut made = GemmOptions::default();
+        let Some(options) = options.as_ref() else { return Ok(Made { options: made, products: 1 }) };
+        let factor = |name, address: *const f64| {
+            let given = (!address.is_null()).then(|| address.read_unaligned().to_bits());
+            given.map(|double| target.factor(name, double)).transpose()
+        };
+        let given = |value: usize| (value > 0).then_some(value);
+        made.split_k = given(options.split_k);
+        made.promote_every = given(options.promote_every);
+        made.threads = threads(options.threads, cfg!(feature = "threads"))?;
+        (made.alpha, made.beta) = (factor("alpha", options.alpha)?, factor("beta", options.beta)?);
+        made.scale_blocks = match optional_text("scale_blocks", options.scale_blocks)? {
+            Some(text) => Some(scale_blocks(text).map_err(bitmma_engine::Error::from)?),
+            None => None,
+        };
+        let output = optional_text("output", options.output)?.map(format_of).transpose()?;
+        let (rounding, overflow) = rules(options.rounding, options.overflow)?;
+        made.output = OutputConversion::asked(output, rounding, overflow, options.nan.as_ref().copied())?;
+        Ok(Made { options: made, products: options.products.max(1) })
     }
 }
 
@@ -99,34 +136,8 @@ pub unsafe extern "C" fn bitmma_gemm(
         let operands = required("operands", operands)?;
         let d = required("d", d)?;
         let target = unit.target();
-        let mut made = GemmOptions::default();
-        let mut products = 1;
-        if let Some(options) = options.as_ref() {
-            let factor = |name, address: *const f64| {
-                let given = (!address.is_null()).then(|| address.read_unaligned().to_bits());
-                given.map(|double| target.factor(name, double)).transpose()
-            };
-            let given = |value: usize| (value > 0).then_some(value);
-            products = options.products.max(1);
-            made.split_k = given(options.split_k);
-            made.promote_every = given(options.promote_every);
-            made.threads = threads(options.threads, cfg!(feature = "threads"))?;
-            (made.alpha, made.beta) = (factor("alpha", options.alpha)?, factor("beta", options.beta)?);
-            made.scale_blocks = match optional_text("scale_blocks", options.scale_blocks)? {
-                Some(text) => Some(scale_blocks(text).map_err(bitmma_engine::Error::from)?),
-                None => None,
-            };
-            let output = optional_text("output", options.output)?.map(format_of).transpose()?;
-            let (rounding, overflow) = rules(options.rounding, options.overflow)?;
-            made.output = OutputConversion::asked(output, rounding, overflow, options.nan.as_ref().copied())?;
-        }
-        let mut wanted = Wanted::of(target.model(), products, (m, n, k));
-        // where the unit takes factors of its own, the product says what is wrong
-        if let (Some(blocks), None) = (made.scale_blocks, wanted.scales) {
-            let along = blocks.along(k);
-            let (rows, columns) = (m.div_ceil(blocks.rows.max(1)), n.div_ceil(blocks.columns.max(1)));
-            wanted.scales = Some([(F32, (products, rows, along)), (F32, (products, along, columns))]);
-        }
+        let Made { options: mut made, products } = made(target, options)?;
+        let wanted = Wanted::of_product(target.model(), made.scale_blocks, products, (m, n, k));
         let layout = d.layout("D", (products, m, n))?;
         let answer = {
             // gone before D is written, which may be the memory of an operand

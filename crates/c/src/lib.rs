@@ -12,6 +12,7 @@ mod explain;
 mod function;
 mod gemm;
 mod multiply;
+mod prepared;
 mod status;
 mod unit;
 
@@ -21,6 +22,7 @@ pub use explain::bitmma_explain;
 pub use function::bitmma_function;
 pub use gemm::{bitmma_gemm, bitmma_gemm_options};
 pub use multiply::{bitmma_dot, bitmma_multiply, bitmma_operands};
+pub use prepared::{bitmma_free_prepared, bitmma_multiply_prepared, bitmma_prepare, bitmma_prepared};
 pub use status::{bitmma_last_error, bitmma_status, bitmma_version};
 pub use unit::{
     bitmma_close, bitmma_describe, bitmma_format, bitmma_open, bitmma_open_model, bitmma_signature,

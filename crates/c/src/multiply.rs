@@ -1,7 +1,8 @@
 //! One instruction, many of them, and one dot product.
 
 use bitmma_engine::arithmetic::run;
-use bitmma_engine::formats::{BlockScale, Format};
+use bitmma_engine::formats::{BlockScale, F32, Format};
+use bitmma_engine::gemm::ScaleBlocks;
 use bitmma_engine::{Error, Matrix, Model, Operands, Signature};
 
 use crate::buffer::{Held, Shape, bitmma_input, bitmma_output, not_null, required};
@@ -98,7 +99,7 @@ impl bitmma_operands {
         }
     }
 
-    fn refuse_scales(&self, name: &str) -> Result<(), Failure> {
+    pub(crate) fn refuse_scales(&self, name: &str) -> Result<(), Failure> {
         for (operand, input) in [("A", &self.scale_a), ("B", &self.scale_b)] {
             if !input.is_none() {
                 let message = format!("scale factors of {operand} are given; {name} takes none");
@@ -134,6 +135,23 @@ impl Wanted {
         });
         let Model { a, b, c, .. } = *model;
         Wanted { a: (a, (blocks, m, k)), b: (b, (blocks, k, n)), c: (c, (blocks, m, n)), scales }
+    }
+
+    /// The same with FP32 scales of blocks, if some are given; where the model takes factors of its own, the product says
+    /// what is wrong.
+    pub(crate) fn of_product(
+        model: &Model,
+        scale_blocks: Option<ScaleBlocks>,
+        products: usize,
+        (m, n, k): (usize, usize, usize),
+    ) -> Wanted {
+        let mut wanted = Wanted::of(model, products, (m, n, k));
+        if let (Some(blocks), None) = (scale_blocks, wanted.scales) {
+            let along = blocks.along(k);
+            let (rows, columns) = (m.div_ceil(blocks.rows.max(1)), n.div_ceil(blocks.columns.max(1)));
+            wanted.scales = Some([(F32, (products, rows, along)), (F32, (products, along, columns))]);
+        }
+        wanted
     }
 }
 

@@ -190,7 +190,7 @@ pub unsafe extern "C" fn bitmma_describe(
     unit: *const bitmma_unit,
     signature: *mut bitmma_signature,
 ) -> bitmma_status {
-    // SAFETY: the caller's unit and the place for the answer
+    // SAFETY: the caller's unit and the place for the result
     guarded(|| unsafe {
         let unit = required("unit", unit)?;
         not_null("signature", signature)?;

@@ -1,7 +1,7 @@
 //! Matrices of codes that someone else holds.
 
 use bitmma_formats::Format;
-use bitmma_kernel::{Slice, View};
+use bitmma_kernel::{Panels, Slice, View};
 
 use crate::error::Error;
 use crate::matrix::Matrix;
@@ -14,6 +14,8 @@ pub struct MatrixRef<'m> {
     pub(crate) view: View<'m>,
     /// Whether every code is one of the format.
     checked: bool,
+    /// Where the codes are that `view` has only the shape of.
+    pub(crate) panels: Option<&'m Panels>,
 }
 
 impl<'m> MatrixRef<'m> {
@@ -29,7 +31,7 @@ impl<'m> MatrixRef<'m> {
         codes: Slice<'m>,
     ) -> Option<MatrixRef<'m>> {
         let view = View::strided(codes, shape, strides).filter(|_| codes.bytes() == format.bytes())?;
-        Some(MatrixRef { format, view, checked: false })
+        Some(MatrixRef { format, view, checked: false, panels: None })
     }
 
     /// Of a matrix whose codes are not known to be those of its format.
@@ -37,9 +39,15 @@ impl<'m> MatrixRef<'m> {
         MatrixRef { checked: false, ..matrix.into() }
     }
 
+    /// B, K×N, that was made ready by a kernel.
+    pub(crate) fn of_panels(format: Format, (k, n): (usize, usize), panels: &'m Panels) -> MatrixRef<'m> {
+        let view = View::new(Slice::U8(&[]), (1, k, n));
+        MatrixRef { format, view, checked: true, panels: Some(panels) }
+    }
+
     /// An error where a code has more bits than the format.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        let MatrixRef { format, view, checked } = self;
+        let MatrixRef { format, view, checked, .. } = self;
         if *checked || format.bits() as usize == 8 * format.bytes() {
             return Ok(());
         }
@@ -62,6 +70,6 @@ impl<'m> MatrixRef<'m> {
 
 impl<'m> From<&'m Matrix> for MatrixRef<'m> {
     fn from(matrix: &'m Matrix) -> MatrixRef<'m> {
-        MatrixRef { format: matrix.format(), view: matrix.view(), checked: true }
+        MatrixRef { format: matrix.format(), view: matrix.view(), checked: true, panels: None }
     }
 }

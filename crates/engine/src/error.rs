@@ -12,13 +12,13 @@ use thiserror::Error;
 pub enum Fault {
     /// It could not be started, or it is not there.
     Unavailable,
-    /// It did not answer within its time.
+    /// It returned nothing within its time.
     Hung,
     /// It ended, or closed its output.
     Died,
     /// It answered with less than was asked for.
     Short,
-    /// Its answer is malformed.
+    /// Its result is malformed.
     Wrong,
     /// It said itself that it cannot answer.
     Refused,
@@ -150,7 +150,7 @@ pub enum Error {
     /// No such architecture or instruction.
     #[error(transparent)]
     Lookup(#[from] LookupError),
-    /// A unit that is not simulated did not answer.
+    /// A unit that is not simulated returned nothing.
     #[error("{unit} {}: {problem}", fault.name())]
     Unit {
         /// The unit, as it was asked for.

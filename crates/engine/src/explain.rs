@@ -8,7 +8,7 @@ use bitmma_arithmetic::{Model, Step};
 use crate::case::Operands;
 use crate::error::Error;
 
-/// One dot product and the steps that led to its answer.
+/// One dot product and the steps that led to its result.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// The steps, in order; each elementary operation opens with [`Step::Begin`].

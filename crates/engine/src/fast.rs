@@ -15,7 +15,7 @@ use crate::signature::Signature;
 use crate::simulate::Simulator;
 use crate::unit::MmaUnit;
 
-/// A [`Simulator`] whose products take the kernels, batches on all cores. Its answers are those of the
+/// A [`Simulator`] whose products take the kernels, batches on all cores. Its results are those of the
 /// reference path; what has no kernel takes that path itself.
 #[derive(Clone)]
 pub struct FastSimulator {

@@ -60,6 +60,7 @@ mod execute;
 mod finish;
 mod merge;
 mod options;
+mod prepared;
 pub mod schedule;
 mod simt;
 mod target;
@@ -78,6 +79,7 @@ pub use convert::OutputConversion;
 pub use element::{Element, element, finished, merged};
 pub use execute::{How, execute, parts};
 pub use options::GemmOptions;
+pub use prepared::Prepared;
 pub use schedule::Schedule;
 pub use target::{MAX_STEP, Target};
 

@@ -2,7 +2,7 @@
 
 use bitmma_arithmetic::{Model, Prepared, run};
 use bitmma_formats::Format;
-use bitmma_kernel::{Runs, Slice, View};
+use bitmma_kernel::{Codes, Panels, Runs, Slice, View};
 
 use crate::case::Operands;
 use crate::error::Error;
@@ -14,7 +14,7 @@ pub use bitmma_kernel::{Level, routes};
 /// D = A·B + C, the model applied `step` elements along K at a time, each step starting from the result
 /// of the one before; K must be a multiple of `step`.
 ///
-/// The answer is that of the reference path for every input; models without a kernel take the reference
+/// The result is that of the reference path for every input; models without a kernel take the reference
 /// path itself (see [`has_kernel`]). `level` is the instruction set; the best there is by default.
 pub fn multiply(
     model: &Model,
@@ -112,6 +112,34 @@ impl<'m> Plan<'m> {
         let codes = kernel.multiply(&self.prepared, operands, runs);
         let codes = codes.ok_or(Error::too_large(format, operands.shape()))?;
         Ok(Matrix::from_codes(format, operands.shape(), codes))
+    }
+}
+
+impl Plan<'_> {
+    /// B of whole steps, and its scale factors, made ready; `None` where no kernel streams it.
+    pub(crate) fn prepare(&self, b: View<'_>, scale_b: Option<View<'_>>) -> Option<Panels> {
+        self.kernel.as_ref()?.prepare(&self.prepared, b, scale_b)
+    }
+
+    /// As [`Plan::of_checked`], of a B that was made ready.
+    pub(crate) fn of_prepared(
+        &self,
+        a: (View<'_>, Option<View<'_>>),
+        panels: &Panels,
+        c: Option<View<'_>>,
+        runs: Option<&Runs<'_>>,
+    ) -> Option<Result<Matrix, Error>> {
+        let kernel = self.kernel.as_ref()?;
+        let format = if runs.is_some() { kernel.sums() } else { self.prepared.model().d };
+        let shape = (1, a.0.rows, panels.shape().1);
+        let codes = kernel.multiply_prepared(&self.prepared, a, panels, c, runs);
+        let codes = codes.ok_or(Error::too_large(format, shape));
+        Some(codes.map(|codes| Matrix::from_codes(format, shape, codes)))
+    }
+
+    /// The codes of a B that was made ready, row-major.
+    pub(crate) fn codes(&self, panels: &Panels) -> Option<Codes> {
+        self.kernel.as_ref()?.codes(&self.prepared, panels)
     }
 }
 

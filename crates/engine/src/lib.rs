@@ -1,7 +1,7 @@
 //! Runs a matrix multiply-accumulate instruction, bit for bit.
 //!
 //! [`simulate()`] is the reference path: the plain definition, in integers, one dot product per element of
-//! D. [`MmaUnit`] is whatever answers D for A, B and C; a [`Simulator`] is one. [`explain`] shows every
+//! D. [`MmaUnit`] is whatever computes D for A, B and C; a [`Simulator`] is one. [`explain`] shows every
 //! step of one element. [`gemm()`] makes products of any shape of one instruction.
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
@@ -34,7 +34,7 @@ pub use borrowed::MatrixRef;
 pub use case::{Case, Operands};
 pub use error::{Error, Fault};
 pub use fast::FastSimulator;
-pub use gemm::{GemmOptions, gemm};
+pub use gemm::{GemmOptions, Prepared, gemm};
 pub use matrices::Matrices;
 pub use matrix::{Matrix, shape_text};
 pub use progress::Progress;

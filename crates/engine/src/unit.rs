@@ -1,4 +1,4 @@
-//! Whatever answers D for A, B and C.
+//! Whatever computes D for A, B and C.
 
 use crate::case::{Case, Operands};
 use crate::error::Error;

@@ -115,6 +115,11 @@ impl Chunk<'_> {
         on_codes!(self, codes => codes.len())
     }
 
+    /// Some of them.
+    pub(crate) fn rows(&mut self, range: Range<usize>) -> Chunk<'_> {
+        on_codes!(self, codes => Code::chunk(&mut codes[range]))
+    }
+
     /// Writes what is made of numbers from `start` on; bits beyond the width held are dropped.
     #[inline(always)] // for callers compiled for an instruction set
     pub(crate) fn write<T: Copy>(&mut self, start: usize, numbers: &[T], code: impl Fn(T) -> u64) {
@@ -337,9 +342,21 @@ impl Operands<'_> {
 
     /// Elements `k` of a column of B, whole steps, with their scale factors.
     pub fn column(&self, prepared: &Prepared<'_>, (block, column): (usize, usize), k: Range<usize>) -> Line {
+        let codes = within(self.b.column(block, column), self.b.rows, &k, self.b.rows);
+        self.column_of(prepared, &codes, (block, column), k)
+    }
+
+    /// The same with those codes.
+    pub(crate) fn column_of(
+        &self,
+        prepared: &Prepared<'_>,
+        codes: &[u64],
+        (block, column): (usize, usize),
+        k: Range<usize>,
+    ) -> Line {
         let all = self.b.rows;
         let scales = self.scale_b.map(|scale| within(scale.column(block, column), scale.rows, &k, all));
-        Line::new(prepared, Side::B, &within(self.b.column(block, column), all, &k, all), scales)
+        Line::new(prepared, Side::B, codes, scales)
     }
 }
 

@@ -19,14 +19,16 @@ use super::family::Problem;
 use super::fix::{Fix, Kinds};
 use super::number::Number;
 use super::pack::{Aligned, Cells, Operand, Traits};
+use super::panels::Panels;
 use super::routes::{Route, count};
 use super::runs::Runs;
+use super::simd::Level;
 use super::spread::{each_chunk, mapped};
 use super::stretches::{Stretch, Stretches};
 use super::tiles::{Packed, Sizes, Stored, Tiles};
 
 /// Products of numbers below which one thread computes them all: waking others takes as long.
-const ALONE: usize = 1 << 20;
+pub(crate) const ALONE: usize = 1 << 20;
 
 /// How the products of a batch are shared out.
 #[derive(Clone, Copy)]
@@ -62,13 +64,25 @@ pub(crate) trait Multiply: Send + Sync {
     fn directly(&self, problem: &Problem<'_>, block: usize, d: &mut Chunk<'_>) -> bool;
     /// The format of sums of runs.
     fn sums(&self) -> Format;
+    /// B made ready for any number of products; `None` where it is not taken so.
+    fn prepare(
+        &self,
+        prepared: &Prepared<'_>,
+        level: Level,
+        b: View<'_>,
+        scale_b: Option<View<'_>>,
+    ) -> Option<Panels>;
+    /// As [`Multiply::multiply`], of one product whose B was prepared.
+    fn stream(&self, problem: &Problem<'_>, panels: &Panels) -> Option<Codes>;
+    /// The codes of a B that was prepared, row-major.
+    fn codes(&self, prepared: &Prepared<'_>, panels: &Panels) -> Option<Codes>;
 }
 
 /// A kernel and the readers of its operands.
 pub(crate) struct Driven<T, E> {
     pub(crate) kernel: Box<dyn Tiles<T, E>>,
-    a: Reader<E>,
-    b: Reader<E>,
+    pub(crate) a: Reader<E>,
+    pub(crate) b: Reader<E>,
 }
 
 /// Some rows of D, with all columns of a block.
@@ -100,19 +114,14 @@ impl<T: Number, E: Entry> Driven<T, E> {
         let a = Operand { prepared, reader: &self.a, lines: operands.a, scales: operands.scale_a, block };
         let (lines, scales) = (operands.b.transposed(), operands.scale_b.map(View::transposed));
         let b = Operand { reader: &self.b, lines, scales, ..a };
-        let Sizes { width, rows: tile, group, k_block } = kernel.sizes(level);
+        let Sizes { width, rows: tile, group, k_block, .. } = kernel.sizes(level);
         let row_kinds = Kinds::of(if E::EXPONENTS { m } else { 0 });
         let stretches = Stretches::of(k, (prepared.k(), k_block), runs);
         let rows_of = |row_block: usize| {
             let first = row_block * GROUPS * group;
             (first, (m - first).min(GROUPS * group).next_multiple_of(tile))
         };
-        let what = match runs {
-            _ if prepared.model().d == <T as Word>::FORMAT => Stored::Numbers,
-            None => Stored::Narrowed,
-            Some(_) => Stored::Sums,
-        };
-        let what = (what, prepared.model().emitted_nan());
+        let what = stored::<T>(problem);
 
         for first_column in (0..n).step_by(COLUMN_BLOCK) {
             let columns = COLUMN_BLOCK.min(n - first_column);
@@ -230,6 +239,35 @@ impl<T: Number, E: Entry> Multiply for Driven<T, E> {
     fn sums(&self) -> Format {
         <T as Word>::FORMAT
     }
+
+    fn prepare(
+        &self,
+        prepared: &Prepared<'_>,
+        level: Level,
+        b: View<'_>,
+        scale_b: Option<View<'_>>,
+    ) -> Option<Panels> {
+        self.panels(prepared, level, b, scale_b)
+    }
+
+    fn stream(&self, problem: &Problem<'_>, panels: &Panels) -> Option<Codes> {
+        self.streamed(problem, panels)
+    }
+
+    fn codes(&self, prepared: &Prepared<'_>, panels: &Panels) -> Option<Codes> {
+        let whole = |packed: &Packed, element: usize| self.kernel.code_at(packed, element);
+        panels.codes(&prepared.code_format(Side::B), whole)
+    }
+}
+
+/// What codes of D are made of, and the code of a NaN.
+pub(crate) fn stored<T: Word>(Problem { prepared, runs, .. }: &Problem<'_>) -> (Stored, u64) {
+    let what = match runs {
+        _ if prepared.model().d == <T as Word>::FORMAT => Stored::Numbers,
+        None => Stored::Narrowed,
+        Some(_) => Stored::Sums,
+    };
+    (what, prepared.model().emitted_nan())
 }
 
 /// One panel of columns of some rows.
@@ -259,7 +297,14 @@ impl<T: Number, E: Entry> Panel<'_, T, E> {
         let (first_column, size) = (fix.first_column + first, group * width);
         let (results, rest) = state.split_at_mut(traits.len() * width);
         if span[0].range.first == 0 {
-            self.load_c(results);
+            load_c(
+                kernel,
+                problem,
+                fix.block,
+                (first_row, first_column),
+                (width, column_traits.len()),
+                results,
+            );
         }
         let within_span = problem.runs.is_some() && !stretches.keeps_both;
         let mut short = Aligned::zeros(if within_span { size } else { 0 });
@@ -300,28 +345,32 @@ impl<T: Number, E: Entry> Panel<'_, T, E> {
             }
         }
     }
+}
 
-    /// Reads the rows of C, as far as there are rows, into a state of zeros.
-    fn load_c(&self, state: &mut [T]) {
-        let Panel { fix, rows: (first_row, _), columns: (first, column_traits), width, .. } = *self;
-        let used = column_traits.len();
-        let (kernel, problem) = (fix.kernel, fix.problem);
-        let Some(c) = problem.operands.c else {
-            let start: T = problem.runs.map_or(kernel.resume(0), Runs::start);
-            if start.code() != 0 {
-                state.fill(start);
-            }
-            return;
-        };
-        for (row, state) in (first_row..c.rows).zip(state.chunks_exact_mut(width)) {
-            let start = c.index(fix.block, row, fix.first_column + first);
-            kernel.load_all(problem.level, problem.runs.is_some(), (c.codes, start), &mut state[..used]);
+/// Reads rows of C, as far as there are rows, into a state of zeros: from a row and a column on, `used` of `width` columns.
+pub(crate) fn load_c<T: Number, E: Entry>(
+    kernel: &dyn Tiles<T, E>,
+    problem: &Problem<'_>,
+    block: usize,
+    (first_row, first_column): (usize, usize),
+    (width, used): (usize, usize),
+    state: &mut [T],
+) {
+    let Some(c) = problem.operands.c else {
+        let start: T = problem.runs.map_or(kernel.resume(0), Runs::start);
+        if start.code() != 0 {
+            state.fill(start);
         }
+        return;
+    };
+    for (row, state) in (first_row..c.rows).zip(state.chunks_exact_mut(width)) {
+        let start = c.index(block, row, first_column);
+        kernel.load_all(problem.level, problem.runs.is_some(), (c.codes, start), &mut state[..used]);
     }
 }
 
 /// Lines packed, and what is known of each.
-type Lines = (Box<Packed>, Vec<Traits>);
+pub(crate) type Lines = (Box<Packed>, Vec<Traits>);
 
 /// A group of lines, block by block of a span of K, as cells and then packed.
 fn packed<E: Entry>(
@@ -346,11 +395,23 @@ fn join(known: &mut [Traits], lines: usize, groups: &[Vec<Lines>]) {
     }
 }
 
+/// A code of B, wherever it is.
+pub(crate) fn b_code<T: Number, E: Entry>(
+    kernel: &dyn Tiles<T, E>,
+    problem: &Problem<'_>,
+    (block, k, column): (usize, usize, usize),
+) -> u64 {
+    match problem.panels {
+        None => problem.operands.b.get(block, k, column),
+        Some(panels) => panels.code_by(k, column, |packed, element| kernel.code_at(packed, element)),
+    }
+}
+
 /// One elementary operation by the reference path, from an accumulator in the middle of a chain.
 #[cold]
-fn by_reference_operation<T: Number, E: Entry>(
+pub(crate) fn by_reference_operation<T: Number, E: Entry>(
     kernel: &dyn Tiles<T, E>,
-    Problem { prepared, operands, .. }: &Problem<'_>,
+    problem @ Problem { prepared, operands, .. }: &Problem<'_>,
     (block, row, column): (usize, usize, usize),
     position: usize,
     c: T,
@@ -361,8 +422,8 @@ fn by_reference_operation<T: Number, E: Entry>(
     let indices: Vec<usize> = (position..position + prepared.length()).map(index).collect();
     let a: Vec<_> =
         indices.iter().map(|&k| prepared.element(Side::A, operands.a.get(block, row, k))).collect();
-    let b: Vec<_> =
-        indices.iter().map(|&k| prepared.element(Side::B, operands.b.get(block, k, column))).collect();
+    let of_b = |k| b_code(kernel, problem, (block, k, column));
+    let b: Vec<_> = indices.iter().map(|&k| prepared.element(Side::B, of_b(k))).collect();
     let k = operands.a.columns;
     let of_a = |scales: View<'_>, i: usize| scales.get(block, row, i * scales.columns / k);
     let of_b = |scales: View<'_>, i: usize| scales.get(block, i * scales.rows / k, column);

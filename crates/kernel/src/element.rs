@@ -220,6 +220,11 @@ impl<E: Entry> Reader<E> {
         reader
     }
 
+    /// Whether codes are entries.
+    pub(crate) fn is_same(&self) -> bool {
+        matches!(self.how, How::Same)
+    }
+
     #[inline(never)]
     fn compute(&self, prepared: &Prepared<'_>, code: u64) -> E {
         E::from_value(&prepared.element(self.side, code), &self.format)
@@ -249,12 +254,27 @@ impl<E: Entry> Reader<E> {
             How::Same => section.numbers(codes, &lines, values, |code| E::of_code(code.code()).value()),
             _ => {
                 let codes = section.codes(codes, &lines, order);
-                let (chunk, apart) = section.chunks();
-                for (index, codes) in codes.chunks(chunk).enumerate() {
-                    let first = index * apart;
+                let Section { lines, there, .. } = *section;
+                let apart = if there < lines { codes.len() } else { 0 };
+                // few lines are read together, and spread afterwards
+                let mut near = vec![E::Value::default(); apart];
+                let mut near_exponents = vec![0; if E::EXPONENTS { apart } else { 0 }];
+                let (to, exponents_to): (&mut [E::Value], &mut [i16]) = match apart {
+                    0 => (&mut *values, &mut *exponents),
+                    _ => (&mut near, &mut near_exponents),
+                };
+                for (index, codes) in codes.chunks(AT_ONCE).enumerate() {
+                    let first = index * AT_ONCE;
                     let kept = if E::EXPONENTS { first } else { 0 };
-                    let (values, exponents) = (&mut values[first..], &mut exponents[kept..]);
-                    self.numbers(prepared, codes, (values, exponents));
+                    self.numbers(prepared, codes, (&mut to[first..], &mut exponents_to[kept..]));
+                }
+                if apart > 0 {
+                    let own = values.chunks_exact_mut(lines);
+                    own.zip(near.chunks_exact(there)).for_each(|(own, near)| own[..there].copy_from_slice(near));
+                    if E::EXPONENTS {
+                        let own = exponents.chunks_exact_mut(lines);
+                        own.zip(near_exponents.chunks_exact(there)).for_each(|(own, near)| own[..there].copy_from_slice(near));
+                    }
                 }
             }
         });
@@ -314,6 +334,9 @@ impl<E: Entry> Reader<E> {
     }
 }
 
+/// Codes that are read together without a branch for each.
+const AT_ONCE: usize = 256;
+
 /// Positions along K of which rows are turned into columns together: what they are written to stays in the nearest cache.
 const TOGETHER: usize = 64;
 
@@ -356,16 +379,10 @@ impl Section {
         }
     }
 
-    /// How many codes of those that are there are read together without a branch, and how far apart their numbers begin.
-    #[inline(always)]
-    fn chunks(&self) -> (usize, usize) {
-        if self.there < self.lines { (self.there, self.lines) } else { (256, 256) }
-    }
-
     /// The codes of lines that are there, those of one position together, in the order in which a step takes them. They
     /// are copied line by line before anything is made of them: memory is slow, and this way many are on their way at once.
     #[inline(always)]
-    fn codes<C: Code>(&self, codes: &[C], matrix: &View<'_>, order: &[usize]) -> Vec<C> {
+    pub(crate) fn codes<C: Code>(&self, codes: &[C], matrix: &View<'_>, order: &[usize]) -> Vec<C> {
         let Section { block, first, there, k: Range { first: k, length }, .. } = *self;
         let mut near = vec![C::default(); there * length];
         let steps = near.chunks_exact_mut(order.len() * there).zip((0..length).step_by(order.len()));

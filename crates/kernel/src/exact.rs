@@ -22,8 +22,9 @@ use super::element::Range;
 use super::elementwise::power;
 use super::family::{Family, Kernel, Rare, mend};
 use super::pack::{Aligned, Cells, GROUP, VECTORS, WIDEST};
+use super::panels::widen::Widen;
 use super::routes::{Route, count};
-use super::simd::{Positions, Simd, multiply_add};
+use super::simd::{Level, Positions, Simd, multiply_add};
 
 /// Rows of a tile: a column that was loaded serves four.
 const ROWS: usize = 4;
@@ -79,7 +80,8 @@ impl Exact {
         }
         let together = |sizes: &[f64]| sizes.iter().fold(0.0, |total, &of_line| size(total, of_line));
         let sizes = sizes[..lines].chunks_exact(group).map(together).collect();
-        Packed { values: Aligned::of(cells.values.iter().map(|&value| f64::from(value))), lasts, sizes }
+        let values = Aligned::of(cells.values.iter().map(|&value| f64::from(value)));
+        Packed { values, lasts, sizes, narrow: Aligned::default() }
     }
 }
 
@@ -90,6 +92,8 @@ pub(crate) struct Packed {
     lasts: Vec<i32>,
     /// For each share of the lines: of A the sum of all magnitudes, of B the largest.
     sizes: Vec<f64>,
+    /// Room for the numbers before they are widened, where they are made of codes.
+    narrow: Aligned<f32>,
 }
 
 /// What zero has for a last bit.
@@ -121,6 +125,45 @@ impl Kernel for Exact {
     #[inline(always)]
     fn pack_b(&self, cells: Cells) -> Packed {
         self.pack(&cells, cells.lines, f64::max)
+    }
+
+    fn strip(&self, packed: &mut Packed) {
+        packed.values = Aligned::default();
+    }
+
+    fn fill(&self, level: Level, widen: &Widen, words: &[i32], kept: &Packed, into: &mut Option<Packed>) {
+        let count = words.len() * 32 / widen.cell as usize;
+        let packed = into.get_or_insert_with(|| Packed {
+            values: Aligned::default(),
+            lasts: Vec::new(),
+            sizes: Vec::new(),
+            narrow: Aligned::default(),
+        });
+        widen.numbers(level, VECTORS, words, packed.narrow.resized(count));
+        let values = packed.values.resized(count);
+        level.compiled(
+            #[inline(always)]
+            || {
+                for (value, &narrow) in values.iter_mut().zip(&*packed.narrow) {
+                    *value = f64::from(narrow) + 0.0; // no zero is negative
+                }
+            },
+        );
+        packed.lasts.clone_from(&kept.lasts);
+        packed.sizes.clone_from(&kept.sizes);
+    }
+
+    fn is_filled(&self, packed: &Packed, filled: &Packed) -> bool {
+        packed.values.len() == filled.values.len()
+            && packed
+                .values
+                .iter()
+                .zip(&*filled.values)
+                .fold(true, |same, (x, y)| same & (x.to_bits() == y.to_bits()))
+    }
+
+    fn bytes(&self, packed: &Packed) -> usize {
+        size_of_val::<[i32]>(&packed.lasts) + size_of_val::<[f64]>(&packed.sizes)
     }
 
     #[inline(always)]

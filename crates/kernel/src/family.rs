@@ -6,6 +6,8 @@ use super::codes::{Chunk, Operands};
 use super::element::{Entry, Range, Reader};
 use super::number::Number;
 use super::pack::{Cells, GROUP, ROWS, VECTORS};
+use super::panels::Panels;
+use super::panels::widen::Widen;
 use super::runs::Runs;
 use super::simd::{Level, Simd};
 
@@ -21,6 +23,8 @@ pub(crate) struct Problem<'p> {
     /// Runs whose results are added up; C is then where the sums start, and the sums, in the kernel's numbers, are what
     /// comes out.
     pub(crate) runs: Option<&'p Runs<'p>>,
+    /// Where the codes of B are, if not among the operands.
+    pub(crate) panels: Option<&'p Panels>,
 }
 
 /// What computes one operation by the reference path: row of the group and column of the panel, position of the
@@ -41,7 +45,7 @@ pub(crate) fn mend(line: &mut [f32], before: &[f32], left_out: u32, rare: &mut d
 
 /// What the driver asks of a family, whatever it packs: accumulators are T, codes of A and B become E.
 pub(crate) trait Family<T: Number, E: Entry>: Send + Sync {
-    /// The level for so many columns.
+    /// The level for that many columns.
     fn level(&self, level: Level, columns: usize) -> Level {
         level.for_columns(columns)
     }
@@ -95,6 +99,10 @@ pub(crate) trait Kernel: Family<<Self as Kernel>::Number, <Self as Kernel>::Entr
     const ROWS: usize = ROWS;
     /// Rows of A packed side by side, a multiple of those of a tile.
     const GROUP: usize = GROUP;
+    /// Whether one row is computed alone.
+    const ALONE: bool = false;
+    /// Whether panels are kept packed where they have the bytes of codes.
+    const WHOLE: bool = false;
     /// Elements along K of a block, about: what a group of rows and a panel have of it stays in the nearest caches.
     const K_BLOCK: usize = 128;
 
@@ -106,8 +114,36 @@ pub(crate) trait Kernel: Family<<Self as Kernel>::Number, <Self as Kernel>::Entr
     fn pack_a(&self, cells: Cells<Self::Entry>) -> Self::A;
     /// Packs one panel of columns.
     fn pack_b(&self, cells: Cells<Self::Entry>) -> Self::B;
+    /// What is kept of a packed panel beside its codes: what [`Kernel::fill`] does not make of them. All of it by default.
+    fn strip(&self, _packed: &mut Self::B) {}
+    /// Makes a packed panel of codes in words and of what was kept of it, in the place of another.
+    fn fill(
+        &self,
+        _level: Level,
+        _widen: &Widen,
+        _words: &[i32],
+        _kept: &Self::B,
+        _into: &mut Option<Self::B>,
+    ) {
+    }
+    /// Whether a packed panel holds the numbers that another was filled with.
+    fn is_filled(&self, _packed: &Self::B, _filled: &Self::B) -> bool {
+        false
+    }
+    /// Whether panels are filled for so many rows: of many it may be faster to pack them again, with all that packing makes.
+    fn fills_for(&self, _rows: usize) -> bool {
+        true
+    }
+    /// Bytes of a packed panel that is kept.
+    fn bytes(&self, _packed: &Self::B) -> usize {
+        0
+    }
+    /// The code of an element of a panel that is kept packed; `None` where codes are kept.
+    fn code(&self, _packed: &Self::B, _element: usize) -> Option<u64> {
+        None
+    }
     /// Goes through a block of K with the first rows of a group: `state` has one panel's columns of them, and
-    /// they are a multiple of [`Kernel::ROWS`]. Lanes that it does not support are passed to `rare`.
+    /// they are a multiple of [`Kernel::ROWS`], or one where [`Kernel::ALONE`]. Lanes that it does not support are passed to `rare`.
     fn rows<S: Simd>(
         &self,
         s: S,

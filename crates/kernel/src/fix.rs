@@ -7,6 +7,7 @@ use bitmma_arithmetic::line::chain;
 use bitmma_arithmetic::special::Special;
 use bitmma_formats::{Class, decode};
 
+use super::drive::b_code;
 use super::element::Entry;
 use super::family::Problem;
 use super::number::Number;
@@ -68,9 +69,11 @@ impl<T: Number, E: Entry> Fix<'_, T, E> {
                 let code = if kernel.may_overflow(traits.largest, column_traits.largest) {
                     self.by_reference(place, elements.clone())
                 } else if traits.is_special() || column_traits.is_special() {
-                    let row_kinds = self.row_kinds.0[row].get_or_init(|| self.a.kinds(row));
-                    let column_kinds =
-                        self.column_kinds.0[first + column].get_or_init(|| self.b.kinds(place.1));
+                    let of_row = || self.a.kinds(row, self.a.lines.row(self.block, row));
+                    let of_column =
+                        || self.b.kinds(place.1, self.b_codes(place.1, 0..self.problem.operands.b.rows));
+                    let row_kinds = self.row_kinds.0[row].get_or_init(of_row);
+                    let column_kinds = self.column_kinds.0[first + column].get_or_init(of_column);
                     let kinds = (&row_kinds[elements.clone()], &column_kinds[elements.clone()]);
                     let Some(special) = special::of_products(kinds.0, kinds.1) else { continue };
                     let nan = self.problem.prepared.model().emitted_nan();
@@ -115,12 +118,18 @@ impl<T: Number, E: Entry> Fix<'_, T, E> {
         }
     }
 
+    /// Codes of a column of B.
+    fn b_codes(&self, column: usize, elements: Range<usize>) -> impl Iterator<Item = u64> {
+        elements.map(move |k| b_code(self.kernel, self.problem, (self.block, k, column)))
+    }
+
     #[cold]
     fn by_reference(&self, (row, column): (usize, usize), elements: Range<usize>) -> u64 {
         count(Route::Element);
         let Problem { prepared, operands, .. } = self.problem;
         let a = operands.row(prepared, (self.block, row), elements.clone());
-        let b = operands.column(prepared, (self.block, column), elements);
+        let codes: Vec<u64> = self.b_codes(column, elements.clone()).collect();
+        let b = operands.column_of(prepared, &codes, (self.block, column), elements);
         chain(prepared, &a, &b, self.c_code((row, column)))
     }
 }

@@ -28,8 +28,9 @@ use super::element::Range;
 use super::family::{Family, Kernel, Rare};
 use super::number::takes;
 use super::pack::{Aligned, Cells, GROUP};
+use super::panels::widen::Widen;
 use super::routes::{Route, count};
-use super::simd::Simd;
+use super::simd::{Level, Simd};
 
 /// The kernel, planned for a model.
 pub(crate) struct FtzAddMul {
@@ -175,6 +176,7 @@ impl Kernel for FtzAddMul {
     type A = Packed;
     type B = Packed;
     const ROWS: usize = ROWS;
+    const ALONE: bool = true;
     const K_BLOCK: usize = 256;
 
     fn width<S: Simd>() -> usize {
@@ -189,6 +191,24 @@ impl Kernel for FtzAddMul {
     #[inline(always)]
     fn pack_b(&self, cells: Cells<f32>) -> Packed {
         self.pack_a(cells)
+    }
+
+    fn strip(&self, packed: &mut Packed) {
+        packed.numbers = Aligned::default();
+    }
+
+    fn fill(&self, level: Level, widen: &Widen, words: &[i32], kept: &Packed, into: &mut Option<Packed>) {
+        let count = words.len() * 32 / widen.cell as usize;
+        let mut packed = into.take().unwrap_or(Packed { numbers: Aligned::default(), bounds: kept.bounds });
+        packed.bounds = kept.bounds;
+        widen.numbers(level, VECTORS, words, packed.numbers.resized(count));
+        *into = Some(packed);
+    }
+
+    fn is_filled(&self, packed: &Packed, filled: &Packed) -> bool {
+        let pairs = packed.numbers.iter().zip(&*filled.numbers);
+        packed.numbers.len() == filled.numbers.len()
+            && pairs.fold(true, |same, (x, y)| same & (x.to_bits() == y.to_bits()))
     }
 
     #[inline(always)]
@@ -218,32 +238,41 @@ impl FtzAddMul {
     /// Some rows through elements whose sums are not narrowed before their end.
     #[inline(always)]
     fn groups<S: Simd>(&self, s: S, fuse: bool, lines: (&[f32], &[f32]), state: &mut [f32]) {
+        match state.len() == VECTORS * S::LANES {
+            true => self.tiles::<S, 1>(s, fuse, lines, state),
+            false => self.tiles::<S, ROWS>(s, fuse, lines, state),
+        }
+    }
+
+    /// The same in tiles of `R` rows.
+    #[inline(always)]
+    fn tiles<S: Simd, const R: usize>(&self, s: S, fuse: bool, lines: (&[f32], &[f32]), state: &mut [f32]) {
         match (self.pairing, fuse) {
-            (1, false) => run::<S, 1, false>(s, self, lines, state),
-            (1, true) => run::<S, 1, true>(s, self, lines, state),
-            (2, false) => run::<S, 2, false>(s, self, lines, state),
-            (2, true) => run::<S, 2, true>(s, self, lines, state),
-            (4, false) => run::<S, 4, false>(s, self, lines, state),
-            (4, true) => run::<S, 4, true>(s, self, lines, state),
-            (_, false) => run::<S, 8, false>(s, self, lines, state),
-            (_, true) => run::<S, 8, true>(s, self, lines, state),
+            (1, false) => run::<S, 1, false, R>(s, self, lines, state),
+            (1, true) => run::<S, 1, true, R>(s, self, lines, state),
+            (2, false) => run::<S, 2, false, R>(s, self, lines, state),
+            (2, true) => run::<S, 2, true, R>(s, self, lines, state),
+            (4, false) => run::<S, 4, false, R>(s, self, lines, state),
+            (4, true) => run::<S, 4, true, R>(s, self, lines, state),
+            (_, false) => run::<S, 8, false, R>(s, self, lines, state),
+            (_, true) => run::<S, 8, true, R>(s, self, lines, state),
         }
     }
 }
 
 /// Tiles, with products fused with sums, or with every result flushed.
 #[inline(always)]
-fn run<S: Simd, const P: usize, const FUSE: bool>(
+fn run<S: Simd, const P: usize, const FUSE: bool, const R: usize>(
     s: S,
     plan: &FtzAddMul,
     (a, b): (&[f32], &[f32]),
     state: &mut [f32],
 ) {
     let (zero, width) = (s.f_splat(0.0), VECTORS * S::LANES);
-    for (tile, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
-        let row = tile * ROWS;
-        assert!(row + ROWS <= GROUP);
-        let mut sums = [[zero; VECTORS]; ROWS];
+    for (tile, state) in state.chunks_exact_mut(R * width).enumerate() {
+        let row = tile * R;
+        assert!(row + R <= GROUP);
+        let mut sums = [[zero; VECTORS]; R];
         for (sum, state) in sums.as_flattened_mut().iter_mut().zip(state.chunks_exact(S::LANES)) {
             *sum = s.f_load(state);
             if plan.flush_inputs && FUSE {
@@ -310,7 +339,7 @@ fn operation<S: Simd, const P: usize, const FUSE: bool>(s: S, a: &[S::F; P], b: 
     flushed(s.f_add(c, terms[0]))
 }
 
-/// Zero of the same sign in place of a subnormal number.
+/// Zero of the same sign instead of a subnormal number.
 #[inline(always)]
 fn flush<S: Simd>(s: S, value: S::F) -> S::F {
     let bits = s.f_bits(value);

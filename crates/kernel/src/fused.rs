@@ -27,7 +27,8 @@ use super::element::Range;
 use super::element::{Element, Reader};
 use super::family::{Family, Kernel, Problem, Rare};
 use super::pack::{Aligned, Bytes, Cells, Interleaved, ROWS, Repeated, Traits};
-use super::products::{Lines, NO_PRODUCT, NOWHERE, are_held, guard, largest_term};
+use super::panels::widen::Widen;
+use super::products::{Columns, Lines, NO_PRODUCT, NOWHERE, are_held, guard, largest_term};
 use super::simd::{Level, Simd};
 use floor::Floors;
 use tile::rows;
@@ -262,6 +263,7 @@ impl Narrow {
             },
             lines: Lines::of(cells, share, self.guard),
             scales: Aligned::of(scales.into_iter()),
+            small_scales: Vec::new(),
             there,
         }
     }
@@ -277,6 +279,8 @@ pub(crate) struct Packed<E> {
     lines: Lines<E>,
     /// The exponents of scale factors, for each operation and line.
     scales: Aligned<i32>,
+    /// The same where columns are kept beside their codes.
+    small_scales: Vec<i8>,
     integers: Integers,
     /// Empty without [`Floors`].
     places: E,
@@ -323,6 +327,7 @@ impl Kernel for Narrow {
     type Entry = Element;
     type A = PackedA;
     type B = PackedB;
+    const ALONE: bool = true;
 
     #[inline(always)]
     fn pack_a(&self, cells: Cells) -> PackedA {
@@ -332,6 +337,48 @@ impl Kernel for Narrow {
     #[inline(always)]
     fn pack_b(&self, cells: Cells) -> PackedB {
         self.pack(Side::B, cells.lines, cells)
+    }
+
+    fn strip(&self, packed: &mut PackedB) {
+        packed.lines.strip();
+        (packed.integers, packed.places) = (Integers::default(), Interleaved::default());
+        packed.small_scales = packed.scales.iter().map(|&scale| scale as i8).collect();
+        packed.scales = Aligned::default();
+    }
+
+    /// Without integers and places: of few rows every product is cut.
+    fn fill(&self, level: Level, widen: &Widen, words: &[i32], kept: &PackedB, into: &mut Option<PackedB>) {
+        let packed = into.get_or_insert_with(|| Packed {
+            lines: Columns::none(),
+            scales: Aligned::default(),
+            small_scales: Vec::new(),
+            integers: Integers::default(),
+            places: Interleaved::default(),
+            there: kept.there,
+        });
+        packed.lines.fill(level, widen, words, &kept.lines);
+        let scales = packed.scales.resized(kept.scales.len().max(kept.small_scales.len())).iter_mut();
+        match kept.small_scales.is_empty() {
+            true => scales.zip(&*kept.scales).for_each(|(to, &scale)| *to = scale),
+            false => scales.zip(&kept.small_scales).for_each(|(to, &scale)| *to = scale.into()),
+        }
+        packed.there = kept.there;
+        if self.spans.is_some() {
+            let operations = packed.lines.values.len() / (self.length * packed.lines.lines());
+            packed.integers.leave_all_out(operations);
+        }
+    }
+
+    fn fills_for(&self, rows: usize) -> bool {
+        rows <= 24 || self.spans.is_none() && self.floors.is_none()
+    }
+
+    fn is_filled(&self, packed: &PackedB, filled: &PackedB) -> bool {
+        packed.lines.is_same(&filled.lines) && packed.scales.iter().all(|&scale| i8::try_from(scale).is_ok())
+    }
+
+    fn bytes(&self, packed: &PackedB) -> usize {
+        packed.lines.bytes() + packed.small_scales.len()
     }
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! Fast paths: whole matrix products in vectors, held to the reference path bit for bit.
+//! Fast paths: whole matrix products in vectors, checked against the reference path bit for bit.
 //!
 //! A kernel is written once, over the small trait in `simd`; which instruction set runs it is decided
 //! at run time ([`Level`]). `drive` cuts the product into blocks and tiles, packs the operands and
@@ -24,6 +24,7 @@ mod grouped;
 mod narrow;
 mod number;
 mod pack;
+mod panels;
 mod products;
 mod rounded;
 pub mod routes;
@@ -47,6 +48,7 @@ use tiles::Tiles;
 pub use codes::{Chunk, Code, Codes, Operands, Slice, View, Words};
 pub use elementwise::Word;
 pub use narrow::Narrow;
+pub use panels::Panels;
 pub use runs::{Fold, Runs, ScaleBlocks, ScaleOrder, Scales};
 pub use simd::Level;
 
@@ -100,14 +102,48 @@ impl Plan {
         runs: Option<&Runs<'_>>,
     ) -> Option<Codes> {
         assert!(operands.c.is_none_or(|c| c.has_rows()), "rows of C lie apart");
-        self.kernel.multiply(&Problem { prepared, operands, level: self.level, runs })
+        self.kernel.multiply(&Problem { prepared, operands, level: self.level, runs, panels: None })
+    }
+
+    /// B, K×N of whole steps, made ready for any number of products, with its scale factors; `None` where there is no room
+    /// for it, or where this kernel does not take its operand so.
+    pub fn prepare(&self, prepared: &Prepared<'_>, b: View<'_>, scale_b: Option<View<'_>>) -> Option<Panels> {
+        self.kernel.prepare(prepared, self.level, b, scale_b)
+    }
+
+    /// As [`Plan::multiply`], with a B that this plan prepared and that takes the runs ([`Panels::takes`]); A and C are one
+    /// matrix each.
+    ///
+    /// # Panics
+    ///
+    /// Where the codes of a row of C are not next to each other, or K of A is another than that of B.
+    pub fn multiply_prepared(
+        &self,
+        prepared: &Prepared<'_>,
+        (a, scale_a): (View<'_>, Option<View<'_>>),
+        panels: &Panels,
+        c: Option<View<'_>>,
+        runs: Option<&Runs<'_>>,
+    ) -> Option<Codes> {
+        assert!(c.is_none_or(|c| c.has_rows()), "rows of C lie apart");
+        assert!(a.columns == panels.k && a.blocks == 1 && panels.takes(runs), "another B was prepared");
+        // B has a shape and no codes: those that are asked for come from the panels
+        let b = View::new(Slice::U8(&[]), (1, panels.k, panels.n));
+        let operands = &Operands { a, b, c, scale_a, scale_b: panels.scale() };
+        let problem = Problem { prepared, operands, level: panels.level, runs, panels: Some(panels) };
+        self.kernel.stream(&problem, panels)
+    }
+
+    /// The codes of a B that this plan prepared, K×N, row-major; `None` where there is no room.
+    pub fn codes(&self, prepared: &Prepared<'_>, panels: &Panels) -> Option<Codes> {
+        self.kernel.codes(prepared, panels)
     }
 
     /// The code of D of checked operands that have one row and one column, which takes no memory; `None` where only
     /// [`Plan::multiply`] or the reference path has it.
     pub fn dot(&self, prepared: &Prepared<'_>, operands: &Operands<'_>) -> Option<u64> {
         let mut d = [0];
-        let problem = Problem { prepared, operands, level: self.level, runs: None };
+        let problem = Problem { prepared, operands, level: self.level, runs: None, panels: None };
         self.kernel.directly(&problem, 0, &mut Chunk::U64(&mut d)).then_some(d[0])
     }
 }

@@ -81,7 +81,7 @@ macro_rules! number {
                     Class::Infinity => infinity,
                     Class::Zero | Class::Finite => {
                         // exact: FP64 holds every unit and every number of the formats held by FP32, and FP64
-                        // itself is never taken apart
+                        // itself is never unpacked
                         let unit = value.exponent - format.fraction_bits as i32;
                         let magnitude = (value.significand as f64 * power(unit)) as $number;
                         if value.negative { -magnitude } else { magnitude }

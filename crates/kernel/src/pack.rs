@@ -1,4 +1,4 @@
-//! Operands taken apart once and laid out as tiles read them.
+//! Operands unpacked once and laid out as tiles read them.
 
 use bitmma_arithmetic::Prepared;
 use bitmma_formats::{BlockScale, Class, decode};
@@ -80,10 +80,10 @@ impl<E: Entry> Operand<'_, E> {
         level.run(Packing { operand: self, section: Section { block: self.block, first, lines, there, k } })
     }
 
-    /// The kinds of all elements of a line.
-    pub(crate) fn kinds(&self, line: usize) -> Vec<u8> {
+    /// The kinds of all elements of a line, which has these codes.
+    pub(crate) fn kinds(&self, line: usize, codes: impl Iterator<Item = u64>) -> Vec<u8> {
         let kind = |code| self.reader.entry(self.prepared, code).kind();
-        let mut kinds: Vec<u8> = self.lines.row(self.block, line).map(kind).collect();
+        let mut kinds: Vec<u8> = codes.map(kind).collect();
         if let (Some(scales), Some(scale)) = (self.scales, self.scale()) {
             for (code, kinds) in scales.row(self.block, line).zip(kinds.chunks_mut(scale.size)) {
                 if decode(&scale.format, code).class == Class::Nan {
@@ -186,7 +186,7 @@ impl Traits {
         traits
     }
 
-    /// The same of so many lines at a time, which registers hold.
+    /// The same of that many lines at a time, which registers hold.
     #[inline(always)]
     fn side_by_side<const LINES: usize>(exponents: &[i16], traits: &mut [Traits]) {
         let lines = traits.len();
@@ -256,6 +256,15 @@ impl<T: Zeroable + Copy> Aligned<T> {
         let mut aligned = Aligned::zeros(numbers.len());
         aligned.slice().iter_mut().zip(numbers).for_each(|(to, number)| *to = number);
         aligned
+    }
+
+    /// As many numbers, whatever they are.
+    #[inline(always)]
+    pub(crate) fn resized(&mut self, length: usize) -> &mut [T] {
+        if self.length != length {
+            *self = Aligned::zeros(length);
+        }
+        self.slice()
     }
 
     /// The numbers.
@@ -341,6 +350,18 @@ impl Bytes for Interleaved {
 }
 
 impl Interleaved {
+    /// Room for the bytes of so many lines at so many positions.
+    #[inline(always)]
+    pub(crate) fn resized(&mut self, lines: usize, positions: usize) -> &mut [i32] {
+        self.lanes = lines / VECTORS;
+        self.words.resized(positions * self.lanes)
+    }
+
+    /// Lanes of a vector.
+    pub(crate) fn lanes(&self) -> usize {
+        self.lanes
+    }
+
     /// The byte of a column at a position.
     pub(crate) fn get(&self, position: usize, column: usize) -> i8 {
         let word = self.words[position * self.lanes + column % self.lanes];

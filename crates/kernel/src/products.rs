@@ -11,7 +11,8 @@ use bitmma_formats::Format;
 
 use crate::elementwise::power;
 use crate::pack::{Aligned, Bytes, Cells, GROUP, Interleaved, ROWS, Repeated, VECTORS, WIDEST, bytes};
-use crate::simd::{Simd, by_fours};
+use crate::panels::widen::Widen;
+use crate::simd::{Level, Simd, by_fours};
 
 /// What zero has for an exponent: sums saturate, and none with it comes near that of a nonzero product.
 const NOTHING: i8 = -128;
@@ -83,6 +84,50 @@ impl<E: Bytes> Lines<E> {
     }
 }
 
+impl Columns {
+    /// No lines yet.
+    pub(crate) fn none() -> Columns {
+        let all = Extremes { smallest: 0, largest: 0 };
+        Lines { values: Aligned::default(), exponents: Interleaved::default(), ranges: Vec::new(), all }
+    }
+
+    /// Drops what [`Columns::fill`] makes.
+    pub(crate) fn strip(&mut self) {
+        (self.values, self.exponents) = (Aligned::default(), Interleaved::default());
+    }
+
+    /// Makes columns of codes in words and of what was kept of them.
+    pub(crate) fn fill(&mut self, level: Level, widen: &Widen, words: &[i32], kept: &Columns) {
+        let count = words.len() * 32 / widen.cell as usize;
+        let width = VECTORS * level.lanes();
+        let exponents = self.exponents.resized(width, count / width);
+        widen.elements(level, words, self.values.resized(count), exponents);
+        self.ranges.clear();
+        self.ranges.extend_from_slice(&kept.ranges);
+        self.all = kept.all;
+    }
+
+    /// Whether others have the same numbers and exponents; no kernel of these asks for the sign of a zero.
+    pub(crate) fn is_same(&self, other: &Columns) -> bool {
+        // without a branch for each, in vectors
+        let values = self.values.iter().zip(&*other.values);
+        let words = self.exponents.words().iter().zip(other.exponents.words());
+        self.values.len() == other.values.len()
+            && values.fold(true, |same, (x, y)| same & ((x + 0.0).to_bits() == (y + 0.0).to_bits()))
+            && words.fold(true, |same, (x, y)| same & (x == y))
+    }
+
+    /// How many there are.
+    pub(crate) fn lines(&self) -> usize {
+        VECTORS * self.exponents.lanes()
+    }
+
+    /// Bytes of what is kept.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val::<[Extremes]>(&self.ranges)
+    }
+}
+
 /// The exponent of an element.
 #[inline(always)]
 fn byte(exponent: i16) -> i8 {
@@ -145,7 +190,7 @@ pub(crate) struct Products<'p> {
 }
 
 impl<'p> Products<'p> {
-    /// Those of `length` elements from the first on, with so many columns.
+    /// Those of `length` elements from the first on, with that many columns.
     #[inline(always)]
     pub(crate) fn of(
         (a, b): (&'p Rows, &'p Columns),

@@ -31,8 +31,9 @@ use super::element::Element;
 use super::element::Range;
 use super::family::{Family, Kernel, Rare};
 use super::pack::{Cells, ROWS};
+use super::panels::widen::Widen;
 use super::products::{Columns, Lines, NOWHERE, Rows, are_held, guard, largest_term, wide};
-use super::simd::Simd;
+use super::simd::{Level, Simd};
 use sum::PLACE;
 use tile::tiles;
 
@@ -111,8 +112,12 @@ impl Rounded {
     }
 
     /// One operation of a tile, from a row of the group on, in FP64, for factors of any exponent.
-    fn wide(&self, lines: (&Rows, &Columns), (first, row): (usize, usize), state: &mut [f32]) {
-        let width = state.len() / ROWS;
+    fn wide(
+        &self,
+        lines: (&Rows, &Columns),
+        (first, row): (usize, usize),
+        (state, width): (&mut [f32], usize),
+    ) {
         let end = |maximum, sum, c: f32| {
             let products = (maximum > NOWHERE).then_some((sum, maximum));
             f32::from_bits(tr_fdpa_end(&self.sum, Conversion::RNE_FP32, products, c.to_bits().into()) as u32)
@@ -144,6 +149,7 @@ impl Kernel for Rounded {
     type Entry = Element;
     type A = Rows;
     type B = Columns;
+    const ALONE: bool = true;
 
     #[inline(always)]
     fn pack_a(&self, cells: Cells) -> Rows {
@@ -154,6 +160,22 @@ impl Kernel for Rounded {
     fn pack_b(&self, cells: Cells) -> Columns {
         let share = cells.lines;
         Lines::of(cells, share, self.guard)
+    }
+
+    fn strip(&self, packed: &mut Columns) {
+        packed.strip();
+    }
+
+    fn fill(&self, level: Level, widen: &Widen, words: &[i32], kept: &Columns, into: &mut Option<Columns>) {
+        into.get_or_insert_with(Columns::none).fill(level, widen, words, kept);
+    }
+
+    fn is_filled(&self, packed: &Columns, filled: &Columns) -> bool {
+        packed.is_same(filled)
+    }
+
+    fn bytes(&self, packed: &Columns) -> usize {
+        packed.bytes()
     }
 
     #[inline(always)]

@@ -249,6 +249,11 @@ simd! {
         { _mm256_loadu_si256(first(from, 8).cast()) }
         { vld1q_s32(first(from, 4)) }
         { lanes(from) }
+    fn i_store(self, to: &mut [i32], value: Self::I) -> ()
+        { _mm512_storeu_si512(first_of(to, 16).cast(), value) }
+        { _mm256_storeu_si256(first_of(to, 8).cast(), value) }
+        { vst1q_s32(first_of(to, 4), value) }
+        { to[..LANES].copy_from_slice(&value) }
     fn i_add(self, x: Self::I, y: Self::I) -> Self::I
         { _mm512_add_epi32(x, y) } { _mm256_add_epi32(x, y) }
         { vaddq_s32(x, y) } { lanes!(i => x[i].wrapping_add(y[i])) }
@@ -429,6 +434,18 @@ simd! {
         { _mm256_movemask_epi8(_mm256_cmpgt_epi8(x, y)) != 0 }
         { vmaxvq_u8(vcgtq_s8(vreinterpretq_s8_s32(x), vreinterpretq_s8_s32(y))) != 0 }
         { on_bytes(x, y, |x, y| i8::from(x > y)) != [0; LANES] }
+    /// Bytes of `yes` where those of `x` are not zero, else of `no`.
+    fn b_select_nonzero(self, x: Self::I, yes: Self::I, no: Self::I) -> Self::I
+        { _mm512_mask_blend_epi8(_mm512_test_epi8_mask(x, x), no, yes) }
+        { _mm256_blendv_epi8(yes, no, _mm256_cmpeq_epi8(x, _mm256_setzero_si256())) }
+        {
+            let there = vtstq_s8(vreinterpretq_s8_s32(x), vreinterpretq_s8_s32(x));
+            vreinterpretq_s32_s8(vbslq_s8(there, vreinterpretq_s8_s32(yes), vreinterpretq_s8_s32(no)))
+        }
+        {
+            let there = on_bytes(x, x, |x, _| if x == 0 { 0 } else { -1 });
+            lanes!(i => yes[i] & there[i] | no[i] & !there[i])
+        }
     /// `count` plus one where a byte of `x` is greater than that of `y`.
     fn b_count_gt(self, count: Self::I, x: Self::I, y: Self::I) -> Self::I
         { one_more(_mm512_cmpgt_epi8_mask(x, y), count) }
@@ -618,6 +635,18 @@ pub(crate) fn larger_field<S: Simd>(s: S, x: S::I, y: S::I) -> S::I {
 #[inline(always)]
 pub(crate) fn multiply_add<S: Simd>(s: S, x: S::D, y: S::D, z: S::D) -> S::D {
     if S::FUSED { s.d_fma(x, y, z) } else { s.d_add(s.d_mul(x, y), z) }
+}
+
+/// Asks for the memory of a number that is so far from the first, which may be beyond the slice.
+#[inline(always)]
+pub(crate) fn prefetch<T>(numbers: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: nothing is read, and any address may be asked for
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(numbers.as_ptr().wrapping_add(at).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (numbers, at);
 }
 
 /// Where a slice begins, which has that many numbers.

@@ -11,6 +11,8 @@ use super::elementwise::Word;
 use super::family::{Family, Kernel, Rare};
 use super::number::Number;
 use super::pack::Cells;
+use super::panels::Block;
+use super::panels::widen::Widen;
 use super::simd::{Level, Simd, Work};
 
 /// Lines as a kernel packed them.
@@ -26,6 +28,26 @@ pub(crate) struct Sizes {
     pub(crate) group: usize,
     /// Elements along K of a block, about.
     pub(crate) k_block: usize,
+    /// Columns of a vector.
+    pub(crate) lanes: usize,
+    /// Whether one row is computed alone.
+    pub(crate) alone: bool,
+    /// Whether panels are kept packed.
+    pub(crate) whole: bool,
+}
+
+/// Blocks of K of a group of rows and of a panel whose codes are widened as they come.
+pub(crate) struct Streamed<'s> {
+    pub(crate) a: &'s [Box<Packed>],
+    pub(crate) b: &'s [Block],
+    /// The words of the panel from the first block on.
+    pub(crate) words: &'s [i32],
+    /// The elements of all blocks, and of each but the last; words of an element of the panel, in the same order.
+    pub(crate) range: Range,
+    pub(crate) block: usize,
+    /// Where a panel is filled; none if it is kept packed.
+    pub(crate) widen: Option<&'s Widen>,
+    pub(crate) room: &'s mut Option<Box<Packed>>,
 }
 
 /// What codes are made of.
@@ -64,19 +86,35 @@ pub(crate) trait Tiles<T: Number, E: Entry>: Family<T, E> {
         state: &mut [T],
         rare: &mut Rare<'_, T>,
     );
+    /// What is kept of a packed panel beside its codes, and how many bytes that takes; `None` where they do not make up for
+    /// the rest.
+    fn keep(
+        &self,
+        level: Level,
+        packed: Box<Packed>,
+        codes: Option<(&Widen, &[i32])>,
+        room: &mut Option<Box<Packed>>,
+    ) -> Option<(Box<Packed>, usize)>;
+    /// [`Tiles::rows_at`] through blocks of K; positions that `rare` is told count from the first element of all.
+    fn stream_at(&self, level: Level, lines: Streamed<'_>, state: &mut [T], rare: &mut Rare<'_, T>);
+    /// The code of an element of a panel that is kept packed.
+    fn code_at(&self, packed: &Packed, element: usize) -> Option<u64>;
+    /// [`Kernel::fills_for`].
+    fn fills_for(&self, rows: usize) -> bool;
 }
 
 impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
     fn sizes(&self, level: Level) -> Sizes {
         struct Width<K>(std::marker::PhantomData<K>);
         impl<K: Kernel> Work for Width<K> {
-            type Output = usize;
-            fn run<S: Simd>(self, _: S) -> usize {
-                K::width::<S>()
+            type Output = (usize, usize);
+            fn run<S: Simd>(self, _: S) -> (usize, usize) {
+                (K::width::<S>(), S::LANES)
             }
         }
-        let width = level.run(Width::<K>(std::marker::PhantomData));
-        Sizes { width, rows: K::ROWS, group: K::GROUP, k_block: K::K_BLOCK }
+        let (width, lanes) = level.run(Width::<K>(std::marker::PhantomData));
+        let (alone, whole) = (K::ALONE, K::WHOLE);
+        Sizes { width, rows: K::ROWS, group: K::GROUP, k_block: K::K_BLOCK, lanes, alone, whole }
     }
 
     fn pack(&self, level: Level, side: Side, cells: Cells<K::Entry>) -> Box<Packed> {
@@ -146,6 +184,77 @@ impl<K: Kernel> Tiles<K::Number, K::Entry> for K {
         };
         level.run(Task { kernel: self, a, b, range, state, rare });
     }
+
+    fn keep(
+        &self,
+        level: Level,
+        packed: Box<Packed>,
+        codes: Option<(&Widen, &[i32])>,
+        room: &mut Option<Box<Packed>>,
+    ) -> Option<(Box<Packed>, usize)> {
+        let Ok(mut packed) = packed.downcast::<K::B>() else {
+            unreachable!("lines that another kernel packed")
+        };
+        if let Some((widen, words)) = codes {
+            let mut filled = taken::<K::B>(room);
+            self.fill(level, widen, words, &packed, &mut filled);
+            let is_same = (*filled).as_ref().is_some_and(|filled| self.is_filled(&packed, filled));
+            *room = Some(filled);
+            if !is_same {
+                return None;
+            }
+            self.strip(&mut packed);
+        }
+        let bytes = self.bytes(&packed) + size_of::<K::B>();
+        Some((packed, bytes))
+    }
+
+    fn stream_at(
+        &self,
+        level: Level,
+        lines: Streamed<'_>,
+        state: &mut [K::Number],
+        rare: &mut Rare<'_, K::Number>,
+    ) {
+        let Streamed { a, b, mut words, range, block, widen, room } = lines;
+        let mut own = taken::<K::B>(room);
+        for (index, (a, b)) in a.iter().zip(b).enumerate() {
+            let first = index * block;
+            let length = block.min(range.length - first);
+            let kept = b.kept.as_ref().and_then(|kept| kept.downcast_ref::<K::B>());
+            let (Some(a), Some(kept)) = (a.downcast_ref::<K::A>(), kept) else {
+                unreachable!("lines that another kernel packed")
+            };
+            let b = match widen {
+                None => kept,
+                Some(widen) => {
+                    let (codes, rest) = words.split_at(words.len() * length / (range.length - first));
+                    words = rest;
+                    self.fill(level, widen, codes, kept, &mut own);
+                    (*own).as_ref().unwrap_or(kept)
+                }
+            };
+            let rare = &mut |row: usize, column: usize, position: usize, c: K::Number| {
+                rare(row, column, first + position, c)
+            };
+            let range = Range { first: range.first + first, length };
+            level.run(Task { kernel: self, a, b, range, state: &mut *state, rare });
+        }
+        *room = Some(own);
+    }
+
+    fn code_at(&self, packed: &Packed, element: usize) -> Option<u64> {
+        self.code(packed.downcast_ref()?, element)
+    }
+
+    fn fills_for(&self, rows: usize) -> bool {
+        Kernel::fills_for(self, rows)
+    }
+}
+
+/// The panel in whose place others are made; none yet at first.
+fn taken<B: Send + Sync + 'static>(room: &mut Option<Box<Packed>>) -> Box<Option<B>> {
+    room.take().and_then(|room| room.downcast::<Option<B>>().ok()).unwrap_or_default()
 }
 
 /// Some rows of a panel through one block of K.

@@ -5,7 +5,7 @@ use std::path::Path;
 use cbindgen::{Builder, Config, DocumentationStyle, Language, SortKey, Style};
 
 const HEAD: &str = "\
-/* bitmma: what a GPU's matrix multiply-accumulate instruction answers, bit for bit.
+/* bitmma: what the matrix multiply-accumulate instructions of GPUs return, bit for bit.
  *
  * Operand bits go in, result bits come out: docs/c.md has examples.
  *
@@ -32,7 +32,8 @@ fn made() -> String {
     };
     config.function.sort_by = Some(SortKey::None);
     let mut builder = Builder::new().with_config(config);
-    for file in ["status", "buffer", "unit", "multiply", "gemm", "explain", "convert", "function"] {
+    for file in ["status", "buffer", "unit", "multiply", "gemm", "prepared", "explain", "convert", "function"]
+    {
         builder = builder.with_src(folder.join("src").join(file).with_extension("rs"));
     }
     let mut text = Vec::new();

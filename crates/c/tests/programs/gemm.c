@@ -2,7 +2,7 @@
  *
  *     gemm FOLDER
  *
- * Writes a0.npy, b0.npy, … and D as d0.npy into FOLDER, and prints the arguments of the command that computes the same. */
+ * Where one product is made, a B that was prepared gives the same. Writes a0.npy, b0.npy, … and D as d0.npy into FOLDER, and prints the arguments of the command that computes the same. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +59,26 @@ static void write_npy(const char *folder, const char *name, int at, const char *
     if (!file || fwrite(head, 128, 1, file) != 1 || fwrite(codes, bytes, count, file) != count || fclose(file)) exit(2);
 }
 
+/* Whether a B that is prepared, from any memory and on one thread, gives the same D. */
+static int same_prepared(const bitmma_unit *unit, const struct job *job, const bitmma_operands *operands,
+                         const bitmma_gemm_options *options, const char *d) {
+    const size_t of_b = job->k * job->n, of_d = job->m * job->n, bytes = job->type[2] - '0', wide = job->result[2] - '0';
+    char *b = malloc(bytes * of_b), *other = malloc(8 * of_d);
+    memcpy(b, operands->b.codes, bytes * of_b);
+    const bitmma_input input = {b, of_b, 0, 0};
+    bitmma_prepared *prepared = NULL;
+    int same = bitmma_prepare(unit, job->n, job->k, &input, NULL, 1, &prepared) == BITMMA_OK;
+    memset(b, 0xff, bytes * of_b); /* it is a copy */
+    bitmma_operands others = *operands;
+    others.b = (bitmma_input){0};
+    const bitmma_output out = {other, of_d, 0, 0};
+    for (int turn = 0; same && turn < 2; turn++)
+        same = bitmma_multiply_prepared(prepared, job->m, &others, options, &out) == BITMMA_OK && !memcmp(d, other, wide * of_d);
+    bitmma_free_prepared(prepared);
+    free(b), free(other);
+    return same;
+}
+
 int main(int count, char **words) {
     if (count != 2) return fprintf(stderr, "usage: gemm FOLDER\n"), 2;
     for (int at = 0; at < (int)(sizeof JOBS / sizeof *JOBS); at++) {
@@ -88,6 +108,7 @@ int main(int count, char **words) {
                                              job->scale_blocks, job->output, job->rounding, job->overflow, NULL};
         const bitmma_output out = {d, of_d, 0, 0};
         if (bitmma_gemm(unit, job->m, job->n, job->k, &operands, &options, &out) != BITMMA_OK) return puts(bitmma_last_error()), 2;
+        if (job->products == 1 && !same_prepared(unit, job, &operands, &options, d)) return puts(bitmma_last_error()), 3;
         write_npy(words[1], "a", at, job->type, job->products, job->m, job->k, a);
         write_npy(words[1], "b", at, job->type, job->products, job->k, job->n, b);
         write_npy(words[1], "c", at, job->accumulator, job->products, job->m, job->n, c);

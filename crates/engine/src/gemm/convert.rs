@@ -111,7 +111,7 @@ pub(super) struct Converter {
     pub(super) to: OutputConversion,
     /// The code of NaN, if there is one.
     nan: Option<u64>,
-    /// Every answer, where there are few codes and many of them to convert.
+    /// Every result, where there are few codes and many of them to convert.
     table: Vec<u64>,
     /// Whether all but NaN stays as it is, and NaNs are those of IEEE 754.
     pub(super) same: bool,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bitmma_formats::{F64, Format};
 use bitmma_kernel::{Codes, Fold, Operands, Runs, Scales, View, Word};
@@ -15,6 +16,7 @@ use super::merge::{Merger, Through, held};
 use super::schedule::{AddC, Chain, Factors, First, MergeOrder, MergeType, Piece, Schedule, Slice, Sums};
 use super::simt;
 use super::target::Target;
+use crate::borrowed::MatrixRef;
 use crate::error::Error;
 use crate::kernel;
 use crate::matrix::{Matrix, elements};
@@ -83,7 +85,7 @@ const REFERENCE_COLUMNS: usize = 256;
 struct Job<'j> {
     target: Option<&'j Target>,
     /// None where nothing but sums of threads is computed.
-    plan: Option<kernel::Plan<'j>>,
+    plan: Option<Arc<kernel::Plan<'static>>>,
     schedule: &'j Schedule,
     given: &'j Given<'j>,
     /// None also where it is not to be read.
@@ -95,6 +97,8 @@ struct Job<'j> {
     /// From D's format into that of the result.
     output: Option<Converter>,
     progress: Done<'j>,
+    /// The codes of a B that was made ready, where they are needed.
+    codes: OnceLock<Option<Matrix>>,
 }
 
 impl<'j> Job<'j> {
@@ -117,9 +121,7 @@ impl<'j> Job<'j> {
         let own = target.map(|target| target.model().d);
         let d = schedule.output.map(|to| to.conversion.format).or(own).unwrap_or(working);
         let plan = match (target, &schedule.sums) {
-            (Some(target), Sums::Chains { .. }) => {
-                Some(kernel::Plan::new(&target.model, target.step, how.level)?)
-            }
+            (Some(target), Sums::Chains { .. }) => Some(target.plan(how.level)?),
             (None, Sums::Chains { .. }) => return Err(no_instruction()),
             (_, Sums::Threads(_)) => None,
         };
@@ -136,6 +138,7 @@ impl<'j> Job<'j> {
             finish: Finish::new(schedule, to_result(target, schedule, count)?),
             output: schedule.output.zip(own).map(|(to, own)| Converter::new(own, to, None, count)),
             progress: Done { report: how.progress, done: AtomicU64::new(0), total: products },
+            codes: OnceLock::new(),
         })
     }
 
@@ -181,12 +184,12 @@ impl<'j> Job<'j> {
     }
 
     /// The kernel for several products that are few enough, and plain enough, to be computed as they are.
-    fn at_once(&self) -> Option<&kernel::Plan<'j>> {
+    fn at_once(&self) -> Option<&kernel::Plan<'static>> {
         let k = self.given.a.view.columns;
         let whole =
             self.schedule.only_chain().is_some_and(|chain| *chain == [Piece { range: 0..k, padded: k }]);
         let few = self.given.a.view.blocks > 1 && (1..=AT_ONCE).contains(&self.progress.total);
-        self.plan.as_ref().filter(|plan| few && whole && plan.has_kernel())
+        self.plan.as_deref().filter(|plan| few && whole && plan.has_kernel())
     }
 
     /// D in tiles, one column of tiles after the other.
@@ -194,6 +197,8 @@ impl<'j> Job<'j> {
         let (blocks, m, n) = self.shape();
         let parts = self.schedule.sums.parts().unwrap_or(1);
         let (rows, columns) = match &self.plan {
+            // a B that was made ready is streamed whole
+            Some(_) if self.given.b.panels.is_some() => ((TILE / n.max(1)).max(1), n.max(1)),
             Some(plan) if !plan.has_kernel() => {
                 let columns = n.clamp(1, REFERENCE_COLUMNS);
                 let row = columns.saturating_mul(self.given.a.view.columns.max(1));
@@ -296,7 +301,12 @@ impl<'j> Job<'j> {
         let (Some(plan), Some(target)) = (&self.plan, self.target) else { return Err(no_instruction()) };
         let step = target.step;
         let a = part(self.given.a, tile.block, &tile.rows, (chain, step), true)?;
-        let b = part(self.given.b, tile.block, &tile.columns, (chain, step), false)?;
+        let products = chain.iter().map(|piece| piece.range.len()).sum();
+        if let Some(d) = self.streamed((plan, target), (a.view(), tile), chain, (c, runs)) {
+            self.progress.add(tile.len(), products)?;
+            return d;
+        }
+        let b = part(self.b()?, tile.block, &tile.columns, (chain, step), false)?;
         let factors = match (target.model.scale, self.given.scale_a, self.given.scale_b) {
             (Some(scale), Some(of_a), Some(of_b)) => {
                 let one = scale.format.one_code();
@@ -313,8 +323,50 @@ impl<'j> Job<'j> {
         let (scale_a, scale_b) = factors.as_ref().map(|(a, b)| (a.view(), b.view())).unzip();
         let operands = Operands { a: a.view(), b: b.view(), c, scale_a, scale_b };
         let d = plan.of_checked(&operands, runs)?;
-        self.progress.add(tile.len(), chain.iter().map(|piece| piece.range.len()).sum())?;
+        self.progress.add(tile.len(), products)?;
         Ok(d)
+    }
+
+    /// B as codes.
+    fn b(&self) -> Result<MatrixRef<'_>, Error> {
+        let (Some(panels), Some(plan)) = (self.given.b.panels, &self.plan) else { return Ok(self.given.b) };
+        let (format, (k, n)) = (self.given.b.format, panels.shape());
+        let codes = || plan.codes(panels).map(|codes| Matrix::from_codes(format, (1, k, n), codes));
+        let matrix = self.codes.get_or_init(codes).as_ref().ok_or(Error::too_large(format, (1, k, n)))?;
+        let mut b = MatrixRef::from(matrix);
+        b.view = b.view.part(0, 0..self.given.b.view.rows, 0..n); // without what K was padded with
+        Ok(b)
+    }
+
+    /// As [`Job::multiply`], of a B that was made ready; `None` where it has to be taken apart.
+    fn streamed(
+        &self,
+        (plan, target): (&kernel::Plan<'static>, &Target),
+        (a, tile): (View<'_>, &Tile),
+        chain: &[Piece],
+        (c, runs): (Option<View<'_>>, Option<&Runs<'_>>),
+    ) -> Option<Result<Matrix, Error>> {
+        let panels = self.given.b.panels?;
+        let joined = chain.windows(2).all(|pair| pair[0].range.start + pair[0].padded == pair[1].range.start);
+        let whole = chain.first()?.range.start == 0
+            && joined
+            && a.columns == panels.shape().0
+            && tile.columns == (0..panels.shape().1)
+            && tile.block == 0;
+        if !whole || !panels.takes(runs) {
+            return None;
+        }
+        let scale = match (target.model.scale, self.given.scale_a) {
+            (Some(of), Some(scale)) => {
+                let along = 0..panels.shape().0 / of.size;
+                match cut(scale.into(), 0, &tile.rows, &along, of.format.one_code()) {
+                    Ok(scale) => Some(scale),
+                    Err(error) => return Some(Err(error)),
+                }
+            }
+            _ => None,
+        };
+        plan.of_prepared((a, scale.as_ref().map(Matrix::view)), panels, c, runs)
     }
 
     /// The sums, in W, of the results of some chains, which start from `start`, or from +0, or from -0 where `empty`.
@@ -406,7 +458,7 @@ impl<'j> Job<'j> {
     /// The merged numbers of a tile.
     fn merged<W: Word>(&self, tile: &Tile) -> Result<Codes, Error> {
         let (parts, promoted) = match &self.schedule.sums {
-            Sums::Threads(simt) => return Ok(simt::tile(simt, [self.given.a, self.given.b], tile)),
+            Sums::Threads(simt) => return Ok(simt::tile(simt, [self.given.a, self.b()?], tile)),
             Sums::Chains { parts, promoted } => (parts, *promoted),
         };
         let merge = &self.schedule.merge;

@@ -1,14 +1,19 @@
 //! What a product is made of along K.
 
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
 use bitmma_arithmetic::{Model, ModelError, Order, Prepared};
 use bitmma_catalogue::lookup::Found;
 use bitmma_catalogue::{Architecture, Revision, find};
 use bitmma_formats::text::display;
 use bitmma_formats::{F32, F64, Format, decode};
+use bitmma_kernel::Level;
 
 use super::convert::OutputConversion;
 use super::options::option;
 use crate::error::Error;
+use crate::kernel::Plan;
 use crate::simulate::model_of;
 
 /// Elements along K that a model takes at a time, at most: 16 times the longest sum. Shorter operands are padded to a step,
@@ -21,6 +26,17 @@ pub struct Target {
     pub(super) name: String,
     pub(super) model: Model,
     pub(super) step: usize,
+    plan: Planned,
+}
+
+/// How products are computed on the best instruction set, worked out when it is first needed.
+#[derive(Clone, Default)]
+struct Planned(Arc<OnceLock<Arc<Plan<'static>>>>);
+
+impl fmt::Debug for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Planned")
+    }
 }
 
 impl Target {
@@ -33,7 +49,8 @@ impl Target {
     /// An instruction that was looked up.
     pub fn found(found: &Found, revision: Revision) -> Result<Target, Error> {
         let row = found.instruction;
-        Ok(Target { name: row.name(), model: model_of(found, revision)?, step: row.products() })
+        let (model, plan) = (model_of(found, revision)?, Planned::default());
+        Ok(Target { name: row.name(), model, step: row.products(), plan })
     }
 
     /// A model, `step` elements at a time, at most [`MAX_STEP`]; by default as many as one elementary operation takes
@@ -49,7 +66,7 @@ impl Target {
             }
             other => other.into(),
         })?;
-        Ok(Target { name: model.operation.name().to_owned(), model, step })
+        Ok(Target { name: model.operation.name().to_owned(), model, step, plan: Planned::default() })
     }
 
     /// The instruction, with ranges where its name has some, or the model's family.
@@ -65,6 +82,21 @@ impl Target {
     /// Elements along K at a time: the instruction's K.
     pub fn step(&self) -> usize {
         self.step
+    }
+
+    /// Whether a kernel computes its products, on the best instruction set there is.
+    pub fn has_kernel(&self) -> bool {
+        self.plan(None).is_ok_and(|plan| plan.has_kernel())
+    }
+
+    /// How products are computed, on the best instruction set there is unless one is named.
+    pub(super) fn plan(&self, level: Option<Level>) -> Result<Arc<Plan<'static>>, Error> {
+        let best = level.is_none_or(|level| level == Level::best());
+        if let Some(plan) = self.plan.0.get().filter(|_| best) {
+            return Ok(Arc::clone(plan));
+        }
+        let plan = Arc::new(Plan::of(Prepared::owned(self.model.clone(), self.step)?, level));
+        Ok(if best { Arc::clone(self.plan.0.get_or_init(|| plan)) } else { plan })
     }
 
     /// W: the format in which partial results are added and `alpha` and `beta` are given.

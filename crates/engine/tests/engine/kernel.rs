@@ -14,7 +14,7 @@ use bitmma_engine::kernel::{Level, has_kernel, multiply};
 use bitmma_engine::{Matrix, Model, Operands, simulate_steps};
 
 /// Every distinct model and K of the catalogue that has a kernel, with one instruction that has it.
-fn models() -> Vec<(String, Model, usize)> {
+pub(crate) fn models() -> Vec<(String, Model, usize)> {
     let mut distinct = BTreeMap::new();
     for row in catalogue() {
         for revision in Revision::ALL {
@@ -34,15 +34,15 @@ fn models() -> Vec<(String, Model, usize)> {
 }
 
 /// Operands of one shape whose rows and columns are cases of one family.
-struct Inputs {
-    a: Matrix,
-    b: Matrix,
-    c: Matrix,
-    scales: Option<(Matrix, Matrix)>,
+pub(crate) struct Inputs {
+    pub(crate) a: Matrix,
+    pub(crate) b: Matrix,
+    pub(crate) c: Matrix,
+    pub(crate) scales: Option<(Matrix, Matrix)>,
 }
 
 impl Inputs {
-    fn new(model: &Model, (m, n, k): (usize, usize, usize), family: Family, seed: u64) -> Inputs {
+    pub(crate) fn new(model: &Model, (m, n, k): (usize, usize, usize), family: Family, seed: u64) -> Inputs {
         let rows: Vec<_> = (0..m).map(|row| case(model, k, family, seed, row as u64)).collect();
         let columns: Vec<_> = (0..n).map(|column| case(model, k, family, seed + 1, column as u64)).collect();
         let c = (0..m * n).map(|index| case(model, 1, family, seed + 2, index as u64).c);
@@ -84,7 +84,7 @@ impl Inputs {
         }
     }
 
-    fn operands(&self) -> Operands<'_> {
+    pub(crate) fn operands(&self) -> Operands<'_> {
         Operands {
             a: &self.a,
             b: &self.b,
@@ -96,7 +96,7 @@ impl Inputs {
 }
 
 /// The rounds of `BITMMA_SEEDS` (`4..8`), else `usual`.
-fn rounds(usual: Range<u64>) -> Range<u64> {
+pub(crate) fn rounds(usual: Range<u64>) -> Range<u64> {
     let Ok(chosen) = std::env::var("BITMMA_SEEDS") else { return usual };
     let (first, last) = chosen.split_once("..").expect("BITMMA_SEEDS=4..8");
     first.parse().expect("a number")..last.parse().expect("a number")

@@ -15,6 +15,7 @@ mod kernel_routes;
 mod kernel_whole;
 mod matrix;
 mod paper;
+mod prepared;
 mod runs;
 mod semantics;
 mod semantics_instructions;

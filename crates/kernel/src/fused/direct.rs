@@ -34,7 +34,7 @@ struct Numbers {
 impl Numbers {
     const NONE: Numbers = Numbers { values: [0.0; MOST], exponents: [0; MOST] };
 
-    /// Takes numbers from codes next to each other, the first at a place and so many; whether all are finite.
+    /// Takes numbers from codes next to each other, the first at a place and that many; whether all are finite.
     #[inline(always)]
     fn read(
         &mut self,

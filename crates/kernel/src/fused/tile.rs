@@ -26,7 +26,7 @@ pub(crate) fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
     rare: &mut Rare<'_>,
 ) {
     let width = VECTORS * S::LANES;
-    assert!(state.len().is_multiple_of(ROWS * width) && state.len() <= GROUP * width);
+    assert!(state.len().is_multiple_of(width) && state.len() <= GROUP * width);
     assert!(b.lines.values.len() == k.length * width);
     let last = if SCALED || FP16 { None } else { last_bit(plan, a, b) };
     let most = match last {
@@ -41,6 +41,7 @@ pub(crate) fn rows<S: Simd, const SCALED: bool, const FP16: bool>(
             Some(last) if state.len() == 2 * ROWS * width => {
                 chain::<S, { 2 * ROWS }>(s, plan, (a, b), (last, row), state)
             }
+            Some(_) if state.len() == width => false,
             Some(last) => chain::<S, ROWS>(s, plan, (a, b), (last, row), state),
         };
         match done {
@@ -80,7 +81,7 @@ fn operations<S: Simd, const SCALED: bool, const FP16: bool>(
                 state.fill(0.0);
             }
         }
-        for (pair, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
+        for (pair, state) in state.chunks_mut(ROWS * width).enumerate() {
             let row = first_row + pair * ROWS;
             if !all_safe && !are_safe(s, lines, &factors.products, (operation, row)) {
                 count(Route::Wide);
@@ -89,7 +90,7 @@ fn operations<S: Simd, const SCALED: bool, const FP16: bool>(
             }
             let cut = plan.spans.is_none() || are_cut(plan, factors, row);
             // where there are registers for two rows; scale factors seldom leave both whole
-            let two = S::MANY && !FP16 && (cut || !SCALED);
+            let two = S::MANY && !FP16 && (cut || !SCALED) && state.len() > width;
             if two && tile::<S, SCALED, FP16, ROWS>(s, plan, factors, row, cut, state) {
                 continue;
             }
@@ -166,6 +167,7 @@ fn add_all<S: Simd, const SCALED: bool, const R: usize>(
 ) -> bool {
     if S::DIRECTED
         && let Some(floors) = plan.floors
+        && !factors.b_places.is_empty()
         && floor_sums(s, floors, factors, row, &begun.scale, sums)
     {
         count(Route::Floor);

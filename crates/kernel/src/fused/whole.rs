@@ -73,13 +73,19 @@ impl Integers {
         self.whole_below
     }
 
+    /// None of so many operations of a panel.
+    pub(crate) fn leave_all_out(&mut self, operations: usize) {
+        self.left_out.clear();
+        self.left_out.resize(operations, u64::MAX);
+    }
+
     /// How many operations of so many lines there are.
     #[inline(always)]
     pub(crate) fn operations(&self, lines: usize) -> usize {
         self.units.len() / lines
     }
 
-    /// Those of an operation of so many elements, lines, and lines that leave out the same ones together.
+    /// Those of an operation of that many elements, lines, and lines that leave out the same ones together.
     #[inline(always)]
     pub(crate) fn of_operation(
         &self,
@@ -94,7 +100,7 @@ impl Integers {
         }
     }
 
-    /// Elements of so many bits in operations of `length`, `share` lines leaving out the same ones; none of a format without
+    /// Elements of that many bits in operations of `length`, `share` lines leaving out the same ones; none of a format without
     /// span.
     #[inline(always)]
     pub(crate) fn of(

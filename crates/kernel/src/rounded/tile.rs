@@ -40,18 +40,18 @@ pub(crate) fn tiles<S: Simd, const PAIRS: bool>(
     rare: &mut Rare<'_>,
 ) {
     let width = VECTORS * S::LANES;
-    assert!(state.len().is_multiple_of(ROWS * width) && state.len() <= GROUP * width);
+    assert!(state.len().is_multiple_of(width) && state.len() <= GROUP * width);
     let plan = &{ *plan }; // a copy, that no store to the state can change
     let all_safe = are_all_safe(lines);
     let mut calm = calm(s, plan, k, state);
     for (operation, first) in (0..k.length).step_by(plan.length).enumerate() {
         let products = &Products::of(lines, (first, plan.length), width);
-        for (pair, state) in state.chunks_exact_mut(ROWS * width).enumerate() {
+        for (pair, state) in state.chunks_mut(ROWS * width).enumerate() {
             let row = pair * ROWS;
             if !all_safe && !are_safe(s, lines, products, (operation, row)) {
                 taken(Route::Wide);
                 calm &= !(3 << row);
-                plan.wide(lines, (first, row), state);
+                plan.wide(lines, (first, row), (state, width));
                 continue;
             }
             // row by row: the sums of two do not stay in registers up to their ends
@@ -176,7 +176,7 @@ fn carefully<S: Simd, const PAIRS: bool>(
 ) {
     for (vector, terms) in terms.iter().enumerate() {
         let (result, mut left_out) = add_unusual::<S, PAIRS>(s, plan, terms);
-        // without a product the accumulator is the answer, cut to F bits; -0 becomes +0
+        // without a product the accumulator is the result, cut to F bits; -0 becomes +0
         let none = s.i_eq(terms.place, field(s, NO_PRODUCT - plan.fraction_bits + PLACE));
         let alone = s.f_add(own_bits(s, plan, terms.c), s.f_splat(0.0));
         let result = s.i_select(none, s.f_bits(alone), s.f_bits(result));

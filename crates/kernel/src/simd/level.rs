@@ -64,6 +64,18 @@ impl Level {
         if columns <= 32 { self.min(Level::Avx2) } else { self }
     }
 
+    /// 32-bit lanes of a vector.
+    pub(crate) fn lanes(self) -> usize {
+        struct Lanes;
+        impl Work for Lanes {
+            type Output = usize;
+            fn run<S: Simd>(self, _: S) -> usize {
+                S::LANES
+            }
+        }
+        self.run(Lanes)
+    }
+
     /// Runs work compiled for this level; where the processor does not have it, for the portable one.
     pub(crate) fn run<W: Work>(self, work: W) -> W::Output {
         #[cfg(target_arch = "x86_64")]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _arrays, _batches, _bitmma
+from ._bitmma import Instruction
 from .errors import OptionError
+from .prepared import Prepared, multiply
 from .simulate import Unit, mma
 
 if TYPE_CHECKING:
@@ -25,6 +28,23 @@ def _unit(target: Target) -> Unit:
     )
 
 
+@lru_cache(maxsize=256)
+def choice(
+    like: str, format_a: str, format_b: str, accumulate: str | None, scale: tuple[str, int | None] | None
+) -> tuple[Unit, Instruction]:
+    """The instruction that :func:`bitmma.catalogue.choose` names, as a unit."""
+    found = _bitmma.choose(like, format_a, format_b, accumulate, scale)
+    return Unit(_bitmma.Unit.of_instruction(found, "hardware"), found), found
+
+
+def plain(unit: Unit, a: Array, b: Array, c: Array | None) -> Array:
+    """The product of NumPy's matrices without an option: all that is between the call and the kernel counts where they are small."""
+    words = _arrays.words
+    operands = (words("A", a, unit.a), words("B", b, unit.b, -2), None if c is None else words("C", c, unit.c), None, None)
+    d, format = _bitmma.gemm(unit, operands)
+    return _arrays.result(d, format, _arrays.like(a, b))
+
+
 def on_cpu(
     unit: Unit,
     a: Array,
@@ -38,6 +58,10 @@ def on_cpu(
     **options: Any,
 ) -> Array:
     """:func:`bitmma.gemm` of arrays that are not on a GPU; ``options`` are those of the native half."""
+    if isinstance(b, Prepared):
+        output = _arrays.format_named("output", output)
+        of_scales = {"scale_a": scale_a, "scale_b": scale_b, "scale_blocks": scale_blocks}
+        return multiply(unit, a, b, c, output=output, **of_scales, **options)
     if _batches.are_nested(a, b, c, scale_a, scale_b):
         (a, b, c, scale_a, scale_b), shape = _batches.flat((a, b, c, scale_a, scale_b), ("A", "B", "C", "scale A", "scale B"))
     else:

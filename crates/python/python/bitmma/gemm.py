@@ -6,11 +6,13 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Callable, Literal, overload
 
-from . import _arrays, _bitmma
+from . import _arrays
 from ._bitmma import Instruction
+from ._lazy import numpy as np
 from ._options import whole
-from ._product import Target, _unit, on_cpu
+from ._product import Target, _unit, choice, on_cpu, plain
 from .errors import DeviceError, OptionError
+from .prepared import Prepared
 from .simulate import Unit
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ Format = Any
 def gemm(
     target: Target,
     a: Array,
-    b: Array,
+    b: Array | Prepared,
     c: Array | None = None,
     *,
     scale_a: Array | None = None,
@@ -62,14 +64,20 @@ def gemm(
     - ``output``: the format that D is converted to at the end, its name or a dtype, by ``output_rounding`` (``"RNE"`` by default), beyond its
       largest number to infinity or (``saturate``) to that number. Without it D stays in the instruction's format.
     - ``nan``: the code that NaN becomes in ``output``; a format that has no NaN (FP6, FP4) refuses NaN without it.
-    - ``threads``: 1 to 4096. The answer is the same for any number.
+    - ``threads``: 1 to 4096. The result is the same for any number.
     - ``progress``: called now and then with the products done and those there are to do; what it raises ends the product.
 
-    A and B may be batches of matrices of any rank; dimensions in front are stretched to each other's, as in
+    ``b`` may be what :func:`bitmma.prepare` made of B. A and B may be batches of matrices of any rank; dimensions in front are stretched to each other's, as in
     ``numpy.matmul``. Other Python threads run meanwhile. Tensors on a CUDA or ROCm device are multiplied there, to the same bits
     (:mod:`bitmma.gpu`). The order of operations is stated in full in ``bitmma::gemm``.
     """
     unit = _unit(target)
+    shapes: Any = (a, b)  # of which mypy knows nothing: NumPy is imported late
+    if all(type(one) is np.ndarray and one.ndim == 2 for one in shapes) and not (c_last or saturate):
+        numbers = (split_k, promote_every, alpha, beta, threads)
+        others = (scale_a, scale_b, scale_blocks, output, output_rounding, nan, progress)
+        if all(one is None for one in numbers + others):
+            return plain(unit, a, b, c)
     whole(split_k=split_k, promote_every=promote_every, threads=threads)
     options: dict[str, Any] = {
         "scale_a": scale_a,
@@ -86,6 +94,8 @@ def gemm(
         "nan": nan,
     }
     if _arrays.on_gpu(a, b, c):
+        if isinstance(b, Prepared):
+            raise DeviceError("A is on a GPU, and B was prepared on the CPU: give gemm B itself on the GPU, or bring A to the CPU")
         try:
             from .gpu import gemm as by_kernels
         except ImportError as error:
@@ -118,9 +128,9 @@ class Info:
 @overload
 def matmul(
     a: Array,
-    b: Array,
+    b: Array | Prepared,
     *,
-    like: str,
+    like: str | None = ...,
     accumulate: str = ...,
     output: Format | None = ...,
     read_as: str | tuple[str, str] | None = ...,
@@ -135,9 +145,9 @@ def matmul(
 @overload
 def matmul(
     a: Array,
-    b: Array,
+    b: Array | Prepared,
     *,
-    like: str,
+    like: str | None = ...,
     accumulate: str = ...,
     output: Format | None = ...,
     read_as: str | tuple[str, str] | None = ...,
@@ -151,9 +161,9 @@ def matmul(
 ) -> tuple[Array, Info]: ...
 def matmul(
     a: Array,
-    b: Array,
+    b: Array | Prepared,
     *,
-    like: str,
+    like: str | None = None,
     accumulate: str | None = None,
     output: Format | None = None,
     read_as: str | tuple[str, str] | None = None,
@@ -175,8 +185,14 @@ def matmul(
     gradient is such a product, in the dtype of the operand that it is multiplied with, rounded to its own operand's.
     ``scale_a`` and ``scale_b`` are block scales of ``scale_block`` elements each, by default 32 for UE8M0
     and 16 for UE4M3; with ``scale_blocks`` they are FP32 scales of such blocks. ``scale_blocks`` and
-    ``promote_every`` are those of :func:`gemm`.
+    ``promote_every`` are those of :func:`gemm`. ``b`` may be what :func:`bitmma.prepare` made of B, which has chosen the instruction:
+    then ``like`` is left out.
     """
+    if isinstance(b, Prepared):
+        chosen = {"like": like, "accumulate": accumulate, "read_as": read_as, "scale_block": scale_block}
+        return _matmul_prepared(a, b, chosen, return_info, scale_a, scale_b, scale_blocks, promote_every, output, threads)
+    if like is None:
+        raise OptionError("like says which chip's instruction computes: like='h100'; only what was prepared knows it already")
     output = _arrays.format_named("output", output)
     if _needs_gradient(a, b):
         from .torch.gradient import matmul as with_gradient
@@ -190,8 +206,7 @@ def matmul(
     scale = None
     if scale_a is not None and scale_blocks is None:
         scale = (_arrays.format_of("scale A", scale_a), scale_block)
-    found = _bitmma.choose(like, format_a, format_b, accumulate, scale)
-    unit = Unit(_bitmma.Unit.of_instruction(found, "hardware"), found)
+    unit, found = choice(like, format_a, format_b, accumulate, scale)
     d = gemm(
         unit,
         a,
@@ -207,6 +222,34 @@ def matmul(
         return d
     k = _arrays.elements(a) if _arrays.on_gpu(a) else _arrays.words("A", a, format_a).shape[-1]
     return d, Info(found, unit.step, -(-k // unit.step) * unit.step, unit.has_kernel)
+
+
+def _matmul_prepared(
+    a: Array,
+    b: Prepared,
+    chosen: dict[str, Any],
+    return_info: bool,
+    scale_a: Array | None,
+    scale_b: Array | None,
+    scale_blocks: str | None,
+    promote_every: int | None,
+    output: Any,
+    threads: int | None,
+) -> Array | tuple[Array, Info]:
+    for option, value in chosen.items():
+        if value is not None:
+            raise OptionError(f"{option} is {value!r}; the instruction was chosen when B was prepared: leave it out")
+    if _needs_gradient(a):
+        raise OptionError("a product with a prepared operand has no gradient; give it tensors without: tensor.detach()")
+    unit = b.unit
+    scales: dict[str, Any] = {"scale_a": scale_a, "scale_b": scale_b, "scale_blocks": scale_blocks}
+    d = gemm(unit, a, b, promote_every=promote_every, output=output, threads=threads, **scales)
+    if not return_info:
+        return d
+    if unit.instruction is None:
+        raise OptionError("return_info tells of an instruction; B was prepared for a model")
+    k = b.shape[0]
+    return d, Info(unit.instruction, unit.step, -(-k // unit.step) * unit.step, unit.has_kernel)
 
 
 def _needs_gradient(*arrays: Array) -> bool:

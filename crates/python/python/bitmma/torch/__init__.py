@@ -1,4 +1,4 @@
-"""A PyTorch model on another GPU's arithmetic: ``with bitmma.torch.emulate("mi250x"): …``; on several, held against each
+"""A PyTorch model on another GPU's arithmetic: ``with bitmma.torch.emulate("mi250x"): …``; on several, compared with each
 other: ``bitmma.torch.compare(model, x, chips=["a100", "h100"])``."""
 
 from __future__ import annotations

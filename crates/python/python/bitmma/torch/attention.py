@@ -227,7 +227,7 @@ class Kernel:
         return dq[:, :m, :width].to(dtype), dk[:, :n, :width].to(dtype), dv[:, :n, :width].to(dtype)
 
     def _dots(self, gradient: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-        """The sum of gradient times output of each row: a thread adds eight neighbours of each page by FMAs, then threads exchange."""
+        """The sum of gradient times output of each row: a thread adds eight neighbors of each page by FMAs, then threads exchange."""
         lanes = 8 if self.dimension % 64 == 0 else 4
         x, y = (_padded(one, self.dimension, one.shape[1]).float() for one in (gradient, out))
         x, y = (one.reshape(*one.shape[:2], -1, lanes, 8).transpose(2, 3).flatten(-2) for one in (x, y))  # lanes × (pages, 8)

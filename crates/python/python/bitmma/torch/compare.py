@@ -13,6 +13,7 @@ from typing import Any, Callable, Iterator
 import torch
 from torch.utils import _pytree as pytree
 
+from .._progress import Progress, listening
 from ..errors import LeftAlone, OptionError
 from . import noise
 from .account import Account
@@ -49,9 +50,10 @@ def compare(
     attention: Any = "math",
     functions: str | None = None,
     kernels: str | None = None,
+    progress: Progress = None,
     **policies: Any,
 ) -> Comparison:
-    """Runs ``model(*inputs, **kwargs)`` on each chip and holds the others against the first.
+    """Runs ``model(*inputs, **kwargs)`` on each chip and compares the others with the first.
 
     ``chips`` are two targets or more, as :class:`~bitmma.torch.emulate` takes them, in a list, or by name in a
     dictionary: ``["a100", "h100"]``, ``{"trainer": "h100", "server": Gemm("h100", split_k=4)}``. ``policies`` are those of
@@ -65,6 +67,9 @@ def compare(
     ``optimizer``, a function from parameters to an optimizer, one step. The model's parameters, buffers, gradients and the
     random state are as before at the end; each run starts from the same. A chip on which no product was emulated (an FP32 model
     on NVIDIA without ``fp32="tf32"``) is an error.
+
+    ``progress`` is called before each run with its name, how many are done, and how many there are at most; in its place there is a
+    bar where tqdm is installed and standard error is a terminal or a notebook shows it (True: always, False: never).
 
     ``logits`` finds the tensor whose last dimension is classes (else the output, or its ``logits``). ``reference`` also
     runs a copy of the model in FP32 and in FP64 by PyTorch's own products, so that a difference has a scale. ``device``,
@@ -89,7 +94,9 @@ def compare(
     variations = noise.parse(noise_floor) if mode != "local" else []
     options = {"threads": threads, "device": device, "attention": attention, "functions": functions, "kernels": kernels}
     run = _Runs(model, inputs, dict(kwargs or {}), backward, loss, optimizer, logits or logits_of, options, variations)
-    with apart():  # the references are PyTorch's own, whatever other threads emulate
+    # the references are PyTorch's own, whatever other threads emulate
+    with listening(progress) as run.listener, apart():
+        run.count = (1 if mode == "local" else len(found)) + 2 * reference + len(variations)
         return run.compare(found, mode, top_k, reference)
 
 
@@ -116,6 +123,10 @@ class _Runs:
     left: dict[str, dict[str, int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     accounts: dict[str, Account] = field(default_factory=dict)
+    listener: Callable[[str, int, int], object] | None = None
+    """Hears of each run."""
+    count: int = 0
+    """Runs that there are at most."""
 
     def compare(self, chips: list[Arithmetic], mode: str, top_k: int, reference: bool) -> Comparison:
         recorders: list[Recorder] = []
@@ -215,7 +226,7 @@ class _Runs:
         return type(self.model).__name__ if isinstance(self.model, torch.nn.Module) else ""
 
     def _references(self, state: State, exact: dict[str, Recorder]) -> dict[Any, Reference]:
-        """The tensors of the run in FP64; the run in FP32 is held against them."""
+        """The tensors of the run in FP64; the run in FP32 is compared with them."""
         if not isinstance(self.model, torch.nn.Module):
             self.notes.append("no reference in FP32 and FP64: the model is a function, whose tensors cannot be cast")
             return {}
@@ -233,7 +244,7 @@ class _Runs:
                 self.outputs.pop(label, None)
                 return {}
             if label in self.outputs and self.outputs[label].dtype != dtype:
-                self.notes.append(f"the reference in {label.upper()} answers in {self.outputs[label].dtype}: the model casts")
+                self.notes.append(f"the reference in {label.upper()} returns {self.outputs[label].dtype}: the model casts")
             if isinstance(recorder, _Keeper):
                 references = recorder.references
             else:
@@ -244,6 +255,8 @@ class _Runs:
         self, label: str, model: Any, inputs: Any, kwargs: Any, recorder: Recorder, context: emulate | None
     ) -> None:
         """One run; what it hands from layer to layer goes to the recorder."""
+        if self.listener is not None:
+            self.listener(f"run on {label}", len(self.seconds), self.count)
         start = time.perf_counter()
         inputs, kwargs = pytree.tree_map(lambda one: one.clone() if isinstance(one, torch.Tensor) else one, (inputs, kwargs))
         grad = nullcontext() if self.backward else torch.no_grad()

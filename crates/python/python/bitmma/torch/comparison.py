@@ -44,7 +44,7 @@ class Row:
     errors: dict[str, float] = field(default_factory=dict)
     """The distance from the model in FP64, over the norm: of each chip, and of the model in FP32 (``fp32``)."""
     floor: dict[str, Tally] = field(default_factory=dict)
-    """The noise floor: the first chip with the host's part computed in other ways, against the first chip."""
+    """The noise floor: the first chip with the host's part computed otherwise, against the first chip."""
 
     @property
     def title(self) -> str:
@@ -95,7 +95,7 @@ class Comparison:
     """A model on several chips. Print it, or :meth:`save` it as a page."""
 
     chips: list[str]
-    """The first is what the others are held against."""
+    """The first is what the others are compared with."""
     modules: list[Row]
     """Results of modules, in the order in which they were done."""
     products: list[Row]
@@ -122,7 +122,7 @@ class Comparison:
     seconds: dict[str, float]
     """Wall time of each run."""
     floor: dict[str, Outcome] = field(default_factory=dict)
-    """The noise floor at the end: logits of the first chip with the host's part computed in other ways, against the first chip's."""
+    """The noise floor at the end: logits of the first chip with the host's part computed otherwise, against the first chip's."""
     accounts: dict[str, Account] = field(default_factory=dict)
     """By chip, what it computed and what the host did."""
 
@@ -216,6 +216,11 @@ class Comparison:
         partial.write_text(text, encoding="utf-8")
         partial.replace(target)
         return target
+
+    def _repr_html_(self) -> str:
+        from .page import fragment
+
+        return fragment(self)
 
     # -- text -------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""An element that two chips answer differently: from which term on, by which steps, and to which result."""
+"""An element that differs between two chips: from which term on, by which steps, and to which result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .ways import Way
 
 @dataclass(frozen=True)
 class Side:
-    """One chip's way to the element."""
+    """How one chip reaches the element."""
 
     chip: str
     instruction: str
@@ -38,7 +38,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Explained:
-    """Both chips' ways to one element."""
+    """How both chips reach one element."""
 
     place: str
     sides: tuple[Side, Side]
@@ -87,7 +87,7 @@ def _last_step(side: Side) -> list[str]:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first element of a product that two chips answer differently after rounding, row by row."""
+    """The first element of a product that differs between two chips after rounding, row by row."""
 
     layer: str
     """The module, by its path; empty outside of any."""

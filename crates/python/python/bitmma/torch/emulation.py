@@ -26,7 +26,8 @@ from .left import Left
 from .lock import LOCK
 from .product import Operands, Product, elements
 from .report import table
-from .ways import Way
+from .ways import Chain, Way
+from .weights import Weights, watched
 
 #: What is told of each product: what it is, how it was computed, its operands, its sums and its result; for those that
 #: were left as they were the result alone.
@@ -104,8 +105,12 @@ class emulate(TorchDispatchMode):
     Products that are left as they are are counted in :attr:`left`, and a warning (:class:`~bitmma.errors.LeftAlone`) says
     so at the end; at once where a default leaves FP32 alone.
 
+    **Weights.** A weight that comes a second time unchanged is packed once (:func:`bitmma.prepare`), and products of up to 32 rows take
+    that until it changes: :attr:`weights`. It takes as much memory as the weights; ``prepared`` limits it to another multiple of
+    their bytes, and 0 turns it off.
+
     ``calls`` names a GPU and library (``"h100-pcie"``, see :mod:`bitmma.calls`): ``_scaled_mm``, and ``mm`` of FP16 and
-    BF16, then answer as that library's calls do wherever a plan is known; ``call_options`` are those of
+    BF16, then compute what that library's calls do wherever a plan is known; ``call_options`` are those of
     :func:`bitmma.calls.plan_call` (``table``, ``assume``, …); of the H100 and the H200 recorded decisions are built in. :attr:`planned` and :attr:`declined` count the calls that
     had a plan and those that had none, which take the way described above; what the library rejects raises
     :class:`~bitmma.CallRejected`.
@@ -131,6 +136,7 @@ class emulate(TorchDispatchMode):
         attention: "str | attentions.Flash" = "math",
         functions: str | None = None,
         kernels: str | None = None,
+        prepared: float = 1.25,
     ) -> None:
         super().__init__()
         if other_threads not in OTHER_THREADS:
@@ -154,6 +160,10 @@ class emulate(TorchDispatchMode):
         """Attention in tiles; None: decomposed."""
         self.account = Account(self.arithmetic.label, left=self.left)
         """What was the chip's, and what the host's."""
+        if not isinstance(prepared, (int, float)) or not prepared >= 0:
+            raise OptionError(f"prepared is {prepared!r}; 0 or more was expected: bytes of prepared weights as a multiple of the weights' own")
+        self.weights = Weights(prepared, threads)
+        """Weights that were packed once, and how often that was of use."""
         self._host: list[HostOperation] = [Functions(functions, self.account)] if functions is not None else []
         """What computes operations of the host otherwise."""
         self._kernels = kernels
@@ -185,7 +195,7 @@ class emulate(TorchDispatchMode):
     def __enter__(self) -> "emulate":
         with ExitStack() as stack:
             launched = nullcontext() if self._kernels is None else launches.counted(self._kernels, self.account)
-            for context in (settings.EMULATING, self._tracking, threads.owned(self), launched, self.here()):
+            for context in (settings.EMULATING, self._tracking, threads.owned(self), watched(), launched, self.here()):
                 stack.enter_context(context)
             self._here.entered.append(stack.pop_all())
         tasks.entered(self)
@@ -194,6 +204,7 @@ class emulate(TorchDispatchMode):
     def __exit__(self, *raised: Any) -> None:
         modes = [one for one in _python_dispatch._get_current_dispatch_mode_stack() if isinstance(one, emulate)]
         self._here.entered.pop().close()
+        self.weights.clear()  # what is written from now on is not seen
         whole = not raised or raised[0] is None
         tasks.left(self, acts=not whole or modes[-1:] == [self])
         if whole:
@@ -230,6 +241,7 @@ class emulate(TorchDispatchMode):
             return self._dispatch(func, args, kwargs or {})
 
     def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self.weights.before(func, args, kwargs)
         packet = getattr(func, "overloadpacket", None)
         operation = operations.TABLE.get(packet)
         if operation is not None and operations.is_dense(args):
@@ -278,7 +290,7 @@ class emulate(TorchDispatchMode):
         return args[0].copy_(result) if func.overloadpacket.__name__.endswith("_") else result
 
     def _planned(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The answer of the library's call; NotImplemented where there is no plan."""
+        """The result of the library's call; NotImplemented where there is no plan."""
         if self._calls is None:
             return NotImplemented
         try:
@@ -329,14 +341,14 @@ class emulate(TorchDispatchMode):
         if way is None:
             reasons.append((self.arithmetic.why_none(product), False))
             return NotImplemented
-        sums = finish(way.sums(operands, self._threads, self._device))
+        sums = finish(way.sums(self._ready(way, operands), self._threads, self._device))
         result = sums.to(to)
         if self._measure:
             product = product.measured(operands, sums)
         for other in self.others:
             way_of_other, theirs, _ = self._way(other, given, place, scale, fast)
             if way_of_other is not None:
-                found = finish(way_of_other.sums(theirs, self._threads, self._device))
+                found = finish(way_of_other.sums(self._ready(way_of_other, theirs), self._threads, self._device))
                 compared = compare_sums((sums, found), (result, found.to(to)), product, (way, way_of_other), operands)
                 product.compared[other.label] = compared
         with LOCK:
@@ -346,6 +358,13 @@ class emulate(TorchDispatchMode):
             if self._listener is not None:
                 self._listener(product, way, operands, sums, result)
         return result
+
+    def _ready(self, way: Way, operands: Operands) -> Operands:
+        """The operands, B prepared where it is a weight that a kernel streams."""
+        if not isinstance(way, Chain) or self._device is not None or operands.blocks is not None or operands.a.dim() != 2:
+            return operands
+        b = self.weights.ready(way.unit, operands.b, operands.a.shape[0])
+        return operands._replace(b=b)  # type: ignore[arg-type]  # gemm takes either
 
     def _way(
         self, arithmetic: Arithmetic, given: Operands, place: tuple[int, str, str, bool], scale: Any, fast: bool
@@ -386,4 +405,6 @@ class emulate(TorchDispatchMode):
             shares = "{:.0%} of the products, {:.0%} of the multiplications".format(*self.account.planned_shares)
             text += f"\ncalls as on {self._calls}: {sum(self.planned.values())} had a plan, {sum(self.declined.values())} had none: {shares}"
             text += "".join(f"\n  {count} × {reason}" for reason, count in self.declined.most_common())
+        if self.weights.prepared:
+            text += f"\nweights: {self.weights}"
         return f"{text}\n{self.account}"

@@ -118,7 +118,7 @@ def why_left(func: Any, args: tuple[Any, ...]) -> str:
     if is_traced(args):
         return ""
     if getattr(func, "overloadpacket", None) in TABLE:
-        return "sparse and quantised operands run on other units"
+        return "sparse and quantized operands run on other units"
     return _why_left(_base(func).rpartition("::")[2].rstrip("_"))
 
 

@@ -1,4 +1,4 @@
-"""Products as a library's calls answer them, where a plan is known (:mod:`bitmma.calls`)."""
+"""Products as a library's calls compute them, where a plan is known (:mod:`bitmma.calls`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check(platform: str) -> None:
 
 
 def call(operation: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]) -> Any:
-    """The answer of ``_scaled_mm``, and of ``mm`` in FP16 and BF16; everything else is declined."""
+    """The result of ``_scaled_mm``, and of ``mm`` in FP16 and BF16; everything else is declined."""
     elsewhere = next((one.device for one in args if isinstance(one, torch.Tensor) and one.device.type != "cpu"), None)
     if elsewhere is not None:
         raise DeviceError(f"calls of a library are computed on the CPU, and a tensor is on {elsewhere}; move model and inputs to the CPU: model.cpu()")

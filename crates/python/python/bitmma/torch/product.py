@@ -135,11 +135,11 @@ class Product:
 
     @property
     def difference(self) -> Difference | None:
-        """The first element that one of the other chips answers differently after rounding."""
+        """The first element that differs on one of the other chips after rounding."""
         return next((one.difference for one in self.compared.values() if one.difference), None)
 
     def measured(self, operands: Operands, sums: torch.Tensor) -> Product:
-        """The same, held against FP64."""
+        """The same, compared with FP64."""
         exact = operands.exact()
         if exact is None:
             return self

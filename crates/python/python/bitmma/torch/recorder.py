@@ -1,4 +1,4 @@
-"""What one run of a model hands from layer to layer: kept for the first chip, held against the first for the others."""
+"""What one run of a model hands from layer to layer: kept for the first chip, compared with the first for the others."""
 
 from __future__ import annotations
 
