@@ -60,7 +60,7 @@ fn file(name: &str, content: impl Into<Vec<u8>>) -> (String, Vec<u8>) {
 
 /// Every base.
 pub fn bases() -> Vec<Case> {
-    [matrices(), models(), recordings(), plans(), decisions(), recorded_calls()].concat()
+    [matrices(), models(), recordings(), plans(), decisions(), recorded_calls(), compared()].concat()
 }
 
 /// Matrices of `gemm` and `run`, in both kinds of file.
@@ -130,6 +130,70 @@ fn matrices() -> Vec<Case> {
             "analyze of .npy",
             &["analyze", "workarounds", "hopper", F16, "-a", "a.npy", "-b", "b.npy", "--quick"],
             vec![file("a.npy", npy("<f2", &[4, 32])), file("b.npy", npy("<f2", &[32, 3]))],
+        ),
+    ]
+}
+
+/// Matrices of `which` and `explain --element`, models and plans of `diff`.
+fn compared() -> Vec<Case> {
+    let files = || {
+        vec![
+            file("a.npy", npy("<f2", &[3, 40])),
+            file("b.npy", npy("<f2", &[40, 5])),
+            file("c.npy", npy("<f4", &[3, 5])),
+            file("d.npy", npy("<f4", &[3, 5])),
+        ]
+    };
+    let model = |row: &str| {
+        let found = find(Architecture::Hopper, row).expect("an instruction");
+        found.instruction.model(Revision::Hardware).expect("a model").to_toml()
+    };
+    let plan = |every: usize| {
+        let mut plan = Plan::chain(Architecture::Hopper, "wgmma.m64n256k16.f32.f16.f16");
+        plan.promote = Promote { every, ..Promote::default() };
+        plan.to_toml()
+    };
+    let packed = safetensors(&[
+        ("a", "F8_E4M3", &[3, 64], 8),
+        ("b", "F8_E4M3", &[5, 64], 8),
+        ("scale_a", "F8_E8M0", &[3, 2], 8),
+        ("scale_b", "F8_E8M0", &[5, 2], 8),
+        ("d", "F32", &[3, 5], 32),
+    ]);
+    let of = |name| format!("x.safetensors:{name}");
+    let (a, b, scale_a, scale_b, d) = (of("a"), of("b"), of("scale_a"), of("scale_b"), of("d"));
+    vec![
+        Case::new("which of .npy", &["which", "-a", "a.npy", "-b", "b.npy", "-d", "d.npy"], files()),
+        Case::new(
+            "which of .npy with C",
+            &["which", "-a", "a.npy", "-b", "b.npy", "-c", "c.npy", "-d", "d.npy", "--json"],
+            files(),
+        ),
+        Case::new(
+            "which of FP8 with scale factors",
+            &["which", "-a", &a, "-b", &b, "--bt", "--scale-a", &scale_a, "--scale-b", &scale_b, "-d", &d],
+            vec![file("x.safetensors", packed)],
+        ),
+        Case::new(
+            "explain of an element",
+            &["explain", "hopper", F16, "-a", "a.npy", "-b", "b.npy", "-c", "c.npy", "-d", "d.npy"]
+                .into_iter()
+                .chain(["--element", "2,4", "--split-k", "2"])
+                .collect::<Vec<_>>(),
+            files(),
+        ),
+        Case::new(
+            "diff of models",
+            &["diff", "one.toml", "other.toml"],
+            vec![
+                file("one.toml", model("mma.m16n8k16.f32.f16.f16.f32")),
+                file("other.toml", model("wgmma.m64n256k16.f32.f16.f16")),
+            ],
+        ),
+        Case::new(
+            "diff of plans",
+            &["diff", "one.toml", "other.toml", "--json"],
+            vec![file("one.toml", plan(128)), file("other.toml", plan(64))],
         ),
     ]
 }

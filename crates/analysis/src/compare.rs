@@ -1,4 +1,4 @@
-//! One input through every instruction: who answers what, and what each lost on the way.
+//! One input through every instruction: results by architecture, and what each lost on the way.
 
 use bitmma_engine::catalogue::of;
 use bitmma_engine::formats::word::read;
@@ -22,7 +22,7 @@ pub struct Input<'a> {
     pub round: bool,
 }
 
-/// What one instruction answers.
+/// What one instruction returns.
 #[derive(Clone, Copy, Debug)]
 pub struct Answer {
     /// The instruction.
@@ -51,7 +51,7 @@ pub enum Reason {
     Unknown,
 }
 
-/// Who answers what.
+/// Results by architecture.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// In the catalogue's order.

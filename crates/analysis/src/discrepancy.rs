@@ -26,7 +26,7 @@ pub enum Answer {
     Nan,
 }
 
-/// The answer that a code is.
+/// The result that a code is.
 pub fn answer(format: &Format, code: u64) -> Answer {
     use bitmma_engine::formats::Class;
     let unpacked = decode(format, code);
@@ -42,7 +42,7 @@ pub fn answer(format: &Format, code: u64) -> Answer {
     }
 }
 
-/// Why two models answer differently.
+/// Why two models give different results.
 #[derive(Clone, Debug)]
 pub struct Parting {
     /// The first loss that only one of the two has, or that they have differently: of the left model, of

@@ -1,4 +1,4 @@
-//! What a matrix product is exactly, and how far an answer is from it.
+//! What a matrix product is exactly, and how far a result is from it.
 
 use bitmma_engine::Matrix;
 use bitmma_engine::formats::{Class, Format, decode};

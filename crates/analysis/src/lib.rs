@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod apart;
 pub mod bias;
 pub mod compare;
 pub mod data;
@@ -12,15 +13,18 @@ pub mod describe;
 pub mod design_space;
 pub mod discrepancy;
 mod dyadic;
+pub mod element;
 mod error;
 pub mod error_bound;
 pub mod error_source;
 pub mod exact;
+pub mod json;
 mod page;
 pub mod plot;
 pub mod published;
 pub mod report;
 pub mod risk;
+pub mod scheme;
 pub mod section;
 pub mod sections;
 mod shrink;
@@ -29,6 +33,8 @@ pub mod subject;
 pub mod table;
 pub mod tally;
 pub mod tightness;
+pub mod verdict;
+pub mod which;
 pub mod workaround;
 
 pub use dyadic::Dyadic;

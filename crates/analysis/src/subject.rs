@@ -74,6 +74,16 @@ pub fn subjects(revision: Revision, wanted: impl Fn(&Instruction) -> bool) -> Ve
     different(rows.filter_map(|row| Subject::of_row(row, revision)))
 }
 
+/// The architectures that have a native instruction of this model at this K.
+pub fn alike(model: &Model, k: usize, revision: Revision) -> Vec<Architecture> {
+    let essential = essence(model, k);
+    let rows = catalogue().iter().filter(|row| row.is_native() && row.products() == k);
+    let rows = rows.filter(|row| row.model_ref(revision).is_some_and(|other| essence(other, k) == essential));
+    let mut all: Vec<Architecture> = rows.map(|row| row.architecture).collect();
+    all.dedup();
+    all
+}
+
 /// Every different elementary operation of the catalogue's native instructions: K brought down to L.
 pub fn elementary(revision: Revision) -> Vec<Subject> {
     let rows = catalogue().iter().filter(|row| row.is_native());

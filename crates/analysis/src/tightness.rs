@@ -16,7 +16,7 @@ use crate::dyadic::Dyadic;
 use crate::error::{Error, check, check_k, option};
 use crate::error_source::Source;
 
-/// Which bound an error is held against.
+/// Which bound an error is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Objective {
     /// |D − exact| against the sum of all sources' bounds.
@@ -117,7 +117,7 @@ pub(crate) fn search_each(
     Ok(objectives.iter().zip(best).map(climb).collect())
 }
 
-/// Changes the best case of so many, as long as that makes it worse.
+/// Changes the best case of that many, as long as that makes it worse.
 fn climb(
     prepared: &Prepared<'_>,
     (model, k): (&Model, usize),

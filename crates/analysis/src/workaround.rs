@@ -27,7 +27,7 @@ pub struct Attempt {
 const PROMOTE: usize = 128;
 
 /// The product as the target computes it, and every alternative the catalogue has for it: FP32 output,
-/// promotion, C = 0, FP16 in place of FP8, BF16, scaling, a newer architecture.
+/// promotion, C = 0, FP16 instead of FP8, BF16, scaling, a newer architecture.
 pub fn attempts(
     target: &Target,
     architecture: Option<Architecture>,

@@ -71,7 +71,7 @@ fn differing(x: &Matrix, y: &Matrix) -> usize {
     x.iter().zip(y.iter()).filter(|(x, y)| x != y).count()
 }
 
-/// Runs `call` under both plans and says how their answers differ.
+/// Runs `call` under both plans and says how their results differ.
 pub fn compare(plan: &Plan, other: &Plan, call: &Call<'_>) -> Result<Comparison, Error> {
     let (ours, theirs) = (execute(plan, call)?, execute(other, call)?);
     let format = call.out;

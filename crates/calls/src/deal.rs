@@ -94,7 +94,7 @@ fn parts(deal: &Deal, k: usize) -> Result<Vec<Vec<Range<usize>>>, Error> {
     })
 }
 
-/// Ranges with neighbours joined.
+/// Ranges with neighbors joined.
 fn joined(ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
     let mut all: Vec<Range<usize>> = Vec::new();
     for range in ranges {

@@ -8,14 +8,14 @@ use thiserror::Error;
 
 use crate::torch::Rejection;
 
-/// A call that has no answer; the message holds the reason and the numbers.
+/// A call that has no result; the message holds the reason and the numbers.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A plan contradicts itself, or holds keys or values that plans do not have.
     #[error("plan: {0}")]
     Plan(String),
-    /// Nobody has measured this, so there is no answer.
+    /// Nobody has measured this, so there is no result.
     #[error("declined: {reason}. {settle}")]
     Declined {
         /// Why there is no plan.

@@ -1,11 +1,11 @@
 //! Runs a plan: its schedule, which the engine executes.
 
-use bitmma_engine::formats::F32;
+use bitmma_engine::formats::{F32, Format};
 use bitmma_engine::gemm::schedule::{AddC, Sums};
 use bitmma_engine::gemm::{self, Element, Given, How, Schedule, Target};
 use bitmma_engine::{Codes, Matrix};
 
-use crate::call::Call;
+use crate::call::{Call, Scales};
 use crate::deal::Layout;
 use crate::epilogue::{factors, output};
 use crate::error::Error;
@@ -50,6 +50,40 @@ pub fn layout(plan: &Plan, k: usize) -> Result<Option<Layout>, Error> {
     plan.target()?.map(|target| Layout::new(plan, k, target.step())).transpose()
 }
 
+/// What goes along K, `None` where it is sums of threads, and the order around it, of operands with this many elements of K,
+/// scales of one and D in `out`.
+pub fn schedule(plan: &Plan, k: usize, out: Format) -> Result<(Option<Target>, Schedule), Error> {
+    plan.check()?;
+    let target = plan.target()?;
+    let schedule = scheduled(plan, target.as_ref(), (k, Scales::ONE, out))?;
+    Ok((target, schedule))
+}
+
+/// The schedule of a plan that was checked.
+pub(crate) fn scheduled(
+    plan: &Plan,
+    target: Option<&Target>,
+    (k, scales, out): (usize, Scales, Format),
+) -> Result<Schedule, Error> {
+    let sums = match (target, &plan.simt) {
+        (_, Some(simt)) => Sums::Threads(simt.clone()),
+        (Some(target), None) => {
+            let layout = Layout::new(plan, k.max(1), target.step())?;
+            Sums::Chains { parts: layout.parts, promoted: layout.promoted }
+        }
+        (None, None) => unreachable!("a plan that was checked has an instruction, a model or SIMT sums"),
+    };
+    Ok(Schedule {
+        working: F32,
+        sums,
+        merge: plan.merge.clone(),
+        c: AddC::Never,
+        scale_blocks: plan.blocks.as_ref().map(Blocks::sizes),
+        factors: factors(&plan.epilogue, scales, out)?,
+        output: Some(output(&plan.epilogue, out)?),
+    })
+}
+
 /// A call that was checked.
 struct Run<'r> {
     target: Option<Target>,
@@ -74,24 +108,10 @@ impl<'r> Run<'r> {
                 call.b.columns()
             )));
         }
-        let sums = match (&target, &plan.simt) {
-            (_, Some(simt)) => Sums::Threads(simt.clone()),
-            (Some(target), None) => {
-                gemm::check(target, &given.shapes(), scale_blocks)?;
-                let layout = Layout::new(plan, call.a.columns().max(1), target.step())?;
-                Sums::Chains { parts: layout.parts, promoted: layout.promoted }
-            }
-            (None, None) => unreachable!("a plan that was checked has an instruction, a model or SIMT sums"),
-        };
-        let schedule = Schedule {
-            working: F32,
-            sums,
-            merge: plan.merge.clone(),
-            c: AddC::Never,
-            scale_blocks,
-            factors: factors(&plan.epilogue, call.scales, call.out)?,
-            output: Some(output(&plan.epilogue, call.out)?),
-        };
+        if let (Some(target), None) = (&target, &plan.simt) {
+            gemm::check(target, &given.shapes(), scale_blocks)?;
+        }
+        let schedule = scheduled(plan, target.as_ref(), (call.a.columns(), call.scales, call.out))?;
         Ok(Run { target, schedule, given, how: How { threads: call.threads, ..How::default() } })
     }
 }

@@ -1,6 +1,6 @@
 //! The planner's fixtures: configurations of cuBLASLt with the plan that bitequiv makes of them.
 //!
-//! `plans.csv` holds no answers of hardware; it says how another reader of the same rules reads a configuration.
+//! `plans.csv` holds no results of hardware; it says how another reader of the same rules reads a configuration.
 
 use std::path::Path;
 

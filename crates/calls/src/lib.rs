@@ -1,4 +1,4 @@
-//! What a library's matrix product answers, bit for bit.
+//! What a library's matrix product returns, bit for bit.
 //!
 //! A library does not run one instruction. It deals K to parts, runs an instruction along each part, moves sums
 //! to FP32 now and then, merges the parts, and scales and rounds the result. A [`Plan`] says all of that as data;
@@ -24,6 +24,7 @@ pub mod explain;
 pub mod fixtures;
 pub mod plan;
 pub mod platform;
+pub mod proposals;
 pub mod recorded;
 pub mod scaled;
 pub mod table;

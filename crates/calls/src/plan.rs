@@ -86,6 +86,40 @@ impl Plan {
         toml::to_string(self).unwrap_or_else(|error| unreachable!("a plan always serialises: {error}"))
     }
 
+    /// The plan as JSON that [`Plan::from_json`] reads back.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_else(|error| unreachable!("a plan always serialises: {error}"))
+    }
+
+    /// Every field that decides a bit, as `deal.parts` and its value: all but the version of the record, evidence and source.
+    pub fn fields(&self) -> Vec<(String, String)> {
+        let mut all = vec![];
+        let json = self.to_json();
+        for (key, value) in json.as_object().into_iter().flatten() {
+            if ["format", "evidence", "source"].contains(&key.as_str()) {
+                continue;
+            }
+            let text =
+                |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            match value.as_object() {
+                Some(section) => {
+                    all.extend(section.iter().map(|(name, value)| (format!("{key}.{name}"), text(value))));
+                }
+                None => all.push((key.clone(), text(value))),
+            }
+        }
+        all
+    }
+
+    /// Whether everything around the instruction is that of another plan.
+    pub fn is_alike(&self, other: &Plan) -> bool {
+        let around = |plan: &Plan| {
+            let Plan { deal, promote, merge, epilogue, blocks, simt, .. } = plan.clone();
+            (deal, promote, merge, epilogue, blocks, simt)
+        };
+        around(self) == around(other)
+    }
+
     /// What goes along K; `None` where [`Plan::simt`] takes the place of an instruction.
     pub fn target(&self) -> Result<Option<Target>, Error> {
         match (&self.instruction, &self.model, &self.loaded) {

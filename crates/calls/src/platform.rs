@@ -140,7 +140,7 @@ pub struct Sources {
     pub split: Option<(usize, MergeOrder)>,
     /// A table of decisions.
     pub table: Option<PathBuf>,
-    /// Workspace in bytes, in place of the platform's.
+    /// Workspace in bytes, instead of the platform's.
     pub workspace: Option<u64>,
     /// What the user takes on himself.
     pub assume: Assume,
@@ -155,7 +155,7 @@ pub struct Decision {
     pub origin: String,
     /// Assumptions that were needed, in sentences.
     pub assumed: Vec<String>,
-    /// Of a GPU that is not modelled: with which instructions the call is computed all the same, and why.
+    /// Of a GPU that is not modeled: with which instructions the call is computed all the same, and why.
     pub remark: Option<String>,
 }
 

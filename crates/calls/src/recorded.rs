@@ -1,4 +1,4 @@
-//! Recorded library calls: `bitmma-calls/1`, a JSON index and an `.npz` archive of operands and answers.
+//! Recorded library calls: `bitmma-calls/1`, a JSON index and an `.npz` archive of operands and results.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub struct Index {
     /// Who recorded it, and where it was published.
     #[serde(default)]
     pub source: String,
-    /// Its licence.
+    /// Its license.
     #[serde(default)]
     pub licence: String,
     /// Explanations of the fields, for readers.
@@ -69,7 +69,7 @@ pub struct Case {
     pub call: CallFields,
     /// How the library split K, as its log said.
     pub plan: Option<Split>,
-    /// The library's configuration, in place of `plan`.
+    /// The library's configuration, instead of `plan`.
     pub config: Option<Config>,
     /// Codes of A, M×K; none where all are zero.
     pub a: Option<String>,
@@ -165,18 +165,18 @@ pub struct BufferFields {
     pub dtype: String,
 }
 
-/// What a call answered.
+/// What a call returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// These codes, row-major; of the diagonal alone where the case says so.
     Bits(Vec<u64>),
     /// It was rejected.
     Rejected,
-    /// It ran; the answer was not kept.
+    /// It ran; the result was not kept.
     Ran,
 }
 
-/// Operands and answer of a case.
+/// Operands and result of a case.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// M×K.
@@ -189,7 +189,7 @@ pub struct Loaded {
     pub scales: Scales,
     /// Scales of A and of B where there are several of each.
     pub blocks: Option<(Matrix, Matrix)>,
-    /// The answer.
+    /// The result.
     pub expected: Vec<u64>,
 }
 
@@ -246,7 +246,7 @@ impl Recording {
         Ok(Recording { index, arrays, capability, version })
     }
 
-    /// What a case answered; for bits see [`Recording::load`].
+    /// What a case returned; for bits see [`Recording::load`].
     pub fn expects_bits(case: &Case) -> bool {
         !matches!(case.expect.as_str(), "rejected" | "ran")
     }
@@ -269,7 +269,7 @@ impl Recording {
         })
     }
 
-    /// Operands and answer of a case that has bits.
+    /// Operands and result of a case that has bits.
     pub fn load(&self, case: &Case) -> Result<Loaded, Error> {
         let query = self.query(case)?;
         let (m, n, k) = query.shape;

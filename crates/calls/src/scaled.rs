@@ -252,7 +252,7 @@ fn by_library(
     Ok(Planned { plan, assumed: assumed.taken })
 }
 
-/// Whether torch and cuBLASLt take scales of blocks of so many rows and columns, and read them where they lie (rule 40).
+/// Whether torch and cuBLASLt take scales of blocks of that many rows and columns, and read them where they lie (rule 40).
 fn taken(query: &Query, rows: usize, columns: usize) -> Result<(), Error> {
     let ((m, n, k), along) = (query.shape, query.shape.2.div_ceil(BLOCK));
     let several = |lines: usize, each: usize| each > 1 && lines > each;

@@ -27,7 +27,7 @@ pub struct Report {
     pub differing_values: usize,
     /// Calls that were rejected and would be, by reason.
     pub rejected: BTreeMap<&'static str, usize>,
-    /// Calls that ran without an answer kept, and would run.
+    /// Calls that ran without a result kept, and would run.
     pub ran: usize,
     /// Calls that have no plan.
     pub declined: Vec<Declined>,

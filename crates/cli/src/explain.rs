@@ -1,5 +1,6 @@
 //! `bitmma explain`: every step of one dot product.
 
+mod element;
 mod json;
 mod tables;
 
@@ -14,6 +15,7 @@ use bitmma_engine::formats::{Class, Format, decode};
 
 use self::tables::{aligned, binaries, cell, chain_loss, converted, exact_sum};
 use crate::failure::{Failure, Outcome};
+use crate::files::Source;
 use crate::table::Table;
 use crate::target::Target;
 use crate::values::Inputs;
@@ -26,23 +28,32 @@ Examples:
   bitmma explain mi300x v_mfma_f32_16x16x32_fp8_fp8 \\
          -a '10 0x1p-7' -b '1 1' -c 0x1.fffff8p24
   bitmma explain --model mine.toml -a '1 0x1p-24' -b '1 1'
+  bitmma explain h100 wgmma f16 f32 -a A.npy -b B.npy --element 3,5 -d D.npy
 
-First the operands that are not used as they are given: subnormal numbers that are flushed, bits that are \
+The output begins with operands that are not used as given: subnormal numbers that are flushed, bits that are \
 not read. Each significand is written in binary, bit under bit in units of 2^e_max; what is right of the bar \
 is discarded. A value after ≈ is not exact; … leaves out digits that --json has.
 
+--element shows one element of a whole product from files: every step along K that loses something, and with -d the step at which \
+that D departs: where a model computes all of it (as `bitmma which` finds it), the first step at which the two differ, otherwise \
+the first whose result, moved to the next number, leads to it. Exit code 1: it departs.
+
 JSON: schema, target, architecture, instruction, revision, model_file, model {family, parameters, lowering}, \
 options {promote_every, remarks}, a, b, c, scale_a, scale_b, steps [{step (flushed, ignored, begin, aligned, exact, special, converted, binary or changed), …}], \
-d {value, code, format}. Exact numbers are {value, significand, exponent, exact}.";
+d {value, code, format}. With --element: split_k, promote_every, c_last, element, k, k_step, events [{event (step or addition), part, first, last, accumulator, operands [{k, a, b}], \
+scale_a, scale_b, flushed, exact, result, error, total_error, losses [{source, term, exact, kept}], trace, what, left, right, result}], \
+exact, error, departure {observed, agrees, step, instead, steps_alike, complete}, computed_by {target, chips, order, step, here, there}. Exact numbers are {value, significand, exponent, exact}.";
 
-/// Shows every step of one dot product: which bits of which term are discarded
+/// Shows every step of one dot product: which bits of each term are discarded
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_long_help = EXAMPLE)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: target::Arguments,
     #[command(flatten)]
     values: values::Arguments,
+    #[command(flatten)]
+    of_element: element::ElementArguments,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -50,6 +61,14 @@ pub(crate) struct Arguments {
 
 /// Runs it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    if !arguments.of_element.element.is_empty() {
+        return element::run(arguments);
+    }
+    let file =
+        [&arguments.values.a, &arguments.values.b].into_iter().find(|text| text.parse::<Source>().is_ok());
+    if let Some(file) = file {
+        bail!("{file} is a file; say which element of D: --element 0,0");
+    }
     let target = arguments.target.resolve_with_options()?.of_one_dot();
     let inputs = arguments.values.read(&target)?;
     let explanation = explain(&target.model, &inputs.operands())?;
@@ -181,7 +200,7 @@ impl Page<'_> {
         let mut text = String::new();
         let mut index = 0;
         while let Some(section) = sections.get(index) {
-            // neighbours that are idle are one paragraph
+            // neighbors that are idle are one paragraph
             let idle = match sections.len() {
                 1 => 0,
                 _ => {

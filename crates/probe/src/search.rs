@@ -21,7 +21,7 @@ use crate::{features, independence, order, report};
 
 /// Questions that are asked before anything is supposed.
 const BASE: [(Kind, u64); 3] = [(Kind::Pair, 200), (Kind::Dense, 400), (Kind::Any, 600)];
-/// Questions of order that models are fitted to, about; all are held against what fits.
+/// Questions of order that models are fitted to, about; all are compared with what fits.
 const ORDER_QUESTIONS: usize = 400;
 /// Contradictions by which a fit is mended at a time.
 const MENDED_BY: usize = 20;

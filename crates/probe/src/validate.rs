@@ -1,4 +1,4 @@
-//! Step 4: a model held against random instructions, every element of D.
+//! Step 4: a model compared with random instructions, every element of D.
 
 use std::ops::Range;
 

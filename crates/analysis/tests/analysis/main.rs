@@ -7,3 +7,5 @@ mod discrepancy;
 mod models;
 mod published;
 mod risks;
+mod verdict;
+mod which;

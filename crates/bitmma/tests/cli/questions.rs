@@ -1,6 +1,9 @@
 //! Questions, what a person types first, and what the output must say: no question takes a second try.
 
+use std::path::Path;
 use std::process::Command;
+
+use crate::run::files::matrix;
 
 /// A question, the first guess, and texts that the output has, in this order.
 type Question = (&'static str, &'static str, &'static [&'static str]);
@@ -12,6 +15,7 @@ const QUESTIONS: &[Question] = &[
     ("How many bits does wgmma e4m3 keep?", "show h100 wgmma e4m3", &["13 bits below the largest exponent"]),
     ("Is tcgen05 FP16 the same as wgmma FP16?", "diff h100 'wgmma f16 f32' b200 'tcgen05 f16 f32'", &["same model: the same bits for every input"]),
     ("Do an A100 and an H100 give the same bits for BF16?", "diff a100 h100 --type bf16", &["they differ", "N(0,1)", "parameter", "ampere", "d =", "hopper", "d ="]),
+    ("Why do these D.npy of two GPUs differ?", "explain h100 wgmma f16 f32 -a A.npy -b B.npy --element 0,1 -d D2.npy", &["D[0, 1] of 16×16", "error so far", "the D that was given is", "A100", "They part at step"]),
     ("100 NVFP4 test vectors", "golden b200 nvfp4 --count 100", &["tcgen05.mma.m128n8k64.kind::mxf4nvf4.block16", "K = 64"]),
     ("The instructions of the H100", "list h100", &["wgmma.m64n{8..256}k16.f32.f16.f16"]),
     // docs/from-your-code.md
@@ -48,7 +52,59 @@ const QUESTIONS: &[Question] = &[
     ("Triton: dot of bf16 on the MI300X", "show mi300x 'tl.dot(bf16, bf16)'", &["v_mfma_f32_"]),
     ("Triton: what is the composed part of FP8 on Ada?", "list ada composed", &["composed"]),
     ("Triton: which MFMA is 16x16x32 FP8?", "show mi300x 16x16x32 e4m3fnuz", &["v_mfma_f32_16x16x32_fp8_fp8"]),
+    // of files: who computed a tensor
+    ("PyTorch: which GPU made this D?", "which -a A.npy -b B.npy -d D.npy", &["H100", "256 of 256", "one chain along K"]),
+    ("vLLM: this D of another GPU is not ours; whose is it?", "which -a A.npy -b B.npy -d D2.npy", &["A100", "256 of 256"]),
+    ("DeepGEMM: is this D promoted every 64?", "which -a X.npy -b W.npy --bt -d Y.npy --type e4m3", &["H100", "moved to an FP32 sum every 64"]),
+    ("Triton: nothing of ours gives this D; what is nearest?", "which -a A.npy -b B.npy -d D3.npy", &["none of them computes D", "255 of 256 elements agree", "D[0, 3]"]),
+    ("CUTLASS: do these two plans give the same bits?", "diff one.toml other.toml", &["they differ", "promote.every", "part 0"]),
 ];
+
+/// The files that questions name: D of an H100, D2 of an A100, D3 with one bit changed; FP8 promoted every 64; two plans.
+fn files() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let put = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    let run = |line: &str| {
+        let ended = command(line, folder.path());
+        assert!(ended.status.success(), "{line}: {}", String::from_utf8_lossy(&ended.stderr));
+    };
+    let mut state = 44_u64;
+    // numbers of 1/4 to 4, in formats of 16 bits and of 8
+    let mut codes = |count: usize, (one, step): (u64, u64), sign: u64| -> Vec<u64> {
+        let code = |_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let number = state >> 33;
+            (one - 2 * step + number % (4 * step)) | if number & (1 << 20) == 0 { 0 } else { sign }
+        };
+        (0..count).map(code).collect()
+    };
+    let (half, byte) = ((0x3c00, 0x400), (0x38, 8));
+    put("A.npy", &matrix("<f2", (16, 96), &codes(16 * 96, half, 0x8000)));
+    put("B.npy", &matrix("<f2", (96, 16), &codes(96 * 16, half, 0x8000)));
+    put("X.npy", &matrix("|u1", (16, 256), &codes(16 * 256, byte, 0x80)));
+    put("W.npy", &matrix("|u1", (16, 256), &codes(16 * 256, byte, 0x80)));
+    run("gemm h100 wgmma f16 f32 -a A.npy -b B.npy -o D.npy");
+    run("gemm a100 m16n8k16 f16 f32 -a A.npy -b B.npy -o D2.npy");
+    run("gemm h100 wgmma e4m3 f32 -a X.npy -b W.npy --bt --promote-every 64 -o Y.npy");
+    let mut d = std::fs::read(folder.path().join("D.npy")).unwrap();
+    let place = d.len() - 4 * 256 + 4 * 3;
+    d[place] ^= 1;
+    put("D3.npy", &d);
+    let plan = |every: usize| {
+        format!(
+            "format = \"bitmma-plan/1\"\narch = \"hopper\"\ninstruction = \"wgmma.m64n256k32.f32.e4m3.e4m3\"\n\
+             evidence = \"derived\"\nsource = \"\"\n[promote]\nevery = {every}\n"
+        )
+    };
+    put("one.toml", plan(128).as_bytes());
+    put("other.toml", plan(0).as_bytes());
+    folder
+}
+
+fn command(line: &str, folder: &Path) -> std::process::Output {
+    let program = assert_cmd::cargo::cargo_bin!("bitmma");
+    Command::new(program).args(split(line)).current_dir(folder).output().unwrap()
+}
 
 /// Words as a shell would split them: single quotes hold one together.
 fn split(line: &str) -> Vec<String> {
@@ -64,9 +120,11 @@ fn split(line: &str) -> Vec<String> {
 
 #[test]
 fn the_first_guess_is_right() {
+    assert!(QUESTIONS.len() >= 40);
+    let folder = files();
     let mut wrong = vec![];
     for (question, line, says) in QUESTIONS {
-        let ended = Command::new(assert_cmd::cargo::cargo_bin!("bitmma")).args(split(line)).output().unwrap();
+        let ended = command(line, folder.path());
         let out = String::from_utf8_lossy(&ended.stdout);
         // a result or a difference, not an error
         if !matches!(ended.status.code(), Some(0 | 1)) {

@@ -144,11 +144,11 @@ impl Capability {
         of_calls.unwrap_or_else(|| unreachable!("the calls of {} are computed", self.name()))
     }
 
-    /// Of a chip that is not modelled: what it is, and why its calls are computed with another architecture's
+    /// Of a chip that is not modeled: what it is, and why its calls are computed with another architecture's
     /// instructions. The catalogue says the same where it is asked for an instruction.
     pub fn remark(self) -> Option<String> {
         let Target { name, about, compared, .. } = self.target();
-        compared.map(|compared| format!("{name} ({about}) is not modelled; {compared}"))
+        compared.map(|compared| format!("{name} ({about}) is not modeled; {compared}"))
     }
 
     /// `sm_90`, `sm90`, `9.0` or `90`; an error names those that are known.
@@ -162,7 +162,7 @@ impl Capability {
     }
 }
 
-/// What a user takes on himself; each shows in the answer.
+/// What a user takes on himself; each shows in the result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Assume {
     /// Another version of the library does what the known one does.

@@ -49,7 +49,7 @@ pub struct Plan {
     /// A row of the catalogue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instruction: Option<String>,
-    /// A model file in place of an instruction, relative to the plan's folder.
+    /// A model file instead of an instruction, relative to the plan's folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// How well it is proven.
@@ -68,10 +68,10 @@ pub struct Plan {
     /// What happens to that number.
     #[serde(default)]
     pub epilogue: Epilogue,
-    /// Block scales along K, in place of promotion.
+    /// Block scales along K, instead of promotion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<Blocks>,
-    /// FP32 sums of ordinary threads in place of instruction, deal, promotion and merge.
+    /// FP32 sums of ordinary threads instead of instruction, deal, promotion and merge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simt: Option<Simt>,
     /// The model that `model` names, once read.

@@ -59,7 +59,7 @@ impl Observer<'_, '_> {
 
 /// Bits that are kept below U, from what is left of ever smaller numbers.
 enum Kept {
-    /// The first so many are left whole, the others are lost or rounded to the last place kept.
+    /// The first that many are left whole, the others are lost or rounded to the last place kept.
     First(i32),
     /// Something else is left of this one: no number of bits explains it.
     Otherwise(usize),

@@ -1,4 +1,4 @@
-//! The models still possible, held against everything that was observed.
+//! The models still possible, compared with everything that was observed.
 
 pub(crate) mod fit;
 pub(crate) mod refine;
@@ -37,7 +37,7 @@ pub(crate) struct Observations {
 /// What decides how codes are read: models that share it share the work.
 type Reading = (Option<Format>, InputFlush, Order);
 
-/// Cases taken apart, one after the other.
+/// Cases unpacked, one after the other.
 #[derive(Debug)]
 struct Decoded {
     a: Vec<Unpacked>,

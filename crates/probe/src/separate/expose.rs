@@ -208,7 +208,7 @@ impl<'m> Pair<'m> {
     }
 }
 
-/// Two factors of so many bits each whose product is `odd`, where the first has eight bits at most.
+/// Two factors of that many bits each whose product is `odd`, where the first has eight bits at most.
 fn factors(odd: u128, bits: [u32; 2]) -> Option<[u64; 2]> {
     let odd = u64::try_from(odd).ok().filter(|odd| *odd > 0 && odd.ilog2() < bits[0] + bits[1])?;
     let first =

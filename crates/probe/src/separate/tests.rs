@@ -16,14 +16,14 @@ mod common;
 
 use common::edges::{disagreements, edge};
 
-/// Constructed inputs of the two rounds in which a model is held against all its rivals.
+/// Constructed inputs of the two rounds in which a model is compared with all its rivals.
 const TRIES: u64 = 1024;
 
 fn signature(model: &Model, k: usize) -> Signature {
     Signature::of_model(String::new(), model, (1, 1, k))
 }
 
-/// Whether an input is found on which the models part; it is held against their answers.
+/// Whether an input is found on which the models part; it is compared with their answers.
 fn told_apart(models: [&Model; 2], k: usize, seed: u64) -> bool {
     let signature = signature(models[0], k);
     let Some(case) = separating(&Formats::from(&signature), k, models, (seed, TRIES)) else { return false };
@@ -171,7 +171,7 @@ fn rare_differences_are_found() {
     }
 }
 
-/// Every rounding of a cut with every rounding of rho, and of each such model every neighbour: one bit more or less,
+/// Every rounding of a cut with every rounding of rho, and of each such model every neighbor: one bit more or less,
 /// an exponent of zeros one higher or lower, every other rounding.
 #[test]
 fn every_neighbour_under_every_pair_of_roundings() {

@@ -96,7 +96,7 @@ record! {
 }
 
 record! {
-    /// A way to compute a product, and what it lost.
+    /// A method to compute a product, and its errors.
     Workaround(compared: true, hidden: []) {
         /// In words.
         name: String,

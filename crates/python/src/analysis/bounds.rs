@@ -16,7 +16,7 @@ use crate::operands::Arrays;
 use crate::unit::Unit;
 
 record! {
-    /// What one source did to one dot product.
+    /// The error of one source in one dot product.
     Entry(compared: true, hidden: []) {
         /// As in :class:`Loss`.
         source: String,

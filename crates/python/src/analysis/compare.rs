@@ -4,6 +4,7 @@ use bitmma_analysis::account::Account;
 use bitmma_analysis::compare::{self as through, Input, Reason, compare as through_all};
 use bitmma_engine::formats::text::display;
 use bitmma_engine::{Architecture, Instruction};
+use bitmma_page::{fragment, table, typeset};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
 
@@ -12,7 +13,7 @@ use crate::error::Raised;
 use crate::instruction::revision;
 
 record! {
-    /// What one instruction answers.
+    /// What one instruction returns.
     Answer(compared: true, hidden: [losses]) {
         /// Architecture and instruction.
         target: String,
@@ -52,7 +53,7 @@ record! {
 }
 
 record! {
-    /// Who answers what.
+    /// Results by architecture.
     Comparison(compared: true, hidden: []) {
         /// In the catalogue's order.
         answers: Vec<Py<Answer>>,
@@ -60,7 +61,7 @@ record! {
         left_out: Vec<Py<LeftOut>>,
     }
 
-    /// Every different value, ascending, with who answers it; all NaNs are one and last.
+    /// Every different value, ascending, with who returns it; all NaNs are one and last.
     #[getter]
     fn by_value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let valued = self.answers.iter().map(|answer| Ok((answer.get().value()?, answer)));
@@ -73,9 +74,30 @@ record! {
         let groups = groups.map(|group| (group[0].0, group.iter().map(|(_, answer)| *answer).collect::<Vec<_>>()));
         groups.into_py_dict(py)
     }
+
+    fn _repr_html_(&self) -> String {
+        let mut rows: Vec<(&str, Vec<&Answer>)> = vec![];
+        for answer in self.answers.iter().map(Py::get) {
+            match rows.iter_mut().find(|(text, _)| *text == answer.text) {
+                Some((_, answers)) => answers.push(answer),
+                None => rows.push((&answer.text, vec![answer])),
+            }
+        }
+        let row = |(text, answers): (&str, Vec<&Answer>)| {
+            let mut architectures: Vec<&str> = answers.iter().map(|answer| &*answer.architecture).collect();
+            architectures.dedup();
+            let names = answers.iter().map(|answer| typeset(&answer.target)).collect::<Vec<_>>().join("<br/>");
+            let names = format!("<details><summary>{}</summary>{names}</details>", architectures.join(", "));
+            vec![typeset(text), answers.len().to_string(), names]
+        };
+        let headings = [("D", false), ("instructions", true), ("which", false)];
+        let headings = headings.map(|(name, is_number)| (name.to_owned(), is_number));
+        let text = format!("<p>{} instructions do not take this input.</p>", self.left_out.len());
+        fragment(&(table(&headings, rows.into_iter().map(row)) + &text))
+    }
 }
 
-/// Who answers what; values are text that every format reads for itself. Without A the paper's Equation 1.
+/// Results by architecture; values are text that every format reads for itself. Without A the paper's Equation 1.
 #[pyfunction]
 #[pyo3(signature = (values, architectures = None, *, round = false, composed = false, revision_name = "hardware"))]
 pub(crate) fn compare(

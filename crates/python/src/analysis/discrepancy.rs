@@ -1,5 +1,7 @@
 //! `bitmma.analysis.smallest`, `matrix`: where units differ, and on how small an input.
 
+use bitmma_page::{fragment, table, typeset};
+
 use bitmma_analysis::discrepancy::{self, Matrix, Parting, matrix, parting, smallest};
 use pyo3::prelude::*;
 
@@ -7,7 +9,7 @@ use super::{Failed, Input, Loss, long, subject};
 use crate::unit::Unit;
 
 record! {
-    /// What a search for an input on which two units differ came to.
+    /// The result of a search for an input on which two units differ.
     Difference(compared: false, hidden: []) {
         /// ``found``; ``never``: equal parameters, or every input was tried; ``not found``: there may be one.
         verdict: String,
@@ -21,6 +23,23 @@ record! {
         answers: Option<(u64, u64)>,
         /// Where they part: the first loss of each that the other does not have.
         first: (Option<Py<Loss>>, Option<Py<Loss>>),
+    }
+
+    fn _repr_html_(&self) -> String {
+        let text = match (&self.input, self.answers) {
+            (Some(input), Some((left, right))) => {
+                let lost = |loss: &Option<Py<Loss>>| match loss.as_ref().map(Py::get) {
+                    Some(loss) => format!("{}, {}", loss.source, loss.term),
+                    None => String::new(),
+                };
+                let row = |name: &str, code: u64, loss| vec![name.to_owned(), format!("{code:#x}"), lost(loss)];
+                let rows = [row("left", left, &self.first.0), row("right", right, &self.first.1)];
+                let headings = ["", "code of D", "lost first"].map(|name| (name.to_owned(), false));
+                format!("<p>{}</p>{}", typeset(&input.get().text), table(&headings, rows))
+            }
+            _ => format!("<p>{}, {} cases tried</p>", self.verdict, self.tried),
+        };
+        fragment(&text)
     }
 }
 

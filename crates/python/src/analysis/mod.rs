@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod discrepancy;
 pub(crate) mod report;
 pub(crate) mod risk;
+pub(crate) mod which;
 
 use std::convert::Infallible;
 

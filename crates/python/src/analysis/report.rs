@@ -35,6 +35,11 @@ impl Section {
         serde_json::to_string(&self.section).map_err(|error| ReportError::new_err(error.to_string()))
     }
 
+    /// The part as HTML, for a notebook.
+    fn html(&self) -> String {
+        bitmma_page::fragment(&self.section.html())
+    }
+
     /// A figure, drawn.
     fn svg(&self, figure: &str) -> PyResult<String> {
         Ok(self.figure(figure)?.svg())

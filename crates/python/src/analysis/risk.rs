@@ -36,7 +36,7 @@ record! {
         tried: u64,
     }
 
-    /// Whether it is there: an input shows it.
+    /// Whether it is present: an input shows it.
     #[getter]
     fn present(&self) -> bool {
         self.witness.is_some()

@@ -173,7 +173,7 @@ impl Space {
                 }
                 sum.fraction_bits = enough(terms);
                 sum.term_rounding = Rounding::TowardZero;
-                // the sum is cut at its own exponent too, where it is normalised
+                // the sum is cut at its own exponent too, where it is normalized
                 let enough = if sum.renormalize { enough(terms.max(sums)) } else { enough(terms) };
                 if sum.sum_fraction_bits < enough && !hidden {
                     return;
@@ -225,7 +225,7 @@ impl Space {
             && model.lowering.chains.is_none()
             && let Some(narrow) = model.lowering.narrow_output
         {
-            // one operation, exact before it is narrowed: the narrowing is its rho, unless the sum is normalised at
+            // one operation, exact before it is narrowed: the narrowing is its rho, unless the sum is normalized at
             // the smallest exponent of rho's format
             let normalised = model.operation.rounded_mut().is_some_and(|sum| sum.renormalize);
             if model.operation.max_length() == self.signature.k && !normalised {
@@ -248,7 +248,7 @@ impl Space {
     ///
     /// Of L products, each below 4·2^e_max, and C, below 2·2^e_max, cut F bits below e_max, the sum is a whole
     /// number, (4L + 2)·2^F at most, of units of 2^(e_max - F) or of the last bit of all terms, if that is more. A sum that
-    /// is normalised keeps F2 bits below its own leading one, or below that of rho's smallest normal number.
+    /// is normalized keeps F2 bits below its own leading one, or below that of rho's smallest normal number.
     fn is_exact(&self, model: &Model, format: &Format) -> bool {
         let normalised = model.operation.rounded().filter(|sum| sum.renormalize);
         if normalised.is_some_and(|sum| sum.sum_fraction_bits <= format.fraction_bits)

@@ -11,7 +11,7 @@ use bitmma_engine::formats::Rounding;
 /// of rho's format lies between two multiples of that, the cut changes nothing that rho does not: away from zero, for
 /// what is beyond a middle stays beyond it, and what is not stays where it is; the same downward; and to odd one place
 /// lower, where it never makes a middle. These three keep the sign of a sum, and a sum other than zero. The cut of a
-/// normalised sum at its own exponent is one of the same kind.
+/// normalized sum at its own exponent is one of the same kind.
 pub(super) fn cuts_that_rho_repeats(model: &mut Model) {
     use Rounding::{AwayFromZero, Down, NearestUp, NearestZero, ToOdd};
     let Conversion { rounding, format, flush, .. } = model.conversion;
@@ -29,7 +29,7 @@ pub(super) fn cuts_that_rho_repeats(model: &mut Model) {
     }
 }
 
-/// The least F2, and no normalisation, where rho repeats every cut of a sum.
+/// The least F2, and no normalization, where rho repeats every cut of a sum.
 pub(super) fn sums_that_rho_cuts(model: &mut Model) {
     let Some(least) = hiding_bits(model).filter(|_| sum_cut_is_hidden(model)) else { return };
     if let Some(sum) = model.operation.rounded_mut() {
@@ -38,7 +38,7 @@ pub(super) fn sums_that_rho_cuts(model: &mut Model) {
     }
 }
 
-/// Whether F2, with the bit more of a normalised sum, is so large that no larger one answers otherwise.
+/// Whether F2, with the bit more of a normalized sum, is so large that no larger one answers otherwise.
 pub(super) fn sum_cut_is_hidden(model: &Model) -> bool {
     let kept = model.operation.rounded().map(|sum| sum.sum_fraction_bits + u32::from(sum.renormalize));
     kept.zip(hiding_bits(model)).is_some_and(|(kept, least)| kept >= least)
@@ -54,7 +54,7 @@ pub(super) fn sum_cut_is_hidden(model: &Model) -> bool {
 /// the format's number of fractional bits.
 /// A cut down of T is one of T + c, for c is a multiple of 2^(E - G), and so is a cut to odd, for c is a multiple of twice that.
 /// Down, what is beyond a number or a middle stays beyond it or reaches it, which is the same to a rounding down, and to
-/// one to nearest with ties up; to odd it never reaches one. The cut of a normalised sum at its own exponent is of the same
+/// one to nearest with ties up; to odd it never reaches one. The cut of a normalized sum at its own exponent is of the same
 /// kind, with as many bits. A zero C that brings an exponent would cut T where there is no c, and a flush sees the sum
 /// before or after rho, so both must be absent.
 fn hiding_bits(model: &Model) -> Option<u32> {
@@ -89,7 +89,7 @@ mod tests {
     use bitmma_verify::inputs::Formats;
 
     /// TR- and GTR-FDPA whose sums are cut as rho cuts them: every F2 from the least on is one model, with and without
-    /// normalisation, and answers as the widest does; with F2 as small as rho's format it answers otherwise.
+    /// normalization, and answers as the widest does; with F2 as small as rho's format it answers otherwise.
     #[test]
     fn a_cut_of_the_sum_that_rho_repeats_is_folded() {
         let pairs = [
