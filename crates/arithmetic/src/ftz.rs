@@ -20,7 +20,7 @@ pub fn ftz_mul(x: &Operand, y: &Operand, conversion: Conversion) -> u64 {
     flush(&conversion.container(), multiply(x, y, conversion))
 }
 
-/// Zero of the same sign in place of a subnormal number.
+/// Zero of the same sign instead of a subnormal number.
 fn flush(format: &Format, code: u64) -> u64 {
     let sign = code & format.sign_bit();
     if code - sign < format.min_normal_code() { sign } else { code }
@@ -50,7 +50,7 @@ pub(crate) fn add_mul<T: Trace>(vectors: &Vectors<'_>, rho: Conversion, trace: &
     traced_add(c, sums[0], rho, trace)
 }
 
-/// The code of a number that was taken apart; any NaN becomes the format's quiet one.
+/// The code of a number that was unpacked; any NaN becomes the format's quiet one.
 fn code_of(format: &Format, value: &Unpacked) -> u64 {
     match value.class {
         Class::Nan => nan_code(format),

@@ -1,10 +1,10 @@
-//! Dot products of many steps along K: rows of A and columns of B taken apart once, for many elements of D.
+//! Dot products of many steps along K: rows of A and columns of B unpacked once, for many elements of D.
 
 use bitmma_formats::Unpacked;
 
 use crate::run::{Prepared, Side, Start};
 
-/// A row of A or a column of B taken apart, step by step along K.
+/// A row of A or a column of B unpacked, step by step along K.
 pub struct Line {
     /// Elements and scale factors of each step.
     steps: Vec<(Vec<Unpacked>, Vec<Unpacked>)>,

@@ -126,7 +126,7 @@ impl Model {
         Model { flush_operands: flush, flush_accumulator: flush, ..self }
     }
 
-    /// Whether `d` codes are the same answer: equal bits, or two NaNs where no code is specified.
+    /// Whether `d` codes are the same result: equal bits, or two NaNs where no code is specified.
     pub fn agrees(&self, expected: u64, actual: u64, strict_nan: bool) -> bool {
         expected == actual
             || (!strict_nan && self.nan_code.is_none() && self.d.is_nan(expected) && self.d.is_nan(actual))

@@ -8,7 +8,7 @@ use crate::special::Specials;
 /// A factor or summand with the fractional bits of its significand.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand {
-    /// The number taken apart.
+    /// The number unpacked.
     pub value: Unpacked,
     /// Fractional bits of its significand.
     pub fraction_bits: i32,
@@ -21,7 +21,7 @@ impl Operand {
         Operand { value: decode(format, code), fraction_bits: format.fraction_bits as i32 }
     }
 
-    /// Zero of the same sign in place of a subnormal number.
+    /// Zero of the same sign instead of a subnormal number.
     pub(crate) fn flushed(mut self) -> Operand {
         if self.value.is_finite() && self.value.significand < 1 << self.fraction_bits {
             self.value = Unpacked { class: Class::Zero, significand: 0, ..self.value };

@@ -185,7 +185,7 @@ impl<'m> Prepared<'m> {
         (is_zero && changed).then_some(if used.value.negative { format.sign_bit() } else { 0 })
     }
 
-    /// A row of A or a column of B taken apart, in the order in which the operations take it.
+    /// A row of A or a column of B unpacked, in the order in which the operations take it.
     ///
     /// `codes` must give K codes.
     pub fn vector(&self, side: Side, codes: impl Iterator<Item = u64>) -> Vec<Unpacked> {
@@ -202,7 +202,7 @@ impl<'m> Prepared<'m> {
         }
     }
 
-    /// Scale factors taken apart.
+    /// Scale factors unpacked.
     pub fn scales(&self, codes: impl Iterator<Item = u64>) -> Vec<Unpacked> {
         match &self.model.scale {
             Some(scale) => codes.map(|code| decode(&scale.format, code)).collect(),
@@ -407,7 +407,7 @@ impl<'m> Prepared<'m> {
 pub enum Start {
     /// An element of C: a code of C's format.
     C(u64),
-    /// The answer of the dot product before, of the same model: a code of D's format. Where C has another format than
+    /// The result of the dot product before, of the same model: a code of D's format. Where C has another format than
     /// D, it is first converted to C's if that is exact, and is read in D's own format if it is not.
     D(u64),
 }

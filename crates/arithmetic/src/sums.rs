@@ -50,7 +50,7 @@ pub struct RoundedSum {
     pub term_rounding: Rounding,
     /// How sums and the accumulator are cut; RD on CDNA3.
     pub sum_rounding: Rounding,
-    /// Whether the sum of products keeps F2+1 bits, and the final sum is normalised to its own exponent
+    /// Whether the sum of products keeps F2+1 bits, and the final sum is normalized to its own exponent
     /// and cut to F2 bits there before it is converted: what an MI300X does and Algorithms 8 and 9 do not.
     pub renormalize: bool,
     /// The exponent a zero accumulator brings into E; `None`: it brings none.

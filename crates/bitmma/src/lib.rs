@@ -1,4 +1,4 @@
-//! What a GPU's matrix multiply-accumulate (MMA) instruction answers, bit for bit.
+//! What the matrix multiply-accumulate (MMA) instructions of GPUs return, bit for bit.
 //!
 //! [`Simulator`] is one instruction, on the reference path; [`FastSimulator`] the same by fast kernels;
 //! [`gemm()`] a product of any shape by one instruction; [`explain`] every step of one element. Formats, models and

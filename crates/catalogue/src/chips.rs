@@ -1,8 +1,8 @@
 //! Compiler targets and the products that carry them: what people call a GPU.
 //!
 //! A product means the architecture of its compiler target. A target is under an architecture only where it is known
-//! to compute alike: sm_86 is under Ampere because an A2 answers as an A100 does (recordings). Targets that are known
-//! but not modelled say what they are, so that nobody gets the name of another chip as a suggestion.
+//! to compute alike: sm_86 is under Ampere because an A2 returns what an A100 does (recordings). Targets that are known
+//! but not modeled say what they are, so that nobody gets the name of another chip as a suggestion.
 
 mod targets;
 

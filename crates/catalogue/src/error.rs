@@ -22,7 +22,7 @@ pub enum LookupError {
         nearest: Option<String>,
     },
     /// A GPU that is known, and not in the catalogue.
-    #[error("{given} is not modelled: {}{}{}", target_in_words(given, target.name), target.about, nearest_in_words(target))]
+    #[error("{given} is not modeled: {}{}{}", target_in_words(given, target.name), target.about, nearest_in_words(target))]
     NotModelled {
         /// What was asked for.
         given: String,
@@ -147,15 +147,15 @@ fn target_in_words(given: &str, target: &str) -> String {
 
 fn nearest_in_words(target: &Target) -> String {
     match (target.nearest, target.compared) {
-        (None, _) => format!("; modelled are {}", architectures()),
+        (None, _) => format!("; modeled are {}", architectures()),
         (Some(nearest), Some(compared)) => {
             format!(
-                "; the nearest that is modelled is {nearest}: {compared}; `bitmma plan` and `bitmma call` compute those calls"
+                "; the nearest that is modeled is {nearest}: {compared}; `bitmma plan` and `bitmma call` compute those calls"
             )
         }
         (Some(nearest), None) => {
             format!(
-                "; the nearest that is modelled is {nearest}, and there is no evidence that their results match"
+                "; the nearest that is modeled is {nearest}, and there is no evidence that their results match"
             )
         }
     }

@@ -10,11 +10,11 @@ use crate::instruction::{Family, Instruction};
 /// Where a row's model comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Evidence {
-    /// Answers of real GPUs that the model (revision `hardware`) reproduces bit for bit.
+    /// Results of real GPUs that the model (revision `hardware`) reproduces bit for bit.
     Recorded {
-        /// The chips that answered.
+        /// The chips that were recorded.
         on: &'static [&'static str],
-        /// Where their answers come from.
+        /// Where their results come from.
         source: &'static str,
     },
     /// The paper's tables print the model; its authors validated it on this chip.
@@ -53,21 +53,21 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// Where the answers of NVIDIA's chips come from.
+/// Where the results of NVIDIA's chips come from.
 const MATLAB: &str = "validation data of MATLAB-tensor-core, Khattak and Mikaitis";
-/// Where the answers of the RTX 4060 come from.
+/// Where the results of the RTX 4060 come from.
 const MMAEMU: &str = "tests of mmaemu, Ding";
-/// Where the answers of Ada's FP8 instructions come from.
+/// Where the results of Ada's FP8 instructions come from.
 const MATLAB_AND_MMAEMU: &str =
     "validation data of MATLAB-tensor-core, Khattak and Mikaitis; RTX 4060: tests of mmaemu, Ding";
-/// Where the answers of the H100 SXM and of the H200 come from.
+/// Where the results of the H100 SXM and of the H200 come from.
 const OURS: &str = "this project, a million dot products";
-/// Where the answers of Hopper's instructions come from that others have asked, too.
+/// Where the results of Hopper's instructions come from that others have asked, too.
 const MATLAB_AND_OURS: &str = "validation data of MATLAB-tensor-core, Khattak and Mikaitis; H100 SXM and H200: this project, a million dot products";
-/// Where the answers of the MI300X come from; they are cited, the project does not hold them.
+/// Where the results of the MI300X come from; they are cited, the project does not hold them.
 const MI300X: &str = "749 FP8 dot products, not kept here; one pair of them is in docs/semantics.md, rule 11";
 
-/// Instructions that a real GPU has answered: architecture, name, chips, source. All that the project asked of an
+/// Instructions that were recorded on a real GPU: architecture, name, chips, source. All that the project asked of an
 /// H100 SXM and an H200 are recorded, too, by a rule.
 ///
 /// `wgmma` was recorded at N = 8; its rows cover every N.

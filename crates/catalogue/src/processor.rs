@@ -47,16 +47,16 @@ pub fn find_processor(name: &str) -> Result<&'static Processor, LookupError> {
     })
 }
 
-const IEEE: &str = "IEEE 754 §5.4.1; held against an Intel and an AMD server processor with FMA3";
+const IEEE: &str = "IEEE 754 §5.4.1; compared with an Intel and an AMD server processor with FMA3";
 /// Arm's A64 pages of BFDOT and BFMMLA, FPCR.EBF = 0: products, their sum and the sum with C each rounded to odd,
 /// overflow to infinity, inputs and results flushed as by FPCR.{FZ, FIZ}, default NaN as by FPCR.DN (FPCR.AH = 0).
-const ARM: &str = "Arm's manual (FPCR.EBF = 0); held against the instruction under qemu-aarch64, which nobody here wrote; on no silicon";
+const ARM: &str = "Arm's manual (FPCR.EBF = 0); compared with the instruction under qemu-aarch64, which is not ours; not run on an Arm processor";
 /// Intel's manual prints the two chains, the fused multiply-adds, DAZ, FTZ and RNE, and that MXCSR is not read; the trial
 /// confirmed them, and found tininess after rounding and which NaN comes out (docs/semantics.md, rule 22).
-const TDPBF16PS: &str = "Intel's manual; held against an Intel Xeon with AMX (family 6, model 207), 100.5 million dot products, no difference, \
-     where the probe finds the model with no help; the code of a NaN, which depends on the operands, is not modelled";
+const TDPBF16PS: &str = "Intel's manual; compared with an Intel Xeon with AMX (family 6, model 207), 100.5 million dot products, no difference, \
+     where the probe finds the model with no help; the code of a NaN, which depends on the operands, is not modeled";
 const TDPFP16PS: &str = "Intel's manual; not seen on any processor";
-const VDPBF16PS: &str = "found on an Intel server processor with AVX512_BF16, and held against it and an AMD EPYC (family 25, model 17)";
+const VDPBF16PS: &str = "found on an Intel server processor with AVX512_BF16, and compared with it and an AMD EPYC (family 25, model 17)";
 
 fn rows() -> Vec<Processor> {
     let fma32 = Model::new(F32, F32, F32, Operation::Fma, Conversion::RNE_FP32);

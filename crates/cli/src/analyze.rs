@@ -19,11 +19,11 @@ use crate::table::Table;
 use crate::{meant, output, report, style, target};
 
 const HELP: &str = "\
-Parts: models (which instruction is which model, with which parameters), discrepancy (who answers what, all against all, smallest inputs), bounds (error sources, bounds, how tight), \
-risks (risky designs, each with an input that shows it), bias (round-down on CDNA3), published (means measured on real \
-GPUs), design-space (accuracy against cost), workarounds (what helps).
+Parts: discrepancy (results by architecture, all against all, smallest inputs), bounds (errors and bounds along K, how tight bounds \
+are), risks (risky designs, each with an input that shows it), bias (round-down on CDNA3), design-space (accuracy against cost), \
+workarounds (what helps), published (means measured on GPUs), models (which instruction has which model, with which parameters).
 
-An instruction or --model comes first in models, risks and design-space; bounds, discrepancy and workarounds are then about it \
+An instruction or --model comes first in risks, design-space and models; bounds, discrepancy and workarounds are then about it \
 alone; bias and published take none. bounds, design-space and workarounds take its data, --a and --b, random numbers otherwise.
 
 Examples:
@@ -34,11 +34,11 @@ Examples:
          --distribution outliers --k 4096
   bitmma analyze bounds -o bounds";
 
-/// Analyses one question: models, discrepancy, error bounds, risks, bias, design space, workarounds
+/// Analyzes one question: discrepancy, error bounds, risks, bias, workarounds
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_long_help = HELP)]
 pub(crate) struct Arguments {
-    /// Which
+    /// Analysis to make
     #[arg(value_parser = part())]
     part: Part,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Write page, numbers and pictures into this folder in place of printing
+    /// Write page, numbers and pictures to this folder instead of printing
     #[arg(short, long, value_name = "DIR", conflicts_with = "json")]
     out: Option<PathBuf>,
 }
@@ -66,43 +66,43 @@ const K: usize = 1024;
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct OptionArguments {
-    /// An instruction to look at closely: architecture and name
+    /// Architecture of the instruction to analyze (hopper, sm_90a, h100)
     #[arg(value_name = "ARCH", value_parser = target::architecture(), hide_possible_values = true, requires = "instruction")]
     architecture: Option<bitmma_engine::Architecture>,
-    /// Its name, or words in any order: wgmma e4m3
+    /// Instruction: a name, or words in any order (wgmma e4m3)
     #[arg(value_name = "INSTRUCTION", num_args = 1..)]
     instruction: Vec<String>,
-    /// A model from a TOML file in its place
+    /// Analyze a model from a TOML file instead
     #[arg(long, value_name = "FILE", conflicts_with_all = ["architecture", "instruction"])]
     model: Option<PathBuf>,
     /// A, M×K, in the instruction's format [default: random]
-    #[arg(short, long, value_name = "FILE", requires = "b")]
+    #[arg(short, long, value_name = "FILE", requires = "b", help_heading = "Data")]
     a: Option<Source>,
     /// B, K×N
-    #[arg(short, long, value_name = "FILE", requires = "a")]
+    #[arg(short, long, value_name = "FILE", requires = "a", help_heading = "Data")]
     b: Option<Source>,
     /// C, M×N
-    #[arg(short, long, value_name = "FILE", requires = "a")]
+    #[arg(short, long, value_name = "FILE", requires = "a", help_heading = "Data", hide_short_help = true)]
     c: Option<Source>,
     /// Scale factors of A, M × ceil(K/block)
-    #[arg(long, value_name = "FILE", requires = "a")]
+    #[arg(long, value_name = "FILE", requires = "a", help_heading = "Data", hide_short_help = true)]
     scale_a: Option<Source>,
     /// Scale factors of B, ceil(K/block) × N
-    #[arg(long, value_name = "FILE", requires = "a")]
+    #[arg(long, value_name = "FILE", requires = "a", help_heading = "Data", hide_short_help = true)]
     scale_b: Option<Source>,
-    /// Random A and B: normal, uniform, outliers
-    #[arg(long, default_value = DISTRIBUTION, value_parser = Distribution::NAMES, conflicts_with = "a")]
+    /// Distribution of random A and B: normal, uniform or outliers
+    #[arg(long, help_heading = "Data", hide_short_help = true, hide_possible_values = true, default_value = DISTRIBUTION, value_parser = Distribution::NAMES, conflicts_with = "a")]
     distribution: String,
-    /// The factor of random A and B, above 0
-    #[arg(long, value_name = "FACTOR", default_value_t = SCALE, conflicts_with = "a")]
+    /// Factor of random A and B, above 0
+    #[arg(long, help_heading = "Data", hide_short_help = true, value_name = "FACTOR", default_value_t = SCALE, conflicts_with = "a")]
     scale: f64,
     /// K of random A and B, 1 to 1048576; M and N are 32
-    #[arg(long, value_name = "K", default_value_t = K, value_parser = count::<usize>(1..=MOST_K), conflicts_with = "a")]
+    #[arg(long, help_heading = "Data", hide_short_help = true, value_name = "K", default_value_t = K, value_parser = count::<usize>(1..=MOST_K), conflicts_with = "a")]
     k: usize,
-    /// Of all random numbers
-    #[arg(long, value_name = "SEED", default_value_t = 1, value_parser = count::<u64>(0..=u64::MAX))]
+    /// Seed of all random numbers
+    #[arg(long, hide_short_help = true, value_name = "SEED", default_value_t = 1, value_parser = count::<u64>(0..=u64::MAX))]
     seed: u64,
-    /// Fewer cases of everything
+    /// Compute fewer cases
     #[arg(long)]
     quick: bool,
     #[command(flatten)]

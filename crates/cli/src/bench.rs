@@ -41,12 +41,12 @@ mod native {
 }
 
 const HELP: &str = "\
-Each row: D = A·B of N×N×N Gaussian numbers by one instruction, on one thread and on all, in turn with a native \
-product (the gemm crate: FP32, or FP64 where D is FP64) of the same size and threads; the medians of at least \
-three turns and about a second. Where elements share a scale factor, numbers are quantised block by block. Ratio: our \
-products per second over the native ones; a command that was built without its feature `native` has neither. Path: kernel, \
-or reference where there is no kernel yet; the reference path runs at a size that takes it about a second, the native \
-product at the full one.
+Each row is D = A·B of N×N×N Gaussian numbers by one instruction, on one thread and on all, in turn with a native \
+product (the gemm crate: FP32, or FP64 where D is FP64) of the same size and threads. Figures are medians of at least \
+three turns and about a second. Where elements share a scale factor, numbers are quantized block by block. Ratio: our \
+products per second over the native ones; a command that was built without the feature `native` prints neither. Path: kernel, \
+or reference where no kernel exists; the reference path runs at a size that takes about a second, the native \
+product at the full size.
 
 Examples:
   bitmma bench
@@ -60,24 +60,26 @@ routes [{route, count}]}]. The key native and the ratios only with the feature `
 
 /// Measures products per second, beside a native matrix product
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_long_help = HELP)]
 pub(crate) struct Arguments {
-    /// Only this architecture: a name (hopper), a compiler target (sm_90a) or a chip (h100)
+    /// Measure only this architecture (hopper, sm_90a, h100)
     #[arg(long, value_name = "ARCH", value_parser = target::architecture(), hide_possible_values = true)]
     arch: Option<Architecture>,
-    /// This instruction of --arch in place of the usual ones
+    /// Measure this instruction of --arch instead of the usual ones
     #[arg(long, value_name = "INSTRUCTION", requires = "arch")]
     instruction: Option<String>,
     /// M, N and K
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = count::<u64>(1..=32768))]
     size: u64,
-    /// What all threads are [default: one for each core]
+    /// Threads of the parallel measurement [default: one for each core]
     #[arg(long, value_name = "N", value_parser = count::<u64>(1..=threads::MOST as u64))]
     threads: Option<u64>,
-    /// Instruction set of ours; the native product takes what it takes [default: the fastest there is]
+    /// Instruction set of the kernels [default: the fastest available]
+    ///
+    /// The native product chooses its own.
     #[arg(long, value_name = "LEVEL", value_parser = clap::builder::PossibleValuesParser::new(LEVELS.map(|level| level.0)))]
     level: Option<String>,
-    /// Say which ways the product took through its kernel, and how often
+    /// Print which paths the product took through its kernel, and how often
     #[arg(long)]
     routes: bool,
     /// Print JSON

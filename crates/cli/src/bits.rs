@@ -15,7 +15,7 @@ pub(crate) struct Line {
 
 /// Columns of bits a picture may take before columns that are zero everywhere are left out.
 const WIDTH: usize = 38;
-/// Bits shown of those that fell off.
+/// Bits shown of those that was discarded.
 const LOST: i32 = 8;
 
 /// A picture: the heading with the weights of the first and last column, and one text per line.

@@ -1,4 +1,4 @@
-//! `bitmma call`: what a library's matrix product answers.
+//! `bitmma call`: what a library's matrix product returns.
 
 mod report;
 mod sources;
@@ -20,6 +20,7 @@ use clap::ValueEnum;
 use crate::count::count;
 use crate::failure::{Failure, Outcome, Within};
 use crate::files::{Output, Source};
+use crate::layout::longer;
 use crate::{operands, output, values};
 
 pub(crate) use report::{Called, summary};
@@ -28,8 +29,8 @@ pub(crate) use sources::{SourceArguments, format_parser};
 const HELP: &str = "\
 PLATFORM is DEVICE/cublaslt-VERSION, as in rtx4060/cublaslt-12.8.3.14 or h100-pcie; docs/calls.md lists what is known. \
 Whether a library splits K does not follow from the shape. The plan comes from --plan, --lt-config, --parts, --table, \
-or decisions that are built in; a call that nobody measured is declined with the reason. --assume takes an assumption, \
-which the answer then shows: version, empty-parts, envelope, unsplit, block-scales.
+or built-in decisions; a call that nobody measured is declined with the reason. --assume accepts an unverified \
+assumption, which the output records.
 
 scaled_mm is torch._scaled_mm; what the library rejects is rejected. Scales are numbers, or FP32 files whose shapes say \
 what they are, as in torch: M×1 and 1×N row-wise; M×ceil(K/128) or ceil(M/128)×ceil(K/128) with ceil(K/128)×N or \
@@ -46,61 +47,71 @@ Examples:
          --a x.safetensors:x --b w.safetensors:w --out d.safetensors \\
          --lt-config '{\"id\": 66, \"splitk\": 2, \"reduction\": 2, \"stages\": 35}'
 
-JSON: platform, function, m, n, k, a, b, out, fast, origin, evidence, source, assumed, remark, plan, explanation, comparisons \
+JSON: schema, platform, function, m, n, k, a, b, out, fast, origin, evidence, source, assumed, remark, plan, explanation, comparisons \
 [{platform, origin, assumed, remark, elements, differing, share, largest_ulp, first, causes}].";
 
-/// What a call of a library answers on a GPU: torch._scaled_mm, matmul, linear
+/// Reproduces a library call on a GPU: torch._scaled_mm, matmul, linear
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_long_help = HELP, mut_arg("plan", longer), mut_arg("table", longer), mut_arg("json", longer))]
 pub(crate) struct Arguments {
-    /// GPU and library, as in rtx4060/cublaslt-12.8.3.14; `plan` for any GPU, with --plan
+    /// GPU and library, as in rtx4060/cublaslt-12.8.3.14
+    ///
+    /// `plan` stands for any GPU, with --plan.
     platform: String,
-    /// What is called
+    /// Function to reproduce
     #[arg(value_enum)]
     function: Function,
     /// A, M×K: .npy, or .safetensors with :TENSOR
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, help_heading = "Matrices", long, value_name = "FILE")]
     a: Source,
-    /// B, K×N; N×K with --b-transposed, and always for linear
-    #[arg(short, long, value_name = "FILE")]
+    /// B, K×N; N×K with --b-transposed or linear
+    #[arg(short, help_heading = "Matrices", long, value_name = "FILE")]
     b: Source,
     /// B is N×K in its file
-    #[arg(long, visible_alias = "bt")]
+    #[arg(long, help_heading = "Matrices", visible_alias = "bt")]
     b_transposed: bool,
     /// Format of A [default: e4m3 for scaled_mm, bf16 otherwise]
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    #[arg(long, help_heading = "Matrices", hide_short_help = true, value_name = "FORMAT", value_parser = format_parser())]
     type_a: Option<Format>,
     /// Format of B [default: that of A]
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    #[arg(long, help_heading = "Matrices", hide_short_help = true, value_name = "FORMAT", value_parser = format_parser())]
     type_b: Option<Format>,
     /// Format of D [default: bf16]
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    #[arg(long, help_heading = "Matrices", hide_short_help = true, value_name = "FORMAT", value_parser = format_parser())]
     out_type: Option<Format>,
-    /// Scale of A: a number, rounded to FP32, or a file of row-wise or block scales
-    #[arg(long, value_name = "VALUE|FILE", allow_hyphen_values = true)]
+    /// Scale of A: a number or a file
+    ///
+    /// A number is rounded to FP32; a file has row-wise or block scales.
+    #[arg(long, help_heading = "Matrices", value_name = "VALUE|FILE", allow_hyphen_values = true)]
     scale_a: Option<String>,
     /// Scale of B, likewise
-    #[arg(long, value_name = "VALUE|FILE", allow_hyphen_values = true)]
+    #[arg(long, help_heading = "Matrices", value_name = "VALUE|FILE", allow_hyphen_values = true)]
     scale_b: Option<String>,
     /// Scale of the result, used where D is FP8
-    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        help_heading = "Matrices",
+        hide_short_help = true,
+        value_name = "VALUE",
+        allow_hyphen_values = true
+    )]
     scale_result: Option<String>,
-    /// use_fast_accum=True
+    /// Use fast accumulation: use_fast_accum=True
     #[arg(long)]
     fast: bool,
     #[command(flatten)]
     sources: SourceArguments,
-    /// Another platform, whose answer is compared with this one; may be repeated
-    #[arg(long, value_name = "PLATFORM")]
+    /// Compare the result with that of another platform; may be repeated
+    #[arg(long, hide_short_help = true, value_name = "PLATFORM")]
     compare_with: Vec<String>,
     /// Follow one element through parts, merge and epilogue
-    #[arg(long, value_name = "ROW,COLUMN", value_parser = place, allow_hyphen_values = true)]
+    #[arg(hide_short_help = true, long, value_name = "ROW,COLUMN", value_parser = place, allow_hyphen_values = true)]
     explain: Option<(usize, usize)>,
-    /// Where D goes: .npy or .safetensors
-    #[arg(short, long, value_name = "FILE")]
+    /// File for D: .npy or .safetensors
+    #[arg(short, help_heading = "Matrices", long, value_name = "FILE")]
     out: PathBuf,
     /// Threads [default: one for each core]
-    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=threads::MOST as u64))]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = count::<usize>(1..=threads::MOST as u64))]
     threads: Option<usize>,
     /// Print JSON
     #[arg(long)]

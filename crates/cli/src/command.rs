@@ -8,20 +8,42 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 use crate::failure::{Failure, Outcome};
 use crate::{
     analyze, bench, call, compare, diff, dot, explain, function, gemm, generate, golden, kernel, layout,
-    list, plan, probe, record, replay, report, run, serve, show, verify, verify_calls,
+    list, plan, probe, record, replay, report, run, serve, show, verify, verify_calls, which,
 };
 
 const EXAMPLE: &str = "\
-Example: one input through every instruction, and why one of them answers as it does
+Example: one input with every instruction, and why one of them returns what it does
   bitmma compare
   bitmma explain hopper mma.m16n8k16.f32.f16.f16.f32 \\
          -a '-8192 -0.5 -0.25 -0.125' -b '1024 1 1 1' -c 0x1p23
 
 Exit codes: 0 done, or everything agrees; 1 something differs; 2 an error.";
 
-/// What a GPU's matrix multiply-accumulate instruction answers, bit for bit
+const SHORT: &str = "Start with `bitmma compare`; `bitmma COMMAND -h` has the options of a command.";
+
+/// The commands by what they are for, in the order of the help.
+const GROUPS: [(&str, &[&str]); 7] = [
+    ("Ask", &["list", "show", "compare", "diff", "explain", "dot", "which", "function"]),
+    ("Multiply", &["run", "gemm", "call", "plan"]),
+    ("Kernels", &["kernel"]),
+    ("Check", &["replay", "verify", "verify-calls", "record", "golden"]),
+    ("Discover", &["probe", "serve"]),
+    ("Report", &["analyze", "report"]),
+    ("Other", &["bench", "generate"]),
+];
+
+/// The help of the whole command, with the groups where clap has them before everything else.
+const TEMPLATE: &str = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+{before-help}Options:
+{options}{after-help}";
+
+/// Computes what the matrix instructions (MMA) of GPUs return, bit for bit
 #[derive(Debug, Parser)]
-#[command(name = "bitmma", version, after_help = EXAMPLE, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "bitmma", version, after_help = SHORT, after_long_help = EXAMPLE, help_template = TEMPLATE)]
+#[command(max_term_width = 100, disable_help_subcommand = true)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -35,6 +57,7 @@ enum Command {
     Show(show::Arguments),
     Compare(compare::Arguments),
     Diff(diff::Arguments),
+    Which(which::Arguments),
     Explain(explain::Arguments),
     Dot(dot::Arguments),
     Function(function::Arguments),
@@ -57,6 +80,13 @@ enum Command {
 }
 
 impl Arguments {
+    /// The whole command line, its commands in groups.
+    fn whole() -> clap::Command {
+        let command = Arguments::command();
+        let (names, lines) = (groups(&command, false), groups(&command, true));
+        command.before_help(names).before_long_help(lines)
+    }
+
     /// Reads a command line, the name of the command first.
     pub(crate) fn read(words: &[OsString]) -> Result<Arguments, clap::Error> {
         // -1 is the value of the option before it, which says what it may be
@@ -66,7 +96,7 @@ impl Arguments {
             }
             _ => argument,
         };
-        let command = Arguments::command().mut_subcommands(|one| one.mut_args(negative));
+        let command = Arguments::whole().mut_subcommands(|one| one.mut_args(negative));
         let matches = command.try_get_matches_from(words)?;
         Arguments::from_arg_matches(&matches)
     }
@@ -78,6 +108,7 @@ impl Arguments {
             Command::Show(arguments) => show::run(arguments),
             Command::Compare(arguments) => compare::run(arguments),
             Command::Diff(arguments) => diff::run(arguments),
+            Command::Which(arguments) => which::run(arguments),
             Command::Explain(arguments) => explain::run(arguments),
             Command::Dot(arguments) => dot::run(arguments),
             Command::Function(arguments) => function::run(arguments),
@@ -96,9 +127,31 @@ impl Arguments {
             Command::Analyze(arguments) => analyze::run(arguments),
             Command::Report(arguments) => report::run(arguments),
             Command::Bench(arguments) => bench::run(arguments),
-            Command::Generate(arguments) => generate::run(arguments, Arguments::command()),
+            Command::Generate(arguments) => generate::run(arguments, Arguments::whole()),
         }
     }
+}
+
+/// The commands by group: their names, or a line for each.
+fn groups(command: &clap::Command, has_lines: bool) -> String {
+    let mut text = String::new();
+    for (group, names) in GROUPS {
+        let commands: Vec<&clap::Command> =
+            names.iter().filter_map(|name| command.find_subcommand(name)).collect();
+        if has_lines {
+            text += &format!("{group}:\n");
+            for one in commands {
+                let about = one.get_about().map(ToString::to_string).unwrap_or_default();
+                text += &format!("  {:<13} {about}\n", one.get_name());
+            }
+            text += "\n";
+        } else {
+            let names: Vec<&str> = commands.iter().map(|one| one.get_name()).collect();
+            text += &format!("{:<10}{}\n", format!("{group}:"), names.join(", "));
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
 }
 
 /// Which word of a command line is not UTF-8 and should be.
@@ -121,8 +174,38 @@ pub(crate) fn not_utf8(words: &[OsString]) -> Failure {
 mod tests {
     use clap::CommandFactory;
 
+    use super::{Arguments, GROUPS};
+
     #[test]
     fn the_command_line_is_consistent() {
-        super::Arguments::command().debug_assert();
+        Arguments::whole().debug_assert();
+    }
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        for one in Arguments::command().get_subcommands() {
+            let name = one.get_name();
+            let count = GROUPS.iter().filter(|(_, names)| names.contains(&name)).count();
+            assert_eq!(count, 1, "{name}: command.rs, GROUPS");
+        }
+    }
+
+    #[test]
+    fn short_help_fits_a_terminal() {
+        let mut command = Arguments::whole().term_width(80);
+        command.build();
+        let mut commands = vec![command.clone()];
+        commands.extend(command.get_subcommands().cloned());
+        let mut wrong = vec![];
+        for mut one in commands {
+            let text = one.clone().term_width(80).render_help().to_string();
+            let lines = text.trim_end().lines().count();
+            let is_wide = |line: &str| line.chars().count() > 80 && !line.starts_with("Usage: ");
+            if lines > 24 || text.lines().any(is_wide) {
+                wrong.push(format!("{lines} lines:\n{text}"));
+            }
+            one.build();
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 }

@@ -22,7 +22,7 @@ const EXAMPLE: &str = "\
 Examples:
   bitmma compare                    # the paper's Equation 1 and its table
   bitmma compare hopper cdna3 --composed
-  bitmma compare --model mine.toml  # and what a model of your own answers
+  bitmma compare --model mine.toml  # and the result of your own model
   bitmma compare --why              # and what each lost, at which step
   bitmma compare a100 h100 mi300x -a '1 0x1p-12 0x1p-12' \\
          -b '1 0x1p-12 -0x1p-13' -c 0
@@ -34,11 +34,11 @@ JSON: schema, revision, input {a, b, c}, with --model model {file, value, code, 
 with --why losses [{operation, source, term, exact, kept, lost, last_bit}]}], left_out [{target, architecture, instruction, \
 reason}].";
 
-/// Puts one input through every instruction: a table of the different answers
+/// Computes one input with every instruction: a table of the results
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_long_help = EXAMPLE)]
 pub(crate) struct Arguments {
-    /// Only these architectures: names, compiler targets or chips
+    /// Only these architectures (hopper, sm_90a, h100)
     #[arg(value_name = "ARCH", value_parser = target::architecture(), hide_possible_values = true)]
     architectures: Vec<Architecture>,
     /// Elements of A along K [default: the paper's Equation 1]
@@ -47,19 +47,23 @@ pub(crate) struct Arguments {
     /// Elements of B along K
     #[arg(short, long, value_name = "VALUES", allow_hyphen_values = true, requires = "a")]
     b: Option<String>,
-    /// The element of C [default: 0, with -a and -b]
+    /// Element of C [default: 0, with -a and -b]
     #[arg(short, long, value_name = "VALUE", allow_hyphen_values = true, requires = "a")]
     c: Option<String>,
-    /// Also this model from a TOML file: what it answers, and which instructions answer the same
+    /// Also compute with a model from a TOML file
+    ///
+    /// The output says which instructions give the same result.
     #[arg(long, value_name = "FILE")]
     model: Option<PathBuf>,
-    /// Round values that a format does not have, in place of leaving its instructions out
+    /// Round values that a format cannot represent
+    ///
+    /// Without it, instructions of that format are left out.
     #[arg(long)]
     round: bool,
-    /// Also the instructions that the compiler composes of others
+    /// Include instructions that the compiler composes of others
     #[arg(long)]
     composed: bool,
-    /// Also where the answers part: what each lost, at which step and in which term
+    /// Show what each instruction lost, at which step and in which term
     #[arg(long)]
     why: bool,
     #[command(flatten)]
@@ -196,7 +200,7 @@ fn by_value<'a>(
     groups
 }
 
-/// The answers that go into a cell: those of models that were printed or recorded; all where there are
+/// The results that go into a cell: those of models that were printed or recorded; all where there are
 /// none of these.
 fn shown(groups: &BTreeMap<u64, (String, Vec<&'static Instruction>)>) -> Vec<u64> {
     let known =
@@ -280,7 +284,7 @@ fn paper_table(
             "Paper, Equation 1: a = (-2^13, -0.5, -0.25, -0.125, 0, …), b = (2^10, 1, 1, 1, 0, …), c = 2^23"
         ),
         style::dim(&format!(
-            "d = c + a·b is exactly -0.875. Each cell: answers of the architecture's native instructions, revision \
+            "d = c + a·b is exactly -0.875. Each cell: results of the architecture's native instructions, revision \
              {revision}."
         )),
         table.render(),
@@ -292,7 +296,7 @@ fn paper_table(
 fn closing(comparison: &Comparison) -> String {
     let Comparison { answers, left_out, given, .. } = comparison;
     let all = answers.len() + left_out.len();
-    let mut lines = vec![format!("{} of {all} instructions answered", answers.len())];
+    let mut lines = vec![format!("{} of {all} instructions computed it", answers.len())];
     for (operands, named) in [("ab", "A or B"), ("c", "C")] {
         let mut formats: BTreeMap<&str, usize> = BTreeMap::new();
         for (_, reason) in left_out {
@@ -322,7 +326,7 @@ fn closing(comparison: &Comparison) -> String {
     lines.iter().map(|line| style::dim(line) + "\n").collect()
 }
 
-/// Every answer to the user's input, with who gave it.
+/// Every result for the user's input, with who gave it.
 fn answers_table(comparison: &Comparison) -> String {
     type Key = (u64, &'static str, u64, Architecture);
     let mut groups: BTreeMap<Key, Vec<&Answer>> = BTreeMap::new();
@@ -349,10 +353,10 @@ fn answers_table(comparison: &Comparison) -> String {
         ]);
     }
     let table = if groups.is_empty() { String::new() } else { table.render() + "\n" };
-    format!("{table}{}; {}", output::counted(different, "different answer"), closing(comparison))
+    format!("{table}{}; {}", output::counted(different, "different result"), closing(comparison))
 }
 
-/// Who gave an answer, on one architecture and in one format: by name where others of the same class
+/// Who gave a result, on one architecture and in one format: by name where others of the same class
 /// answered otherwise or where it is one alone, else by class and number.
 fn who(comparison: &Comparison, answers: &[&Answer]) -> String {
     let mut parts = Vec::new();
@@ -379,7 +383,7 @@ fn who(comparison: &Comparison, answers: &[&Answer]) -> String {
     parts.join("\n")
 }
 
-/// What one instruction answers.
+/// What one instruction returns.
 #[derive(Serialize)]
 struct Answered {
     target: String,

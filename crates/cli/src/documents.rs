@@ -16,6 +16,7 @@ use bitmma_engine::{Architecture, Instruction, Revision};
 use self::markdown::{Table, mono};
 use crate::describe;
 use crate::failure::Failure;
+use crate::layout::wrapped;
 
 /// What every document says at its head.
 const GENERATED: &str =
@@ -23,15 +24,18 @@ const GENERATED: &str =
 
 /// Name and text of every document; `command` is the whole command line.
 pub(crate) fn all(command: clap::Command, recordings: &Path) -> Result<Vec<(String, String)>, Failure> {
-    Ok([
+    let (proven, recorded) = proven::texts(recordings)?;
+    let pages = [
         ("instructions.md", instructions()),
         ("formats.md", formats()),
         ("models.md", models()),
+        ("json.md", json(&command)),
         ("commands.md", commands(command)),
-        ("proven.md", proven::text(recordings)?),
-    ]
-    .map(|(name, text)| (name.to_owned(), GENERATED.to_owned() + &text))
-    .to_vec())
+        ("proven.md", proven),
+    ];
+    let mut all = pages.map(|(name, text)| (name.to_owned(), GENERATED.to_owned() + &text)).to_vec();
+    all.push(("proven.csv".to_owned(), recorded));
+    Ok(all)
 }
 
 fn instructions() -> String {
@@ -238,6 +242,24 @@ fn example(family: &Family) -> (String, usize, Model) {
     })
 }
 
+/// The keys that each command prints with `--json`, from its help.
+fn json(command: &clap::Command) -> String {
+    let mut text = "# JSON\n\n\
+        The keys that each command prints with `--json`. `{a, b}` is an object with these keys, `[…]` an array. Every object \
+        begins with `schema`, which changes when a key is renamed or removed; the [changelog](../CHANGELOG.md) names it. A \
+        number is `{value, code, format}`: `value` is a number, or the text `nan`, `inf` or `-inf`, and `code` the bits in hex. An \
+        error is `{schema, error {message, exit_code}}`, printed to the standard output.\n"
+        .to_owned();
+    for one in command.get_subcommands() {
+        let help =
+            one.get_after_long_help().or(one.get_after_help()).map(ToString::to_string).unwrap_or_default();
+        let Some((_, rest)) = help.split_once("JSON: ") else { continue };
+        let keys = wrapped(rest.split("\n\n").next().unwrap_or(rest).trim(), 110);
+        text += &format!("\n## bitmma {}\n\n```text\n{keys}\n```\n", one.get_name());
+    }
+    text
+}
+
 fn commands(command: clap::Command) -> String {
     let mut command = command.term_width(100);
     command.build();
@@ -251,6 +273,7 @@ fn commands(command: clap::Command) -> String {
     section(&mut command);
     for subcommand in command.get_subcommands_mut() {
         section(subcommand);
+        subcommand.get_subcommands_mut().for_each(&mut section);
     }
     text
 }

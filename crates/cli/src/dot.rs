@@ -1,4 +1,4 @@
-//! `bitmma dot`: the answer of one dot product.
+//! `bitmma dot`: the result of one dot product.
 
 use bitmma_engine::catalogue::Found;
 use bitmma_engine::formats::text::display;
@@ -17,9 +17,9 @@ Examples:
 JSON: schema, target, architecture, instruction, revision, model_file, model {family, parameters, lowering}, \
 options {promote_every, remarks}, d {value, code, format}.";
 
-/// Computes one dot product: the answer alone, as value and code
+/// Computes one dot product and prints the result as value and code
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_long_help = EXAMPLE)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: target::Arguments,

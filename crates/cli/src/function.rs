@@ -22,7 +22,7 @@ use crate::{describe, json, output, style, values};
 const HELP: &str = "\
 FUNCTION is rcp, sqrt, rsqrt, ex2, lg2, sin or cos: the PTX instruction FUNCTION.approx.f32; FUNCTION.approx.ftz.f32 \
 flushes subnormal inputs and results. VALUE is a decimal, a hexadecimal float or a code, rounded \
-to FP32; -inf and -0x1p3 go behind `--`.
+to FP32; write `--` before -inf or -0x1p3.
 
 All seven are known exactly for Volta and Turing. Where nothing is known of ARCH, the command declines; --assume takes \
 the same model, and the output says so. docs/functions.md has the evidence and how far off each function is.
@@ -39,29 +39,35 @@ Examples:
 JSON: schema, form, architecture, evidence, assumed, results [{x {value, code, format}, y, nearest, ulps, steps}], digests \
 [{block, digest}], compared, differing, differences [{line, function, x, expected, actual}].";
 
-/// Evaluates an approximate function of NVIDIA GPUs: rcp, sqrt, rsqrt, ex2, lg2, sin, cos
+/// Evaluates an approximate function of NVIDIA GPUs: rcp, rsqrt, ex2, sin, …
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_long_help = HELP)]
 pub(crate) struct Arguments {
-    /// FUNCTION, ARCH and VALUES; with --check only ARCH, or nothing for the model alone
+    /// Function, architecture and values: ex2 turing 0.1
+    ///
+    /// With --check only ARCH, or nothing for the model alone.
     #[arg(value_name = "FUNCTION ARCH VALUE", allow_negative_numbers = true)]
     words: Vec<String>,
-    /// Print the digests of all 256 blocks, or of those named instead of values, one line `BLOCK DIGEST` each
+    /// Print digests of blocks of 2^24 inputs instead of results
+    ///
+    /// All 256 blocks, or those named instead of values, one line `BLOCK DIGEST` each.
     #[arg(long, conflicts_with_all = ["check", "explain"])]
     digest: bool,
-    /// Compare with results from a file: CSV with the columns function,x,y
+    /// Compare with results from a CSV file (function,x,y)
     #[arg(long, value_name = "FILE", conflicts_with = "explain")]
     check: Option<PathBuf>,
-    /// Compare all 2^32 results of every function on a GPU, cuda:N, with the models
+    /// Compare all 2^32 results of every function on a GPU with the models
     #[arg(long, value_name = "cuda:N", requires = "out", conflicts_with_all = ["check", "digest", "explain", "words", "json"])]
     gpu: Option<String>,
-    /// The folder that --gpu writes to: evidence, differing inputs, and results of functions without a model
+    /// Folder for the results of --gpu
+    ///
+    /// It gets the evidence, the inputs that differ, and results of functions without a model.
     #[arg(long, value_name = "DIR", requires = "gpu")]
     out: Option<PathBuf>,
-    /// Show the row, the terms of the sum, and what was cut
+    /// Show the row of the table, the terms of the sum, and what is cut
     #[arg(long)]
     explain: bool,
-    /// Use the model of Volta and Turing also where nothing is known of ARCH
+    /// Use the model of Volta and Turing where nothing is known of ARCH
     #[arg(long)]
     assume: bool,
     /// Print JSON

@@ -20,6 +20,7 @@ use crate::files::{Output, Source};
 use expect::{Difference, Expected};
 use like::Way;
 
+use crate::layout::longer;
 use crate::operands::{self, Matrices, files_help, metadata, revision_text};
 use crate::progress::Bar;
 use crate::target::{self, Target};
@@ -34,14 +35,24 @@ one shape. Scale factors are M × ceil(K/block) and ceil(K/block) × N. K is pad
 --scale-a and --scale-b are FP32 scales of blocks, of 1 row and 128 elements of K of A, of 128 columns and 128 elements of \
 K of B; A has ceil(M/rows) × ceil(K/128), B ceil(K/128) × ceil(N/columns). row: M×1 and 1×N.
 
-Order: the instruction's accumulator starts from C and goes along K. --split-k: a part is one step along \
-K or more, so there are no more parts than steps; each starts from +0, the parts' results are added in FP32 in order, then C. --promote-every: every N elements of K the accumulator \
-starts from +0 and its result is added to an FP32 sum, which starts from C (with --split-k from +0, a sum for \
-each part). --scale-blocks: every 128 elements (as said there) the accumulator starts from +0; its result times the FP32 \
-product of both scales is added to an FP32 sum from +0 by one FMA, as DeepGEMM does; row: (A·B · scale of A) · scale of B, \
-once, as CUTLASS does; C is added last. --alpha, --beta other than 1: A·B from +0, then alpha·AB, beta·C and their sum, each rounded; with \
---beta 0 C is not read. --c-last: A·B from +0, then + C in FP32. All this to nearest even, in FP64 where C or D is FP64; at the end D is rounded to the \
-instruction's D, or straight to --output-type.
+Order along K:
+  The accumulator starts from C and goes along K, a step of the instruction at
+  a time. The sums below are in FP32, rounded to nearest even, or in FP64 where
+  C or D is FP64. At the end D is rounded to the instruction's D, or straight
+  to --output-type.
+
+  --split-k        each part is one step or more and starts from +0; the parts
+                   are added in order, then C
+  --promote-every  every N elements the accumulator starts from +0, and its
+                   result is added to a sum that starts from C (with --split-k
+                   from +0, a sum for each part)
+  --scale-blocks   every 128 elements the accumulator starts from +0; its
+                   result times the FP32 product of both scales is added to a
+                   sum from +0 by one FMA, as DeepGEMM does. row: (A·B · scale
+                   of A) · scale of B, once, as CUTLASS does. C is added last
+  --alpha, --beta  other than 1: A·B from +0, then alpha·AB, beta·C and their
+                   sum, each rounded; with --beta 0 C is not read
+  --c-last         A·B from +0, then + C
 
 Example: a layer in FP8 as DeepGEMM runs it on Hopper
   bitmma gemm hopper wgmma.m64nNk32.f32.e4m3.e4m3 \\
@@ -55,11 +66,11 @@ The same with scales of blocks, and with DeepSeek's 128×128 scales of the weigh
          --scale-b w.safetensors:layer.weight_scale_inv \\
          --scale-blocks 1x128,128x128 --output-type bf16 -o d.safetensors
 
-Products that you recorded, of any K, and whether they come out so
+Products that you recorded, of any K, compared with their results
   bitmma gemm hopper wgmma.m64nNk32.f32.e4m3.e4m3 -a mine.csv:a -b mine.csv:b \\
          -c mine.csv:c --promote-every 128 --expect mine.csv:d -o d.npy
 
-Without ARCH and INSTRUCTION: --like h100 takes the instruction that a library would run for the types of A and B \
+Without ARCH and INSTRUCTION: --like h100 selects the instruction that a library would run for the types of A and B \
 (bitmma.matmul has the same rule); --plan FILE runs a plan, which decides everything but --output-type [default: f32]; \
 --like DEVICE/cublaslt-VERSION with --table, --lt-config, --parts or --assume runs that library's call, as `bitmma call \
 matmul` does, or scaled_mm's with scales of 1 and --fast for FP8. docs/calls.md says what is known.
@@ -74,9 +85,9 @@ expected {value, code, format}, actual {value, code, format}}}, m, n, k, blocks,
 origin, evidence, source, assumed, remark, plan, expect."
 );
 
-/// Multiplies matrices of any shape from files, one instruction along K: D = alpha·A·B + beta·C
+/// Multiplies matrices of any shape from files: D = alpha·A·B + beta·C
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP, mut_arg("architecture", like::optional), mut_arg("instruction", like::optional))]
+#[command(after_long_help = HELP, mut_arg("architecture", like::optional), mut_arg("instruction", like::optional), mut_arg("model", longer), mut_arg("json", longer), mut_arg("c", longer), mut_arg("plan", longer), mut_arg("lt_config", longer), mut_arg("parts", longer), mut_arg("table", longer), mut_arg("assume", longer))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: target::Arguments,
@@ -85,43 +96,79 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     files: operands::Arguments,
     /// Elements along K that --model takes at a time [default: its L_max]
-    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MAX_STEP as u64), conflicts_with_all = ["architecture", "instruction", "like", "plan"])]
+    #[arg(long, help_heading = "Instruction", hide_short_help = true, value_name = "N", value_parser = count::<usize>(1..=MAX_STEP as u64), conflicts_with_all = ["architecture", "instruction", "like", "plan"])]
     k_step: Option<usize>,
-    /// Cut K into N parts of whole instructions, as even as possible, as many as fit, and add their results in FP32
-    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST))]
+    /// Split K into N parts, added in FP32
+    ///
+    /// Parts are whole instructions, as even as possible, and no more than fit.
+    #[arg(long, help_heading = "Product", value_name = "N", value_parser = count::<usize>(1..=MOST))]
     split_k: Option<usize>,
-    /// Move the accumulator to an FP32 sum every N elements of K, a multiple of the instruction's K
-    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST))]
+    /// Move the sum to FP32 every N elements of K
+    ///
+    /// N is a multiple of the instruction's K.
+    #[arg(long, help_heading = "Product", value_name = "N", value_parser = count::<usize>(1..=MOST))]
     promote_every: Option<usize>,
-    /// Start from +0 and add C to A·B in FP32, where C would be the start of the accumulator or of a promoted sum
-    #[arg(long)]
+    /// Add C to A·B in FP32 at the end
+    ///
+    /// Without it, the accumulator or the promoted sum starts from C.
+    #[arg(long, help_heading = "Product", hide_short_help = true)]
     c_last: bool,
-    /// --scale-a and --scale-b are FP32 scales of blocks: ROWSxK of A and COLUMNSxK of B, as in 1x128,128x128; or row
-    #[arg(long, value_name = "BLOCKS", requires = "scale_a", requires = "scale_b", value_parser = scale_blocks)]
+    /// Read the scales as FP32 scales of blocks: 1x128,128x128, or row
+    ///
+    /// ROWSxK of A and COLUMNSxK of B; below under Shapes.
+    #[arg(long, help_heading = "Matrices", hide_short_help = true, value_name = "BLOCKS", requires = "scale_a", requires = "scale_b", value_parser = scale_blocks)]
     scale_blocks: Option<ScaleBlocks>,
-    /// The factor of A·B, rounded to FP32 (FP64 where C or D is FP64) [default: 1]
-    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    /// Factor of A·B, rounded to FP32 (FP64 where C or D is FP64) [default: 1]
+    #[arg(
+        long,
+        help_heading = "Product",
+        hide_short_help = true,
+        value_name = "VALUE",
+        allow_hyphen_values = true
+    )]
     alpha: Option<String>,
-    /// The factor of C, likewise [default: 1]
-    #[arg(long, value_name = "VALUE", allow_hyphen_values = true)]
+    /// Factor of C, likewise [default: 1]
+    #[arg(
+        long,
+        help_heading = "Product",
+        hide_short_help = true,
+        value_name = "VALUE",
+        allow_hyphen_values = true
+    )]
     beta: Option<String>,
-    /// Convert D to this format [default: the instruction's own]
-    #[arg(long, value_name = "FORMAT", value_parser = output_type())]
+    /// Convert D to this format
+    ///
+    /// By default D has the instruction's own. It may be f64, f32, tf32, xf32, e8m13, bf16, f16, e5m2, e4m3, e5m2fnuz, e4m3fnuz, e3m2,
+    /// e2m3 or e2m1.
+    #[arg(long, help_heading = "Product", hide_possible_values = true, value_name = "FORMAT", value_parser = output_type())]
     output_type: Option<Format>,
-    /// How --output-type rounds
-    #[arg(long, value_name = "ROUNDING", default_value = "RNE", requires = "output_type", value_parser = rounding(), hide_possible_values = true)]
+    /// Rounding of --output-type
+    ///
+    /// RZ, RA, RU, RD, RNE, RNO, RNU, RND, RNZ, RNA or RO; docs/models.md describes them.
+    #[arg(long, help_heading = "Product", hide_short_help = true, value_name = "ROUNDING", default_value = "RNE", requires = "output_type", value_parser = rounding(), hide_possible_values = true)]
     output_rounding: Rounding,
-    /// Numbers beyond --output-type's largest, infinities too, become its largest
-    #[arg(long, requires = "output_type")]
+    /// Saturate numbers beyond --output-type's largest, infinities too
+    #[arg(long, help_heading = "Product", hide_short_help = true, requires = "output_type")]
     saturate: bool,
-    /// What NaN becomes in --output-type, a number or a code (0x7); required where D has a NaN and --output-type has none: e3m2, e2m3, e2m1
-    #[arg(long, value_name = "VALUE", requires = "output_type", allow_hyphen_values = true)]
+    /// Number or code (0x7) that replaces NaN in --output-type
+    ///
+    /// Required if D has a NaN and --output-type has none: e3m2, e2m3, e2m1.
+    #[arg(
+        long,
+        help_heading = "Product",
+        hide_short_help = true,
+        value_name = "VALUE",
+        requires = "output_type",
+        allow_hyphen_values = true
+    )]
     nan: Option<String>,
-    /// Compare D with this file, or with the answers of a recording, FILE.csv:d; exit code 1 if they differ; any NaN agrees with any other
-    #[arg(long, value_name = "FILE")]
+    /// Compare D with this file; exit code 1 if they differ
+    ///
+    /// FILE.csv:d has the results of a recording. Any NaN agrees with any other.
+    #[arg(hide_short_help = true, long, help_heading = "Product", value_name = "FILE")]
     expect: Option<Source>,
     /// Threads [default: one for each core]
-    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=threads::MOST as u64))]
+    #[arg(long, hide_short_help = true, value_name = "N", value_parser = count::<usize>(1..=threads::MOST as u64))]
     threads: Option<usize>,
     /// Print JSON
     #[arg(long)]

@@ -20,7 +20,7 @@ Examples:
 
 /// Writes shell completions, man pages and documents from the tables
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_long_help = EXAMPLE)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -28,23 +28,23 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Debug, Subcommand)]
 enum What {
-    /// Completions for a shell, to the standard output
+    /// Print completions for a shell
     Completions {
-        /// The shell
+        /// Shell
         shell: Shell,
     },
-    /// A man page for each command, into a folder
+    /// Write a man page for each command into a folder
     Man {
-        /// The folder; it is made if it is not there
+        /// Folder, created if it does not exist
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
-    /// instructions.md, formats.md, models.md, commands.md and proven.md, into a folder
+    /// Write the reference pages into a folder: instructions, formats, models, commands, json, proven
     Docs {
-        /// The folder; it is made if it is not there
+        /// Folder, created if it does not exist
         #[arg(value_name = "DIR")]
         folder: PathBuf,
-        /// The recordings of a checkout, which proven.md is about
+        /// Recordings of a checkout, for proven.md
         #[arg(long, value_name = "DIR", default_value = "recordings")]
         recordings: PathBuf,
     },

@@ -1,4 +1,4 @@
-//! `bitmma golden`: cases with their answers, for testbenches that link nothing.
+//! `bitmma golden`: cases with their results, for testbenches that link nothing.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -25,35 +25,41 @@ A case is one element of D: K codes of A and of B, one of C, scale factors where
 of D. Half of the cases are directed (or all there are, if those are fewer), spread evenly over every feature; the rest are \
 random, of ten families in turn, under --seed. The same version, seed and options give the same file.
 
-hex: a word a line for $readmemh; the last line of its comment says which bits are what. svh: a package with the type \
-golden_t, a packed struct, and the array GOLDEN of localparams. csv: a recording, as recordings/README.md describes it and \
-`bitmma replay` reads it. npz: arrays a and b (N×K), c and d (N), scale_a and scale_b (N × K/block) of unsigned integers, \
-and any_nan, which is 1 where any NaN agrees with any other.
+Formats:
+  hex  a word a line for $readmemh; the last line of its comment names the bits
+  npz  arrays a and b (N×K), c and d (N), scale_a and scale_b (N × K/block) of
+       unsigned integers, and any_nan, which is 1 where any NaN agrees with any
+       other
+  csv  a recording, as recordings/README.md describes it
+  svh  a package with the type golden_t, a packed struct, and the array GOLDEN
+       of localparams
 
 Example:
   bitmma golden h100 mma.m16n8k16.f32.f16.f16.f32 \\
          --cases 10000 --format hex -o golden.hex
   bitmma golden b200 nvfp4 --count 100 -o nvfp4.hex";
 
-/// Writes cases with the answers of an instruction: for $readmemh, NumPy, SystemVerilog, or as a recording
+/// Writes test vectors of an instruction: hex, NumPy, CSV, SystemVerilog
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_long_help = HELP)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: target::Arguments,
     /// Elements along K of --model, 1 to 65536 [default: its L_max]
     #[arg(long, short, value_name = "K", value_parser = count::<usize>(1..=MAX_SIZE as u64), conflicts_with_all = ["architecture", "instruction"])]
     k: Option<usize>,
-    /// How many cases, 1 to 10000000
+    /// Number of cases, 1 to 10000000
     #[arg(long, visible_alias = "count", value_name = "N", default_value = "1000", value_parser = count::<u64>(1..=MAX_CASES))]
     cases: u64,
-    /// What to write
+    /// Format of the file
     #[arg(long, value_name = "FORMAT", default_value = "hex")]
     format: Kind,
     /// Seed of the random cases
     #[arg(long, default_value = "0", value_parser = count::<u64>(0..=u64::MAX))]
     seed: u64,
-    /// Where to write; the standard output if left out, which npz cannot be
+    /// File to write [default: standard output]
+    ///
+    /// npz needs a file.
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
 }

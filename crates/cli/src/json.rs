@@ -7,12 +7,12 @@
 //! | `value` | a number, or `"nan"`, `"inf"`, `"-inf"` ([`Number`]) |
 //! | `code` | the bits of a number in hex, as text |
 
+pub(crate) use bitmma_analysis::json::{Model, Operands};
+use bitmma_engine::Revision;
 use bitmma_engine::catalogue::{Extent, Found, Options};
 pub(crate) use bitmma_engine::explain::json::{Coded, Number};
 use bitmma_engine::formats::{BlockScale, Format};
-use bitmma_engine::{Case, Revision, Signature};
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 use crate::target::{Arguments, Target};
@@ -123,28 +123,6 @@ pub(crate) fn instruction(row: &'static bitmma_engine::Instruction, revision: Re
     }
 }
 
-/// How something computes.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Model {
-    pub(crate) family: &'static str,
-    /// By the paper's symbols.
-    pub(crate) parameters: Map<String, Value>,
-    /// What a compiler puts around the operation, in words.
-    pub(crate) lowering: Vec<String>,
-}
-
-impl Model {
-    /// `k` adds L, the products in one sum for that K.
-    pub(crate) fn new(model: &bitmma_engine::Model, k: Option<usize>) -> Model {
-        let parameters = describe::parameters(model, k);
-        Model {
-            family: model.operation.name(),
-            parameters: parameters.into_iter().map(|one| (one.symbol.to_owned(), one.value)).collect(),
-            lowering: describe::lowering(&model.lowering),
-        }
-    }
-}
-
 /// What computes, where it is an instruction or a model's file; `k` as in [`Model::new`]; `named` is the instruction with
 /// the M and N that were taken.
 pub(crate) fn computes(
@@ -167,30 +145,6 @@ pub(crate) fn computes(
 /// What an instruction's name asks for besides it.
 pub(crate) fn options(options: &Options) -> impl Serialize + use<> {
     object! { promote_every: options.promote_every, remarks: options.remarks.clone() }
-}
-
-/// The operands of one dot product, as codes.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Operands {
-    a: Vec<String>,
-    b: Vec<String>,
-    c: String,
-    scale_a: Option<Vec<String>>,
-    scale_b: Option<Vec<String>>,
-}
-
-impl Operands {
-    pub(crate) fn new(case: &Case, signature: &Signature) -> Operands {
-        let Signature { a, b, c, scale, .. } = signature;
-        let scales = |codes: &[u64]| scale.map(|scale| describe::codes(&scale.format, codes));
-        Operands {
-            a: describe::codes(a, &case.a),
-            b: describe::codes(b, &case.b),
-            c: describe::code(c, case.c),
-            scale_a: scales(&case.scale_a),
-            scale_b: scales(&case.scale_b),
-        }
-    }
 }
 
 /// An element of D.

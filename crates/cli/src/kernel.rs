@@ -29,9 +29,9 @@ Examples:
 JSON: schema, file, target, version, entries [{entry, block, parameters [{name, type}], forms [{form, count, lines, known, \
 remark}], fused, folded, doubtful [{line, form, remark}]}], entry, grid, mode, instructions, blocks, written.";
 
-/// Shows what is known of a compiled GPU kernel (PTX), and runs it with a GPU's bits
+/// Runs a compiled GPU kernel (PTX) with a GPU's bits, or shows what is known
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_long_help = HELP)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -39,21 +39,21 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Debug, Subcommand)]
 enum What {
-    /// Entries, parameters, forms, what ptxas fuses and folds, doubtful lines
+    /// Show entries, parameters, forms, what ptxas fuses and folds, doubtful lines
     Show(Show),
-    /// Runs an entry on arrays from files
+    /// Run an entry on arrays from files
     Run(Box<Run>),
 }
 
 #[derive(Clone, Debug, clap::Args)]
 struct Show {
-    /// The PTX text
+    /// PTX file
     #[arg(value_name = "FILE.ptx")]
     file: PathBuf,
-    /// One entry alone
+    /// Only this entry
     #[arg(long, value_name = "NAME")]
     entry: Option<String>,
-    /// For another architecture than that of the text, as in sm_90a
+    /// Target architecture, if not that of the text, as in sm_90a
     #[arg(long, value_name = "SM")]
     target: Option<String>,
     /// Print JSON
@@ -63,37 +63,37 @@ struct Show {
 
 #[derive(Clone, Debug, clap::Args)]
 struct Run {
-    /// The PTX text
+    /// PTX file
     #[arg(value_name = "FILE.ptx")]
     file: PathBuf,
     /// Blocks: x, or x,y or x,y,z
     #[arg(long, value_name = "X,Y,Z", value_parser = arguments::sizes)]
     grid: [u32; 3],
-    /// An argument: x.npy, out:y.npy, f32:0.5, i32:8, null
+    /// Argument: x.npy, out:y.npy, f32:0.5, i32:8, null
     #[arg(long = "arg", value_name = "VALUE", value_parser = arguments::given)]
     arguments: Vec<Given>,
-    /// The entry, where the text has several
+    /// Entry to run, if the text has several
     #[arg(long, value_name = "NAME")]
     entry: Option<String>,
-    /// Threads of a block, where the entry has no .reqntid
+    /// Threads of a block, if the entry has no .reqntid
     #[arg(long, value_name = "X,Y,Z", value_parser = arguments::sizes)]
     block: Option<[u32; 3]>,
-    /// For another architecture than that of the text, as in sm_90a
+    /// Target architecture, if not that of the text, as in sm_90a
     #[arg(long, value_name = "SM")]
     target: Option<String>,
     /// gpu: what ptxas makes of the text; text: the text as written
     #[arg(long, value_name = "MODE", default_value = "gpu", value_parser = ["gpu", "text"])]
     mode: String,
-    /// Run a kernel with doubtful lines, and such as depend on the order of blocks
+    /// Run a kernel with doubtful lines, or one that depends on the order of blocks
     #[arg(long)]
     allow_doubtful: bool,
-    /// Bytes of dynamic shared memory; by default all that the architecture has
+    /// Bytes of dynamic shared memory [default: all that the architecture has]
     #[arg(long, value_name = "BYTES")]
     shared: Option<u64>,
-    /// Turns that the loops of a warp may make
+    /// Turns that the loops of a warp may take
     #[arg(long, value_name = "TURNS")]
     loop_limit: Option<u64>,
-    /// Threads of this machine; by default as many as it has
+    /// Threads [default: one for each core]
     #[arg(long, value_name = "COUNT")]
     threads: Option<usize>,
     /// Print JSON

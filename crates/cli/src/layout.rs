@@ -1,4 +1,4 @@
-//! How wide the output may be, whether it has colours, and lines folded to that width.
+//! How wide the output may be, whether it has colors, and lines folded to that width.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,15 +18,27 @@ static WIDTH: AtomicUsize = AtomicUsize::new(0);
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Arguments {
-    /// Print tables in full, also where the terminal is narrower; redirected output always is
-    #[arg(long, global = true)]
+    /// Print tables in full even where the terminal is narrower
+    ///
+    /// Output that is redirected is always printed in full.
+    #[arg(long, global = true, hide_short_help = true, display_order = 990)]
     wide: bool,
-    /// Colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = false)]
+    /// When to use color: auto, always or never
+    ///
+    /// auto: if the output is a terminal and NO_COLOR is not set.
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true,
+        hide_short_help = true,
+        display_order = 991
+    )]
     color: Color,
 }
 
-/// When there are colours.
+/// When there are colors.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum Color {
     /// If the output is a terminal and NO_COLOR is not set
@@ -35,6 +47,11 @@ pub(crate) enum Color {
     Always,
     /// Never
     Never,
+}
+
+/// An option that `-h` leaves out.
+pub(crate) fn longer(argument: clap::Arg) -> clap::Arg {
+    argument.hide_short_help(true)
 }
 
 impl Arguments {
@@ -67,12 +84,12 @@ pub(crate) fn width() -> Option<usize> {
     Some(WIDTH.load(Ordering::Relaxed)).filter(|width| *width > 0)
 }
 
-/// Columns of the terminal that `text` takes; colours take none.
+/// Columns of the terminal that `text` takes; colors take none.
 pub(crate) fn shown_width(text: &str) -> usize {
     strip_str(text).map(UnicodeWidthStr::width).sum()
 }
 
-/// Lines of at most `room` columns, broken at blanks; a longer word keeps its line. A colour ends with its line and begins
+/// Lines of at most `room` columns, broken at blanks; a longer word keeps its line. A color ends with its line and begins
 /// again in the next.
 pub(crate) fn wrapped(text: &str, room: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
@@ -100,10 +117,10 @@ pub(crate) fn wrapped(text: &str, room: usize) -> String {
     lines.join("\n")
 }
 
-/// Ends every colour.
+/// Ends every color.
 const RESET: &str = "\u{1b}[0m";
 
-/// The colour that holds after a word.
+/// The color that holds after a word.
 fn colour_after(word: &str, before: Option<String>) -> Option<String> {
     let Some(start) = word.rfind("\u{1b}[") else { return before };
     let end = word[start..].find('m').map(|end| start + end + 1)?;

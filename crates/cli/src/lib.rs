@@ -30,6 +30,7 @@ mod meant;
 mod number;
 mod operands;
 mod output;
+pub mod pictures;
 mod plan;
 mod probe;
 mod progress;
@@ -47,6 +48,7 @@ mod unit;
 mod values;
 mod verify;
 mod verify_calls;
+mod which;
 mod whole;
 
 use std::ffi::OsString;

@@ -22,26 +22,34 @@ Examples:
 
 Columns: parameters are the paper's (L for the instruction's K, F, F2, G, P, rho); made is native (one \
 instruction of the hardware), composed (of several) or unknown (exists, model not known); evidence is \
-recorded (real GPUs answered), printed (in the paper) or inferred; shape is M×N×K and the blocks.
+recorded (on real GPUs), printed (in the paper) or inferred; shape is M×N×K and the blocks.
 
 JSON: schema, instructions [{target, architecture, instruction, aliases, family, m and n (numbers, or) {first, last, \
 step}, k, blocks, a, b, c, d, scale {format, block}, kind, composed_of {count, part, around}, dense (of a sparse one: the instruction that sums as it does), unknown, \
 sass, revision, model {family, parameters, lowering}, precision, evidence, evidence_text, remark}].";
 
-/// Lists the instructions: architecture, model, parameters, evidence, shape
+/// Lists instructions with their model, parameters, evidence and shape
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_long_help = EXAMPLE)]
 pub(crate) struct Arguments {
-    /// An architecture (hopper), compiler target (sm_90a) or chip (h100), and words that all must match: wgmma e4m3, sparse, 16x8x16; or only words, for all architectures
+    /// Architecture or chip, and words that must match (h100 wgmma e4m3)
+    ///
+    /// An architecture (hopper), compiler target (sm_90a) or chip (h100), then words that must all match: wgmma e4m3, sparse,
+    /// 16x8x16. Words alone search all architectures.
     #[arg(value_name = "ARCH")]
     words: Vec<String>,
-    /// The same as ARCH
+    /// Same as ARCH
     #[arg(long, value_name = "ARCH", value_parser = target::architecture(), hide_possible_values = true)]
     arch: Option<Architecture>,
-    /// Only instructions with this format among A, B, C, D and the scale factors
-    #[arg(long = "type", value_name = "FORMAT", value_parser = format())]
+    /// Only instructions with this format
+    ///
+    /// Among A, B, C, D and the scale factors: f64, f32, tf32, xf32, bf16, f16, e5m2, e4m3, e5m2fnuz, e4m3fnuz, e3m2, e2m3, e2m1,
+    /// ue8m0 or ue4m3.
+    #[arg(hide_possible_values = true, long = "type", value_name = "FORMAT", value_parser = format())]
     format: Option<Format>,
-    /// Only this model family, as docs/models.md names it; an unknown name lists them
+    /// Only this model family (T-FDPA, FMA, …)
+    ///
+    /// docs/models.md describes them; an unknown name lists them.
     #[arg(long, value_name = "MODEL", value_parser = family(), ignore_case = true, hide_possible_values = true)]
     model: Option<&'static str>,
     /// Print JSON

@@ -16,11 +16,11 @@ macro_rules! files_help {
     () => {
         "\
 Files: .npy (float16, float32, float64, or unsigned integers holding codes) or .safetensors (F64, F32, F16, \
-BF16, F8_*, F6_*, F4, or U8 to U64 holding codes); FILE.safetensors:NAME where it holds several tensors. The \
-type must be the operand's own: nothing is converted. TF32 and XF32 are read from FP32 words, UE4M3 from \
-F8_E4M3. Codes of 4 and 6 bits stand one to a byte in .npy and U8; in F4 and F6_* they are packed without \
+BF16, F8_*, F6_*, F4, or U8 to U64 holding codes); FILE.safetensors:NAME selects one of several tensors. The \
+file must have the operand's type: nothing is converted. TF32 and XF32 are read from FP32 words, UE4M3 from \
+F8_E4M3. Codes of 4 and 6 bits take a byte each in .npy and U8; in F4 and F6_* they are packed without \
 gaps, first element in the lowest bits, and the shape counts elements. FILE.csv:a (:b, :c, :scale_a, :scale_b, :d) is \
-a column of a recording, whose lines are products of 1×K by K×1; K may be that of a whole matrix product.
+a column of a recording, whose lines are products of 1×K by K×1, of any K.
 
 "
     };
@@ -32,25 +32,29 @@ pub(crate) use files_help;
 #[group(skip)]
 pub(crate) struct Arguments {
     /// A, M×K
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(help_heading = "Matrices", short, long, value_name = "FILE")]
     pub(crate) a: Source,
     /// B, K×N
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(help_heading = "Matrices", short, long, value_name = "FILE")]
     pub(crate) b: Source,
     /// C, M×N [default: +0 everywhere]
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(help_heading = "Matrices", short, long, value_name = "FILE")]
     pub(crate) c: Option<Source>,
     /// Scale factors of A, M × K/block
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Matrices", long, value_name = "FILE", hide_short_help = true)]
     pub(crate) scale_a: Option<Source>,
     /// Scale factors of B, K/block × N
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Matrices", long, value_name = "FILE", hide_short_help = true)]
     pub(crate) scale_b: Option<Source>,
-    /// B is N×K in its file, and its scale factors are transposed likewise, N × K/block, as linear layers store weights
-    #[arg(long, visible_alias = "bt")]
+    /// B is N×K in its file
+    ///
+    /// As linear layers store weights. Its scale factors are transposed likewise: N × K/block.
+    #[arg(help_heading = "Matrices", long, visible_alias = "bt")]
     pub(crate) b_transposed: bool,
-    /// Where D goes: .npy, or .safetensors (tensor `d`, with what ran as metadata)
-    #[arg(short, long, value_name = "FILE")]
+    /// File for D: .npy or .safetensors
+    ///
+    /// In .safetensors D is the tensor `d`, and the metadata records what ran.
+    #[arg(help_heading = "Matrices", short, long, value_name = "FILE")]
     pub(crate) out: PathBuf,
 }
 
@@ -202,6 +206,15 @@ pub(crate) fn check_scales(name: &str, model: &Model, a: bool, b: bool) -> Resul
         }
     }
     Ok(())
+}
+
+/// The format that a file's type names; an error, which names the option that says it, where the file holds codes.
+pub(crate) fn format_of(flag: &str, option: &str, source: &Source) -> Result<Format, Failure> {
+    source.format().within(flag)?.ok_or_else(|| {
+        Failure::new(format!(
+            "{flag}: {source} holds codes, whose format the type does not tell; say it with {option}"
+        ))
+    })
 }
 
 pub(crate) fn read(flag: &str, source: &Source, format: Format, transposed: bool) -> Result<Matrix, Failure> {

@@ -19,7 +19,7 @@ pub(crate) fn help(help: &clap::Error) -> Result<(), Failure> {
     help.print().and_then(|()| std::io::stdout().flush()).within("the standard output")
 }
 
-/// Writes `text` to the standard output as it is, for programs; without its colours if that is not a terminal.
+/// Writes `text` to the standard output as it is, for programs; without its colors if that is not a terminal.
 pub(crate) fn raw(text: &str) -> Result<(), Failure> {
     let mut stdout = anstream::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).within("the standard output")

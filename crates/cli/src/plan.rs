@@ -19,11 +19,11 @@ Examples:
 
 The output is a plan file (TOML) with its origin and its assumptions as comments; `bitmma call --plan` runs it.
 
-JSON: platform, m, n, k, origin, evidence, source, assumed, remark, plan.";
+JSON: schema, platform, m, n, k, origin, evidence, source, assumed, remark, plan.";
 
-/// The plan of a library's call: how K is dealt, promoted, merged and finished
+/// Prints the plan of a library call: how K is split, summed and merged
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_long_help = HELP)]
 pub(crate) struct Arguments {
     /// GPU and library, as in rtx4060/cublaslt-12.8.3.14
     platform: String,
@@ -36,16 +36,16 @@ pub(crate) struct Arguments {
     /// Columns of A, rows of B
     #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST))]
     k: usize,
-    /// Format of A, and of B if --type-b is not given
-    #[arg(long = "type", value_name = "FORMAT", value_parser = format_parser())]
+    /// Format of A and B: e4m3, e5m2, f16, bf16, f32
+    #[arg(hide_possible_values = true, long = "type", value_name = "FORMAT", value_parser = format_parser())]
     type_a: Format,
-    /// Format of B
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    /// Format of B, if it is not that of A
+    #[arg(long, hide_possible_values = true, hide_short_help = true, value_name = "FORMAT", value_parser = format_parser())]
     type_b: Option<Format>,
     /// Format of D [default: bf16]
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    #[arg(long, hide_possible_values = true, value_name = "FORMAT", value_parser = format_parser())]
     out_type: Option<Format>,
-    /// use_fast_accum=True
+    /// Use fast accumulation: use_fast_accum=True
     #[arg(long)]
     fast: bool,
     #[command(flatten)]

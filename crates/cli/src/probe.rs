@@ -19,7 +19,7 @@ Examples:
   bitmma probe sim:mi300x/v_mfma_f32_32x32x8_f16 --out found --resume
   bitmma probe model:mine.toml@16x8x32 --json
 
---out DIR receives model.toml (where a model was found: run, gemm, explain and replay take it), report.txt, \
+--out DIR gets model.toml (if a model was found; for run, gemm, explain and replay), report.txt, \
 report.html and questions.csv (every question with its answer; --resume continues from it).
 
 Exit code 0: a model was found; 1: the unit is not explained, or faulty; 2: an error.
@@ -31,24 +31,24 @@ model {family, parameters, lowering, toml, known [{symbol, value, certainty, ope
 known_as}, (if not explained) nearest {family, parameters, lowering, toml, agrees, of}, (if faulty) faults [{fault, meaning, \
 place {block, row, column}, asked, case {a, b, c, scale_a, scale_b}, expected, actual, elements {differ, of}, explanation}].";
 
-/// Finds out how an unknown unit computes, by asking it; ends with a model, or with what it could not explain
+/// Finds the model of an unknown unit by asking it questions
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = format!("{EXAMPLE}\n\n{KINDS}"))]
+#[command(after_long_help = format!("{EXAMPLE}\n\n{KINDS}"))]
 pub(crate) struct Arguments {
-    /// The unit
+    /// Unit to probe: exec:COMMAND, cuda:N/INSTRUCTION, …
     unit: String,
     #[command(flatten)]
     revision: target::RevisionArgument,
     /// Elements of D that the model must agree with
     #[arg(long, value_name = "COUNT", default_value = "1e6", value_parser = count::<u64>(0..=MOST))]
     tests: u64,
-    /// Seed of all that is random
+    /// Seed of the random inputs
     #[arg(long, default_value_t = 1, value_parser = count::<u64>(0..=u64::MAX))]
     seed: u64,
-    /// A folder for the model, the reports and the log; it is made if it is not there
+    /// Folder for the model, the reports and the log
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on where an earlier probe of the same unit into the same folder was cut off
+    /// Continue an earlier probe of the same unit into the same folder
     #[arg(long, requires = "out")]
     resume: bool,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `bitmma record`: what a unit answers, as a recording.
+//! `bitmma record`: what a unit returns, as a recording.
 
 use std::io::{BufWriter, Seek, Write};
 use std::path::PathBuf;
@@ -20,40 +20,42 @@ use crate::unit::LimitArguments;
 use crate::{output, target, whole};
 
 const HELP: &str = "\
-The directed cases of every feature, then random ones of ten families in turn, under --seed. The head of the \
-recording says unit, device, driver, date, version and seed. Where the unit bears a name of the catalogue, or \
---model gives its model, `bitmma replay` holds the recording against that, anywhere and for ever.
+A recording has the directed cases of every feature, then random ones of ten families in turn, under --seed. Its head \
+names unit, device, driver, date, version and seed. If the unit has a name of the catalogue, or --model gives its \
+model, `bitmma replay` compares the recording with that model, without the unit.
 
 Example:
   bitmma record 'exec:ssh gpu-box ./unit' \\
          --out recordings/hardware/mine.csv --by 'A. Person'";
 
-/// Writes what a unit answers as a recording: directed cases and a seeded sample
+/// Writes a unit's results as a recording: directed cases and random ones
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = format!("{HELP}\n\n{KINDS}"))]
+#[command(after_long_help = format!("{HELP}\n\n{KINDS}"))]
 pub(crate) struct Arguments {
-    /// The unit; with instructions behind it, the part of its name that stands before them
+    /// Unit; with INSTRUCTION, the part of its name before that
     #[arg(value_name = "UNIT")]
     unit: String,
     /// Instructions of the unit
     #[arg(value_name = "INSTRUCTION")]
     instructions: Vec<String>,
-    /// Where the recording goes; the standard output if left out
+    /// File for the recording [default: standard output]
     #[arg(long, short, value_name = "CSV")]
     out: Option<PathBuf>,
     /// Random dot products of each instruction, at most 10000000
     #[arg(long, visible_aliases = ["cases", "count"], value_name = "N", default_value = "200", value_parser = count::<u64>(0..=MAX_SAMPLES))]
     samples: u64,
-    /// Directed cases of each instruction at most, spread evenly over all there are
+    /// Most directed cases of each instruction
+    ///
+    /// They are spread evenly over all that exist.
     #[arg(long, value_name = "N", default_value = "400", value_parser = count::<usize>(0..=MOST))]
     directed: usize,
-    /// Seed of the random ones
+    /// Seed of the random dot products
     #[arg(long, default_value = "0", value_parser = count::<u64>(0..=u64::MAX))]
     seed: u64,
-    /// The model of a unit that does not stand in the catalogue, for the head
+    /// Model of a unit that is not in the catalogue, for the head
     #[arg(long, value_name = "TOML")]
     model: Option<PathBuf>,
-    /// Who records, for the head
+    /// Name of who records, for the head
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
     #[command(flatten)]
@@ -160,7 +162,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Agrees)
 }
 
-/// At most so many of the directed cases, spread evenly over all there are, then random ones of every family in turn.
+/// At most that many of the directed cases, spread evenly over all there are, then random ones of every family in turn.
 /// Each is made when it is asked for.
 pub(crate) struct Cases<'s> {
     signature: &'s Signature,

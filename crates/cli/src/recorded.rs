@@ -12,7 +12,7 @@ pub(crate) fn write_head(to: &mut dyn Write, lines: &[String]) -> Result<(), Fai
     Ok(recording::write_head(to, &lines.iter().map(String::as_str).collect::<Vec<_>>())?)
 }
 
-/// A case and its answer as a line of a recording.
+/// A case and its result as a line of a recording.
 pub(crate) fn write_case(
     to: &mut dyn Write,
     signature: &Signature,

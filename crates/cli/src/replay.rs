@@ -1,4 +1,4 @@
-//! `bitmma replay`: recordings held against models.
+//! `bitmma replay`: recordings compared with models.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -26,26 +26,30 @@ Examples:
 
 A recording is CSV with the header arch,instruction,a,b,c,scale_a,scale_b,d: one dot product a line, codes in \
 hex, `nan` for any NaN. arch is an architecture or cpu; a unit that is in neither catalogue takes its model from a \
-comment that `bitmma record --model` writes, or from --model. Models answer on the reference path, and where they have \
-a kernel on that, too; both must agree. Exit code 0: every answer agrees; 1: some differ; 2: an error.
+comment that `bitmma record --model` writes, or from --model. Each dot product is computed on the reference path and, \
+if the model has one, by the kernel; both must agree. Exit code 0: every result agrees; 1: some differ; 2: an error.
 
 JSON: schema, revision, model_file, strict_nan, instructions [{target, architecture, instruction, dot_products, \
 by_kernel, mismatches, first {file, line, a, b, c, scale_a, scale_b, expected {value, code, format}, actual {value, \
 code, format}, by_kernel_alone, explain}}], dot_products, by_kernel, mismatches, seconds.";
 
-/// Holds recordings of what GPUs answered against the models
+/// Compares recordings of real units with the models
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_long_help = EXAMPLE)]
 pub(crate) struct Arguments {
-    /// Recordings; - is the standard input
+    /// Recordings; - reads the standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     revision: target::RevisionArgument,
-    /// NaNs of different codes differ even where the vendor specifies no code
+    /// Treat NaNs of different codes as different
+    ///
+    /// Also where the vendor specifies no code.
     #[arg(long)]
     strict_nan: bool,
-    /// A model from a TOML file in place of the instructions' own, and for units that have none
+    /// Compare with a model from a TOML file
+    ///
+    /// It replaces the instructions' own models, and serves units that have none.
     #[arg(long, value_name = "TOML", conflicts_with = "revision")]
     model: Option<PathBuf>,
     /// Print JSON
@@ -53,7 +57,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Records held against their models between two looks at the clock.
+/// Records compared with their models between two looks at the clock.
 const CHUNK: usize = 1 << 15;
 
 /// Runs it.
@@ -147,7 +151,7 @@ fn text(lines: &[Joined], arguments: &Arguments, time: Duration) -> String {
     )
 }
 
-/// The command that shows how the model came to its answer, where it has a name or a file.
+/// The command that shows how the model came to its result, where it has a name or a file.
 fn explain_command(origin: &Origin, record: &Record, arguments: &Arguments) -> Option<String> {
     let row = origin.signature();
     let mut command = match (&arguments.model, origin.row()) {

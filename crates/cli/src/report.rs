@@ -11,7 +11,7 @@ use crate::output;
 use crate::progress::Bar;
 
 const HELP: &str = "\
-The folder: index.html (one page, no script, nothing from elsewhere), report.json (all numbers), tables/*.csv, \
+The folder: index.html (one page, nothing from elsewhere), report.json (all numbers), tables/*.csv, \
 figures/*.svg, *.pdf, *.png and *.csv, sections/*.json. The folder appears when everything is done. Until then, finished parts are in \
 DIR.partial; an interrupted report continues from there when it is run again with the same options.
 
@@ -21,15 +21,17 @@ Examples:
   bitmma report -o mine hopper wgmma.m64n8k32.f32.e4m3.e4m3 \\
          --a x.npy --b w.npy         # with your own data";
 
-/// Writes the report: models, discrepancies, error bounds, risks, bias, design space, workarounds
+/// Writes the full report: models, discrepancy, bounds, risks, bias, workarounds
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_long_help = HELP)]
 pub(crate) struct Arguments {
-    /// The folder to make; one that holds a report is replaced
+    /// Folder for the report; an earlier report in it is replaced
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
-    /// Only these parts
-    #[arg(long, value_name = "PART", value_delimiter = ',', value_parser = analyze::part())]
+    /// Only these parts, separated by commas
+    ///
+    /// models, discrepancy, bounds, risks, bias, published, design-space, workarounds.
+    #[arg(long, hide_possible_values = true, value_name = "PART", value_delimiter = ',', value_parser = analyze::part())]
     only: Vec<Part>,
     #[command(flatten)]
     options: OptionArguments,

@@ -25,9 +25,9 @@ JSON: schema, target, architecture, instruction, revision, model_file, model {fa
 path (kernel or reference), m, n, k, blocks, a, b, c, scale_a, scale_b and d, each {file, format, shape}."
 );
 
-/// Multiplies matrices from files by one instruction: D = A·B + C
+/// Multiplies matrices from files with one instruction: D = A·B + C
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_long_help = HELP)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: target::Arguments,

@@ -8,17 +8,17 @@ use crate::target;
 use crate::unit::LimitArguments;
 
 const HELP: &str = "\
-A line of JSON that says what the unit is goes to the standard output; then batches are read from the standard \
-input and answered, until it ends. The protocol is in docs/protocol.md.
+The command writes a line of JSON that describes the unit, then reads batches from the standard input and writes their \
+results, until the input ends. docs/protocol.md has the protocol.
 
-Example: an instruction simulated on another machine, held against its model here
+Example: verify an instruction of another machine's processor
   bitmma verify 'exec:ssh other bitmma serve cpu:vdpbf16ps' --tests 1e8";
 
-/// Answers for a unit over the standard input and output
+/// Serves a unit to other programs over standard input and output
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = format!("{HELP}\n\n{KINDS}"))]
+#[command(after_long_help = format!("{HELP}\n\n{KINDS}"))]
 pub(crate) struct Arguments {
-    /// The unit
+    /// Unit to serve: sim:ARCH/INSTRUCTION, cpu:NAME, …
     #[arg(value_name = "UNIT")]
     unit: String,
     #[command(flatten)]

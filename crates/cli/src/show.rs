@@ -15,18 +15,18 @@ Examples:
   bitmma show hopper HMMA.16816.F32 --toml > mine.toml    # then edit F, and
   bitmma dot --model mine.toml -a '1 0x1p-24' -b '1 1'
 
-Words that mean several models: a table of what tells these apart.
+If the words fit several models, a table shows what distinguishes these.
 
 JSON: schema, the keys of an instruction in `bitmma list --json`, options {promote_every, remarks}; for --model: schema, model_file, model \
 {family, parameters, lowering}, a, b, c, d, scale {format, block}.";
 
 /// Shows one instruction: formats, model, parameters, precision, evidence
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLE)]
+#[command(after_long_help = EXAMPLE)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: target::Arguments,
-    /// Print the model as a file that --model reads
+    /// Print the model as a TOML file, for --model
     #[arg(long, conflicts_with = "json")]
     toml: bool,
     /// Print JSON
@@ -78,17 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                     formats: json::Formats::new([model.a, model.b, model.c, model.d], model.scale),
                 })?;
             } else {
-                let mut pairs = formats([model.a, model.b, model.c, model.d]);
-                if let Some(scale) = model.scale {
-                    pairs.push(("scale", scale_text(scale.format, scale.size)));
-                }
-                pairs.push(("model", format!("{}{}", model.operation.name(), around(model))));
-                let heading = style::strong(&target.name);
-                output::print(&format!(
-                    "{heading}\n{}{}",
-                    Table::pairs(&pairs, WIDTH).render(),
-                    parameters(model, None)
-                ))?;
+                output::print(&self::model(&target.name, model))?;
             }
         }
     }
@@ -125,6 +115,17 @@ fn scale_text(format: Format, size: usize) -> String {
     format!("{format}, one for each {size} elements along K ({})", format.standard)
 }
 
+/// Everything about a model.
+pub(crate) fn model(name: &str, model: &Model) -> String {
+    let mut pairs = formats([model.a, model.b, model.c, model.d]);
+    if let Some(scale) = model.scale {
+        pairs.push(("scale", scale_text(scale.format, scale.size)));
+    }
+    pairs.push(("model", format!("{}{}", model.operation.name(), around(model))));
+    let pairs = Table::pairs(&pairs, WIDTH).render();
+    format!("{}\n{pairs}{}", style::strong(name), parameters(model, None))
+}
+
 fn parameters(model: &Model, k: Option<usize>) -> String {
     let mut table = Table::new(&["parameter", ">value", "meaning"]);
     for parameter in describe::parameters(model, k) {
@@ -140,7 +141,7 @@ fn parameters(model: &Model, k: Option<usize>) -> String {
     format!("\n{}", table.render())
 }
 
-fn instruction(found: &Found, options: &Options, revision: Revision) -> String {
+pub(crate) fn instruction(found: &Found, options: &Options, revision: Revision) -> String {
     let row = found.instruction;
     let blocks = match row.blocks {
         1 => String::new(),

@@ -1,4 +1,4 @@
-//! The colours of the output. They are dropped if the output is not a terminal.
+//! The colors of the output. They are dropped if the output is not a terminal.
 
 use anstyle::{AnsiColor, Style};
 
@@ -6,7 +6,7 @@ fn styled(style: Style, text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("{style}{text}{style:#}") }
 }
 
-/// Headings and the answer itself.
+/// Headings and the result itself.
 pub(crate) fn strong(text: &str) -> String {
     styled(Style::new().bold(), text)
 }

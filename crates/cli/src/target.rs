@@ -17,14 +17,21 @@ use crate::meant;
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)] // its name would be taken: every command calls its arguments Arguments
 pub(crate) struct Arguments {
-    /// Architecture: a name (hopper), a compiler target (sm_90a, gfx942) or a chip (h100, mi300x)
-    #[arg(value_name = "ARCH", required_unless_present = "model", value_parser = architecture())]
+    /// Architecture (hopper), target (sm_90a) or chip (h100)
+    ///
+    /// The architectures are volta, turing, ampere, ada, hopper, blackwell, rtx-blackwell, cdna1, cdna2 and cdna3.
+    #[arg(value_name = "ARCH", required_unless_present = "model", value_parser = architecture(), hide_possible_values = true)]
     pub(crate) architecture: Option<Architecture>,
-    /// Instruction as `bitmma list` prints it, an alias (full PTX, SASS, HIP builtin, CuTe atom, `tl.dot(f16, f16)`), or words in any order: wgmma e4m3, 16x8x16 bf16, nvfp4
+    /// Instruction: a name, or words in any order (wgmma e4m3)
+    ///
+    /// A name is one that `bitmma list` prints, or an alias: full PTX, SASS, HIP builtin, CuTe atom, `tl.dot(f16, f16)`. Words may be
+    /// any that `bitmma list` shows: wgmma e4m3, 16x8x16 bf16, nvfp4.
     #[arg(value_name = "INSTRUCTION", num_args = 1.., required_unless_present = "model")]
     pub(crate) instruction: Vec<String>,
-    /// A model from a TOML file in place of an instruction (`bitmma show … --toml` writes one)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["architecture", "instruction", "revision"])]
+    /// Use a model from a TOML file instead of an instruction
+    ///
+    /// `bitmma show … --toml` writes one; docs/models.md describes the keys.
+    #[arg(long, value_name = "FILE", help_heading = "Instruction", conflicts_with_all = ["architecture", "instruction", "revision"])]
     pub(crate) model: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) revision: RevisionArgument,
@@ -34,8 +41,10 @@ pub(crate) struct Arguments {
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct RevisionArgument {
-    /// hardware: the paper's algorithms with what real GPUs showed after it; paper: exactly as printed
-    #[arg(long, default_value = "hardware", value_name = "REVISION", value_parser = revision_parser())]
+    /// Revision of the algorithms: hardware or paper
+    ///
+    /// hardware: the paper's algorithms, corrected by what real GPUs returned. paper: exactly as printed.
+    #[arg(long, hide_possible_values = true, hide_short_help = true, default_value = "hardware", value_name = "REVISION", value_parser = revision_parser())]
     pub(crate) revision: Revision,
 }
 

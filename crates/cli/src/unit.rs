@@ -12,11 +12,11 @@ use crate::failure::Failure;
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct LimitArguments {
-    /// Seconds that exec: gives its program until it has said what it is
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    /// Seconds that an exec: program may take to start
+    #[arg(long, hide_short_help = true, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     start_limit: Duration,
-    /// Seconds that exec: gives its program for each batch
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
+    /// Seconds that an exec: program may take for each batch
+    #[arg(long, hide_short_help = true, value_name = "SECONDS", default_value = "120", value_parser = seconds)]
     batch_limit: Duration,
 }
 

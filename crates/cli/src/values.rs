@@ -13,27 +13,29 @@ use crate::target::Target;
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct Arguments {
-    /// Elements of A along K: "-0.5 0x1p-3 0x3c00 inf", missing ones are zero
+    /// Elements of A along K: "-0.5 0x1p-3 0x3c00 inf"
+    ///
+    /// Decimal numbers, hexadecimal floats or codes. Missing elements are zero.
     #[arg(short, long, value_name = "VALUES", allow_hyphen_values = true)]
-    a: String,
+    pub(crate) a: String,
     /// Elements of B along K
     #[arg(short, long, value_name = "VALUES", allow_hyphen_values = true)]
-    b: String,
+    pub(crate) b: String,
     /// The element of C
     #[arg(short, long, value_name = "VALUE", default_value = "0", allow_hyphen_values = true)]
-    c: String,
-    /// Scale factors of A, one for each block along K [default: ones]
+    pub(crate) c: String,
+    /// Scale factors of A, one a block of K [default: 1]
     #[arg(long, value_name = "VALUES", allow_hyphen_values = true)]
-    scale_a: Option<String>,
-    /// Scale factors of B, one for each block along K [default: ones]
+    pub(crate) scale_a: Option<String>,
+    /// Scale factors of B, one a block of K [default: 1]
     #[arg(long, value_name = "VALUES", allow_hyphen_values = true)]
-    scale_b: Option<String>,
-    /// Elements along K, for --model [default: as many as A and B have]
-    #[arg(short, long, value_parser = count::<usize>(1..=65536))]
-    k: Option<usize>,
-    /// Round values that the format does not have to the nearest it has, ties to even
+    pub(crate) scale_b: Option<String>,
+    /// Elements along K, for --model [default: those given]
+    #[arg(short, long, hide_short_help = true, value_parser = count::<usize>(1..=65536))]
+    pub(crate) k: Option<usize>,
+    /// Round values that the format lacks, ties to even
     #[arg(long)]
-    round: bool,
+    pub(crate) round: bool,
 }
 
 /// The operands of one dot product.

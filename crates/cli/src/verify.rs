@@ -1,4 +1,4 @@
-//! `bitmma verify`: a unit held against its model.
+//! `bitmma verify`: a unit compared with its model.
 
 mod report;
 
@@ -20,10 +20,10 @@ use crate::unit::LimitArguments;
 use crate::{json, output, whole};
 
 const HELP: &str = "\
-First the directed cases (zero exponents, signs of zero, overflow, NaN codes, flushing, ties, alignment …), then \
+The command runs directed cases (zero exponents, signs of zero, overflow, NaN codes, flushing, ties, alignment …), then \
 random instructions of ten families in turn. Every instruction is addressed by family, seed and index, so a \
-campaign is the same on every machine: with --state it survives kill -9 (--resume), --shard spreads it, --merge \
-puts it together again, always to one digest of all answers. A mismatch stops nothing.
+campaign is the same on every machine: with --state it survives kill -9 (--resume), --shard divides it, --merge \
+combines the parts, always with the same digest of all results. A mismatch does not stop it.
 
 The model is that of the instruction the unit names, or --against, or --model.
 
@@ -37,60 +37,69 @@ Examples:
 A line of a state file ends with a checksum: a file that was changed is refused. Where --merge finds no mismatch but \
 blocks are missing, the verdict is incomplete, and the missing blocks are named.
 
-Exit code 0: every answer agrees; 1: some differ, or they say nothing; 2: an error, missing blocks, or a unit that hung, \
-died or answered short.
+Exit code 0: every result agrees; 1: some differ, or no case tells; 2: an error, missing blocks, or a unit that hung, \
+died or sent too little.
 
 JSON: schema, targets [{target, takes, device, driver, model {family, parameters, lowering, toml}, verdict, fault, seed, \
 strict_nan, shard, blocks, of, missing, directed, dot_products, mismatches, by_kind, digest, first [{a, b, c, scale_a, scale_b, \
 expected {value, code, format}, actual {value, code, format}, kind, instruction, place {block, row, column}}], \
 claims [{rule, claim, finding, instead, tell, agree, rivals, first {a, b, c, scale_a, scale_b, expected, actual}}], \
-seconds}]. Missing blocks are ranges [first, last]. A finding is confirmed, contradicted (another answer explains all), differs (wrong, and none explains it) \
+seconds}]. Missing blocks are ranges [first, last]. A finding is confirmed, contradicted (another rule explains all), differs (wrong, and no rule explains it) \
 or open (no case tells).";
 
-/// Holds a unit against its model: directed cases, then as many random ones as one likes
+/// Compares a unit with its model on directed cases, then N random ones
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = format!("{HELP}\n\n{KINDS}"))]
+#[command(after_long_help = format!("{HELP}\n\n{KINDS}"))]
 pub(crate) struct Arguments {
-    /// The unit; with instructions behind it, the part of its name that stands before them
+    /// Unit; with INSTRUCTION, the part of its name before that
     #[arg(value_name = "UNIT", required_unless_present = "merge")]
     unit: Option<String>,
     /// Instructions of the unit, each a campaign of its own
     #[arg(value_name = "INSTRUCTION")]
     instructions: Vec<String>,
-    /// Random dot products, as in 1000000 or 1e9; rounded up to whole instructions
+    /// Random dot products, as in 1e9
+    ///
+    /// Rounded up to whole instructions.
     #[arg(long, visible_aliases = ["cases", "count"], value_name = "N", default_value = "1e6", value_parser = count::<u64>(0..=MOST))]
     tests: u64,
     /// Seed of the random instructions
-    #[arg(long, default_value = "0", value_parser = count::<u64>(0..=u64::MAX))]
+    #[arg(long, hide_short_help = true, default_value = "0", value_parser = count::<u64>(0..=u64::MAX))]
     seed: u64,
-    /// A model from a TOML file
+    /// Compare with a model from a TOML file
     #[arg(long, value_name = "TOML", conflicts_with_all = ["against", "revision"])]
     model: Option<PathBuf>,
-    /// The model of this instruction of the catalogue
-    #[arg(long, value_name = "ARCH/INSTRUCTION")]
+    /// Compare with the model of ARCH/INSTRUCTION
+    #[arg(long, value_name = "INSTRUCTION")]
     against: Option<String>,
     #[command(flatten)]
     revision: target::RevisionArgument,
-    /// NaNs of different codes differ even where no code is specified
-    #[arg(long)]
+    /// Treat NaNs of different codes as different
+    ///
+    /// Also where the vendor specifies no code.
+    #[arg(long, hide_short_help = true)]
     strict_nan: bool,
-    /// A folder for the state of the campaign, a file for each unit and shard
+    /// Folder for the state of the campaign
+    ///
+    /// It gets a file for each unit and shard.
     #[arg(long, value_name = "FOLDER")]
     state: Option<PathBuf>,
-    /// Go on with the state that is there
+    /// Continue from the saved state
     #[arg(long, requires = "state")]
     resume: bool,
-    /// Only every N-th block, from the I-th on
+    /// Run only every N-th block, from the I-th on
     #[arg(long, value_name = "I/N", default_value = "1/1", allow_hyphen_values = true)]
     shard: Shard,
-    /// Put state files of one campaign together in place of asking a unit
+    /// Merge the state files of one campaign
+    ///
+    /// No unit is asked.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["unit", "instructions", "tests", "seed", "model", "against", "revision", "strict_nan", "state", "shard", "failures", "start_limit", "batch_limit"])]
     merge: Vec<PathBuf>,
-    /// Settle what docs/semantics.md says of the model, claim by claim: in which directed cases would another answer
-    /// show, and what did the unit answer there
+    /// Check the claims of docs/semantics.md one by one
+    ///
+    /// In which directed cases would another rule show, and what did the unit return there?
     #[arg(long, conflicts_with = "merge")]
     claims: bool,
-    /// Write the first mismatches, made as small as they go, as a recording
+    /// Write the first mismatches, minimized, as a recording
     #[arg(long, value_name = "CSV")]
     failures: Option<PathBuf>,
     #[command(flatten)]

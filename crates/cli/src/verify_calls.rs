@@ -1,4 +1,4 @@
-//! `bitmma verify-calls`: recorded calls of a library held against the rules.
+//! `bitmma verify-calls`: recorded calls of a library compared with the rules.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -16,28 +16,28 @@ use crate::output;
 const HELP: &str = "\
 FILE is a recording (its index.json, its folder or its .npz, format bitmma-calls/1), or planner fixtures (CSV). Each \
 recorded call is run under the plan that its configuration or its log asks for; every bit must agree, and what the \
-library rejected must be rejected. Of a difference the first element is printed with the rule that decides it, where \
+library rejected must be rejected. For each difference the command prints the first element, and the rule that decides it if \
 one alone explains it. Exit code 0: everything agrees; 1: something differs; 2: an error.
 
 Examples:
   bitmma verify-calls recordings/calls recordings/calls/planner/plans.csv
   bitmma verify-calls mine/index.json --assume version
 
-JSON: files [{file, calls, agree, values, differing_values, rejected {reason: count}, ran, declined [{id, reason}], \
+JSON: schema, files [{file, calls, agree, values, differing_values, rejected {reason: count}, ran, declined [{id, reason}], \
 differences [{id, what, rule, instead, values}]} or {file, fixtures, agree, both_decline, empty_parts, differences}], \
 seconds.";
 
-/// Holds recorded calls of a library against the rules
+/// Compares recorded library calls with the rules
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_long_help = HELP)]
 pub(crate) struct Arguments {
     /// Recordings of calls, or planner fixtures
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Take an assumption: version, empty-parts; may be repeated
-    #[arg(long, value_name = "ASSUMPTION", value_parser = ["version", "empty-parts"])]
+    /// Accept an unverified assumption: version or empty-parts; may be repeated
+    #[arg(long, value_name = "ASSUMPTION", hide_possible_values = true, value_parser = ["version", "empty-parts"])]
     assume: Vec<String>,
-    /// Differences printed of each file
+    /// Differences to print for each file
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = count::<usize>(0..=MOST))]
     show: usize,
     /// Print JSON

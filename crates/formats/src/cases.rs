@@ -21,7 +21,7 @@ const POWERS: usize = 64;
 /// The codes where things tend to break, sorted and without repetition, a few hundred at most.
 ///
 /// Zero, the smallest and largest subnormal, the smallest normal, one and the largest finite number,
-/// each with its neighbours; powers of two across the whole range; infinity; NaNs, quiet and signalling,
+/// each with its neighbors; powers of two across the whole range; infinity; NaNs, quiet and signalling,
 /// with and without payload. Each with and without the top bit where the format has a sign bit, also
 /// where that bit is ignored. Padding is zero.
 pub fn notable_codes(format: &Format) -> Vec<u64> {

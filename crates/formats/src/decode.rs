@@ -16,11 +16,11 @@ pub enum Class {
     Nan,
 }
 
-/// A code taken apart. For finite values the value is
+/// A code unpacked. For finite values the value is
 /// `(-1)^negative * significand * 2^(exponent - fraction_bits)`, `fraction_bits` being the format's.
 ///
 /// `exponent` is the paper's Exp(x): the unbiased exponent of a normal number, the format's minimum
-/// exponent of a subnormal number and of zero. The significand is not normalised. For infinity and NaN
+/// exponent of a subnormal number and of zero. The significand is not normalized. For infinity and NaN
 /// `exponent` and `significand` are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Unpacked {

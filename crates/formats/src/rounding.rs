@@ -1,4 +1,4 @@
-//! Rounding directions: which of its two neighbours stands for a value between them.
+//! Rounding directions: which of its two neighbors stands for a value between them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,7 +26,7 @@ pub enum Rounding {
     NearestZero,
     /// RNA: to nearest, ties away from zero.
     NearestAway,
-    /// RO: to odd, whichever neighbour has a last bit of one; what is exact stays (Boldo and Melquiond, "Emulation
+    /// RO: to odd, whichever neighbor has a last bit of one; what is exact stays (Boldo and Melquiond, "Emulation
     /// of FMA and correctly rounded sums: proved algorithms using rounding to odd"). Arm's BFDOT and BFMMLA.
     ToOdd,
 }
@@ -47,9 +47,9 @@ impl Rounding {
         (Rounding::ToOdd, "RO"),
     ];
 
-    /// Whether a magnitude is rounded to its upper neighbour.
+    /// Whether a magnitude is rounded to its upper neighbor.
     ///
-    /// `odd`: the lower neighbour's last bit is one; `half`: the first bit that falls off is one;
+    /// `odd`: the lower neighbor's last bit is one; `half`: the first bit that falls off is one;
     /// `rest`: some bit after that one is set.
     #[inline]
     pub const fn rounds_up(self, negative: bool, odd: bool, half: bool, rest: bool) -> bool {

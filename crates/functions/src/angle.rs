@@ -75,7 +75,7 @@ pub(crate) fn reduce(x: Number) -> Option<Angle> {
     let first = y.first();
     let upper = (y.significand >> (F64.fraction_bits - FRACTION_BITS)) as u32; // 24 of 53 bits
     let fraction = upper >> (-first).clamp(0, 24) & FRACTION;
-    // quadrant and fraction as one word of 25 bits, of which only so many bits are right
+    // quadrant and fraction as one word of 25 bits, of which only that many bits are right
     let word = ((quadrants & 3) as u32) << FRACTION_BITS | fraction;
     // (the unit first clears x.exponent - 8 of them, which are fewer)
     let cleared = turns.first().clamp(0, 25) as u32;

@@ -3,7 +3,7 @@
 //! A GPU computes them on its multi-function unit (MUFU) from a table of quadratic polynomials in fixed point. A
 //! [`Function`] names one; [`Function::evaluate`] is its value for every FP32 code. [`ptx`] has the instructions that use
 //! them, with and without `.ftz`, [`convert`] the conversions between narrow formats, and [`float`] the FP32 operations
-//! that both need. Source of the facts and of the tables: B. Carleton's ptx-math (MIT, licence in `table/`).
+//! that both need. Source of the facts and of the tables: B. Carleton's ptx-math (MIT, license in `table/`).
 //!
 //! Integers only: no host floating-point arithmetic happens here.
 #![forbid(unsafe_code)]

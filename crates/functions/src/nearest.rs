@@ -130,7 +130,7 @@ fn pi(bits: usize) -> IBig {
 
 fn ex2(x: Number) -> u32 {
     if x.exponent < -30 {
-        // closer to 1 than its neighbours
+        // closer to 1 than its neighbors
         return round(false, (1 << 60) - u128::from(x.negative), -60, true);
     }
     if x.exponent >= 8 {
@@ -185,7 +185,7 @@ fn lg2(x: Number) -> u32 {
 
 fn sin(x: Number) -> u32 {
     if x.exponent < SMALL_ANGLE {
-        // closer to x than its neighbours
+        // closer to x than its neighbors
         return round(x.negative, (u128::from(x.significand()) << 60) - 1, last(x) - 60, true);
     }
     circular(x, 0)

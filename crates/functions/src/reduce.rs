@@ -1,6 +1,6 @@
 //! From a number to the fraction that a polynomial takes, and from its sum to the result.
 //!
-//! Let x = ±1.f · 2^e, subnormal numbers normalised.
+//! Let x = ±1.f · 2^e, subnormal numbers normalized.
 
 use bitmma_formats::F32;
 
@@ -29,7 +29,7 @@ pub enum Step {
     Special,
     /// x = ±1.fraction · 2^exponent.
     Number {
-        /// Its exponent; subnormal numbers are normalised.
+        /// Its exponent; subnormal numbers are normalized.
         exponent: i32,
         /// 23 bits.
         fraction: u32,
@@ -152,7 +152,7 @@ fn ex2_in_range(model: &Model, x: Number, watch: &mut impl FnMut(Step)) -> u32 {
     Number { negative: false, exponent: integer, fraction }.code()
 }
 
-/// Bits of the sum of `lg2` that are cleared before it is normalised.
+/// Bits of the sum of `lg2` that are cleared before it is normalized.
 pub(crate) const LG2_CLEARED: u32 = 20;
 
 fn lg2(model: &Model, code: u32, x: Number, watch: &mut impl FnMut(Step)) -> u32 {

@@ -587,7 +587,7 @@ pub(crate) enum Op {
         b: Condition,
     },
     Convert(Box<Convert>),
-    /// Parts from the lowest on, each of so many bits, into one register.
+    /// Parts from the lowest on, each of that many bits, into one register.
     Pack {
         d: Slot,
         bits: u32,
@@ -633,7 +633,7 @@ pub(crate) enum Op {
         ignore: Option<Condition>,
     },
     CommitCopies,
-    /// Until at most so many groups are left.
+    /// Until at most that many groups are left.
     WaitCopies(u32),
 
     Shuffle {

@@ -3,25 +3,39 @@
 use bitmma_engine::formats::Format as Row;
 use bitmma_engine::{Code, Codes, Matrix, MatrixRef, Words, on_codes};
 use numpy::ndarray::{ArrayView2, ArrayViewD, s};
-use numpy::{IntoPyArray, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use numpy::{
+    IntoPyArray, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn, PyUntypedArray,
+    PyUntypedArrayMethods,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
 use crate::error::{FormatError, Raised, ShapeError, TooLarge};
 
 /// An array of unsigned integers.
-type Integers<'py> = Words<
+pub(crate) type Integers<'py> = Words<
     PyReadonlyArrayDyn<'py, u8>,
     PyReadonlyArrayDyn<'py, u16>,
     PyReadonlyArrayDyn<'py, u32>,
     PyReadonlyArrayDyn<'py, u64>,
 >;
 
-fn integers<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<Integers<'py>> {
+pub(crate) fn integers<'py>(name: &str, array: &Bound<'py, PyAny>) -> PyResult<Integers<'py>> {
     let bytes = || array.extract().map(Words::U8);
     let halves = || array.extract().map(Words::U16);
     let words = || array.extract().map(Words::U32);
     let long = || array.extract().map(Words::U64);
+    // each that is not the one makes an error, which takes as long as a small product
+    let size = array.cast::<PyUntypedArray>().map(|array| array.dtype().itemsize());
+    let likely = match size {
+        Ok(2) => halves(),
+        Ok(4) => words(),
+        Ok(8) => long(),
+        _ => bytes(),
+    };
+    if let Ok(found) = likely {
+        return Ok(found);
+    }
     if let Ok(found) = bytes().or_else(|_| halves()).or_else(|_| words()).or_else(|_| long()) {
         return Ok(found);
     }

@@ -1,4 +1,4 @@
-//! `bitmma.calls`: what a library's matrix product answers.
+//! `bitmma.calls`: what a library's matrix product returns.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ use crate::format;
 use crate::listener::{computed, products};
 
 /// An error of a call, on its way to Python.
-fn raised(error: Error) -> PyErr {
+pub(crate) fn raised(error: Error) -> PyErr {
     let text = in_python(&error.to_string());
     match error {
         Error::Plan(_) | Error::File { .. } | Error::Arrays(_) => PlanError::new_err(text),

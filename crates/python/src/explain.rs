@@ -8,7 +8,7 @@ use bitmma_engine::formats::{Format, Real, text};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::error::Raised;
+use crate::error::{OptionError, Raised};
 use crate::operands::Arrays;
 use crate::unit::Unit;
 
@@ -26,6 +26,18 @@ pub(crate) fn explain<'py>(
     let steps: Vec<Bound<'py, PyDict>> =
         explained.steps.iter().map(|step| dictionary(py, step)).collect::<PyResult<_>>()?;
     Ok((PyList::new(py, steps)?, explained.d))
+}
+
+/// The same as `bitmma explain` prints it, with the codes of a terminal.
+#[pyfunction]
+pub(crate) fn explain_picture(
+    unit: &Unit,
+    operands: Arrays<'_>,
+    element: (usize, usize, usize),
+) -> PyResult<String> {
+    let (block, row, column) = element;
+    let case = operands.read(unit)?.operands().case(block, row, column);
+    bitmma_cli::pictures::explained(unit.name(), unit.model(), case).map_err(OptionError::new_err)
 }
 
 /// An exact value: significand times 2^exponent, the sign in the significand.

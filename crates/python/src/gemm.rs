@@ -2,15 +2,15 @@
 
 use bitmma_engine::formats::{F32, Overflow};
 use bitmma_engine::gemm::{OutputConversion, Target, scale_blocks as blocks_of};
-use bitmma_engine::kernel::has_kernel;
 use bitmma_engine::{GemmOptions, gemm as product};
 use pyo3::prelude::*;
 
-use crate::arrays::{self, Held};
+use crate::arrays;
 use crate::error::Raised;
 use crate::format;
 use crate::listener::{computed, long, products};
 use crate::operands::Arrays;
+use crate::prepared::Factor;
 use crate::unit::Unit;
 
 /// The options of a product, but for operands and threads.
@@ -70,15 +70,23 @@ pub(crate) fn gemm<'py>(
     let target = &unit.target;
     let conversion = (output, output_rounding, saturate, nan);
     let made = options(target, scale_blocks, (split_k, promote_every, c_last), (alpha, beta), conversion)?;
-    let given = operands.read_with(unit, made.scale_blocks.map(|_| F32), Held::new)?;
+    let given = operands
+        .read_with(unit, made.scale_blocks.map(|_| F32), |name, array| Factor::new(name, unit, array))?;
     let (scale_a, scale_b) = (given.scale_a.as_ref(), given.scale_b.as_ref());
     let options = GemmOptions { scale_a, scale_b, threads, ..made };
-    let (a, b) = (given.a.lent()?, given.b.lent()?);
-    let work = |options: &GemmOptions<'_>| product(target, a, b, given.c.as_ref(), options);
+    let (Some(a), b) = (given.a.lent()?, given.b.lent()?) else { unreachable!("A is no prepared operand") };
+    let prepared = match &given.b {
+        Factor::Prepared(prepared) => Some(&prepared.get().operand),
+        Factor::Held(_) => None,
+    };
+    let of_b = prepared.map_or_else(|| b.map_or((0, 0, 0), |b| b.shape()), |b| (1, b.shape().0, b.shape().1));
+    let work = |options: &GemmOptions<'_>| match (prepared, b) {
+        (None, Some(b)) => product(target, a, b, given.c.as_ref(), options),
+        (Some(prepared), _) => prepared.multiply(a, given.c.as_ref(), options),
+        (None, None) => unreachable!("B is lent"),
+    };
     let d = match &progress {
-        None => computed(py, products(a.shape(), b.shape()), has_kernel(unit.model(), target.step()), || {
-            work(&options)
-        }),
+        None => computed(py, products(a.shape(), of_b), target.has_kernel(), || work(&options)),
         Some(call) => long(py, |calls| {
             let report = |_: &str, done: u64, total: u64| calls.call(call, (done, total)).map(drop);
             work(&GemmOptions { progress: Some(&report), ..options })

@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 
 use crate::error::Raised;
 use crate::format;
+use crate::page::shown;
 
 /// An instruction of one architecture, with an M and an N that it has.
 #[pyclass(frozen, module = "bitmma.catalogue")]
@@ -99,6 +100,13 @@ impl From<Found> for Instruction {
     }
 }
 
+impl Instruction {
+    /// What `bitmma show` prints, as HTML.
+    pub(crate) fn html(&self, revision: Revision) -> String {
+        shown(&bitmma_cli::pictures::instruction(&self.found, revision))
+    }
+}
+
 #[pymethods]
 impl Instruction {
     /// The internal precision in one line: what is exact, what is cut where, how results are rounded.
@@ -112,6 +120,10 @@ impl Instruction {
     fn model(&self, revision: &str) -> PyResult<String> {
         let model = bitmma_engine::model_of(&self.found, self::revision(revision)?);
         Ok(model.map_err(Raised::from)?.to_toml())
+    }
+
+    fn _repr_html_(&self) -> String {
+        self.html(Revision::Hardware)
     }
 
     fn __repr__(&self) -> String {

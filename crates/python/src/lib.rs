@@ -1,9 +1,9 @@
 //! The Python package's native half: the floors' names again, thin.
 //!
 //! Nothing is computed here. An array comes in as unsigned integers that hold codes, in any layout;
-//! `python/bitmma` makes such views of NumPy's, `ml_dtypes`' and PyTorch's arrays and turns the answer back
+//! `python/bitmma` makes such views of NumPy's, `ml_dtypes`' and PyTorch's arrays and turns the result back
 //! into what came in. Codes are copied once on the way in: the product runs without the interpreter's
-//! lock, and another thread may write to the array meanwhile. The answer is handed over without a copy.
+//! lock, and another thread may write to the array meanwhile. The result is handed over without a copy.
 
 #![allow(clippy::needless_pass_by_value)] // pyo3 hands Python's arguments over as values
 #![allow(clippy::too_many_arguments)] // they are Python's keywords
@@ -26,6 +26,7 @@ mod calls;
 mod command;
 mod error;
 mod explain;
+mod fingerprint;
 mod format;
 mod functions;
 mod gemm;
@@ -34,6 +35,8 @@ mod kernels;
 mod listener;
 mod model;
 mod operands;
+mod page;
+mod prepared;
 mod probe;
 mod recording;
 mod schedule;
@@ -60,16 +63,20 @@ mod _bitmma {
             discrepancy::{Difference, difference_matrix, smallest_difference},
             report::{Section, report_parts, report_section, write_report},
             risk::{Assessed, Verdict, Witness, assess, assess_all},
+            which::{diff_plans, diff_units, follow_element, who_computed},
         },
         calls::{check_scaled_mm, decide_call, follow_call, run_call, scale_blocks},
         command::run_command,
-        explain::explain,
+        explain::{explain, explain_picture},
+        fingerprint::fingerprint,
         format::{Format, decode, encode, encode_integer, encode_words, format_named, formats, pack, unpack},
         functions::evaluate_function,
         gemm::gemm,
         instruction::{Instruction, architecture, architectures, choose, find, instructions, promotion},
         kernels::Ptx,
         model::Model,
+        page::{figure_svg, html_document, html_fragment, html_heat, html_table, html_terminal},
+        prepared::{Prepared, prepare},
         probe::probe,
         recording::{read_recording, replay},
         schedule::{Schedule, schedule},

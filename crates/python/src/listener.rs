@@ -55,7 +55,7 @@ impl Calls<'_> {
 /// without a thread of their own.
 const BRIEF: [usize; 2] = [1 << 22, 1 << 17];
 
-/// As [`long`], of so many products of numbers.
+/// As [`long`], of that many products of numbers.
 pub(crate) fn computed<T: Send>(
     py: Python<'_>,
     products: usize,

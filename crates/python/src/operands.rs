@@ -33,7 +33,10 @@ pub(crate) struct Given<Factor = Matrix> {
 impl Arrays<'_> {
     /// All of them copied.
     pub(crate) fn read(&self, unit: &Unit) -> PyResult<Given> {
-        self.read_with(unit, None, arrays::matrix)
+        self.read_with(unit, None, |name, array| {
+            let format = if name == "A" { unit.model().a } else { unit.model().b };
+            arrays::matrix(name, format, array)
+        })
     }
 }
 
@@ -43,7 +46,7 @@ impl<'py> Arrays<'py> {
         &self,
         unit: &Unit,
         scales: Option<Format>,
-        factor: impl Fn(&str, Format, &Bound<'py, PyAny>) -> PyResult<Factor>,
+        factor: impl Fn(&str, &Bound<'py, PyAny>) -> PyResult<Factor>,
     ) -> PyResult<Given<Factor>> {
         let Arrays(a, b, c, scale_a, scale_b) = self;
         let model = unit.model();
@@ -53,8 +56,8 @@ impl<'py> Arrays<'py> {
         };
         Ok(Given {
             blocked: arrays::is_blocked(a)?,
-            a: factor("A", model.a, a)?,
-            b: factor("B", model.b, b)?,
+            a: factor("A", a)?,
+            b: factor("B", b)?,
             c: optional("C", model.c, c.as_ref())?,
             scale_a: scale("scale A", scale_a)?,
             scale_b: scale("scale B", scale_b)?,
@@ -82,7 +85,7 @@ fn optional(name: &str, format: Format, array: Option<&Bound<'_, PyAny>>) -> PyR
     array.map(|array| arrays::matrix(name, format, array)).transpose()
 }
 
-fn scale(
+pub(crate) fn scale(
     name: &str,
     unit: &Unit,
     model: &Model,

@@ -139,7 +139,7 @@ fn exception(error: Error) -> PyErr {
     }
 }
 
-/// A fault as a dictionary; operands and answers are codes.
+/// A fault as a dictionary; operands and results are codes.
 fn fault<'py>(py: Python<'py>, one: &Evidence) -> PyResult<Bound<'py, PyDict>> {
     let Case { a, b, c, scale_a, scale_b } = &one.case;
     let case = dict!(py, a: a, b: b, c: c, scale_a: scale_a, scale_b: scale_b);

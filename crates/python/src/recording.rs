@@ -1,4 +1,4 @@
-//! `bitmma.recording`: what real units answered.
+//! `bitmma.recording`: what real units returned.
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -1,9 +1,12 @@
 //! `bitmma.simulate`: an instruction or a model as something that multiplies.
 
+use bitmma_cli::pictures;
 use bitmma_engine::formats::F64;
 use bitmma_engine::gemm::{OutputConversion, Target};
 use bitmma_engine::kernel::{self, has_kernel};
-use bitmma_engine::{FastSimulator, Instruction as Row, Matrix, MmaUnit, Model, Operands, Simulator};
+use bitmma_engine::{
+    FastSimulator, Instruction as Row, Matrix, MmaUnit, Model, Operands, Revision, Simulator,
+};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
@@ -13,6 +16,7 @@ use crate::instruction::{Instruction, revision};
 use crate::listener::{computed, products};
 use crate::model::Model as Parts;
 use crate::operands::Arrays;
+use crate::page::shown;
 
 /// An instruction that is simulated by its model, or a model without an instruction.
 #[pyclass(frozen, subclass, module = "bitmma._bitmma")]
@@ -157,6 +161,15 @@ impl Unit {
     #[getter]
     fn toml(&self) -> String {
         self.model().to_toml()
+    }
+
+    fn _repr_html_(&self) -> String {
+        match &self.instruction {
+            Some(instruction) => {
+                instruction.get().html(revision(&self.revision).unwrap_or(Revision::Hardware))
+            }
+            None => shown(&pictures::model(self.target.name(), self.model())),
+        }
     }
 
     /// Blocks, M, N and K of the instruction; None for a model, which takes any.

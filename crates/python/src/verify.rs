@@ -1,4 +1,4 @@
-//! `bitmma.verify`: a unit held against its model, block by block.
+//! `bitmma.verify`: a unit compared with its model, block by block.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::error::{OptionError, Raised, RecordingError, in_python, of_file};
 use crate::instruction::revision;
 use crate::listener::long;
 
-/// A unit, the model it is held against, and what it is asked.
+/// A unit, the model it is compared with, and what it is asked.
 #[pyclass(frozen, module = "bitmma._bitmma")]
 pub(crate) struct Campaign {
     unit: AnyUnit,
@@ -93,7 +93,7 @@ impl Campaign {
         (about.device, about.driver)
     }
 
-    /// Asks the unit these blocks; `each` gets what came of one, as a line of JSON, as soon as it is there.
+    /// Asks the unit these blocks; `each` gets what came of one, as a line of JSON, as soon as it exists.
     /// What it raises ends the run.
     fn run(&self, py: Python<'_>, blocks: Vec<u64>, each: Bound<'_, PyAny>) -> PyResult<()> {
         if let Some(block) = blocks.iter().find(|block| **block >= self.plan.blocks()) {
@@ -169,7 +169,7 @@ impl Blocks {
         behind.filter(|block| !self.known.contains_key(block)).take(count).collect()
     }
 
-    /// Takes a line that a campaign gave. A block that is there already must be the same.
+    /// Takes a line that a campaign gave. A block that it has already must be the same.
     fn add(&mut self, line: &str) -> PyResult<()> {
         let block: Block = serde_json::from_str(line).map_err(unreadable)?;
         self.bounds.check(&block).map_err(RecordingError::new_err)?;

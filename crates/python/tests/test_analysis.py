@@ -45,7 +45,8 @@ def as_json(section):
     for figure in figures:
         figure["series"] = [{**vars(one), "points": [list(point) for point in one.points]} for one in figure["series"]]
     tables = [dict(vars(table)) for table in section.tables]
-    return {**vars(section), "tables": tables, "figures": figures}
+    fields = {name: value for name, value in vars(section).items() if name != "_drawn"}
+    return {**fields, "tables": tables, "figures": figures}
 
 
 @pytest.mark.parametrize("part", analysis.PARTS)
@@ -300,14 +301,14 @@ def test_a_report_is_a_folder_that_is_taken_up_again(tmp_path):
     again = analysis.report(out, only=["risks", "bias"], quick=True, progress=lambda *step: heard.append(step))
     assert again == sections and not heard, "finished sections are taken as they are"
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(bitmma.ReportError, match="it is there and holds no report"):
+    with pytest.raises(bitmma.ReportError, match="it exists and is not a report"):
         analysis.report(tmp_path, only=["risks"], quick=True)
 
 
 @pytest.mark.parametrize(
     ("kind", "message", "call"),
     [
-        (bitmma.OptionError, "part is 'riscs'; one of models, discrepancy, bounds", lambda: analysis.section("riscs")),
+        (bitmma.OptionError, "part is 'riscs'; one of discrepancy, bounds, risks", lambda: analysis.section("riscs")),
         (bitmma.OptionError, "distribution is cauchy; one of normal", lambda: analysis.section("workarounds", AMPERE, distribution="cauchy")),
         (bitmma.OptionError, "threads is 0; at least one thread", lambda: analysis.assess_all(threads=0)),
         (bitmma.OptionError, "threads is 4097; at most 4096", lambda: analysis.assess_all(threads=4097)),

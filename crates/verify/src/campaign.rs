@@ -1,8 +1,8 @@
-//! A unit held against a model, for as long as one likes: cut into blocks, each with a digest.
+//! A unit compared with a model, for any length of time: cut into blocks, each with a digest.
 //!
 //! A [`Plan`] says what is asked: the directed cases, then random instructions of every family in turn,
 //! each addressed by family, seed and index alone. It is cut into blocks of a size that follows from the
-//! instruction. What came of a block is a [`Block`]: a digest of the unit's answers, and the counts. A
+//! instruction. What came of a block is a [`Block`]: a digest of the unit's results, and the counts. A
 //! [`State`] is a file of them, written block by block; blocks of several files, of any machine and in any
 //! order, make one [`Summary`] with one digest.
 

@@ -29,7 +29,7 @@ pub enum Feature {
     Flushing,
     /// A large term and a small one, every distance and many places: precision, order, rounding.
     Alignment,
-    /// Ties and their neighbours in the last sum, among them that of the MI300X (semantics.md, rule 11).
+    /// Ties and their neighbors in the last sum, among them that of the MI300X (semantics.md, rule 11).
     Ties,
     /// Every notable code of every operand.
     Notable,

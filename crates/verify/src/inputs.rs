@@ -30,7 +30,7 @@ pub enum Family {
     Cancelling,
     /// One large term, the others up to 50 bits below it, fractions of ones and zeros: carries and ties.
     Spread,
-    /// Limits of the format and their neighbours, specials among them.
+    /// Limits of the format and their neighbors, specials among them.
     Notable,
     /// N(0, 1) (paper, Step 4, first kind; scale factors as in [`Family::Moderate`], here and below).
     Normal,

@@ -1,6 +1,6 @@
 //! Holds a matrix unit against a model.
 //!
-//! [`recording`] reads and writes what units answered, [`replay`](mod@replay) holds recordings against models,
+//! [`recording`] reads and writes what units returned, [`replay`](mod@replay) compares recordings with models,
 //! [`campaign`] any unit, for as long as wanted. [`asking`] asks any number of dot products, [`directed`] cases aim at one feature each, [`inputs`] draws random
 //! ones, [`shrink`](mod@shrink) makes a failing case small. [`open`](mod@open) opens a unit by its name: simulated,
 //! recorded or real.

@@ -23,14 +23,20 @@ use crate::recording;
 /// The names of units, for help and messages.
 pub const KINDS: &str = "\
 Units:
-  sim:ARCH/INSTRUCTION    an instruction, simulated: sim:hopper/mma.m16n8k16.f32.f16.f16.f32
-  model:FILE@MxNxK        a model from a TOML file as an instruction of that shape: model:mine.toml@16x8x16
-  recording:FILE          what a recording holds; recording:FILE@ARCH/INSTRUCTION where it holds several
-  cpu:NAME                an instruction of this processor: cpu:fma.f32, cpu:fma.f64, cpu:vdpbf16ps, cpu:tdpbf16ps
-  cuda:N/INSTRUCTION      an instruction of NVIDIA GPU number N: cuda:0/wgmma.m64n64k16.f32.f16.f16; behind a sparse
-                          one .select13 (of four elements which are stored; 01 if left out) or .selectmixed
-  hip:N/INSTRUCTION       an instruction of AMD GPU number N: hip:0/v_mfma_f32_32x32x8_f16
-  exec:COMMAND            a program that speaks the protocol of docs/protocol.md: 'exec:python3 unit.py'";
+  sim:ARCH/INSTRUCTION  a simulated instruction:
+                        sim:hopper/mma.m16n8k16.f32.f16.f16.f32
+  model:FILE@MxNxK      a model from a TOML file as an instruction of that shape:
+                        model:mine.toml@16x8x16
+  recording:FILE        a recording; recording:FILE@ARCH/INSTRUCTION selects one of
+                        several instructions
+  cpu:NAME              an instruction of this processor: cpu:fma.f32, cpu:fma.f64,
+                        cpu:vdpbf16ps, cpu:tdpbf16ps
+  cuda:N/INSTRUCTION    an instruction of NVIDIA GPU number N:
+                        cuda:0/wgmma.m64n64k16.f32.f16.f16; .select13 after a sparse
+                        one stores these two of four elements, .selectmixed all in turn
+  hip:N/INSTRUCTION     an instruction of AMD GPU number N: hip:0/v_mfma_f32_32x32x8_f16
+  exec:COMMAND          a program that speaks the protocol of docs/protocol.md:
+                        'exec:python3 unit.py'";
 
 /// A unit cannot be opened by that name, or the model does not fit it.
 #[derive(Debug, ThisError)]

@@ -1,4 +1,4 @@
-//! What gave the answers of a recording.
+//! What gave the results of a recording.
 
 use bitmma_engine::arithmetic::{Model, Prepared};
 use bitmma_engine::catalogue::lookup::Found;

@@ -17,7 +17,7 @@ pub struct Playback {
 
 impl Playback {
     /// The records of what is named `ARCH/INSTRUCTION`; all of them where the recording has but one and none is
-    /// named. An answer that is any NaN is given as the format's quiet one.
+    /// named. A result that is any NaN is given as the format's quiet one.
     pub fn new(records: &[Record], wanted: Option<&str>) -> Result<Playback, Error> {
         let refused = |problem: String| Error::unit("the recording", Fault::Unavailable, problem);
         let mut origins: Vec<&Arc<Origin>> = Vec::new();

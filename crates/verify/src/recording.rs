@@ -1,4 +1,4 @@
-//! Recordings: what units answered, as text, one dot product a line.
+//! Recordings: what units returned, as text, one dot product a line.
 //!
 //! CSV with `#` comments and the header `arch,instruction,a,b,c,scale_a,scale_b,d`. `a` and `b` are K
 //! codes in hex, blanks between, of the width their format has (FP6: 2 digits, FP4: 1, TF32: 8); `c` and
@@ -24,7 +24,7 @@ use crate::origin::Origin;
 /// The columns, in order.
 pub const HEADER: [&str; 8] = ["arch", "instruction", "a", "b", "c", "scale_a", "scale_b", "d"];
 
-/// What a unit answered.
+/// What a unit returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// These bits.
@@ -40,7 +40,7 @@ pub struct Record {
     pub origin: Arc<Origin>,
     /// What it was asked.
     pub case: Case,
-    /// The answer.
+    /// The result.
     pub d: Answer,
     /// The line it stands on, from 1; 0 for a record that was not read.
     pub line: u64,

@@ -1,4 +1,4 @@
-//! Recordings held against models, on the reference path and on the kernels.
+//! Recordings compared with models, on the reference path and on the kernels.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use bitmma_engine::{Case, Error, FastSimulator, Simulator, on_diagonals};
 use crate::origin::Origin;
 use crate::recording::{Answer, Record};
 
-/// What recordings are held against.
+/// What recordings are compared with.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     /// Which revision of the instructions' models.
     pub revision: Revision,
     /// Whether two NaNs of different codes differ even where the vendor does not specify the code.
     pub strict_nan: bool,
-    /// This model in place of the instructions' own.
+    /// This model instead of the instructions' own.
     pub model: Option<Model>,
 }
 
@@ -27,7 +27,7 @@ pub struct Rules {
 pub struct Mismatch {
     /// The record.
     pub record: Record,
-    /// The model's answer.
+    /// The model's result.
     pub actual: u64,
     /// Whether a kernel answered so; the reference path agrees with the record then.
     pub by_kernel: bool,
@@ -38,9 +38,9 @@ pub struct Mismatch {
 pub struct Outcome {
     /// What answered.
     pub origin: Arc<Origin>,
-    /// Records held against the model on the reference path.
+    /// Records compared with the model on the reference path.
     pub total: usize,
-    /// How many of them were held against its kernel, too: all, or none where there is no kernel.
+    /// How many of them were compared with its kernel, too: all, or none where there is no kernel.
     pub by_kernel: usize,
     /// How many differ.
     pub mismatches: usize,
@@ -134,7 +134,7 @@ fn hold(origin: &Arc<Origin>, group: &[&Record], rules: &Rules) -> Result<Outcom
 /// Dot products on the diagonal of one product of a kernel.
 const DIAGONAL: usize = 64;
 
-/// What the model's kernel answers, if it has one.
+/// What the model's kernel returns, if it has one.
 fn by_kernel(model: &Model, group: &[&Record]) -> Result<Option<Vec<u64>>, Error> {
     let k = group[0].case.a.len();
     if !has_kernel(model, k) {
@@ -153,7 +153,7 @@ fn agrees(model: &Model, expected: Answer, actual: u64, strict_nan: bool) -> boo
     }
 }
 
-/// A model in place of an instruction's own must take the instruction's formats.
+/// A model instead of an instruction's own must take the instruction's formats.
 fn fits(model: &Model, origin: &Origin) -> Result<(), Error> {
     let row = origin.signature();
     let formats =

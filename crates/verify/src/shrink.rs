@@ -5,7 +5,7 @@ use bitmma_engine::formats::Format;
 
 use crate::inputs::{Formats, zero};
 
-/// Questions a shrinking may take; what is reached by then is the answer.
+/// Questions a shrinking may take; what is reached by then is the result.
 const ROUNDS: usize = 400;
 
 /// The smallest case that was found on which `fails` holds, from one on which it does: elements to zero,

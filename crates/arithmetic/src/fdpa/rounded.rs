@@ -136,7 +136,7 @@ fn rounded_sum<T: Trace>(
     let e_c = if zero { sum.zero_accumulator_exponent } else { Some(c.value.exponent) };
     // E (line 15; 23)
     let Some(e) = exponent_of(products).max(e_c) else { return Real::zero(false) };
-    // one bit more of T where the sum is normalised
+    // one bit more of T where the sum is normalized
     let bits = sum.sum_fraction_bits + u32::from(sum.renormalize);
     let t = products.map_or(Exact { significand: 0, exponent: e - bits as i32 }, |(t, _)| t);
     let own = exponent_of(products).filter(|_| t.significand != 0);

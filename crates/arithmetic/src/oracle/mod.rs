@@ -1,7 +1,7 @@
 //! The models a second time, on exact rationals: for tests and fuzzing only.
 //!
 //! Written from the paper and `semantics.md` alone and sharing nothing with the first writing but the
-//! data that describe a model, so that one can be held against the other. A number is what its format's
+//! data that describe a model, so that one can be compared with the other. A number is what its format's
 //! definition says it is; "cut to F bits at e" is rounding to a multiple of 2^(e-F); rounding is choosing
 //! between floor and ceiling. Nothing here is fast on purpose.
 

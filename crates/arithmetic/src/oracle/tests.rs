@@ -335,7 +335,7 @@ fn flushed_results() {
     }
 }
 
-/// The largest number in place of infinity, under every rule; an infinity that goes in stays one.
+/// The largest number instead of infinity, under every rule; an infinity that goes in stays one.
 #[test]
 fn saturating() {
     let (largest, infinity) = (0x7f7f_ffff, 0x7f80_0000);

@@ -4,6 +4,7 @@ mod analyze;
 mod catalogue;
 mod compare;
 mod counts;
+mod element;
 mod examples;
 mod explain;
 mod function;
@@ -152,6 +153,7 @@ fn completions_and_man_pages() {
             "bitmma-show.1",
             "bitmma-verify-calls.1",
             "bitmma-verify.1",
+            "bitmma-which.1",
             "bitmma.1"
         ]
     );

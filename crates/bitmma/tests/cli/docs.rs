@@ -1,4 +1,5 @@
-//! README and pages: links lead somewhere, pages are short, and their words are those of `words.txt`.
+//! README, changelog and pages: links lead somewhere, pages are short, and their words are those of `words.txt`; so are
+//! the words of messages.
 //!
 //! The page of commands is printed from the help, so that its words are those of the help.
 
@@ -10,7 +11,11 @@ use std::path::{Path, PathBuf};
 const WORDS: &str = include_str!("words.txt");
 
 /// Pages that list: they may be of any length.
-const REFERENCE: [&str; 6] = ["commands", "instructions", "models", "formats", "call-rules", "plan-format"];
+const REFERENCE: [&str; 8] =
+    ["commands", "instructions", "models", "formats", "json", "python-api", "call-rules", "plan-format"];
+
+/// Pages for a reader's first hour.
+const FIRST: [&str; 3] = ["install", "first-result", "five-things"];
 
 /// What an exception names for a page with too many lines.
 const TOO_LONG: &str = "too long";
@@ -19,9 +24,9 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// README and every page of `docs/`: path from the root, and text.
-fn pages() -> Vec<(String, String)> {
-    let mut names = vec!["README.md".to_owned()];
+/// README, changelog and every page of `docs/`: path from the root, and text.
+pub(crate) fn pages() -> Vec<(String, String)> {
+    let mut names = vec!["README.md".to_owned(), "CHANGELOG.md".to_owned()];
     for entry in fs::read_dir(root().join("docs")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if name.ends_with(".md") {
@@ -128,8 +133,70 @@ fn links_lead_somewhere() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The texts of a Rust source that hold more than a word, without those of its tests; placeholders are left out.
+fn messages(source: &str) -> String {
+    let mut texts = String::new();
+    let mut rest = source.split("#[cfg(test)]").next().unwrap_or_default();
+    while let Some(at) = rest.find(['"', '/', '\'']) {
+        let (before, here) = rest.split_at(at);
+        let closing = |mark: char| {
+            let mut chars = here.char_indices().skip(1);
+            while let Some((place, one)) = chars.next() {
+                match one {
+                    '\\' => drop(chars.next()),
+                    _ if one == mark => return Some(place),
+                    _ => {}
+                }
+            }
+            None
+        };
+        let (mark, after) = here.split_at(1);
+        let end = match mark {
+            "/" if after.starts_with('/') => here.find('\n'),
+            // a character; otherwise a lifetime
+            "'" if after.starts_with('\\') || after.chars().nth(1) == Some('\'') => closing('\''),
+            "\"" => {
+                let marks = before.len() - before.trim_end_matches('#').len();
+                let is_raw = before[..before.len() - marks].ends_with('r');
+                let close = format!("\"{}", "#".repeat(marks));
+                let end = if is_raw { after.find(&close).map(|place| place + 1) } else { closing('"') };
+                let text = &here[1..end.unwrap_or(here.len())];
+                if text.trim().contains(' ') {
+                    let plain =
+                        text.split('{').map(|one| one.split_once('}').map_or(one, |(_, after)| after));
+                    texts += &(plain.collect::<String>().replace("\\\n", " ") + " | ");
+                }
+                end
+            }
+            _ => Some(0),
+        };
+        rest = end.map_or("", |end| &here[end + 1..]);
+    }
+    texts
+}
+
+/// Every Rust source of the crates: path from the root, and its messages.
+fn sources() -> Vec<(String, String)> {
+    let mut found = vec![];
+    let mut folders = vec![root().join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root()).unwrap().display().to_string();
+            if path.is_dir() && !name.contains("tests") {
+                folders.push(path);
+            } else if name.ends_with(".rs") && name.contains("/src/") {
+                found.push((name, messages(&fs::read_to_string(&path).unwrap())));
+            }
+        }
+    }
+    found.sort();
+    assert!(found.len() > 200, "{}", found.len());
+    found
+}
+
 #[test]
-fn pages_are_short_and_plain() {
+fn pages_and_messages_are_short_and_plain() {
     let (phrases, exceptions) = WORDS.split_once("\n[allowed]\n").unwrap();
     let exceptions: BTreeSet<(&str, &str)> = rows(exceptions)
         .iter()
@@ -140,25 +207,31 @@ fn pages_are_short_and_plain() {
         .collect();
     let mut wrong = vec![];
     let mut needed = BTreeSet::new();
+    let mut report = |file: &str, phrase: &str, message: String| {
+        // an exception may be for a folder
+        match exceptions.iter().find(|(place, allowed)| file.starts_with(place) && *allowed == phrase) {
+            Some(exception) => drop(needed.insert(*exception)),
+            None => wrong.push(message),
+        }
+    };
     let pages = pages();
     for (page, text) in &pages {
-        let mut report = |phrase: &'static str, message: String| {
-            if exceptions.contains(&(page.as_str(), phrase)) {
-                needed.insert((page.as_str(), phrase));
-            } else {
-                wrong.push(message);
-            }
-        };
         let name = page.trim_start_matches("docs/").trim_end_matches(".md");
-        let limit = if page == "README.md" { 120 } else { 250 };
+        let limit = match name {
+            "README" => 120,
+            _ if FIRST.contains(&name) => 80,
+            _ => 250,
+        };
         let lines = text.lines().count();
         if lines > limit && !REFERENCE.contains(&name) {
-            report(TOO_LONG, format!("{page} has {lines} lines; at most {limit}"));
+            report(page, TOO_LONG, format!("{page} has {lines} lines; at most {limit}"));
         }
+    }
+    for (file, text) in pages.iter().chain(&sources()) {
         let flat = text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
         for row in rows(phrases) {
             if let Some(around) = find(&flat, row[0]) {
-                report(row[0], format!("{page}: {:?} in \"…{around}…\": write {}", row[0], row[1]));
+                report(file, row[0], format!("{file}: {:?} in \"…{around}…\": write {}", row[0], row[1]));
             }
         }
     }
@@ -166,6 +239,48 @@ fn pages_are_short_and_plain() {
         wrong.push(format!("words.txt: the exception {phrase:?} of {page} is no longer needed"));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What a newcomer asks, the page that the index links for it, and the text there that says it.
+#[rustfmt::skip]
+const QUESTIONS: [(&str, &str, &str); 12] = [
+    ("How many bits does Hopper keep for FP8?", "matrix-units.md", "| H100, H200 | FP8 | 13 |"),
+    ("Can I trust MI250X?", "proven.md", "CDNA2 (MI210, MI250X)"),
+    ("How fast is FP16 on my laptop?", "speed.md", "| T-FDPA F16, F = 25 (hopper) |"),
+    ("Why do my A100 and H100 differ?", "explain-a-mismatch.md", "bitmma diff a100 h100"),
+    ("How do I add my own unit?", "protocol.md", "`exec:COMMAND`"),
+    ("What does _scaled_mm do on an H100?", "calls.md", "## What does `_scaled_mm` do on an H100?"),
+    ("How do I call it from C?", "c.md", "#include <bitmma.h>"),
+    ("How do I cite it?", "../CITATION.cff", "please cite it"),
+    ("What changed in the bits?", "../CHANGELOG.md", "### Bits"),
+    ("What is not modeled?", "proven.md", "## Not modeled"),
+    ("Is softmax the chip's?", "matrix-units.md", "softmax, exp, norms, activations, optimizer | the host"),
+    ("Can I run my Triton kernel?", "kernels.md", "Triton compiles without a GPU"),
+];
+
+#[test]
+fn questions_are_one_link_from_the_index() {
+    let index = fs::read_to_string(root().join("docs/index.md")).unwrap();
+    let linked: BTreeSet<String> = prose(&index).into_iter().flat_map(targets).collect();
+    for (question, page, says) in QUESTIONS {
+        assert!(linked.contains(page), "{question} docs/index.md does not link {page}");
+        let text = fs::read_to_string(root().join("docs").join(page)).unwrap();
+        let line = text.lines().position(|line| line.contains(says));
+        println!(
+            "{question} {page}, line {}",
+            line.unwrap_or_else(|| panic!("{question} not in {page}: {says}")) + 1
+        );
+    }
+}
+
+#[test]
+fn every_page_is_in_the_index() {
+    let index = fs::read_to_string(root().join("docs/index.md")).unwrap();
+    for (page, _) in pages() {
+        let name = page.trim_start_matches("docs/");
+        let is_linked = index.contains(&format!("({name})")) || index.contains(&format!("(../{name})"));
+        assert!(is_linked || ["index.md", "README.md"].contains(&name), "{page} is not in docs/index.md");
+    }
 }
 
 #[test]
@@ -178,4 +293,7 @@ fn what_is_wrong_is_found() {
     assert_eq!(broken("docs/index.md", "", "../README.md"), None);
     assert!(find("it answers in place of x", "in place of").is_some());
     assert_eq!(find("see --routes, `routes` and reroutes", "routes"), None);
+    let source = "// \"not this\"\nconst A: &str = \"a message \\\"here\\\"\"; let b = '\"'; x::<'a>(r#\"raw \" one\"#, \"{word} of {n}\", \"word\")\n\
+                  #[cfg(test)] \"not that\"";
+    assert_eq!(messages(source), "a message \\\"here\\\" | raw \" one |  of  | ");
 }

@@ -13,9 +13,9 @@ pub struct Target {
     pub name: &'static str,
     /// What it is, in words.
     pub about: &'static str,
-    /// Whose rows it uses, if it is modelled.
+    /// Whose rows it uses, if it is modeled.
     pub architecture: Option<Architecture>,
-    /// The modelled architecture that is nearest to it, if it is not modelled and one is near.
+    /// The modeled architecture that is nearest to it, if it is not modeled and one is near.
     pub nearest: Option<Architecture>,
     /// What others have compared on it with the nearest architecture's instructions: library calls may be computed with
     /// these. `None`: nothing.
@@ -139,7 +139,7 @@ pub(crate) static TARGETS: &[Target] = &[
         "apple*", "m1", "m1 pro", "m1 max", "m1 ultra", "m2", "m2 pro", "m2 max", "m2 ultra", "m3", "m3 pro", "m3 max", "m3 ultra", "m4", "m4 pro", "m4 max", "m4 ultra",
         "m5", "m5 pro", "m5 max", "m5 ultra", "macbook*", "mps", "metal",
     ]),
-    known("Intel's GPU", "its XMX instructions are not modelled", None, &[
+    known("Intel's GPU", "its XMX instructions are not modeled", None, &[
         "arc", "arc a*", "arc b*", "arc pro*", "intel arc*", "a310", "a380", "a580", "a750", "a770", "b50", "b60", "b570", "b580", "alchemist", "battlemage", "xe", "xe2", "xe3",
         "xe-hpg", "xe-hpc", "xmx", "ponte vecchio", "pvc", "data center gpu max*", "intel data center gpu*", "gpu max*", "max 1100", "max 1550", "flex 140", "flex 170", "intel gpu",
         "intel xe", "intel xe2", "intel iris xe", "crescent island", "iris xe", "lunar lake", "panther lake",

@@ -33,8 +33,8 @@ const WIDENED: [([usize; 3], &str, Format, &[Architecture]); 6] = [
 
 const ADDED_BY_FADD: &str = "A and B widened to f16 first, C added last by FADD";
 const ADDED_BY_HADD: &str = "A and B widened to f16 first, C added last by HADD2";
-const AS_RECORDED: &str = "as the recorded FP8 forms of m16n8k32: 40,000 answers of H100, H200 and B200 agree with this composition";
-const HALF_AS_LONG: &str = "as the recorded FP8 forms of m16n8k32, with HMMA.1688 in place of HMMA.16816";
+const AS_RECORDED: &str = "as the recorded FP8 forms of m16n8k32: 40,000 results of H100, H200 and B200 agree with this composition";
+const HALF_AS_LONG: &str = "as the recorded FP8 forms of m16n8k32, with HMMA.1688 instead of HMMA.16816";
 const EXPANDED: &str =
     "the compiler expands it to FMA and conversion instructions in an order nobody has published";
 
@@ -74,7 +74,7 @@ fn fp8() -> impl Iterator<Item = Instruction> {
 const CHAINED: &str = "A, B and C widened to f32 first, C added last by FADD";
 const PAIRED: &str = "A, B and C widened to f32 first, products added in pairs, each pair to C by FADD, D narrowed to f16 last";
 
-/// The model of `m8n8k4` on Hopper, as an H100 answers: with an FP32 result a chain of FMA from zero, and C added last;
+/// The model of `m8n8k4` on Hopper, as an H100 computes: with an FP32 result a chain of FMA from zero, and C added last;
 /// with an FP16 result two pairs of products, each rounded to FP32 and added to C there.
 fn expanded(form: &Form) -> Model {
     let Form { a, b, c, d, .. } = *form;

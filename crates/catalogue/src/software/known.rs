@@ -1,5 +1,5 @@
 //! Names that are known and are not an instruction of the catalogue: calls of libraries, integer and sparse
-//! instructions, instructions of architectures that are not modelled.
+//! instructions, instructions of architectures that are not modeled.
 
 use super::meaning::Meaning;
 

@@ -226,7 +226,7 @@ fn products_that_are_not_modelled_say_so() {
             "{text}: {error}"
         );
         let message = error.to_string();
-        assert!(message.starts_with(&format!("{text} is not modelled: {about}")), "{message}");
+        assert!(message.starts_with(&format!("{text} is not modeled: {about}")), "{message}");
         assert!(!message.contains("did you mean"), "{message}");
     }
 }

@@ -360,7 +360,7 @@ fn precision_in_one_line() {
     assert_eq!(
         line(Cdna3, "v_mfma_f32_32x32x8_f16"),
         "products exact, cut (RZ) to 24 bits below the largest exponent, sums of 8, then added to C with 32 bits of \
-         the sum and 24 of C kept (RD), normalised and cut (RD) to 31 bits, result RNE-FP32"
+         the sum and 24 of C kept (RD), normalized and cut (RD) to 31 bits, result RNE-FP32"
     );
     assert!(line(Ampere, "mma.m8n8k4.f32.f16.f16.f32").starts_with("not known: the compiler expands"));
     for row in catalogue() {

@@ -24,26 +24,43 @@ pub(crate) fn format_parser() -> impl TypedValueParser<Value = Format> {
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)]
 pub(crate) struct SourceArguments {
-    /// A plan from a file (`bitmma plan` prints one); nothing else is asked
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["lt_config", "parts", "table", "workspace", "assume"])]
+    /// Take the plan from a file
+    ///
+    /// `bitmma plan` prints one.
+    #[arg(help_heading = "Plan", long, value_name = "FILE", conflicts_with_all = ["lt_config", "parts", "table", "workspace", "assume"])]
     pub(crate) plan: Option<PathBuf>,
-    /// The nine fields of the library's configuration as JSON, and `kernel`, its name
-    #[arg(long, value_name = "JSON", conflicts_with_all = ["parts", "table", "workspace"])]
+    /// Configuration of cuBLASLt as JSON
+    ///
+    /// The nine fields of the library's configuration, and `kernel`, its name.
+    #[arg(help_heading = "Plan", long, value_name = "JSON", conflicts_with_all = ["parts", "table", "workspace"])]
     lt_config: Option<String>,
-    /// Parts that the library splits K into, as its log says
-    #[arg(long, value_name = "N", value_parser = count::<usize>(1..=MOST_PARTS as u64), conflicts_with = "table")]
+    /// Number of parts of K, from the library's log
+    #[arg(help_heading = "Plan", long, value_name = "N", value_parser = count::<usize>(1..=MOST_PARTS as u64), conflicts_with = "table")]
     parts: Option<usize>,
-    /// The order in which the parts are added
-    #[arg(long, requires = "parts", default_value = "serial")]
+    /// Order in which the parts are added: serial or pairwise
+    ///
+    /// serial: ((p0 + p1) + p2) + …; pairwise: the pairs of cuBLASLt's CUSTOM_OPTION 1.
+    #[arg(
+        help_heading = "Plan",
+        long,
+        hide_possible_values = true,
+        hide_short_help = true,
+        requires = "parts",
+        default_value = "serial"
+    )]
     merge: Merge,
-    /// Decisions of the library: mmaemu's .npz, CSV, or the lines that scripts/collect-calls prints
-    #[arg(long, value_name = "FILE")]
+    /// Table of the library's decisions
+    ///
+    /// mmaemu's .npz, CSV, or the lines that scripts/collect-calls prints.
+    #[arg(help_heading = "Plan", long, value_name = "FILE")]
     table: Option<PathBuf>,
-    /// Bytes of workspace that the caller gives the library [default: 1048576, as torch._scaled_mm]
-    #[arg(long, value_name = "BYTES", value_parser = count::<u64>(0..=MOST))]
+    /// Bytes of workspace given to the library [default: 1048576, as torch._scaled_mm]
+    #[arg(help_heading = "Plan", long, hide_short_help = true, value_name = "BYTES", value_parser = count::<u64>(0..=MOST))]
     workspace: Option<u64>,
-    /// Take an assumption, which the answer shows: version, empty-parts, envelope, unsplit, block-scales; may be repeated
-    #[arg(long, value_name = "ASSUMPTION", value_parser = Assume::NAMES)]
+    /// Accept an unverified assumption
+    ///
+    /// The output records it: version, empty-parts, envelope, unsplit or block-scales; may be repeated. docs/calls.md explains them.
+    #[arg(help_heading = "Plan", long, hide_possible_values = true, value_name = "ASSUMPTION", value_parser = Assume::NAMES)]
     assume: Vec<String>,
 }
 

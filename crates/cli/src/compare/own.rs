@@ -1,4 +1,4 @@
-//! What a model from a file answers beside the instructions.
+//! What a model from a file returns beside the instructions.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::failure::{Failure, Within};
 use crate::{json, style, target};
 
-/// What a model from a file answers.
+/// What a model from a file returns.
 #[derive(Serialize)]
 pub(super) struct OwnAnswer {
     file: String,
@@ -31,7 +31,7 @@ impl OwnAnswer {
         })
     }
 
-    /// `mine.toml: -0.75; so answer 14 instructions: hopper …`.
+    /// `mine.toml: -0.75 (0xbf400000); also returned by hopper … and 11 more`.
     pub(super) fn text(&self) -> String {
         let code = serde_json::to_value(&self.answer).unwrap_or_default();
         let word = |key: &str| code[key].as_str().map_or_else(|| code[key].to_string(), str::to_owned);
@@ -39,8 +39,8 @@ impl OwnAnswer {
         let more = self.same.len().saturating_sub(first.len());
         let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
         let who = match first.is_empty() {
-            true => "no instruction that was asked answers so".to_owned(),
-            false => format!("so answers {}{tail}", first.join(", ")),
+            true => "no other instruction returns this".to_owned(),
+            false => format!("also returned by {}{tail}", first.join(", ")),
         };
         format!("{}: {} ({}); {who}", self.file, style::strong(&word("value")), word("code"))
     }

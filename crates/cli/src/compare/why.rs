@@ -1,4 +1,4 @@
-//! Where answers part: what each lost, at which step and in which term.
+//! Where results part: what each lost, at which step and in which term.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub(super) fn losses(account: &Account) -> Vec<Lost> {
     account.losses.iter().map(lost).collect()
 }
 
-/// Every different way to an answer, in ascending order of the answers: who takes it, and what is lost on it.
+/// Every different way to a result, in ascending order of the results: who takes it, and what is lost on it.
 pub(super) fn text(
     comparison: &Comparison,
     input: &Input<'_>,

@@ -1,4 +1,4 @@
-//! D held against what was expected: a file, or the answers of a recording.
+//! D compared with what was expected: a file, or the results of a recording.
 
 use bitmma_engine::Matrix;
 use bitmma_engine::formats::text::display;

@@ -16,21 +16,24 @@ use crate::files::{Output, Source};
 use crate::target::Target;
 use crate::{meant, operands, output, target};
 
-/// Flags in place of ARCH and INSTRUCTION.
+/// Flags instead of ARCH and INSTRUCTION.
 #[derive(Clone, Debug, clap::Args)]
 #[group(skip)]
 pub(super) struct LikeArguments {
-    /// The instruction that a library would run on this chip, by the types of A and B; with words after it, the one that has them (h100 wgmma f32); DEVICE/cublaslt-VERSION: its call
-    #[arg(long, value_name = "CHIP", num_args = 1.., conflicts_with_all = ["architecture", "instruction", "model"])]
+    /// Use the instruction that a library would run on CHIP
+    ///
+    /// It is chosen by the types of A and B, and by words after the chip: h100 wgmma f32. DEVICE/cublaslt-VERSION runs that library's
+    /// call.
+    #[arg(long, help_heading = "Instruction", value_name = "CHIP", num_args = 1.., conflicts_with_all = ["architecture", "instruction", "model"])]
     pub(super) like: Vec<String>,
-    /// Format of A, and of B if --type-b is not given, where the files hold codes (with --like, --plan)
-    #[arg(long = "type", value_name = "FORMAT", value_parser = format(), hide_possible_values = true)]
+    /// Format of A and B where the files hold codes, with --like and --plan
+    #[arg(help_heading = "Instruction", hide_short_help = true, long = "type", value_name = "FORMAT", value_parser = format(), hide_possible_values = true)]
     type_a: Option<Format>,
-    /// Format of B
-    #[arg(long, value_name = "FORMAT", value_parser = format(), hide_possible_values = true)]
+    /// Format of B, if it is not that of A
+    #[arg(long, help_heading = "Instruction", hide_short_help = true, value_name = "FORMAT", value_parser = format(), hide_possible_values = true)]
     type_b: Option<Format>,
-    /// use_fast_accum=True, for a library's call
-    #[arg(long)]
+    /// Use fast accumulation (use_fast_accum=True), for a library's call
+    #[arg(long, help_heading = "Plan", hide_short_help = true)]
     fast: bool,
     #[command(flatten)]
     sources: SourceArguments,
@@ -85,11 +88,7 @@ impl LikeArguments {
         let architecture: Architecture = like.parse().within("--like")?;
         let (a, b) = self.formats(arguments)?;
         let scale = match (&arguments.files.scale_a, arguments.scale_blocks) {
-            (Some(source), None) => {
-                let given =
-                    source.format().within("--scale-a")?.ok_or_else(|| unsaid("--scale-a", source))?;
-                Some((given, None))
-            }
+            (Some(source), None) => Some((operands::format_of("--scale-a", "--type", source)?, None)),
             _ => None,
         };
         let found = match words {
@@ -103,17 +102,11 @@ impl LikeArguments {
     fn formats(&self, arguments: &Arguments) -> Result<(Format, Format), Failure> {
         let of = |flag: &str, said: Option<Format>, source: &Source| match said {
             Some(format) => Ok(format),
-            None => source.format().within(flag)?.ok_or_else(|| unsaid(flag, source)),
+            None => operands::format_of(flag, "--type", source),
         };
         let a = of("--a", self.type_a, &arguments.files.a)?;
         Ok((a, of("--b", self.type_b.or(self.type_a), &arguments.files.b)?))
     }
-}
-
-fn unsaid(flag: &str, source: &Source) -> Failure {
-    Failure::new(format!(
-        "{flag}: {source} holds codes, whose format the type does not tell; say it with --type"
-    ))
 }
 
 /// The instruction that words name, multiplying these formats of A and B.

@@ -49,11 +49,11 @@ fn verdict(one: &Outcomes) -> (&'static str, String) {
         Verdict::Differs => {
             style::lost(&format!("differs: {} mismatches", grouped(one.summary.mismatches())))
         }
-        Verdict::NanEverywhere => style::lost("every answer is NaN, so nothing was verified"),
+        Verdict::NanEverywhere => style::lost("every result is NaN, so nothing was verified"),
         Verdict::Constant(code) => {
-            style::lost(&format!("every answer is {code:#x}, so nothing was verified"))
+            style::lost(&format!("every result is {code:#x}, so nothing was verified"))
         }
-        Verdict::Nothing => style::lost("no block was answered, so nothing was verified"),
+        Verdict::Nothing => style::lost("no block has results, so nothing was verified"),
     };
     (verdict.name(), words)
 }
@@ -117,7 +117,7 @@ pub(super) fn text(outcomes: &[Outcomes]) -> String {
     text
 }
 
-/// An answer that is not the model's.
+/// A result that is not the model's.
 #[derive(Serialize)]
 struct First<'s> {
     #[serde(flatten)]
@@ -203,7 +203,7 @@ fn unit(one: &Outcomes) -> Result<impl Serialize, Failure> {
     })
 }
 
-/// The mismatches as a recording of what the unit answered.
+/// The mismatches as a recording of what the unit returned.
 pub(super) fn write_failures(path: &Path, outcomes: &[Outcomes]) -> Result<(), Failure> {
     let mut text = Vec::new();
     let mut head =

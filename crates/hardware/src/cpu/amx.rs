@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(bytes[48..51], [16; 3]);
     }
 
-    /// Zero of its sign in place of a subnormal number.
+    /// Zero of its sign instead of a subnormal number.
     fn flushed(number: f32) -> f32 {
         if number.is_subnormal() { 0f32.copysign(number) } else { number }
     }

@@ -74,7 +74,7 @@ impl Selection {
         (0..2 * products).filter(move |row| !met.contains(row))
     }
 
-    /// What is passed beside the operands: the metadata, whose words are the last, and a number in place of each
+    /// What is passed beside the operands: the metadata, whose words are the last, and a number instead of each
     /// element of B that none of A meets. `offset` gives the first bit of column and row (along K) of B.
     pub(super) fn background(
         &self,
@@ -118,7 +118,7 @@ fn metadata_place(row: usize, chunk: usize, chunks: usize) -> Place {
 }
 
 /// The value in the rows of B that meet no element: NaN, or the largest number of a format without NaN. It shows
-/// where an answer depends on it.
+/// where a result depends on it.
 fn filler(format: Format) -> u64 {
     format.nan_code().unwrap_or(format.max_finite_code())
 }

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::dynamic::LibraryError;
 
-/// A GPU that cannot be asked, or that did not answer; the message holds the numbers.
+/// A GPU that cannot be asked, or that returned nothing; the message holds the numbers.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -82,7 +82,7 @@ pub enum Error {
         log: String,
     },
     /// The kernel did not end.
-    #[error("no answer within {limit:?}; the device is no longer used")]
+    #[error("no result within {limit:?}; the device is no longer used")]
     TimedOut {
         /// How long it had.
         limit: Duration,

@@ -20,8 +20,8 @@ pub struct Place {
     pub bit: usize,
 }
 
-/// Registers of `bits` bits: register r of thread t stands at r · threads + t, so that neighbours read
-/// neighbours.
+/// Registers of `bits` bits: register r of thread t stands at r · threads + t, so that neighbors read
+/// neighbors.
 #[derive(Clone, Copy, Debug)]
 pub struct Registers {
     /// Threads that hold the operand.

@@ -20,7 +20,7 @@ pub struct Misplaced {
     pub expected: u64,
     /// The code it has.
     pub actual: u64,
-    /// How many elements of all answers are wrong, and how many there are.
+    /// How many elements of all results are wrong, and how many there are.
     pub wrong: (usize, usize),
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Misplaced {
         write!(
             f,
             "{wrong} of {all} elements are not where they should be; the first is D[{block}, {row}, {column}] for \
-             A[{row}, {k}] = 1: {actual:#x} in place of {expected:#x}"
+             A[{row}, {k}] = 1: {actual:#x} instead of {expected:#x}"
         )
     }
 }

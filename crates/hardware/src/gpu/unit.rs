@@ -42,7 +42,7 @@ impl MmaUnit for Unit {
 
     fn multiply(&self, operands: &Operands<'_>) -> Result<Matrix, bitmma_engine::Error> {
         let mut answers = self.multiply_many(std::slice::from_ref(operands))?;
-        Ok(answers.pop().expect("one answer for one question"))
+        Ok(answers.pop().expect("one result for one instruction"))
     }
 
     fn multiply_many(&self, batch: &[Operands<'_>]) -> Result<Vec<Matrix>, bitmma_engine::Error> {

@@ -9,7 +9,7 @@ pub(super) const HEADER: usize = 16;
 pub(super) const REQUEST: [u8; 4] = *b"MMAQ";
 /// An answer: all D of the batch.
 pub(super) const ANSWER: [u8; 4] = *b"MMAD";
-/// Words in place of an answer, in UTF-8.
+/// Words instead of an answer, in UTF-8.
 pub(super) const REFUSAL: [u8; 4] = *b"MMAE";
 /// The longest words.
 pub(super) const MAX_WORDS: usize = 1 << 16;

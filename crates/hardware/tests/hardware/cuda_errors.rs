@@ -133,7 +133,7 @@ fn a_kernel_that_does_not_end_is_given_up() {
     let error = ask(&unit).expect_err("hangs");
     assert_eq!(
         error.to_string(),
-        format!("hopper/{NAME} hung: no answer within 30ms; the device is no longer used")
+        format!("hopper/{NAME} hung: no result within 30ms; the device is no longer used")
     );
     let error = ask(&unit).expect_err("stays given up");
     assert!(matches!(error, bitmma_engine::Error::Unit { fault: Fault::Died, .. }), "{error}");

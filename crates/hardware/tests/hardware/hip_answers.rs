@@ -148,6 +148,6 @@ fn a_kernel_that_does_not_end_is_given_up() {
     hip.hangs(true);
     assert_eq!(
         message(&hip, &comgr),
-        format!("cdna2/{NAME} hung: no answer within 30ms; the device is no longer used")
+        format!("cdna2/{NAME} hung: no result within 30ms; the device is no longer used")
     );
 }

@@ -311,7 +311,7 @@ pub(crate) fn wide_mad(high: bool, signed: bool, a: &WideLanes, b: &WideLanes, c
     map2(&wide2(f, kind, a, b), c, u64::wrapping_add)
 }
 
-/// The result and the carry of one lane, of so many bits.
+/// The result and the carry of one lane, of that many bits.
 pub(crate) fn carry(f: Carry, a: u64, b: u64, c: u64, carry: bool, bits: u32) -> (u64, bool) {
     let mask = u64::MAX >> (64 - bits);
     let (x, y) = match f.product {

@@ -25,7 +25,7 @@ impl Copies {
         self.groups.push_back(open);
     }
 
-    /// Until at most so many groups are left.
+    /// Until at most that many groups are left.
     pub(crate) fn wait(&mut self, left: usize, shared: &mut Shared, warp: usize) {
         while self.groups.len() > left {
             let Some(group) = self.groups.pop_front() else { break };

@@ -161,7 +161,7 @@ impl Warp {
         fault.at(line, thread)
     }
 
-    /// Runs until it has to wait, has ended, or has made so many turns that others are due.
+    /// Runs until it has to wait, has ended, or has made that many turns that others are due.
     pub(crate) fn run(&mut self, block: &mut Block<'_>) -> Result<(), Error> {
         let kernel = block.launch.kernel;
         let steps = kernel.steps.as_slice();

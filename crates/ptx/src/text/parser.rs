@@ -263,7 +263,7 @@ impl Parser {
         }
     }
 
-    /// Initial values, each in so many bytes.
+    /// Initial values, each in that many bytes.
     fn initial(&mut self, bytes: u64) -> Result<Vec<u8>, Error> {
         let mut values = vec![];
         let mut depth = 0;

@@ -1,10 +1,11 @@
-"""What a GPU's matrix multiply-accumulate instruction answers, bit for bit.
+"""What the matrix multiply-accumulate instructions of GPUs return, bit for bit.
 
 ``mma`` is one instruction, ``matmul`` what a library would run on a chip, ``gemm`` a product of any shape
-with every choice in your hands, ``explain`` every step of one element,
-``probe`` how a function of yours computes, ``verify`` whether a unit computes as its model says.
+with every choice in your hands, ``prepare`` packs an operand once for many of them, ``explain`` every step of one element,
+``diff`` whether two compute the same, ``which`` who computed a tensor, ``probe`` how a function of yours computes, ``verify`` whether
+a unit computes as its model says.
 ``formats``, ``catalogue`` and ``recording`` are modules. Imported when first used: ``bitmma.analysis``, what
-the arithmetic means; ``bitmma.calls``, what a library's call answers; ``bitmma.functions``, the approximate functions of NVIDIA GPUs; ``bitmma.kernels``, compiled kernels; ``bitmma.torch``, whole models; ``bitmma.gpu``, products on a GPU; ``bitmma.fleet``, campaigns on a Ray cluster.
+the arithmetic means; ``bitmma.calls``, what a library's call returns; ``bitmma.functions``, the approximate functions of NVIDIA GPUs; ``bitmma.kernels``, compiled kernels; ``bitmma.torch``, whole models; ``bitmma.gpu``, products on a GPU; ``bitmma.fleet``, campaigns on a Ray cluster.
 """
 
 from __future__ import annotations
@@ -45,11 +46,15 @@ from .errors import (
     UnknownRevision,
     UnsupportedPtx,
 )
+from .diff import Diff, diff
+from .element import ElementExplanation, explain_element
 from .explain import explain
 from .gemm import gemm, matmul
+from .prepared import Prepared, prepare
 from .probe import ProbeOutcome, Signature, probe
 from .simulate import Unit, mma, simulate
 from .verify import VerifyReport, verify
+from .which import Which, which
 
 if TYPE_CHECKING:
     from . import analysis, calls, functions, gpu, kernels, torch
@@ -61,8 +66,10 @@ __all__ = [
     "CodeError",
     "CountError",
     "DeviceError",
+    "Diff",
     "DoubtfulKernel",
     "DtypeError",
+    "ElementExplanation",
     "Error",
     "ExtentError",
     "FormatError",
@@ -72,6 +79,7 @@ __all__ = [
     "NoModel",
     "OptionError",
     "PlanError",
+    "Prepared",
     "ProbeOutcome",
     "PtxError",
     "RecordingError",
@@ -89,21 +97,26 @@ __all__ = [
     "UnknownRevision",
     "UnsupportedPtx",
     "VerifyReport",
+    "Which",
     "__version__",
     "analysis",
     "calls",
     "catalogue",
+    "diff",
     "explain",
+    "explain_element",
     "formats",
     "functions",
     "gemm",
     "kernels",
     "matmul",
     "mma",
+    "prepare",
     "probe",
     "recording",
     "simulate",
     "verify",
+    "which",
 ]
 
 

@@ -8,6 +8,7 @@ copies what else there is.
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._bitmma import format_named as _format_named
@@ -42,8 +43,11 @@ class Like(NamedTuple):
 
 def like(*arrays: Array) -> Like:
     """PyTorch if any of the operands is; codes if all of them are."""
-    given = [array for array in arrays if array is not None]
-    return Like(any(map(_is_torch, given)), all(map(is_codes, given)))
+    torch, codes = False, True
+    for array in arrays:
+        if array is not None:
+            torch, codes = torch or _is_torch(array), codes and is_codes(array)
+    return Like(torch, codes)
 
 
 def is_codes(array: Array) -> bool:
@@ -59,8 +63,12 @@ def _is_torch(array: Array) -> bool:
 def _dtype_name(array: Array) -> str:
     """The dtype's name without its package; of a plain Python sequence that of the array it makes."""
     dtype = getattr(array, "dtype", None)
-    if dtype is None:
-        dtype = np.asarray(array).dtype
+    return _name_of(np.asarray(array).dtype if dtype is None else dtype)
+
+
+@lru_cache(maxsize=256)
+def _name_of(dtype: Any) -> str:
+    # NumPy makes the name anew each time, which takes as long as a small product
     return str(getattr(dtype, "name", dtype)).rpartition(".")[2]
 
 
@@ -112,11 +120,25 @@ def words(name: str, array: Array, format: str, along: int = -1) -> Codes:
 
     ``along`` is the axis along which two FP4 codes share a byte where strides do not tell.
     """
+    if type(array) is np.ndarray:
+        word = _word_of(array.dtype, format)
+        if word is not None and array.flags.aligned:
+            view: Codes = array.view(word)
+            return view
     dtype = reading(name, array, format)
     held = _torch_words(name, array, dtype) if _is_torch(array) else _numpy_words(name, array)
     if dtype == "float4_e2m1fn_x2":
         held = _unpacked(held, along)
-    return np.require(held, requirements="A")
+    return held if held.flags.aligned else np.require(held, requirements="A")
+
+
+@lru_cache(maxsize=256)
+def _word_of(dtype: Any, format: str) -> Any:
+    """The dtype as which an array of NumPy's shows its codes of ``format``; None where they have to be made."""
+    name = _name_of(dtype)
+    if not dtype.isnative or format not in FORMATS_OF.get(name, ()) and name != WORD_OF[BYTES[format]]:
+        return None
+    return np.dtype(WORD_OF[dtype.itemsize])
 
 
 def reading(name: str, array: Array, format: str) -> str:
@@ -129,6 +151,8 @@ def reading(name: str, array: Array, format: str) -> str:
 
 def on_gpu(*arrays: Array) -> bool:
     """Whether any of them is a tensor of PyTorch on a CUDA or ROCm device."""
+    if "torch" not in sys.modules:
+        return False
     return any(_is_torch(one) and one.device.type == "cuda" for one in arrays)
 
 

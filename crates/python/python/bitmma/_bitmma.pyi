@@ -68,7 +68,7 @@ class Account:
 @final
 class Answer:
     """
-    What one instruction answers.
+    What one instruction returns.
     """
     __dataclass_fields__: Final[Any]
     __match_args__: Final[Any]
@@ -212,7 +212,7 @@ class Blocks:
         """
     def add(self, /, line: str) -> None:
         """
-        Takes a line that a campaign gave. A block that is there already must be the same.
+        Takes a line that a campaign gave. A block that it has already must be the same.
         """
     def counts(self, /) -> tuple[int, int, int, int]:
         """
@@ -273,7 +273,7 @@ class Bounds:
 @final
 class Campaign:
     """
-    A unit, the model it is held against, and what it is asked.
+    A unit, the model it is compared with, and what it is asked.
     """
     def __new__(cls, /, unit: str, *, tests: SupportsIndex = 1000000, seed: SupportsIndex = 0, model: str | None = None, against: str | None = None, revision_name: str = "hardware", strict_nan: bool = False, start_limit: SupportsFloat | SupportsIndex = 30.0, batch_limit: SupportsFloat | SupportsIndex = 120.0) -> Campaign:
         """
@@ -297,14 +297,14 @@ class Campaign:
         """
     def run(self, /, blocks: SupportsGetItem[int, SupportsIndex], each: Any) -> None:
         """
-        Asks the unit these blocks; `each` gets what came of one, as a line of JSON, as soon as it is there.
+        Asks the unit these blocks; `each` gets what came of one, as a line of JSON, as soon as it exists.
         What it raises ends the run.
         """
 
 @final
 class Comparison:
     """
-    Who answers what.
+    Results by architecture.
     """
     __dataclass_fields__: Final[Any]
     __match_args__: Final[Any]
@@ -317,6 +317,7 @@ class Comparison:
     def __new__(cls, /, answers: SupportsGetItem[int, Answer], left_out: SupportsGetItem[int, LeftOut]) -> Comparison: ...
     def __reduce__(self, /) -> tuple[Any, Any]: ...
     def __repr__(self, /) -> str: ...
+    def _repr_html_(self, /) -> str: ...
     @property
     def answers(self, /) -> list[Answer]:
         """
@@ -325,7 +326,7 @@ class Comparison:
     @property
     def by_value(self, /) -> dict:
         """
-        Every different value, ascending, with who answers it; all NaNs are one and last.
+        Every different value, ascending, with who returns it; all NaNs are one and last.
         """
     @property
     def left_out(self, /) -> list[LeftOut]:
@@ -336,7 +337,7 @@ class Comparison:
 @final
 class Difference:
     """
-    What a search for an input on which two units differ came to.
+    The result of a search for an input on which two units differ.
     """
     __dataclass_fields__: Final[Any]
     __match_args__: Final[Any]
@@ -349,6 +350,7 @@ class Difference:
     def __new__(cls, /, verdict: str, input: Input | None, smallest: bool, tried: SupportsIndex, answers: tuple[SupportsIndex, SupportsIndex] | None, first: tuple[Loss | None, Loss | None]) -> Difference: ...
     def __reduce__(self, /) -> tuple[Any, Any]: ...
     def __repr__(self, /) -> str: ...
+    def _repr_html_(self, /) -> str: ...
     @property
     def answers(self, /) -> tuple[int, int] | None:
         """
@@ -425,7 +427,7 @@ class Distributions:
 @final
 class Entry:
     """
-    What one source did to one dot product.
+    The error of one source in one dot product.
     """
     __dataclass_fields__: Final[Any]
     __match_args__: Final[Any]
@@ -697,6 +699,7 @@ class Instruction:
     An instruction of one architecture, with an M and an N that it has.
     """
     def __repr__(self, /) -> str: ...
+    def _repr_html_(self, /) -> str: ...
     @property
     def a(self, /) -> str:
         """
@@ -987,6 +990,27 @@ class Model:
         """
 
 @final
+class Prepared:
+    """
+    An operand B, K×N, made ready for a unit.
+    """
+    @property
+    def is_streamed(self, /) -> bool:
+        """
+        Whether a kernel streams it; else its codes are kept, and packed for each product.
+        """
+    @property
+    def nbytes(self, /) -> int:
+        """
+        The bytes it takes.
+        """
+    @property
+    def shape(self, /) -> tuple[int, int]:
+        """
+        K and N.
+        """
+
+@final
 class Ptx:
     """
     A PTX text, read.
@@ -1066,6 +1090,10 @@ class Section:
     """
     A part of the report.
     """
+    def html(self, /) -> str:
+        """
+        The part as HTML, for a notebook.
+        """
     def json(self, /) -> str:
         """
         Everything as JSON: what `bitmma analyze --json` prints.
@@ -1088,6 +1116,7 @@ class Unit:
         """
         The same unit as an object of `bitmma.Unit`.
         """
+    def _repr_html_(self, /) -> str: ...
     @property
     def _revision(self, /) -> str:
         """
@@ -1192,7 +1221,7 @@ class Verdict:
     @property
     def present(self, /) -> bool:
         """
-        Whether it is there: an input shows it.
+        Whether it is present: an input shows it.
         """
     @property
     def risk(self, /) -> str:
@@ -1255,7 +1284,7 @@ class Witness:
 @final
 class Workaround:
     """
-    A way to compute a product, and what it lost.
+    A method to compute a product, and its errors.
     """
     __dataclass_fields__: Final[Any]
     __match_args__: Final[Any]
@@ -1369,7 +1398,7 @@ def choose(architecture: str, a: str, b: str, accumulate: str | None = None, sca
 
 def compare(values: tuple[SupportsGetItem[int, str], SupportsGetItem[int, str], str] | None, architectures: SupportsGetItem[int, str] | None = None, *, round: bool = False, composed: bool = False, revision_name: str = "hardware") -> Comparison:
     """
-    Who answers what; values are text that every format reads for itself. Without A the paper's Equation 1.
+    Results by architecture; values are text that every format reads for itself. Without A the paper's Equation 1.
     """
 
 def decide_call(platform: str, shape: tuple[SupportsIndex, SupportsIndex, SupportsIndex], formats: tuple[str, str, str], fast: bool, *, scales: tuple[tuple[SupportsIndex, SupportsIndex], tuple[SupportsIndex, SupportsIndex]] | None = None, plan: str | None = None, plan_file: str | PathLike[str] | None = None, lt_config: str | None = None, parts: SupportsIndex | None = None, merge: str = "serial", table: str | PathLike[str] | None = None, workspace: SupportsIndex | None = None, assume: SupportsGetItem[int, str] = ...) -> str:
@@ -1380,6 +1409,16 @@ def decide_call(platform: str, shape: tuple[SupportsIndex, SupportsIndex, Suppor
 def decode(codes: Any, format: str) -> Any:
     """
     The float64 words of codes (in one dimension); exact for every format.
+    """
+
+def diff_plans(left: str | PathLike[str], right: str | PathLike[str], *, threads: SupportsIndex | None = None) -> str:
+    """
+    The plans in two files compared, as JSON.
+    """
+
+def diff_units(left: Unit, right: Unit, names: tuple[str, str], *, threads: SupportsIndex | None = None) -> str:
+    """
+    Two units compared, as JSON.
     """
 
 def difference_matrix(units: SupportsGetItem[int, Unit], *, each: SupportsIndex = 4000, seed: SupportsIndex = 1, threads: SupportsIndex | None = None) -> tuple[int, tuple[int, int], list[list[int]], list[list[tuple[int, int]]]]:
@@ -1423,14 +1462,34 @@ def explain(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | 
     The steps of one element of D, and its code; `element` is block, row, column.
     """
 
+def explain_picture(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], element: tuple[SupportsIndex, SupportsIndex, SupportsIndex]) -> str:
+    """
+    The same as `bitmma explain` prints it, with the codes of a terminal.
+    """
+
+def figure_svg(json: str) -> str:
+    """
+    A figure, drawn; given as the JSON of one in a report.
+    """
+
 def find(architecture: str, instruction: str) -> Instruction:
     """
     The instruction that a name or an alias means.
     """
 
+def fingerprint(array: Any) -> int:
+    """
+    A fingerprint of the elements of an array of unsigned integers, as they lie in memory.
+    """
+
 def follow_call(plan: str, operands: tuple[Any, Any], formats: tuple[str, str, str], scales: tuple[SupportsIndex, SupportsIndex, SupportsIndex | None], row: SupportsIndex, column: SupportsIndex, *, blocks: tuple[Any, Any] | None = None) -> tuple[list[str], int]:
     """
     One element of a call through parts and merge, a line each, and its code.
+    """
+
+def follow_element(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], element: tuple[SupportsIndex, SupportsIndex, SupportsIndex], *, d: Any | None = None, split_k: SupportsIndex | None = None, promote_every: SupportsIndex | None = None, c_last: bool = False) -> str:
+    """
+    One element of a whole product, step by step, as JSON; `d` is a D to compare with.
     """
 
 def format_named(name: str) -> Format:
@@ -1448,6 +1507,31 @@ def gemm(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | Non
     D = alpha · A·B + beta · C, and the format D is in.
 
     An exception that `progress` raises ends the product.
+    """
+
+def html_document(title: str, lead: str, sections: SupportsGetItem[int, tuple[str, str, str]]) -> str:
+    """
+    A page: its title, what comes first, and sections (anchor, title, body); bodies are HTML.
+    """
+
+def html_fragment(body: str) -> str:
+    """
+    A piece of HTML with the style of the pages, for a notebook.
+    """
+
+def html_heat(head: SupportsGetItem[int, str], rows: SupportsGetItem[int, tuple[str, SupportsGetItem[int, tuple[SupportsFloat | SupportsIndex, str, str]]]]) -> str:
+    """
+    A heat map of texts: the name of a row, and of each cell how hot it is (0 to 100), its text, and what a pointer is told.
+    """
+
+def html_table(head: SupportsGetItem[int, str], rows: SupportsGetItem[int, SupportsGetItem[int, str]], *, words: bool = False) -> str:
+    """
+    A table of texts; columns after the first hold numbers, unless `words`.
+    """
+
+def html_terminal(text: str) -> str:
+    """
+    What a terminal shows, as HTML.
     """
 
 def instructions(architecture: str | None = None, format: str | None = None, model: str | None = None) -> list[Instruction]:
@@ -1468,6 +1552,11 @@ def multiply(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any |
 def pack(bits: SupportsIndex, codes: Any) -> Any:
     """
     Codes of `bits` bits, one a byte, packed into bytes without gaps.
+    """
+
+def prepare(unit: Unit, b: Any, scale_b: Any | None = None, threads: SupportsIndex | None = None) -> Prepared:
+    """
+    B, K×N, made ready for a unit, with its scale factors.
     """
 
 def probe(call: Any, name: str, shape: tuple[SupportsIndex, SupportsIndex, SupportsIndex, SupportsIndex], formats: tuple[str, str, str, str], scale: tuple[str, SupportsIndex] | None = None, *, tests: SupportsIndex = 1000000, seed: SupportsIndex = 1, log: str | PathLike[str] | None = None, resume: bool = False, progress: Any | None = None) -> dict:
@@ -1553,6 +1642,11 @@ def tally(kind: str, ours: Any, theirs: Any, *, sizes: bool = True) -> tuple[int
 def unpack(bits: SupportsIndex, packed: Any, count: SupportsIndex) -> Any:
     """
     `count` codes of `bits` bits out of bytes, one a byte.
+    """
+
+def who_computed(operands: tuple[Any, Any, Any | None, Any | None, Any | None], d: Any, formats: tuple[str, str, str | None, str, str | None], *, revision_name: str = "hardware", threads: SupportsIndex | None = None) -> str:
+    """
+    Which instructions compute D, as JSON. `formats` are those of A, B, C and D, and that of scale factors, where it is known.
     """
 
 def workarounds(unit: Unit, operands: tuple[Any, Any, Any | None, Any | None, Any | None], *, revision_name: str = "hardware", threads: SupportsIndex | None = None) -> list[Workaround]:

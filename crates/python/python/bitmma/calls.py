@@ -1,4 +1,4 @@
-"""What a library's matrix product answers: ``torch._scaled_mm``, ``matmul``, ``F.linear``, bit for bit.
+"""What a library's matrix product returns: ``torch._scaled_mm``, ``matmul``, ``F.linear``, bit for bit.
 
 A library deals K to parts, moves sums to FP32 now and then, merges the parts, scales and rounds. How it does that
 does not follow from the shape: it depends on the GPU, the library's version and its caller. ``platform`` names GPU and
@@ -53,7 +53,7 @@ class CallPlan:
     plan: dict[str, Any]
     """The record ``bitmma-plan/1``."""
     remark: str | None = None
-    """Of a GPU that is not modelled: with which instructions the call is computed all the same, and why."""
+    """Of a GPU that is not modeled: with which instructions the call is computed all the same, and why."""
 
     def __str__(self) -> str:
         lines = [f"{self.platform}, from {self.origin}", f"evidence: {self.evidence} ({self.source})"]
@@ -170,7 +170,7 @@ def matmul(
     threads: int | None = None,
     **sources: Any,
 ) -> Array:
-    """``torch.mm(a, b)`` as ``cublasLtMatmul`` with alpha = 1 and beta = 0 answers it; FP16 or BF16.
+    """``torch.mm(a, b)`` as ``cublasLtMatmul`` with alpha = 1 and beta = 0 computes it; FP16 or BF16.
 
     Whether torch takes this way depends on its settings (``docs/call-rules.md``, rule 38).
     """

@@ -94,11 +94,11 @@ class ReportError(Error, RuntimeError):
 
 
 class UnitError(Error, RuntimeError):
-    """A unit that is not simulated did not answer, or its answer was malformed."""
+    """A unit that is not simulated returned nothing, or something malformed."""
 
 
 class CallDeclined(Error, NotImplementedError):
-    """Nobody has measured how the library answers this call; the message says what would settle it."""
+    """Nobody has measured how the library computes this call; the message says what would settle it."""
 
 
 class CallRejected(Error, ValueError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -41,7 +41,7 @@ class Lost:
 
 @dataclass(frozen=True)
 class Explanation:
-    """One dot product and the steps that led to its answer."""
+    """One dot product and the steps that led to its result."""
 
     steps: list[dict[str, Any]]
     """The steps in order, each a dictionary with the key ``step``: flushed and ignored (operands that are not used as they
@@ -51,6 +51,8 @@ class Explanation:
     """The code of D."""
     format: Format
     """The format of D."""
+    _of: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)
+    """The unit, its operands and the element."""
 
     @property
     def value(self) -> float:
@@ -95,6 +97,10 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join([*map(str, self.lost), f"d = {self.format.display(self.code)}"])
+
+    def _repr_html_(self) -> str:
+        text = str(self) if self._of is None else _bitmma.explain_picture(*self._of)
+        return _bitmma.html_fragment(_bitmma.html_terminal(text))
 
 
 #: What an operation of two numbers is before it is rounded.
@@ -153,5 +159,6 @@ def explain(
         raise ShapeError(f"the element is {element}; row and column were expected, or block, row and column")
     block, row, column = element if len(element) == 3 else (0, *element)
     operands = (words_a, words_b, words_c, words_sa, words_sb)
-    steps, code = _bitmma.explain(unit, operands, element=(block, row, column))
-    return Explanation(steps, code, by_name(unit.d))
+    of = (unit, operands, (block, row, column))
+    steps, code = _bitmma.explain(*of)
+    return Explanation(steps, code, by_name(unit.d), of)

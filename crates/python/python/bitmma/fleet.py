@@ -39,7 +39,7 @@ class Worker:
     """What computes there, where the unit says it."""
     driver: str | None
     blocks: int = 0
-    """Blocks it has answered."""
+    """Blocks it has done."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Loss:
     worker: Worker | None
     """None if it was lost before it had opened the unit."""
     blocks: int
-    """Blocks that it was asked for and that others had to answer."""
+    """Blocks that it was asked for and that others had to do."""
     problem: str
     """What is known of the cause."""
 
@@ -70,10 +70,10 @@ class Progress:
 
 @dataclass(frozen=True)
 class FleetReport(VerifyReport):
-    """What came of a campaign, and of the workers."""
+    """The result of a campaign on a cluster."""
 
     workers: list[Worker] = field(default_factory=list, repr=False)
-    """All that answered something."""
+    """All that returned something."""
     losses: list[Loss] = field(default_factory=list)
     """Those that were lost on the way."""
     seconds: float = 0.0
@@ -121,7 +121,7 @@ def verify(
     losses: int | None = None,
     progress: Callable[[Progress], object] | bool = True,
 ) -> FleetReport:
-    """Holds a unit against its model on a Ray cluster: the one that ``ray.init`` has joined, else the one that
+    """Compares a unit with its model on a Ray cluster: the one that ``ray.init`` has joined, else the one that
     ``RAY_ADDRESS`` names, else this machine.
 
     ``unit`` to ``resume`` are those of :func:`bitmma.verify`. The unit is opened by every worker, under this name

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from . import _arrays, _bitmma
 from ._options import whole
+from ._progress import Progress, listening
 from ._dtypes import WORD_OF
 from ._lazy import numpy as np
 from .errors import DtypeError, ShapeError
@@ -22,7 +23,7 @@ __all__ = ["ProbeOutcome", "Signature", "probe"]
 
 @dataclass(frozen=True)
 class Signature:
-    """What one instruction takes and gives: D = A·B + C, A M×K, B K×N, C and D M×N, ``blocks`` times."""
+    """Shape and formats of one instruction: D = A·B + C, A M×K, B K×N, C and D M×N, ``blocks`` times."""
 
     name: str
     """What it is called in reports."""
@@ -56,7 +57,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class ProbeOutcome:
-    """What came of a probe."""
+    """The result of a probe."""
 
     signature: Signature
     """What was probed."""
@@ -94,6 +95,10 @@ class ProbeOutcome:
     def __str__(self) -> str:
         return self.summary
 
+    def _repr_html_(self) -> str:
+        found = " found" if self.verdict == "found" else ""
+        return _bitmma.html_fragment(f'<div class="verdict{found}">{_bitmma.html_terminal(self.summary)}</div>')
+
 
 def probe(
     fn: Callable[..., Array],
@@ -103,11 +108,11 @@ def probe(
     seed: int = 1,
     log: str | os.PathLike[str] | None = None,
     resume: bool = False,
-    progress: Callable[[str, int, int], object] | None = None,
+    progress: Progress = None,
     batched: bool = False,
     codes: bool = False,
 ) -> ProbeOutcome:
-    """Finds out how ``fn`` computes, by asking it; ends with a model, or with what it could not explain.
+    """Finds the model of ``fn`` by asking it questions, or reports what it cannot explain.
 
     ``fn(A, B, C)`` gets one instruction and gives D: an M×N array in the dtype of D's format, or of its
     codes. Where there are scale factors it is ``fn(A, B, C, scale_a=..., scale_b=...)``. Where an instruction
@@ -123,7 +128,8 @@ def probe(
     - ``log``: a file where every question is written with its answer, ``resume``: go on with the one that is
       there.
     - ``progress``: called now and then with the stage, how much of it is done, and how much there is; where
-      nobody knows, the dot products answered in all, and 0.
+      nobody knows, the dot products answered in all, and 0. In its place there is a bar where tqdm is installed and standard
+      error is a terminal or a notebook shows it (True: always, False: never).
     - ``batched``: ``fn`` gets many instructions in one call, in a further dimension in front of all others,
       and gives as many D.
 
@@ -139,18 +145,19 @@ def probe(
     one = replace(signature, a=a, b=b, c=c, d=d)
     ask = _asker(fn, one, batched, codes)
     whole(tests=tests, seed=seed)
-    outcome = _bitmma.probe(
-        ask,
-        one.name,
-        (one.blocks, one.m, one.n, one.k),
-        (one.a, one.b, one.c, one.d),
-        one.scale,
-        tests=tests,
-        seed=seed,
-        log=None if log is None else os.fspath(log),
-        resume=resume,
-        progress=progress,
-    )
+    with listening(progress) as listener:
+        outcome = _bitmma.probe(
+            ask,
+            one.name,
+            (one.blocks, one.m, one.n, one.k),
+            (one.a, one.b, one.c, one.d),
+            one.scale,
+            tests=tests,
+            seed=seed,
+            log=None if log is None else os.fspath(log),
+            resume=resume,
+            progress=listener,
+        )
     return ProbeOutcome(signature=one, **outcome)
 
 

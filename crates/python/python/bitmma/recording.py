@@ -1,4 +1,4 @@
-"""What real units answered: recordings, read and held against the models."""
+"""What real units returned: recordings, read and compared with the models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 @dataclass(frozen=True)
 class Record:
-    """One dot product that a unit answered, as codes."""
+    """One dot product that a unit computed, as codes."""
 
     arch: str
     instruction: str
@@ -29,19 +29,19 @@ class Record:
     scale_b: list[int]
     """K/block codes, or none."""
     d: int | None
-    """The answer; None where any NaN agrees."""
+    """The result; None where any NaN agrees."""
     line: int
     """The line it stands on, from 1."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the dot products of one instruction."""
+    """The result of replaying the dot products of one instruction."""
 
     arch: str
     instruction: str
     total: int
-    """Dot products held against the model."""
+    """Dot products compared with the model."""
     mismatches: int
     """How many differ."""
     first: int | None
@@ -58,7 +58,7 @@ def read(path: Path) -> list[Record]:
 def replay(
     paths: Path | Iterable[Path], *, revision: str = "hardware", strict_nan: bool = False
 ) -> list[Outcome]:
-    """Holds recordings against the instructions' models, as ``bitmma replay`` does; an outcome for each
+    """Compares recordings with the instructions' models, as ``bitmma replay`` does; an outcome for each
     instruction, in the order in which they first appear. An error names the file."""
     if isinstance(paths, (str, os.PathLike)):
         paths = [paths]

@@ -21,7 +21,7 @@ __all__ = ["Unit", "mma", "simulate"]
 
 
 class Unit(_bitmma.Unit):
-    """Whatever answers D = A·B + C: an instruction of an architecture, or a model.
+    """Whatever computes D = A·B + C: an instruction of an architecture, or a model.
 
     Call it with A (M×K), B (K×N) and, if you like, C (M×N, else +0); with a further dimension in front
     where an instruction multiplies several blocks. D comes in the dtype and the framework of the operands;

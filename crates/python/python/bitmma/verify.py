@@ -1,4 +1,4 @@
-"""A unit held against its model: the campaigns of ``bitmma verify``."""
+"""A unit compared with its model: the campaigns of ``bitmma verify``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterable, Iterator, Union
 
 from . import _bitmma
 from ._options import whole
+from ._progress import listening
 from .simulate import Unit
 
 __all__ = ["VerifyReport", "merge", "verify"]
@@ -18,7 +19,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """What came of a campaign, or of as much of it as there is."""
+    """The result of a campaign, or of the part that is done."""
 
     unit: str
     """What was asked."""
@@ -26,7 +27,7 @@ class VerifyReport:
     """Its shape and formats."""
     verdict: str
     """``agrees``, ``incomplete`` (blocks are missing, the others agree), ``differs``, ``NaN everywhere``, ``constant``
-    (one answer to everything) or ``nothing asked``; only the first is an agreement."""
+    (one result for everything) or ``nothing asked``; only the first is an agreement."""
     blocks: int
     """Blocks that were asked."""
     of: int
@@ -40,11 +41,11 @@ class VerifyReport:
     by_kind: dict[str, int]
     """Mismatches by family of random numbers or by directed feature."""
     digest: str | None
-    """Over what was asked and every answer; None as long as blocks are missing."""
+    """Over what was asked and every result; None as long as blocks are missing."""
     first: list[dict[str, Any]] = field(repr=False)
     """The first mismatches of each kind, as codes."""
     model: str = field(repr=False)
-    """What the unit was held against, as TOML."""
+    """What the unit was compared with, as TOML."""
     seed: int
     strict_nan: bool
     directed: int
@@ -52,7 +53,7 @@ class VerifyReport:
 
     @property
     def agrees(self) -> bool:
-        """Whether every block was asked and every answer agrees."""
+        """Whether every block was asked and every result agrees."""
         return self.verdict == "agrees" and self.blocks == self.of
 
 
@@ -88,9 +89,9 @@ def verify(
     state: Path | None = None,
     resume: bool = False,
     shard: str = "1/1",
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, int], object] | bool | None = None,
 ) -> VerifyReport:
-    """Holds a unit against its model: every directed case, then random instructions of ten families.
+    """Compares a unit with its model: every directed case, then random instructions of ten families.
 
     - ``unit``: a name as ``bitmma verify`` takes it: ``sim:ARCH/INSTRUCTION``, ``cpu:NAME``, ``cuda:N/…``,
       ``hip:N/…``, ``exec:COMMAND``, ``model:FILE@MxNxK``, ``recording:FILE``.
@@ -99,10 +100,11 @@ def verify(
       left out it is that of the instruction the unit names.
     - ``state``: a folder for the campaign's file, the same that ``bitmma verify --state`` writes; with
       ``resume`` it continues from there. ``shard``: only every N-th block, from the I-th on, as in ``3/7``.
-    - ``progress``: called after each block with the dot products that were compared and those there are.
+    - ``progress``: called after each block with the dot products that were compared and those there are. In its place there is a
+      bar where tqdm is installed and standard error is a terminal or a notebook shows it (True: always, False: never).
 
     Needs Ray to run on many machines: :func:`bitmma.fleet.verify`. A unit that cannot be asked, hangs or dies
-    raises :class:`UnitError`; the blocks that were answered are in ``state``.
+    raises :class:`UnitError`; the finished blocks are in ``state``.
     """
     whole(tests=tests, seed=seed)
     campaign = _bitmma.Campaign(
@@ -116,13 +118,18 @@ def verify(
     )
     blocks = _bitmma.Blocks(campaign.identity, None if state is None else os.fspath(state), shard, resume)
 
-    def each(line: str) -> None:
-        blocks.add(line)
-        if progress is not None:
-            progress(blocks.counts()[2], campaign.dot_products)
+    def told(_: str, done: int, total: int) -> object:
+        return progress(done, total) if callable(progress) else None
 
-    for numbers in missing(blocks, 1 << 16):
-        campaign.run(numbers, each)
+    with listening(told if callable(progress) else progress) as listener:
+
+        def each(line: str) -> None:
+            blocks.add(line)
+            if listener is not None:
+                listener(unit, blocks.counts()[2], campaign.dot_products)
+
+        for numbers in missing(blocks, 1 << 16):
+            campaign.run(numbers, each)
     return VerifyReport(**report(blocks))
 
 

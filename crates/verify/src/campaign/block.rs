@@ -18,15 +18,15 @@ pub(super) const KEPT: u64 = 2;
 pub struct Block {
     /// Its number.
     pub block: u64,
-    /// Of the unit's answers, in order.
+    /// Of the unit's results, in order.
     pub digest: String,
     /// Elements of D that were compared.
     pub dot_products: u64,
     /// Answers that are NaN.
     pub nan: u64,
-    /// The model's answers that are NaN.
+    /// The model's results that are NaN.
     pub nan_expected: u64,
-    /// The one code that every answer is, if there is but one.
+    /// The one code that every result is, if there is but one.
     pub constant: Option<u64>,
     /// Mismatches, by family or feature.
     pub mismatches: BTreeMap<String, u64>,
@@ -46,7 +46,7 @@ pub struct Kept {
     /// The operands.
     #[serde(flatten)]
     pub case: Case,
-    /// The model's answer.
+    /// The model's result.
     pub expected: u64,
     /// The unit's.
     pub actual: u64,
@@ -57,7 +57,7 @@ impl Kept {
     pub fn line(&self, d: &Format) -> String {
         let (block, row, column) = self.place;
         format!(
-            "{}, instruction {}, element {block}:{row}:{column}: expected {}, answered {}",
+            "{}, instruction {}, element {block}:{row}:{column}: expected {}, returned {}",
             self.kind,
             self.instruction,
             hex(d, &[self.expected]),
@@ -66,7 +66,7 @@ impl Kept {
     }
 }
 
-/// The operands of a block and what the model answers.
+/// The operands of a block and what the model returns.
 pub(super) struct Asked {
     pub(super) block: u64,
     pub(super) sources: Vec<Source>,
@@ -75,7 +75,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Holds the unit's answers against the model's.
+    /// Compares the unit's results with the model's.
     pub(super) fn compare(&self, plan: &Plan, model: &Model, strict_nan: bool, answers: &[Matrix]) -> Block {
         let mut tally = Tally::new(self.block, model);
         for (at, (expected, actual)) in self.expected.iter().zip(answers).enumerate() {

@@ -1,6 +1,6 @@
 //! What `docs/semantics.md` claims, settled one by one by a unit's answers to the directed cases.
 //!
-//! A claim stands against rivals: what would be answered if something else were true. A case tells where a
+//! A claim stands against rivals: what would be returned if something else were true. A case tells where a
 //! rival answers otherwise than the model; only those count.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use bitmma_engine::{Case, Error, MmaUnit};
 
 use crate::directed::Directed;
 
-/// A claim, and what the unit's answers make of it.
+/// A claim, and what the unit's results make of it.
 #[derive(Clone, Debug)]
 pub struct Settled {
     /// The rule of `docs/semantics.md`, or `-` for a reading of ours that has no number.
@@ -25,9 +25,9 @@ pub struct Settled {
     pub agree: u64,
     /// Answers that are a rival's and not the model's, by rival.
     pub rivals: BTreeMap<String, u64>,
-    /// The rival that every answer agrees with, where the model does not.
+    /// The rival that every result agrees with, where the model does not.
     pub instead: Option<String>,
-    /// The first answer that is not the model's: the case, the model's answer, the unit's.
+    /// The first result that is not the model's: the case, the model's result, the unit's.
     pub first: Option<(Case, u64, u64)>,
 }
 
@@ -36,7 +36,7 @@ pub struct Settled {
 pub enum Finding {
     /// Every case that tells says so.
     Confirmed,
-    /// A rival explains every answer, the model does not.
+    /// A rival explains every result, the model does not.
     Contradicted,
     /// Some answers are not the model's, and no rival explains them all: something else is wrong.
     Differs,
@@ -68,17 +68,17 @@ impl Settled {
     }
 }
 
-/// What a rival answers to each case; `None` where it says nothing.
+/// What a rival returns for each case; `None` where it says nothing.
 type Answers = Vec<Option<u64>>;
 
-/// A claim, and what would be answered if something else were true, by what that is.
+/// A claim, and what would be returned if something else were true, by what that is.
 struct Claim {
     rule: &'static str,
     text: String,
     rivals: Vec<(String, Answers)>,
 }
 
-/// The directed cases, the model's answers and the unit's.
+/// The directed cases, the model's results and the unit's.
 struct Asked<'m> {
     model: &'m Model,
     cases: Directed,
@@ -86,7 +86,7 @@ struct Asked<'m> {
     answers: Vec<u64>,
 }
 
-/// The model's answers.
+/// The model's results.
 fn simulated(model: &Model, cases: &Directed) -> Result<Vec<u64>, Error> {
     let dot = |index| Ok(model.dot(&cases.case(index).operands())?);
     (0..cases.len()).into_par_iter().map(dot).collect()
@@ -98,7 +98,7 @@ impl Asked<'_> {
         Ok((label.into(), simulated(model, &self.cases)?.into_iter().map(Some).collect()))
     }
 
-    /// A rival that is made of the model's answer, where it is of that kind.
+    /// A rival that is made of the model's result, where it is of that kind.
     fn otherwise(&self, label: &str, answer: impl Fn(&Case, u64) -> Option<u64>) -> (String, Answers) {
         let cases = self.cases.iter().zip(&self.expected);
         let answers = cases.map(|((_, case), expected)| answer(&case, *expected));
@@ -155,7 +155,7 @@ impl Asked<'_> {
         let Model { d, conversion, .. } = self.model;
         let Some(infinity) = d.infinity_code() else { return vec![] };
         let (largest, sign) = (d.max_finite_code(), d.sign_bit());
-        // the model's answer is `code`, of numbers alone, and the unit gave another
+        // the model's result is `code`, of numbers alone, and the unit gave another
         let instead = |label, code, other| {
             vec![self.otherwise(label, |case, expected| {
                 (expected & !sign == code && self.is_finite(case)).then_some(expected & sign | other)
@@ -221,7 +221,7 @@ impl Asked<'_> {
         Ok(Claim { rule: "-", text: format!("results are rounded as {conversion}"), rivals })
     }
 
-    /// What these answers make of a claim.
+    /// What these results make of a claim.
     fn settle(&self, Claim { rule, text, rivals }: Claim, answers: &[u64]) -> Settled {
         let (claim, none) = (text, BTreeMap::new());
         let mut settled =

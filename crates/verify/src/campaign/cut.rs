@@ -25,7 +25,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Of so many directed cases and random instructions, each `blocks` products of M×K by K×N; `None` where a number
+    /// Of that many directed cases and random instructions, each `blocks` products of M×K by K×N; `None` where a number
     /// of them passes 2^64 or is zero.
     pub fn new(
         (m, n, k, blocks): (usize, usize, usize, usize),

@@ -13,7 +13,7 @@ pub struct Failing {
     pub kept: Kept,
     /// The least operands.
     pub least: Case,
-    /// The model's answer to them.
+    /// The model's result for them.
     pub expected: u64,
     /// The unit's.
     pub actual: u64,
@@ -21,7 +21,7 @@ pub struct Failing {
     pub repeats: bool,
 }
 
-/// Shrinks a mismatch, every element of the instruction being the same dot product, the answer taken
+/// Shrinks a mismatch, every element of the instruction being the same dot product, the result taken
 /// where the mismatch was met.
 pub fn least(unit: &dyn MmaUnit, model: &Model, kept: &Kept, strict_nan: bool) -> Result<Failing, Error> {
     let signature = unit.signature().clone();
@@ -51,7 +51,7 @@ pub fn least(unit: &dyn MmaUnit, model: &Model, kept: &Kept, strict_nan: bool) -
     })
 }
 
-/// The unit's answer to each case at one place of D.
+/// The unit's result for each case at one place of D.
 fn ask(
     unit: &dyn MmaUnit,
     signature: &Signature,

@@ -126,12 +126,12 @@ impl Shard {
     /// The whole campaign.
     pub const WHOLE: Shard = Shard { number: 1, count: 1 };
 
-    /// Its blocks, of a campaign of so many.
+    /// Its blocks, of a campaign of that many.
     pub fn blocks(self, all: u64) -> impl Iterator<Item = u64> + Send {
         (self.number - 1..all).step_by(self.count as usize)
     }
 
-    /// How many of so many blocks are its.
+    /// How many of that many blocks are its.
     pub fn share(self, all: u64) -> u64 {
         all.checked_sub(self.number).map_or(0, |rest| rest / self.count + 1)
     }

@@ -36,7 +36,7 @@ pub fn run<E: From<Error>>(
             let answers = unit.multiply_many(&operands)?;
             let shape = (plan.signature.blocks, plan.signature.m, plan.signature.n);
             if answers.len() != operands.len() || answers.iter().any(|d| d.shape() != shape) {
-                let problem = format!("{} answers to {} instructions", answers.len(), operands.len());
+                let problem = format!("{} results for {} instructions", answers.len(), operands.len());
                 return Err(Error::unit(&plan.signature.name, Fault::Short, problem).into());
             }
             each(asked.compare(plan, model, strict_nan, &answers))?;

@@ -30,7 +30,7 @@ pub struct Summary {
     pub mismatches: BTreeMap<String, u64>,
     /// The first of each kind.
     pub kept: Vec<Kept>,
-    /// Over what was asked and every answer of the unit; `None` as long as blocks are missing.
+    /// Over what was asked and every result of the unit; `None` as long as blocks are missing.
     pub digest: Option<String>,
     /// What to make of it.
     pub verdict: Verdict,
@@ -84,17 +84,17 @@ impl fmt::Display for Missing {
 /// What to make of a campaign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every answer that is there agrees.
+    /// Every result so far agrees.
     Agrees,
-    /// Every answer that is there agrees, and blocks are missing.
+    /// Every result so far agrees, and blocks are missing.
     Incomplete,
     /// Some do not.
     Differs,
-    /// Every answer is NaN, the model's are not.
+    /// Every result is NaN, the model's are not.
     NanEverywhere,
-    /// Every answer is this one code: they say nothing.
+    /// Every result is this one code: they say nothing.
     Constant(u64),
-    /// There are no answers.
+    /// There are no results.
     Nothing,
 }
 

@@ -106,14 +106,14 @@ fn show_and_plan_say_the_same_of_a_chip() {
     let refused = shown.refused();
     assert!(
         refused.contains(&format!(
-            "sm_103, Blackwell Ultra; the nearest that is modelled is blackwell: {compared}; `bitmma plan`"
+            "sm_103, Blackwell Ultra; the nearest that is modeled is blackwell: {compared}; `bitmma plan`"
         )),
         "{refused}"
     );
     let call = ["--m", "128", "--n", "128", "--k", "512", "--type", "bf16", "--assume", "unsplit"];
     let plan = |device| [&["plan", device][..], &call].concat();
     let ended = bitmma(&plan("gb300"));
-    let remark = format!("sm_103 (Blackwell Ultra) is not modelled; {compared}");
+    let remark = format!("sm_103 (Blackwell Ultra) is not modeled; {compared}");
     assert!(ended.fine().contains(&format!("# remark: {remark}\n")), "{ended:?}");
     let json = bitmma(&[&plan("b300")[..], &["--json"]].concat()).json();
     assert_eq!(json["remark"], remark);
@@ -140,7 +140,7 @@ fn other_hardware_is_known_and_not_modelled() {
         let ended = bitmma(&["show", name, "mma"]);
         let refused = ended.refused();
         assert!(
-            refused.contains(&format!("{name} is not modelled: ")) && !refused.contains("did you mean"),
+            refused.contains(&format!("{name} is not modeled: ")) && !refused.contains("did you mean"),
             "{refused}"
         );
     }

@@ -74,7 +74,7 @@ fn composed_forms_have_rows_of_their_own() {
 #[test]
 fn own_input_is_grouped_by_answer() {
     let ended = bitmma(&["compare", "ampere", "-a", "1 0x1p-12", "-b", "1 0x1p-12"]);
-    assert!(ended.fine().contains("2 different answers"), "{}", ended.out);
+    assert!(ended.fine().contains("2 different results"), "{}", ended.out);
     assert!(ended.out.contains("1.0000000596046448"), "{}", ended.out);
     let json = bitmma(&["compare", "cdna1", "-a", "nan", "-b", "1", "--json"]).json();
     let answers = json["answers"].as_array().unwrap();
@@ -95,7 +95,7 @@ fn a_model_from_a_file_is_compared() {
     std::fs::write(&path, toml).unwrap();
     let path = path.to_str().unwrap();
     let text = bitmma(&["compare", "ampere", "hopper", "--model", path]).fine().to_owned();
-    assert!(text.starts_with(&format!("{path}: -0.75 (0xbf400000); so answers hopper ")), "{text}");
+    assert!(text.starts_with(&format!("{path}: -0.75 (0xbf400000); also returned by hopper ")), "{text}");
     let json = bitmma(&["compare", "ampere", "hopper", "--model", path, "--json"]).json();
     assert_eq!(json["model"]["code"], "0xbf400000");
     assert!(

@@ -17,6 +17,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("bitmma plan h100-pcie", "needs a table of cuBLASLt's decisions that is not in the repository"),
     ("bitmma verify-calls mine", "needs recordings that are not in the repository"),
     ("bitmma diff a100", "ends with 1: they differ; tests/cli/questions.rs runs it"),
+    ("bitmma diff one-plan", "ends with 1: they differ; tests/cli/questions.rs runs it"),
     ("bitmma function --check", "needs results of a GPU"),
     ("my-kernel", "needs a program that is not in the repository"),
     ("bitmma record", "needs another machine"),
@@ -32,7 +33,7 @@ const NOT_RUN: &[(&str, &str)] = &[
 ];
 
 /// Commands that print how long they took: their lines must fit, but are not kept.
-const TIMED: [&str; 3] = ["gemm", "replay", "verify-calls"];
+const TIMED: [&str; 4] = ["gemm", "replay", "verify-calls", "which"];
 
 /// Commands that print a file: the same at every width.
 const FILES: [&str; 1] = ["plan"];
@@ -64,12 +65,14 @@ fn codes(count: usize, one: u64, sign: u64) -> Vec<u64> {
 }
 
 /// The files that the examples of a command name.
-fn prepare(folder: &Path, command: &str) {
+pub(super) fn prepare(folder: &Path, command: &str) {
     let put = |name: &str, bytes: &[u8]| std::fs::write(folder.join(name), bytes).unwrap();
     let model = end(&mut super::command(&["show", "hopper", "HMMA.16816.F32", "--toml"]));
     put("mine.toml", model.fine().as_bytes());
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    std::os::unix::fs::symlink(repository.join("recordings"), folder.join("recordings")).unwrap();
+    for linked in ["recordings", "examples"] {
+        let _ = std::os::unix::fs::symlink(repository.join(linked), folder.join(linked)); // may be there
+    }
     let (m, n, k) = (16, 16, 1920);
     let e4m3 = |count| codes(count, 0x38, 0x80);
     match command {
@@ -106,6 +109,18 @@ fn prepare(folder: &Path, command: &str) {
             };
             put("x.safetensors", &bf16("x"));
             put("w.safetensors", &bf16("w"));
+        }
+        "explain" | "which" => {
+            put("A.npy", &matrix("<f2", (16, 64), &codes(16 * 64, 0x3c00, 0x8000)));
+            put("B.npy", &matrix("<f2", (64, 16), &codes(64 * 16, 0x3c00, 0x8000)));
+            put("x.npy", &matrix("|u1", (16, 64), &e4m3(16 * 64)));
+            put("w.npy", &matrix("|u1", (16, 64), &e4m3(16 * 64)));
+            let product = |line: &str| {
+                let mut command = super::command(&line.split(' ').collect::<Vec<_>>());
+                end(command.current_dir(folder)).fine();
+            };
+            product("gemm h100 wgmma f16 f32 -a A.npy -b B.npy -o D.npy");
+            product("gemm h100 wgmma e4m3 f32 -a x.npy -b w.npy --bt -o y.npy");
         }
         _ => {}
     }

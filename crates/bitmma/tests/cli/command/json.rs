@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{F16, bitmma};
+use crate::run::files::matrix;
 
 /// What stands between keys in the help.
 const WORDS: [&str; 4] = ["with", "why", "and", "each"];
@@ -84,7 +85,48 @@ fn keys_are_those_of_the_help() {
         &["name", "type"],
     );
     check(&[&[&["dot", "hopper", F16], &dot[..]].concat()], &[]);
-    check(&[&[&["explain", "hopper", F16], &dot[..]].concat()], &[]);
+    let of_elements = [
+        "split_k",
+        "promote_every",
+        "c_last",
+        "element",
+        "k",
+        "k_step",
+        "events",
+        "event",
+        "part",
+        "first",
+        "last",
+        "accumulator",
+        "operands",
+        "flushed",
+        "exact",
+        "result",
+        "error",
+        "total_error",
+        "losses",
+        "source",
+        "term",
+        "kept",
+        "trace",
+        "what",
+        "left",
+        "right",
+        "departure",
+        "observed",
+        "agrees",
+        "instead",
+        "steps_alike",
+        "complete",
+        "significand",
+        "exponent",
+        "computed_by",
+        "chips",
+        "order",
+        "here",
+        "there",
+    ];
+    check(&[&[&["explain", "hopper", F16], &dot[..]].concat()], &of_elements);
     let with_a_model = ["model", "file", "same"];
     check(&[&["compare", "--why"], &["compare", "cdna1", "-a", "448", "-b", "1"]], &with_a_model);
     let bench = ["bench", "--arch", "turing", "--instruction", "mma.m16n8k8.f32.f16.f16.f32", "--size", "16"];
@@ -187,6 +229,41 @@ fn diff() {
     );
 }
 
+/// Three products: of the H100, of ones, of nothing.
+#[test]
+fn products_whose_maker_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let put = |name: &str, kind: &str, shape, codes: &[u64]| {
+        std::fs::write(path(name), matrix(kind, shape, codes)).unwrap();
+    };
+    let numbers = |count: u64| -> Vec<u64> { (0..count).map(|at| 0x3000 + at * at * 77 % 0xbff).collect() };
+    put("a.npy", "<f2", (4, 64), &numbers(256));
+    put("b.npy", "<f2", (64, 4), &numbers(256));
+    put("ones.npy", "<f2", (4, 64), &[0x3c00; 256]);
+    put("columns.npy", "<f2", (64, 4), &[0x3c00; 256]);
+    put("sums.npy", "<f4", (4, 4), &[0x4280_0000; 16]);
+    let [a, b, d, ones, columns, sums] =
+        ["a.npy", "b.npy", "d.npy", "ones.npy", "columns.npy", "sums.npy"].map(path);
+    bitmma(&["gemm", "h100", "wgmma", "f16", "f32", "-a", &a, "-b", &b, "-o", &d]).fine();
+    check(
+        &[
+            &["which", "-a", &a, "-b", &b, "-d", &d],
+            &["which", "-a", &ones, "-b", &columns, "-d", &sums],
+            &["which", "-a", &a, "-b", &b, "-d", &sums],
+        ],
+        &["block", "scale_a", "scale_b"],
+    );
+    let element =
+        ["explain", "hopper", F16, "-a", &a, "-b", &b, "--element", "1,2", "-d", &sums, "--split-k", "2"];
+    let explained = bitmma(&[&element[..], &["--json"]].concat());
+    let page: Value = serde_json::from_str(&explained.out).unwrap();
+    assert_eq!(explained.code, Some(1), "{}", explained.out);
+    assert_eq!(page["element"], serde_json::json!([0, 1, 2]));
+    assert_eq!(page["events"].as_array().unwrap().len(), 5, "four steps and a sum of parts");
+    assert_eq!(page["departure"]["agrees"], false);
+}
+
 #[test]
 fn numbers_are_numbers() {
     let dot =
@@ -202,7 +279,7 @@ fn numbers_are_numbers() {
 fn errors_are_json() {
     for (arguments, words) in [
         (&["show", "hopper", "banana", "--json"][..], "hopper has no instruction 'banana'"),
-        (&["show", "--json", "mi350x", "x"], "mi350x is not modelled"),
+        (&["show", "--json", "mi350x", "x"], "mi350x is not modeled"),
     ] {
         let ended = bitmma(arguments);
         assert_eq!(ended.code, Some(2));

@@ -79,8 +79,8 @@ pub(super) fn is_kept(file: &str, text: &str) {
 /// Every command, the whole first.
 pub(super) fn commands() -> Vec<String> {
     let help = end(&mut command(&["--help"])).fine().to_owned();
-    let (_, rest) = help.split_once("Commands:\n").unwrap();
-    let lines = rest.lines().take_while(|line| !line.is_empty());
+    let (_, rest) = help.split_once("Ask:\n").unwrap();
+    let lines = rest.lines().take_while(|line| *line != "Options:");
     let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let names = names.map(|line| line.split_whitespace().next().unwrap().to_owned());
     std::iter::once(String::new()).chain(names).collect()

@@ -33,7 +33,7 @@ pub fn module(architecture: Architecture, instruction: &str, entry: &str) -> Str
     format!(".version {major}.{minor}\n.target {target}\n.address_size 64\n{text}")
 }
 
-/// An entry point up to where `input` and `output` are the addresses of a tile that has so many words.
+/// An entry point up to where `input` and `output` are the addresses of a tile that has that many words.
 fn entry(name: &str, input_words: usize, output_words: usize) -> String {
     format!(
         "\n.visible .entry {name}(.param .u64 from, .param .u64 to)\n.reqntid {THREADS}, 1, 1\n{{

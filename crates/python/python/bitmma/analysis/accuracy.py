@@ -84,7 +84,7 @@ def bias_growth(
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """What a design does on a product."""
+    """Errors and cost of a design on a product."""
 
     unit: Unit
     """The design."""
@@ -129,7 +129,7 @@ def workarounds(
     threads: int | None = None,
 ) -> list[Workaround]:
     """What helps on your data: the product as it is, first, then every alternative the catalogue has for it:
-    FP32 output, promotion, C = 0, FP16 in place of FP8, BF16, scaling, a newer architecture."""
+    FP32 output, promotion, C = 0, FP16 instead of FP8, BF16, scaling, a newer architecture."""
     unit = _unit(target)
     operands = unit._operands(a, b, c, scale_a, scale_b)
     return _bitmma.workarounds(unit, operands, revision_name=revision, threads=threads)

@@ -35,7 +35,7 @@ def compare(
     zeros after them, the first element of C; scale factors are one.
 
     Without A and B it is the paper's Equation 1, exactly -0.875. ``round`` rounds what a format does not
-    have, in place of leaving its instructions out; ``composed`` takes in the instructions that a compiler
+    have, instead of leaving its instructions out; ``composed`` takes in the instructions that a compiler
     makes of others.
     """
     values = None
@@ -62,7 +62,7 @@ def smallest(
     fewest bits set in significands, then exponents nearest to that of one.
 
     ``k`` is the length of the dot product, by default the longer of the two units' steps, at most
-    1,048,576; ``budget`` the cases tried of each kind at most, 1 or more. Small spaces are tried whole. Answers are compared as values: zeros
+    1,048,576; ``budget`` the cases tried of each kind at most, 1 or more. Small spaces are tried whole. Results are compared as values: zeros
     are one, NaNs are one.
     """
     x, y = _unit(left), _unit(right)
@@ -72,7 +72,7 @@ def smallest(
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """All against all."""
+    """Every pair of units, compared."""
 
     units: list[list[Unit]]
     """The units; those that compute alike stand together and are one row and one column."""
@@ -85,9 +85,20 @@ class Matrix:
     cases: tuple[int, int]
     """How many cases of the two kinds there were."""
 
+    def _repr_html_(self) -> str:
+        numbers = [str(number) for number in range(1, len(self.units) + 1)]
+        rows = []
+        for number, units, adversarial, normal in zip(numbers, self.units, self.adversarial, self.normal):
+            tips = [f"N(0,1): {100 * float(share):.3g} %" for share in normal]
+            shares = [100 * float(share) for share in adversarial]
+            cells = [(share, f"{share:.3g}", tip) for share, tip in zip(shares, tips)]
+            rows.append((f"{number}: {', '.join(unit.name for unit in units)}", cells))
+        text = f"<p>K = {self.k}: percent of {self.cases[0]} adversarial cases on which row and column differ.</p>"
+        return _bitmma.html_fragment(text + _bitmma.html_heat(numbers, rows))
+
 
 def matrix(targets: Iterable[Target], *, each: int = 4_000, seed: int = 1, threads: int | None = None) -> Matrix:
-    """All units against all, which have the same operands, on ``each`` cases of every family, 1 to
+    """Every pair of units compared, which have the same operands, on ``each`` cases of every family, 1 to
     1,000,000, at the largest K of them."""
     units = [_unit(target) for target in targets]
     whole(each=each, seed=seed, threads=threads)

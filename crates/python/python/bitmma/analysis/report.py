@@ -1,19 +1,22 @@
-"""The report: every question answered for the whole catalogue, in tables, figures and words."""
+"""The report: every question for the whole catalogue, in tables, figures and words."""
 
 from __future__ import annotations
 
 import json
 import os
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any, Iterable, Union
 
 from .. import _bitmma
 from ..errors import OptionError
+from .._page import table as html_table
+from .._progress import listening
 from .._product import Target, _unit
 
 if TYPE_CHECKING:
     from .._arrays import Array
-    from .accuracy import Progress
+    from .._progress import Progress
 
 __all__ = ["PARTS", "Figure", "Section", "Series", "Table", "report", "section"]
 
@@ -38,6 +41,16 @@ class Table:
     """Headings."""
     rows: list[list[Cell]] = field(repr=False)
     """Rows, each with as many cells as there are columns."""
+
+    def _repr_html_(self) -> str:
+        rows = [[_short(cell) for cell in row] for row in self.rows]
+        words = any(isinstance(cell, str) for row in self.rows for cell in row[1:])
+        return _bitmma.html_fragment(f"<h3>{escape(self.title)}</h3><p>{escape(self.text)}</p>" + html_table(self.columns, rows, words=words))
+
+
+def _short(cell: Cell) -> str:
+    """As a reader wants it."""
+    return "–" if cell is None else f"{cell:.3g}" if isinstance(cell, float) else str(cell)
 
 
 @dataclass(frozen=True)
@@ -66,9 +79,9 @@ class Figure:
     """Its heading."""
     text: str
     """What it shows, in words."""
-    x: dict[str, str]
+    x: dict[str, Any]
     """``label`` and ``scale`` (linear, log2, log10) of the axis."""
-    y: dict[str, str]
+    y: dict[str, Any]
     """The same of the other."""
     series: list[Series]
     """What is drawn."""
@@ -102,6 +115,12 @@ class Section:
     """Tables."""
     figures: list[Figure]
     """Figures."""
+    _drawn: _bitmma.Section = field(repr=False, compare=False)
+    finding: dict[str, str] | None = None
+    """What the report says of it first: ``headline`` and ``text``."""
+
+    def _repr_html_(self) -> str:
+        return self._drawn.html()
 
     def table(self, name: str) -> Table:
         """The table of that name."""
@@ -111,7 +130,8 @@ class Section:
 def _section(native: _bitmma.Section) -> Section:
     row = json.loads(native.json())
     tables = [Table(**table) for table in row["tables"]]
-    return Section(**{**row, "tables": tables, "figures": [_figure(figure, native) for figure in row["figures"]]})
+    figures = [_figure(figure, native) for figure in row["figures"]]
+    return Section(**{**row, "tables": tables, "figures": figures, "_drawn": native})
 
 
 def _figure(row: dict[str, Any], native: _bitmma.Section) -> Figure:
@@ -155,7 +175,7 @@ def section(
     quick: bool = False,
     revision: str = "hardware",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> Section:
     """One part of the report, as ``bitmma analyze`` prints it: one of :data:`PARTS`.
 
@@ -164,11 +184,13 @@ def section(
     and K×32 (K 1 to 1,048,576), of a ``distribution`` (normal, uniform, outliers) times ``scale`` (above 0, at most
     1e300). ``quick`` tries fewer cases of
     everything: seconds in place of minutes. ``progress`` is called with what is done, how much of it, and how
-    much there is. Other Python threads run meanwhile.
+    much there is; in its place there is a bar where tqdm is installed and standard error is a terminal or a notebook shows it
+    (True: always, False: never). Other Python threads run meanwhile.
     """
     options = {"distribution": distribution, "scale": scale, "k": k, "seed": seed, "quick": quick, "revision": revision}
     choices = _choices(target, a, b, c, (scale_a, scale_b), options)
-    return _section(_bitmma.report_section(part, choices, threads=threads, progress=progress))
+    with listening(progress) as listener:
+        return _section(_bitmma.report_section(part, choices, threads=threads, progress=listener))
 
 
 def report(
@@ -188,7 +210,7 @@ def report(
     quick: bool = False,
     revision: str = "hardware",
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Progress = None,
 ) -> list[Section]:
     """Writes the report into the folder ``out``, as ``bitmma report`` does, and gives its sections.
 
@@ -202,5 +224,6 @@ def report(
     built = os.stat(str(_bitmma.__file__))
     build = f"bitmma {_bitmma.__version__} ({built.st_size} bytes, {built.st_mtime_ns} ns)"
     parts = list(only)
-    sections = _bitmma.write_report(os.fspath(out), parts, choices, build, threads=threads, progress=progress)
+    with listening(progress) as listener:
+        sections = _bitmma.write_report(os.fspath(out), parts, choices, build, threads=threads, progress=listener)
     return [_section(one) for one in sections]

@@ -13,7 +13,7 @@ __all__ = ["assess", "assess_all"]
 def assess(target: Target, *, k: int | None = None, seed: int = 1) -> list[Verdict]:
     """The verdicts on a unit, an instruction or a model of your own, one for each risk of the paper's table.
 
-    A risk is there where a search found an input that shows it; where nothing in the parameters speaks for
+    A risk is present where a search found an input that shows it; where nothing in the parameters speaks for
     it, the search is short.
     """
     whole(k=k, seed=seed)

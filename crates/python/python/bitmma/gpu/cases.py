@@ -78,20 +78,20 @@ def cases(unit: Unit, sizes: tuple[int, int, int] | None = None) -> Iterator[tup
 
 
 def difference(unit: Unit, device: Device, where: torch.device, sizes: tuple[int, int, int] | None = None) -> str | None:
-    """Where kernels first answer other bits than the CPU; None where they agree on every case."""
+    """Where kernels first return other bits than the CPU; None where they agree on every case."""
     for name, drawn in cases(unit, sizes):
         ours, theirs = answers(unit, drawn, device, where)
         differs = (ours != theirs).nonzero()
         if len(differs):
             place = tuple(differs[0].tolist())
             mask = (1 << (8 * ours.element_size())) - 1
-            found = f"{int(ours[place]) & mask:#x} in place of {int(theirs[place]) & mask:#x}"
+            found = f"{int(ours[place]) & mask:#x} instead of {int(theirs[place]) & mask:#x}"
             return f"case {name!r}: {len(differs)} of {ours.numel()} elements differ, the first at {list(place)}, {found}"
     return None
 
 
 def answers(unit: Unit, drawn: tuple[Any, ...], device: Device, where: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """The codes that the device and the CPU answer."""
+    """The codes that the device and the CPU return."""
     model = model_of(unit)
     a, b, c, *scales = drawn
     widths = [model.a, model.b, model.c, *[model.scale[0] if model.scale else model.a] * 2]

@@ -123,7 +123,7 @@ def dot_of_bytes(x, y, sum, TARGET: tl.constexpr):
 
 @triton.jit
 def flushed(x):
-    """Zero of the same sign in place of a subnormal number."""
+    """Zero of the same sign instead of a subnormal number."""
     return tl.where(tl.abs(x) < 1.1754943508222875e-38, (x.to(tl.int32, bitcast=True) & -2147483648).to(tl.float32, bitcast=True), x)
 
 

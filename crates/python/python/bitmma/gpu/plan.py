@@ -29,13 +29,13 @@ class Plan:
     start: Format
     """The format in which it reads C."""
     end: Format
-    """The format in which it answers."""
+    """The format of its results."""
     by_step: bool
     """Whether each instruction is a launch of its own, because something is done between them."""
     operations: int
     """Elementary operations of one instruction; where the kernel takes instructions whole, 1."""
     routes: tuple[str, ...] = ()
-    """Ways to sum products that hold for the model, the cheapest first (see ``terms``)."""
+    """Methods to sum products that hold for the model, the cheapest first (see ``terms``)."""
     base: tuple[int, int] = (0, 0)
     """The powers of two over which those other than ``integers`` have A and B; or VARIES."""
     flushes: bool = False
