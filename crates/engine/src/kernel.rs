@@ -125,14 +125,14 @@ impl Plan<'_> {
     pub(crate) fn of_prepared(
         &self,
         a: (View<'_>, Option<View<'_>>),
-        panels: &Panels,
+        (panels, scale_b): (&Panels, Option<View<'_>>),
         c: Option<View<'_>>,
         runs: Option<&Runs<'_>>,
     ) -> Option<Result<Matrix, Error>> {
         let kernel = self.kernel.as_ref()?;
         let format = if runs.is_some() { kernel.sums() } else { self.prepared.model().d };
         let shape = (1, a.0.rows, panels.shape().1);
-        let codes = kernel.multiply_prepared(&self.prepared, a, panels, c, runs);
+        let codes = kernel.multiply_prepared(&self.prepared, a, (panels, scale_b), c, runs);
         let codes = codes.ok_or(Error::too_large(format, shape));
         Some(codes.map(|codes| Matrix::from_codes(format, shape, codes)))
     }

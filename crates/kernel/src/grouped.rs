@@ -11,15 +11,16 @@ use std::sync::OnceLock;
 
 use bitmma_arithmetic::run::Side;
 use bitmma_arithmetic::{Conversion, FusedSum, Lowering, Operation, Prepared};
-use bitmma_formats::{BlockScale, Class, Format, Rounding, decode};
+use bitmma_formats::{Class, Format, Rounding, decode};
 
 use super::element::Element;
 use super::element::Range;
 use super::elementwise::{integer, power};
 use super::family::{Family, Kernel, Rare};
-use super::pack::{Cells, GROUP, ROWS, VECTORS};
+use super::pack::{Aligned, Cells, GROUP, ROWS, VECTORS};
+use super::panels::widen::Widen;
 use super::routes::{Route, count};
-use super::simd::Simd;
+use super::simd::{Level, Simd};
 use small::{Small, sums};
 
 /// Smaller than every exponent.
@@ -33,7 +34,8 @@ pub(crate) struct Grouped {
     fraction_bits: i32,
     /// Exponent of a zero term; `NOWHERE` where it has none.
     zero: i32,
-    scale: BlockScale,
+    /// What each code of a scale factor is.
+    factors: Vec<Factor>,
     /// Units of the factors' last bits, multiplied.
     unit: f64,
     /// Last bits of A and B, as exponents.
@@ -41,6 +43,27 @@ pub(crate) struct Grouped {
     b_last: i32,
     /// Operations of a block that integers hold, at most; 0 where elements have too many bits.
     small: usize,
+}
+
+/// A scale factor; one that is not finite is zero, and the elements under it are special.
+struct Factor {
+    is_finite: bool,
+    /// Exp, and the exponent of the last bit.
+    exponent: i32,
+    last: i32,
+    significand: u64,
+    value: f64,
+}
+
+impl Factor {
+    fn of(format: &Format, code: u64) -> Factor {
+        let factor = decode(format, code);
+        let is_finite = factor.class == Class::Finite;
+        let last = factor.exponent - format.fraction_bits as i32;
+        let significand = if is_finite { factor.significand } else { 0 };
+        let exponent = if is_finite { factor.exponent } else { 0 };
+        Factor { is_finite, exponent, last, significand, value: significand as f64 * power(last) }
+    }
 }
 
 /// Exponent of a format's last bit: that of its smallest positive number.
@@ -86,6 +109,7 @@ impl Grouped {
             && model.lowering == Lowering::NONE
             && !model.flush_operands.is_on()
             && !model.flush_accumulator.is_on()
+            && scale.format.bits() <= 8
             && one_cut;
         let small = small::most_operations(&sum, (&a, &b), product * prepared.length() as u128)
             .filter(|_| group.is_multiple_of(16))
@@ -95,7 +119,7 @@ impl Grouped {
             group,
             fraction_bits: fraction_bits as i32,
             zero: zero_exponent.map_or(NOWHERE, |zero| zero.max(NOWHERE)),
-            scale,
+            factors: (0..1 << scale.format.bits()).map(|code| Factor::of(&scale.format, code)).collect(),
             unit: power(last_bit(&a) + last_bit(&b)),
             a_last: last_bit(&a),
             b_last: last_bit(&b),
@@ -111,10 +135,10 @@ impl Grouped {
     #[inline(always)]
     fn packed(&self, cells: Cells, last: i32, added: i32, unit: f64) -> Packed {
         let (small, wide) = match self.small {
-            0 => (None, OnceLock::from(self.pack(&cells, last, unit))), // every operation takes it
-            _ => (Some(Small::of(self, &cells, last, added)), OnceLock::new()),
+            0 => (None, OnceLock::from(Box::new(self.pack(&cells, last, unit)))), // every operation takes it
+            _ => (Some(Box::new(Small::of(self, &cells, last, added))), OnceLock::new()),
         };
-        Packed { cells, small, wide }
+        Packed { cells, small, wide, factors: Vec::new() }
     }
 
     /// Pairs of factors, and for each group and line its scale factor and which elements are not zero.
@@ -131,18 +155,19 @@ impl Grouped {
             packed.pairs.extend(even.iter().zip(odd).map(both).map(u32::cast_signed));
         }
         for position in (0..count).step_by(self.group) {
-            for line in 0..lines {
-                let values = &cells.values[position * lines..(position + self.group) * lines];
-                let scale = decode(&self.scale.format, cells.scale(line, position));
-                let finite = scale.class == Class::Finite;
-                let mut mask = 0u32;
-                for (k, &value) in values[line..].iter().step_by(lines).enumerate() {
-                    mask |= u32::from(finite && value != 0.0) << k;
+            // line by line within each, which is done in vectors
+            let mut masks = vec![0u32; lines];
+            let values = &cells.values[position * lines..(position + self.group) * lines];
+            for (k, values) in values.chunks_exact(lines).enumerate() {
+                for (mask, &value) in masks.iter_mut().zip(values) {
+                    *mask |= u32::from(value != 0.0) << k;
                 }
-                packed.masks.push(mask.cast_signed());
-                packed.exponents.push(if finite { scale.exponent } else { 0 });
-                let last = scale.exponent - self.scale.format.fraction_bits as i32;
-                packed.scales.push(if finite { scale.significand as f64 * power(last) * unit } else { 0.0 });
+            }
+            for (line, mask) in masks.into_iter().enumerate() {
+                let factor = &self.factors[cells.scale(line, position) as usize];
+                packed.masks.push(if factor.is_finite { mask.cast_signed() } else { 0 });
+                packed.exponents.push(factor.exponent);
+                packed.scales.push(factor.value * unit);
             }
         }
         packed
@@ -153,9 +178,11 @@ impl Grouped {
 pub(crate) struct Packed {
     cells: Cells,
     /// Where elements have few bits.
-    small: Option<Small>,
+    small: Option<Box<Small>>,
     /// For operations that may be cut, where there are any.
-    wide: OnceLock<Wide>,
+    wide: OnceLock<Box<Wide>>,
+    /// The codes of scale factors, where columns are kept beside their codes.
+    factors: Vec<u8>,
 }
 
 /// Lines for operations that may be cut.
@@ -191,12 +218,48 @@ impl Kernel for Grouped {
         packed
     }
 
+    fn strip(&self, packed: &mut Packed) {
+        packed.factors = packed.cells.scales.iter().map(|&code| code as u8).collect();
+        let Cells { lines, there, block, directed, .. } = packed.cells;
+        (packed.cells, packed.small, packed.wide) =
+            (empty(lines, there, block, directed), None, OnceLock::new());
+    }
+
+    fn fill(&self, level: Level, widen: &Widen, words: &[i32], kept: &Packed, into: &mut Option<Packed>) {
+        let Cells { lines, there, block, directed, .. } = kept.cells;
+        let mut cells =
+            into.take().map_or_else(|| empty(lines, there, block, directed), |packed| packed.cells);
+        (cells.lines, cells.there, cells.block) = (lines, there, block);
+        let count = words.len() * 32 / widen.cell as usize;
+        widen.numbers(level, VECTORS, words, cells.values.resized(count));
+        cells.scales.clear();
+        match kept.factors.is_empty() {
+            true => cells.scales.extend_from_slice(&kept.cells.scales),
+            false => cells.scales.extend(kept.factors.iter().map(|&code| u64::from(code))),
+        }
+        *into = Some(level.compiled(
+            #[inline(always)]
+            || self.pack_b(cells),
+        ));
+    }
+
+    fn is_filled(&self, packed: &Packed, filled: &Packed) -> bool {
+        let pairs = packed.cells.values.iter().zip(&*filled.cells.values);
+        packed.cells.values.len() == filled.cells.values.len()
+            && pairs.fold(true, |same, (x, y)| same & (x == y))
+            && packed.cells.scales.iter().all(|&code| u8::try_from(code).is_ok())
+    }
+
+    fn bytes(&self, packed: &Packed) -> usize {
+        packed.factors.len()
+    }
+
     #[inline(always)]
     fn rows<S: Simd>(&self, s: S, a: &Packed, b: &Packed, k: Range, state: &mut [f32], _: &mut Rare<'_>) {
         let tile = ROWS * VECTORS * S::LANES;
         assert!(state.len().is_multiple_of(tile) && state.len() <= GROUP / ROWS * tile);
         let operations = k.length / self.length;
-        let small = a.small.as_ref().zip(b.small.as_ref()).filter(|_| operations <= self.small);
+        let small = a.small.as_deref().zip(b.small.as_deref()).filter(|_| operations <= self.small);
         for (pair, state) in state.chunks_exact_mut(tile).enumerate() {
             let row = pair * ROWS;
             let small = small.filter(|(a, _)| a.fits(row..row + ROWS));
@@ -207,9 +270,9 @@ impl Kernel for Grouped {
                     count(Route::Whole);
                     continue;
                 }
-                let wide = (
-                    a.wide.get_or_init(|| self.pack(&a.cells, self.a_last, self.unit)),
-                    b.wide.get_or_init(|| self.pack(&b.cells, self.b_last, 1.0)),
+                let wide: (&Wide, &Wide) = (
+                    a.wide.get_or_init(|| Box::new(self.pack(&a.cells, self.a_last, self.unit))),
+                    b.wide.get_or_init(|| Box::new(self.pack(&b.cells, self.b_last, 1.0))),
                 );
                 for operation in 0..operations {
                     count(Route::Groups);
@@ -222,6 +285,12 @@ impl Kernel for Grouped {
             }
         }
     }
+}
+
+/// Lines without elements.
+fn empty(lines: usize, there: usize, block: usize, directed: bool) -> Cells {
+    let (exponents, scales, traits) = (Vec::new(), Vec::new(), Vec::new());
+    Cells { lines, there, values: Aligned::default(), exponents, scales, block, traits, directed }
 }
 
 /// Groups of one operation at most; more are for the reference path.

@@ -105,8 +105,8 @@ impl Plan {
         self.kernel.multiply(&Problem { prepared, operands, level: self.level, runs, panels: None })
     }
 
-    /// B, K×N of whole steps, made ready for any number of products, with its scale factors; `None` where there is no room
-    /// for it, or where this kernel does not take its operand so.
+    /// B, K×N of whole steps, packed for any number of products under these scale factors, which every product is given
+    /// again; `None` where there is no room for it, or where this kernel does not take its operand so.
     pub fn prepare(&self, prepared: &Prepared<'_>, b: View<'_>, scale_b: Option<View<'_>>) -> Option<Panels> {
         self.kernel.prepare(prepared, self.level, b, scale_b)
     }
@@ -121,7 +121,7 @@ impl Plan {
         &self,
         prepared: &Prepared<'_>,
         (a, scale_a): (View<'_>, Option<View<'_>>),
-        panels: &Panels,
+        (panels, scale_b): (&Panels, Option<View<'_>>),
         c: Option<View<'_>>,
         runs: Option<&Runs<'_>>,
     ) -> Option<Codes> {
@@ -129,7 +129,7 @@ impl Plan {
         assert!(a.columns == panels.k && a.blocks == 1 && panels.takes(runs), "another B was prepared");
         // B has a shape and no codes: those that are asked for come from the panels
         let b = View::new(Slice::U8(&[]), (1, panels.k, panels.n));
-        let operands = &Operands { a, b, c, scale_a, scale_b: panels.scale() };
+        let operands = &Operands { a, b, c, scale_a, scale_b };
         let problem = Problem { prepared, operands, level: panels.level, runs, panels: Some(panels) };
         self.kernel.stream(&problem, panels)
     }

@@ -44,7 +44,7 @@ pub(crate) struct Cells<E: Entry = Element> {
 impl Cells {
     /// Positions along K.
     pub(crate) fn positions(&self) -> usize {
-        self.exponents.len() / self.lines
+        self.values.len() / self.lines
     }
 
     /// Code of the scale factor of a line at a position.

@@ -10,7 +10,6 @@ use std::fmt;
 pub(crate) mod stream;
 pub(crate) mod widen;
 
-use super::codes::{Codes, View};
 use super::pack::{Aligned, Traits};
 use super::runs::Runs;
 use super::simd::Level;
@@ -42,8 +41,6 @@ pub struct Panels {
     pub(crate) blocks: Vec<Block>,
     /// What is known of the columns of all panels.
     pub(crate) traits: Vec<Traits>,
-    /// Codes of scale factors, K/block × N.
-    pub(crate) scales: Option<(Codes, usize)>,
     /// The bytes that blocks take beside the words.
     pub(crate) kept: usize,
 }
@@ -68,9 +65,8 @@ impl Panels {
 
     /// Bytes that all of it takes.
     pub fn bytes(&self) -> usize {
-        let scales = self.scales.as_ref().map_or(0, |(codes, _)| codes.len() * codes.bytes());
         let known = self.traits.len() * size_of::<Traits>() + self.blocks.len() * size_of::<Block>();
-        self.words.len() * size_of::<i32>() + self.kept + scales + known
+        self.words.len() * size_of::<i32>() + self.kept + known
     }
 
     /// Blocks whose codes are widened as they are streamed, or that are kept packed, and all there are: others are packed again
@@ -82,11 +78,6 @@ impl Panels {
     /// Whether sums of these runs can be made of it: they end where its blocks do.
     pub fn takes(&self, runs: Option<&Runs<'_>>) -> bool {
         runs.is_none_or(|runs| runs.ends.iter().all(|end| end % self.block == 0 || *end == self.k))
-    }
-
-    /// The scale factors, K/block × N.
-    pub(crate) fn scale(&self) -> Option<View<'_>> {
-        self.scales.as_ref().map(|(codes, rows)| View::new(codes.slice(), (1, *rows, self.n)))
     }
 
     /// Blocks of a panel.

@@ -356,17 +356,21 @@ impl<'j> Job<'j> {
         if !whole || !panels.takes(runs) {
             return None;
         }
-        let scale = match (target.model.scale, self.given.scale_a) {
+        let scale = |given: Option<MatrixRef<'_>>, is_b: bool| match (target.model.scale, given) {
             (Some(of), Some(scale)) => {
                 let along = 0..panels.shape().0 / of.size;
-                match cut(scale.into(), 0, &tile.rows, &along, of.format.one_code()) {
-                    Ok(scale) => Some(scale),
-                    Err(error) => return Some(Err(error)),
-                }
+                let (rows, columns) = if is_b { (&along, &tile.columns) } else { (&tile.rows, &along) };
+                cut(scale, 0, rows, columns, of.format.one_code()).map(Some)
             }
-            _ => None,
+            _ => Ok(None),
         };
-        plan.of_prepared((a, scale.as_ref().map(Matrix::view)), panels, c, runs)
+        let scales = scale(self.given.scale_a.map(Into::into), false)
+            .and_then(|of_a| Ok((of_a, scale(self.given.scale_b.map(Into::into), true)?)));
+        let (of_a, of_b) = match &scales {
+            Ok((of_a, of_b)) => (of_a.as_ref().map(Matrix::view), of_b.as_ref().map(Matrix::view)),
+            Err(_) => return scales.err().map(Err),
+        };
+        plan.of_prepared((a, of_a), (panels, of_b), c, runs)
     }
 
     /// The sums, in W, of the results of some chains, which start from `start`, or from +0, or from -0 where `empty`.

@@ -7,7 +7,7 @@
 //! their own: accumulators are held in finer ones by [`FINER`] bits.
 
 use bitmma_arithmetic::FusedSum;
-use bitmma_formats::{Class, Format, decode};
+use bitmma_formats::Format;
 
 use super::{Grouped, last_bit};
 use crate::elementwise::{integer, power};
@@ -87,8 +87,8 @@ impl Small {
         }
         // groups may share a scale factor
         let scale = |group: usize| (0..lines).map(move |line| cells.scale(line, group * plan.group));
-        let scales: Vec<(u64, i32)> =
-            (0..groups).flat_map(scale).map(|code| plan.small_scale(code)).collect();
+        let factor = |code: u64| (plan.factors[code as usize].significand, plan.factors[code as usize].last);
+        let scales: Vec<(u64, i32)> = (0..groups).flat_map(scale).map(factor).collect();
         for line in 0..lines {
             let own = || scales[line..].iter().step_by(lines).filter(|(significand, _)| *significand > 0);
             let unit = own().map(|&(_, last)| last).min().unwrap_or(0);
@@ -110,16 +110,6 @@ impl Small {
     /// Whether the scale factors of some lines are near each other.
     pub(crate) fn fits(&self, lines: std::ops::Range<usize>) -> bool {
         self.units[lines].iter().all(|&unit| unit > 0.0)
-    }
-}
-
-impl Grouped {
-    /// The significand of a scale factor, and the exponent of its last bit; 0 for what is not finite.
-    #[inline(always)]
-    fn small_scale(&self, code: u64) -> (u64, i32) {
-        let scale = decode(&self.scale.format, code);
-        let significand = if scale.class == Class::Finite { scale.significand } else { 0 };
-        (significand, scale.exponent - self.scale.format.fraction_bits as i32)
     }
 }
 

@@ -133,15 +133,6 @@ impl<T: Number, E: Entry> Driven<T, E> {
         }
         let mut places = vec![0; step];
         prepared.order().iter().enumerate().for_each(|(position, &place)| places[place] = position);
-        let scales = match scale_b {
-            None => None,
-            Some(scales) => {
-                let format = prepared.model().scale?.format;
-                let mut codes = Codes::with_capacity(&format, scales.rows * n)?;
-                (0..scales.rows).flat_map(|row| scales.row(0, row)).for_each(|code| codes.push(code));
-                Some((codes, scales.rows))
-            }
-        };
         let count = n.div_ceil(width);
         let along = k.div_ceil(block);
         let mut panels = Panels {
@@ -156,7 +147,6 @@ impl<T: Number, E: Entry> Driven<T, E> {
             words: Aligned::default(),
             blocks: Vec::new(),
             traits: vec![Traits::NONE; count * width],
-            scales,
             kept: 0,
         };
         let per_panel = panels.words_of(k);
@@ -413,20 +403,43 @@ fn write<E: Entry>(
         if flush.is_on() {
             codes.iter_mut().for_each(|code| *code = Code::of(read(code.code())));
         }
+        // near first: a page that is read before it is written to faults twice
+        let mut near = vec![0; words.len()];
         for (position, line) in codes.chunks_exact(there).enumerate() {
             // as cells have them
-            let beyond = if E::EXPONENTS { line[there - 1].code() as u32 } else { 0 };
+            let beyond = if E::EXPONENTS { line[there - 1].code() } else { 0 };
             for vector in 0..panels.vectors {
                 let slot = widen.slot(panels.vectors, position * panels.vectors + vector);
                 let shift = widen.shift_of(slot.index);
-                let words = &mut words[slot.vector * lanes..][..lanes];
+                let words = &mut near[slot.vector * lanes..][..lanes];
                 let own = &line[(vector * lanes).min(there)..((vector + 1) * lanes).min(there)];
-                let (words, rest) = words.split_at_mut(own.len());
-                for (word, code) in words.iter_mut().zip(own) {
-                    *word |= ((code.code() as u32) << shift).cast_signed();
+                match (own.len(), lanes) {
+                    (16, 16) => join::<16, _>(words, own, shift),
+                    (8, 8) => join::<8, _>(words, own, shift),
+                    (4, 4) => join::<4, _>(words, own, shift),
+                    (own_lanes, _) => {
+                        let (words, rest) = words.split_at_mut(own_lanes);
+                        words.iter_mut().zip(own).for_each(|(word, code)| put(word, code.code(), shift));
+                        rest.iter_mut().for_each(|word| put(word, beyond, shift));
+                    }
                 }
-                rest.iter_mut().for_each(|word| *word |= (beyond << shift).cast_signed());
             }
         }
+        words.copy_from_slice(&near);
     });
+}
+
+/// Adds a code to a word.
+#[inline(always)]
+fn put(word: &mut i32, code: u64, shift: u32) {
+    *word |= ((code as u32) << shift).cast_signed();
+}
+
+/// The same for a vector of them: of a known length, which makes it a few instructions.
+#[inline(always)]
+fn join<const LANES: usize, C: Code>(words: &mut [i32], codes: &[C], shift: u32) {
+    let (words, codes) = (&mut words[..LANES], &codes[..LANES]);
+    for lane in 0..LANES {
+        put(&mut words[lane], codes[lane].code(), shift);
+    }
 }

@@ -71,10 +71,11 @@ impl Widen {
 
     /// Where the vector of codes is that is so far from the first of a block.
     pub(crate) fn slot(&self, vectors: usize, vector: usize) -> Slot {
+        // powers of two, all of them: a division takes as long as the rest
         let group = self.group(vectors);
-        let words = group / self.cells();
-        let (first, of_group) = (vector / group * words, vector % group);
-        Slot { vector: first + of_group % words, index: of_group / words }
+        let words = (group / self.cells()).trailing_zeros();
+        let (first, of_group) = (vector >> group.trailing_zeros() << words, vector & (group - 1));
+        Slot { vector: first + (of_group & ((1 << words) - 1)), index: of_group >> words }
     }
 
     /// By how many bits a code is shifted to its cell of a word.

@@ -55,6 +55,12 @@ def is_codes(array: Array) -> bool:
     return _dtype_name(array) in WORD_OF.values()
 
 
+@lru_cache(maxsize=256)
+def like_dtypes(*dtypes: Any) -> Like:
+    """The same of arrays of NumPy with these dtypes."""
+    return Like(False, all(_name_of(dtype) in WORD_OF.values() for dtype in dtypes))
+
+
 def _is_torch(array: Array) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(array, getattr(torch, "Tensor", ()))
@@ -75,14 +81,14 @@ def _name_of(dtype: Any) -> str:
 def format_of(name: str, array: Array, read_as: str | None = None) -> str:
     """The format an array's numbers have; ``read_as`` where the dtype leaves it open."""
     dtype = _dtype_name(array)
+    if read_as is None and dtype in FORMATS_OF:
+        return FORMATS_OF[dtype][0]
     read_as = None if read_as is None else _format_named(read_as).name  # a name that another project gives it
     readings = FORMATS_OF.get(dtype)
     if readings is None:
         if read_as is not None and dtype == WORD_OF.get(BYTES.get(read_as, 0)):
             return read_as
         raise DtypeError(f"{name} is {dtype}; {_what_holds(read_as)}")
-    if read_as is None:
-        return readings[0]
     if read_as not in readings:
         raise DtypeError(f"{name} is {dtype}, which holds {readings[0]}; {_what_holds(read_as)}")
     return read_as

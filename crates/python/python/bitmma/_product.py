@@ -42,7 +42,7 @@ def plain(unit: Unit, a: Array, b: Array, c: Array | None) -> Array:
     words = _arrays.words
     operands = (words("A", a, unit.a), words("B", b, unit.b, -2), None if c is None else words("C", c, unit.c), None, None)
     d, format = _bitmma.gemm(unit, operands)
-    return _arrays.result(d, format, _arrays.like(a, b))
+    return _arrays.result(d, format, _arrays.like_dtypes(a.dtype, b.dtype))
 
 
 def on_cpu(

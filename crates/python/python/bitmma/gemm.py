@@ -72,12 +72,16 @@ def gemm(
     (:mod:`bitmma.gpu`). The order of operations is stated in full in ``bitmma::gemm``.
     """
     unit = _unit(target)
-    shapes: Any = (a, b)  # of which mypy knows nothing: NumPy is imported late
-    if all(type(one) is np.ndarray and one.ndim == 2 for one in shapes) and not (c_last or saturate):
-        numbers = (split_k, promote_every, alpha, beta, threads)
-        others = (scale_a, scale_b, scale_blocks, output, output_rounding, nan, progress)
-        if all(one is None for one in numbers + others):
-            return plain(unit, a, b, c)
+    whole_b: Any = b  # mypy knows nothing of NumPy, which is imported late
+    if (
+        type(a) is np.ndarray
+        and type(b) is np.ndarray
+        and a.ndim == whole_b.ndim == 2
+        and (scale_a is None and scale_b is None and scale_blocks is None and split_k is None and promote_every is None)
+        and (alpha is None and beta is None and output is None and output_rounding is None and nan is None)
+        and (threads is None and progress is None and not c_last and not saturate)
+    ):
+        return plain(unit, a, b, c)
     whole(split_k=split_k, promote_every=promote_every, threads=threads)
     options: dict[str, Any] = {
         "scale_a": scale_a,
@@ -194,7 +198,7 @@ def matmul(
     if like is None:
         raise OptionError("like says which chip's instruction computes: like='h100'; only what was prepared knows it already")
     output = _arrays.format_named("output", output)
-    if _needs_gradient(a, b):
+    if not (type(a) is type(b) is np.ndarray) and _needs_gradient(a, b):
         from .torch.gradient import matmul as with_gradient
 
         if scale_a is not None or scale_b is not None:
