@@ -246,7 +246,7 @@ impl Kernel for Grouped {
     fn is_filled(&self, packed: &Packed, filled: &Packed) -> bool {
         let pairs = packed.cells.values.iter().zip(&*filled.cells.values);
         packed.cells.values.len() == filled.cells.values.len()
-            && pairs.fold(true, |same, (x, y)| same & (x == y))
+            && pairs.fold(true, |same, (x, y)| same & ((x + 0.0).to_bits() == (y + 0.0).to_bits()))
             && packed.cells.scales.iter().all(|&code| u8::try_from(code).is_ok())
     }
 

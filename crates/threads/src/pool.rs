@@ -1,7 +1,8 @@
 //! A pool of threads, and which threads are in one.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
+use std::rc::Rc;
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -10,8 +11,43 @@ use crate::stop::Work;
 /// Threads of a [`Pool`], at most. More are refused: the system would start them one by one until it has no more.
 pub const MOST: usize = 4096;
 
+/// A pool of at most that many threads is kept by the thread that asked for it.
+const KEPT: usize = 64;
+
 /// Threads that share work.
-pub struct Pool(ThreadPool);
+pub struct Pool {
+    /// Taken when it is dropped.
+    threads: Option<ThreadPool>,
+    process: u32,
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // in a process that was forked they are not there, and one of their locks may be held for ever
+        if self.process != process() {
+            std::mem::forget(self.threads.take());
+        }
+    }
+}
+
+/// Does some work on that many threads, 1 to [`MOST`]. This thread keeps a pool of few threads for its next such work:
+/// starting one takes longer than a small product.
+pub fn on<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread_local! {
+        static LAST: RefCell<Option<Rc<Pool>>> = const { RefCell::new(None) };
+    }
+    let fits = |pool: &Rc<Pool>| pool.threads() == threads && pool.process == process();
+    let pool = LAST.try_with(|last| last.borrow().clone()).ok().flatten().filter(fits);
+    let pool = match pool {
+        Some(pool) => pool,
+        None => Rc::new(Pool::new(threads)?),
+    };
+    if threads <= KEPT {
+        // a thread that is ending keeps none
+        _ = LAST.try_with(|last| last.replace(Some(pool.clone())));
+    }
+    Ok(pool.install(work))
+}
 
 impl Pool {
     /// That many threads, 1 to [`MOST`].
@@ -32,18 +68,23 @@ impl Pool {
         let process = process();
         let builder = ThreadPoolBuilder::new().num_threads(threads);
         let joined = move |_| JOINED.set(Some(Joined::In(process)));
-        builder.start_handler(joined).build().map(Pool).map_err(io::Error::other)
+        let threads = builder.start_handler(joined).build().map_err(io::Error::other)?;
+        Ok(Pool { threads: Some(threads), process })
     }
 
     /// Does some work on the threads of this pool.
     pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         let own = Work::current();
-        self.0.install(move || own.within(work))
+        self.pool().install(move || own.within(work))
     }
 
     /// Threads.
     pub fn threads(&self) -> usize {
-        self.0.current_num_threads()
+        self.pool().current_num_threads()
+    }
+
+    fn pool(&self) -> &ThreadPool {
+        self.threads.as_ref().expect("it is taken when the pool is dropped")
     }
 }
 

@@ -64,10 +64,7 @@ pub fn parts(
 }
 
 fn within<T: Send>(how: &How<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
-    match how.threads {
-        None => work(),
-        Some(threads) => threads::pool(threads)?.install(work),
-    }
+    threads::on(how.threads, work)?
 }
 
 /// Elements of a tile of D that a kernel computes at a time: bounds what is held beside D.

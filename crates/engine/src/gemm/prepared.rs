@@ -54,10 +54,7 @@ impl Prepared {
             None,
         )?;
         let level = level.unwrap_or_else(Level::best);
-        let panels = match threads {
-            None => panels(target, b, scale, level),
-            Some(threads) => threads::pool(threads)?.install(|| panels(target, b, scale, level)),
-        }?;
+        let panels = threads::on(threads, || panels(target, b, scale, level))??;
         let b = match panels {
             Some(panels) => Kept::Panels(Box::new(panels)),
             None => Kept::Codes(Matrix::from_fn(format, (blocks, k, n), |block, row, column| {
