@@ -158,7 +158,9 @@ def is_dense(args: tuple[Any, ...]) -> bool:
 
 def is_traced(args: tuple[Any, ...]) -> bool:
     """Whether tensors stand for others, as in ``torch.export``."""
-    return any(isinstance(one, _stand_ins()) or (isinstance(one, torch.Tensor) and one.is_meta) for one in args)
+    tensors = [one for one in args if isinstance(one, torch.Tensor)]
+    # a plain tensor is known without asking, which every operation of a model does
+    return any(one.is_meta or (type(one) is not torch.Tensor and isinstance(one, _stand_ins())) for one in tensors)
 
 
 def _stand_ins() -> tuple[type, ...]:
