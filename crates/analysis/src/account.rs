@@ -113,7 +113,7 @@ pub enum Start {
     D,
 }
 
-/// As [`account`] for a model made ready; the case's codes must fit.
+/// As [`account`] for a prepared model; the case's codes must fit.
 pub fn account_prepared(prepared: &Prepared<'_>, case: &Case, start: Start, with_losses: bool) -> Account {
     bitmma_engine::threads::check();
     let model = prepared.model();

@@ -65,7 +65,7 @@ pub enum Side {
     B,
 }
 
-/// A model made ready for dot products of one K.
+/// A model prepared for dot products of one K.
 #[derive(Clone, Debug)]
 pub struct Prepared<'m> {
     model: Cow<'m, Model>,

@@ -43,7 +43,7 @@ typedef enum bitmma_status {
   BITMMA_INTERNAL = 11,
 } bitmma_status;
 
-// An operand B made ready for a unit, which may be closed before it.
+// An operand B prepared for a unit, which may be closed before it.
 typedef struct bitmma_prepared bitmma_prepared;
 
 // An instruction or a model, ready to compute. It does not change: any number of threads may use it at once.
@@ -233,7 +233,7 @@ enum bitmma_status bitmma_prepare(const struct bitmma_unit *unit,
                                   size_t threads,
                                   struct bitmma_prepared **prepared);
 
-// D = alpha·A·B + beta·C as by `bitmma_gemm`, with a B that was made ready; of `operands` B is all zero, and so are its scale
+// D = alpha·A·B + beta·C as by `bitmma_gemm`, with a B that was prepared; of `operands` B is all zero, and so are its scale
 // factors, but for FP32 scales of blocks. One product at a time.
 enum bitmma_status bitmma_multiply_prepared(const struct bitmma_prepared *prepared,
                                             size_t m,
@@ -241,7 +241,7 @@ enum bitmma_status bitmma_multiply_prepared(const struct bitmma_prepared *prepar
                                             const struct bitmma_gemm_options *options,
                                             const struct bitmma_output *d);
 
-// Ends an operand that was made ready, which no call may be using. NULL is ignored.
+// Ends an operand that was prepared, which no call may be using. NULL is ignored.
 void bitmma_free_prepared(struct bitmma_prepared *prepared);
 
 // Every step of one element of D, with operands as `bitmma_dot` takes them: JSON, the keys `schema`, `steps` and `d` of

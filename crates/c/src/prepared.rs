@@ -1,4 +1,4 @@
-//! An operand B that is made ready once.
+//! An operand B that is packed once.
 
 use bitmma_engine::Prepared;
 
@@ -9,7 +9,7 @@ use crate::status::bitmma_status::{BITMMA_SCALE, BITMMA_SIZE};
 use crate::status::{Failure, bitmma_status, guarded};
 use crate::unit::bitmma_unit;
 
-/// An operand B made ready for a unit, which may be closed before it.
+/// An operand B prepared for a unit, which may be closed before it.
 pub struct bitmma_prepared {
     name: String,
     prepared: Prepared,
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn bitmma_prepare(
     })
 }
 
-/// D = alpha·A·B + beta·C as by `bitmma_gemm`, with a B that was made ready; of `operands` B is all zero, and so are its scale
+/// D = alpha·A·B + beta·C as by `bitmma_gemm`, with a B that was prepared; of `operands` B is all zero, and so are its scale
 /// factors, but for FP32 scales of blocks. One product at a time.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bitmma_multiply_prepared(
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn bitmma_multiply_prepared(
     })
 }
 
-/// Ends an operand that was made ready, which no call may be using. NULL is ignored.
+/// Ends an operand that was prepared, which no call may be using. NULL is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bitmma_free_prepared(prepared: *mut bitmma_prepared) {
     guarded(|| {

@@ -39,7 +39,7 @@ impl<'m> MatrixRef<'m> {
         MatrixRef { checked: false, ..matrix.into() }
     }
 
-    /// B, K×N, that was made ready by a kernel.
+    /// B, K×N, that was prepared by a kernel.
     pub(crate) fn of_panels(format: Format, (k, n): (usize, usize), panels: &'m Panels) -> MatrixRef<'m> {
         let view = View::new(Slice::U8(&[]), (1, k, n));
         MatrixRef { format, view, checked: true, panels: Some(panels) }

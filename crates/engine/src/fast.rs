@@ -48,7 +48,7 @@ impl FastSimulator {
         self.simulator.own_model()
     }
 
-    /// The model, made ready for dot products of the instruction's K.
+    /// The model, prepared for dot products of the instruction's K.
     pub fn prepared(&self) -> Result<&Prepared<'static>, Error> {
         Ok(self.plan()?.prepared())
     }

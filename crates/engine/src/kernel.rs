@@ -42,13 +42,13 @@ impl<'m> Plan<'m> {
         Ok(Plan::of(Prepared::new(model, step)?, level))
     }
 
-    /// For a model that was made ready for one step; by default on the fastest level there is.
+    /// For a model that was prepared for one step; by default on the fastest level there is.
     pub(crate) fn of(prepared: Prepared<'m>, level: Option<Level>) -> Plan<'m> {
         let level = level.unwrap_or_else(Level::best);
         Plan { kernel: bitmma_kernel::Plan::of(&prepared, level), prepared }
     }
 
-    /// The model, made ready for one step.
+    /// The model, prepared for one step.
     pub(crate) fn prepared(&self) -> &Prepared<'m> {
         &self.prepared
     }
@@ -116,12 +116,12 @@ impl<'m> Plan<'m> {
 }
 
 impl Plan<'_> {
-    /// B of whole steps, and its scale factors, made ready; `None` where no kernel streams it.
+    /// B of whole steps, packed with its scale factors; `None` where no kernel streams it.
     pub(crate) fn prepare(&self, b: View<'_>, scale_b: Option<View<'_>>) -> Option<Panels> {
         self.kernel.as_ref()?.prepare(&self.prepared, b, scale_b)
     }
 
-    /// As [`Plan::of_checked`], of a B that was made ready.
+    /// As [`Plan::of_checked`], of a B that was prepared.
     pub(crate) fn of_prepared(
         &self,
         a: (View<'_>, Option<View<'_>>),
@@ -137,7 +137,7 @@ impl Plan<'_> {
         Some(codes.map(|codes| Matrix::from_codes(format, shape, codes)))
     }
 
-    /// The codes of a B that was made ready, row-major.
+    /// The codes of a B that was prepared, row-major.
     pub(crate) fn codes(&self, panels: &Panels) -> Option<Codes> {
         self.kernel.as_ref()?.codes(&self.prepared, panels)
     }

@@ -64,7 +64,7 @@ pub(crate) trait Multiply: Send + Sync {
     fn directly(&self, problem: &Problem<'_>, block: usize, d: &mut Chunk<'_>) -> bool;
     /// The format of sums of runs.
     fn sums(&self) -> Format;
-    /// B made ready for any number of products; `None` where it is not taken so.
+    /// B prepared for any number of products; `None` where it is not taken so.
     fn prepare(
         &self,
         prepared: &Prepared<'_>,

@@ -59,7 +59,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The kernel for a model that was made ready for one step along K, on an instruction set; `None` if there is none.
+    /// The kernel for a model that was prepared for one step along K, on an instruction set; `None` if there is none.
     pub fn of(prepared: &Prepared<'_>, level: Level) -> Option<Plan> {
         fn driven<T: Number, E: Entry>(
             prepared: &Prepared<'_>,

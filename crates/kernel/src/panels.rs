@@ -1,4 +1,4 @@
-//! B made ready once for any number of products: compact, panel by panel, in the order in which tiles take it.
+//! B packed once for any number of products: compact, panel by panel, in the order in which tiles take it.
 //!
 //! Codes stay codes, in as few bits as they have, and are widened in registers as a product streams them ([`widen`]). Beside
 //! them is what packing finds out once: what is known of columns and operations, without which every product would have to
@@ -20,7 +20,7 @@ use widen::Widen;
 /// long, for what is kept of each takes memory.
 pub(crate) const BLOCK: usize = 64;
 
-/// One operand B of a product, K×N, made ready for a model and an instruction set ([`Plan::prepare`](super::Plan::prepare)).
+/// One operand B of a product, K×N, prepared for a model and an instruction set ([`Plan::prepare`](super::Plan::prepare)).
 pub struct Panels {
     pub(crate) level: Level,
     /// K, in whole steps, and N.

@@ -1,4 +1,4 @@
-//! `bitmma.prepare`: an operand B that is made ready once.
+//! `bitmma.prepare`: an operand B that is packed once.
 
 use bitmma_engine::{MatrixRef, Prepared as Operand};
 use pyo3::prelude::*;
@@ -8,7 +8,7 @@ use crate::error::{OptionError, Raised};
 use crate::operands::scale;
 use crate::unit::Unit;
 
-/// An operand B, K×N, made ready for a unit.
+/// An operand B, K×N, prepared for a unit.
 #[pyclass(frozen, module = "bitmma._bitmma")]
 pub(crate) struct Prepared {
     pub(crate) operand: Operand,
@@ -35,7 +35,7 @@ impl Prepared {
     }
 }
 
-/// B, K×N, made ready for a unit, with its scale factors.
+/// B, K×N, prepared for a unit, with its scale factors.
 #[pyfunction]
 #[pyo3(signature = (unit, b, scale_b = None, threads = None))]
 pub(crate) fn prepare(
@@ -52,7 +52,7 @@ pub(crate) fn prepare(
     Ok(Prepared { operand: operand.map_err(Raised::from)? })
 }
 
-/// A matrix where it is, or one that was made ready.
+/// A matrix where it is, or one that was prepared.
 pub(crate) enum Factor<'py> {
     Held(Held<'py>),
     Prepared(Bound<'py, Prepared>),

@@ -94,7 +94,7 @@ struct Job<'j> {
     /// From D's format into that of the result.
     output: Option<Converter>,
     progress: Done<'j>,
-    /// The codes of a B that was made ready, where they are needed.
+    /// The codes of a B that was prepared, where they are needed.
     codes: OnceLock<Option<Matrix>>,
 }
 
@@ -194,7 +194,7 @@ impl<'j> Job<'j> {
         let (blocks, m, n) = self.shape();
         let parts = self.schedule.sums.parts().unwrap_or(1);
         let (rows, columns) = match &self.plan {
-            // a B that was made ready is streamed whole
+            // a B that was prepared is streamed whole
             Some(_) if self.given.b.panels.is_some() => ((TILE / n.max(1)).max(1), n.max(1)),
             Some(plan) if !plan.has_kernel() => {
                 let columns = n.clamp(1, REFERENCE_COLUMNS);
@@ -335,7 +335,7 @@ impl<'j> Job<'j> {
         Ok(b)
     }
 
-    /// As [`Job::multiply`], of a B that was made ready; `None` where it has to be taken apart.
+    /// As [`Job::multiply`], of a B that was prepared; `None` where parts of it are multiplied.
     fn streamed(
         &self,
         (plan, target): (&kernel::Plan<'static>, &Target),

@@ -1,4 +1,4 @@
-//! B made ready once, for any number of products.
+//! B packed once, for any number of products.
 
 use bitmma_formats::Format;
 use bitmma_kernel::{Level, Panels};
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::matrix::Matrix;
 use crate::threads;
 
-/// An operand B, K×N, made ready for a target: packed once, compactly, where a kernel has a way to stream it. Products with
+/// An operand B, K×N, prepared for a target: packed once, compactly, where a kernel has a way to stream it. Products with
 /// it answer as [`gemm()`](super::gemm()) does with B itself.
 pub struct Prepared {
     target: Target,
@@ -64,7 +64,7 @@ impl Prepared {
         Ok(Prepared { target: target.clone(), level, format, shape: (k, n), b, scale: scale.cloned() })
     }
 
-    /// What it was made ready for.
+    /// What it was prepared for.
     pub fn target(&self) -> &Target {
         &self.target
     }

@@ -1,4 +1,4 @@
-//! Making B ready, and products that stream it.
+//! Preparing B, and products that stream it.
 //!
 //! A product goes panel by panel: threads share panels, and each takes a group of rows through all of K, block by block, with
 //! the accumulators in the nearest cache. Each word of B is read once for each group of rows.

@@ -992,7 +992,7 @@ class Model:
 @final
 class Prepared:
     """
-    An operand B, K×N, made ready for a unit.
+    An operand B, K×N, prepared for a unit.
     """
     @property
     def is_streamed(self, /) -> bool:
@@ -1556,7 +1556,7 @@ def pack(bits: SupportsIndex, codes: Any) -> Any:
 
 def prepare(unit: Unit, b: Any, scale_b: Any | None = None, threads: SupportsIndex | None = None) -> Prepared:
     """
-    B, K×N, made ready for a unit, with its scale factors.
+    B, K×N, prepared for a unit, with its scale factors.
     """
 
 def probe(call: Any, name: str, shape: tuple[SupportsIndex, SupportsIndex, SupportsIndex, SupportsIndex], formats: tuple[str, str, str, str], scale: tuple[str, SupportsIndex] | None = None, *, tests: SupportsIndex = 1000000, seed: SupportsIndex = 1, log: str | PathLike[str] | None = None, resume: bool = False, progress: Any | None = None) -> dict:

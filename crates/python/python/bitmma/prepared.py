@@ -17,12 +17,12 @@ __all__ = ["Prepared", "prepare"]
 
 
 class Prepared:
-    """An operand B, K×N, made ready for a unit: what :func:`bitmma.prepare` gives, and :func:`bitmma.gemm` and :func:`bitmma.matmul`
+    """An operand B, K×N, prepared for a unit: what :func:`bitmma.prepare` gives, and :func:`bitmma.gemm` and :func:`bitmma.matmul`
     take instead of B. It is a copy: what is written to the array afterwards does not change it."""
 
     def __init__(self, unit: Unit, native: _bitmma.Prepared, like: _arrays.Like) -> None:
         self.unit = unit
-        """What it was made ready for."""
+        """What it was prepared for."""
         self._native = native
         self._like = like
 

@@ -1,4 +1,4 @@
-//! Blocks asked of a unit, the next one made ready meanwhile.
+//! Blocks asked of a unit, the next one prepared meanwhile.
 
 use std::sync::mpsc;
 use std::thread;

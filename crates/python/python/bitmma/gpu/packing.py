@@ -1,4 +1,4 @@
-"""Operands as kernels read them: each element taken apart once, into a word of its significand and its exponent.
+"""Operands as kernels read them: each element decoded once, into a word of its significand and its exponent.
 
 A word has the exponent in its high 16 bits, then the sign, then the significand in its low 15. Zero, infinity and NaN have exponents that no
 number has, and no sum of two numbers' exponents.
@@ -23,7 +23,7 @@ DTYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f
 
 
 class Parts(NamedTuple):
-    """Elements taken apart: value = significand · 2^(exponent - fraction bits)."""
+    """Decoded elements: value = significand · 2^(exponent - fraction bits)."""
 
     significand: torch.Tensor
     """Signed; for infinity its sign, 1 or -1."""
@@ -32,7 +32,7 @@ class Parts(NamedTuple):
 
 
 def decode(codes: torch.Tensor, format: Format, flush: str = "never") -> Parts:
-    """Codes (as int32 or int64, not negative) taken apart."""
+    """Codes (as int32 or int64, not negative) decoded."""
     fraction, exponents = format.fraction_bits, format.exponent_bits
     code = codes >> format.padding_bits
     magnitude = code & ((1 << (exponents + fraction)) - 1)

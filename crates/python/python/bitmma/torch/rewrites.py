@@ -1,4 +1,4 @@
-"""Operations that PyTorch computes whole, taken apart so that their products come to the emulation."""
+"""Operations that PyTorch computes whole, decomposed so that their products come to the emulation."""
 
 from __future__ import annotations
 
