@@ -59,6 +59,27 @@ def test_comparisons_and_differences():
     assert [one.text for one in shown(found)[0].iter("td")] == [None, "0", share, share, "0"]
 
 
+def test_who_computed_a_product_and_where_two_part():
+    tree, text = shown(bitmma.diff(("a100", "mma.m16n8k16.f32.bf16.bf16.f32"), ("h100", "wgmma.m64n8k16.f32.bf16.bf16")))
+    names = ["".join(row[0].itertext()) for row in tree.iter("tr")]
+    assert "differs: " in text and "adversarial ones" in text and names == ["parameter", "L", "F", "ezero"]
+    assert text.count("T-FDPA with L=") == 2, "the pictures of both"
+    tree, text = shown(bitmma.diff(INSTRUCTION, ("b200", "tcgen05 f16 f32")))
+    assert "same: " in text and "T-FDPA with L=" not in text
+    random = np.random.default_rng(44)
+    a, b = random.standard_normal((16, 96)).astype(np.float16), random.standard_normal((96, 16)).astype(np.float16)
+    d = bitmma.gemm(INSTRUCTION, a, b)
+    tree, text = shown(bitmma.which(a, b, d))
+    assert "computed by one model" in text and "256 of 256" in text and "H100" in text
+    ones = np.ones((4, 64), np.float16)
+    assert "An input that tells them apart" in shown(bitmma.which(ones, ones.T, np.full((4, 4), 64, np.float32)))[1]
+    d[3, 5] = np.nextafter(d[3, 5], np.float32(np.inf))
+    assert "none of them computes D" in shown(bitmma.which(a, b, d))[1]
+    assert "The first that differs is D[3, 5]" in shown(bitmma.which(a, b, d))[1]
+    tree, text = shown(bitmma.explain_element(INSTRUCTION, a, b, element=(3, 5), d=d))
+    assert "K = 96 in 6 steps of 16" in text and "the D that was given is" in text and len(list(tree.iter("tr"))) > 1
+
+
 def test_sections_tables_and_figures():
     section = analysis.section("bias", quick=True)
     tree, text = shown(section)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _bitmma
+from . import _arrays, _bitmma, _page
 from ._options import whole
 from ._product import Target, _unit
 from .errors import ShapeError
@@ -71,21 +72,28 @@ class ElementExplanation:
         """The steps that lose something."""
         return [step for step in self.steps if step["losses"]]
 
-    def __str__(self) -> str:
-        block, row, column = self.element
-        steps = self.steps
-        lines = [f"D[{row}, {column}]: K = {self.k} in {len(steps)} steps of {self.k_step}, of which {len(self.lossy)} lose something"]
-        for number, step in enumerate(steps):
+    @property
+    def _heading(self) -> str:
+        _, row, column = self.element
+        return f"D[{row}, {column}]: K = {self.k} in {len(self.steps)} steps of {self.k_step}, of which {len(self.lossy)} lose something"
+
+    @property
+    def _rows(self) -> list[tuple[str, str, str, str, str, str]]:
+        """Of every step that loses something its number, elements, result, error, the error so far and what lost."""
+        rows = []
+        for number, step in enumerate(self.steps):
             if step["losses"] and step["error"] is not None:
-                terms = ", ".join(loss["term"] for loss in step["losses"][:4])
-                total = step["total_error"]
-                so_far = "" if total is None else f", {total['value']:.6g} so far"
-                lines.append(
-                    f"  {number + 1}: elements {step['first']}..{step['last']}: {step['result']['value']}, "
-                    f"error {step['error']['value']:.6g}{so_far} ({terms})"
-                )
+                total, terms = step["total_error"], ", ".join(loss["term"] for loss in step["losses"][:4])
+                elements, result = f"{step['first']}..{step['last']}", str(step["result"]["value"])
+                so_far = "" if total is None else f"{total['value']:.6g}"
+                rows.append((str(number + 1), elements, result, f"{step['error']['value']:.6g}", so_far, terms))
+        return rows
+
+    @property
+    def _ends(self) -> list[str]:
+        """The element, and what is known of the D that was given."""
         error = "" if self.error is None else f", error {self.error['value']:.6g}"
-        lines.append(f"d = {self.d['value']} ({self.d['code']}){error}")
+        lines = [f"d = {self.d['value']} ({self.d['code']}){error}"]
         if self.departure is not None and not self.departure.agrees:
             given, first = self.departure.observed, self.departure.step
             where = "no single step leads to it" if first is None else f"departs at step {first + 1} or later"
@@ -94,10 +102,23 @@ class ElementExplanation:
                 where = f"{by['target']} ({', '.join(by['chips'])}) computes it, {by['order']}"
                 where += "" if by["step"] is None else f"; they part at step {by['step'] + 1}"
             lines.append(f"the D that was given is {given['value']} ({given['code']}): {where}")
-        return "\n".join(lines)
+        return lines
+
+    def __str__(self) -> str:
+        lines = [self._heading]
+        for number, elements, result, error, so_far, terms in self._rows:
+            so_far = so_far and f", {so_far} so far"
+            lines.append(f"  {number}: elements {elements}: {result}, error {error}{so_far} ({terms})")
+        return "\n".join([*lines, *self._ends])
 
     def __repr__(self) -> str:
         return f"<bitmma.ElementExplanation: {self}>"
+
+    def _repr_html_(self) -> str:
+        head = ["step", "elements", "result", "error", "error so far", "what lost"]
+        table = _page.table(head, self._rows, words=True) if self._rows else ""
+        ends = "".join(f"<p>{escape(line)}</p>" for line in self._ends)
+        return _bitmma.html_fragment(f"<p>{escape(self._heading)}</p>{table}{ends}")
 
 
 def explain_element(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
-from . import _arrays, _bitmma
+from . import _arrays, _bitmma, _page
 from ._options import whole
 from .errors import OptionError
 
@@ -92,10 +93,24 @@ class Candidate:
         more = len(self.instructions) - 1
         return self.instructions[0] + (f" and {more} more" if more else "")
 
+    def order(self, order: Order) -> str:
+        """An order in words; with its steps where another that matches has the same words."""
+        alike = any(other != order and str(other) == str(order) for other in self.matching)
+        return f"{order} (steps of {order.k_step})" if alike else str(order)
+
+    @property
+    def _chips(self) -> str:
+        return ", ".join(self.chips) or "any GPU"
+
+    @property
+    def _orders(self) -> list[str]:
+        """Those that match, or the nearest."""
+        named = [self.order(order) for order in self.matching[:3]] or [str(self.nearest)]
+        more = len(self.matching) - 3
+        return [*named, f"{more} more"] if more > 0 else named
+
     def __str__(self) -> str:
-        orders = "; ".join(map(str, self.matching[:3])) if self.matching else str(self.nearest)
-        chips = ", ".join(self.chips) or "any GPU"
-        return f"{self.name} ({chips}): {self.agreeing} of {self.compared} elements, {orders}"
+        return f"{self.name} ({self._chips}): {self.agreeing} of {self.compared} elements, {'; '.join(self._orders)}"
 
 
 @dataclass(frozen=True)
@@ -155,10 +170,38 @@ class Which:
         return self.verdict != "none"
 
     def __str__(self) -> str:
-        tried = f"{self.models} models in {self.candidates} orders tried in {self.seconds:.1f} s"
         rows = self.matching or self.rows[:3]
-        heading = f"{tried}; {len(rows)} of the models give D:" if self else f"{tried}; none gives D. The nearest:"
-        return "\n".join([heading, *(f"  {row}" for row in rows)])
+        return "\n".join([self._heading, *(f"  {row}" for row in rows)])
+
+    @property
+    def _heading(self) -> str:
+        tried = f"{self.models} models in {self.candidates} orders were tried in {self.seconds:.1f} s"
+        if not self:
+            return f"none of them computes D; {tried}. The nearest:"
+        orders = sum(len(row.matching) for row in self.matching)
+        models = "one model" if len(self.matching) == 1 else f"any of {len(self.matching)} models"
+        return f"computed by {models}, in {'one order' if orders == 1 else f'one of {orders} orders'}; {tried}:"
+
+    def _repr_html_(self) -> str:
+        rows = self.matching or self.rows[:5]
+        cells = [[row.name, row._chips, f"{row.agreeing} of {row.compared}", "; ".join(row._orders)] for row in rows]
+        text = f"<p>{escape(self._heading)}</p>" + _page.table(["model", "chips", "elements that agree", "order along K"], cells, words=True)
+        first = None if self else self.rows[0].first
+        if first is not None:
+            computed, observed = first.computed, first.observed
+            text += (
+                f"<p>The first that differs is D{list(first.element[1:])}: the nearest computes {computed['value']} ({computed['code']}), "
+                f"D has {observed['value']} ({observed['code']}).</p>"
+            )
+        for test in self.tests[:3]:
+            results = [[str(result.value), result.code, "; ".join(self._name(*one) for one in result.of[:3])] for result in test.results]
+            operands = ", ".join(f"a{pair['k']} = {pair['a']}, b{pair['k']} = {pair['b']}" for pair in test.inputs)
+            text += f"<p>An input that tells them apart (codes; every other element is zero): {operands}</p>"
+            text += _page.table(["result", "code", "computed by"], results, words=True)
+        return _bitmma.html_fragment(text)
+
+    def _name(self, row: int, order: Order) -> str:
+        return f"{self.rows[row].name}, {self.rows[row].order(order)}"
 
     def __repr__(self) -> str:
         return f"<bitmma.Which: {self}>"
