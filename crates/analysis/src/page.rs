@@ -24,12 +24,12 @@ pub struct About {
 
 /// The page; links lead to the files beside it.
 pub(crate) fn html(about: &About, sections: &[Section]) -> String {
-    let mut lead = opening(sections);
-    lead += "<div class=\"lead\">\n";
+    let mut words = "<div class=\"lead\">\n".to_owned();
     for text in &about.text {
-        let _ = writeln!(lead, "<p>{}</p>", typeset(text));
+        let _ = writeln!(words, "<p>{}</p>", typeset(text));
     }
-    lead += "</div>\n";
+    words += "</div>\n";
+    let lead = opening(sections, &words);
     let part = |section: &Section| bitmma_page::Section {
         id: section.name.clone(),
         title: section.title.clone(),
@@ -45,24 +45,24 @@ impl Section {
     }
 }
 
-/// What to remember: a sentence of each section that has one, and the picture.
-fn opening(sections: &[Section]) -> String {
+/// What to remember: a sentence of each section that has one, and the picture; then `words`, below the sentences where there are any.
+fn opening(sections: &[Section], words: &str) -> String {
     let findings = sections.iter().filter_map(|section| Some((section, section.finding.as_ref()?)));
-    let mut text = "<div class=\"side\">\n<ol class=\"headlines\">\n".to_owned();
+    let mut text = "<div class=\"side opening\">\n<ol class=\"headlines\">\n".to_owned();
     let empty = text.len();
     for (section, finding) in findings {
         let (headline, words) = (typeset(&finding.headline), typeset(&finding.text));
         let _ = writeln!(text, "<li><b><a href=\"#{}\">{headline}</a></b> {words}</li>", section.name);
     }
     if text.len() == empty {
-        return String::new();
+        return words.to_owned();
     }
     text += "</ol>\n";
     for section in sections {
         let opens = section.figures.iter().filter(|figure| figure.name == OPENING);
         opens.for_each(|one| text += &figure(one, true));
     }
-    text + "</div>\n"
+    text + words + "</div>\n"
 }
 
 /// Words, pictures and tables of a section; in a page, files are beside it and the opening is above.
