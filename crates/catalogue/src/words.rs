@@ -141,8 +141,13 @@ impl Words {
         Ok(read)
     }
 
+    /// The formats; a group with one of its own beside it is that one: `mxfp8 e4m3`.
     fn formats(&self) -> Vec<&[Format]> {
-        self.words.iter().filter_map(Word::formats).collect()
+        let all: Vec<&[Format]> = self.words.iter().filter_map(Word::formats).collect();
+        let narrows = |other: &[Format], one: &[Format]| {
+            other.len() < one.len() && other.iter().all(|format| one.contains(format))
+        };
+        all.iter().filter(|one| !all.iter().any(|other| narrows(other, one))).copied().collect()
     }
 
     /// How well a row fits, lower is better; `None` where a word does not match.
