@@ -9,7 +9,7 @@ use bitmma_verify::inputs::{Family, case};
 use crate::discrepancy::{Difference, comparable, smallest};
 use crate::error::Error;
 use crate::scheme::Scheme;
-use crate::shrink::shrink;
+use crate::shrink::{leading, shrink};
 use crate::subject::essence;
 
 /// What the probe knows of two models.
@@ -42,6 +42,17 @@ const SEEDS: u64 = 3;
 /// An input of `k` elements on which two products differ, few of them not zero; `None` where none was found among `tries`
 /// random ones and those that tell the models apart. Without `with_c` C is +0.
 pub fn separating(
+    pair: [&Scheme; 2],
+    k: usize,
+    with_c: bool,
+    rules: &Rules,
+    tries: (u64, usize),
+) -> Result<Option<Case>, Error> {
+    // thousands of products, one after the other: each would wait for a thread of the pool
+    bitmma_engine::threads::run(|| searched(pair, k, with_c, rules, tries))
+}
+
+fn searched(
     [x, y]: [&Scheme; 2],
     k: usize,
     with_c: bool,
@@ -154,6 +165,7 @@ fn reduced(scheme: &Scheme, case: Case, mut differ: impl FnMut(&Case) -> bool) -
         }
         size /= 2;
     }
+    without_cancelling_pairs(scheme, &mut best, &mut differ);
     let places: Vec<usize> = (0..k).filter(|&index| (best.a[index], best.b[index]) != (0, 0)).collect();
     if places.len() > MOST_SHRUNK {
         return best;
@@ -176,6 +188,36 @@ fn reduced(scheme: &Scheme, case: Case, mut differ: impl FnMut(&Case) -> bool) -
         Case { c: small.c, ..whole }
     };
     spread(&shrink(&compact, &small, |small| differ(&spread(small))))
+}
+
+/// Leaves out two products at a time that nearly cancel: without one of them the sum would be large, and nothing small would
+/// show any more.
+fn without_cancelling_pairs(scheme: &Scheme, best: &mut Case, differ: &mut impl FnMut(&Case) -> bool) {
+    let formats = scheme.formats();
+    // about where the leading bit of a product is, and its sign
+    let size = |case: &Case, index: usize| {
+        let (a, b) = (case.a[index], case.b[index]);
+        let is_negative = (a & formats.a.sign_bit() != 0) != (b & formats.b.sign_bit() != 0);
+        ((a, b) != (0, 0)).then(|| (leading(&formats.a, a) + leading(&formats.b, b), is_negative))
+    };
+    let k = best.a.len();
+    for one in 0..k {
+        for other in one + 1..k {
+            let (Some((high, sign)), Some((low, opposite))) = (size(best, one), size(best, other)) else {
+                continue;
+            };
+            if sign == opposite || high.abs_diff(low) > 1 {
+                continue;
+            }
+            let mut next = best.clone();
+            for index in [one, other] {
+                (next.a[index], next.b[index]) = (0, 0);
+            }
+            if differ(&next) {
+                *best = next;
+            }
+        }
+    }
 }
 
 /// Elements up to which each is made simple.

@@ -32,7 +32,7 @@ pub(crate) fn simplicity(model: &Model, case: &Case) -> Simplicity {
 }
 
 /// Exponent of the leading bit; 0 for zero and what is not finite.
-fn leading(format: &Format, code: u64) -> i32 {
+pub(crate) fn leading(format: &Format, code: u64) -> i32 {
     let unpacked = decode(format, code);
     if !unpacked.is_finite() || unpacked.significand == 0 {
         return 0;

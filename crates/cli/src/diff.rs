@@ -44,11 +44,11 @@ scale_a, scale_b}, results {of_left {value, code, format}, of_right}, differing 
 #[command(after_long_help = HELP)]
 pub(crate) struct Arguments {
     /// The two sides, each ARCH INSTRUCTION, ARCH with --type, or FILE.toml of a model or a plan
-    #[arg(value_name = "SIDES", required = true, num_args = 2..=4)]
+    #[arg(value_name = "SIDES", required = true, num_args = 1..)]
     sides: Vec<String>,
     /// Compare the instructions that a library would run for this format
-    #[arg(long = "type", value_name = "FORMAT", value_parser = target::format(bitmma_engine::formats::FORMATS.to_vec()), hide_possible_values = true)]
-    format: Option<Format>,
+    #[arg(long = "type", value_name = "FORMAT", value_parser = target::scaled_format(), hide_possible_values = true)]
+    format: Option<(Format, Option<Format>)>,
     #[command(flatten)]
     revision: target::RevisionArgument,
     /// Print JSON
@@ -80,15 +80,17 @@ impl Arguments {
             sides.push(side);
             words = rest;
         }
-        let count = sides.len();
+        let given = output::counted(sides.len(), "side");
         sides.try_into().map_err(|_| {
             Failure::new(format!(
-                "{count} sides are given, and diff compares 2; quote the words of an instruction: 'wgmma f16 f32'"
+                "diff compares 2 sides, and {given} can be read from '{}'; a side is a chip with words that name its \
+                 instruction (h100 'wgmma f16 f32'), a chip alone with --type, or the file of a model or plan (*.toml)",
+                self.sides.join(" ")
             ))
         })
     }
 
-    /// One side, and the words after it.
+    /// One side, and the words after it: those of its instruction are one argument or several.
     fn side<'w>(&self, first: &str, rest: &'w [String]) -> Result<(One, &'w [String]), Failure> {
         let revision = self.revision.revision;
         let one = |target: Target| One::Model(Box::new(target));
@@ -103,20 +105,26 @@ impl Arguments {
                 Target { name: first.to_owned(), found: None, model, k: None, options: Default::default() };
             return Ok((One::Model(Box::new(target)), rest));
         }
-        let architecture: Architecture = first.parse()?;
-        match rest.split_first() {
-            Some((words, after)) if words.parse::<Architecture>().is_err() && !words.ends_with(".toml") => {
-                Ok((one(Target::of(meant::found(architecture, words)?, revision)?), after))
-            }
-            _ => {
-                let Some(format) = self.format else {
-                    bail!("{first} has no instruction after it; name one ('wgmma f16 f32'), or give --type");
-                };
-                let found =
-                    choose(architecture, &Product::new((format, format), None, None)).within(first)?;
-                Ok((one(Target::of(found, revision)?), rest))
-            }
+        if Path::new(first)
+            .extension()
+            .is_some_and(|extension| extension == "npy" || extension == "safetensors")
+        {
+            bail!(
+                "{first} holds numbers; diff compares instructions, models and plans. \
+                 `bitmma which` finds what computed a product, `bitmma explain --element` where two part"
+            );
         }
+        let architecture: Architecture = first.parse()?;
+        let is_side = |word: &String| word.parse::<Architecture>().is_ok() || word.ends_with(".toml");
+        let (words, after) = rest.split_at(rest.iter().position(is_side).unwrap_or(rest.len()));
+        if !words.is_empty() {
+            return Ok((one(Target::of(meant::found(architecture, &words.join(" "))?, revision)?), after));
+        }
+        let Some((format, scale)) = self.format else {
+            bail!("{first} has no instruction after it; name one ('wgmma f16 f32'), or give --type");
+        };
+        let product = Product::new((format, format), None, scale.map(|scale| (scale, None)));
+        Ok((one(Target::of(choose(architecture, &product).within(first)?, revision)?), rest))
     }
 }
 

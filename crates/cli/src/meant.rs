@@ -46,7 +46,10 @@ fn note(text: &str, found: &Found, Options { alike, .. }: &Options) {
 /// The error, with a table of the models where there are several.
 fn explained(error: LookupError) -> Failure {
     match several(&error) {
-        Some((heading, table)) => Failure::new(format!("{heading}\n{table}")),
+        // of what an error says, nothing is left to the terminal: no colors
+        Some((heading, table)) => {
+            Failure::new(format!("{heading}\n{}", anstream::adapter::strip_str(&table)))
+        }
         None => error.into(),
     }
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use bitmma_engine::arithmetic::Conversion;
 use bitmma_engine::catalogue::{Found, Options};
-use bitmma_engine::formats::Format;
 use bitmma_engine::formats::alias::{UnknownFormat, find as find_format};
+use bitmma_engine::formats::{E2M1, FORMATS, Format, UE4M3, UE8M0};
 use bitmma_engine::{Architecture, Model, Revision, model_of};
 pub(crate) use bitmma_verify::open::read_model;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
@@ -65,6 +65,20 @@ pub(crate) fn format(formats: Vec<Format>) -> impl TypedValueParser<Value = Form
         Err(error) => Err(error.to_string()),
     };
     Spelled { names, read }
+}
+
+/// As [`format`] of all, and the names of E2M1 with its scale factors: `nvfp4`, `mxfp4`.
+pub(crate) fn scaled_format() -> impl TypedValueParser<Value = (Format, Option<Format>)> {
+    let read = |text: &str| match text.to_ascii_lowercase().as_str() {
+        "nvfp4" => Ok((E2M1, Some(UE4M3))),
+        "mxfp4" => Ok((E2M1, Some(UE8M0))),
+        name @ ("mxfp8" | "mxfp6") => Err(format!(
+            "{name} is several formats; name the instruction: b200 '{name} {}'",
+            if name == "mxfp8" { "e4m3" } else { "e2m3" }
+        )),
+        _ => find_format(text).map(|format| (format, None)).map_err(|error| error.to_string()),
+    };
+    Spelled { names: FORMATS.iter().map(|format| format.name).chain(["nvfp4", "mxfp4"]).collect(), read }
 }
 
 /// Reads more spellings than the names that shells complete.

@@ -5,7 +5,7 @@ use std::time::Instant;
 use bitmma_analysis::apart::Rules;
 use bitmma_analysis::describe::input;
 use bitmma_analysis::which::json::Page;
-use bitmma_analysis::which::{Call, Configuration, Observed, Place, Row, Together, Which, which};
+use bitmma_analysis::which::{Call, Observed, Place, Row, Together, Which, which};
 use bitmma_calls::proposals::proposals;
 use bitmma_engine::catalogue::library::block_scale;
 use bitmma_engine::formats::text::display;
@@ -216,7 +216,7 @@ fn how(row: &Row) -> String {
     if row.matching.is_empty() {
         return row.nearest.to_string();
     }
-    let mut words: Vec<String> = row.matching.iter().take(NAMED).map(Configuration::to_string).collect();
+    let mut words: Vec<String> = row.matching.iter().take(NAMED).map(|one| row.order(one)).collect();
     if row.matching.len() > NAMED {
         words.push(format!("{} more", row.matching.len() - NAMED));
     }
@@ -310,7 +310,7 @@ fn value(format: &Format, code: u64) -> String {
 /// A place in words.
 fn place(found: &Which, &(row, at): &Place) -> String {
     let row = &found.rows[row];
-    format!("{}, {}", name(row), row.matching[at])
+    format!("{}, {}", name(row), row.order(&row.matching[at]))
 }
 
 fn some(found: &Which, places: &[Place]) -> String {

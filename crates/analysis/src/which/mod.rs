@@ -150,6 +150,16 @@ impl Row {
         all
     }
 
+    /// An order in words; with its steps where another that matches has the same words.
+    pub fn order(&self, configuration: &Configuration) -> String {
+        let words = configuration.to_string();
+        let alike = |other: &&Configuration| *other != configuration && other.to_string() == words;
+        match (configuration, self.matching.iter().find(alike)) {
+            (Configuration::Along { k_step, .. }, Some(_)) => format!("{words} (steps of {k_step})"),
+            _ => words,
+        }
+    }
+
     /// The first instruction, or what it is: `hopper wgmma.m64n{8..256}k16.f32.f16.f16`.
     pub fn name(&self) -> String {
         match self.instructions.first() {

@@ -30,7 +30,7 @@ pub(super) struct ElementArguments {
     ///
     /// Row and column of D; with several blocks block, row and column. -a, -b, -c, --scale-a and --scale-b are then files of whole
     /// matrices, as for `gemm`.
-    #[arg(long, help_heading = HEADING, value_name = "ROW,COLUMN", value_delimiter = ',', num_args = 1..=3, conflicts_with_all = ["k", "round"])]
+    #[arg(long, help_heading = HEADING, value_name = "ROW,COLUMN", value_delimiter = ',', allow_hyphen_values = true, value_parser = index, conflicts_with_all = ["k", "round"])]
     pub(super) element: Vec<usize>,
     /// A D to compare with
     ///
@@ -58,6 +58,13 @@ pub(super) struct ElementArguments {
     /// Elements along K that --model takes at a time [default: its L_max]
     #[arg(long, help_heading = HEADING, hide_short_help = true, value_name = "N", requires = "element", value_parser = count::<usize>(1..=MAX_STEP as u64), conflicts_with_all = ["architecture", "instruction"])]
     k_step: Option<usize>,
+}
+
+/// A row, a column or a block.
+fn index(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| {
+        "rows, columns and blocks are integers from 0: ROW,COLUMN or BLOCK,ROW,COLUMN".to_owned()
+    })
 }
 
 /// The file of a matrix.
