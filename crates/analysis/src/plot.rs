@@ -218,7 +218,8 @@ impl Range {
             (from, to) = (0.0, 1.0);
         }
         if to - from < 1e-12 * to.abs().max(1e-300) {
-            (from, to) = (from - 0.5, to + 0.5);
+            // nothing is no reason for numbers below
+            (from, to) = if from == 0.0 { (0.0, 1.0) } else { (from - 0.5, to + 0.5) };
         }
         let room = 0.04 * (to - from);
         let from = if with_zero && from == 0.0 { from } else { from - room };
