@@ -65,6 +65,7 @@ fn the_folder_holds_everything_that_the_page_shows() {
             let pdf = std::fs::read(report.join(format!("figures/{name}.pdf"))).unwrap();
             assert!(pdf.starts_with(b"%PDF-1.4") && pdf.ends_with(b"%%EOF\n"), "{name}");
             labels_cover_nothing(name, &svg);
+            curves_have_colors_of_their_own(name, &svg, &page);
             figures += 1;
         }
     }
@@ -309,6 +310,37 @@ fn the_bounds_are_the_papers(sections: &[serde_json::Value]) {
 /// An attribute of an element of an SVG.
 fn attribute<'t>(element: &'t str, name: &str) -> Option<&'t str> {
     element.split_once(&format!(" {name}=\"")).and_then(|(_, rest)| rest.split('"').next())
+}
+
+/// In the light and in the dark: the page's style has another color for some, and no two may become alike.
+fn curves_have_colors_of_their_own(name: &str, svg: &str, page: &str) {
+    let curves = svg
+        .split('<')
+        .filter(|element| element.starts_with("path ") && attribute(element, "stroke-width") == Some("2"));
+    let mut colors: Vec<&str> = curves.filter_map(|curve| attribute(curve, "stroke")).collect();
+    colors.sort_unstable();
+    colors.dedup();
+    let in_the_dark = |color: &str| {
+        let rule = page.split_once(&format!("svg [stroke=\"{color}\"]{{stroke:light-dark("));
+        rule.map_or(color, |(_, rest)| rest.split([',', ')']).nth(1).unwrap()).to_owned()
+    };
+    // short ones have three digits
+    let whole = |color: String| match color.len() {
+        4 => color.chars().flat_map(|c| if c == '#' { vec![c] } else { vec![c, c] }).collect(),
+        _ => color,
+    };
+    let part = |color: &str, at: usize| i32::from_str_radix(&color[at..at + 2], 16).unwrap();
+    let light: Vec<String> = colors.iter().map(|&color| color.to_owned()).collect();
+    let dark = colors.iter().map(|&color| whole(in_the_dark(color))).collect();
+    for of in [light, dark] {
+        for (index, one) in of.iter().enumerate() {
+            for other in &of[..index] {
+                let apart: i32 =
+                    [1, 3, 5].into_iter().map(|at| (part(one, at) - part(other, at)).pow(2)).sum();
+                assert!(apart > 60 * 60, "{name}: {one} and {other} look alike");
+            }
+        }
+    }
 }
 
 /// Read from the picture itself: no label of a point, and no entry of a legend, covers another text or a curve.
