@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
-from . import _arrays, _bitmma, _page
+from . import _arrays, _bitmma, _dtypes, _page
 from ._options import whole
 from ._product import Target, _unit
 from .errors import OptionError
@@ -101,7 +101,7 @@ class Diff:
                 codes = [int(code, 16) for code in np.atleast_1d(given.get(name) or [])]
                 return np.array(codes, dtype).reshape(shape) if codes else None
 
-            a, b, c = (_arrays.WORD_OF[_arrays.BYTES[format]] for format in (unit.a, unit.b, unit.c))
+            a, b, c = (_dtypes.WORD_OF[_arrays.BYTES[format]] for format in (unit.a, unit.b, unit.c))
             factors = matrix("scale_a", "uint8", 1, -1), matrix("scale_b", "uint8", -1, 1)
             operands = unit._operands(matrix("a", a, 1, -1), matrix("b", b, -1, 1), matrix("c", c, 1, 1), *factors)
             return _bitmma.explain_picture(unit, operands, (0, 0, 0))
