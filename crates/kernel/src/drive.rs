@@ -18,14 +18,14 @@ use super::elementwise::Word;
 use super::family::Problem;
 use super::fix::{Fix, Kinds};
 use super::number::Number;
-use super::pack::{Aligned, Cells, Operand, Traits};
+use super::pack::{Aligned, Cells, Operand, Packed, Traits};
 use super::panels::Panels;
 use super::routes::{Route, count};
 use super::runs::Runs;
 use super::simd::Level;
 use super::spread::{each_chunk, mapped};
 use super::stretches::{Stretch, Stretches};
-use super::tiles::{Packed, Sizes, Stored, Tiles};
+use super::tiles::{Sizes, Stored, Tiles};
 
 /// Products of numbers below which one thread computes them all: waking others takes as long.
 pub(crate) const ALONE: usize = 1 << 20;

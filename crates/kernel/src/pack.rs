@@ -1,5 +1,7 @@
 //! Operands unpacked once and laid out as tiles read them.
 
+use std::any::Any;
+
 use bitmma_arithmetic::Prepared;
 use bitmma_formats::{BlockScale, Class, decode};
 use bytemuck::Zeroable;
@@ -19,6 +21,9 @@ pub(crate) const VECTORS: usize = 4;
 
 /// Columns of the widest panel.
 pub(crate) const WIDEST: usize = 64;
+
+/// Lines as a kernel packed them.
+pub(crate) type Packed = dyn Any + Send + Sync;
 
 /// Elements of some lines (rows of A or columns of B) and a block of K: those of one index along K
 /// together, in the order in which the model takes them.

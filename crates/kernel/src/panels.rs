@@ -10,10 +10,9 @@ use std::fmt;
 pub(crate) mod stream;
 pub(crate) mod widen;
 
-use super::pack::{Aligned, Traits};
+use super::pack::{Aligned, Packed, Traits};
 use super::runs::Runs;
 use super::simd::Level;
-use super::tiles::Packed;
 use widen::Widen;
 
 /// Elements along K of a block, about: what it is widened to stays in the nearest cache. With scale factors a block is twice as

@@ -1,7 +1,5 @@
 //! A kernel as the driver sees it, whatever it packs: so that the driver is compiled for numbers, not for kernels.
 
-use std::any::Any;
-
 use bitmma_arithmetic::run::Side;
 
 use super::codes::{Chunk, Slice};
@@ -10,13 +8,10 @@ use super::element::Range;
 use super::elementwise::Word;
 use super::family::{Family, Kernel, Rare};
 use super::number::Number;
-use super::pack::Cells;
+use super::pack::{Cells, Packed};
 use super::panels::Block;
 use super::panels::widen::Widen;
 use super::simd::{Level, Simd, Work};
-
-/// Lines as a kernel packed them.
-pub(crate) type Packed = dyn Any + Send + Sync;
 
 /// What a kernel takes at a time on an instruction set.
 pub(crate) struct Sizes {

@@ -16,10 +16,10 @@ use crate::family::Problem;
 use crate::fix::{Fix, Kinds};
 use crate::number::Number;
 use crate::on_codes;
-use crate::pack::{Aligned, Operand, Traits};
+use crate::pack::{Aligned, Operand, Packed, Traits};
 use crate::simd::Level;
 use crate::spread::{each_chunk, mapped};
-use crate::tiles::{Packed, Sizes, Streamed};
+use crate::tiles::{Sizes, Streamed};
 
 /// The blocks of a panel that are kept, with the bytes they take, and what is known of its columns.
 type Made = (Vec<(Option<Box<Packed>>, usize)>, Vec<Traits>);
