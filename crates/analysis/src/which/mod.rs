@@ -1,8 +1,8 @@
 //! Who computed a product: every model of every architecture, along K as a chain and in other orders, compared with D.
 //!
-//! 1. [`candidates`]: models that take the operands' formats, each in every order that is tried.
-//! 2. [`search`]: those that differ on a few elements are left out, the others are compared on all.
-//! 3. [`tests`]: where several are left, small inputs on which they differ.
+//! 1. `candidates`: models that take the operands' formats, each in every order that is tried.
+//! 2. `search`: those that differ on a few elements are left out, the others are compared on all.
+//! 3. `tests`: where several are left, small inputs on which they differ.
 
 mod candidates;
 pub mod json;
