@@ -9,9 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-import numpy as np
-
 from . import _arrays, _bitmma, _dtypes, _page
+from ._lazy import numpy as np
 from ._options import whole
 from ._product import Target, _unit
 from .errors import OptionError
