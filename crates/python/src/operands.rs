@@ -12,11 +12,11 @@ use crate::unit::Unit;
 /// A, B, C, scale factors of A and of B: codes, C and scale factors where there are some.
 #[derive(FromPyObject)]
 pub(crate) struct Arrays<'py>(
-    Bound<'py, PyAny>,
-    Bound<'py, PyAny>,
-    Option<Bound<'py, PyAny>>,
-    Option<Bound<'py, PyAny>>,
-    Option<Bound<'py, PyAny>>,
+    pub(crate) Bound<'py, PyAny>,
+    pub(crate) Bound<'py, PyAny>,
+    pub(crate) Option<Bound<'py, PyAny>>,
+    pub(crate) Option<Bound<'py, PyAny>>,
+    pub(crate) Option<Bound<'py, PyAny>>,
 );
 
 /// The same as matrices: A and B as whatever holds them.

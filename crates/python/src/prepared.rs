@@ -59,7 +59,7 @@ pub(crate) enum Factor<'py> {
 }
 
 impl<'py> Factor<'py> {
-    /// What an array, or a prepared operand in place of B, is for a unit.
+    /// What an array, or a prepared operand instead of B, is for a unit.
     pub(crate) fn new(name: &str, unit: &Unit, array: &Bound<'py, PyAny>) -> PyResult<Factor<'py>> {
         let Ok(prepared) = array.cast::<Prepared>() else {
             let format = if name == "A" { unit.model().a } else { unit.model().b };

@@ -43,7 +43,7 @@ fn text(page: serde_json::Result<String>) -> PyResult<String> {
 #[pyo3(signature = (operands, d, formats, *, revision_name = "hardware", threads = None))]
 pub(crate) fn who_computed<'py>(
     py: Python<'py>,
-    operands: Operands<'py>,
+    operands: Arrays<'py>,
     d: Bound<'py, PyAny>,
     formats: (String, String, Option<String>, String, Option<String>),
     revision_name: &str,
@@ -51,7 +51,7 @@ pub(crate) fn who_computed<'py>(
 ) -> PyResult<String> {
     let revision = revision(revision_name)?;
     let (of_a, of_b, of_c, of_d, of_scale) = formats;
-    let Operands(a, b, c, scale_a, scale_b) = operands;
+    let Arrays(a, b, c, scale_a, scale_b) = operands;
     let a = arrays::matrix("A", format::row(&of_a)?, &a)?;
     let b = arrays::matrix("B", format::row(&of_b)?, &b)?;
     let d = arrays::matrix("D", format::row(&of_d)?, &d)?;
@@ -89,16 +89,6 @@ pub(crate) fn who_computed<'py>(
     })?;
     text(to_string(&page))
 }
-
-/// A, B, C, scale factors of A and of B as codes.
-#[derive(FromPyObject)]
-pub(crate) struct Operands<'py>(
-    Bound<'py, PyAny>,
-    Bound<'py, PyAny>,
-    Option<Bound<'py, PyAny>>,
-    Option<Bound<'py, PyAny>>,
-    Option<Bound<'py, PyAny>>,
-);
 
 /// The library's calls that are tried.
 fn calls(a: &Matrix, b: &Matrix, d: &Matrix) -> Vec<Call> {
