@@ -14,7 +14,7 @@ mod stop;
 
 pub use parallel::Par;
 pub use pool::{MOST, Pool, on, stay_on_this_thread};
-pub use spread::{each, each_chunk, mapped};
+pub use spread::{each_chunk, mapped};
 pub use stop::{attended, check};
 
 use stop::Work;

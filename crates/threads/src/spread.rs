@@ -9,7 +9,7 @@ use crate::run;
 use crate::stop::Work;
 
 /// Does work for each index below `count`, on the threads of a pool; a thread takes one after the other.
-pub fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
+fn each(count: usize, work: &(dyn Fn(usize) + Sync)) {
     let own = Work::current();
     run(|| {
         let indices = (0..count).into_par_iter().with_max_len(1);

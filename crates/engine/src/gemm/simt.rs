@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use bitmma_formats::{F32, Format};
 use bitmma_kernel::{Codes, Word};
-use bitmma_threads::mapped;
+use bitmma_threads::{each_chunk, mapped};
 
 use super::codes::Tile;
 use super::exact;
@@ -34,6 +34,8 @@ const EXACT: Arithmetic = Arithmetic {
     fma: |x, y, z| exact::multiply_add(F32, x.into(), y.into(), z.into()) as u32,
 };
 
+/// Elements of a row of D that one thread takes at a time.
+const SHARE: usize = 64;
 /// Threads of a block of a dot product.
 const DOT_THREADS: usize = 128;
 
@@ -53,9 +55,14 @@ pub(super) fn tile(simt: &Simt, [a, b]: [MatrixRef<'_>; 2], tile: &Tile) -> Code
     let (rows, columns) = (&tile.rows, &tile.columns);
     let columns: Vec<Vec<u32>> =
         mapped(columns.len(), |index| lifted(b.format, b.view.column(tile.block, columns.start + index)));
-    let lines = mapped(rows.len(), |index| -> Vec<u32> {
+    let lines = mapped(rows.len(), |index| {
         let a = lifted(a.format, a.view.row(tile.block, rows.start + index));
-        mapped(columns.len(), |column| sum(simt, host::<f32>(), &a, &columns[column]))
+        let mut line = vec![0; columns.len()];
+        each_chunk(&mut line, SHARE, |chunk, line| {
+            let columns = &columns[chunk * SHARE..];
+            line.iter_mut().zip(columns).for_each(|(d, b)| *d = sum(simt, host::<f32>(), &a, b));
+        });
+        line
     });
     Codes::U32(lines.concat())
 }
