@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bitmma_engine::formats::Rounding;
 
-use crate::matrix::Multiplier;
+use crate::matrix::{Multiplier, Sizes};
 use crate::text::{self, Register};
 
 /// A slot of 32 lanes of 32 bits; 8 and 16-bit registers leave the upper bits zero.
@@ -351,17 +351,52 @@ pub(crate) struct Mma {
 /// columns those of some of B, and K goes on from one to the next where an instruction adds to the D of an earlier one.
 #[derive(Clone, Debug)]
 pub(crate) struct Nest {
-    pub(crate) multiplier: Arc<Multiplier>,
     /// The fragments of each row of tiles along K.
     pub(crate) a: Vec<Fragments>,
     /// Those of each column of tiles.
     pub(crate) b: Vec<Fragments>,
-    /// C and D of each tile, row by row.
-    pub(crate) tiles: Vec<[Box<[Slot]>; 2]>,
+    /// C of each tile, row by row; `None` where each adds to its D.
+    pub(crate) c: Option<Vec<Box<[Slot]>>>,
+    /// D: its number among [`Kernel::accumulators`].
+    pub(crate) d: usize,
 }
 
 /// Registers of fragments along K.
 pub(crate) type Fragments = Vec<Box<[Slot]>>;
+
+/// Registers that multiplications add to.
+#[derive(Clone, Debug)]
+pub(crate) struct Accumulators {
+    pub(crate) multiplier: Arc<Multiplier>,
+    /// Rows and columns of tiles.
+    pub(crate) tiles: [usize; 2],
+    /// D of each tile, row by row.
+    pub(crate) d: Vec<Box<[Slot]>>,
+    /// Elements along K that are added at once, at most.
+    pub(crate) longest: usize,
+}
+
+impl Accumulators {
+    /// Rows and columns of elements.
+    pub(crate) fn shape(&self) -> (usize, usize) {
+        let Sizes { m, n, .. } = self.multiplier.own;
+        (self.tiles[0] * m, self.tiles[1] * n)
+    }
+
+    /// The first element of a tile.
+    pub(crate) fn place(&self, tile: usize) -> (usize, usize) {
+        let Sizes { m, n, .. } = self.multiplier.own;
+        (tile / self.tiles[1] * m, tile % self.tiles[1] * n)
+    }
+}
+
+/// Some of [`Kernel::accumulators`]: a bit for each, one for all from the 64th on.
+pub(crate) type AccumulatorSet = u64;
+
+/// The bit of one of them.
+pub(crate) fn accumulator_bit(number: usize) -> AccumulatorSet {
+    1 << number.min(63)
+}
 
 /// The same by a warpgroup, each of whose warps computes its own rows.
 #[derive(Clone, Debug)]
@@ -369,6 +404,8 @@ pub(crate) struct Wgmma {
     pub(crate) line: u32,
     pub(crate) multiplier: Arc<Multiplier>,
     pub(crate) d: Box<[Slot]>,
+    /// The same as a number among [`Kernel::accumulators`].
+    pub(crate) number: usize,
     pub(crate) a: WgmmaA,
     /// Descriptor.
     pub(crate) b: Wide,
@@ -732,6 +769,8 @@ pub(crate) struct Step {
     pub(crate) op: Op,
     pub(crate) guard: Option<Condition>,
     pub(crate) line: u32,
+    /// Accumulators that it reads or writes in another way than by adding to all of them.
+    pub(crate) settles: AccumulatorSet,
 }
 
 /// What a slot holds when a warp starts.
@@ -783,6 +822,7 @@ pub struct Kernel {
     pub(crate) largest_block: Option<[u32; 3]>,
     pub(crate) registers: Vec<Register>,
     pub(crate) steps: Vec<Step>,
+    pub(crate) accumulators: Vec<Accumulators>,
     pub(crate) words: usize,
     pub(crate) wides: usize,
     pub(crate) predicates: usize,

@@ -108,7 +108,7 @@ impl Decoder<'_> {
         };
         let negate = [scales.first() == Some(&-1), scales.get(1) == Some(&-1)];
         let line = at.line;
-        let wgmma = Wgmma { line, multiplier, d, a, b, accumulate, negate, transposed };
+        let wgmma = Wgmma { line, multiplier, d, number: 0, a, b, accumulate, negate, transposed };
         Ok(Op::Wgmma(Box::new(wgmma)))
     }
 }

@@ -60,16 +60,18 @@ pub(crate) fn kernel(
         if let Op::Branch { reconverge, .. } = &mut op {
             *reconverge = flow.reconverge(index);
         }
-        steps.push(Step { op, guard, line });
+        steps.push(Step { op, guard, line, settles: 0 });
     }
     let traced = function.instructions.iter().map(|one| decoder.traced(one)).collect();
     let sources = function.instructions.iter().map(|one| (one.line, one.source)).collect();
-    nest::find(&mut steps, &flow);
+    let accumulators = nest::find(&mut steps, &flow);
+    let touched: Vec<_> = function.instructions.iter().map(|one| decoder.touched(one)).collect();
+    nest::settle(&mut steps, &accumulators, &touched);
     let line = function.instructions.last().map_or(function.line, |last| last.line);
-    steps.push(Step { op: Op::Exit, guard: None, line });
+    steps.push(Step { op: Op::Exit, guard: None, line, settles: 0 });
     let unwritten = flow.unwritten(&function);
     let mut kernel = decoder.finish(&function, target, steps);
-    kernel.unwritten = unwritten;
+    (kernel.accumulators, kernel.unwritten) = (accumulators, unwritten);
     kernel.doubts = rewritten.doubts.clone();
     kernel.rewrites = rewritten;
     kernel.forms = forms;
@@ -217,6 +219,7 @@ impl<'d> Decoder<'d> {
             dynamic_shared: self.dynamic_shared,
             local: self.local,
             statics: self.statics,
+            accumulators: vec![],
             unwritten: vec![],
             doubts: vec![],
             forms: vec![],
@@ -231,17 +234,27 @@ impl<'d> Decoder<'d> {
     fn traced(&self, instruction: &Instruction) -> Vec<Traced> {
         let (writes, reads) = effects(instruction);
         let list = if writes.is_empty() { reads } else { writes };
-        let one = |id: &u32| {
-            let register = &self.function.registers[*id as usize];
-            let slot = self.slots[*id as usize];
-            let place = match register.width {
-                Width::Predicate => Place::Predicate(Predicate(slot)),
-                Width::Word(bits) => Place::Slot(Slot::Word(Word(slot), bits), bits),
-                Width::Wide => Place::Slot(Slot::Wide(Wide(slot)), 64),
-            };
-            Traced { name: register.name.as_str().into(), place }
+        let name = |id: u32| self.function.registers[id as usize].name.as_str().into();
+        list.into_iter().map(|id| Traced { name: name(id), place: self.register_place(id) }).collect()
+    }
+
+    /// The registers that an instruction reads and writes, but predicates.
+    fn touched(&self, instruction: &Instruction) -> Vec<Slot> {
+        let (writes, reads) = effects(instruction);
+        let slot = |id| match self.register_place(id) {
+            Place::Slot(slot, _) => Some(slot),
+            Place::Predicate(_) => None,
         };
-        list.iter().map(one).collect()
+        writes.into_iter().chain(reads).filter_map(slot).collect()
+    }
+
+    fn register_place(&self, id: u32) -> Place {
+        let slot = self.slots[id as usize];
+        match self.function.registers[id as usize].width {
+            Width::Predicate => Place::Predicate(Predicate(slot)),
+            Width::Word(bits) => Place::Slot(Slot::Word(Word(slot), bits), bits),
+            Width::Wide => Place::Slot(Slot::Wide(Wide(slot)), 64),
+        }
     }
 
     pub(crate) fn operation(&mut self, instruction: &Instruction) -> Result<Op, Error> {

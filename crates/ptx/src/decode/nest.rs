@@ -1,38 +1,111 @@
-//! Multiplications of matrices next to each other that are one larger product.
+//! Multiplications of matrices next to each other that are one larger product, and the registers that they add to.
 //!
 //! A compiler unrolls a tile of a product into instructions for every pair of a fragment of A and one of B, and often several of
 //! them along K. The engine multiplies the whole in a fraction of the time: it packs each fragment once, and fills its vectors.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::flow::Flow;
-use crate::program::{Fragments, Mma, Nest, Op, Slot, Step};
+use crate::program::{
+    AccumulatorSet, Accumulators, Fragments, Mma, Nest, Op, Slot, Step, WgmmaA, accumulator_bit,
+};
 
 /// Instructions of a nest, at most.
 const MOST: usize = 256;
 
-/// Finds nests among the steps.
-pub(super) fn find(steps: &mut [Step], flow: &Flow) {
+/// Finds nests among the steps, and what they and the multiplications of warpgroups add to.
+pub(super) fn find(steps: &mut [Step], flow: &Flow) -> Vec<Accumulators> {
+    let mut all: Vec<Accumulators> = vec![];
     let mut at = 0;
     while at < steps.len() {
+        if let Op::Wgmma(wgmma) = &mut steps[at].op {
+            let d = vec![wgmma.d.clone()];
+            let multiplier = wgmma.multiplier.clone();
+            let own = Accumulators { longest: multiplier.own.k, multiplier, tiles: [1; 2], d };
+            wgmma.number = number(&mut all, own);
+        }
         let run = run(&steps[at..], |step| flow.block(at + step) == flow.block(at));
         // all of them, or those before the first that goes on along K, which the next turn takes
-        let nest = nest(&run).map(|nest| (run.len(), nest)).or_else(|| {
-            let first = &run[..before_second(&run)];
-            nest(first).map(|nest| (first.len(), nest))
-        });
-        let taken = nest.as_ref().map_or(1, |(taken, _)| *taken);
-        if let Some((taken, nest)) = nest.filter(|(taken, _)| *taken > 1) {
-            let members: Vec<Box<Mma>> = run[..taken].iter().map(|mma| Box::new((*mma).clone())).collect();
+        let first = before_second(&run);
+        let found = [run.len(), first].into_iter().find_map(|count| Some((count, nest(&run[..count])?)));
+        let nests = match found {
+            Some(found) => vec![found],
+            None => {
+                run[..first].iter().filter_map(|one| Some((1, nest(std::slice::from_ref(one))?))).collect()
+            }
+        };
+        let members: Vec<Mma> = run.into_iter().cloned().collect();
+        let mut members = members.into_iter();
+        let before = at;
+        for (count, (mut nest, accumulators)) in nests {
+            nest.d = number(&mut all, accumulators);
             let mut nest = Some(Box::new(nest));
-            for (step, mma) in steps[at..at + taken].iter_mut().zip(members) {
+            for (step, mma) in steps[at..at + count].iter_mut().zip(members.by_ref().map(Box::new)) {
                 step.op = match nest.take() {
                     Some(nest) => Op::Nest(mma, nest),
                     None => Op::OfNest(mma),
                 };
             }
+            at += count;
         }
-        at += taken;
+        at = at.max(before + 1);
+    }
+    all
+}
+
+/// The number of some accumulators.
+fn number(all: &mut Vec<Accumulators>, own: Accumulators) -> usize {
+    let same = |other: &Accumulators| {
+        Arc::ptr_eq(&other.multiplier, &own.multiplier) && other.tiles == own.tiles && other.d == own.d
+    };
+    match all.iter().position(same) {
+        Some(number) => {
+            all[number].longest = all[number].longest.max(own.longest);
+            number
+        }
+        None => {
+            all.push(own);
+            all.len() - 1
+        }
+    }
+}
+
+/// Notes for each step which accumulators it touches otherwise than by adding to them; `touched` has the registers of each.
+pub(super) fn settle(steps: &mut [Step], all: &[Accumulators], touched: &[Vec<Slot>]) {
+    let mut of: HashMap<Slot, AccumulatorSet> = HashMap::new();
+    for (number, accumulators) in all.iter().enumerate() {
+        for slot in accumulators.d.iter().flatten() {
+            *of.entry(*slot).or_default() |= accumulator_bit(number);
+        }
+    }
+    let set = |slots: &mut dyn Iterator<Item = &Slot>| {
+        slots.fold(0, |set, slot| set | of.get(slot).copied().unwrap_or_default())
+    };
+    for at in 0..steps.len() {
+        let members = steps[at + 1..].iter().take_while(|step| matches!(step.op, Op::OfNest(_))).count();
+        let whole = set(&mut touched[at..=at + members].iter().flatten());
+        // what it does not only add to: what it reads, and what is not told apart
+        let (own, reads) = match &steps[at].op {
+            Op::OfNest(_) => {
+                steps[at].settles = 0;
+                continue;
+            }
+            Op::Nest(_, nest) => {
+                let operands = nest.a.iter().chain(&nest.b).flatten().chain(nest.c.iter().flatten());
+                (nest.d, set(&mut operands.flatten()))
+            }
+            Op::Wgmma(wgmma) => match &wgmma.a {
+                WgmmaA::Registers(a) => (wgmma.number, set(&mut a.iter())),
+                WgmmaA::Descriptor(_) => (wgmma.number, 0),
+            },
+            _ => {
+                steps[at].settles = set(&mut touched.get(at).into_iter().flatten());
+                continue;
+            }
+        };
+        let bit = accumulator_bit(own);
+        steps[at].settles = if bit == accumulator_bit(usize::MAX) { whole } else { whole & !bit | reads };
     }
 }
 
@@ -60,8 +133,8 @@ fn before_second(run: &[&Mma]) -> usize {
     (0..run.len()).find(|&at| run[..at].iter().any(|before| before.d == run[at].d)).unwrap_or(run.len())
 }
 
-/// The larger product that instructions are, if they are one.
-fn nest(run: &[&Mma]) -> Option<Nest> {
+/// The larger product that instructions are, if they are one, and what it adds to.
+fn nest(run: &[&Mma]) -> Option<(Nest, Accumulators)> {
     let first = run.first()?;
     let mut tiles: Vec<(&Mma, Fragments, Fragments)> = Vec::new();
     for mma in run {
@@ -89,9 +162,13 @@ fn nest(run: &[&Mma]) -> Option<Nest> {
     }
     let of = |a: &Fragments, b: &Fragments| {
         let (mma, ..) = tiles.iter().find(|(_, of_a, of_b)| of_a == a && of_b == b)?;
-        Some([mma.c.clone(), mma.d.clone()])
+        Some((mma.c.clone(), mma.d.clone()))
     };
     let places = a.iter().flat_map(|a| b.iter().map(move |b| of(a, b)));
-    let places = places.collect::<Option<Vec<_>>>()?;
-    Some(Nest { multiplier: first.multiplier.clone(), a, b, tiles: places })
+    let (c, d): (Vec<_>, Vec<_>) = places.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let multiplier = first.multiplier.clone();
+    let longest = along * multiplier.own.k;
+    let accumulators = Accumulators { multiplier, tiles: [a.len(), b.len()], d, longest };
+    let c = (c != accumulators.d).then_some(c);
+    Some((Nest { a, b, c, d: 0 }, accumulators))
 }

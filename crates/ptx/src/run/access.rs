@@ -95,27 +95,21 @@ impl Warp {
         if bytes != 4 || ordered {
             return Ok(false);
         }
-        let first = addresses[mask.trailing_zeros() as usize];
-        let Some((memory, _)) = block.launch.global.region(first) else { return Ok(false) };
-        let base = first >> REGION_BITS << REGION_BITS;
         let size = 4 * elements.len() as u64;
-        let mut good = memory.bytes >= size;
-        for lane in each(mask) {
-            let offset = addresses[lane].wrapping_sub(base);
-            good &= offset <= memory.bytes.wrapping_sub(size) && offset.is_multiple_of(size);
-        }
-        if !good {
+        let Some((memory, base)) = block.launch.global.together(mask, addresses, size) else {
             return Ok(false);
+        };
+        if block.launch.global.watched {
+            for lane in each(mask) {
+                let noted = memory.note_read(addresses[lane] - base, size as u8, block.number);
+                noted.map_err(|what| Fault::new(lane, what))?;
+            }
         }
-        let watched = block.launch.global.watched;
         for (index, element) in elements.iter().enumerate() {
             let Slot::Word(element, 32) = element else { return Ok(false) };
             let mut value = self.registers.words[element.0 as usize];
             for lane in each(mask) {
                 let offset = addresses[lane] - base + 4 * index as u64;
-                if watched {
-                    memory.note_read(offset, 4, block.number).map_err(|what| Fault::new(lane, what))?;
-                }
                 value[lane] = memory.word(offset as usize / 4);
             }
             self.registers.words[element.0 as usize] = value;

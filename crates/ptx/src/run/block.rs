@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::fault::Fault;
+use super::pending::multiply;
+use super::products::{WARPGROUP, wgmma};
 use super::running::Running;
 use super::shared::Shared;
 use super::warp::{State, Warp};
@@ -46,18 +48,42 @@ impl<'l> Block<'l> {
                 if warps[index].state == State::Ready {
                     warps[index].run(self)?;
                     ran = true;
-                    if let State::Waiting { id, count, at } = warps[index].state {
-                        self.release(id, count, at, warps)?;
+                    match warps[index].state {
+                        State::Waiting { id, count, at } => self.release(id, count, at, warps)?,
+                        State::InWarpgroup { at } => self.warpgroup(index / WARPGROUP, at, warps)?,
+                        _ => {}
                     }
                 }
             }
             if warps.iter().all(|warp| warp.state == State::Done) {
                 return Ok(warps.iter().find_map(|warp| warp.unwritten));
             }
-            if !ran {
+            if ran {
+                continue;
+            }
+            if !warps.iter().any(|warp| matches!(warp.state, State::Multiplying { .. })) {
                 return Err(self.stuck(warps));
             }
+            multiply(self.launch.kernel, warps).map_err(|(warp, fault)| {
+                warps[warp].error(self, warps[warp].line(self.launch.kernel), fault)
+            })?;
         }
+    }
+
+    /// Multiplies if all warps of a warpgroup have come.
+    fn warpgroup(&mut self, group: usize, at: usize, warps: &mut [Warp]) -> Result<(), Error> {
+        let kernel = self.launch.kernel;
+        let Op::Wgmma(operation) = &kernel.steps[at].op else { return Ok(()) };
+        let first = group * WARPGROUP;
+        let Some(members) = warps.get_mut(first..first + WARPGROUP) else {
+            let what = "the last warps of the block are no warpgroup of four";
+            return Err(warps[first].error(self, operation.line, Fault::new(0, what)));
+        };
+        if members.iter().all(|warp| warp.state == State::InWarpgroup { at }) {
+            wgmma(members, operation, self)
+                .map_err(|(warp, fault)| members[warp].error(self, operation.line, fault))?;
+        }
+        Ok(())
     }
 
     /// A warp that arrives and goes on.
@@ -134,30 +160,38 @@ impl<'l> Block<'l> {
         }
     }
 
-    /// Nobody can go on: a barrier waits for warps that do not come.
+    /// Nobody can go on: a barrier, or a warpgroup, waits for warps that do not come.
     fn stuck(&self, warps: &[Warp]) -> Error {
-        let waiting = warps.iter().find_map(|warp| match warp.state {
-            State::Waiting { at, id, .. } => Some((warp, at, id)),
+        let line = |at: usize| self.launch.kernel.steps[at].line;
+        let waits = |warp: &Warp| match warp.state {
+            State::Waiting { at, .. } | State::InWarpgroup { at } => Some(at),
             _ => None,
-        });
-        let Some((warp, at, id)) = waiting else { return Error::Stopped };
-        let missing =
-            warps.iter().find(|other| !matches!(other.state, State::Waiting { id: at, .. } if at == id));
+        };
+        let Some((warp, at)) = warps.iter().find_map(|warp| Some((warp, waits(warp)?))) else {
+            return Error::Stopped;
+        };
+        let (what, missing) = match warp.state {
+            State::Waiting { id, .. } => (
+                "the barrier is not reached by all threads",
+                warps.iter().find(|other| !matches!(other.state, State::Waiting { id: at, .. } if at == id)),
+            ),
+            _ => (
+                "wgmma is not reached by all warps of the warpgroup",
+                warps.iter().find(|other| {
+                    other.number / WARPGROUP == warp.number / WARPGROUP && other.state != warp.state
+                }),
+            ),
+        };
         let (who, lane) = match missing {
             None => ("other threads, which do not come".to_owned(), warp),
             Some(other) => {
-                let number = other.number;
-                let does = match other.state {
-                    State::Waiting { at, .. } => {
-                        format!("waits at line {}", self.launch.kernel.steps[at].line)
-                    }
-                    _ => "has ended".to_owned(),
+                let does = match waits(other) {
+                    Some(at) => format!("waits at line {}", line(at)),
+                    None => "has ended".to_owned(),
                 };
-                (format!("warp {number}, which {does}"), other)
+                (format!("warp {}, which {does}", other.number), other)
             }
         };
-        let line = self.launch.kernel.steps[at].line;
-        let what = format!("the barrier is not reached by all threads: it waits for {who}");
-        lane.error(self, line, Fault::new(0, what))
+        lane.error(self, line(at), Fault::new(0, format!("{what}: it waits for {who}")))
     }
 }

@@ -3,46 +3,67 @@
 use std::collections::VecDeque;
 
 use super::shared::Shared;
+use crate::lanes::{LANES, each};
 
 /// Copies of a warp that nobody has waited for. Their sources are read when they start; they are written when they are
 /// waited for, which is the latest: a read before that is an error.
 #[derive(Default)]
 pub(crate) struct Copies {
-    pub(super) open: Vec<Copy>,
-    pub(super) groups: VecDeque<Vec<Copy>>,
+    all: VecDeque<Copy>,
+    /// How many of them each group has, from the first on; those behind the last group are open.
+    groups: VecDeque<usize>,
+    open: usize,
 }
 
+/// Those of the lanes of one instruction.
 pub(super) struct Copy {
-    pub(super) to: usize,
+    pub(super) mask: u32,
+    /// Of each lane: 4, 8 or 16.
     pub(super) bytes: usize,
-    pub(super) value: [u8; 16],
-    pub(super) lane: usize,
+    pub(super) to: [usize; LANES],
+    /// 16 bytes, from the lowest on.
+    pub(super) values: [u128; LANES],
 }
 
 impl Copies {
+    /// For the next block.
+    pub(crate) fn reset(&mut self) {
+        self.all.clear();
+        self.groups.clear();
+        self.open = 0;
+    }
+
+    pub(super) fn start(&mut self, copy: Copy) {
+        self.all.push_back(copy);
+        self.open += 1;
+    }
+
     pub(crate) fn commit(&mut self) {
-        let open = std::mem::take(&mut self.open);
-        self.groups.push_back(open);
+        self.groups.push_back(std::mem::take(&mut self.open));
     }
 
     /// Until at most that many groups are left.
     pub(crate) fn wait(&mut self, left: usize, shared: &mut Shared, warp: usize) {
         while self.groups.len() > left {
-            let Some(group) = self.groups.pop_front() else { break };
-            for copy in group {
-                let _ = copy.lane;
-                // a conflict with another warp shows where that one reads or writes
-                let _ = shared.note_write(copy.to, copy.bytes, warp as u8, |_| true);
-                for (index, byte) in copy.value[..copy.bytes].iter().enumerate() {
-                    shared.put(copy.to + index, 1, (*byte).into());
+            let count = self.groups.pop_front().unwrap_or(0);
+            for copy in self.all.range(..count) {
+                for lane in each(copy.mask) {
+                    let (to, value) = (copy.to[lane], copy.values[lane]);
+                    // a conflict with another warp shows where that one reads or writes
+                    let _ = shared.note_write(to, copy.bytes, warp as u8, |_| true);
+                    match copy.bytes {
+                        16 => shared.put_array(to, value.to_le_bytes()),
+                        bytes => shared.put(to, bytes as u8, value as u64),
+                    }
                 }
             }
+            self.all.drain(..count);
         }
     }
 
     /// Groups without copies need no wait.
-    pub(crate) fn landed(&mut self, _shared: &mut Shared, _warp: usize) {
-        while self.groups.front().is_some_and(Vec::is_empty) && self.groups.len() > 64 {
+    pub(crate) fn landed(&mut self) {
+        while self.groups.front() == Some(&0) && self.groups.len() > 64 {
             self.groups.pop_front();
         }
     }

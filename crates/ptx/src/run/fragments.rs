@@ -26,6 +26,9 @@ pub(super) struct Elements {
     pub(super) length: usize,
     /// Of an element.
     pub(super) bits: usize,
+    /// The logarithm of the elements of a word, and words of a line.
+    packed: u32,
+    pitch: usize,
     words: Words,
 }
 
@@ -42,7 +45,8 @@ impl Elements {
             64 => Words::Wide(vec![0; lines * length]),
             _ => Words::Narrow(vec![0; lines * length * bits / 32]),
         };
-        Elements { part, lines, length, bits, words }
+        let packed = (32 / bits).max(1).ilog2();
+        Elements { part, lines, length, bits, packed, pitch: length >> packed, words }
     }
 
     /// Puts a fragment of `lines` lines where its first element is at a line and a place in it.
@@ -76,73 +80,173 @@ impl Elements {
     /// Where a register of a fragment is among the words.
     #[inline(always)]
     fn place(&self, register: usize, lines: usize, (line, at): (usize, usize)) -> Place {
-        let packed = (32 / self.bits).max(1);
-        let pitch = self.length / packed;
-        let groups = lines / 8;
+        // one or two groups of eight lines
+        let two = lines / 16;
         let (pair, step) = match self.part {
-            Part::Accumulator if packed == 1 => (register / 2, 2),
+            Part::Accumulator if self.packed == 0 => (register / 2, 2),
             _ => (register, 1),
         };
-        let (line, along) = (line + pair % groups * 8, pair / groups * 4 * step + register % step);
-        Place { first: line * pitch + at / packed + along, pitch, step }
+        let (line, along) = (line + (pair & two) * 8, (pair >> two) * 4 * step + register % step);
+        Place { first: line * self.pitch + (at >> self.packed) + along, pitch: self.pitch, step }
     }
 
-    /// Puts 16 bytes: elements of one line from a place on, or, `across`, of lines from one on at one place.
+    /// Puts 16 bytes: elements of one line from a place on.
     #[inline(always)]
-    pub(super) fn put_together(&mut self, bytes: [u8; 16], (line, at): (usize, usize), across: bool) {
+    pub(super) fn put_along(&mut self, bytes: [u8; 16], (line, at): (usize, usize)) {
         let Words::Narrow(words) = &mut self.words else { return };
-        let (packed, keep) = (32 / self.bits, u32::MAX >> (32 - self.bits));
-        let pitch = self.length / packed;
-        let all = u128::from_le_bytes(bytes);
-        let four = [all as u32, (all >> 32) as u32, (all >> 64) as u32, (all >> 96) as u32];
-        if !across {
-            words[line * pitch + at / packed..][..4].copy_from_slice(&four);
-            return;
-        }
-        for element in 0..4 * packed {
-            let code = four[element / packed] >> (element % packed * self.bits) & keep;
-            words[(line + element) * pitch + at / packed] |= code << (at % packed * self.bits);
+        let to = &mut words[line * self.pitch + (at >> self.packed)..][..4];
+        for (word, four) in to.iter_mut().zip(bytes.as_chunks::<4>().0) {
+            *word = u32::from_le_bytes(*four);
         }
     }
 
-    /// Turns all signs.
-    pub(super) fn negate(&mut self) {
+    /// Puts twice 16 bytes: elements of 16 bits of eight lines from one on, at a place and at the next.
+    #[inline(always)]
+    pub(super) fn put_across(&mut self, bytes: [[u8; 16]; 2], (line, at): (usize, usize)) {
+        let Words::Narrow(words) = &mut self.words else { return };
+        let code = |at: usize, element: usize| {
+            u32::from(u16::from_le_bytes([bytes[at][2 * element], bytes[at][2 * element + 1]]))
+        };
+        for element in 0..8 {
+            words[(line + element) * self.pitch + at / 2] = code(0, element) | code(1, element) << 16;
+        }
+    }
+
+    /// Copies some elements of every line of another matrix alike from one place to another one.
+    pub(super) fn copy(&mut self, other: &Elements, (from, to): (usize, usize), count: usize) {
+        let [from, to, count] = [from, to, count].map(|elements| elements >> self.packed);
+        if let (Words::Narrow(words), Words::Narrow(other)) = (&mut self.words, &other.words) {
+            for (line, other) in words.chunks_exact_mut(self.pitch).zip(other.chunks_exact(self.pitch)) {
+                line[to..to + count].copy_from_slice(&other[from..from + count]);
+            }
+        }
+    }
+
+    /// Turns the signs of some elements of every line.
+    pub(super) fn negate(&mut self, from: usize, count: usize) {
         let Words::Narrow(words) = &mut self.words else { return };
         let sign = (0..32 / self.bits).fold(0, |sign, element| sign | 1 << (self.bits * (element + 1) - 1));
-        words.iter_mut().for_each(|word| *word ^= sign);
+        for line in words.chunks_exact_mut(self.pitch) {
+            line[from >> self.packed..(from + count) >> self.packed]
+                .iter_mut()
+                .for_each(|word| *word ^= sign);
+        }
+    }
+
+    /// Makes all zero.
+    pub(super) fn clear(&mut self) {
+        match &mut self.words {
+            Words::Narrow(words) => words.fill(0),
+            Words::Wide(words) => words.fill(0),
+        }
+    }
+
+    /// Whether the first elements of each line are the same.
+    pub(super) fn same(&self, other: &Elements, count: usize) -> bool {
+        fn alike<T: PartialEq>(one: &[T], other: &[T], pitch: usize, count: usize) -> bool {
+            one.chunks_exact(pitch).zip(other.chunks_exact(pitch)).all(|(a, b)| a[..count] == b[..count])
+        }
+        let count = count >> self.packed;
+        match (&self.words, &other.words) {
+            (Words::Narrow(one), Words::Narrow(other)) => alike(one, other, self.pitch, count),
+            (Words::Wide(one), Words::Wide(other)) => alike(one, other, self.pitch, count),
+            _ => false,
+        }
     }
 
     /// The codes, line by line.
-    pub(super) fn into_codes(self) -> Codes {
-        match (self.words, self.bits) {
-            (Words::Wide(words), _) => Codes::U64(words),
-            (Words::Narrow(words), 32) => Codes::U32(words),
-            (Words::Narrow(words), 16) => {
-                let mut codes = vec![0; 2 * words.len()];
-                for (codes, word) in codes.chunks_exact_mut(2).zip(words) {
-                    (codes[0], codes[1]) = (word as u16, (word >> 16) as u16);
+    pub(super) fn codes(&self) -> Codes {
+        Elements::together(&[&[self]], self.length)
+    }
+
+    /// The codes of the first elements of each line of a grid of matrices alike, line by line.
+    pub(super) fn together(grid: &[&[&Elements]], count: usize) -> Codes {
+        let Some(first) = grid.first().and_then(|row| row.first()) else { return Codes::U8(vec![]) };
+        let (pitch, count) = (first.pitch, count >> first.packed);
+        let size = grid.iter().map(|row| row.len()).sum::<usize>() * first.lines * count;
+        let narrow = |put: &mut dyn FnMut(&[u32])| {
+            for row in grid {
+                for line in 0..first.lines {
+                    for one in *row {
+                        if let Words::Narrow(words) = &one.words {
+                            put(&words[line * pitch..][..count]);
+                        }
+                    }
                 }
+            }
+        };
+        match first.bits {
+            64 => {
+                let mut codes = Vec::with_capacity(size);
+                for (row, line) in grid.iter().flat_map(|row| (0..first.lines).map(move |line| (row, line))) {
+                    for one in *row {
+                        if let Words::Wide(words) = &one.words {
+                            codes.extend_from_slice(&words[line * pitch..][..count]);
+                        }
+                    }
+                }
+                Codes::U64(codes)
+            }
+            32 => {
+                let mut codes = Vec::with_capacity(size);
+                narrow(&mut |words| codes.extend_from_slice(words));
+                Codes::U32(codes)
+            }
+            16 => {
+                let mut codes = Vec::with_capacity(2 * size);
+                narrow(&mut |words| {
+                    let first = codes.len();
+                    codes.resize(first + 2 * words.len(), 0);
+                    for ([low, high], word) in codes[first..].as_chunks_mut().0.iter_mut().zip(words) {
+                        (*low, *high) = (*word as u16, (word >> 16) as u16);
+                    }
+                });
                 Codes::U16(codes)
             }
-            (Words::Narrow(words), _) => Codes::U8(words.into_iter().flat_map(u32::to_le_bytes).collect()),
+            _ => {
+                let mut codes = Vec::with_capacity(4 * size);
+                narrow(&mut |words| {
+                    let first = codes.len();
+                    codes.resize(first + 4 * words.len(), 0);
+                    for (four, word) in codes[first..].as_chunks_mut().0.iter_mut().zip(words) {
+                        *four = word.to_le_bytes();
+                    }
+                });
+                Codes::U8(codes)
+            }
         }
     }
 
-    /// D of these codes.
-    pub(super) fn of_codes(codes: Codes, bits: usize, (lines, length): (usize, usize)) -> Elements {
-        let words = match codes {
-            Codes::U64(codes) => Words::Wide(codes),
-            Codes::U32(codes) => Words::Narrow(codes),
-            Codes::U16(codes) => {
-                let word = |codes: &[u16]| u32::from(codes[0]) | u32::from(codes[1]) << 16;
-                Words::Narrow(codes.chunks_exact(2).map(word).collect())
+    /// Takes all lines from codes of a larger matrix, from a line and a place in it on; `pitch`: elements of its lines.
+    pub(super) fn set(&mut self, codes: &Codes, pitch: usize, (line, at): (usize, usize)) {
+        let (lines, length, bits) = (self.lines, self.length, self.bits);
+        let first = |index: usize| (line + index) * pitch + at;
+        let pitch_of_words = self.pitch;
+        match (codes, &mut self.words) {
+            (Codes::U64(codes), Words::Wide(words)) => {
+                for (index, to) in words.chunks_exact_mut(length).enumerate() {
+                    to.copy_from_slice(&codes[first(index)..][..length]);
+                }
             }
-            Codes::U8(codes) => {
-                let word = |codes: &[u8]| u32::from_le_bytes([0, 1, 2, 3].map(|byte| codes[byte]));
-                Words::Narrow(codes.chunks_exact(4).map(word).collect())
+            (Codes::U32(codes), Words::Narrow(words)) => {
+                for (index, to) in words.chunks_exact_mut(length).enumerate() {
+                    to.copy_from_slice(&codes[first(index)..][..length]);
+                }
             }
-        };
-        Elements { part: Part::Accumulator, lines, length, bits, words }
+            (codes, Words::Narrow(words)) => {
+                for index in 0..lines {
+                    let line = &mut words[index * pitch_of_words..][..pitch_of_words];
+                    for (at, word) in line.iter_mut().enumerate() {
+                        let packed = 32 / bits;
+                        *word = (0..packed).fold(0, |word, element| {
+                            word | (codes.get(first(index) + at * packed + element) as u32)
+                                << (bits * element)
+                        });
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! Global memory: a region for each buffer, and who has touched which word.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use crate::decode::{FIRST_STATIC, REGION_BITS};
+use crate::lanes::{LANES, WideLanes, each};
 
 /// Words of a piece of a shadow.
 const PIECE: usize = 4096;
@@ -16,6 +18,8 @@ pub(crate) struct Region {
     pub(crate) bytes: u64,
     writers: Shadow,
     readers: Shadow,
+    /// Those that read 16 bytes at a time.
+    wide_readers: Shadow,
     pub(crate) written: AtomicBool,
 }
 
@@ -30,33 +34,44 @@ impl Shadow {
         Shadow((0..words.div_ceil(PIECE)).map(|_| OnceLock::new()).collect())
     }
 
+    /// The marks of some words of one access, if any of their piece was touched.
     #[inline(always)]
-    fn get(&self, word: usize) -> u32 {
-        match self.0[word / PIECE].get() {
-            Some(piece) => piece[word % PIECE].load(Relaxed),
-            None => 0,
-        }
+    fn get(&self, words: &Range<usize>) -> Option<&[AtomicU32]> {
+        let piece = self.0[words.start / PIECE].get()?;
+        Some(&piece[words.start % PIECE..][..words.len()])
     }
 
-    /// Notes that a block touched these bytes of a word.
+    /// The same, where they are to be touched.
     #[inline(always)]
-    fn touch(&self, word: usize, block: u32, bytes: u32) {
-        let piece = self.0[word / PIECE].get_or_init(|| (0..PIECE).map(|_| AtomicU32::new(0)).collect());
-        let cell = &piece[word % PIECE];
-        let mark = block << 4 | bytes;
-        let old = cell.load(Relaxed);
-        if old == mark {
-            return;
-        }
-        let new = match old >> 4 {
-            0 => mark,
-            same if same == block => old | bytes,
-            _ => SEVERAL << 4 | old & 15 | bytes,
-        };
-        if new != old {
-            cell.store(new, Relaxed);
-        }
+    fn of(&self, words: &Range<usize>) -> &[AtomicU32] {
+        let piece =
+            self.0[words.start / PIECE].get_or_init(|| (0..PIECE).map(|_| AtomicU32::new(0)).collect());
+        &piece[words.start % PIECE..][..words.len()]
     }
+}
+
+/// Notes that a block touched these bytes of a word.
+#[inline(always)]
+fn touch(cell: &AtomicU32, block: u32, bytes: u32) {
+    let mark = block << 4 | bytes;
+    let old = cell.load(Relaxed);
+    if old == mark {
+        return;
+    }
+    let new = match old >> 4 {
+        0 => mark,
+        same if same == block => old | bytes,
+        _ => SEVERAL << 4 | old & 15 | bytes,
+    };
+    if new != old {
+        cell.store(new, Relaxed);
+    }
+}
+
+/// Whether a mark is of another block and of one of these bytes.
+#[inline(always)]
+fn is_foreign(mark: u32, block: u32, bytes: u32) -> bool {
+    mark != 0 && mark >> 4 != block && mark & bytes != 0
 }
 
 /// Why an access failed.
@@ -77,6 +92,7 @@ impl Region {
             bytes: bytes.len() as u64,
             writers: Shadow::new(words.len()),
             readers: Shadow::new(words.len()),
+            wide_readers: Shadow::new(words.len().div_ceil(4)),
             written: AtomicBool::new(false),
             words,
         }
@@ -94,6 +110,12 @@ impl Region {
     #[inline(always)]
     pub(crate) fn word(&self, index: usize) -> u32 {
         self.words[index].load(Relaxed)
+    }
+
+    /// Aligned 16 bytes inside the region.
+    #[inline(always)]
+    pub(crate) fn load_16(&self, offset: u64) -> u128 {
+        u128::from(self.load(offset, 8)) | u128::from(self.load(offset + 8, 8)) << 64
     }
 
     fn part(&self, offset: u64, bytes: u8) -> u32 {
@@ -141,23 +163,25 @@ impl Region {
         }
     }
 
-    /// Notes a read by a block; an error if another block wrote it.
+    /// Notes a read of up to 16 bytes by a block; an error if another block wrote one.
     #[inline(always)]
     pub(crate) fn note_read(&self, offset: u64, bytes: u8, block: u32) -> Result<(), Wrong> {
-        let (first, count) = (offset as usize / 4, usize::from(bytes).div_ceil(4));
+        let words = words(offset, bytes);
         let touched = touched(offset, bytes);
-        for word in first..first + count {
-            let writer = self.writers.get(word);
-            if writer != 0 && writer >> 4 != block && writer & touched != 0 && writer >> 4 != SEVERAL {
+        for mark in self.writers.get(&words).into_iter().flatten().map(|cell| cell.load(Relaxed)) {
+            if is_foreign(mark, block, touched) && mark >> 4 != SEVERAL {
                 return Err(format!(
                     "reads bytes {offset} to {} of {}, which block number {} of the same launch writes: \
                      the result depends on the order of blocks",
                     offset + u64::from(bytes) - 1,
                     self.name,
-                    (writer >> 4) - 1
+                    (mark >> 4) - 1
                 ));
             }
-            self.readers.touch(word, block, touched);
+        }
+        match bytes {
+            16 => touch(&self.wide_readers.of(&wide(&words))[0], block, touched),
+            _ => self.readers.of(&words).iter().for_each(|cell| touch(cell, block, touched)),
         }
         Ok(())
     }
@@ -165,11 +189,16 @@ impl Region {
     /// Notes a write by a block, before it is done; an error if another block read it or wrote something else.
     #[inline(always)]
     pub(crate) fn note_write(&self, offset: u64, bytes: u8, value: u64, block: u32) -> Result<(), Wrong> {
-        let (first, count) = (offset as usize / 4, usize::from(bytes).div_ceil(4));
+        let words = words(offset, bytes);
         let touched = touched(offset, bytes);
-        for word in first..first + count {
-            let foreign = |mark: u32| mark != 0 && mark >> 4 != block && mark & touched != 0;
-            let (writer, reader) = (self.writers.get(word), self.readers.get(word));
+        let mark = |of: &Shadow, words: &Range<usize>, word: usize| {
+            of.get(words).map_or(0, |cells| cells[word].load(Relaxed))
+        };
+        let foreign = |mark| is_foreign(mark, block, touched);
+        let wide_reader = mark(&self.wide_readers, &wide(&words), 0);
+        for word in 0..words.len() {
+            let (writer, reader) = (mark(&self.writers, &words, word), mark(&self.readers, &words, word));
+            let reader = if foreign(reader) { reader } else { wide_reader };
             if (foreign(writer) && writer >> 4 != SEVERAL || foreign(reader))
                 && self.load(offset, bytes) != value
             {
@@ -185,10 +214,23 @@ impl Region {
                     self.name
                 ));
             }
-            self.writers.touch(word, block, touched);
         }
+        self.writers.of(&words).iter().for_each(|cell| touch(cell, block, touched));
         Ok(())
     }
+}
+
+/// The words of an access; it is aligned, so that they are in one piece.
+#[inline(always)]
+fn words(offset: u64, bytes: u8) -> Range<usize> {
+    let first = offset as usize / 4;
+    first..first + usize::from(bytes).div_ceil(4)
+}
+
+/// Whether an address is a multiple of a power of two.
+#[inline(always)]
+pub(crate) fn is_aligned(address: u64, bytes: u64) -> bool {
+    address & (bytes - 1) == 0
 }
 
 /// The bytes of a word that an access touches.
@@ -199,6 +241,12 @@ fn touched(offset: u64, bytes: u8) -> u32 {
         2 => 3 << (offset % 4),
         _ => 15,
     }
+}
+
+/// The 16 bytes that hold the words of an access.
+#[inline(always)]
+fn wide(words: &Range<usize>) -> Range<usize> {
+    words.start / 4..words.start / 4 + 1
 }
 
 /// All buffers of a launch.
@@ -224,44 +272,57 @@ impl Global {
     }
 
     /// The region and offset of an access, which lies in it and is aligned.
+    #[inline(always)]
     pub(crate) fn checked(&self, address: u64, bytes: u64, verb: &str) -> Result<(&Region, u64), Wrong> {
-        let Some((region, offset)) = self.region(address) else {
-            // just below a buffer is an offset below zero of it
-            let above = ((address >> REGION_BITS) + 1) << REGION_BITS;
-            let below = self.region(above).filter(|_| above - address <= 1 << 34);
-            return Err(match (address, below) {
-                (0, _) => format!("{verb} address 0: the pointer is null"),
-                (_, Some((region, _))) if address >> REGION_BITS != 0 || above - address <= 1 << 32 => {
-                    format!(
-                        "{verb} {bytes} bytes {} bytes before the start of {}",
-                        above - address,
-                        region.name
-                    )
-                }
-                _ if address < 1 << 32 => format!("{verb} address {address:#x}, near the null pointer"),
-                _ => format!("{verb} address {address:#x}, which is in no buffer"),
-            });
-        };
-        if offset.checked_add(bytes).is_none_or(|end| end > region.bytes) {
-            // an offset below zero of the next buffer
-            let beyond = (1u64 << REGION_BITS) - offset;
-            let next = self.region(((address >> REGION_BITS) + 1) << REGION_BITS);
-            if let Some((next, _)) = next
-                && beyond <= 1 << 34
-            {
-                return Err(format!("{verb} {bytes} bytes {beyond} bytes before the start of {}", next.name));
+        match self.region(address) {
+            Some((region, offset)) if offset + bytes <= region.bytes && is_aligned(offset, bytes) => {
+                Ok((region, offset))
             }
-            return Err(format!(
-                "{verb} {bytes} bytes at byte {offset} of {}, which has {} bytes",
-                region.name, region.bytes
-            ));
+            found => Err(self.wrong(found, (address, bytes), verb)),
         }
-        if !offset.is_multiple_of(bytes) {
-            return Err(format!(
+    }
+
+    /// The buffer that all lanes access, and its address, if there is one, and they lie in it and are aligned.
+    #[inline(always)]
+    pub(crate) fn together(&self, mask: u32, addresses: &WideLanes, size: u64) -> Option<(&Region, u64)> {
+        let first = addresses[mask.trailing_zeros() as usize % LANES];
+        let (memory, _) = self.region(first)?;
+        let base = first >> REGION_BITS << REGION_BITS;
+        let last = memory.bytes.checked_sub(size)?;
+        let good = each(mask).all(|lane| {
+            let offset = addresses[lane].wrapping_sub(base);
+            offset <= last && is_aligned(offset, size)
+        });
+        good.then_some((memory, base))
+    }
+
+    /// Why an access is an error.
+    #[cold]
+    fn wrong(&self, found: Option<(&Region, u64)>, (address, bytes): (u64, u64), verb: &str) -> Wrong {
+        let next = ((address >> REGION_BITS) + 1) << REGION_BITS;
+        // just below a buffer is an offset below zero of it
+        let before = |region: &Region| {
+            format!("{verb} {bytes} bytes {} bytes before the start of {}", next - address, region.name)
+        };
+        let next_region = self.region(next).map(|(region, _)| region).filter(|_| next - address <= 1 << 34);
+        match (found, next_region) {
+            (None, _) if address == 0 => format!("{verb} address 0: the pointer is null"),
+            (None, Some(region)) if address >> REGION_BITS != 0 || next - address <= 1 << 32 => {
+                before(region)
+            }
+            (None, _) if address < 1 << 32 => format!("{verb} address {address:#x}, near the null pointer"),
+            (None, _) => format!("{verb} address {address:#x}, which is in no buffer"),
+            (Some((region, offset)), next) if offset + bytes > region.bytes => match next {
+                Some(next) => before(next),
+                None => format!(
+                    "{verb} {bytes} bytes at byte {offset} of {}, which has {} bytes",
+                    region.name, region.bytes
+                ),
+            },
+            (Some((region, offset)), _) => format!(
                 "{verb} {bytes} bytes at byte {offset} of {}, which is not a multiple of {bytes}",
                 region.name
-            ));
+            ),
         }
-        Ok((region, offset))
     }
 }

@@ -271,6 +271,8 @@ impl Launch<'_> {
         let unwritten: Mutex<Option<u32>> = Mutex::new(None);
         let executed = AtomicU64::new(0);
         let work = |stop: &mut dyn FnMut() -> bool| {
+            // products of matrices are shared out by blocks
+            bitmma_engine::threads::stay_on_this_thread();
             let mut current = Block::new(&running);
             let warps = running.threads().div_ceil(LANES);
             let mut warps: Vec<Warp> = (0..warps).map(|_| Warp::new(kernel, filling)).collect();

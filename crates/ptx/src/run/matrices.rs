@@ -3,8 +3,9 @@
 use super::block::Block;
 use super::copies::Copy;
 use super::fault::Fault;
+use super::shared::Shared;
 use super::warp::Warp;
-use crate::lanes::{LANES, each};
+use crate::lanes::{LANES, each, map1, test2};
 use crate::program::{Address, Op, Slot};
 
 impl Warp {
@@ -12,42 +13,66 @@ impl Warp {
         let Op::CopyAsync { bytes, to, from, size, ignore } = op else { return Ok(()) };
         let (to, from) = (self.registers.addresses(*to), self.registers.addresses(*from));
         let ignored = ignore.map_or(0, |ignore| self.registers.condition(ignore));
-        for lane in each(mask) {
-            let fault = |what: String| Fault::new(lane, what);
-            let at = block.shared.checked(to[lane], (*bytes).into(), "copies").map_err(fault)?;
-            let mut count = size.map_or((*bytes).into(), |size| self.registers.word(size)[lane]);
-            if ignored >> lane & 1 == 1 {
-                count = 0;
+        let mut copy = Copy { mask, bytes: (*bytes).into(), to: [0; LANES], values: [0; LANES] };
+        let global = &block.launch.global;
+        // lanes that read all of their bytes
+        let mut whole = mask & !ignored;
+        if let Some(size) = size {
+            let size = self.registers.word(*size);
+            whole &= test2(size, size, |size, _| size == u32::from(*bytes));
+        }
+        let together = global.together(whole, &from, copy.bytes as u64);
+        if let Some((memory, base)) = together {
+            for lane in each(whole) {
+                let offset = from[lane] - base;
+                copy.values[lane] = match *bytes {
+                    16 => memory.load_16(offset),
+                    bytes => memory.load(offset, bytes).into(),
+                };
             }
+            if global.watched {
+                for lane in each(whole) {
+                    let noted = memory.note_read(from[lane] - base, *bytes, block.number);
+                    noted.map_err(|what| Fault::new(lane, what))?;
+                }
+            }
+        }
+        let rest = if together.is_some() { mask & !whole } else { mask };
+        for lane in each(rest) {
+            let fault = |what: String| Fault::new(lane, what);
+            let count = match size {
+                _ if ignored >> lane & 1 == 1 => 0,
+                Some(size) => self.registers.word(*size)[lane],
+                None => (*bytes).into(),
+            };
             if count > u32::from(*bytes) {
                 return Err(fault(format!("a copy of {bytes} bytes cannot read {count}")));
             }
-            let mut value = [0; 16];
-            if count > 0 {
-                let global = &block.launch.global;
-                let (memory, offset) =
-                    match global.checked(from[lane], u64::from(count).next_power_of_two(), "reads") {
-                        Ok(found) => found,
-                        Err(what) => return Err(fault(what)),
-                    };
-                if !from[lane].is_multiple_of((*bytes).into()) {
-                    return Err(fault(format!(
-                        "copies from byte {offset} of {}, which is not a multiple of {bytes}",
-                        memory.name
-                    )));
-                }
-                for index in 0..count as usize {
-                    let offset = offset + index as u64;
-                    if global.watched && index % 4 == 0 {
-                        let touched = if count as usize - index >= 4 { 4 } else { 1 };
-                        memory.note_read(offset, touched, block.number).map_err(fault)?;
-                    }
-                    value[index] = memory.load(offset, 1) as u8;
-                }
+            if count == 0 {
+                continue;
             }
-            block.shared.note_copy(at, (*bytes).into());
-            self.copies.open.push(Copy { to: at, bytes: (*bytes).into(), value, lane });
+            let size = u64::from(count).next_power_of_two();
+            let (memory, offset) = global.checked(from[lane], size, "reads").map_err(fault)?;
+            if !from[lane].is_multiple_of((*bytes).into()) {
+                return Err(fault(format!(
+                    "copies from byte {offset} of {}, which is not a multiple of {bytes}",
+                    memory.name
+                )));
+            }
+            for byte in 0..count {
+                let offset = offset + u64::from(byte);
+                if global.watched {
+                    memory.note_read(offset, 1, block.number).map_err(fault)?;
+                }
+                copy.values[lane] |= u128::from(memory.load(offset, 1)) << (8 * byte);
+            }
         }
+        for lane in each(mask) {
+            let at = block.shared.checked(to[lane], (*bytes).into(), "copies");
+            copy.to[lane] = at.map_err(|what| Fault::new(lane, what))?;
+            block.shared.note_copy(copy.to[lane], copy.bytes);
+        }
+        self.copies.start(copy);
         Ok(())
     }
 
@@ -58,44 +83,34 @@ impl Warp {
         count: usize,
         block: &mut Block<'_>,
         write: Option<&[[u16; 8]]>,
-    ) -> Result<Vec<usize>, Fault> {
+    ) -> Result<[usize; LANES], Fault> {
         let addresses = self.registers.addresses(address);
-        let mut rows = Vec::with_capacity(8 * count);
+        let mut rows = [0; LANES];
         for lane in 0..8 * count {
             let fault = |what: String| Fault::new(lane, what);
             let at = addresses[lane];
             // a generic address of shared memory is one too
             let at = if at >= crate::decode::SHARED_WINDOW { at - crate::decode::SHARED_WINDOW } else { at };
             let verb = if write.is_some() { "writes" } else { "reads" };
-            let at = block.shared.checked(at, 16, verb).map_err(fault)?;
+            let at = block.shared.checked(at, ROW, verb).map_err(fault)?;
             let warp = self.number as u8;
             match write {
                 // several warps may store the same
                 Some(contents) => {
-                    let same = |shared: &super::shared::Shared| {
-                        let codes = contents[lane].iter().enumerate();
-                        codes
-                            .map(|(at, code)| (at, u64::from(*code)))
-                            .all(|(k, code)| shared.get(at + 2 * k, 2) == code)
+                    let same = |shared: &Shared| {
+                        let mut codes = contents[lane].iter().enumerate();
+                        codes.all(|(column, code)| shared.get(at + 2 * column, 2) == u64::from(*code))
                     };
-                    block.shared.note_write(at, 16, warp, same).map_err(fault)?;
+                    block.shared.note_write(at, ROW as usize, warp, same).map_err(fault)?;
                 }
-                None => block.shared.note_read(at, 16, warp).map_err(fault)?,
+                None => block.shared.note_read(at, ROW as usize, warp).map_err(fault)?,
             }
-            rows.push(at);
+            rows[lane] = at;
         }
         Ok(rows)
     }
 
-    /// Row and column of the elements of a register of 8×8 matrices.
-    fn places(lane: usize, transposed: bool) -> [(usize, usize); 2] {
-        let (row, column) = (lane / 4, lane % 4 * 2);
-        match transposed {
-            false => [(row, column), (row, column + 1)],
-            true => [(column, row), (column + 1, row)],
-        }
-    }
-
+    /// Matrices from shared memory: a lane of a register has two elements of a row, or of a column where they are transposed.
     pub(super) fn load_matrix(
         &mut self,
         transposed: bool,
@@ -106,18 +121,31 @@ impl Warp {
     ) -> Result<(), Fault> {
         self.check_whole(mask)?;
         let rows = self.rows(address, d.len(), block, None)?;
-        for (matrix, slot) in d.iter().enumerate() {
+        for (rows, slot) in rows.as_chunks::<8>().0.iter().zip(d) {
+            // in registers of the processor throughout: bytes that were just stored are slow to load together
+            let mut halves = [[0; 2]; 8];
+            for (halves, at) in halves.iter_mut().zip(rows) {
+                *halves = [block.shared.get(*at, 8), block.shared.get(at + 8, 8)];
+            }
             let mut value = [0; LANES];
             for lane in 0..LANES {
-                let [low, high] = Warp::places(lane, transposed)
-                    .map(|(row, column)| block.shared.get(rows[8 * matrix + row] + 2 * column, 2));
-                value[lane] = low | high << 16;
+                let (line, pair) = (lane / 4, lane % 4);
+                value[lane] = if transposed {
+                    let code = |row: usize| halves[row][line / 4] >> (16 * (line % 4)) & 0xffff;
+                    (code(2 * pair) | code(2 * pair + 1) << 16) as u32
+                } else {
+                    (halves[line][pair / 2] >> (32 * (pair % 2))) as u32
+                };
             }
-            self.registers.set_any(*slot, mask, &value);
+            match slot {
+                Slot::Word(word, 32) => self.registers.set_word(*word, mask, &value),
+                _ => self.registers.set_any(*slot, mask, &map1(&value, u64::from)),
+            }
         }
         Ok(())
     }
 
+    /// The same back.
     pub(super) fn store_matrix(
         &mut self,
         transposed: bool,
@@ -128,20 +156,36 @@ impl Warp {
     ) -> Result<(), Fault> {
         self.check_whole(mask)?;
         let mut contents = vec![[0; 8]; 8 * a.len()];
-        for (matrix, slot) in a.iter().enumerate() {
+        for (matrix, slot) in contents.as_chunks_mut::<8>().0.iter_mut().zip(a) {
             let value = self.registers.any(*slot);
-            for lane in 0..LANES {
-                for (index, (row, column)) in Warp::places(lane, transposed).into_iter().enumerate() {
-                    contents[8 * matrix + row][column] = (value[lane] >> (16 * index)) as u16;
-                }
+            for ([low, high], value) in matrix.as_flattened_mut().as_chunks_mut().0.iter_mut().zip(value) {
+                (*low, *high) = (value as u16, (value >> 16) as u16);
+            }
+            if transposed {
+                *matrix = turned(matrix);
             }
         }
         let rows = self.rows(address, a.len(), block, Some(&contents))?;
-        for (at, codes) in rows.into_iter().zip(contents) {
-            for (column, code) in codes.into_iter().enumerate() {
+        for (at, row) in rows.into_iter().zip(contents) {
+            for (column, code) in row.into_iter().enumerate() {
                 block.shared.put(at + 2 * column, 2, code.into());
             }
         }
         Ok(())
     }
+}
+
+/// Bytes of a row of a matrix.
+const ROW: u64 = 16;
+
+/// A matrix transposed.
+#[inline(always)]
+fn turned(matrix: &[[u16; 8]; 8]) -> [[u16; 8]; 8] {
+    let mut turned = [[0; 8]; 8];
+    for row in 0..8 {
+        for column in 0..8 {
+            turned[column][row] = matrix[row][column];
+        }
+    }
+    turned
 }

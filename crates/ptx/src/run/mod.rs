@@ -11,6 +11,7 @@ mod global;
 mod launch;
 mod local;
 mod matrices;
+mod pending;
 mod products;
 mod recording;
 mod running;

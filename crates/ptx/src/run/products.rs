@@ -4,12 +4,14 @@ use super::block::Block;
 use super::descriptor::Descriptor;
 use super::fault::Fault;
 use super::fragments::{Elements, Part};
-use super::warp::Warp;
+use super::pending::{Products, Start};
+use super::shared::SEVERAL;
+use super::warp::{State, Warp};
 use crate::matrix::{Multiplier, Sizes};
-use crate::program::{Mma, Nest, Slot, Wgmma, WgmmaA};
+use crate::program::{Mma, Nest, Slot, Wgmma, WgmmaA, accumulator_bit};
 
 impl Warp {
-    /// One multiplication.
+    /// One multiplication, at once.
     pub(super) fn mma(&mut self, mask: u32, mma: &Mma, block: &Block<'_>) -> Result<(), Fault> {
         self.check_whole(mask)?;
         let multiplier = &*mma.multiplier;
@@ -23,57 +25,32 @@ impl Warp {
         self.multiplied((mma.line, multiplier), [a, b, c], &mma.d, block)
     }
 
-    /// Multiplications that are one larger product.
-    pub(super) fn nest(&mut self, mask: u32, nest: &Nest) -> Result<(), Fault> {
+    /// Multiplications that are one larger product, which is added later; whether it must be soon.
+    pub(super) fn nest(&mut self, mask: u32, nest: &Nest, block: &Block<'_>) -> Result<bool, Fault> {
         self.check_whole(mask)?;
-        let Nest { multiplier, a: of_a, b: of_b, tiles } = nest;
-        let own = multiplier.own;
-        let along = of_a.first().map_or(0, Vec::len);
-        let sizes = Sizes { m: of_a.len() * own.m, n: of_b.len() * own.n, k: along * own.k };
-        let mut a = Elements::zeros(Part::Operand, multiplier.a_bits, (sizes.m, sizes.k));
-        let mut b = Elements::zeros(Part::Operand, multiplier.a_bits, (sizes.n, sizes.k));
-        for (to, from, lines) in [(&mut a, of_a, own.m), (&mut b, of_b, own.n)] {
+        let kernel = block.launch.kernel;
+        let Sizes { m, n, k } = kernel.accumulators[nest.d].multiplier.own;
+        let start = nest.c.as_ref().map_or(Start::Go, |c| Start::Registers(c));
+        let length = nest.a.first().map_or(0, Vec::len) * k;
+        let (pending, at) = self.products.add(kernel, nest.d, (start, &self.registers), length);
+        for (to, from, lines) in [(&mut pending.a, &nest.a, m), (&mut pending.b, &nest.b, n)] {
             for (index, fragments) in from.iter().enumerate() {
                 for (step, registers) in fragments.iter().enumerate() {
-                    to.put(&self.registers, registers, lines, (index * lines, step * own.k));
+                    to.put(&self.registers, registers, lines, (index * lines, at + step * k));
                 }
             }
         }
-        let place = |tile: usize| (tile / of_b.len() * own.m, tile % of_b.len() * own.n);
-        let mut c = Elements::zeros(Part::Accumulator, multiplier.d_bits, (sizes.m, sizes.n));
-        for (tile, [of_c, _]) in tiles.iter().enumerate() {
-            c.put(&self.registers, of_c, own.m, place(tile));
-        }
-        let d = product(multiplier, sizes, [a, b, c])?;
-        for (tile, [_, of_d]) in tiles.iter().enumerate() {
-            d.take(&mut self.registers, of_d, own.m, place(tile));
-        }
-        Ok(())
+        Ok(self.products.is_full(kernel, nest.d))
     }
 
-    /// One multiplication of a warpgroup: this warp's rows.
-    pub(super) fn wgmma(&mut self, wgmma: &Wgmma, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
-        self.check_whole(mask)?;
+    /// One multiplication of a warpgroup, this warp's rows, at once.
+    pub(super) fn wgmma_at_once(&mut self, wgmma: &Wgmma, block: &mut Block<'_>) -> Result<(), Fault> {
         let multiplier = &*wgmma.multiplier;
         let Sizes { m, n, k } = multiplier.own;
-        let mut a = Elements::zeros(Part::Operand, multiplier.a_bits, (m, k));
-        match &wgmma.a {
-            WgmmaA::Registers(registers) => a.put(&self.registers, registers, m, (0, 0)),
-            WgmmaA::Descriptor(descriptor) => {
-                let descriptor = Descriptor::of(self.registers.wide(*descriptor)[0]);
-                // each of the four warps has 16 rows of the 64
-                let first = self.number % 4 * m;
-                self.read_tile(&descriptor, wgmma.transposed[0], first, block, &mut a)?;
-            }
-        }
-        let descriptor = Descriptor::of(self.registers.wide(wgmma.b)[0]);
-        let mut b = Elements::zeros(Part::Operand, multiplier.a_bits, (n, k));
-        self.read_tile(&descriptor, wgmma.transposed[1], 0, block, &mut b)?;
-        for (lines, negate) in [&mut a, &mut b].into_iter().zip(wgmma.negate) {
-            if negate {
-                lines.negate();
-            }
-        }
+        let [mut a, mut b] =
+            [m, n].map(|lines| Elements::zeros(Part::Operand, multiplier.a_bits, (lines, k)));
+        self.rows_of_a(wgmma, block, &mut a, 0)?;
+        columns_of_b(wgmma, self.descriptor_of_b(wgmma), block, (&mut b, self.number as u8), 0)?;
         let mut c = Elements::zeros(Part::Accumulator, multiplier.d_bits, (m, n));
         if self.registers.condition(wgmma.accumulate) & 1 == 1 {
             c.put(&self.registers, &wgmma.d, m, (0, 0));
@@ -81,53 +58,143 @@ impl Warp {
         self.multiplied((wgmma.line, multiplier), [a, b, c], &wgmma.d, block)
     }
 
-    /// Puts the product of one instruction into registers, and records it where that is wanted.
-    fn multiplied(
-        &mut self,
-        (line, multiplier): (u32, &Multiplier),
-        operands: [Elements; 3],
-        to: &[Slot],
-        block: &Block<'_>,
+    /// This warp's rows of A of a multiplication of a warpgroup, from a place along K on.
+    fn rows_of_a(
+        &self,
+        wgmma: &Wgmma,
+        block: &mut Block<'_>,
+        a: &mut Elements,
+        at: usize,
     ) -> Result<(), Fault> {
-        let wanted = self.wants_product(block.launch, block.index, line);
-        let recorded = wanted.then(|| operands.clone());
-        let d = product(multiplier, multiplier.own, operands)?;
-        d.take(&mut self.registers, to, multiplier.own.m, (0, 0));
-        if let Some([a, b, c]) = recorded {
-            self.record_product(block.launch, block.index, line, multiplier, [a, b, c, d]);
+        let Sizes { m, k, .. } = wgmma.multiplier.own;
+        match &wgmma.a {
+            WgmmaA::Registers(registers) => a.put(&self.registers, registers, m, (0, at)),
+            WgmmaA::Descriptor(descriptor) => {
+                let descriptor = Descriptor::of(self.registers.wide(*descriptor)[0]);
+                // each of the four warps has 16 rows of the 64
+                let first = self.number % WARPGROUP * m;
+                let reader = self.number as u8;
+                read_tile((&descriptor, wgmma.transposed[0]), first, (block, reader), a, (at, k))?;
+            }
+        }
+        if wgmma.negate[0] {
+            a.negate(at, k);
         }
         Ok(())
     }
 
-    /// Lines of a matrix in shared memory from one on, by its descriptor, 16 bytes at a time.
-    fn read_tile(
-        &self,
-        descriptor: &Descriptor,
-        transposed: bool,
-        first: usize,
-        block: &mut Block<'_>,
-        to: &mut Elements,
+    fn descriptor_of_b(&self, wgmma: &Wgmma) -> u64 {
+        self.registers.wide(wgmma.b)[0]
+    }
+
+    /// Puts the product of one instruction into registers, and records it where that is wanted.
+    fn multiplied(
+        &mut self,
+        (line, multiplier): (u32, &Multiplier),
+        [a, b, c]: [Elements; 3],
+        to: &[Slot],
+        block: &Block<'_>,
     ) -> Result<(), Fault> {
-        let bytes = to.bits / 8;
-        // along memory: K, or lines where the matrix is transposed
-        let (outer, inner) = if transposed { (to.length, to.lines) } else { (to.lines, to.length) };
-        for across in 0..outer {
-            for along in (0..inner).step_by(16 / bytes) {
-                let (line, k) = if transposed { (along, across) } else { (across, along) };
-                let at = descriptor.address(first + line, k, bytes as u64, transposed);
-                let fault = |what: String| Fault::new(0, what);
-                let at = block.shared.checked(at, 16, "reads").map_err(fault)?;
-                block.shared.note_read(at, 16, self.number as u8).map_err(fault)?;
-                to.put_together(block.shared.array(at), (line, k), transposed);
-            }
+        let codes = [&a, &b, &c].map(Elements::codes);
+        let product =
+            multiplier.multiply(multiplier.own, codes).map_err(|error| Fault::new(0, error.to_string()))?;
+        let mut d = c.clone();
+        d.set(&product, multiplier.own.n, (0, 0));
+        d.take(&mut self.registers, to, multiplier.own.m, (0, 0));
+        if self.wants_product(block.launch, block.index, line) {
+            self.record_product(block.launch, block.index, line, multiplier, [a, b, c, d]);
         }
         Ok(())
     }
 }
 
-/// D of A, B by its columns, and C.
-fn product(multiplier: &Multiplier, sizes: Sizes, operands: [Elements; 3]) -> Result<Elements, Fault> {
-    let codes = operands.map(Elements::into_codes);
-    let d = multiplier.multiply(sizes, codes).map_err(|error| Fault::new(0, error.to_string()))?;
-    Ok(Elements::of_codes(d, multiplier.d_bits, (sizes.m, sizes.n)))
+/// Warps that execute `wgmma` together.
+pub(super) const WARPGROUP: usize = 4;
+
+/// One multiplication of a warpgroup, which is added later. An error comes with the warp in the group.
+pub(super) fn wgmma(warps: &mut [Warp], wgmma: &Wgmma, block: &mut Block<'_>) -> Result<(), (usize, Fault)> {
+    let kernel = block.launch.kernel;
+    let k = wgmma.multiplier.own.k;
+    // what the first warp has read of B
+    let mut read: Option<(u64, Products, usize)> = None;
+    for index in 0..warps.len() {
+        let warp = &mut warps[index];
+        let fault = |fault| (index, fault);
+        let adds = warp.registers.condition(wgmma.accumulate) & 1 == 1;
+        let start = if adds { Start::Go } else { Start::Zero };
+        let mut products = std::mem::take(&mut warp.products);
+        let (pending, at) = products.add(kernel, wgmma.number, (start, &warp.registers), k);
+        warp.rows_of_a(wgmma, block, &mut pending.a, at).map_err(fault)?;
+        let descriptor = warp.descriptor_of_b(wgmma);
+        match &read {
+            Some((known, first, from)) if *known == descriptor => {
+                let first = first.pending(wgmma.number);
+                first.into_iter().for_each(|first| pending.b.copy(&first.b, (*from, at), k));
+            }
+            _ => columns_of_b(wgmma, descriptor, block, (&mut pending.b, SEVERAL), at).map_err(fault)?,
+        }
+        let is_full = products.is_full(kernel, wgmma.number);
+        warp.state = match is_full {
+            true => State::Multiplying { set: accumulator_bit(wgmma.number) },
+            false => State::Ready,
+        };
+        match index {
+            0 => read = Some((descriptor, products, at)),
+            _ => warp.products = products,
+        }
+        warp.at += 1;
+    }
+    if let Some((_, products, _)) = read {
+        warps[0].products = products;
+    }
+    Ok(())
+}
+
+/// Columns of B of a multiplication of a warpgroup, from a place along K on; a warp reads them, or several.
+fn columns_of_b(
+    wgmma: &Wgmma,
+    descriptor: u64,
+    block: &mut Block<'_>,
+    (b, reader): (&mut Elements, u8),
+    at: usize,
+) -> Result<(), Fault> {
+    let k = wgmma.multiplier.own.k;
+    read_tile((&Descriptor::of(descriptor), wgmma.transposed[1]), 0, (block, reader), b, (at, k))?;
+    if wgmma.negate[1] {
+        b.negate(at, k);
+    }
+    Ok(())
+}
+
+/// Lines of a matrix in shared memory from one on, by its descriptor, 16 bytes at a time; `k` elements of each, to a place.
+fn read_tile(
+    (descriptor, transposed): (&Descriptor, bool),
+    first: usize,
+    (block, reader): (&mut Block<'_>, u8),
+    to: &mut Elements,
+    (place, k): (usize, usize),
+) -> Result<(), Fault> {
+    let bytes = to.bits / 8;
+    let mut read = |line: usize, k: usize| -> Result<[u8; 16], Fault> {
+        let at = descriptor.address(first + line, k, bytes as u64, transposed);
+        let fault = |what: String| Fault::new(0, what);
+        let at = block.shared.checked(at, 16, "reads").map_err(fault)?;
+        block.shared.note_read(at, 16, reader).map_err(fault)?;
+        Ok(block.shared.array(at))
+    };
+    if transposed {
+        // what is transposed has 16 bits
+        for along in (0..k).step_by(2) {
+            for line in (0..to.lines).step_by(8) {
+                to.put_across([read(line, along)?, read(line, along + 1)?], (line, place + along));
+            }
+        }
+    } else {
+        for line in 0..to.lines {
+            for along in (0..k).step_by(16 / bytes) {
+                to.put_along(read(line, along)?, (line, place + along));
+            }
+        }
+    }
+    Ok(())
 }

@@ -62,7 +62,7 @@ impl Warp {
         let Ok(mut products) = recorder.products.lock() else { return };
         if products.len() < MOST_PRODUCTS {
             let (columns, k) = (b.lines, b.length);
-            let [a, b, c, d] = [a, b, c, d].map(Elements::into_codes);
+            let [a, b, c, d] = [&a, &b, &c, &d].map(Elements::codes);
             products.push(Product {
                 line,
                 step: self.steps,

@@ -1,7 +1,9 @@
 //! Shared memory of a block: bytes, and which warp touched which word since the last barrier.
 
-/// What is known of a word.
-#[derive(Clone, Copy, Default)]
+use super::global::is_aligned;
+
+/// What is known of a word, or of each word of a line alike.
+#[derive(Clone, Copy, Default, PartialEq)]
 struct Mark {
     /// Barriers of the block at the last write and read; 0: never.
     written: u32,
@@ -16,17 +18,25 @@ struct Mark {
     filled: u8,
     /// Bytes that a copy will write that nobody has waited for.
     pending: u8,
+    /// Whether the words of the line have marks of their own.
+    is_split: bool,
 }
 
-const SEVERAL: u8 = u8::MAX;
+/// Stands for several warps.
+pub(super) const SEVERAL: u8 = u8::MAX;
+
+/// Bytes of a line: as many as one access has at most.
+const LINE: usize = 16;
 
 pub(crate) struct Shared {
     bytes: Vec<u8>,
-    marks: Vec<Mark>,
+    lines: Vec<Mark>,
+    /// Those of the words of lines that are split.
+    words: Vec<[Mark; LINE / 4]>,
     limit: u64,
     /// Barriers so far, from 1.
     epoch: u32,
-    /// Words that were touched, from the first on.
+    /// Lines that were touched, from the first on.
     used: usize,
     filling: u8,
     /// A read of bytes that nobody wrote.
@@ -35,14 +45,14 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(limit: u64, filling: u8) -> Shared {
-        Shared { bytes: vec![], marks: vec![], limit, epoch: 1, used: 0, filling, unwritten: None }
+        let (bytes, lines, words) = (vec![], vec![], vec![]);
+        Shared { bytes, lines, words, limit, epoch: 1, used: 0, filling, unwritten: None }
     }
 
     /// For the next block.
     pub(crate) fn reset(&mut self) {
-        let used = self.used.min(self.marks.len());
-        self.marks[..used].fill(Mark::default());
-        self.bytes[..4 * used].fill(self.filling);
+        self.lines[..self.used].fill(Mark::default());
+        self.bytes[..LINE * self.used].fill(self.filling);
         (self.epoch, self.used, self.unwritten) = (1, 0, None);
     }
 
@@ -52,26 +62,73 @@ impl Shared {
     }
 
     /// The offset of an access that lies inside and is aligned.
+    #[inline(always)]
     pub(crate) fn checked(&mut self, address: u64, bytes: u64, verb: &str) -> Result<usize, String> {
-        if address.checked_add(bytes).is_none_or(|end| end > self.limit) {
-            return Err(format!(
-                "{verb} {bytes} bytes at {address:#x} of shared memory, which has {} bytes",
-                self.limit
-            ));
+        let inside = address.checked_add(bytes).is_some_and(|end| end <= self.limit);
+        if !inside || !is_aligned(address, bytes) {
+            return Err(self.wrong(address, bytes, verb));
         }
-        if !address.is_multiple_of(bytes) {
-            return Err(format!(
-                "{verb} {bytes} bytes at {address:#x} of shared memory, which is not a multiple of {bytes}"
-            ));
+        let lines = (address + bytes).div_ceil(LINE as u64) as usize;
+        if lines > self.used {
+            self.grow(lines);
         }
-        let words = (address + bytes).div_ceil(4) as usize;
-        if words > self.marks.len() {
-            let words = (words.next_power_of_two()).max(1024).min((self.limit as usize).div_ceil(4));
-            self.marks.resize(words, Mark::default());
-            self.bytes.resize(4 * words, self.filling);
-        }
-        self.used = self.used.max(words);
         Ok(address as usize)
+    }
+
+    /// Why an access is an error.
+    #[cold]
+    fn wrong(&self, address: u64, bytes: u64, verb: &str) -> String {
+        let at = format!("{verb} {bytes} bytes at {address:#x} of shared memory, which");
+        match address.checked_add(bytes).is_none_or(|end| end > self.limit) {
+            true => format!("{at} has {} bytes", self.limit),
+            false => format!("{at} is not a multiple of {bytes}"),
+        }
+    }
+
+    /// Makes so many lines there.
+    #[cold]
+    fn grow(&mut self, lines: usize) {
+        self.used = lines;
+        if lines > self.lines.len() {
+            let lines = lines.next_power_of_two().max(256);
+            self.lines.resize(lines, Mark::default());
+            self.words.resize(lines, Default::default());
+            self.bytes.resize(LINE * lines, self.filling);
+        }
+    }
+
+    /// Does something with the marks of all words of an access, and the bytes of each that it touches.
+    #[inline(always)]
+    fn each_mark<E>(
+        &mut self,
+        at: usize,
+        bytes: usize,
+        mut work: impl FnMut(&mut Mark, u8) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for line in at / LINE..(at + bytes).div_ceil(LINE) {
+            let mark = &mut self.lines[line];
+            if bytes >= LINE && !mark.is_split {
+                work(mark, 15)?;
+                continue;
+            }
+            let words = &mut self.words[line];
+            if !mark.is_split {
+                *words = [*mark; LINE / 4];
+                mark.is_split = true;
+            }
+            if bytes >= LINE {
+                words.iter_mut().try_for_each(|word| work(word, 15))?;
+                if words[1..].iter().all(|word| *word == words[0]) {
+                    *mark = words[0];
+                }
+            } else {
+                let first = at % LINE / 4;
+                for word in &mut words[first..first + bytes.div_ceil(4)] {
+                    work(word, touched(at, bytes))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     #[inline(always)]
@@ -86,51 +143,47 @@ impl Shared {
 
     #[inline(always)]
     pub(crate) fn array<const N: usize>(&self, at: usize) -> [u8; N] {
-        let mut array = [0; N];
-        array.copy_from_slice(&self.bytes[at..at + N]);
-        array
+        *self.bytes[at..].first_chunk().expect("accesses are checked")
     }
 
     #[inline(always)]
     pub(crate) fn put(&mut self, at: usize, bytes: u8, value: u64) {
-        let bytes = usize::from(bytes);
-        self.bytes[at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+        match bytes {
+            1 => self.bytes[at] = value as u8,
+            2 => self.put_array(at, (value as u16).to_le_bytes()),
+            4 => self.put_array(at, (value as u32).to_le_bytes()),
+            _ => self.put_array(at, value.to_le_bytes()),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn put_array<const N: usize>(&mut self, at: usize, array: [u8; N]) {
+        *self.bytes[at..].first_chunk_mut().expect("accesses are checked") = array;
     }
 
     /// Notes a read of an aligned access by a warp.
     #[inline(always)]
     pub(crate) fn note_read(&mut self, at: usize, bytes: usize, warp: u8) -> Result<(), String> {
-        let touched = touched(at, bytes);
-        for word in at / 4..(at + bytes).div_ceil(4) {
-            let mark = &mut self.marks[word];
-            if mark.pending & touched != 0 {
-                return Err(format!(
-                    "reads shared memory at {at:#x}, which a cp.async writes that was not waited for"
-                ));
+        let epoch = self.epoch;
+        let mut all_filled = true;
+        let noted = self.each_mark(at, bytes, |mark, touched| {
+            let written = mark.written == epoch && mark.writer != warp && mark.write_bytes & touched != 0;
+            if mark.pending & touched != 0 || written && mark.writer != SEVERAL {
+                return Err(*mark);
             }
-            if mark.filled & touched != touched {
-                self.unwritten.get_or_insert(at as u64);
-            }
-            let mark = &mut self.marks[word];
-            if mark.written == self.epoch
-                && mark.writer != warp
-                && mark.writer != SEVERAL
-                && mark.write_bytes & touched != 0
-            {
-                return Err(format!(
-                    "reads shared memory at {at:#x}, which warp {} writes: there is no barrier between them",
-                    mark.writer
-                ));
-            }
-            if mark.read == self.epoch && mark.reader != warp {
-                mark.reader = SEVERAL;
-                mark.read_bytes |= touched;
+            all_filled &= mark.filled & touched == touched;
+            if mark.read != epoch {
+                (mark.read, mark.reader, mark.read_bytes) = (epoch, warp, touched);
             } else {
-                (mark.read, mark.reader) = (self.epoch, warp);
-                mark.read_bytes = touched;
+                mark.reader = if mark.reader == warp { warp } else { SEVERAL };
+                mark.read_bytes |= touched;
             }
+            Ok(())
+        });
+        if !all_filled {
+            self.unwritten.get_or_insert(at as u64);
         }
-        Ok(())
+        noted.map_err(|mark| refused_read(at, &mark))
     }
 
     /// Notes a write of an aligned access by a warp. Warps may write what is there already (`same`): compilers let several
@@ -143,45 +196,61 @@ impl Shared {
         warp: u8,
         same: impl Fn(&Shared) -> bool,
     ) -> Result<(), String> {
-        let touched = touched(at, bytes);
-        for word in at / 4..(at + bytes).div_ceil(4) {
-            let mark = self.marks[word];
-            let written =
-                mark.written == self.epoch && mark.writer != warp && mark.write_bytes & touched != 0;
-            let read = mark.read == self.epoch && mark.reader != warp && mark.read_bytes & touched != 0;
-            if (written && mark.writer != SEVERAL || read) && !same(self) {
-                let (other, does) = if read { (mark.reader, "read") } else { (mark.writer, "write") };
-                let who = match other {
-                    SEVERAL => "other warps".to_owned(),
-                    other => format!("warp {other}"),
-                };
-                let does = if other == SEVERAL { does.to_owned() } else { format!("{does}s") };
-                return Err(format!(
-                    "writes shared memory at {at:#x}, which {who} {does}: there is no barrier between them"
-                ));
+        let epoch = self.epoch;
+        let mut conflict = None;
+        let _ = self.each_mark(at, bytes, |mark, touched| {
+            let written = mark.written == epoch && mark.writer != warp && mark.write_bytes & touched != 0;
+            let read = mark.read == epoch && mark.reader != warp && mark.read_bytes & touched != 0;
+            if written && mark.writer != SEVERAL || read {
+                conflict.get_or_insert((*mark, read));
             }
-            let mark = &mut self.marks[word];
-            if mark.written == self.epoch && mark.writer != warp {
-                mark.writer = SEVERAL;
-                mark.write_bytes |= touched;
-            } else if mark.written == self.epoch {
-                mark.write_bytes |= touched;
+            if mark.written != epoch {
+                (mark.written, mark.writer, mark.write_bytes) = (epoch, warp, touched);
             } else {
-                (mark.written, mark.writer, mark.write_bytes) = (self.epoch, warp, touched);
+                mark.writer = if mark.writer == warp { warp } else { SEVERAL };
+                mark.write_bytes |= touched;
             }
             mark.filled |= touched;
             mark.pending &= !touched;
+            Ok::<(), ()>(())
+        });
+        match conflict {
+            Some((mark, read)) if !same(self) => Err(refused_write(at, &mark, read)),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Notes that a copy will write here.
+    #[inline(always)]
     pub(crate) fn note_copy(&mut self, at: usize, bytes: usize) {
-        let touched = touched(at, bytes);
-        for word in at / 4..(at + bytes).div_ceil(4) {
-            self.marks[word].pending |= touched;
-        }
+        let _ = self.each_mark(at, bytes, |mark, touched| {
+            mark.pending |= touched;
+            Ok::<(), ()>(())
+        });
     }
+}
+
+/// Why a warp may not read a word.
+#[cold]
+fn refused_read(at: usize, mark: &Mark) -> String {
+    match mark.pending {
+        0 => format!(
+            "reads shared memory at {at:#x}, which warp {} writes: there is no barrier between them",
+            mark.writer
+        ),
+        _ => format!("reads shared memory at {at:#x}, which a cp.async writes that was not waited for"),
+    }
+}
+
+/// Why a warp may not write a word, which another one read or wrote.
+#[cold]
+fn refused_write(at: usize, mark: &Mark, read: bool) -> String {
+    let (other, does) = if read { (mark.reader, "read") } else { (mark.writer, "write") };
+    let who = match other {
+        SEVERAL => format!("other warps {does}"),
+        other => format!("warp {other} {does}s"),
+    };
+    format!("writes shared memory at {at:#x}, which {who}: there is no barrier between them")
 }
 
 /// The bytes of a word that an access touches.

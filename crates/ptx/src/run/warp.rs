@@ -3,12 +3,14 @@
 use super::block::Block;
 use super::fault::Fault;
 use super::local::Local;
+use super::pending::Products;
 use super::running::Running;
 use crate::error::{Error, Thread};
 use crate::instruction::{compare, convert, float, integer, special};
 use crate::lanes::{LANES, Lanes, Registers, each, map1, map2};
 use crate::program::{
-    Condition, FALSE, Integer2, Kernel, Logic, Op, Preset, Region, Shuffle, Slot, TRUE, Vote,
+    AccumulatorSet, Condition, FALSE, Integer2, Kernel, Logic, Op, Preset, Region, Shuffle, Slot, TRUE, Vote,
+    accumulator_bit,
 };
 
 /// Lanes that wait for others.
@@ -28,6 +30,14 @@ pub(crate) enum State {
         id: u32,
         count: u32,
     },
+    /// At a `wgmma`, until the other warps of its warpgroup come.
+    InWarpgroup {
+        at: usize,
+    },
+    /// Until these accumulators have what was to be added to them.
+    Multiplying {
+        set: AccumulatorSet,
+    },
     Done,
 }
 
@@ -38,8 +48,9 @@ pub(crate) struct Warp {
     pub(crate) registers: Registers,
     pub(crate) local: Local,
     pub(crate) copies: super::copies::Copies,
+    pub(super) products: Products,
     pub(crate) state: State,
-    at: usize,
+    pub(super) at: usize,
     active: u32,
     join: usize,
     stack: Vec<Frame>,
@@ -68,6 +79,7 @@ impl Warp {
             },
             local: Local::new(kernel.local, filling),
             copies: super::copies::Copies::default(),
+            products: Products::default(),
             state: State::Done,
             at: 0,
             active: 0,
@@ -111,7 +123,8 @@ impl Warp {
         for (slot, value) in &kernel.wide_constants {
             self.registers.wides[slot.0 as usize] = [*value; LANES];
         }
-        self.copies = super::copies::Copies::default();
+        self.copies.reset();
+        self.products.reset();
         (self.state, self.at, self.active) = (State::Ready, 0, self.lanes);
         (self.join, self.exited, self.turns, self.steps) = (usize::MAX, 0, 0, 0);
         self.stack.clear();
@@ -184,6 +197,14 @@ impl Warp {
                 self.at += 1;
                 continue;
             }
+            let due = step.settles & self.products.open;
+            if due != 0 {
+                if self.products.wait(due) {
+                    self.state = State::Multiplying { set: due };
+                    break Ok(());
+                }
+                self.products.settle(kernel, due, &mut self.registers);
+            }
             executed += u64::from(mask.count_ones());
             if traces {
                 self.steps += 1;
@@ -226,7 +247,7 @@ impl Warp {
                     let count = count.map_or(0, |count| self.registers.word(count)[0]);
                     let at = self.at;
                     self.at += 1;
-                    self.copies.landed(&mut block.shared, self.number);
+                    self.copies.landed();
                     if *arrive {
                         if let Err(what) = block.arrive(id, count, self.number) {
                             break Err(self.error(block, step.line, Fault::new(0, what)));
@@ -235,6 +256,23 @@ impl Warp {
                         self.state = State::Waiting { at, id, count };
                         break Ok(());
                     }
+                }
+                Op::Nest(_, nest) if !traces => match self.nest(mask, nest, block) {
+                    Err(fault) => break Err(self.error(block, step.line, fault)),
+                    Ok(is_full) => {
+                        self.at += 1;
+                        if is_full {
+                            self.state = State::Multiplying { set: accumulator_bit(nest.d) };
+                            break Ok(());
+                        }
+                    }
+                },
+                Op::Wgmma(_) if !traces => {
+                    if let Err(fault) = self.check_whole(mask) {
+                        break Err(self.error(block, step.line, fault));
+                    }
+                    self.state = State::InWarpgroup { at: self.at };
+                    break Ok(());
                 }
                 op => {
                     if let Err(fault) = self.execute(op, mask, block) {
@@ -557,23 +595,39 @@ impl Warp {
                 registers.set_predicate(*d, mask, value);
             }
             Op::Convert(conversion) => convert::convert(registers, mask, conversion),
-            Op::Pack { d, bits, parts } => {
-                let mut value = [0; LANES];
-                for (index, part) in parts.iter().enumerate() {
-                    let part = registers.any(*part);
-                    let keep = u64::MAX >> (64 - bits);
-                    value = map2(&value, &part, |value, part| value | (part & keep) << (bits * index as u32));
+            Op::Pack { d, bits, parts } => match (*d, &**parts) {
+                (Slot::Word(d, 32), [Slot::Word(low, _), Slot::Word(high, _)]) => {
+                    let value = map2(registers.word(*low), registers.word(*high), |low, high| {
+                        low & 0xffff | high << 16
+                    });
+                    registers.set_word(d, mask, &value);
                 }
-                registers.set_any(*d, mask, &value);
-            }
-            Op::Unpack { a, bits, parts } => {
-                let whole = registers.any(*a);
-                for (index, part) in parts.iter().enumerate() {
-                    let keep = u64::MAX >> (64 - bits);
-                    let value = map1(&whole, |whole| whole >> (bits * index as u32) & keep);
-                    registers.set_any(*part, mask, &value);
+                _ => {
+                    let mut value = [0; LANES];
+                    for (index, part) in parts.iter().enumerate() {
+                        let part = registers.any(*part);
+                        let keep = u64::MAX >> (64 - bits);
+                        let shift = bits * index as u32;
+                        value = map2(&value, &part, |value, part| value | (part & keep) << shift);
+                    }
+                    registers.set_any(*d, mask, &value);
                 }
-            }
+            },
+            Op::Unpack { a, bits, parts } => match (*a, &**parts) {
+                (Slot::Word(a, 32), [Slot::Word(low, 16), Slot::Word(high, 16)]) => {
+                    let a = *registers.word(a);
+                    registers.set_word(*low, mask, &map1(&a, |a| a & 0xffff));
+                    registers.set_word(*high, mask, &map1(&a, |a| a >> 16));
+                }
+                _ => {
+                    let whole = registers.any(*a);
+                    for (index, part) in parts.iter().enumerate() {
+                        let keep = u64::MAX >> (64 - bits);
+                        let value = map1(&whole, |whole| whole >> (bits * index as u32) & keep);
+                        registers.set_any(*part, mask, &value);
+                    }
+                }
+            },
             Op::Window { to_generic, region, d, a } => {
                 let base = match region {
                     Region::Shared => crate::decode::SHARED_WINDOW,
@@ -716,13 +770,13 @@ impl Warp {
                 }
             }
             Op::SyncWarp { mask: members } => self.check_members(*members, mask)?,
-            Op::Mma(mma) => return self.mma(mask, mma, block),
-            Op::Nest(mma, _) | Op::OfNest(mma) if block.launch.recorder.is_some() => {
-                return self.mma(mask, mma, block);
+            Op::OfNest(_) if block.launch.recorder.is_none() => {}
+            // where they are traced
+            Op::Mma(mma) | Op::Nest(mma, _) | Op::OfNest(mma) => return self.mma(mask, mma, block),
+            Op::Wgmma(wgmma) => {
+                self.check_whole(mask)?;
+                return self.wgmma_at_once(wgmma, block);
             }
-            Op::Nest(_, nest) => return self.nest(mask, nest),
-            Op::OfNest(_) => {}
-            Op::Wgmma(wgmma) => return self.wgmma(wgmma, mask, block),
             Op::Trap => {
                 return Err(Fault::new(mask.trailing_zeros() as usize, "the kernel stopped itself (trap)"));
             }

@@ -2,4 +2,5 @@
 
 mod cases;
 mod errors;
+mod products;
 mod rewrites;

@@ -1,0 +1,229 @@
+//! Products that nobody has looked at yet.
+//!
+//! A loop of a kernel adds to the same accumulators in every turn, and reads them when it is through. What it multiplies is kept
+//! until then, and until the other warps of the block have come as far: the engine multiplies long lines, of several warps, many
+//! times faster than a fragment at a time, and gives the same bits.
+
+use super::fault::Fault;
+use super::fragments::{Elements, Part};
+use super::warp::{State, Warp};
+use crate::lanes::Registers;
+use crate::matrix::{Multiplier, Sizes};
+use crate::program::{AccumulatorSet, Accumulators, Kernel, Slot, accumulator_bit};
+
+/// Elements along K that are kept, at most, but for longer products.
+const MOST: usize = 256;
+
+/// What a warp adds to some accumulators.
+pub(super) struct Pending {
+    /// Rows of A and columns of B, of which `k` elements are there.
+    pub(super) a: Elements,
+    pub(super) b: Elements,
+    pub(super) k: usize,
+    /// The accumulators before them.
+    c: Elements,
+}
+
+impl Pending {
+    fn new(accumulators: &Accumulators) -> Pending {
+        let multiplier = &*accumulators.multiplier;
+        let (m, n) = accumulators.shape();
+        let operand = |lines| {
+            Elements::zeros(Part::Operand, multiplier.a_bits, (lines, accumulators.longest.max(MOST)))
+        };
+        Pending {
+            a: operand(m),
+            b: operand(n),
+            k: 0,
+            c: Elements::zeros(Part::Accumulator, multiplier.d_bits, (m, n)),
+        }
+    }
+
+    /// Starts from registers, those of each tile; from zeros without.
+    fn start(&mut self, accumulators: &Accumulators, from: Option<(&Registers, &[Box<[Slot]>])>) {
+        self.k = 0;
+        match from {
+            None => self.c.clear(),
+            Some((registers, tiles)) => {
+                for (tile, slots) in tiles.iter().enumerate() {
+                    self.c.put(registers, slots, accumulators.multiplier.own.m, accumulators.place(tile));
+                }
+            }
+        }
+    }
+}
+
+/// All of a warp, by number of the accumulators.
+#[derive(Default)]
+pub(crate) struct Products {
+    all: Vec<Option<Box<Pending>>>,
+    /// Those that are not in the registers.
+    pub(super) open: AccumulatorSet,
+}
+
+/// What the product starts from.
+#[derive(Clone, Copy)]
+pub(super) enum Start<'s> {
+    Zero,
+    /// Registers of each tile.
+    Registers(&'s [Box<[Slot]>]),
+    /// The accumulators.
+    Go,
+}
+
+impl Products {
+    /// For the next block.
+    pub(super) fn reset(&mut self) {
+        self.open = 0;
+        self.all.iter_mut().flatten().for_each(|pending| pending.k = 0);
+    }
+
+    /// Where some elements along K are put, after what is there.
+    pub(super) fn add(
+        &mut self,
+        kernel: &Kernel,
+        number: usize,
+        (start, registers): (Start<'_>, &Registers),
+        k: usize,
+    ) -> (&mut Pending, usize) {
+        let accumulators = &kernel.accumulators[number];
+        if self.all.len() <= number {
+            self.all.resize_with(number + 1, || None);
+        }
+        let pending = self.all[number].get_or_insert_with(|| Box::new(Pending::new(accumulators)));
+        let bit = accumulator_bit(number);
+        match start {
+            Start::Zero => pending.start(accumulators, None),
+            Start::Registers(tiles) => pending.start(accumulators, Some((registers, tiles))),
+            Start::Go if self.open & bit == 0 => {
+                pending.start(accumulators, Some((registers, &accumulators.d)));
+            }
+            Start::Go => {}
+        }
+        self.open |= bit;
+        let at = pending.k;
+        pending.k += k;
+        (pending, at)
+    }
+
+    /// What is added to some, if anything ever was.
+    pub(super) fn pending(&self, number: usize) -> Option<&Pending> {
+        self.all.get(number)?.as_deref()
+    }
+
+    /// Whether there may be no room for what is added next.
+    pub(super) fn is_full(&self, kernel: &Kernel, number: usize) -> bool {
+        self.pending(number).is_some_and(|pending| pending.k + kernel.accumulators[number].longest > MOST)
+    }
+
+    /// Whether some of a set were not multiplied yet.
+    pub(super) fn wait(&self, set: AccumulatorSet) -> bool {
+        self.of(set).any(|number| self.waits(number).is_some())
+    }
+
+    /// Elements along K that were not multiplied yet, if there are any.
+    fn waits(&self, number: usize) -> Option<usize> {
+        let pending = self.pending(number)?;
+        (pending.k > 0).then_some(pending.k)
+    }
+
+    /// Numbers of a set that are open.
+    fn of(&self, set: AccumulatorSet) -> impl Iterator<Item = usize> {
+        let set = set & self.open;
+        (0..self.all.len()).filter(move |number| set & accumulator_bit(*number) != 0)
+    }
+
+    /// Puts some, which were multiplied, into registers.
+    pub(super) fn settle(&mut self, kernel: &Kernel, set: AccumulatorSet, registers: &mut Registers) {
+        for number in self.of(set) {
+            let Some(pending) = &self.all[number] else { continue };
+            let accumulators = &kernel.accumulators[number];
+            for (tile, slots) in accumulators.d.iter().enumerate() {
+                pending.c.take(registers, slots, accumulators.multiplier.own.m, accumulators.place(tile));
+            }
+        }
+        self.open &= !set;
+    }
+}
+
+/// Multiplies what warps wait for, with what others have that is as long.
+pub(super) fn multiply(kernel: &Kernel, warps: &mut [Warp]) -> Result<(), (usize, Fault)> {
+    for (number, accumulators) in kernel.accumulators.iter().enumerate() {
+        let due = |warp: &Warp| match warp.state {
+            State::Multiplying { set } => {
+                set & warp.products.open & accumulator_bit(number) != 0
+                    && warp.products.waits(number).is_some()
+            }
+            _ => false,
+        };
+        let mut lengths: Vec<(usize, usize)> = vec![];
+        for (index, warp) in warps.iter().enumerate() {
+            if due(warp)
+                && let Some(k) = warp.products.waits(number)
+                && lengths.iter().all(|(_, known)| *known != k)
+            {
+                lengths.push((index, k));
+            }
+        }
+        for (index, k) in lengths {
+            let together = warps
+                .iter_mut()
+                .filter(|warp| warp.state != State::Done && warp.products.waits(number) == Some(k));
+            let mut all: Vec<&mut Pending> =
+                together.filter_map(|warp| warp.products.all[number].as_deref_mut()).collect();
+            products(&accumulators.multiplier, k, &mut all).map_err(|fault| (index, fault))?;
+        }
+    }
+    for warp in warps {
+        if matches!(warp.state, State::Multiplying { .. }) {
+            warp.state = State::Ready;
+        }
+    }
+    Ok(())
+}
+
+/// Adds products of the same length. Warps that have the same rows, or the same columns, share them.
+fn products(multiplier: &Multiplier, k: usize, all: &mut [&mut Pending]) -> Result<(), Fault> {
+    // the first with the same A, and with the same B
+    let first = |same: &dyn Fn(&Pending, &Pending) -> bool| -> Vec<usize> {
+        (0..all.len()).map(|at| (0..at).find(|&other| same(all[other], all[at])).unwrap_or(at)).collect()
+    };
+    let of_a = first(&|one, other| one.a.same(&other.a, k));
+    let of_b = first(&|one, other| one.b.same(&other.b, k));
+    let distinct = |of: &[usize]| -> Vec<usize> { (0..of.len()).filter(|at| of[*at] == *at).collect() };
+    let (rows, columns) = (distinct(&of_a), distinct(&of_b));
+    let find = |row: usize, column: usize| (0..all.len()).find(|&at| of_a[at] == row && of_b[at] == column);
+    let whole: Option<Vec<Vec<usize>>> =
+        rows.iter().map(|&row| columns.iter().map(|&column| find(row, column)).collect()).collect();
+    let grids = match whole {
+        Some(grid) if rows.len() * columns.len() == all.len() => vec![grid],
+        // those with the same columns, one below the other
+        _ => {
+            let below =
+                |column: usize| (0..all.len()).filter(|at| of_b[*at] == column).map(|at| vec![at]).collect();
+            columns.iter().map(|&column| below(column)).collect()
+        }
+    };
+    for grid in grids {
+        let Some(head) = grid.first() else { continue };
+        let (m, n) = (all[head[0]].c.lines, all[head[0]].c.length);
+        let sizes = Sizes { m: m * grid.len(), n: n * head.len(), k };
+        let a: Vec<[&Elements; 1]> = grid.iter().map(|row| [&all[row[0]].a]).collect();
+        let b: Vec<[&Elements; 1]> = head.iter().map(|&at| [&all[at].b]).collect();
+        let c: Vec<Vec<&Elements>> =
+            grid.iter().map(|row| row.iter().map(|&at| &all[at].c).collect()).collect();
+        let codes = [
+            Elements::together(&a.iter().map(|row| row.as_slice()).collect::<Vec<_>>(), k),
+            Elements::together(&b.iter().map(|row| row.as_slice()).collect::<Vec<_>>(), k),
+            Elements::together(&c.iter().map(|row| row.as_slice()).collect::<Vec<_>>(), n),
+        ];
+        let d = multiplier.multiply(sizes, codes).map_err(|error| Fault::new(0, error.to_string()))?;
+        for (row, warps) in grid.iter().enumerate() {
+            for (column, &at) in warps.iter().enumerate() {
+                all[at].c.set(&d, sizes.n, (row * m, column * n));
+                all[at].k = 0;
+            }
+        }
+    }
+    Ok(())
+}
