@@ -144,6 +144,35 @@ fn what_a_kernel_does_wrong_is_said_with_line_and_thread() {
 }
 
 #[test]
+fn a_warpgroup_multiplies_together() {
+    let wgmma =
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r6, %r7, %r8, %r9}, %d5, %d5, 0, 1, 1, 0, 0;";
+    let cases = [
+        (
+            64,
+            "",
+            "line 9: the last warps of the block are no warpgroup of four (block (0, 0, 0), thread (0, 0, 0))",
+        ),
+        (
+            128,
+            "setp.lt.u32 %p1, %r2, 32; @%p1 bra $L1;",
+            "line 9: wgmma is not reached by all warps of the warpgroup: it waits for warp 0, which has ended",
+        ),
+        (
+            128,
+            "setp.lt.u32 %p1, %r2, 8; @%p1 bra $L1;",
+            "an instruction of the whole warp is reached by a part of it",
+        ),
+    ];
+    for (threads, before, expected) in cases {
+        let text = text(&format!("mov.b64 %d5, 0; {before} {wgmma} $L1:")).replace("sm_80", "sm_90a");
+        let error = run_with(&text, [1; 3], Some([threads, 1, 1]), &[pointer(), integer(7)], |_| {});
+        let error = error.expect_err(&text).to_string();
+        assert!(error.contains(expected), "{before}\n  gives     {error}\n  should be {expected}");
+    }
+}
+
+#[test]
 fn what_is_not_supported_is_refused_by_name_with_its_line() {
     let cases = [
         ("tanh.approx.f32 %r6, %r2;", "line 9: 'tanh.approx.f32' is not supported"),
