@@ -128,9 +128,10 @@ fn extremes(
         Number::Half => to_half(code),
         _ => code >> 16,
     };
+    let up = if number == Number::Single { 0 } else { 16 };
     map2(a, b, |a, b| {
         let (mut x, mut y) = (lifted(a), lifted(b));
-        let sign = (x ^ y) & single::SIGN;
+        let sign = (a ^ b) << up & single::SIGN; // of NaN too
         if absolute {
             (x, y) = (x & !single::SIGN, y & !single::SIGN);
         }

@@ -1,6 +1,11 @@
 //! Kernels whose results are known, and kernels that are wrong.
 
 mod cases;
+mod comparisons;
+mod conversions;
 mod errors;
 mod products;
+mod floats;
+mod integers;
+mod line;
 mod rewrites;

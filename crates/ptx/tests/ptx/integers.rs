@@ -1,0 +1,266 @@
+//! Integer forms on awkward operands, against the formulas of the PTX ISA in integers of 128 bits.
+
+use crate::line::{Row, check, cut, integers, pairs, read};
+
+/// The amount of a shift, which is a register of 32 bits.
+fn amount(b: i128) -> u32 {
+    b as u32
+}
+
+type Formula = fn(i128, i128, i128, u32) -> i128;
+
+/// A form, the letters of its types, its operands, and its result by the operands and the width. A division by zero gives all
+/// ones, its remainder the dividend.
+const ARITHMETIC: &[(&str, &str, &str, Formula)] = &[
+    ("add", "su", "$a, $b", |a, b, _, _| a + b),
+    ("sub", "su", "$a, $b", |a, b, _, _| a - b),
+    ("mul.lo", "su", "$a, $b", |a, b, _, _| a.wrapping_mul(b)),
+    ("mul.hi", "su", "$a, $b", |a, b, _, width| a.wrapping_mul(b) >> width),
+    ("mad.lo", "su", "$a, $b, $c", |a, b, c, _| a.wrapping_mul(b).wrapping_add(c)),
+    ("mad.hi", "su", "$a, $b, $c", |a, b, c, width| (a.wrapping_mul(b) >> width).wrapping_add(c)),
+    ("min", "su", "$a, $b", |a, b, _, _| a.min(b)),
+    ("max", "su", "$a, $b", |a, b, _, _| a.max(b)),
+    ("div", "su", "$a, $b", |a, b, _, _| a.checked_div(b).unwrap_or(-1)),
+    ("rem", "su", "$a, $b", |a, b, _, _| a.checked_rem(b).unwrap_or(a)),
+    ("abs", "s", "$a", |a, _, _, _| a.abs()),
+    ("neg", "s", "$a", |a, _, _, _| -a),
+    ("and", "b", "$a, $b", |a, b, _, _| a & b),
+    ("or", "b", "$a, $b", |a, b, _, _| a | b),
+    ("xor", "b", "$a, $b", |a, b, _, _| a ^ b),
+    ("not", "b", "$a", |a, _, _, _| !a),
+    ("cnot", "b", "$a", |a, _, _, _| (a == 0).into()),
+    ("mov", "b", "$a", |a, _, _, _| a),
+    ("shl", "b", "$a, %r6", |a, b, _, width| if amount(b) < width { a << amount(b) } else { 0 }),
+    ("shr", "sub", "$a, %r6", |a, b, _, _| a >> amount(b).min(100)),
+];
+
+#[test]
+fn arithmetic_of_every_width() {
+    for bits in [16, 32, 64] {
+        let rows = pairs(&integers(bits));
+        for (name, letters, operands, formula) in ARITHMETIC {
+            for letter in letters.chars() {
+                check(&format!("{name}.{letter}{bits} $d, {operands};"), bits, bits, &rows, |row| {
+                    let [a, b, c, _] = row.map(|code| read(code, letter, bits));
+                    Some(cut(formula(a, b, c, bits), bits))
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn saturating_sums_and_wide_products() {
+    let rows = pairs(&integers(32));
+    let clamped = |value: i128| Some(cut(value.clamp(i32::MIN.into(), i32::MAX.into()), 32));
+    let of = |row: Row| row.map(|code| read(code, 's', 32));
+    check("add.sat.s32 $d, $a, $b;", 32, 32, &rows, |row| clamped(of(row)[0] + of(row)[1]));
+    check("sub.sat.s32 $d, $a, $b;", 32, 32, &rows, |row| clamped(of(row)[0] - of(row)[1]));
+    for (bits, letter) in [(16, 's'), (16, 'u'), (32, 's'), (32, 'u')] {
+        let rows = pairs(&integers(bits));
+        let wide = 2 * bits;
+        let product = |row: Row| read(row[0], letter, bits) * read(row[1], letter, bits);
+        check(&format!("mul.wide.{letter}{bits} $d, $a, $b;"), bits, wide, &rows, |row| {
+            Some(cut(product(row), wide))
+        });
+        let c = if wide == 64 { "%d7" } else { "%r7" };
+        check(&format!("mad.wide.{letter}{bits} $d, $a, $b, {c};"), bits, wide, &rows, |row| {
+            Some(cut(product(row) + i128::from(row[2]), wide))
+        });
+    }
+}
+
+#[test]
+fn carries() {
+    // the lower part of a number is a, the upper one b; of the second number c and e
+    for bits in [32, 64] {
+        let rows = pairs(&integers(bits));
+        let whole = |low: u64, high: u64| u128::from(high) << bits | u128::from(low);
+        let numbers = |row: Row| (whole(row[0], row[1]), whole(row[2], row[3]));
+        let upper = |value: u128| Some((value >> bits) as u64 & u64::MAX >> (64 - bits));
+        let third = |row: Row, extra: i128| Some(cut(i128::from(row[0]) + i128::from(row[3]) + extra, bits));
+        let u = format!("u{bits}");
+        let line = format!("add.cc.{u} $d, $a, $c;\naddc.{u} $d, $b, $e;");
+        check(&line, bits, bits, &rows, |row| upper(numbers(row).0.wrapping_add(numbers(row).1)));
+        let line = format!("sub.cc.{u} $d, $a, $c;\nsubc.{u} $d, $b, $e;");
+        check(&line, bits, bits, &rows, |row| upper(numbers(row).0.wrapping_sub(numbers(row).1)));
+        let line = format!("mad.lo.cc.{u} $d, $a, $b, $c;\nmadc.hi.{u} $d, $a, $b, $e;");
+        let product = |row: Row| u128::from(row[0]) * u128::from(row[1]);
+        check(&line, bits, bits, &rows, |row| upper(product(row).wrapping_add(numbers(row).1)));
+        let line = format!("mad.lo.cc.s{bits} $d, $a, $b, $c;\nmadc.hi.s{bits} $d, $a, $b, $e;");
+        check(&line, bits, bits, &rows, |row| {
+            let product = read(row[0], 's', bits) * read(row[1], 's', bits);
+            upper((product as u128).wrapping_add(numbers(row).1))
+        });
+        // a carry of the middle of three goes on; without .cc the last one stays
+        let line = format!("add.cc.{u} $d, $a, $b;\naddc.cc.{u} $d, $b, $c;\naddc.{u} $d, $a, $e;");
+        check(&line, bits, bits, &rows, |row| {
+            let [a, b, c, _] = row.map(u128::from);
+            third(row, ((b + c + ((a + b) >> bits)) >> bits) as i128)
+        });
+        let line = format!("add.cc.{u} $d, $a, $b;\nadd.{u} $d, $b, $c;\naddc.{u} $d, $a, $e;");
+        check(&line, bits, bits, &rows, |row| {
+            third(row, ((u128::from(row[0]) + u128::from(row[1])) >> bits) as i128)
+        });
+        let line = format!("add.cc.{u} $d, $a, $b;\nmadc.lo.cc.{u} $d, $a, $b, $c;\naddc.{u} $d, $a, $e;");
+        check(&line, bits, bits, &rows, |row| {
+            let [a, b, c, _] = row.map(u128::from);
+            let low = (a * b) & u128::from(u64::MAX >> (64 - bits));
+            third(row, ((low + c + ((a + b) >> bits)) >> bits) as i128)
+        });
+    }
+}
+
+/// `bfe`, as the PTX ISA writes it.
+fn extract(row: Row, letter: char, bits: u32) -> Option<u64> {
+    let [a, b, c, _] = row;
+    let (place, length, last) = (b & 0xff, c & 0xff, u64::from(bits) - 1);
+    let bit = |at: u64| a >> at & 1;
+    let sign = if letter == 'u' || length == 0 { 0 } else { bit((place + length - 1).min(last)) };
+    let one = |at: u64| if at < length && place + at <= last { bit(place + at) } else { sign };
+    Some((0..=last).map(|at| one(at) << at).sum())
+}
+
+/// `bfi`, as the PTX ISA writes it.
+fn insert(row: Row, bits: u32) -> Option<u64> {
+    let [a, b, c, e] = row;
+    let (place, length, last) = (c & 0xff, e & 0xff, u64::from(bits) - 1);
+    let within = (0..length).filter(|at| place + at <= last);
+    Some(within.fold(b, |f, at| f & !(1 << (place + at)) | (a >> at & 1) << (place + at)))
+}
+
+/// `bfind`, as the PTX ISA writes it.
+fn find(a: u64, letter: char, bits: u32, shift: bool) -> Option<u64> {
+    let a = read(a, letter, bits);
+    let a = if a < 0 { !a } else { a };
+    let place = (0..bits).rev().find(|place| a >> place & 1 == 1);
+    Some(place.map_or(0xffff_ffff, |place| u64::from(if shift { bits - 1 - place } else { place })))
+}
+
+#[test]
+fn bits_and_fields() {
+    for bits in [32, 64] {
+        let rows = pairs(&integers(bits));
+        let places = [0, 1, 5, 16, 31, 32, 33, 40, 63, 64, 65, 255, 256, 0x108];
+        let values = [0x8000_0001_8000_0001, 0x1234_5678_9abc_def0, 0x7fff_ffff_7fff_ffff, u64::MAX, 0];
+        let mut fields: Vec<Row> = vec![];
+        for (at, place) in places.iter().enumerate() {
+            for (index, value) in values.iter().enumerate() {
+                let other = values[(at + index) % 5] & u64::MAX >> (64 - bits);
+                let value = value & u64::MAX >> (64 - bits);
+                fields.extend(places.map(|length| [value, *place, length, other]));
+            }
+        }
+        let swapped: Vec<Row> =
+            fields.iter().map(|[a, place, length, b]| [*a, *b, *place, *length]).collect();
+        for letter in ['s', 'u'] {
+            let line = format!("bfe.{letter}{bits} $d, $a, %r6, %r7;");
+            check(&line, bits, bits, &fields, |row| extract(row, letter, bits));
+            for (shift, name) in [(false, "bfind"), (true, "bfind.shiftamt")] {
+                let line = format!("{name}.{letter}{bits} $d, $a;");
+                check(&line, bits, 32, &rows, |row| find(row[0], letter, bits, shift));
+            }
+        }
+        check(&format!("bfi.b{bits} $d, $a, $b, %r7, %r8;"), bits, bits, &swapped, |row| insert(row, bits));
+        check(&format!("popc.b{bits} $d, $a;"), bits, 32, &rows, |row| {
+            Some((0..bits).map(|at| row[0] >> at & 1).sum())
+        });
+        check(&format!("clz.b{bits} $d, $a;"), bits, 32, &rows, |row| {
+            Some((0..bits).rev().take_while(|at| row[0] >> at & 1 == 0).count() as u64)
+        });
+        check(&format!("brev.b{bits} $d, $a;"), bits, bits, &rows, |row| {
+            Some((0..bits).map(|at| (row[0] >> at & 1) << (bits - 1 - at)).sum())
+        });
+    }
+}
+
+#[test]
+fn masks() {
+    let rows = pairs(&integers(32));
+    let mask = |place: u64, length: u64| {
+        (0..32).filter(|at| (place..place + length).contains(at)).map(|at| 1 << at).sum::<u64>()
+    };
+    check("bmsk.clamp.b32 $d, $a, $b;", 32, 32, &rows, |[a, b, ..]| Some(mask(a, b)));
+    check("bmsk.wrap.b32 $d, $a, $b;", 32, 32, &rows, |[a, b, ..]| Some(mask(a & 31, b & 31)));
+}
+
+#[test]
+fn shifts_of_two_words() {
+    let rows = pairs(&integers(32));
+    for (mode, amount) in [("wrap", (|c| c & 31) as fn(u64) -> u64), ("clamp", |c| c.min(32))] {
+        let both = |row: Row| u128::from(row[1]) << 32 | u128::from(row[0]);
+        check(&format!("shf.l.{mode}.b32 $d, $a, $b, $c;"), 32, 32, &rows, |row| {
+            Some(cut((both(row) << amount(row[2]) >> 32) as i128, 32))
+        });
+        check(&format!("shf.r.{mode}.b32 $d, $a, $b, $c;"), 32, 32, &rows, |row| {
+            Some(cut((both(row) >> amount(row[2])) as i128, 32))
+        });
+    }
+}
+
+#[test]
+fn logic_of_three_words() {
+    // the table's value of a is f0, of b cc, of c aa
+    let rows = [[0xf0f0_f0f0, 0xcccc_cccc, 0xaaaa_aaaa, 0]];
+    for table in 0..=255u64 {
+        let line = format!("lop3.b32 $d, $a, $b, $c, {table};");
+        check(&line, 32, 32, &rows, |_| Some(table * 0x0101_0101));
+    }
+}
+
+#[test]
+fn bytes() {
+    // the bytes of the result, the last one first, by the selector's two bits (PTX ISA, prmt)
+    let tables = [
+        ("f4e", [[3, 2, 1, 0], [4, 3, 2, 1], [5, 4, 3, 2], [6, 5, 4, 3]]),
+        ("b4e", [[5, 6, 7, 0], [6, 7, 0, 1], [7, 0, 1, 2], [0, 1, 2, 3]]),
+        ("rc8", [[0, 0, 0, 0], [1, 1, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3]]),
+        ("ecl", [[3, 2, 1, 0], [3, 2, 1, 1], [3, 2, 2, 2], [3, 3, 3, 3]]),
+        ("ecr", [[0, 0, 0, 0], [1, 1, 1, 0], [2, 2, 1, 0], [3, 2, 1, 0]]),
+        ("rc16", [[1, 0, 1, 0], [3, 2, 3, 2], [1, 0, 1, 0], [3, 2, 3, 2]]),
+    ];
+    let word = |bytes: [u64; 4]| bytes.iter().fold(0, |word, byte| word << 8 | byte);
+    for (mode, table) in tables {
+        let rows = [0, 1, 2, 3, 4, 7].map(|selector| [0x4342_4140, 0x4746_4544, selector, 0]);
+        check(&format!("prmt.b32.{mode} $d, $a, $b, $c;"), 32, 32, &rows, |row| {
+            Some(word(table[row[2] as usize & 3].map(|byte| 0x40 + byte)))
+        });
+    }
+    // four selectors of four bits; the fourth bit repeats the sign of the byte
+    let rows = [
+        ([0x4342_4140, 0x4746_4544, 0x7654_3210, 0], 0x4342_4140),
+        ([0x4342_4140, 0x4746_4544, 0x0123, 0], 0x4041_4243),
+        ([0x4342_4140, 0x4746_4544, 0x7564, 0], 0x4745_4644),
+        ([0x83c2_4100, 0x7f80_ff01, 0xfedc, 0], 0x00ff_ff00),
+        ([0x83c2_4100, 0x7f80_ff01, 0xba98, 0], 0xffff_0000),
+    ];
+    for (row, expected) in rows {
+        check("prmt.b32 $d, $a, $b, $c;", 32, 32, &[row], |_| Some(expected));
+    }
+}
+
+#[test]
+fn sums_of_products_of_bytes() {
+    let rows = pairs(&integers(32));
+    let part = |word: u64, bits: u32, at: u32, letter: char| read(word >> (bits * at), letter, bits);
+    for (x, y) in [('s', 's'), ('s', 'u'), ('u', 's'), ('u', 'u')] {
+        let c = |row: Row| read(row[2], 's', 32);
+        check(&format!("dp4a.{x}32.{y}32 $d, $a, $b, $c;"), 32, 32, &rows, |row| {
+            let products = (0..4).map(|at| part(row[0], 8, at, x) * part(row[1], 8, at, y));
+            Some(cut(c(row) + products.sum::<i128>(), 32))
+        });
+        for (half, first) in [("lo", 0), ("hi", 2)] {
+            check(&format!("dp2a.{half}.{x}32.{y}32 $d, $a, $b, $c;"), 32, 32, &rows, |row| {
+                let products = (0..2).map(|at| part(row[0], 16, at, x) * part(row[1], 8, first + at, y));
+                Some(cut(c(row) + products.sum::<i128>(), 32))
+            });
+        }
+        check(&format!("sad.{x}32 $d, $a, $b, $c;"), 32, 32, &rows, |row| {
+            let [a, b, c, _] = row.map(|code| read(code, x, 32));
+            Some(cut(c + (a - b).abs(), 32))
+        });
+    }
+    check("slct.b32.s32 $d, $a, $b, $c;", 32, 32, &rows, |row| {
+        Some(if read(row[2], 's', 32) >= 0 { row[0] } else { row[1] })
+    });
+}
