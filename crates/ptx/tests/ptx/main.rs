@@ -9,3 +9,4 @@ mod floats;
 mod integers;
 mod line;
 mod rewrites;
+mod special;
