@@ -1,11 +1,14 @@
 //! Kernels whose results are known, and kernels that are wrong.
 
+mod body;
 mod cases;
 mod comparisons;
 mod conversions;
 mod errors;
 mod products;
 mod floats;
+mod folding;
+mod fusion;
 mod integers;
 mod line;
 mod rewrites;

@@ -1,0 +1,49 @@
+//! Bodies of kernels as ptxas compiles them: what was rewritten, and the result.
+
+use bitmma_ptx::{Argument, Buffer, Kernel, Launch, Limits, Mode, Program};
+
+/// A body that reads a, b, c and e as `%h1` to `%h4`, `%r1` to `%r4` and `%d1` to `%d4`, and leaves its result in `%h9`, `%r9` or
+/// `%d9`.
+pub(crate) fn kernel(target: &str, mode: Mode, body: &str) -> Kernel {
+    let loads: String = [(16, 'h'), (32, 'r'), (64, 'd')]
+        .iter()
+        .flat_map(|(bits, letter)| {
+            (0..4).map(move |at| format!("ld.global.b{bits} %{letter}{}, [%d10+{}]; ", 1 + at, 8 * at))
+        })
+        .collect();
+    let (bits, letter) = if body.contains("%d9,") {
+        (64, 'd')
+    } else if body.contains("%h9,") {
+        (16, 'h')
+    } else {
+        (32, 'r')
+    };
+    // the body starts on line 8
+    let text = format!(
+        ".version 8.4\n.target {target}\n.address_size 64\n.visible .entry one(.param .u64 p)\n.reqntid 32\n{{\n\
+         .reg .pred %p<9>; .reg .b16 %h<20>; .reg .b32 %r<20>; .reg .b64 %d<20>; ld.param.b64 %d10, [p]; {loads}\n\
+         {body}\nst.global.b{bits} [%d10+32], %{letter}9;\nret;\n}}\n"
+    );
+    let program = Program::parse(&text).unwrap_or_else(|error| panic!("{body}: {error}"));
+    program.kernel(None, None, mode).unwrap_or_else(|error| panic!("{body}: {error}"))
+}
+
+/// The result of a body for the operands a, b, c and e, on sm_90.
+pub(crate) fn result(mode: Mode, body: &str, operands: [u64; 4]) -> u64 {
+    let kernel = kernel("sm_90a", mode, body);
+    let mut bytes: Vec<u8> = operands.iter().flat_map(|operand| operand.to_le_bytes()).collect();
+    bytes.extend([0; 8]);
+    let mut buffers = vec![Buffer { bytes, ..Buffer::default() }];
+    let launch = Launch {
+        kernel: &kernel,
+        grid: [1, 1, 1],
+        block: None,
+        shared: None,
+        allow_doubtful: false,
+        limits: Limits { threads: 1, ..Limits::default() },
+        trace: None,
+    };
+    let arguments = [Argument::Pointer { buffer: 0, offset: 0 }];
+    launch.run(&arguments, &mut buffers, &mut || false).unwrap_or_else(|error| panic!("{body}: {error}"));
+    u64::from_le_bytes(buffers[0].bytes[32..].try_into().expect("eight bytes"))
+}
