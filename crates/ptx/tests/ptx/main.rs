@@ -13,3 +13,4 @@ mod integers;
 mod line;
 mod rewrites;
 mod special;
+mod survey;
