@@ -130,6 +130,21 @@ fn outcomes_are_combined() {
 }
 
 #[test]
+fn an_outcome_may_be_left() {
+    let rows = pairs(&[0, 1, 2]);
+    // the last predicate keeps its value
+    let keep = "setp.eq.u32 %p8, $c, 1;";
+    let add = "selp.b32 %r9, 1, 0, %p1; selp.b32 %r10, 2, 0, %p8; add.u32 $d, %r9, %r10;";
+    let last = |c: u64| if c == 1 { 2 } else { 0 };
+    check(&format!("{keep} setp.lt.u32 %p1|_, $a, $b; {add}"), 32, 32, &rows, |[a, b, c, _]| {
+        Some(u64::from(a < b) + last(c))
+    });
+    check(&format!("{keep} setp.lt.u32 _|%p1, $a, $b; {add}"), 32, 32, &rows, |[a, b, c, _]| {
+        Some(u64::from(a >= b) + last(c))
+    });
+}
+
+#[test]
 fn floats_are_classified() {
     for kind in [F32, F64] {
         let rows = pairs(&kind.codes());

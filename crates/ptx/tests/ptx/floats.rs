@@ -332,3 +332,21 @@ fn square_roots_in_every_rounding() {
         }
     }
 }
+
+#[test]
+fn multiply_adds_next_to_ties_are_rounded_once() {
+    // 97·257·673 = 2^24 + 1 and 1549·10831 = 2^24 + 3 are in the middle between two numbers; c is less than half of FP64's last
+    // place off the middle, or off its neighbours in FP64
+    let tiny = 2f64.powi(-28);
+    let offsets = [0.125, 0.5, 0.875, 1.0, 1.125, 1.875, 2.0, 2.125, 3.0].map(|places| places * tiny);
+    let code = |value: f64| u64::from((value as f32).to_bits());
+    let mut rows: Vec<Row> = vec![];
+    for (a, b) in [(97.0 * 257.0, 673.0), (1549.0, 10831.0)] {
+        for offset in offsets.into_iter().flat_map(|offset| [offset, -offset]) {
+            rows.extend([[code(a), code(b), code(offset), 0], [code(-a), code(b), code(offset), 0]]);
+        }
+    }
+    check("fma.rn.f32 $d, $a, $b, $c;", 32, 32, &rows, |row| {
+        Some(arithmetic(F32, "fma", Round::NearestTiesToEven, PLAIN, row))
+    });
+}

@@ -11,6 +11,8 @@ mod folding;
 mod fusion;
 mod integers;
 mod line;
+mod moves;
+mod refused;
 mod rewrites;
 mod special;
 mod survey;
