@@ -50,6 +50,14 @@ fn arithmetic_of_every_width() {
 }
 
 #[test]
+fn amounts_of_shifts_are_words() {
+    let rows = pairs(&integers(16));
+    for form in ["shl.b16", "shr.u16"] {
+        check(&format!("{form} $d, $a, 65537;"), 16, 16, &rows, |_| Some(0));
+    }
+}
+
+#[test]
 fn saturating_sums_and_wide_products() {
     let rows = pairs(&integers(32));
     let clamped = |value: i128| Some(cut(value.clamp(i32::MIN.into(), i32::MAX.into()), 32));

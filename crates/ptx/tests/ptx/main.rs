@@ -16,3 +16,4 @@ mod refused;
 mod rewrites;
 mod special;
 mod survey;
+mod warps;
