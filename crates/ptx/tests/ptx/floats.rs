@@ -349,4 +349,13 @@ fn multiply_adds_next_to_ties_are_rounded_once() {
     check("fma.rn.f32 $d, $a, $b, $c;", 32, 32, &rows, |row| {
         Some(arithmetic(F32, "fma", Round::NearestTiesToEven, PLAIN, row))
     });
+    // 3·683 = 2049 and 7·293 = 2051 are in the middle of two FP16 numbers; c is their smallest number, or larger
+    let rows: Vec<Row> = [(0x4200, 0x6156), (0x4700, 0x5c94)]
+        .into_iter()
+        .flat_map(|(a, b)| [0, 1, 2, 0x0400, 0x1000].map(|c| [a, b, c, 0]))
+        .flat_map(|[a, b, c, e]| [[a, b, c, e], [a, b, c | 0x8000, e], [a | 0x8000, b, c, e]])
+        .collect();
+    check("fma.rn.f16 $d, $a, $b, $c;", 16, 16, &rows, |row| {
+        Some(arithmetic(F16, "fma", Round::NearestTiesToEven, PLAIN, row))
+    });
 }

@@ -245,6 +245,11 @@ fn the_number_of_definitions_does_not_matter() {
             0,
             "{count}"
         );
+        let around = format!(
+            "mov.b32 %r5, 0; mov.b32 %r7, 0; $L: add.s32 %r7, %r7, 1; setp.gt.s32 %p1, %r7, 3; @%p1 bra $E; \
+             {moves} add.f32 %r9, %r5, %r3; mul.f32 %r5, %r9, %r2; bra $L; $E:"
+        );
+        assert_eq!(kernel("sm_90a", Mode::Gpu, &around).doubts().len(), 1, "{count}");
     }
 }
 
@@ -368,8 +373,10 @@ fn a_fused_product_is_rounded_once_in_every_type() {
             (format!("{mul} {twice} sub.{kind} %{r}9, %{r}3, %{r}7;"), c, minus),
         ];
         for (body, c, expected) in cases {
-            assert_eq!(result(Mode::Gpu, &body, [a, b, c, 0]), expected, "{body}");
-            assert_eq!(result(Mode::Text, &body, [a, b, c, 0]) & !sign, 0, "{body}");
+            for [a, b] in [[a, b], [a | sign, b | sign]] {
+                assert_eq!(result(Mode::Gpu, &body, [a, b, c, 0]), expected, "{body}");
+                assert_eq!(result(Mode::Text, &body, [a, b, c, 0]) & !sign, 0, "{body}");
+            }
         }
         // factors that change before the addition: the first, the second, both, and one that is both
         let zero = |numbers: &[u8]| -> String {

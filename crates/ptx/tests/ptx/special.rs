@@ -2,7 +2,9 @@
 //! unit, whose subnormal inputs and results are zero.
 
 use bitmma_functions::Function;
+use bitmma_ptx::Mode;
 
+use crate::body::result;
 use crate::line::{Row, check, floats, pairs};
 
 const SIGN: u32 = 0x8000_0000;
@@ -155,6 +157,29 @@ fn divisions_are_expanded() {
             check(&format!("div.{name}{flag}.f32 $d, $a, $b;"), 32, 32, &rows, |row| {
                 Some(divide(full, flush, row[0] as u32, row[1] as u32).into())
             });
+        }
+    }
+}
+
+#[test]
+fn fused_divisions_are_scaled_alike() {
+    // -0 added: the quotient itself
+    let minus_zero = 0x8000_0000;
+    let fused = |form: &str, operands: [u64; 2], flush: bool| {
+        let flag = if flush { ".ftz" } else { "" };
+        let body = form.replace('$', flag) + &format!(" add{flag}.f32 %r9, %r5, %r3;");
+        result(Mode::Gpu, &body, [operands[0], operands[1], minus_zero, 0])
+    };
+    let codes = codes();
+    for code in &codes {
+        let given = fused("rcp.approx.f32 %r5, %r1;", [*code, 0], false);
+        assert_eq!(given, u64::from(reciprocal(*code as u32)), "rcp {code:x}");
+    }
+    for (x, y) in codes.iter().zip(codes.iter().rev()).chain(codes.iter().zip(&codes[7..])) {
+        for (full, flush) in [(true, false), (true, true), (false, false), (false, true)] {
+            let form = if full { "div.full$.f32 %r5, %r1, %r2;" } else { "div.approx$.f32 %r5, %r1, %r2;" };
+            let expected = divide(full, flush, *x as u32, *y as u32);
+            assert_eq!(fused(form, [*x, *y], flush), u64::from(expected), "{form} {flush} {x:x} {y:x}");
         }
     }
 }
