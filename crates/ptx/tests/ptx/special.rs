@@ -99,6 +99,8 @@ fn codes() -> Vec<u64> {
     for code in near {
         codes.extend([code - 1, code, code + 1].iter().flat_map(|code| [*code, *code | 1 << 31]));
     }
+    // subnormal numbers whose reciprocals are finite
+    codes.extend((0..64).map(|at| 0x0020_0001 + at * 0x1_7a3f));
     // spread over all numbers
     codes.extend((0..400u64).map(|at| (at * 0x9e37_79b9) & 0xffff_ffff));
     codes
