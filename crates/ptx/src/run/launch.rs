@@ -270,7 +270,7 @@ impl Launch<'_> {
         let failed: Mutex<Option<(u64, Error)>> = Mutex::new(None);
         let unwritten: Mutex<Option<u32>> = Mutex::new(None);
         let executed = AtomicU64::new(0);
-        let work = |stop: &mut dyn FnMut() -> bool| {
+        let work = || {
             // products of matrices are shared out by blocks
             bitmma_engine::threads::stay_on_this_thread();
             let mut current = Block::new(&running);
@@ -300,25 +300,15 @@ impl Launch<'_> {
                         break;
                     }
                 }
-                if stop() {
-                    flag.store(true, Relaxed);
-                    break;
-                }
             }
             executed.fetch_add(warps.iter().map(|warp| warp.executed).sum(), Relaxed);
         };
-        let done = AtomicU64::new(0);
         let stopped = std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| {
-                    work(&mut || false);
-                    done.fetch_add(1, Relaxed);
-                });
-            }
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
             // this thread listens
             let mut stopped = false;
             let mut pause = 20;
-            while (done.load(Relaxed) as usize) < threads {
+            while workers.iter().any(|worker| !worker.is_finished()) {
                 std::thread::sleep(std::time::Duration::from_micros(pause));
                 pause = (2 * pause).min(20_000);
                 if !stopped && pause >= 20_000 && stop() {
