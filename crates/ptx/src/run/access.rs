@@ -63,11 +63,13 @@ impl Warp {
                     }
                 }
                 (_, at) => {
-                    let (memory, offset) = block.launch.global.checked(at, size, "reads").map_err(fault)?;
+                    let global = &block.launch.global;
+                    let (memory, offset) = global.checked(at, size, "reads").map_err(fault)?;
                     for (index, value) in values[..elements.len()].iter_mut().enumerate() {
                         let offset = offset + index as u64 * u64::from(bytes);
-                        if block.launch.global.watched && !ordered {
-                            memory.note_read(offset, bytes, block.number).map_err(fault)?;
+                        if !ordered {
+                            let noted = global.note_reads(memory, (1, |_| offset), bytes, block.number);
+                            noted.map_err(|(_, what)| fault(what))?;
                         }
                         value[lane] = memory.load(offset, bytes);
                     }
@@ -99,12 +101,9 @@ impl Warp {
         let Some((memory, base)) = block.launch.global.together(mask, addresses, size) else {
             return Ok(false);
         };
-        if block.launch.global.watched {
-            for lane in each(mask) {
-                let noted = memory.note_read(addresses[lane] - base, size as u8, block.number);
-                noted.map_err(|what| Fault::new(lane, what))?;
-            }
-        }
+        let read = (mask, |lane: usize| addresses[lane] - base);
+        let noted = block.launch.global.note_reads(memory, read, size as u8, block.number);
+        noted.map_err(|(lane, what)| Fault::new(lane, what))?;
         for (index, element) in elements.iter().enumerate() {
             let Slot::Word(element, 32) = element else { return Ok(false) };
             let mut value = self.registers.words[element.0 as usize];
@@ -177,8 +176,10 @@ impl Warp {
                     for index in 0..elements.len() {
                         let offset = offset + index as u64 * u64::from(bytes);
                         let value = value(index);
-                        if launch.global.watched && !ordered {
-                            memory.note_write(offset, bytes, value, block.number).map_err(fault)?;
+                        if !ordered {
+                            let noted =
+                                launch.global.note_write(memory, (offset, bytes), value, block.number);
+                            noted.map_err(fault)?;
                         }
                         memory.store(offset, bytes, value);
                         launch.witness(memory, offset, bytes, self.line(launch.kernel), || {

@@ -21,6 +21,7 @@ pub(crate) struct Region {
     /// Those that read 16 bytes at a time.
     wide_readers: Shadow,
     pub(crate) written: AtomicBool,
+    read: AtomicBool,
 }
 
 /// For each word of a region the block that touched it and which of its bytes; pieces exist where there was a touch.
@@ -94,6 +95,7 @@ impl Region {
             readers: Shadow::new(words.len()),
             wide_readers: Shadow::new(words.len().div_ceil(4)),
             written: AtomicBool::new(false),
+            read: AtomicBool::new(false),
             words,
         }
     }
@@ -165,7 +167,7 @@ impl Region {
 
     /// Notes a read of up to 16 bytes by a block; an error if another block wrote one.
     #[inline(always)]
-    pub(crate) fn note_read(&self, offset: u64, bytes: u8, block: u32) -> Result<(), Wrong> {
+    fn note_read(&self, offset: u64, bytes: u8, block: u32) -> Result<(), Wrong> {
         let words = words(offset, bytes);
         let touched = touched(offset, bytes);
         for mark in self.writers.get(&words).into_iter().flatten().map(|cell| cell.load(Relaxed)) {
@@ -188,7 +190,7 @@ impl Region {
 
     /// Notes a write by a block, before it is done; an error if another block read it or wrote something else.
     #[inline(always)]
-    pub(crate) fn note_write(&self, offset: u64, bytes: u8, value: u64, block: u32) -> Result<(), Wrong> {
+    fn note_write(&self, offset: u64, bytes: u8, value: u64, block: u32) -> Result<(), Wrong> {
         let words = words(offset, bytes);
         let touched = touched(offset, bytes);
         let mark = |of: &Shadow, words: &Range<usize>, word: usize| {
@@ -254,11 +256,74 @@ pub(crate) struct Global {
     /// Arguments; region a is at (1 + a) << REGION_BITS.
     pub(crate) buffers: Vec<Region>,
     pub(crate) statics: Vec<Region>,
-    /// Whether blocks that meet in a word are noted.
-    pub(crate) watched: bool,
+    /// How blocks that meet in a word are found.
+    pub(crate) watch: Watch,
+    /// Whether the launch must run again and watch all.
+    pub(crate) again: AtomicBool,
+}
+
+/// Which accesses leave marks, so that blocks that meet in a word are found.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Watch {
+    Nothing,
+    /// Writes, as long as nothing is read of a buffer that is written.
+    Writes,
+    All,
 }
 
 impl Global {
+    /// Notes that lanes read up to 16 bytes each of a buffer; an error, with the lane, if another block wrote some of them.
+    #[inline(always)]
+    pub(crate) fn note_reads(
+        &self,
+        memory: &Region,
+        (mask, offset): (u32, impl Fn(usize) -> u64),
+        bytes: u8,
+        block: u32,
+    ) -> Result<(), (usize, Wrong)> {
+        match self.watch {
+            Watch::Nothing => Ok(()),
+            Watch::Writes if !memory.written.load(Relaxed) => {
+                memory.read.store(true, Relaxed);
+                Ok(())
+            }
+            Watch::Writes => Err((0, self.run_again())),
+            Watch::All => each(mask).try_for_each(|lane| {
+                memory.note_read(offset(lane), bytes, block).map_err(|wrong| (lane, wrong))
+            }),
+        }
+    }
+
+    /// Notes a write, before it is done; an error if another block read or wrote there.
+    #[inline(always)]
+    pub(crate) fn note_write(
+        &self,
+        memory: &Region,
+        (offset, bytes): (u64, u8),
+        value: u64,
+        block: u32,
+    ) -> Result<(), Wrong> {
+        match self.watch {
+            Watch::Nothing => Ok(()),
+            Watch::Writes if memory.read.load(Relaxed) => Err(self.run_again()),
+            Watch::Writes | Watch::All => memory.note_write(offset, bytes, value, block),
+        }
+    }
+
+    /// Ends a run that has to watch reads, too.
+    #[cold]
+    fn run_again(&self) -> Wrong {
+        self.again.store(true, Relaxed);
+        "reads what is written".to_owned()
+    }
+
+    /// Whether the launch must run again and watch all: one buffer was read and written.
+    pub(crate) fn must_run_again(&self) -> bool {
+        let both = |memory: &Region| memory.read.load(Relaxed) && memory.written.load(Relaxed);
+        self.watch == Watch::Writes
+            && (self.again.load(Relaxed) || self.buffers.iter().chain(&self.statics).any(both))
+    }
+
     /// The region of an address, and the offset in it.
     #[inline(always)]
     pub(crate) fn region(&self, address: u64) -> Option<(&Region, u64)> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::argument::{Argument, Buffer};
 use super::block::Block;
-use super::global::{Global, Region};
+use super::global::{Global, Region, Watch};
 pub use super::running::Limits;
 use super::running::{Running, Witness};
 use super::trace::{Product, Record, Recorder, Trace};
@@ -197,6 +197,7 @@ impl Launch<'_> {
         Ok((all, dynamic))
     }
 
+    /// A run. Reads are watched where a buffer is read and written: that few kernels do, and costs much.
     #[allow(clippy::too_many_arguments)]
     fn once(
         &self,
@@ -205,9 +206,32 @@ impl Launch<'_> {
         parameters: &[u8],
         buffers: &[Buffer],
         filling: u8,
-        witness: Option<&mut WitnessOf>,
+        mut witness: Option<&mut WitnessOf>,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<(Global, Report, Option<u32>), Error> {
+        // blocks that agree by atomic operations may use one address; they run one after the other
+        let several = grid != [1; 3] && !self.allow_doubtful && !self.kernel.ordered;
+        let mut run = |watch| {
+            self.watching(watch, grid, block, parameters, buffers, filling, witness.as_deref_mut(), stop)
+        };
+        let done = run(if several { Watch::Writes } else { Watch::Nothing })?;
+        let done = if done.is_some() { done } else { run(Watch::All)? };
+        done.ok_or(Error::Stopped)
+    }
+
+    /// The same; nothing if it must be repeated with [`Watch::All`].
+    #[allow(clippy::too_many_arguments)]
+    fn watching(
+        &self,
+        watch: Watch,
+        grid: [u32; 3],
+        block: [u32; 3],
+        parameters: &[u8],
+        buffers: &[Buffer],
+        filling: u8,
+        witness: Option<&mut WitnessOf>,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<(Global, Report, Option<u32>)>, Error> {
         let kernel = self.kernel;
         let blocks: u64 = grid.iter().map(|size| u64::from(*size)).product();
         let (shared_bytes, dynamic_shared) = self.shared_bytes()?;
@@ -222,8 +246,8 @@ impl Launch<'_> {
                     Region::new(format!("variable '{}'", variable.name), &bytes)
                 })
                 .collect(),
-            // blocks that agree by atomic operations may use one address; they run one after the other
-            watched: blocks > 1 && !self.allow_doubtful && !kernel.ordered,
+            watch,
+            again: AtomicBool::new(false),
         };
         let (mut next, flag) = (0, AtomicBool::new(false));
         let narrow = kernel
@@ -318,11 +342,14 @@ impl Launch<'_> {
             }
             stopped
         });
-        if let Some((_, error)) = failed.into_inner().ok().flatten() {
-            return Err(error);
-        }
         if stopped {
             return Err(Error::Stopped);
+        }
+        if running.global.must_run_again() {
+            return Ok(None);
+        }
+        if let Some((_, error)) = failed.into_inner().ok().flatten() {
+            return Err(error);
         }
         if let (Some(of), Some(found)) = (witness, running.witness.as_ref()) {
             of.found = found.found.lock().ok().and_then(|found| *found);
@@ -331,7 +358,7 @@ impl Launch<'_> {
         if let Some(recorder) = running.recorder {
             (report.records, report.products, report.is_cut) = recorder.finish();
         }
-        Ok((running.global, report, unwritten.into_inner().ok().flatten()))
+        Ok(Some((running.global, report, unwritten.into_inner().ok().flatten())))
     }
 
     /// An error if two runs that differ in what nobody wrote differ in a result.

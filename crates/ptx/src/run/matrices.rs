@@ -30,12 +30,9 @@ impl Warp {
                     bytes => memory.load(offset, bytes).into(),
                 };
             }
-            if global.watched {
-                for lane in each(whole) {
-                    let noted = memory.note_read(from[lane] - base, *bytes, block.number);
-                    noted.map_err(|what| Fault::new(lane, what))?;
-                }
-            }
+            let read = (whole, |lane: usize| from[lane] - base);
+            let noted = global.note_reads(memory, read, *bytes, block.number);
+            noted.map_err(|(lane, what)| Fault::new(lane, what))?;
         }
         let rest = if together.is_some() { mask & !whole } else { mask };
         for lane in each(rest) {
@@ -61,9 +58,8 @@ impl Warp {
             }
             for byte in 0..count {
                 let offset = offset + u64::from(byte);
-                if global.watched {
-                    memory.note_read(offset, 1, block.number).map_err(fault)?;
-                }
+                let noted = global.note_reads(memory, (1, |_| offset), 1, block.number);
+                noted.map_err(|(_, what)| fault(what))?;
                 copy.values[lane] |= u128::from(memory.load(offset, 1)) << (8 * byte);
             }
         }
