@@ -328,6 +328,129 @@ def test_autotuned_kernels_and_heuristics() -> None:
         on(tuned, "h100", autotune="best")
 
 
+@kernels.triton.autotune(
+    [kernels.triton.Config({"BLOCK": block}, num_warps=2) for block in (64, 256)],
+    key=[],
+    prune_configs_by={"early_config_prune": lambda configs, given, **_: [one for one in configs if one.kwargs["BLOCK"] >= given["n"]]},
+)
+@kernels.triton.heuristics({"DOUBLE": lambda given: 2 * given["BLOCK"], "FOUR": lambda given: 2 * given["DOUBLE"]})
+@kernels.triton.jit
+def pruned(y, n, scale, BLOCK: kernels.tl.constexpr, DOUBLE: kernels.tl.constexpr, FOUR: kernels.tl.constexpr, num_warps: kernels.tl.constexpr):
+    kernels.tl.store(y, BLOCK)
+    kernels.tl.store(y + 1, FOUR)
+    kernels.tl.store(y + 2, num_warps)
+    kernels.tl.store(y + 3, scale)
+
+
+def test_a_tuner_leaves_configurations_out_and_heuristics_build_on_another() -> None:
+    y = np.zeros(4, np.float32)
+    launched = on(pruned, "h100")[(1,)](y, 200, np.float32(0.5))
+    assert y.tolist() == [256, 1024, 2, 0.5] and launched.instructions > 0
+    assert pruned.best_config.kwargs == {"BLOCK": 256}
+    # Triton launches nothing for an empty grid
+    assert on(pruned, "h100")[(0, 1)](y, 200, 1.0).instructions == 0
+
+
+@kernels.triton.jit
+def doubled(x, y, BLOCK: kernels.tl.constexpr):
+    at = kernels.tl.program_id(0) * BLOCK + kernels.tl.arange(0, BLOCK)
+    kernels.tl.store(y + at, kernels.tl.load(x + at) * 2)
+
+
+@pytest.mark.parametrize(
+    ("grid", "given", "expected"),
+    [
+        (1, {"x": "text"}, "parameter 'x' is a str; an array, a tensor on the CPU, a number or None was expected"),
+        (1, {"x": np.ones(64, np.complex64)}, "parameter 'x' is an array of complex64, for which Triton has no type"),
+        (1, {"x": np.ones(64, np.float32)[::-1]}, "argument 'x' runs backward in memory"),
+        (1, {"z": 1}, "the kernel has no parameter 'z'; its parameters are x, y, BLOCK"),
+        (1, {"num_warp": 1}, "the kernel has no parameter 'num_warp'"),
+        (64 / 64, {}, r"grid must be one to three positive integers, not 1\.0"),
+        ("1", {}, "grid must be one to three positive integers, not '1'"),
+        (None, {}, "grid must be one to three positive integers, not None"),
+        (2, {}, r"line \d+ \(test_triton\.py, line \d+\): reads 4 bytes at byte 256 of argument 'x', which has 256 bytes"),
+    ],
+)
+def test_messages_name_parameters_and_lines_of_the_source(grid: Any, given: dict[str, Any], expected: str) -> None:
+    arguments = {"x": np.ones(64, np.float32), "y": np.zeros(128, np.float32), "BLOCK": 64, **given}
+    with pytest.raises(bitmma.errors.Error, match=expected):
+        on(doubled, "h100")[grid](**arguments)
+
+
+def test_what_is_no_kernel_and_no_chip() -> None:
+    with pytest.raises(bitmma.PtxError, match="a kernel of @triton.jit was expected, not a function"):
+        on(same, "h100")
+    for chip in ("mi300x", "t4", "sm_75"):
+        with pytest.raises(bitmma.OptionError, match="Triton kernels run for ampere, ada, hopper, blackwell, not for"):
+            on(doubled, chip)
+    with pytest.raises(bitmma.errors.Error, match="unknown architecture 'sm_9'"):
+        on(doubled, "sm_9")
+
+
+def test_wrappers_are_told_about_the_chip() -> None:
+    driver = kernels.triton.runtime.driver
+    torch = pytest.importorskip("torch")
+    before = torch.cuda.is_available, torch.cuda.get_device_properties
+    with bitmma.kernels.emulate("a100"):
+        assert driver.active.utils.get_device_properties(0)["multiprocessor_count"] == 108
+        assert driver.active.get_current_target().arch == 80
+        assert torch.cuda.get_device_properties("cuda").multi_processor_count == 108
+        assert torch.cuda.get_device_capability() == (8, 0) and not torch.ones(1).is_cuda
+    with bitmma.kernels.emulate("H100 PCIe", cuda=True):
+        assert torch.cuda.get_device_properties(0).multi_processor_count == 114
+        assert torch.cuda.is_available() and torch.ones(1).is_cuda
+    with bitmma.kernels.emulate("sm_90"), pytest.raises(bitmma.OptionError, match=r"emulate\('sm_90', multiprocessors=\.\.\.\)"):
+        driver.active.utils.get_device_properties(0)
+    with bitmma.kernels.emulate("sm_90", multiprocessors=3):
+        assert torch.cuda.get_device_properties(0).multi_processor_count == 3
+    assert (torch.cuda.is_available, torch.cuda.get_device_properties) == before and not torch.ones(1).is_cuda
+
+
+@kernels.triton.jit
+def scaled(x, scale, y):
+    kernels.tl.store(y, kernels.tl.load(x) * kernels.tl.load(scale))
+
+
+def test_a_tensor_of_one_number_is_a_pointer() -> None:
+    torch = pytest.importorskip("torch")
+    y = torch.zeros(())
+    on(scaled, "h100")[(1,)](torch.tensor(3.0), torch.tensor(0.5), y)
+    assert y == 1.5
+
+
+@pytest.mark.parametrize("chip", ["a100", "h100"])
+def test_kernels_of_liger(chip: str) -> None:
+    torch = pytest.importorskip("torch")
+    liger = pytest.importorskip("liger_kernel.ops")
+    functional = torch.nn.functional
+    random = torch.Generator().manual_seed(1)
+    x, other = (torch.randn(8, 512, generator=random) for _ in range(2))
+    weight, target = torch.randn(512, generator=random), torch.arange(8) * 60
+
+    def rms_norm(x: Any, weight: Any) -> Any:
+        return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-6) * weight
+
+    pairs = [
+        (lambda x, w: liger.LigerRMSNormFunction.apply(x, w, 1e-6), rms_norm, [x, weight]),
+        (lambda x, y: liger.LigerSiLUMulFunction.apply(x, y), lambda x, y: functional.silu(x) * y, [x, other]),
+        (lambda x: liger.LigerSoftmaxFunction.apply(x), lambda x: functional.softmax(x, -1), [x]),
+        (lambda x: liger.LigerCrossEntropyFunction.apply(x, target, None)[0], lambda x: functional.cross_entropy(x, target), [x]),
+    ]
+
+    def results(function: Any, given: list[Any]) -> list[Any]:
+        leaves = [one.clone().requires_grad_() for one in given]
+        result = function(*leaves)
+        result.backward(torch.ones_like(result))
+        return [result.detach(), *(leaf.grad for leaf in leaves)]
+
+    for kernel, reference, given in pairs:
+        with bitmma.kernels.emulate(chip):
+            once, again = results(kernel, given), results(kernel, given)
+        expected = results(reference, [one.double() for one in given])
+        for one, other_run, right in zip(once, again, expected, strict=True):
+            assert torch.equal(one, other_run) and torch.allclose(one.double(), right, rtol=1e-5, atol=1e-6)
+
+
 def test_the_rule_for_fused_products_is_checked_with_ptxas() -> None:
     before, after = launched("layer_norm", 80)
     with warnings.catch_warnings():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Sequence
+import operator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .._bitmma import Ptx as _Ptx
-from ..errors import PtxError
+from ..errors import DoubtfulKernel, KernelError, PtxError, UnsupportedPtx
 from . import _sass
 from ._memory import Memory
 from ._trace import Trace, Watch
@@ -44,13 +47,39 @@ class Launched:
 
 def _dimensions(name: str, sizes: Any) -> tuple[int, int, int]:
     """A grid or a block: an integer, or one to three of them."""
-    if isinstance(sizes, int) or (hasattr(sizes, "__index__") and not hasattr(sizes, "__len__")):
-        sizes = (sizes,)
-    given = tuple(int(size) for size in sizes)
+    try:
+        given = tuple(map(operator.index, sizes if isinstance(sizes, Iterable) else (sizes,)))
+    except TypeError:
+        given = ()
     if not 1 <= len(given) <= 3 or any(not 0 < size < 1 << 32 for size in given):
         raise PtxError(f"{name} must be one to three positive integers, not {sizes!r}")
     x, y, z = given + (1,) * (3 - len(given))
     return x, y, z
+
+
+def _source(text: str, line: int) -> str:
+    """The line of the kernel's source that a line of the text was compiled from, where the text has it: ``kernels.py, line 12``."""
+    files = dict(re.findall(r'^\s*\.file\s+(\d+)\s+"(?:.*/)?([^"]+)"', text, re.MULTILINE))
+    for before in reversed(text.split("\n")[:line]):
+        found = re.match(r"\s*\.loc\s+(\d+)\s+(\d+)", before)
+        if found and found[2] != "0":
+            # what was inlined is where it was called from
+            file, at = (re.findall(r"inlined_at\s+(\d+)\s+(\d+)", before) or [found.groups()])[-1]
+            return f"{files[file]}, line {at}" if file in files else ""
+    return ""
+
+
+@contextlib.contextmanager
+def _located(text: str) -> Iterator[None]:
+    """Adds the line of the source to a message that begins with a line of the text."""
+    try:
+        yield
+    except (DoubtfulKernel, KernelError, UnsupportedPtx) as error:
+        found = re.match(r"line (\d+)", str(error))
+        source = _source(text, int(found[1])) if found else ""
+        if not found or not source:
+            raise
+        raise type(error)(f"{found[0]} ({source}){str(error)[found.end() :]}") from None
 
 
 def launch_ptx(
@@ -67,6 +96,7 @@ def launch_ptx(
     loop_limit: int | None = None,
     threads: int | None = None,
     trace: Watch | None = None,
+    names: Sequence[str] = (),
 ) -> Launched:
     """Runs an entry of a PTX text, as a GPU would, and writes to its arrays in place.
 
@@ -76,14 +106,16 @@ def launch_ptx(
     after the other, and may touch the same addresses. ``shared`` is the size of dynamic shared memory, by default all that
     the architecture has; ``loop_limit`` the turns that the loops of a warp may make; ``threads`` those of this machine.
     ``trace`` records registers or lines of chosen threads, and matrix instructions, whose ``explain`` shows every step.
+    ``names`` are what messages call the arguments.
     """
     if isinstance(text, bytes):
         text = text.decode()
     ptx = _Ptx(text)
     sizes = _dimensions("grid", grid)
-    memory = Memory()
+    memory = Memory(names)
     given = [memory.argument(index, argument) for index, argument in enumerate(args)]
-    about = ptx.describe(entry, target, mode)
+    with _located(text):
+        about = ptx.describe(entry, target, mode)
     missing = about["parameters"][len(given) :]
     # Triton's kernels end with two pointers to scratch memory, which its launcher fills in
     if len(missing) == 2 and all(kind == "pointer" for _, kind in missing):
@@ -93,21 +125,22 @@ def launch_ptx(
     if trace is not None:
         size = about["block"] or _dimensions("block", 1 if block is None else block)
         request = (*trace.request(size), None)
-    written, instructions, traced = ptx.launch(
-        sizes,
-        arguments,
-        buffers,
-        names,
-        entry=entry,
-        block=None if block is None else _dimensions("block", block),
-        target=target,
-        mode=mode,
-        allow_doubtful=allow_doubtful,
-        shared=shared,
-        loop_limit=loop_limit,
-        threads=threads,
-        trace=request,
-    )
+    with _located(text):
+        written, instructions, traced = ptx.launch(
+            sizes,
+            arguments,
+            buffers,
+            names,
+            entry=entry,
+            block=None if block is None else _dimensions("block", block),
+            target=target,
+            mode=mode,
+            allow_doubtful=allow_doubtful,
+            shared=shared,
+            loop_limit=loop_limit,
+            threads=threads,
+            trace=request,
+        )
     memory.write_back(buffers, written)
     return Launched(
         instructions,

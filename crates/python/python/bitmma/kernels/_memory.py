@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 import sys
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._lazy import numpy as np
@@ -20,7 +21,7 @@ class Span(NamedTuple):
     argument: int
 
 
-def _of_numpy(array: Any, argument: int) -> Span:
+def _of_numpy(array: Any, argument: int, called: str) -> Span:
     """Of a NumPy array."""
     low, high = np.lib.array_utils.byte_bounds(array) if hasattr(np.lib, "array_utils") else np.byte_bounds(array)
     address = array.__array_interface__["data"][0]
@@ -34,18 +35,18 @@ def _of_numpy(array: Any, argument: int) -> Span:
         view = np.lib.stride_tricks.as_strided(array.view(), (1,) * array.ndim)
         view = np.lib.stride_tricks.as_strided(view.reshape(-1).view(np.uint8), (size,), (1,))
     else:
-        raise PtxError(f"argument {argument} runs backward in memory: pass a copy")
+        raise PtxError(f"{called} runs backward in memory: pass a copy")
     return Span(view, low, array.flags.writeable, address - low, argument)
 
 
-def _of_torch(tensor: Any, argument: int) -> Span:
+def _of_torch(tensor: Any, argument: int, called: str) -> Span:
     """Of a PyTorch tensor on the CPU."""
     import torch
 
     if tensor.device.type != "cpu":
-        raise DeviceError(f"argument {argument} is on {tensor.device}; move it to the CPU: tensor.cpu()")
+        raise DeviceError(f"{called} is on {tensor.device}; move it to the CPU: tensor.cpu()")
     if tensor.layout != torch.strided:
-        raise PtxError(f"argument {argument} is not a dense tensor")
+        raise PtxError(f"{called} is not a dense tensor")
     tensor = tensor.detach()
     size = tensor.element_size()
     if not tensor.numel():
@@ -58,12 +59,16 @@ def _of_torch(tensor: Any, argument: int) -> Span:
 
 
 class Memory:
-    """Everything a launch can reach."""
+    """Everything a launch can reach. Messages call arguments by ``parameters``, or by number."""
 
-    def __init__(self) -> None:
+    def __init__(self, parameters: Sequence[str] = ()) -> None:
+        self.parameters = parameters
         self.spans: list[Span] = []
         self.groups: list[list[Span]] = []
         self.names: list[str] = []
+
+    def _called(self, index: int) -> str:
+        return f"argument '{self.parameters[index]}'" if index < len(self.parameters) else f"argument {index}"
 
     def argument(self, index: int, value: Any) -> Any:
         """A span, a number or None."""
@@ -74,17 +79,16 @@ class Memory:
             return int(value) if isinstance(value, bool) else value
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(value, torch.Tensor):
-            span = _of_torch(value, index)
+            span = _of_torch(value, index, self._called(index))
         elif isinstance(value, np.ndarray):
-            span = _of_numpy(value, index)
+            span = _of_numpy(value, index, self._called(index))
         elif isinstance(value, numbers.Integral):
             return int(value)
         elif isinstance(value, numbers.Real):
             return float(value)
         else:
-            raise PtxError(
-                f"argument {index} is a {type(value).__name__}; an array, a tensor on the CPU, a number or None was expected"
-            )
+            kind = type(value).__name__
+            raise PtxError(f"{self._called(index)} is a {kind}; an array, a tensor on the CPU, a number or None was expected")
         self.spans.append(span)
         return span
 
@@ -106,9 +110,7 @@ class Memory:
             for span in group:
                 copy[span.address - start : span.address - start + len(span.bytes)] = span.bytes
             copies.append(copy)
-            numbers_ = sorted(span.argument for span in group)
-            several = "arguments" if len(numbers_) > 1 else "argument"
-            self.names.append(f"{several} " + " and ".join(map(str, numbers_)))
+            self.names.append(" and ".join(map(self._called, sorted(span.argument for span in group))))
         arguments = [places[value.argument] if isinstance(value, Span) else value for value in given]
         return arguments, copies, self.names
 
@@ -122,6 +124,6 @@ class Memory:
                 part = copy[span.address - start : span.address - start + len(span.bytes)]
                 if not span.writeable:
                     if (part != span.bytes).any():
-                        raise PtxError(f"argument {span.argument} is read-only, and the kernel writes to it")
+                        raise PtxError(f"{self._called(span.argument)} is read-only, and the kernel writes to it")
                     continue
                 span.bytes[...] = part

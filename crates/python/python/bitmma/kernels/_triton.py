@@ -7,14 +7,17 @@ import dataclasses
 import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+from unittest import mock
 
 from .._bitmma import architecture as _architecture
+from .._lazy import numpy as np
 from ..errors import OptionError, PtxError
+from ._device import Device, present
 from ._launch import Launched, launch_ptx
 from ._memory import Memory
 
 #: The compute capability that stands for an architecture.
-CAPABILITIES = {"ampere": 80, "hopper": 90, "ada": 89}
+CAPABILITIES = {"ampere": 80, "ada": 89, "hopper": 90, "blackwell": 100}
 
 #: Triton's names of NumPy's and PyTorch's dtypes.
 TYPES = {
@@ -35,41 +38,37 @@ TYPES = {
     "float8_e5m2": "fp8e5",
 }
 
-#: What is said of the compilation, not to the kernel.
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion")
-
 
 def capability(chip: str) -> int:
     """The compute capability of a chip or target: 90 for ``h100`` and ``sm_90a``."""
-    exact = re.fullmatch(r"sm_(\d+)[af]?", chip.lower())
-    if exact:
-        return int(exact[1])
     architecture = _architecture(chip)
     if architecture not in CAPABILITIES:
         raise OptionError(f"Triton kernels run for {', '.join(CAPABILITIES)}, not for {architecture}")
-    return CAPABILITIES[architecture]
+    exact = re.fullmatch(r"sm_(\d+)[af]?", chip.lower())
+    return int(exact[1]) if exact else CAPABILITIES[architecture]
 
 
-def _type_of(value: Any) -> str:
-    """Triton's type of an argument."""
-    dtype = getattr(value, "dtype", None)
-    if dtype is not None and getattr(value, "shape", ()) != ():
-        name = str(dtype).rpartition(".")[2]
-        if name not in TYPES:
-            raise PtxError(f"Triton has no type for arrays of {name}")
-        return "*" + TYPES[name]
+def _type_of(name: str, value: Any) -> str:
+    """Triton's type of the argument for a parameter."""
+    if _is_array(value):
+        dtype = str(value.dtype).rpartition(".")[2]
+        if dtype not in TYPES:
+            raise PtxError(f"parameter '{name}' is an array of {dtype}, for which Triton has no type")
+        return "*" + TYPES[dtype]
     if isinstance(value, bool):
         return "i1"
     if isinstance(value, float):
         return "fp32"
-    value = int(value)
+    if not isinstance(value, int):
+        raise PtxError(f"parameter '{name}' is a {type(value).__name__}; an array, a tensor on the CPU, a number or None was expected")
     if -(1 << 31) <= value < 1 << 31:
         return "i32"
     return "i64" if value < 1 << 63 else "u64"
 
 
 def _is_array(value: Any) -> bool:
-    return getattr(value, "dtype", None) is not None and getattr(value, "shape", ()) != ()
+    """Whether a kernel gets a pointer: of a tensor even where it is one number."""
+    return hasattr(value, "data_ptr") or (hasattr(value, "dtype") and getattr(value, "shape", ()) != ())
 
 
 def _bytes(value: Any) -> Any:
@@ -77,11 +76,14 @@ def _bytes(value: Any) -> Any:
     return Memory().argument(0, value).bytes
 
 
-def _configurations(kernel: Any) -> list[Any]:
-    """Those of what autotunes a kernel; none where nothing does."""
+def _configurations(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    """Those of what autotunes a kernel, without those that it leaves out for these arguments; none where nothing does."""
     while kernel is not None:
         if hasattr(kernel, "configs"):
-            return list(kernel.configs)
+            if len(kernel.configs) < 2:
+                return list(kernel.configs)
+            kernel.nargs = dict(zip(kernel.arg_names, args, strict=False))
+            return list(kernel.prune_configs(kwargs))
         kernel = None if hasattr(kernel, "params") else getattr(kernel, "fn", None)
     return []
 
@@ -106,11 +108,22 @@ class Compiled(NamedTuple):
 class OnChip:
     """A Triton kernel on a chip: ``on(kernel, "h100")[grid](x, y, n, BLOCK=1024)``."""
 
+    #: What the chip says of itself during a run; None where a block of ``emulate`` says it.
+    device: Device | None
+
     def __init__(self, kernel: Any, chip: str, autotune: str = "first", **options: Any) -> None:
         if autotune not in ("first", "all"):
             raise OptionError(f"unknown autotune {autotune!r}; one of first, all")
+        inner = kernel
+        while not hasattr(inner, "params"):
+            if type(inner).__name__ == "InterpretedFunction":
+                raise PtxError("Triton interprets this kernel, which the variable TRITON_INTERPRET asks for: unset it")
+            if not hasattr(inner, "fn"):
+                raise PtxError(f"a kernel of @triton.jit was expected, not a {type(inner).__name__}")
+            inner = inner.fn
         self.kernel, self.chip, self.autotune, self.options = kernel, chip, autotune, options
         self.capability = capability(chip)
+        self.device = Device(chip, self.capability, None)
         self._compiled: dict[Any, Any] = {}
         self.last: Compiled | None = None
 
@@ -119,10 +132,11 @@ class OnChip:
 
     def run(self, grid: Any, *args: Any, **kwargs: Any) -> Launched:
         """Compiles the kernel for these arguments and runs it; arrays are written in place."""
-        configurations = _configurations(self.kernel)
-        if self.autotune == "all" and len(configurations) > 1:
-            return self._all(configurations, grid, args, kwargs)
-        return self._run(configurations[0] if configurations else None, grid, args, kwargs)
+        with present(self.device, cuda=False) if self.device else contextlib.nullcontext():
+            configurations = _configurations(self.kernel, args, kwargs)
+            if self.autotune == "all" and len(configurations) > 1:
+                return self._all(configurations, grid, args, kwargs)
+            return self._run(configurations[0] if configurations else None, grid, args, kwargs)
 
     def _all(self, configurations: list[Any], grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Launched:
         """Runs every configuration on the same inputs. The arrays hold the results of the first."""
@@ -150,6 +164,7 @@ class OnChip:
             given = {**dict(zip(kernel.arg_names, args, strict=False)), **values}
             if hasattr(kernel, "configs"):
                 assert configuration is not None
+                kernel.best_config = configuration
                 values.update(configuration.kwargs)
                 for option in ("num_warps", "num_stages", "num_ctas", "maxnreg"):
                     if getattr(configuration, option, None) is not None:
@@ -158,18 +173,24 @@ class OnChip:
                     configuration.pre_hook({**given, **values})
             else:
                 for name, heuristic in getattr(kernel, "values", {}).items():
-                    values[name] = heuristic(given)
+                    values[name] = heuristic({**given, **values})
             kernel = kernel.fn
-        options = {name: values.pop(name) for name in OPTIONS if name in values}
-        bound = self._bind(kernel, args, values)
-        compiled, ordered = self._compile(kernel, bound, options)
+        from triton.backends.nvidia.compiler import CUDAOptions
+
+        # what is said of the compilation; a kernel may ask for some of it by a parameter
+        options = {one.name: values[one.name] for one in dataclasses.fields(CUDAOptions) if one.name in values}
+        parameters = [parameter.name for parameter in kernel.params]
+        bound = self._bind(kernel, args, {name: value for name, value in values.items() if name in parameters or name not in options})
+        compiled, names, ordered = self._compile(kernel, bound, options)
         sizes = grid(bound) if callable(grid) else grid
+        if isinstance(sizes, (tuple, list)) and 0 in sizes:
+            return Launched(0, [], [], [])  # no block: Triton launches nothing
         self.last = Compiled(compiled.asm["ptx"], sizes, ordered, int(compiled.metadata.shared), list(bound), kernel)
         scratch = int(getattr(compiled.metadata, "global_scratch_size", 0) or 0)
         if scratch:
             raise PtxError("the kernel needs scratch memory for tensor descriptors, which are not supported")
         return launch_ptx(
-            compiled.asm["ptx"], sizes, [*ordered, None, None], shared=int(compiled.metadata.shared), **self.options
+            compiled.asm["ptx"], sizes, [*ordered, None, None], shared=int(compiled.metadata.shared), names=names, **self.options
         )
 
     @staticmethod
@@ -190,15 +211,16 @@ class OnChip:
                 if not parameter.has_default:
                     raise PtxError(f"parameter '{parameter.name}' is missing")
                 bound[parameter.name] = parameter.default
-        return {name: bound[name] for name in names}
+        # numbers of NumPy are numbers
+        return {name: bound[name].item() if isinstance(bound[name], np.generic) else bound[name] for name in names}
 
-    def _compile(self, kernel: Any, bound: dict[str, Any], options: dict[str, Any]) -> tuple[Any, list[Any]]:
-        """The compiled kernel, and the arguments that it takes, in order."""
+    def _compile(self, kernel: Any, bound: dict[str, Any], options: dict[str, Any]) -> tuple[Any, list[str], list[Any]]:
+        """The compiled kernel, and the arguments that it takes, in order, with their names."""
         import triton
         from triton.backends.compiler import GPUTarget
         from triton.compiler import ASTSource
 
-        signature, constants, attributes, ordered = {}, {}, {}, []
+        signature, constants, attributes, names, ordered = {}, {}, {}, [], []
         for index, parameter in enumerate(kernel.params):
             name, value = parameter.name, bound[parameter.name]
             # Triton takes None and the integer 1 as constants, and notes multiples of 16
@@ -207,8 +229,9 @@ class OnChip:
                 signature[name] = "constexpr"
                 constants[name] = getattr(value, "value", value) if parameter.is_constexpr else value
                 continue
-            kind = _type_of(value)
+            kind = _type_of(name, value)
             signature[name] = parameter.annotation_type or kind
+            names.append(name)
             ordered.append(value)
             where = _address(value) if kind.startswith("*") else value
             aligned = kind.startswith("*") or (isinstance(value, int) and not isinstance(value, bool))
@@ -220,7 +243,7 @@ class OnChip:
             source = ASTSource(kernel, signature, constants, attributes)
             target = GPUTarget("cuda", self.capability, 32)
             self._compiled[key] = triton.compile(source, target=target, options=options)
-        return self._compiled[key], ordered
+        return self._compiled[key], names, ordered
 
 
 def on(
@@ -237,26 +260,31 @@ def on(
 
 
 @contextlib.contextmanager
-def emulate(chip: str, **options: Any) -> Iterator[None]:
-    """In this block every launch of a Triton kernel runs here, on CPU tensors, with the chip's bits."""
+def emulate(chip: str, *, cuda: bool = False, multiprocessors: int | None = None, **options: Any) -> Iterator[None]:
+    """In this block every launch of a Triton kernel runs here, on CPU tensors, with the chip's bits.
+
+    Triton's driver and ``torch.cuda`` describe the chip: its capability, and its multiprocessors, by which many wrappers divide
+    their work; ``multiprocessors`` says how many where they are not those of the data sheet. With ``cuda``, ``tensor.is_cuda``
+    and ``torch.cuda.is_available()`` are true, for wrappers that refuse other tensors. Further options are those of ``on``.
+    """
     from triton.runtime import autotuner, jit
 
-    capability(chip)
+    device = Device(chip, capability(chip), multiprocessors)
     kernels: dict[int, OnChip] = {}
 
     def run(self: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         if warmup:
-            raise PtxError("a warm-up launch has no meaning here")
+            raise PtxError("warmup compiles a kernel for a GPU, and there is none: here a kernel is compiled when it is launched")
         if id(self) not in kernels:
             kernels[id(self)] = on(self, chip, **options)
+            kernels[id(self)].device = None
         return kernels[id(self)].run(grid, *args, **kwargs)
 
-    # a decorated kernel is one for OnChip, which asks its heuristics and takes its configuration
-    tuned = run
-
-    before = jit.JITFunction.run, autotuner.Autotuner.run
-    jit.JITFunction.run, autotuner.Autotuner.run = run, tuned
-    try:
+    # a tuned kernel, too, is one for OnChip, which takes its configuration; some packages have tuners of their own
+    kinds = [jit.JITFunction, autotuner.Autotuner]
+    kinds += [kind for kind in autotuner.Autotuner.__subclasses__() if "run" in vars(kind)]
+    with contextlib.ExitStack() as stack:
+        for kind in kinds:
+            stack.enter_context(mock.patch.object(kind, "run", run))
+        stack.enter_context(present(device, cuda))
         yield
-    finally:
-        jit.JITFunction.run, autotuner.Autotuner.run = before
