@@ -8,13 +8,17 @@ use super::{
 };
 use crate::error::Error;
 
-/// Registers that one function may name, instructions, and bytes of a variable: far beyond what compilers print.
+/// Registers that one function may name, lists of operands in each other, and bytes of a variable: far beyond what compilers
+/// print.
 const MOST_REGISTERS: usize = 1 << 20;
+const MOST_NESTING: usize = 8;
 const MOST_BYTES: u64 = 1 << 32;
 
 pub(super) struct Parser {
     tokens: Vec<Token>,
     at: usize,
+    /// Lists of operands that are open.
+    nesting: usize,
 }
 
 /// The names of one pair of braces.
@@ -41,7 +45,7 @@ struct Body {
 
 impl Parser {
     pub(super) fn new(tokens: Vec<Token>) -> Parser {
-        Parser { tokens, at: 0 }
+        Parser { tokens, at: 0, nesting: 0 }
     }
 
     fn line(&self) -> u32 {
@@ -501,6 +505,10 @@ impl Parser {
     }
 
     fn list(&mut self, body: &mut Body, form: &str, end: char) -> Result<Vec<Operand>, Error> {
+        self.nesting += 1;
+        if self.nesting > MOST_NESTING {
+            return Err(self.error(format!("operands of '{form}' are nested more than {MOST_NESTING} deep")));
+        }
         let mut list = vec![];
         while !self.take(end) {
             list.push(self.operand(body, form)?);
@@ -508,6 +516,7 @@ impl Parser {
                 return Err(self.error(format!("expected ',' or '{end}', found {}", self.found())));
             }
         }
+        self.nesting -= 1;
         Ok(list)
     }
 

@@ -192,6 +192,7 @@ fn what_is_not_supported_is_refused_by_name_with_its_line() {
         ("add.s32 %r6, %r2;", "line 9: 'add.s32' takes 3 operands, not 2"),
         ("bra $nowhere;", "line 9: there is no label '$nowhere'"),
         ("add.s32 %r6, %r2, 1", "expected ',' or ';'"),
+        ("mov.b64 %d5, {{{{{{{{{{{{", "line 9: operands of 'mov.b64' are nested more than 8 deep"),
     ];
     for (body, expected) in cases {
         let error = run(body, 1).expect_err(body).to_string();
