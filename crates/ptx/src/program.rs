@@ -982,9 +982,9 @@ impl Kernel {
         &self.sources
     }
 
-    /// Forms by line, as they run: after what ptxas fuses and folds.
-    pub fn is_float(&self, line: u32) -> bool {
-        self.steps.iter().any(|step| step.line == line && step.op.is_float())
+    /// Lines of instructions that compute with floats, as they run: after what ptxas fuses and folds.
+    pub fn float_lines(&self) -> Vec<u32> {
+        self.steps.iter().filter(|step| step.op.is_float()).map(|step| step.line).collect()
     }
 
     /// What ptxas makes of the text, as far as it changes results.

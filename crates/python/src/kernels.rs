@@ -96,12 +96,7 @@ impl Ptx {
             folded: kernel.rewrites().folded.clone(),
             doubts: doubts,
             sources: kernel.sources().iter().map(|(line, [file, at])| (*line, *file, *at)).collect::<Vec<_>>(),
-            floats: kernel
-                .sources()
-                .iter()
-                .map(|(line, _)| *line)
-                .filter(|line| kernel.is_float(*line))
-                .collect::<Vec<_>>(),
+            floats: kernel.float_lines(),
         ))
     }
 
