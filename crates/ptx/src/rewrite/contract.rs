@@ -6,12 +6,13 @@
 //! into each. Where both operands of an addition are products, the first is fused; the other is computed, and then fused
 //! nowhere. A product added to itself, or to one of the same operands, is not fused. On sm_8x a `shfl`, `vote` or
 //! `bar.warp` between a division and the addition prevents it. A product that is carried around a loop, or joined by a
-//! branch, into an addition is doubtful: ptxas unrolls, and fuses in some turns.
+//! branch, into an addition is doubtful: ptxas unrolls, and fuses in some turns. With another use in its own block it is not:
+//! every copy of the product has that use, too.
 
 use std::collections::HashMap;
 
-use super::Rewrites;
 use super::uses::Uses;
+use super::{Rewrites, too_large};
 use crate::error::Doubt;
 use crate::flow::Flow;
 use crate::text::{Function, Instruction, Operand, Register, RegisterId, Width};
@@ -70,6 +71,7 @@ impl Search<'_> {
     fn places(&self, product: usize) -> (Option<Vec<Place>>, Option<usize>) {
         let mut places = Some(vec![]);
         let mut doubtful = None;
+        let mut used_as_it_is = false;
         let mut pending = vec![(product, false, product, true)];
         let mut seen = vec![];
         let original = &self.function.instructions[product];
@@ -101,6 +103,7 @@ impl Search<'_> {
                 }
                 if !is_addition(instruction, original) {
                     places = None;
+                    used_as_it_is |= here;
                     continue;
                 }
                 if !here {
@@ -119,7 +122,8 @@ impl Search<'_> {
                 }
             }
         }
-        (places, doubtful)
+        // a use beside the product that is no addition is beside every copy of it
+        (places, doubtful.filter(|_| !used_as_it_is))
     }
 
     /// Whether a register may hold several values at a use.
@@ -151,11 +155,12 @@ impl Search<'_> {
 pub(super) fn contract(function: &mut Function, sm_8x: bool, rewrites: &mut Rewrites) {
     let products: Vec<usize> =
         (0..function.instructions.len()).filter(|at| is_product(&function.instructions[*at])).collect();
-    if products.is_empty() {
-        return;
-    }
+    let Some(first) = products.first() else { return };
     let flow = Flow::of(&function.instructions);
-    let uses = Uses::of(function, &flow);
+    let Some(uses) = Uses::of(function, &flow) else {
+        rewrites.doubts.push(too_large(&function.instructions[*first], "products ptxas fuses"));
+        return;
+    };
     let search = Search { function, flow: &flow, uses: &uses };
     let mut fusible: HashMap<usize, Vec<Place>> = HashMap::new();
     for product in products {
@@ -164,7 +169,8 @@ pub(super) fn contract(function: &mut Function, sm_8x: bool, rewrites: &mut Rewr
             let instruction = &function.instructions[product];
             let why = format!(
                 "its result reaches the addition of line {} around a loop or from a branch: whether ptxas fuses the two \
-                 differs from turn to turn",
+                 differs from turn to turn, unless the kernel is compiled without fusion (Triton: enable_fp_fusion=False, \
+                 nvcc: -fmad=false)",
                 function.instructions[at].line
             );
             rewrites.doubts.push(Doubt { line: instruction.line, form: instruction.form.clone(), why });

@@ -4,8 +4,8 @@ use bitmma_engine::formats::F32;
 use bitmma_functions::Function as Special;
 use bitmma_functions::nearest::nearest;
 
-use super::Rewrites;
 use super::uses::Uses;
+use super::{Rewrites, too_large};
 use crate::flow::Flow;
 use crate::instruction::{double, single};
 use crate::program::Mode;
@@ -40,11 +40,12 @@ pub(super) fn fold(function: &mut Function, rewrites: &mut Rewrites) {
     };
     // what is folded is a constant of what follows
     loop {
-        if !function.instructions.iter().any(folds) {
-            return;
-        }
+        let Some(first) = function.instructions.iter().find(|instruction| folds(instruction)) else { return };
         let flow = Flow::of(&function.instructions);
-        let uses = Uses::of(function, &flow);
+        let Some(uses) = Uses::of(function, &flow) else {
+            rewrites.doubts.push(too_large(first, "operations on constants ptxas computes"));
+            return;
+        };
         let mut changed = false;
         for at in 0..function.instructions.len() {
             let instruction = &function.instructions[at];

@@ -7,7 +7,8 @@ mod fold;
 mod list;
 mod uses;
 
-use crate::text::Function;
+use crate::error::Doubt;
+use crate::text::{Function, Instruction};
 
 pub use list::Rewrites;
 
@@ -19,6 +20,12 @@ pub enum Mode {
     Gpu,
     /// Every instruction as it is written.
     Text,
+}
+
+/// The doubt about all rewrites of a kind, at the first instruction that may be one.
+fn too_large(first: &Instruction, which: &str) -> Doubt {
+    let why = format!("the kernel is too large to tell which {which}");
+    Doubt { line: first.line, form: first.form.clone(), why }
 }
 
 /// Rewrites a function as ptxas compiles it for a target, such as `sm_80`.

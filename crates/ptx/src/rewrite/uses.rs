@@ -5,6 +5,11 @@ use std::collections::HashMap;
 use crate::flow::{Flow, effects};
 use crate::text::{Function, RegisterId};
 
+/// Words of 64 definitions of all blocks together, at most.
+const MOST_WORDS: usize = 1 << 25;
+/// Definitions that reach uses, at most.
+const MOST_REACHING: usize = 1 << 22;
+
 /// A use of what an instruction defines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Use {
@@ -21,38 +26,78 @@ pub(super) struct Uses {
     pub(super) reaching: HashMap<(usize, RegisterId), Vec<usize>>,
 }
 
+/// What a block does to a register: its definitions that are left at the end, and whether those before the block are gone.
+#[derive(Default)]
+struct Left {
+    definitions: Vec<usize>,
+    replaces: bool,
+}
+
+/// Definitions of all registers, numbered.
+struct Definitions {
+    /// Instructions, by number.
+    at: Vec<usize>,
+    by_register: HashMap<RegisterId, Vec<usize>>,
+}
+
+impl Definitions {
+    /// Those of a register among a set of them.
+    fn within<'d>(&'d self, bits: &'d [u64], register: RegisterId) -> impl Iterator<Item = usize> + 'd {
+        let all = self.by_register.get(&register).map_or(&[][..], Vec::as_slice);
+        all.iter().copied().filter(|number| bits[number / 64] >> (number % 64) & 1 == 1)
+    }
+}
+
 impl Uses {
-    pub(super) fn of(function: &Function, flow: &Flow) -> Uses {
+    /// None if there are too many to tell.
+    pub(super) fn of(function: &Function, flow: &Flow) -> Option<Uses> {
         let instructions = &function.instructions;
-        let effects: Vec<_> = instructions.iter().map(effects).collect();
-        let mut definitions: Vec<(usize, RegisterId)> = vec![];
-        let mut by_register: HashMap<RegisterId, Vec<usize>> = HashMap::new();
-        let mut by_instruction: HashMap<(usize, RegisterId), usize> = HashMap::new();
-        for (at, (writes, _)) in effects.iter().enumerate() {
+        let mut effects: Vec<_> = instructions.iter().map(effects).collect();
+        let mut definitions = Definitions { at: vec![], by_register: HashMap::new() };
+        let mut numbers = vec![];
+        for (at, (writes, reads)) in effects.iter_mut().enumerate() {
+            for list in [&mut *writes, reads] {
+                list.sort_unstable();
+                list.dedup();
+            }
+            numbers.push(definitions.at.len());
             for register in writes {
-                by_register.entry(*register).or_default().push(definitions.len());
-                by_instruction.insert((at, *register), definitions.len());
-                definitions.push((at, *register));
+                definitions.by_register.entry(*register).or_default().push(definitions.at.len());
+                definitions.at.push(at);
             }
         }
-        let words = definitions.len().div_ceil(64);
-        let set = |bits: &mut [u64], index: usize| bits[index / 64] |= 1 << (index % 64);
-        let clear = |bits: &mut [u64], index: usize| bits[index / 64] &= !(1 << (index % 64));
-        let step = |bits: &mut [u64], at: usize| {
-            let certain = instructions[at].guard.is_none();
-            for register in &effects[at].0 {
-                if certain {
-                    by_register[register].iter().for_each(|index| clear(bits, *index));
+        let (blocks, words) = (flow.blocks(), definitions.at.len().div_ceil(64));
+        if blocks * words > MOST_WORDS {
+            return None;
+        }
+        let step = |left: &mut HashMap<RegisterId, Left>, at: usize| {
+            for (number, register) in (numbers[at]..).zip(&effects[at].0) {
+                let left = left.entry(*register).or_default();
+                if instructions[at].guard.is_none() {
+                    *left = Left { definitions: vec![], replaces: true };
                 }
-                set(bits, by_instruction[&(at, *register)]);
+                left.definitions.push(number);
             }
         };
-        let blocks = flow.blocks();
+        let ends: Vec<HashMap<RegisterId, Left>> = (0..blocks)
+            .map(|block| {
+                let mut left = HashMap::new();
+                flow.range(block).for_each(|at| step(&mut left, at));
+                left
+            })
+            .collect();
         let mut before = vec![vec![0u64; words]; blocks];
         let mut work: Vec<usize> = (0..blocks).rev().collect();
         while let Some(block) = work.pop() {
             let mut bits = before[block].clone();
-            flow.range(block).for_each(|at| step(&mut bits, at));
+            for (register, left) in &ends[block] {
+                if left.replaces {
+                    definitions.by_register[register]
+                        .iter()
+                        .for_each(|number| bits[number / 64] &= !(1 << (number % 64)));
+                }
+                left.definitions.iter().for_each(|number| bits[number / 64] |= 1 << (number % 64));
+            }
             for next in flow.successors(block) {
                 let mut changed = false;
                 for (old, new) in before[next].iter_mut().zip(&bits) {
@@ -65,28 +110,34 @@ impl Uses {
             }
         }
         let mut uses = Uses { of: vec![vec![]; instructions.len()], reaching: HashMap::new() };
+        let mut room = MOST_REACHING;
         for block in 0..blocks {
-            let mut bits = before[block].clone();
+            let mut left: HashMap<RegisterId, Left> = HashMap::new();
             for at in flow.range(block) {
                 for register in &effects[at].1 {
-                    let empty = vec![];
-                    let all = by_register.get(register).unwrap_or(&empty);
-                    let reaching: Vec<usize> = all
-                        .iter()
-                        .filter(|index| bits[**index / 64] >> (**index % 64) & 1 == 1)
-                        .map(|index| definitions[*index].0)
+                    let here = left.get(register);
+                    let earlier = here
+                        .is_none_or(|left| !left.replaces)
+                        .then(|| definitions.within(&before[block], *register));
+                    let here = here.into_iter().flat_map(|left| left.definitions.iter().copied());
+                    let mut reaching: Vec<usize> = earlier
+                        .into_iter()
+                        .flatten()
+                        .chain(here)
+                        .map(|number| definitions.at[number])
                         .collect();
+                    reaching.sort_unstable();
+                    reaching.dedup();
+                    room = room.checked_sub(reaching.len())?;
                     for definition in &reaching {
                         let one = Use { at, register: *register, sole: reaching.len() == 1 };
-                        if !uses.of[*definition].contains(&one) {
-                            uses.of[*definition].push(one);
-                        }
+                        uses.of[*definition].push(one);
                     }
                     uses.reaching.insert((at, *register), reaching);
                 }
-                step(&mut bits, at);
+                step(&mut left, at);
             }
         }
-        uses
+        Some(uses)
     }
 }

@@ -65,6 +65,21 @@ fn products_are_fused_by_the_rule() {
     assert_eq!(fused("sm_90a", shuffled), 1);
 }
 
+#[test]
+fn a_product_that_a_branch_joins_is_doubtful_unless_it_is_used_beside_it() {
+    let doubts = |used: &str| {
+        let body = format!(
+            "mov.b32 %r5, 0; setp.eq.f32 %p1, %r4, %r1; @%p1 bra L1; mul.f32 %r5, %r1, %r2; {used} L1: add.f32 %r9, %r5, %r3;"
+        );
+        let kernel =
+            Program::parse(&text("sm_90a", &body)).expect(&body).kernel(None, None, Mode::Gpu).expect(&body);
+        kernel.doubts().len()
+    };
+    assert_eq!(doubts(""), 1);
+    assert_eq!(doubts("add.f32 %r3, %r5, %r3;"), 1);
+    assert_eq!(doubts("fma.rn.f32 %r3, %r5, %r3, %r1;"), 0);
+}
+
 /// The result of a body on four numbers.
 fn result(mode: Mode, body: &str, inputs: [f32; 4]) -> u32 {
     let kernel = Program::parse(&text("sm_80", body)).expect(body).kernel(None, None, mode).expect(body);
