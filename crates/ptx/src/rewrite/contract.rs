@@ -2,8 +2,8 @@
 //!
 //! A *product* is an unguarded `mul` without rounding modifier and without `.sat`, or the last multiplication of
 //! `div.full`, `div.approx` and `rcp.approx`. Through `mov` and `neg`, it is fused if all its uses are additions or
-//! subtractions without rounding modifier, of the same type and the same `.ftz`, in the same basic block; then it is fused
-//! into each. Where both operands of an addition are products, the first is fused; the other is computed, and then fused
+//! subtractions without rounding modifier, of the same type and the same `.ftz`, in the same basic block and in the same part
+//! of it ([`parts`]); then it is fused into each. Where both operands of an addition are products, the first is fused; the other is computed, and then fused
 //! nowhere. A product added to itself, or to one of the same operands, is not fused. On sm_8x a `shfl`, `vote` or
 //! `bar.warp` between a division and the addition prevents it. A product that is carried around a loop, or joined by a
 //! branch, into an addition is doubtful: ptxas unrolls, and fuses in some turns. With another use in its own block it is not:
@@ -11,6 +11,7 @@
 
 use std::collections::HashMap;
 
+use super::parts::parts;
 use super::uses::Uses;
 use super::{Rewrites, too_large};
 use crate::error::Doubt;
@@ -64,6 +65,8 @@ struct Search<'s> {
     function: &'s Function,
     flow: &'s Flow,
     uses: &'s Uses,
+    /// As [`parts`] counts them.
+    parts: Vec<usize>,
 }
 
 impl Search<'_> {
@@ -86,6 +89,7 @@ impl Search<'_> {
             for one in &self.uses.of[definition] {
                 let instruction = &self.function.instructions[one.at];
                 let here = self.flow.block(one.at) == self.flow.block(product)
+                    && self.parts[one.at] == self.parts[product]
                     && one.at > last
                     && one.sole
                     && straight;
@@ -161,7 +165,7 @@ pub(super) fn contract(function: &mut Function, sm_8x: bool, rewrites: &mut Rewr
         rewrites.doubts.push(too_large(&function.instructions[*first], "products ptxas fuses"));
         return;
     };
-    let search = Search { function, flow: &flow, uses: &uses };
+    let search = Search { function, flow: &flow, uses: &uses, parts: parts(function, &uses) };
     let mut fusible: HashMap<usize, Vec<Place>> = HashMap::new();
     for product in products {
         let (places, doubtful) = search.places(product);

@@ -5,6 +5,7 @@
 mod contract;
 mod fold;
 mod list;
+mod parts;
 mod uses;
 
 use crate::error::Doubt;

@@ -59,6 +59,34 @@ fn products_are_fused_by_the_rule() {
             assert_eq!(fused(target, body), expected, "{target}: {body}");
         }
     }
+    // what stands between: the numbers are those of the SASS
+    let between = [
+        ("ld.global.b32 %r6, [%d1];", 1),
+        ("@%p1 ld.global.b32 %r6, [%d1];", 0),
+        ("@!%p1 ld.param.b32 %r6, [p];", 0),
+        ("@%p1 st.global.b32 [%d1], %r4;", 0),
+        ("@%p1 red.global.add.u32 [%d1], 1;", 0),
+        ("@%p1 shfl.sync.bfly.b32 %r6, %r4, 1, 31, -1;", 0),
+        ("@%p1 bar.sync 0;", 0),
+        ("@%p1 mov.b32 %r6, %r4;", 1),
+        ("@%p1 div.full.f32 %r6, %r4, %r3;", 1),
+        ("mov.pred %p2, -1; @%p2 ld.global.b32 %r6, [%d1];", 1),
+        ("bar.sync 0;", 1),
+        ("membar.cta;", 0),
+        ("div.rn.f32 %r6, %r4, %r3;", 0),
+        ("sqrt.rn.f32 %r6, %r4;", 0),
+        ("div.s32 %r6, %r4, %r3;", 0),
+        ("rem.u32 %r6, %r4, %r3;", 1),
+        ("div.s64 %d2, %d1, %d1;", 0),
+    ];
+    for (instructions, expected) in between {
+        let body = format!(
+            "setp.lt.f32 %p1, %r1, %r2; mul.f32 %r5, %r1, %r2; {instructions} add.f32 %r9, %r5, %r3;"
+        );
+        for target in ["sm_80", "sm_90a", "sm_100a"] {
+            assert_eq!(fused(target, &body), expected, "{target}: {body}");
+        }
+    }
     let shuffled =
         "div.full.f32 %r5, %r1, %r2; shfl.sync.bfly.b32 %r6, %r3, 1, 31, -1; add.f32 %r9, %r5, %r6;";
     assert_eq!(fused("sm_80", shuffled), 0);
