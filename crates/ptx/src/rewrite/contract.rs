@@ -3,15 +3,16 @@
 //! A *product* is an unguarded `mul` without rounding modifier and without `.sat`, or the last multiplication of
 //! `div.full`, `div.approx` and `rcp.approx`. Through `mov` and `neg`, it is fused if all its uses are additions or
 //! subtractions without rounding modifier, of the same type and the same `.ftz`, in the same basic block and in the same part
-//! of it ([`parts`]); then it is fused into each. Where both operands of an addition are products, the first is fused; the other is computed, and then fused
-//! nowhere. A product added to itself, or to one of the same operands, is not fused. On sm_8x a `shfl`, `vote` or
-//! `bar.warp` between a division and the addition prevents it. A product that is carried around a loop, or joined by a
+//! of it ([`parts`]); then it is fused into each. A use whose result nothing needs does not count. Where both operands of an
+//! addition are products, the first is fused; the other is computed, and then fused nowhere. A product added to itself, or to
+//! one of the same operands, is not fused. On sm_8x a `shfl`, `vote` or `bar.warp` between a division and the addition
+//! prevents it. A product that is carried around a loop, or joined by a
 //! branch, into an addition is doubtful: ptxas unrolls, and fuses in some turns. With another use in its own block it is not:
 //! every copy of the product has that use, too.
 
 use std::collections::HashMap;
 
-use super::parts::parts;
+use super::parts::{live, parts};
 use super::uses::Uses;
 use super::{Rewrites, too_large};
 use crate::error::Doubt;
@@ -67,6 +68,7 @@ struct Search<'s> {
     uses: &'s Uses,
     /// As [`parts`] counts them.
     parts: Vec<usize>,
+    live: Vec<bool>,
 }
 
 impl Search<'_> {
@@ -88,6 +90,9 @@ impl Search<'_> {
             }
             for one in &self.uses.of[definition] {
                 let instruction = &self.function.instructions[one.at];
+                if !self.live[one.at] {
+                    continue;
+                }
                 let here = self.flow.block(one.at) == self.flow.block(product)
                     && self.parts[one.at] == self.parts[product]
                     && one.at > last
@@ -165,9 +170,11 @@ pub(super) fn contract(function: &mut Function, sm_8x: bool, rewrites: &mut Rewr
         rewrites.doubts.push(too_large(&function.instructions[*first], "products ptxas fuses"));
         return;
     };
-    let search = Search { function, flow: &flow, uses: &uses, parts: parts(function, &uses) };
+    let live = live(function, &uses);
+    let parts = parts(function, &uses, &live);
+    let search = Search { function, flow: &flow, uses: &uses, parts, live };
     let mut fusible: HashMap<usize, Vec<Place>> = HashMap::new();
-    for product in products {
+    for product in products.into_iter().filter(|product| search.live[*product]) {
         let (places, doubtful) = search.places(product);
         if let Some(at) = doubtful {
             let instruction = &function.instructions[product];

@@ -5,6 +5,7 @@
 //! and roots that have a path of their own for hard operands.
 
 use super::uses::Uses;
+use crate::flow::effects;
 use crate::text::{Function, Instruction, Operand};
 
 /// Instructions that compute registers from registers, and are executed under a guard without a branch.
@@ -16,21 +17,44 @@ const COMPUTE: [&str; 50] = [
 ];
 
 /// Of each instruction how many before it part the text.
-pub(super) fn parts(function: &Function, uses: &Uses) -> Vec<usize> {
+pub(super) fn parts(function: &Function, uses: &Uses, live: &[bool]) -> Vec<usize> {
     let mut count = 0;
     let of = |(at, instruction): (usize, &Instruction)| {
         let before = count;
-        count += usize::from(parts_here(function, uses, at, instruction));
+        count += usize::from(live[at] && parts_here(function, uses, at, instruction));
         before
     };
     function.instructions.iter().enumerate().map(of).collect()
 }
 
+/// Whether an instruction does no more than compute its results.
+fn computes(instruction: &Instruction) -> bool {
+    let name = instruction.name();
+    COMPUTE.contains(&name) || matches!(name, "ex2" | "tanh" | "isspacep") || name.starts_with('%')
+}
+
+/// Of each instruction whether anything comes of it: ptxas drops the others first.
+pub(super) fn live(function: &Function, uses: &Uses) -> Vec<bool> {
+    let mut live: Vec<bool> =
+        function.instructions.iter().map(|instruction| !computes(instruction)).collect();
+    let mut pending: Vec<usize> = (0..live.len()).filter(|at| live[*at]).collect();
+    while let Some(at) = pending.pop() {
+        for register in effects(&function.instructions[at]).1 {
+            for definition in uses.reaching.get(&(at, register)).into_iter().flatten() {
+                if !live[*definition] {
+                    live[*definition] = true;
+                    pending.push(*definition);
+                }
+            }
+        }
+    }
+    live
+}
+
 fn parts_here(function: &Function, uses: &Uses, at: usize, instruction: &Instruction) -> bool {
     let name = instruction.name();
-    let computes =
-        COMPUTE.contains(&name) || matches!(name, "ex2" | "tanh" | "isspacep") || name.starts_with('%');
-    instruction.guard.is_some_and(|(guard, _)| !computes && !is_constant(function, uses, at, guard))
+    let branches = |(guard, _)| !computes(instruction) && !is_constant(function, uses, at, guard);
+    instruction.guard.is_some_and(branches)
         || name == "membar"
         || name == "fence" && !instruction.has("proxy")
         || has_a_slow_path(instruction)

@@ -27,6 +27,9 @@ fn products_are_fused_by_the_rule() {
         ("mul.f32 %r5, %r1, %r2; add.f32 %r6, %r5, %r3; add.f32 %r7, %r5, %r4; max.f32 %r9, %r6, %r7;", 2),
         // another use
         ("mul.f32 %r5, %r1, %r2; add.f32 %r6, %r5, %r3; max.f32 %r9, %r5, %r6;", 0),
+        // another use of which nothing comes
+        ("mul.f32 %r5, %r1, %r2; max.f32 %r6, %r5, %r4; neg.f32 %r7, %r6; add.f32 %r9, %r5, %r3;", 1),
+        ("mul.f32 %r5, %r1, %r2; add.f32 %r6, %r5, %r3; mov.b32 %r9, %r1;", 0),
         ("mul.rn.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3;", 0),
         ("mul.f32 %r5, %r1, %r2; add.rn.f32 %r9, %r5, %r3;", 0),
         ("mul.ftz.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3;", 0),
@@ -77,11 +80,12 @@ fn products_are_fused_by_the_rule() {
         ("sqrt.rn.f32 %r6, %r4;", 0),
         ("div.s32 %r6, %r4, %r3;", 0),
         ("rem.u32 %r6, %r4, %r3;", 1),
-        ("div.s64 %d2, %d1, %d1;", 0),
+        ("div.s64 %d2, %d1, %d1; cvt.u32.u64 %r6, %d2;", 0),
     ];
     for (instructions, expected) in between {
         let body = format!(
-            "setp.lt.f32 %p1, %r1, %r2; mul.f32 %r5, %r1, %r2; {instructions} add.f32 %r9, %r5, %r3;"
+            "mov.b32 %r6, 0; setp.lt.f32 %p1, %r1, %r2; mul.f32 %r5, %r1, %r2; {instructions} add.f32 %r9, %r5, %r3; \
+             max.f32 %r9, %r9, %r6;"
         );
         for target in ["sm_80", "sm_90a", "sm_100a"] {
             assert_eq!(fused(target, &body), expected, "{target}: {body}");
