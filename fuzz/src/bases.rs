@@ -60,7 +60,8 @@ fn file(name: &str, content: impl Into<Vec<u8>>) -> (String, Vec<u8>) {
 
 /// Every base.
 pub fn bases() -> Vec<Case> {
-    [matrices(), models(), recordings(), plans(), decisions(), recorded_calls(), compared()].concat()
+    [matrices(), models(), recordings(), plans(), decisions(), recorded_calls(), compared(), kernels()]
+        .concat()
 }
 
 /// Matrices of `gemm` and `run`, in both kinds of file.
@@ -132,6 +133,51 @@ fn matrices() -> Vec<Case> {
             vec![file("a.npy", npy("<f2", &[4, 32])), file("b.npy", npy("<f2", &[32, 3]))],
         ),
     ]
+}
+
+/// Compiled kernels: each is shown, and run on one block.
+fn kernels() -> Vec<Case> {
+    const MATRICES: [&str; 6] = ["a.npy", "b.npy", "out:d.npy:f32:64x128", "i32:64", "i32:128", "i32:128"];
+    const ATTENTION: [&str; 6] = ["a.npy", "b.npy", "b.npy", "out:d.npy:f16:128x64", "i32:128", "f32:0.2"];
+    const ROWS: [&str; 3] = ["x.npy", "out:d.npy:f32:2x1000", "i32:1000"];
+    const HALVES: [&str; 5] = ["x.npy", "w.npy", "out:d.npy:u16:4x1000", "i32:1000", "f32:1e-6"];
+    const NORM: [&str; 6] = ["x.npy", "w.npy", "b.npy", "out:d.npy:f32:4x496", "i32:496", "f32:1e-5"];
+    macro_rules! text {
+        ($name:literal) => {
+            ($name, &include_bytes!(concat!("../../crates/ptx/tests/data/ptx/", $name, ".ptx"))[..])
+        };
+    }
+    let cases = |(name, text): (&str, &[u8]), arguments: &[&str], arrays: &[(&str, &str, &[usize])]| {
+        let mut words = vec!["kernel", "run", "k.ptx", "--grid", "1", "--loop-limit", "1000"];
+        words.extend(arguments.iter().flat_map(|argument| ["--arg", *argument]));
+        let arrays = arrays.iter().map(|(name, kind, shape)| file(name, npy(kind, shape)));
+        let files = [file("k.ptx", text)].into_iter().chain(arrays).collect();
+        [
+            Case::new(
+                &format!("kernel show of {name}"),
+                &["kernel", "show", "k.ptx"],
+                vec![file("k.ptx", text)],
+            ),
+            Case::new(&format!("kernel run of {name}"), &words, files),
+        ]
+    };
+    let weights = [("w.npy", "<f4", &[496][..]), ("b.npy", "<f4", &[496])];
+    let products = |kind| [("a.npy", kind, &[64, 128][..]), ("b.npy", kind, &[128, 128])];
+    [
+        cases(text!("softmax_f32_80"), &ROWS, &[("x.npy", "<f4", &[2, 1000])]),
+        cases(text!("layernorm_f32_90"), &NORM, &[&[("x.npy", "<f4", &[4, 496][..])][..], &weights].concat()),
+        cases(text!("rms_bf16_90"), &HALVES, &[("x.npy", "<u2", &[4, 1000]), ("w.npy", "<u2", &[1000])]),
+        cases(text!("edges_80"), &["x.npy", "out:d.npy:u32:4352x64"], &[("x.npy", "<u4", &[4352, 3])]),
+        cases(text!("mm_f16_90"), &MATRICES, &products("<f2")),
+        cases(text!("mm_bf16_80"), &MATRICES, &products("<u2")),
+        cases(text!("mm_fp8_80"), &MATRICES, &products("|u1")),
+        cases(
+            text!("attn_f16_80"),
+            &ATTENTION,
+            &[("a.npy", "<f2", &[128, 64]), ("b.npy", "<f2", &[128, 64])],
+        ),
+    ]
+    .concat()
 }
 
 /// Matrices of `which` and `explain --element`, models and plans of `diff`.

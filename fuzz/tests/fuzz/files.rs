@@ -2,8 +2,8 @@
 //! seconds of processor time.
 //!
 //! 200 files in every run, 10,000 with `BITMMA_TESTS=all`, as many as fit with `BITMMA_FUZZ_SECONDS`. A finding is left as a
-//! folder; put right, it moves to `fuzz/corpus`. `BITMMA_FUZZ_SEED=0x…` begins with that file, and `BITMMA_COMMAND` is a
-//! command that was built for speed.
+//! folder; put right, it moves to `fuzz/corpus`. `BITMMA_FUZZ_SEED=0x…` begins with that file, `BITMMA_FUZZ_BASE=kernel` changes
+//! only files of bases that have this in their name, and `BITMMA_COMMAND` is a command that was built for speed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,11 @@ fn findings_stay_put_right() {
 
 #[test]
 fn mutated_files() {
-    let (command, bases) = (command(), bases());
+    let (command, mut bases) = (command(), bases());
+    if let Ok(name) = std::env::var("BITMMA_FUZZ_BASE") {
+        bases.retain(|base| base.name.contains(&name));
+    }
+    assert!(!bases.is_empty(), "no base has BITMMA_FUZZ_BASE in its name");
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos());
     let first = variable("BITMMA_FUZZ_SEED").unwrap_or(now as u64);
     let until = variable("BITMMA_FUZZ_SECONDS").map(Duration::from_secs);
