@@ -8,7 +8,7 @@ use super::shared::Shared;
 use super::warp::Warp;
 use crate::decode::{LOCAL_WINDOW, REGION_BITS, SHARED_WINDOW};
 use crate::instruction::{double, single};
-use crate::lanes::{LANES, each};
+use crate::lanes::{LANES, WideLanes, each};
 use crate::program::{Access, Atomic, AtomicOp, Mode, Region, Slot, Type};
 
 /// The space of an address of generic memory.
@@ -21,6 +21,21 @@ fn resolve(region: Region, address: u64) -> (Region, u64) {
         window if window == LOCAL_WINDOW >> REGION_BITS => (Region::Local, address - LOCAL_WINDOW),
         _ => (Region::Global, address),
     }
+}
+
+/// The lanes whose values stay: of those that store to one address, the highest.
+fn lasting(region: Region, mask: u32, addresses: &WideLanes) -> u32 {
+    let mut before = None;
+    let ascending =
+        each(mask).all(|lane| before.replace(addresses[lane]).is_none_or(|one| one < addresses[lane]));
+    let own = |lane: &usize| resolve(region, addresses[*lane]).0 == Region::Local;
+    if ascending || each(mask).any(|lane| own(&lane)) {
+        return mask;
+    }
+    let last = |lane: usize| {
+        each(mask & !(u32::MAX >> (31 - lane))).all(|other| addresses[other] != addresses[lane])
+    };
+    each(mask).filter(|lane| last(*lane)).fold(0, |lanes, lane| lanes | 1 << lane)
 }
 
 fn extend(value: u64, bytes: u8, signed: bool) -> u64 {
@@ -145,7 +160,7 @@ impl Warp {
         let addresses = self.registers.addresses(address);
         let size = u64::from(bytes) * elements.len() as u64;
         let keep = u64::MAX >> (64 - 8 * u32::from(bytes));
-        for lane in each(mask) {
+        for lane in each(lasting(region, mask, &addresses)) {
             let fault = |what: String| Fault::new(lane, what);
             let value = |index: usize| self.registers.any_lane(elements[index], lane) & keep;
             match resolve(region, addresses[lane]) {

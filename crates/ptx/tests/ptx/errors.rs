@@ -264,6 +264,12 @@ fn a_stop_ends_an_endless_loop() {
 fn warps_may_write_one_value_to_one_place() {
     run("mov.b32 %r6, 5; st.shared.b32 [%r5], %r6; bar.sync 0; ld.shared.b32 %r7, [%r5]; st.global.b32 [%d3], %r7;", 1)
         .expect("no conflict");
+    // the last lane's stays, which is that of both warps
+    let body = "and.b32 %r6, %r2, 31; st.shared.b32 [%r5], %r6; bar.sync 0; ld.shared.b32 %r7, [%r5]; st.global.b32 [%d3], %r7;";
+    let (buffers, _) = run(body, 1).expect("no conflict");
+    assert!(buffers[0].bytes.chunks(4).all(|word| word == 31u32.to_le_bytes()));
+    let error = run("st.shared.b32 [%r5], %r2;", 1).expect_err("warps write 31 and 63");
+    assert!(error.to_string().contains("there is no barrier between them"), "{error}");
 }
 
 #[test]
