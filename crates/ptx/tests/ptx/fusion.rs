@@ -90,8 +90,8 @@ fn all_uses_must_be_additions() {
         ("mul.f32 %r5, %r1, %r2; add.f32 %r6, %r5, %r3; fma.rn.f32 %r9, %r6, %r5, %r4;", 0),
         ("mul.f32 %r5, %r1, %r2; fma.rn.f32 %r9, %r3, %r4, %r5;", 0),
         ("mul.f32 %r5, %r1, %r2; add.f32 %r6, %r5, %r3; add.rn.f32 %r9, %r5, %r6;", 0),
-        // a move that nothing reads, and one with another use
-        ("mul.f32 %r5, %r1, %r2; mov.b32 %r6, %r5; add.f32 %r9, %r5, %r3;", 0),
+        // a move that nothing reads, which is dropped, and one with another use
+        ("mul.f32 %r5, %r1, %r2; mov.b32 %r6, %r5; add.f32 %r9, %r5, %r3;", 1),
         ("mul.f32 %r5, %r1, %r2; mov.b32 %r6, %r5; add.f32 %r7, %r5, %r3; max.f32 %r9, %r6, %r7;", 0),
         ("mul.f32 %r5, %r1, %r2; mov.b32 %r6, %r5; add.f32 %r7, %r6, %r3; sub.f32 %r9, %r7, %r5;", 2),
         (
@@ -159,7 +159,10 @@ fn of_two_products_the_first_is_fused() {
 
 #[test]
 fn fused_lines_are_in_order() {
-    let products: String = (0..9).map(|_| "mul.f32 %r5, %r1, %r2;\nadd.f32 %r9, %r5, %r3;\n").collect();
+    let product = |at: u32| format!("mul.f32 %r5, %r1, %r2;\nadd.f32 %r{}, %r5, %r3;\n", 10 + at);
+    let products: String = (0..9).map(product).collect();
+    let used: String = (10..19).map(|register| format!("xor.b32 %r9, %r9, %r{register};")).collect();
+    let products = products + "mov.b32 %r9, 0;" + &used;
     let expected: Vec<(u32, u32)> = (0..9).map(|at| (8 + 2 * at, 9 + 2 * at)).collect();
     assert_eq!(kernel("sm_90a", Mode::Gpu, &products).rewrites().fused, expected);
     // from the first instruction on
