@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bitmma import formats
+import bitmma
+from bitmma import _bitmma, formats
 
 #: The repository.
 ROOT = Path(__file__).parents[3]
@@ -21,3 +22,16 @@ def random_codes(rng: np.random.Generator, name: str, shape: tuple[int, ...]) ->
     format = formats.by_name(name)
     words = rng.integers(0, np.iinfo(np.uint64).max, shape, np.uint64, endpoint=True)
     return (words >> np.uint64(64 - format.bits)).astype(f"uint{8 * format.bytes}")
+
+
+def models(*revisions: str) -> list[bitmma.Unit]:
+    """An instruction for each model of the catalogue in these revisions."""
+    found: dict[tuple[str, int], bitmma.Unit] = {}
+    for revision in revisions:
+        for row in _bitmma.instructions():
+            try:
+                unit = bitmma.Unit(_bitmma.Unit.of_instruction(row, revision), row)
+            except bitmma.Error:  # instructions without a model
+                continue
+            found.setdefault((unit.toml, unit.step), unit)
+    return list(found.values())

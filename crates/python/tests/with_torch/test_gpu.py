@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 import bitmma
-from bitmma import _bitmma
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton", reason="no Triton: pip install 'bitmma[gpu]'")
 import triton.language as tl  # noqa: E402
+from common import EVERYTHING, models  # noqa: E402
 from decoder import Decoder  # noqa: E402
 
 from bitmma import gpu  # noqa: E402
@@ -27,25 +27,18 @@ from bitmma.gpu.plan import plan  # noqa: E402
 
 CPU = torch.device("cpu")
 HERE = device.device_of(CPU)
-EVERYTHING = os.environ.get("BITMMA_TESTS") == "all"
 HOPPER = ("h100", "wgmma.m64n256k16.f32.f16.f16")
 #: What each revision computes by no kernel: PyTorch's FMA rounds to nearest even, of operands that are all FP32 or all FP64.
 ON_CPU = {"FMA RZ-f64", "FMA RD-f64", "FMA RU-f64", "FMA RNE-f32", "Dot-Add RNE-f32"}
 
 
-def models(revision):
+def chosen(revision):
     """Models of the catalogue: every one, or those with a pair of formats or a kind of result that no other before has."""
     seen, chosen = set(), []
-    for row in _bitmma.instructions():
-        try:
-            unit = bitmma.Unit(_bitmma.Unit.of_instruction(row, revision), row)
-        except bitmma.Error:  # instructions without a model
-            continue
+    for unit in models(revision):
         model = model_of(unit)
-        kinds = {(unit.toml, unit.step)}
-        if not EVERYTHING:
-            result = (model.family, unit.c, unit.d, model.rounding, model.result, model.scale, *model.lowering)
-            kinds = {(model.family, unit.a, unit.b), result}
+        result = (model.family, unit.c, unit.d, model.rounding, model.result, model.scale, *model.lowering)
+        kinds = {(unit.toml, unit.step)} if EVERYTHING else {(model.family, unit.a, unit.b), result}
         if not kinds <= seen:
             seen |= kinds
             chosen.append(unit)
@@ -56,7 +49,7 @@ def models(revision):
 def test_every_model_answers_as_on_the_cpu(revision):
     """In the slice of every run each revision takes every second model, with one kind of inputs."""
     elements, wrong, families, left = 0, [], set(), set()
-    for place, unit in enumerate(models(revision)):
+    for place, unit in enumerate(chosen(revision)):
         model = model_of(unit)
         if not EVERYTHING and place % 2 != (revision == "paper") and model.family == "T-FDPA":
             continue
