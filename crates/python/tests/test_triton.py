@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ if os.environ.get("TRITON_INTERPRET") != "0":
     pytest.skip("Triton compiles here and interprets in the other tests: TRITON_INTERPRET=0 pytest THIS FILE", allow_module_level=True)
 pytest.importorskip("triton")
 pytest.importorskip("ml_dtypes")
+torch = pytest.importorskip("torch")
 
 import kernels_of_a_layer  # noqa: E402
 import triton_kernels as kernels  # noqa: E402
@@ -23,6 +25,7 @@ from common import ROOT  # noqa: E402
 
 import bitmma  # noqa: E402
 from bitmma import functions  # noqa: E402
+from bitmma.gpu.product import fma32  # noqa: E402
 from bitmma.kernels import on  # noqa: E402
 
 CASES = {case.name: case for case in kernels.CASES}
@@ -66,17 +69,40 @@ def quotient(x: Any, y: Any, capability: int) -> Any:
     return x * function("rcp", np.broadcast_to(y, x.shape), capability, ftz=True)
 
 
-def tree(values: Any, reduce: Any, warps: int = 4, together: int = 1) -> Any:
+def fused(x: Any, y: Any, z: Any) -> Any:
+    """x · y + z, rounded once."""
+    return fma32(*(torch.from_numpy(one.copy()) for one in np.broadcast_arrays(x, y, z))).numpy()
+
+
+#: The coefficients of ``tl.log2``'s polynomial, the highest power first.
+LOG2 = np.array(
+    [0x3DC6B27F, 0xBE2C7F30, 0x3E2FCF2A, 0xBE374E43, 0x3E520BF4, 0xBE763C8B, 0x3E93BF99, 0xBEB8AA49, 0x3EF6384A, 0xBF38AA3B], np.uint32
+).view(np.float32)
+
+
+def log2(x: Any) -> Any:
+    """``tl.log2`` of normal numbers: a polynomial around 1, and the exponent."""
+    codes = x.view(np.int32)
+    exponent = (codes - 1060439283) & -(1 << 23)  # sqrt(1/2)
+    rest = (codes - exponent).view(np.float32) - 1
+    sum = LOG2[0]
+    for coefficient in LOG2[1:]:
+        sum = fused(sum, rest, coefficient)
+    sum = fused(rest, np.float32(1.44269502), rest * (rest * sum))
+    return exponent.astype(np.float32) * np.float32(2.0**-23) + sum
+
+
+def tree(values: Any, reduce: Any, warps: int = 4, together: int = 1, of_row: int = 32) -> Any:
     """A reduction along the last axis as Triton lays it out: registers of a thread pairwise, then lanes 16, 8, 4, 2, 1 apart, then warps.
 
-    ``together``: neighbouring elements that a thread holds.
+    ``together``: neighbouring elements that a thread holds; ``of_row``: lanes of a warp among which a row is shared out.
     """
     rows, size = values.shape
-    threads = 32 * warps
+    threads = of_row * warps
     registers = values.reshape(rows, size // (threads * together), threads, together).transpose(0, 2, 1, 3).reshape(rows, threads, -1)
     while registers.shape[2] > 1:
         registers = reduce(registers[:, :, 0::2], registers[:, :, 1::2])
-    lanes = registers.reshape(rows, warps, 32)
+    lanes = registers.reshape(rows, warps, of_row)
     while lanes.shape[2] > 1:
         half = lanes.shape[2] // 2
         lanes = reduce(lanes[:, :, :half], lanes[:, :, half:])
@@ -85,6 +111,11 @@ def tree(values: Any, reduce: Any, warps: int = 4, together: int = 1) -> Any:
         half = parts.shape[1] // 2
         parts = reduce(parts[:, :half], parts[:, half:])
     return parts[:, 0]
+
+
+def sum_of_products(x: Any, y: Any, warps: int = 4, together: int = 4, of_row: int = 32) -> Any:
+    """The sum of products along the last axis: LLVM fuses the first of two with the addition of the other."""
+    return tree(fused(x[:, ::2], y[:, ::2], x[:, 1::2] * y[:, 1::2]), np.add, warps, together // 2, of_row)
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES)
@@ -171,6 +202,48 @@ def test_softmax(capability: int) -> None:
     same(after[1], quotient(power, tree(power, np.add)[:, None], capability)[:, :1000])
 
 
+def padded(x: Any, columns: int = 1024) -> Any:
+    """Rows with zeros behind them, in FP32."""
+    return np.pad(x.astype(np.float32), ((0, 0), (0, columns - x.shape[1])))
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize(("name", "columns", "warps", "together"), [("layer_norm", 1024, 4, 4), ("layer_norm_f16", 512, 2, 8)])
+def test_layer_norm(name: str, columns: int, warps: int, together: int, capability: int) -> None:
+    before, after = launched(name, capability)
+    given, weight, bias, n, epsilon = before[0], *(one.astype(np.float32) for one in before[1:3]), np.float32(before[6]), np.float32(before[7])
+    mean = quotient(tree(padded(given, columns), np.add, warps, together), n, capability)
+    centred = padded(given.astype(np.float32) - mean[:, None], columns)
+    # ptxas fuses the multiplication of the division with the addition of epsilon
+    squares = sum_of_products(centred, centred, warps, together)
+    variance = fused(squares, function("rcp", np.full(3, n), capability, ftz=True), epsilon)
+    rstd = quotient(np.ones(3, np.float32), function("sqrt", variance, capability, ftz=True), capability)
+    same(after[4], mean)
+    same(after[5], rstd)
+    same(after[3], fused(centred[:, : len(weight)] * rstd[:, None], weight, bias).astype(given.dtype))
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_layer_norm_backward(capability: int) -> None:
+    before, after = launched("layer_norm_backward", capability)
+    of_dy, x, weight, mean, rstd, n = before[1], *before[4:8], np.float32(before[8])
+    hat, scaled = padded((x - mean[:, None]) * rstd[:, None]), padded(weight * of_dy)
+    # for sm_90 LLVM fuses the last of four products, and not the third
+    order = np.arange(1024).reshape(-1, 4)[:, [0, 1, 2, 3] if capability == 80 else [0, 1, 3, 2]].ravel()
+    c1 = quotient(sum_of_products(scaled[:, order], hat[:, order]), n, capability)
+    c2 = quotient(tree(scaled, np.add, together=4), n, capability)
+    same(after[0], ((scaled - fused(hat, c1[:, None], c2[:, None])) * rstd[:, None])[:, :1000].copy())
+    same(after[2], of_dy * hat[:, :1000])
+    same(after[3], of_dy)
+    # the second kernel of the tutorial sums what rows have of dw and db
+    before, after = launched("column_sums", capability)
+    total = np.zeros((32, 90), np.float32)
+    for start in range(0, 100, 32):
+        rows = before[0][start : start + 32]
+        total += np.pad(rows, ((0, 32 - len(rows)), (0, 0)))
+    same(after[1], tree(np.ascontiguousarray(total.T), np.add, of_row=1))
+
+
 #: The catalogue's instruction by capability and format: B is a product's columns.
 INSTRUCTIONS = {
     (80, "f16"): "mma.m16n8k16.f32.f16.f16.f32",
@@ -200,30 +273,95 @@ INSTRUCTIONS = {
 )
 def test_products(name: str, format: str, capability: int) -> None:
     before, after = launched(name, capability)
-    target = (CHIPS[capability], INSTRUCTIONS[capability, format])
     a, b = before[0], before[1]
     if CASES[name].constants.get("B_TRANSPOSED"):
-        b = np.ascontiguousarray(b.T)
-
-    def product(a: Any, b: Any) -> Any:
-        return np.asarray(bitmma.gemm(target, a, b)).view(np.float32)
+        b = b.T
+    multiplied = functools.partial(product, capability, format=format)
 
     if name == "grouped_gemm":
         sizes = np.concatenate([[0], np.cumsum(before[3])])
-        expected = np.concatenate([product(a[start:end], b[group]) for group, (start, end) in enumerate(zip(sizes, sizes[1:]))]).astype(np.float16)
+        expected = np.concatenate([multiplied(a[start:end], b[group]) for group, (start, end) in enumerate(zip(sizes, sizes[1:]))]).astype(np.float16)
     elif name == "split_k":
         # blocks add in their order
         parts = []
         for part in range(4):
             k = np.concatenate([np.arange(32) + 32 * part + 128 * turn for turn in range(2)])
-            parts.append(product(np.ascontiguousarray(a[:, k]), np.ascontiguousarray(b[k])))
+            parts.append(multiplied(a[:, k], b[k]))
         expected = ((parts[0] + parts[1]) + parts[2]) + parts[3]
     else:
-        expected = product(a, b)
+        expected = multiplied(a, b)
         if name == "matmul_grouped_order":
             expected = np.where(expected >= 0, expected, np.float32(0.01) * expected)
         expected = expected.astype(after[2].dtype)
     same(after[2], expected)
+
+
+def product(capability: int, a: Any, b: Any, c: Any = None, format: str = "f16") -> Any:
+    """A product, with or without a start, in FP32."""
+    target = (CHIPS[capability], INSTRUCTIONS[capability, format])
+    return np.asarray(bitmma.gemm(target, *(np.ascontiguousarray(one) for one in (a, b)), c)).view(np.float32)
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+@pytest.mark.parametrize(("name", "format"), [("attention_f16", "f16"), ("attention_causal_f16", "f16"), ("attention_bf16", "bf16")])
+def test_attention(name: str, format: str, capability: int) -> None:
+    before, after = launched(name, capability)
+    q, k, v, scale, constants = *before[:3], np.float32(before[5]), CASES[name].constants
+    tile_m, tile_n = constants["TILE_M"], constants["TILE_N"]
+    expected, sizes = np.zeros_like(q), np.zeros((2, 128), np.float32)
+    for head, start_m in np.ndindex(2, 128 // tile_m):
+        rows = np.arange(tile_m) + start_m * tile_m
+        highest, total = np.full(tile_m, -np.inf, np.float32), np.zeros(tile_m, np.float32)
+        sum = np.zeros((tile_m, 64), np.float32)
+        for start in range(0, rows[-1] + 1 if constants["CAUSAL"] else 128, tile_n):
+            columns = np.arange(tile_n) + start
+            score = product(capability, q[head, rows], k[head, columns].T, format=format)
+            if constants["CAUSAL"]:
+                score = np.where(rows[:, None] >= columns, score, np.float32(-np.inf))
+            above = np.maximum(highest, score.max(1) * scale)
+            power = function("ex2", fused(score, scale, -above[:, None]), capability, ftz=True)
+            decay = function("ex2", highest - above, capability, ftz=True)
+            # four lanes have a row of a product's tile, two neighbours of every eight elements each
+            total = fused(total, decay, tree(power, np.add, 1, 2, of_row=4))
+            sum = product(capability, power.astype(v.dtype), v[head, columns], sum * decay[:, None], format)
+            highest = above
+        expected[head, rows] = quotient(sum, total[:, None], capability).astype(q.dtype)
+        sizes[head, rows] = highest + log2(total)
+    same(after[3], expected)
+    same(after[4], sizes)
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES)
+def test_attention_backward(capability: int) -> None:
+    before, after = launched("attention_backward_kv", capability)
+    q, k, v, do, lse, delta, scale = *before[:4], *before[6:8], np.float32(before[8])
+    same(launched("attention_backward_q", capability)[0][0], q)
+    found = [launched("attention_backward_q", capability)[1][4], *after[4:6]]
+    expected = [np.zeros_like(one) for one in found]
+    half, last = np.float16, np.float32(0.6931471824645996)
+
+    def powers(x: Any, y: Any, lse: Any) -> Any:
+        return function("ex2", fused(product(capability, x, y.T), scale, -lse), capability, ftz=True)
+
+    for head, start in np.ndindex(2, 2):
+        tile = np.arange(64) + 64 * start
+        dq, dk, dv = np.zeros((3, 64, 64), np.float32)
+        for first in range(0, 128, 32):
+            turn = np.arange(32) + first
+            power = powers(k[head, tile], q[head, turn], lse[head, turn])
+            dv = product(capability, power.astype(half), do[head, turn], dv)
+            slope = power * (product(capability, v[head, tile], do[head, turn].T) - delta[head, turn])
+            dk = product(capability, slope.astype(half), q[head, turn], dk)
+            power = powers(q[head, tile], k[head, turn], lse[head, tile, None])
+            slope = power * (product(capability, do[head, tile], v[head, turn].T) - delta[head, tile, None])
+            dq = product(capability, slope.astype(half), k[head, turn], dq)
+        for into, sums in zip(expected, (dq * scale * last, dk * scale * last, dv)):
+            into[head, tile] = sums
+    for one, other in zip(found, expected, strict=True):
+        same(one, other)
+    before, after = launched("attention_backward_delta", capability)
+    o, do = (one.reshape(-1, 64).astype(np.float32) for one in before[:2])
+    same(after[2].ravel(), sum_of_products(o, do, warps=1, together=8, of_row=8))
 
 
 @pytest.mark.parametrize("capability", CAPABILITIES)

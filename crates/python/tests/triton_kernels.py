@@ -662,6 +662,13 @@ def attention(
 
 
 @triton.jit
+def attention_backward_delta(o, do, delta_of, HEAD: tl.constexpr, TILE_M: tl.constexpr):
+    row, width = tl.program_id(0) * TILE_M + tl.arange(0, TILE_M), tl.arange(0, HEAD)
+    at = row[:, None] * HEAD + width[None, :]
+    tl.store(delta_of + row, tl.sum(tl.load(o + at).to(tl.float32) * tl.load(do + at).to(tl.float32), 1))
+
+
+@triton.jit
 def attention_backward_kv(
     q, k, v, do, dk, dv, lse_of, delta_of, scale, LENGTH, HEAD: tl.constexpr, TILE_M: tl.constexpr, TILE_N: tl.constexpr,
 ):
@@ -925,6 +932,7 @@ CASES: list[Case] = [
     _attention("attention_causal_bf16_128", BF16, 128, 128, True, num_warps=8),
     _attention("attention_f16_stages", np.float16, 256, 32, True, num_stages=3),
     _attention("attention_e5m2", E5M2, 128, 64, False),
+    Case("attention_backward_delta", attention_backward_delta, (4,), lambda: [normal(1, (2, 128, 64), np.float16), normal(4, (2, 128, 64), np.float16, 0.5), zeros((2, 128))], {"HEAD": 64, "TILE_M": 64}, (2,)),
     Case("attention_backward_kv", attention_backward_kv, (2, 2), lambda: [*(given := _attention_backward())[:4], zeros((2, 128, 64)), zeros((2, 128, 64)), *given[4:]], {"HEAD": 64, "TILE_M": 32, "TILE_N": 64}, (4, 5)),
     Case("attention_backward_q", attention_backward_q, (2, 2), lambda: [*(given := _attention_backward())[:4], zeros((2, 128, 64)), *given[4:]], {"HEAD": 64, "TILE_M": 64, "TILE_N": 32}, (4,)),
     Case("decode_attention", decode_attention, (4,), lambda: [normal(1, (4, 64), np.float16), normal(2, (4, 100, 64), np.float16), normal(3, (4, 100, 64), np.float16), zeros((4, 64)), 0.125, 100], {"HEAD": 64, "TILE": 32}, (3,)),
