@@ -166,8 +166,8 @@ fn fused_lines_are_in_order() {
     let expected: Vec<(u32, u32)> = (0..9).map(|at| (8 + 2 * at, 9 + 2 * at)).collect();
     assert_eq!(kernel("sm_90a", Mode::Gpu, &products).rewrites().fused, expected);
     // from the first instruction on
-    let text = ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry one(.param .u64 p)\n{\n.reg .f32 %f<9>;\n\
-                mul.f32 %f1, 0f3F800000, 0f40000000;\nadd.f32 %f2, %f1, 0f40000000;\nret;\n}\n";
+    let text = ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry one(.param .u64 p)\n{\n.reg .f32 %f<9>; .reg .b64 %d;\n\
+                mul.f32 %f1, 0f3F800000, 0f40000000;\nadd.f32 %f2, %f1, 0f40000000;\nld.param.b64 %d, [p]; st.global.f32 [%d], %f2;\nret;\n}\n";
     let kernel = Program::parse(text).expect("text").kernel(None, None, Mode::Gpu).expect("kernel");
     assert_eq!(kernel.rewrites().fused, [(7, 8)]);
 }
