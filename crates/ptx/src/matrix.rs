@@ -10,6 +10,8 @@ use crate::error::Error;
 
 /// Lanes of a warp.
 pub(crate) const LANES: usize = 32;
+/// Warps that execute `wgmma` together.
+pub(crate) const WARPGROUP: usize = 4;
 
 /// How one matrix instruction is computed, and where its elements are.
 pub(crate) struct Multiplier {

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::fault::Fault;
-use super::pending::multiply;
-use super::products::{WARPGROUP, wgmma};
 use super::running::Running;
 use super::shared::Shared;
 use super::warp::{State, Warp};
 use crate::error::Error;
 use crate::lanes::LANES;
+use crate::matrix::WARPGROUP;
 use crate::program::{Logic, Op};
 
 pub(crate) struct Block<'l> {
@@ -64,7 +63,7 @@ impl<'l> Block<'l> {
             if !warps.iter().any(|warp| matches!(warp.state, State::Multiplying { .. })) {
                 return Err(self.stuck(warps));
             }
-            multiply(self.launch.kernel, warps).map_err(|(warp, fault)| {
+            Warp::add_products(self.launch.kernel, warps).map_err(|(warp, fault)| {
                 warps[warp].error(self, warps[warp].line(self.launch.kernel), fault)
             })?;
         }
@@ -80,7 +79,7 @@ impl<'l> Block<'l> {
             return Err(warps[first].error(self, operation.line, Fault::new(0, what)));
         };
         if members.iter().all(|warp| warp.state == State::InWarpgroup { at }) {
-            wgmma(members, operation, self)
+            Warp::wgmma(members, operation, self)
                 .map_err(|(warp, fault)| members[warp].error(self, operation.line, fault))?;
         }
         Ok(())

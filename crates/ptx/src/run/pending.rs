@@ -6,7 +6,6 @@
 
 use super::fault::Fault;
 use super::fragments::{Elements, Part};
-use super::warp::{State, Warp};
 use crate::lanes::Registers;
 use crate::matrix::{Multiplier, Sizes};
 use crate::program::{AccumulatorSet, Accumulators, Kernel, Slot, accumulator_bit};
@@ -106,6 +105,10 @@ impl Products {
         (pending, at)
     }
 
+    pub(super) fn pending_mut(&mut self, number: usize) -> Option<&mut Pending> {
+        self.all.get_mut(number)?.as_deref_mut()
+    }
+
     /// What is added to some, if anything ever was.
     pub(super) fn pending(&self, number: usize) -> Option<&Pending> {
         self.all.get(number)?.as_deref()
@@ -122,7 +125,7 @@ impl Products {
     }
 
     /// Elements along K that were not multiplied yet, if there are any.
-    fn waits(&self, number: usize) -> Option<usize> {
+    pub(super) fn waits(&self, number: usize) -> Option<usize> {
         let pending = self.pending(number)?;
         (pending.k > 0).then_some(pending.k)
     }
@@ -146,44 +149,8 @@ impl Products {
     }
 }
 
-/// Multiplies what warps wait for, with what others have that is as long.
-pub(super) fn multiply(kernel: &Kernel, warps: &mut [Warp]) -> Result<(), (usize, Fault)> {
-    for (number, accumulators) in kernel.accumulators.iter().enumerate() {
-        let due = |warp: &Warp| match warp.state {
-            State::Multiplying { set } => {
-                set & warp.products.open & accumulator_bit(number) != 0
-                    && warp.products.waits(number).is_some()
-            }
-            _ => false,
-        };
-        let mut lengths: Vec<(usize, usize)> = vec![];
-        for (index, warp) in warps.iter().enumerate() {
-            if due(warp)
-                && let Some(k) = warp.products.waits(number)
-                && lengths.iter().all(|(_, known)| *known != k)
-            {
-                lengths.push((index, k));
-            }
-        }
-        for (index, k) in lengths {
-            let together = warps
-                .iter_mut()
-                .filter(|warp| warp.state != State::Done && warp.products.waits(number) == Some(k));
-            let mut all: Vec<&mut Pending> =
-                together.filter_map(|warp| warp.products.all[number].as_deref_mut()).collect();
-            products(&accumulators.multiplier, k, &mut all).map_err(|fault| (index, fault))?;
-        }
-    }
-    for warp in warps {
-        if matches!(warp.state, State::Multiplying { .. }) {
-            warp.state = State::Ready;
-        }
-    }
-    Ok(())
-}
-
 /// Adds products of the same length. Warps that have the same rows, or the same columns, share them.
-fn products(multiplier: &Multiplier, k: usize, all: &mut [&mut Pending]) -> Result<(), Fault> {
+pub(super) fn add_together(multiplier: &Multiplier, k: usize, all: &mut [&mut Pending]) -> Result<(), Fault> {
     // the first with the same A, and with the same B
     let first = |same: &dyn Fn(&Pending, &Pending) -> bool| -> Vec<usize> {
         (0..all.len()).map(|at| (0..at).find(|&other| same(all[other], all[at])).unwrap_or(at)).collect()

@@ -4,11 +4,11 @@ use super::block::Block;
 use super::descriptor::Descriptor;
 use super::fault::Fault;
 use super::fragments::{Elements, Part};
-use super::pending::{Products, Start};
+use super::pending::{Products, Start, add_together};
 use super::shared::SEVERAL;
 use super::warp::{State, Warp};
-use crate::matrix::{Multiplier, Sizes};
-use crate::program::{Mma, Nest, Slot, Wgmma, WgmmaA, accumulator_bit};
+use crate::matrix::{Multiplier, Sizes, WARPGROUP};
+use crate::program::{Kernel, Mma, Nest, Slot, Wgmma, WgmmaA, accumulator_bit};
 
 impl Warp {
     /// One multiplication, at once.
@@ -108,46 +108,80 @@ impl Warp {
     }
 }
 
-/// Warps that execute `wgmma` together.
-pub(super) const WARPGROUP: usize = 4;
-
-/// One multiplication of a warpgroup, which is added later. An error comes with the warp in the group.
-pub(super) fn wgmma(warps: &mut [Warp], wgmma: &Wgmma, block: &mut Block<'_>) -> Result<(), (usize, Fault)> {
-    let kernel = block.launch.kernel;
-    let k = wgmma.multiplier.own.k;
-    // what the first warp has read of B
-    let mut read: Option<(u64, Products, usize)> = None;
-    for index in 0..warps.len() {
-        let warp = &mut warps[index];
-        let fault = |fault| (index, fault);
-        let adds = warp.registers.condition(wgmma.accumulate) & 1 == 1;
-        let start = if adds { Start::Go } else { Start::Zero };
-        let mut products = std::mem::take(&mut warp.products);
-        let (pending, at) = products.add(kernel, wgmma.number, (start, &warp.registers), k);
-        warp.rows_of_a(wgmma, block, &mut pending.a, at).map_err(fault)?;
-        let descriptor = warp.descriptor_of_b(wgmma);
-        match &read {
-            Some((known, first, from)) if *known == descriptor => {
-                let first = first.pending(wgmma.number);
-                first.into_iter().for_each(|first| pending.b.copy(&first.b, (*from, at), k));
+/// What warps multiply together.
+impl Warp {
+    /// One multiplication of a warpgroup, which is added later. An error comes with the warp in the group.
+    pub(super) fn wgmma(
+        warps: &mut [Warp],
+        wgmma: &Wgmma,
+        block: &mut Block<'_>,
+    ) -> Result<(), (usize, Fault)> {
+        let kernel = block.launch.kernel;
+        let k = wgmma.multiplier.own.k;
+        // what the first warp has read of B
+        let mut read: Option<(u64, Products, usize)> = None;
+        for index in 0..warps.len() {
+            let warp = &mut warps[index];
+            let fault = |fault| (index, fault);
+            let adds = warp.registers.condition(wgmma.accumulate) & 1 == 1;
+            let start = if adds { Start::Go } else { Start::Zero };
+            let mut products = std::mem::take(&mut warp.products);
+            let (pending, at) = products.add(kernel, wgmma.number, (start, &warp.registers), k);
+            warp.rows_of_a(wgmma, block, &mut pending.a, at).map_err(fault)?;
+            let descriptor = warp.descriptor_of_b(wgmma);
+            match &read {
+                Some((known, first, from)) if *known == descriptor => {
+                    let first = first.pending(wgmma.number);
+                    first.into_iter().for_each(|first| pending.b.copy(&first.b, (*from, at), k));
+                }
+                _ => columns_of_b(wgmma, descriptor, block, (&mut pending.b, SEVERAL), at).map_err(fault)?,
             }
-            _ => columns_of_b(wgmma, descriptor, block, (&mut pending.b, SEVERAL), at).map_err(fault)?,
+            let is_full = products.is_full(kernel, wgmma.number);
+            warp.state = match is_full {
+                true => State::Multiplying { set: accumulator_bit(wgmma.number) },
+                false => State::Ready,
+            };
+            match index {
+                0 => read = Some((descriptor, products, at)),
+                _ => warp.products = products,
+            }
+            warp.at += 1;
         }
-        let is_full = products.is_full(kernel, wgmma.number);
-        warp.state = match is_full {
-            true => State::Multiplying { set: accumulator_bit(wgmma.number) },
-            false => State::Ready,
-        };
-        match index {
-            0 => read = Some((descriptor, products, at)),
-            _ => warp.products = products,
+        if let Some((_, products, _)) = read {
+            warps[0].products = products;
         }
-        warp.at += 1;
+        Ok(())
     }
-    if let Some((_, products, _)) = read {
-        warps[0].products = products;
+
+    /// Multiplies what some of the warps of a block wait for, with what others have that is as long.
+    pub(super) fn add_products(kernel: &Kernel, warps: &mut [Warp]) -> Result<(), (usize, Fault)> {
+        for (number, accumulators) in kernel.accumulators.iter().enumerate() {
+            // a warp that waits for them, and how much it has, for each length
+            let mut lengths: Vec<(usize, usize)> = vec![];
+            for (index, warp) in warps.iter().enumerate() {
+                if let State::Multiplying { set } = warp.state
+                    && set & warp.products.open & accumulator_bit(number) != 0
+                    && let Some(k) = warp.products.waits(number)
+                    && lengths.iter().all(|(_, known)| *known != k)
+                {
+                    lengths.push((index, k));
+                }
+            }
+            for (index, k) in lengths {
+                let together = warps
+                    .iter_mut()
+                    .filter(|warp| warp.state != State::Done && warp.products.waits(number) == Some(k));
+                let mut all: Vec<_> = together.filter_map(|warp| warp.products.pending_mut(number)).collect();
+                add_together(&accumulators.multiplier, k, &mut all).map_err(|fault| (index, fault))?;
+            }
+        }
+        for warp in warps {
+            if matches!(warp.state, State::Multiplying { .. }) {
+                warp.state = State::Ready;
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Columns of B of a multiplication of a warpgroup, from a place along K on; a warp reads them, or several.
