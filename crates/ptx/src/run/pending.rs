@@ -21,6 +21,8 @@ pub(super) struct Pending {
     pub(super) k: usize,
     /// The accumulators before them.
     c: Elements,
+    /// Whether they are here, and not in the registers.
+    is_open: bool,
 }
 
 impl Pending {
@@ -35,12 +37,13 @@ impl Pending {
             b: operand(n),
             k: 0,
             c: Elements::zeros(Part::Accumulator, multiplier.d_bits, (m, n)),
+            is_open: false,
         }
     }
 
     /// Starts from registers, those of each tile; from zeros without.
     fn start(&mut self, accumulators: &Accumulators, from: Option<(&Registers, &[Box<[Slot]>])>) {
-        self.k = 0;
+        (self.k, self.is_open) = (0, true);
         match from {
             None => self.c.clear(),
             Some((registers, tiles)) => {
@@ -56,7 +59,7 @@ impl Pending {
 #[derive(Default)]
 pub(crate) struct Products {
     all: Vec<Option<Box<Pending>>>,
-    /// Those that are not in the registers.
+    /// Those that are open.
     pub(super) open: AccumulatorSet,
 }
 
@@ -74,7 +77,7 @@ impl Products {
     /// For the next block.
     pub(super) fn reset(&mut self) {
         self.open = 0;
-        self.all.iter_mut().flatten().for_each(|pending| pending.k = 0);
+        self.all.iter_mut().flatten().for_each(|pending| (pending.k, pending.is_open) = (0, false));
     }
 
     /// Where some elements along K are put, after what is there.
@@ -90,16 +93,15 @@ impl Products {
             self.all.resize_with(number + 1, || None);
         }
         let pending = self.all[number].get_or_insert_with(|| Box::new(Pending::new(accumulators)));
-        let bit = accumulator_bit(number);
         match start {
             Start::Zero => pending.start(accumulators, None),
             Start::Registers(tiles) => pending.start(accumulators, Some((registers, tiles))),
-            Start::Go if self.open & bit == 0 => {
+            Start::Go if !pending.is_open => {
                 pending.start(accumulators, Some((registers, &accumulators.d)));
             }
             Start::Go => {}
         }
-        self.open |= bit;
+        self.open |= accumulator_bit(number);
         let at = pending.k;
         pending.k += k;
         (pending, at)
@@ -132,14 +134,18 @@ impl Products {
 
     /// Numbers of a set that are open.
     fn of(&self, set: AccumulatorSet) -> impl Iterator<Item = usize> {
-        let set = set & self.open;
-        (0..self.all.len()).filter(move |number| set & accumulator_bit(*number) != 0)
+        let is_open = |number: &usize| self.pending(*number).is_some_and(|pending| pending.is_open);
+        (0..self.all.len()).filter(move |number| set & accumulator_bit(*number) != 0).filter(is_open)
     }
 
     /// Puts some, which were multiplied, into registers.
     pub(super) fn settle(&mut self, kernel: &Kernel, set: AccumulatorSet, registers: &mut Registers) {
-        for number in self.of(set) {
-            let Some(pending) = &self.all[number] else { continue };
+        for (number, pending) in self.all.iter_mut().enumerate() {
+            let Some(pending) = pending.as_deref_mut().filter(|pending| pending.is_open) else { continue };
+            if set & accumulator_bit(number) == 0 {
+                continue;
+            }
+            pending.is_open = false;
             let accumulators = &kernel.accumulators[number];
             for (tile, slots) in accumulators.d.iter().enumerate() {
                 pending.c.take(registers, slots, accumulators.multiplier.own.m, accumulators.place(tile));

@@ -113,6 +113,12 @@ fn kernel(seed: u64) -> String {
         let _ = writeln!(text, "ld.global.b32 %b{register}, [%d3+{}];", at + 4 * OPERANDS);
     }
     instructions(&mut random, &mut text, &mut 2, 0);
+    // now and then more accumulators than are told apart
+    for _ in 0..if seed % 10 == 0 { 200 } else { 0 } {
+        let d: Vec<String> = (0..4).map(|_| format!("%r{}", below(&mut random, POOL))).collect();
+        let (d, a, b) = (d.join(", "), fragment(&mut random, 4), fragment(&mut random, 2));
+        let _ = writeln!(text, "{MMA} {{{d}}}, {{{a}}}, {{{b}}}, {{{d}}};");
+    }
     instructions(&mut random, &mut text, &mut 50, 0);
     for register in 0..POOL {
         let _ = writeln!(text, "st.global.b32 [%d1+{}], %r{register};", 4 * register);
