@@ -108,6 +108,52 @@ st.global.f32 [%rd3], %f1;
 ret;
 }";
 
+/// A loop of matrix instructions alone: 16 of `mma.sync` or one `wgmma` for a tile of a warpgroup, whose operands stay where they are.
+fn matrix_loop(target: &str) -> String {
+    let registers = |first: usize, count: usize| -> String {
+        let names: Vec<String> = (first..first + count).map(|register| format!("%r{register}")).collect();
+        format!("{{{}}}", names.join(", "))
+    };
+    let mut body = String::new();
+    if target == "sm_80" {
+        // 32×64 elements of D for each warp
+        for tile in 0..16 {
+            let (d, a, b) = (4 * tile, 64 + tile / 8 * 4, 72 + tile % 8 * 2);
+            body += &format!(
+                "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {0}, {1}, {2}, {0};\n",
+                registers(d, 4),
+                registers(a, 4),
+                registers(b, 2)
+            );
+        }
+    } else {
+        let d = registers(0, 64);
+        body =
+            format!("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {d}, %rd2, %rd2, 1, 1, 1, 0, 0;\n");
+    }
+    let fill: String = (64..88).map(|register| format!("or.b32 %r{register}, %r88, {register};\n")).collect();
+    let clear: String = (0..64).map(|register| format!("mov.b32 %r{register}, 0;\n")).collect();
+    format!(
+        ".version 8.4\n.target {target}\n.address_size 64\n.shared .align 128 .b8 tile[8192];\n\
+         .visible .entry loop(.param .u64 y) .reqntid 128 {{\n.reg .pred %p; .reg .b32 %r<96>; .reg .b64 %rd<6>;\n\
+         ld.param.u64 %rd1, [y]; mov.u32 %r88, %tid.x; mov.u32 %r90, tile; mad.lo.u32 %r90, %r88, 64, %r90;\n\
+         mul.lo.u32 %r88, %r88, 0x00070007; or.b32 %r88, %r88, 0x30003400;\n{fill}{clear}\
+         st.shared.v4.b32 [%r90], {{%r64, %r65, %r66, %r67}}; st.shared.v4.b32 [%r90+16], {{%r68, %r69, %r70, %r71}};\n\
+         st.shared.v4.b32 [%r90+32], {{%r72, %r73, %r74, %r75}}; st.shared.v4.b32 [%r90+48], {{%r76, %r77, %r78, %r79}};\n\
+         bar.sync 0; mov.b64 %rd2, 0x0000001000080000; mov.u32 %r89, 0;\nagain:\n{body}\
+         add.u32 %r89, %r89, 1; setp.lt.u32 %p, %r89, 2000; @%p bra again;\n\
+         mov.u32 %r88, %tid.x; mul.wide.u32 %rd4, %r88, 4; add.u64 %rd5, %rd1, %rd4; st.global.b32 [%rd5], %r0; ret;\n}}\n"
+    )
+}
+
+/// What multiplies on a target.
+fn instruction(target: &str) -> (Architecture, &'static str) {
+    match target {
+        "sm_80" => (Architecture::Ampere, "mma.m16n8k16.f32.f16.f16.f32"),
+        _ => (Architecture::Hopper, "wgmma.m64n64k16.f32.f16.f16"),
+    }
+}
+
 /// Seconds of the engine for a product of N×N×N as an instruction computes it.
 fn engine(architecture: Architecture, name: &str, n: usize) -> f64 {
     let simulator = Simulator::instruction(architecture, name, Revision::Hardware).expect("a model");
@@ -137,6 +183,18 @@ fn main() {
         let program = Program::parse(ARITHMETIC).expect("PTX");
         let (seconds, report) = run(&program, ([1; 3], 1), &[pointer(0)], &mut [buffer("y", vec![0; 512])]);
         show("arithmetic", seconds, &report);
+    }
+    for (target, name) in [("sm_80", "mma.sync alone"), ("sm_90a", "wgmma alone")] {
+        if wanted(name) {
+            let program = Program::parse(&matrix_loop(target)).expect("PTX");
+            let mut buffers = [buffer("y", vec![0; 512])];
+            let (seconds, report) = run(&program, ([1; 3], 1), &[pointer(0)], &mut buffers);
+            show(name, seconds, &report);
+            let products = 2000.0 * f64::from(64 * 128 * 16); // of either loop
+            let (architecture, instruction) = instruction(target);
+            let own = engine(architecture, instruction, 1024) / f64::from(1 << 30) * products;
+            println!("{:>8.1} ms  {:>6.3} of the engine's rate", own * 1e3, own / seconds);
+        }
     }
     for capability in ["80", "90"] {
         let name = format!("softmax_f32_{capability}");
@@ -176,10 +234,7 @@ fn main() {
             let grid = [n as u32 / 64, n as u32 / 64, 1];
             let (seconds, report) = run(&program(&name), (grid, 1), &arguments, &mut buffers);
             show(&format!("{name}, 1024 x 1024 x 1024"), seconds, &report);
-            let (architecture, instruction) = match capability {
-                "80" => (Architecture::Ampere, "mma.m16n8k16.f32.f16.f16.f32"),
-                _ => (Architecture::Hopper, "wgmma.m64n64k16.f32.f16.f16"),
-            };
+            let (architecture, instruction) = instruction(&format!("sm_{capability}"));
             let own = engine(architecture, instruction, n);
             println!("{:>8.1} ms  {:>6.3} of the engine's rate", own * 1e3, own / seconds);
         }

@@ -114,7 +114,7 @@ fn kernel(seed: u64) -> String {
     }
     instructions(&mut random, &mut text, &mut 2, 0);
     // now and then more accumulators than are told apart
-    for _ in 0..if seed % 10 == 0 { 200 } else { 0 } {
+    for _ in 0..if seed.is_multiple_of(10) { 200 } else { 0 } {
         let d: Vec<String> = (0..4).map(|_| format!("%r{}", below(&mut random, POOL))).collect();
         let (d, a, b) = (d.join(", "), fragment(&mut random, 4), fragment(&mut random, 2));
         let _ = writeln!(text, "{MMA} {{{d}}}, {{{a}}}, {{{b}}}, {{{d}}};");
