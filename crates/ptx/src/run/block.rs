@@ -81,6 +81,9 @@ impl<'l> Block<'l> {
         if members.iter().all(|warp| warp.state == State::InWarpgroup { at }) {
             Warp::wgmma(members, operation, self)
                 .map_err(|(warp, fault)| members[warp].error(self, operation.line, fault))?;
+            if self.shared.unwritten.is_some() {
+                members.iter_mut().for_each(|warp| _ = warp.unwritten.get_or_insert(operation.line));
+            }
         }
         Ok(())
     }

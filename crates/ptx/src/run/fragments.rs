@@ -217,35 +217,25 @@ impl Elements {
         }
     }
 
-    /// Takes all lines from codes of a larger matrix, from a line and a place in it on; `pitch`: elements of its lines.
-    pub(super) fn set(&mut self, codes: &Codes, pitch: usize, (line, at): (usize, usize)) {
-        let (lines, length, bits) = (self.lines, self.length, self.bits);
-        let first = |index: usize| (line + index) * pitch + at;
-        let pitch_of_words = self.pitch;
-        match (codes, &mut self.words) {
-            (Codes::U64(codes), Words::Wide(words)) => {
-                for (index, to) in words.chunks_exact_mut(length).enumerate() {
-                    to.copy_from_slice(&codes[first(index)..][..length]);
-                }
-            }
-            (Codes::U32(codes), Words::Narrow(words)) => {
-                for (index, to) in words.chunks_exact_mut(length).enumerate() {
-                    to.copy_from_slice(&codes[first(index)..][..length]);
-                }
-            }
-            (codes, Words::Narrow(words)) => {
-                for index in 0..lines {
-                    let line = &mut words[index * pitch_of_words..][..pitch_of_words];
-                    for (at, word) in line.iter_mut().enumerate() {
-                        let packed = 32 / bits;
-                        *word = (0..packed).fold(0, |word, element| {
-                            word | (codes.get(first(index) + at * packed + element) as u32)
-                                << (bits * element)
-                        });
+    /// Takes all lines from codes of a larger matrix, from a line and a place in it on; `length`: elements of its lines.
+    pub(super) fn set(&mut self, codes: &Codes, length: usize, (line, at): (usize, usize)) {
+        fn whole<T: Copy>(to: &mut [T], codes: &[T], from: usize) {
+            to.copy_from_slice(&codes[from..from + to.len()]);
+        }
+        let (pitch, bits, packed) = (self.pitch, self.bits, 1 << self.packed);
+        for index in 0..self.lines {
+            let (from, to) = ((line + index) * length + at, index * pitch..(index + 1) * pitch);
+            match (codes, &mut self.words) {
+                (Codes::U64(codes), Words::Wide(words)) => whole(&mut words[to], codes, from),
+                (Codes::U32(codes), Words::Narrow(words)) => whole(&mut words[to], codes, from),
+                (codes, Words::Narrow(words)) => {
+                    for (place, word) in words[to].iter_mut().enumerate() {
+                        let code = |element| codes.get(from + place * packed + element) as u32;
+                        *word = (0..packed).fold(0, |word, element| word | code(element) << (bits * element));
                     }
                 }
+                _ => {}
             }
-            _ => {}
         }
     }
 }

@@ -148,6 +148,7 @@ fn a_warpgroup_multiplies_together() {
     let wgmma =
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r6, %r7, %r8, %r9}, %d5, %d5, 0, 1, 1, 0, 0;";
     let cases = [
+        (128, "", "depends on what was never written: line 9 reads memory that was not written"),
         (
             64,
             "",
@@ -165,7 +166,8 @@ fn a_warpgroup_multiplies_together() {
         ),
     ];
     for (threads, before, expected) in cases {
-        let text = text(&format!("mov.b64 %d5, 0; {before} {wgmma} $L1:")).replace("sm_80", "sm_90a");
+        let body = format!("mov.b64 %d5, 0; {before} {wgmma} $L1:\nst.global.b32 [%d1], %r6;");
+        let text = text(&body).replace("sm_80", "sm_90a");
         let error = run_with(&text, [1; 3], Some([threads, 1, 1]), &[pointer(), integer(7)], |_| {});
         let error = error.expect_err(&text).to_string();
         assert!(error.contains(expected), "{before}\n  gives     {error}\n  should be {expected}");
