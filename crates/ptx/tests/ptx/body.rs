@@ -30,7 +30,12 @@ pub(crate) fn kernel(target: &str, mode: Mode, body: &str) -> Kernel {
 
 /// The result of a body for the operands a, b, c and e, on sm_90.
 pub(crate) fn result(mode: Mode, body: &str, operands: [u64; 4]) -> u64 {
-    let kernel = kernel("sm_90a", mode, body);
+    result_on("sm_90a", mode, body, operands)
+}
+
+/// The same on another target.
+pub(crate) fn result_on(target: &str, mode: Mode, body: &str, operands: [u64; 4]) -> u64 {
+    let kernel = kernel(target, mode, body);
     let mut bytes: Vec<u8> = operands.iter().flat_map(|operand| operand.to_le_bytes()).collect();
     bytes.extend([0; 8]);
     let mut buffers = vec![Buffer { bytes, ..Buffer::default() }];

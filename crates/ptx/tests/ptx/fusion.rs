@@ -4,7 +4,7 @@ use bitmma_ptx::{Mode, Program};
 
 use crate::body::{kernel, result};
 
-fn fused(target: &str, body: &str) -> usize {
+pub(crate) fn fused(target: &str, body: &str) -> usize {
     kernel(target, Mode::Gpu, body).rewrites().fused.len()
 }
 

@@ -1,20 +1,9 @@
 //! What ptxas fuses and folds: the rules one by one.
 
-use bitmma_ptx::{Argument, Buffer, Launch, Limits, Mode, Program};
+use bitmma_ptx::Mode;
 
-fn text(target: &str, body: &str) -> String {
-    format!(
-        ".version 8.4\n.target {target}\n.address_size 64\n.visible .entry one(.param .u64 p)\n.reqntid 32\n{{\n\
-         .reg .pred %p<9>; .reg .b32 %r<30>; .reg .b64 %d<9>;\nld.param.b64 %d1, [p];\n\
-         ld.global.b32 %r1, [%d1];\nld.global.b32 %r2, [%d1+4];\nld.global.b32 %r3, [%d1+8];\nld.global.b32 %r4, [%d1+12];\n\
-         {body}\nst.global.b32 [%d1+16], %r9;\nret;\n}}\n"
-    )
-}
-
-fn fused(target: &str, body: &str) -> usize {
-    let program = Program::parse(&text(target, body)).expect(body);
-    program.kernel(None, None, Mode::Gpu).expect(body).rewrites().fused.len()
-}
+use crate::body::{kernel, result_on};
+use crate::fusion::fused;
 
 #[test]
 fn products_are_fused_by_the_rule() {
@@ -62,7 +51,7 @@ fn products_are_fused_by_the_rule() {
             assert_eq!(fused(target, body), expected, "{target}: {body}");
         }
     }
-    // what stands between: the numbers are those of the SASS
+    // what is between them; the numbers are those of the SASS
     let between = [
         ("ld.global.b32 %r6, [%d1];", 1),
         ("@%p1 ld.global.b32 %r6, [%d1];", 0),
@@ -103,9 +92,7 @@ fn a_product_that_a_branch_joins_is_doubtful_unless_it_is_used_beside_it() {
         let body = format!(
             "mov.b32 %r5, 0; setp.eq.f32 %p1, %r4, %r1; @%p1 bra L1; mul.f32 %r5, %r1, %r2; {used} L1: add.f32 %r9, %r5, %r3;"
         );
-        let kernel =
-            Program::parse(&text("sm_90a", &body)).expect(&body).kernel(None, None, Mode::Gpu).expect(&body);
-        kernel.doubts().len()
+        kernel("sm_90a", Mode::Gpu, &body).doubts().len()
     };
     assert_eq!(doubts(""), 1);
     assert_eq!(doubts("add.f32 %r3, %r5, %r3;"), 1);
@@ -114,22 +101,7 @@ fn a_product_that_a_branch_joins_is_doubtful_unless_it_is_used_beside_it() {
 
 /// The result of a body on four numbers.
 fn result(mode: Mode, body: &str, inputs: [f32; 4]) -> u32 {
-    let kernel = Program::parse(&text("sm_80", body)).expect(body).kernel(None, None, mode).expect(body);
-    let limits = Limits { threads: 1, ..Limits::default() };
-    let launch = Launch {
-        kernel: &kernel,
-        grid: [1, 1, 1],
-        block: None,
-        shared: None,
-        allow_doubtful: true,
-        limits,
-        trace: None,
-    };
-    let mut bytes: Vec<u8> = inputs.iter().flat_map(|input| input.to_le_bytes()).collect();
-    bytes.extend([0; 4]);
-    let mut buffers = vec![Buffer { bytes, ..Buffer::default() }];
-    launch.run(&[Argument::Pointer { buffer: 0, offset: 0 }], &mut buffers, &mut || false).expect(body);
-    u32::from_le_bytes(buffers[0].bytes[16..].try_into().expect("four bytes"))
+    result_on("sm_80", mode, body, inputs.map(|input| input.to_bits().into())) as u32
 }
 
 #[test]
