@@ -6,9 +6,8 @@
 //! of it ([`parts`]); then it is fused into each. A use whose result nothing needs does not count. Where both operands of an
 //! addition are products, the first is fused; the other is computed, and then fused nowhere. A product added to itself, or to
 //! one of the same operands, is not fused. On sm_8x a `shfl`, `vote` or `bar.warp` between a division and the addition
-//! prevents it. A product that is carried around a loop, or joined by a
-//! branch, into an addition is doubtful: ptxas unrolls, and fuses in some turns. With another use in its own block it is not:
-//! every copy of the product has that use, too.
+//! prevents it. A product that is carried around a loop, or joined by a branch, into an addition is doubtful: ptxas unrolls,
+//! and fuses in some turns. With another use in its own block it is not: every copy of the product has that use, too.
 
 use std::collections::HashMap;
 

@@ -9,11 +9,11 @@ use crate::flow::effects;
 use crate::text::{Function, Instruction, Operand};
 
 /// Instructions that compute registers from registers, and are executed under a guard without a branch.
-const COMPUTE: [&str; 50] = [
+const COMPUTE: [&str; 53] = [
     "mov", "add", "sub", "mul", "mad", "mul24", "mad24", "fma", "div", "rem", "abs", "neg", "min", "max",
     "sad", "popc", "clz", "bfind", "fns", "brev", "bfe", "bfi", "bmsk", "szext", "dp4a", "dp2a", "and", "or",
     "xor", "not", "cnot", "lop3", "shf", "shl", "shr", "prmt", "setp", "set", "selp", "slct", "testp",
-    "copysign", "cvt", "cvta", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2",
+    "copysign", "cvt", "cvta", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh", "isspacep",
 ];
 
 /// Of each instruction how many before it part the text.
@@ -30,7 +30,7 @@ pub(super) fn parts(function: &Function, uses: &Uses, live: &[bool]) -> Vec<usiz
 /// Whether an instruction does no more than compute its results.
 fn computes(instruction: &Instruction) -> bool {
     let name = instruction.name();
-    COMPUTE.contains(&name) || matches!(name, "ex2" | "tanh" | "isspacep") || name.starts_with('%')
+    COMPUTE.contains(&name) || name.starts_with('%')
 }
 
 /// Of each instruction whether anything comes of it: ptxas drops the others first.
@@ -66,7 +66,7 @@ fn is_constant(function: &Function, uses: &Uses, at: usize, predicate: u32) -> b
         let instruction = &function.instructions[*definition];
         instruction.name() == "mov" && matches!(instruction.operands.get(1), Some(Operand::Integer(_)))
     };
-    uses.reaching.get(&(at, predicate)).is_some_and(|all| all.len() == 1 && all.iter().all(constant))
+    uses.reaching.get(&(at, predicate)).is_some_and(|all| matches!(all.as_slice(), [one] if constant(one)))
 }
 
 fn has_a_slow_path(instruction: &Instruction) -> bool {
