@@ -258,8 +258,6 @@ pub(crate) struct Global {
     pub(crate) statics: Vec<Region>,
     /// How blocks that meet in a word are found.
     pub(crate) watch: Watch,
-    /// Whether the launch must run again and watch all.
-    pub(crate) again: AtomicBool,
 }
 
 /// Which accesses leave marks, so that blocks that meet in a word are found.
@@ -283,11 +281,10 @@ impl Global {
     ) -> Result<(), (usize, Wrong)> {
         match self.watch {
             Watch::Nothing => Ok(()),
-            Watch::Writes if !memory.written.load(Relaxed) => {
+            Watch::Writes => {
                 memory.read.store(true, Relaxed);
-                Ok(())
+                if memory.written.load(Relaxed) { Err((0, Global::run_again())) } else { Ok(()) }
             }
-            Watch::Writes => Err((0, self.run_again())),
             Watch::All => each(mask).try_for_each(|lane| {
                 memory.note_read(offset(lane), bytes, block).map_err(|wrong| (lane, wrong))
             }),
@@ -305,23 +302,24 @@ impl Global {
     ) -> Result<(), Wrong> {
         match self.watch {
             Watch::Nothing => Ok(()),
-            Watch::Writes if memory.read.load(Relaxed) => Err(self.run_again()),
+            Watch::Writes if memory.read.load(Relaxed) => {
+                memory.written.store(true, Relaxed);
+                Err(Global::run_again())
+            }
             Watch::Writes | Watch::All => memory.note_write(offset, bytes, value, block),
         }
     }
 
-    /// Ends a run that has to watch reads, too.
+    /// Ends a run that has to watch reads, too; nobody sees it.
     #[cold]
-    fn run_again(&self) -> Wrong {
-        self.again.store(true, Relaxed);
+    fn run_again() -> Wrong {
         "reads what is written".to_owned()
     }
 
     /// Whether the launch must run again and watch all: one buffer was read and written.
     pub(crate) fn must_run_again(&self) -> bool {
         let both = |memory: &Region| memory.read.load(Relaxed) && memory.written.load(Relaxed);
-        self.watch == Watch::Writes
-            && (self.again.load(Relaxed) || self.buffers.iter().chain(&self.statics).any(both))
+        self.watch == Watch::Writes && self.buffers.iter().chain(&self.statics).any(both)
     }
 
     /// The region of an address, and the offset in it.

@@ -76,12 +76,12 @@ impl Launch<'_> {
             let region = buffers.get(buffer)?.name.clone();
             Some(WitnessOf { region, offset, found: None })
         });
-        let (global, mut report, unwritten) =
-            self.once(grid, block, &parameters, buffers, FILLINGS[0], writer.as_mut(), stop)?;
+        let given = Given { grid, block, parameters: &parameters, buffers };
+        let (global, mut report, unwritten) = self.once(&given, FILLINGS[0], writer.as_mut(), stop)?;
         report.writer = writer.and_then(|writer| writer.found);
         if !kernel.unwritten.is_empty() || unwritten.is_some() {
-            let (other, ..) = self.once(grid, block, &parameters, buffers, FILLINGS[1], None, stop)?;
-            self.compare(grid, block, &parameters, buffers, [&global, &other], unwritten, stop)?;
+            let (other, ..) = self.once(&given, FILLINGS[1], None, stop)?;
+            self.compare(&given, [&global, &other], unwritten, stop)?;
         }
         for (buffer, region) in buffers.iter_mut().zip(&global.buffers) {
             buffer.written = region.written.load(Relaxed);
@@ -198,36 +198,26 @@ impl Launch<'_> {
     }
 
     /// A run. Reads are watched where a buffer is read and written: that few kernels do, and costs much.
-    #[allow(clippy::too_many_arguments)]
     fn once(
         &self,
-        grid: [u32; 3],
-        block: [u32; 3],
-        parameters: &[u8],
-        buffers: &[Buffer],
+        given: &Given<'_>,
         filling: u8,
         mut witness: Option<&mut WitnessOf>,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<(Global, Report, Option<u32>), Error> {
         // blocks that agree by atomic operations may use one address; they run one after the other
-        let several = grid != [1; 3] && !self.allow_doubtful && !self.kernel.ordered;
-        let mut run = |watch| {
-            self.watching(watch, grid, block, parameters, buffers, filling, witness.as_deref_mut(), stop)
-        };
+        let several = given.grid != [1; 3] && !self.allow_doubtful && !self.kernel.ordered;
+        let mut run = |watch| self.watching(watch, given, filling, witness.as_deref_mut(), stop);
         let done = run(if several { Watch::Writes } else { Watch::Nothing })?;
         let done = if done.is_some() { done } else { run(Watch::All)? };
         done.ok_or(Error::Stopped)
     }
 
     /// The same; nothing if it must be repeated with [`Watch::All`].
-    #[allow(clippy::too_many_arguments)]
     fn watching(
         &self,
         watch: Watch,
-        grid: [u32; 3],
-        block: [u32; 3],
-        parameters: &[u8],
-        buffers: &[Buffer],
+        &Given { grid, block, parameters, buffers }: &Given<'_>,
         filling: u8,
         witness: Option<&mut WitnessOf>,
         stop: &mut dyn FnMut() -> bool,
@@ -247,7 +237,6 @@ impl Launch<'_> {
                 })
                 .collect(),
             watch,
-            again: AtomicBool::new(false),
         };
         let (mut next, flag) = (0, AtomicBool::new(false));
         let narrow = kernel
@@ -362,18 +351,14 @@ impl Launch<'_> {
     }
 
     /// An error if two runs that differ in what nobody wrote differ in a result.
-    #[allow(clippy::too_many_arguments)]
     fn compare(
         &self,
-        grid: [u32; 3],
-        block: [u32; 3],
-        parameters: &[u8],
-        buffers: &[Buffer],
+        given: &Given<'_>,
         runs: [&Global; 2],
         unwritten: Option<u32>,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error> {
-        for (index, buffer) in buffers.iter().enumerate() {
+        for (index, buffer) in given.buffers.iter().enumerate() {
             let mut contents = runs.map(|_| vec![0; buffer.bytes.len()]);
             for (bytes, run) in contents.iter_mut().zip(runs) {
                 run.buffers[index].copy_to(bytes);
@@ -381,7 +366,7 @@ impl Launch<'_> {
             let [one, other] = &contents;
             let Some(offset) = one.iter().zip(other).position(|(one, other)| one != other) else { continue };
             let mut witness = WitnessOf { region: buffer.name.clone(), offset: offset as u64, found: None };
-            self.once(grid, block, parameters, buffers, FILLINGS[0], Some(&mut witness), stop)?;
+            self.once(given, FILLINGS[0], Some(&mut witness), stop)?;
             let cause = match (self.kernel.unwritten.first(), unwritten) {
                 (Some((register, line)), _) => {
                     format!("register '{register}', which line {line} reads, may not have been written")
@@ -397,6 +382,14 @@ impl Launch<'_> {
         }
         Ok(())
     }
+}
+
+/// What all runs of a launch share.
+struct Given<'g> {
+    grid: [u32; 3],
+    block: [u32; 3],
+    parameters: &'g [u8],
+    buffers: &'g [Buffer],
 }
 
 struct WitnessOf {
