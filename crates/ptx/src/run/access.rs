@@ -28,8 +28,8 @@ fn lasting(region: Region, mask: u32, addresses: &WideLanes) -> u32 {
     let mut before = None;
     let ascending =
         each(mask).all(|lane| before.replace(addresses[lane]).is_none_or(|one| one < addresses[lane]));
-    let own = |lane: &usize| resolve(region, addresses[*lane]).0 == Region::Local;
-    if ascending || each(mask).any(|lane| own(&lane)) {
+    let own = |lane: usize| resolve(region, addresses[lane]).0 == Region::Local;
+    if ascending || each(mask).any(own) {
         return mask;
     }
     let last = |lane: usize| {

@@ -3,6 +3,8 @@
 //! A register holds, for eight lines, four words of each: lane 4·i + j has word j of line i. Elements of less than 32 bits fill words
 //! from the lowest bit on. Accumulators of 32 bits and more lie two by two in a line, in two registers.
 
+use std::ops::Range;
+
 use bitmma_engine::Codes;
 
 use crate::lanes::{LANES, Registers};
@@ -156,35 +158,36 @@ impl Elements {
 
     /// The codes, line by line.
     pub(super) fn codes(&self) -> Codes {
-        Elements::together(&[&[self]], self.length)
+        Elements::together(&[vec![self]], self.length)
     }
 
     /// The codes of the first elements of each line of a grid of matrices alike, line by line.
-    pub(super) fn together(grid: &[&[&Elements]], count: usize) -> Codes {
+    pub(super) fn together(grid: &[Vec<&Elements>], count: usize) -> Codes {
         let Some(first) = grid.first().and_then(|row| row.first()) else { return Codes::U8(vec![]) };
         let (pitch, count) = (first.pitch, count >> first.packed);
-        let size = grid.iter().map(|row| row.len()).sum::<usize>() * first.lines * count;
-        let narrow = |put: &mut dyn FnMut(&[u32])| {
+        let size = grid.iter().map(Vec::len).sum::<usize>() * first.lines * count;
+        let each = |put: &mut dyn FnMut(&Words, Range<usize>)| {
             for row in grid {
                 for line in 0..first.lines {
-                    for one in *row {
-                        if let Words::Narrow(words) = &one.words {
-                            put(&words[line * pitch..][..count]);
-                        }
-                    }
+                    row.iter().for_each(|one| put(&one.words, line * pitch..line * pitch + count));
                 }
             }
+        };
+        let narrow = |put: &mut dyn FnMut(&[u32])| {
+            each(&mut |words, line| {
+                if let Words::Narrow(words) = words {
+                    put(&words[line]);
+                }
+            });
         };
         match first.bits {
             64 => {
                 let mut codes = Vec::with_capacity(size);
-                for (row, line) in grid.iter().flat_map(|row| (0..first.lines).map(move |line| (row, line))) {
-                    for one in *row {
-                        if let Words::Wide(words) = &one.words {
-                            codes.extend_from_slice(&words[line * pitch..][..count]);
-                        }
+                each(&mut |words, line| {
+                    if let Words::Wide(words) = words {
+                        codes.extend_from_slice(&words[line]);
                     }
-                }
+                });
                 Codes::U64(codes)
             }
             32 => {

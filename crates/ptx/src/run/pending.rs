@@ -140,11 +140,8 @@ impl Products {
 
     /// Puts some, which were multiplied, into registers.
     pub(super) fn settle(&mut self, kernel: &Kernel, set: AccumulatorSet, registers: &mut Registers) {
-        for (number, pending) in self.all.iter_mut().enumerate() {
-            let Some(pending) = pending.as_deref_mut().filter(|pending| pending.is_open) else { continue };
-            if set & accumulator_bit(number) == 0 {
-                continue;
-            }
+        for number in self.of(set).collect::<Vec<_>>() {
+            let Some(pending) = self.pending_mut(number) else { continue };
             pending.is_open = false;
             let accumulators = &kernel.accumulators[number];
             for (tile, slots) in accumulators.d.iter().enumerate() {
@@ -181,15 +178,10 @@ pub(super) fn add_together(multiplier: &Multiplier, k: usize, all: &mut [&mut Pe
         let Some(head) = grid.first() else { continue };
         let (m, n) = (all[head[0]].c.lines, all[head[0]].c.length);
         let sizes = Sizes { m: m * grid.len(), n: n * head.len(), k };
-        let a: Vec<[&Elements; 1]> = grid.iter().map(|row| [&all[row[0]].a]).collect();
-        let b: Vec<[&Elements; 1]> = head.iter().map(|&at| [&all[at].b]).collect();
-        let c: Vec<Vec<&Elements>> =
-            grid.iter().map(|row| row.iter().map(|&at| &all[at].c).collect()).collect();
-        let codes = [
-            Elements::together(&a.iter().map(|row| row.as_slice()).collect::<Vec<_>>(), k),
-            Elements::together(&b.iter().map(|row| row.as_slice()).collect::<Vec<_>>(), k),
-            Elements::together(&c.iter().map(|row| row.as_slice()).collect::<Vec<_>>(), n),
-        ];
+        let a: Vec<_> = grid.iter().map(|row| vec![&all[row[0]].a]).collect();
+        let b: Vec<_> = head.iter().map(|&at| vec![&all[at].b]).collect();
+        let c: Vec<Vec<_>> = grid.iter().map(|row| row.iter().map(|&at| &all[at].c).collect()).collect();
+        let codes = [(&a, k), (&b, k), (&c, n)].map(|(grid, count)| Elements::together(grid, count));
         let d = multiplier.multiply(sizes, codes).map_err(|error| Fault::new(0, error.to_string()))?;
         for (row, warps) in grid.iter().enumerate() {
             for (column, &at) in warps.iter().enumerate() {
