@@ -398,6 +398,11 @@ pub(crate) fn accumulator_bit(number: usize) -> AccumulatorSet {
     1 << number.min(63)
 }
 
+/// Whether no other has its bit.
+pub(crate) fn is_told_apart(number: usize) -> bool {
+    number < 63
+}
+
 /// The same by a warpgroup, each of whose warps computes its own rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Wgmma {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::flow::Flow;
 use crate::program::{
     AccumulatorSet, Accumulators, Fragments, Mma, Nest, Op, Slot, Step, WgmmaA, accumulator_bit,
+    is_told_apart,
 };
 
 /// Instructions of a nest, at most.
@@ -16,14 +17,14 @@ const MOST: usize = 256;
 
 /// Finds nests among the steps, and what they and the multiplications of warpgroups add to.
 pub(super) fn find(steps: &mut [Step], flow: &Flow) -> Vec<Accumulators> {
-    let mut all: Vec<Accumulators> = vec![];
+    let mut all = Numbered::default();
     let mut at = 0;
     while at < steps.len() {
         if let Op::Wgmma(wgmma) = &mut steps[at].op {
             let d = vec![wgmma.d.clone()];
             let multiplier = wgmma.multiplier.clone();
             let own = Accumulators { longest: multiplier.own.k, multiplier, tiles: [1; 2], d };
-            wgmma.number = number(&mut all, own);
+            wgmma.number = all.number(own);
         }
         let run = run(&steps[at..], |step| flow.block(at + step) == flow.block(at));
         // all of them, or those before the first that goes on along K, which the next turn takes
@@ -39,7 +40,7 @@ pub(super) fn find(steps: &mut [Step], flow: &Flow) -> Vec<Accumulators> {
         let mut members = members.into_iter();
         let before = at;
         for (count, (mut nest, accumulators)) in nests {
-            nest.d = number(&mut all, accumulators);
+            nest.d = all.number(accumulators);
             let mut nest = Some(Box::new(nest));
             for (step, mma) in steps[at..at + count].iter_mut().zip(members.by_ref().map(Box::new)) {
                 step.op = match nest.take() {
@@ -51,23 +52,27 @@ pub(super) fn find(steps: &mut [Step], flow: &Flow) -> Vec<Accumulators> {
         }
         at = at.max(before + 1);
     }
-    all
+    all.accumulators
 }
 
-/// The number of some accumulators.
-fn number(all: &mut Vec<Accumulators>, own: Accumulators) -> usize {
-    let same = |other: &Accumulators| {
-        Arc::ptr_eq(&other.multiplier, &own.multiplier) && other.tiles == own.tiles && other.d == own.d
-    };
-    match all.iter().position(same) {
-        Some(number) => {
-            all[number].longest = all[number].longest.max(own.longest);
-            number
+/// Accumulators, each once.
+#[derive(Default)]
+struct Numbered {
+    accumulators: Vec<Accumulators>,
+    /// By the address of the multiplier, tiles and registers.
+    numbers: HashMap<(usize, [usize; 2], Fragments), usize>,
+}
+
+impl Numbered {
+    fn number(&mut self, own: Accumulators) -> usize {
+        let key = (Arc::as_ptr(&own.multiplier).addr(), own.tiles, own.d.clone());
+        let next = self.accumulators.len();
+        let number = *self.numbers.entry(key).or_insert(next);
+        match self.accumulators.get_mut(number) {
+            Some(known) => known.longest = known.longest.max(own.longest),
+            None => self.accumulators.push(own),
         }
-        None => {
-            all.push(own);
-            all.len() - 1
-        }
+        number
     }
 }
 
@@ -105,7 +110,7 @@ pub(super) fn settle(steps: &mut [Step], all: &[Accumulators], touched: &[Vec<Sl
             }
         };
         let bit = accumulator_bit(own);
-        steps[at].settles = if bit == accumulator_bit(usize::MAX) { whole } else { whole & !bit | reads };
+        steps[at].settles = if is_told_apart(own) { whole & !bit | reads } else { whole };
     }
 }
 

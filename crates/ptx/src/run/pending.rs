@@ -4,11 +4,13 @@
 //! until then, and until the other warps of the block have come as far: the engine multiplies long lines, of several warps, many
 //! times faster than a fragment at a time, and gives the same bits.
 
+use std::collections::BTreeMap;
+
 use super::fault::Fault;
 use super::fragments::{Elements, Part};
 use crate::lanes::Registers;
 use crate::matrix::{Multiplier, Sizes};
-use crate::program::{AccumulatorSet, Accumulators, Kernel, Slot, accumulator_bit};
+use crate::program::{AccumulatorSet, Accumulators, Kernel, Slot, accumulator_bit, is_told_apart};
 
 /// Elements along K that are kept, at most, but for longer products.
 const MOST: usize = 256;
@@ -55,10 +57,10 @@ impl Pending {
     }
 }
 
-/// All of a warp, by number of the accumulators.
+/// All of a warp, by number of the accumulators. Those that are not told apart are here only while they are open.
 #[derive(Default)]
 pub(crate) struct Products {
-    all: Vec<Option<Box<Pending>>>,
+    all: BTreeMap<usize, Box<Pending>>,
     /// Those that are open.
     pub(super) open: AccumulatorSet,
 }
@@ -77,7 +79,7 @@ impl Products {
     /// For the next block.
     pub(super) fn reset(&mut self) {
         self.open = 0;
-        self.all.iter_mut().flatten().for_each(|pending| (pending.k, pending.is_open) = (0, false));
+        self.all.values_mut().for_each(|pending| (pending.k, pending.is_open) = (0, false));
     }
 
     /// Where some elements along K are put, after what is there.
@@ -89,10 +91,7 @@ impl Products {
         k: usize,
     ) -> (&mut Pending, usize) {
         let accumulators = &kernel.accumulators[number];
-        if self.all.len() <= number {
-            self.all.resize_with(number + 1, || None);
-        }
-        let pending = self.all[number].get_or_insert_with(|| Box::new(Pending::new(accumulators)));
+        let pending = self.all.entry(number).or_insert_with(|| Box::new(Pending::new(accumulators)));
         match start {
             Start::Zero => pending.start(accumulators, None),
             Start::Registers(tiles) => pending.start(accumulators, Some((registers, tiles))),
@@ -108,12 +107,12 @@ impl Products {
     }
 
     pub(super) fn pending_mut(&mut self, number: usize) -> Option<&mut Pending> {
-        self.all.get_mut(number)?.as_deref_mut()
+        self.all.get_mut(&number).map(Box::as_mut)
     }
 
     /// What is added to some, if anything ever was.
     pub(super) fn pending(&self, number: usize) -> Option<&Pending> {
-        self.all.get(number)?.as_deref()
+        self.all.get(&number).map(Box::as_ref)
     }
 
     /// Whether there may be no room for what is added next.
@@ -133,9 +132,9 @@ impl Products {
     }
 
     /// Numbers of a set that are open.
-    fn of(&self, set: AccumulatorSet) -> impl Iterator<Item = usize> {
-        let is_open = |number: &usize| self.pending(*number).is_some_and(|pending| pending.is_open);
-        (0..self.all.len()).filter(move |number| set & accumulator_bit(*number) != 0).filter(is_open)
+    pub(super) fn of(&self, set: AccumulatorSet) -> impl Iterator<Item = usize> {
+        let open = self.all.iter().filter(|(_, pending)| pending.is_open).map(|(number, _)| *number);
+        open.filter(move |number| set & accumulator_bit(*number) != 0)
     }
 
     /// Puts some, which were multiplied, into registers.
@@ -149,6 +148,7 @@ impl Products {
             }
         }
         self.open &= !set;
+        self.all.retain(|number, pending| pending.is_open || is_told_apart(*number));
     }
 }
 

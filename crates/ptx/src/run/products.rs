@@ -1,5 +1,7 @@
 //! Products of matrices: from the registers of a warp and from shared memory to the engine and back.
 
+use std::collections::BTreeSet;
+
 use super::block::Block;
 use super::descriptor::Descriptor;
 use super::fault::Fault;
@@ -155,7 +157,13 @@ impl Warp {
 
     /// Multiplies what some of the warps of a block wait for, with what others have that is as long.
     pub(super) fn add_products(kernel: &Kernel, warps: &mut [Warp]) -> Result<(), (usize, Fault)> {
-        for (number, accumulators) in kernel.accumulators.iter().enumerate() {
+        let waits = |warp: &Warp| match warp.state {
+            State::Multiplying { set } => warp.products.of(set).collect(),
+            _ => vec![],
+        };
+        let numbers: BTreeSet<usize> = warps.iter().flat_map(waits).collect();
+        for number in numbers {
+            let multiplier = &kernel.accumulators[number].multiplier;
             // a warp that waits for them, and how much it has, for each length
             let mut lengths: Vec<(usize, usize)> = vec![];
             for (index, warp) in warps.iter().enumerate() {
@@ -172,7 +180,7 @@ impl Warp {
                     .iter_mut()
                     .filter(|warp| warp.state != State::Done && warp.products.waits(number) == Some(k));
                 let mut all: Vec<_> = together.filter_map(|warp| warp.products.pending_mut(number)).collect();
-                add_together(&accumulators.multiplier, k, &mut all).map_err(|fault| (index, fault))?;
+                add_together(multiplier, k, &mut all).map_err(|fault| (index, fault))?;
             }
         }
         for warp in warps {
