@@ -4,6 +4,7 @@
 
 mod contract;
 mod fold;
+mod fuse;
 mod list;
 mod parts;
 mod uses;
