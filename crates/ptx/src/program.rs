@@ -268,6 +268,15 @@ pub(crate) struct Convert {
     pub(crate) b: Option<Slot>,
 }
 
+/// How a strong access (volatile, relaxed, acquire, release, atomic) orders others (PTX ISA, "Memory Consistency Model").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Order {
+    pub(crate) acquire: bool,
+    pub(crate) release: bool,
+    /// Its scope is the block alone.
+    pub(crate) in_block: bool,
+}
+
 /// An access of memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
@@ -275,8 +284,8 @@ pub(crate) struct Access {
     /// Of one element: 1, 2, 4 or 8.
     pub(crate) bytes: u8,
     pub(crate) signed: bool,
-    /// Volatile, relaxed, acquire, release: may meet those of other blocks.
-    pub(crate) ordered: bool,
+    /// None if it is weak: other threads may then not access the bytes at the same time.
+    pub(crate) order: Option<Order>,
     pub(crate) address: Address,
     /// Registers, one for each element.
     pub(crate) elements: Box<[Slot]>,
@@ -303,6 +312,7 @@ pub(crate) struct Atomic {
     pub(crate) op: AtomicOp,
     pub(crate) kind: Type,
     pub(crate) no_flush: bool,
+    pub(crate) order: Order,
     pub(crate) address: Address,
     pub(crate) d: Box<[Slot]>,
     pub(crate) b: Box<[Slot]>,
@@ -754,8 +764,14 @@ pub(crate) enum Op {
         arrive: bool,
         reduce: Option<Box<Reduction>>,
     },
-    /// Makes what other threads wrote visible.
-    Fence,
+    /// `membar`, `fence`: makes a strong access before or after it acquire or release.
+    Fence {
+        in_block: bool,
+    },
+    /// `wgmma.commit_group`
+    CommitProducts,
+    /// `wgmma.wait_group`: until at most that many groups are left.
+    WaitProducts(u32),
 }
 
 /// `bar.red`
@@ -850,7 +866,7 @@ pub struct Kernel {
     /// Lines with the file and the line that they were compiled from.
     pub(crate) sources: Vec<(u32, [u32; 2])>,
     pub(crate) rewrites: crate::rewrite::Rewrites,
-    /// Whether the order of blocks can change results: there are atomic operations on global memory.
+    /// Whether the order of blocks can change results: there are atomic or other strong operations on global memory.
     pub(crate) ordered: bool,
 }
 

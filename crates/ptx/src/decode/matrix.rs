@@ -70,9 +70,17 @@ impl Decoder<'_> {
     }
 
     fn wgmma(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
-        if form.flag("fence") || form.flag("commit_group") || form.flag("wait_group") {
+        let names = [("fence", Op::Nothing), ("commit_group", Op::CommitProducts)];
+        let op = names.into_iter().find(|(name, _)| form.flag(name)).map(|(_, op)| op);
+        let wait = form.flag("wait_group");
+        if op.is_some() || wait {
             form.drop_if(|word| matches!(word, "sync" | "aligned"));
-            return Ok(Op::Nothing);
+        }
+        match (op, at.operands.as_slice()) {
+            (Some(op), _) => return Ok(op),
+            (None, [Operand::Integer(left)]) if wait => return Ok(Op::WaitProducts((*left).min(1 << 20) as u32)),
+            _ if wait => return Err(form.unsupported()),
+            _ => {}
         }
         let multiplier = self.multiplier(form, at)?;
         let counts = multiplier.registers();

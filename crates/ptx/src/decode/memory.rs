@@ -4,7 +4,7 @@ use super::Decoder;
 use super::convert::region;
 use super::form::{Form, operands};
 use crate::error::Error;
-use crate::program::{Access, Address, Atomic, AtomicOp, Condition, Op, Region, Slot, Type};
+use crate::program::{Access, Address, Atomic, AtomicOp, Condition, Op, Order, Region, Slot, Type};
 use crate::text::{Base, Instruction, Operand, Space};
 
 impl Decoder<'_> {
@@ -50,7 +50,7 @@ impl Decoder<'_> {
 
     fn access(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
         let store = form.name == "st";
-        let ordered = ordering(form);
+        let order = ordering(form);
         drop_hints(form);
         // a cache policy is one more operand
         let count = at.operands.len();
@@ -75,7 +75,8 @@ impl Decoder<'_> {
             ));
         }
         let address = self.address(&at.operands[address], at)?;
-        let access = Access { region, bytes, signed: kind.is_signed(), ordered, address, elements: list };
+        self.ordered |= order.is_some() && matches!(region, Region::Global | Region::Generic);
+        let access = Access { region, bytes, signed: kind.is_signed(), order, address, elements: list };
         if store && region == Region::Parameter {
             return Err(form.refuse("parameters cannot be written"));
         }
@@ -84,7 +85,7 @@ impl Decoder<'_> {
 
     fn atomic(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
         let returns = form.name == "atom";
-        ordering(form);
+        let order = ordering(form).unwrap_or_default();
         drop_hints(form);
         let policy = form.flag("L2::cache_hint");
         let no_flush = form.flag("noftz");
@@ -142,7 +143,7 @@ impl Decoder<'_> {
         let c = c.map_or(Ok(Slot::Sink), |c| self.any(c, kind, at))?;
         let address = self.address(address, at)?;
         self.ordered |= matches!(region, Region::Global | Region::Generic);
-        Ok(Op::Atomic(Box::new(Atomic { region, op, kind, no_flush, address, d, b, c })))
+        Ok(Op::Atomic(Box::new(Atomic { region, op, kind, no_flush, order, address, d, b, c })))
     }
 
     fn copy(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
@@ -229,12 +230,14 @@ impl Decoder<'_> {
     }
 }
 
-/// Takes the words that say how an access is ordered, and says whether there are any.
-fn ordering(form: &mut Form<'_>) -> bool {
-    let words = ["volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"];
-    let ordered = words.iter().filter(|word| form.flag(word)).count() > 0;
-    form.drop_if(|word| matches!(word, "weak" | "cta" | "cluster" | "gpu" | "sys"));
-    ordered
+/// Takes the words that say how an access is ordered; none if it is weak.
+fn ordering(form: &mut Form<'_>) -> Option<Order> {
+    let in_block = form.flag("cta");
+    let [acquire, release, both] = ["acquire", "release", "acq_rel"].map(|word| form.flag(word));
+    let others = ["volatile", "relaxed", "mmio"].map(|word| form.flag(word));
+    form.drop_if(|word| matches!(word, "weak" | "cluster" | "gpu" | "sys"));
+    let strong = acquire || release || both || others.contains(&true);
+    (strong || in_block).then_some(Order { acquire: acquire || both, release: release || both, in_block })
 }
 
 /// Takes the words that concern caches.

@@ -28,8 +28,13 @@ impl Decoder<'_> {
                 Op::Nothing
             }
             "membar" | "fence" => {
+                // fences of proxies, and of what a barrier object's start writes, order no accesses of threads
+                let fences = form.flag("acq_rel") || form.flag("sc") || form.flag("acquire");
+                let fences = fences || form.flag("release") || form.name == "membar";
+                let fences = fences && !form.flag("proxy");
+                let in_block = form.flag("cta");
                 form.drop_if(|_| true);
-                Op::Fence
+                if fences { Op::Fence { in_block } } else { Op::Nothing }
             }
             "bar" | "barrier" => self.barrier(form, at)?,
             "shfl" => self.shuffle(form, at)?,
@@ -65,7 +70,7 @@ impl Decoder<'_> {
         if form.flag("cluster") {
             // clusters have one block; its warps need no barrier to agree with themselves
             form.drop_if(|word| matches!(word, "arrive" | "wait" | "acquire" | "release" | "relaxed"));
-            return Ok(Op::Fence);
+            return Ok(Op::Nothing);
         }
         if form.flag("warp") {
             form.flag("sync");

@@ -3,7 +3,9 @@
 use bitmma_engine::formats::{BF16, F16};
 
 use super::block::Block;
-use super::fault::Fault;
+use super::clocks::{By, Kind};
+use super::fault::{Fault, Race};
+use super::global::{Access as Reach, Region as Buffer};
 use super::shared::Shared;
 use super::warp::Warp;
 use crate::decode::{LOCAL_WINDOW, REGION_BITS, SHARED_WINDOW};
@@ -12,7 +14,7 @@ use crate::lanes::{LANES, WideLanes, each};
 use crate::program::{Access, Atomic, AtomicOp, Mode, Region, Slot, Type};
 
 /// The space of an address of generic memory.
-fn resolve(region: Region, address: u64) -> (Region, u64) {
+pub(super) fn resolve(region: Region, address: u64) -> (Region, u64) {
     if region != Region::Generic {
         return (region, address);
     }
@@ -45,7 +47,7 @@ fn extend(value: u64, bytes: u8, signed: bool) -> u64 {
 
 impl Warp {
     pub(super) fn load(&mut self, access: &Access, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
-        let Access { region, bytes, signed, ordered, address, ref elements } = *access;
+        let Access { region, bytes, signed, order, address, ref elements } = *access;
         if region == Region::Parameter {
             return self.load_parameter(access, mask, block);
         }
@@ -60,8 +62,11 @@ impl Warp {
             match resolve(region, addresses[lane]) {
                 (Region::Shared, at) => {
                     let at = block.shared.checked(at, size, "reads").map_err(fault)?;
-                    if !ordered {
-                        block.shared.note_read(at, size as usize, self.number as u8).map_err(fault)?;
+                    let by = By { warp: self.number as u8, clocks: &block.clocks };
+                    let noted = block.shared.note_read(at, size as usize, order.is_some(), by);
+                    noted.map_err(|race| Fault::new(lane, race))?;
+                    if let Some(order) = order {
+                        block.clocks.acquire((self.number, SHARED_WINDOW + at as u64), order, false, None);
                     }
                     for (index, value) in values[..elements.len()].iter_mut().enumerate() {
                         value[lane] = block.shared.get(at + index * usize::from(bytes), bytes);
@@ -78,18 +83,23 @@ impl Warp {
                     }
                 }
                 (_, at) => {
-                    let global = &block.launch.global;
-                    let (memory, offset) = global.checked(at, size, "reads").map_err(fault)?;
+                    let launch = block.launch;
+                    let (memory, offset) = launch.global.checked(at, size, "reads").map_err(fault)?;
+                    let kind = if order.is_some() { Reach::StrongRead } else { Reach::Read };
+                    self.note_global(memory, kind, (1 << lane, |_| offset, size as u8), |_| false, block)?;
                     for (index, value) in values[..elements.len()].iter_mut().enumerate() {
                         let offset = offset + index as u64 * u64::from(bytes);
-                        if !ordered {
-                            let noted = global.note_reads(memory, (1, |_| offset), bytes, block.number);
-                            noted.map_err(|(_, what)| fault(what))?;
-                        }
                         value[lane] = memory.load(offset, bytes);
+                    }
+                    if let Some(order) = order {
+                        let flags = Some(&launch.global.flags);
+                        block.clocks.acquire((self.number, at), order, false, flags);
                     }
                 }
             }
+        }
+        if order.is_some() {
+            self.spin.has_read(&values[..elements.len()], mask);
         }
         for (value, element) in values.iter_mut().zip(elements) {
             for lane in 0..LANES {
@@ -108,17 +118,16 @@ impl Warp {
         addresses: &[u64; LANES],
         block: &Block<'_>,
     ) -> Result<bool, Fault> {
-        let Access { bytes, ordered, ref elements, .. } = *access;
-        if bytes != 4 || ordered {
+        let Access { bytes, order, ref elements, .. } = *access;
+        if bytes != 4 || order.is_some() {
             return Ok(false);
         }
         let size = 4 * elements.len() as u64;
         let Some((memory, base)) = block.launch.global.together(mask, addresses, size) else {
             return Ok(false);
         };
-        let read = (mask, |lane: usize| addresses[lane] - base);
-        let noted = block.launch.global.note_reads(memory, read, size as u8, block.number);
-        noted.map_err(|(lane, what)| Fault::new(lane, what))?;
+        let lanes = (mask, |lane: usize| addresses[lane] - base, size as u8);
+        self.note_global(memory, Reach::Read, lanes, |_| false, block)?;
         for (index, element) in elements.iter().enumerate() {
             let Slot::Word(element, 32) = element else { return Ok(false) };
             let mut value = self.registers.words[element.0 as usize];
@@ -129,6 +138,23 @@ impl Warp {
             self.registers.words[element.0 as usize] = value;
         }
         Ok(true)
+    }
+
+    /// Notes an access of lanes to a buffer, before it is done.
+    #[inline(always)]
+    pub(super) fn note_global(
+        &self,
+        memory: &Buffer,
+        reach: Reach,
+        lanes: (u32, impl Fn(usize) -> u64, u8),
+        same: impl Fn(usize) -> bool,
+        block: &Block<'_>,
+    ) -> Result<(), Fault> {
+        let by = By { warp: self.number as u8, clocks: &block.clocks };
+        let place =
+            |lane: usize| (self.line(block.launch.kernel), self.thread(block, lane), block.clocks.block);
+        let noted = block.launch.global.note(memory, reach, lanes, by, same, place);
+        noted.map_err(|(lane, race)| Fault::new(lane, race))
     }
 
     fn load_parameter(&mut self, access: &Access, mask: u32, block: &Block<'_>) -> Result<(), Fault> {
@@ -156,51 +182,68 @@ impl Warp {
     }
 
     pub(super) fn store(&mut self, access: &Access, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
-        let Access { region, bytes, ordered, address, ref elements, .. } = *access;
+        let Access { region, bytes, order, address, ref elements, .. } = *access;
         let addresses = self.registers.addresses(address);
         let size = u64::from(bytes) * elements.len() as u64;
         let keep = u64::MAX >> (64 - 8 * u32::from(bytes));
-        for lane in each(lasting(region, mask, &addresses)) {
+        let launch = block.launch;
+        let lanes = lasting(region, mask, &addresses);
+        let step = |index: usize| index as u64 * u64::from(bytes);
+        // most stores are of one buffer
+        let together = (region == Region::Global).then(|| launch.global.together(lanes, &addresses, size));
+        let together = together.flatten();
+        if let Some((memory, base)) = together {
+            self.note_store(access, memory, (lanes, |lane| addresses[lane] - base), block)?;
+        }
+        for lane in each(lanes) {
             let fault = |what: String| Fault::new(lane, what);
             let value = |index: usize| self.registers.any_lane(elements[index], lane) & keep;
             match resolve(region, addresses[lane]) {
                 (Region::Shared, at) => {
                     let at = block.shared.checked(at, size, "writes").map_err(fault)?;
-                    if !ordered {
-                        let same = |shared: &Shared| {
-                            (0..elements.len()).all(|index| {
-                                shared.get(at + index * usize::from(bytes), bytes) == value(index)
-                            })
-                        };
-                        block.shared.note_write(at, size as usize, self.number as u8, same).map_err(fault)?;
+                    let place = |index: usize| at + step(index) as usize;
+                    let same = |shared: &Shared| {
+                        (0..elements.len()).all(|index| shared.get(place(index), bytes) == value(index))
+                    };
+                    let by = By { warp: self.number as u8, clocks: &block.clocks };
+                    let kind = if order.is_some() { Kind::Strong } else { Kind::Write };
+                    let changes = launch.may_spin && !same(&block.shared);
+                    let noted = block.shared.note_write(at, size as usize, kind, by, same);
+                    noted.map_err(|race| Fault::new(lane, race))?;
+                    if let Some(order) = order {
+                        block.clocks.release((self.number, SHARED_WINDOW + at as u64), order, false, None);
                     }
                     for index in 0..elements.len() {
-                        block.shared.put(at + index * usize::from(bytes), bytes, value(index));
+                        block.shared.put(place(index), bytes, value(index));
                     }
+                    self.spin.changes |= changes;
                 }
                 (Region::Local, at) => {
                     let at = self.local.checked(at, size, "writes").map_err(fault)?;
                     for index in 0..elements.len() {
                         let value = self.registers.any_lane(elements[index], lane) & keep;
-                        self.local.put(lane, at + index * usize::from(bytes), bytes, value);
+                        self.local.put(lane, at + step(index) as usize, bytes, value);
                     }
                 }
                 (_, at) => {
-                    let launch = block.launch;
                     let (memory, offset) = launch.global.checked(at, size, "writes").map_err(fault)?;
+                    if together.is_none() {
+                        self.note_store(access, memory, (1 << lane, |_| offset), block)?;
+                    }
+                    if let Some(order) = order {
+                        let flags = Some(&launch.global.flags);
+                        block.clocks.release((self.number, at), order, false, flags);
+                    }
+                    let mut changes = false;
                     for index in 0..elements.len() {
-                        let offset = offset + index as u64 * u64::from(bytes);
-                        let value = value(index);
-                        if !ordered {
-                            let noted =
-                                launch.global.note_write(memory, (offset, bytes), value, block.number);
-                            noted.map_err(fault)?;
-                        }
+                        let (offset, value) = (offset + step(index), value(index));
+                        changes |= launch.may_spin && memory.load(offset, bytes) != value;
                         memory.store(offset, bytes, value);
                         launch.witness(memory, offset, bytes, self.line(launch.kernel), || {
                             self.thread(block, lane)
                         });
                     }
+                    self.spin.changes |= changes;
                     if !memory.written.load(std::sync::atomic::Ordering::Relaxed) {
                         memory.written.store(true, std::sync::atomic::Ordering::Relaxed);
                     }
@@ -210,9 +253,31 @@ impl Warp {
         Ok(())
     }
 
+    /// Notes a store of lanes to a buffer, before it is done.
+    #[inline(always)]
+    fn note_store(
+        &self,
+        access: &Access,
+        memory: &Buffer,
+        (lanes, offset): (u32, impl Fn(usize) -> u64),
+        block: &Block<'_>,
+    ) -> Result<(), Fault> {
+        let Access { bytes, order, ref elements, .. } = *access;
+        let keep = u64::MAX >> (64 - 8 * u32::from(bytes));
+        let same = |lane: usize| {
+            elements.iter().enumerate().all(|(index, element)| {
+                let offset = offset(lane) + index as u64 * u64::from(bytes);
+                memory.load(offset, bytes) == self.registers.any_lane(*element, lane) & keep
+            })
+        };
+        let reach = if order.is_some() { Reach::StrongWrite } else { Reach::Write };
+        let size = bytes * elements.len() as u8;
+        self.note_global(memory, reach, (lanes, &offset, size), same, block)
+    }
+
     /// Lane by lane, from the lowest on.
     pub(super) fn atomic(&mut self, atomic: &Atomic, mask: u32, block: &mut Block<'_>) -> Result<(), Fault> {
-        let Atomic { region, op, kind, no_flush, address, ref d, ref b, c } = *atomic;
+        let Atomic { region, op, kind, no_flush, order, address, ref d, ref b, c } = *atomic;
         let addresses = self.registers.addresses(address);
         let bytes = (kind.bits() / 8) as u8;
         for lane in each(mask) {
@@ -228,24 +293,33 @@ impl Warp {
                 let old = match space {
                     Region::Shared => {
                         let at = block.shared.checked(at, size, "changes").map_err(fault)? + step as usize;
-                        // atomic operations order what others do
-                        block.shared.barrier();
-                        block.shared.note_read(at, bytes.into(), self.number as u8).map_err(fault)?;
-                        block
-                            .shared
-                            .note_write(at, bytes.into(), self.number as u8, |_| false)
-                            .map_err(fault)?;
-                        block.shared.barrier();
+                        let by = By { warp: self.number as u8, clocks: &block.clocks };
+                        let race = |race: Race| Fault::new(lane, race);
+                        block.shared.note_read(at, bytes.into(), true, by).map_err(race)?;
+                        let noted = block.shared.note_write(at, bytes.into(), Kind::Strong, by, |_| false);
+                        noted.map_err(race)?;
+                        let flag = (self.number, SHARED_WINDOW + at as u64);
+                        block.clocks.acquire(flag, order, true, None);
+                        block.clocks.release(flag, order, true, None);
                         let old = block.shared.get(at, bytes);
-                        block.shared.put(at, bytes, apply(old));
+                        let new = apply(old);
+                        block.shared.put(at, bytes, new);
+                        self.spin.changes |= new != old;
                         old
                     }
                     Region::Local => return Err(fault("an atomic operation on local memory".to_owned())),
                     _ => {
                         let launch = block.launch;
                         let (memory, offset) = launch.global.checked(at, size, "changes").map_err(fault)?;
+                        let lanes = (1 << lane, |_| offset + step, bytes);
+                        self.note_global(memory, Reach::StrongWrite, lanes, |_| false, block)?;
+                        let flags = Some(&launch.global.flags);
+                        block.clocks.acquire((self.number, at + step), order, true, flags);
+                        block.clocks.release((self.number, at + step), order, true, flags);
                         let old = memory.load(offset + step, bytes);
-                        memory.store(offset + step, bytes, apply(old));
+                        let new = apply(old);
+                        memory.store(offset + step, bytes, new);
+                        self.spin.changes |= new != old;
                         memory.written.store(true, std::sync::atomic::Ordering::Relaxed);
                         launch.witness(memory, offset + step, bytes, self.line(launch.kernel), || {
                             self.thread(block, lane)
@@ -254,6 +328,7 @@ impl Warp {
                     }
                 };
                 if let Some(slot) = d.get(index) {
+                    self.spin.has_read(&[[old; LANES]], 1);
                     match *slot {
                         Slot::Word(word, _) => self.registers.words[word.0 as usize][lane] = old as u32,
                         Slot::Wide(wide) => self.registers.wides[wide.0 as usize][lane] = old,

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::clocks::Clocks;
 use super::fault::Fault;
-use super::running::Running;
+use super::running::{Order, Running};
 use super::shared::Shared;
 use super::warp::{State, Warp};
 use crate::error::Error;
@@ -14,11 +15,18 @@ use crate::program::{Logic, Op};
 pub(crate) struct Block<'l> {
     pub(crate) launch: &'l Running<'l>,
     pub(crate) index: [u32; 3],
-    /// From 1, in the order of launch.
-    pub(crate) number: u32,
     pub(crate) shared: Shared,
+    pub(super) clocks: Clocks,
     /// Warps that arrived at a barrier without waiting, and how many threads it waits for.
     arrived: BTreeMap<u32, (Vec<usize>, u32)>,
+}
+
+/// Why a block stopped.
+pub(crate) enum Pause {
+    /// With the line of a read of something that nobody wrote, if there was one.
+    Ended { unwritten: Option<u32> },
+    /// A warp waits for a value in memory; `changes`: whether memory changed meanwhile.
+    Spins { changes: bool },
 }
 
 /// Barriers of a block.
@@ -27,26 +35,36 @@ const BARRIERS: u32 = 16;
 impl<'l> Block<'l> {
     pub(crate) fn new(launch: &'l Running<'l>) -> Block<'l> {
         let shared = Shared::new(launch.shared_bytes, launch.filling);
-        Block { launch, index: [0; 3], number: 0, shared, arrived: BTreeMap::new() }
+        Block { launch, index: [0; 3], shared, clocks: Clocks::default(), arrived: BTreeMap::new() }
     }
 
-    /// Runs one block; the line of a read of something that nobody wrote, if there was one.
-    pub(crate) fn run(&mut self, number: u64, warps: &mut [Warp]) -> Result<Option<u32>, Error> {
+    /// Starts one block.
+    pub(crate) fn start(&mut self, number: u64, warps: &mut [Warp]) {
         let [x, y, _] = self.launch.grid.map(u64::from);
         self.index = [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32];
-        // beyond what a mark can hold, blocks are not told apart
-        self.number = u32::try_from(number + 1).unwrap_or(u32::MAX).min((1 << 28) - 2);
+        // numbers are from 1; beyond what a mark can hold, blocks are not told apart
+        let number = u32::try_from(number + 1).unwrap_or(u32::MAX).min((1 << 28) - 2);
+        self.clocks.start(number, warps.len());
         self.shared.reset();
         self.arrived.clear();
         for (index, warp) in warps.iter_mut().enumerate() {
             warp.start(self, index);
         }
+    }
+
+    /// Runs the block until it has ended, or waits for others.
+    pub(crate) fn run(&mut self, warps: &mut [Warp]) -> Result<Pause, Error> {
         loop {
-            let mut ran = false;
+            let (mut ran, mut spins) = (false, false);
             for index in 0..warps.len() {
+                let index = match self.launch.order {
+                    Order::Descending => warps.len() - 1 - index,
+                    _ => index,
+                };
                 if warps[index].state == State::Ready {
                     warps[index].run(self)?;
                     ran = true;
+                    spins |= warps[index].spin.has_stopped();
                     match warps[index].state {
                         State::Waiting { id, count, at } => self.release(id, count, at, warps)?,
                         State::InWarpgroup { at } => self.warpgroup(index / WARPGROUP, at, warps)?,
@@ -55,7 +73,11 @@ impl<'l> Block<'l> {
                 }
             }
             if warps.iter().all(|warp| warp.state == State::Done) {
-                return Ok(warps.iter().find_map(|warp| warp.unwritten));
+                return Ok(Pause::Ended { unwritten: warps.iter().find_map(|warp| warp.unwritten) });
+            }
+            if spins {
+                let changes = warps.iter_mut().fold(false, |all, warp| all | warp.spin.has_changed());
+                return Ok(Pause::Spins { changes });
             }
             if ran {
                 continue;
@@ -67,6 +89,13 @@ impl<'l> Block<'l> {
                 warps[warp].error(self, warps[warp].line(self.launch.kernel), fault)
             })?;
         }
+    }
+
+    /// The error of a block that waits for what nobody does.
+    pub(super) fn waits_in_vain(&self, warps: &[Warp]) -> Error {
+        let Some(warp) = warps.iter().find(|warp| warp.state == State::Ready) else { return self.stuck(warps) };
+        let what = "the loop waits for a value that no other thread writes";
+        warp.error(self, warp.line(self.launch.kernel), Fault::new(0, what))
     }
 
     /// Multiplies if all warps of a warpgroup have come.
@@ -95,6 +124,7 @@ impl<'l> Block<'l> {
         }
         let entry = self.arrived.entry(id).or_insert((vec![], count));
         entry.0.push(warp);
+        self.clocks.arrive(id, warp);
         Ok(())
     }
 
@@ -122,7 +152,9 @@ impl<'l> Block<'l> {
             return Ok(());
         }
         self.arrived.remove(&id);
-        self.shared.barrier();
+        let ended = |warp: &usize| count == 0 && warps[*warp].state == State::Done;
+        let ended: Vec<usize> = (0..warps.len()).filter(ended).collect();
+        self.clocks.meet(id, &waiting, &ended);
         self.reduce(&waiting, warps);
         for warp in waiting {
             warps[warp].state = State::Ready;

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::clocks::By;
+use super::fault::Fault;
 use super::shared::Shared;
 use crate::lanes::{LANES, each};
 
@@ -43,14 +45,18 @@ impl Copies {
     }
 
     /// Until at most that many groups are left.
-    pub(crate) fn wait(&mut self, left: usize, shared: &mut Shared, warp: usize) {
+    pub(super) fn wait(&mut self, left: usize, shared: &mut Shared, by: By<'_>) -> Result<(), Fault> {
         while self.groups.len() > left {
             let count = self.groups.pop_front().unwrap_or(0);
             for copy in self.all.range(..count) {
                 for lane in each(copy.mask) {
                     let (to, value) = (copy.to[lane], copy.values[lane]);
-                    // a conflict with another warp shows where that one reads or writes
-                    let _ = shared.note_write(to, copy.bytes, warp as u8, |_| true);
+                    let same = |shared: &Shared| match copy.bytes {
+                        16 => shared.array(to) == value.to_le_bytes(),
+                        bytes => shared.get(to, bytes as u8) == value as u64,
+                    };
+                    let landed = shared.land(to, copy.bytes, by, same);
+                    landed.map_err(|race| Fault::new(lane, race))?;
                     match copy.bytes {
                         16 => shared.put_array(to, value.to_le_bytes()),
                         bytes => shared.put(to, bytes as u8, value as u64),
@@ -59,6 +65,7 @@ impl Copies {
             }
             self.all.drain(..count);
         }
+        Ok(())
     }
 
     /// Groups without copies need no wait.

@@ -1,14 +1,15 @@
-//! Global memory: a region for each buffer, and who has touched which word.
+//! Global memory: a region for each buffer, and which accesses race.
 
-use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
+use super::clocks::{Agent, By, Kind};
+use super::fault::{Race, Where};
+use super::flags::Flags;
+use super::shadow::Shadow;
 use crate::decode::{FIRST_STATIC, REGION_BITS};
+use crate::error::Thread;
 use crate::lanes::{LANES, WideLanes, each};
-
-/// Words of a piece of a shadow.
-const PIECE: usize = 4096;
 
 /// A buffer. Words are atomic, so that blocks on several threads may share it; no order between them is needed, as blocks
 /// that meet in one word are an error.
@@ -16,70 +17,21 @@ pub(crate) struct Region {
     pub(crate) name: String,
     words: Box<[AtomicU32]>,
     pub(crate) bytes: u64,
-    writers: Shadow,
-    readers: Shadow,
-    /// Those that read 16 bytes at a time.
-    wide_readers: Shadow,
+    /// The address of its first byte.
+    base: u64,
+    touches: Shadow,
+    /// Whether reads leave marks.
+    pub(super) is_watched: bool,
     pub(crate) written: AtomicBool,
-    read: AtomicBool,
-}
-
-/// For each word of a region the block that touched it and which of its bytes; pieces exist where there was a touch.
-struct Shadow(Box<[OnceLock<Box<[AtomicU32]>>]>);
-
-/// More than one block.
-const SEVERAL: u32 = u32::MAX >> 4;
-
-impl Shadow {
-    fn new(words: usize) -> Shadow {
-        Shadow((0..words.div_ceil(PIECE)).map(|_| OnceLock::new()).collect())
-    }
-
-    /// The marks of some words of one access, if any of their piece was touched.
-    #[inline(always)]
-    fn get(&self, words: &Range<usize>) -> Option<&[AtomicU32]> {
-        let piece = self.0[words.start / PIECE].get()?;
-        Some(&piece[words.start % PIECE..][..words.len()])
-    }
-
-    /// The same, where they are to be touched.
-    #[inline(always)]
-    fn of(&self, words: &Range<usize>) -> &[AtomicU32] {
-        let piece =
-            self.0[words.start / PIECE].get_or_init(|| (0..PIECE).map(|_| AtomicU32::new(0)).collect());
-        &piece[words.start % PIECE..][..words.len()]
-    }
-}
-
-/// Notes that a block touched these bytes of a word.
-#[inline(always)]
-fn touch(cell: &AtomicU32, block: u32, bytes: u32) {
-    let mark = block << 4 | bytes;
-    let old = cell.load(Relaxed);
-    if old == mark {
-        return;
-    }
-    let new = match old >> 4 {
-        0 => mark,
-        same if same == block => old | bytes,
-        _ => SEVERAL << 4 | old & 15 | bytes,
-    };
-    if new != old {
-        cell.store(new, Relaxed);
-    }
-}
-
-/// Whether a mark is of another block and of one of these bytes.
-#[inline(always)]
-fn is_foreign(mark: u32, block: u32, bytes: u32) -> bool {
-    mark != 0 && mark >> 4 != block && mark & bytes != 0
+    pub(super) read: AtomicBool,
 }
 
 /// Why an access failed.
 pub(crate) type Wrong = String;
 
 impl Region {
-    pub(crate) fn new(name: String, bytes: &[u8]) -> Region {
+    /// The buffer of a number; `is_watched`: whether it is read and written, and not by one warp alone.
+    pub(crate) fn new(name: String, number: u64, bytes: &[u8], is_watched: bool) -> Region {
         let words: Box<[AtomicU32]> = bytes
             .chunks(4)
             .map(|chunk| {
@@ -91,9 +43,9 @@ impl Region {
         Region {
             name,
             bytes: bytes.len() as u64,
-            writers: Shadow::new(words.len()),
-            readers: Shadow::new(words.len()),
-            wide_readers: Shadow::new(words.len().div_ceil(4)),
+            base: number << REGION_BITS,
+            touches: Shadow::new(words.len()),
+            is_watched,
             written: AtomicBool::new(false),
             read: AtomicBool::new(false),
             words,
@@ -164,69 +116,6 @@ impl Region {
             }
         }
     }
-
-    /// Notes a read of up to 16 bytes by a block; an error if another block wrote one.
-    #[inline(always)]
-    fn note_read(&self, offset: u64, bytes: u8, block: u32) -> Result<(), Wrong> {
-        let words = words(offset, bytes);
-        let touched = touched(offset, bytes);
-        for mark in self.writers.get(&words).into_iter().flatten().map(|cell| cell.load(Relaxed)) {
-            if is_foreign(mark, block, touched) && mark >> 4 != SEVERAL {
-                return Err(format!(
-                    "reads bytes {offset} to {} of {}, which block number {} of the same launch writes: \
-                     the result depends on the order of blocks",
-                    offset + u64::from(bytes) - 1,
-                    self.name,
-                    (mark >> 4) - 1
-                ));
-            }
-        }
-        match bytes {
-            16 => touch(&self.wide_readers.of(&wide(&words))[0], block, touched),
-            _ => self.readers.of(&words).iter().for_each(|cell| touch(cell, block, touched)),
-        }
-        Ok(())
-    }
-
-    /// Notes a write by a block, before it is done; an error if another block read it or wrote something else.
-    #[inline(always)]
-    fn note_write(&self, offset: u64, bytes: u8, value: u64, block: u32) -> Result<(), Wrong> {
-        let words = words(offset, bytes);
-        let touched = touched(offset, bytes);
-        let mark = |of: &Shadow, words: &Range<usize>, word: usize| {
-            of.get(words).map_or(0, |cells| cells[word].load(Relaxed))
-        };
-        let foreign = |mark| is_foreign(mark, block, touched);
-        let wide_reader = mark(&self.wide_readers, &wide(&words), 0);
-        for word in 0..words.len() {
-            let (writer, reader) = (mark(&self.writers, &words, word), mark(&self.readers, &words, word));
-            let reader = if foreign(reader) { reader } else { wide_reader };
-            if (foreign(writer) && writer >> 4 != SEVERAL || foreign(reader))
-                && self.load(offset, bytes) != value
-            {
-                let (other, does) = if foreign(writer) { (writer, "writes") } else { (reader, "reads") };
-                let who = match other >> 4 {
-                    SEVERAL => "other blocks".to_owned(),
-                    other => format!("block number {}", other - 1),
-                };
-                return Err(format!(
-                    "writes bytes {offset} to {} of {}, which {who} of the same launch {does} too: \
-                     the result depends on the order of blocks",
-                    offset + u64::from(bytes) - 1,
-                    self.name
-                ));
-            }
-        }
-        self.writers.of(&words).iter().for_each(|cell| touch(cell, block, touched));
-        Ok(())
-    }
-}
-
-/// The words of an access; it is aligned, so that they are in one piece.
-#[inline(always)]
-fn words(offset: u64, bytes: u8) -> Range<usize> {
-    let first = offset as usize / 4;
-    first..first + usize::from(bytes).div_ceil(4)
 }
 
 /// Whether an address is a multiple of a power of two.
@@ -235,91 +124,123 @@ pub(crate) fn is_aligned(address: u64, bytes: u64) -> bool {
     address & (bytes - 1) == 0
 }
 
-/// The bytes of a word that an access touches.
-#[inline(always)]
-fn touched(offset: u64, bytes: u8) -> u32 {
-    match bytes {
-        1 => 1 << (offset % 4),
-        2 => 3 << (offset % 4),
-        _ => 15,
-    }
-}
-
-/// The 16 bytes that hold the words of an access.
-#[inline(always)]
-fn wide(words: &Range<usize>) -> Range<usize> {
-    words.start / 4..words.start / 4 + 1
-}
-
 /// All buffers of a launch.
 pub(crate) struct Global {
     /// Arguments; region a is at (1 + a) << REGION_BITS.
     pub(crate) buffers: Vec<Region>,
     pub(crate) statics: Vec<Region>,
-    /// How blocks that meet in a word are found.
-    pub(crate) watch: Watch,
+    /// Whether accesses of several warps may meet, and the order of warps is the usual one.
+    pub(super) looks: bool,
+    /// Whether races are errors.
+    pub(super) reports: bool,
+    /// Whether blocks can order each other: there are strong accesses.
+    pub(super) orders_blocks: bool,
+    /// What acquires can see.
+    pub(super) flags: Flags,
+    /// The first write after a read of another warp of the block, with nothing between them: whether it matters, other orders show.
+    pub(super) doubt: Mutex<Option<(Place, Race)>>,
 }
 
-/// Which accesses leave marks, so that blocks that meet in a word are found.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Watch {
-    Nothing,
-    /// Writes, as long as nothing is read of a buffer that is written.
-    Writes,
-    All,
+/// The line, thread and block of an access.
+pub(super) type Place = (u32, Thread, u32);
+
+/// How an access of global memory meets others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    Read,
+    Write,
+    StrongRead,
+    StrongWrite,
+}
+
+impl Access {
+    fn verb(self) -> &'static str {
+        match self {
+            Access::Read | Access::StrongRead => "reads",
+            Access::Write | Access::StrongWrite => "writes",
+        }
+    }
 }
 
 impl Global {
-    /// Notes that lanes read up to 16 bytes each of a buffer; an error, with the lane, if another block wrote some of them.
+    /// Notes an access of lanes, before it is done: the lanes, the offset of each, and its bytes. An error, with the lane, if it
+    /// races. `same`: whether a lane writes what is there already, which does not race with reads, nor with such writes.
     #[inline(always)]
-    pub(crate) fn note_reads(
+    pub(super) fn note(
         &self,
         memory: &Region,
-        (mask, offset): (u32, impl Fn(usize) -> u64),
-        bytes: u8,
-        block: u32,
-    ) -> Result<(), (usize, Wrong)> {
-        match self.watch {
-            Watch::Nothing => Ok(()),
-            Watch::Writes => {
-                memory.read.store(true, Relaxed);
-                if memory.written.load(Relaxed) { Err((0, Global::run_again())) } else { Ok(()) }
-            }
-            Watch::All => each(mask).try_for_each(|lane| {
-                memory.note_read(offset(lane), bytes, block).map_err(|wrong| (lane, wrong))
-            }),
+        access: Access,
+        lanes: (u32, impl Fn(usize) -> u64, u8),
+        by: By<'_>,
+        same: impl Fn(usize) -> bool,
+        place: impl Fn(usize) -> Place,
+    ) -> Result<(), (usize, Race)> {
+        if !self.looks {
+            return Ok(());
         }
-    }
-
-    /// Notes a write, before it is done; an error if another block read or wrote there.
-    #[inline(always)]
-    pub(crate) fn note_write(
-        &self,
-        memory: &Region,
-        (offset, bytes): (u64, u8),
-        value: u64,
-        block: u32,
-    ) -> Result<(), Wrong> {
-        match self.watch {
-            Watch::Nothing => Ok(()),
-            Watch::Writes if memory.read.load(Relaxed) => {
-                memory.written.store(true, Relaxed);
-                Err(Global::run_again())
+        let reads = matches!(access, Access::Read | Access::StrongRead);
+        if !memory.is_watched {
+            let (own, other) =
+                if reads { (&memory.read, &memory.written) } else { (&memory.written, &memory.read) };
+            if !own.load(Relaxed) {
+                own.store(true, Relaxed);
             }
-            Watch::Writes | Watch::All => memory.note_write(offset, bytes, value, block),
+            if other.load(Relaxed) {
+                return Err((0, Global::run_again()));
+            }
+            if reads {
+                return Ok(());
+            }
         }
+        if !self.reports {
+            return Ok(());
+        }
+        let (mask, offset, bytes) = lanes;
+        let check = |lane: usize| -> (&'static [Kind], Option<Kind>) {
+            match access {
+                Access::Read => (&[Kind::Write, Kind::Strong], Some(Kind::Read)),
+                Access::StrongRead => (&[Kind::Write], None),
+                Access::StrongWrite => (&[Kind::Write, Kind::Read], Some(Kind::Strong)),
+                // what changes nothing races with what others change, as a read does
+                Access::Write if memory.is_watched && same(lane) => (&[Kind::Strong], Some(Kind::Read)),
+                Access::Write => (&[Kind::Write, Kind::Read, Kind::Strong], Some(Kind::Write)),
+            }
+        };
+        let found = |lane: usize, kind: Kind, agent: Agent| {
+            if access == Access::Write && kind == Kind::Write && same(lane) {
+                return Ok(());
+            }
+            let race = race(memory, access, (offset(lane), bytes), (kind, agent), by);
+            if !reads && kind == Kind::Read && agent.0 == by.clocks.block {
+                if let Ok(mut doubt) = self.doubt.lock() {
+                    doubt.get_or_insert_with(|| (place(lane), race));
+                }
+                return Ok(());
+            }
+            Err((lane, race))
+        };
+        memory.touches.note((mask, &offset, bytes), by, self.orders_blocks, check, found)
     }
 
     /// Ends a run that has to watch reads, too; nobody sees it.
     #[cold]
-    fn run_again() -> Wrong {
-        "reads what is written".to_owned()
+    fn run_again() -> Race {
+        "reads what is written".into()
     }
 
-    /// Whether the launch must run again and watch all: one buffer was read and written.
-    pub(crate) fn must_run_again(&self) -> bool {
-        let both = |memory: &Region| memory.read.load(Relaxed) && memory.written.load(Relaxed);
-        self.watch == Watch::Writes && self.buffers.iter().chain(&self.statics).any(both)
+    /// Buffers that must be watched, and are not: they are read and written.
+    pub(crate) fn unwatched(&self) -> Vec<usize> {
+        let both = |memory: &Region| {
+            !memory.is_watched && memory.read.load(Relaxed) && memory.written.load(Relaxed)
+        };
+        let all = self.buffers.iter().chain(&self.statics).enumerate();
+        all.filter(|(_, memory)| self.looks && both(memory)).map(|(index, _)| index).collect()
+    }
+
+    /// Numbers of the buffers whose reads are watched.
+    pub(crate) fn watched(&self) -> std::collections::BTreeSet<usize> {
+        let all = self.buffers.iter().chain(&self.statics).enumerate();
+        all.filter(|(_, memory)| memory.is_watched).map(|(index, _)| index).collect()
     }
 
     /// The region of an address, and the offset in it.
@@ -388,4 +309,36 @@ impl Global {
             ),
         }
     }
+}
+
+/// Why an access races.
+#[cold]
+fn race(
+    memory: &Region,
+    access: Access,
+    (offset, bytes): (u64, u8),
+    (kind, agent): (Kind, Agent),
+    by: By<'_>,
+) -> Race {
+    let place = format!(
+        "{} bytes {offset} to {} of {}",
+        access.verb(),
+        offset + u64::from(bytes) - 1,
+        memory.name
+    );
+    let does = if kind == Kind::Read { "reads" } else { "writes" };
+    let what = if agent.0 == by.clocks.block {
+        format!(
+            "{place}, which warp {} of the same block {does}: there is no barrier between them",
+            agent.1
+        )
+    } else {
+        let too = if does == access.verb() { " too" } else { "" };
+        format!(
+            "{place}, which block number {} of the same launch {does}{too}: the result depends on the order of blocks",
+            agent.0 - 1
+        )
+    };
+    let (address, bytes) = (memory.base + offset, bytes.into());
+    Race { what, other: Some(Where { writes: kind != Kind::Read, agent, address, bytes }) }
 }

@@ -1,18 +1,21 @@
 //! A launch: arguments, grid, blocks on threads.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use super::argument::{Argument, Buffer};
-use super::block::Block;
-use super::global::{Global, Region, Watch};
+use super::blocks;
+use super::fault::Where;
+use super::flags::Flags;
+use super::global::{Global, Region};
 pub use super::running::Limits;
-use super::running::{Running, Witness};
+use super::running::{Order, Running, Witness};
 use super::trace::{Product, Record, Recorder, Trace};
-use super::warp::Warp;
+use crate::decode::FIRST_STATIC;
 use crate::error::{Error, Thread};
 use crate::lanes::LANES;
-use crate::program::Kernel;
+use crate::program::{Kernel, Op};
 use crate::text::Width;
 
 /// A kernel with everything a launch says.
@@ -79,6 +82,7 @@ impl Launch<'_> {
         let given = Given { grid, block, parameters: &parameters, buffers };
         let (global, mut report, unwritten) = self.once(&given, FILLINGS[0], writer.as_mut(), stop)?;
         report.writer = writer.and_then(|writer| writer.found);
+        self.check_order(&given, &global, stop)?;
         if !kernel.unwritten.is_empty() || unwritten.is_some() {
             let (other, ..) = self.once(&given, FILLINGS[1], None, stop)?;
             self.compare(&given, [&global, &other], unwritten, stop)?;
@@ -204,39 +208,107 @@ impl Launch<'_> {
         filling: u8,
         mut witness: Option<&mut WitnessOf>,
         stop: &mut dyn FnMut() -> bool,
-    ) -> Result<(Global, Report, Option<u32>), Error> {
-        // blocks that agree by atomic operations may use one address; they run one after the other
-        let several = given.grid != [1; 3] && !self.allow_doubtful && !self.kernel.ordered;
-        let mut run = |watch| self.watching(watch, given, filling, witness.as_deref_mut(), stop);
-        let done = run(if several { Watch::Writes } else { Watch::Nothing })?;
-        let done = if done.is_some() { done } else { run(Watch::All)? };
-        done.ok_or(Error::Stopped)
+    ) -> Result<Done, Error> {
+        let mut how = How { order: Order::Together, filling, watched: BTreeSet::new(), sought: None };
+        loop {
+            match self.watching(&how, given, witness.as_deref_mut(), stop)? {
+                Outcome::Done(done) => return Ok(*done),
+                Outcome::Again(more) => how.watched.extend(more),
+                Outcome::Failed(error, None) => return Err(error),
+                Outcome::Found(_) => return Err(Error::Stopped), // nothing is sought
+                Outcome::Failed(error, Some(other)) => {
+                    how.sought = Some(other);
+                    return Err(self.with_other(error, &how, given, stop));
+                }
+            }
+        }
     }
 
-    /// The same; nothing if it must be repeated with [`Watch::All`].
+    /// The error of a race with the line and thread of the earlier access, which another run finds.
+    fn with_other(&self, error: Error, how: &How, given: &Given<'_>, stop: &mut dyn FnMut() -> bool) -> Error {
+        let again = self.watching(how, given, None, stop);
+        match (error, again) {
+            (Error::Kernel { line, what, thread }, Ok(Outcome::Found((other, by)))) => {
+                Error::Kernel { line, what: format!("{what}; the other access is line {other}, {by}"), thread }
+            }
+            (error, _) => error,
+        }
+    }
+
+    /// Warps of a block may write to global memory what others of the block have read, with no barrier between, where no result
+    /// depends on it: copies of a value that several warps have. An error if results differ when the warps run in other orders.
+    fn check_order(
+        &self,
+        given: &Given<'_>,
+        global: &Global,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<(), Error> {
+        let Some(((line, thread, _), race)) = global.doubt.lock().ok().and_then(|mut doubt| doubt.take()) else {
+            return Ok(());
+        };
+        let bytes = |global: &Global, index: usize, length: usize| {
+            let mut bytes = vec![0; length];
+            global.buffers[index].copy_to(&mut bytes);
+            bytes
+        };
+        for order in [Order::Ascending, Order::Descending] {
+            let how = How { order, filling: FILLINGS[0], watched: BTreeSet::new(), sought: None };
+            let is_same = match self.watching(&how, given, None, stop)? {
+                Outcome::Done(other) => given.buffers.iter().enumerate().all(|(index, buffer)| {
+                    let length = buffer.bytes.len();
+                    bytes(&other.0, index, length) == bytes(global, index, length)
+                }),
+                _ => false,
+            };
+            if !is_same {
+                let error = Error::Kernel { line, what: race.what, thread };
+                let watched = global.watched();
+                let how = How { order: Order::Together, filling: FILLINGS[0], watched, sought: race.other };
+                return Err(self.with_other(error, &how, given, stop));
+            }
+        }
+        Ok(())
+    }
+
+    /// One run, in which the reads of some buffers are watched.
     fn watching(
         &self,
-        watch: Watch,
+        how: &How,
         &Given { grid, block, parameters, buffers }: &Given<'_>,
-        filling: u8,
         witness: Option<&mut WitnessOf>,
         stop: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<(Global, Report, Option<u32>)>, Error> {
+    ) -> Result<Outcome, Error> {
+        let filling = how.filling;
         let kernel = self.kernel;
         let blocks: u64 = grid.iter().map(|size| u64::from(*size)).product();
         let (shared_bytes, dynamic_shared) = self.shared_bytes()?;
+        let several = blocks > 1 || block.iter().map(|size| *size as usize).product::<usize>() > LANES;
+        let is_watched = |index: usize| how.watched.contains(&index);
         let global = Global {
-            buffers: buffers.iter().map(|buffer| Region::new(buffer.name.clone(), &buffer.bytes)).collect(),
+            buffers: buffers
+                .iter()
+                .enumerate()
+                .map(|(index, buffer)| {
+                    Region::new(buffer.name.clone(), 1 + index as u64, &buffer.bytes, is_watched(index))
+                })
+                .collect(),
             statics: kernel
                 .statics
                 .iter()
-                .map(|variable| {
+                .enumerate()
+                .map(|(index, variable)| {
                     let mut bytes = variable.initial.clone();
                     bytes.resize(variable.bytes as usize, 0);
-                    Region::new(format!("variable '{}'", variable.name), &bytes)
+                    let is_watched = is_watched(buffers.len() + index);
+                    let name = format!("variable '{}'", variable.name);
+                    Region::new(name, FIRST_STATIC + index as u64, &bytes, is_watched)
                 })
                 .collect(),
-            watch,
+            looks: several && how.order == Order::Together,
+            reports: !self.allow_doubtful,
+            orders_blocks: kernel.ordered,
+            flags: Flags::default(),
+            doubt: Mutex::new(None),
         };
         let (mut next, flag) = (0, AtomicBool::new(false));
         let narrow = kernel
@@ -263,7 +335,7 @@ impl Launch<'_> {
             recorder: self
                 .trace
                 .as_ref()
-                .filter(|_| filling == FILLINGS[0])
+                .filter(|_| filling == FILLINGS[0] && how.order == Order::Together && how.sought.is_none())
                 .map(|wanted| Recorder { wanted: wanted.clone(), ..Recorder::default() }),
             stop: &flag,
             witness: witness.as_ref().map(|witness| Witness {
@@ -271,9 +343,17 @@ impl Launch<'_> {
                 offset: witness.offset,
                 found: Mutex::new(None),
             }),
+            may_spin: kernel.steps.iter().any(|step| match &step.op {
+                Op::Load(access) => access.order.is_some(),
+                Op::Atomic(atomic) => !atomic.d.is_empty(),
+                _ => false,
+            }),
+            order: how.order,
+            raced: Mutex::new(vec![]),
+            sought: how.sought.map(|sought| (sought, Mutex::new(None))),
         };
         // atomic operations on global memory come in the order of blocks
-        let alone = kernel.ordered || self.allow_doubtful;
+        let alone = kernel.ordered || self.allow_doubtful || how.sought.is_some();
         let cores = match self.limits.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
@@ -283,38 +363,30 @@ impl Launch<'_> {
         let failed: Mutex<Option<(u64, Error)>> = Mutex::new(None);
         let unwritten: Mutex<Option<u32>> = Mutex::new(None);
         let executed = AtomicU64::new(0);
+        let fail = |number: u64, error: Error| {
+            // the first block's error, whichever thread comes first
+            if let Ok(mut failed) = failed.lock()
+                && !matches!(error, Error::Stopped)
+                && failed.as_ref().is_none_or(|(other, _)| number < *other)
+            {
+                *failed = Some((number, error));
+            }
+            flag.store(true, Relaxed);
+        };
+        let start = || {
+            let number = next.fetch_add(1, Relaxed);
+            (number < blocks && !flag.load(Relaxed)).then_some(number)
+        };
+        let end = |line: Option<u32>| {
+            if let (Some(line), Ok(mut unwritten)) = (line, unwritten.lock()) {
+                unwritten.get_or_insert(line);
+            }
+        };
         let work = || {
             // products of matrices are shared out by blocks
             bitmma_engine::threads::stay_on_this_thread();
-            let mut current = Block::new(&running);
-            let warps = running.threads().div_ceil(LANES);
-            let mut warps: Vec<Warp> = (0..warps).map(|_| Warp::new(kernel, filling)).collect();
-            loop {
-                let number = next.fetch_add(1, Relaxed);
-                if number >= blocks || flag.load(Relaxed) {
-                    break;
-                }
-                match current.run(number, &mut warps) {
-                    Ok(None) => {}
-                    Ok(Some(line)) => {
-                        if let Ok(mut unwritten) = unwritten.lock() {
-                            unwritten.get_or_insert(line);
-                        }
-                    }
-                    Err(error) => {
-                        // the first block's error, whichever thread comes first
-                        if let Ok(mut failed) = failed.lock()
-                            && !matches!(error, Error::Stopped)
-                            && failed.as_ref().is_none_or(|(other, _)| number < *other)
-                        {
-                            *failed = Some((number, error));
-                        }
-                        flag.store(true, Relaxed);
-                        break;
-                    }
-                }
-            }
-            executed.fetch_add(warps.iter().map(|warp| warp.executed).sum(), Relaxed);
+            let count = blocks::run_all(&running, &start, &end, &fail);
+            executed.fetch_add(count, Relaxed);
         };
         let stopped = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
@@ -334,11 +406,20 @@ impl Launch<'_> {
         if stopped {
             return Err(Error::Stopped);
         }
-        if running.global.must_run_again() {
-            return Ok(None);
+        if let Some((_, found)) = running.sought
+            && let Some(found) = found.into_inner().ok().flatten()
+        {
+            return Ok(Outcome::Found(found));
+        }
+        let unwatched = running.global.unwatched();
+        if !unwatched.is_empty() {
+            return Ok(Outcome::Again(unwatched));
         }
         if let Some((_, error)) = failed.into_inner().ok().flatten() {
-            return Err(error);
+            let raced = running.raced.into_inner().unwrap_or_default();
+            let Error::Kernel { thread, .. } = &error else { return Err(error) };
+            let other = raced.iter().find(|(of, _)| of == thread).map(|(_, other)| *other);
+            return Ok(Outcome::Failed(error, other));
         }
         if let (Some(of), Some(found)) = (witness, running.witness.as_ref()) {
             of.found = found.found.lock().ok().and_then(|found| *found);
@@ -347,7 +428,7 @@ impl Launch<'_> {
         if let Some(recorder) = running.recorder {
             (report.records, report.products, report.is_cut) = recorder.finish();
         }
-        Ok(Some((running.global, report, unwritten.into_inner().ok().flatten())))
+        Ok(Outcome::Done(Box::new((running.global, report, unwritten.into_inner().ok().flatten()))))
     }
 
     /// An error if two runs that differ in what nobody wrote differ in a result.
@@ -382,6 +463,30 @@ impl Launch<'_> {
         }
         Ok(())
     }
+}
+
+/// What a run left: memory, what is reported, and the line of a read of something that nobody wrote.
+type Done = (Global, Report, Option<u32>);
+
+/// How a run differs from others of a launch.
+struct How {
+    order: Order,
+    filling: u8,
+    /// Numbers of buffers, and behind them of variables, that are read and written.
+    watched: BTreeSet<usize>,
+    /// The earlier access of a race, to be found.
+    sought: Option<Where>,
+}
+
+/// How a run ended.
+enum Outcome {
+    Done(Box<Done>),
+    /// These must be watched, too.
+    Again(Vec<usize>),
+    /// With the access that it races with, if it does.
+    Failed(Error, Option<Where>),
+    /// The line and thread of what was sought.
+    Found((u32, Thread)),
 }
 
 /// What all runs of a launch share.

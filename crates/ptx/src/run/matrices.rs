@@ -1,8 +1,10 @@
 //! Asynchronous copies, and matrices of 8×8 elements between registers and shared memory.
 
 use super::block::Block;
+use super::clocks::{By, Kind};
 use super::copies::Copy;
-use super::fault::Fault;
+use super::fault::{Fault, Race};
+use super::global::Access as Reach;
 use super::shared::Shared;
 use super::warp::Warp;
 use crate::lanes::{LANES, each, map1, test2};
@@ -30,9 +32,8 @@ impl Warp {
                     bytes => memory.load(offset, bytes).into(),
                 };
             }
-            let read = (whole, |lane: usize| from[lane] - base);
-            let noted = global.note_reads(memory, read, *bytes, block.number);
-            noted.map_err(|(lane, what)| Fault::new(lane, what))?;
+            let lanes = (whole, |lane: usize| from[lane] - base, *bytes);
+            self.note_global(memory, Reach::Read, lanes, |_| false, block)?;
         }
         let rest = if together.is_some() { mask & !whole } else { mask };
         for lane in each(rest) {
@@ -58,15 +59,16 @@ impl Warp {
             }
             for byte in 0..count {
                 let offset = offset + u64::from(byte);
-                let noted = global.note_reads(memory, (1, |_| offset), 1, block.number);
-                noted.map_err(|(_, what)| fault(what))?;
+                self.note_global(memory, Reach::Read, (1 << lane, |_| offset, 1), |_| false, block)?;
                 copy.values[lane] |= u128::from(memory.load(offset, 1)) << (8 * byte);
             }
         }
         for lane in each(mask) {
             let at = block.shared.checked(to[lane], (*bytes).into(), "copies");
             copy.to[lane] = at.map_err(|what| Fault::new(lane, what))?;
-            block.shared.note_copy(copy.to[lane], copy.bytes);
+            let by = By { warp: self.number as u8, clocks: &block.clocks };
+            let noted = block.shared.note_copy(copy.to[lane], copy.bytes, by);
+            noted.map_err(|race| Fault::new(lane, race))?;
         }
         self.copies.start(copy);
         Ok(())
@@ -89,7 +91,8 @@ impl Warp {
             let at = if at >= crate::decode::SHARED_WINDOW { at - crate::decode::SHARED_WINDOW } else { at };
             let verb = if write.is_some() { "writes" } else { "reads" };
             let at = block.shared.checked(at, ROW, verb).map_err(fault)?;
-            let warp = self.number as u8;
+            let by = By { warp: self.number as u8, clocks: &block.clocks };
+            let race = |race: Race| Fault::new(lane, race);
             match write {
                 // several warps may store the same
                 Some(contents) => {
@@ -97,9 +100,9 @@ impl Warp {
                         let mut codes = contents[lane].iter().enumerate();
                         codes.all(|(column, code)| shared.get(at + 2 * column, 2) == u64::from(*code))
                     };
-                    block.shared.note_write(at, ROW as usize, warp, same).map_err(fault)?;
+                    block.shared.note_write(at, ROW as usize, Kind::Write, by, same).map_err(race)?;
                 }
-                None => block.shared.note_read(at, ROW as usize, warp).map_err(fault)?,
+                None => block.shared.note_read(at, ROW as usize, false, by).map_err(race)?,
             }
             rows[lane] = at;
         }

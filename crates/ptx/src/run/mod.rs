@@ -3,9 +3,12 @@
 mod access;
 mod argument;
 mod block;
+mod blocks;
+mod clocks;
 mod copies;
 mod descriptor;
 mod fault;
+mod flags;
 mod fragments;
 mod global;
 mod launch;
@@ -15,7 +18,10 @@ mod pending;
 mod products;
 mod recording;
 mod running;
+mod seek;
+mod shadow;
 mod shared;
+mod spin;
 mod trace;
 mod warp;
 

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::block::Block;
+use super::clocks::By;
 use super::descriptor::Descriptor;
 use super::fault::Fault;
 use super::fragments::{Elements, Part};
 use super::pending::{Products, Start, add_together};
-use super::shared::SEVERAL;
 use super::warp::{State, Warp};
 use crate::matrix::{Multiplier, Sizes, WARPGROUP};
 use crate::program::{Kernel, Mma, Nest, Slot, Wgmma, WgmmaA, accumulator_bit};
@@ -52,7 +52,7 @@ impl Warp {
         let [mut a, mut b] =
             [m, n].map(|lines| Elements::zeros(Part::Operand, multiplier.a_bits, (lines, k)));
         self.rows_of_a(wgmma, block, &mut a, 0)?;
-        columns_of_b(wgmma, self.descriptor_of_b(wgmma), block, (&mut b, self.number as u8), 0)?;
+        columns_of_b(wgmma, self.descriptor_of_b(wgmma), block, (&mut b, self.number), 0)?;
         let mut c = Elements::zeros(Part::Accumulator, multiplier.d_bits, (m, n));
         if self.registers.condition(wgmma.accumulate) & 1 == 1 {
             c.put(&self.registers, &wgmma.d, m, (0, 0));
@@ -75,7 +75,7 @@ impl Warp {
                 let descriptor = Descriptor::of(self.registers.wide(*descriptor)[0]);
                 // each of the four warps has 16 rows of the 64
                 let first = self.number % WARPGROUP * m;
-                let reader = self.number as u8;
+                let reader = self.number;
                 read_tile((&descriptor, wgmma.transposed[0]), first, (block, reader), a, (at, k))?;
             }
         }
@@ -136,7 +136,7 @@ impl Warp {
                     let first = first.pending(wgmma.number);
                     first.into_iter().for_each(|first| pending.b.copy(&first.b, (*from, at), k));
                 }
-                _ => columns_of_b(wgmma, descriptor, block, (&mut pending.b, SEVERAL), at).map_err(fault)?,
+                _ => columns_of_b(wgmma, descriptor, block, (&mut pending.b, warp.number), at).map_err(fault)?,
             }
             let is_full = products.is_full(kernel, wgmma.number);
             warp.state = match is_full {
@@ -192,12 +192,12 @@ impl Warp {
     }
 }
 
-/// Columns of B of a multiplication of a warpgroup, from a place along K on; a warp reads them, or several.
+/// Columns of B of a multiplication of a warpgroup, from a place along K on, as a warp reads them.
 fn columns_of_b(
     wgmma: &Wgmma,
     descriptor: u64,
     block: &mut Block<'_>,
-    (b, reader): (&mut Elements, u8),
+    (b, reader): (&mut Elements, usize),
     at: usize,
 ) -> Result<(), Fault> {
     let k = wgmma.multiplier.own.k;
@@ -212,16 +212,19 @@ fn columns_of_b(
 fn read_tile(
     (descriptor, transposed): (&Descriptor, bool),
     first: usize,
-    (block, reader): (&mut Block<'_>, u8),
+    (block, reader): (&mut Block<'_>, usize),
     to: &mut Elements,
     (place, k): (usize, usize),
 ) -> Result<(), Fault> {
     let bytes = to.bits / 8;
+    let number = block.clocks.open_products(reader);
     let mut read = |line: usize, k: usize| -> Result<[u8; 16], Fault> {
         let at = descriptor.address(first + line, k, bytes as u64, transposed);
         let fault = |what: String| Fault::new(0, what);
         let at = block.shared.checked(at, 16, "reads").map_err(fault)?;
-        block.shared.note_read(at, 16, reader).map_err(fault)?;
+        let by = By { warp: reader as u8, clocks: &block.clocks };
+        let noted = block.shared.note_product(at, (reader / WARPGROUP, number), by);
+        noted.map_err(|race| Fault::new(0, race))?;
         Ok(block.shared.array(at))
     };
     if transposed {

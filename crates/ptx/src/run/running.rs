@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::global::{Global, Region};
+use super::fault::Where;
 use super::trace::Recorder;
 use crate::error::{Error, Thread};
 use crate::program::Kernel;
@@ -46,6 +47,24 @@ pub(crate) struct Running<'l> {
     pub(crate) recorder: Option<Recorder>,
     pub(super) stop: &'l AtomicBool,
     pub(super) witness: Option<Witness>,
+    /// Whether a loop may wait for another thread's write: there are strong reads.
+    pub(super) may_spin: bool,
+    pub(super) order: Order,
+    /// The threads of errors that are races, and the accesses that they race with.
+    pub(super) raced: Mutex<Vec<(Thread, Where)>>,
+    /// The earlier access of a race, which this run looks for, and what was found.
+    pub(super) sought: Option<(Where, Mutex<Option<(u32, Thread)>>)>,
+}
+
+/// In which order the warps of a block run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As on a GPU, which runs them side by side: a warp that is to write where others read lets the others come as far.
+    Together,
+    /// One after the other, each as far as it comes.
+    Ascending,
+    /// The same from the last one on.
+    Descending,
 }
 
 impl Running<'_> {

@@ -1,29 +1,42 @@
-//! Shared memory of a block: bytes, and which warp touched which word since the last barrier.
+//! Shared memory of a block: bytes, and which warps touched which of them when.
 
+use std::collections::HashMap;
+
+use super::clocks::{By, Clocks, GROUPS, Kind};
+use super::fault::{Race, Where};
 use super::global::is_aligned;
+use crate::lanes::each;
+
+/// The last accesses of one kind to a word, or to each word of a line alike: by some warps, at one time.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Touch {
+    time: u32,
+    warps: u32,
+}
 
 /// What is known of a word, or of each word of a line alike.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Mark {
-    /// Barriers of the block at the last write and read; 0: never.
-    written: u32,
-    read: u32,
-    /// The warp that did it, or [`SEVERAL`].
-    writer: u8,
-    reader: u8,
-    /// The bytes that were touched then.
-    write_bytes: u8,
-    read_bytes: u8,
+    /// By kind.
+    touches: [Touch; 3],
+    /// The bytes that were touched.
+    bytes: [u8; 3],
     /// Bytes that hold something.
     filled: u8,
     /// Bytes that a copy will write that nobody has waited for.
     pending: u8,
     /// Whether the words of the line have marks of their own.
     is_split: bool,
+    /// Whether there are other touches that matter still, in a list.
+    has_more: bool,
 }
 
-/// Stands for several warps.
-pub(super) const SEVERAL: u8 = u8::MAX;
+/// A touch that found no place in its mark.
+struct More {
+    kind: Kind,
+    touch: Touch,
+    bytes: u8,
+}
 
 /// Bytes of a line: as many as one access has at most.
 const LINE: usize = 16;
@@ -33,9 +46,11 @@ pub(crate) struct Shared {
     lines: Vec<Mark>,
     /// Those of the words of lines that are split.
     words: Vec<[Mark; LINE / 4]>,
+    /// By the number of a word.
+    more: HashMap<usize, Vec<More>>,
+    /// For each line the group of asynchronous products of each warpgroup that reads it last; empty without any.
+    products: Vec<[u32; GROUPS]>,
     limit: u64,
-    /// Barriers so far, from 1.
-    epoch: u32,
     /// Lines that were touched, from the first on.
     used: usize,
     filling: u8,
@@ -43,22 +58,72 @@ pub(crate) struct Shared {
     pub(crate) unwritten: Option<u64>,
 }
 
+impl Mark {
+    /// Notes an access; whether a touch had to make room that matters still.
+    #[inline(always)]
+    fn touch(&mut self, kind: Kind, bytes: u8, by: By<'_>) -> Option<More> {
+        let (touch, known) = (&mut self.touches[kind as usize], &mut self.bytes[kind as usize]);
+        let now = by.clocks.now(by.warp);
+        let own = 1 << by.warp;
+        if touch.time == now && (*known == bytes || touch.warps == own) {
+            touch.warps |= own;
+            *known |= bytes;
+            return None;
+        }
+        let old = More { kind, touch: *touch, bytes: *known };
+        let is_covered = by.clocks.is_old(touch.time)
+            || *known & !bytes == 0
+                && each(touch.warps).all(|warp| by.clocks.knows(by.warp, warp as u8, touch.time));
+        *touch = Touch { time: now, warps: own };
+        *known = bytes;
+        (!is_covered).then_some(old)
+    }
+
+    /// A warp whose access of some kind to some bytes is not ordered before this one.
+    #[inline(always)]
+    fn racer(&self, kind: Kind, bytes: u8, by: By<'_>) -> Option<u8> {
+        let touch = self.touches[kind as usize];
+        if by.clocks.is_old(touch.time)
+            || touch.warps == 1 << by.warp
+            || self.bytes[kind as usize] & bytes == 0
+        {
+            return None;
+        }
+        touch.racer(by)
+    }
+}
+
+impl Touch {
+    fn racer(self, by: By<'_>) -> Option<u8> {
+        each(self.warps).map(|warp| warp as u8).find(|warp| !by.clocks.knows(by.warp, *warp, self.time))
+    }
+}
+
+/// A conflict in a word: with whom, by what kind of access; nobody if it is with a copy.
+type Conflict = Option<(u8, Kind)>;
+
 impl Shared {
     pub(crate) fn new(limit: u64, filling: u8) -> Shared {
-        let (bytes, lines, words) = (vec![], vec![], vec![]);
-        Shared { bytes, lines, words, limit, epoch: 1, used: 0, filling, unwritten: None }
+        Shared {
+            bytes: vec![],
+            lines: vec![],
+            words: vec![],
+            more: HashMap::new(),
+            products: vec![],
+            limit,
+            used: 0,
+            filling,
+            unwritten: None,
+        }
     }
 
     /// For the next block.
     pub(crate) fn reset(&mut self) {
         self.lines[..self.used].fill(Mark::default());
         self.bytes[..LINE * self.used].fill(self.filling);
-        (self.epoch, self.used, self.unwritten) = (1, 0, None);
-    }
-
-    /// All warps of a barrier have come.
-    pub(crate) fn barrier(&mut self) {
-        self.epoch += 1;
+        self.more.clear();
+        self.products.fill([0; GROUPS]);
+        (self.used, self.unwritten) = (0, None);
     }
 
     /// The offset of an access that lies inside and is aligned.
@@ -94,41 +159,47 @@ impl Shared {
             self.lines.resize(lines, Mark::default());
             self.words.resize(lines, Default::default());
             self.bytes.resize(LINE * lines, self.filling);
+            if !self.products.is_empty() {
+                self.products.resize(lines, [0; GROUPS]);
+            }
         }
     }
 
-    /// Does something with the marks of all words of an access, and the bytes of each that it touches.
+    /// Does something with the marks of all words of an access, the bytes of each that it touches, and the numbers of the words that
+    /// share the mark.
     #[inline(always)]
-    fn each_mark<E>(
-        &mut self,
-        at: usize,
-        bytes: usize,
-        mut work: impl FnMut(&mut Mark, u8) -> Result<(), E>,
-    ) -> Result<(), E> {
+    fn each_mark(
+        (lines, words): (&mut [Mark], &mut [[Mark; LINE / 4]]),
+        (at, bytes): (usize, usize),
+        mut work: impl FnMut(&mut Mark, u8, (usize, usize)),
+    ) {
         for line in at / LINE..(at + bytes).div_ceil(LINE) {
-            let mark = &mut self.lines[line];
+            let mark = &mut lines[line];
+            let number = line * (LINE / 4);
             if bytes >= LINE && !mark.is_split {
-                work(mark, 15)?;
+                work(mark, 15, (number, LINE / 4));
                 continue;
             }
-            let words = &mut self.words[line];
+            let words = &mut words[line];
             if !mark.is_split {
                 *words = [*mark; LINE / 4];
                 mark.is_split = true;
             }
             if bytes >= LINE {
-                words.iter_mut().try_for_each(|word| work(word, 15))?;
+                for (index, word) in words.iter_mut().enumerate() {
+                    work(word, 15, (number + index, 1));
+                }
                 if words[1..].iter().all(|word| *word == words[0]) {
                     *mark = words[0];
+                    mark.is_split = false;
                 }
             } else {
                 let first = at % LINE / 4;
-                for word in &mut words[first..first + bytes.div_ceil(4)] {
-                    work(word, touched(at, bytes))?;
+                for (index, word) in words[first..first + bytes.div_ceil(4)].iter_mut().enumerate() {
+                    work(word, touched(at, bytes), (number + first + index, 1));
                 }
             }
         }
-        Ok(())
     }
 
     #[inline(always)]
@@ -161,96 +232,222 @@ impl Shared {
         *self.bytes[at..].first_chunk_mut().expect("accesses are checked") = array;
     }
 
-    /// Notes a read of an aligned access by a warp.
+    /// Notes a read of an aligned access by a warp; a strong one may meet strong writes.
     #[inline(always)]
-    pub(crate) fn note_read(&mut self, at: usize, bytes: usize, warp: u8) -> Result<(), String> {
-        let epoch = self.epoch;
+    pub(super) fn note_read(&mut self, at: usize, bytes: usize, strong: bool, by: By<'_>) -> Result<(), Race> {
+        // strong reads leave no mark: they would race with weak writes alone, which then race with the next strong read
+        self.reads(at, bytes, (strong, !strong), by)
+    }
+
+    /// The same; `marks`: whether writes that follow race with it.
+    #[inline(always)]
+    fn reads(
+        &mut self,
+        at: usize,
+        bytes: usize,
+        (strong, marks): (bool, bool),
+        by: By<'_>,
+    ) -> Result<(), Race> {
         let mut all_filled = true;
-        let noted = self.each_mark(at, bytes, |mark, touched| {
-            let written = mark.written == epoch && mark.writer != warp && mark.write_bytes & touched != 0;
-            if mark.pending & touched != 0 || written && mark.writer != SEVERAL {
-                return Err(*mark);
-            }
+        let mut conflict: Option<Conflict> = None;
+        let more = &mut self.more;
+        Shared::each_mark((&mut self.lines, &mut self.words), (at, bytes), |mark, touched, words| {
             all_filled &= mark.filled & touched == touched;
-            if mark.read != epoch {
-                (mark.read, mark.reader, mark.read_bytes) = (epoch, warp, touched);
-            } else {
-                mark.reader = if mark.reader == warp { warp } else { SEVERAL };
-                mark.read_bytes |= touched;
+            if mark.pending & touched != 0 {
+                conflict = Some(None);
             }
-            Ok(())
+            let kinds: &[Kind] = if strong { &[Kind::Write] } else { &[Kind::Write, Kind::Strong] };
+            if let Some(found) = find(mark, kinds, touched, by, more, words) {
+                conflict.get_or_insert(Some(found));
+            }
+            if marks {
+                keep(mark, (Kind::Read, touched), by, more, words);
+            }
         });
         if !all_filled {
             self.unwritten.get_or_insert(at as u64);
         }
-        noted.map_err(|mark| refused_read(at, &mark))
+        match conflict {
+            Some(conflict) => Err(refused((at, bytes), "reads", conflict, by)),
+            None => Ok(()),
+        }
     }
 
     /// Notes a write of an aligned access by a warp. Warps may write what is there already (`same`): compilers let several
     /// warps store one value.
     #[inline(always)]
-    pub(crate) fn note_write(
+    pub(super) fn note_write(
         &mut self,
         at: usize,
         bytes: usize,
-        warp: u8,
+        kind: Kind,
+        by: By<'_>,
         same: impl Fn(&Shared) -> bool,
-    ) -> Result<(), String> {
-        let epoch = self.epoch;
-        let mut conflict = None;
-        let _ = self.each_mark(at, bytes, |mark, touched| {
-            let written = mark.written == epoch && mark.writer != warp && mark.write_bytes & touched != 0;
-            let read = mark.read == epoch && mark.reader != warp && mark.read_bytes & touched != 0;
-            if written && mark.writer != SEVERAL || read {
-                conflict.get_or_insert((*mark, read));
+    ) -> Result<(), Race> {
+        let mut conflict: Option<Conflict> = None;
+        let mut is_filled = true;
+        let more = &mut self.more;
+        Shared::each_mark((&mut self.lines, &mut self.words), (at, bytes), |mark, touched, words| {
+            if mark.pending & touched != 0 {
+                conflict = Some(None);
             }
-            if mark.written != epoch {
-                (mark.written, mark.writer, mark.write_bytes) = (epoch, warp, touched);
-            } else {
-                mark.writer = if mark.writer == warp { warp } else { SEVERAL };
-                mark.write_bytes |= touched;
+            let kinds: &[Kind] = match kind {
+                Kind::Strong => &[Kind::Write, Kind::Read],
+                _ => &[Kind::Write, Kind::Read, Kind::Strong],
+            };
+            if let Some(found) = find(mark, kinds, touched, by, more, words) {
+                conflict.get_or_insert(Some(found));
             }
+            is_filled &= mark.filled & touched == touched;
             mark.filled |= touched;
-            mark.pending &= !touched;
-            Ok::<(), ()>(())
+            keep(mark, (kind, touched), by, more, words);
         });
         match conflict {
-            Some((mark, read)) if !same(self) => Err(refused_write(at, &mark, read)),
-            _ => Ok(()),
+            Some(None) => Err(refused((at, bytes), "writes", None, by)),
+            Some(conflict) if !is_filled || !same(self) => Err(refused((at, bytes), "writes", conflict, by)),
+            _ => self.products_end(at, bytes, by),
         }
     }
 
-    /// Notes that a copy will write here.
+    /// An error if a product reads bytes that a warp is to write, and that it does not know to be over.
     #[inline(always)]
-    pub(crate) fn note_copy(&mut self, at: usize, bytes: usize) {
-        let _ = self.each_mark(at, bytes, |mark, touched| {
+    fn products_end(&self, at: usize, bytes: usize, by: By<'_>) -> Result<(), Race> {
+        if self.products.is_empty() {
+            return Ok(());
+        }
+        let lines = at / LINE..(at + bytes).div_ceil(LINE);
+        let ended = by.clocks.products(by.warp);
+        let reads = self.products[lines].iter().any(|line| (0..GROUPS).any(|group| line[group] > ended[group]));
+        match reads {
+            false => Ok(()),
+            true => Err(Race::without_other(format!(
+                "writes shared memory at {at:#x}, which a wgmma reads that was not waited for"
+            ))),
+        }
+    }
+
+    /// Notes that asynchronous products of a warpgroup read 16 bytes, in the group of that number; an error if what a warp reads is
+    /// not written before.
+    #[inline(always)]
+    pub(super) fn note_product(
+        &mut self,
+        at: usize,
+        (group, number): (usize, u32),
+        by: By<'_>,
+    ) -> Result<(), Race> {
+        if self.products.is_empty() {
+            self.products.resize(self.lines.len(), [0; GROUPS]);
+        }
+        let of = &mut self.products[at / LINE][group];
+        *of = (*of).max(number);
+        self.reads(at, 16, (false, false), by)
+    }
+
+    /// Notes that a copy will write here; an error if others may still read or write there.
+    #[inline(always)]
+    pub(super) fn note_copy(&mut self, at: usize, bytes: usize, by: By<'_>) -> Result<(), Race> {
+        let mut conflict = None;
+        let more = &self.more;
+        Shared::each_mark((&mut self.lines, &mut self.words), (at, bytes), |mark, touched, words| {
             mark.pending |= touched;
-            Ok::<(), ()>(())
+            let kinds = [Kind::Read, Kind::Write, Kind::Strong];
+            if let Some(found) = find(mark, &kinds, touched, by, more, words) {
+                conflict.get_or_insert(found);
+            }
         });
+        match conflict {
+            Some(found) => Err(refused((at, bytes), "copies to", Some(found), by)),
+            None => self.products_end(at, bytes, by),
+        }
+    }
+
+    /// Notes that a copy which a warp waited for is written; an error if another wrote something else.
+    #[inline(always)]
+    pub(super) fn land(
+        &mut self,
+        at: usize,
+        bytes: usize,
+        by: By<'_>,
+        same: impl Fn(&Shared) -> bool,
+    ) -> Result<(), Race> {
+        Shared::each_mark((&mut self.lines, &mut self.words), (at, bytes), |mark, touched, _| {
+            mark.pending &= !touched;
+        });
+        self.note_write(at, bytes, Kind::Write, by, same)
     }
 }
 
-/// Why a warp may not read a word.
-#[cold]
-fn refused_read(at: usize, mark: &Mark) -> String {
-    match mark.pending {
-        0 => format!(
-            "reads shared memory at {at:#x}, which warp {} writes: there is no barrier between them",
-            mark.writer
-        ),
-        _ => format!("reads shared memory at {at:#x}, which a cp.async writes that was not waited for"),
+/// The first access of some kinds that is not ordered before this one.
+#[inline(always)]
+fn find(
+    mark: &Mark,
+    kinds: &[Kind],
+    bytes: u8,
+    by: By<'_>,
+    more: &HashMap<usize, Vec<More>>,
+    words: (usize, usize),
+) -> Option<(u8, Kind)> {
+    let found = kinds.iter().find_map(|kind| Some((mark.racer(*kind, bytes, by)?, *kind)));
+    if found.is_some() || !mark.has_more {
+        return found;
+    }
+    let others = (words.0..words.0 + words.1).filter_map(|word| more.get(&word)).flatten();
+    others
+        .filter(|other| kinds.contains(&other.kind) && other.bytes & bytes != 0)
+        .find_map(|other| Some((other.touch.racer(by)?, other.kind)))
+}
+
+/// Notes an access in a mark, and puts what has to make room into the list of its words.
+#[inline(always)]
+fn keep(
+    mark: &mut Mark,
+    (kind, bytes): (Kind, u8),
+    by: By<'_>,
+    more: &mut HashMap<usize, Vec<More>>,
+    words: (usize, usize),
+) {
+    if let Some(old) = mark.touch(kind, bytes, by) {
+        mark.has_more = true;
+        for word in words.0..words.0 + words.1 {
+            put(more.entry(word).or_default(), &old, by.clocks);
+        }
     }
 }
 
-/// Why a warp may not write a word, which another one read or wrote.
+/// Adds a touch to a list, from which what is ordered before everything goes.
 #[cold]
-fn refused_write(at: usize, mark: &Mark, read: bool) -> String {
-    let (other, does) = if read { (mark.reader, "read") } else { (mark.writer, "write") };
-    let who = match other {
-        SEVERAL => format!("other warps {does}"),
-        other => format!("warp {other} {does}s"),
-    };
-    format!("writes shared memory at {at:#x}, which {who}: there is no barrier between them")
+fn put(list: &mut Vec<More>, new: &More, clocks: &Clocks) {
+    list.retain(|old| !clocks.is_old(old.touch.time));
+    let is_alike = |old: &&mut More| old.kind == new.kind && old.touch.time == new.touch.time;
+    let mut alike = list.iter_mut().filter(is_alike);
+    if let Some(old) = alike.find(|old| old.bytes == new.bytes || old.touch.warps == new.touch.warps) {
+        // either all did the same, or one did both
+        old.bytes |= new.bytes;
+        old.touch.warps |= new.touch.warps;
+    } else {
+        list.push(More { kind: new.kind, touch: new.touch, bytes: new.bytes });
+    }
+}
+
+/// What a warp may not do to a word, because of another one.
+#[cold]
+fn refused((at, bytes): (usize, usize), does: &str, other: Conflict, by: By<'_>) -> Race {
+    let place = format!("{does} shared memory at {at:#x}");
+    match other {
+        None => Race::without_other(format!("{place}, which a cp.async writes that was not waited for")),
+        Some((warp, kind)) => {
+            let verb = if kind == Kind::Read { "reads" } else { "writes" };
+            Race {
+                what: format!("{place}, which warp {warp} {verb}: there is no barrier between them"),
+                other: Some(Where {
+                    writes: kind != Kind::Read,
+                    agent: (by.clocks.block, warp),
+                    address: crate::decode::SHARED_WINDOW + at as u64,
+                    bytes: bytes as u64,
+                }),
+            }
+        }
+    }
 }
 
 /// The bytes of a word that an access touches.

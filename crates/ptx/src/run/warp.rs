@@ -1,10 +1,12 @@
 //! One warp: its registers, where it is, and what each of its instructions does.
 
 use super::block::Block;
+use super::clocks::By;
 use super::fault::Fault;
 use super::local::Local;
 use super::pending::Products;
 use super::running::Running;
+use super::spin::Spin;
 use crate::error::{Error, Thread};
 use crate::instruction::{compare, convert, float, integer, special};
 use crate::lanes::{LANES, Lanes, Registers, each, map1, map2};
@@ -62,6 +64,9 @@ pub(crate) struct Warp {
     pub(crate) executed: u64,
     /// The line of the first read of something that nobody wrote.
     pub(crate) unwritten: Option<u32>,
+    pub(super) spin: Spin,
+    /// Whether the others have come as far as the write that is next.
+    has_let_others: bool,
 }
 
 /// Backward branches between two looks at whether to stop.
@@ -90,6 +95,8 @@ impl Warp {
             steps: 0,
             executed: 0,
             unwritten: None,
+            spin: Spin::default(),
+            has_let_others: false,
         }
     }
 
@@ -128,6 +135,8 @@ impl Warp {
         (self.state, self.at, self.active) = (State::Ready, 0, self.lanes);
         (self.join, self.exited, self.turns, self.steps) = (usize::MAX, 0, 0, 0);
         self.stack.clear();
+        self.spin = Spin::default();
+        self.has_let_others = false;
     }
 
     fn preset(&self, preset: Preset, block: &Block<'_>) -> Lanes {
@@ -171,6 +180,9 @@ impl Warp {
 
     pub(crate) fn error(&self, block: &Block<'_>, line: u32, fault: Fault) -> Error {
         let thread = self.thread(block, fault.lane);
+        if let (Some(other), Ok(mut raced)) = (fault.other, block.launch.raced.lock()) {
+            raced.push((thread, other));
+        }
         fault.at(line, thread)
     }
 
@@ -225,6 +237,10 @@ impl Warp {
                             self.branch(mask, target, reconverge);
                             break block.launch.look();
                         }
+                        if block.launch.may_spin && self.spin.turns(self.at) {
+                            self.branch(mask, target, reconverge);
+                            break Ok(());
+                        }
                     }
                     self.branch(mask, target, reconverge);
                 }
@@ -274,7 +290,18 @@ impl Warp {
                     self.state = State::InWarpgroup { at: self.at };
                     break Ok(());
                 }
+                Op::Store(_) | Op::Atomic(_)
+                    if !self.has_let_others && self.lets_others(&step.op, mask, block) =>
+                {
+                    self.has_let_others = true;
+                    executed -= u64::from(mask.count_ones());
+                    self.steps -= u64::from(traces);
+                    break Ok(());
+                }
                 op => {
+                    if block.launch.sought.is_some() {
+                        self.seek(op, mask, block);
+                    }
                     if let Err(fault) = self.execute(op, mask, block) {
                         break Err(self.error(block, step.line, fault));
                     }
@@ -284,6 +311,7 @@ impl Warp {
                     if traces {
                         self.record(block.launch, block.index, self.at, mask, self.steps - 1);
                     }
+                    self.has_let_others = false;
                     self.at += 1;
                 }
             }
@@ -661,7 +689,10 @@ impl Warp {
             }
             Op::CopyAsync { .. } => return self.copy(op, mask, block),
             Op::CommitCopies => self.copies.commit(),
-            Op::WaitCopies(left) => self.copies.wait(*left as usize, &mut block.shared, self.number),
+            Op::WaitCopies(left) => {
+                let by = By { warp: self.number as u8, clocks: &block.clocks };
+                return self.copies.wait(*left as usize, &mut block.shared, by);
+            }
             Op::Shuffle { f, d, p, a, b, c, mask: members } => {
                 self.check_members(*members, mask)?;
                 let registers = &mut self.registers;
@@ -780,7 +811,9 @@ impl Warp {
             Op::Trap => {
                 return Err(Fault::new(mask.trailing_zeros() as usize, "the kernel stopped itself (trap)"));
             }
-            Op::Fence => {}
+            Op::Fence { in_block } => block.clocks.fence(self.number, *in_block),
+            Op::CommitProducts => block.clocks.commit_products(self.number),
+            Op::WaitProducts(left) => block.clocks.wait_products(self.number, *left),
         }
         Ok(())
     }

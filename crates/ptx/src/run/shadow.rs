@@ -1,0 +1,179 @@
+//! Who has touched which bytes of a buffer.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::clocks::{Agent, By, Kind};
+use crate::lanes::each;
+
+/// Words of a piece of a shadow.
+const PIECE: usize = 4096;
+
+/// Blocks that touched one word are remembered up to that many, where blocks can order each other.
+const MOST_BLOCKS: usize = 64;
+
+/// The touches of each word of a buffer; pieces exist where there was one.
+pub(super) struct Shadow(Box<[OnceLock<Mutex<Piece>>]>);
+
+#[derive(Default)]
+struct Piece {
+    /// The last touch of each kind of each word, packed; empty where there was none.
+    last: [Box<[u64]>; 3],
+    /// Earlier ones that still matter.
+    more: HashMap<usize, Vec<(Kind, Touch)>>,
+}
+
+/// An access to some bytes of a word.
+#[derive(Clone, Copy)]
+struct Touch {
+    time: u32,
+    agent: Agent,
+    bytes: u8,
+}
+
+impl Touch {
+    /// 27 bits of time, 28 of the block, 5 of the warp, 4 of bytes.
+    #[inline(always)]
+    fn pack(self) -> u64 {
+        let time = u64::from(self.time.min((1 << 27) - 1));
+        time << 37 | u64::from(self.agent.0) << 9 | u64::from(self.agent.1) << 4 | u64::from(self.bytes)
+    }
+
+    #[inline(always)]
+    fn unpack(bits: u64) -> Touch {
+        let agent = ((bits >> 9) as u32 & ((1 << 28) - 1), (bits >> 4) as u8 & 31);
+        Touch { time: (bits >> 37) as u32, agent, bytes: bits as u8 & 15 }
+    }
+
+    /// Whether it is ordered before what a warp does now.
+    #[inline(always)]
+    fn is_known(self, by: By<'_>) -> bool {
+        by.clocks.knows_agent(by.warp, self.agent, self.time)
+    }
+}
+
+impl Shadow {
+    pub(super) fn new(words: usize) -> Shadow {
+        Shadow((0..words.div_ceil(PIECE)).map(|_| OnceLock::new()).collect())
+    }
+
+    fn piece(&self, number: usize) -> MutexGuard<'_, Piece> {
+        let piece = self.0[number].get_or_init(Mutex::default);
+        piece.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes an access; `check` says with which kinds of accesses it races, and what mark each lane leaves. Of each lane the first
+    /// access that is not ordered before it is given to `found`, which says whether to go on.
+    #[inline(always)]
+    pub(super) fn note<E>(
+        &self,
+        lanes: (u32, impl Fn(usize) -> u64, u8),
+        by: By<'_>,
+        orders_blocks: bool,
+        check: impl Fn(usize) -> (&'static [Kind], Option<Kind>),
+        mut found: impl FnMut(usize, Kind, Agent) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (mask, offset, bytes) = lanes;
+        let now = by.clocks.now(by.warp);
+        let mut held: Option<(usize, MutexGuard<'_, Piece>)> = None;
+        for lane in each(mask) {
+            let offset = offset(lane);
+            let first = offset as usize / 4;
+            let number = first / PIECE;
+            if held.as_ref().is_none_or(|(held, _)| *held != number) {
+                drop(held.take());
+                held = Some((number, self.piece(number)));
+            }
+            let Some((_, piece)) = &mut held else { continue };
+            let touched = match bytes {
+                1 => 1 << (offset % 4),
+                2 => 3 << (offset % 4),
+                _ => 15,
+            };
+            let (kinds, mark) = check(lane);
+            let words = first % PIECE..first % PIECE + usize::from(bytes).div_ceil(4);
+            let new = Touch { time: now, agent: (by.clocks.block, by.warp), bytes: touched };
+            let mut other = None;
+            for word in words.clone() {
+                other = other.or_else(|| piece.racer(word, kinds, new, by));
+            }
+            if let Some((kind, agent)) = other {
+                found(lane, kind, agent)?;
+            }
+            if let Some(kind) = mark {
+                words.for_each(|word| piece.touch(word, kind, new, by, orders_blocks));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Piece {
+    /// The first access of some kinds that is not ordered before a new one.
+    #[inline(always)]
+    fn racer(&self, word: usize, kinds: &[Kind], new: Touch, by: By<'_>) -> Option<(Kind, Agent)> {
+        for kind in kinds {
+            let bits = self.last[*kind as usize].get(word).copied().unwrap_or(0);
+            if bits & u64::from(new.bytes) != 0 {
+                let old = Touch::unpack(bits);
+                if !old.is_known(by) {
+                    return Some((*kind, old.agent));
+                }
+            }
+        }
+        if self.more.is_empty() {
+            return None;
+        }
+        let mut others = self.more.get(&word)?.iter();
+        let races = |(kind, old): &&(Kind, Touch)| {
+            kinds.contains(kind) && old.bytes & new.bytes != 0 && !old.is_known(by)
+        };
+        others.find(races).map(|(kind, old)| (*kind, old.agent))
+    }
+
+    #[inline(always)]
+    fn touch(&mut self, word: usize, kind: Kind, new: Touch, by: By<'_>, orders_blocks: bool) {
+        let last = &mut self.last[kind as usize];
+        if last.is_empty() {
+            *last = vec![0; PIECE].into();
+        }
+        let bits = last[word];
+        let packed = new.pack();
+        if bits == packed || bits == 0 {
+            last[word] = packed;
+            return;
+        }
+        if bits >> 4 == packed >> 4 {
+            last[word] = bits | packed;
+            return;
+        }
+        last[word] = packed;
+        let old = Touch::unpack(bits);
+        // an access that knows of an earlier one to the same bytes represents it
+        if old.bytes & !new.bytes != 0 || !old.is_known(by) {
+            self.keep(word, kind, (old, new), by, orders_blocks);
+        }
+    }
+
+    /// Keeps an access in the list of a word.
+    #[cold]
+    fn keep(&mut self, word: usize, kind: Kind, (old, new): (Touch, Touch), by: By<'_>, orders_blocks: bool) {
+        let list = self.more.entry(word).or_default();
+        list.retain(|(of, known)| *of != kind || known.bytes & !new.bytes != 0 || !known.is_known(by));
+        let mut alike =
+            list.iter_mut().filter(|(of, known)| *of == kind && known.agent == old.agent && known.time == old.time);
+        if let Some((_, known)) = alike.next() {
+            known.bytes |= old.bytes;
+            return;
+        }
+        let is_foreign = |(of, known): &&(Kind, Touch)| {
+            *of == kind && old.bytes & !known.bytes == 0 && known.agent.0 != new.agent.0
+        };
+        let others = list.iter().filter(is_foreign);
+        // where blocks cannot order each other, two of them race with any third
+        let enough = if orders_blocks { MOST_BLOCKS } else { 1 };
+        if old.agent.0 == new.agent.0 || others.count() < enough {
+            list.push((kind, old));
+        }
+    }
+}

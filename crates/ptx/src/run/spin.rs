@@ -1,0 +1,49 @@
+//! Loops that wait for another thread's write.
+
+use crate::lanes::{LANES, each};
+
+/// What a warp has done since its last backward branch: turns of a loop that read the same by strong reads and change nothing
+/// wait for others.
+#[derive(Default)]
+pub(crate) struct Spin {
+    /// Of the values that strong reads have read.
+    hash: u64,
+    has_read: bool,
+    /// Whether memory has changed.
+    pub(super) changes: bool,
+    /// The branch, and what was read in the turn before it.
+    last: (usize, u64),
+    has_stopped: bool,
+    has_changed: bool,
+}
+
+impl Spin {
+    pub(super) fn has_read(&mut self, values: &[[u64; LANES]], mask: u32) {
+        self.has_read = true;
+        for lane in each(mask) {
+            for value in values {
+                self.hash = (self.hash.rotate_left(5) ^ value[lane]).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            }
+        }
+    }
+
+    /// At a backward branch: whether this turn was as the one before, so that others are due.
+    pub(super) fn turns(&mut self, at: usize) -> bool {
+        let turn = (at, self.hash);
+        self.has_stopped = self.has_read && !self.changes && turn == self.last;
+        self.last = turn;
+        self.has_changed |= self.changes;
+        (self.hash, self.has_read, self.changes) = (0, false, false);
+        self.has_stopped
+    }
+
+    /// Whether the warp stopped for that.
+    pub(super) fn has_stopped(&mut self) -> bool {
+        std::mem::take(&mut self.has_stopped)
+    }
+
+    /// Whether it has changed memory since it was asked last.
+    pub(super) fn has_changed(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed) | self.changes
+    }
+}
