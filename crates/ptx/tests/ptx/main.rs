@@ -12,6 +12,7 @@ mod integers;
 mod line;
 mod moves;
 mod products;
+mod races;
 mod refused;
 mod rewrites;
 mod special;
