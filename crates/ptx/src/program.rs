@@ -751,9 +751,11 @@ pub(crate) enum Op {
     OfNest(Box<Mma>),
     Wgmma(Box<Wgmma>),
 
+    /// `spins`: it goes back in a loop that looks at what other threads may change.
     Branch {
         target: u32,
         reconverge: u32,
+        spins: bool,
     },
     Exit,
     Trap,
@@ -870,7 +872,43 @@ pub struct Kernel {
     pub(crate) ordered: bool,
 }
 
+/// The lanes that an instruction must be reached by.
+pub(crate) enum Members {
+    Named(Word),
+    All,
+}
+
 impl Op {
+    /// The lanes that take part, where the instruction says so.
+    pub(crate) fn members(&self) -> Option<Members> {
+        match self {
+            Op::Shuffle { mask, .. }
+            | Op::Vote { mask, .. }
+            | Op::Ballot { mask, .. }
+            | Op::Match { mask, .. }
+            | Op::Reduce { mask, .. }
+            | Op::ReduceFloat { mask, .. }
+            | Op::Elect { mask, .. }
+            | Op::SyncWarp { mask } => Some(Members::Named(*mask)),
+            Op::LoadMatrix { .. }
+            | Op::StoreMatrix { .. }
+            | Op::Mma(_)
+            | Op::Nest(..)
+            | Op::OfNest(_)
+            | Op::Wgmma(_) => Some(Members::All),
+            _ => None,
+        }
+    }
+
+    /// Whether it looks at memory that other threads may change meanwhile.
+    pub(crate) fn watches(&self) -> bool {
+        match self {
+            Op::Atomic(_) => true,
+            Op::Load(access) => access.order.is_some(),
+            _ => false,
+        }
+    }
+
     /// Whether it computes with floating-point numbers.
     pub(crate) fn is_float(&self) -> bool {
         match self {

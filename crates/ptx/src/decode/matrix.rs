@@ -78,7 +78,9 @@ impl Decoder<'_> {
         }
         match (op, at.operands.as_slice()) {
             (Some(op), _) => return Ok(op),
-            (None, [Operand::Integer(left)]) if wait => return Ok(Op::WaitProducts((*left).min(1 << 20) as u32)),
+            (None, [Operand::Integer(left)]) if wait => {
+                return Ok(Op::WaitProducts((*left).min(1 << 20) as u32));
+            }
             _ if wait => return Err(form.unsupported()),
             _ => {}
         }

@@ -62,6 +62,14 @@ pub(crate) fn kernel(
         }
         steps.push(Step { op, guard, line, settles: 0 });
     }
+    for index in 0..steps.len() {
+        let Op::Branch { target, .. } = steps[index].op else { continue };
+        let mut turn = steps.get(target as usize..=index).into_iter().flatten();
+        let watches = turn.any(|step| step.op.watches());
+        if let Op::Branch { spins, .. } = &mut steps[index].op {
+            *spins = watches;
+        }
+    }
     let traced = function.instructions.iter().map(|one| decoder.traced(one)).collect();
     let sources = function.instructions.iter().map(|one| (one.line, one.source)).collect();
     let accumulators = nest::find(&mut steps, &flow);

@@ -12,7 +12,9 @@ impl Decoder<'_> {
             "bra" => {
                 form.flag("uni");
                 match at.operands.as_slice() {
-                    [Operand::Label(target)] => Op::Branch { target: *target as u32, reconverge: u32::MAX },
+                    [Operand::Label(target)] => {
+                        Op::Branch { target: *target as u32, reconverge: u32::MAX, spins: false }
+                    }
                     _ => return Err(form.unsupported()),
                 }
             }

@@ -1,7 +1,5 @@
 //! One block: its warps, its shared memory, its barriers.
 
-use std::collections::BTreeMap;
-
 use super::clocks::Clocks;
 use super::fault::Fault;
 use super::running::{Order, Running};
@@ -17,8 +15,21 @@ pub(crate) struct Block<'l> {
     pub(crate) index: [u32; 3],
     pub(crate) shared: Shared,
     pub(super) clocks: Clocks,
-    /// Warps that arrived at a barrier without waiting, and how many threads it waits for.
-    arrived: BTreeMap<u32, (Vec<usize>, u32)>,
+    barriers: [Barrier; BARRIERS as usize],
+    /// Warps that waited at barriers that are complete.
+    released: Vec<Vec<usize>>,
+    /// How many warps have not ended.
+    running: usize,
+}
+
+/// A barrier: the warps that have come since it was complete last.
+#[derive(Default)]
+struct Barrier {
+    /// Threads that it waits for; all of the block without.
+    count: Option<u32>,
+    /// Those that went on, and those that wait.
+    arrived: Vec<usize>,
+    waiting: Vec<usize>,
 }
 
 /// Why a block stopped.
@@ -35,7 +46,16 @@ const BARRIERS: u32 = 16;
 impl<'l> Block<'l> {
     pub(crate) fn new(launch: &'l Running<'l>) -> Block<'l> {
         let shared = Shared::new(launch.shared_bytes, launch.filling);
-        Block { launch, index: [0; 3], shared, clocks: Clocks::default(), arrived: BTreeMap::new() }
+        let barriers = Default::default();
+        Block {
+            launch,
+            index: [0; 3],
+            shared,
+            clocks: Clocks::default(),
+            barriers,
+            released: vec![],
+            running: 0,
+        }
     }
 
     /// Starts one block.
@@ -46,7 +66,9 @@ impl<'l> Block<'l> {
         let number = u32::try_from(number + 1).unwrap_or(u32::MAX).min((1 << 28) - 2);
         self.clocks.start(number, warps.len());
         self.shared.reset();
-        self.arrived.clear();
+        self.barriers = Default::default();
+        self.released.clear();
+        self.running = warps.len();
         for (index, warp) in warps.iter_mut().enumerate() {
             warp.start(self, index);
         }
@@ -66,10 +88,11 @@ impl<'l> Block<'l> {
                     ran = true;
                     spins |= warps[index].spin.has_stopped();
                     match warps[index].state {
-                        State::Waiting { id, count, at } => self.release(id, count, at, warps)?,
                         State::InWarpgroup { at } => self.warpgroup(index / WARPGROUP, at, warps)?,
+                        State::Done => self.ended(index),
                         _ => {}
                     }
+                    self.release(warps);
                 }
             }
             if warps.iter().all(|warp| warp.state == State::Done) {
@@ -93,7 +116,9 @@ impl<'l> Block<'l> {
 
     /// The error of a block that waits for what nobody does.
     pub(super) fn waits_in_vain(&self, warps: &[Warp]) -> Error {
-        let Some(warp) = warps.iter().find(|warp| warp.state == State::Ready) else { return self.stuck(warps) };
+        let Some(warp) = warps.iter().find(|warp| warp.state == State::Ready) else {
+            return self.stuck(warps);
+        };
         let what = "the loop waits for a value that no other thread writes";
         warp.error(self, warp.line(self.launch.kernel), Fault::new(0, what))
     }
@@ -117,49 +142,75 @@ impl<'l> Block<'l> {
         Ok(())
     }
 
-    /// A warp that arrives and goes on.
-    pub(crate) fn arrive(&mut self, id: u32, count: u32, warp: usize) -> Result<(), String> {
+    /// A warp comes to a barrier: it waits there, or `goes_on`.
+    pub(crate) fn arrive(
+        &mut self,
+        id: u32,
+        count: Option<u32>,
+        warp: usize,
+        goes_on: bool,
+    ) -> Result<(), String> {
         if id >= BARRIERS {
             return Err(format!("there is no barrier {id}: a block has {BARRIERS}"));
         }
-        let entry = self.arrived.entry(id).or_insert((vec![], count));
-        entry.0.push(warp);
-        self.clocks.arrive(id, warp);
+        let most = self.launch.threads().next_multiple_of(LANES);
+        if let Some(count) = count
+            && (count == 0 || !(count as usize).is_multiple_of(LANES) || count as usize > most)
+        {
+            return Err(format!(
+                "a barrier waits for a multiple of 32 threads up to {most}, not for {count}"
+            ));
+        }
+        let barrier = &mut self.barriers[id as usize];
+        let is_first = barrier.arrived.is_empty() && barrier.waiting.is_empty();
+        if !is_first && barrier.count != count {
+            let said = |count: Option<u32>| count.map_or("all".to_owned(), |count| count.to_string());
+            return Err(format!(
+                "barrier {id} waits for {} threads here, and for {} where another warp reached it",
+                said(count),
+                said(barrier.count)
+            ));
+        }
+        barrier.count = count;
+        if goes_on {
+            barrier.arrived.push(warp);
+            self.clocks.arrive(id, warp);
+        } else {
+            barrier.waiting.push(warp);
+        }
+        self.complete(id as usize);
         Ok(())
     }
 
-    /// Lets the warps of a barrier go on if all have come.
-    fn release(&mut self, id: u32, count: u32, at: usize, warps: &mut [Warp]) -> Result<(), Error> {
-        let line = self.launch.kernel.steps[at].line;
-        let error = |what: String, warp: &Warp| warp.error(self, line, Fault::new(0, what));
-        let waiting: Vec<usize> = (0..warps.len())
-            .filter(|warp| matches!(warps[*warp].state, State::Waiting { id: other, .. } if other == id))
-            .collect();
-        if id >= BARRIERS {
-            return Err(error(
-                format!("there is no barrier {id}: a block has {BARRIERS}"),
-                &warps[waiting[0]],
-            ));
+    /// Completes a barrier if all have come. Without a count it waits for the warps that have not ended.
+    fn complete(&mut self, id: usize) {
+        let barrier = &mut self.barriers[id];
+        let expected = barrier.count.map_or(self.running, |count| count as usize / LANES);
+        let come = barrier.arrived.len() + barrier.waiting.len();
+        if come == 0 || come < expected {
+            return;
         }
-        if count > 0 && (!(count as usize).is_multiple_of(LANES) || count as usize > warps.len() * LANES) {
-            let most = warps.len() * LANES;
-            let what = format!("a barrier waits for a multiple of 32 threads up to {most}, not for {count}");
-            return Err(error(what, &warps[waiting[0]]));
+        barrier.arrived.clear();
+        let waiting = std::mem::take(&mut barrier.waiting);
+        self.clocks.meet(id as u32, &waiting, barrier.count.is_none());
+        self.released.push(waiting);
+    }
+
+    /// A warp has ended: barriers need not wait for it.
+    fn ended(&mut self, warp: usize) {
+        self.running -= 1;
+        self.clocks.end(warp);
+        (0..BARRIERS as usize).for_each(|id| self.complete(id));
+    }
+
+    /// Lets the warps of completed barriers go on.
+    fn release(&mut self, warps: &mut [Warp]) {
+        for waiting in std::mem::take(&mut self.released) {
+            self.reduce(&waiting, warps);
+            for warp in waiting {
+                warps[warp].state = State::Ready;
+            }
         }
-        let expected = if count > 0 { count as usize / LANES } else { warps.len() };
-        let arrived = self.arrived.get(&id).map_or(0, |(warps, _)| warps.len());
-        if waiting.len() + arrived < expected {
-            return Ok(());
-        }
-        self.arrived.remove(&id);
-        let ended = |warp: &usize| count == 0 && warps[*warp].state == State::Done;
-        let ended: Vec<usize> = (0..warps.len()).filter(ended).collect();
-        self.clocks.meet(id, &waiting, &ended);
-        self.reduce(&waiting, warps);
-        for warp in waiting {
-            warps[warp].state = State::Ready;
-        }
-        Ok(())
     }
 
     /// The result of `bar.red`.
@@ -174,8 +225,8 @@ impl<'l> Block<'l> {
         let mut all: Vec<(u32, u32)> = vec![];
         for warp in waiting {
             if let Some(reduce) = reduction(&warps[*warp]) {
-                let bits = warps[*warp].registers.condition(reduce.a) & warps[*warp].lanes;
-                all.push((bits, warps[*warp].lanes));
+                let lanes = warps[*warp].lanes & !warps[*warp].groups.exited;
+                all.push((warps[*warp].registers.condition(reduce.a) & lanes, lanes));
             }
         }
         for warp in waiting {
@@ -205,10 +256,16 @@ impl<'l> Block<'l> {
             return Error::Stopped;
         };
         let (what, missing) = match warp.state {
-            State::Waiting { id, .. } => (
-                "the barrier is not reached by all threads",
-                warps.iter().find(|other| !matches!(other.state, State::Waiting { id: at, .. } if at == id)),
-            ),
+            State::Waiting { id, .. } => {
+                let counts = self.barriers[id as usize].count.is_some();
+                let elsewhere = |other: &&Warp| match other.state {
+                    State::Waiting { id: at, .. } => at != id,
+                    // those that have ended are waited for where the barrier counts threads
+                    State::Done => counts,
+                    _ => true,
+                };
+                ("the barrier is not reached by all threads", warps.iter().find(elsewhere))
+            }
             _ => (
                 "wgmma is not reached by all warps of the warpgroup",
                 warps.iter().find(|other| {

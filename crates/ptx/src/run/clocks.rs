@@ -42,6 +42,8 @@ pub(crate) struct Clocks {
     /// Everything up to then is ordered before everything that comes now.
     base: u32,
     warps: Vec<Clock>,
+    /// Warps that have ended.
+    ended: Vec<usize>,
     /// What warps left at named barriers that they did not wait for.
     arrived: HashMap<u32, Vec<Known>>,
     /// What was released to warps of this block, by address.
@@ -92,6 +94,7 @@ impl Clocks {
             clock.committed = 0;
             (clock.foreign, clock.fenced, clock.read) = (None, None, None);
         }
+        self.ended.clear();
         self.arrived.clear();
         self.flags.clear();
     }
@@ -164,8 +167,13 @@ impl Clocks {
         self.advance(warp);
     }
 
-    /// Warps that waited at a barrier go on; `ended`: those that count there because they have ended.
-    pub(super) fn meet(&mut self, barrier: u32, waiting: &[usize], ended: &[usize]) {
+    pub(super) fn end(&mut self, warp: usize) {
+        self.ended.push(warp);
+    }
+
+    /// Warps that waited at a barrier go on; `is_of_all`: those that have ended count as having come.
+    pub(super) fn meet(&mut self, barrier: u32, waiting: &[usize], is_of_all: bool) {
+        let ended: &[usize] = if is_of_all { &self.ended } else { &[] };
         let arrived = self.arrived.remove(&barrier).unwrap_or_default();
         let is_everyone = waiting.len() + ended.len() == self.warps.len();
         if is_everyone {
@@ -200,11 +208,11 @@ impl Clocks {
             }
             waiting.iter().for_each(|warp| self.warps[*warp].products = products);
         }
+        self.time = self.time.saturating_add(1);
+        waiting.iter().for_each(|warp| self.warps[*warp].own = self.time);
         for known in arrived {
             waiting.iter().for_each(|warp| self.learn(*warp, &known));
         }
-        self.time = self.time.saturating_add(1);
-        waiting.iter().for_each(|warp| self.warps[*warp].own = self.time);
     }
 
     /// `fence`, `membar`

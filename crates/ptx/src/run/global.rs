@@ -230,9 +230,8 @@ impl Global {
 
     /// Buffers that must be watched, and are not: they are read and written.
     pub(crate) fn unwatched(&self) -> Vec<usize> {
-        let both = |memory: &Region| {
-            !memory.is_watched && memory.read.load(Relaxed) && memory.written.load(Relaxed)
-        };
+        let both =
+            |memory: &Region| !memory.is_watched && memory.read.load(Relaxed) && memory.written.load(Relaxed);
         let all = self.buffers.iter().chain(&self.statics).enumerate();
         all.filter(|(_, memory)| self.looks && both(memory)).map(|(index, _)| index).collect()
     }
@@ -320,18 +319,11 @@ fn race(
     (kind, agent): (Kind, Agent),
     by: By<'_>,
 ) -> Race {
-    let place = format!(
-        "{} bytes {offset} to {} of {}",
-        access.verb(),
-        offset + u64::from(bytes) - 1,
-        memory.name
-    );
+    let place =
+        format!("{} bytes {offset} to {} of {}", access.verb(), offset + u64::from(bytes) - 1, memory.name);
     let does = if kind == Kind::Read { "reads" } else { "writes" };
     let what = if agent.0 == by.clocks.block {
-        format!(
-            "{place}, which warp {} of the same block {does}: there is no barrier between them",
-            agent.1
-        )
+        format!("{place}, which warp {} of the same block {does}: there is no barrier between them", agent.1)
     } else {
         let too = if does == access.verb() { " too" } else { "" };
         format!(

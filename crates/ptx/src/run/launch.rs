@@ -225,12 +225,20 @@ impl Launch<'_> {
     }
 
     /// The error of a race with the line and thread of the earlier access, which another run finds.
-    fn with_other(&self, error: Error, how: &How, given: &Given<'_>, stop: &mut dyn FnMut() -> bool) -> Error {
+    fn with_other(
+        &self,
+        error: Error,
+        how: &How,
+        given: &Given<'_>,
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Error {
         let again = self.watching(how, given, None, stop);
         match (error, again) {
-            (Error::Kernel { line, what, thread }, Ok(Outcome::Found((other, by)))) => {
-                Error::Kernel { line, what: format!("{what}; the other access is line {other}, {by}"), thread }
-            }
+            (Error::Kernel { line, what, thread }, Ok(Outcome::Found((other, by)))) => Error::Kernel {
+                line,
+                what: format!("{what}; the other access is line {other}, {by}"),
+                thread,
+            },
             (error, _) => error,
         }
     }
@@ -243,7 +251,8 @@ impl Launch<'_> {
         global: &Global,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<(), Error> {
-        let Some(((line, thread, _), race)) = global.doubt.lock().ok().and_then(|mut doubt| doubt.take()) else {
+        let Some(((line, thread, _), race)) = global.doubt.lock().ok().and_then(|mut doubt| doubt.take())
+        else {
             return Ok(());
         };
         let bytes = |global: &Global, index: usize, length: usize| {
@@ -343,11 +352,7 @@ impl Launch<'_> {
                 offset: witness.offset,
                 found: Mutex::new(None),
             }),
-            may_spin: kernel.steps.iter().any(|step| match &step.op {
-                Op::Load(access) => access.order.is_some(),
-                Op::Atomic(atomic) => !atomic.d.is_empty(),
-                _ => false,
-            }),
+            may_spin: kernel.steps.iter().any(|step| matches!(step.op, Op::Branch { spins: true, .. })),
             order: how.order,
             raced: Mutex::new(vec![]),
             sought: how.sought.map(|sought| (sought, Mutex::new(None))),

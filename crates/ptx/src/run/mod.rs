@@ -11,6 +11,7 @@ mod fault;
 mod flags;
 mod fragments;
 mod global;
+mod groups;
 mod launch;
 mod local;
 mod matrices;

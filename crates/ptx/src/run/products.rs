@@ -136,7 +136,8 @@ impl Warp {
                     let first = first.pending(wgmma.number);
                     first.into_iter().for_each(|first| pending.b.copy(&first.b, (*from, at), k));
                 }
-                _ => columns_of_b(wgmma, descriptor, block, (&mut pending.b, warp.number), at).map_err(fault)?,
+                _ => columns_of_b(wgmma, descriptor, block, (&mut pending.b, warp.number), at)
+                    .map_err(fault)?,
             }
             let is_full = products.is_full(kernel, wgmma.number);
             warp.state = match is_full {
@@ -147,7 +148,7 @@ impl Warp {
                 0 => read = Some((descriptor, products, at)),
                 _ => warp.products = products,
             }
-            warp.at += 1;
+            warp.groups.at += 1;
         }
         if let Some((_, products, _)) = read {
             warps[0].products = products;

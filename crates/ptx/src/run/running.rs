@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::global::{Global, Region};
 use super::fault::Where;
+use super::global::{Global, Region};
 use super::trace::Recorder;
 use crate::error::{Error, Thread};
 use crate::program::Kernel;
@@ -47,7 +47,7 @@ pub(crate) struct Running<'l> {
     pub(crate) recorder: Option<Recorder>,
     pub(super) stop: &'l AtomicBool,
     pub(super) witness: Option<Witness>,
-    /// Whether a loop may wait for another thread's write: there are strong reads.
+    /// Whether a loop may wait for another thread's write.
     pub(super) may_spin: bool,
     pub(super) order: Order,
     /// The threads of errors that are races, and the accesses that they race with.

@@ -160,8 +160,9 @@ impl Piece {
     fn keep(&mut self, word: usize, kind: Kind, (old, new): (Touch, Touch), by: By<'_>, orders_blocks: bool) {
         let list = self.more.entry(word).or_default();
         list.retain(|(of, known)| *of != kind || known.bytes & !new.bytes != 0 || !known.is_known(by));
-        let mut alike =
-            list.iter_mut().filter(|(of, known)| *of == kind && known.agent == old.agent && known.time == old.time);
+        let mut alike = list
+            .iter_mut()
+            .filter(|(of, known)| *of == kind && known.agent == old.agent && known.time == old.time);
         if let Some((_, known)) = alike.next() {
             known.bytes |= old.bytes;
             return;

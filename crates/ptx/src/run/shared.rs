@@ -234,7 +234,13 @@ impl Shared {
 
     /// Notes a read of an aligned access by a warp; a strong one may meet strong writes.
     #[inline(always)]
-    pub(super) fn note_read(&mut self, at: usize, bytes: usize, strong: bool, by: By<'_>) -> Result<(), Race> {
+    pub(super) fn note_read(
+        &mut self,
+        at: usize,
+        bytes: usize,
+        strong: bool,
+        by: By<'_>,
+    ) -> Result<(), Race> {
         // strong reads leave no mark: they would race with weak writes alone, which then race with the next strong read
         self.reads(at, bytes, (strong, !strong), by)
     }
@@ -317,7 +323,8 @@ impl Shared {
         }
         let lines = at / LINE..(at + bytes).div_ceil(LINE);
         let ended = by.clocks.products(by.warp);
-        let reads = self.products[lines].iter().any(|line| (0..GROUPS).any(|group| line[group] > ended[group]));
+        let reads =
+            self.products[lines].iter().any(|line| (0..GROUPS).any(|group| line[group] > ended[group]));
         match reads {
             false => Ok(()),
             true => Err(Race::without_other(format!(

@@ -11,8 +11,8 @@ pub(crate) struct Spin {
     has_read: bool,
     /// Whether memory has changed.
     pub(super) changes: bool,
-    /// The branch, and what was read in the turn before it.
-    last: (usize, u64),
+    /// Branches with their lanes, and what was read in the turn before each, since memory changed.
+    last: Vec<((usize, u32), u64)>,
     has_stopped: bool,
     has_changed: bool,
 }
@@ -27,11 +27,20 @@ impl Spin {
         }
     }
 
-    /// At a backward branch: whether this turn was as the one before, so that others are due.
-    pub(super) fn turns(&mut self, at: usize) -> bool {
-        let turn = (at, self.hash);
-        self.has_stopped = self.has_read && !self.changes && turn == self.last;
-        self.last = turn;
+    /// At a backward branch of some lanes: whether this turn was as the one before, so that others are due.
+    pub(super) fn turns(&mut self, at: (usize, u32)) -> bool {
+        if self.changes || !self.has_read {
+            self.last.clear();
+        } else {
+            let last = self.last.iter_mut().find(|(of, _)| *of == at);
+            match last {
+                Some((_, hash)) => {
+                    self.has_stopped = *hash == self.hash;
+                    *hash = self.hash;
+                }
+                None => self.last.push((at, self.hash)),
+            }
+        }
         self.has_changed |= self.changes;
         (self.hash, self.has_read, self.changes) = (0, false, false);
         self.has_stopped

@@ -3,6 +3,7 @@
 use super::block::Block;
 use super::clocks::By;
 use super::fault::Fault;
+use super::groups::{Groups, Rendezvous};
 use super::local::Local;
 use super::pending::Products;
 use super::running::Running;
@@ -11,26 +12,18 @@ use crate::error::{Error, Thread};
 use crate::instruction::{compare, convert, float, integer, special};
 use crate::lanes::{LANES, Lanes, Registers, each, map1, map2};
 use crate::program::{
-    AccumulatorSet, Condition, FALSE, Integer2, Kernel, Logic, Op, Preset, Region, Shuffle, Slot, TRUE, Vote,
-    accumulator_bit,
+    AccumulatorSet, Condition, FALSE, Integer2, Kernel, Logic, Members, Op, Preset, Region, Shuffle, Slot,
+    TRUE, Vote, accumulator_bit,
 };
-
-/// Lanes that wait for others.
-struct Frame {
-    at: usize,
-    active: u32,
-    join: usize,
-}
 
 /// Why a warp stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Ready,
-    /// At the barrier of this instruction, by number and the threads it waits for.
+    /// At the barrier of this instruction, by number.
     Waiting {
         at: usize,
         id: u32,
-        count: u32,
     },
     /// At a `wgmma`, until the other warps of its warpgroup come.
     InWarpgroup {
@@ -52,11 +45,7 @@ pub(crate) struct Warp {
     pub(crate) copies: super::copies::Copies,
     pub(super) products: Products,
     pub(crate) state: State,
-    pub(super) at: usize,
-    active: u32,
-    join: usize,
-    stack: Vec<Frame>,
-    exited: u32,
+    pub(super) groups: Groups,
     turns: u64,
     /// Instructions that it has run of this block.
     pub(super) steps: u64,
@@ -68,6 +57,10 @@ pub(crate) struct Warp {
     /// Whether the others have come as far as the write that is next.
     has_let_others: bool,
 }
+
+/// What is wrong with an instruction that a part of a warp reaches.
+const PART_OF_THE_WARP: &str =
+    "an instruction of the whole warp is reached by a part of it, not by this thread";
 
 /// Backward branches between two looks at whether to stop.
 const TURNS_AT_ONCE: u64 = 4096;
@@ -86,11 +79,7 @@ impl Warp {
             copies: super::copies::Copies::default(),
             products: Products::default(),
             state: State::Done,
-            at: 0,
-            active: 0,
-            join: usize::MAX,
-            stack: vec![],
-            exited: 0,
+            groups: Groups::default(),
             turns: 0,
             steps: 0,
             executed: 0,
@@ -132,9 +121,8 @@ impl Warp {
         }
         self.copies.reset();
         self.products.reset();
-        (self.state, self.at, self.active) = (State::Ready, 0, self.lanes);
-        (self.join, self.exited, self.turns, self.steps) = (usize::MAX, 0, 0, 0);
-        self.stack.clear();
+        self.groups.start(self.lanes);
+        (self.state, self.turns, self.steps) = (State::Ready, 0, 0);
         self.spin = Spin::default();
         self.has_let_others = false;
     }
@@ -193,20 +181,26 @@ impl Warp {
         let traces = block.launch.recorder.is_some();
         let mut executed = 0;
         let result = loop {
-            if self.at == self.join || self.active == 0 {
-                if !self.resume() {
-                    self.state = State::Done;
-                    break Ok(());
+            if self.groups.at == self.groups.joins_at || self.groups.active == 0 {
+                if self.groups.resume() {
+                    continue;
                 }
-                continue;
+                self.state = State::Done;
+                break match self.groups.stuck() {
+                    None => Ok(()),
+                    Some((at, here, missing)) => {
+                        let fault = self.missing(&steps[at].op, here, missing);
+                        Err(self.error(block, steps[at].line, fault))
+                    }
+                };
             }
-            let step = &steps[self.at];
+            let step = &steps[self.groups.at];
             let mask = match step.guard {
-                None => self.active,
-                Some(condition) => self.active & self.registers.condition(condition),
+                None => self.groups.active,
+                Some(condition) => self.groups.active & self.registers.condition(condition),
             };
             if mask == 0 {
-                self.at += 1;
+                self.groups.at += 1;
                 continue;
             }
             let due = step.settles & self.products.open;
@@ -222,9 +216,9 @@ impl Warp {
                 self.steps += 1;
             }
             match &step.op {
-                Op::Branch { target, reconverge } => {
+                Op::Branch { target, reconverge, spins } => {
                     let (target, reconverge) = (*target as usize, *reconverge as usize);
-                    if target <= self.at {
+                    if target <= self.groups.at {
                         self.turns += 1;
                         if self.turns > block.launch.limits.turns {
                             let lane = mask.trailing_zeros() as usize;
@@ -234,49 +228,53 @@ impl Warp {
                             break Err(self.error(block, step.line, Fault::new(lane, what)));
                         }
                         if self.turns.is_multiple_of(TURNS_AT_ONCE) {
-                            self.branch(mask, target, reconverge);
+                            self.groups.branch(mask, target, reconverge);
                             break block.launch.look();
                         }
-                        if block.launch.may_spin && self.spin.turns(self.at) {
-                            self.branch(mask, target, reconverge);
-                            break Ok(());
-                        }
                     }
-                    self.branch(mask, target, reconverge);
+                    let at = (self.groups.at, mask);
+                    let others_are_due = *spins && self.spin.turns(at);
+                    self.groups.branch(mask, target, reconverge);
+                    if *spins && self.groups.are_several() {
+                        self.groups.spin();
+                    }
+                    if others_are_due {
+                        break Ok(());
+                    }
                 }
                 Op::Exit => {
-                    self.exited |= mask;
-                    self.active &= !mask;
-                    self.at += 1;
+                    self.groups.exit(mask);
+                    self.groups.at += 1;
                 }
                 Op::Barrier { id, count, arrive, .. } => {
-                    if mask != self.lanes {
-                        let missing = (self.lanes & !mask).trailing_zeros() as usize;
-                        let what = format!(
-                            "the barrier is reached by {} of the {} threads of the warp, not by this one",
-                            mask.count_ones(),
-                            self.lanes.count_ones()
-                        );
-                        break Err(self.error(block, step.line, Fault::new(missing, what)));
-                    }
-                    let id = self.registers.word(*id)[0];
-                    let count = count.map_or(0, |count| self.registers.word(count)[0]);
-                    let at = self.at;
-                    self.at += 1;
-                    self.copies.landed();
-                    if *arrive {
-                        if let Err(what) = block.arrive(id, count, self.number) {
-                            break Err(self.error(block, step.line, Fault::new(0, what)));
+                    // lanes that have exited are not waited for
+                    let here = self.lanes & !self.groups.exited;
+                    if mask != here {
+                        if mask == self.groups.active && self.groups.wait(here, Rendezvous::Here) {
+                            continue;
                         }
-                    } else {
-                        self.state = State::Waiting { at, id, count };
+                        let missing = (here & !mask).trailing_zeros();
+                        let fault = self.missing(&step.op, mask, missing);
+                        break Err(self.error(block, step.line, fault));
+                    }
+                    let first = mask.trailing_zeros() as usize;
+                    let id = self.registers.word(*id)[first];
+                    let count = count.map(|count| self.registers.word(count)[first]);
+                    let at = self.groups.at;
+                    self.groups.at += 1;
+                    self.copies.landed();
+                    if let Err(what) = block.arrive(id, count, self.number, *arrive) {
+                        break Err(self.error(block, step.line, Fault::new(first, what)));
+                    }
+                    if !*arrive {
+                        self.state = State::Waiting { at, id };
                         break Ok(());
                     }
                 }
                 Op::Nest(_, nest) if !traces => match self.nest(mask, nest, block) {
                     Err(fault) => break Err(self.error(block, step.line, fault)),
                     Ok(is_full) => {
-                        self.at += 1;
+                        self.groups.at += 1;
                         if is_full {
                             self.state = State::Multiplying { set: accumulator_bit(nest.d) };
                             break Ok(());
@@ -285,9 +283,12 @@ impl Warp {
                 },
                 Op::Wgmma(_) if !traces => {
                     if let Err(fault) = self.check_whole(mask) {
+                        if mask == self.groups.active && self.groups.wait(self.lanes, Rendezvous::Here) {
+                            continue;
+                        }
                         break Err(self.error(block, step.line, fault));
                     }
-                    self.state = State::InWarpgroup { at: self.at };
+                    self.state = State::InWarpgroup { at: self.groups.at };
                     break Ok(());
                 }
                 Op::Store(_) | Op::Atomic(_)
@@ -303,55 +304,24 @@ impl Warp {
                         self.seek(op, mask, block);
                     }
                     if let Err(fault) = self.execute(op, mask, block) {
+                        if mask == self.groups.active && self.waits(op, mask) {
+                            continue;
+                        }
                         break Err(self.error(block, step.line, fault));
                     }
                     if self.unwritten.is_none() && block.shared.unwritten.is_some() {
                         self.unwritten = Some(step.line);
                     }
                     if traces {
-                        self.record(block.launch, block.index, self.at, mask, self.steps - 1);
+                        self.record(block.launch, block.index, self.groups.at, mask, self.steps - 1);
                     }
                     self.has_let_others = false;
-                    self.at += 1;
+                    self.groups.at += 1;
                 }
             }
         };
         self.executed += executed;
         result
-    }
-
-    /// Goes on with lanes that waited, where there are any.
-    fn resume(&mut self) -> bool {
-        match self.stack.pop() {
-            Some(frame) => {
-                self.at = frame.at;
-                self.active = frame.active & !self.exited;
-                self.join = frame.join;
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn branch(&mut self, taken: u32, target: usize, reconverge: usize) {
-        let rest = self.active & !taken;
-        if rest == 0 {
-            self.at = target;
-            return;
-        }
-        if reconverge != self.join {
-            self.stack.push(Frame { at: reconverge, active: self.active, join: self.join });
-        }
-        let next = self.at + 1;
-        self.join = reconverge;
-        match (target == reconverge, next == reconverge) {
-            (true, _) => (self.at, self.active) = (next, rest),
-            (false, true) => (self.at, self.active) = (target, taken),
-            (false, false) => {
-                self.stack.push(Frame { at: next, active: rest, join: reconverge });
-                (self.at, self.active) = (target, taken);
-            }
-        }
     }
 
     /// An instruction that leaves the order of instructions alone.
@@ -822,7 +792,7 @@ impl Warp {
     fn check_members(&self, members: crate::program::Word, mask: u32) -> Result<(), Fault> {
         let lane = mask.trailing_zeros() as usize;
         let members = self.registers.word(members)[lane] & self.lanes;
-        if members & !mask & !self.exited != 0 {
+        if members & !mask & !self.groups.exited != 0 {
             let missing = (members & !mask).trailing_zeros();
             return Err(Fault::new(
                 lane,
@@ -839,21 +809,51 @@ impl Warp {
         Ok(())
     }
 
+    /// Whether the lanes wait at an instruction that names others, which can still come.
+    fn waits(&mut self, op: &Op, mask: u32) -> bool {
+        let lane = mask.trailing_zeros() as usize;
+        let Some(members) = op.members() else { return false };
+        let members = match members {
+            Members::Named(word) => self.registers.word(word)[lane] & self.lanes,
+            Members::All => self.lanes,
+        };
+        let kind = if matches!(op, Op::SyncWarp { .. }) { Rendezvous::Anywhere } else { Rendezvous::Here };
+        mask & !members == 0 && self.groups.wait(members, kind)
+    }
+
+    /// An instruction was reached by some lanes, and one is missing that will not come.
+    fn missing(&self, op: &Op, here: u32, missing: u32) -> Fault {
+        let lane = here.trailing_zeros() as usize;
+        match op.members() {
+            _ if matches!(op, Op::Barrier { .. }) => {
+                let what = format!(
+                    "the barrier is reached by {} of the {} threads of the warp, not by this one",
+                    here.count_ones(),
+                    self.lanes.count_ones()
+                );
+                Fault::new(missing as usize, what)
+            }
+            Some(Members::Named(members)) => {
+                let members = self.registers.word(members)[lane];
+                let what = format!("the mask {members:#010x} names lane {missing}, which is not here");
+                Fault::new(lane, what)
+            }
+            _ => Fault::new(missing as usize, PART_OF_THE_WARP),
+        }
+    }
+
     /// All lanes must be here, as an instruction of the whole warp asks for.
     pub(crate) fn check_whole(&self, mask: u32) -> Result<(), Fault> {
         match mask == u32::MAX {
             true => Ok(()),
             false => {
                 let missing = (!mask).trailing_zeros() as usize;
-                Err(Fault::new(
-                    missing,
-                    "an instruction of the whole warp is reached by a part of it, not by this thread",
-                ))
+                Err(Fault::new(missing, PART_OF_THE_WARP))
             }
         }
     }
 
     pub(crate) fn line(&self, kernel: &Kernel) -> u32 {
-        kernel.steps[self.at.min(kernel.steps.len() - 1)].line
+        kernel.steps[self.groups.at.min(kernel.steps.len() - 1)].line
     }
 }

@@ -87,7 +87,7 @@ fn what_a_kernel_does_wrong_is_said_with_line_and_thread() {
             "there is no barrier between them",
         ),
         (
-            "setp.lt.u32 %p1, %r2, 32;\n@%p1 bra $L1;\nbar.sync 0;\n$L1:",
+            "setp.lt.u32 %p1, %r2, 32;\n@%p1 bra $L1;\nbar.sync 0, 64;\n$L1:",
             1,
             "line 11: the barrier is not reached by all threads: it waits for warp 0, which has ended",
         ),

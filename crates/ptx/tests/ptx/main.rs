@@ -1,8 +1,10 @@
 //! Kernels whose results are known, and kernels that are wrong.
 
+mod block;
 mod body;
 mod cases;
 mod comparisons;
+mod control;
 mod conversions;
 mod errors;
 mod floats;

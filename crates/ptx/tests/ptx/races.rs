@@ -452,7 +452,10 @@ const RACES: &[Wrong] = &[
         1,
         64,
         "st.shared.b32 [%r6], %r1;\nxor.b32 %r10, %r6, 128; ld.shared.b32 %r11, [%r10];",
-        &["line 9: writes shared memory at 0x80, which warp 0 reads", "the other access is line 10, block (0, 0, 0), thread (0, 0, 0) (block (0, 0, 0), thread (32, 0, 0))"],
+        &[
+            "line 9: writes shared memory at 0x80, which warp 0 reads",
+            "the other access is line 10, block (0, 0, 0), thread (0, 0, 0) (block (0, 0, 0), thread (32, 0, 0))",
+        ],
     ),
     (
         "no barrier between two steps of a tree",
@@ -468,7 +471,10 @@ const RACES: &[Wrong] = &[
         64,
         "setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.b32 [%r7+4096], %r8; bar.sync 0;\nst.shared.b32 [%r6], %r1;\n\
          atom.shared.add.u32 %r12, [%r7+4096], 1; xor.b32 %r10, %r6, 128;\nld.shared.b32 %r11, [%r10];",
-        &["line 10: writes shared memory at 0x80, which warp 0 reads", "the other access is line 12, block (0, 0, 0), thread (0, 0, 0)"],
+        &[
+            "line 10: writes shared memory at 0x80, which warp 0 reads",
+            "the other access is line 12, block (0, 0, 0), thread (0, 0, 0)",
+        ],
     ),
     (
         "a named barrier of other warps orders nothing",
@@ -484,7 +490,11 @@ const RACES: &[Wrong] = &[
         96,
         "setp.ge.u32 %p1, %r3, 2; @%p1 bra read; mov.u32 %r10, 7; st.shared.b32 [%r7], %r10; bra end;\n\
          read: ld.shared.b32 %r11, [%r7];\nend:",
-        &["line 10: reads shared memory at 0x0, which warp", "thread (64, 0, 0)", "the other access is line 9"],
+        &[
+            "line 10: reads shared memory at 0x0, which warp",
+            "thread (64, 0, 0)",
+            "the other access is line 9",
+        ],
     ),
     (
         "two warps store neighbouring halves, and a third reads both",
@@ -492,7 +502,11 @@ const RACES: &[Wrong] = &[
         96,
         "setp.ge.u32 %p1, %r3, 2; @%p1 bra read; shl.b32 %r10, %r3, 1; add.u32 %r10, %r10, %r7; st.shared.u16 [%r10], %r3; bra end;\n\
          read: ld.shared.b32 %r11, [%r7];\nend:",
-        &["line 10: reads shared memory at 0x0, which warp", "the other access is line 9", "thread (64, 0, 0)"],
+        &[
+            "line 10: reads shared memory at 0x0, which warp",
+            "the other access is line 9",
+            "thread (64, 0, 0)",
+        ],
     ),
     (
         "the second of neighbouring halves is read",
@@ -500,7 +514,10 @@ const RACES: &[Wrong] = &[
         96,
         "setp.ge.u32 %p1, %r3, 2; @%p1 bra read; shl.b32 %r10, %r3, 1; add.u32 %r10, %r10, %r7; st.shared.u16 [%r10], %r3; bra end;\n\
          read: ld.shared.u16 %h1, [%r7+2];\nend:",
-        &["line 10: reads shared memory at 0x2, which warp 1 writes", "the other access is line 9, block (0, 0, 0), thread (32, 0, 0)"],
+        &[
+            "line 10: reads shared memory at 0x2, which warp 1 writes",
+            "the other access is line 9, block (0, 0, 0), thread (32, 0, 0)",
+        ],
     ),
     (
         "a copy refills what others still read",
@@ -508,14 +525,21 @@ const RACES: &[Wrong] = &[
         64,
         "st.shared.b32 [%r6], %r1; bar.sync 0; xor.b32 %r10, %r6, 128; setp.eq.u32 %p1, %r3, 0; @%p1 bra refill; ld.shared.b32 %r11, [%r10];\n\
          bra end; refill: cp.async.ca.shared.global [%r6], [%d2], 4; cp.async.wait_all;\nend:",
-        &["line 9: reads shared memory at 0x0, which a cp.async writes that was not waited for", "thread (32, 0, 0)"],
+        &[
+            "line 9: reads shared memory at 0x0, which a cp.async writes that was not waited for",
+            "thread (32, 0, 0)",
+        ],
     ),
     (
         "a copy that another warp did not wait for with a barrier",
         1,
         64,
         "cp.async.ca.shared.global [%r6], [%d2], 4; cp.async.wait_all;\nxor.b32 %r10, %r6, 128; ld.shared.b32 %r11, [%r10];",
-        &["line 9: copies to shared memory at 0x80, which warp 0 reads", "thread (32, 0, 0)", "the other access is line 10, block (0, 0, 0), thread (0, 0, 0)"],
+        &[
+            "line 9: copies to shared memory at 0x80, which warp 0 reads",
+            "thread (32, 0, 0)",
+            "the other access is line 10, block (0, 0, 0), thread (0, 0, 0)",
+        ],
     ),
     (
         "a copy refills what another warp has read",
@@ -523,7 +547,10 @@ const RACES: &[Wrong] = &[
         64,
         "st.shared.b32 [%r6], %r1; bar.sync 0; xor.b32 %r10, %r6, 128; setp.eq.u32 %p1, %r3, 1; @%p1 bra refill; ld.shared.b32 %r11, [%r10];\n\
          bra end; refill: cp.async.ca.shared.global [%r6], [%d2], 4; cp.async.wait_all;\nend:",
-        &["line 10: copies to shared memory at 0x80, which warp 0 reads", "the other access is line 9, block (0, 0, 0), thread (0, 0, 0)"],
+        &[
+            "line 10: copies to shared memory at 0x80, which warp 0 reads",
+            "the other access is line 9, block (0, 0, 0), thread (0, 0, 0)",
+        ],
     ),
     (
         "a store to where a copy is under way",
@@ -547,7 +574,12 @@ const RACES: &[Wrong] = &[
         1,
         64,
         "setp.eq.u32 %p1, %r1, 0; @%p1 st.shared.b32 [%r7], %r8;\n@!%p1 atom.shared.add.u32 %r10, [%r7], 1;",
-        &["line 10: ", "shared memory at 0x0, which warp 0 writes", "thread (32, 0, 0)", "the other access is line 9"],
+        &[
+            "line 10: ",
+            "shared memory at 0x0, which warp 0 writes",
+            "thread (32, 0, 0)",
+            "the other access is line",
+        ],
     ),
     (
         "a plain read of a counter, no barrier after the atomics",
@@ -569,7 +601,10 @@ const RACES: &[Wrong] = &[
         4,
         32,
         "atom.global.add.u32 %r12, [%d1], 1;\nst.global.b32 [%d2+4096], %r2;",
-        &["line 10: writes bytes 4096 to 4099 of argument 0, which block number 0 of the same launch writes too", "the other access is line 10, block (0, 0, 0)"],
+        &[
+            "line 10: writes bytes 4096 to 4099 of argument 0, which block number 0 of the same launch writes too",
+            "the other access is line 10, block (0, 0, 0)",
+        ],
     ),
     (
         "a step counter that all warps load and one stores, and use",
@@ -577,7 +612,11 @@ const RACES: &[Wrong] = &[
         128,
         "ld.global.b32 %r10, [%d1];\nsetp.eq.u32 %p1, %r1, 0; add.u32 %r11, %r10, 1; @%p1 st.global.b32 [%d1], %r11;\n\
          st.global.b32 [%d2+4096], %r10;",
-        &["line 10: writes bytes 0 to 3 of argument 0, which warp", "of the same block reads: there is no barrier", "the other access is line 9"],
+        &[
+            "line 10: writes bytes 0 to 3 of argument 0, which warp",
+            "of the same block reads: there is no barrier",
+            "the other access is line 9",
+        ],
     ),
     (
         "a row in place that is read again",
@@ -585,14 +624,22 @@ const RACES: &[Wrong] = &[
         128,
         "ld.global.b32 %r10, [%d2]; add.u32 %r10, %r10, 5;\nst.global.b32 [%d2], %r10;\nxor.b32 %r11, %r1, 127; mul.wide.u32 %d4, %r11, 4;\n\
          add.s64 %d4, %d4, %d1; ld.global.b32 %r12, [%d4]; st.global.b32 [%d2+4096], %r12;",
-        &["line 12: reads bytes", "of argument 0, which warp", "of the same block writes", "the other access is line 10"],
+        &[
+            "line 12: reads bytes",
+            "of argument 0, which warp",
+            "of the same block writes",
+            "the other access is line 10",
+        ],
     ),
     (
         "warps of a block store different values to one place",
         1,
         64,
         "mul.wide.u32 %d4, %r4, 4; add.s64 %d4, %d4, %d1;\nst.global.b32 [%d4], %r1;",
-        &["line 10: writes bytes 0 to 3 of argument 0, which warp 0 of the same block writes", "thread (32, 0, 0)"],
+        &[
+            "line 10: writes bytes 0 to 3 of argument 0, which warp 0 of the same block writes",
+            "thread (32, 0, 0)",
+        ],
     ),
     (
         "a flag without a release",
@@ -601,7 +648,10 @@ const RACES: &[Wrong] = &[
         "setp.eq.u32 %p1, %r2, 1; @%p1 bra produce;\nwait: ld.acquire.gpu.global.b32 %r10, [%d1]; setp.eq.u32 %p2, %r10, 0; @%p2 bra wait;\n\
          ld.global.b32 %r11, [%d2+4096]; bra end;\nproduce: add.u32 %r12, %r1, 5; st.global.b32 [%d2+4096], %r12;\n\
          st.relaxed.gpu.global.b32 [%d1], %r9;\nend:",
-        &["line 11: reads bytes 4096 to 4099 of argument 0, which block number 1 of the same launch writes", "the other access is line 12"],
+        &[
+            "line 11: reads bytes 4096 to 4099 of argument 0, which block number 1 of the same launch writes",
+            "the other access is line 12",
+        ],
     ),
     (
         "a flag without an acquire",
@@ -636,7 +686,10 @@ const RACES: &[Wrong] = &[
         "setp.ne.u32 %p1, %r1, 0; @%p1 bra end;\nwait: atom.acquire.gpu.global.cas.b32 %r10, [%d1], 0, 1; setp.ne.u32 %p2, %r10, 0; @%p2 bra wait;\n\
          ld.global.b32 %r11, [%d1+400]; add.u32 %r11, %r11, 1;\nst.global.b32 [%d1+400], %r11;\n\
          atom.relaxed.gpu.global.exch.b32 %r12, [%d1], 0;\nend:",
-        &["line 11: reads bytes 400 to 403 of argument 0, which block number 0", "the other access is line 12"],
+        &[
+            "line 11: reads bytes 400 to 403 of argument 0, which block number 0",
+            "the other access is line 12",
+        ],
     ),
     (
         "a barrier of the block before a flag, but no other warp's fence or barrier after it",

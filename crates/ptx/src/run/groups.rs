@@ -1,0 +1,256 @@
+//! Which lanes of a warp run together, and which wait for others: independent thread scheduling.
+//!
+//! Lanes that a branch parts meet again where all of its paths do. Until then one group of them runs and the others wait. No lane
+//! can keep the others from going on for ever: a group that spins on what another lane is to change lets that lane go first, even
+//! if it has to leave the others behind, and a `bar.warp.sync` is reached by lanes at several places.
+
+/// Lanes that are at one instruction.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    at: usize,
+    active: u32,
+    join: Option<usize>,
+}
+
+/// Where lanes that a branch parted meet again.
+#[derive(Clone, Copy, Debug)]
+struct Join {
+    at: usize,
+    /// The lanes that are to come, those that have exited among them, and those that have come.
+    members: u32,
+    arrived: u32,
+    /// Where they meet others after that.
+    parent: Option<usize>,
+}
+
+/// What a group waits for that others must reach first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rendezvous {
+    /// Any instruction that names these lanes, as `bar.warp.sync` does.
+    Anywhere,
+    /// The same instruction, as `shfl.sync` does.
+    Here,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    group: Group,
+    members: u32,
+    kind: Rendezvous,
+}
+
+/// All groups of a warp.
+#[derive(Default)]
+pub(super) struct Groups {
+    /// The instruction that the lanes that run are at, and these lanes.
+    pub(super) at: usize,
+    pub(super) active: u32,
+    /// Where they wait for others: no instruction if nowhere.
+    pub(super) joins_at: usize,
+    join: Option<usize>,
+    pub(super) exited: u32,
+    others: Vec<Group>,
+    waiting: Vec<Waiting>,
+    joins: Vec<Join>,
+    /// Turns of loops that spin while others could run.
+    spun: u32,
+}
+
+/// Turns that a group may spin while others could run.
+const MOST_SPINS: u32 = 256;
+
+impl Groups {
+    /// All lanes of a warp, at the first instruction.
+    pub(super) fn start(&mut self, lanes: u32) {
+        self.others.clear();
+        self.waiting.clear();
+        self.joins.clear();
+        (self.exited, self.spun) = (0, 0);
+        self.go(Group { at: 0, active: lanes, join: None });
+    }
+
+    fn go(&mut self, group: Group) {
+        (self.at, self.active, self.join) = (group.at, group.active, group.join);
+        self.joins_at = group.join.map_or(usize::MAX, |join| self.joins[join].at);
+    }
+
+    fn current(&self) -> Group {
+        Group { at: self.at, active: self.active, join: self.join }
+    }
+
+    /// Whether other lanes of the warp are somewhere else.
+    #[inline(always)]
+    pub(super) fn are_several(&self) -> bool {
+        !self.joins.is_empty() || !self.others.is_empty() || !self.waiting.is_empty()
+    }
+
+    /// Ends lanes of the group that runs.
+    pub(super) fn exit(&mut self, lanes: u32) {
+        self.exited |= lanes;
+        self.active &= !lanes;
+    }
+
+    /// Some lanes of the group go on at a target, the others at the next instruction.
+    #[inline(always)]
+    pub(super) fn branch(&mut self, taken: u32, target: usize, reconverge: usize) {
+        if self.active == taken {
+            self.at = target;
+            return;
+        }
+        self.part(taken, target, reconverge);
+    }
+
+    fn part(&mut self, taken: u32, target: usize, reconverge: usize) {
+        let (rest, next) = (self.active & !taken, self.at + 1);
+        if reconverge != self.joins_at {
+            let join = Join { at: reconverge, members: self.active, arrived: 0, parent: self.join };
+            self.joins.push(join);
+            (self.join, self.joins_at) = (Some(self.joins.len() - 1), reconverge);
+        }
+        let Some(join) = self.join else { return };
+        match (target == reconverge, next == reconverge) {
+            (true, _) => {
+                self.joins[join].arrived |= taken;
+                (self.at, self.active) = (next, rest);
+            }
+            (false, true) => {
+                self.joins[join].arrived |= rest;
+                (self.at, self.active) = (target, taken);
+            }
+            (false, false) => {
+                self.others.push(Group { at: next, active: rest, join: self.join });
+                (self.at, self.active) = (target, taken);
+            }
+        }
+    }
+
+    /// The group has ended, or is where it waits for others: goes on with lanes that can; whether there are any.
+    pub(super) fn resume(&mut self) -> bool {
+        if self.active != 0
+            && let Some(join) = self.join
+        {
+            self.joins[join].arrived |= self.active;
+            self.active = 0;
+        }
+        if let Some((join, lanes)) = self.complete() {
+            self.leave(join, lanes);
+            return true;
+        }
+        if let Some(group) = self.others.pop() {
+            self.go(group);
+            return true;
+        }
+        self.meet()
+    }
+
+    /// A join that all have reached, the innermost first, and its lanes.
+    fn complete(&self) -> Option<(usize, u32)> {
+        let of = |(number, join): (usize, &Join)| {
+            let lanes = join.arrived & !self.exited;
+            (lanes != 0 && join.members & !(join.arrived | self.exited) == 0).then_some((number, lanes))
+        };
+        self.joins.iter().enumerate().rev().find_map(of)
+    }
+
+    /// Lanes that wait at a join go on.
+    fn leave(&mut self, join: usize, lanes: u32) {
+        let Join { at, parent, .. } = self.joins[join];
+        self.joins[join].members &= !lanes;
+        self.joins[join].arrived &= !lanes;
+        let exited = self.exited;
+        while self.joins.last().is_some_and(|join| join.members & !exited == 0)
+            && !self.is_used(self.joins.len() - 1)
+        {
+            self.joins.pop();
+        }
+        self.go(Group { at, active: lanes, join: parent });
+    }
+
+    fn is_used(&self, number: usize) -> bool {
+        let of = |group: &Group| group.join == Some(number);
+        self.others.iter().any(of) || self.waiting.iter().any(|waiting| of(&waiting.group))
+    }
+
+    /// The innermost join where some wait for others that do not come: they go on without them. Whether there is one.
+    fn give_up_a_join(&mut self) -> bool {
+        let innermost = self.joins.iter().rposition(|join| join.arrived & !self.exited != 0);
+        let Some(join) = innermost else { return false };
+        self.leave(join, self.joins[join].arrived & !self.exited);
+        true
+    }
+
+    /// The group goes back in a loop that looks at what others may change: now and then they run first.
+    pub(super) fn spin(&mut self) {
+        self.spun += 1;
+        if self.spun < MOST_SPINS {
+            return;
+        }
+        self.spun = 0;
+        let current = self.current();
+        if let Some(group) = self.others.pop() {
+            self.others.insert(0, current);
+            self.go(group);
+        } else if self.give_up_a_join() {
+            self.others.insert(0, current);
+        }
+    }
+
+    /// The group waits for other lanes of `members`, if they can come; whether they can.
+    pub(super) fn wait(&mut self, members: u32, kind: Rendezvous) -> bool {
+        let missing = members & !self.active & !self.exited;
+        let elsewhere = |lanes: u32, group: &Group| lanes | group.active;
+        let groups = self.others.iter().fold(0, elsewhere);
+        let groups = self.waiting.iter().map(|waiting| &waiting.group).fold(groups, elsewhere);
+        let at_joins = self.joins.iter().fold(0, |lanes, join| lanes | join.arrived);
+        // those at a join have passed this instruction
+        let can_come = if kind == Rendezvous::Anywhere { groups | at_joins } else { groups };
+        if missing == 0 || missing & !can_come != 0 {
+            return false;
+        }
+        self.waiting.push(Waiting { group: self.current(), members, kind });
+        self.active = 0;
+        self.join = None;
+        true
+    }
+
+    /// Lets a group that waits go on if the lanes that it waits for have come, or brings them; whether any can go on.
+    fn meet(&mut self) -> bool {
+        if self.waiting.is_empty() {
+            return false;
+        }
+        for first in 0..self.waiting.len() {
+            let Waiting { group, members, kind } = self.waiting[first];
+            let same = |other: &Waiting| {
+                other.kind == kind
+                    && other.members == members
+                    && (kind == Rendezvous::Anywhere
+                        || other.group.at == group.at && other.group.join == group.join)
+            };
+            let here = self.waiting.iter().filter(|other| same(other));
+            let here = here.fold(0, |lanes, other| lanes | other.group.active);
+            if members & !here & !self.exited != 0 {
+                continue;
+            }
+            let (met, rest) = self.waiting.iter().partition::<Vec<_>, _>(|other| same(other));
+            self.waiting = rest;
+            match kind {
+                Rendezvous::Here => self.go(Group { active: here, ..group }),
+                Rendezvous::Anywhere => {
+                    let after = |waiting: &Waiting| Group { at: waiting.group.at + 1, ..waiting.group };
+                    self.others.extend(met.iter().rev().map(after));
+                    return self.others.pop().map(|group| self.go(group)).is_some();
+                }
+            }
+            return true;
+        }
+        let anywhere = self.waiting.iter().any(|waiting| waiting.kind == Rendezvous::Anywhere);
+        anywhere && self.give_up_a_join()
+    }
+
+    /// A group that waits for lanes that do not come: its instruction, its lanes, and one that is missing.
+    pub(super) fn stuck(&self) -> Option<(usize, u32, u32)> {
+        let Waiting { group, members, .. } = self.waiting.first()?;
+        let missing = members & !group.active & !self.exited;
+        Some((group.at, group.active, missing.trailing_zeros()))
+    }
+}
