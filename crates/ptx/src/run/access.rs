@@ -3,7 +3,7 @@
 use bitmma_engine::formats::{BF16, F16};
 
 use super::block::Block;
-use super::clocks::{By, Kind};
+use super::clocks::Kind;
 use super::fault::{Fault, Race};
 use super::global::{Access as Reach, Region as Buffer};
 use super::shared::Shared;
@@ -62,7 +62,7 @@ impl Warp {
             match resolve(region, addresses[lane]) {
                 (Region::Shared, at) => {
                     let at = block.shared.checked(at, size, "reads").map_err(fault)?;
-                    let by = By { warp: self.number as u8, clocks: &block.clocks };
+                    let by = block.clocks.by(self.number);
                     let noted = block.shared.note_read(at, size as usize, order.is_some(), by);
                     noted.map_err(|race| Fault::new(lane, race))?;
                     if let Some(order) = order {
@@ -150,7 +150,7 @@ impl Warp {
         same: impl Fn(usize) -> bool,
         block: &Block<'_>,
     ) -> Result<(), Fault> {
-        let by = By { warp: self.number as u8, clocks: &block.clocks };
+        let by = block.clocks.by(self.number);
         let place =
             |lane: usize| (self.line(block.launch.kernel), self.thread(block, lane), block.clocks.block);
         let noted = block.launch.global.note(memory, reach, lanes, by, same, place);
@@ -205,7 +205,7 @@ impl Warp {
                     let same = |shared: &Shared| {
                         (0..elements.len()).all(|index| shared.get(place(index), bytes) == value(index))
                     };
-                    let by = By { warp: self.number as u8, clocks: &block.clocks };
+                    let by = block.clocks.by(self.number);
                     let kind = if order.is_some() { Kind::Strong } else { Kind::Write };
                     let changes = launch.may_spin && !same(&block.shared);
                     let noted = block.shared.note_write(at, size as usize, kind, by, same);
@@ -293,7 +293,7 @@ impl Warp {
                 let old = match space {
                     Region::Shared => {
                         let at = block.shared.checked(at, size, "changes").map_err(fault)? + step as usize;
-                        let by = By { warp: self.number as u8, clocks: &block.clocks };
+                        let by = block.clocks.by(self.number);
                         let race = |race: Race| Fault::new(lane, race);
                         block.shared.note_read(at, bytes.into(), true, by).map_err(race)?;
                         let noted = block.shared.note_write(at, bytes.into(), Kind::Strong, by, |_| false);

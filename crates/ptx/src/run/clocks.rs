@@ -29,7 +29,19 @@ pub(super) enum Kind {
 #[derive(Clone, Copy)]
 pub(super) struct By<'c> {
     pub(super) warp: u8,
+    /// The stamp of what it does now.
+    pub(super) now: u32,
+    /// Everything up to then is ordered before it.
+    base: u32,
     pub(super) clocks: &'c Clocks,
+}
+
+impl By<'_> {
+    /// Whether everything that the block did at a time is ordered before what anyone does now.
+    #[inline(always)]
+    pub(super) fn is_old(self, time: u32) -> bool {
+        time <= self.base
+    }
 }
 
 /// The clocks of the warps of a block.
@@ -99,22 +111,16 @@ impl Clocks {
         self.flags.clear();
     }
 
-    /// The stamp of what a warp does now.
+    /// A warp, as it accesses memory now.
     #[inline(always)]
-    pub(super) fn now(&self, warp: u8) -> u32 {
-        self.warps[usize::from(warp)].own
+    pub(super) fn by(&self, warp: usize) -> By<'_> {
+        By { warp: warp as u8, now: self.warps[warp].own, base: self.base, clocks: self }
     }
 
     /// Whether what another warp of the block did at a time is ordered before what this one does now.
     #[inline(always)]
     pub(super) fn knows(&self, warp: u8, other: u8, time: u32) -> bool {
         time <= self.base || warp == other || self.warps[usize::from(warp)].known[usize::from(other)] >= time
-    }
-
-    /// Whether that is so of everyone.
-    #[inline(always)]
-    pub(super) fn is_old(&self, time: u32) -> bool {
-        time <= self.base
     }
 
     /// The same for a warp of any block.
@@ -299,6 +305,11 @@ impl Clocks {
         let clock = &mut self.warps[warp];
         let group = warp / crate::matrix::WARPGROUP;
         clock.products[group] = clock.products[group].max(clock.committed.saturating_sub(left));
+    }
+
+    /// Warpgroups of the block, the last of which may lack warps.
+    pub(super) fn groups(&self) -> usize {
+        self.warps.len().div_ceil(crate::matrix::WARPGROUP)
     }
 
     /// The groups of products of each warpgroup that are ordered before what a warp does now.

@@ -1,7 +1,7 @@
 //! Asynchronous copies, and matrices of 8×8 elements between registers and shared memory.
 
 use super::block::Block;
-use super::clocks::{By, Kind};
+use super::clocks::Kind;
 use super::copies::Copy;
 use super::fault::{Fault, Race};
 use super::global::Access as Reach;
@@ -66,7 +66,7 @@ impl Warp {
         for lane in each(mask) {
             let at = block.shared.checked(to[lane], (*bytes).into(), "copies");
             copy.to[lane] = at.map_err(|what| Fault::new(lane, what))?;
-            let by = By { warp: self.number as u8, clocks: &block.clocks };
+            let by = block.clocks.by(self.number);
             let noted = block.shared.note_copy(copy.to[lane], copy.bytes, by);
             noted.map_err(|race| Fault::new(lane, race))?;
         }
@@ -91,7 +91,7 @@ impl Warp {
             let at = if at >= crate::decode::SHARED_WINDOW { at - crate::decode::SHARED_WINDOW } else { at };
             let verb = if write.is_some() { "writes" } else { "reads" };
             let at = block.shared.checked(at, ROW, verb).map_err(fault)?;
-            let by = By { warp: self.number as u8, clocks: &block.clocks };
+            let by = block.clocks.by(self.number);
             let race = |race: Race| Fault::new(lane, race);
             match write {
                 // several warps may store the same

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use super::block::Block;
-use super::clocks::By;
 use super::descriptor::Descriptor;
 use super::fault::Fault;
 use super::fragments::{Elements, Part};
@@ -223,7 +222,7 @@ fn read_tile(
         let at = descriptor.address(first + line, k, bytes as u64, transposed);
         let fault = |what: String| Fault::new(0, what);
         let at = block.shared.checked(at, 16, "reads").map_err(fault)?;
-        let by = By { warp: reader as u8, clocks: &block.clocks };
+        let by = block.clocks.by(reader);
         let noted = block.shared.note_product(at, (reader / WARPGROUP, number), by);
         noted.map_err(|race| Fault::new(0, race))?;
         Ok(block.shared.array(at))

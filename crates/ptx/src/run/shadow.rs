@@ -74,7 +74,7 @@ impl Shadow {
         mut found: impl FnMut(usize, Kind, Agent) -> Result<(), E>,
     ) -> Result<(), E> {
         let (mask, offset, bytes) = lanes;
-        let now = by.clocks.now(by.warp);
+        let now = by.now;
         let mut held: Option<(usize, MutexGuard<'_, Piece>)> = None;
         for lane in each(mask) {
             let offset = offset(lane);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::clocks::{By, Clocks, GROUPS, Kind};
+use super::clocks::{By, Kind};
 use super::fault::{Race, Where};
 use super::global::is_aligned;
 use crate::lanes::each;
@@ -48,8 +48,10 @@ pub(crate) struct Shared {
     words: Vec<[Mark; LINE / 4]>,
     /// By the number of a word.
     more: HashMap<usize, Vec<More>>,
-    /// For each line the group of asynchronous products of each warpgroup that reads it last; empty without any.
-    products: Vec<[u32; GROUPS]>,
+    /// For each line and warpgroup the group of asynchronous products that reads it last; empty without any.
+    products: Vec<u32>,
+    /// Warpgroups of the block.
+    groups: usize,
     limit: u64,
     /// Lines that were touched, from the first on.
     used: usize,
@@ -63,7 +65,7 @@ impl Mark {
     #[inline(always)]
     fn touch(&mut self, kind: Kind, bytes: u8, by: By<'_>) -> Option<More> {
         let (touch, known) = (&mut self.touches[kind as usize], &mut self.bytes[kind as usize]);
-        let now = by.clocks.now(by.warp);
+        let now = by.now;
         let own = 1 << by.warp;
         if touch.time == now && (*known == bytes || touch.warps == own) {
             touch.warps |= own;
@@ -71,7 +73,7 @@ impl Mark {
             return None;
         }
         let old = More { kind, touch: *touch, bytes: *known };
-        let is_covered = by.clocks.is_old(touch.time)
+        let is_covered = by.is_old(touch.time)
             || *known & !bytes == 0
                 && each(touch.warps).all(|warp| by.clocks.knows(by.warp, warp as u8, touch.time));
         *touch = Touch { time: now, warps: own };
@@ -83,10 +85,7 @@ impl Mark {
     #[inline(always)]
     fn racer(&self, kind: Kind, bytes: u8, by: By<'_>) -> Option<u8> {
         let touch = self.touches[kind as usize];
-        if by.clocks.is_old(touch.time)
-            || touch.warps == 1 << by.warp
-            || self.bytes[kind as usize] & bytes == 0
-        {
+        if by.is_old(touch.time) || touch.warps == 1 << by.warp || self.bytes[kind as usize] & bytes == 0 {
             return None;
         }
         touch.racer(by)
@@ -110,6 +109,7 @@ impl Shared {
             words: vec![],
             more: HashMap::new(),
             products: vec![],
+            groups: 0,
             limit,
             used: 0,
             filling,
@@ -122,7 +122,7 @@ impl Shared {
         self.lines[..self.used].fill(Mark::default());
         self.bytes[..LINE * self.used].fill(self.filling);
         self.more.clear();
-        self.products.fill([0; GROUPS]);
+        self.products.clear();
         (self.used, self.unwritten) = (0, None);
     }
 
@@ -160,7 +160,7 @@ impl Shared {
             self.words.resize(lines, Default::default());
             self.bytes.resize(LINE * lines, self.filling);
             if !self.products.is_empty() {
-                self.products.resize(lines, [0; GROUPS]);
+                self.products.resize(lines * self.groups, 0);
             }
         }
     }
@@ -290,11 +290,37 @@ impl Shared {
         by: By<'_>,
         same: impl Fn(&Shared) -> bool,
     ) -> Result<(), Race> {
+        self.writes((at, bytes), (kind, false), by, same)
+    }
+
+    /// Notes that a copy which a warp waited for is written; an error if another wrote something else.
+    #[inline(always)]
+    pub(super) fn land(
+        &mut self,
+        at: usize,
+        bytes: usize,
+        by: By<'_>,
+        same: impl Fn(&Shared) -> bool,
+    ) -> Result<(), Race> {
+        self.writes((at, bytes), (Kind::Write, true), by, same)
+    }
+
+    /// The same; `lands`: it is a copy's.
+    #[inline(always)]
+    fn writes(
+        &mut self,
+        (at, bytes): (usize, usize),
+        (kind, lands): (Kind, bool),
+        by: By<'_>,
+        same: impl Fn(&Shared) -> bool,
+    ) -> Result<(), Race> {
         let mut conflict: Option<Conflict> = None;
         let mut is_filled = true;
         let more = &mut self.more;
         Shared::each_mark((&mut self.lines, &mut self.words), (at, bytes), |mark, touched, words| {
-            if mark.pending & touched != 0 {
+            if lands {
+                mark.pending &= !touched;
+            } else if mark.pending & touched != 0 {
                 conflict = Some(None);
             }
             let kinds: &[Kind] = match kind {
@@ -311,6 +337,8 @@ impl Shared {
         match conflict {
             Some(None) => Err(refused((at, bytes), "writes", None, by)),
             Some(conflict) if !is_filled || !same(self) => Err(refused((at, bytes), "writes", conflict, by)),
+            // a copy was checked when it started
+            _ if lands => Ok(()),
             _ => self.products_end(at, bytes, by),
         }
     }
@@ -321,10 +349,10 @@ impl Shared {
         if self.products.is_empty() {
             return Ok(());
         }
-        let lines = at / LINE..(at + bytes).div_ceil(LINE);
+        let lines = at / LINE * self.groups..(at + bytes).div_ceil(LINE) * self.groups;
         let ended = by.clocks.products(by.warp);
-        let reads =
-            self.products[lines].iter().any(|line| (0..GROUPS).any(|group| line[group] > ended[group]));
+        let mut groups = self.products[lines].chunks(self.groups).flat_map(|line| line.iter().zip(ended));
+        let reads = groups.any(|(number, ended)| number > ended);
         match reads {
             false => Ok(()),
             true => Err(Race::without_other(format!(
@@ -343,9 +371,10 @@ impl Shared {
         by: By<'_>,
     ) -> Result<(), Race> {
         if self.products.is_empty() {
-            self.products.resize(self.lines.len(), [0; GROUPS]);
+            self.groups = by.clocks.groups();
+            self.products.resize(self.lines.len() * self.groups, 0);
         }
-        let of = &mut self.products[at / LINE][group];
+        let of = &mut self.products[at / LINE * self.groups + group];
         *of = (*of).max(number);
         self.reads(at, 16, (false, false), by)
     }
@@ -366,21 +395,6 @@ impl Shared {
             Some(found) => Err(refused((at, bytes), "copies to", Some(found), by)),
             None => self.products_end(at, bytes, by),
         }
-    }
-
-    /// Notes that a copy which a warp waited for is written; an error if another wrote something else.
-    #[inline(always)]
-    pub(super) fn land(
-        &mut self,
-        at: usize,
-        bytes: usize,
-        by: By<'_>,
-        same: impl Fn(&Shared) -> bool,
-    ) -> Result<(), Race> {
-        Shared::each_mark((&mut self.lines, &mut self.words), (at, bytes), |mark, touched, _| {
-            mark.pending &= !touched;
-        });
-        self.note_write(at, bytes, Kind::Write, by, same)
     }
 }
 
@@ -416,15 +430,15 @@ fn keep(
     if let Some(old) = mark.touch(kind, bytes, by) {
         mark.has_more = true;
         for word in words.0..words.0 + words.1 {
-            put(more.entry(word).or_default(), &old, by.clocks);
+            put(more.entry(word).or_default(), &old, by);
         }
     }
 }
 
 /// Adds a touch to a list, from which what is ordered before everything goes.
 #[cold]
-fn put(list: &mut Vec<More>, new: &More, clocks: &Clocks) {
-    list.retain(|old| !clocks.is_old(old.touch.time));
+fn put(list: &mut Vec<More>, new: &More, by: By<'_>) {
+    list.retain(|old| !by.is_old(old.touch.time));
     let is_alike = |old: &&mut More| old.kind == new.kind && old.touch.time == new.touch.time;
     let mut alike = list.iter_mut().filter(is_alike);
     if let Some(old) = alike.find(|old| old.bytes == new.bytes || old.touch.warps == new.touch.warps) {

@@ -1,7 +1,6 @@
 //! One warp: its registers, where it is, and what each of its instructions does.
 
 use super::block::Block;
-use super::clocks::By;
 use super::fault::Fault;
 use super::groups::{Groups, Rendezvous};
 use super::local::Local;
@@ -660,7 +659,7 @@ impl Warp {
             Op::CopyAsync { .. } => return self.copy(op, mask, block),
             Op::CommitCopies => self.copies.commit(),
             Op::WaitCopies(left) => {
-                let by = By { warp: self.number as u8, clocks: &block.clocks };
+                let by = block.clocks.by(self.number);
                 return self.copies.wait(*left as usize, &mut block.shared, by);
             }
             Op::Shuffle { f, d, p, a, b, c, mask: members } => {
