@@ -687,6 +687,8 @@ pub(crate) enum Op {
     CommitCopies,
     /// Until at most that many groups are left.
     WaitCopies(u32),
+    /// Until all have come, those of no group among them.
+    WaitAllCopies,
 
     Shuffle {
         f: Shuffle,
@@ -796,6 +798,13 @@ pub(crate) struct Step {
     pub(crate) settles: AccumulatorSet,
 }
 
+/// Registers that an instruction reads and writes, by their numbers in the text.
+#[derive(Clone, Debug)]
+pub(crate) struct Effects {
+    pub(crate) reads: Box<[text::RegisterId]>,
+    pub(crate) writes: Box<[text::RegisterId]>,
+}
+
 /// What a slot holds when a warp starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Preset {
@@ -863,6 +872,8 @@ pub struct Kernel {
     pub(crate) unwritten: Vec<(String, u32)>,
     pub(crate) doubts: Vec<crate::error::Doubt>,
     pub(crate) forms: Vec<(String, u32)>,
+    /// Registers that each step reads and writes.
+    pub(crate) effects: Vec<Effects>,
     /// What a trace records of each step: registers that it writes; those that it reads where it writes none.
     pub(crate) traced: Vec<Vec<crate::run::Traced>>,
     /// Lines with the file and the line that they were compiled from.
@@ -876,6 +887,28 @@ pub struct Kernel {
 pub(crate) enum Members {
     Named(Word),
     All,
+}
+
+impl Shuffle {
+    /// The lane that a lane reads, and whether it is inside of its segment.
+    #[inline(always)]
+    pub(crate) fn source(self, lane: usize, b: u32, control: u32) -> (usize, bool) {
+        let (here, amount) = (lane as u32, b & 31);
+        let segment = control >> 8 & 31;
+        let clamp = control & 31;
+        let greatest = here & segment | clamp & !segment & 31;
+        let least = here & segment;
+        let (from, inside) = match self {
+            Shuffle::Up => (here.wrapping_sub(amount), here as i32 - amount as i32 >= greatest as i32),
+            Shuffle::Down => (here + amount, here + amount <= greatest),
+            Shuffle::Butterfly => (here ^ amount, here ^ amount <= greatest),
+            Shuffle::Index => {
+                let from = least | amount & !segment & 31;
+                (from, from <= greatest)
+            }
+        };
+        (if inside { from as usize } else { lane }, inside)
+    }
 }
 
 impl Op {

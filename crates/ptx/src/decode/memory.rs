@@ -154,7 +154,7 @@ impl Decoder<'_> {
             return Ok(Op::CommitCopies);
         }
         if form.flag("wait_all") {
-            return Ok(Op::WaitCopies(0));
+            return Ok(Op::WaitAllCopies);
         }
         if form.flag("wait_group") {
             return match at.operands.as_slice() {

@@ -17,8 +17,8 @@ use bitmma_engine::catalogue::Architecture;
 use crate::error::Error;
 use crate::flow::{Flow, effects};
 use crate::program::{
-    Address, Condition, FALSE, FIRST_PREDICATE, Kernel, Op, Predicate, Preset, Slot, Static, Step, TRUE,
-    Type, Wide, Word,
+    Address, Condition, Effects, FALSE, FIRST_PREDICATE, Kernel, Op, Predicate, Preset, Slot, Static, Step,
+    TRUE, Type, Wide, Word,
 };
 use crate::rewrite::{self, Mode};
 use crate::run::{Place, Traced};
@@ -70,10 +70,11 @@ pub(crate) fn kernel(
             *spins = watches;
         }
     }
-    let traced = function.instructions.iter().map(|one| decoder.traced(one)).collect();
+    let effects: Vec<_> = function.instructions.iter().map(effects_of).collect();
+    let traced = effects.iter().map(|one| decoder.traced(one)).collect();
     let sources = function.instructions.iter().map(|one| (one.line, one.source)).collect();
     let accumulators = nest::find(&mut steps, &flow);
-    let touched: Vec<_> = function.instructions.iter().map(|one| decoder.touched(one)).collect();
+    let touched: Vec<_> = effects.iter().map(|one| decoder.touched(one)).collect();
     nest::settle(&mut steps, &accumulators, &touched);
     let line = function.instructions.last().map_or(function.line, |last| last.line);
     steps.push(Step { op: Op::Exit, guard: None, line, settles: 0 });
@@ -83,8 +84,13 @@ pub(crate) fn kernel(
     kernel.doubts = rewritten.doubts.clone();
     kernel.rewrites = rewritten;
     kernel.forms = forms;
-    (kernel.traced, kernel.sources) = (traced, sources);
+    (kernel.traced, kernel.sources, kernel.effects) = (traced, sources, effects);
     Ok(kernel)
+}
+
+fn effects_of(instruction: &Instruction) -> Effects {
+    let (writes, reads) = effects(instruction);
+    Effects { reads: reads.into(), writes: writes.into() }
 }
 
 /// The architecture of a target such as `sm_90a`.
@@ -231,6 +237,7 @@ impl<'d> Decoder<'d> {
             unwritten: vec![],
             doubts: vec![],
             forms: vec![],
+            effects: vec![],
             traced: vec![],
             sources: vec![],
             rewrites: rewrite::Rewrites::default(),
@@ -239,21 +246,19 @@ impl<'d> Decoder<'d> {
     }
 
     /// The registers that a trace records of an instruction.
-    fn traced(&self, instruction: &Instruction) -> Vec<Traced> {
-        let (writes, reads) = effects(instruction);
-        let list = if writes.is_empty() { reads } else { writes };
+    fn traced(&self, effects: &Effects) -> Vec<Traced> {
+        let list = if effects.writes.is_empty() { &effects.reads } else { &effects.writes };
         let name = |id: u32| self.function.registers[id as usize].name.as_str().into();
-        list.into_iter().map(|id| Traced { name: name(id), place: self.register_place(id) }).collect()
+        list.iter().map(|&id| Traced { name: name(id), place: self.register_place(id) }).collect()
     }
 
     /// The registers that an instruction reads and writes, but predicates.
-    fn touched(&self, instruction: &Instruction) -> Vec<Slot> {
-        let (writes, reads) = effects(instruction);
-        let slot = |id| match self.register_place(id) {
+    fn touched(&self, effects: &Effects) -> Vec<Slot> {
+        let slot = |&id| match self.register_place(id) {
             Place::Slot(slot, _) => Some(slot),
             Place::Predicate(_) => None,
         };
-        writes.into_iter().chain(reads).filter_map(slot).collect()
+        effects.writes.iter().chain(&effects.reads).filter_map(slot).collect()
     }
 
     fn register_place(&self, id: u32) -> Place {

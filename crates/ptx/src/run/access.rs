@@ -77,9 +77,7 @@ impl Warp {
                     for (index, value) in values[..elements.len()].iter_mut().enumerate() {
                         let (code, filled) = self.local.get(lane, at + index * usize::from(bytes), bytes);
                         value[lane] = code;
-                        if !filled {
-                            self.unwritten.get_or_insert(self.line(block.launch.kernel));
-                        }
+                        self.unwritten |= !filled;
                     }
                 }
                 (_, at) => {

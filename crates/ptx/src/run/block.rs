@@ -4,6 +4,7 @@ use super::clocks::Clocks;
 use super::fault::Fault;
 use super::running::{Order, Running};
 use super::shared::Shared;
+use super::undefined::Bytes;
 use super::warp::{State, Warp};
 use crate::error::Error;
 use crate::lanes::LANES;
@@ -15,6 +16,8 @@ pub(crate) struct Block<'l> {
     pub(crate) index: [u32; 3],
     pub(crate) shared: Shared,
     pub(super) clocks: Clocks,
+    /// What is undefined of it, where that is followed.
+    pub(crate) undefined: Bytes,
     barriers: [Barrier; BARRIERS as usize],
     /// Warps that waited at barriers that are complete.
     released: Vec<Vec<usize>>,
@@ -34,8 +37,8 @@ struct Barrier {
 
 /// Why a block stopped.
 pub(crate) enum Pause {
-    /// With the line of a read of something that nobody wrote, if there was one.
-    Ended { unwritten: Option<u32> },
+    /// `unwritten`: whether it read memory that nobody wrote.
+    Ended { unwritten: bool },
     /// A warp waits for a value in memory; `changes`: whether memory changed meanwhile.
     Spins { changes: bool },
 }
@@ -47,15 +50,10 @@ impl<'l> Block<'l> {
     pub(crate) fn new(launch: &'l Running<'l>) -> Block<'l> {
         let shared = Shared::new(launch.shared_bytes, launch.filling);
         let barriers = Default::default();
-        Block {
-            launch,
-            index: [0; 3],
-            shared,
-            clocks: Clocks::default(),
-            barriers,
-            released: vec![],
-            running: 0,
-        }
+        let followed = if launch.undefined.is_some() { launch.shared_bytes } else { 0 };
+        let undefined = Bytes::undefined(followed as usize);
+        let clocks = Clocks::default();
+        Block { launch, index: [0; 3], shared, clocks, undefined, barriers, released: vec![], running: 0 }
     }
 
     /// Starts one block.
@@ -66,6 +64,7 @@ impl<'l> Block<'l> {
         let number = u32::try_from(number + 1).unwrap_or(u32::MAX).min((1 << 28) - 2);
         self.clocks.start(number, warps.len());
         self.shared.reset();
+        self.undefined.reset();
         self.barriers = Default::default();
         self.released.clear();
         self.running = warps.len();
@@ -96,7 +95,8 @@ impl<'l> Block<'l> {
                 }
             }
             if warps.iter().all(|warp| warp.state == State::Done) {
-                return Ok(Pause::Ended { unwritten: warps.iter().find_map(|warp| warp.unwritten) });
+                let unwritten = self.shared.unwritten.is_some() || warps.iter().any(|warp| warp.unwritten);
+                return Ok(Pause::Ended { unwritten });
             }
             if spins {
                 let changes = warps.iter_mut().fold(false, |all, warp| all | warp.spin.has_changed());
@@ -135,9 +135,6 @@ impl<'l> Block<'l> {
         if members.iter().all(|warp| warp.state == State::InWarpgroup { at }) {
             Warp::wgmma(members, operation, self)
                 .map_err(|(warp, fault)| members[warp].error(self, operation.line, fault))?;
-            if self.shared.unwritten.is_some() {
-                members.iter_mut().for_each(|warp| _ = warp.unwritten.get_or_insert(operation.line));
-            }
         }
         Ok(())
     }

@@ -26,7 +26,7 @@ const MOST_LOOKS: usize = 100_000;
 pub(super) fn run_all(
     running: &Running<'_>,
     start: &dyn Fn() -> Option<u64>,
-    end: &dyn Fn(Option<u32>),
+    end: &dyn Fn(bool),
     fail: &dyn Fn(u64, Error),
 ) -> u64 {
     let mut executed = 0;

@@ -9,8 +9,23 @@ pub(super) struct Descriptor {
     width: u32,
 }
 
+/// Bits of a descriptor without a meaning.
+const RESERVED: u64 = 0x3ff1_c000_c000_c000;
+
 impl Descriptor {
-    pub(super) fn of(bits: u64) -> Descriptor {
+    /// An error says what of it is not known. A base offset, which a pattern has that does not start at a multiple of its size, is
+    /// such: the manual gives its value, and not how it moves what is exchanged.
+    pub(super) fn of(bits: u64) -> Result<Descriptor, String> {
+        let base = bits >> 49 & 7;
+        if base != 0 {
+            return Err(format!(
+                "the matrix descriptor {bits:#018x} has a base offset of {base}, which is not supported: \
+                 the swizzle must start at a multiple of its pattern"
+            ));
+        }
+        if bits & RESERVED != 0 {
+            return Err(format!("the matrix descriptor {bits:#018x} has bits that must be zero"));
+        }
         let field = |low: u32| (bits >> low & 0x3fff) << 4;
         let width = match bits >> 62 {
             0 => 4,
@@ -18,7 +33,7 @@ impl Descriptor {
             2 => 6,
             _ => 5,
         };
-        Descriptor { start: field(0), leading: field(16), stride: field(32), width }
+        Ok(Descriptor { start: field(0), leading: field(16), stride: field(32), width })
     }
 
     /// The address of an element: `line` is the row of A or column of B.

@@ -114,6 +114,24 @@ impl Elements {
         }
     }
 
+    /// The words of a line.
+    pub(super) fn words_of(&self, line: usize) -> Vec<u64> {
+        let range = line * self.pitch..(line + 1) * self.pitch;
+        match &self.words {
+            Words::Narrow(words) => words[range].iter().map(|word| u64::from(*word)).collect(),
+            Words::Wide(words) => words[range].to_vec(),
+        }
+    }
+
+    /// Sets a word of a line.
+    pub(super) fn set_word(&mut self, line: usize, word: usize, value: u64) {
+        let at = line * self.pitch + word;
+        match &mut self.words {
+            Words::Narrow(words) => words[at] = value as u32,
+            Words::Wide(words) => words[at] = value,
+        }
+    }
+
     /// Copies some elements of every line of another matrix alike from one place to another one.
     pub(super) fn copy(&mut self, other: &Elements, (from, to): (usize, usize), count: usize) {
         let [from, to, count] = [from, to, count].map(|elements| elements >> self.packed);

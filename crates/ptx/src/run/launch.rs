@@ -12,6 +12,7 @@ use super::global::{Global, Region};
 pub use super::running::Limits;
 use super::running::{Order, Running, Witness};
 use super::trace::{Product, Record, Recorder, Trace};
+use super::undefined::{Following, Found};
 use crate::decode::FIRST_STATIC;
 use crate::error::{Error, Thread};
 use crate::lanes::LANES;
@@ -53,8 +54,8 @@ pub struct Report {
     pub is_cut: bool,
 }
 
-/// Fillings of what nobody wrote.
-const FILLINGS: [u8; 2] = [0x00, 0xb5];
+/// What memory and registers hold that nobody wrote.
+const FILLING: u8 = 0;
 
 /// Threads of a block, and its dimensions, as CUDA bounds them.
 const MOST_THREADS: u64 = 1024;
@@ -80,18 +81,37 @@ impl Launch<'_> {
             Some(WitnessOf { region, offset, found: None })
         });
         let given = Given { grid, block, parameters: &parameters, buffers };
-        let (global, mut report, unwritten) = self.once(&given, FILLINGS[0], writer.as_mut(), stop)?;
-        report.writer = writer.and_then(|writer| writer.found);
-        self.check_order(&given, &global, stop)?;
-        if !kernel.unwritten.is_empty() || unwritten.is_some() {
-            let (other, ..) = self.once(&given, FILLINGS[1], None, stop)?;
-            self.compare(&given, [&global, &other], unwritten, stop)?;
+        let first = self.once(&given, None, writer.as_mut(), stop);
+        if self.may_be_undefined(&first) {
+            let found = Found::default();
+            let followed = self.once(&given, Some(&found), None, stop);
+            let matters = found.decided.load(Relaxed) || first.is_ok() && found.stored.load(Relaxed);
+            match followed {
+                Err(error) if matters || matches!(error, Error::Stopped) => return Err(error),
+                _ => {}
+            }
         }
+        let (global, mut report, _) = first?;
+        self.check_order(&given, &global, stop)?;
+        report.writer = writer.and_then(|writer| writer.found);
         for (buffer, region) in buffers.iter_mut().zip(&global.buffers) {
             buffer.written = region.written.load(Relaxed);
             region.copy_to(&mut buffer.bytes);
         }
         Ok(report)
+    }
+
+    /// Whether a run may have read something that nobody wrote. One that went wrong may have for that reason.
+    fn may_be_undefined(&self, run: &Result<Done, Error>) -> bool {
+        let kernel = self.kernel;
+        match run {
+            Ok((.., unwritten)) => *unwritten || !kernel.unwritten.is_empty(),
+            Err(Error::Kernel { .. }) => {
+                let shared = kernel.static_shared > 0 || kernel.dynamic_shared;
+                !kernel.unwritten.is_empty() || kernel.local > 0 || shared
+            }
+            Err(_) => false,
+        }
     }
 
     fn checked_block(&self) -> Result<[u32; 3], Error> {
@@ -205,11 +225,11 @@ impl Launch<'_> {
     fn once(
         &self,
         given: &Given<'_>,
-        filling: u8,
+        follow: Option<&Found>,
         mut witness: Option<&mut WitnessOf>,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Done, Error> {
-        let mut how = How { order: Order::Together, filling, watched: BTreeSet::new(), sought: None };
+        let mut how = How { order: Order::Together, follow, watched: BTreeSet::new(), sought: None };
         loop {
             match self.watching(&how, given, witness.as_deref_mut(), stop)? {
                 Outcome::Done(done) => return Ok(*done),
@@ -228,7 +248,7 @@ impl Launch<'_> {
     fn with_other(
         &self,
         error: Error,
-        how: &How,
+        how: &How<'_>,
         given: &Given<'_>,
         stop: &mut dyn FnMut() -> bool,
     ) -> Error {
@@ -261,7 +281,7 @@ impl Launch<'_> {
             bytes
         };
         for order in [Order::Ascending, Order::Descending] {
-            let how = How { order, filling: FILLINGS[0], watched: BTreeSet::new(), sought: None };
+            let how = How { order, follow: None, watched: BTreeSet::new(), sought: None };
             let is_same = match self.watching(&how, given, None, stop)? {
                 Outcome::Done(other) => given.buffers.iter().enumerate().all(|(index, buffer)| {
                     let length = buffer.bytes.len();
@@ -272,7 +292,7 @@ impl Launch<'_> {
             if !is_same {
                 let error = Error::Kernel { line, what: race.what, thread };
                 let watched = global.watched();
-                let how = How { order: Order::Together, filling: FILLINGS[0], watched, sought: race.other };
+                let how = How { order: Order::Together, follow: None, watched, sought: race.other };
                 return Err(self.with_other(error, &how, given, stop));
             }
         }
@@ -282,12 +302,11 @@ impl Launch<'_> {
     /// One run, in which the reads of some buffers are watched.
     fn watching(
         &self,
-        how: &How,
+        how: &How<'_>,
         &Given { grid, block, parameters, buffers }: &Given<'_>,
         witness: Option<&mut WitnessOf>,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Outcome, Error> {
-        let filling = how.filling;
         let kernel = self.kernel;
         let blocks: u64 = grid.iter().map(|size| u64::from(*size)).product();
         let (shared_bytes, dynamic_shared) = self.shared_bytes()?;
@@ -338,15 +357,16 @@ impl Launch<'_> {
             block,
             shared_bytes,
             dynamic_shared,
-            filling,
+            filling: FILLING,
             limits: self.limits,
             narrow,
             recorder: self
                 .trace
                 .as_ref()
-                .filter(|_| filling == FILLINGS[0] && how.order == Order::Together && how.sought.is_none())
+                .filter(|_| how.follow.is_none() && how.order == Order::Together && how.sought.is_none())
                 .map(|wanted| Recorder { wanted: wanted.clone(), ..Recorder::default() }),
             stop: &flag,
+            undefined: how.follow.map(|found| Following::of(kernel, found)),
             witness: witness.as_ref().map(|witness| Witness {
                 region: witness.region.clone(),
                 offset: witness.offset,
@@ -366,7 +386,7 @@ impl Launch<'_> {
         let threads = if alone { 1 } else { cores.min(blocks.min(256) as usize).max(1) };
         let next = AtomicU64::new(0);
         let failed: Mutex<Option<(u64, Error)>> = Mutex::new(None);
-        let unwritten: Mutex<Option<u32>> = Mutex::new(None);
+        let unwritten = AtomicBool::new(false);
         let executed = AtomicU64::new(0);
         let fail = |number: u64, error: Error| {
             // the first block's error, whichever thread comes first
@@ -382,9 +402,9 @@ impl Launch<'_> {
             let number = next.fetch_add(1, Relaxed);
             (number < blocks && !flag.load(Relaxed)).then_some(number)
         };
-        let end = |line: Option<u32>| {
-            if let (Some(line), Ok(mut unwritten)) = (line, unwritten.lock()) {
-                unwritten.get_or_insert(line);
+        let end = |has_read_unwritten: bool| {
+            if has_read_unwritten {
+                unwritten.store(true, Relaxed);
             }
         };
         let work = || {
@@ -433,50 +453,18 @@ impl Launch<'_> {
         if let Some(recorder) = running.recorder {
             (report.records, report.products, report.is_cut) = recorder.finish();
         }
-        Ok(Outcome::Done(Box::new((running.global, report, unwritten.into_inner().ok().flatten()))))
-    }
-
-    /// An error if two runs that differ in what nobody wrote differ in a result.
-    fn compare(
-        &self,
-        given: &Given<'_>,
-        runs: [&Global; 2],
-        unwritten: Option<u32>,
-        stop: &mut dyn FnMut() -> bool,
-    ) -> Result<(), Error> {
-        for (index, buffer) in given.buffers.iter().enumerate() {
-            let mut contents = runs.map(|_| vec![0; buffer.bytes.len()]);
-            for (bytes, run) in contents.iter_mut().zip(runs) {
-                run.buffers[index].copy_to(bytes);
-            }
-            let [one, other] = &contents;
-            let Some(offset) = one.iter().zip(other).position(|(one, other)| one != other) else { continue };
-            let mut witness = WitnessOf { region: buffer.name.clone(), offset: offset as u64, found: None };
-            self.once(given, FILLINGS[0], Some(&mut witness), stop)?;
-            let cause = match (self.kernel.unwritten.first(), unwritten) {
-                (Some((register, line)), _) => {
-                    format!("register '{register}', which line {line} reads, may not have been written")
-                }
-                (None, Some(line)) => format!("line {line} reads memory that was not written"),
-                (None, None) => "something was not written".to_owned(),
-            };
-            let what = format!("byte {offset} of {} depends on what was never written: {cause}", buffer.name);
-            return Err(match witness.found {
-                Some((line, thread)) => Error::Kernel { line, what, thread },
-                None => Error::Launch(what),
-            });
-        }
-        Ok(())
+        Ok(Outcome::Done(Box::new((running.global, report, unwritten.into_inner()))))
     }
 }
 
-/// What a run left: memory, what is reported, and the line of a read of something that nobody wrote.
-type Done = (Global, Report, Option<u32>);
+/// What a run left: memory, what is reported, and whether it read something that nobody wrote.
+type Done = (Global, Report, bool);
 
 /// How a run differs from others of a launch.
-struct How {
+struct How<'f> {
     order: Order,
-    filling: u8,
+    /// Where undefined data is followed.
+    follow: Option<&'f Found>,
     /// Numbers of buffers, and behind them of variables, that are read and written.
     watched: BTreeSet<usize>,
     /// The earlier access of a race, to be found.

@@ -7,7 +7,7 @@ use super::fault::{Fault, Race};
 use super::global::Access as Reach;
 use super::shared::Shared;
 use super::warp::Warp;
-use crate::lanes::{LANES, each, map1, test2};
+use crate::lanes::{LANES, Lanes, Registers, each, map1, test2};
 use crate::program::{Address, Op, Slot};
 
 impl Warp {
@@ -126,16 +126,7 @@ impl Warp {
             for (halves, at) in halves.iter_mut().zip(rows) {
                 *halves = [block.shared.get(*at, 8), block.shared.get(at + 8, 8)];
             }
-            let mut value = [0; LANES];
-            for lane in 0..LANES {
-                let (line, pair) = (lane / 4, lane % 4);
-                value[lane] = if transposed {
-                    let code = |row: usize| halves[row][line / 4] >> (16 * (line % 4)) & 0xffff;
-                    (code(2 * pair) | code(2 * pair + 1) << 16) as u32
-                } else {
-                    (halves[line][pair / 2] >> (32 * (pair % 2))) as u32
-                };
-            }
+            let value = spread(&halves, transposed);
             match slot {
                 Slot::Word(word, 32) => self.registers.set_word(*word, mask, &value),
                 _ => self.registers.set_any(*slot, mask, &map1(&value, u64::from)),
@@ -154,16 +145,7 @@ impl Warp {
         block: &mut Block<'_>,
     ) -> Result<(), Fault> {
         self.check_whole(mask)?;
-        let mut contents = vec![[0; 8]; 8 * a.len()];
-        for (matrix, slot) in contents.as_chunks_mut::<8>().0.iter_mut().zip(a) {
-            let value = self.registers.any(*slot);
-            for ([low, high], value) in matrix.as_flattened_mut().as_chunks_mut().0.iter_mut().zip(value) {
-                (*low, *high) = (value as u16, (value >> 16) as u16);
-            }
-            if transposed {
-                *matrix = turned(matrix);
-            }
-        }
+        let contents = gathered(&self.registers, a, transposed);
         let rows = self.rows(address, a.len(), block, Some(&contents))?;
         for (at, row) in rows.into_iter().zip(contents) {
             for (column, code) in row.into_iter().enumerate() {
@@ -172,6 +154,37 @@ impl Warp {
         }
         Ok(())
     }
+}
+
+/// What lanes have of a matrix in a register: two elements of a row, or of a column.
+#[inline(always)]
+pub(super) fn spread(rows: &[[u64; 2]; 8], transposed: bool) -> Lanes {
+    let mut value = [0; LANES];
+    for lane in 0..LANES {
+        let (line, pair) = (lane / 4, lane % 4);
+        value[lane] = if transposed {
+            let code = |row: usize| rows[row][line / 4] >> (16 * (line % 4)) & 0xffff;
+            (code(2 * pair) | code(2 * pair + 1) << 16) as u32
+        } else {
+            (rows[line][pair / 2] >> (32 * (pair % 2))) as u32
+        };
+    }
+    value
+}
+
+/// The rows of matrices in registers.
+pub(super) fn gathered(registers: &Registers, a: &[Slot], transposed: bool) -> Vec<[u16; 8]> {
+    let mut contents = vec![[0; 8]; 8 * a.len()];
+    for (matrix, slot) in contents.as_chunks_mut::<8>().0.iter_mut().zip(a) {
+        let value = registers.any(*slot);
+        for ([low, high], value) in matrix.as_flattened_mut().as_chunks_mut().0.iter_mut().zip(value) {
+            (*low, *high) = (value as u16, (value >> 16) as u16);
+        }
+        if transposed {
+            *matrix = turned(matrix);
+        }
+    }
+    contents
 }
 
 /// Bytes of a row of a matrix.

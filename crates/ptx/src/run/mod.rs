@@ -24,6 +24,7 @@ mod shadow;
 mod shared;
 mod spin;
 mod trace;
+mod undefined;
 mod warp;
 
 pub use argument::{Argument, Buffer, Scalar};

@@ -71,11 +71,11 @@ impl Warp {
         match &wgmma.a {
             WgmmaA::Registers(registers) => a.put(&self.registers, registers, m, (0, at)),
             WgmmaA::Descriptor(descriptor) => {
-                let descriptor = Descriptor::of(self.registers.wide(*descriptor)[0]);
+                let descriptor = self.registers.wide(*descriptor)[0];
                 // each of the four warps has 16 rows of the 64
                 let first = self.number % WARPGROUP * m;
                 let reader = self.number;
-                read_tile((&descriptor, wgmma.transposed[0]), first, (block, reader), a, (at, k))?;
+                read_tile((descriptor, wgmma.transposed[0]), first, (block, reader), a, (at, k))?;
             }
         }
         if wgmma.negate[0] {
@@ -201,32 +201,44 @@ fn columns_of_b(
     at: usize,
 ) -> Result<(), Fault> {
     let k = wgmma.multiplier.own.k;
-    read_tile((&Descriptor::of(descriptor), wgmma.transposed[1]), 0, (block, reader), b, (at, k))?;
+    read_tile((descriptor, wgmma.transposed[1]), 0, (block, reader), b, (at, k))?;
     if wgmma.negate[1] {
         b.negate(at, k);
     }
     Ok(())
 }
 
-/// Lines of a matrix in shared memory from one on, by its descriptor, 16 bytes at a time; `k` elements of each, to a place.
+/// Lines of a matrix in shared memory from one on; `k` elements of each, to a place.
 fn read_tile(
-    (descriptor, transposed): (&Descriptor, bool),
+    tile: (u64, bool),
     first: usize,
     (block, reader): (&mut Block<'_>, usize),
     to: &mut Elements,
-    (place, k): (usize, usize),
+    place: (usize, usize),
 ) -> Result<(), Fault> {
-    let bytes = to.bits / 8;
     let number = block.clocks.open_products(reader);
-    let mut read = |line: usize, k: usize| -> Result<[u8; 16], Fault> {
-        let at = descriptor.address(first + line, k, bytes as u64, transposed);
-        let fault = |what: String| Fault::new(0, what);
+    let fault = |what: String| Fault::new(0, what);
+    let descriptor = Descriptor::of(tile.0).map_err(fault)?;
+    put_tile((&descriptor, tile.1), first, to, place, |at| {
         let at = block.shared.checked(at, 16, "reads").map_err(fault)?;
         let by = block.clocks.by(reader);
         let noted = block.shared.note_product(at, (reader / WARPGROUP, number), by);
         noted.map_err(|race| Fault::new(0, race))?;
         Ok(block.shared.array(at))
-    };
+    })
+}
+
+/// The same by its descriptor, 16 bytes at a time, which `read` has of an address.
+pub(super) fn put_tile(
+    (descriptor, transposed): (&Descriptor, bool),
+    first: usize,
+    to: &mut Elements,
+    (place, k): (usize, usize),
+    mut read: impl FnMut(u64) -> Result<[u8; 16], Fault>,
+) -> Result<(), Fault> {
+    let bytes = to.bits / 8;
+    let mut read =
+        |line: usize, k: usize| read(descriptor.address(first + line, k, bytes as u64, transposed));
     if transposed {
         // what is transposed has 16 bits
         for along in (0..k).step_by(2) {

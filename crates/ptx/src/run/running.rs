@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::fault::Where;
 use super::global::{Global, Region};
 use super::trace::Recorder;
+use super::undefined::Following;
 use crate::error::{Error, Thread};
 use crate::program::Kernel;
 
@@ -25,7 +26,7 @@ impl Default for Limits {
     }
 }
 
-/// Bytes of which a result depends on what was never written, for the run that finds the instruction.
+/// A byte of a buffer, for a run that finds who writes it.
 pub(super) struct Witness {
     pub(super) region: String,
     pub(super) offset: u64,
@@ -54,6 +55,8 @@ pub(crate) struct Running<'l> {
     pub(super) raced: Mutex<Vec<(Thread, Where)>>,
     /// The earlier access of a race, which this run looks for, and what was found.
     pub(super) sought: Option<(Where, Mutex<Option<(u32, Thread)>>)>,
+    /// Where undefined data is followed.
+    pub(super) undefined: Option<Following<'l>>,
 }
 
 /// In which order the warps of a block run.
@@ -68,6 +71,11 @@ pub(super) enum Order {
 }
 
 impl Running<'_> {
+    /// Whether each multiplication of matrices is done where it stands.
+    pub(crate) fn multiplies_at_once(&self) -> bool {
+        self.recorder.is_some() || self.undefined.is_some()
+    }
+
     pub(crate) fn threads(&self) -> usize {
         self.block.iter().map(|size| *size as usize).product()
     }

@@ -7,12 +7,13 @@ use super::local::Local;
 use super::pending::Products;
 use super::running::Running;
 use super::spin::Spin;
+use super::undefined::Shadow;
 use crate::error::{Error, Thread};
 use crate::instruction::{compare, convert, float, integer, special};
 use crate::lanes::{LANES, Lanes, Registers, each, map1, map2};
 use crate::program::{
-    AccumulatorSet, Condition, FALSE, Integer2, Kernel, Logic, Members, Op, Preset, Region, Shuffle, Slot,
-    TRUE, Vote, accumulator_bit,
+    AccumulatorSet, Condition, FALSE, Integer2, Kernel, Logic, Members, Op, Preset, Region, Slot, TRUE, Vote,
+    accumulator_bit,
 };
 
 /// Why a warp stopped.
@@ -45,13 +46,15 @@ pub(crate) struct Warp {
     pub(super) products: Products,
     pub(crate) state: State,
     pub(super) groups: Groups,
+    /// What is undefined, where that is followed.
+    shadow: Option<Box<Shadow>>,
     turns: u64,
     /// Instructions that it has run of this block.
     pub(super) steps: u64,
     /// Instructions of threads so far.
     pub(crate) executed: u64,
-    /// The line of the first read of something that nobody wrote.
-    pub(crate) unwritten: Option<u32>,
+    /// Whether a thread read its own memory where it had written nothing.
+    pub(crate) unwritten: bool,
     pub(super) spin: Spin,
     /// Whether the others have come as far as the write that is next.
     has_let_others: bool,
@@ -79,10 +82,11 @@ impl Warp {
             products: Products::default(),
             state: State::Done,
             groups: Groups::default(),
+            shadow: None,
             turns: 0,
             steps: 0,
             executed: 0,
-            unwritten: None,
+            unwritten: false,
             spin: Spin::default(),
             has_let_others: false,
         }
@@ -121,6 +125,8 @@ impl Warp {
         self.copies.reset();
         self.products.reset();
         self.groups.start(self.lanes);
+        let following = block.launch.undefined.as_ref();
+        self.shadow = following.map(|following| Box::new(Shadow::start(block.launch, following)));
         (self.state, self.turns, self.steps) = (State::Ready, 0, 0);
         self.spin = Spin::default();
         self.has_let_others = false;
@@ -178,6 +184,7 @@ impl Warp {
         let kernel = block.launch.kernel;
         let steps = kernel.steps.as_slice();
         let traces = block.launch.recorder.is_some();
+        let at_once = block.launch.multiplies_at_once();
         let mut executed = 0;
         let result = loop {
             if self.groups.at == self.groups.joins_at || self.groups.active == 0 {
@@ -198,6 +205,13 @@ impl Warp {
                 None => self.groups.active,
                 Some(condition) => self.groups.active & self.registers.condition(condition),
             };
+            if let Some(mut shadow) = self.shadow.take() {
+                let followed = shadow.step(self, step, (self.groups.active, mask), block);
+                self.shadow = Some(shadow);
+                if let Err(fault) = followed {
+                    break Err(self.error(block, step.line, fault));
+                }
+            }
             if mask == 0 {
                 self.groups.at += 1;
                 continue;
@@ -270,7 +284,7 @@ impl Warp {
                         break Ok(());
                     }
                 }
-                Op::Nest(_, nest) if !traces => match self.nest(mask, nest, block) {
+                Op::Nest(_, nest) if !at_once => match self.nest(mask, nest, block) {
                     Err(fault) => break Err(self.error(block, step.line, fault)),
                     Ok(is_full) => {
                         self.groups.at += 1;
@@ -280,7 +294,7 @@ impl Warp {
                         }
                     }
                 },
-                Op::Wgmma(_) if !traces => {
+                Op::Wgmma(_) if !at_once => {
                     if let Err(fault) = self.check_whole(mask) {
                         if mask == self.groups.active && self.groups.wait(self.lanes, Rendezvous::Here) {
                             continue;
@@ -307,9 +321,6 @@ impl Warp {
                             continue;
                         }
                         break Err(self.error(block, step.line, fault));
-                    }
-                    if self.unwritten.is_none() && block.shared.unwritten.is_some() {
-                        self.unwritten = Some(step.line);
                     }
                     if traces {
                         self.record(block.launch, block.index, self.groups.at, mask, self.steps - 1);
@@ -662,35 +673,23 @@ impl Warp {
                 let by = block.clocks.by(self.number);
                 return self.copies.wait(*left as usize, &mut block.shared, by);
             }
+            Op::WaitAllCopies => {
+                self.copies.commit();
+                let by = block.clocks.by(self.number);
+                return self.copies.wait(0, &mut block.shared, by);
+            }
             Op::Shuffle { f, d, p, a, b, c, mask: members } => {
                 self.check_members(*members, mask)?;
                 let registers = &mut self.registers;
                 let (a, b, c) = (*registers.word(*a), *registers.word(*b), *registers.word(*c));
                 let (mut value, mut valid) = ([0; LANES], 0);
                 for lane in each(mask) {
-                    let (amount, control) = (b[lane] & 31, c[lane]);
-                    let segment = control >> 8 & 31;
-                    let clamp = control & 31;
-                    let here = lane as u32;
-                    let greatest = here & segment | clamp & !segment & 31;
-                    let least = here & segment;
-                    let (from, inside) = match f {
-                        Shuffle::Up => {
-                            (here.wrapping_sub(amount), here as i32 - amount as i32 >= greatest as i32)
-                        }
-                        Shuffle::Down => (here + amount, here + amount <= greatest),
-                        Shuffle::Butterfly => (here ^ amount, here ^ amount <= greatest),
-                        Shuffle::Index => {
-                            let from = least | amount & !segment & 31;
-                            (from, from <= greatest)
-                        }
-                    };
-                    let from = if inside { from } else { here };
+                    let (from, inside) = f.source(lane, b[lane], c[lane]);
                     if mask >> from & 1 == 0 {
                         let what = format!("shfl reads lane {from}, which does not take part");
                         return Err(Fault::new(lane, what));
                     }
-                    value[lane] = a[from as usize];
+                    value[lane] = a[from];
                     valid |= u32::from(inside) << lane;
                 }
                 registers.set_word(*d, mask, &value);
@@ -770,8 +769,8 @@ impl Warp {
                 }
             }
             Op::SyncWarp { mask: members } => self.check_members(*members, mask)?,
-            Op::OfNest(_) if block.launch.recorder.is_none() => {}
-            // where they are traced
+            Op::OfNest(_) if !block.launch.multiplies_at_once() => {}
+            // where they are traced, or what is undefined is followed
             Op::Mma(mma) | Op::Nest(mma, _) | Op::OfNest(mma) => return self.mma(mask, mma, block),
             Op::Wgmma(wgmma) => {
                 self.check_whole(mask)?;

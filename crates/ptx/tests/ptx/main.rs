@@ -19,4 +19,5 @@ mod refused;
 mod rewrites;
 mod special;
 mod survey;
+mod undefined;
 mod warps;

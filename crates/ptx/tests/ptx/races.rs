@@ -526,7 +526,7 @@ const RACES: &[Wrong] = &[
         "st.shared.b32 [%r6], %r1; bar.sync 0; xor.b32 %r10, %r6, 128; setp.eq.u32 %p1, %r3, 0; @%p1 bra refill; ld.shared.b32 %r11, [%r10];\n\
          bra end; refill: cp.async.ca.shared.global [%r6], [%d2], 4; cp.async.wait_all;\nend:",
         &[
-            "line 9: reads shared memory at 0x0, which a cp.async writes that was not waited for",
+            "line 9: reads shared memory at 0x0, which warp 0 writes: there is no barrier between them; the other access is line 10",
             "thread (32, 0, 0)",
         ],
     ),
