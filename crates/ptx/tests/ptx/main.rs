@@ -17,6 +17,7 @@ mod products;
 mod races;
 mod refused;
 mod rewrites;
+mod sass;
 mod special;
 mod survey;
 mod undefined;

@@ -1,0 +1,310 @@
+//! Kernels run twice: as machine code that ptxas made, and by bitmma. Their bits must be the same, or the kernel refused.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use bitmma_ptx::{Argument, Buffer, Error, Launch, Limits, Mode, Program, Scalar};
+
+use super::assemble::{Compiled, Tools};
+use super::evaluate::{Memory, run};
+use super::generate::{Entry, Kind, OUTPUTS, SLOT, Wish, head, text};
+
+/// Addresses of the two buffers.
+const X: u64 = 0x10_0000_0000;
+const Y: u64 = 0x20_0000_0000;
+
+/// Where parameters begin in constant bank 0.
+fn parameters_at(target: &str) -> usize {
+    match target {
+        target if target.starts_with("sm_9") => 0x210,
+        target if target.starts_with("sm_10") || target.starts_with("sm_12") => 0x380,
+        _ => 0x160,
+    }
+}
+
+/// How bitmma decides what ptxas fuses: what a campaign measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Way {
+    pub(super) mode: Mode,
+    /// Options of ptxas.
+    pub(super) options: &'static [&'static str],
+}
+
+impl Way {
+    /// By the rule, without asking.
+    pub(super) const PREDICTED: Way = Way { mode: Mode::Gpu, options: &[] };
+    /// Nothing is fused on either side.
+    pub(super) const TEXT: Way = Way { mode: Mode::Text, options: &["--fmad=false"] };
+}
+
+/// What became of a kernel.
+#[derive(Clone, Debug)]
+pub(super) enum Outcome {
+    Equal,
+    /// bitmma did not run it, because it is doubtful.
+    Doubtful(String),
+    /// bitmma did not run it for another reason.
+    Refused(String),
+    /// The machine code was not understood.
+    NotEvaluated(String),
+    /// The bytes of the output, expected and actual.
+    Differs {
+        expected: Vec<u8>,
+        actual: Vec<u8>,
+    },
+}
+
+impl Outcome {
+    const COLUMNS: [&'static str; 5] = ["equal", "doubtful", "refused", "not evaluated", "differ"];
+
+    fn column(&self) -> usize {
+        match self {
+            Outcome::Equal => 0,
+            Outcome::Doubtful(_) => 1,
+            Outcome::Refused(_) => 2,
+            Outcome::NotEvaluated(_) => 3,
+            Outcome::Differs { .. } => 4,
+        }
+    }
+
+    pub(super) fn differs(&self) -> bool {
+        matches!(self, Outcome::Differs { .. })
+    }
+}
+
+/// The output of the machine code.
+pub(super) fn machine(
+    entry: &Entry,
+    compiled: &Compiled,
+    name: &str,
+    target: &str,
+) -> Result<Vec<u8>, String> {
+    let function = compiled.functions.get(name).ok_or("no such function")?;
+    let at = parameters_at(target);
+    let mut launch = vec![0; at + 32];
+    for (index, value) in [X, Y, entry.parameter()].into_iter().enumerate() {
+        launch[at + 8 * index..at + 8 * index + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    let mut constants = compiled.constants(name);
+    constants.push((0, launch));
+    let mut memory = Memory {
+        buffers: vec![(X, entry.inputs()), (Y, vec![0; SLOT * OUTPUTS])],
+        constants,
+        shared: vec![0; 4096],
+    };
+    run(function, &mut memory)?;
+    Ok(memory.buffers.remove(1).1)
+}
+
+/// The output that bitmma gives.
+fn launched(entry: &Entry, program: &Program, name: &str, target: &str, way: Way) -> Result<Vec<u8>, Error> {
+    let kernel = program.kernel(Some(name), Some(target), way.mode)?;
+    let buffer = |bytes, name: &str| Buffer { bytes, name: name.to_owned(), written: false };
+    let mut buffers = [buffer(entry.inputs(), "x"), buffer(vec![0; SLOT * OUTPUTS], "y")];
+    let bits = entry.parameter();
+    let parameter = match entry.kind {
+        Kind::F32 => Scalar::Float(f32::from_bits(bits as u32).into()),
+        Kind::F64 => Scalar::Float(f64::from_bits(bits)),
+        _ => Scalar::Integer(bits.into()),
+    };
+    let arguments = [
+        Argument::Pointer { buffer: 0, offset: 0 },
+        Argument::Pointer { buffer: 1, offset: 0 },
+        Argument::Scalar(parameter),
+    ];
+    let launch = Launch {
+        kernel: &kernel,
+        grid: [1, 1, 1],
+        block: None,
+        shared: None,
+        allow_doubtful: false,
+        limits: Limits { threads: 1, ..Limits::default() },
+        trace: None,
+    };
+    launch.run(&arguments, &mut buffers, &mut || false)?;
+    let [_, output] = buffers;
+    Ok(output.bytes)
+}
+
+/// Compares an entry of a text under a name.
+fn outcome(
+    entry: &Entry,
+    compiled: &Compiled,
+    program: &Program,
+    name: &str,
+    target: &str,
+    way: Way,
+) -> Outcome {
+    let actual = match launched(entry, program, name, target, way) {
+        Ok(actual) => actual,
+        Err(Error::Doubtful(doubts)) => {
+            return Outcome::Doubtful(doubts.first().map_or(String::new(), ToString::to_string));
+        }
+        Err(error) => return Outcome::Refused(error.to_string()),
+    };
+    match machine(entry, compiled, name, target) {
+        Err(what) => Outcome::NotEvaluated(what),
+        Ok(expected) if expected == actual => Outcome::Equal,
+        Ok(expected) => Outcome::Differs { expected, actual },
+    }
+}
+
+/// Compares entries that make one text.
+pub(super) fn outcomes(tools: &Tools, entries: &[Entry], target: &str, way: Way) -> Vec<Outcome> {
+    let text = text(entries, target);
+    let compiled = match tools.compile(&text, target, way.options) {
+        Ok(compiled) => compiled,
+        Err(error) => {
+            // one entry spoils all: find it
+            if let [entry] = entries {
+                panic!("ptxas refuses a text of seed {} for {target}:\n{error}\n{text}", entry.seed);
+            }
+            let (one, other) = entries.split_at(entries.len() / 2);
+            let mut both = outcomes(tools, one, target, way);
+            both.extend(outcomes(tools, other, target, way));
+            return both;
+        }
+    };
+    let program = match Program::parse(&text) {
+        Ok(program) => program,
+        Err(error) => panic!("bitmma does not read a text: {error}\n{text}"),
+    };
+    entries.iter().map(|entry| outcome(entry, &compiled, &program, &entry.name(), target, way)).collect()
+}
+
+/// The same kernel with as few instructions as still differ.
+pub(super) fn shrunk(tools: &Tools, entry: &Entry, target: &str, way: Way) -> Entry {
+    let differs = |candidates: &[Entry]| -> Vec<bool> {
+        let alone = |candidate: &Entry| {
+            let text = head(target) + &candidate.text(&candidate.name());
+            let Ok(compiled) = tools.compile(&text, target, way.options) else { return false };
+            let Ok(program) = Program::parse(&text) else { return false };
+            outcome(candidate, &compiled, &program, &candidate.name(), target, way).differs()
+        };
+        candidates.iter().map(alone).collect()
+    };
+    let mut smallest = entry.clone();
+    loop {
+        let without = |at: usize| {
+            let mut candidate = smallest.clone();
+            candidate.body.remove(at);
+            candidate
+        };
+        let found =
+            (0..smallest.body.len()).rev().map(without).find(|one| differs(std::slice::from_ref(one))[0]);
+        match found {
+            Some(candidate) => smallest = candidate,
+            None => return smallest,
+        }
+    }
+}
+
+/// Counts by family, with the seeds that differ.
+#[derive(Default)]
+pub(super) struct Tally {
+    families: BTreeMap<String, [u64; 5]>,
+    pub(super) different: Vec<Entry>,
+    /// Why kernels were refused or not evaluated, with a seed.
+    reasons: BTreeMap<String, (u64, u64)>,
+}
+
+impl Tally {
+    fn add(&mut self, entry: &Entry, outcome: &Outcome) {
+        for family in [entry.family(), "all".to_owned()] {
+            self.families.entry(family).or_default()[outcome.column()] += 1;
+        }
+        match outcome {
+            Outcome::Refused(what) | Outcome::NotEvaluated(what) => {
+                let what: String = what.chars().filter(|one| !one.is_ascii_digit()).collect();
+                let reason = format!("{}: {what}", Outcome::COLUMNS[outcome.column()]);
+                self.reasons.entry(reason).or_insert((0, entry.seed)).0 += 1;
+            }
+            Outcome::Differs { .. } => self.different.push(entry.clone()),
+            _ => {}
+        }
+    }
+
+    pub(super) fn count(&self, column: &str) -> u64 {
+        let at = Outcome::COLUMNS.iter().position(|one| *one == column).expect("a column");
+        self.families.get("all").map_or(0, |counts| counts[at])
+    }
+
+    /// A table, with what was not understood below it.
+    pub(super) fn table(&self, title: &str) -> String {
+        let mut table = format!("{title:32}");
+        for column in Outcome::COLUMNS {
+            table.push_str(&format!("{column:>15}"));
+        }
+        table.push_str("   differ %\n");
+        for (family, counts) in &self.families {
+            table.push_str(&format!("{family:32}"));
+            for count in counts {
+                table.push_str(&format!("{count:15}"));
+            }
+            let sum: u64 = counts.iter().sum();
+            table.push_str(&format!("{:11.3}\n", 100.0 * counts[4] as f64 / sum as f64));
+        }
+        for (reason, (count, seed)) in &self.reasons {
+            table.push_str(&format!("  {count} {reason} (seed {seed})\n"));
+        }
+        table
+    }
+}
+
+/// Entries of a text: one run of ptxas for all.
+const ENTRIES: usize = 100;
+
+/// Compares the kernels of seeds, as long as `goes_on` says so.
+pub(super) fn campaign(
+    tools: &Tools,
+    wish: &Wish,
+    way: Way,
+    seeds: std::ops::Range<u64>,
+    goes_on: &dyn Fn() -> bool,
+) -> Tally {
+    let mut tally = Tally::default();
+    let mut next = seeds.start;
+    while next < seeds.end && goes_on() {
+        let until = seeds.end.min(next + ENTRIES as u64);
+        let entries: Vec<Entry> = (next..until).map(|seed| Entry::of(seed, wish)).collect();
+        for (entry, outcome) in entries.iter().zip(outcomes(tools, &entries, &wish.target, way)) {
+            tally.add(entry, &outcome);
+        }
+        next = until;
+    }
+    tally
+}
+
+/// Files of a kernel that differs: its text, its machine code, inputs, expected and actual outputs.
+pub(super) fn write(
+    folder: &Path,
+    tools: &Tools,
+    entry: &Entry,
+    target: &str,
+    way: Way,
+) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let name = entry.name();
+    let text = head(target) + &entry.text(&name);
+    let Ok(compiled) = tools.compile(&text, target, way.options) else { return Ok(()) };
+    let Ok(program) = Program::parse(&text) else { return Ok(()) };
+    let file =
+        |ending: &str| folder.join(format!("{target}-{}-{name}.{ending}", entry.family().replace('/', "-")));
+    std::fs::write(file("ptx"), &text)?;
+    std::fs::write(file("sass"), compiled.functions.get(&name).map(|one| one.text()).unwrap_or_default())?;
+    std::fs::write(file("inputs"), entry.inputs())?;
+    if let Outcome::Differs { expected, actual } = outcome(entry, &compiled, &program, &name, target, way) {
+        let mut lines =
+            format!("entry {name}, parameter {:#x}\nslot lane expected actual\n", entry.parameter());
+        for (at, (one, other)) in expected.chunks(8).zip(actual.chunks(8)).enumerate() {
+            if one != other {
+                let value = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+                lines.push_str(&format!("{} {} {:x} {:x}\n", at / 32, at % 32, value(one), value(other)));
+            }
+        }
+        std::fs::write(file("difference"), lines)?;
+        std::fs::write(file("expected"), expected)?;
+        std::fs::write(file("actual"), actual)?;
+    }
+    Ok(())
+}

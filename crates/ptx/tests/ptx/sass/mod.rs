@@ -1,0 +1,114 @@
+//! Kernels of random texts as ptxas compiles them: their machine code, run by a small evaluator, must give bitmma's bits.
+//!
+//! `BITMMA_FUZZ_SECONDS` says how long each target is tried, `BITMMA_TESTS=all` tries 20,000 kernels on each. One campaign from
+//! the shell, with differing kernels shrunk and written to a folder:
+//!
+//! `BITMMA_PTX_FUZZ="target=sm_90a seeds=0..2000 structures=straight kinds=f32 out=/tmp/found" cargo test -p bitmma-ptx --test ptx
+//! sass::asked -- --nocapture`
+
+mod arithmetic;
+mod assemble;
+mod compare;
+mod evaluate;
+mod generate;
+mod listing;
+mod structures;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use assemble::Tools;
+use compare::{Way, campaign, shrunk, write};
+use generate::{Kind, Wish};
+use structures::Structure;
+
+fn every(target: &str) -> Wish {
+    Wish {
+        target: target.to_owned(),
+        structures: Structure::ALL.map(|(structure, _)| structure).to_vec(),
+        kinds: Kind::ALL.map(|(kind, ..)| kind).to_vec(),
+    }
+}
+
+/// Kernels of a target: 20,000 with `BITMMA_TESTS=all`, else as many as fit in the seconds of a fuzz target.
+fn tried(target: &str, way: Way) -> Option<compare::Tally> {
+    let tools = Tools::find(target)?;
+    let all = std::env::var("BITMMA_TESTS").is_ok_and(|value| value == "all");
+    let seconds = std::env::var("BITMMA_FUZZ_SECONDS").ok().and_then(|value| value.parse().ok());
+    let (until, seconds) = if all { (20_000, u64::MAX / 2) } else { (u64::MAX, seconds.unwrap_or(1)) };
+    let started = Instant::now();
+    let goes_on = || started.elapsed() < Duration::from_secs(seconds);
+    let tally = campaign(&tools, &every(target), way, 0..until, &goes_on);
+    println!("{}", tally.table(target));
+    Some(tally)
+}
+
+#[test]
+fn without_fusion_both_sides_agree() {
+    for target in ["sm_80", "sm_90a", "sm_100a"] {
+        let Some(tally) = tried(target, Way::TEXT) else { continue };
+        let seeds: Vec<u64> = tally.different.iter().map(|entry| entry.seed).collect();
+        assert!(seeds.is_empty(), "{target}: seeds {seeds:?} differ");
+        assert!(tally.count("equal") > 0);
+    }
+}
+
+#[test]
+fn predicted() {
+    for target in ["sm_80", "sm_90a", "sm_100a"] {
+        tried(target, Way::PREDICTED);
+    }
+}
+
+/// A campaign that `BITMMA_PTX_FUZZ` describes.
+#[test]
+fn asked() {
+    let Ok(description) = std::env::var("BITMMA_PTX_FUZZ") else { return };
+    let mut wish = every("sm_80");
+    let (mut seeds, mut out, mut way, mut most) = (0..1000, None, Way::PREDICTED, 20);
+    for word in description.split_whitespace() {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        match key {
+            "target" => value.clone_into(&mut wish.target),
+            "seeds" => {
+                let (from, to) = value.split_once("..").expect("seeds=FROM..TO");
+                seeds = from.parse().expect("a seed")..to.parse().expect("a seed");
+            }
+            "structures" => {
+                let named = |name: &str| {
+                    let found = Structure::ALL.iter().find(|(_, known)| *known == name);
+                    found.unwrap_or_else(|| panic!("no structure {name}")).0
+                };
+                wish.structures = value.split(',').map(named).collect();
+            }
+            "kinds" => {
+                let named = |name: &str| {
+                    let found = Kind::ALL.iter().find(|(_, known, _)| *known == name);
+                    found.unwrap_or_else(|| panic!("no kind {name}")).0
+                };
+                wish.kinds = value.split(',').map(named).collect();
+            }
+            "way" => {
+                way = match value {
+                    "predicted" => Way::PREDICTED,
+                    "text" => Way::TEXT,
+                    other => panic!("no way {other}"),
+                }
+            }
+            "out" => out = Some(value.to_owned()),
+            "most" => most = value.parse().expect("a number"),
+            other => panic!("BITMMA_PTX_FUZZ has no {other}"),
+        }
+    }
+    let Some(tools) = Tools::find(&wish.target) else { return };
+    let tally = campaign(&tools, &wish, way, seeds, &|| true);
+    println!("{}", tally.table(&format!("{} {way:?}", wish.target)));
+    let seeds: Vec<u64> = tally.different.iter().map(|entry| entry.seed).collect();
+    println!("differ: {seeds:?}");
+    let Some(out) = out else { return };
+    for entry in tally.different.iter().take(most) {
+        let entry = shrunk(&tools, entry, &wish.target, way);
+        write(Path::new(&out), &tools, &entry, &wish.target, way).expect("written");
+    }
+    println!("the first {most} of them, shrunk, are in {out}");
+}
