@@ -108,7 +108,7 @@ impl Tools {
         let arch = format!("-arch={target}");
         run(Command::new(&self.ptxas).arg(arch).args(options).arg(source).arg("-o").arg(cubin))?;
         let bytes = std::fs::read(cubin).map_err(|error| error.to_string())?;
-        let listing = run(Command::new(&self.nvdisasm).arg("-c").arg(cubin))?;
+        let listing = run(Command::new(&self.nvdisasm).args(["-c", "-ndf"]).arg(cubin))?;
         Ok(Compiled { functions: functions(&listing), sections: sections(&bytes).ok_or("not an ELF file")? })
     }
 }

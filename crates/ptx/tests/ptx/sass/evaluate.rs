@@ -379,7 +379,7 @@ impl Lane {
             name => name,
         };
         match name {
-            "NOP" | "BSSY" | "BSYNC" | "MEMBAR" | "ERRBAR" | "CCTL" | "WARPSYNC" | "DEPBAR" | "FENCE"
+            "NOP" | "BREAK" | "BSSY" | "BSYNC" | "MEMBAR" | "ERRBAR" | "CCTL" | "WARPSYNC" | "DEPBAR" | "FENCE"
             | "CGAERRBAR" => Ok(Next::Following),
             "EXIT" => Ok(Next::Exit),
             "BAR" | "SHFL" | "VOTE" => Ok(Next::Together),

@@ -145,7 +145,7 @@ impl Entry {
             _ => kinds.get(random.next_u32() as usize % kinds.len().max(1)),
         };
         let kind = kind.copied().unwrap_or(Kind::F32);
-        let body = structures::body(structure, kind, &wish.target, random);
+        let body = structures::body(structure, kind, random);
         Entry { seed, structure, kind, body }
     }
 

@@ -182,7 +182,7 @@ fn integer(text: &str) -> Option<i64> {
 }
 
 fn operand(text: &str) -> Operand {
-    let text = text.trim();
+    let text = &text.trim().replace("] [", "][");
     if let Some(label) = text.strip_prefix("`(") {
         return plain(Kind::Label(label.trim_end_matches(')').to_owned()));
     }
@@ -195,7 +195,7 @@ fn operand(text: &str) -> Operand {
     if let Some(address) = text.strip_prefix('[') {
         return plain(address_of(address.trim_end_matches(']')));
     }
-    let mut rest = text;
+    let mut rest = text.as_str();
     let mut operand = plain(Kind::Unknown(text.to_owned()));
     loop {
         if let Some(inner) = rest.strip_prefix('-') {

@@ -1,187 +1,136 @@
-//! What the bodies of kernels look like.
+//! Families of kernels: which statements their bodies have, and how often.
 
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::Rng;
 
-use super::generate::{Kind, NUMBERS, OUTPUTS, SLOT};
+use super::generate::Kind;
+use super::write::{Statement, Writer};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Structure {
     /// Products and additions one after the other.
     Straight,
+    /// With multiply-adds, extremes, comparisons and selections between them.
+    Mixed,
+    /// Each instruction with its own rounding, flushing and clamping.
+    Modifiers,
+    /// Products with a constant factor.
+    Constants,
+    /// Instructions that do nothing.
+    Nothing,
+    /// Divisions and reciprocals.
+    Divisions,
+    /// Functions of data.
+    Functions,
+    /// Functions of constants.
+    Folding,
+    /// Instructions under a predicate.
+    Guards,
+    /// Barriers, fences, exchanges, loads and stores between.
+    Between,
+    /// Branches and merges.
+    Blocks,
+    /// Products with a constant factor, and branches.
+    ConstantBlocks,
+    /// Loops of few turns.
+    Loops,
+    /// All of it.
+    Everything,
 }
 
 impl Structure {
-    pub(super) const ALL: [(Structure, &'static str); 1] = [(Structure::Straight, "straight")];
+    pub(super) const ALL: [(Structure, &'static str); 14] = [
+        (Structure::Straight, "straight"),
+        (Structure::Mixed, "mixed"),
+        (Structure::Modifiers, "modifiers"),
+        (Structure::Constants, "constants"),
+        (Structure::Nothing, "nothing"),
+        (Structure::Divisions, "divisions"),
+        (Structure::Functions, "functions"),
+        (Structure::Folding, "folding"),
+        (Structure::Guards, "guards"),
+        (Structure::Between, "between"),
+        (Structure::Blocks, "blocks"),
+        (Structure::ConstantBlocks, "constant-blocks"),
+        (Structure::Loops, "loops"),
+        (Structure::Everything, "everything"),
+    ];
 
     pub(super) fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// Whether there are such kernels of a kind.
-    pub(super) fn has(self, _kind: Kind) -> bool {
+    /// Whether there are such kernels of a kind: only FP32 has divisions and functions.
+    pub(super) fn has(self, kind: Kind) -> bool {
+        !matches!(self, Structure::Divisions | Structure::Functions | Structure::Folding) || kind == Kind::F32
+    }
+
+    /// Whether ptxas computes functions of constants in it, with and without fusion.
+    pub(super) fn folds(self) -> bool {
+        matches!(self, Structure::Folding | Structure::Everything)
+    }
+
+    /// Statements beside products and additions, with their weights; those have 70 together.
+    fn statements(self) -> Vec<(Statement, usize)> {
+        use Statement::{
+            Between, Block, Compare, Constant, Divide, Extreme, Folded, Function, Guarded, Loop, MultiplyAdd, Nothing,
+            Select, Store,
+        };
         match self {
-            Structure::Straight => true,
+            Structure::Straight | Structure::Modifiers => vec![],
+            Structure::Mixed => {
+                vec![(MultiplyAdd, 10), (Extreme, 8), (Select, 8), (Compare, 4), (Store, 4)]
+            }
+            Structure::Constants => vec![(Constant, 40), (Store, 3), (Select, 3)],
+            Structure::Nothing => vec![(Nothing, 35)],
+            Structure::Divisions => vec![(Divide, 35), (Constant, 5)],
+            Structure::Functions => vec![(Function, 35), (Divide, 5)],
+            Structure::Folding => vec![(Folded, 35), (Function, 5), (Constant, 10)],
+            Structure::Guards => vec![(Guarded, 40)],
+            Structure::Between => vec![(Between, 40)],
+            Structure::Blocks => vec![(Block, 25), (Store, 3)],
+            Structure::ConstantBlocks => vec![(Block, 25), (Constant, 30)],
+            Structure::Loops => vec![(Loop, 25)],
+            Structure::Everything => vec![
+                (MultiplyAdd, 5),
+                (Extreme, 4),
+                (Select, 5),
+                (Compare, 3),
+                (Store, 3),
+                (Constant, 10),
+                (Nothing, 8),
+                (Divide, 4),
+                (Function, 4),
+                (Folded, 3),
+                (Guarded, 6),
+                (Between, 6),
+                (Block, 8),
+                (Loop, 6),
+            ],
         }
     }
 }
 
-pub(super) fn body(structure: Structure, kind: Kind, target: &str, random: ChaCha8Rng) -> Vec<String> {
-    let mut writer = Writer::new(kind, target, random);
-    match structure {
-        Structure::Straight => {
-            let count = 3 + writer.below(7);
-            writer.statements(count);
-        }
+pub(super) fn body(structure: Structure, kind: Kind, random: ChaCha8Rng) -> Vec<String> {
+    let mut writer = Writer::new(kind, structure.statements(), random);
+    writer.flush_sometimes();
+    if structure == Structure::Modifiers {
+        writer.modify_each();
+    }
+    let most = match structure {
+        Structure::Blocks | Structure::ConstantBlocks | Structure::Loops => 5,
+        Structure::Everything => 10,
+        _ => 8,
+    };
+    let count = 3 + writer.below(most);
+    writer.statements(count);
+    if matches!(structure, Structure::Blocks | Structure::ConstantBlocks) {
+        writer.block();
+        writer.statements(1);
+    }
+    if structure == Structure::Loops {
+        writer.turns();
+        writer.statements(1);
     }
     writer.store_all();
     writer.lines
-}
-
-/// A register with a value.
-#[derive(Clone, Debug)]
-struct Value {
-    name: String,
-    is_product: bool,
-    uses: usize,
-}
-
-struct Writer {
-    random: ChaCha8Rng,
-    kind: Kind,
-    #[allow(dead_code)]
-    target: String,
-    lines: Vec<String>,
-    values: Vec<Value>,
-    next: usize,
-    slot: usize,
-}
-
-impl Writer {
-    fn new(kind: Kind, target: &str, random: ChaCha8Rng) -> Writer {
-        let values = (0..NUMBERS)
-            .map(|at| Value { name: format!("%{}{at}", kind.letter()), is_product: false, uses: 1 })
-            .collect();
-        Writer { random, kind, target: target.to_owned(), lines: vec![], values, next: NUMBERS, slot: 0 }
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        self.random.next_u32() as usize % bound
-    }
-
-    fn chance(&mut self, percent: usize) -> bool {
-        self.below(100) < percent
-    }
-
-    /// A choice by weights.
-    fn weighted(&mut self, weights: &[usize]) -> usize {
-        let mut left = self.below(weights.iter().sum());
-        for (at, weight) in weights.iter().enumerate() {
-            if left < *weight {
-                return at;
-            }
-            left -= weight;
-        }
-        0
-    }
-
-    fn line(&mut self, line: String) {
-        self.lines.push(line);
-    }
-
-    fn register(&mut self) -> String {
-        self.next += 1;
-        format!("%{}{}", self.kind.letter(), self.next - 1)
-    }
-
-    /// Makes a value known; later instructions may use it.
-    fn define(&mut self, name: String, is_product: bool) {
-        self.values.push(Value { name, is_product, uses: 0 });
-    }
-
-    fn take(&mut self, at: usize) -> String {
-        self.values[at].uses += 1;
-        self.values[at].name.clone()
-    }
-
-    /// Any value, the latest ones more often.
-    fn any(&mut self) -> String {
-        let count = self.values.len();
-        let at = if self.chance(50) { count - 1 - self.below(count.min(4)) } else { self.below(count) };
-        self.take(at)
-    }
-
-    /// A product, if there is one.
-    fn product(&mut self) -> String {
-        let products: Vec<usize> = (0..self.values.len()).filter(|at| self.values[*at].is_product).collect();
-        if products.is_empty() {
-            return self.any();
-        }
-        let at = self.below(products.len());
-        self.take(products[at])
-    }
-
-    fn input(&mut self) -> String {
-        let at = self.below(NUMBERS);
-        self.take(at)
-    }
-
-    fn statements(&mut self, count: usize) {
-        for _ in 0..count {
-            self.statement();
-        }
-    }
-
-    fn statement(&mut self) {
-        let kind = self.kind.name();
-        let packed_f32 = self.kind == Kind::F32x2;
-        match self.weighted(&[40, 30, 20, if packed_f32 { 0 } else { 5 }, 5]) {
-            0 => {
-                let (a, b) = (self.any(), self.input());
-                let d = self.register();
-                self.line(format!("mul.{kind} {d}, {a}, {b};"));
-                self.define(d, true);
-            }
-            which @ (1 | 2) => {
-                let operation = if which == 1 { "add" } else { "sub" };
-                let a = if self.chance(70) { self.product() } else { self.any() };
-                let b = if self.chance(50) { self.product() } else { self.any() };
-                let (a, b) = if self.chance(50) { (a, b) } else { (b, a) };
-                let d = self.register();
-                self.line(format!("{operation}.{kind} {d}, {a}, {b};"));
-                self.define(d, false);
-            }
-            3 => {
-                let a = self.product();
-                let d = self.register();
-                self.line(format!("neg.{kind} {d}, {a};"));
-                self.define(d, true);
-            }
-            _ => {
-                let a = self.product();
-                let d = self.register();
-                let moved = self.kind.moved();
-                self.line(format!("mov.{moved} {d}, {a};"));
-                self.define(d, true);
-            }
-        }
-    }
-
-    fn store(&mut self, name: &str) {
-        if self.slot < OUTPUTS {
-            let line = format!("st.global.{} [%l2+{}], {name};", self.kind.moved(), SLOT * self.slot);
-            self.line(line);
-            self.slot += 1;
-        }
-    }
-
-    /// Stores what nothing uses, and some of the rest.
-    fn store_all(&mut self) {
-        for at in NUMBERS..self.values.len() {
-            let Value { name, uses, .. } = self.values[at].clone();
-            if uses == 0 || self.chance(10) {
-                self.store(&name);
-            }
-        }
-    }
 }
