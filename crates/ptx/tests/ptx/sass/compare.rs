@@ -214,7 +214,7 @@ impl Tally {
             self.families.entry(family).or_default()[outcome.column()] += 1;
         }
         match outcome {
-            Outcome::Refused(what) | Outcome::NotEvaluated(what) => {
+            Outcome::Doubtful(what) | Outcome::Refused(what) | Outcome::NotEvaluated(what) => {
                 let what: String = what.chars().filter(|one| !one.is_ascii_digit()).collect();
                 let reason = format!("{}: {what}", Outcome::COLUMNS[outcome.column()]);
                 self.reasons.entry(reason).or_insert((0, entry.seed)).0 += 1;

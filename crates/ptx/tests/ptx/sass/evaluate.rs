@@ -379,8 +379,8 @@ impl Lane {
             name => name,
         };
         match name {
-            "NOP" | "BREAK" | "BSSY" | "BSYNC" | "MEMBAR" | "ERRBAR" | "CCTL" | "WARPSYNC" | "DEPBAR" | "FENCE"
-            | "CGAERRBAR" => Ok(Next::Following),
+            "NOP" | "BREAK" | "BSSY" | "BSYNC" | "MEMBAR" | "ERRBAR" | "CCTL" | "WARPSYNC" | "DEPBAR"
+            | "FENCE" | "CGAERRBAR" => Ok(Next::Following),
             "EXIT" => Ok(Next::Exit),
             "BAR" | "SHFL" | "VOTE" => Ok(Next::Together),
             "BRA" | "CALL" | "JMP" => {

@@ -53,10 +53,6 @@ impl Kind {
         }
     }
 
-    pub(super) fn is_packed(self) -> bool {
-        matches!(self, Kind::F16x2 | Kind::BF16x2 | Kind::F32x2)
-    }
-
     /// Whether a target computes in it, additions and multiplications alike.
     fn exists(self, target: &str) -> bool {
         match self {
@@ -106,9 +102,10 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wish {
     pub(super) target: String,
-    /// None: any, by the seed.
     pub(super) structures: Vec<Structure>,
     pub(super) kinds: Vec<Kind>,
+    /// Whether there are functions of constants.
+    pub(super) folds: bool,
 }
 
 /// A kernel.
@@ -145,7 +142,7 @@ impl Entry {
             _ => kinds.get(random.next_u32() as usize % kinds.len().max(1)),
         };
         let kind = kind.copied().unwrap_or(Kind::F32);
-        let body = structures::body(structure, kind, random);
+        let body = structures::body(structure, kind, wish.folds, random);
         Entry { seed, structure, kind, body }
     }
 

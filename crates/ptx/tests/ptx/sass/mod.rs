@@ -23,11 +23,13 @@ use compare::{Way, campaign, shrunk};
 use generate::{Kind, Wish};
 use structures::Structure;
 
-fn every(target: &str) -> Wish {
+fn every(target: &str, way: Way) -> Wish {
     Wish {
         target: target.to_owned(),
         structures: Structure::ALL.map(|(structure, _)| structure).to_vec(),
         kinds: Kind::ALL.map(|(kind, ..)| kind).to_vec(),
+        // the text as it is written has no constants that ptxas computes
+        folds: way != Way::TEXT,
     }
 }
 
@@ -39,11 +41,7 @@ fn tried(target: &str, way: Way) -> Option<compare::Tally> {
     let (until, seconds) = if all { (20_000, u64::MAX / 2) } else { (u64::MAX, seconds.unwrap_or(1)) };
     let started = Instant::now();
     let goes_on = || started.elapsed() < Duration::from_secs(seconds);
-    let mut wish = every(target);
-    if way == Way::TEXT {
-        // the text as it is written has no constants that ptxas computes
-        wish.structures.retain(|structure| !structure.folds());
-    }
+    let wish = every(target, way);
     let tally = campaign(&tools, &wish, way, 0..until, &goes_on);
     println!("{}", tally.table(target));
     Some(tally)
@@ -70,7 +68,7 @@ fn predicted() {
 #[test]
 fn asked() {
     let Ok(description) = std::env::var("BITMMA_PTX_FUZZ") else { return };
-    let mut wish = every("sm_80");
+    let mut wish = every("sm_80", Way::PREDICTED);
     let (mut seeds, mut out, mut way, mut most) = (0..1000, None, Way::PREDICTED, 20);
     for word in description.split_whitespace() {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
@@ -99,7 +97,8 @@ fn asked() {
                     "predicted" => Way::PREDICTED,
                     "text" => Way::TEXT,
                     other => panic!("no way {other}"),
-                }
+                };
+                wish.folds = way != Way::TEXT;
             }
             "out" => out = Some(value.to_owned()),
             "most" => most = value.parse().expect("a number"),

@@ -64,16 +64,11 @@ impl Structure {
         !matches!(self, Structure::Divisions | Structure::Functions | Structure::Folding) || kind == Kind::F32
     }
 
-    /// Whether ptxas computes functions of constants in it, with and without fusion.
-    pub(super) fn folds(self) -> bool {
-        matches!(self, Structure::Folding | Structure::Everything)
-    }
-
     /// Statements beside products and additions, with their weights; those have 70 together.
     fn statements(self) -> Vec<(Statement, usize)> {
         use Statement::{
-            Between, Block, Compare, Constant, Divide, Extreme, Folded, Function, Guarded, Loop, MultiplyAdd, Nothing,
-            Select, Store,
+            Between, Block, Compare, Constant, Divide, Extreme, Folded, Function, Guarded, Loop, MultiplyAdd,
+            Nothing, Select, Store,
         };
         match self {
             Structure::Straight | Structure::Modifiers => vec![],
@@ -110,8 +105,8 @@ impl Structure {
     }
 }
 
-pub(super) fn body(structure: Structure, kind: Kind, random: ChaCha8Rng) -> Vec<String> {
-    let mut writer = Writer::new(kind, structure.statements(), random);
+pub(super) fn body(structure: Structure, kind: Kind, folds: bool, random: ChaCha8Rng) -> Vec<String> {
+    let mut writer = Writer::new(kind, structure.statements(), folds, random);
     writer.flush_sometimes();
     if structure == Structure::Modifiers {
         writer.modify_each();

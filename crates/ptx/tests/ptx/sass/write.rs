@@ -38,6 +38,8 @@ pub(super) struct Writer {
     statements: Vec<(Statement, usize)>,
     pub(super) lines: Vec<String>,
     values: Vec<Value>,
+    /// Whether there are functions of constants, which ptxas computes with and without fusion.
+    folds: bool,
     /// Whether instructions that can have `.ftz`.
     flush: bool,
     /// Whether each instruction draws its own modifiers.
@@ -52,7 +54,12 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(kind: Kind, statements: Vec<(Statement, usize)>, random: ChaCha8Rng) -> Writer {
+    pub(super) fn new(
+        kind: Kind,
+        statements: Vec<(Statement, usize)>,
+        folds: bool,
+        random: ChaCha8Rng,
+    ) -> Writer {
         let values = (0..NUMBERS)
             .map(|at| Value { name: format!("%{}{at}", kind.letter()), is_product: false, uses: 1 })
             .collect();
@@ -62,6 +69,7 @@ impl Writer {
             statements,
             lines: vec![],
             values,
+            folds,
             flush: false,
             each: false,
             depth: 0,
@@ -400,7 +408,7 @@ impl Writer {
         let d = self.register();
         let modifiers = self.modifiers(false);
         let kind = self.kind.name();
-        if self.kind == Kind::F32 && self.chance(10) {
+        if self.folds && self.kind == Kind::F32 && self.chance(10) {
             let flush = if self.flush { ".ftz" } else { "" };
             self.line(format!("div.full{flush}.f32 {d}, {a}, {factor};"));
         } else if self.chance(15) && factor.starts_with('%') {
@@ -533,7 +541,7 @@ impl Writer {
 
     /// A constant, one with its sign turned, or a product of two, in a register.
     fn constant(&mut self) -> String {
-        if self.kind != Kind::F32 {
+        if self.kind != Kind::F32 || !self.folds {
             return self.any();
         }
         let flush = if self.flush { ".ftz" } else { "" };
