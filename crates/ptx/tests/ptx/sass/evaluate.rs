@@ -304,17 +304,28 @@ impl Lane {
     fn pair(&self, operand: &Operand, memory: &Memory) -> Result<[u64; 2], String> {
         let suffixes: Vec<&str> = operand.suffixes.iter().map(String::as_str).collect();
         let both = match (&operand.kind, suffixes.as_slice()) {
+            (Kind::Number(text), []) => {
+                let code = arithmetic::immediate::<Single>(text).ok_or_else(|| format!("number {text}"))?;
+                return Ok([Self::signs::<Single>(operand, code); 2]);
+            }
             (Kind::Number(_) | Kind::Integer(_), _) => return Err("an immediate of F32x2".to_owned()),
-            (_, ["F32x2", "HI_LO"]) => {
-                [self.raw(operand, 0, Some(memory))?, self.raw(operand, 1, Some(memory))?]
-            }
-            (_, ["F32x2", "LO_HI"]) => {
-                [self.raw(operand, 1, Some(memory))?, self.raw(operand, 0, Some(memory))?]
-            }
-            (_, ["F32"]) => [self.raw(operand, 0, Some(memory))?; 2],
+            (_, ["F32x2", "HI_LO", ..]) => [0, 1],
+            (_, ["F32x2", "LO_HI", ..]) => [1, 0],
             _ => return Err(format!("operand .{}", suffixes.join("."))),
         };
-        Ok(both.map(|code| Self::signs::<Single>(operand, code.into())))
+        // the sign of each number, the upper one first
+        let negative = match suffixes.get(2) {
+            None => [false; 2],
+            Some(&"NP") => [false, true],
+            Some(&"PN") => [true, false],
+            Some(other) => return Err(format!("operand .{other}")),
+        };
+        let mut codes = [0; 2];
+        for at in 0..2 {
+            let code = Self::signs::<Single>(operand, self.raw(operand, both[at], Some(memory))?.into());
+            codes[at] = if negative[at] { code ^ Single::SIGN } else { code };
+        }
+        Ok(codes)
     }
 
     fn set(&mut self, operand: &Operand, bits: u32) -> Result<(), String> {
@@ -445,10 +456,10 @@ impl Lane {
                 // 0.15915494, what sin.approx and cos.approx multiply by
                 if name == "FMUL"
                     && instruction.has("RZ")
-                    && b == 0x3e22_f983
+                    && b & Single::MAGNITUDE == 0x3e22_f983
                     && let Kind::Register(Some(number)) = operands[0].kind
                 {
-                    self.angles[number] = Some(a as u32);
+                    self.angles[number] = Some((a ^ b & Single::SIGN) as u32);
                 }
             }
             "FADD2" | "FMUL2" | "FFMA2" => {
@@ -491,26 +502,24 @@ impl Lane {
                 };
                 self.set(&operands[0], bits)?;
             }
-            "HMNMX2" => {
+            "HMNMX2" | "VHMNMX" => {
                 let mode = Self::mode(instruction, &["BF16_V2", "NAN"])?;
-                let greater = !self.predicate(operands.get(3).ok_or_else(unknown)?)?;
-                let nan = instruction.has("NAN");
                 let bits = if instruction.has("BF16_V2") {
-                    let [a, b] = [1, 2].map(|at| self.halves::<BFloat>(&operands[at], memory));
-                    let (a, b) = (a?, b?);
-                    [0, 1].map(|at| arithmetic::extreme::<BFloat>([a[at], b[at]], greater, nan, mode))
+                    self.packed_extreme::<BFloat>(instruction, mode, memory)?
                 } else {
-                    let [a, b] = [1, 2].map(|at| self.halves::<Half>(&operands[at], memory));
-                    let (a, b) = (a?, b?);
-                    [0, 1].map(|at| arithmetic::extreme::<Half>([a[at], b[at]], greater, nan, mode))
+                    self.packed_extreme::<Half>(instruction, mode, memory)?
                 };
-                self.set(&operands[0], (bits[0] | bits[1] << 16) as u32)?;
+                self.set(&operands[0], bits)?;
             }
-            "FMNMX" => {
+            "FMNMX" | "FMNMX3" => {
                 let mode = Self::mode(instruction, &["NAN"])?;
-                let greater = !self.predicate(operands.get(3).ok_or_else(unknown)?)?;
-                let operands_of = [single(self, 1)?, single(self, 2)?];
-                let bits = arithmetic::extreme::<Single>(operands_of, greater, instruction.has("NAN"), mode);
+                let (least, sources) = operands[1..].split_last().ok_or_else(unknown)?;
+                let greater = !self.predicate(least)?;
+                let mut bits = single(self, 1)?;
+                for at in 2..=sources.len() {
+                    let both = [bits, single(self, at)?];
+                    bits = arithmetic::extreme::<Single>(both, greater, instruction.has("NAN"), mode);
+                }
                 self.set(&operands[0], bits as u32)?;
             }
             "FSEL" => {
@@ -574,12 +583,11 @@ impl Lane {
                 let mut x = single(self, 1)? as u32;
                 if matches!(function, Special::Sin | Special::Cos) {
                     let angle = match operands[1].kind {
-                        Kind::Register(Some(number)) if !operands[1].negated && !operands[1].absolute => {
-                            self.angles[number]
-                        }
+                        Kind::Register(Some(number)) => self.angles[number],
                         _ => None,
                     };
-                    x = angle.ok_or_else(|| format!("{} of any number", unknown()))?;
+                    let angle = angle.ok_or_else(|| format!("{} of any number", unknown()))?;
+                    x = Self::signs::<Single>(&operands[1], angle.into()) as u32;
                 }
                 let bits = Form { function, ftz: true }.evaluate(x);
                 self.set(&operands[0], bits)?;
@@ -633,6 +641,25 @@ impl Lane {
             _ => arithmetic::fma::<F>([a[at], b[at], c[at]], mode),
         };
         Ok((of(0) | of(1) << 16) as u32)
+    }
+
+    /// The least or the greatest of two or three.
+    fn packed_extreme<F: Format>(
+        &self,
+        instruction: &Instruction,
+        mode: Mode,
+        memory: &Memory,
+    ) -> Result<u32, String> {
+        let (least, sources) = instruction.operands[1..].split_last().ok_or_else(|| instruction.form())?;
+        let greater = !self.predicate(least)?;
+        let mut bits = self.halves::<F>(&sources[0], memory)?;
+        for source in &sources[1..] {
+            let other = self.halves::<F>(source, memory)?;
+            bits = [0, 1].map(|at| {
+                arithmetic::extreme::<F>([bits[at], other[at]], greater, instruction.has("NAN"), mode)
+            });
+        }
+        Ok((bits[0] | bits[1] << 16) as u32)
     }
 
     /// Two numbers in 16 bits each, the first one above.

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use assemble::Tools;
 use compare::{Way, campaign, shrunk};
-use generate::{Kind, Wish};
+use generate::{Entry, Kind, Wish};
 use structures::Structure;
 
 fn every(target: &str, way: Way) -> Wish {
@@ -70,6 +70,7 @@ fn asked() {
     let Ok(description) = std::env::var("BITMMA_PTX_FUZZ") else { return };
     let mut wish = every("sm_80", Way::PREDICTED);
     let (mut seeds, mut out, mut way, mut most) = (0..1000, None, Way::PREDICTED, 20);
+    let mut shown: Vec<u64> = vec![];
     for word in description.split_whitespace() {
         let (key, value) = word.split_once('=').unwrap_or((word, ""));
         match key {
@@ -101,6 +102,7 @@ fn asked() {
                 wish.folds = way != Way::TEXT;
             }
             "out" => out = Some(value.to_owned()),
+            "show" => shown = value.split(',').map(|seed| seed.parse().expect("a seed")).collect(),
             "most" => most = value.parse().expect("a number"),
             other => panic!("BITMMA_PTX_FUZZ has no {other}"),
         }
@@ -111,6 +113,10 @@ fn asked() {
     let seeds: Vec<u64> = tally.different.iter().map(|entry| entry.seed).collect();
     println!("differ: {seeds:?}");
     let Some(out) = out else { return };
+    for seed in shown {
+        let entry = Entry::of(seed, &wish);
+        compare::write(Path::new(&out), &tools, &entry, &wish.target, way).expect("written");
+    }
     for entry in tally.different.iter().take(most) {
         let entry = shrunk(&tools, entry, &wish.target, way);
         compare::write(Path::new(&out), &tools, &entry, &wish.target, way).expect("written");
