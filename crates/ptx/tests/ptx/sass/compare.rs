@@ -215,7 +215,7 @@ impl Tally {
         }
         match outcome {
             Outcome::Doubtful(what) | Outcome::Refused(what) | Outcome::NotEvaluated(what) => {
-                let what: String = what.chars().filter(|one| !one.is_ascii_digit()).collect();
+                let what: String = what.chars().filter(|one| !one.is_ascii_digit()).take(60).collect();
                 let reason = format!("{}: {what}", Outcome::COLUMNS[outcome.column()]);
                 self.reasons.entry(reason).or_insert((0, entry.seed)).0 += 1;
             }

@@ -291,13 +291,20 @@ impl Lane {
                 [bits & 0xffff, bits >> 16]
             }
         };
-        let both = match operand.suffixes.first().map(String::as_str) {
-            None | Some("H1_H0") => both,
-            Some("H0_H0") => [both[0]; 2],
-            Some("H1_H1") => [both[1]; 2],
-            Some(other) => return Err(format!("operand .{other}")),
+        // the upper half, the lower one, each with N where its sign is turned
+        let suffix = operand.suffixes.first().map_or("H1_H0", String::as_str);
+        let chosen = |word: &str| -> Result<u64, String> {
+            let (negative, half) = word.strip_prefix('N').map_or((false, word), |half| (true, half));
+            let code = match half {
+                "H0" => both[0],
+                "H1" => both[1],
+                _ => return Err(format!("operand .{suffix}")),
+            };
+            let code = if operand.absolute { code & F::MAGNITUDE } else { code };
+            Ok(if negative != operand.negated { code ^ F::SIGN } else { code })
         };
-        Ok(both.map(|code| Self::signs::<F>(operand, code)))
+        let (upper, lower) = suffix.split_once('_').ok_or_else(|| format!("operand .{suffix}"))?;
+        Ok([chosen(lower)?, chosen(upper)?])
     }
 
     /// Two FP32 numbers in two registers, the lower one first.
@@ -311,6 +318,7 @@ impl Lane {
             (Kind::Number(_) | Kind::Integer(_), _) => return Err("an immediate of F32x2".to_owned()),
             (_, ["F32x2", "HI_LO", ..]) => [0, 1],
             (_, ["F32x2", "LO_HI", ..]) => [1, 0],
+            (_, ["F32"]) => [0, 0],
             _ => return Err(format!("operand .{}", suffixes.join("."))),
         };
         // the sign of each number, the upper one first
@@ -390,7 +398,7 @@ impl Lane {
             name => name,
         };
         match name {
-            "NOP" | "BREAK" | "BSSY" | "BSYNC" | "MEMBAR" | "ERRBAR" | "CCTL" | "WARPSYNC" | "DEPBAR"
+            "NOP" | "YIELD" | "BREAK" | "BSSY" | "BSYNC" | "MEMBAR" | "ERRBAR" | "CCTL" | "WARPSYNC" | "DEPBAR"
             | "FENCE" | "CGAERRBAR" => Ok(Next::Following),
             "EXIT" => Ok(Next::Exit),
             "BAR" | "SHFL" | "VOTE" => Ok(Next::Together),

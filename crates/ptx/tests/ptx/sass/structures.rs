@@ -9,6 +9,8 @@ use super::write::{Statement, Writer};
 pub(super) enum Structure {
     /// Products and additions one after the other.
     Straight,
+    /// A few products of operands, then sums of them.
+    Sums,
     /// With multiply-adds, extremes, comparisons and selections between them.
     Mixed,
     /// Each instruction with its own rounding, flushing and clamping.
@@ -38,8 +40,9 @@ pub(super) enum Structure {
 }
 
 impl Structure {
-    pub(super) const ALL: [(Structure, &'static str); 14] = [
+    pub(super) const ALL: [(Structure, &'static str); 15] = [
         (Structure::Straight, "straight"),
+        (Structure::Sums, "sums"),
         (Structure::Mixed, "mixed"),
         (Structure::Modifiers, "modifiers"),
         (Structure::Constants, "constants"),
@@ -71,7 +74,7 @@ impl Structure {
             Nothing, Select, Store,
         };
         match self {
-            Structure::Straight | Structure::Modifiers => vec![],
+            Structure::Straight | Structure::Sums | Structure::Modifiers => vec![],
             Structure::Mixed => {
                 vec![(MultiplyAdd, 10), (Extreme, 8), (Select, 8), (Compare, 4), (Store, 4)]
             }
@@ -110,6 +113,11 @@ pub(super) fn body(structure: Structure, kind: Kind, folds: bool, random: ChaCha
     writer.flush_sometimes();
     if structure == Structure::Modifiers {
         writer.modify_each();
+    }
+    if structure == Structure::Sums {
+        writer.sums();
+        writer.store_all();
+        return writer.lines;
     }
     let most = match structure {
         Structure::Blocks | Structure::ConstantBlocks | Structure::Loops => 5,

@@ -317,6 +317,23 @@ impl Writer {
         self.line(format!("{operation}{modifiers}.{} {d}, {a}, {b};", self.kind.name()));
     }
 
+    /// Products of operands, and sums of products, operands and sums.
+    pub(super) fn sums(&mut self) {
+        let (products, sums) = (2 + self.below(3), 2 + self.below(3));
+        for _ in 0..products {
+            let (a, b, d) = (self.input(), self.input(), self.register());
+            let modifiers = self.modifiers(false);
+            self.line(format!("mul{modifiers}.{} {d}, {a}, {b};", self.kind.name()));
+            self.define(d, true);
+        }
+        for _ in 0..sums {
+            let operation = self.one_of(&["add", "sub"]);
+            let d = self.register();
+            self.sum_into(operation, &d);
+            self.define(d, false);
+        }
+    }
+
     fn multiply_add(&mut self) {
         let (a, b, c) = (self.any(), self.input(), self.product());
         let d = self.register();
