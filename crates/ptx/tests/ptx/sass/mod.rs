@@ -5,13 +5,21 @@
 //!
 //! `BITMMA_PTX_FUZZ="target=sm_90a seeds=0..2000 structures=straight kinds=f32 out=/tmp/found" cargo test -p bitmma-ptx --test ptx
 //! sass::asked -- --nocapture`
+#![allow(clippy::print_stdout)] // helpers print what was skipped and counted
 
+mod access;
 mod arithmetic;
 mod assemble;
 mod compare;
 mod evaluate;
+mod float;
+mod flow;
 mod generate;
+mod integer;
 mod listing;
+mod operands;
+mod special;
+mod statements;
 mod structures;
 mod write;
 
