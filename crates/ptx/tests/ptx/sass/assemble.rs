@@ -1,6 +1,7 @@
 //! NVIDIA's assembler and disassembler, and what they make of a text.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -70,6 +71,10 @@ pub(super) struct Compiled {
 }
 
 impl Compiled {
+    fn of(cubin: &[u8], listing: &str) -> Result<Compiled, String> {
+        Ok(Compiled { functions: functions(listing), sections: sections(cubin).ok_or("not an ELF file")? })
+    }
+
     /// The constants that an entry sees, without those of the launch.
     pub(super) fn constants(&self, entry: &str) -> Vec<(usize, Vec<u8>)> {
         let of = |bank: usize| {
@@ -82,34 +87,58 @@ impl Compiled {
 }
 
 impl Tools {
-    /// Assembles and disassembles a text; the assembler's message if it does not like it.
+    /// Assembles and disassembles a text; the assembler's message if it does not like it. The folder that `BITMMA_SASS_CACHE`
+    /// names keeps what the tools gave, for campaigns that are repeated.
     pub(super) fn compile(&self, text: &str, target: &str, options: &[&str]) -> Result<Compiled, String> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let number = NUMBER.fetch_add(1, Relaxed);
+        let mut hash = DefaultHasher::new();
+        (text, target, options, &self.ptxas, &self.nvdisasm).hash(&mut hash);
+        let key = format!("{:016x}", hash.finish());
+        let cache = std::env::var_os("BITMMA_SASS_CACHE").map(PathBuf::from);
+        let kept = cache
+            .as_ref()
+            .map(|folder| [folder.join(format!("{key}.cubin")), folder.join(format!("{key}.sass"))]);
+        if let Some([cubin, listing]) = &kept
+            && let (Ok(cubin), Ok(listing)) = (std::fs::read(cubin), std::fs::read_to_string(listing))
+        {
+            return Compiled::of(&cubin, &listing);
+        }
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-        let file = |ending: &str| folder.join(format!("sass-{}-{number}.{ending}", std::process::id()));
-        let (source, cubin) = (file("ptx"), file("cubin"));
-        let done = self.compile_in(&source, &cubin, text, target, options);
+        let name = format!("sass-{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
+        let [source, cubin] = ["ptx", "cubin"].map(|ending| folder.join(format!("{name}.{ending}")));
+        let done = self.run_both(&source, &cubin, text, target, options);
         for file in [source, cubin] {
             std::fs::remove_file(file).ok();
         }
-        done
+        let (cubin, listing) = done?;
+        if let Some([cubin_kept, listing_kept]) = &kept {
+            let write =
+                |file: &Path, bytes: &[u8]| std::fs::write(file, bytes).map_err(|error| error.to_string());
+            write(cubin_kept, &cubin)?;
+            write(listing_kept, listing.as_bytes())?;
+        }
+        Compiled::of(&cubin, &listing)
     }
 
-    fn compile_in(
+    /// The code, and its listing.
+    fn run_both(
         &self,
         source: &Path,
         cubin: &Path,
         text: &str,
         target: &str,
         options: &[&str],
-    ) -> Result<Compiled, String> {
+    ) -> Result<(Vec<u8>, String), String> {
         std::fs::write(source, text).map_err(|error| error.to_string())?;
         let arch = format!("-arch={target}");
         run(Command::new(&self.ptxas).arg(arch).args(options).arg(source).arg("-o").arg(cubin))?;
         let bytes = std::fs::read(cubin).map_err(|error| error.to_string())?;
+        // without the analysis of the flow, which takes half of the time and changes nothing
         let listing = run(Command::new(&self.nvdisasm).args(["-c", "-ndf"]).arg(cubin))?;
-        Ok(Compiled { functions: functions(&listing), sections: sections(&bytes).ok_or("not an ELF file")? })
+        // every other line is a code in hexadecimal digits
+        let lines: Vec<&str> =
+            listing.lines().filter(|line| !line.trim_start().starts_with("/* 0x")).collect();
+        Ok((bytes, lines.join("\n")))
     }
 }
 

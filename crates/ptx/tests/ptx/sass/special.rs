@@ -213,7 +213,15 @@ impl Writer {
     }
 
     pub(super) fn guarded(&mut self) {
-        let p = self.condition();
+        let p = if self.chance(85) {
+            self.condition()
+        } else {
+            // always true
+            let (p, number) = (self.predicate(), self.integer());
+            self.line(format!("mov.u32 {number}, 3;"));
+            self.line(format!("setp.eq.s32 {p}, {number}, 3;"));
+            p
+        };
         let not = if self.chance(50) { "!" } else { "" };
         let d = self.register();
         let first = self.any();

@@ -31,7 +31,7 @@ pub(super) enum Structure {
     Between,
     /// Branches and merges.
     Blocks,
-    /// Products with a constant factor, and branches.
+    /// Products with a constant factor, and branches, loops and fences.
     ConstantBlocks,
     /// Loops of few turns.
     Loops,
@@ -86,7 +86,7 @@ impl Structure {
             Structure::Guards => vec![(Guarded, 40)],
             Structure::Between => vec![(Between, 40)],
             Structure::Blocks => vec![(Block, 25), (Store, 3)],
-            Structure::ConstantBlocks => vec![(Block, 25), (Constant, 30)],
+            Structure::ConstantBlocks => vec![(Block, 20), (Constant, 30), (Between, 8), (Loop, 6)],
             Structure::Loops => vec![(Loop, 25)],
             Structure::Everything => vec![
                 (MultiplyAdd, 5),
