@@ -16,6 +16,7 @@ mod float;
 mod flow;
 mod generate;
 mod integer;
+mod known;
 mod listing;
 mod operands;
 mod special;
