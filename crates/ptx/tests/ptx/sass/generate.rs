@@ -64,18 +64,19 @@ impl Kind {
 
     /// A number of a text, between 1/4 and 8.
     pub(super) fn number(self, random: &mut ChaCha8Rng) -> u64 {
-        self.drawn(random, 5)
+        self.drawn(random, 5, false)
     }
 
-    /// A number of an input. Narrow ones are below 2, so that few turns of a loop do not reach infinity.
-    fn input(self, random: &mut ChaCha8Rng) -> u64 {
-        self.drawn(random, if matches!(self, Kind::F16 | Kind::F16x2) { 3 } else { 5 })
+    /// A number of an input. Narrow ones are below 2, so that few turns of a loop do not reach infinity. Where they are tiny,
+    /// their products are subnormal.
+    fn input(self, random: &mut ChaCha8Rng, tiny: bool) -> u64 {
+        self.drawn(random, if matches!(self, Kind::F16 | Kind::F16x2) { 3 } else { 5 }, tiny)
     }
 
     /// A number whose product with another one has to be rounded, with one of as many exponents.
-    fn drawn(self, random: &mut ChaCha8Rng, exponents: u64) -> u64 {
+    fn drawn(self, random: &mut ChaCha8Rng, exponents: u64, tiny: bool) -> u64 {
         let mut code = |fraction_bits: u32, bias: u64| {
-            let exponent = bias - 2 + random.next_u64() % exponents;
+            let exponent = if tiny { bias / 2 } else { bias } - 2 + random.next_u64() % exponents;
             let fraction = random.next_u64() & ((1 << fraction_bits) - 1);
             let sign = random.next_u64() & 1;
             sign << if fraction_bits == 52 {
@@ -203,9 +204,9 @@ impl Entry {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed ^ 0x5a5a_5a5a);
         let mut bytes = vec![];
         for slot in 0..NUMBERS + INTEGERS {
-            for _ in 0..SLOT / 8 {
+            for lane in 0..SLOT / 8 {
                 let code = if slot < NUMBERS {
-                    self.kind.input(&mut random)
+                    self.kind.input(&mut random, lane >= 28)
                 } else {
                     random.next_u64() & 0xffff_ffff
                 };
