@@ -172,17 +172,27 @@ pub(super) fn outcomes(tools: &Tools, entries: &[Entry], target: &str, way: Way)
     entries.iter().map(|entry| outcome(entry, &compiled, &program, &entry.name(), target, way)).collect()
 }
 
+/// Which of several kernels differ; they share a text where ptxas takes it.
+fn differing(tools: &Tools, candidates: &[Entry], target: &str, way: Way) -> Vec<bool> {
+    let names: Vec<String> = (0..candidates.len()).map(|at| format!("candidate{at}")).collect();
+    let texts: String = candidates.iter().zip(&names).map(|(candidate, name)| candidate.text(name)).collect();
+    let text = head(target) + &texts;
+    let Ok(compiled) = tools.compile(&text, target, way.options) else {
+        let (one, other) = candidates.split_at(candidates.len() / 2);
+        return match one.is_empty() {
+            true => vec![false; candidates.len()],
+            false => [differing(tools, one, target, way), differing(tools, other, target, way)].concat(),
+        };
+    };
+    let Ok(program) = Program::parse(&text) else { return vec![false; candidates.len()] };
+    let of = |(candidate, name): (&Entry, &String)| {
+        outcome(candidate, &compiled, &program, name, target, way).differs()
+    };
+    candidates.iter().zip(&names).map(of).collect()
+}
+
 /// The same kernel with as few instructions as still differ.
 pub(super) fn shrunk(tools: &Tools, entry: &Entry, target: &str, way: Way) -> Entry {
-    let differs = |candidates: &[Entry]| -> Vec<bool> {
-        let alone = |candidate: &Entry| {
-            let text = head(target) + &candidate.text(&candidate.name());
-            let Ok(compiled) = tools.compile(&text, target, way.options) else { return false };
-            let Ok(program) = Program::parse(&text) else { return false };
-            outcome(candidate, &compiled, &program, &candidate.name(), target, way).differs()
-        };
-        candidates.iter().map(alone).collect()
-    };
     let mut smallest = entry.clone();
     loop {
         let without = |at: usize| {
@@ -190,10 +200,10 @@ pub(super) fn shrunk(tools: &Tools, entry: &Entry, target: &str, way: Way) -> En
             candidate.body.remove(at);
             candidate
         };
-        let found =
-            (0..smallest.body.len()).rev().map(without).find(|one| differs(std::slice::from_ref(one))[0]);
-        match found {
-            Some(candidate) => smallest = candidate,
+        let mut candidates: Vec<Entry> = (0..smallest.body.len()).rev().map(without).collect();
+        let differ = differing(tools, &candidates, target, way);
+        match differ.iter().position(|differs| *differs) {
+            Some(at) => smallest = candidates.swap_remove(at),
             None => return smallest,
         }
     }

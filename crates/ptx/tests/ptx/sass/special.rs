@@ -201,6 +201,10 @@ impl Writer {
             return self.arithmetic();
         }
         let flush = if self.flush { ".ftz" } else { "" };
+        if !self.folds {
+            // ptxas knows the reciprocal of a reciprocal
+            a = self.input();
+        }
         let function = self.one_of(&["ex2", "sin", "cos", "lg2", "sqrt", "rsqrt", "rcp"]);
         if matches!(function, "lg2" | "sqrt" | "rsqrt") {
             let magnitude = self.register();
