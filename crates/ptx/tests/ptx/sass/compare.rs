@@ -239,6 +239,10 @@ impl Tally {
         self.families.get("all").map_or(0, |counts| counts[at])
     }
 
+    pub(super) fn kernels(&self) -> u64 {
+        self.families.get("all").map_or(0, |counts| counts.iter().sum())
+    }
+
     /// A table, with what was not understood below it.
     pub(super) fn table(&self, title: &str) -> String {
         let mut table = format!("{title:32}");

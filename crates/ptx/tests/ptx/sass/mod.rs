@@ -1,10 +1,14 @@
 //! Kernels of random texts as ptxas compiles them: their machine code, run by a small evaluator, must give bitmma's bits.
 //!
 //! `BITMMA_FUZZ_SECONDS` says how long each target is tried, `BITMMA_TESTS=all` tries 20,000 kernels on each. One campaign from
-//! the shell, with differing kernels shrunk and written to a folder:
+//! the shell:
 //!
-//! `BITMMA_PTX_FUZZ="target=sm_90a seeds=0..2000 structures=straight kinds=f32 out=/tmp/found" cargo test -p bitmma-ptx --test ptx
-//! sass::asked -- --nocapture`
+//! `BITMMA_PTX_FUZZ="target=sm_90a seeds=0..2000 structures=sums,loops kinds=f32 way=text out=/tmp/found" cargo test -p bitmma-ptx
+//! --test ptx sass::asked -- --nocapture`
+//!
+//! Every word may be left out. `out` is a folder for the kernels that differ, shrunk, at most as many as `most` says;
+//! `show=SEED,SEED` writes kernels of these seeds to it anyhow. A seed means the same kernel for the same structures and kinds.
+//! `BITMMA_SASS_CACHE` names a folder that keeps what ptxas and nvdisasm gave.
 #![allow(clippy::print_stdout)] // helpers print what was skipped and counted
 
 mod access;
@@ -66,10 +70,16 @@ fn without_fusion_both_sides_agree() {
     }
 }
 
+/// Kernels in a thousand whose bits the rule may get wrong without a word.
+const SILENT: u64 = 120;
+
 #[test]
 fn predicted() {
     for target in ["sm_80", "sm_90a", "sm_100a"] {
-        tried(target, Way::PREDICTED);
+        let Some(tally) = tried(target, Way::PREDICTED) else { continue };
+        let (silent, all) = (tally.count("differ"), tally.kernels());
+        // two more, which a small sample may have by chance
+        assert!(1000 * silent <= SILENT * all + 2000, "{target}: {silent} of {all} kernels differ silently");
     }
 }
 
