@@ -168,18 +168,19 @@ impl Entry {
 
     pub(super) fn text(&self, name: &str) -> String {
         let (kind, letter) = (self.kind, self.kind.letter());
+        let registers = if self.structure == Structure::Long { 300 } else { 100 };
         let mut lines = vec![
             format!(".visible .entry {name}(.param .u64 x, .param .u64 y, .param .{} k)", kind.moved()),
             ".reqntid 32".to_owned(),
             "{".to_owned(),
             ".reg .pred %p<40>;".to_owned(),
-            ".reg .b16 %h<100>;".to_owned(),
-            ".reg .b32 %r<100>;".to_owned(),
+            format!(".reg .b16 %h<{registers}>;"),
+            format!(".reg .b32 %r<{registers}>;"),
             ".reg .b32 %i<40>;".to_owned(),
-            ".reg .b64 %d<100>;".to_owned(),
+            format!(".reg .b64 %d<{registers}>;"),
             ".reg .b64 %l<10>;".to_owned(),
-            ".reg .f32 %f<100>;".to_owned(),
-            ".reg .f64 %e<100>;".to_owned(),
+            format!(".reg .f32 %f<{registers}>;"),
+            format!(".reg .f64 %e<{registers}>;"),
             "mov.u32 %i0, %tid.x;".to_owned(),
             "mul.wide.u32 %l0, %i0, 8;".to_owned(),
             "ld.param.u64 %l1, [x];".to_owned(),

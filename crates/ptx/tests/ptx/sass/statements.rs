@@ -20,7 +20,8 @@ impl Writer {
             .collect();
         let sum: usize = others.iter().map(|(_, weight)| weight).sum();
         // few registers are declared
-        if self.below(70 + sum) < 70 || self.next > 70 || self.predicate > 30 || self.integer > 30 {
+        if self.below(70 + sum) < 70 || self.next > self.registers || self.predicate > 30 || self.integer > 30
+        {
             self.arithmetic();
             return;
         }

@@ -37,10 +37,12 @@ pub(super) enum Structure {
     Loops,
     /// All of it.
     Everything,
+    /// The same, five times as long; only where it is asked for.
+    Long,
 }
 
 impl Structure {
-    pub(super) const ALL: [(Structure, &'static str); 15] = [
+    pub(super) const ALL: [(Structure, &'static str); 16] = [
         (Structure::Straight, "straight"),
         (Structure::Sums, "sums"),
         (Structure::Mixed, "mixed"),
@@ -56,6 +58,7 @@ impl Structure {
         (Structure::ConstantBlocks, "constant-blocks"),
         (Structure::Loops, "loops"),
         (Structure::Everything, "everything"),
+        (Structure::Long, "long"),
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -88,7 +91,7 @@ impl Structure {
             Structure::Blocks => vec![(Block, 25), (Store, 3)],
             Structure::ConstantBlocks => vec![(Block, 20), (Constant, 30), (Between, 8), (Loop, 6)],
             Structure::Loops => vec![(Loop, 25)],
-            Structure::Everything => vec![
+            Structure::Everything | Structure::Long => vec![
                 (MultiplyAdd, 5),
                 (Extreme, 4),
                 (Select, 5),
@@ -111,6 +114,9 @@ impl Structure {
 pub(super) fn body(structure: Structure, kind: Kind, folds: bool, random: ChaCha8Rng) -> Vec<String> {
     let mut writer = Writer::new(kind, structure.statements(), folds, random);
     writer.flush_sometimes();
+    if structure == Structure::Long {
+        writer.registers = 200;
+    }
     if structure == Structure::Modifiers {
         writer.modify_each();
     }
@@ -122,6 +128,7 @@ pub(super) fn body(structure: Structure, kind: Kind, folds: bool, random: ChaCha
     let most = match structure {
         Structure::Blocks | Structure::ConstantBlocks | Structure::Loops => 5,
         Structure::Everything => 10,
+        Structure::Long => 50,
         _ => 8,
     };
     let count = 3 + writer.below(most);

@@ -45,6 +45,8 @@ pub(super) struct Writer {
     /// Whether each instruction draws its own modifiers.
     pub(super) each: bool,
     pub(super) depth: usize,
+    /// Registers of the kind after which only arithmetic takes more.
+    pub(super) registers: usize,
     /// The next free register of the kind, of 16, 32 and 64 bits, predicate, label, output.
     pub(super) next: usize,
     pub(super) integer: usize,
@@ -73,6 +75,7 @@ impl Writer {
             flush: false,
             each: false,
             depth: 0,
+            registers: 70,
             next: NUMBERS,
             integer: INTEGERS + 1,
             predicate: 0,
