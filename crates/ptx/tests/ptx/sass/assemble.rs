@@ -112,8 +112,12 @@ impl Tools {
         }
         let (cubin, listing) = done?;
         if let Some([cubin_kept, listing_kept]) = &kept {
-            let write =
-                |file: &Path, bytes: &[u8]| std::fs::write(file, bytes).map_err(|error| error.to_string());
+            // whole or not at all: others may read it meanwhile
+            let write = |file: &Path, bytes: &[u8]| {
+                let part = file.with_extension(&name);
+                let done = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, file));
+                done.map_err(|error| error.to_string())
+            };
             write(cubin_kept, &cubin)?;
             write(listing_kept, listing.as_bytes())?;
         }
