@@ -1,7 +1,6 @@
 //! Kernels run twice: as machine code that ptxas made, and by bitmma. Their bits must be the same, or the kernel refused.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use bitmma_ptx::{Argument, Buffer, Error, Launch, Limits, Mode, Program, Scalar};
 
@@ -287,38 +286,4 @@ pub(super) fn campaign(
         next = until;
     }
     tally
-}
-
-/// Files of a kernel that differs: its text, its machine code, inputs, expected and actual outputs.
-pub(super) fn write(
-    folder: &Path,
-    tools: &Tools,
-    entry: &Entry,
-    target: &str,
-    way: Way,
-) -> std::io::Result<()> {
-    std::fs::create_dir_all(folder)?;
-    let name = entry.name();
-    let text = head(target) + &entry.text(&name);
-    let Ok(compiled) = tools.compile(&text, target, way.options) else { return Ok(()) };
-    let Ok(program) = Program::parse(&text) else { return Ok(()) };
-    let file =
-        |ending: &str| folder.join(format!("{target}-{}-{name}.{ending}", entry.family().replace('/', "-")));
-    std::fs::write(file("ptx"), &text)?;
-    std::fs::write(file("sass"), compiled.functions.get(&name).map(|one| one.text()).unwrap_or_default())?;
-    std::fs::write(file("inputs"), entry.inputs())?;
-    if let Outcome::Differs { expected, actual } = outcome(entry, &compiled, &program, &name, target, way) {
-        let mut lines =
-            format!("entry {name}, parameter {:#x}\nslot lane expected actual\n", entry.parameter());
-        for (at, (one, other)) in expected.chunks(8).zip(actual.chunks(8)).enumerate() {
-            if one != other {
-                let value = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-                lines.push_str(&format!("{} {} {:x} {:x}\n", at / 32, at % 32, value(one), value(other)));
-            }
-        }
-        std::fs::write(file("difference"), lines)?;
-        std::fs::write(file("expected"), expected)?;
-        std::fs::write(file("actual"), actual)?;
-    }
-    Ok(())
 }
