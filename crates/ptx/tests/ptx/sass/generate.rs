@@ -75,27 +75,20 @@ impl Kind {
 
     /// A number whose product with another one has to be rounded, with one of as many exponents.
     fn drawn(self, random: &mut ChaCha8Rng, exponents: u64, tiny: bool) -> u64 {
-        let mut code = |fraction_bits: u32, bias: u64| {
+        let mut code = |fraction_bits: u32, bias: u64, sign_at: u32| {
             let exponent = if tiny { bias / 2 } else { bias } - 2 + random.next_u64() % exponents;
             let fraction = random.next_u64() & ((1 << fraction_bits) - 1);
             let sign = random.next_u64() & 1;
-            sign << if fraction_bits == 52 {
-                63
-            } else if fraction_bits == 23 {
-                31
-            } else {
-                15
-            } | exponent << fraction_bits
-                | fraction
+            sign << sign_at | exponent << fraction_bits | fraction
         };
         match self {
-            Kind::F32 => code(23, 127),
-            Kind::F64 => code(52, 1023),
-            Kind::F16 => code(10, 15),
-            Kind::BF16 => code(7, 127),
-            Kind::F16x2 => code(10, 15) | code(10, 15) << 16,
-            Kind::BF16x2 => code(7, 127) | code(7, 127) << 16,
-            Kind::F32x2 => code(23, 127) | code(23, 127) << 32,
+            Kind::F32 => code(23, 127, 31),
+            Kind::F64 => code(52, 1023, 63),
+            Kind::F16 => code(10, 15, 15),
+            Kind::BF16 => code(7, 127, 15),
+            Kind::F16x2 => code(10, 15, 15) | code(10, 15, 15) << 16,
+            Kind::BF16x2 => code(7, 127, 15) | code(7, 127, 15) << 16,
+            Kind::F32x2 => code(23, 127, 31) | code(23, 127, 31) << 32,
         }
     }
 

@@ -7,7 +7,6 @@ impl Writer {
     /// A register or an immediate with a number that is the same in all lanes.
     pub(super) fn factor(&mut self) -> String {
         let moved = self.kind.moved();
-        let bits = self.kind.bits();
         match self.weighted(&[30, 20, 25, 25]) {
             0 if matches!(self.kind, Kind::F32 | Kind::F64) => {
                 let code = self.kind.number(&mut self.random);
@@ -25,8 +24,8 @@ impl Writer {
                 d
             }
             _ => {
-                let offset = self.below(4) * 8 % (32 - bits as usize / 8);
-                let offset = offset - offset % 8;
+                // of the 32 bytes of constants
+                let offset = self.below(4) * 8 % (32 - self.kind.bits() as usize / 8);
                 let d = self.register();
                 self.line(format!("ld.const.{moved} {d}, [kc+{offset}];"));
                 d
@@ -84,8 +83,7 @@ impl Writer {
             }
             2 => {
                 let p = self.condition();
-                let selected = self.selected();
-                self.line(format!("selp.{selected} {d}, {a}, {a}, {p};"));
+                self.line(format!("selp.{moved} {d}, {a}, {a}, {p};"));
             }
             3 | 4 => {
                 let one = self.one();

@@ -133,17 +133,12 @@ impl Writer {
         self.define(d, false);
     }
 
-    /// The type of selections.
-    pub(super) fn selected(&self) -> String {
-        self.kind.moved()
-    }
-
     pub(super) fn select(&mut self) {
         let p = self.condition();
         let (a, b) = (self.product(), self.any());
         let d = self.register();
-        let selected = self.selected();
-        self.line(format!("selp.{selected} {d}, {a}, {b}, {p};"));
+        let moved = self.kind.moved();
+        self.line(format!("selp.{moved} {d}, {a}, {b}, {p};"));
         self.define(d, false);
     }
 
@@ -158,8 +153,8 @@ impl Writer {
         self.line(format!("setp.lt{flush}.{} {p}, {a}, {b};", self.kind.name()));
         let (a, b) = (self.any(), self.input());
         let d = self.register();
-        let selected = self.selected();
-        self.line(format!("selp.{selected} {d}, {a}, {b}, {p};"));
+        let moved = self.kind.moved();
+        self.line(format!("selp.{moved} {d}, {a}, {b}, {p};"));
         self.define(d, false);
     }
 
