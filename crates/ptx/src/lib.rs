@@ -7,6 +7,8 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::needless_range_loop)] // lanes are indexed in several arrays at once
 
+use std::collections::HashMap;
+
 mod decode;
 mod error;
 mod flow;
@@ -29,12 +31,17 @@ pub use survey::{FormUse, Standing, Survey};
 #[derive(Clone, Debug)]
 pub struct Program {
     module: text::Module,
+    /// Where an entry of a name is.
+    entries: HashMap<String, usize>,
 }
 
 impl Program {
     /// Reads PTX.
     pub fn parse(text: &str) -> Result<Program, Error> {
-        Ok(Program { module: text::Module::parse(text)? })
+        let module = text::Module::parse(text)?;
+        let names = module.entries.iter().enumerate().rev();
+        let entries = names.map(|(at, entry)| (entry.name.clone(), at)).collect();
+        Ok(Program { module, entries })
     }
 
     /// The architecture that it was compiled for, as in `sm_90a`.
@@ -65,7 +72,7 @@ impl Program {
     fn entry(&self, entry: Option<&str>) -> Result<&text::Function, Error> {
         let entries = &self.module.entries;
         let found = match entry {
-            Some(name) => entries.iter().find(|known| known.name == name),
+            Some(name) => self.entries.get(name).map(|at| &entries[*at]),
             None if entries.len() == 1 => entries.first(),
             None => None,
         };

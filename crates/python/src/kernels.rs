@@ -147,7 +147,15 @@ impl Ptx {
             .collect();
         let mut held = Vec::with_capacity(buffers.len());
         for (buffer, name) in buffers.iter().zip(names) {
-            let bytes = buffer.readonly().as_slice()?.to_vec();
+            let given = buffer.readonly();
+            let given = given.as_slice()?;
+            let mut bytes = vec![];
+            if bytes.try_reserve_exact(given.len()).is_err() {
+                let count = given.len();
+                let text = format!("there is not enough memory for {name}, which has {count} bytes");
+                return Err(PtxError::new_err(text));
+            }
+            bytes.extend_from_slice(given);
             held.push(Buffer { bytes, name, written: false });
         }
         let defaults = Limits::default();

@@ -125,7 +125,7 @@ impl Decoder<'_> {
             AtomicOp::Exchange | AtomicOp::CompareExchange => kind.bits() >= 16 && !float,
             AtomicOp::Increment | AtomicOp::Decrement => kind == Type::U32,
             AtomicOp::Minimum | AtomicOp::Maximum => {
-                kind.bits() >= 32 && !float || kind.bits() == 16 && float
+                kind.bits() >= 32 && !float || float && !matches!(kind, Type::F32 | Type::F64)
             }
             _ => kind.bits() >= 32 && !float,
         };
@@ -178,8 +178,8 @@ impl Decoder<'_> {
             [to, from, Operand::Integer(bytes), rest @ ..] => (to, from, *bytes, rest),
             _ => return Err(form.unsupported()),
         };
-        if !matches!(bytes, 4 | 8 | 16) {
-            return Err(form.refuse("it copies 4, 8 or 16 bytes"));
+        if !matches!(bytes, 4 | 8 | 16) || through == Some(false) && bytes != 16 {
+            return Err(form.refuse("it copies 4, 8 or 16 bytes, through L2 alone 16"));
         }
         let (mut size, mut ignore): (_, Option<Condition>) = (None, None);
         match rest {

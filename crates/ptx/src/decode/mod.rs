@@ -5,6 +5,7 @@ mod convert;
 mod float;
 mod form;
 mod integer;
+mod legal;
 mod matrix;
 mod memory;
 mod nest;
@@ -28,6 +29,8 @@ use form::Form;
 /// Variable v in global or constant memory is at (FIRST_STATIC + v) << REGION_BITS, argument a at (1 + a) << REGION_BITS.
 pub(crate) const REGION_BITS: u32 = 36;
 pub(crate) const FIRST_STATIC: u64 = 1024;
+/// Bytes of all variables in global and constant memory.
+const MOST_STATIC: u64 = 1 << 30;
 /// Generic addresses of shared and local memory.
 pub(crate) const SHARED_WINDOW: u64 = 2040 << REGION_BITS;
 pub(crate) const LOCAL_WINDOW: u64 = 2041 << REGION_BITS;
@@ -95,8 +98,7 @@ fn effects_of(instruction: &Instruction) -> Effects {
 
 /// The architecture of a target such as `sm_90a`.
 pub(crate) fn architecture(target: &str) -> Result<Architecture, Error> {
-    let known = target.strip_prefix("sm_").map(str::parse::<Architecture>).is_some();
-    let found = target.parse::<Architecture>().ok().filter(|_| known);
+    let found = target.starts_with("sm_").then(|| target.parse::<Architecture>().ok()).flatten();
     found.ok_or_else(|| Error::Launch(format!("unknown target '{target}'; expected one such as sm_90a")))
 }
 
@@ -202,6 +204,13 @@ impl<'d> Decoder<'d> {
                 let Some(bytes) = *bytes else {
                     return Err(Error::Launch(format!("'{name}' is external: its contents are not known")));
                 };
+                let all = self.statics.iter().map(|known| known.bytes).sum::<u64>();
+                if bytes > MOST_STATIC - all {
+                    return Err(Error::Launch(format!(
+                        "variable '{name}' has {bytes} bytes of {} memory: all variables together may have {MOST_STATIC}",
+                        space.name()
+                    )));
+                }
                 self.statics.push(Static { name: name.clone(), bytes, initial: initial.clone() });
                 (FIRST_STATIC + self.statics.len() as u64 - 1) << REGION_BITS
             }
@@ -293,6 +302,7 @@ impl<'d> Decoder<'d> {
         };
         let op = decoded.ok_or_else(|| form.unsupported())?;
         form.finish()?;
+        legal::check(instruction, self.architecture)?;
         Ok(op)
     }
 

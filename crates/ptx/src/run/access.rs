@@ -9,9 +9,9 @@ use super::global::{Access as Reach, Region as Buffer};
 use super::shared::Shared;
 use super::warp::Warp;
 use crate::decode::{LOCAL_WINDOW, REGION_BITS, SHARED_WINDOW};
-use crate::instruction::{double, single};
+use crate::instruction::{double, float, single};
 use crate::lanes::{LANES, WideLanes, each};
-use crate::program::{Access, Atomic, AtomicOp, Mode, Region, Slot, Type};
+use crate::program::{Access, Atomic, AtomicOp, Float, Float2, Mode, Number, Region, Slot, Type};
 
 /// The space of an address of generic memory.
 pub(super) fn resolve(region: Region, address: u64) -> (Region, u64) {
@@ -355,6 +355,16 @@ fn update(op: AtomicOp, kind: Type, no_flush: bool, shared: bool, old: u64, b: u
         (AtomicOp::Add, Type::F16x2) => halves(&|x, y| double::add(&F16, mode, x, y)),
         (AtomicOp::Add, Type::BF16x2) => halves(&|x, y| double::add(&BF16, mode, x, y)),
         (AtomicOp::Add, _) => old.wrapping_add(b),
+        // the manual leaves NaN and the order of zeros open: as min and max without .NaN have them
+        (AtomicOp::Minimum | AtomicOp::Maximum, Type::F16 | Type::BF16 | Type::F16x2 | Type::BF16x2) => {
+            let nan = false;
+            let f = match op {
+                AtomicOp::Minimum => Float2::Minimum { nan, xorsign: false, absolute: false },
+                _ => Float2::Maximum { nan, xorsign: false, absolute: false },
+            };
+            let float = kind.float().unwrap_or(Float { number: Number::Half, packed: false });
+            float::words2(f, float, Mode::NEAREST, &[old as u32; LANES], &[b as u32; LANES])[0].into()
+        }
         (AtomicOp::Minimum, _) if kind.is_signed() => {
             if signed(old) <= signed(b) {
                 old

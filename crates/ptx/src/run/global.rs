@@ -8,7 +8,7 @@ use super::fault::{Race, Where};
 use super::flags::Flags;
 use super::shadow::Shadow;
 use crate::decode::{FIRST_STATIC, REGION_BITS};
-use crate::error::Thread;
+use crate::error::{Error, Thread};
 use crate::lanes::{LANES, WideLanes, each};
 
 /// A buffer. Words are atomic, so that blocks on several threads may share it; no order between them is needed, as blocks
@@ -26,21 +26,28 @@ pub(crate) struct Region {
     pub(super) read: AtomicBool,
 }
 
+fn no_memory(name: &str, bytes: u64) -> Error {
+    Error::Launch(format!("there is not enough memory for {name}, which has {bytes} bytes"))
+}
+
 /// Why an access failed.
 pub(crate) type Wrong = String;
 
 impl Region {
-    /// The buffer of a number; `is_watched`: whether it is read and written, and not by one warp alone.
-    pub(crate) fn new(name: String, number: u64, bytes: &[u8], is_watched: bool) -> Region {
-        let words: Box<[AtomicU32]> = bytes
-            .chunks(4)
-            .map(|chunk| {
-                let mut word = [0; 4];
-                word[..chunk.len()].copy_from_slice(chunk);
-                AtomicU32::new(u32::from_le_bytes(word))
-            })
-            .collect();
-        Region {
+    /// The buffer of a number; `is_watched`: whether it is read and written, and not by one warp alone. An error if there is no
+    /// memory for it.
+    pub(crate) fn new(name: String, number: u64, bytes: &[u8], is_watched: bool) -> Result<Region, Error> {
+        let mut words: Vec<AtomicU32> = vec![];
+        if words.try_reserve_exact(bytes.len().div_ceil(4)).is_err() {
+            return Err(no_memory(&name, bytes.len() as u64));
+        }
+        words.extend(bytes.chunks(4).map(|chunk| {
+            let mut word = [0; 4];
+            word[..chunk.len()].copy_from_slice(chunk);
+            AtomicU32::new(u32::from_le_bytes(word))
+        }));
+        let words = words.into_boxed_slice();
+        Ok(Region {
             name,
             bytes: bytes.len() as u64,
             base: number << REGION_BITS,
@@ -49,7 +56,19 @@ impl Region {
             written: AtomicBool::new(false),
             read: AtomicBool::new(false),
             words,
-        }
+        })
+    }
+
+    /// An error if there is no memory for the marks of all of its words.
+    pub(crate) fn check_marks(&self) -> Result<(), Error> {
+        if self.touches.fits() { Ok(()) } else { Err(no_memory(&self.name, self.bytes)) }
+    }
+
+    /// Whether it has all bytes of an access. The last word is whole, as memory of a GPU is: where an array ends within it, programs
+    /// change a value of 16 bits by exchanging all 32. What they leave behind the array is dropped.
+    #[inline(always)]
+    fn has(&self, offset: u64, bytes: u64) -> bool {
+        offset + bytes <= self.bytes || bytes == 4 && offset < self.bytes && is_aligned(offset, 4)
     }
 
     /// The bytes, as they are now.
@@ -258,7 +277,7 @@ impl Global {
     #[inline(always)]
     pub(crate) fn checked(&self, address: u64, bytes: u64, verb: &str) -> Result<(&Region, u64), Wrong> {
         match self.region(address) {
-            Some((region, offset)) if offset + bytes <= region.bytes && is_aligned(offset, bytes) => {
+            Some((region, offset)) if region.has(offset, bytes) && is_aligned(offset, bytes) => {
                 Ok((region, offset))
             }
             found => Err(self.wrong(found, (address, bytes), verb)),

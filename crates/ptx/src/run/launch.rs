@@ -319,7 +319,7 @@ impl Launch<'_> {
                 .map(|(index, buffer)| {
                     Region::new(buffer.name.clone(), 1 + index as u64, &buffer.bytes, is_watched(index))
                 })
-                .collect(),
+                .collect::<Result<_, _>>()?,
             statics: kernel
                 .statics
                 .iter()
@@ -331,13 +331,14 @@ impl Launch<'_> {
                     let name = format!("variable '{}'", variable.name);
                     Region::new(name, FIRST_STATIC + index as u64, &bytes, is_watched)
                 })
-                .collect(),
+                .collect::<Result<_, _>>()?,
             looks: several && how.order == Order::Together,
             reports: !self.allow_doubtful,
             orders_blocks: kernel.ordered,
             flags: Flags::default(),
             doubt: Mutex::new(None),
         };
+        global.buffers.iter().filter(|region| region.is_watched).try_for_each(Region::check_marks)?;
         let (mut next, flag) = (0, AtomicBool::new(false));
         let narrow = kernel
             .registers

@@ -57,6 +57,12 @@ impl Shadow {
         Shadow((0..words.div_ceil(PIECE)).map(|_| OnceLock::new()).collect())
     }
 
+    /// Whether there is memory for the marks of all words.
+    pub(super) fn fits(&self) -> bool {
+        let marks = 3 * PIECE * self.0.len();
+        Vec::<u64>::new().try_reserve_exact(marks).is_ok()
+    }
+
     fn piece(&self, number: usize) -> MutexGuard<'_, Piece> {
         let piece = self.0[number].get_or_init(Mutex::default);
         piece.lock().unwrap_or_else(PoisonError::into_inner)

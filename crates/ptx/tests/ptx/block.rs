@@ -9,11 +9,13 @@ pub(crate) struct Block {
     pub(crate) threads: u32,
     pub(crate) grid: u32,
     pub(crate) words: Vec<u32>,
+    /// Bytes that the buffer lacks of its last word.
+    pub(crate) cut: usize,
 }
 
 impl Block {
     pub(crate) fn of(threads: u32) -> Block {
-        Block { target: "sm_80", threads, grid: 1, words: vec![0; 256] }
+        Block { target: "sm_80", threads, grid: 1, words: vec![0; 256], cut: 0 }
     }
 
     /// The text that runs.
@@ -30,6 +32,12 @@ impl Block {
 
     /// The words of the buffer after a run, or why there was none.
     pub(crate) fn run(&self, body: &str) -> Result<Vec<u32>, String> {
+        let bytes = self.bytes(body)?;
+        Ok(bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
+    }
+
+    /// The same as bytes.
+    pub(crate) fn bytes(&self, body: &str) -> Result<Vec<u8>, String> {
         let program = Program::parse(&self.text(body)).map_err(|error| error.to_string())?;
         let kernel = program.kernel(None, None, Mode::Gpu).map_err(|error| error.to_string())?;
         let launch = Launch {
@@ -41,10 +49,12 @@ impl Block {
             limits: Limits { turns: 1_000_000, threads: 1 },
             trace: None,
         };
-        let bytes = self.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut bytes: Vec<u8> = self.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        bytes.truncate(bytes.len() - self.cut);
         let mut buffers = [Buffer { bytes, name: "argument 0".to_owned(), ..Buffer::default() }];
         let arguments = [Argument::Pointer { buffer: 0, offset: 0 }, Argument::Scalar(Scalar::Integer(7))];
         launch.run(&arguments, &mut buffers, &mut || false).map_err(|error| error.to_string())?;
-        Ok(buffers[0].bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect())
+        let [buffer] = buffers;
+        Ok(buffer.bytes)
     }
 }

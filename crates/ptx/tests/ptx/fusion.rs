@@ -375,7 +375,8 @@ fn a_fused_product_is_rounded_once_in_every_type() {
             (format!("{mul} {twice} sub.{kind} %{r}9, %{r}7, %{r}3;"), c, plus),
             (format!("{mul} {twice} sub.{kind} %{r}9, %{r}3, %{r}7;"), c, minus),
         ];
-        for (body, c, expected) in cases {
+        // PTX has no neg of two floats
+        for (body, c, expected) in cases.into_iter().filter(|(body, ..)| !body.contains("neg.f32x2")) {
             for [a, b] in [[a, b], [a | sign, b | sign]] {
                 assert_eq!(result(Mode::Gpu, &body, [a, b, c, 0]), expected, "{body}");
                 assert_eq!(result(Mode::Text, &body, [a, b, c, 0]) & !sign, 0, "{body}");

@@ -1,5 +1,6 @@
 //! Kernels whose results are known, and kernels that are wrong.
 
+mod atomics;
 mod block;
 mod body;
 mod cases;
@@ -12,7 +13,9 @@ mod folding;
 mod fusion;
 mod integers;
 mod line;
+mod memory;
 mod moves;
+mod probe;
 mod products;
 mod races;
 mod refused;

@@ -12,31 +12,49 @@ from ..errors import DeviceError, PtxError
 
 
 class Span(NamedTuple):
-    """The bytes that an array's elements lie in, from the first to the last."""
+    """The memory that an array lies in: its elements, and what its owner has around them."""
 
-    bytes: Any  # a view of them as unsigned bytes
+    bytes: Any  # a view of it as unsigned bytes
     address: int
     writeable: bool
     first: int  # the first element, from the start of the span
     argument: int
+    own: slice  # from the first element to the last
+
+
+# Bytes around an array that are its owner's, too, and that a kernel may read as on a GPU: a row, and at least these.
+AROUND = 1 << 16
+# Owners start where any vector is aligned, as a GPU's allocations do. So does every span, so that an array that starts elsewhere in
+# its owner, as x[1:] does, is misaligned in its span as it is on a GPU.
+ALIGNMENT = 256
+
+
+def _around(start: int, end: int, size: int, row: int) -> tuple[int, int]:
+    """The bytes of an owner of ``size`` bytes that a kernel may reach from an array at ``start`` to ``end`` with rows of ``row``."""
+    around = max(row, AROUND)
+    return max(0, start - around) // ALIGNMENT * ALIGNMENT, min(size, end + around)
 
 
 def _of_numpy(array: Any, argument: int, called: str) -> Span:
     """Of a NumPy array."""
-    low, high = np.lib.array_utils.byte_bounds(array) if hasattr(np.lib, "array_utils") else np.byte_bounds(array)
+    bounds = np.lib.array_utils.byte_bounds if hasattr(np.lib, "array_utils") else np.byte_bounds
     address = array.__array_interface__["data"][0]
-    size = high - low if array.size else 0
     if not array.size:
-        return Span(np.empty(0, np.uint8), address, True, 0, argument)
-    if array.flags.c_contiguous:
-        view = array.reshape(-1).view(np.uint8)
-    elif array.ndim and min(array.strides) >= 0:
-        # a view of everything between the first and the last element: all of it is memory of the same owner
-        view = np.lib.stride_tricks.as_strided(array.view(), (1,) * array.ndim)
-        view = np.lib.stride_tricks.as_strided(view.reshape(-1).view(np.uint8), (size,), (1,))
-    else:
+        return Span(np.empty(0, np.uint8), address, True, 0, argument, slice(0))
+    if array.ndim and min(array.strides) < 0:
         raise PtxError(f"{called} runs backward in memory: pass a copy")
-    return Span(view, low, array.flags.writeable, address - low, argument)
+    owner = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
+        owner = array
+    (low, high), (first, last) = bounds(owner), bounds(array)
+    # a view of all bytes of the owner: of an array that is not contiguous those between its first and its last element
+    view = np.lib.stride_tricks.as_strided(owner.view(np.ndarray), (1,) * owner.ndim).reshape(-1).view(np.uint8)
+    view = np.lib.stride_tricks.as_strided(view, (high - low,), (1,))
+    start, end = _around(first - low, last - low, high - low, max(array.strides, default=0))
+    own = slice(first - low - start, last - low - start)
+    return Span(view[start:end], low + start, array.flags.writeable, address - low - start, argument, own)
 
 
 def _of_torch(tensor: Any, argument: int, called: str) -> Span:
@@ -50,12 +68,13 @@ def _of_torch(tensor: Any, argument: int, called: str) -> Span:
     tensor = tensor.detach()
     size = tensor.element_size()
     if not tensor.numel():
-        return Span(np.empty(0, np.uint8), tensor.data_ptr(), True, 0, argument)
+        return Span(np.empty(0, np.uint8), tensor.data_ptr(), True, 0, argument, slice(0))
     last = sum((length - 1) * stride for length, stride in zip(tensor.shape, tensor.stride(), strict=True))
     whole = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
-    start = tensor.storage_offset() * size
-    view = whole[start : start + (last + 1) * size].numpy()
-    return Span(view, tensor.data_ptr(), True, 0, argument)
+    first = tensor.storage_offset() * size
+    start, end = _around(first, first + (last + 1) * size, len(whole), max(tensor.stride(), default=0) * size)
+    own = slice(first - start, first - start + (last + 1) * size)
+    return Span(whole[start:end].numpy(), tensor.data_ptr() - first + start, True, first - start, argument, own)
 
 
 class Memory:
@@ -123,7 +142,8 @@ class Memory:
             for span in group:
                 part = copy[span.address - start : span.address - start + len(span.bytes)]
                 if not span.writeable:
-                    if (part != span.bytes).any():
+                    # what lies around it may be another argument's
+                    if (part[span.own] != span.bytes[span.own]).any():
                         raise PtxError(f"{self._called(span.argument)} is read-only, and the kernel writes to it")
                     continue
                 span.bytes[...] = part

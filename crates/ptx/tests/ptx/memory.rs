@@ -1,0 +1,73 @@
+//! What memory a kernel can have, and where it ends.
+
+use bitmma_ptx::{Mode, Program};
+
+use crate::block::Block;
+
+#[test]
+fn variables_that_are_too_large_are_refused_by_name() {
+    let text = |variables: &str| {
+        let text = format!(
+            ".version 8.4\n.target sm_80\n.address_size 64\n{variables}\n.visible .entry one()\n{{\nret;\n}}\n"
+        );
+        Program::parse(&text).and_then(|program| program.kernel(None, None, Mode::Gpu)).err()
+    };
+    let error = text(".global .b8 g[4294967296];").expect_or("too large");
+    assert!(error.contains("variable 'g' has 4294967296 bytes of global memory"), "{error}");
+    let error = text(".global .b64 big[18446744073709551];").expect_or("far too large");
+    assert!(error.contains("'big'"), "{error}");
+    let error = text(".global .b8 a[1000000000];\n.global .b8 b[1000000000];").expect_or("together");
+    assert!(error.contains("variable 'b' has 1000000000 bytes"), "{error}");
+    assert!(text(".global .b8 a[1000000];").is_none());
+}
+
+trait Refused {
+    fn expect_or(self, what: &str) -> String;
+}
+
+impl Refused for Option<bitmma_ptx::Error> {
+    fn expect_or(self, what: &str) -> String {
+        self.unwrap_or_else(|| panic!("{what}: runs")).to_string()
+    }
+}
+
+#[test]
+fn a_value_of_16_bits_at_the_end_is_changed_by_exchanging_32() {
+    // 257 words and a half: thread 0 adds to the last half
+    let mut block = Block::of(32);
+    block.words = vec![0x0001_0001; 3];
+    block.cut = 2;
+    let body = "setp.ne.u32 %p1, %r2, 0;\n@%p1 ret;\nld.global.b32 %r6, [%d1+8];\n\
+        $TRY:\nand.b32 %r7, %r6, 0xffff;\nadd.s32 %r7, %r7, 5;\nand.b32 %r8, %r6, 0xffff0000;\nor.b32 %r7, %r7, %r8;\n\
+        atom.global.cas.b32 %r9, [%d1+8], %r6, %r7;\nsetp.ne.u32 %p2, %r9, %r6;\nmov.b32 %r6, %r9;\n@%p2 bra $TRY;";
+    let words = block.run(body).expect("the last word is whole");
+    assert_eq!(words, [0x0001_0001, 0x0001_0001]);
+    assert_eq!(block.bytes(body).expect("runs")[8..], [6, 0]);
+    // beyond the word, and more than a word
+    for (body, expected) in [
+        ("ld.global.b16 %h1, [%d1+10]; st.global.b16 [%d1], %h1;", "reads 2 bytes at byte 10"),
+        ("ld.global.b32 %r6, [%d1+12]; st.global.b32 [%d1], %r6;", "reads 4 bytes at byte 12"),
+        ("ld.global.b64 %d9, [%d1+8]; st.global.b64 [%d1], %d9;", "reads 8 bytes at byte 8"),
+    ] {
+        let error = block.run(body).expect_err(body);
+        assert!(error.contains(expected) && error.contains("which has 10 bytes"), "{error}");
+    }
+}
+
+#[test]
+fn a_text_of_many_entries_is_decoded_in_linear_time() {
+    let entry = |number: usize| {
+        format!(".visible .entry k{number}()\n{{\n.reg .b32 %r<2>;\nmov.u32 %r1, %tid.x;\nret;\n}}\n")
+    };
+    let text: String = (0..10_000).map(entry).collect();
+    let text = format!(".version 8.4\n.target sm_90a\n.address_size 64\n{text}");
+    let start = std::time::Instant::now();
+    let program = Program::parse(&text).expect("a text");
+    for number in 0..10_000 {
+        let name = format!("k{number}");
+        program.survey(Some(&name), None).expect("a survey");
+        program.kernel(Some(&name), None, Mode::Gpu).expect("an entry");
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    assert!(seconds < 5.0, "10,000 entries took {seconds} s");
+}
