@@ -6,7 +6,7 @@ use bitmma_engine::catalogue::Architecture;
 use super::form::Form;
 use crate::error::Error;
 use crate::program::Type;
-use crate::text::Instruction;
+use crate::text::{Instruction, Operand};
 
 /// A row of what PTX has: a name, the types of each place, and its modifiers. Modifiers of which one is taken are parted by a bar;
 /// those with a question mark may be missing.
@@ -97,6 +97,7 @@ const ROWS: &[Row] = &[
     Row("set", &["u32 s32 f16 bf16 f32", "f64"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan"),
     Row("set", &["u32 s32 f16 f32", "f32"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan ftz?"),
     Row("set", &["bf16", "f32"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan"),
+    Row("set", &["bf16", "f16"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan"),
     Row("set", &["u16 s16 u32 s32 f16", "f16"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan ftz?"),
     Row("set", &["u16 s16 u32 s32 bf16", "bf16"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan"),
     Row("set", &["u32 s32 f16x2", "f16x2"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan ftz?"),
@@ -123,8 +124,8 @@ const ROWS: &[Row] = &[
     Row("cvt", &["f64", "f32"], "ftz? sat?"),
     Row("cvt", &["f64", "f16"], "sat?"),
     Row("cvt", &["f32", "bf16"], "rn|rz|rm|rp? ftz?"),
-    Row("cvt", &["f16 f64", "bf16"], "rn|rz|rm|rp"),
-    Row("cvt", &["bf16", "f16"], "rn|rz|rm|rp"),
+    Row("cvt", &["f16 f64", "bf16"], "rn|rz|rm|rp?"),
+    Row("cvt", &["bf16", "f16"], "rn|rz|rm|rp?"),
     Row("cvt", &["tf32", "f32"], "rn|rz satfinite? relu?"),
     Row("cvt", &["tf32", "f32"], "rna satfinite?"),
     Row("cvt", &["f16x2 bf16x2", "f32"], "rn|rz satfinite? relu?"),
@@ -171,12 +172,18 @@ pub(super) fn check(instruction: &Instruction, architecture: Architecture) -> Re
     let wrong = match name {
         "atom" | "red" => atomic(name, &words, architecture),
         "ld" | "st" => access(name, &words),
-        "bar" => arrival(&words, instruction),
+        "bar" => barrier(&words, instruction),
         "cvt" if words.contains(&"sat") && holds(&words) => {
             Some("every value of the second type is one of the first: there is no .sat".to_owned())
         }
         "fence" if !words.iter().any(|word| SCOPES.contains(word) || word.starts_with("proxy")) => {
             Some("a scope is missing".to_owned())
+        }
+        "setp"
+            if any(&words, &["f16", "bf16"])
+                && matches!(instruction.operands.first(), Some(Operand::Pair(..))) =>
+        {
+            Some("of one half it has one result".to_owned())
         }
         _ => table(name, &words),
     };
@@ -235,9 +242,24 @@ fn any(words: &[&str], known: &[&str]) -> bool {
     words.iter().any(|word| known.contains(word))
 }
 
-/// An arrival says for how many threads the barrier waits.
-fn arrival(words: &[&str], instruction: &Instruction) -> Option<String> {
-    let alone = words.contains(&"arrive") && !words.contains(&"cluster") && instruction.operands.len() < 2;
+/// Barriers: their numbers, the types of what they count, and for how many threads an arrival counts.
+fn barrier(words: &[&str], instruction: &Instruction) -> Option<String> {
+    if any(words, &["cluster", "warp"]) {
+        return None;
+    }
+    let reduces = words.contains(&"red");
+    if reduces {
+        let kind = if words.contains(&"popc") { "u32" } else { "pred" };
+        if words.last() != Some(&kind) {
+            return Some(format!("its result has the type {kind}"));
+        }
+    }
+    if let Some(Operand::Integer(id)) = instruction.operands.get(usize::from(reduces))
+        && *id > 15
+    {
+        return Some("a block has the barriers 0 to 15".to_owned());
+    }
+    let alone = words.contains(&"arrive") && instruction.operands.len() < 2;
     alone.then(|| "an arrival needs the number of threads".to_owned())
 }
 

@@ -386,7 +386,7 @@ impl<'d> Decoder<'d> {
     pub(crate) fn word(&mut self, operand: &Operand, instruction: &Instruction) -> Result<Word, Error> {
         match operand {
             Operand::Register(id) => match self.function.registers[*id as usize].width {
-                Width::Word(_) => Ok(Word(self.slots[*id as usize])),
+                Width::Word(32) => Ok(Word(self.slots[*id as usize])),
                 _ => Err(self.wrong(operand, "a register of 32 bits", instruction)),
             },
             Operand::Integer(value) => Ok(self.constant(*value as u32)),
@@ -405,6 +405,10 @@ impl<'d> Decoder<'d> {
     pub(crate) fn half(&mut self, operand: &Operand, instruction: &Instruction) -> Result<Word, Error> {
         match operand {
             Operand::Integer(value) => Ok(self.constant(*value as u32 & 0xffff)),
+            Operand::Register(id) => match self.function.registers[*id as usize].width {
+                Width::Word(8 | 16) => Ok(Word(self.slots[*id as usize])),
+                _ => Err(self.wrong(operand, "a register of 16 bits", instruction)),
+            },
             _ => self.word(operand, instruction),
         }
     }
