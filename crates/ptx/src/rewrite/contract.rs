@@ -1,46 +1,48 @@
 //! Products fused with additions.
 //!
 //! A *product* is an unguarded `mul` without rounding modifier and without `.sat`, or the last multiplication of
-//! `div.full`, `div.approx` and `rcp.approx`. Through `mov` and `neg`, it is fused if all its uses are additions or
-//! subtractions without rounding modifier, of the same type and the same `.ftz`, in the same basic block and in the same part
-//! of it ([`parts`]); then it is fused into each. A use whose result nothing needs does not count. Where both operands of an
-//! addition are products, the first is fused; the other is computed, and then fused nowhere. A product added to itself, or to
-//! one of the same operands, is not fused. On sm_8x a `shfl`, `vote` or `bar.warp` between a division and the addition
-//! prevents it. A product that is carried around a loop, or joined by a branch, into an addition is doubtful: ptxas unrolls,
-//! and fuses in some turns. With another use in its own block it is not: every copy of the product has that use, too.
+//! `div.full`, `div.approx` and `rcp.approx`. Through copies, `neg`, packing and unpacking it is fused if all its uses are
+//! additions or subtractions without rounding modifier, of the same type and the same `.ftz`, in the same stretch of the function
+//! ([`parts`]). A product one of whose factors is a constant may be anywhere: ptxas computes it again at each addition. Which of
+//! two products an addition is fused with, [`choose`] says. On sm_8x a `shfl`, `vote` or `bar.warp` between a division, or a
+//! product of halves, and the addition prevents it.
+//!
+//! All this is decided on the function as ptxas has it by then ([`normal`](super::normal)). ptxas unrolls a loop with a counter in
+//! part, and then a product that is carried around the loop, or out of it, is fused in some turns only: that is doubtful. With
+//! another use in its own stretch it is not: every copy of the product has that use, too.
 
-use std::collections::HashMap;
-
-use super::fuse::{Place, fuse};
-use super::parts::{live, parts};
-use super::uses::Uses;
-use super::{Rewrites, too_large};
-use crate::error::Doubt;
-use crate::flow::Flow;
-use crate::text::{Function, Instruction, Operand, RegisterId};
+use super::choose::{Use, choose};
+use super::constants::value;
+use super::copies::goes_around;
+use super::dead::is_nothing;
+use super::evaluate::kind;
+use super::loops::Loop;
+use super::normal::Normal;
+use super::parts::{At, places};
+use super::unroll::Fate;
+use crate::program::{Number, Type};
+use crate::text::{Base, Instruction, Operand, RegisterId};
 
 const ROUNDINGS: [&str; 4] = ["rn", "rz", "rm", "rp"];
-const TYPES: [&str; 7] = ["f32", "f32x2", "f64", "f16", "f16x2", "bf16", "bf16x2"];
 
-/// The type of a form, which is its last word, if it is one that is fused.
-fn kind(instruction: &Instruction) -> Option<&str> {
-    let last = instruction.form.rsplit('.').next()?;
-    TYPES.contains(&last).then_some(last)
+/// The type of a form, if it is one that is fused.
+fn float(instruction: &Instruction) -> Option<Type> {
+    kind(instruction).filter(|kind| kind.float().is_some())
 }
 
 fn rounds(instruction: &Instruction) -> bool {
     ROUNDINGS.iter().any(|rounding| instruction.has(rounding))
 }
 
-fn is_product(instruction: &Instruction) -> bool {
-    if instruction.guard.is_some() || kind(instruction).is_none() || rounds(instruction) {
+pub(super) fn is_product(instruction: &Instruction) -> bool {
+    if instruction.guard.is_some() || float(instruction).is_none() || rounds(instruction) {
         return false;
     }
     match instruction.name() {
         "mul" => !instruction.has("sat"),
         "div" => instruction.has("full") || instruction.has("approx"),
         // with .ftz there is no scaling
-        "rcp" => instruction.has("approx") && !instruction.has("ftz") && kind(instruction) == Some("f32"),
+        "rcp" => instruction.has("approx") && !instruction.has("ftz") && kind(instruction) == Some(Type::F32),
         _ => false,
     }
 }
@@ -52,170 +54,293 @@ fn is_addition(instruction: &Instruction, product: &Instruction) -> bool {
         && instruction.has("ftz") == product.has("ftz")
 }
 
+/// Whether ptxas negates by an instruction: packed BF16 by a product with -1, FP16 with `.ftz` by a sum with -0.
+fn is_computed(negation: &Instruction) -> bool {
+    match kind(negation) {
+        Some(Type::BF16x2) => true,
+        Some(Type::F16 | Type::F16x2) => negation.has("ftz"),
+        _ => false,
+    }
+}
+
+/// Whether on sm_8x an exchange of lanes comes between a product and its additions: of divisions, and of halves.
+fn is_parted_by_exchanges(product: &Instruction) -> bool {
+    let half = kind(product)
+        .and_then(Type::float)
+        .is_some_and(|float| matches!(float.number, Number::Half | Number::Brain));
+    product.name() != "mul" || half
+}
+
+/// A product that may be fused or not: the two instructions.
+pub(super) type Doubtful = (usize, usize);
+
+/// What is decided: instructions are those of the normal function.
+#[derive(Default)]
+pub(super) struct Decisions {
+    pub(super) fused: Vec<Use>,
+    /// Products that are fused, and needed as they are as well.
+    pub(super) kept: Vec<usize>,
+    pub(super) doubtful: Vec<Doubtful>,
+}
+
+/// Where the result of a product, or a copy of it, is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Held {
+    definition: usize,
+    register: RegisterId,
+    negated: bool,
+    /// Which of how many elements of a packed register.
+    element: Option<(usize, usize)>,
+    /// Whether it is sure to be there wherever it is used.
+    alone: bool,
+    position: usize,
+}
+
+/// What becomes of a product.
+struct Fortune {
+    uses: Vec<Use>,
+    only_added: bool,
+    doubtful: Option<usize>,
+}
+
 struct Search<'s> {
-    function: &'s Function,
-    flow: &'s Flow,
-    uses: &'s Uses,
-    /// As [`parts`] counts them.
-    parts: Vec<usize>,
-    live: Vec<bool>,
+    normal: &'s Normal,
+    places: Vec<At>,
+    sm_8x: bool,
 }
 
 impl Search<'_> {
-    /// Every addition that a product goes into; none if it goes anywhere else. A line where it is joined with something else.
-    fn places(&self, product: usize) -> (Option<Vec<Place>>, Option<usize>) {
-        let mut places = Some(vec![]);
-        let mut doubtful = None;
+    fn instruction(&self, at: usize) -> &Instruction {
+        &self.normal.function.instructions[at]
+    }
+
+    /// Whether a product has a factor that ptxas knows when it compiles, or finds in constant memory.
+    fn has_constant_factor(&self, product: usize) -> bool {
+        let Normal { function, uses, .. } = self.normal;
+        let instruction = self.instruction(product);
+        instruction.name() == "mul"
+            && instruction.operands[1..].iter().any(|operand| {
+                if value(function, uses, product, operand).is_some() {
+                    return true;
+                }
+                let Operand::Register(id) = operand else { return false };
+                let Some([definition]) = uses.reaching.get(&(product, *id)).map(Vec::as_slice) else {
+                    return false;
+                };
+                let load = self.instruction(*definition);
+                let constant = load.has("param") || load.has("const") && self.sm_8x;
+                load.name() == "ld"
+                    && constant
+                    && load.guard.is_none()
+                    && matches!(load.operands.as_slice(), [_, Operand::Address(Base::Symbol(_), _)])
+            })
+    }
+
+    /// Where a copy of a product is held; `None` if an instruction makes something else of it. `Err` if that is not known.
+    fn copied(&self, product: usize, held: Held, at: usize) -> Result<Option<Vec<Held>>, ()> {
+        let (original, instruction) = (self.instruction(product), self.instruction(at));
+        if instruction.guard.is_some() {
+            return Ok(None);
+        }
+        let next = |register: RegisterId| Held {
+            definition: at,
+            register,
+            position: self.places[at].position,
+            ..held
+        };
+        Ok(match (instruction.name(), instruction.operands.as_slice()) {
+            ("mov", [Operand::Register(d), Operand::Register(_)]) => Some(vec![next(*d)]),
+            ("neg", [Operand::Register(d), _])
+                if held.element.is_none()
+                    && kind(instruction) == kind(original)
+                    && instruction.has("ftz") == original.has("ftz")
+                    && !is_computed(instruction) =>
+            {
+                Some(vec![Held { negated: !held.negated, ..next(*d) }])
+            }
+            ("mov", [Operand::Register(d), Operand::Vector(elements)]) if held.element.is_none() => {
+                let count = elements.len();
+                let of = |(index, operand): (usize, &Operand)| {
+                    (*operand == Operand::Register(held.register))
+                        .then_some(Held { element: Some((index, count)), ..next(*d) })
+                };
+                Some(elements.iter().enumerate().filter_map(of).collect())
+            }
+            ("mov", [Operand::Vector(elements), Operand::Register(_)]) => match held.element {
+                Some((index, count)) if count == elements.len() => match &elements[index] {
+                    Operand::Register(d) => Some(vec![Held { element: None, ..next(*d) }]),
+                    _ => Some(vec![]),
+                },
+                // packed again it may be the product
+                _ => return Err(()),
+            },
+            // ptxas may see that it turns the sign
+            ("xor", [_, _, _]) if float(original).is_some() => {
+                let signs = [0x8000, 1 << 31, 1 << 63, 0x8000_8000, 0xffff_ffff_8000_0000];
+                let function = &self.normal.function;
+                let of = |operand: &Operand| value(function, &self.normal.uses, at, operand);
+                if instruction.operands[1..].iter().filter_map(of).any(|value| signs.contains(&value)) {
+                    return Err(());
+                }
+                None
+            }
+            _ => None,
+        })
+    }
+
+    fn fortune(&self, product: usize) -> Fortune {
+        let original = self.instruction(product);
+        let anywhere = self.has_constant_factor(product);
+        let mut fortune = Fortune { uses: vec![], only_added: true, doubtful: None };
         let mut used_as_it_is = false;
-        let mut pending = vec![(product, false, product, true)];
+        let Some(Operand::Register(register)) = original.operands.first() else {
+            return Fortune { only_added: false, ..fortune };
+        };
+        let mut pending = vec![Held {
+            definition: product,
+            register: *register,
+            negated: false,
+            element: None,
+            alone: true,
+            position: self.places[product].position,
+        }];
         let mut seen = vec![];
-        let original = &self.function.instructions[product];
-        while let Some((definition, negated, last, straight)) = pending.pop() {
-            if seen.contains(&(definition, negated)) {
+        while let Some(held) = pending.pop() {
+            if seen.contains(&held) {
                 continue;
             }
-            seen.push((definition, negated));
-            if self.uses.of[definition].is_empty() {
-                places = None;
-            }
-            for one in &self.uses.of[definition] {
-                let instruction = &self.function.instructions[one.at];
-                if !self.live[one.at] {
-                    continue;
-                }
-                let here = self.flow.block(one.at) == self.flow.block(product)
-                    && self.parts[one.at] == self.parts[product]
-                    && one.at > last
-                    && one.sole
-                    && straight;
-                let looks_through = instruction.guard.is_none()
-                    && (instruction.name() == "mov"
-                        && instruction.operands.len() == 2
-                        && matches!(instruction.operands[1], Operand::Register(_))
-                        || instruction.name() == "neg"
-                            && kind(instruction) == kind(original)
-                            && instruction.has("ftz") == original.has("ftz"));
-                if looks_through {
-                    let turned = negated != (instruction.name() == "neg");
-                    pending.push((one.at, turned, one.at, here));
-                    continue;
-                }
-                if !is_addition(instruction, original) {
-                    places = None;
-                    used_as_it_is |= here;
-                    continue;
-                }
-                if !here {
-                    if !one.sole || !straight && self.joined(one.at, one.register) {
-                        doubtful.get_or_insert(one.at);
+            seen.push(held);
+            let uses = &self.normal.uses.of[held.definition];
+            for one in uses.iter().filter(|one| one.register == held.register) {
+                let instruction = self.instruction(one.at);
+                let alone = held.alone && one.sole && self.follows(product, held, one.at);
+                let beside = self.places[one.at].part == self.places[product].part
+                    && self.places[one.at].position > held.position
+                    && alone;
+                match self.copied(product, held, one.at) {
+                    Ok(Some(copies)) => {
+                        pending.extend(copies.into_iter().map(|copy| Held { alone, ..copy }));
+                        continue;
                     }
-                    places = None;
+                    Ok(None) => {}
+                    Err(()) => {
+                        fortune.only_added = false;
+                        fortune.doubtful.get_or_insert(one.at);
+                        continue;
+                    }
+                }
+                if held.element.is_some() || !is_addition(instruction, original) {
+                    fortune.only_added = false;
+                    used_as_it_is |= beside;
+                    continue;
+                }
+                if !(beside || anywhere && alone) {
+                    fortune.only_added = false;
+                    if self.differs(held, one.at, product) {
+                        fortune.doubtful.get_or_insert(one.at);
+                    }
                     continue;
                 }
                 for operand in [1, 2] {
-                    if instruction.operands.get(operand) == Some(&Operand::Register(one.register))
-                        && let Some(places) = &mut places
-                    {
-                        places.push(Place { product, addition: one.at, operand, negated });
+                    if instruction.operands.get(operand) == Some(&Operand::Register(one.register)) {
+                        let negated = held.negated;
+                        fortune.uses.push(Use { product, addition: one.at, operand, negated });
                     }
                 }
             }
         }
-        // a use beside the product that is no addition is beside every copy of it
-        (places, doubtful.filter(|_| !used_as_it_is))
+        fortune.doubtful = fortune.doubtful.filter(|_| !used_as_it_is);
+        fortune.only_added &= !fortune.uses.is_empty();
+        fortune
     }
 
-    /// Whether a register may hold several values at a use.
-    fn joined(&self, at: usize, register: RegisterId) -> bool {
-        let mut pending = vec![(at, register)];
-        let mut seen = vec![];
-        while let Some((at, register)) = pending.pop() {
-            if seen.contains(&(at, register)) {
-                continue;
+    /// Whether a use of a copy sees what the product gave last.
+    fn follows(&self, product: usize, held: Held, at: usize) -> bool {
+        held.definition == product || !goes_around(&self.normal.flow, product, at, &[held.definition])
+    }
+
+    /// Whether in some turns of a loop, as ptxas unrolls it, an addition may follow a product directly.
+    fn differs(&self, held: Held, addition: usize, product: usize) -> bool {
+        let flow = &self.normal.flow;
+        self.normal.loops.iter().any(|(one, fate)| {
+            let within = [product, addition].map(|at| one.has(flow.block(at)));
+            match within {
+                [true, true] => self.carried(held, addition, one),
+                [true, false] => true,
+                [false, true] => *fate == Fate::Unknown,
+                [false, false] => false,
             }
-            seen.push((at, register));
-            let Some(reaching) = self.uses.reaching.get(&(at, register)) else { continue };
-            if reaching.len() > 1 {
-                return true;
-            }
-            for definition in reaching {
-                let instruction = &self.function.instructions[*definition];
-                if matches!(instruction.name(), "mov" | "neg")
-                    && let Some(Operand::Register(source)) = instruction.operands.get(1)
-                {
-                    pending.push((*definition, *source));
-                }
-            }
+        })
+    }
+
+    /// Whether a value goes through the start of a loop to a use.
+    fn carried(&self, held: Held, to: usize, one: &Loop) -> bool {
+        let flow = &self.normal.flow;
+        let header = flow.range(one.header).start;
+        let writes = |at: &usize| {
+            let instruction = self.instruction(*at);
+            instruction.guard.is_none() && crate::flow::effects(instruction).0.contains(&held.register)
+        };
+        let all = one.blocks.iter().flat_map(|block| flow.range(*block));
+        let writers: Vec<usize> = all.filter(writes).collect();
+        let from_header =
+            header == to || !writers.contains(&header) && goes_around(flow, header, to, &writers);
+        goes_around(flow, held.definition, header, &writers) && from_header
+    }
+
+    /// Whether lanes exchange between a division and an addition.
+    fn exchanges(&self, one: &Use) -> bool {
+        let [from, to] = [one.product, one.addition].map(|at| self.places[at].position);
+        (0..self.places.len()).any(|at| {
+            let between = self.instruction(at);
+            (from..to).contains(&self.places[at].position)
+                && (matches!(between.name(), "shfl" | "vote")
+                    || between.name() == "bar" && between.has("warp"))
+        })
+    }
+
+    /// Whether an addition adds two products of the same factors: ptxas then doubles one.
+    fn same(&self, one: &Use, other: &Use) -> bool {
+        let [first, second] = [one, other].map(|one| self.instruction(one.product));
+        let mut turned = second.operands[1..].to_vec();
+        if second.name() == "mul" {
+            turned.reverse();
         }
-        false
+        self.instruction(one.addition).name() == "add"
+            && one.negated == other.negated
+            && first.form == second.form
+            && (first.operands[1..] == second.operands[1..] || first.operands[1..] == turned)
     }
 }
 
-pub(super) fn contract(function: &mut Function, sm_8x: bool, rewrites: &mut Rewrites) {
-    let products: Vec<usize> =
-        (0..function.instructions.len()).filter(|at| is_product(&function.instructions[*at])).collect();
-    let Some(first) = products.first() else { return };
-    let flow = Flow::of(&function.instructions);
-    let Some(uses) = Uses::of(function, &flow) else {
-        rewrites.doubts.push(too_large(&function.instructions[*first], "products ptxas fuses"));
-        return;
-    };
-    let live = live(function, &uses);
-    let parts = parts(function, &uses, &live);
-    let search = Search { function, flow: &flow, uses: &uses, parts, live };
-    let mut fusible: HashMap<usize, Vec<Place>> = HashMap::new();
-    for product in products.into_iter().filter(|product| search.live[*product]) {
-        let (places, doubtful) = search.places(product);
-        if let Some(at) = doubtful {
-            let instruction = &function.instructions[product];
-            let why = format!(
-                "its result reaches the addition of line {} around a loop or from a branch: whether ptxas fuses the two \
-                 differs from turn to turn, unless the kernel is compiled without fusion (Triton: enable_fp_fusion=False, \
-                 nvcc: -fmad=false)",
-                function.instructions[at].line
-            );
-            rewrites.doubts.push(Doubt { line: instruction.line, form: instruction.form.clone(), why });
-        }
-        let Some(places) = places else { continue };
-        let division = function.instructions[product].name() != "mul";
-        let blocked = |place: &Place| {
-            function.instructions[product..place.addition].iter().any(|between| {
-                matches!(between.name(), "shfl" | "vote") || between.name() == "bar" && between.has("warp")
-            })
-        };
-        if sm_8x && division && places.iter().any(blocked) {
+/// Decides on the products of a function.
+pub(super) fn contract(normal: &Normal, sm_8x: bool) -> Decisions {
+    let places = places(&normal.function, &normal.flow);
+    let search = Search { normal, places, sm_8x };
+    let mut decisions = Decisions::default();
+    let mut uses = vec![];
+    for product in 0..normal.function.instructions.len() {
+        let instruction = search.instruction(product);
+        if is_nothing(instruction) || !is_product(instruction) {
             continue;
         }
-        fusible.insert(product, places);
-    }
-    // where both operands of an addition are products
-    let mut additions: HashMap<usize, Vec<Place>> = HashMap::new();
-    for place in fusible.values().flatten() {
-        additions.entry(place.addition).or_default().push(*place);
-    }
-    let mut order: Vec<usize> = additions.keys().copied().collect();
-    order.sort_unstable();
-    for addition in order {
-        let places = &additions[&addition];
-        let alive = |operand: usize| {
-            places
-                .iter()
-                .find(|place| place.operand == operand && fusible.contains_key(&place.product))
-                .copied()
-        };
-        let (Some(first), Some(second)) = (alive(1), alive(2)) else { continue };
-        let same = first.product == second.product
-            || function.instructions[first.product].form == function.instructions[second.product].form
-                && function.instructions[first.product].operands[1..]
-                    == function.instructions[second.product].operands[1..];
-        fusible.remove(&second.product);
-        if same {
-            fusible.remove(&first.product);
+        let fortune = search.fortune(product);
+        if let Some(addition) = fortune.doubtful {
+            decisions.doubtful.push((product, addition));
+        }
+        let parted = sm_8x && is_parted_by_exchanges(instruction);
+        if fortune.only_added && !(parted && fortune.uses.iter().any(|one| search.exchanges(one))) {
+            uses.extend(fortune.uses);
         }
     }
-    let mut chosen: Vec<(usize, Vec<Place>)> = fusible.into_iter().collect();
-    chosen.sort_unstable_by_key(|(product, _)| *product);
-    for (product, places) in chosen {
-        fuse(function, product, &places, rewrites);
-    }
+    uses.sort_unstable_by_key(|one: &Use| (search.places[one.addition].position, one.operand));
+    decisions.fused = choose(&uses, |one, other| search.same(one, other));
+    let count = |all: &[Use], product: usize| all.iter().filter(|one| one.product == product).count();
+    let mut products: Vec<usize> = decisions.fused.iter().map(|one| one.product).collect();
+    products.dedup();
+    decisions.kept = products
+        .into_iter()
+        .filter(|product| count(&decisions.fused, *product) < count(&uses, *product))
+        .collect();
+    decisions
 }

@@ -61,7 +61,7 @@ fn temporary(function: &mut Function, product: usize) -> RegisterId {
 
 /// The factors of a `mul`, in registers of their own where theirs change before the addition. The `mul` itself goes.
 fn captured(function: &mut Function, product: usize, places: &[Place]) -> [Operand; 2] {
-    let last = places.iter().map(|place| place.addition).max().unwrap_or(product);
+    let last = places.iter().map(|place| place.addition).max().unwrap_or(product).max(product);
     let mut factors = [
         function.instructions[product].operands[1].clone(),
         function.instructions[product].operands[2].clone(),

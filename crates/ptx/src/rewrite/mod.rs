@@ -2,11 +2,20 @@
 //!
 //! Established by comparing predictions with the SASS of 183 compiled files, ptxas 12.9 (sm_80) and 13.4 (sm_90, sm_100).
 
+mod back;
+mod choose;
+mod constants;
 mod contract;
-mod fold;
+mod copies;
+mod dead;
+mod evaluate;
 mod fuse;
 mod list;
+mod loops;
+mod normal;
 mod parts;
+mod predict;
+mod unroll;
 mod uses;
 
 use crate::error::Doubt;
@@ -34,8 +43,7 @@ fn too_large(first: &Instruction, which: &str) -> Doubt {
 pub(crate) fn apply(function: &mut Function, target: &str, mode: Mode) -> Rewrites {
     let mut rewrites = Rewrites::default();
     if mode == Mode::Gpu {
-        fold::fold(function, &mut rewrites);
-        contract::contract(function, target.starts_with("sm_8"), &mut rewrites);
+        predict::predict(function, target.starts_with("sm_8"), &mut rewrites);
     }
     rewrites
 }

@@ -1,72 +1,69 @@
-//! Where ptxas parts a block of the text before it fuses.
+//! The stretches of a function within which ptxas fuses: basic blocks of which one always follows the other are one, and some
+//! instructions part them.
 //!
 //! Read from the SASS of single instructions between a product and an addition, ptxas 12.9 (sm_80) and 13.4 (sm_90, sm_100): a
 //! guarded instruction that does more than compute becomes a branch, unless its guard is a constant; so do fences, and divisions
 //! and roots that have a path of their own for hard operands.
 
-use super::uses::Uses;
-use crate::flow::effects;
-use crate::text::{Function, Instruction, Operand};
+use super::dead::{computes, is_nothing};
+use super::loops::{predecessors, reached};
+use crate::flow::Flow;
+use crate::text::{Function, Instruction};
 
-/// Instructions that compute registers from registers, and are executed under a guard without a branch.
-const COMPUTE: [&str; 53] = [
-    "mov", "add", "sub", "mul", "mad", "mul24", "mad24", "fma", "div", "rem", "abs", "neg", "min", "max",
-    "sad", "popc", "clz", "bfind", "fns", "brev", "bfe", "bfi", "bmsk", "szext", "dp4a", "dp2a", "and", "or",
-    "xor", "not", "cnot", "lop3", "shf", "shl", "shr", "prmt", "setp", "set", "selp", "slct", "testp",
-    "copysign", "cvt", "cvta", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh", "isspacep",
-];
+/// Where an instruction is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct At {
+    /// The stretch; 0 for what nothing reaches.
+    pub(super) part: usize,
+    /// Grows along each stretch.
+    pub(super) position: usize,
+}
 
-/// Of each instruction how many before it part the text.
-pub(super) fn parts(function: &Function, uses: &Uses, live: &[bool]) -> Vec<usize> {
-    let mut count = 0;
-    let of = |(at, instruction): (usize, &Instruction)| {
-        let before = count;
-        count += usize::from(live[at] && parts_here(function, uses, at, instruction));
-        before
+/// The place of each instruction.
+pub(super) fn places(function: &Function, flow: &Flow) -> Vec<At> {
+    let (before, reached) = (predecessors(flow), reached(flow));
+    let next = |block: usize| {
+        let last = &function.instructions[flow.range(block).end - 1];
+        let leaves = matches!(last.name(), "ret" | "exit" | "trap" | "brx");
+        let mut successors: Vec<usize> = flow.successors(block).collect();
+        successors.dedup();
+        match successors.as_slice() {
+            [next] if !leaves && before[*next].len() == 1 && *next != 0 => Some(*next),
+            _ => None,
+        }
     };
-    function.instructions.iter().enumerate().map(of).collect()
-}
-
-/// Whether an instruction does no more than compute its results.
-fn computes(instruction: &Instruction) -> bool {
-    let name = instruction.name();
-    COMPUTE.contains(&name) || name.starts_with('%')
-}
-
-/// Of each instruction whether anything comes of it: ptxas drops the others first.
-pub(super) fn live(function: &Function, uses: &Uses) -> Vec<bool> {
-    let mut live: Vec<bool> =
-        function.instructions.iter().map(|instruction| !computes(instruction)).collect();
-    let mut pending: Vec<usize> = (0..live.len()).filter(|at| live[*at]).collect();
-    while let Some(at) = pending.pop() {
-        for register in effects(&function.instructions[at]).1 {
-            for definition in uses.reaching.get(&(at, register)).into_iter().flatten() {
-                if !live[*definition] {
-                    live[*definition] = true;
-                    pending.push(*definition);
-                }
+    let follows: Vec<bool> = {
+        let mut follows = vec![false; flow.blocks()];
+        (0..flow.blocks())
+            .filter(|block| reached[*block])
+            .filter_map(next)
+            .for_each(|block| follows[block] = true);
+        follows
+    };
+    let mut places = vec![At::default(); function.instructions.len()];
+    let mut now = At::default();
+    for first in (0..flow.blocks()).filter(|block| reached[*block] && !follows[*block]) {
+        now.part += 1;
+        let mut block = Some(first);
+        while let Some(here) = block {
+            for at in flow.range(here) {
+                now.position += 1;
+                places[at] = now;
+                now.part += usize::from(parts(&function.instructions[at]));
             }
+            block = next(here);
         }
     }
-    live
+    places
 }
 
-fn parts_here(function: &Function, uses: &Uses, at: usize, instruction: &Instruction) -> bool {
+fn parts(instruction: &Instruction) -> bool {
     let name = instruction.name();
-    let branches = |(guard, _)| !computes(instruction) && !is_constant(function, uses, at, guard);
-    instruction.guard.is_some_and(branches)
-        || name == "membar"
-        || name == "fence" && !instruction.has("proxy")
-        || has_a_slow_path(instruction)
-}
-
-/// Whether a predicate is set to a constant wherever it comes from.
-fn is_constant(function: &Function, uses: &Uses, at: usize, predicate: u32) -> bool {
-    let constant = |definition: &usize| {
-        let instruction = &function.instructions[*definition];
-        instruction.name() == "mov" && matches!(instruction.operands.get(1), Some(Operand::Integer(_)))
-    };
-    uses.reaching.get(&(at, predicate)).is_some_and(|all| matches!(all.as_slice(), [one] if constant(one)))
+    !is_nothing(instruction)
+        && (instruction.guard.is_some() && !computes(instruction)
+            || name == "membar"
+            || name == "fence" && !instruction.has("proxy")
+            || has_a_slow_path(instruction))
 }
 
 fn has_a_slow_path(instruction: &Instruction) -> bool {

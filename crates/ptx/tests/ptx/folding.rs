@@ -10,7 +10,7 @@ fn folded(body: &str) -> Vec<u32> {
 
 #[test]
 fn what_is_folded() {
-    let cases: [(&str, &[u32]); 26] = [
+    let cases: [(&str, &[u32]); 28] = [
         // a constant itself, or through moves
         ("rcp.approx.f32 %r9, 0f40400000;", &[8]),
         ("mov.b32 %r5, 0f40400000; rcp.approx.f32 %r9, %r5;", &[8]),
@@ -26,15 +26,14 @@ fn what_is_folded() {
             &[8, 9, 10],
         ),
         ("div.full.f32 %r9, 0f3F800000, 0f40400000;\ndiv.approx.f32 %r9, 0f3F800000, 0f40400000;", &[8, 9]),
-        // but these
-        ("sin.approx.f32 %r9, 0f40400000;", &[]),
-        ("cos.approx.f32 %r9, 0f40400000;", &[]),
+        ("sin.approx.f32 %r9, 0f40400000;\ncos.approx.f32 %r9, 0f40400000;", &[8, 9]),
+        // but these, which are rounded so anyway
         ("rcp.rn.f32 %r9, 0f40400000;", &[]),
         ("div.rn.f32 %r9, 0f3F800000, 0f40400000;", &[]),
         ("sqrt.rn.f32 %r9, 0f40400000;", &[]),
         ("mul.f32 %r9, 0f3F800000, 0f40400000;", &[]),
         // one operand of two
-        ("mov.b32 %r5, 0f40400000; div.full.f32 %r9, %r1, %r5;", &[]),
+        ("mov.b32 %r5, 0f40400000; div.full.f32 %r9, %r1, %r5;", &[8]),
         ("mov.b32 %r5, 0f40400000; div.full.f32 %r9, %r5, %r1;", &[]),
         ("rcp.approx.f32 %r9, %r1;", &[]),
         // what was folded is a constant, also before it in the text
@@ -43,9 +42,12 @@ fn what_is_folded() {
             "bra $A;\n$B: sqrt.approx.f32 %r9, %r5;\nbra $C;\n$A: rcp.approx.f32 %r5, 0f40400000;\nbra $B;\n$C:",
             &[11, 9],
         ),
-        // computed, but not by a move
-        ("mov.b32 %r5, 0f40400000; add.f32 %r6, %r5, %r5; rcp.approx.f32 %r9, %r6;", &[]),
-        ("mov.b32 %r5, 0f40400000; neg.f32 %r6, %r5; rcp.approx.f32 %r9, %r6;", &[]),
+        // computed from constants
+        ("mov.b32 %r5, 0f40400000; add.f32 %r6, %r5, %r5; rcp.approx.f32 %r9, %r6;", &[8]),
+        ("mov.b32 %r5, 0f40400000; neg.f32 %r6, %r5; rcp.approx.f32 %r9, %r6;", &[8]),
+        ("neg.f32 %r6, 0f3FC00000; ex2.approx.ftz.f32 %r9, %r6;", &[8]),
+        ("mul.f32 %r6, 0f3FC00000, 0f40400000; rcp.approx.f32 %r9, %r6;", &[8]),
+        ("mov.u32 %r5, 5; cvt.rn.f32.s32 %r6, %r5; rcp.approx.f32 %r9, %r6;", &[8]),
         // two definitions
         (
             "setp.lt.f32 %p1, %r1, %r2; mov.b32 %r5, 0f40400000; @%p1 mov.b32 %r5, 0f40400000; rcp.approx.f32 %r9, %r5;",
@@ -147,5 +149,30 @@ fn results_of_constants_are_flushed_with_ftz() {
     for (form, operands, expected) in cases {
         let body = format!("{form} %r9, {operands};");
         assert_eq!(result(Mode::Gpu, &body, [0; 4]), expected, "{body}");
+    }
+}
+
+#[test]
+fn a_constant_divisor_is_a_factor() {
+    // where MUFU.RCP is one unit off, ptxas multiplies by the reciprocal as it rounds it
+    let off: Vec<u32> = (1..2000u16)
+        .map(|number| f32::from(number).to_bits())
+        .filter(|bits| {
+            let unit = result(Mode::Text, "rcp.approx.ftz.f32 %r9, %r1;", [(*bits).into(), 0, 0, 0]);
+            unit != u64::from((1.0 / f32::from_bits(*bits)).to_bits())
+        })
+        .collect();
+    assert!(!off.is_empty());
+    for bits in off.into_iter().take(20) {
+        for form in ["div.full.f32", "div.full.ftz.f32", "div.approx.f32"] {
+            let body = format!("{form} %r9, %r1, 0f{bits:08X};");
+            let x = 1.7f32;
+            let expected = x * (1.0 / f32::from_bits(bits));
+            assert_eq!(
+                result(Mode::Gpu, &body, [x.to_bits().into(), 0, 0, 0]),
+                u64::from(expected.to_bits()),
+                "{body}"
+            );
+        }
     }
 }

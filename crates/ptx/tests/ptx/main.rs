@@ -16,6 +16,7 @@ mod line;
 mod memory;
 mod moves;
 mod probe;
+mod predicted;
 mod products;
 mod races;
 mod refused;

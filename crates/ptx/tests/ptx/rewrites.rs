@@ -87,16 +87,17 @@ fn products_are_fused_by_the_rule() {
 }
 
 #[test]
-fn a_product_that_a_branch_joins_is_doubtful_unless_it_is_used_beside_it() {
+fn a_carried_product_is_doubtful_unless_it_is_used_beside_it() {
     let doubts = |used: &str| {
         let body = format!(
-            "mov.b32 %r5, 0; setp.eq.f32 %p1, %r4, %r1; @%p1 bra L1; mul.f32 %r5, %r1, %r2; {used} L1: add.f32 %r9, %r5, %r3;"
+            "mov.b32 %r5, 0; mov.b32 %r7, 0; L1: add.f32 %r9, %r5, %r3; mul.f32 %r5, %r9, %r2; {used} add.s32 %r7, %r7, 1; \
+             setp.lt.s32 %p1, %r7, %r4; @%p1 bra L1; st.global.b32 [%d10+40], %r8;"
         );
         kernel("sm_90a", Mode::Gpu, &body).doubts().len()
     };
-    assert_eq!(doubts(""), 1);
-    assert_eq!(doubts("add.f32 %r3, %r5, %r3;"), 1);
-    assert_eq!(doubts("fma.rn.f32 %r3, %r5, %r3, %r1;"), 0);
+    assert_eq!(doubts("mov.b32 %r8, 0;"), 1);
+    assert_eq!(doubts("add.f32 %r8, %r5, %r3;"), 1);
+    assert_eq!(doubts("fma.rn.f32 %r8, %r5, %r3, %r1;"), 0);
 }
 
 /// The result of a body on four numbers.
