@@ -6,7 +6,7 @@ mod show;
 
 use std::path::{Path, PathBuf};
 
-use bitmma_ptx::Program;
+use bitmma_ptx::{Compiler, FOLDERS_VARIABLE, Program, Tools};
 use clap::Subcommand;
 
 use crate::failure::{Failure, Outcome, Within};
@@ -18,6 +18,11 @@ every form with how its result is known: exact (IEEE 754 or the PTX manual), tab
 instruction's model), unordered (a sum of floats in the order of blocks), refused. It says what ptxas fuses and folds, and \
 which lines are doubtful. `run` runs an entry as a GPU would.
 
+What ptxas fuses it is asked: the text is compiled, and the code says it. ptxas and nvdisasm are looked for in the folders of \
+BITMMA_CUDA_TOOLS, in PATH, and in bin of CUDA_HOME and CUDA_PATH. Where they are not found, or with --fusion predict, a rule \
+says it. --fusion off is for kernels that are compiled without fusion (nvcc -fmad=false). Both commands print which it was. \
+Listings are kept in BITMMA_CACHE, by default bitmma in XDG_CACHE_HOME or ~/.cache; BITMMA_CACHE=off keeps none.
+
 An argument of `run` is, in the order of the parameters, a .npy file (a buffer), out:y.npy (a buffer that is written back; \
 out:y.npy:f32:4x1000 makes a new one of zeros), a number with its type (f32:0.5, i32:1000, u64:7), or null.
 
@@ -27,7 +32,8 @@ Examples:
          --arg i32:1000
 
 JSON: schema, file, target, version, entries [{entry, block, parameters [{name, type}], forms [{form, count, lines, known, \
-remark}], fused, folded, doubtful [{line, form, remark}]}], entry, grid, mode, instructions, blocks, written.";
+remark}], fused, folded, fusion, fusion_remark, doubtful [{line, form, remark}]}], entry, grid, mode, fusion, fusion_remark, \
+instructions, blocks, written.";
 
 /// Runs a compiled GPU kernel (PTX) with a GPU's bits, or shows what is known
 #[derive(Clone, Debug, clap::Args)]
@@ -56,6 +62,9 @@ struct Show {
     /// Target architecture, if not that of the text, as in sm_90a
     #[arg(long, value_name = "SM")]
     target: Option<String>,
+    /// ask: ptxas says what it fuses; predict: a rule; off: nothing is [default: ask where ptxas is found]
+    #[arg(long, value_name = "HOW", value_parser = ["ask", "predict", "off"])]
+    fusion: Option<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -84,6 +93,9 @@ struct Run {
     /// gpu: what ptxas makes of the text; text: the text as written
     #[arg(long, value_name = "MODE", default_value = "gpu", value_parser = ["gpu", "text"])]
     mode: String,
+    /// ask: ptxas says what it fuses; predict: a rule; off: nothing is [default: ask where ptxas is found]
+    #[arg(long, value_name = "HOW", value_parser = ["ask", "predict", "off"])]
+    fusion: Option<String>,
     /// Run a kernel with doubtful lines, or one that depends on the order of blocks
     #[arg(long)]
     allow_doubtful: bool,
@@ -114,4 +126,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 fn program(path: &Path) -> Result<Program, Failure> {
     let text = std::fs::read_to_string(path).within(path.display())?;
     Program::parse(&text).within(path.display())
+}
+
+/// How it is found out what ptxas fuses.
+fn compiler(program: &Program, target: Option<&str>, fusion: Option<&str>) -> Result<Compiler, Failure> {
+    let tools = || Tools::find(&[], target.unwrap_or(program.target()));
+    Ok(match fusion {
+        Some("predict") => Compiler::Predicted,
+        Some("off") => Compiler::Off,
+        Some(_) => match tools() {
+            Some(tools) => Compiler::Asked(tools),
+            None => bail!(
+                "ptxas and nvdisasm are not in PATH or CUDA_HOME; {FOLDERS_VARIABLE} names the folder that has them"
+            ),
+        },
+        None => tools().map_or(Compiler::Predicted, Compiler::Asked),
+    })
 }

@@ -23,7 +23,9 @@ mod text;
 
 pub use error::{Doubt, Error, Thread};
 pub use program::{Kernel, Parameter};
-pub use rewrite::{Mode, Rewrites};
+pub use rewrite::{
+    CACHE_BYTES, CACHE_VARIABLE, Compiler, FOLDERS_VARIABLE, Fusion, Mode, Rewrites, TIME_LIMIT, Tools,
+};
 pub use run::{Argument, Buffer, Launch, Limits, Product, Record, Report, Scalar, Trace};
 pub use survey::{FormUse, Standing, Survey};
 
@@ -59,9 +61,26 @@ impl Program {
         self.module.entries.iter().map(|entry| entry.name.as_str())
     }
 
-    /// An entry, decoded; the only one if none is named. `target`: for another architecture than that of the text.
+    /// An entry, decoded; the only one if none is named. `target`: for another architecture than that of the text. What ptxas
+    /// makes of the text is predicted; [`Program::compiled`] can ask it.
     pub fn kernel(&self, entry: Option<&str>, target: Option<&str>, mode: Mode) -> Result<Kernel, Error> {
-        decode::kernel(&self.module, self.entry(entry)?, target, mode)
+        self.compiled(entry, target, &mode.into())
+    }
+
+    /// The same, as a compiler compiles it.
+    pub fn compiled(
+        &self,
+        entry: Option<&str>,
+        target: Option<&str>,
+        compiler: &Compiler,
+    ) -> Result<Kernel, Error> {
+        decode::kernel(&self.module, self.entry(entry)?, target, compiler)
+    }
+
+    /// Asks tools for the code of all entries by one run of ptxas, which is quicker than one for each; [`Program::compiled`] then
+    /// finds it. What does not succeed is asked for again there.
+    pub fn ask(&self, target: Option<&str>, tools: &Tools) {
+        rewrite::ask_all(&self.module, target.unwrap_or(self.target()), tools);
     }
 
     /// What is known of every form of an entry, also where some are not supported.

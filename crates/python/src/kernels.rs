@@ -1,9 +1,11 @@
 //! `bitmma.kernels`: compiled kernels.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use bitmma_ptx::{
-    Argument, Buffer, Error, Launch, Limits, Mode, Product, Program, Record, Report, Scalar, Thread, Trace,
+    Argument, Buffer, Compiler, Error, Launch, Limits, Product, Program, Record, Report, Scalar, Thread,
+    Tools, Trace,
 };
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -27,11 +29,28 @@ fn raised(error: Error) -> PyErr {
     }
 }
 
-fn mode_of(mode: &str) -> PyResult<Mode> {
-    match mode {
-        "gpu" => Ok(Mode::Gpu),
-        "text" => Ok(Mode::Text),
-        _ => Err(crate::error::OptionError::new_err(format!("unknown mode '{mode}'; one of gpu, text"))),
+/// A mode and a fusion, the folders in which ptxas and nvdisasm are looked for first, and further options of ptxas.
+type Compiled = (String, Option<String>, Vec<PathBuf>, Vec<String>);
+
+/// How it is found out what ptxas makes of a text for a target.
+fn compiler_of((mode, fusion, folders, options): &Compiled, target: &str) -> PyResult<Compiler> {
+    let wrong = |what: String| Err(crate::error::OptionError::new_err(what));
+    let tools = || Tools::find(folders, target).map(|tools| Tools { options: options.clone(), ..tools });
+    match (mode.as_str(), fusion.as_deref()) {
+        ("text", None | Some("ask" | "predict" | "off")) => Ok(Compiler::Text),
+        ("gpu", None) => Ok(tools().map_or(Compiler::Predicted, Compiler::Asked)),
+        ("gpu", Some("ask")) => match tools() {
+            Some(tools) => Ok(Compiler::Asked(tools)),
+            None => wrong(format!(
+                "fusion 'ask' needs ptxas and nvdisasm: install Triton, nvidia-cuda-nvcc and nvidia-cuda-nvdisasm, or a CUDA \
+                 toolkit, or name their folder in {}",
+                bitmma_ptx::FOLDERS_VARIABLE
+            )),
+        },
+        ("gpu", Some("predict")) => Ok(Compiler::Predicted),
+        ("gpu", Some("off")) => Ok(Compiler::Off),
+        ("gpu" | "text", Some(other)) => wrong(format!("unknown fusion '{other}'; one of ask, predict, off")),
+        _ => wrong(format!("unknown mode '{mode}'; one of gpu, text")),
     }
 }
 
@@ -73,15 +92,17 @@ impl Ptx {
     }
 
     /// What is known of an entry before it runs.
-    #[pyo3(signature = (entry = None, target = None, mode = "gpu"))]
+    /// `compiled`: mode, fusion, folders of ptxas and nvdisasm, options of ptxas.
+    #[pyo3(signature = (compiled, entry = None, target = None))]
     fn describe<'py>(
         &self,
         py: Python<'py>,
+        compiled: Compiled,
         entry: Option<&str>,
         target: Option<&str>,
-        mode: &str,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let kernel = self.program.kernel(entry, target, mode_of(mode)?).map_err(raised)?;
+        let compiler = compiler_of(&compiled, target.unwrap_or(self.program.target()))?;
+        let kernel = py.detach(|| self.program.compiled(entry, target, &compiler)).map_err(raised)?;
         let parameters: Vec<(String, String)> =
             kernel.parameters().map(|one| (one.name.to_owned(), one.kind.to_owned())).collect();
         let doubts: Vec<(u32, String, String)> =
@@ -94,6 +115,7 @@ impl Ptx {
             forms: kernel.forms().to_vec(),
             fused: kernel.rewrites().fused.clone(),
             folded: kernel.rewrites().folded.clone(),
+            fusion: (kernel.rewrites().fusion.word(), kernel.rewrites().fusion.remark()),
             doubts: doubts,
             sources: kernel.sources().iter().map(|(line, [file, at])| (*line, *file, *at)).collect::<Vec<_>>(),
             floats: kernel.float_lines(),
@@ -115,12 +137,13 @@ impl Ptx {
     /// ran; what was traced. `trace` has threads (block and thread), lines, registers, whether
     /// products are wanted, and a byte whose last writer is.
     #[pyo3(signature = (
-        grid, arguments, buffers, names, *, entry = None, block = None, target = None, mode = "gpu", allow_doubtful = false,
+        compiled, grid, arguments, buffers, names, *, entry = None, block = None, target = None, allow_doubtful = false,
         shared = None, loop_limit = None, threads = None, trace = None
     ))]
     fn launch<'py>(
         &self,
         py: Python<'py>,
+        compiled: Compiled,
         grid: (u32, u32, u32),
         arguments: Vec<Option<Given>>,
         buffers: Vec<Bound<'py, PyArray1<u8>>>,
@@ -128,14 +151,13 @@ impl Ptx {
         entry: Option<&str>,
         block: Option<(u32, u32, u32)>,
         target: Option<&str>,
-        mode: &str,
         allow_doubtful: bool,
         shared: Option<u64>,
         loop_limit: Option<u64>,
         threads: Option<usize>,
         trace: Option<Wanted>,
     ) -> PyResult<(Vec<bool>, u64, Bound<'py, PyDict>)> {
-        let mode = mode_of(mode)?;
+        let compiler = compiler_of(&compiled, target.unwrap_or(self.program.target()))?;
         let arguments: Vec<Argument> = arguments
             .into_iter()
             .map(|argument| match argument {
@@ -162,7 +184,7 @@ impl Ptx {
         let limits = Limits { turns: loop_limit.unwrap_or(defaults.turns), threads: threads.unwrap_or(0) };
         let mut interrupt = None;
         let result = py.detach(|| {
-            let kernel = self.program.kernel(entry, target, mode)?;
+            let kernel = self.program.compiled(entry, target, &compiler)?;
             let (grid, block) = ([grid.0, grid.1, grid.2], block.map(|(x, y, z)| [x, y, z]));
             let trace = trace.map(|(threads, lines, registers, products, byte)| Trace {
                 threads: threads.into_iter().map(|[block, thread]| Thread { block, thread }).collect(),

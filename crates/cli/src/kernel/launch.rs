@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use bitmma_ptx::{Argument, Buffer, Launch, Limits, Mode};
+use bitmma_ptx::{Argument, Buffer, Compiler, Launch, Limits};
 
 use super::arguments::{self, Array, Given};
-use super::{Run, program};
+use super::{Run, compiler, program};
 use crate::failure::{Failure, Within};
 use crate::{json, output, whole};
 
@@ -18,9 +18,14 @@ struct File {
 
 pub(super) fn run(run: &Run) -> Result<(), Failure> {
     let program = program(&run.file)?;
-    let mode = if run.mode == "text" { Mode::Text } else { Mode::Gpu };
+    let target = run.target.as_deref();
+    let compiler = match run.mode.as_str() {
+        "text" => Compiler::Text,
+        _ => compiler(&program, target, run.fusion.as_deref())?,
+    };
     let file = run.file.display();
-    let kernel = program.kernel(run.entry.as_deref(), run.target.as_deref(), mode).within(&file)?;
+    let kernel = program.compiled(run.entry.as_deref(), target, &compiler).within(&file)?;
+    let fusion = &kernel.rewrites().fusion;
     let parameters: Vec<_> = kernel.parameters().collect();
     let (mut files, mut buffers, mut values) = (vec![], vec![], vec![]);
     for (at, given) in run.arguments.iter().enumerate() {
@@ -86,6 +91,8 @@ pub(super) fn run(run: &Run) -> Result<(), Failure> {
             target: kernel.target(),
             grid: run.grid,
             mode: &run.mode,
+            fusion: fusion.word(),
+            fusion_remark: fusion.remark(),
             instructions: report.instructions,
             blocks: report.blocks,
             written: written,
@@ -93,6 +100,7 @@ pub(super) fn run(run: &Run) -> Result<(), Failure> {
     }
     let blocks = output::counted(report.blocks, "block");
     let mut text = format!("{}: {blocks}, {} instructions of threads\n", kernel.name(), report.instructions);
+    text += &format!("fusion: {fusion}\n");
     for path in written {
         text += &format!("{path} is written\n");
     }

@@ -1,9 +1,9 @@
 //! `bitmma kernel show`.
 
-use bitmma_ptx::{Doubt, FormUse, Kernel, Mode, Program, Survey};
+use bitmma_ptx::{Compiler, Doubt, FormUse, Kernel, Program, Survey};
 use serde::Serialize;
 
-use super::{Show, program};
+use super::{Show, compiler, program};
 use crate::failure::{Failure, Within};
 use crate::table::Table;
 use crate::{json, output, style};
@@ -18,9 +18,14 @@ pub(super) fn run(show: &Show) -> Result<(), Failure> {
     if names.is_empty() {
         bail!("{file}: the text has no .entry");
     }
+    let target = show.target.as_deref();
+    let compiler = compiler(&program, target, show.fusion.as_deref())?;
+    if let (Compiler::Asked(tools), None) = (&compiler, &show.entry) {
+        program.ask(target, tools);
+    }
     let mut entries = vec![];
     for name in &names {
-        entries.push(Entry::of(&program, name, show.target.as_deref()).within(&file)?);
+        entries.push(Entry::of(&program, name, target, &compiler).within(&file)?);
     }
     if show.json {
         return json::print(&json::object! {
@@ -41,12 +46,17 @@ struct Entry {
 }
 
 impl Entry {
-    fn of(program: &Program, name: &str, target: Option<&str>) -> Result<Entry, Failure> {
+    fn of(
+        program: &Program,
+        name: &str,
+        target: Option<&str>,
+        compiler: &Compiler,
+    ) -> Result<Entry, Failure> {
         let survey = program.survey(Some(name), target)?;
         let refused = survey.forms.iter().any(|form| form.standing.word() == "refused");
         let kernel = match refused {
             true => None,
-            false => Some(program.kernel(Some(name), target, Mode::Gpu)?),
+            false => Some(program.compiled(Some(name), target, compiler)?),
         };
         Ok(Entry { survey, kernel })
     }
@@ -85,6 +95,8 @@ impl Entry {
             forms: self.survey.forms.iter().map(form).collect::<Vec<_>>(),
             fused: self.kernel.as_ref().map(|kernel| kernel.rewrites().fused.clone()),
             folded: self.kernel.as_ref().map(|kernel| kernel.rewrites().folded.clone()),
+            fusion: self.kernel.as_ref().map(|kernel| kernel.rewrites().fusion.word()),
+            fusion_remark: self.kernel.as_ref().map(|kernel| kernel.rewrites().fusion.remark().to_owned()),
             doubtful: self.doubts().iter().map(doubt).collect::<Vec<_>>(),
         }
     }
@@ -122,6 +134,7 @@ impl Entry {
         text += &format!("{}: {}\n", output::counted(forms.len(), "form"), counts.join(", "));
         if let Some(kernel) = &self.kernel {
             let rewrites = kernel.rewrites();
+            text += &format!("fusion: {}\n", rewrites.fusion);
             let fused = rewrites.fused.iter().map(|(product, addition)| format!("{product} into {addition}"));
             text += &format!("fused by ptxas, by lines: {}\n", listed(fused));
             text += &format!(

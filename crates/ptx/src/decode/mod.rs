@@ -21,7 +21,7 @@ use crate::program::{
     Address, Condition, Effects, FALSE, FIRST_PREDICATE, Kernel, Op, Predicate, Preset, Slot, Static, Step,
     TRUE, Type, Wide, Word,
 };
-use crate::rewrite::{self, Mode};
+use crate::rewrite::{self, Compiler};
 use crate::run::{Place, Traced};
 use crate::text::{Base, Function, Instruction, Module, Operand, Space, Variable, Width};
 use form::Form;
@@ -40,13 +40,13 @@ pub(crate) fn kernel(
     module: &Module,
     entry: &Function,
     target: Option<&str>,
-    mode: Mode,
+    compiler: &Compiler,
 ) -> Result<Kernel, Error> {
     let target = target.unwrap_or(&module.target);
     let architecture = architecture(target)?;
     let forms = count(entry);
     let mut function = entry.clone();
-    let rewritten = rewrite::apply(&mut function, target, mode);
+    let rewritten = rewrite::apply(module, &mut function, target, compiler);
     let flow = Flow::of(&function.instructions);
     let mut decoder = Decoder::new(module, &function, architecture)?;
     let mut steps = Vec::with_capacity(function.instructions.len() + 1);

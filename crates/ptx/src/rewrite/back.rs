@@ -161,12 +161,7 @@ fn apply(
         let product = moved(product) - usize::from(stays);
         let places: Vec<Place> = group
             .iter()
-            .map(|one| Place {
-                product,
-                addition: moved(one.addition),
-                operand: one.operand,
-                negated: one.negated,
-            })
+            .map(|one| Place { addition: moved(one.addition), operand: one.operand, negated: one.negated })
             .collect();
         fuse(function, product, &places, &mut Rewrites::default());
     }

@@ -30,7 +30,7 @@ fn float(instruction: &Instruction) -> Option<Type> {
     kind(instruction).filter(|kind| kind.float().is_some())
 }
 
-fn rounds(instruction: &Instruction) -> bool {
+pub(super) fn rounds(instruction: &Instruction) -> bool {
     ROUNDINGS.iter().any(|rounding| instruction.has(rounding))
 }
 

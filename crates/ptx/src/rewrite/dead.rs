@@ -32,7 +32,7 @@ pub(super) fn drop_instruction(instruction: &mut Instruction) {
 
 /// Of each instruction whether anything comes of it: ptxas drops the others first. A load from which nothing comes is dropped,
 /// too, unless it is volatile.
-fn live(function: &Function, uses: &Uses) -> Vec<bool> {
+pub(super) fn live(function: &Function, uses: &Uses) -> Vec<bool> {
     let droppable = |instruction: &Instruction| {
         computes(instruction) || matches!(instruction.name(), "ld" | "ldu") && !instruction.has("volatile")
     };

@@ -1,12 +1,11 @@
 //! Makes a product and the additions it goes into multiply-adds.
 
 use super::Rewrites;
-use crate::text::{Function, Operand, Register, RegisterId, Width};
+use crate::text::{Function, Instruction, Operand, Register, RegisterId, Width};
 
 /// An operand of an addition that is a product.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
-    pub(super) product: usize,
     pub(super) addition: usize,
     /// 1 or 2.
     pub(super) operand: usize,
@@ -33,20 +32,28 @@ pub(super) fn fuse(function: &mut Function, product: usize, places: &[Place], re
     let product_line = function.instructions[product].line;
     for place in places {
         let instruction = &mut function.instructions[place.addition];
-        let subtracts = instruction.name() == "sub";
-        let (flush, saturate) = (instruction.has("ftz"), instruction.has("sat"));
-        let kind = instruction.form.rsplit('.').next().unwrap_or("f32").to_owned();
-        let other = instruction.operands[3 - place.operand].clone();
-        let flags = [(flush, ".ftz"), (saturate, ".sat")];
-        let flags: String = flags.iter().filter(|(has, _)| *has).map(|(_, flag)| *flag).collect();
-        instruction.form = format!("fma.rn{flags}.{kind}");
-        // p - c negates c, c - p the product
-        instruction.negate =
-            [place.negated != (subtracts && place.operand == 2), subtracts && place.operand == 1];
-        instruction.operands =
-            vec![instruction.operands[0].clone(), factors[0].clone(), factors[1].clone(), other];
+        multiply_add(instruction, place.operand, factors.clone(), place.negated);
         rewrites.fused.push((product_line, instruction.line));
     }
+}
+
+/// Makes an addition a multiply-add of two factors, whose product one of its operands is.
+pub(super) fn multiply_add(
+    instruction: &mut Instruction,
+    operand: usize,
+    [a, b]: [Operand; 2],
+    negated: bool,
+) {
+    let subtracts = instruction.name() == "sub";
+    let (flush, saturate) = (instruction.has("ftz"), instruction.has("sat"));
+    let kind = instruction.form.rsplit('.').next().unwrap_or("f32").to_owned();
+    let other = instruction.operands[3 - operand].clone();
+    let flags = [(flush, ".ftz"), (saturate, ".sat")];
+    let flags: String = flags.iter().filter(|(has, _)| *has).map(|(_, flag)| *flag).collect();
+    instruction.form = format!("fma.rn{flags}.{kind}");
+    // p - c negates c, c - p the product
+    instruction.negate = [negated != (subtracts && operand == 2), subtracts && operand == 1];
+    instruction.operands = vec![instruction.operands[0].clone(), a, b, other];
 }
 
 /// A register of the same width as the product's result.

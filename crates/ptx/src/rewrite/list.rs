@@ -1,5 +1,7 @@
 //! What a rewriting did.
 
+use std::fmt;
+
 use crate::error::Doubt;
 
 /// What was rewritten.
@@ -9,5 +11,50 @@ pub struct Rewrites {
     pub fused: Vec<(u32, u32)>,
     /// Lines of operations on constants that are computed at compile time, correctly rounded.
     pub folded: Vec<u32>,
+    /// How it is known what is fused and folded.
+    pub fusion: Fusion,
     pub(crate) doubts: Vec<Doubt>,
+}
+
+/// How it is known what of a text is fused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Fusion {
+    /// The text runs as it is written.
+    #[default]
+    Text,
+    /// It is compiled without fusion.
+    Off,
+    /// As this ptxas compiles it, such as `ptxas 12.9.86`.
+    Asked(String),
+    /// As the rule says; why ptxas was not asked, where it should have been.
+    Predicted(Option<String>),
+}
+
+impl Fusion {
+    /// One word: text, off, asked, predicted.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Fusion::Text => "text",
+            Fusion::Off => "off",
+            Fusion::Asked(_) => "asked",
+            Fusion::Predicted(_) => "predicted",
+        }
+    }
+
+    /// The ptxas that was asked, or why none was; empty where there is nothing to say.
+    pub fn remark(&self) -> &str {
+        match self {
+            Fusion::Asked(remark) | Fusion::Predicted(Some(remark)) => remark,
+            _ => "",
+        }
+    }
+}
+
+impl fmt::Display for Fusion {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.remark() {
+            "" => formatter.write_str(self.word()),
+            remark => write!(formatter, "{} ({remark})", self.word()),
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! Established by comparing predictions with the SASS of 183 compiled files, ptxas 12.9 (sm_80) and 13.4 (sm_90, sm_100).
 
+mod asked;
 mod back;
 mod choose;
 mod constants;
@@ -19,9 +20,11 @@ mod unroll;
 mod uses;
 
 use crate::error::Doubt;
-use crate::text::{Function, Instruction};
+use crate::text::{Function, Instruction, Module};
 
-pub use list::Rewrites;
+pub(crate) use asked::ask_all;
+pub use asked::{CACHE_BYTES, CACHE_VARIABLE, FOLDERS_VARIABLE, TIME_LIMIT, Tools};
+pub use list::{Fusion, Rewrites};
 
 /// Whether a text runs as it is written or as ptxas compiles it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,11 +42,48 @@ fn too_large(first: &Instruction, which: &str) -> Doubt {
     Doubt { line: first.line, form: first.form.clone(), why }
 }
 
-/// Rewrites a function as ptxas compiles it for a target, such as `sm_80`.
-pub(crate) fn apply(function: &mut Function, target: &str, mode: Mode) -> Rewrites {
-    let mut rewrites = Rewrites::default();
-    if mode == Mode::Gpu {
-        predict::predict(function, target.starts_with("sm_8"), &mut rewrites);
+/// How it is found out what ptxas makes of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Compiler {
+    /// Nothing is made of it: it runs as it is written.
+    Text,
+    /// By a rule.
+    Predicted,
+    /// By a rule, of a kernel that is compiled without fusion: `--fmad=false`, Triton's `enable_fp_fusion=False`.
+    Off,
+    /// By these tools; by the rule where they do not take the text, which [`Rewrites::fusion`] says.
+    Asked(Tools),
+}
+
+impl From<Mode> for Compiler {
+    fn from(mode: Mode) -> Compiler {
+        match mode {
+            Mode::Gpu => Compiler::Predicted,
+            Mode::Text => Compiler::Text,
+        }
     }
+}
+
+/// Rewrites a function as ptxas compiles it for a target, such as `sm_80`.
+pub(crate) fn apply(module: &Module, function: &mut Function, target: &str, compiler: &Compiler) -> Rewrites {
+    let mut rewrites = Rewrites::default();
+    let why = match compiler {
+        Compiler::Text => return rewrites,
+        Compiler::Off => {
+            predict::predict_without_fusion(function, &mut rewrites);
+            rewrites.fusion = Fusion::Off;
+            return rewrites;
+        }
+        Compiler::Predicted => None,
+        Compiler::Asked(tools) => match asked::apply(module, function, target, tools, &mut rewrites) {
+            Ok(by) => {
+                rewrites.fusion = Fusion::Asked(by);
+                return rewrites;
+            }
+            Err(why) => Some(why),
+        },
+    };
+    predict::predict(function, target.starts_with("sm_8"), &mut rewrites);
+    rewrites.fusion = Fusion::Predicted(why);
     rewrites
 }

@@ -1,7 +1,7 @@
 //! What ptxas fuses and folds, predicted from the text alone.
 
 use super::back::rewrite;
-use super::contract::{contract, is_product};
+use super::contract::{Decisions, contract, is_product};
 use super::evaluate::is_approximate;
 use super::normal::Normal;
 use super::{Rewrites, too_large};
@@ -27,5 +27,16 @@ pub(super) fn predict(function: &mut Function, sm_8x: bool, rewrites: &mut Rewri
             ];
             rewrites.doubts.extend(doubts.into_iter().flatten());
         }
+    }
+}
+
+/// The same of a text that is compiled without fusion: only constants are folded.
+pub(super) fn predict_without_fusion(function: &mut Function, rewrites: &mut Rewrites) {
+    let Some(first) = function.instructions.iter().find(|instruction| is_approximate(instruction)) else {
+        return;
+    };
+    match Normal::of(function) {
+        Some(normal) => rewrite(function, &normal, &Decisions::default(), rewrites),
+        None => rewrites.doubts.push(too_large(first, "operations on constants ptxas computes")),
     }
 }

@@ -1,11 +1,14 @@
 //! Characters into tokens.
 
+use std::ops::Range;
+
 use crate::error::Error;
 
-/// A token and the line it is on.
+/// A token, the line it is on, and its bytes of the text.
 #[derive(Clone, Debug)]
 pub(super) struct Token {
     pub(super) line: u32,
+    pub(super) bytes: Range<usize>,
     pub(super) kind: Kind,
 }
 
@@ -27,7 +30,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Error> {
     let (mut at, mut line) = (0, 1u32);
     while at < bytes.len() {
         let rest = &bytes[at..];
-        let start = line;
+        let (start, first) = (line, at);
         let kind = match rest[0] {
             b'\n' => {
                 line += 1;
@@ -99,7 +102,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, Error> {
                 return Err(Error::syntax(line, format!("{character:?} is not a character of PTX")));
             }
         };
-        tokens.push(Token { line: start, kind });
+        tokens.push(Token { line: start, bytes: first..at, kind });
     }
     Ok(tokens)
 }

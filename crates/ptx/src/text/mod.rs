@@ -3,6 +3,9 @@
 mod lexer;
 mod parser;
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use crate::error::Error;
 
 /// A whole file.
@@ -16,6 +19,12 @@ pub(crate) struct Module {
     pub(crate) variables: Vec<Variable>,
     /// `.entry` functions, in the order of the text.
     pub(crate) entries: Vec<Function>,
+    /// The text itself.
+    pub(crate) text: Arc<str>,
+    /// Bytes of the text that say where it was compiled from: `.file`, `.loc` and debug sections.
+    pub(crate) remarks: Vec<Range<usize>>,
+    /// Bytes of the text of device functions.
+    pub(crate) helpers: Vec<Range<usize>>,
 }
 
 /// Where a variable lies.
@@ -94,6 +103,8 @@ pub(crate) struct Function {
     /// Variables of its own.
     pub(crate) variables: Vec<Variable>,
     pub(crate) instructions: Vec<Instruction>,
+    /// Its bytes of the text.
+    pub(crate) bytes: Range<usize>,
 }
 
 /// One instruction.
@@ -110,6 +121,8 @@ pub(crate) struct Instruction {
     pub(crate) negate: [bool; 2],
     /// File and line that it was compiled from, as `.loc` says; zeros where none does.
     pub(crate) source: [u32; 2],
+    /// Its first byte of the text.
+    pub(crate) first_byte: usize,
 }
 
 /// An operand.
@@ -151,7 +164,9 @@ pub(crate) enum Base {
 impl Module {
     /// Reads a file.
     pub(crate) fn parse(text: &str) -> Result<Module, Error> {
-        parser::Parser::new(lexer::tokens(text)?).module()
+        let mut module = parser::Parser::new(lexer::tokens(text)?).module()?;
+        module.text = text.into();
+        Ok(module)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tokens into a [`Module`].
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::lexer::{Kind, Token};
 use super::{
@@ -19,6 +20,8 @@ pub(super) struct Parser {
     at: usize,
     /// Lists of operands that are open.
     nesting: usize,
+    /// As [`Module::remarks`].
+    remarks: Vec<Range<usize>>,
 }
 
 /// The names of one pair of braces.
@@ -45,7 +48,7 @@ struct Body {
 
 impl Parser {
     pub(super) fn new(tokens: Vec<Token>) -> Parser {
-        Parser { tokens, at: 0, nesting: 0 }
+        Parser { tokens, at: 0, nesting: 0, remarks: vec![] }
     }
 
     fn line(&self) -> u32 {
@@ -148,9 +151,12 @@ impl Parser {
 
     pub(super) fn module(mut self) -> Result<Module, Error> {
         let mut module = Module::default();
+        let mut first = 0;
         while self.peek().is_some() {
+            let at = self.at;
             let word = self.word()?;
             match word.as_str() {
+                ".visible" | ".extern" | ".weak" | ".common" | ".internal" => continue,
                 ".version" => module.version = self.version()?,
                 ".target" => {
                     module.target = self.word()?;
@@ -166,14 +172,24 @@ impl Parser {
                         );
                     }
                 }
-                ".visible" | ".extern" | ".weak" | ".common" | ".internal" => {}
-                ".entry" => module.entries.push(self.entry()?),
-                ".func" => self.skip_function()?,
-                ".file" | ".loc" => self.skip_line(),
+                ".entry" => {
+                    let mut entry = self.entry()?;
+                    entry.bytes = self.bytes_since(first);
+                    module.entries.push(entry);
+                }
+                ".func" => {
+                    self.skip_function()?;
+                    module.helpers.push(self.bytes_since(first));
+                }
+                ".file" | ".loc" => {
+                    self.skip_line();
+                    self.remarks.push(self.bytes_since(at));
+                }
                 ".pragma" | ".alias" => self.skip_past(';')?,
                 ".section" => {
                     self.word()?;
                     self.skip_block()?;
+                    self.remarks.push(self.bytes_since(at));
                 }
                 ".global" | ".const" | ".shared" => {
                     let space = space_of(&word);
@@ -185,8 +201,15 @@ impl Parser {
                     return Err(self.error(format!("'{word}' is not known here")));
                 }
             }
+            first = self.at;
         }
+        module.remarks = self.remarks;
         Ok(module)
+    }
+
+    /// Bytes of the text from a token to the one before this.
+    fn bytes_since(&self, first: usize) -> Range<usize> {
+        self.tokens[first].bytes.start..self.tokens[self.at - 1].bytes.end
     }
 
     fn version(&mut self) -> Result<String, Error> {
@@ -398,7 +421,7 @@ impl Parser {
         if self.take(';') {
             return Ok(());
         }
-        let line = self.line();
+        let (line, first) = (self.line(), self.at);
         let mut guard = None;
         if self.take('@') {
             let negated = self.take('!');
@@ -426,10 +449,12 @@ impl Parser {
                     body.source = [*file as u32, *at as u32];
                 }
                 self.skip_line();
+                self.remarks.push(self.bytes_since(first));
                 return Ok(());
             }
             ".file" => {
                 self.skip_line();
+                self.remarks.push(self.bytes_since(first));
                 return Ok(());
             }
             ".pragma" | ".branchtargets" | ".callprototype" | ".calltargets" | ".param" => {
@@ -465,6 +490,7 @@ impl Parser {
             operands,
             negate: [false; 2],
             source: body.source,
+            first_byte: self.tokens[first].bytes.start,
         });
         Ok(())
     }

@@ -63,6 +63,17 @@ impl Tools {
     }
 }
 
+impl Tools {
+    /// The same for bitmma.
+    pub(super) fn asked(&self) -> bitmma_ptx::Tools {
+        bitmma_ptx::Tools {
+            assemblers: vec![self.ptxas.clone()],
+            disassemblers: vec![self.nvdisasm.clone()],
+            ..bitmma_ptx::Tools::default()
+        }
+    }
+}
+
 /// A text, compiled.
 pub(super) struct Compiled {
     pub(super) functions: HashMap<String, Function>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bitmma_ptx::{Argument, Buffer, Error, Launch, Limits, Mode, Program, Scalar};
+use bitmma_ptx::{Argument, Buffer, Compiler, Error, Launch, Limits, Mode, Program, Scalar};
 
 use super::assemble::{Compiled, Tools};
 use super::evaluate::{Memory, run};
@@ -27,13 +27,24 @@ pub(super) struct Way {
     pub(super) mode: Mode,
     /// Options of ptxas.
     pub(super) options: &'static [&'static str],
+    /// Whether ptxas is asked.
+    pub(super) asks: bool,
 }
 
 impl Way {
     /// By the rule, without asking.
-    pub(super) const PREDICTED: Way = Way { mode: Mode::Gpu, options: &[] };
+    pub(super) const PREDICTED: Way = Way { mode: Mode::Gpu, options: &[], asks: false };
+    /// By ptxas's code of the text.
+    pub(super) const ASKED: Way = Way { mode: Mode::Gpu, options: &[], asks: true };
     /// Nothing is fused on either side.
-    pub(super) const TEXT: Way = Way { mode: Mode::Text, options: &["--fmad=false"] };
+    pub(super) const TEXT: Way = Way { mode: Mode::Text, options: &["--fmad=false"], asks: false };
+
+    fn compiler(self, tools: &Tools) -> Compiler {
+        match self.asks {
+            true => Compiler::Asked(tools.asked()),
+            false => self.mode.into(),
+        }
+    }
 }
 
 /// What became of a kernel.
@@ -96,8 +107,14 @@ pub(super) fn machine(
 }
 
 /// The output that bitmma gives.
-fn launched(entry: &Entry, program: &Program, name: &str, target: &str, way: Way) -> Result<Vec<u8>, Error> {
-    let kernel = program.kernel(Some(name), Some(target), way.mode)?;
+fn launched(
+    entry: &Entry,
+    program: &Program,
+    name: &str,
+    target: &str,
+    compiler: &Compiler,
+) -> Result<Vec<u8>, Error> {
+    let kernel = program.compiled(Some(name), Some(target), compiler)?;
     let buffer = |bytes, name: &str| Buffer { bytes, name: name.to_owned(), written: false };
     let mut buffers = [buffer(entry.inputs(), "x"), buffer(vec![0; SLOT * OUTPUTS], "y")];
     let bits = entry.parameter();
@@ -132,9 +149,9 @@ fn outcome(
     program: &Program,
     name: &str,
     target: &str,
-    way: Way,
+    compiler: &Compiler,
 ) -> Outcome {
-    let actual = match launched(entry, program, name, target, way) {
+    let actual = match launched(entry, program, name, target, compiler) {
         Ok(actual) => actual,
         Err(Error::Doubtful(doubts)) => {
             return Outcome::Doubtful(doubts.first().map_or(String::new(), ToString::to_string));
@@ -168,7 +185,14 @@ pub(super) fn outcomes(tools: &Tools, entries: &[Entry], target: &str, way: Way)
         Ok(program) => program,
         Err(error) => panic!("bitmma does not read a text: {error}\n{text}"),
     };
-    entries.iter().map(|entry| outcome(entry, &compiled, &program, &entry.name(), target, way)).collect()
+    let compiler = way.compiler(tools);
+    if let Compiler::Asked(tools) = &compiler {
+        program.ask(Some(target), tools);
+    }
+    entries
+        .iter()
+        .map(|entry| outcome(entry, &compiled, &program, &entry.name(), target, &compiler))
+        .collect()
 }
 
 /// Which of several kernels differ; they share a text where ptxas takes it.
@@ -184,8 +208,9 @@ fn differing(tools: &Tools, candidates: &[Entry], target: &str, way: Way) -> Vec
         };
     };
     let Ok(program) = Program::parse(&text) else { return vec![false; candidates.len()] };
+    let compiler = way.compiler(tools);
     let of = |(candidate, name): (&Entry, &String)| {
-        outcome(candidate, &compiled, &program, name, target, way).differs()
+        outcome(candidate, &compiled, &program, name, target, &compiler).differs()
     };
     candidates.iter().zip(&names).map(of).collect()
 }

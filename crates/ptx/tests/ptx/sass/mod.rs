@@ -4,7 +4,7 @@
 //! the shell:
 //!
 //! `BITMMA_PTX_FUZZ="target=sm_90a seeds=0..2000 structures=sums,loops kinds=f32 way=text out=/tmp/found" cargo test -p bitmma-ptx
-//! --test ptx sass::asked -- --nocapture`
+//! --test ptx sass::described -- --nocapture`
 //!
 //! Every word may be left out. `out` is a folder for the kernels that differ, shrunk, at most as many as `most` says;
 //! `show=SEED,SEED` writes kernels of these seeds to it anyhow. A seed means the same kernel for the same structures and kinds.
@@ -93,9 +93,18 @@ fn predicted() {
     }
 }
 
-/// A campaign that `BITMMA_PTX_FUZZ` describes.
 #[test]
 fn asked() {
+    for target in ["sm_80", "sm_90a", "sm_100a"] {
+        let Some(tally) = tried(target, Way::ASKED) else { continue };
+        let seeds: Vec<u64> = tally.different.iter().map(|entry| entry.seed).collect();
+        assert!(seeds.is_empty(), "{target}: seeds {seeds:?} differ");
+    }
+}
+
+/// A campaign that `BITMMA_PTX_FUZZ` describes.
+#[test]
+fn described() {
     let Ok(description) = std::env::var("BITMMA_PTX_FUZZ") else { return };
     let mut wish = every("sm_80", Way::PREDICTED);
     let (mut seeds, mut out, mut way, mut most) = (0..1000, None, Way::PREDICTED, 20);
@@ -125,6 +134,7 @@ fn asked() {
             "way" => {
                 way = match value {
                     "predicted" => Way::PREDICTED,
+                    "asked" => Way::ASKED,
                     "text" => Way::TEXT,
                     other => panic!("no way {other}"),
                 };

@@ -7,7 +7,7 @@ kernel on CPU tensors in its block; ``compare`` runs a Triton kernel as two chip
 from __future__ import annotations
 
 from ._launch import Launched, launch_ptx
-from ._sass import Sass
+
 from ._trace import Product, Row, Trace, Watch
 
 __all__ = ["Launched", "Product", "Row", "Sass", "Trace", "Watch", "compare", "emulate", "launch_ptx", "on"]

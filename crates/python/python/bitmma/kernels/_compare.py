@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from .._bitmma import Ptx as _Ptx
 from .._lazy import numpy as np
+from . import _sass
 from ._launch import _dimensions
 from ._memory import Memory
 from ._trace import Trace, Watch
@@ -133,9 +134,9 @@ class _Lines(NamedTuple):
 def _traced(compiled: Compiled, value: Any, byte: int, options: dict[str, Any]) -> _Lines:
     """All results of floating-point instructions in the block that wrote a byte."""
     ptx = _Ptx(compiled.text)
-    mode = options.get("mode", "gpu")
-    about = ptx.describe(None, None, mode)
-    common = {"mode": mode, "allow_doubtful": options.get("allow_doubtful", False), "shared": compiled.shared}
+    how = _sass.compiled(options.get("mode", "gpu"), compiled.fusion, compiled.ptxas_options)
+    about = ptx.describe(how)
+    common = {"allow_doubtful": options.get("allow_doubtful", False), "shared": compiled.shared}
 
     def launch(request: Any) -> dict[str, Any]:
         memory = Memory()
@@ -144,7 +145,7 @@ def _traced(compiled: Compiled, value: Any, byte: int, options: dict[str, Any]) 
         arguments, buffers, names = memory.buffers(given)
         buffer, offset = arguments[place]
         request = (*request, (buffer, offset + byte))
-        result: dict[str, Any] = ptx.launch(_dimensions("grid", compiled.grid), arguments, buffers, names, trace=request, **common)[2]
+        result: dict[str, Any] = ptx.launch(how, _dimensions("grid", compiled.grid), arguments, buffers, names, trace=request, **common)[2]
         return result
 
     nothing: tuple[Any, ...] = [[(0, 0, 0), (0, 0, 0)]], [1 << 31], [], False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,16 +32,11 @@ class Launched:
     trace: Trace | None = None
     #: Of an autotuned kernel each configuration that ran, and whether its results are the bits of the first.
     configurations: list[tuple[Any, bool]] = field(default_factory=list)
-    _text: tuple[str, str] = field(default=("", ""), repr=False)
-
-    @functools.cached_property
-    def sass(self) -> _sass.Sass | None:
-        """The rule for fused products against what ptxas makes of the text, counted in its SASS.
-
-        None where ptxas and nvdisasm are not installed (Triton's wheel has both), and for text as written.
-        """
-        text, target = self._text
-        return _sass.check(text, target, len(self.fused)) if text else None
+    #: How it is known what is fused: "asked" (ptxas compiled this text), "predicted" (by a rule), "off" (compiled without fusion),
+    #: "text" (nothing is: the text as written).
+    fusion: str = "text"
+    #: The ptxas that was asked, as in "ptxas 12.9.86"; of "predicted" why none was, where one was looked for and did not take the text.
+    compiler: str = ""
 
 
 def _dimensions(name: str, sizes: Any) -> tuple[int, int, int]:
@@ -91,6 +85,8 @@ def launch_ptx(
     block: int | Sequence[int] | None = None,
     target: str | None = None,
     mode: str = "gpu",
+    fusion: str | None = None,
+    ptxas_options: Sequence[str] = (),
     allow_doubtful: bool = False,
     shared: int | None = None,
     loop_limit: int | None = None,
@@ -102,6 +98,9 @@ def launch_ptx(
 
     Arrays (NumPy, PyTorch on the CPU) are buffers, Python's numbers scalars, ``None`` is a null pointer. ``block`` is that of
     ``.reqntid`` where the entry has one. ``mode="gpu"`` runs what ptxas makes of the text, ``"text"`` the text as written.
+    ``fusion`` says how it is found out which products ptxas fuses with additions: ``"ask"`` compiles the text and reads the
+    code, ``"predict"`` goes by a rule, ``"off"`` is for kernels that are compiled without; None asks where ptxas and nvdisasm are
+    installed, and else predicts. ``ptxas_options`` are further options of ptxas.
     A kernel whose results on a GPU are not known for sure is refused unless ``allow_doubtful``; with it, blocks run one
     after the other, and may touch the same addresses. ``shared`` is the size of dynamic shared memory, by default all that
     the architecture has; ``loop_limit`` the turns that the loops of a warp may make; ``threads`` those of this machine.
@@ -114,8 +113,9 @@ def launch_ptx(
     sizes = _dimensions("grid", grid)
     memory = Memory(names)
     given = [memory.argument(index, argument) for index, argument in enumerate(args)]
+    compiled = _sass.compiled(mode, fusion, list(ptxas_options))
     with _located(text):
-        about = ptx.describe(entry, target, mode)
+        about = ptx.describe(compiled, entry, target)
     missing = about["parameters"][len(given) :]
     # Triton's kernels end with two pointers to scratch memory, which its launcher fills in
     if len(missing) == 2 and all(kind == "pointer" for _, kind in missing):
@@ -127,6 +127,7 @@ def launch_ptx(
         request = (*trace.request(size), None)
     with _located(text):
         written, instructions, traced = ptx.launch(
+            compiled,
             sizes,
             arguments,
             buffers,
@@ -134,7 +135,6 @@ def launch_ptx(
             entry=entry,
             block=None if block is None else _dimensions("block", block),
             target=target,
-            mode=mode,
             allow_doubtful=allow_doubtful,
             shared=shared,
             loop_limit=loop_limit,
@@ -148,5 +148,6 @@ def launch_ptx(
         about["fused"],
         about["folded"],
         None if trace is None else Trace.of(traced, about["target"]),
-        _text=(text, about["target"]) if mode == "gpu" else ("", ""),
+        fusion=about["fusion"][0],
+        compiler=about["fusion"][1],
     )

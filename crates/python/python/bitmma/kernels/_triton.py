@@ -93,6 +93,12 @@ def _address(value: Any) -> int:
     return int(value.data_ptr() if hasattr(value, "data_ptr") else value.__array_interface__["data"][0])
 
 
+def _ptxas_options(metadata: Any) -> list[str]:
+    """The options with which Triton calls ptxas, as far as they may change code."""
+    options = (getattr(metadata, "ptx_options", None) or "").split()
+    return [*options, "--regAllocOptLevel=2"]
+
+
 class Compiled(NamedTuple):
     """What a launch ran."""
 
@@ -103,6 +109,9 @@ class Compiled(NamedTuple):
     shared: int
     names: list[str]
     kernel: Any
+    #: As ``launch_ptx`` has them.
+    fusion: str | None
+    ptxas_options: list[str]
 
 
 class OnChip:
@@ -185,12 +194,18 @@ class OnChip:
         sizes = grid(bound) if callable(grid) else grid
         if isinstance(sizes, (tuple, list)) and 0 in sizes:
             return Launched(0, [], [], [])  # no block: Triton launches nothing
-        self.last = Compiled(compiled.asm["ptx"], sizes, ordered, int(compiled.metadata.shared), list(bound), kernel)
+        how = {"fusion": None, "ptxas_options": _ptxas_options(compiled.metadata), **self.options}
+        if not getattr(compiled.metadata, "enable_fp_fusion", True):
+            how["fusion"] = "off"
+        shared = int(compiled.metadata.shared)
+        self.last = Compiled(
+            compiled.asm["ptx"], sizes, ordered, shared, list(bound), kernel, how["fusion"], how["ptxas_options"]
+        )
         scratch = int(getattr(compiled.metadata, "global_scratch_size", 0) or 0)
         if scratch:
             raise PtxError("the kernel needs scratch memory for tensor descriptors, which are not supported")
         return launch_ptx(
-            compiled.asm["ptx"], sizes, [*ordered, None, None], shared=int(compiled.metadata.shared), names=names, **self.options
+            compiled.asm["ptx"], sizes, [*ordered, None, None], shared=shared, names=names, **how
         )
 
     @staticmethod

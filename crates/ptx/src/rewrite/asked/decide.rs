@@ -1,0 +1,435 @@
+//! What the code says of each addition: whether it is fused, and with which product.
+
+use std::collections::BTreeSet;
+
+use super::super::contract::{is_product, rounds};
+use super::super::evaluate;
+use super::super::uses::Uses;
+use super::alike::alike;
+use super::origin::{Origin, kind, known, origin};
+use super::sass::{Listing, Value, value};
+use crate::error::Doubt;
+use crate::program::Type;
+use crate::text::{Function, Instruction, Operand};
+
+/// What the code says.
+#[derive(Default)]
+pub(super) struct Decisions {
+    pub(super) fused: Vec<Fusion>,
+    pub(super) doubts: Vec<Doubt>,
+}
+
+/// An addition and the operand that is a product, or one of several products, there.
+#[derive(Clone, Debug)]
+pub(super) struct Fusion {
+    pub(super) addition: usize,
+    /// 1 or 2.
+    pub(super) operand: usize,
+    pub(super) origin: Origin,
+}
+
+/// What a copy of an addition in the code is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Copy {
+    /// An addition.
+    Plain,
+    /// A multiply-add, with the operand of the addition that is its product.
+    Fused(usize),
+    /// A multiply-add of one product or another.
+    Unclear,
+}
+
+struct Deciding<'d> {
+    function: &'d Function,
+    uses: &'d Uses,
+    listing: &'d Listing<'d>,
+    alike: Vec<usize>,
+}
+
+/// `dropped`: whether an instruction is known to be nothing in the code, because it is never reached.
+pub(super) fn decide(
+    function: &Function,
+    uses: &Uses,
+    live: &[bool],
+    listing: &Listing<'_>,
+    dropped: &dyn Fn(usize) -> bool,
+) -> Decisions {
+    let deciding = Deciding { function, uses, listing, alike: alike(function, uses) };
+    let mut decisions = Decisions::default();
+    for addition in 0..function.instructions.len() {
+        let instruction = &function.instructions[addition];
+        if !matches!(instruction.name(), "add" | "sub")
+            || rounds(instruction)
+            || evaluate::kind(instruction).and_then(Type::float).is_none()
+            || !live[addition]
+        {
+            continue;
+        }
+        if let Err(why) = deciding.addition(addition, &mut decisions)
+            && !(listing.of(addition).is_empty() && dropped(addition))
+        {
+            let instruction = &function.instructions[addition];
+            decisions.doubts.push(Doubt { line: instruction.line, form: instruction.form.clone(), why });
+        }
+    }
+    decisions
+}
+
+impl Deciding<'_> {
+    /// Decides about one. Else why that is not possible.
+    fn addition(&self, addition: usize, decisions: &mut Decisions) -> Result<(), String> {
+        let instruction = &self.function.instructions[addition];
+        let origins = [1, 2].map(|operand| {
+            let operand = &instruction.operands[operand];
+            origin(self.function, self.uses, addition, operand, instruction)
+        });
+        let is_candidate = |origin: &Origin| {
+            let product = |at: usize| self.is_product(at, instruction);
+            (!origin.leaves.is_empty()
+                && origin.leaves.iter().all(|(at, _)| product(*at))
+                && origin.constants.is_empty())
+            .then_some(!origin.open)
+            .or_else(|| origin.leaves.iter().any(|(at, _)| product(*at)).then_some(false))
+        };
+        let candidates = [0, 1].map(|index| is_candidate(&origins[index]));
+        if candidates == [None, None] {
+            let fused = self.listing.of(addition).iter().any(|at| self.multiply_add(*at));
+            return match fused {
+                true => {
+                    Err("ptxas makes it a multiply-add, though none of its operands is known to be a product"
+                        .to_owned())
+                }
+                false => Ok(()),
+            };
+        }
+        let mut copies: BTreeSet<Copy> = BTreeSet::new();
+        let own = self.listing.of(addition);
+        let merged: Vec<usize>;
+        let all = if own.iter().any(|at| self.adds(*at)) {
+            own
+        } else {
+            merged = self.merged(addition);
+            &merged
+        };
+        for at in all.iter().copied().filter(|at| self.adds(*at)) {
+            copies.insert(self.copy(at, addition, &origins, &candidates));
+        }
+        let copies: Vec<Copy> = copies.into_iter().collect();
+        match copies.as_slice() {
+            [] => {
+                Err("nothing in the code that ptxas makes of the text is known to be this addition"
+                    .to_owned())
+            }
+            [Copy::Plain] => Ok(()),
+            [Copy::Fused(operand)] => {
+                let origin = &origins[operand - 1];
+                if candidates[operand - 1] != Some(true) {
+                    return Err("ptxas makes it a multiply-add of what is not always a product in the text"
+                        .to_owned());
+                }
+                decisions.fused.push(Fusion { addition, operand: *operand, origin: origin.clone() });
+                Ok(())
+            }
+            [Copy::Unclear] => Err("ptxas makes it a multiply-add, of which product is not clear".to_owned()),
+            _ => Err(
+                "ptxas makes several copies of it, of which some are fused with a product and others are not"
+                    .to_owned(),
+            ),
+        }
+    }
+
+    fn is_product(&self, at: usize, addition: &Instruction) -> bool {
+        let instruction = &self.function.instructions[at];
+        is_product(instruction)
+            && kind(instruction) == kind(addition)
+            && instruction.has("ftz") == addition.has("ftz")
+    }
+
+    /// The code of additions that compute the same.
+    fn merged(&self, addition: usize) -> Vec<usize> {
+        let first = self.alike[addition];
+        let others = (0..self.alike.len()).filter(|other| self.alike[*other] == first && *other != addition);
+        others.flat_map(|other| self.listing.of(other).iter().copied()).collect()
+    }
+
+    /// Whether an instruction of the code is an addition or a multiply-add of floats.
+    fn adds(&self, at: usize) -> bool {
+        matches!(
+            self.listing.code[at].name(),
+            "FADD"
+                | "DADD"
+                | "HADD2"
+                | "FADD2"
+                | "FFMA"
+                | "DFMA"
+                | "HFMA2"
+                | "FFMA2"
+                | "FFMA32I"
+                | "UFADD"
+                | "UFFMA"
+        ) || self.listing.code[at].name() == "FMUL"
+    }
+
+    /// Whether it is one of two factors that are not one, and of what is not zero.
+    fn multiply_add(&self, at: usize) -> bool {
+        let one = &self.listing.code[at];
+        if !matches!(one.name(), "FFMA" | "DFMA" | "HFMA2" | "FFMA2" | "FFMA32I" | "UFFMA") {
+            return false;
+        }
+        let (a, b, c) = self.factors(at);
+        let nothing = one.sources().get(c).is_none_or(|operand| value(operand) == Value::Bits(0));
+        !nothing && !self.is_one(at, a, one.name()) && !self.is_one(at, b, one.name())
+    }
+
+    /// The operands of a multiply-add; an immediate of packed halves is two.
+    fn factors(&self, at: usize) -> (usize, usize, usize) {
+        let one = &self.listing.code[at];
+        let sources = one.sources();
+        let number = |index: usize| {
+            one.name() == "HFMA2"
+                && sources.get(index).is_some_and(|operand| matches!(value(operand), Value::Number(_)))
+                && sources.get(index + 1).is_some_and(|operand| matches!(value(operand), Value::Number(_)))
+        };
+        let a = 0;
+        let b = if number(a) { 2 } else { 1 };
+        let c = if number(b) { b + 2 } else { b + 1 };
+        (a, b, c)
+    }
+
+    /// Whether an operand is one, or minus one.
+    fn is_one(&self, at: usize, index: usize, name: &str) -> bool {
+        let one = &self.listing.code[at];
+        let Some(operand) = one.sources().get(index) else { return false };
+        let bits = |bits: u64| match name {
+            "HFMA2" => matches!(bits & 0x7fff_7fff, 0x3c00_3c00 | 0x3f80_3f80 | 0x3c00 | 0x3f80),
+            "DFMA" => bits & (u64::MAX >> 1) == 0x3ff0_0000_0000_0000,
+            _ => bits & 0x7fff_ffff == 0x3f80_0000,
+        };
+        match value(operand) {
+            Value::Number(number) => number.abs() == 1.0,
+            Value::Bits(value) => bits(value),
+            Value::Register(register) => {
+                let reaching = self.listing.reaching(at, register);
+                !reaching.is_empty()
+                    && reaching.iter().all(|definition| self.moved(*definition).is_some_and(bits))
+            }
+            _ => false,
+        }
+    }
+
+    /// The bits of a constant that an instruction of the code puts into a register.
+    fn moved(&self, at: usize) -> Option<u64> {
+        let one = &self.listing.code[at];
+        let sources = one.sources();
+        match one.name() {
+            "MOV" | "UMOV" | "MOV32I" => match value(sources.first()?) {
+                Value::Bits(bits) => Some(bits),
+                _ => None,
+            },
+            "IMAD" if one.has("MOV") => match value(sources.get(2)?) {
+                Value::Bits(bits) => Some(bits),
+                _ => None,
+            },
+            // two halves
+            "HFMA2" if sources.first()?.trim_start_matches('-') == "RZ" && sources.get(1)? == &"RZ" => {
+                match (value(sources.get(2)?), value(sources.get(3)?)) {
+                    (Value::Number(high), Value::Number(low)) => {
+                        let brain = one.opcode.contains("BF16");
+                        Some(u64::from(half(high, brain)?) << 16 | u64::from(half(low, brain)?))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn copy(
+        &self,
+        at: usize,
+        addition: usize,
+        origins: &[Origin; 2],
+        candidates: &[Option<bool>; 2],
+    ) -> Copy {
+        if !self.multiply_add(at) {
+            return Copy::Plain;
+        }
+        let (a, b, c) = self.factors(at);
+        let mut fitting: Vec<(usize, u32)> = vec![];
+        // first all that reaches an operand must fit; then, as a register may hold something else on a way that is never taken,
+        // something of it
+        for all in [true, false] {
+            for operand in [1, 2] {
+                if candidates[operand - 1].is_none() {
+                    continue;
+                }
+                let other = self.comes_from(at, c, &origins[2 - operand], all);
+                let factors = self.is_product_of(at, a, b, &origins[operand - 1], addition, all);
+                let score = u32::from(other) + u32::from(factors);
+                if score > 0 {
+                    fitting.push((operand, score));
+                }
+            }
+            if !fitting.is_empty() {
+                break;
+            }
+        }
+        fitting.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
+        match fitting.as_slice() {
+            [] => Copy::Unclear,
+            [(operand, _)] => Copy::Fused(*operand),
+            [(operand, first), (_, second)] if first > second => Copy::Fused(*operand),
+            // either is the same product
+            [(operand, _), ..] if self.same(&origins[0], &origins[1]) => Copy::Fused(*operand),
+            _ => Copy::Unclear,
+        }
+    }
+
+    fn same(&self, one: &Origin, other: &Origin) -> bool {
+        let leaves = |origin: &Origin| -> BTreeSet<(usize, bool)> {
+            origin.leaves.iter().map(|(at, negated)| (self.alike[*at], *negated)).collect()
+        };
+        leaves(one) == leaves(other)
+    }
+
+    /// Whether an operand of the code is what an operand of the text is, as far as its instructions are known.
+    fn comes_from(&self, at: usize, index: usize, origin: &Origin, all: bool) -> bool {
+        let Some(operand) = self.listing.code[at].sources().get(index) else { return false };
+        let accepted: BTreeSet<usize> = origin.passed.iter().map(|one| self.alike[*one]).collect();
+        self.is_of(at, operand, &accepted, origin, all, &mut BTreeSet::new())
+    }
+
+    fn is_of(
+        &self,
+        at: usize,
+        operand: &str,
+        accepted: &BTreeSet<usize>,
+        origin: &Origin,
+        all: bool,
+        seen: &mut BTreeSet<usize>,
+    ) -> bool {
+        match value(operand) {
+            Value::Number(_) | Value::Bits(_) => {
+                !origin.constants.is_empty() || origin.leaves.iter().any(|(leaf, _)| self.is_folded(*leaf))
+            }
+            Value::Bank => {
+                !origin.constants.is_empty()
+                    || origin.leaves.iter().any(|(leaf, _)| {
+                        let instruction = &self.function.instructions[*leaf];
+                        instruction.name() == "ld" && (instruction.has("param") || instruction.has("const"))
+                            || self.is_folded(*leaf)
+                    })
+            }
+            Value::Register(register) => {
+                let reaching = self.listing.reaching(at, register);
+                let mut fits = |definition: &usize| {
+                    if !seen.insert(*definition) {
+                        return all;
+                    }
+                    let one = &self.listing.code[*definition];
+                    if one.number.is_some_and(|number| {
+                        accepted.contains(&self.alike[number.min(self.alike.len() - 1)])
+                    }) {
+                        return true;
+                    }
+                    let moves = match one.name() {
+                        "MOV" | "UMOV" | "R2UR" | "MOV32I" => one.sources().get(..1),
+                        "IMAD" if one.has("MOV") => one.sources().get(2..3),
+                        "SEL" | "FSEL" | "USEL" => one.sources().get(..2),
+                        _ => None,
+                    };
+                    match moves {
+                        Some(sources) => {
+                            let sources = sources.to_vec();
+                            let mut fits =
+                                |source: &&str| self.is_of(*definition, source, accepted, origin, all, seen);
+                            if all { sources.iter().all(&mut fits) } else { sources.iter().any(&mut fits) }
+                        }
+                        None => self.moved(*definition).is_some() && !origin.constants.is_empty(),
+                    }
+                };
+                match all {
+                    true => !reaching.is_empty() && reaching.iter().all(&mut fits),
+                    false => reaching.iter().any(&mut fits),
+                }
+            }
+            Value::Other => false,
+        }
+    }
+
+    /// Whether an instruction of the text is not in the code.
+    fn is_folded(&self, at: usize) -> bool {
+        self.listing.of(at).is_empty()
+    }
+
+    /// Whether two operands of the code are the factors of the products that an operand of the text is.
+    fn is_product_of(
+        &self,
+        at: usize,
+        a: usize,
+        b: usize,
+        origin: &Origin,
+        addition: usize,
+        all: bool,
+    ) -> bool {
+        let instruction = &self.function.instructions[addition];
+        origin.leaves.iter().any(|(product, _)| {
+            if !self.is_product(*product, instruction) {
+                return false;
+            }
+            let one = &self.function.instructions[*product];
+            let own =
+                || Origin { passed: BTreeSet::from([*product]), constants: vec![0], ..Origin::default() };
+            match (one.name(), one.operands.as_slice()) {
+                ("mul", [_, x, y]) => {
+                    let of = |operand: &Operand| origin_of(self, *product, operand);
+                    let (x, y) = (of(x), of(y));
+                    self.comes_from(at, a, &x, all) && self.comes_from(at, b, &y, all)
+                        || self.comes_from(at, a, &y, all) && self.comes_from(at, b, &x, all)
+                }
+                (_, [_, x, ..]) => {
+                    // of a division: the scaled numerator, and the reciprocal
+                    let mut x = origin_of(self, *product, x);
+                    let mut strict = own();
+                    strict.constants.clear();
+                    let inner = self.comes_from(at, a, &strict, all) || self.comes_from(at, b, &strict, all);
+                    x.passed.insert(*product);
+                    x.constants.push(0);
+                    inner && self.comes_from(at, a, &x, all) && self.comes_from(at, b, &x, all)
+                        || self.comes_from(at, a, &x, all) && self.comes_from(at, b, &own(), all)
+                        || self.comes_from(at, b, &x, all) && self.comes_from(at, a, &own(), all)
+                }
+                _ => false,
+            }
+        })
+    }
+}
+
+fn origin_of(deciding: &Deciding<'_>, at: usize, operand: &Operand) -> Origin {
+    let instruction = &deciding.function.instructions[at];
+    let mut origin = origin(deciding.function, deciding.uses, at, operand, instruction);
+    if let Some(bits) = known(deciding.function, deciding.uses, at, operand) {
+        origin.constants.push(bits);
+    }
+    origin
+}
+
+/// The bits of a half that a listing prints.
+fn half(number: f64, brain: bool) -> Option<u16> {
+    let single = (number as f32).to_bits();
+    if brain {
+        return (single & 0xffff == 0).then_some((single >> 16) as u16);
+    }
+    let (sign, exponent, fraction) = (single >> 31, (single >> 23 & 255) as i32 - 127, single & 0x7f_ffff);
+    if number == 0.0 {
+        return Some((sign << 15) as u16);
+    }
+    if (-14..16).contains(&exponent) {
+        return Some((sign << 15 | ((exponent + 15) as u32) << 10 | fraction >> 13) as u16);
+    }
+    if exponent < -14 {
+        let units = (number.abs() * f64::from(1 << 24)) as u32;
+        return Some((sign << 15 | units) as u16);
+    }
+    None
+}

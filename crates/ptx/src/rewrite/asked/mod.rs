@@ -1,0 +1,70 @@
+//! What ptxas makes of a text, asked of ptxas: the entry is assembled with the number of each instruction as its line, and the
+//! listing of its code says what became of each.
+
+mod alike;
+mod apply;
+mod cache;
+mod compiled;
+mod decide;
+mod elf;
+mod fold;
+mod numbered;
+mod origin;
+mod sass;
+mod tools;
+
+use super::dead::{is_nothing, live};
+use super::normal::Normal;
+use super::uses::Uses;
+use super::{Rewrites, too_large};
+use crate::flow::Flow;
+use crate::text::{Function, Module};
+
+pub use cache::{CACHE_BYTES, CACHE_VARIABLE};
+pub use tools::{FOLDERS_VARIABLE, TIME_LIMIT, Tools};
+
+/// Rewrites a function as the tools compile it. The assembler that was asked, as in `ptxas 12.9.86`; else why none has answered, and
+/// the function is as it was.
+pub(super) fn apply(
+    module: &Module,
+    function: &mut Function,
+    target: &str,
+    tools: &Tools,
+    rewrites: &mut Rewrites,
+) -> Result<String, String> {
+    let compiled = cache::compiled(tools, module, function, target)?;
+    if std::env::var_os("BITMMA_DUMP").is_some() {
+        eprintln!("{}", compiled.listing);
+    }
+    let listing = sass::Listing::parse(&compiled.listing);
+    let normal = std::cell::OnceCell::new();
+    let text = function.clone();
+    let normal = || normal.get_or_init(|| Normal::of(&text)).as_ref();
+    let doubts = fold::fold(function, &listing, &normal, rewrites);
+    let flow = Flow::of(&function.instructions);
+    let Some(uses) = Uses::of(function, &flow) else {
+        let first = function.instructions.first();
+        rewrites.doubts.extend(first.map(|first| too_large(first, "products ptxas fuses")));
+        return Ok(compiled.by.clone());
+    };
+    let live = live(function, &uses);
+    let mut decisions = decide::decide(function, &uses, &live, &listing, &|at| dropped(normal(), at));
+    decisions.doubts.extend(doubts);
+    decisions.doubts.sort_by_key(|doubt| doubt.line);
+    rewrites.doubts.extend(decisions.doubts);
+    apply::apply(function, &flow, &uses, &decisions.fused, rewrites);
+    Ok(compiled.by.clone())
+}
+
+/// Whether an instruction of the text is nothing in all its copies.
+fn dropped(normal: Option<&Normal>, at: usize) -> bool {
+    normal.is_some_and(|normal| {
+        let mut copies = (0..normal.origin.len()).filter(|copy| normal.origin[*copy] == at);
+        copies.all(|copy| is_nothing(&normal.function.instructions[copy]))
+    })
+}
+
+/// Asks for all entries of a text at once.
+pub(crate) fn ask_all(module: &Module, target: &str, tools: &Tools) {
+    cache::compiled_all(tools, module, target);
+}
