@@ -1,10 +1,15 @@
 //! Bodies of kernels as ptxas compiles them: what was rewritten, and the result.
 
-use bitmma_ptx::{Argument, Buffer, Kernel, Launch, Limits, Mode, Program};
+use bitmma_ptx::{Argument, Buffer, Compiler, Kernel, Launch, Limits, Mode, Program};
 
 /// A body that reads a, b, c and e as `%h1` to `%h4`, `%r1` to `%r4` and `%d1` to `%d4`, and leaves its result in `%h9`, `%r9` or
 /// `%d9`.
 pub(crate) fn kernel(target: &str, mode: Mode, body: &str) -> Kernel {
+    compiled(target, &mode.into(), body)
+}
+
+/// The same as a compiler compiles it.
+pub(crate) fn compiled(target: &str, compiler: &Compiler, body: &str) -> Kernel {
     let loads: String = [(16, 'h'), (32, 'r'), (64, 'd')]
         .iter()
         .flat_map(|(bits, letter)| {
@@ -25,7 +30,7 @@ pub(crate) fn kernel(target: &str, mode: Mode, body: &str) -> Kernel {
          {body}\nst.global.b{bits} [%d10+32], %{letter}9;\nret;\n}}\n"
     );
     let program = Program::parse(&text).unwrap_or_else(|error| panic!("{body}: {error}"));
-    program.kernel(None, None, mode).unwrap_or_else(|error| panic!("{body}: {error}"))
+    program.compiled(None, None, compiler).unwrap_or_else(|error| panic!("{body}: {error}"))
 }
 
 /// The result of a body for the operands a, b, c and e, on sm_90.
@@ -35,12 +40,16 @@ pub(crate) fn result(mode: Mode, body: &str, operands: [u64; 4]) -> u64 {
 
 /// The same on another target.
 pub(crate) fn result_on(target: &str, mode: Mode, body: &str, operands: [u64; 4]) -> u64 {
-    let kernel = kernel(target, mode, body);
+    result_of(&kernel(target, mode, body), body, operands)
+}
+
+/// The result of a kernel of a body.
+pub(crate) fn result_of(kernel: &Kernel, body: &str, operands: [u64; 4]) -> u64 {
     let mut bytes: Vec<u8> = operands.iter().flat_map(|operand| operand.to_le_bytes()).collect();
     bytes.extend([0; 8]);
     let mut buffers = vec![Buffer { bytes, ..Buffer::default() }];
     let launch = Launch {
-        kernel: &kernel,
+        kernel,
         grid: [1, 1, 1],
         block: None,
         shared: None,

@@ -2,6 +2,7 @@
 
 mod atomics;
 mod block;
+mod asked;
 mod body;
 mod cases;
 mod comparisons;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::listing::{Function, functions};
 
-pub(super) struct Tools {
+pub(crate) struct Tools {
     pub(super) ptxas: PathBuf,
     pub(super) nvdisasm: PathBuf,
 }
@@ -38,7 +38,7 @@ fn folders() -> Vec<PathBuf> {
 
 impl Tools {
     /// The tools for a target, or `None` with a line that says what was skipped. `BITMMA_PTXAS` and `BITMMA_NVDISASM` name others.
-    pub(super) fn find(target: &str) -> Option<Tools> {
+    pub(crate) fn find(target: &str) -> Option<Tools> {
         let folders = folders();
         let first = |names: &[&str]| {
             names
@@ -65,7 +65,7 @@ impl Tools {
 
 impl Tools {
     /// The same for bitmma.
-    pub(super) fn asked(&self) -> bitmma_ptx::Tools {
+    pub(crate) fn asked(&self) -> bitmma_ptx::Tools {
         bitmma_ptx::Tools {
             assemblers: vec![self.ptxas.clone()],
             disassemblers: vec![self.nvdisasm.clone()],

@@ -13,7 +13,7 @@
 
 mod access;
 mod arithmetic;
-mod assemble;
+pub(crate) mod assemble;
 mod compare;
 mod evaluate;
 mod float;

@@ -1,0 +1,170 @@
+//! What ptxas fuses and folds as it says itself: texts that no rule on the text alone has got right. Skipped without ptxas.
+
+use std::path::PathBuf;
+
+use bitmma_ptx::{Compiler, Fusion, Mode, Program, Tools};
+
+use crate::body::{compiled, kernel, result_of};
+use crate::sass::assemble::Tools as Found;
+
+const TARGETS: [&str; 3] = ["sm_80", "sm_90a", "sm_100a"];
+
+/// The compiler of each target that can be asked.
+fn compilers() -> Vec<(&'static str, Compiler)> {
+    let one = |target| Some((target, Compiler::Asked(Found::find(target)?.asked())));
+    TARGETS.into_iter().filter_map(one).collect()
+}
+
+fn of(value: f32) -> u64 {
+    value.to_bits().into()
+}
+
+/// Lines of products and additions; the body starts on line 8.
+fn fused(body: &str, expected: &[(u32, u32)]) {
+    for (target, compiler) in compilers() {
+        let kernel = compiled(target, &compiler, body);
+        assert_eq!(kernel.doubts(), [], "{target}: {body}");
+        let mut lines = kernel.rewrites().fused.clone();
+        lines.sort_unstable();
+        assert_eq!(lines, expected, "{target}: {body}");
+        assert_eq!(kernel.rewrites().fusion.word(), "asked");
+        assert!(kernel.rewrites().fusion.remark().starts_with("ptxas 1"), "{}", kernel.rewrites().fusion);
+    }
+}
+
+#[test]
+fn of_two_products_the_operands_say_which_is_fused() {
+    // the quotient is needed as it is, so the other one is fused
+    let body = "div.full.f32 %r5, %r1, %r2;\ndiv.full.f32 %r6, %r3, %r4;\nadd.f32 %r7, %r5, %r6;\n\
+                st.global.f32 [%d10+40], %r7;\nadd.f32 %r9, %r5, %r4;";
+    fused(body, &[(9, 10)]);
+    // a product added to itself
+    let body = "mul.f32 %r5, %r1, %r2;\nmul.f32 %r6, %r3, %r4;\nadd.f32 %r7, %r5, %r6;\nadd.f32 %r8, %r5, %r5;\n\
+                st.global.f32 [%d10+40], %r8;\nmov.b32 %r9, %r7;";
+    fused(body, &[(9, 10)]);
+    let (a, b, c, e) = (1.0f32 + f32::EPSILON, 1.0f32 - f32::EPSILON, 3.0f32, 1.0f32 / 3.0);
+    for (target, compiler) in compilers() {
+        let kernel = compiled(
+            target,
+            &compiler,
+            "mul.f32 %r5, %r1, %r2;\nst.global.f32 [%d10+40], %r5;\nmul.f32 %r6, %r3, %r4;\nadd.f32 %r9, %r5, %r6;",
+        );
+        assert_eq!(result_of(&kernel, target, [a, b, c, e].map(of)), of(c.mul_add(e, a * b)), "{target}");
+    }
+}
+
+#[test]
+fn a_product_is_found_through_operations_that_change_nothing() {
+    for between in [
+        "mul.f32 %r6, %r5, 0f3F800000;",
+        "div.full.f32 %r6, %r5, 0f3F800000;",
+        "mov.b64 %d5, {%r5, %r4}; mov.b64 {%r6, %r7}, %d5;",
+        "cvt.f32.f32 %r6, %r5;",
+        "and.b32 %r6, %r5, -1;",
+        "max.f32 %r6, %r5, %r5;",
+        "setp.lt.f32 %p1, %r1, %r2; selp.b32 %r6, %r5, %r5, %p1;",
+        "mov.b32 %r6, %r5; bra.uni J; J:",
+    ] {
+        fused(&format!("mul.f32 %r5, %r1, %r2;\n{between}\nadd.f32 %r9, %r6, %r3;"), &[(8, 10)]);
+    }
+    // packed halves: a sum is written as a multiply-add by one
+    fused("mul.f16x2 %r5, %r1, %r2;\nadd.f16x2 %r6, %r5, %r3;\nadd.f16x2 %r9, %r6, %r5;", &[]);
+}
+
+#[test]
+fn constant_turns_are_unrolled_first() {
+    let body = "mul.f32 %r5, %r1, %r2;\nmov.b32 %r9, %r3; mov.b32 %r6, 0;\nW: add.f32 %r9, %r5, %r9;\n\
+                add.s32 %r6, %r6, 1; setp.lt.s32 %p1, %r6, 4; @%p1 bra W;";
+    fused(body, &[(8, 10)]);
+    let (a, b, c) = (1.0f32 + f32::EPSILON, 1.0f32 - f32::EPSILON, -1.0f32);
+    let expected = (0..4).fold(c, |sum, _| a.mul_add(b, sum));
+    for (target, compiler) in compilers() {
+        let kernel = compiled(target, &compiler, body);
+        assert_eq!(result_of(&kernel, body, [of(a), of(b), of(c), 0]), of(expected), "{target}");
+    }
+}
+
+#[test]
+fn a_product_with_a_constant_factor_is_computed_again_in_another_block() {
+    let body = "mul.ftz.f32 %r5, %r1, 0f3F317218;\nst.global.f32 [%d10+40], %r2;\nsetp.lt.f32 %p1, %r2, %r3;\n\
+                mov.b32 %r9, %r4;\n@%p1 bra J;\nmembar.gl;\nsub.ftz.f32 %r9, %r4, %r5;\nJ:";
+    fused(body, &[(8, 14)]);
+    let (a, e) = (1.2345678f32, 0.85573f32);
+    for (target, compiler) in compilers() {
+        let kernel = compiled(target, &compiler, body);
+        let operands = [of(a), of(1.0), of(0.0), of(e)];
+        let expected = (-a).mul_add(f32::from_bits(0x3f31_7218), e);
+        assert_eq!(result_of(&kernel, body, operands), of(expected), "{target}");
+    }
+}
+
+#[test]
+fn functions_of_constants_are_folded_where_the_code_has_none() {
+    for (function, x, expected) in [
+        ("sin.approx.f32", 3.0f32, 0x3e10_81c3u64),
+        ("cos.approx.f32", 3.0, 0xbf7d_7026),
+        ("ex2.approx.f32", -3.0, 0x3e00_0000),
+    ] {
+        let body = format!("mov.b32 %r5, 0f{:08X};\n{function} %r9, %r5;", x.to_bits());
+        for (target, compiler) in compilers() {
+            let kernel = compiled(target, &compiler, &body);
+            assert_eq!(kernel.rewrites().folded, [9], "{target}: {body}");
+            assert_eq!(result_of(&kernel, &body, [0; 4]), expected, "{target}: {body}");
+        }
+    }
+    for (target, compiler) in compilers() {
+        assert!(
+            compiled(target, &compiler, "ex2.approx.f32 %r9, %r1;").rewrites().folded.is_empty(),
+            "{target}"
+        );
+    }
+}
+
+#[test]
+fn each_kernel_says_how_its_fusion_is_known() {
+    let body = "mul.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3;";
+    let word = |compiler: &Compiler| compiled("sm_80", compiler, body).rewrites().fusion.clone();
+    assert_eq!(word(&Compiler::Text), Fusion::Text);
+    assert_eq!(word(&Compiler::Predicted), Fusion::Predicted(None));
+    assert_eq!(word(&Compiler::Off), Fusion::Off);
+    assert!(compiled("sm_80", &Compiler::Off, body).rewrites().fused.is_empty());
+    assert_eq!(kernel("sm_80", Mode::Gpu, body).rewrites().fused, [(8, 8)]);
+    // where nothing can be asked, the rule takes over and says why
+    let missing = Tools {
+        assemblers: vec![PathBuf::from("/nowhere/ptxas")],
+        disassemblers: vec![PathBuf::from("/nowhere/nvdisasm")],
+        ..Tools::default()
+    };
+    let fusion = word(&Compiler::Asked(missing));
+    assert!(matches!(&fusion, Fusion::Predicted(Some(why)) if why.contains("/nowhere/ptxas")), "{fusion}");
+}
+
+#[test]
+fn an_assembler_that_takes_the_text_is_looked_for() {
+    let (Some(old), Some(new)) = (Found::find("sm_80"), Found::find("sm_90a")) else { return };
+    let (old, new) = (old.asked(), new.asked());
+    if old.assemblers == new.assemblers {
+        return;
+    }
+    let text = ".version 9.1\n.target sm_80\n.address_size 64\n.visible .entry one(.param .u64 p) { .reg .b64 %d<2>; ret; }";
+    let program = Program::parse(text).expect("a text");
+    let asked = |tools: Tools| {
+        program.compiled(None, None, &Compiler::Asked(tools)).expect("a kernel").rewrites().fusion.clone()
+    };
+    assert_eq!(asked(old.clone()).word(), "predicted");
+    let both = Tools { assemblers: [old.assemblers.clone(), new.assemblers.clone()].concat(), ..old };
+    assert_eq!(asked(both).word(), "asked");
+}
+
+#[test]
+fn listings_are_kept_in_a_folder() {
+    let Some(tools) = Found::find("sm_80") else { return };
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("listings-{}", std::process::id()));
+    let tools = Tools { cache: Some(folder.clone()), ..tools.asked() };
+    let compiler = Compiler::Asked(tools);
+    let body = "mul.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3; // kept";
+    assert_eq!(compiled("sm_80", &compiler, body).rewrites().fused, [(8, 8)]);
+    let files: Vec<_> = std::fs::read_dir(&folder).expect("a folder").collect();
+    assert_eq!(files.len(), 1);
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
