@@ -589,17 +589,33 @@ def test_kernels_of_liger(chip: str) -> None:
             assert torch.equal(one, other_run) and torch.allclose(one.double(), right, rtol=1e-5, atol=1e-6)
 
 
-def test_the_rule_for_fused_products_is_checked_with_ptxas() -> None:
-    before, after = launched("layer_norm", 80)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        case = CASES["layer_norm"]
-        for capability in CAPABILITIES:
-            sass = on(case.kernel, f"sm_{capability}")[case.grid](*case.arguments(), **case.constants).sass
-            if sass is None:
-                pytest.skip("ptxas and nvdisasm are not installed")
-            assert sass.agrees and sass.fused > 0, sass
-    assert on(case.kernel, "sm_80", mode="text")[case.grid](*case.arguments(), **case.constants).sass is None
+def test_each_launch_says_how_its_fusion_is_known() -> None:
+    case = CASES["layer_norm"]
+
+    def launch(capability: int = 80, **options: Any) -> Any:
+        arguments = case.arguments()
+        launched = on(case.kernel, f"sm_{capability}", **options)[case.grid](*arguments, **case.constants)
+        return launched, [value.tobytes() for value in arguments if hasattr(value, "tobytes")]
+
+    for capability in CAPABILITIES:
+        asked, bits = launch(capability)
+        assert asked.fusion == "asked" and re.fullmatch(r"ptxas \d+\.\d+\.\d+", asked.compiler), asked
+        assert asked.fused and not asked.doubts
+        predicted, same = launch(capability, fusion="predict")
+        assert predicted.fusion == "predicted" and predicted.compiler == ""
+        assert sorted(predicted.fused) == sorted(asked.fused) and bits == same
+    off, other = launch(fusion="off")
+    assert off.fusion == "off" and not off.fused
+    written, text = launch(mode="text")
+    assert written.fusion == "text" and not written.fused
+    with pytest.raises(bitmma.OptionError, match="unknown fusion 'never'"):
+        launch(fusion="never")
+
+
+def test_a_kernel_compiled_without_fusion_is_not_fused() -> None:
+    case = CASES["layer_norm"]
+    launched = on(case.kernel, "sm_80")[case.grid](*case.arguments(), **case.constants, enable_fp_fusion=False)
+    assert launched.fusion == "off" and not launched.fused
 
 
 def test_the_guide_s_test_passes(tmp_path) -> None:

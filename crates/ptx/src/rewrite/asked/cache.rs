@@ -72,10 +72,10 @@ fn ask(tools: &Tools, module: &Module, entries: &[&Function], target: &str, text
     match compile(tools, module, entries, target) {
         Ok(answers) => {
             for (entry, answer) in entries.iter().zip(answers) {
-                keep(tools, &key(tools, text, entry, target), answer.map(Arc::new));
+                keep(tools, &key(tools, text, entry, target), &answer.map(Arc::new));
             }
         }
-        Err(why) if entries.len() == 1 => keep(tools, &key(tools, text, entries[0], target), Err(why)),
+        Err(why) if entries.len() == 1 => keep(tools, &key(tools, text, entries[0], target), &Err(why)),
         // one of them may be what ptxas does not take: each is asked for alone when it is wanted
         Err(_) => {}
     }
@@ -111,9 +111,9 @@ fn recall(tools: &Tools, key: &str) -> Option<Answer> {
     Some(answer)
 }
 
-fn keep(tools: &Tools, key: &str, answer: Answer) {
-    remember(key, &answer);
-    if let (Some(folder), Ok(compiled)) = (&tools.cache, &answer) {
+fn keep(tools: &Tools, key: &str, answer: &Answer) {
+    remember(key, answer);
+    if let (Some(folder), Ok(compiled)) = (&tools.cache, answer) {
         // a folder that takes no file costs time only
         let _ = write(folder, key, compiled);
     }

@@ -206,7 +206,8 @@ impl Deciding<'_> {
             _ => bits & 0x7fff_ffff == 0x3f80_0000,
         };
         match value(operand) {
-            Value::Number(number) => number.abs() == 1.0,
+            // bits, as a listing prints one exactly
+            Value::Number(number) => number.abs().to_bits() == 1f64.to_bits(),
             Value::Bits(value) => bits(value),
             Value::Register(register) => {
                 let reaching = self.listing.reaching(at, register);
@@ -421,7 +422,7 @@ fn half(number: f64, brain: bool) -> Option<u16> {
         return (single & 0xffff == 0).then_some((single >> 16) as u16);
     }
     let (sign, exponent, fraction) = (single >> 31, (single >> 23 & 255) as i32 - 127, single & 0x7f_ffff);
-    if number == 0.0 {
+    if single << 1 == 0 {
         return Some((sign << 15) as u16);
     }
     if (-14..16).contains(&exponent) {

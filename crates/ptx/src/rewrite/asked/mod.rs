@@ -33,9 +33,6 @@ pub(super) fn apply(
     rewrites: &mut Rewrites,
 ) -> Result<String, String> {
     let compiled = cache::compiled(tools, module, function, target)?;
-    if std::env::var_os("BITMMA_DUMP").is_some() {
-        eprintln!("{}", compiled.listing);
-    }
     let listing = sass::Listing::parse(&compiled.listing);
     let normal = std::cell::OnceCell::new();
     let text = function.clone();

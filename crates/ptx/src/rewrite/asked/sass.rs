@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// Registers: general ones from 0, uniform ones from here.
 const UNIFORM: u32 = 1 << 16;
@@ -159,7 +160,7 @@ fn width(opcode: &str) -> u32 {
         }
         "LDTM" => {
             let count =
-                opcode.split('.').filter_map(|word| word.strip_prefix('x')?.parse::<u32>().ok()).last();
+                opcode.split('.').filter_map(|word| word.strip_prefix('x')?.parse::<u32>().ok()).next_back();
             count.unwrap_or(1).saturating_mul(if has("16dp256bit") { 4 } else { 1 })
         }
         _ if has("WIDE") => 2,
@@ -229,13 +230,16 @@ fn instruction<'l>(number: Option<usize>, text: &'l str) -> Sass<'l> {
     one
 }
 
+/// Definitions that reach a use.
+type Definitions = Rc<Vec<usize>>;
+
 pub(super) struct Listing<'l> {
     pub(super) code: Vec<Sass<'l>>,
     /// Before each instruction.
     predecessors: Vec<Vec<u32>>,
     /// Instructions of each PTX instruction.
     pub(super) of: HashMap<usize, Vec<usize>>,
-    known: RefCell<HashMap<(usize, u32), std::rc::Rc<Vec<usize>>>>,
+    known: RefCell<HashMap<(usize, u32), Definitions>>,
 }
 
 impl<'l> Listing<'l> {
@@ -297,7 +301,7 @@ impl<'l> Listing<'l> {
     }
 
     /// The definitions of a register that reach an instruction.
-    pub(super) fn reaching(&self, at: usize, register: u32) -> std::rc::Rc<Vec<usize>> {
+    pub(super) fn reaching(&self, at: usize, register: u32) -> Definitions {
         if let Some(known) = self.known.borrow().get(&(at, register)) {
             return known.clone();
         }
@@ -330,7 +334,7 @@ impl<'l> Listing<'l> {
             pending.extend(self.predecessors[before as usize].iter().map(|next| (*next, guard)));
         }
         found.sort_unstable();
-        let found = std::rc::Rc::new(found);
+        let found = Rc::new(found);
         self.known.borrow_mut().insert((at, register), found.clone());
         found
     }
