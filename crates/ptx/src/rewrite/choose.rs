@@ -4,7 +4,8 @@
 //! with all, on sm_80 (ptxas 12.9), sm_90a and sm_100a (13.4). Additions are visited in order, twice: first for products that have
 //! no other use, then for products all of whose uses are additions. Of two products the one with fewer uses is taken, then that of
 //! the first operand. A product that becomes the addend of a fused operation is needed as it is, and is not fused from then on; it
-//! may have been before.
+//! may have been before. A product that is added to itself is needed; so are two of the same factors, one of which has no other
+//! use: ptxas then doubles one.
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,7 +28,10 @@ pub(super) fn choose(uses: &[Use], same: impl Fn(&Use, &Use) -> bool) -> Vec<Use
     let mut additions: Vec<&[Use]> = vec![];
     for group in uses.chunk_by(|a, b| a.addition == b.addition) {
         match group {
-            [first, second] if first.product == second.product || same(first, second) => {
+            [first, second]
+                if first.product == second.product
+                    || same(first, second) && (count[&first.product] == 1 || count[&second.product] == 1) =>
+            {
                 needed.extend([first.product, second.product]);
             }
             _ => additions.push(group),

@@ -116,10 +116,7 @@ pub(super) fn simpler(function: &Function, uses: &Uses, at: usize) -> Option<Rep
         Some(Type::F32) => 0x3f80_0000,
         Some(Type::F64) => 1023 << 52,
         Some(Type::F16) => 0x3c00,
-        Some(Type::F16x2) => 0x3c00_3c00,
         Some(Type::BF16) => 0x3f80,
-        Some(Type::BF16x2) => 0x3f80_3f80,
-        Some(Type::F32x2) => 0x3f80_0000_3f80_0000,
         _ => u64::MAX,
     };
     let minus_one = one | if bits > 0 { 1 << (bits - 1) } else { 0 };
@@ -142,12 +139,13 @@ pub(super) fn simpler(function: &Function, uses: &Uses, at: usize) -> Option<Rep
         ("and" | "or", 2) if !float && sources[0] == sources[1] => same(0),
         ("sub" | "shl" | "shr", 2) if !float && is(1, 0) => same(0),
         ("mul", 2) if !float && instruction.has("lo") && is(1, 1) => same(0),
-        ("mul", 2) if float && is(1, one) && flushed(0) => same(0),
-        ("mul", 2) if float && is(0, one) && flushed(1) => same(1),
-        ("mul", 2) if float && bits < 64 && is(1, minus_one) && !packed(instruction) && flushed(0) => {
+        // packed ones are multiplied by
+        ("mul", 2) if float && !packed(instruction) && is(1, one) && flushed(0) => same(0),
+        ("mul", 2) if float && !packed(instruction) && is(0, one) && flushed(1) => same(1),
+        ("mul", 2) if float && is(1, minus_one) && !packed(instruction) && flushed(0) => {
             negated(instruction, *d, &sources[0])
         }
-        ("mul", 2) if float && bits < 64 && is(0, minus_one) && !packed(instruction) && flushed(1) => {
+        ("mul", 2) if float && is(0, minus_one) && !packed(instruction) && flushed(1) => {
             negated(instruction, *d, &sources[1])
         }
         ("max" | "min", 2) if sources[0] == sources[1] && flushed(0) => same(0),

@@ -23,6 +23,8 @@ use super::unroll::Fate;
 use crate::program::{Number, Type};
 use crate::text::{Base, Instruction, Operand, RegisterId};
 
+/// Uses in other stretches from which on it is not known whether a product is fused in its own.
+const MANY_ELSEWHERE: usize = 2;
 const ROUNDINGS: [&str; 4] = ["rn", "rz", "rm", "rp"];
 
 /// The type of a form, if it is one that is fused.
@@ -156,6 +158,10 @@ impl Search<'_> {
                     && instruction.has("ftz") == original.has("ftz")
                     && !is_computed(instruction) =>
             {
+                // with .ftz it is computed for uses that are no additions, and fused with some that are
+                if instruction.has("ftz") && self.normal.uses.of[at].len() > 1 {
+                    return Err(());
+                }
                 Some(vec![Held { negated: !held.negated, ..next(*d) }])
             }
             ("mov", [Operand::Register(d), Operand::Vector(elements)]) if held.element.is_none() => {
@@ -193,6 +199,7 @@ impl Search<'_> {
         let anywhere = self.has_constant_factor(product);
         let mut fortune = Fortune { uses: vec![], only_added: true, doubtful: None };
         let mut used_as_it_is = false;
+        let mut elsewhere = 0;
         let Some(Operand::Register(register)) = original.operands.first() else {
             return Fortune { only_added: false, ..fortune };
         };
@@ -217,6 +224,7 @@ impl Search<'_> {
                 let beside = self.places[one.at].part == self.places[product].part
                     && self.places[one.at].position > held.position
                     && alone;
+                elsewhere += usize::from(self.places[one.at].part != self.places[product].part);
                 match self.copied(product, held, one.at) {
                     Ok(Some(copies)) => {
                         pending.extend(copies.into_iter().map(|copy| Held { alone, ..copy }));
@@ -250,6 +258,13 @@ impl Search<'_> {
             }
         }
         fortune.doubtful = fortune.doubtful.filter(|_| !used_as_it_is);
+        // ptxas sometimes computes a product again that is used in several places
+        if let Some(first) = fortune.uses.first()
+            && !fortune.only_added
+            && elsewhere >= MANY_ELSEWHERE
+        {
+            fortune.doubtful.get_or_insert(first.addition);
+        }
         fortune.only_added &= !fortune.uses.is_empty();
         fortune
     }
