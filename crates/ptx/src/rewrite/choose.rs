@@ -1,5 +1,7 @@
 //! Which product each addition is fused with.
 //!
+//! Packed numbers are visited once only.
+//!
 //! Found by experiments with straight-line programs of two to six products and two to eight additions, of which the rule agrees
 //! with all, on sm_80 (ptxas 12.9), sm_90a and sm_100a (13.4). Additions are visited in order, twice: first for products that have
 //! no other use, then for products all of whose uses are additions. Of two products the one with fewer uses is taken, then that of
@@ -21,7 +23,11 @@ pub(super) struct Use {
 
 /// The uses that are fused, of all those of products that are used by additions only. `uses` is in the order of additions and
 /// operands.
-pub(super) fn choose(uses: &[Use], same: impl Fn(&Use, &Use) -> bool) -> Vec<Use> {
+pub(super) fn choose(
+    uses: &[Use],
+    same: impl Fn(&Use, &Use) -> bool,
+    once: impl Fn(&Use) -> bool,
+) -> Vec<Use> {
     let mut count: HashMap<usize, usize> = HashMap::new();
     uses.iter().for_each(|one| *count.entry(one.product).or_default() += 1);
     let mut needed: HashSet<usize> = HashSet::new();
@@ -40,7 +46,7 @@ pub(super) fn choose(uses: &[Use], same: impl Fn(&Use, &Use) -> bool) -> Vec<Use
     let mut fused: HashMap<usize, Use> = HashMap::new();
     for alone in [true, false] {
         for group in &additions {
-            if fused.contains_key(&group[0].addition) {
+            if fused.contains_key(&group[0].addition) || alone && once(&group[0]) {
                 continue;
             }
             let fits = |one: &&Use| !needed.contains(&one.product) && (count[&one.product] == 1 || !alone);

@@ -349,7 +349,10 @@ pub(super) fn contract(normal: &Normal, sm_8x: bool) -> Decisions {
         }
     }
     uses.sort_unstable_by_key(|one: &Use| (search.places[one.addition].position, one.operand));
-    decisions.fused = choose(&uses, |one, other| search.same(one, other));
+    let once = |one: &Use| {
+        matches!(kind(search.instruction(one.addition)), Some(Type::F16x2 | Type::BF16x2 | Type::F32x2))
+    };
+    decisions.fused = choose(&uses, |one, other| search.same(one, other), once);
     let count = |all: &[Use], product: usize| all.iter().filter(|one| one.product == product).count();
     let mut products: Vec<usize> = decisions.fused.iter().map(|one| one.product).collect();
     products.dedup();
