@@ -10,7 +10,7 @@ use super::fault::Where;
 use super::flags::Flags;
 use super::global::{Global, Region};
 pub use super::running::Limits;
-use super::running::{Order, Running, Witness};
+use super::running::{Order, Running, Sought, Witness};
 use super::trace::{Product, Record, Recorder, Trace};
 use super::undefined::{Following, Found};
 use crate::decode::FIRST_STATIC;
@@ -376,7 +376,7 @@ impl Launch<'_> {
             may_spin: kernel.steps.iter().any(|step| matches!(step.op, Op::Branch { spins: true, .. })),
             order: how.order,
             raced: Mutex::new(vec![]),
-            sought: how.sought.map(|sought| (sought, Mutex::new(None))),
+            sought: how.sought.map(|access| Sought { access, found: Mutex::new(None) }),
         };
         // atomic operations on global memory come in the order of blocks
         let alone = kernel.ordered || self.allow_doubtful || how.sought.is_some();
@@ -432,8 +432,8 @@ impl Launch<'_> {
         if stopped {
             return Err(Error::Stopped);
         }
-        if let Some((_, found)) = running.sought
-            && let Some(found) = found.into_inner().ok().flatten()
+        if let Some(sought) = running.sought
+            && let Some(found) = sought.found.into_inner().ok().flatten()
         {
             return Ok(Outcome::Found(found));
         }

@@ -33,6 +33,12 @@ pub(super) struct Witness {
     pub(super) found: Mutex<Option<(u32, Thread)>>,
 }
 
+/// An access that a run looks for, and its line and thread.
+pub(super) struct Sought {
+    pub(super) access: Where,
+    pub(super) found: Mutex<Option<(u32, Thread)>>,
+}
+
 pub(crate) struct Running<'l> {
     pub(crate) kernel: &'l Kernel,
     pub(crate) global: Global,
@@ -53,8 +59,8 @@ pub(crate) struct Running<'l> {
     pub(super) order: Order,
     /// The threads of errors that are races, and the accesses that they race with.
     pub(super) raced: Mutex<Vec<(Thread, Where)>>,
-    /// The earlier access of a race, which this run looks for, and what was found.
-    pub(super) sought: Option<(Where, Mutex<Option<(u32, Thread)>>)>,
+    /// The earlier access of a race, where that is looked for.
+    pub(super) sought: Option<Sought>,
     /// Where undefined data is followed.
     pub(super) undefined: Option<Following<'l>>,
 }

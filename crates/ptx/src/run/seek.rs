@@ -2,7 +2,7 @@
 
 use super::access::resolve;
 use super::block::Block;
-use super::running::Order;
+use super::running::{Order, Sought};
 use super::warp::Warp;
 use crate::decode::SHARED_WINDOW;
 use crate::lanes::{LANES, WideLanes, each};
@@ -37,7 +37,7 @@ impl Warp {
     /// Notes the line and thread of an instruction that is about to access what is looked for.
     #[cold]
     pub(super) fn seek(&self, op: &Op, mask: u32, block: &Block<'_>) {
-        let Some((sought, found)) = &block.launch.sought else { return };
+        let Some(Sought { access: sought, found }) = &block.launch.sought else { return };
         if sought.agent != (block.clocks.block, self.number as u8) {
             return;
         }

@@ -208,7 +208,7 @@ fn lines_of_tile(
             let own = now.first_read(0, true);
             from.get_or_insert([origin, other].into_iter().find(|origin| *origin != 0).unwrap_or(own));
         }
-        Ok(u128::from(low) | u128::from(high) << 64).map(u128::to_le_bytes)
+        Ok((u128::from(low) | u128::from(high) << 64).to_le_bytes())
     };
     if put_tile((&descriptor, transposed), first, &mut elements, (0, k), read).is_err() {
         return vec![None; lines];
