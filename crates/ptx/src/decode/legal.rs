@@ -179,15 +179,21 @@ pub(super) fn check(instruction: &Instruction, architecture: Architecture) -> Re
         "fence" if !words.iter().any(|word| SCOPES.contains(word) || word.starts_with("proxy")) => {
             Some("a scope is missing".to_owned())
         }
-        "setp"
-            if any(&words, &["f16", "bf16"])
-                && matches!(instruction.operands.first(), Some(Operand::Pair(..))) =>
-        {
+        "match" if words.contains(&"any") && has_pair(instruction) => {
+            Some("only .all says whether all agree".to_owned())
+        }
+        "elect" if !has_pair(instruction) => Some("it needs a predicate".to_owned()),
+        "setp" if any(&words, &["f16", "bf16"]) && has_pair(instruction) => {
             Some("of one half it has one result".to_owned())
         }
         _ => table(name, &words),
     };
     wrong.map_or(Ok(()), |why| Err(Form::of(instruction).refuse(&why)))
+}
+
+/// Whether it has a second result.
+fn has_pair(instruction: &Instruction) -> bool {
+    matches!(instruction.operands.first(), Some(Operand::Pair(..)))
 }
 
 /// Why a form is in none of the rows of its name.
@@ -257,7 +263,7 @@ fn barrier(words: &[&str], instruction: &Instruction) -> Option<String> {
     if let Some(Operand::Integer(id)) = instruction.operands.get(usize::from(reduces))
         && *id > 15
     {
-        return Some("a block has the barriers 0 to 15".to_owned());
+        return Some(format!("there is no barrier {id}: a block has 16"));
     }
     let alone = words.contains(&"arrive") && instruction.operands.len() < 2;
     alone.then(|| "an arrival needs the number of threads".to_owned())

@@ -60,7 +60,11 @@ impl Decoder<'_> {
                 form.flag("sync");
                 let [d, mask] = operands(at)?;
                 let (d, p) = self.with_predicate(d, at)?;
-                Op::Elect { d: self.any(d, Type::B32, at)?, p, mask: self.word(mask, at)? }
+                let d = self.any(d, Type::B32, at)?;
+                if matches!(d, Slot::Wide(_)) {
+                    return Err(form.refuse("its result has 32 bits"));
+                }
+                Op::Elect { d, p, mask: self.word(mask, at)? }
             }
             _ => return Ok(None),
         };
