@@ -55,6 +55,24 @@ fn a_value_of_16_bits_at_the_end_is_changed_by_exchanging_32() {
 }
 
 #[test]
+fn what_is_not_known_of_a_descriptor_is_refused_by_line() {
+    let product = |bits: u64| {
+        let body = format!(
+            "mov.b64 %d5, {bits};\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f1, %f2, %f3, %f4}}, %d5, %d5, 0, 1, 1, 0, 0;"
+        );
+        Block { target: "sm_90a", ..Block::of(128) }.run(&body)
+    };
+    let error = product(1 << 62 | 3 << 49 | 64 << 32).expect_err("a base offset");
+    assert!(
+        error.contains("line 10: ") && error.contains("has a base offset of 3, which is not supported"),
+        "{error}"
+    );
+    let error = product(1 << 55 | 64 << 32).expect_err("a bit without a meaning");
+    assert!(error.contains("line 10: ") && error.contains("has bits that must be zero"), "{error}");
+    product(1 << 62 | 64 << 32).expect("a swizzle that starts at its pattern");
+}
+
+#[test]
 fn a_text_of_many_entries_is_decoded_in_linear_time() {
     let entry = |number: usize| {
         format!(".visible .entry k{number}()\n{{\n.reg .b32 %r<2>;\nmov.u32 %r1, %tid.x;\nret;\n}}\n")
