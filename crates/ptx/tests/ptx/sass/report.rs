@@ -1,4 +1,4 @@
-//! A kernel that differs, for whoever has to find out why.
+//! A kernel that differs: what a test prints, and what a campaign writes to a folder.
 
 use std::path::Path;
 
