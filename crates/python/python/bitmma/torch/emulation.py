@@ -27,7 +27,7 @@ from .lock import LOCK
 from .product import Operands, Product, elements
 from .report import table
 from .ways import Chain, Way
-from .weights import Weights, watched
+from .weights import Weights
 
 #: What is told of each product: what it is, how it was computed, its operands, its sums and its result; for those that
 #: were left as they were the result alone.
@@ -195,7 +195,7 @@ class emulate(TorchDispatchMode):
     def __enter__(self) -> "emulate":
         with ExitStack() as stack:
             launched = nullcontext() if self._kernels is None else launches.counted(self._kernels, self.account)
-            for context in (settings.EMULATING, self._tracking, threads.owned(self), watched(), launched, self.here()):
+            for context in (settings.EMULATING, self._tracking, threads.owned(self), launched, self.here()):
                 stack.enter_context(context)
             self._here.entered.append(stack.pop_all())
         tasks.entered(self)
@@ -204,7 +204,7 @@ class emulate(TorchDispatchMode):
     def __exit__(self, *raised: Any) -> None:
         modes = [one for one in _python_dispatch._get_current_dispatch_mode_stack() if isinstance(one, emulate)]
         self._here.entered.pop().close()
-        self.weights.clear()  # what is written from now on is not seen
+        self.weights.clear()
         whole = not raised or raised[0] is None
         tasks.left(self, acts=not whole or modes[-1:] == [self])
         if whole:
@@ -241,7 +241,6 @@ class emulate(TorchDispatchMode):
             return self._dispatch(func, args, kwargs or {})
 
     def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self.weights.before(func, args, kwargs)
         packet = getattr(func, "overloadpacket", None)
         operation = operations.TABLE.get(packet)
         if operation is not None and operations.is_dense(args):
