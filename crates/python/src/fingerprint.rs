@@ -32,8 +32,12 @@ impl Keys {
     /// The lanes after one block. Of each word both halves are multiplied with each other under a key (NH, as in UMAC), which vector
     /// units do two or four at a time; the word itself goes to the neighboring lane, as a half that meets its key makes the
     /// product zero.
-    fn add(&self, lanes: &mut [u64; LANES], block: &[u64; BLOCK]) {
-        for (words, keys) in block.as_chunks::<LANES>().0.iter().zip(self.words.as_chunks::<LANES>().0) {
+    fn add(&self, lanes: &mut [u64; LANES], block: &[u8; 8 * BLOCK]) {
+        for (bytes, keys) in
+            block.as_chunks::<{ 8 * LANES }>().0.iter().zip(self.words.as_chunks::<LANES>().0)
+        {
+            let bytes = bytes.as_chunks::<8>().0;
+            let words: [u64; LANES] = std::array::from_fn(|lane| u64::from_le_bytes(bytes[lane]));
             for lane in 0..LANES {
                 let keyed = words[lane] ^ keys[lane];
                 let product = (keyed & 0xffff_ffff) * (keyed >> 32);
@@ -49,19 +53,12 @@ impl Keys {
     fn of(&self, bytes: &[u8]) -> u64 {
         let mut lanes = self.lanes;
         let (blocks, rest) = bytes.as_chunks::<{ 8 * BLOCK }>();
-        let mut words = [0; BLOCK];
         for block in blocks {
-            for (word, bytes) in words.iter_mut().zip(block.as_chunks::<8>().0) {
-                *word = u64::from_le_bytes(*bytes);
-            }
-            self.add(&mut lanes, &words);
+            self.add(&mut lanes, block);
         }
         let mut last = [0; 8 * BLOCK];
         last[..rest.len()].copy_from_slice(rest);
-        for (word, bytes) in words.iter_mut().zip(last.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-        self.add(&mut lanes, &words);
+        self.add(&mut lanes, &last);
         lanes.into_iter().fold(bytes.len() as u64, |hash, lane| {
             let product = u128::from(hash ^ lane) * u128::from(FACTOR);
             (product as u64) ^ (product >> 64) as u64

@@ -77,10 +77,11 @@ def kind_of_call(func: Any, args: tuple[Any, ...]) -> str:
 
 
 def base_name(func: Any) -> str:
-    """The name of an operation, without namespace, overload and the mark of operations in place."""
+    """The name of an operation, without overload and the mark of operations in place; with its namespace where it is not PyTorch's."""
     packet = getattr(func, "overloadpacket", None)
     name = str(getattr(packet, "__name__", None) or getattr(func, "__name__", func))
-    return name.rstrip("_") or name
+    space = getattr(func, "namespace", "aten")
+    return ("" if space in ("aten", "prim", "prims", "higher_order") else f"{space}::") + (name.rstrip("_") or name)
 
 
 def _floating(values: Any) -> bool:

@@ -363,6 +363,7 @@ class _Call:
             emulation.products.append(product)
             emulation.account.product(product, products)
             emulation.account.attention[self.kernel.label + (", backward" if backward else "")] += 1
+            emulation._here.computed()
             if emulation._listener is not None:
                 emulation._listener(product, None, None, None, result)
 
@@ -385,6 +386,20 @@ def call(emulation: emulate, func: Callable[..., Any], args: tuple[Any, ...], kw
             account.attention[f"flash declined, math instead: {declined}"] += 1
         return func(*args, **kwargs)
     return given.run(_Call(emulation, kernel, others))
+
+
+def math(composite: Callable[..., Any], query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
+    """Attention as its two products, whatever kernels the user allows (``sdpa_kernel``); a mask is made as PyTorch's own code
+    makes it. Of nested tensors that code itself runs."""
+    if any(one.is_nested for one in (query, key, value)):
+        return composite(query, key, value, attn_mask, *args, **kwargs)
+    names = ("dropout_p", "is_causal")
+    given = {"dropout_p": 0.0, "is_causal": False, **dict(zip(names, args)), **kwargs}
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        attn_mask = torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill(attn_mask.logical_not(), -INFINITY)
+    scale = {} if given.get("scale") is None else {"scale": given["scale"]}
+    shared = {"enable_gqa": True} if given.get("enable_gqa") else {}
+    return torch.ops.aten._scaled_dot_product_attention_math(query, key, value, attn_mask, given["dropout_p"], given["is_causal"], None, **scale, **shared)[0]
 
 
 class _Declined(Exception):
@@ -435,6 +450,8 @@ def _arguments(
 def _kernel(flash: Flash, arithmetic: Arithmetic, given: _Arguments, emulation: emulate) -> Kernel:
     """How a chip computes a call. Raises where FlashAttention-2 does not."""
     q, k, v = given.query, given.key, given.value
+    if torch._C._functorch.maybe_current_level() is not None:
+        raise _Declined("inside of a transform of torch.func only math is emulated")
     if any(type(one) not in (torch.Tensor, torch.nn.Parameter) or one.layout != torch.strided or one.is_nested for one in (q, k, v)):
         raise _Declined("of nested and other tensors only math is emulated")
     if any(one.device.type != "cpu" for one in (q, k, v)):

@@ -114,7 +114,7 @@ def _gather(
         part = multiply(columns.reshape(pixels.numel(), length), matrix, c=c, to=x.dtype)
         if part is NotImplemented:
             return part
-        results.append(part.reshape(*pixels, -1).movedim(-1, 1))
+        results.append(part.reshape(*pixels, len(w_part)).movedim(-1, 1))
     return torch.cat(results, 1).contiguous()
 
 
@@ -160,7 +160,7 @@ def _correlate(
         columns = _columns(many_part, kernel, stride, pads, dilation)
         pixels = columns.shape[: weight.dim() - 1].numel()
         rows = few_part.transpose(0, 1).reshape(few_part.shape[1], pixels)
-        part = multiply(rows, columns.reshape(pixels, -1), to=few.dtype)
+        part = multiply(rows, columns.reshape(pixels, kernel.numel() * many_part.shape[1]), to=few.dtype)
         if part is NotImplemented:
             return part
         results.append(part.reshape(few_part.shape[1], *kernel, many_part.shape[1]).movedim(-1, 1))

@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..errors import CallDeclined, OptionError
 from . import attention as attentions
-from . import launches, operations, planned, rewrites, settings, tasks, threads
+from . import graph, launches, operations, planned, rewrites, settings, tasks, threads
 from .account import Account
 from .arithmetic import Arithmetic, Target, arithmetics, resolve
 from .chip_functions import Functions
@@ -50,6 +50,17 @@ class _Here(threading.local):
         """The dtype that FP32 operands are known to come from."""
         self.attending = False
         """Whether a call of attention runs that was seen already."""
+        self.operations = 0
+        """Operations that came to the emulation."""
+        self.products = 0
+        """Products that were emulated, or counted as left."""
+        self.emulated = False
+        """Whether a product was emulated of whose operation autograd has not told yet."""
+
+    def computed(self) -> None:
+        """A product was emulated."""
+        self.products += 1
+        self.emulated = True
 
     @contextmanager
     def attends(self) -> Iterator[None]:
@@ -218,7 +229,7 @@ class emulate(TorchDispatchMode):
     @contextmanager
     def here(self) -> Iterator[None]:
         """Turns the emulation on in this thread."""
-        with self._layers.restored(), rewrites.Calls(self), self.again():
+        with self._layers.restored(), rewrites.Calls(self), graph.watched(self), self.again():
             yield
 
     @contextmanager
@@ -241,6 +252,8 @@ class emulate(TorchDispatchMode):
             return self._dispatch(func, args, kwargs or {})
 
     def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        self._here.operations += 1
+        settings.look()
         packet = getattr(func, "overloadpacket", None)
         operation = operations.TABLE.get(packet)
         if operation is not None and operations.is_dense(args):
@@ -256,6 +269,7 @@ class emulate(TorchDispatchMode):
         if opened is not NotImplemented:
             return opened
         if reason := operations.why_left(func, args):
+            self._here.products += 1
             self.left.count(f"{operations.name(func, args)}: {reason}")
             return func(*args, **kwargs)
         if operations.is_traced(args):
@@ -303,6 +317,7 @@ class emulate(TorchDispatchMode):
             with LOCK:
                 self.planned[operations.name(func, args)] += 1
                 self.account.plan(self._calls, args[0], args[1])
+                self._here.computed()
         return result
 
     # -- one product ------------------------------------------------------------------------------------
@@ -354,6 +369,7 @@ class emulate(TorchDispatchMode):
             product = replace(product, index=len(self.products))  # another thread may have been faster
             self.products.append(product)
             self.account.product(product)
+            self._here.computed()
             if self._listener is not None:
                 self._listener(product, way, operands, sums, result)
         return result

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 import torch
+from torch._ops import HigherOrderOperator
 from torch.overrides import TorchFunctionMode
+from torch.utils import _pytree as pytree
 
-from . import attention, settings
-from .operations import is_traced
+from . import attention, graph, settings
+from .operations import is_traced, name, why_left
 
 if TYPE_CHECKING:
     from .emulation import emulate
@@ -21,6 +23,8 @@ _Key: Any = torch._C.DispatchKey
 #: Operations whose own CPU code is made of products: it runs, and its products are emulated.
 _MADE_OF_PRODUCTS = ("addbmm", "addbmm_", "_trilinear", "conv_tbc", "_euclidean_dist", "linalg_matrix_exp")
 OPENED = {getattr(aten, name) for name in _MADE_OF_PRODUCTS if hasattr(aten, name)}
+#: Namespaces of PyTorch itself; operators of all others are code that someone wrote with PyTorch's.
+OWN = ("aten", "prim", "prims", "c10d", "_c10d_functional", "symm_mem", "profiler")
 #: The same of nested tensors, whose products are those of their parts.
 _OF_NESTED = {getattr(aten, name) for name in ("bmm", "matmul", "matmul_backward", "linear", "linear_backward") if hasattr(aten, name)}
 
@@ -49,21 +53,73 @@ def opened(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[st
 
     In inference mode, and inside of other operations, whole composite ones come here.
     """
+    if is_traced(args):
+        return NotImplemented
     key = _code_of(func, args)
     if key is not None:
-        if is_traced(args):
-            return NotImplemented
-        if func.overloadpacket is aten.scaled_dot_product_attention and not emulation._here.attending:
-            return attention.call(emulation, lambda *args, **kwargs: _decomposed(emulation, func, key, args, kwargs), args, kwargs)
-        return _decomposed(emulation, func, key, args, kwargs)
-    if getattr(func, "_name", "") == "flex_attention" and not is_traced(args):
-        return _flex_attention(emulation, func, args, kwargs)
+        whole = WHOLE.get(func.overloadpacket)
+        with emulation.again(), torch._C.DisableTorchFunction():
+            if key != _Key.CompositeImplicitAutograd:
+                return func._op_dk(key, *args, **kwargs)
+            return func.decompose(*args, **kwargs) if whole is None else whole(emulation, func.decompose, args, kwargs)
+    if isinstance(func, HigherOrderOperator):
+        return _higher_order(emulation, func, args, kwargs)
+    if getattr(func, "namespace", "aten") not in OWN:
+        return _entered(emulation, func, args, kwargs)
     return NotImplemented
 
 
-def _decomposed(emulation: emulate, func: Any, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _entered(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of an operator that others have defined, in Python or C++: its code runs, and what it calls comes to the
+    emulation. NotImplemented where it calls no operation of PyTorch: it is then counted by its name."""
+    tensor = next((one for one in pytree.tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)), None)
+    device = "CPU" if tensor is None else tensor.device.type.upper()
+    if not hasattr(_Key, device) or not torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), device):
+        return NotImplemented
+    here = emulation._here
+    before, products = here.operations, here.products
     with emulation.again(), torch._C.DisableTorchFunction():
-        return func.decompose(*args, **kwargs) if key == _Key.CompositeImplicitAutograd else func._op_dk(key, *args, **kwargs)
+        result = func.redispatch(torch._C.DispatchKeySet(getattr(_Key, device)), *args, **kwargs)
+    if here.products == products and (reason := why_left(func, args)):
+        emulation.left.count(f"{name(func, args)}: {reason}")
+    if here.operations == before:
+        emulation.account.operation(func, args)
+    return result
+
+
+def _higher_order(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of an operator whose operands are functions, which run in the emulation."""
+    if func._name == "flex_attention":
+        return _flex_attention(emulation, func, args, kwargs)
+    kernel = func.py_kernels.get(_Key.CompositeExplicitAutograd)
+    if kernel is None:
+        return NotImplemented
+    with emulation.again():
+        return kernel(*args, **kwargs)
+
+
+def _attention(emulation: emulate, composite: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``scaled_dot_product_attention``, if no call of it was seen already."""
+
+    def math(*args: Any, **kwargs: Any) -> Any:
+        return attention.math(composite, *args, **kwargs)
+
+    if emulation._here.attending:
+        return math(*args, **kwargs)
+    with emulation._here.attends():
+        return attention.call(emulation, math, args, kwargs)
+
+
+def _lstm(emulation: emulate, composite: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """By its products and not by oneDNN."""
+    if not emulation.takes(args[0].dtype):
+        return composite(*args, **kwargs)
+    with settings.WITHOUT_ONEDNN:
+        return composite(*args, **kwargs)
+
+
+#: Composite operations whose own code would choose a kernel without products, by their names in PyTorch.
+WHOLE: dict[Any, Callable[..., Any]] = {aten.scaled_dot_product_attention: _attention, aten.lstm: _lstm}
 
 
 def _flex_attention(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -94,10 +150,10 @@ class Calls(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
         settings.look()
-        if func is _SDPA:
-            with self._emulation._here.attends():  # in inference mode it comes to `opened`, too
-                return attention.call(self._emulation, func, args, kwargs)
-        if func is torch.lstm and self._emulation.takes(args[0].dtype):
-            with settings.WITHOUT_ONEDNN:
-                return func(*args, **kwargs)
-        return func(*args, **kwargs)
+        if func is _SDPA:  # here and not only where it is dispatched, as torch.func.vmap decomposes it before
+            with self._emulation._here.attends():
+                result = attention.call(self._emulation, func, args, kwargs)
+        else:
+            result = func(*args, **kwargs)
+        graph.results(self._emulation, result)
+        return result

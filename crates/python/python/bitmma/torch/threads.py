@@ -3,6 +3,7 @@
 PyTorch's modes belong to one thread. While an emulation is on, calls of modules and operations with products look whether their thread
 is inside of an emulation; if not, they enter it for as long as they run. Operations do so by a kernel under a dispatch key
 that they pass in every thread: BackendSelect, below autograd, modes and subclasses of tensors, above the kernels of devices.
+Composite operations that an emulation computes whole have theirs above autograd.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torch.library import Library, fallthrough_kernel
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from ..errors import Error
-from . import operations
+from . import operations, rewrites
 from .lock import LOCK
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ def owned(emulation: emulate) -> Iterator[None]:
                     _Module.__call__ = _PLAIN_CALL  # type: ignore[method-assign]
 
 
+def is_on(emulation: emulate) -> bool:
+    """Whether some thread is inside of an emulation."""
+    return any(emulation in emulations for emulations in list(_owners.values()))
+
+
 def _others() -> tuple[emulate, ...]:
     """The emulations in which a thread that entered none takes part."""
     found = [tuple(one for one in emulations if one.other_threads == "emulate") for emulations in list(_owners.values())]
@@ -78,6 +84,11 @@ def _others() -> tuple[emulate, ...]:
             "enter the one you mean in this thread too (with emulation: …), or give the others other_threads='plain'"
         )
     return found[0] if found else ()
+
+
+def _inside() -> emulate | None:
+    """The emulation in which this thread is, the innermost."""
+    return next((mode for mode in reversed(_get_current_dispatch_mode_stack()) if hasattr(mode, "other_threads")), None)
 
 
 @contextmanager
@@ -95,7 +106,7 @@ _PLAIN_CALL: Any = _Module.__call__
 
 
 def _call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-    if not _here.apart and not any(hasattr(mode, "other_threads") for mode in _get_current_dispatch_mode_stack()):
+    if not _here.apart and _inside() is None:
         emulations = _others()
         if emulations:
             with _taking_part(emulations):
@@ -107,9 +118,13 @@ def _call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
 
 _KEY: Any = torch._C.DispatchKey.BackendSelect
 _BELOW = torch._C._dispatch_keyset_full_after(_KEY)
+#: The keys of autograd, at which composite operations are still whole; in inference mode they come to the mode itself.
+AUTOGRAD = ("AutogradCPU", "AutogradCUDA")
 
 
 def _kernel(operator: Any) -> Callable[..., Any]:
+    """An operation with products: in a thread outside of any emulation it enters that of the others."""
+
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
         if not _here.apart and not operations.is_traced(args):
             emulations = _others()
@@ -121,6 +136,26 @@ def _kernel(operator: Any) -> Callable[..., Any]:
     return kernel
 
 
+def _whole(operator: Any) -> Callable[..., Any]:
+    """A composite operation that an emulation computes whole (:data:`~bitmma.torch.rewrites.WHOLE`), wherever it is called: in
+    modules, in a backward pass, from C++."""
+    computed = rewrites.WHOLE[operator.overloadpacket]
+
+    def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        if operations.is_traced(args):
+            return operator.decompose(*args, **kwargs)
+        inside = _inside()
+        if inside is not None:
+            return computed(inside, operator.decompose, args, kwargs)
+        emulations = () if _here.apart else _others()
+        if not emulations:
+            return operator.decompose(*args, **kwargs)
+        with _taking_part(emulations):
+            return operator(*args, **kwargs)
+
+    return kernel
+
+
 class _Kernels:
     """The kernels of all operations with products. They are never removed, as another thread may be about to run one, but
     covered while no emulation is on."""
@@ -128,6 +163,8 @@ class _Kernels:
     def __init__(self) -> None:
         self._libraries: dict[str, Library] = {}
         self._names: set[str] = set()
+        self._under: list[tuple[str, str, str]] = []
+        """Namespace, name and dispatch key of each kernel."""
         self._covers: list[Library] = []
 
     def on(self) -> None:
@@ -142,15 +179,27 @@ class _Kernels:
                 operator = getattr(getattr(getattr(torch.ops, space), packet), overload or "default")
             except (AttributeError, RuntimeError):  # one that Python cannot call
                 continue
-            if space not in self._libraries:
-                self._libraries[space] = Library(space, "IMPL")
-            self._libraries[space].impl(rest, _kernel(operator), "BackendSelect", with_keyset=True)
+            self._add(space, rest, "BackendSelect", _kernel(operator))
+        for packet in rewrites.WHOLE:
+            for overload in packet.overloads():
+                name = f"{packet._qualified_op_name}.{overload}".removesuffix(".default")
+                if name not in self._names:
+                    self._names.add(name)
+                    for key in AUTOGRAD:
+                        self._add(*name.split("::"), key, _whole(getattr(packet, overload)))
+
+    def _add(self, space: str, rest: str, key: str, kernel: Callable[..., Any]) -> None:
+        if space not in self._libraries:
+            self._libraries[space] = Library(space, "IMPL")
+        self._libraries[space].impl(rest, kernel, key, with_keyset=True)
+        self._under.append((space, rest, key))
 
     def off(self) -> None:
-        for space, library in self._libraries.items():
+        for space in self._libraries:
             cover: Any = Library(space, "IMPL")
-            for name in library._op_impls:
-                cover.m.impl(name.split("/")[1], "BackendSelect", fallthrough_kernel, False)
+            for of, rest, key in self._under:
+                if of == space:
+                    cover.m.impl(rest, key, fallthrough_kernel, False)
             self._covers.append(cover)
 
 
