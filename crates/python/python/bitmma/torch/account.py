@@ -137,11 +137,12 @@ class Account:
         counts = [(sum(one[name] for name in planned), sum(one.values())) for one in (self.products, self.multiplications)]
         return counts[0][0] / max(counts[0][1], 1), counts[1][0] / max(counts[1][1], 1)
 
-    def operation(self, func: Any, args: tuple[Any, ...]) -> None:
-        """An operation of the host."""
+    def operation(self, func: Any, args: tuple[Any, ...]) -> str:
+        """An operation of the host; its kind."""
         kind = kind_of_call(func, args)
         with LOCK:
             self.host[kind][base_name(func)] += 1
+        return kind
 
     @property
     def free(self) -> int:

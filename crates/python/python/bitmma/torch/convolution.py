@@ -41,6 +41,11 @@ def forward(
     return result if result is NotImplemented or x.dim() == weight.dim() else result.squeeze(0)
 
 
+def of_traces(multiply: Multiply, *args: Any) -> Any:
+    """``aten._convolution``, which traced models have: the last arguments are those of cuDNN."""
+    return forward(multiply, *args[:9])
+
+
 def backward(
     multiply: Multiply,
     gradient: torch.Tensor,

@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
+from copy import copy
 from dataclasses import replace
 from typing import Any, Callable
 
@@ -15,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..errors import CallDeclined, OptionError
 from . import attention as attentions
-from . import graph, launches, operations, planned, rewrites, settings, tasks, threads
+from . import compiled, graph, launches, operations, planned, rewrites, settings, tasks, threads
 from .account import Account
 from .arithmetic import Arithmetic, Target, arithmetics, resolve
 from .chip_functions import Functions
@@ -51,7 +52,7 @@ class _Here(threading.local):
         self.attending = False
         """Whether a call of attention runs that was seen already."""
         self.operations = 0
-        """Operations that came to the emulation."""
+        """Operations of the host that are more than moving numbers."""
         self.products = 0
         """Products that were emulated, or counted as left."""
         self.emulated = False
@@ -129,6 +130,11 @@ class emulate(TorchDispatchMode):
 
     supports_higher_order_operators = True
 
+    def __new__(cls, *args: Any, **options: Any) -> emulate:
+        self = super().__new__(cls)
+        self._given = args, options
+        return self
+
     def __init__(
         self,
         target: Target,
@@ -201,12 +207,28 @@ class emulate(TorchDispatchMode):
         self._tracking = settings.Shared(lambda: self._layers)
         self._here = _Here()
 
+    # -- copies ---------------------------------------------------------------------------------------------
+
+    def __reduce__(self) -> Any:
+        """How it is copied and pickled: its arguments, and what it has listed and counted. A copy is in no ``with``."""
+        counts = {name: dict(getattr(self, name)) for name in ("left", "planned", "declined")}
+        account = {name: value for name, value in vars(self.account).items() if value is not self.left}
+        return _made, (type(self), *self._given), {**counts, "requested": self.left.requested, "products": self.products, "account": account}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.products.extend(state["products"])
+        self.left.requested |= state["requested"]
+        for name in ("left", "planned", "declined"):
+            getattr(self, name).update(state[name])
+        for name, value in state["account"].items():
+            setattr(self.account, name, copy(value))
+
     # -- the context ------------------------------------------------------------------------------------
 
     def __enter__(self) -> "emulate":
         with ExitStack() as stack:
             launched = nullcontext() if self._kernels is None else launches.counted(self._kernels, self.account)
-            for context in (settings.EMULATING, self._tracking, threads.owned(self), launched, self.here()):
+            for context in (settings.EMULATING, compiled.LOOKED_AT, self._tracking, threads.owned(self), launched, self.here()):
                 stack.enter_context(context)
             self._here.entered.append(stack.pop_all())
         tasks.entered(self)
@@ -252,7 +274,6 @@ class emulate(TorchDispatchMode):
             return self._dispatch(func, args, kwargs or {})
 
     def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        self._here.operations += 1
         settings.look()
         packet = getattr(func, "overloadpacket", None)
         operation = operations.TABLE.get(packet)
@@ -278,7 +299,7 @@ class emulate(TorchDispatchMode):
             result = own(func, args, kwargs)
             if result is not NotImplemented:
                 return result
-        self.account.operation(func, args)
+        self._here.operations += self.account.operation(func, args) != "exact"
         return func(*args, **kwargs)
 
     def _operate(self, operation: Callable[..., Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -423,3 +444,8 @@ class emulate(TorchDispatchMode):
         if self.weights.prepared:
             text += f"\nweights: {self.weights}"
         return f"{text}\n{self.account}"
+
+
+def _made(kind: type[emulate], args: tuple[Any, ...], options: dict[str, Any]) -> emulate:
+    """One of these arguments."""
+    return kind(*args, **options)

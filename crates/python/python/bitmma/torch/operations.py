@@ -81,6 +81,7 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
     "_grouped_mm": grouped.grouped_mm,
     "_scaled_grouped_mm": grouped.scaled_grouped_mm,
     "convolution": convolution.forward,
+    "_convolution": convolution.of_traces,
     "convolution_backward": convolution.backward,
 }
 TABLE = {getattr(aten, name): function for name, function in _BY_NAME.items() if hasattr(aten, name)}

@@ -71,7 +71,7 @@ def opened(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[st
 
 def _entered(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of an operator that others have defined, in Python or C++: its code runs, and what it calls comes to the
-    emulation. NotImplemented where it calls no operation of PyTorch: it is then counted by its name."""
+    emulation. If that only moves numbers, it is counted by its name, as it may compute by other means."""
     tensor = next((one for one in pytree.tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)), None)
     device = "CPU" if tensor is None else tensor.device.type.upper()
     if not hasattr(_Key, device) or not torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), device):
@@ -82,7 +82,7 @@ def _entered(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[
         result = func.redispatch(torch._C.DispatchKeySet(getattr(_Key, device)), *args, **kwargs)
     if here.products == products and (reason := why_left(func, args)):
         emulation.left.count(f"{name(func, args)}: {reason}")
-    if here.operations == before:
+    if (here.operations, here.products) == (before, products):
         emulation.account.operation(func, args)
     return result
 
@@ -94,8 +94,16 @@ def _higher_order(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: 
     kernel = func.py_kernels.get(_Key.CompositeExplicitAutograd)
     if kernel is None:
         return NotImplemented
-    with emulation.again():
-        return kernel(*args, **kwargs)
+
+    def inside(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with emulation.again():
+                return function(*args, **kwargs)
+
+        return run
+
+    args, kwargs = pytree.tree_map(lambda one: inside(one) if callable(one) and not isinstance(one, torch.Tensor) else one, (args, kwargs))
+    return kernel(*args, **kwargs)
 
 
 def _attention(emulation: emulate, composite: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

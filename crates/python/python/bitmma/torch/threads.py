@@ -91,6 +91,12 @@ def _inside() -> emulate | None:
     return next((mode for mode in reversed(_get_current_dispatch_mode_stack()) if hasattr(mode, "other_threads")), None)
 
 
+def acting() -> emulate | None:
+    """The emulation that computes the products of this thread; None where they are plain."""
+    others = () if _here.apart else _others()
+    return _inside() or (others[-1] if others else None)
+
+
 @contextmanager
 def _taking_part(emulations: tuple[emulate, ...]) -> Iterator[None]:
     with ExitStack() as stack:
