@@ -108,6 +108,37 @@ def by_storage(layer):
     other.mul_(-1)
 
 
+def tied(layer):
+    other = nn.Linear(SIZE, SIZE)
+    other.weight = layer.weight
+    other.weight.data.neg_()
+
+
+def swapped_tensors(layer):
+    torch.utils.swap_tensors(layer.weight, nn.Parameter(torch.randn(SIZE, SIZE, dtype=torch.bfloat16)))
+
+
+def resized(layer):
+    layer.weight.data.resize_(2 * SIZE, SIZE).fill_(3)
+    layer.weight.data.resize_(SIZE, SIZE)
+
+
+def functionalized(layer):
+    torch.func.functionalize(lambda one: one.mul_(3))(layer.weight.data)
+
+
+def vmapped(layer):
+    torch.func.vmap(lambda row: row.mul_(-2))(layer.weight.data)
+
+
+def compiled(layer):
+    torch.compile(lambda one: one.mul_(3), backend="eager")(layer.weight.data)
+
+
+def averaged(layer):
+    torch.optim.swa_utils.get_ema_multi_avg_fn(0.5)([layer.weight.data], [torch.randn(SIZE, SIZE, dtype=torch.bfloat16)], 1)
+
+
 def in_a_thread(layer):
     thread = threading.Thread(target=lambda: layer.weight.data.mul_(-2))
     thread.start()
@@ -145,6 +176,13 @@ CHANGES = {
     "storage.fill_": lambda layer: layer.weight.untyped_storage().fill_(0x3f),
     "numpy": by_numpy,
     "another thread": in_a_thread,
+    "tied": tied,
+    "swap_tensors": swapped_tensors,
+    "resize_": resized,
+    "functionalize": functionalized,
+    "vmap": vmapped,
+    "compile": compiled,
+    "EMA": averaged,
 }
 
 

@@ -82,7 +82,7 @@ def _entered(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[
         result = func.redispatch(torch._C.DispatchKeySet(getattr(_Key, device)), *args, **kwargs)
     if here.products == products and (reason := why_left(func, args)):
         emulation.left.count(f"{name(func, args)}: {reason}")
-    if (here.operations, here.products) == (before, products):
+    elif (here.operations, here.products) == (before, products):
         emulation.account.operation(func, args)
     return result
 
