@@ -1480,7 +1480,7 @@ def find(architecture: str, instruction: str) -> Instruction:
 
 def fingerprint(array: Any) -> int:
     """
-    A fingerprint of the elements of an array of unsigned integers, as they lie in memory.
+    A fingerprint of the elements of an array of unsigned integers, as they lie in memory; other in each process.
     """
 
 def follow_call(plan: str, operands: tuple[Any, Any], formats: tuple[str, str, str], scales: tuple[SupportsIndex, SupportsIndex, SupportsIndex | None], row: SupportsIndex, column: SupportsIndex, *, blocks: tuple[Any, Any] | None = None) -> tuple[list[str], int]:
