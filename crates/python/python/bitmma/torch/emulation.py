@@ -129,6 +129,8 @@ class emulate(TorchDispatchMode):
     """
 
     supports_higher_order_operators = True
+    _given: tuple[tuple[Any, ...], dict[str, Any]]
+    """The arguments."""
 
     def __new__(cls, *args: Any, **options: Any) -> emulate:
         self = super().__new__(cls)

@@ -100,8 +100,12 @@ class Layers:
         task = torch._C._current_graph_task_id()
         if task not in self._backward:
             self._backward[task] = set()
-            torch.autograd.Variable._execution_engine.queue_callback(lambda: self._backward.pop(task, None))
+            torch.autograd.Variable._execution_engine.queue_callback(lambda: self._ended(task))
         then(self._backward[task])
+
+    def _ended(self, task: int) -> None:
+        """A run of a backward pass is over."""
+        self._backward.pop(task, None)
 
     def _name(self, module: torch.nn.Module) -> str:
         if module not in self._names:

@@ -11,6 +11,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from . import attention, graph, settings
+from .lock import LOCK
 from .operations import is_traced, name, why_left
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ def opened(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[st
 def _entered(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of an operator that others have defined, in Python or C++: its code runs, and what it calls comes to the
     emulation. If that only moves numbers, it is counted by its name, as it may compute by other means."""
-    tensor = next((one for one in pytree.tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)), None)
-    device = "CPU" if tensor is None else tensor.device.type.upper()
-    if not hasattr(_Key, device) or not torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), device):
+    tensors = [one for one in pytree.tree_leaves((args, kwargs)) if isinstance(one, torch.Tensor)]
+    device = tensors[0].device.type.upper() if tensors else "CPU"
+    if is_traced(tuple(tensors)) or not hasattr(_Key, device) or not torch._C._dispatch_has_computed_kernel_for_dispatch_key(func.name(), device):
         return NotImplemented
     here = emulation._here
     before, products = here.operations, here.products
@@ -89,7 +90,7 @@ def _entered(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[
 
 def _higher_order(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of an operator whose operands are functions, which run in the emulation."""
-    if func._name == "flex_attention":
+    if func._name in ("flex_attention", "flex_attention_backward"):
         return _flex_attention(emulation, func, args, kwargs)
     kernel = func.py_kernels.get(_Key.CompositeExplicitAutograd)
     if kernel is None:
@@ -133,7 +134,9 @@ WHOLE: dict[Any, Callable[..., Any]] = {aten.scaled_dot_product_attention: _atte
 def _flex_attention(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Scores in FP32 from operands of the query's dtype, as the fused kernel has them; then weights in that dtype."""
     here, query = emulation._here, args[0]
-    emulation.account.attention["flex_attention: its two products are the chip's, scores are FP32, softmax is the host's"] += 1
+    backward = ", backward" if func._name.endswith("backward") else ""
+    with LOCK:
+        emulation.account.attention[f"flex_attention: its two products are the chip's, scores are FP32, softmax is the host's{backward}"] += 1
     before = here.exact_in
     here.exact_in = query.dtype if query.dtype in (torch.float16, torch.bfloat16) else None
     try:

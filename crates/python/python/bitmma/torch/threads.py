@@ -88,7 +88,8 @@ def _others() -> tuple[emulate, ...]:
 
 def _inside() -> emulate | None:
     """The emulation in which this thread is, the innermost."""
-    return next((mode for mode in reversed(_get_current_dispatch_mode_stack()) if hasattr(mode, "other_threads")), None)
+    modes: list[Any] = _get_current_dispatch_mode_stack()
+    return next((mode for mode in reversed(modes) if hasattr(mode, "other_threads")), None)
 
 
 def acting() -> emulate | None:
@@ -187,12 +188,11 @@ class _Kernels:
                 continue
             self._add(space, rest, "BackendSelect", _kernel(operator))
         for packet in rewrites.WHOLE:
-            for overload in packet.overloads():
-                name = f"{packet._qualified_op_name}.{overload}".removesuffix(".default")
-                if name not in self._names:
-                    self._names.add(name)
+            for operator in (getattr(packet, overload) for overload in packet.overloads()):
+                if operator.name() not in self._names:
+                    self._names.add(operator.name())
                     for key in AUTOGRAD:
-                        self._add(*name.split("::"), key, _whole(getattr(packet, overload)))
+                        self._add(operator.namespace, operator.name().rpartition("::")[2], key, _whole(operator))
 
     def _add(self, space: str, rest: str, key: str, kernel: Callable[..., Any]) -> None:
         if space not in self._libraries:

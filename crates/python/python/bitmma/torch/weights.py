@@ -86,10 +86,10 @@ class Weights:
         kept = seen.kept
         if kept is None or kept.fingerprint != now:
             with LOCK:
-                kept = self._prepare(seen, unit, b)
-            if kept is None or _bitmma.fingerprint(words) != now:  # no room, or someone writes to it at this moment
+                prepared = self._prepare(seen, unit, b)
+            if prepared is None or _bitmma.fingerprint(words) != now:  # no room, or someone writes to it at this moment
                 return b
-            kept = seen.kept = _Kept(kept, now)
+            kept = seen.kept = _Kept(prepared, now)
         self.hits += 1
         return kept.prepared
 
