@@ -38,14 +38,14 @@ impl Keys {
         {
             let bytes = bytes.as_chunks::<8>().0;
             let words: [u64; LANES] = std::array::from_fn(|lane| u64::from_le_bytes(bytes[lane]));
-            for lane in 0..LANES {
-                let keyed = words[lane] ^ keys[lane];
+            for (place, (lane, key)) in lanes.iter_mut().zip(keys).enumerate() {
+                let keyed = words[place] ^ key;
                 let product = (keyed & 0xffff_ffff) * (keyed >> 32);
-                lanes[lane] = lanes[lane].wrapping_add(product).wrapping_add(words[lane ^ 1]);
+                *lane = lane.wrapping_add(product).wrapping_add(words[place ^ 1]);
             }
         }
         for (lane, key) in lanes.iter_mut().zip(&self.lanes) {
-            *lane = (*lane ^ *lane >> 47 ^ key).wrapping_mul(FACTOR);
+            *lane = (*lane ^ (*lane >> 47) ^ key).wrapping_mul(FACTOR);
         }
     }
 
@@ -122,7 +122,7 @@ mod tests {
             }
         }
         for (one, other) in [(0, 1), (0, 64), (8, 72), (0, 1024)] {
-            let mut swapped: Vec<u8> = (0..4096_u32).map(|place| (place * 7 >> 3) as u8).collect();
+            let mut swapped: Vec<u8> = (0..4096_u32).map(|place| ((place * 7) >> 3) as u8).collect();
             let before = keys.of(&swapped);
             swapped.swap(one, other);
             assert!(swapped[one] == swapped[other] || keys.of(&swapped) != before, "{one} and {other}");

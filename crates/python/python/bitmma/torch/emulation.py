@@ -114,6 +114,9 @@ class emulate(TorchDispatchMode):
     knows nothing of it. Subclasses of tensors (DTensor, torchao's, nested tensors) unwrap themselves first, and the products
     inside are emulated.
 
+    **Backward.** The backward pass runs inside of the ``with``, too, or in another of the same emulation: outside it raises
+    :class:`~bitmma.Error`, as its products would be PyTorch's own.
+
     Products that are left as they are are counted in :attr:`left`, and a warning (:class:`~bitmma.errors.LeftAlone`) says
     so at the end; at once where a default leaves FP32 alone.
 
