@@ -16,12 +16,15 @@ from torch.utils import _pytree as pytree
 from .._progress import Progress, listening
 from ..errors import LeftAlone, OptionError
 from . import noise
+from .accuracy import FP64, FP64_PRODUCTS, Accuracy, accuracy, errors
 from .account import Account
 from .arithmetic import Arithmetic, arithmetics
+from .attention import Flash
 from .attention import parse as parse_attention
 from .choice import Policies, dtype_name
 from .comparison import FP32, Comparison
 from .emulation import emulate
+from .orders import reordered
 from .outcome import Logits, logits_of, outcome
 from .recorder import Recorder, Reference
 from .rows import firsts, local_rows, rows_of
@@ -47,6 +50,7 @@ def compare(
     threads: int | None = None,
     device: str | None = None,
     noise_floor: bool | str | list[str] = True,
+    noise_draws: int = noise.DRAWS,
     attention: Any = "math",
     functions: str | None = None,
     kernels: str | None = None,
@@ -72,13 +76,19 @@ def compare(
     bar where tqdm is installed and standard error is a terminal or a notebook shows it (True: always, False: never).
 
     ``logits`` finds the tensor whose last dimension is classes (else the output, or its ``logits``). ``reference`` also
-    runs a copy of the model in FP32 and in FP64 by PyTorch's own products, so that a difference has a scale. ``device``,
-    ``attention``, ``functions`` and ``kernels`` are those of emulate.
+    runs a copy of the model in FP32 and in FP64 by PyTorch's own products, so that a difference has a scale; of a model that
+    cannot be cast, the model as it is with products summed in FP64. ``device``, ``attention``, ``functions`` and ``kernels`` are
+    those of emulate.
 
-    ``noise_floor`` runs the first chip again, up to three times, with the host's part computed in another way that is as right: every
-    function one FP32 ulp up (``"functions"``), sums in sequence (``"sums"``), attention in tiles (``"attention"``). :attr:`Comparison.floor` has
-    what that changes, and :attr:`Comparison.verdict` says whether the chips differ by more. A variation of which the model has nothing
-    costs no run; each other one costs as much as a chip. ``False`` leaves them out, a list names some. It belongs to ``"propagated"``.
+    :attr:`Comparison.verdict` says which chips are less accurate: by the error of each sample against FP64, paired with that of
+    the first chip (:attr:`Comparison.accuracy`). A sample is a position of the logits, so give a batch: below 8 there is no verdict
+    on accuracy. Without a reference the verdict rests on the noise floor.
+
+    ``noise_floor`` runs the first chip again with a part computed in another way that is as right: functions one FP32 ulp off
+    (``"functions"``), reductions summed in another order (``"sums"``), attention in other tiles (``"attention"``), the terms of
+    matrix products in another order (``"products"``); each ``noise_draws`` times. :attr:`Comparison.floor` has what that changes, and
+    :attr:`Comparison.variations` what became of each. A variation of which the model has nothing costs no run; each other draw
+    costs as much as a chip. ``False`` leaves them out, a list names some. It belongs to ``"propagated"``.
     """
     if "calls" in policies or "call_options" in policies:
         raise OptionError("compare has no calls: give a plan of bitmma.calls.plan_call as a chip, or run emulate(calls=…) by itself")
@@ -86,6 +96,8 @@ def compare(
         raise OptionError(f"mode is {mode!r}; one of {', '.join(map(repr, MODES))}")
     if top_k < 1:
         raise OptionError(f"top_k is {top_k}; it must be 1 or more")
+    if noise_draws < 1:
+        raise OptionError(f"noise_draws is {noise_draws}; it must be 1 or more")
     found = arithmetics(chips, Policies(**policies))
     if len(found) < 2:
         raise OptionError(f"chips has {len(found)}; two or more are compared")
@@ -93,10 +105,10 @@ def compare(
         backward = True
     variations = noise.parse(noise_floor) if mode != "local" else []
     options = {"threads": threads, "device": device, "attention": attention, "functions": functions, "kernels": kernels}
-    run = _Runs(model, inputs, dict(kwargs or {}), backward, loss, optimizer, logits or logits_of, options, variations)
+    run = _Runs(model, inputs, dict(kwargs or {}), backward, loss, optimizer, logits or logits_of, options, variations, noise_draws)
     # the references are PyTorch's own, whatever other threads emulate
     with listening(progress) as run.listener, apart():
-        run.count = (1 if mode == "local" else len(found)) + 2 * reference + len(variations)
+        run.count = (1 if mode == "local" else len(found)) + 2 * reference + len(variations) * noise_draws
         return run.compare(found, mode, top_k, reference)
 
 
@@ -115,8 +127,12 @@ class _Runs:
     """Of emulate."""
     variations: list[str]
     """Of the noise floor."""
+    draws: int
+    """Of each variation."""
     outputs: dict[str, torch.Tensor] = field(default_factory=dict)
     """The logits of each run."""
+    ends: dict[str, torch.Tensor] = field(default_factory=dict)
+    """What accuracy is measured by: the logits, else the first floating-point tensor of the output."""
     losses: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     emulated: dict[str, int] = field(default_factory=dict)
@@ -152,15 +168,17 @@ class _Runs:
                     reasons = Counter(f"{one.operation} {dtype_name(one.dtypes[0])}: {other.why_none(one)}" for one in left)
                     self._count(other.label, len(context.products) - len(left), reasons)
                 recorders.append(recorder)
-            varied = self._vary(state, chips[0], recorders[0])
+            varied, variations = self._vary(state, chips[0], recorders[0])
+            if reference and FP64 not in self.ends:
+                self._products_in_fp64(state)
         labels = [chip.label for chip in chips]
         first, others_ = recorders[0], recorders[1:]
         rows = rows_of(first, others_, exact.get(FP32), varied)
-        logits = {label: Logits(one.double() if label == "fp64" else one, top_k) for label, one in self.outputs.items()}
+        logits = {label: Logits(one.double() if label == FP64 else one, top_k) for label, one in self.outputs.items()}
         ends = {one: outcome(logits[first.label], logits[one]) for one in labels[1:] if one in logits}
         floor = {one.label: outcome(logits[first.label], logits[one.label]) for one in varied if one.label in logits}
         logits = {label: one for label, one in logits.items() if label not in floor}
-        against = logits.pop("fp64", None)
+        against = logits.pop(FP64, None)
         exactness = {label: outcome(against, one) for label, one in logits.items()} if against else {}
         return Comparison(
             chips=labels,
@@ -173,6 +191,8 @@ class _Runs:
             outcomes={label: end for label, end in ends.items() if end},
             exactness={label: end for label, end in exactness.items() if end},
             floor={label: end for label, end in floor.items() if end},
+            variations=variations,
+            accuracy=self._accuracy(labels),
             accounts=self.accounts,
             losses=self.losses,
             emulated=self.emulated,
@@ -181,36 +201,86 @@ class _Runs:
             seconds=self.seconds,
         )
 
-    def _vary(self, state: State, chip: Arithmetic, first: Recorder) -> list[Recorder]:
-        """The first chip's run with the host's freedom exercised, once for each variation that changes something."""
-        recorders = []
-        account = self.accounts[chip.label]
+    def _vary(self, state: State, chip: Arithmetic, first: Recorder) -> tuple[list[Recorder], list[noise.Variation]]:
+        """The first chip's runs of the noise floor: those that changed something, and what became of each variation."""
+        recorders, variations = [], []
         for name in self.variations:
-            options = dict(self.options)
-            if name == "attention":
-                if not account.attention:
-                    continue
-                options["attention"] = "math" if parse_attention(options["attention"]) is not None else "flash"
-            elif not account.host["functions" if name == "functions" else "reductions"]:
-                continue
-            label = f"{chip.label}, {noise.VARIATIONS[name] if options['attention'] != 'math' or name != 'attention' else 'attention decomposed'}"
-            state.restore()
-            recorder = Recorder(label, self._root, {}, first)
-            context = emulate(chip, **options)  # type: ignore[arg-type]
-            varied = noise.Varied(name) if name != "attention" else None
-            if varied is not None:
-                context._host.append(varied)
-            context._listener = recorder.product
-            self._run(label, self.model, self.inputs, self.kwargs, recorder, context)
-            for left, count in varied.left.items() if varied is not None else ():
-                self.notes.append(f"noise floor: {count} × {left} stayed as they were in the run with {noise.VARIATIONS[name]}")
-            if name == "attention" and not any(how.startswith("flash,") for how in {**context.account.attention, **account.attention}):
-                declined = next(iter(context.account.attention), "")
-                self.notes.append(f"noise floor: no run with attention in tiles; {declined}")
-                self.outputs.pop(label, None)
-                continue
-            recorders.append(recorder)
-        return recorders
+            idle = self._why_idle(name, chip.label)
+            drawn = []
+            for draw in range(0 if idle else self.draws):
+                recorder, declined = self._draw(state, chip, first, (name, draw))
+                if declined:
+                    idle = declined
+                    break
+                if recorder.changed:
+                    drawn.append(recorder)
+                else:
+                    self.outputs.pop(recorder.label, None)
+            if not idle and not drawn:
+                idle = f"nothing that the model hands on changed in {self.draws} draws"
+            recorders += drawn
+            variations.append(noise.Variation(name, tuple(one.label for one in drawn), "" if drawn else idle))
+        return recorders, variations
+
+    def _why_idle(self, name: str, label: str) -> str:
+        """Why a variation has nothing to vary in the first chip's run; empty where it has."""
+        account = self.accounts[label]
+        has = {
+            "functions": account.host["functions"] or any(account.host["reductions"][one] for one in noise.FUNCTIONS),
+            "sums": account.host["reductions"],
+            "attention": account.attention,
+            "products": account.products,
+        }
+        what = {"functions": "elementwise function", "sums": "reduction", "attention": "attention", "products": "product of the chip"}
+        return "" if has[name] else f"the model has no {what[name]}"
+
+    def _draw(self, state: State, chip: Arithmetic, first: Recorder, which: tuple[str, int]) -> tuple[Recorder, str]:
+        """One draw of a variation, and why it could not be made."""
+        name, draw = which
+        options, words = dict(self.options), noise.described(name, draw)
+        if name == "attention":
+            in_tiles = parse_attention(options["attention"]) is not None
+            options["attention"] = ("math" if in_tiles else "flash") if not draw else Flash(*noise.tile(draw))
+            words = "attention decomposed" if in_tiles and not draw else words
+        label = f"{chip.label}, {words}"
+        state.restore()
+        recorder = Recorder(label, self._root, {}, first)
+        context = emulate(reordered(chip, draw + 1) if name == "products" else chip, **options)  # type: ignore[arg-type]
+        varied = noise.Varied(name, draw) if name in ("functions", "sums") else None
+        if varied is not None:
+            context._host.append(varied)
+        context._listener = recorder.product
+        self._run(label, self.model, self.inputs, self.kwargs, recorder, context)
+        for left, count in varied.left.items() if varied is not None and not draw else ():
+            self.notes.append(f"noise floor: {count} × {left} stayed as they were in the runs of {name}")
+        declined = ""
+        if name == "attention" and not any(how.startswith("flash,") for how in {**context.account.attention, **self.accounts[chip.label].attention}):
+            declined = next(iter(context.account.attention), "no attention in tiles")
+            self.outputs.pop(label, None)
+        return recorder, declined
+
+    def _products_in_fp64(self, state: State) -> None:
+        """The reference of a model that cannot be cast: the model as it is, with the products of its operands in FP64."""
+        state.restore()
+        inputs, kwargs = _copies((self.inputs, self.kwargs))
+        try:
+            with warnings.catch_warnings(), torch.no_grad(), emulate(torch.float64, **self.options):
+                warnings.simplefilter("ignore", LeftAlone)
+                end = self._end(self.model(*inputs, **kwargs))
+        except Exception as error:  # operands of formats that FP64 cannot be made of
+            self.notes.append(f"no reference with products in FP64: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+            return
+        if end is not None:
+            self.ends[FP64_PRODUCTS] = end
+
+    def _accuracy(self, labels: list[str]) -> dict[str, Accuracy]:
+        """The errors of all chips but the first, paired with the first one's."""
+        reference = next((one for one in (FP64, FP64_PRODUCTS) if one in self.ends), None)
+        if reference is None:
+            return {}
+        found = {label: errors(self.ends[reference], self.ends[label]) for label in labels if label in self.ends}
+        base = found.pop(labels[0], None)
+        return {} if base is None else {label: accuracy(base, one, reference) for label, one in found.items() if one is not None}
 
     def _count(self, label: str, emulated: int, left: Counter[str]) -> None:
         """What was emulated on a chip; of one on which nothing was there is nothing to say."""
@@ -231,8 +301,8 @@ class _Runs:
             self.notes.append("no reference in FP32 and FP64: the model is a function, whose tensors cannot be cast")
             return {}
         references: dict[Any, Reference] = {}
-        for label, dtype in (("fp64", torch.float64), (FP32, torch.float32)):
-            recorder = _Keeper(label, self._root) if label == "fp64" else Recorder(label, self._root, references)
+        for label, dtype in ((FP64, torch.float64), (FP32, torch.float32)):
+            recorder = _Keeper(label, self._root) if label == FP64 else Recorder(label, self._root, references)
             state.restore()
             try:
                 with warnings.catch_warnings(), _default_dtype(dtype):
@@ -242,6 +312,7 @@ class _Runs:
             except Exception as error:  # a model may insist on its dtype in many ways
                 self.notes.append(f"no reference in {label.upper()}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
                 self.outputs.pop(label, None)
+                self.ends.pop(label, None)
                 return {}
             if label in self.outputs and self.outputs[label].dtype != dtype:
                 self.notes.append(f"the reference in {label.upper()} returns {self.outputs[label].dtype}: the model casts")
@@ -258,7 +329,7 @@ class _Runs:
         if self.listener is not None:
             self.listener(f"run on {label}", len(self.seconds), self.count)
         start = time.perf_counter()
-        inputs, kwargs = pytree.tree_map(lambda one: one.clone() if isinstance(one, torch.Tensor) else one, (inputs, kwargs))
+        inputs, kwargs = _copies((inputs, kwargs))
         grad = nullcontext() if self.backward else torch.no_grad()
         with warnings.catch_warnings(), grad, _hooks(model, recorder), context or nullcontext():
             if context is not None:  # what was left is in the result
@@ -282,7 +353,19 @@ class _Runs:
         logits = self.logits(output)
         if logits is not None:
             self.outputs[label] = logits.detach()
+        end = self._end(output)
+        if end is not None:
+            self.ends[label] = end
         self.seconds[label] = time.perf_counter() - start
+
+    def _end(self, output: Any) -> torch.Tensor | None:
+        """What accuracy is measured by."""
+        logits = self.logits(output)
+        if logits is not None:
+            return logits.detach()
+        found = (one for one in pytree.tree_leaves(output) if isinstance(one, torch.Tensor) and one.is_floating_point() and one.dim() > 1)
+        first = next(found, None)
+        return None if first is None else first.detach()
 
     def _loss(self, output: Any) -> torch.Tensor | None:
         if self.loss is not None:
@@ -299,6 +382,11 @@ class _Keeper(Recorder):
     def tensor(self, key: Any, tensor: torch.Tensor, leaf: bool = True) -> None:
         if tensor.layout == torch.strided and tensor.is_floating_point():
             self.references[key] = Reference(tensor)
+
+
+def _copies(values: Any) -> Any:
+    """The tensors among some values copied."""
+    return pytree.tree_map(lambda one: one.clone() if isinstance(one, torch.Tensor) else one, values)
 
 
 def _cast_copy(model: torch.nn.Module, dtype: torch.dtype) -> torch.nn.Module:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .accuracy import Accuracy
 from .account import Account
 from .difference import Difference
+from .noise import Variation
 from .outcome import Outcome
 from .report import columns
 from .tally import Tally
-from .verdict import verdict
+from .verdict import Verdict, sentence, verdict
 
 #: The name of the first reference: the model in FP32.
 FP32 = "fp32"
@@ -44,7 +46,7 @@ class Row:
     errors: dict[str, float] = field(default_factory=dict)
     """The distance from the model in FP64, over the norm: of each chip, and of the model in FP32 (``fp32``)."""
     floor: dict[str, Tally] = field(default_factory=dict)
-    """The noise floor: the first chip with the host's part computed otherwise, against the first chip."""
+    """The noise floor: draws in which a part is computed otherwise, against the first chip."""
 
     @property
     def title(self) -> str:
@@ -122,13 +124,17 @@ class Comparison:
     seconds: dict[str, float]
     """Wall time of each run."""
     floor: dict[str, Outcome] = field(default_factory=dict)
-    """The noise floor at the end: logits of the first chip with the host's part computed otherwise, against the first chip's."""
+    """The noise floor at the end: logits of draws in which a part is computed otherwise, against the first chip's."""
     accounts: dict[str, Account] = field(default_factory=dict)
     """By chip, what it computed and what the host did."""
+    variations: list[Variation] = field(default_factory=list)
+    """What became of each variation of the noise floor: the labels of its draws, or why it varied nothing."""
+    accuracy: dict[str, Accuracy] = field(default_factory=dict)
+    """By chip, its errors against FP64, paired with those of the first chip. Empty without a reference."""
 
     @property
-    def verdict(self) -> str:
-        """One sentence: whether the chips differ by more than the host's part may make of one of them."""
+    def verdict(self) -> Verdict:
+        """One sentence, with its findings as data: which chips are less accurate than the first one, and what that rests on."""
         return verdict(self)
 
     @property
@@ -163,8 +169,9 @@ class Comparison:
         return {
             "chips": self.chips,
             **{name: [row.to_dict() for row in getattr(self, name)] for name in lists},
-            **{name: {label: one.to_dict() for label, one in getattr(self, name).items()} for name in ("first", "outcomes", "exactness", "floor", "accounts")},
-            "verdict": self.verdict,
+            **{name: {label: one.to_dict() for label, one in getattr(self, name).items()} for name in ("first", "outcomes", "exactness", "floor", "accounts", "accuracy")},
+            "variations": [one.to_dict() for one in self.variations],
+            "verdict": self.verdict.to_dict(),
             **{name: getattr(self, name) for name in ("losses", "emulated", "left", "notes", "seconds")},
         }
 
@@ -192,7 +199,7 @@ class Comparison:
         parts += self._firsts()
         parts += [self.verdict, *(str(one) for one in list(self.accounts.values())[:1])]
         if self.modules:
-            parts += ["", "results of modules after rounding: share that differs, relative size; raw: sums before rounding"]
+            parts += ["", "results of modules after rounding: share that differs, relative size; raw: sums before rounding; floor: most of the draws"]
             parts += self._table(self.modules, lambda row: row.title)
         else:
             parts += ["", *self._table(self.products, lambda row: f"{row.title} {row.operation}")]
@@ -242,8 +249,8 @@ class Comparison:
     def _table(self, rows: list[Row], name: Any) -> list[str]:
         errors = any(row.errors for row in rows)
         labels = [*self.chips, FP32] if errors else []
-        floors = list(dict.fromkeys(label for row in rows for label in row.floor))
-        head = ["", *[f"{one}" for chip in self.others for one in (chip, "size", "raw")], *[f"floor: {one.partition(', ')[2]}" for one in floors], *[f"error {label}" for label in labels]]
+        floors = [one for one in self.variations if one.runs]
+        head = ["", *[f"{one}" for chip in self.others for one in (chip, "size", "raw")], *[f"floor: {one.name}" for one in floors], *[f"error {label}" for label in labels]]
         cells = [head]
         for row in rows:
             cell = [name(row)]
@@ -254,13 +261,13 @@ class Comparison:
                 else:
                     cell += [percent(found.share), f"{found.relative:.1e}" if found.differing else "0"]
                     cell += [percent(raw.share) if raw else "-"]
-            cell += [percent(row.floor[label].share) if label in row.floor and not row.floor[label].problem else "-" for label in floors]
+            cell += [_most(row, one) for one in floors]
             cell += [f"{row.errors[label]:.1e}" if label in row.errors else "-" for label in labels]
             cells.append(cell)
         return columns(cells)
 
     def _ends(self) -> list[str]:
-        lines = [""] if self.outcomes or self.losses else []
+        lines = [""] if self.outcomes or self.losses or self.accuracy or self.variations else []
         for chip, end in self.outcomes.items():
             lines.append(
                 f"logits of {chip}: {percent(end.logits.share)} differ from {self.chips[0]}, {end.decisions}, top {end.top_k} overlap {percent(end.overlap)}, divergence {end.divergence:.2g} "
@@ -268,11 +275,19 @@ class Comparison:
             )
         for label, end in self.floor.items():
             lines.append(f"noise floor, {label}: {percent(end.logits.share)} of the logits differ, {end.decisions}, divergence {end.divergence:.2g}")
+        lines += [f"noise floor, {one.name}: varied nothing: {one.idle}" for one in self.variations if one.idle]
+        lines += [sentence(self.chips[0], chip, one) for chip, one in self.accuracy.items()]
         for label, end in self.exactness.items():
             lines.append(f"against FP64, {label}: {end.flips} of {end.positions} flip, divergence {end.divergence:.2g}")
         if self.losses:
             lines.append("loss: " + ", ".join(f"{label} {value!r}" for label, value in self.losses.items()))
         return lines
+
+
+def _most(row: Row, variation: Variation) -> str:
+    """The largest share that a draw of a variation changed."""
+    shares = [row.floor[label].share for label in variation.runs if label in row.floor and not row.floor[label].problem]
+    return percent(max(shares)) if shares else "-"
 
 
 def percent(share: float) -> str:

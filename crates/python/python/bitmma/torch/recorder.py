@@ -78,6 +78,11 @@ class Recorder:
     """The first product that differs from the first chip's."""
     module: tuple[Key, Tally] | None = None
     """The first module whose result differs."""
+    @property
+    def changed(self) -> bool:
+        """Whether anything that was compared differs from the first chip's."""
+        return any(one.rounded.differing or one.rounded.problem for one in self.compared.values())
+
     _calls: Counter[tuple[str, str]] = field(default_factory=Counter)
     _last: tuple[Key, torch.Tensor, int] | None = None
 

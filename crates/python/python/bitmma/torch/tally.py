@@ -15,7 +15,8 @@ from .._lazy import numpy as np
 from .choice import dtype_name, readings
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+#: Integers as wide as the elements of a tensor, by their bytes.
+WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def _words(tensor: torch.Tensor) -> Any:
     """The codes of a tensor, row by row; a view where that is the layout."""
     tensor = tensor.detach().cpu().resolve_neg().contiguous().reshape(-1)
     size = tensor.element_size()
-    return np.from_dlpack(tensor.view(_WORDS[size])).view(f"uint{8 * size}")
+    return np.from_dlpack(tensor.view(WORDS[size])).view(f"uint{8 * size}")
 
 
 def place_of(place: int, shape: torch.Size) -> tuple[int, ...]:

@@ -1,0 +1,147 @@
+"""Whether one chip is less accurate than another: the errors of both against FP64, sample by sample.
+
+A sample is a position of the output: all but its last dimension. Its error is the norm of its distance from the reference. Both
+chips get the same samples, so the difference of their errors is taken sample by sample (paired), and what counts is how far its
+mean is from zero in standard errors. Neighbouring samples may depend on each other, as the tokens of a text do: the standard
+error is that of the means of blocks of neighbours.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from .tally import aside
+
+#: The references: the model and its inputs in FP64; the model as it is with its products summed in FP64, where it cannot be cast.
+FP64, FP64_PRODUCTS = "fp64", "fp64 products"
+#: A difference in accuracy between chips that have none is reported in at most this share of comparisons.
+LEVEL = 0.05
+#: The level of the test itself, both sides. It is lower, as samples in different blocks may still depend on each other.
+TESTED = 0.01
+#: Blocks of neighbouring samples, at most.
+BLOCKS = 32
+#: Samples below which nothing is concluded.
+FEWEST = 8
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """The errors of the first chip and of another, against one reference."""
+
+    error: float
+    """The mean error of a sample on the other chip, over the root mean square of the reference's samples."""
+    base_error: float
+    """The same on the first chip."""
+    difference: float
+    """The mean of the other chip's error minus the first chip's, sample by sample."""
+    standard_error: float
+    """Of the difference; NaN with fewer than two blocks."""
+    samples: int
+    """Samples that are finite on both chips."""
+    blocks: int
+    """Blocks of neighbouring samples from which the standard error comes."""
+    probability: float
+    """That two chips of equal accuracy differ by so much or more."""
+    not_finite: int = 0
+    """Samples that are finite in the reference and on the first chip only."""
+    base_not_finite: int = 0
+    """Samples that are finite in the reference and on the other chip only."""
+    reference: str = FP64
+    """What the errors are measured against: ``FP64`` or ``FP64_PRODUCTS``."""
+
+    @property
+    def kind(self) -> str:
+        """``less accurate``, ``more accurate``, ``no difference seen`` or ``no verdict``."""
+        lost = binomial(self.not_finite, self.base_not_finite)
+        if lost <= TESTED and self.not_finite != self.base_not_finite:
+            return "less accurate" if self.not_finite > self.base_not_finite else "more accurate"
+        if self.samples < FEWEST:
+            return "no verdict"
+        if self.probability > TESTED:
+            return "no difference seen"
+        return "less accurate" if self.difference > 0 else "more accurate"
+
+    @property
+    def relative(self) -> tuple[float, float]:
+        """The difference and its standard error as shares of the first chip's error; infinite where that is zero."""
+        if not self.base_error:
+            return (math.inf if self.difference else 0.0), (math.inf if self.standard_error else 0.0)
+        return self.difference / self.base_error, self.standard_error / self.base_error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        relative = [one if math.isfinite(one) else None for one in self.relative]
+        plain = {name: None if isinstance(one, float) and not math.isfinite(one) else one for name, one in asdict(self).items()}
+        return {**plain, "relative": relative, "kind": self.kind}
+
+
+@aside
+def errors(reference: torch.Tensor, output: torch.Tensor) -> torch.Tensor | None:
+    """The error of each sample, over the root mean square of the reference's samples; NaN where the output is not finite and the
+    reference is. None where the shapes differ."""
+    if reference.shape != output.shape or reference.dim() < 2 or not reference.numel():
+        return None
+    exact = reference.detach().double().reshape(-1, reference.shape[-1])
+    finite = exact.isfinite()
+    exact = exact.where(finite, 0)
+    distance = (output.detach().double().reshape(exact.shape) - exact).where(finite, 0)
+    found = torch.linalg.vector_norm(distance, dim=1)
+    scale = torch.linalg.vector_norm(exact).item() / math.sqrt(len(exact))
+    found = found / scale if scale else found
+    return found.where(found.isfinite(), math.nan)
+
+
+@aside
+def accuracy(base: torch.Tensor, other: torch.Tensor, reference: str = FP64) -> Accuracy:
+    """The errors of the first chip's samples and of the other's, in the same order."""
+    lost, base_lost = other.isnan(), base.isnan()
+    both = ~(lost | base_lost)
+    base_kept, kept = base[both], other[both]
+    differences = kept - base_kept
+    count = len(differences)
+    means = torch.stack([one.mean() for one in differences.tensor_split(min(count, BLOCKS))]) if count else differences
+    blocks = len(means)
+    mean = differences.mean().item() if count else math.nan
+    deviation = means.std().item() / math.sqrt(blocks) if blocks > 1 else math.nan
+    return Accuracy(
+        error=kept.mean().item() if count else math.nan,
+        base_error=base_kept.mean().item() if count else math.nan,
+        difference=mean,
+        standard_error=deviation,
+        samples=count,
+        blocks=blocks,
+        probability=student(mean, deviation, blocks - 1),
+        not_finite=int((lost & ~base_lost).sum()),
+        base_not_finite=int((base_lost & ~lost).sum()),
+        reference=reference,
+    )
+
+
+def student(mean: float, deviation: float, freedom: int) -> float:
+    """The probability that a mean whose expectation is zero is so far from it, on either side: Student's t distribution.
+
+    With x = atan(t / √ν) its density is proportional to cos(x)^(ν - 1).
+    """
+    if freedom < 1 or math.isnan(mean) or not mean:
+        return 1.0
+    if not deviation:
+        return 0.0
+
+    def area(start: float, end: float, steps: int = 1000) -> float:
+        width = (end - start) / (2 * steps)
+        heights = [math.cos(start + width * step) ** (freedom - 1) for step in range(2 * steps + 1)]
+        return width / 3 * (heights[0] + heights[-1] + 4 * sum(heights[1:-1:2]) + 2 * sum(heights[2:-1:2]))
+
+    place = math.atan(abs(mean) / deviation / math.sqrt(freedom))
+    return min(1.0, max(0.0, area(place, math.pi / 2)) / area(0, math.pi / 2))
+
+
+def binomial(some: int, others: int) -> float:
+    """The probability that as many or more of ``some + others`` tosses of a coin fall on one side, whichever."""
+    count, most = some + others, max(some, others)
+    tail = sum(math.comb(count, one) for one in range(most, count + 1)) / 2**count
+    return min(1.0, 2 * tail)
