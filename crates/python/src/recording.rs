@@ -1,11 +1,10 @@
 //! `bitmma.recording`: what real units returned.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use bitmma_engine::{Case, Error};
-use bitmma_verify::recording::{Answer, Record as Row, read};
+use bitmma_verify::recording::{Answer, Record as Row, open, read};
 use bitmma_verify::replay::{Joined, Rules, join, replay as hold};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -43,7 +42,7 @@ pub(crate) fn read_recording(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Boun
 }
 
 fn rows(py: Python<'_>, path: &Path) -> PyResult<Vec<Row>> {
-    let rows = File::open(path).map_err(Error::from).and_then(read);
+    let rows = open(path).map_err(Error::from).and_then(read);
     rows.map_err(|error| Raised::from(error).within(py, path.display()))
 }
 

@@ -2,13 +2,19 @@
 
 A sample is a position of the output: all but its last dimension. Its error is the norm of its distance from the reference. Both
 chips get the same samples, so the difference of their errors is taken sample by sample (paired), and what counts is how far its
-mean is from zero in standard errors. Neighbouring samples may depend on each other, as the tokens of a text do: the standard
-error is that of the means of blocks of neighbours.
+mean is from zero in standard errors. Two things make it vary:
+
+- Which samples there are. Neighbouring samples may depend on each other, as the tokens of a text do: the variance is that of the
+  means of blocks of neighbours.
+- In which order products are summed. An order may be a little better for all samples at once, and says nothing about the
+  arithmetic: a difference that may be one is measured again with the terms of all products in random orders, and the variance
+  of these draws is added.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,6 +28,10 @@ FP64, FP64_PRODUCTS = "fp64", "fp64 products"
 LEVEL = 0.05
 #: The level of the test itself, both sides. It is lower, as samples in different blocks may still depend on each other.
 TESTED = 0.01
+#: A probability up to which a difference is measured again in other orders.
+SUSPECTED = 0.05
+#: Random orders in which it is measured again, beside the first one.
+ORDERS = 3
 #: Blocks of neighbouring samples, at most.
 BLOCKS = 32
 #: Samples below which nothing is concluded.
@@ -44,6 +54,8 @@ class Accuracy:
     """Samples that are finite on both chips."""
     blocks: int
     """Blocks of neighbouring samples from which the standard error comes."""
+    orders: int
+    """Orders of the terms of products in which both chips were measured: 1 where the first shows no difference."""
     probability: float
     """That two chips of equal accuracy differ by so much or more."""
     not_finite: int = 0
@@ -64,6 +76,11 @@ class Accuracy:
         if self.probability > TESTED:
             return "no difference seen"
         return "less accurate" if self.difference > 0 else "more accurate"
+
+    @property
+    def is_suspected(self) -> bool:
+        """Whether there may be a difference, so that it is worth measuring in other orders."""
+        return self.samples >= FEWEST and self.probability <= SUSPECTED
 
     @property
     def relative(self) -> tuple[float, float]:
@@ -96,25 +113,35 @@ def errors(reference: torch.Tensor, output: torch.Tensor) -> torch.Tensor | None
 
 
 @aside
-def accuracy(base: torch.Tensor, other: torch.Tensor, reference: str = FP64) -> Accuracy:
-    """The errors of the first chip's samples and of the other's, in the same order."""
-    lost, base_lost = other.isnan(), base.isnan()
-    both = ~(lost | base_lost)
-    base_kept, kept = base[both], other[both]
-    differences = kept - base_kept
-    count = len(differences)
-    means = torch.stack([one.mean() for one in differences.tensor_split(min(count, BLOCKS))]) if count else differences
-    blocks = len(means)
+def accuracy(base: Sequence[torch.Tensor], other: Sequence[torch.Tensor], reference: str = FP64) -> Accuracy:
+    """The errors of the first chip's samples and of the other's, in one order of the terms of products or in several."""
+    ours, theirs = torch.stack(list(base)), torch.stack(list(other))
+    lost, base_lost = theirs[0].isnan(), ours[0].isnan()
+    both = ~(ours.isnan().any(0) | theirs.isnan().any(0))
+    ours, theirs = ours[:, both], theirs[:, both]
+    orders, count = ours.shape
+    differences = theirs.mean(0) - ours.mean(0)
+    blocks = min(count, BLOCKS)
+    variance, freedom = math.nan, 0.0
+    if blocks > 1:
+        means = torch.stack([one.mean() for one in differences.tensor_split(blocks)])
+        variance, freedom = means.var().item() / blocks, blocks - 1
+    if blocks > 1 and orders > 1:
+        of_orders = (ours.mean(1).var() + theirs.mean(1).var()).item() / orders
+        # Welch and Satterthwaite: the degrees of freedom of a sum of two variances
+        parts = variance**2 / freedom + of_orders**2 / (2 * (orders - 1))
+        variance += of_orders
+        freedom = variance**2 / parts if parts else freedom
     mean = differences.mean().item() if count else math.nan
-    deviation = means.std().item() / math.sqrt(blocks) if blocks > 1 else math.nan
     return Accuracy(
-        error=kept.mean().item() if count else math.nan,
-        base_error=base_kept.mean().item() if count else math.nan,
+        error=theirs.mean().item() if count else math.nan,
+        base_error=ours.mean().item() if count else math.nan,
         difference=mean,
-        standard_error=deviation,
+        standard_error=math.sqrt(variance) if blocks > 1 else math.nan,
         samples=count,
         blocks=blocks,
-        probability=student(mean, deviation, blocks - 1),
+        orders=orders,
+        probability=student(mean, math.sqrt(variance), int(freedom)) if blocks > 1 else 1.0,
         not_finite=int((lost & ~base_lost).sum()),
         base_not_finite=int((base_lost & ~lost).sum()),
         reference=reference,

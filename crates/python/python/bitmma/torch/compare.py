@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Callable, Iterator
 
 import torch
@@ -16,7 +17,7 @@ from torch.utils import _pytree as pytree
 from .._progress import Progress, listening
 from ..errors import LeftAlone, OptionError
 from . import noise
-from .accuracy import FP64, FP64_PRODUCTS, Accuracy, accuracy, errors
+from .accuracy import FP64, FP64_PRODUCTS, ORDERS, Accuracy, accuracy, errors
 from .account import Account
 from .arithmetic import Arithmetic, arithmetics
 from .attention import Flash
@@ -169,8 +170,7 @@ class _Runs:
                     self._count(other.label, len(context.products) - len(left), reasons)
                 recorders.append(recorder)
             varied, variations = self._vary(state, chips[0], recorders[0])
-            if reference and FP64 not in self.ends:
-                self._products_in_fp64(state)
+            accurate = self._accuracy(state, chips) if reference and mode != "local" else {}
         labels = [chip.label for chip in chips]
         first, others_ = recorders[0], recorders[1:]
         rows = rows_of(first, others_, exact.get(FP32), varied)
@@ -192,7 +192,7 @@ class _Runs:
             exactness={label: end for label, end in exactness.items() if end},
             floor={label: end for label, end in floor.items() if end},
             variations=variations,
-            accuracy=self._accuracy(labels),
+            accuracy=accurate,
             accounts=self.accounts,
             losses=self.losses,
             emulated=self.emulated,
@@ -259,28 +259,58 @@ class _Runs:
             self.outputs.pop(label, None)
         return recorder, declined
 
-    def _products_in_fp64(self, state: State) -> None:
-        """The reference of a model that cannot be cast: the model as it is, with the products of its operands in FP64."""
+    def _end_of(self, state: State, chip: Any) -> torch.Tensor | None:
+        """What accuracy is measured by, of one more forward pass of which nothing else is kept."""
         state.restore()
         inputs, kwargs = _copies((self.inputs, self.kwargs))
+        with warnings.catch_warnings(), torch.no_grad(), emulate(chip, **self.options):
+            warnings.simplefilter("ignore", LeftAlone)
+            return self._end(self.model(*inputs, **kwargs))
+
+    def _reference(self, state: State) -> str | None:
+        """The reference that accuracy is measured by. Of a model that cannot be cast it is the model as it is, with the products of
+        its operands in FP64."""
+        if FP64 in self.ends:
+            return FP64
         try:
-            with warnings.catch_warnings(), torch.no_grad(), emulate(torch.float64, **self.options):
-                warnings.simplefilter("ignore", LeftAlone)
-                end = self._end(self.model(*inputs, **kwargs))
+            end = self._end_of(state, torch.float64)
         except Exception as error:  # operands of formats that FP64 cannot be made of
             self.notes.append(f"no reference with products in FP64: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
-            return
-        if end is not None:
-            self.ends[FP64_PRODUCTS] = end
+            return None
+        if end is None:
+            return None
+        self.ends[FP64_PRODUCTS] = end
+        return FP64_PRODUCTS
 
-    def _accuracy(self, labels: list[str]) -> dict[str, Accuracy]:
-        """The errors of all chips but the first, paired with the first one's."""
-        reference = next((one for one in (FP64, FP64_PRODUCTS) if one in self.ends), None)
+    def _accuracy(self, state: State, chips: list[Arithmetic]) -> dict[str, Accuracy]:
+        """The errors of all chips but the first, paired with the first one's: of those that may differ, in several orders."""
+        reference = self._reference(state)
         if reference is None:
             return {}
-        found = {label: errors(self.ends[reference], self.ends[label]) for label in labels if label in self.ends}
-        base = found.pop(labels[0], None)
-        return {} if base is None else {label: accuracy(base, one, reference) for label, one in found.items() if one is not None}
+        of_chip = {chip.label: errors(self.ends[reference], self.ends[chip.label]) for chip in chips if chip.label in self.ends}
+        base = of_chip.get(chips[0].label)
+        if base is None:
+            return {}
+
+        @cache
+        def in_orders(place: int) -> list[torch.Tensor | None]:
+            chip, found = chips[place], [of_chip[chips[place].label]]
+            for draw in range(ORDERS):
+                label = f"{chip.label}, {noise.described('products', draw)}"
+                end = self.ends[label] if label in self.ends else self._end_of(state, reordered(chip, draw + 1))
+                found.append(None if end is None else errors(self.ends[reference], end))
+            return found
+
+        found = {}
+        for place, chip in enumerate(chips[1:], 1):
+            own = of_chip.get(chip.label)
+            if own is None:
+                continue
+            found[chip.label] = accuracy([base], [own], reference)
+            if found[chip.label].is_suspected:
+                pairs = [(x, y) for x, y in zip(in_orders(0), in_orders(place)) if x is not None and y is not None]
+                found[chip.label] = accuracy([x for x, _ in pairs], [y for _, y in pairs], reference)
+        return found
 
     def _count(self, label: str, emulated: int, left: Counter[str]) -> None:
         """What was emulated on a chip; of one on which nothing was there is nothing to say."""

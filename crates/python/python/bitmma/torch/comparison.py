@@ -171,7 +171,9 @@ class Comparison:
             **{name: [row.to_dict() for row in getattr(self, name)] for name in lists},
             **{name: {label: one.to_dict() for label, one in getattr(self, name).items()} for name in ("first", "outcomes", "exactness", "floor", "accounts", "accuracy")},
             "variations": [one.to_dict() for one in self.variations],
-            "verdict": self.verdict.to_dict(),
+            "verdict": self.verdict,
+            "findings": self.verdict.findings,
+            "criterion": self.verdict.criterion,
             **{name: getattr(self, name) for name in ("losses", "emulated", "left", "notes", "seconds")},
         }
 

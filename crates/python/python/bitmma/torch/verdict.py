@@ -41,10 +41,6 @@ class Verdict(str):
             return 1
         return 3 if not found or "no verdict" in found else 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return {"sentence": str(self), "findings": self.findings, "criterion": self.criterion, "exit_code": self.exit_code}
-
     def __reduce__(self) -> Any:
         return Verdict, (str(self), self.findings, self.criterion)
 
