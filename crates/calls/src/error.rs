@@ -3,7 +3,7 @@
 use std::fmt::Arguments;
 use std::path::Path;
 
-use bitmma_files::content::text;
+use bitmma_files::reading;
 use thiserror::Error;
 
 use crate::torch::Rejection;
@@ -67,8 +67,7 @@ impl Error {
 
 /// The text of a file that should hold `expected`.
 pub(crate) fn text_of(file: &Path, expected: &str) -> Result<String, Error> {
-    let bytes = std::fs::read(file).map_err(|error| Error::file(file, error))?;
-    text(bytes, expected).map_err(|problem| Error::file(file, problem))
+    reading::text(file, expected).map_err(|error| Error::file(file, error))
 }
 
 /// A declined call unless somebody has measured it.

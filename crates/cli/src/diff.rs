@@ -12,6 +12,7 @@ use bitmma_engine::Architecture;
 use bitmma_engine::catalogue::library::{Product, choose};
 use bitmma_engine::formats::Format;
 use bitmma_engine::formats::text::display;
+use bitmma_files::reading;
 
 use crate::failure::{Failure, Outcome, Within};
 use crate::table::Table;
@@ -68,7 +69,7 @@ fn is_plan(path: &Path) -> bool {
         line.split_once('=')
             .is_some_and(|(key, value)| key.trim() == "format" && value.contains("bitmma-plan/"))
     };
-    std::fs::read_to_string(path).is_ok_and(|text| text.lines().any(is_format))
+    reading::text(path, "a plan").is_ok_and(|text| text.lines().any(is_format))
 }
 
 impl Arguments {

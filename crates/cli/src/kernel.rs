@@ -6,6 +6,7 @@ mod show;
 
 use std::path::{Path, PathBuf};
 
+use bitmma_files::reading;
 use bitmma_ptx::{Compiler, FOLDERS_VARIABLE, Program, Tools};
 use clap::Subcommand;
 
@@ -124,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 /// A text, read.
 fn program(path: &Path) -> Result<Program, Failure> {
-    let text = std::fs::read_to_string(path).within(path.display())?;
+    let text = reading::text(path, "a kernel (PTX)").within(path.display())?;
     Program::parse(&text).within(path.display())
 }
 

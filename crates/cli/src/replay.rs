@@ -1,6 +1,5 @@
 //! `bitmma replay`: recordings compared with models.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -101,7 +100,7 @@ fn read(path: &Path, model: Option<&Model>) -> Result<Vec<Record>, Failure> {
     if is_stdin(path) {
         io::stdin().lock().read_to_end(&mut bytes)?;
     } else {
-        File::open(path)?.read_to_end(&mut bytes)?;
+        recording::open(path)?.read_to_end(&mut bytes)?;
     }
     Ok(recording::read_with(&bytes[..], model)?)
 }

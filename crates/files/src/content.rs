@@ -8,10 +8,15 @@ pub fn kind(bytes: &[u8]) -> &'static str {
         [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => "a .npy array",
         [b'P', b'K', 3 | 5, 4 | 6, ..] => "an .npz archive",
         [_, _, _, _, _, 0, 0, 0, b'{', ..] => "a .safetensors file",
-        _ if std::str::from_utf8(bytes).is_err() => "a binary file",
+        _ if bytes.contains(&0) || !is_text(bytes) => "a binary file",
         _ if start.starts_with(b"{") => "JSON",
         _ => "text",
     }
+}
+
+/// Whether bytes are UTF-8, but for a character that the end of what was read cuts.
+fn is_text(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).err().is_none_or(|error| error.error_len().is_none() && error.valid_up_to() > 0)
 }
 
 /// That a file is not of the kind that was expected, which begins with an article.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod content;
+pub mod reading;
 
 #[cfg(feature = "arrays")]
 mod arrays;

@@ -1,7 +1,6 @@
 //! Units by name, and the models that their names mean.
 
 use std::fmt::Display;
-use std::fs::{self, File};
 use std::path::Path;
 
 use bitmma_engine::arithmetic::Prepared;
@@ -10,7 +9,7 @@ use bitmma_engine::formats::BlockScale;
 use bitmma_engine::{
     Architecture, Error, FastSimulator, Fault, MmaUnit, Model, Revision, Signature, Simulator, model_of,
 };
-use bitmma_files::content;
+use bitmma_files::reading;
 use bitmma_hardware::cpu::Cpu;
 use bitmma_hardware::gpu::{self, check_places};
 use bitmma_hardware::process::{Limits, Process};
@@ -155,9 +154,7 @@ fn from_model(text: &str) -> Result<FastSimulator, OpenError> {
 
 /// A model from a TOML file.
 pub fn read_model(path: &Path) -> Result<Model, OpenError> {
-    let bytes = fs::read(path).map_err(of(path.display()))?;
-    let text = content::text(bytes, "a model file (TOML)")
-        .map_err(|problem| OpenError::Name(problem).within(path.display()))?;
+    let text = reading::text(path, "a model file (TOML)").map_err(of(path.display()))?;
     Model::from_toml(&text).map_err(of(path.display()))
 }
 
@@ -178,7 +175,7 @@ fn recorded(text: &str) -> Result<Playback, OpenError> {
         Some((path, name)) if name.contains('/') && !Path::new(text).exists() => (path, Some(name)),
         _ => (text, None),
     };
-    let records = recording::read(File::open(path).map_err(of(path))?).map_err(of(path))?;
+    let records = recording::read(recording::open(Path::new(path)).map_err(of(path))?).map_err(of(path))?;
     Playback::new(&records, wanted).map_err(of(path))
 }
 

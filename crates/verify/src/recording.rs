@@ -10,14 +10,15 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use bitmma_engine::arithmetic::Model;
 use bitmma_engine::formats::Format;
 pub use bitmma_engine::formats::text::digits_of as hex;
 use bitmma_engine::{Case, Error, Signature};
-use bitmma_files::content;
+use bitmma_files::{content, reading};
 
 use crate::origin::Origin;
 
@@ -44,6 +45,11 @@ pub struct Record {
     pub d: Answer,
     /// The line it stands on, from 1; 0 for a record that was not read.
     pub line: u64,
+}
+
+/// Opens the file of a recording, if it may be one.
+pub fn open(path: &Path) -> io::Result<impl Read + use<>> {
+    reading::lines(path, "a recording (CSV)")
 }
 
 /// Reads a whole recording; the error names the line. Fields have no quotes.

@@ -5,6 +5,7 @@ mod catalogue;
 mod compare;
 mod counts;
 mod element;
+mod endless;
 mod examples;
 mod explain;
 mod function;

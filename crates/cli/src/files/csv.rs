@@ -1,6 +1,5 @@
 //! A column of a recording as the operand of a matrix product: each line is one product of 1×K by K×1.
 
-use std::fs::File;
 use std::path::Path;
 
 use bitmma_engine::formats::Format;
@@ -13,7 +12,7 @@ use crate::failure::{Failure, Within};
 /// The elements of a column, each a code of `format`, a line after the other.
 pub(super) fn read(path: &Path, column: &str, format: &Format) -> Result<Tensor, Failure> {
     let file = path.display();
-    let rows = recording::column(File::open(path).within(&file)?, column, format).within(&file)?;
+    let rows = recording::column(recording::open(path).within(&file)?, column, format).within(&file)?;
     let Some(width) = rows.first().map(Vec::len) else {
         bail!("{file}: 0 dot products: nothing to multiply");
     };

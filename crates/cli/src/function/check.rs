@@ -6,6 +6,7 @@ use bitmma_engine::Architecture;
 use bitmma_engine::formats::F32;
 use bitmma_engine::formats::text::display;
 use bitmma_engine::functions::ptx::Form;
+use bitmma_files::reading;
 
 use super::{Arguments, accepted};
 use crate::failure::{Failure, Outcome, Within};
@@ -15,6 +16,9 @@ use crate::{json, output, style};
 const SHOWN: usize = 20;
 /// The columns, in any order and among others.
 const COLUMNS: [&str; 3] = ["function", "x", "y"];
+
+/// What the file should hold.
+const EXPECTED: &str = "a table of results (CSV with function, x and y)";
 
 /// A line of the file.
 struct Line {
@@ -30,7 +34,7 @@ pub(super) fn run(
     architecture: Option<Architecture>,
     arguments: &Arguments,
 ) -> Result<Outcome, Failure> {
-    let text = std::fs::read_to_string(path).within(path.display())?;
+    let text = reading::text(path, EXPECTED).within(path.display())?;
     let lines = read(&text).within(path.display())?;
     let mut assumed = vec![];
     if let Some(architecture) = architecture {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use bitmma_files::header::{Endian, Header, Order};
+use bitmma_files::reading;
 use bitmma_ptx::{Parameter, Scalar};
 
 use crate::failure::{Failure, Within};
@@ -125,7 +126,7 @@ pub(super) struct Array {
 
 /// The array of a file.
 pub(super) fn read(path: &PathBuf) -> Result<Array, Failure> {
-    let mut header = std::fs::read(path).within(path.display())?;
+    let mut header = reading::bytes(path, "a .npy array", u64::MAX - 1).within(path.display())?;
     let read = Header::read(&header).map_err(Failure::new).within(path.display())?;
     let element = read.element.as_ref().map_or(0, |element| element.bytes);
     let plain =

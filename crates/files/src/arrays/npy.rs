@@ -9,6 +9,7 @@ use bitmma_engine::formats::{F16, F32, F64, Format, TF32, XF32};
 use super::header::{Header, Type};
 use super::tensor::{Tensor, dimensions, no_type, packed_bytes};
 use super::{Error, Within, elements};
+use crate::reading;
 
 /// The formats whose codes a native float of that many bytes holds.
 fn formats(bytes: u64) -> &'static [Format] {
@@ -50,7 +51,7 @@ fn in_words(name: &Type) -> String {
 
 /// The format that an array's type names; `None` for unsigned integers, and for types that the file has lost, which are codes.
 pub fn format_of(path: &Path) -> Result<Option<Format>, Error> {
-    let bytes = std::fs::read(path).within(path.display())?;
+    let bytes = reading::bytes(path, "a .npy array", u64::MAX - 1).within(path.display())?;
     let header = Header::read(&bytes).within(path.display())?;
     let given = match &header.element {
         Some(Type { kind: 'u' | 'V', .. }) => return Ok(None),
@@ -67,7 +68,7 @@ pub fn format_of(path: &Path) -> Result<Option<Format>, Error> {
 /// The array in `path`, each element a code of `format`.
 pub fn read(path: &Path, format: &Format) -> Result<Tensor, Error> {
     let file = path.display().to_string();
-    let mut bytes = std::fs::read(path).within(&file)?;
+    let mut bytes = reading::bytes(path, "a .npy array", u64::MAX - 1).within(&file)?;
     let header = Header::read(&bytes).within(&file)?;
     let shape: Option<Vec<usize>> = header.shape.iter().map(|&size| usize::try_from(size).ok()).collect();
     let Some(shape) = shape else { bail!("{file}: shape {:?} cannot be held", header.shape) };

@@ -13,6 +13,7 @@ use rawzip::{CompressionMethod, ZipArchive, ZipArchiveEntryWayfinder, ZipSliceAr
 use super::header::{Endian, Header, Order, Type};
 use super::{Error, Within};
 use crate::content::{kind, unexpected};
+use crate::reading;
 
 /// An array of whole numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ const MOST_DEFLATED: usize = 1032;
 impl Archive {
     /// Opens an archive.
     pub fn open(path: &Path) -> Result<Archive, Error> {
-        let bytes = std::fs::read(path).within(path.display())?;
+        let bytes = reading::bytes(path, "an .npz archive", u64::MAX - 1).within(path.display())?;
         Archive::new(path.display().to_string(), bytes)
     }
 

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use super::header::{Endian, Order};
 use super::tensor::{Tensor, dimensions, no_type, packed_bytes};
 use super::{Error, Within, elements};
+use crate::reading;
 
 /// Longest header that is read: the format's own limit.
 const MAX_HEADER: u64 = 100_000_000;
@@ -86,7 +87,7 @@ fn open(path: &Path) -> Result<(File, Metadata, u64), Error> {
 }
 
 fn header(path: &Path) -> Result<(File, Metadata, u64), Error> {
-    let mut reader = File::open(path)?;
+    let mut reader = reading::open(path, "a .safetensors file")?;
     let size = reader.seek(SeekFrom::End(0))?;
     reader.rewind()?;
     let header_size = header_size(&mut reader, size)?;

@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use bitmma_files::content;
+use bitmma_files::{content, reading};
 
 use super::block::Block;
 use super::bounds::Bounds;
@@ -39,6 +39,9 @@ impl State {
     /// Opens or begins the file of a campaign; one that exists is taken up only with `resume`.
     pub fn open(path: &Path, identity: &Identity, resume: bool) -> io::Result<State> {
         let problem = |text: String| io::Error::other(format!("{}: {text}", path.display()));
+        if path.exists() {
+            reading::lines(path, STATE).map_err(|error| problem(error.to_string()))?;
+        }
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -171,7 +174,8 @@ pub fn merge(paths: &[PathBuf]) -> io::Result<(Identity, BTreeMap<u64, Block>)> 
     let mut merged: Option<(Identity, BTreeMap<u64, Block>)> = None;
     for path in paths {
         let problem = |text: String| io::Error::other(format!("{}: {text}", path.display()));
-        let file = File::open(path).map_err(|error| problem(error.to_string()))?;
+        reading::lines(path, STATE).map_err(|error| problem(error.to_string()))?;
+        let file = reading::open(path, STATE).map_err(|error| problem(error.to_string()))?;
         let Contents { identity, blocks, .. } = read(&file).map_err(&problem)?;
         let identity = identity
             .ok_or_else(|| problem(content::unexpected(&std::fs::read(path).unwrap_or_default(), STATE)))?;
