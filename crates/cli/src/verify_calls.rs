@@ -72,7 +72,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 fn one(path: &Path, assume: Assume, show: usize) -> Result<(String, Checked, bool), Failure> {
     let csv = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
     let is_fixtures = |bytes: Vec<u8>| fixtures::is_fixtures(&String::from_utf8_lossy(&bytes));
-    if csv && is_fixtures(reading::bytes(path, "recorded calls (CSV)", reading::MOST_TEXT).within(path.display())?) {
+    if csv
+        && is_fixtures(
+            reading::bytes(path, "recorded calls (CSV)", reading::MOST_TEXT).within(path.display())?,
+        )
+    {
         return of_fixtures(path, assume, show);
     }
     let recording = Recording::read(path)?;

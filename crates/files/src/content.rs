@@ -16,7 +16,9 @@ pub fn kind(bytes: &[u8]) -> &'static str {
 
 /// Whether bytes are UTF-8, but for a character that the end of what was read cuts.
 fn is_text(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).err().is_none_or(|error| error.error_len().is_none() && error.valid_up_to() > 0)
+    std::str::from_utf8(bytes)
+        .err()
+        .is_none_or(|error| error.error_len().is_none() && error.valid_up_to() > 0)
 }
 
 /// That a file is not of the kind that was expected, which begins with an article.

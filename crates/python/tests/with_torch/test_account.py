@@ -136,8 +136,12 @@ def test_the_noise_floor():
     torch.manual_seed(0)
     model, ids = Decoder(2, 64, 4, 256).bfloat16(), torch.randint(256, (2, 64))
     found = compare(model, ids, chips=["h100", "a100", "b200"], reference=False)
-    labels = [f"h100, {text}" for text in noise.VARIATIONS.values()]
-    assert list(found.floor) == labels and list(found.outcomes) == ["a100", "b200"] and found.others == ["a100", "b200"]
+    labels = [f"h100, {noise.described(name, 0)}" for name in noise.VARIATIONS]
+    runs = [f"h100, {noise.described(name, draw)}" for name in noise.VARIATIONS for draw in range(3)]
+    assert list(found.outcomes) == ["a100", "b200"] and found.others == ["a100", "b200"]
+    assert list(found.floor) == [label for one in found.variations for label in one.runs], "each draw that changed something"
+    assert set(found.floor) <= set(runs) and {labels[0], labels[2]} <= set(found.floor)
+    assert [one.name for one in found.variations] == list(noise.VARIATIONS) and not any(one.idle for one in found.variations)
     with torch.no_grad(), emulate("h100") as emulation:
         plain = model(ids)
     with torch.no_grad(), emulate("h100", attention="flash"):
@@ -145,23 +149,30 @@ def test_the_noise_floor():
     assert found.floor[labels[2]].logits.differing == int((plain != tiles).sum()) > 0
     assert found.modules[-1].floor[labels[2]] == found.floor[labels[2]].logits
     assert found.accounts["h100"].to_dict() == emulation.account.to_dict()
-    assert found.verdict.startswith("within the noise floor: a100 and b200 differ from h100 no more than h100 from itself") and found.verdict in str(found)
-    assert len(found.verdict.splitlines()) == 1 and json.loads(json.dumps(found.to_dict()))["floor"].keys() == set(labels)
+    assert found.verdict.startswith("within the noise floor: a100 differs from h100 no more than h100 from itself by these variations; b200 and h100 agree in every bit (")
+    assert found.verdict in str(found) and found.verdict.findings == {"a100": "within the noise floor", "b200": "agrees"} and found.verdict.criterion == "noise floor"
+    assert len(found.verdict.splitlines()) == 1 and json.loads(json.dumps(found.to_dict()))["floor"].keys() == set(found.floor)
     page = html(found)
     assert "noise floor" in page and labels[0] in page.replace("&#x27;", "'")
     fewer = compare(model, ids, chips=["h100", "a100"], reference=False, noise_floor="sums")
-    assert list(fewer.floor) == [labels[1]]
+    assert [one.name for one in fewer.variations] == ["sums"] and all("sums of reductions" in label for label in fewer.floor)
+    once = compare(model, ids, chips=["h100", "a100"], reference=False, noise_floor="attention", noise_draws=1)
+    assert list(once.floor) == [labels[2]]
     none = compare(model, ids, chips=["h100", "a100"], reference=False, noise_floor=False)
-    assert not none.floor and "no noise floor" in none.verdict
+    assert not none.floor and "no noise floor" in none.verdict and none.verdict.exit_code == 3
     with pytest.raises(bitmma.OptionError, match="noise_floor"):
         compare(model, ids, chips=["h100", "a100"], noise_floor=["sum"])
+    with pytest.raises(bitmma.OptionError, match="noise_draws is 0; it must be 1 or more"):
+        compare(model, ids, chips=["h100", "a100"], noise_draws=0)
 
 
 def test_sentences_for_other_models():
     torch.manual_seed(0)
     plain = torch.nn.Sequential(torch.nn.Linear(256, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).half()
     x = (torch.randn(64, 256) * 2.0**-13).half()
-    assert "leaves no freedom" in compare(plain, x, chips=["h100", "mi250x"], reference=False).verdict
+    found = compare(plain, x, chips=["h100", "mi250x"], reference=False)
+    assert found.verdict.startswith("above the noise floor: mi250x"), "the order of products is left, where the host's part is exact"
+    assert [bool(one.idle) for one in found.variations] == [True, True, True, False]
     assert compare(plain, x, chips=["h100", "b200"], reference=False).verdict == "b200 and h100 agree in every bit"
     model = torch.nn.Sequential(torch.nn.Linear(256, 64), torch.nn.SiLU(), torch.nn.Linear(64, 8)).half()
     found = compare(model, x, chips=["h100", "mi250x"], reference=False)

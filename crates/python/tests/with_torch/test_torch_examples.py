@@ -71,7 +71,7 @@ def test_two_layers_of_smollm2(tmp_path):
     assert sum(emulation.account.products.values()) == 2 * 9 + 1 and not emulation.left
     assert whole[len(ids[0]) - 1].argmax() == texts["h100"].tokens[0]
     found = bitmma.torch.compare(model, ids, chips=["h100", "a100"], kwargs={"use_cache": False}, reference=False)
-    assert found.verdict.startswith("within the noise floor") and len(found.floor) == 3
+    assert found.verdict.startswith("within the noise floor") and {one.name for one in found.variations if one.runs} >= {"functions", "attention"}
     smollm2.draw(found, str(tmp_path / "picture.png"))
 
 

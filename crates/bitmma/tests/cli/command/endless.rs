@@ -66,7 +66,9 @@ fn folder() -> PathBuf {
 
 fn limited(folder: &Path, words: &str) -> Ended {
     let line = format!("ulimit -v {MEMORY}; exec timeout {SECONDS} \"$0\" {words}");
-    end(Command::new("sh").args(["-c", &line, assert_cmd::cargo::cargo_bin!("bitmma").to_str().unwrap()]).current_dir(folder))
+    end(Command::new("sh")
+        .args(["-c", &line, assert_cmd::cargo::cargo_bin!("bitmma").to_str().unwrap()])
+        .current_dir(folder))
 }
 
 #[test]
@@ -74,7 +76,13 @@ fn no_command_reads_without_an_end() {
     let folder = folder();
     for command in COMMANDS {
         for (kind, what) in KINDS {
-            let ended = limited(&folder, &command.replace('@', kind).replace("toml16x", "toml@16x").replace(&format!("toml{kind}16"), "toml@16"));
+            let ended = limited(
+                &folder,
+                &command
+                    .replace('@', kind)
+                    .replace("toml16x", "toml@16x")
+                    .replace(&format!("toml{kind}16"), "toml@16"),
+            );
             let text = ended.refused();
             // a folder of recorded calls is one of the things that verify-calls reads
             let may_be = command.starts_with("verify-calls") && kind == "folder";
@@ -90,7 +98,10 @@ fn no_command_reads_without_an_end() {
 fn a_pipe_of_the_shell_is_read() {
     let folder = folder();
     let line = "\"$0\" function --check <(echo function,x,y; echo ex2,0x3f800000,0x40000000)";
-    let bash = Command::new("bash").args(["-c", line, assert_cmd::cargo::cargo_bin!("bitmma").to_str().unwrap()]).current_dir(&folder).output();
+    let bash = Command::new("bash")
+        .args(["-c", line, assert_cmd::cargo::cargo_bin!("bitmma").to_str().unwrap()])
+        .current_dir(&folder)
+        .output();
     let Ok(output) = bash else { return };
     assert!(output.status.success(), "{output:?}");
 }

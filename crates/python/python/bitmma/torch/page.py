@@ -8,6 +8,7 @@ from typing import Sequence
 
 from .. import _bitmma
 from .._page import Values, document, figure, section, table
+from .accuracy import FP64, LEVEL
 from .comparison import FP32, Comparison, Row, percent
 from .tally import Tally
 
@@ -30,6 +31,8 @@ def _sections(comparison: Comparison) -> list[tuple[str, str, str]]:
     heats.append((f"Every product on the operands of {comparison.chips[0]}", comparison.local))
     heats += [("Gradients", comparison.gradients), ("Parameters after the step", comparison.parameters)]
     parts = [
+        ("Accuracy", _accuracy(comparison)),
+        ("Noise floor", _noise(comparison)),
         ("Where it first differs", _firsts(comparison)),
         ("The effect at the end", _ends(comparison)),
         ("How it grows", _growth(comparison)),
@@ -51,6 +54,42 @@ def _introduction(comparison: Comparison) -> str:
     )
 
 
+def _accuracy(comparison: Comparison) -> str:
+    """Errors against FP64, paired with those of the first chip."""
+    if not comparison.accuracy:
+        return ""
+    base, rows = comparison.chips[0], []
+    for chip, one in comparison.accuracy.items():
+        share, deviation = one.relative
+        relative = f"{100 * share:+.1f} % ± {100 * deviation:.1f} %" if math.isfinite(share) and math.isfinite(deviation) else "–"
+        sizes = [f"{one.error:.3e}", f"{one.base_error:.3e}", f"{one.difference:+.2e} ± {one.standard_error:.1e}", relative]
+        rows.append([chip, one.kind, *sizes, f"{one.samples}", f"{one.orders}", f"{one.probability:.2g}"])
+    reference = next(iter(comparison.accuracy.values())).reference
+    against = "the model and its inputs in FP64" if reference == FP64 else "the model as it is, its products summed in FP64"
+    text = (
+        f"<p>The error of a sample is its distance from {against}. Both chips have the same samples, so differences are taken sample by sample. "
+        f"Of chips of equal accuracy, a difference is reported in at most {LEVEL:.0%} of comparisons.</p>"
+    )
+    head = ["", "finding", "error", f"error of {base}", "difference ± standard error", f"of the error of {base}", "samples", "orders", "probability by chance"]
+    return text + table(head, rows)
+
+
+def _noise(comparison: Comparison) -> str:
+    """What became of each variation."""
+    if not comparison.variations:
+        return ""
+    rows = []
+    for one in comparison.variations:
+        for label in one.runs:
+            end = comparison.floor.get(label)
+            numbers = [percent(end.logits.share), f"{end.logits.relative:.1e}", f"{end.flips} of {end.positions}", f"{end.divergence:.2g}"] if end else ["–"] * 4
+            rows.append([label, *numbers])
+        if one.idle:
+            rows.append([f"{one.name} varied nothing: {one.idle}", *["–"] * 4])
+    head = ["", "logits that differ", "relative size", "most likely flips", "KL divergence"]
+    return f"<p>{escape(comparison.chips[0])} again, with a part computed in another way that is as right.</p>{table(head, rows)}"
+
+
 def _firsts(comparison: Comparison) -> str:
     items = []
     for chip, first in comparison.first.items():
@@ -67,8 +106,8 @@ def _firsts(comparison: Comparison) -> str:
 
 
 def _ends(comparison: Comparison) -> str:
-    labels = [*comparison.others, *comparison.floor, comparison.chips[0], FP32]
-    ends = [comparison.outcomes.get(label, comparison.floor.get(label)) for label in labels]
+    labels = [*comparison.others, comparison.chips[0], FP32]
+    ends = [comparison.outcomes.get(label) for label in labels]
     exact = [comparison.exactness.get(label) for label in labels]
     kept = [place for place in range(len(labels)) if ends[place] or exact[place]]
     top = next((end.top_k for end in ends if end), 5)
