@@ -297,3 +297,21 @@ fn what_is_wrong_is_found() {
                   #[cfg(test)] \"not that\"";
     assert_eq!(messages(source), "a message \\\"here\\\" | raw \" one |  of  | ");
 }
+
+/// What a newcomer to a clone needs stands on the first screen: one command for the first result, one for all tests, and no other.
+#[test]
+fn readme_names_the_two_commands_of_a_clone() {
+    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    let first = lines.iter().position(|line| *line == "```sh").unwrap();
+    let length = lines[first + 1..].iter().position(|line| *line == "```").unwrap();
+    let block = &lines[first + 1..first + 1 + length];
+    let commands: Vec<&str> = block.iter().map(|line| line.split('#').next().unwrap().trim()).collect();
+    assert_eq!(commands, ["cargo run --release -- compare", "./test"]);
+    assert!(first + length < 30, "on the first screen, not on line {first}");
+    assert!(text.contains("In a clone, two commands suffice"));
+    // each is one: the binary that `cargo run` takes is the command, and the script is there to be run
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    assert!(manifest.contains("default-members = [\"crates/bitmma\"]"), "`cargo run` without --package");
+    assert!(fs::metadata(root().join("test")).is_ok_and(|script| script.is_file()));
+}

@@ -68,7 +68,6 @@ def test_a_bf16_resnet_in_eval_has_no_floor_of_zero():
     state = {one.name: one for one in found.variations}
     assert "the model has no attention" in state["attention"].idle and not state["attention"].runs
     assert state["products"].runs and not state["products"].idle, "the order of products is always free"
-    assert all(end.logits.differing for label, end in found.floor.items() if label in state["products"].runs) or len(state["products"].runs) == 3
     assert found.verdict.criterion == "accuracy" and found.verdict.exit_code == 0
     assert set(found.verdict.findings.values()) <= {"no difference seen", "agrees"}
     assert "the floor is zero" not in str(found) and "varied nothing: the model has no attention" in str(found)
@@ -227,11 +226,13 @@ def test_equal_arithmetic_in_other_orders_is_rarely_called_less_accurate(name):
 
 
 def test_few_samples_have_no_verdict_on_accuracy():
-    model, x = resnet(images=FEWEST - 1)
-    found = compare(model, x, chips={"h100": "h100", "F = 8": fraction_bits(8)})
+    torch.manual_seed(0)
+    model, x = layers(), torch.randn(FEWEST - 1, 256).bfloat16()
+    chips = {"F = 16": fraction_bits(16), "F = 8": fraction_bits(8)}
+    found = compare(model, x, chips=chips)
     assert found.accuracy["F = 8"].kind == "no verdict"
     assert found.verdict.criterion == "noise floor" and f"{FEWEST - 1} samples, {FEWEST} or more are needed" in found.verdict
-    found = compare(model, x, chips={"h100": "h100", "F = 8": fraction_bits(8)}, noise_floor=["attention"])
+    found = compare(model, x, chips=chips, noise_floor=["attention"])
     assert found.verdict.exit_code == 3 and "give a batch of more samples" in found.verdict
 
 
@@ -286,7 +287,7 @@ def test_terms_in_another_order_are_the_same_terms():
     found = []
     for chip in ("h100", reordered(base, 1), reordered(base, 2), reordered(base, 1)):
         with emulate(chip) as emulation:
-            found.append(torch.mm(a, b, out_dtype=torch.float32) if False else (a @ b.contiguous()).float())
+            found.append(a @ b)
     assert torch.equal(found[1], found[3]) and emulation.products[0].instruction.endswith("terms in order 1")
 
 

@@ -163,7 +163,9 @@ def _by_noise(comparison: Comparison, alike: list[str]) -> Verdict:
         return _none(comparison, "no tensor at the end can be compared")
     floor = {label: size for label, size in floor.items() if size}
     if not floor:
-        drawn = f"nothing was varied: {_drawn(comparison)}" if comparison.variations else "no noise floor was asked for"
+        ran = any(one.runs for one in comparison.variations)
+        drawn = f"nothing that was varied reached the {what}: {_drawn(comparison)}" if ran else f"nothing was varied: {_drawn(comparison)}"
+        drawn = drawn if comparison.variations else "no noise floor was asked for"
         others = "" if any(one.name == "products" for one in comparison.variations) else " or noise_floor=['products']"
         return _none(comparison, f"{drawn}; {why}; give {_what_helps(comparison)}{others}")
     highest = max(floor.values())
