@@ -62,7 +62,7 @@ def _accuracy(comparison: Comparison) -> str:
     for chip, one in comparison.accuracy.items():
         share, deviation = one.relative
         relative = f"{100 * share:+.1f} % ± {100 * deviation:.1f} %" if math.isfinite(share) and math.isfinite(deviation) else "–"
-        sizes = [f"{one.error:.3e}", f"{one.base_error:.3e}", f"{one.difference:+.2e} ± {one.standard_error:.1e}", relative]
+        sizes = [_size(one.error), _size(one.base_error), f"{_size(one.difference)} ± {_size(one.standard_error)}", relative]
         rows.append([chip, one.kind, *sizes, f"{one.samples}", f"{one.orders}", f"{one.probability:.2g}"])
     reference = next(iter(comparison.accuracy.values())).reference
     against = "the model and its inputs in FP64" if reference == FP64 else "the model as it is, its products summed in FP64"
@@ -82,12 +82,16 @@ def _noise(comparison: Comparison) -> str:
     for one in comparison.variations:
         for label in one.runs:
             end = comparison.floor.get(label)
-            numbers = [percent(end.logits.share), f"{end.logits.relative:.1e}", f"{end.flips} of {end.positions}", f"{end.divergence:.2g}"] if end else ["–"] * 4
+            numbers = [percent(end.logits.share), _size(end.logits.relative), f"{end.flips} of {end.positions}", f"{end.divergence:.2g}"] if end else ["–"] * 4
             rows.append([label, *numbers])
         if one.idle:
             rows.append([f"{one.name} varied nothing: {one.idle}", *["–"] * 4])
     head = ["", "logits that differ", "relative size", "most likely flips", "KL divergence"]
     return f"<p>{escape(comparison.chips[0])} again, with a part computed in another way that is as right.</p>{table(head, rows)}"
+
+
+def _size(number: float) -> str:
+    return f"{number:.3g}" if not number or math.isnan(number) else f"{number:.2e}"
 
 
 def _firsts(comparison: Comparison) -> str:

@@ -96,15 +96,15 @@ def sentence(base: str, chip: str, found: Accuracy) -> str:
     many = f"paired, n = {found.samples}"
     if found.not_finite or found.base_not_finite:
         many += f"; not finite on {chip} alone {found.not_finite}, on {base} alone {found.base_not_finite}"
-    sizes = f"error {found.error:.2e}, that of {base} {found.base_error:.2e}, {many}"
+    sizes = f"{found.error:.2e} and {found.base_error:.2e}, {many}"
     if found.kind == "no difference seen":
-        return f"no difference in accuracy between {chip} and {base} seen: {_share(found)}, {sizes}"
+        return f"no difference in accuracy between {chip} and {base} seen: {_share(found, base)}, errors {sizes}"
     if not found.samples:
         return f"{chip} is {found.kind} than {base}: {many}"
-    return f"{chip} is {found.kind} than {base} by {_share(found)}: {sizes}"
+    return f"{chip} is {found.kind} than {base} by {_share(found, base)}: errors {sizes}"
 
 
-def _share(found: Accuracy) -> str:
+def _share(found: Accuracy, base: str) -> str:
     """The difference and its standard error, as a share of the first chip's error where that is not zero."""
     share, deviation = found.relative
     less_accurate = found.kind in ("less accurate", "more accurate")
@@ -112,8 +112,8 @@ def _share(found: Accuracy) -> str:
         size = abs(found.difference) if less_accurate else found.difference
         return f"{size:.2e} ± {found.standard_error:.1e}"
     digits = 1 if abs(share) < 10 else 0
-    size = f"{100 * (abs(share) if less_accurate else share):.{digits}f}"
-    return f"{'0.0' if size == '-0.0' else size} % ± {100 * deviation:.{digits}f} % of its error"
+    text = f"{100 * (abs(share) if less_accurate else share):.{digits}f}"
+    return f"{'0.0' if text == '-0.0' else text} % ± {100 * deviation:.{digits}f} % of the error of {base}"
 
 
 # -- by the noise floor -------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def _beside(comparison: Comparison) -> str:
         return ""
     text = f"; size of the differences in {what}: {', '.join(f'{chip} {size:.1e}' for chip, size in sizes.items())}"
     if not floor:
-        return f"{text}; no noise floor" + (f" ({_drawn(comparison)})" if comparison.variations else "")
+        return f"{text}; nothing that was varied reaches the {what} ({_drawn(comparison)})" if comparison.variations else f"{text}; no noise floor"
     return f"{text}, of {comparison.chips[0]} from itself {_range(floor)} ({_drawn(comparison)})"
 
 
