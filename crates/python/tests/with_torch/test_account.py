@@ -171,12 +171,13 @@ def test_sentences_for_other_models():
     plain = torch.nn.Sequential(torch.nn.Linear(256, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).half()
     x = (torch.randn(64, 256) * 2.0**-13).half()
     found = compare(plain, x, chips=["h100", "mi250x"], reference=False)
-    assert found.verdict.startswith("above the noise floor: mi250x"), "the order of products is left, where the host's part is exact"
-    assert [bool(one.idle) for one in found.variations] == [True, True, True, False]
+    assert found.verdict.startswith("no verdict: nothing was varied: functions varied nothing: the model has no elementwise function; ")
+    assert found.verdict.exit_code == 3 and found.verdict.endswith("there is no reference in FP64; give reference=True")
+    assert compare(plain, x, chips=["h100", "mi250x"]).verdict.findings == {"mi250x": "less accurate"}
     assert compare(plain, x, chips=["h100", "b200"], reference=False).verdict == "b200 and h100 agree in every bit"
     model = torch.nn.Sequential(torch.nn.Linear(256, 64), torch.nn.SiLU(), torch.nn.Linear(64, 8)).half()
-    found = compare(model, x, chips=["h100", "mi250x"], reference=False)
-    assert found.verdict.startswith("above the noise floor: mi250x differs from h100"), "subnormal numbers, which MI250X reads as zero"
+    found = compare(model, x, chips=["h100", "mi250x"])
+    assert found.verdict.startswith("mi250x is less accurate than h100 by "), "subnormal numbers, which MI250X reads as zero"
 
 
 def test_flips_and_ties():
