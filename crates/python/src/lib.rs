@@ -36,6 +36,7 @@ mod listener;
 mod model;
 mod operands;
 mod page;
+mod portable;
 mod prepared;
 mod probe;
 mod recording;
@@ -76,6 +77,10 @@ mod _bitmma {
         kernels::Ptx,
         model::Model,
         page::{figure_svg, html_document, html_fragment, html_heat, html_table, html_terminal},
+        portable::{
+            portable_add_at, portable_along, portable_apply, portable_canonical, portable_layer_norm,
+            portable_reduce,
+        },
         prepared::{Prepared, prepare},
         probe::probe,
         recording::{read_recording, replay},

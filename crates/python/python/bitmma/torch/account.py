@@ -114,6 +114,8 @@ class Account:
     """Products that were left to the host: operation, dtype and reason."""
     host: dict[str, Counter[str]] = field(default_factory=lambda: {kind: Counter() for kind in KINDS})
     """Operations that the host computed, by kind (:data:`KINDS`)."""
+    machine: Counter[str] = field(default_factory=Counter)
+    """Of these, operations whose bits may depend on the machine, as PyTorch's own code computed them."""
 
     notes: list[str] = field(default_factory=list)
     """What stayed the host's although it was asked for, and why."""
@@ -151,7 +153,7 @@ class Account:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        plain = ("products", "multiplications", "functions", "attention", "kernels", "left")
+        plain = ("products", "multiplications", "functions", "attention", "kernels", "left", "machine")
         return {
             "chip": self.chip,
             **{name: dict(getattr(self, name)) for name in plain},

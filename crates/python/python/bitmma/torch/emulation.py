@@ -25,6 +25,7 @@ from .difference import Difference, compare_sums
 from .layers import Layers
 from .left import Left
 from .lock import LOCK
+from .portable import Portable
 from .product import Operands, Product, elements
 from .report import table
 from .ways import Chain, Way
@@ -129,6 +130,12 @@ class emulate(TorchDispatchMode):
     :func:`bitmma.calls.plan_call` (``table``, ``assume``, …); of the H100 and the H200 recorded decisions are built in. :attr:`planned` and :attr:`declined` count the calls that
     had a plan and those that had none, which take the way described above; what the library rejects raises
     :class:`~bitmma.CallRejected`.
+
+    **The host.** Operations between the products are computed in FP64, sums in an order that only shapes decide, and rounded once
+    (:mod:`bitmma.torch.portable`), so that a run has the same bits on every machine. What PyTorch computes in its own way all the same
+    (random numbers, rare operations) is counted in ``account.machine``; with ``host="strict"`` it raises
+    :class:`~bitmma.errors.HostDependent`. ``host="torch"`` leaves all of it to PyTorch, whose bits depend on the
+    machine's instructions and threads.
     """
 
     supports_higher_order_operators = True
@@ -159,6 +166,7 @@ class emulate(TorchDispatchMode):
         functions: str | None = None,
         kernels: str | None = None,
         prepared: float = 1.25,
+        host: str = "portable",
     ) -> None:
         super().__init__()
         if other_threads not in OTHER_THREADS:
@@ -188,6 +196,7 @@ class emulate(TorchDispatchMode):
         """Weights that were packed once, and how often that was of use."""
         self._host: list[HostOperation] = [Functions(functions, self.account)] if functions is not None else []
         """What computes operations of the host otherwise."""
+        self._portable = Portable(host, self.account)
         self._kernels = kernels
         self._calls = calls
         self._call_options = call_options or {}
@@ -305,7 +314,7 @@ class emulate(TorchDispatchMode):
             if result is not NotImplemented:
                 return result
         self._here.operations += self.account.operation(func, args) != "exact"
-        return func(*args, **kwargs)
+        return self._portable(func, args, kwargs)
 
     def _operate(self, operation: Callable[..., Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result by the emulation; NotImplemented, counted, where it has none."""

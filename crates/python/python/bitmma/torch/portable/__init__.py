@@ -1,0 +1,166 @@
+"""What an emulation leaves to the host, with the same bits on every machine (``crates/portable``).
+
+An operation of PyTorch that is no product of matrices is
+
+1. a move, a choice, a comparison or one operation of IEEE 754 for each element (:mod:`.alike`): PyTorch computes it, and NaN gets one code;
+2. a function of each element (:mod:`.elementwise`), in FP64 and rounded once;
+3. a sum or what is made of sums (:mod:`.sums`, :mod:`.norms`, :mod:`.optimizers`, :mod:`.other`), in FP64, in an order that only
+   shapes decide, and rounded once;
+4. anything else, which PyTorch computes: it is counted in ``account.machine``, because its bits may depend on the machine.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ...errors import HostDependent, OptionError
+from ..account import Account, _floating, base_name, kind_of
+from ..lock import LOCK
+from . import norms, optimizers, other, sums  # noqa: F401  they fill the table
+from .alike import is_move, is_single
+from .elementwise import TABLE
+from .native import CODE, canonical
+
+__all__ = ["HOSTS", "Portable"]
+
+#: What the option ``host`` may be; the first is the default.
+HOSTS = ("portable", "strict", "torch")
+
+Plan = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]"], Any]
+
+
+class Portable:
+    """Computes the operations of the host."""
+
+    def __init__(self, host: str, account: Account) -> None:
+        if host not in HOSTS:
+            raise OptionError(f"host is {host!r}; one of {', '.join(map(repr, HOSTS))}")
+        self._host, self._account = host, account
+        self._plans: dict[Any, Plan] = {}
+
+    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of an operation."""
+        plan = self._plans.get(func)
+        if plan is None:
+            plan = self._plans[func] = self._plan(func)
+        return plan(func, args, kwargs)
+
+    def _plan(self, func: Any) -> Plan:
+        """How an operation is computed, as far as its name tells."""
+        name = base_name(func)
+        if self._host == "torch" or not isinstance(func, torch._ops.OpOverload):
+            return _as_it_is
+        if func.namespace != "aten":
+            return _as_it_is if kind_of(func) == "exact" or func.namespace in ("profiler", "prim") else self._left
+        if name in TABLE:
+            return _Own(self, func, name)
+        if name.startswith("_foreach_"):
+            return self._each
+        if name in other.DECOMPOSED:
+            return self._decomposed
+        return _as_it_is if is_move(func, name) and not is_single(name, (), {}) else self._single if is_single(name, (), {}) else self._left
+
+    def _single(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """One operation of IEEE 754 for each element."""
+        found = func(*args, **kwargs)
+        if type(found) is torch.Tensor:
+            return self._clean(func, found)
+        if isinstance(found, (tuple, list)):
+            for one in found:
+                if isinstance(one, torch.Tensor):
+                    self._clean(func, one)
+            return found
+        return self._clean(func, found) if isinstance(found, torch.Tensor) else found
+
+    def _clean(self, func: Any, found: torch.Tensor) -> torch.Tensor:
+        if found.dtype in CODE and found.device.type == "cpu" and found.layout is torch.strided:
+            return canonical(found)
+        if found.is_complex() or (found.dtype in CODE and found.device.type != "meta"):
+            self.count(func, (found,))
+        return found
+
+    def _left(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], results_only: bool = False) -> Any:
+        """What nobody has described: PyTorch's own. Of integers it is exact; so is what is made integers first."""
+        found = func(*args, **kwargs)
+        results = found if isinstance(found, (tuple, list)) else (found,)
+        if kind_of(func) == "random" or _floating(results) or (not results_only and _floating(args)):
+            self.count(func, args)
+        return found
+
+    def count(self, func: Any, args: tuple[Any, ...]) -> None:
+        """An operation whose bits may depend on the machine."""
+        name = base_name(func)
+        if self._host == "strict":
+            raise HostDependent(f"{name} may give other bits on another machine; host='portable' leaves it to PyTorch and counts it")
+        with LOCK:
+            self._account.machine[name] += 1
+
+    def _decomposed(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given, outs = _without_outs(func, kwargs)
+        with _Inside(self):
+            found = other.decomposed(func, args, given)
+        return self._left(func, args, kwargs) if found is NotImplemented else _put(func, args, outs, found)
+
+    def _each(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        with _Inside(self):
+            return other.each(func.overloadpacket.__name__, args, kwargs)
+
+
+class _Own:
+    """An operation of the table."""
+
+    def __init__(self, portable: Portable, func: Any, name: str) -> None:
+        self._portable, self._name, self._function = portable, name, TABLE[name]
+        self._in_place = func.overloadpacket.__name__.endswith("_") or func.overloadpacket.__name__.startswith("__i")
+        self._outs = tuple(one.name for one in func._schema.arguments if one.is_out)
+
+    def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if is_single(self._name, args, kwargs):
+            return self._portable._single(func, args, kwargs)
+        given = {name: one for name, one in kwargs.items() if name not in self._outs} if self._outs else kwargs
+        found = self._function(*args, **given)
+        if found is NotImplemented:
+            # of integers, and with other arguments, some are exact
+            return func(*args, **kwargs) if is_move(func, self._name) else self._portable._left(func, args, kwargs, results_only=True)
+        if self._in_place and found is not None:
+            return args[0].copy_(found)
+        return _put(func, args, [kwargs[name] for name in self._outs], found) if self._outs else found
+
+
+def _without_outs(func: Any, kwargs: dict[str, Any]) -> tuple[dict[str, Any], list[torch.Tensor]]:
+    names = [one.name for one in func._schema.arguments if one.is_out]
+    return {name: one for name, one in kwargs.items() if name not in names}, [kwargs[name] for name in names]
+
+
+def _put(func: Any, args: tuple[Any, ...], outs: list[torch.Tensor], found: Any) -> Any:
+    """The result where it is wanted."""
+    if func.overloadpacket.__name__.endswith("_"):
+        return args[0].copy_(found)
+    if not outs:
+        return found
+    results = found if isinstance(found, tuple) else (found,)
+    for out, one in zip(outs, results):
+        out.resize_(one.shape).copy_(one)
+    return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+def _as_it_is(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return func(*args, **kwargs)
+
+
+class _Inside(TorchDispatchMode):
+    """While an operation is computed by others, those are computed here, too."""
+
+    def __init__(self, portable: Portable) -> None:
+        super().__init__()
+        self._portable = portable
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        kwargs = kwargs or {}
+        if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
+            with self:
+                return func.decompose(*args, **kwargs)
+        return self._portable(func, args, kwargs)
