@@ -188,12 +188,12 @@ pub static FUNCTIONS: &[Function] = &[
     row(
         "elu_backward",
         2,
-        |[x, y, _], [p, q, r]| if y <= 0.0 { x * r * p * q * libm::exp(y * r) } else { x * q },
+        |[x, y, _], [p, q, r]| if y > 0.0 { x * q } else { x * r * p * q * libm::exp(y * r) },
     ),
     row(
         "elu_backward_of_result",
         2,
-        |[x, y, _], [p, q, r]| if y <= 0.0 { x * r * (y + p * q) } else { x * q },
+        |[x, y, _], [p, q, r]| if y > 0.0 { x * q } else { x * r * (y + p * q) },
     ),
     // of x, y and z
     row("addcmul", 3, |[x, y, z], [p, ..]| x + p * y * z),

