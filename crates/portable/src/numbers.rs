@@ -86,7 +86,7 @@ impl NumbersMut<'_> {
                     &mut all[start..end],
                     values,
                     |x| if x.is_nan() { f64::from_bits(0x7ff8 << 48) } else { x },
-                )
+                );
             }
             NumbersMut::F32(all) => put(&mut all[start..end], values, |x| {
                 if x.is_nan() { f32::from_bits(0x7fc0 << 16) } else { x as f32 }
@@ -114,16 +114,16 @@ impl NumbersMut<'_> {
         }
         match self {
             NumbersMut::F64(all) => {
-                bitmma_threads::each_chunk(all, part, |i, all| work(i * part, NumbersMut::F64(all)))
+                bitmma_threads::each_chunk(all, part, |i, all| work(i * part, NumbersMut::F64(all)));
             }
             NumbersMut::F32(all) => {
-                bitmma_threads::each_chunk(all, part, |i, all| work(i * part, NumbersMut::F32(all)))
+                bitmma_threads::each_chunk(all, part, |i, all| work(i * part, NumbersMut::F32(all)));
             }
             NumbersMut::F16(all) => {
-                bitmma_threads::each_chunk(all, part, |i, all| work(i * part, NumbersMut::F16(all)))
+                bitmma_threads::each_chunk(all, part, |i, all| work(i * part, NumbersMut::F16(all)));
             }
             NumbersMut::Bf16(all) => {
-                bitmma_threads::each_chunk(all, part, |i, all| work(i * part, NumbersMut::Bf16(all)))
+                bitmma_threads::each_chunk(all, part, |i, all| work(i * part, NumbersMut::Bf16(all)));
             }
         }
     }
@@ -139,16 +139,16 @@ fn put<T>(to: &mut [T], from: &[f64], convert: impl Fn(f64) -> T) {
 pub fn canonical(numbers: NumbersMut<'_>) {
     numbers.each_part(1, |_, part| match part {
         NumbersMut::F64(all) => {
-            all.iter_mut().for_each(|x| *x = if x.is_nan() { f64::from_bits(0x7ff8 << 48) } else { *x })
+            all.iter_mut().for_each(|x| *x = if x.is_nan() { f64::from_bits(0x7ff8 << 48) } else { *x });
         }
         NumbersMut::F32(all) => {
-            all.iter_mut().for_each(|x| *x = if x.is_nan() { f32::from_bits(0x7fc0 << 16) } else { *x })
+            all.iter_mut().for_each(|x| *x = if x.is_nan() { f32::from_bits(0x7fc0 << 16) } else { *x });
         }
         NumbersMut::F16(all) => {
-            all.iter_mut().for_each(|x| *x = if *x & 0x7fff > 0x7c00 { 0x7e00 } else { *x })
+            all.iter_mut().for_each(|x| *x = if *x & 0x7fff > 0x7c00 { 0x7e00 } else { *x });
         }
         NumbersMut::Bf16(all) => {
-            all.iter_mut().for_each(|x| *x = if *x & 0x7fff > 0x7f80 { 0x7fc0 } else { *x })
+            all.iter_mut().for_each(|x| *x = if *x & 0x7fff > 0x7f80 { 0x7fc0 } else { *x });
         }
     });
 }

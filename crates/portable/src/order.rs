@@ -18,7 +18,7 @@ pub fn sum(values: &[f64]) -> f64 {
     for values in values.chunks(BLOCK) {
         let mut total = block(values);
         for one in &waiting[..blocks.trailing_ones() as usize] {
-            total = one + total;
+            total += one;
         }
         waiting[blocks.trailing_ones() as usize] = total;
         blocks += 1;

@@ -23,7 +23,8 @@ fn arrays_are_computed_as_single_numbers() {
             let elements = [x[place], y[place], z[place]].map(f64::from);
             let expected = one.evaluate(elements, [0.3, 0.7, 1.1]) as f32;
             assert!(
-                out[place].to_bits() == expected.to_bits() || (expected.is_nan() && out[place].to_bits() == 0x7fc0_0000),
+                out[place].to_bits() == expected.to_bits()
+                    || (expected.is_nan() && out[place].to_bits() == 0x7fc0_0000),
                 "{} of {elements:?}",
                 one.name
             );
@@ -33,7 +34,9 @@ fn arrays_are_computed_as_single_numbers() {
 
 #[test]
 fn special_values() {
-    let of = |name: &str, x: f64, y: f64, p: f64| function(name).expect(name).evaluate([x, y, 0.0], [p, 20.0, 1.0]);
+    let of = |name: &str, x: f64, y: f64, p: f64| {
+        function(name).expect(name).evaluate([x, y, 0.0], [p, 20.0, 1.0])
+    };
     let infinity = f64::INFINITY;
     for (name, x, expected) in [
         ("exp", -infinity, 0.0),
@@ -51,7 +54,20 @@ fn special_values() {
     ] {
         assert_eq!(of(name, x, 0.0, 1.0), expected, "{name} of {x}");
     }
-    for name in ["exp", "log", "sigmoid", "softplus", "log_sigmoid", "gelu", "silu", "mish", "hardswish", "elu", "erf", "sin"] {
+    for name in [
+        "exp",
+        "log",
+        "sigmoid",
+        "softplus",
+        "log_sigmoid",
+        "gelu",
+        "silu",
+        "mish",
+        "hardswish",
+        "elu",
+        "erf",
+        "sin",
+    ] {
         assert!(of(name, f64::NAN, 0.0, 1.0).is_nan(), "{name} of NaN");
     }
     assert_eq!(of("remainder", -5.0, 3.0, 0.0), 1.0);

@@ -9,7 +9,7 @@ fn numbers(count: usize, seed: u64) -> Vec<f64> {
         .map(|_| {
             state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
             let exponent = (state >> 58) as i32 - 32;
-            ((state >> 20) as u32 as f64 - 2f64.powi(31)) * 2f64.powi(exponent)
+            (f64::from((state >> 20) as u32) - 2f64.powi(31)) * 2f64.powi(exponent)
         })
         .collect()
 }

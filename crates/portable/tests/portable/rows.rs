@@ -1,6 +1,8 @@
 //! Operations along rows against plain formulas with the stated sums; rows that threads share against rows one by one.
 
-use bitmma_portable::{Affine, Numbers, NumbersMut, along, apply, function, layer_norm, reduce, reduction, row_operation, sum};
+use bitmma_portable::{
+    Affine, Numbers, NumbersMut, along, apply, function, layer_norm, reduce, reduction, row_operation, sum,
+};
 
 fn numbers(count: usize) -> Vec<f32> {
     (0..count).map(|i| ((i * 7919 % 1009) as f32 - 500.0) / 97.0).collect()
@@ -77,7 +79,8 @@ fn threads_change_nothing() {
 fn a_layer_norm_is_its_formula() {
     let x = numbers(96);
     let (weight, bias) = (numbers(48), numbers(48));
-    let affine = Affine { weight: Some(Numbers::F32(&weight)), bias: Some(Numbers::F32(&bias)), epsilon: 1e-5 };
+    let affine =
+        Affine { weight: Some(Numbers::F32(&weight)), bias: Some(Numbers::F32(&bias)), epsilon: 1e-5 };
     let (mut out, mut means, mut factors) = (vec![0.0f32; 96], [0.0f64; 2], [0.0f64; 2]);
     let moments = (NumbersMut::F64(&mut means), NumbersMut::F64(&mut factors));
     layer_norm(48, affine, Numbers::F32(&x), NumbersMut::F32(&mut out), moments);

@@ -1555,6 +1555,36 @@ def pack(bits: SupportsIndex, codes: Any) -> Any:
     Codes of `bits` bits, one a byte, packed into bytes without gaps.
     """
 
+def portable_add_at(count: SupportsIndex, width: SupportsIndex, rows: SupportsIndex, index: SupportsIndex, source: tuple[SupportsIndex, SupportsIndex], to: SupportsIndex) -> bool:
+    """
+    Adds each row of a source to the row of an FP64 array that an index names; whether all indices were in range.
+    """
+
+def portable_along(name: str, rows: SupportsIndex, length: SupportsIndex, output: tuple[SupportsIndex, SupportsIndex], x: tuple[SupportsIndex, SupportsIndex], y: tuple[SupportsIndex, SupportsIndex] = ...) -> None:
+    """
+    A row from each row, or from each two rows.
+    """
+
+def portable_apply(name: str, length: SupportsIndex, output: tuple[SupportsIndex, SupportsIndex], x: tuple[SupportsIndex, SupportsIndex], y: tuple[SupportsIndex, SupportsIndex] = ..., z: tuple[SupportsIndex, SupportsIndex] = ..., p: float = 0.0, q: float = 0.0, r: float = 0.0) -> None:
+    """
+    The values of a function for each element of arrays of one length.
+    """
+
+def portable_canonical(length: SupportsIndex, array: tuple[SupportsIndex, SupportsIndex]) -> None:
+    """
+    Gives every NaN of an array the positive sign and no payload.
+    """
+
+def portable_layer_norm(rows: SupportsIndex, length: SupportsIndex, output: tuple[SupportsIndex, SupportsIndex], means: tuple[SupportsIndex, SupportsIndex], factors: tuple[SupportsIndex, SupportsIndex], input: tuple[SupportsIndex, SupportsIndex], weight: tuple[SupportsIndex, SupportsIndex], bias: tuple[SupportsIndex, SupportsIndex], epsilon: float) -> None:
+    """
+    The layer norm of rows: results, means and factors; weight and bias have address 0 where there are none.
+    """
+
+def portable_reduce(name: str, rows: SupportsIndex, length: SupportsIndex, output: tuple[SupportsIndex, SupportsIndex], input: tuple[SupportsIndex, SupportsIndex], parameter: float = 0.0) -> None:
+    """
+    One number from each row.
+    """
+
 def prepare(unit: Unit, b: Any, scale_b: Any | None = None, threads: SupportsIndex | None = None) -> Prepared:
     """
     B, K×N, prepared for a unit, with its scale factors.

@@ -11,6 +11,7 @@ import torch
 
 from .. import _bitmma, functions
 from ..errors import Assumed, Error
+from .portable.native import apply
 
 #: The smallest normal number.
 TINY = 2.0**-126
@@ -69,9 +70,7 @@ class Scalar:
 
     def _function(self, name: str, x: torch.Tensor) -> torch.Tensor:
         if name in self.host:
-            wide = x.double()
-            exact = {"ex2": torch.exp2, "lg2": torch.log2, "rcp": torch.reciprocal}[name](wide)
-            return self.clean(exact.float())
+            return self.clean(x.double().reciprocal().float() if name == "rcp" else apply({"ex2": "exp2", "lg2": "log2"}[name], x))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Assumed)  # `assumed` says so
             found: torch.Tensor = getattr(functions, name)(x.contiguous(), chip=self.architecture, ftz=self.flush, assume=True)
