@@ -176,7 +176,8 @@ def test_sentences_for_other_models():
     assert compare(plain, x, chips=["h100", "mi250x"]).verdict.findings == {"mi250x": "less accurate"}
     assert compare(plain, x, chips=["h100", "b200"], reference=False).verdict == "b200 and h100 agree in every bit"
     model = torch.nn.Sequential(torch.nn.Linear(256, 64), torch.nn.SiLU(), torch.nn.Linear(64, 8)).half()
-    found = compare(model, x, chips=["h100", "mi250x"])
+    x = (torch.randn(1024, 256) * 2.0**-13).half()  # more samples see smaller differences
+    found = compare(model, x, chips=["h100", "mi250x"], noise_floor=False)
     assert found.verdict.startswith("mi250x is less accurate than h100 by "), "subnormal numbers, which MI250X reads as zero"
 
 

@@ -23,15 +23,15 @@ const KINDS: [(&str, &str); 5] = [
 /// Every command with a file that it reads, `%` in its place.
 const COMMANDS: [&str; 24] = [
     "function --check %.csv h100",
-    "gemm h100 --type f16 -a %.npy -b %.npy -o D.npy",
-    "gemm h100 --type f16 -a %.safetensors -b %.safetensors -o D.npy",
-    "gemm h100 --type f16 -a %.csv:a -b %.csv:b -o D.npy",
+    "gemm h100 wgmma f16 f32 -a %.npy -b %.npy -o D.npy",
+    "gemm h100 wgmma f16 f32 -a %.safetensors -b %.safetensors -o D.npy",
+    "gemm h100 wgmma f16 f32 -a %.csv:a -b %.csv:b -o D.npy",
     "gemm --model %.toml -a A.npy -b A.npy -o D.npy",
     "which -a %.npy -b %.npy -d %.npy",
     "which -a %.safetensors -b %.safetensors -d %.safetensors",
-    "call h100-pcie matmul -a %.npy -b %.npy -o D.npy",
-    "call h100-pcie matmul -a A.npy -b A.npy --plan %.toml -o D.npy",
-    "call h100-pcie matmul -a A.npy -b A.npy --table %.npz -o D.npy",
+    "call h100-pcie matmul -a %.npy -b %.npy -o D.safetensors",
+    "call h100-pcie matmul -a A.npy -b A.npy --plan %.toml -o D.safetensors",
+    "call h100-pcie matmul -a A.npy -b A.npy --table %.npz -o D.safetensors",
     "replay %.csv",
     "replay --model %.toml %.csv",
     "explain --model %.toml -a 1 -b 1",
@@ -61,8 +61,8 @@ fn folder() -> PathBuf {
         fs::create_dir(path("folder")).unwrap();
         File::create(path("sparse")).unwrap().set_len(10_000_000_000).unwrap();
     }
-    // 16×16 zeros in FP16, for operands that are not what a command is tested with
-    let header = format!("{:<117}\n", "{'descr': '<f2', 'fortran_order': False, 'shape': (16, 16), }");
+    // 16×16 codes of zero, for operands that are not what a command is tested with
+    let header = format!("{:<117}\n", "{'descr': '<u2', 'fortran_order': False, 'shape': (16, 16), }");
     let mut array = b"\x93NUMPY\x01\0".to_vec();
     array.extend((header.len() as u16).to_le_bytes());
     array.extend(header.bytes());
