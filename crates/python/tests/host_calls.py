@@ -9,6 +9,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -224,17 +225,14 @@ def digests(emulated: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     machine: dict[str, Any] = {}
     for name, call in CALLS.items():
-        for dtype in DTYPES:
-            for special in (False, True):
-                for n in LENGTHS:
-                    key = f"{name} {str(dtype)[6:]} {special} {n}"
-                    if not emulated:
-                        found[key] = [digest(one) for one in results(call, dtype, special, n)]
-                        continue
-                    with bitmma.torch.emulate("h100") as emulation:
-                        found[key] = [digest(one) for one in results(call, dtype, special, n)]
-                    if emulation.account.machine:
-                        machine[name] = dict(emulation.account.machine)
+        emulation = bitmma.torch.emulate("h100")
+        with emulation if emulated else nullcontext():
+            for dtype in DTYPES:
+                for special in (False, True):
+                    for n in LENGTHS:
+                        found[f"{name} {str(dtype)[6:]} {special} {n}"] = [digest(one) for one in results(call, dtype, special, n)]
+        if emulation.account.machine:
+            machine[name] = dict(emulation.account.machine)
     return {"digests": found, "machine": machine}
 
 
