@@ -42,7 +42,7 @@ def test_operations_have_the_same_bits_with_every_instruction_set():
     found = bits_on("host_calls.py")
     assert len(found[0]["digests"]) == len(host_calls.CALLS) * len(host_calls.DTYPES) * 2 * len(host_calls.LENGTHS)
     for other in found[1:]:
-        assert [key for key, one in found[0]["digests"].items() if one != other["digests"][key]] == []
+        assert {key.rsplit(" ", 3)[0] for key, one in found[0]["digests"].items() if one != other["digests"][key]} <= set(found[0]["machine"])
     assert set(found[0]["machine"]) <= {"interpolate"}, "the gradient of an interpolation is PyTorch's, and counted"
 
 

@@ -17,6 +17,7 @@ _SINGLE = re.compile(
     r"r?sub|add|mul|div|true_divide|reciprocal|sqrt|square|neg|abs|sign|sgn|copysign|relu6?|leaky_relu(_backward)?|threshold(_backward)?"
     r"|hardtanh(_backward)?|hardshrink(_backward)?|softshrink(_backward)?|clamp(_\w+)?|clip|floor|ceil|round|trunc|frac|_prelu_kernel(_backward)?"
     r"|_to_copy|copy|to|native_dropout_backward|max|min|cummax|cummin|_cummax_helper|_cummin_helper|mode|median|nanmedian|deg2rad|rad2deg|heaviside"
+    r"|(adaptive_|fractional_)?max_pool\dd(_with_indices)?"
 )
 #: Operations of the kind "exact" of which something is not alike, whatever the arguments.
 _NOT_MOVES = re.compile(r"linspace|arange|logspace|max_pool\w*_backward|sparse_\w+|replication_pad\w*_backward|reflection_pad\w*_backward")

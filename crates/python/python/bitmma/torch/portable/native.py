@@ -40,8 +40,8 @@ def apply(name: str, *xs: torch.Tensor, to: torch.dtype | None = None, parameter
 
 
 def rounded(x: torch.Tensor, to: torch.dtype) -> torch.Tensor:
-    """Numbers rounded once to another dtype."""
-    return x if x.dtype == to else apply("round_to", x, to=to)
+    """Numbers rounded once to a dtype, and every NaN with the one code."""
+    return apply("round_to", x, to=to)
 
 
 def canonical(x: torch.Tensor) -> torch.Tensor:
