@@ -108,6 +108,8 @@ pub(super) fn simpler(function: &Function, uses: &Uses, at: usize) -> Option<Rep
             || matches!(&sources[index], Operand::Register(id)
                 if definition(function, uses, at, *id).is_some_and(|from| from.has("ftz")))
     };
+    // with .ftz it is computed for some uses and looked through for others
+    let once = !instruction.has("ftz") || uses.of[at].len() == 1;
     let odd = ["sat", "relu", "rz", "rm", "rp", "xorsign", "abs", "cc", "wide", "hi"];
     if odd.iter().any(|word| instruction.has(word)) {
         return None;
@@ -140,8 +142,8 @@ pub(super) fn simpler(function: &Function, uses: &Uses, at: usize) -> Option<Rep
         ("sub" | "shl" | "shr", 2) if !float && is(1, 0) => same(0),
         ("mul", 2) if !float && instruction.has("lo") && is(1, 1) => same(0),
         // packed ones are multiplied by
-        ("mul", 2) if float && !packed(instruction) && is(1, one) && flushed(0) => same(0),
-        ("mul", 2) if float && !packed(instruction) && is(0, one) && flushed(1) => same(1),
+        ("mul", 2) if float && !packed(instruction) && is(1, one) && flushed(0) && once => same(0),
+        ("mul", 2) if float && !packed(instruction) && is(0, one) && flushed(1) && once => same(1),
         ("mul", 2) if float && is(1, minus_one) && !packed(instruction) && flushed(0) => {
             negated(instruction, *d, &sources[0])
         }
@@ -155,7 +157,7 @@ pub(super) fn simpler(function: &Function, uses: &Uses, at: usize) -> Option<Rep
             Some(_) => same(0),
             None => None,
         },
-        ("div", 2) if is_approximate(instruction) && is(1, one) && flushed(0) => same(0),
+        ("div", 2) if is_approximate(instruction) && is(1, one) && flushed(0) && once => same(0),
         ("div", 2) if is_approximate(instruction) => {
             let factor = reciprocal(instruction, values[1]? as u32)?;
             let flush = if instruction.has("ftz") { ".ftz" } else { "" };

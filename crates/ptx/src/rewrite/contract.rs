@@ -130,7 +130,8 @@ impl Search<'_> {
                     return false;
                 };
                 let load = self.instruction(*definition);
-                let constant = load.has("param") || load.has("const") && self.sm_8x;
+                let pairs = kind(instruction) == Some(Type::F32x2);
+                let constant = load.has("param") || load.has("const") && (self.sm_8x || pairs);
                 load.name() == "ld"
                     && constant
                     && load.guard.is_none()
@@ -159,7 +160,12 @@ impl Search<'_> {
                     && !is_computed(instruction) =>
             {
                 // with .ftz it is computed for uses that are no additions, and fused with some that are
-                if instruction.has("ftz") && self.normal.uses.of[at].len() > 1 {
+                let twice = |one: &super::uses::Use| {
+                    let reads = |operand: &&Operand| **operand == Operand::Register(one.register);
+                    self.instruction(one.at).operands.iter().filter(reads).count() > 1
+                };
+                let uses = &self.normal.uses.of[at];
+                if instruction.has("ftz") && (uses.len() > 1 || uses.iter().any(twice)) {
                     return Err(());
                 }
                 Some(vec![Held { negated: !held.negated, ..next(*d) }])
@@ -180,6 +186,17 @@ impl Search<'_> {
                 // packed again it may be the product
                 _ => return Err(()),
             },
+            // with .ftz a product by one is computed for some uses and looked through for others
+            ("mul", [_, factors @ ..])
+                if instruction.has("ftz")
+                    && kind(instruction) == Some(Type::F32)
+                    && factors.iter().any(|factor| {
+                        let known = value(&self.normal.function, &self.normal.uses, at, factor);
+                        known == Some(0x3f80_0000)
+                    }) =>
+            {
+                return Err(());
+            }
             // ptxas may see that it turns the sign
             ("xor", [_, _, _]) if float(original).is_some() => {
                 let signs = [0x8000, 1 << 31, 1 << 63, 0x8000_8000, 0xffff_ffff_8000_0000];

@@ -276,3 +276,19 @@ fn exchanges_of_lanes_part_products_of_halves() {
         assert_eq!(fused("sm_100a", &body), 1, "{body}");
     }
 }
+
+#[test]
+fn additions_of_packed_numbers_choose_in_one_visit() {
+    // the first product is fused with two sums, then needed beside the second, which is used once
+    let sums = |kind: &str| {
+        format!(
+            "mul.{kind} %r5, %r1, %r2; mul.{kind} %r6, %r3, %r4; add.{kind} %r7, %r5, %r2; add.{kind} %r8, %r3, %r5; \
+             sub.{kind} %r10, %r5, %r6; xor.b32 %r9, %r7, %r8; xor.b32 %r9, %r9, %r10;"
+        )
+    };
+    for target in ["sm_90a", "sm_100a"] {
+        for (kind, expected) in [("f16x2", 3), ("bf16x2", 3), ("f32", 1)] {
+            assert_eq!(fused(target, &sums(kind)), expected, "{target} {kind}");
+        }
+    }
+}
