@@ -6,7 +6,6 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Rewrites;
-use super::choose::Use;
 use super::contract::Decisions;
 use super::dead::is_nothing;
 use super::fuse::{Place, fuse};
@@ -53,12 +52,12 @@ pub(super) fn rewrite(
             let instruction = &mut function.instructions[origin];
             (instruction.form, instruction.operands) = (one.form.clone(), one.operands.clone());
         }
-        let origin = |one: &Use| Use {
+        let origin = |one: &Place| Place {
             product: normal.origin[one.product],
             addition: normal.origin[one.addition],
             ..*one
         };
-        let mut fused: Vec<Use> = decisions.fused.iter().map(origin).collect();
+        let mut fused: Vec<Place> = decisions.fused.iter().map(origin).collect();
         fused.sort_unstable_by_key(|one| (one.product, one.addition, one.operand));
         fused.dedup();
         // one that a single copy needs stays
@@ -80,7 +79,7 @@ pub(super) fn rewrite(
 
 /// Whether all copies of each instruction come to the same.
 fn agree(normal: &Normal, decisions: &Decisions) -> bool {
-    let fused: HashMap<usize, &Use> = decisions.fused.iter().map(|one| (one.addition, one)).collect();
+    let fused: HashMap<usize, &Place> = decisions.fused.iter().map(|one| (one.addition, one)).collect();
     let mut known: HashMap<usize, _> = HashMap::new();
     (0..normal.origin.len()).all(|at| {
         let dropped = is_nothing(&normal.function.instructions[at]);
@@ -97,7 +96,7 @@ fn agree(normal: &Normal, decisions: &Decisions) -> bool {
 /// Fuses. `text`: the instruction of the text that each is a copy of.
 fn apply(
     function: &mut Function,
-    fused: &[Use],
+    fused: &[Place],
     kept: &[usize],
     text: impl Fn(usize) -> usize,
     rewrites: &mut Rewrites,
@@ -110,7 +109,7 @@ fn apply(
     for group in fused.chunk_by(|a, b| a.product == b.product) {
         let product = group[0].product;
         let lines =
-            |one: &Use| (function.instructions[one.product].line, function.instructions[one.addition].line);
+            |one: &Place| (function.instructions[one.product].line, function.instructions[one.addition].line);
         for one in group {
             let pair = (text(one.product), text(one.addition), one.operand);
             if !pairs.contains(&pair) {

@@ -11,27 +11,19 @@
 
 use std::collections::{HashMap, HashSet};
 
-/// A use of a product by an addition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Use {
-    pub(super) product: usize,
-    pub(super) addition: usize,
-    /// 1 or 2.
-    pub(super) operand: usize,
-    pub(super) negated: bool,
-}
+use super::fuse::Place;
 
 /// The uses that are fused, of all those of products that are used by additions only. `uses` is in the order of additions and
 /// operands.
 pub(super) fn choose(
-    uses: &[Use],
-    same: impl Fn(&Use, &Use) -> bool,
-    once: impl Fn(&Use) -> bool,
-) -> Vec<Use> {
+    uses: &[Place],
+    same: impl Fn(&Place, &Place) -> bool,
+    once: impl Fn(&Place) -> bool,
+) -> Vec<Place> {
     let mut count: HashMap<usize, usize> = HashMap::new();
     uses.iter().for_each(|one| *count.entry(one.product).or_default() += 1);
     let mut needed: HashSet<usize> = HashSet::new();
-    let mut additions: Vec<&[Use]> = vec![];
+    let mut additions: Vec<&[Place]> = vec![];
     for group in uses.chunk_by(|a, b| a.addition == b.addition) {
         match group {
             [first, second]
@@ -43,13 +35,13 @@ pub(super) fn choose(
             _ => additions.push(group),
         }
     }
-    let mut fused: HashMap<usize, Use> = HashMap::new();
+    let mut fused: HashMap<usize, Place> = HashMap::new();
     for alone in [true, false] {
         for group in &additions {
             if fused.contains_key(&group[0].addition) || alone && once(&group[0]) {
                 continue;
             }
-            let fits = |one: &&Use| !needed.contains(&one.product) && (count[&one.product] == 1 || !alone);
+            let fits = |one: &&Place| !needed.contains(&one.product) && (count[&one.product] == 1 || !alone);
             let Some(taken) = group.iter().filter(fits).min_by_key(|one| (count[&one.product], one.operand))
             else {
                 continue;
@@ -58,7 +50,7 @@ pub(super) fn choose(
             needed.extend(group.iter().map(|one| one.product).filter(|other| *other != taken.product));
         }
     }
-    let mut fused: Vec<Use> = fused.into_values().collect();
+    let mut fused: Vec<Place> = fused.into_values().collect();
     fused.sort_unstable_by_key(|one| (one.product, one.addition));
     fused
 }

@@ -11,11 +11,12 @@
 //! part, and then a product that is carried around the loop, or out of it, is fused in some turns only: that is doubtful. With
 //! another use in its own stretch it is not: every copy of the product has that use, too.
 
-use super::choose::{Use, choose};
+use super::choose::choose;
 use super::constants::value;
 use super::copies::goes_around;
 use super::dead::is_nothing;
 use super::evaluate::kind;
+use super::fuse::Place;
 use super::loops::Loop;
 use super::normal::Normal;
 use super::parts::{At, places};
@@ -79,7 +80,7 @@ pub(super) type Doubtful = (usize, usize);
 /// What is decided: instructions are those of the normal function.
 #[derive(Default)]
 pub(super) struct Decisions {
-    pub(super) fused: Vec<Use>,
+    pub(super) fused: Vec<Place>,
     /// Products that are fused, and needed as they are as well.
     pub(super) kept: Vec<usize>,
     pub(super) doubtful: Vec<Doubtful>,
@@ -100,7 +101,7 @@ struct Held {
 
 /// What becomes of a product.
 struct Fortune {
-    uses: Vec<Use>,
+    uses: Vec<Place>,
     only_added: bool,
     doubtful: Option<usize>,
 }
@@ -269,7 +270,7 @@ impl Search<'_> {
                 for operand in [1, 2] {
                     if instruction.operands.get(operand) == Some(&Operand::Register(one.register)) {
                         let negated = held.negated;
-                        fortune.uses.push(Use { product, addition: one.at, operand, negated });
+                        fortune.uses.push(Place { product, addition: one.at, operand, negated });
                     }
                 }
             }
@@ -321,7 +322,7 @@ impl Search<'_> {
     }
 
     /// Whether lanes exchange between a division and an addition.
-    fn exchanges(&self, one: &Use) -> bool {
+    fn exchanges(&self, one: &Place) -> bool {
         let [from, to] = [one.product, one.addition].map(|at| self.places[at].position);
         (0..self.places.len()).any(|at| {
             let between = self.instruction(at);
@@ -332,7 +333,7 @@ impl Search<'_> {
     }
 
     /// Whether an addition adds two products of the same factors: ptxas then doubles one.
-    fn same(&self, one: &Use, other: &Use) -> bool {
+    fn same(&self, one: &Place, other: &Place) -> bool {
         let [first, second] = [one, other].map(|one| self.instruction(one.product));
         let mut turned = second.operands[1..].to_vec();
         if second.name() == "mul" {
@@ -365,12 +366,12 @@ pub(super) fn contract(normal: &Normal, sm_8x: bool) -> Decisions {
             uses.extend(fortune.uses);
         }
     }
-    uses.sort_unstable_by_key(|one: &Use| (search.places[one.addition].position, one.operand));
-    let once = |one: &Use| {
+    uses.sort_unstable_by_key(|one: &Place| (search.places[one.addition].position, one.operand));
+    let once = |one: &Place| {
         matches!(kind(search.instruction(one.addition)), Some(Type::F16x2 | Type::BF16x2 | Type::F32x2))
     };
     decisions.fused = choose(&uses, |one, other| search.same(one, other), once);
-    let count = |all: &[Use], product: usize| all.iter().filter(|one| one.product == product).count();
+    let count = |all: &[Place], product: usize| all.iter().filter(|one| one.product == product).count();
     let mut products: Vec<usize> = decisions.fused.iter().map(|one| one.product).collect();
     products.dedup();
     decisions.kept = products

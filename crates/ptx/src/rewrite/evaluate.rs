@@ -121,7 +121,7 @@ fn converts(instruction: &Instruction, a: u64) -> Option<u64> {
         "cvt.f64.f32" => Some(f64::from(f32::from_bits(a as u32)).to_bits()),
         "cvt.rn.f64.s32" => Some(f64::from(a as u32 as i32).to_bits()),
         "cvt.u64.u32" => Some(a & 0xffff_ffff),
-        "cvt.s64.s32" => Some(a as u32 as i32 as i64 as u64),
+        "cvt.s64.s32" => Some(i64::from(a as u32 as i32) as u64),
         "cvt.u32.u64" | "cvt.s32.s64" => Some(a & 0xffff_ffff),
         _ => None,
     }

@@ -4,7 +4,7 @@ use super::Rewrites;
 use crate::text::{Function, Instruction, Operand, Register, RegisterId, Width};
 
 /// An operand of an addition that is a product.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) addition: usize,
     /// 1 or 2.

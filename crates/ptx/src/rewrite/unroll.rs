@@ -166,7 +166,7 @@ fn is_counted(function: &Function, flow: &Flow, uses: &Uses, one: &Loop, exit: u
     while let Some((at, depth)) = pending.pop() {
         let registers = effects(&function.instructions[at]).1;
         let steps = matches!(function.instructions[at].name(), "add" | "sub");
-        let fixed = |id: &RegisterId| !reaching(at, *id).iter().any(|one| inside(one));
+        let fixed = |id: &RegisterId| !reaching(at, *id).iter().any(inside);
         let moving = registers.iter().filter(|id| !fixed(id)).count();
         if steps && moving == 1 {
             return true;
