@@ -49,9 +49,13 @@ def _of_numpy(array: Any, argument: int, called: str) -> Span:
     if not (owner.flags.c_contiguous or owner.flags.f_contiguous):
         owner = array
     (low, high), (first, last) = bounds(owner), bounds(array)
-    # a view of all bytes of the owner: of an array that is not contiguous those between its first and its last element
-    view = np.lib.stride_tricks.as_strided(owner.view(np.ndarray), (1,) * owner.ndim).reshape(-1).view(np.uint8)
-    view = np.lib.stride_tricks.as_strided(view, (high - low,), (1,))
+    plain = owner.view(np.ndarray)
+    if owner.flags.c_contiguous or owner.flags.f_contiguous:
+        view = (plain if owner.flags.c_contiguous else plain.T).reshape(-1).view(np.uint8)
+    else:
+        # all bytes between the first element and the last one
+        view = np.lib.stride_tricks.as_strided(plain, (1,) * owner.ndim).reshape(-1).view(np.uint8)
+        view = np.lib.stride_tricks.as_strided(view, (high - low,), (1,))
     start, end = _around(first - low, last - low, high - low, max(array.strides, default=0))
     own = slice(first - low - start, last - low - start)
     return Span(view[start:end], low + start, array.flags.writeable, address - low - start, argument, own)
