@@ -346,6 +346,11 @@ const CORRECT: &[(&str, u32)] = &[
         "mov.b32 %r6, own; st.local.v2.b32 [%r6], {%r2, %r3};\nld.local.v4.b32 {%r7, %r8, %r9, %r10}, [%r6];\nadd.s32 %r11, %r9, %r10;\nadd.s32 %r7, %r7, %r8;\nst.global.b32 [%d3], %r7;",
         32,
     ),
+    // a packed pair of which one half is not used
+    (
+        "cvt.u16.u32 %h1, %r2; mov.b32 %r6, {%h1, %h9}; set.nan.f16x2.f16x2 %r8, %r6, %r6; or.b32 %r7, %r6, %r8; and.b32 %r7, %r7, 0xffff;\nst.global.b32 [%d3], %r7;",
+        32,
+    ),
     // a count of lanes that a defined lane decides
     (
         "setp.lt.u32 %p1, %r2, 20; setp.gt.u32 %p2, %r9, 3;\nor.pred %p3, %p1, %p2;\nvote.sync.any.pred %p4, %p3, -1;\n@%p4 bra $L1;\nst.global.b32 [%d3], %r2;\n$L1:",

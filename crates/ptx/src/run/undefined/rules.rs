@@ -216,6 +216,9 @@ impl Shadow {
                 let side = |condition: Condition| (self.condition(condition), registers.condition(condition));
                 of_lanes(logic(*f, side(*a), side(*b)))
             }
+            Op::Set { compare, .. } if matches!(compare.kind, Type::F16x2 | Type::BF16x2) => {
+                map2(&self.bits.any(compare.a), &self.bits.any(compare.b), |a, b| elements(a | b, 16))
+            }
             Op::Compare { .. } => return self.compared(op, registers),
             _ => return vec![*any; 4],
         };
