@@ -1,6 +1,6 @@
 //! What `--arg` and `--grid` say.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bitmma_files::header::{Endian, Header, Order};
 use bitmma_files::reading;
@@ -125,7 +125,7 @@ pub(super) struct Array {
 }
 
 /// The array of a file.
-pub(super) fn read(path: &PathBuf) -> Result<Array, Failure> {
+pub(super) fn read(path: &Path) -> Result<Array, Failure> {
     let mut header = reading::bytes(path, "a .npy array", u64::MAX - 1).within(path.display())?;
     let read = Header::read(&header).map_err(Failure::new).within(path.display())?;
     let element = read.element.as_ref().map_or(0, |element| element.bytes);

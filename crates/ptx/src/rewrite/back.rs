@@ -158,10 +158,8 @@ fn apply(
     };
     for (product, _, stays, group) in groups {
         let product = moved(product) - usize::from(stays);
-        let places: Vec<Place> = group
-            .iter()
-            .map(|one| Place { addition: moved(one.addition), operand: one.operand, negated: one.negated })
-            .collect();
+        let places: Vec<Place> =
+            group.iter().map(|one| Place { product, addition: moved(one.addition), ..*one }).collect();
         fuse(function, product, &places, &mut Rewrites::default());
     }
 }

@@ -6,6 +6,7 @@ use crate::text::{Function, Instruction, Operand, Register, RegisterId, Width};
 /// An operand of an addition that is a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
+    pub(super) product: usize,
     pub(super) addition: usize,
     /// 1 or 2.
     pub(super) operand: usize,

@@ -1,8 +1,8 @@
 //! Kernels whose results are known, and kernels that are wrong.
 
+mod asked;
 mod atomics;
 mod block;
-mod asked;
 mod body;
 mod cases;
 mod comparisons;

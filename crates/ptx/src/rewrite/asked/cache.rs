@@ -3,15 +3,12 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::compiled::{Compiled, compile};
 use super::tools::{Tools, version};
 use crate::text::{Function, Module};
-
-/// The folder of the files; `off` for none.
-pub const CACHE_VARIABLE: &str = "BITMMA_CACHE";
 
 /// Bytes of all files, at most; the oldest go first.
 pub const CACHE_BYTES: u64 = 256 << 20;
@@ -21,18 +18,6 @@ const MOST_BYTES: usize = 256 << 20;
 
 /// What the first line of a file says; it changes with the form of the file.
 const FIRST_LINE: &str = "bitmma listing 1";
-
-/// The folder that `BITMMA_CACHE` names, else `bitmma` in that of XDG_CACHE_HOME, else in `.cache` of HOME. None if it is off.
-pub(super) fn folder() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    match std::env::var_os(CACHE_VARIABLE) {
-        Some(value) if value == "off" => None,
-        Some(value) if !value.is_empty() => Some(value.into()),
-        _ => absolute("XDG_CACHE_HOME")
-            .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-            .map(|cache| cache.join("bitmma")),
-    }
-}
 
 type Answer = Result<Arc<Compiled>, String>;
 

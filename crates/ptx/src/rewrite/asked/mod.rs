@@ -8,6 +8,7 @@ mod compiled;
 mod decide;
 mod elf;
 mod fold;
+mod folder;
 mod numbered;
 mod origin;
 mod sass;
@@ -20,7 +21,8 @@ use super::{Rewrites, too_large};
 use crate::flow::Flow;
 use crate::text::{Function, Module};
 
-pub use cache::{CACHE_BYTES, CACHE_VARIABLE};
+pub use cache::CACHE_BYTES;
+pub use folder::CACHE_VARIABLE;
 pub use tools::{FOLDERS_VARIABLE, TIME_LIMIT, Tools};
 
 /// Rewrites a function as the tools compile it. The assembler that was asked, as in `ptxas 12.9.86`; else why none has answered, and

@@ -61,7 +61,7 @@ impl Tools {
             assemblers,
             disassemblers,
             options: vec![],
-            cache: super::cache::folder(),
+            cache: super::folder::folder(),
         })
     }
 }

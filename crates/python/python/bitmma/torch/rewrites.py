@@ -13,6 +13,7 @@ from torch.utils import _pytree as pytree
 from . import attention, graph, settings
 from .lock import LOCK
 from .operations import is_traced, name, why_left
+from .whole import WHOLE
 
 if TYPE_CHECKING:
     from .emulation import emulate
@@ -105,30 +106,6 @@ def _higher_order(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: 
 
     args, kwargs = pytree.tree_map(lambda one: inside(one) if callable(one) and not isinstance(one, torch.Tensor) else one, (args, kwargs))
     return kernel(*args, **kwargs)
-
-
-def _attention(emulation: emulate, composite: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """``scaled_dot_product_attention``, if no call of it was seen already."""
-
-    def math(*args: Any, **kwargs: Any) -> Any:
-        return attention.math(composite, *args, **kwargs)
-
-    if emulation._here.attending:
-        return math(*args, **kwargs)
-    with emulation._here.attends():
-        return attention.call(emulation, math, args, kwargs)
-
-
-def _lstm(emulation: emulate, composite: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """By its products and not by oneDNN."""
-    if not emulation.takes(args[0].dtype):
-        return composite(*args, **kwargs)
-    with settings.WITHOUT_ONEDNN:
-        return composite(*args, **kwargs)
-
-
-#: Composite operations whose own code would choose a kernel without products, by their names in PyTorch.
-WHOLE: dict[Any, Callable[..., Any]] = {aten.scaled_dot_product_attention: _attention, aten.lstm: _lstm}
 
 
 def _flex_attention(emulation: emulate, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -18,8 +18,9 @@ from torch.library import Library, fallthrough_kernel
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from ..errors import Error
-from . import operations, rewrites
+from . import operations
 from .lock import LOCK
+from .whole import WHOLE
 
 if TYPE_CHECKING:
     from .emulation import emulate
@@ -144,9 +145,9 @@ def _kernel(operator: Any) -> Callable[..., Any]:
 
 
 def _whole(operator: Any) -> Callable[..., Any]:
-    """A composite operation that an emulation computes whole (:data:`~bitmma.torch.rewrites.WHOLE`), wherever it is called: in
+    """A composite operation that an emulation computes whole (:data:`~bitmma.torch.whole.WHOLE`), wherever it is called: in
     modules, in a backward pass, from C++."""
-    computed = rewrites.WHOLE[operator.overloadpacket]
+    computed = WHOLE[operator.overloadpacket]
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
         if operations.is_traced(args):
@@ -187,7 +188,7 @@ class _Kernels:
             except (AttributeError, RuntimeError):  # one that Python cannot call
                 continue
             self._add(space, rest, "BackendSelect", _kernel(operator))
-        for packet in rewrites.WHOLE:
+        for packet in WHOLE:
             for operator in (getattr(packet, overload) for overload in packet.overloads()):
                 if operator.name() not in self._names:
                     self._names.add(operator.name())

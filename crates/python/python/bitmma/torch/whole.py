@@ -1,0 +1,39 @@
+"""Composite operations whose own code would choose a kernel without products: computed so that their products come to the
+emulation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable
+
+import torch
+
+from . import attention, settings
+
+if TYPE_CHECKING:
+    from .emulation import emulate
+
+aten = torch.ops.aten
+
+
+def _attention(emulation: emulate, composite: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``scaled_dot_product_attention``, if no call of it was seen already."""
+
+    def math(*args: Any, **kwargs: Any) -> Any:
+        return attention.math(composite, *args, **kwargs)
+
+    if emulation._here.attending:
+        return math(*args, **kwargs)
+    with emulation._here.attends():
+        return attention.call(emulation, math, args, kwargs)
+
+
+def _lstm(emulation: emulate, composite: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """By its products and not by oneDNN."""
+    if not emulation.takes(args[0].dtype):
+        return composite(*args, **kwargs)
+    with settings.WITHOUT_ONEDNN:
+        return composite(*args, **kwargs)
+
+
+#: How each is computed, by its name in PyTorch.
+WHOLE: dict[Any, Callable[..., Any]] = {aten.scaled_dot_product_attention: _attention, aten.lstm: _lstm}
