@@ -31,6 +31,9 @@ pub fn text(bytes: Vec<u8>, expected: &str) -> Result<String, String> {
     match String::from_utf8(bytes) {
         Ok(text) if !text.trim_ascii().is_empty() => Ok(text),
         Ok(text) => Err(unexpected(text.as_bytes(), expected)),
+        Err(error) if kind(error.as_bytes()) == "a binary file" => {
+            Err(format!("it is not UTF-8 text; {expected} was expected"))
+        }
         Err(error) => Err(unexpected(error.as_bytes(), expected)),
     }
 }

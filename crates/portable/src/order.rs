@@ -9,7 +9,7 @@ const LANES: usize = 8;
 ///
 /// Blocks of 128 elements are summed one by one: lane j of 8 starts from +0 and adds elements j, j + 8, j + 16, … of the block in
 /// that order; then lane j adds lane j + 4, for j below 4, then j + 2, for j below 2, then lane 1. The sums of blocks are
-/// added in pairs: first of each two neighbouring blocks, then of each two neighbouring pairs, and so on; where the number of
+/// added in pairs: first of each two neighboring blocks, then of each two neighboring pairs, and so on; where the number of
 /// blocks is no power of two, what is left over is added at the end, the smallest group to the next larger one in front of it.
 pub fn sum(values: &[f64]) -> f64 {
     // sums of 1, 2, 4, … blocks: bit i of the number of blocks so far says whether there is one of 2^i

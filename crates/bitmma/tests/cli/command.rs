@@ -58,6 +58,13 @@ impl Ended {
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("bitmma"));
     command.args(arguments);
+    // what a user's ptxas makes of a kernel is not what the tests keep
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).filter(|folder| !folder.join("ptxas").exists());
+    command.env("PATH", std::env::join_paths(folders).unwrap());
+    for name in ["CUDA_HOME", "CUDA_PATH", "BITMMA_CUDA_TOOLS"] {
+        command.env_remove(name);
+    }
     command
 }
 

@@ -3,7 +3,7 @@
 use bitmma_portable::{Numbers, NumbersMut, canonical};
 use half::{bf16, f16};
 
-/// FP64 numbers near every boundary of a narrow format: its numbers, the middles between them, and their neighbours.
+/// FP64 numbers near every boundary of a narrow format: its numbers, the middles between them, and their neighbors.
 fn near(codes: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut all: Vec<f64> = codes.filter(|x| x.is_finite()).collect();
     all.sort_by(f64::total_cmp);

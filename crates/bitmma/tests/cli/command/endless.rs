@@ -3,8 +3,10 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+
+use tempfile::TempDir;
 
 use super::{Ended, end};
 
@@ -45,14 +47,13 @@ const COMMANDS: [&str; 24] = [
     "verify --merge %.jsonl",
     "kernel show %.ptx",
     "kernel run %.ptx --grid 1,1,1 --block 1,1,1 --target sm_80",
-    "verify-calls %.npz",
+    "verify-calls %.csv",
 ];
 
 /// A folder with a file of each kind under each extension.
-fn folder() -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("endless");
-    fs::remove_dir_all(&folder).ok();
-    fs::create_dir_all(&folder).unwrap();
+fn folder() -> TempDir {
+    let whole = tempfile::tempdir().unwrap();
+    let folder = whole.path();
     for extension in ["csv", "npy", "safetensors", "npz", "toml", "ptx", "jsonl"] {
         let path = |kind: &str| folder.join(format!("{kind}.{extension}"));
         symlink("/dev/zero", path("zero")).unwrap();
@@ -68,7 +69,7 @@ fn folder() -> PathBuf {
     array.extend(header.bytes());
     array.resize(array.len() + 512, 0);
     fs::write(folder.join("A.npy"), array).unwrap();
-    folder
+    whole
 }
 
 fn limited(folder: &Path, words: &str) -> Ended {
@@ -83,14 +84,16 @@ fn no_command_reads_without_an_end() {
     let folder = folder();
     for command in COMMANDS {
         for (kind, what) in KINDS {
-            let ended = limited(&folder, &command.replace('%', kind));
+            let ended = limited(folder.path(), &command.replace('%', kind));
             let text = ended.refused();
             // a folder of recorded calls is one of the things that verify-calls reads
-            let may_be = command.starts_with("verify-calls") && kind == "folder";
+            let may_be = command.starts_with("verify-calls") && kind == "folder"
+                // zeros are the length of a header, which is empty then
+                || kind == "sparse" && text.contains("sparse.safetensors: its header does not read");
             assert!(text.contains(kind) && (text.contains(what) || may_be), "{command} of {kind}: {text}");
         }
     }
-    let text = limited(&folder, "function --check zero.csv");
+    let text = limited(folder.path(), "function --check zero.csv");
     let expected = "zero.csv: it is a device; a table of results (CSV with function, x and y) was expected";
     assert!(text.refused().contains(expected), "{text:?}");
 }

@@ -99,7 +99,7 @@ fn results_of_a_file() {
     let other = b"\xef\xbb\xbfy , X,device,Function\r\n0X3F800000, 3F800000,a,RCP\r\n\r\n# x\r\n";
     assert!(check(other).fine().contains("1 result: all agree"));
     let wrong: [(&[u8], &str); 10] = [
-        (b"", "the file is empty"),
+        (b"", "it looks like an empty file"),
         (b"x,y\n", "line 1: the header 'x,y' has no column 'function'"),
         (b"function,x,y,x\n", "line 1: the header 'function,x,y,x' has more than one column 'x'"),
         (b"function,x,y\n", "nothing to compare"),

@@ -195,7 +195,7 @@ fn npy_files_that_lie_are_refused() {
     for length in [0, 5, 6, 7, 8, 9, 10, 50, 127, 128, 129, good.len() - 1] {
         run(&good[..length], &[]);
     }
-    run(&[], &["no .npy file: it is empty"]);
+    run(&[], &["it looks like an empty file; a .npy array was expected"]);
     run(&good[..5], &[r"no .npy file: it begins with \x93NUMP; \x93NUMPY was expected"]);
     run(&good[..100], &["cut short: a header of 118 bytes; 90 follow its length"]);
     run(&good[..good.len() - 1], &["16×16 of float16 ('<f2') take 512 bytes; 511 follow the header"]);

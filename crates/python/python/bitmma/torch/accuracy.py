@@ -5,7 +5,7 @@ chips get the same samples, so the difference of their errors is taken sample by
 mean is from zero in standard errors. Two things make it vary:
 
 - Which samples there are. Neighbouring samples may depend on each other, as the tokens of a text do: the variance is that of the
-  means of blocks of neighbours.
+  means of blocks of neighbors.
 - In which order products are summed. An order may be a little better for all samples at once, and says nothing about the
   arithmetic: a difference that may be one is measured again with the terms of all products in random orders, and the variance
   of these draws is added.
@@ -32,7 +32,7 @@ TESTED = 0.01
 SUSPECTED = 0.05
 #: Random orders in which it is measured again, beside the first one.
 ORDERS = 3
-#: Blocks of neighbouring samples, at most.
+#: Blocks of neighboring samples, at most.
 BLOCKS = 32
 #: Samples below which nothing is concluded.
 FEWEST = 8
@@ -53,7 +53,7 @@ class Accuracy:
     samples: int
     """Samples that are finite on both chips."""
     blocks: int
-    """Blocks of neighbouring samples from which the standard error comes."""
+    """Blocks of neighboring samples from which the standard error comes."""
     orders: int
     """Orders of the terms of products in which both chips were measured: 1 where the first shows no difference."""
     probability: float

@@ -163,7 +163,7 @@ def _growth(comparison: Comparison) -> str:
         width = max(len(one.codes_apart) for one in last.differences.values())
         classes = [str(2**power) if power < 10 else f"2^{power}" for power in range(width)]
         counts = [(chip, one.codes_apart) for chip, one in last.differences.items() if chip in comparison.others]
-        text = f"Elements of {last.title} by how many {last.dtype} codes they are apart, at least (1: neighbours)."
+        text = f"Elements of {last.title} by how many {last.dtype} codes they are apart, at least (1: neighbors)."
         parts.append(figure("How far apart the last results are", text, classes, "elements", counts, logarithmic=True))
     return f'<div class="side">{"".join(parts)}</div>' if parts else ""
 
