@@ -255,6 +255,62 @@ def test_outputs_that_are_not_finite():
     assert not errors(masked, exact).isnan().any()
 
 
+def test_what_is_no_sample_of_its_own():
+    """A sample that comes again, and one of which the reference has nothing finite: neither says anything."""
+    torch.manual_seed(0)
+    reference, worse = torch.randn(4, 8).double(), torch.randn(4, 8)
+    repeated, output = reference.repeat(16, 1), worse.repeat(16, 1)
+    ours, theirs = errors(repeated, repeated), errors(repeated, output)
+    assert ours[:4].isfinite().all() and ours[4:].isnan().all()
+    found = accuracy([ours], [theirs])
+    assert (found.samples, found.kind) == (4, "no verdict")
+    lost = torch.full((64, 8), math.nan).double()
+    found = accuracy([errors(lost, torch.randn(64, 8))], [errors(lost, torch.randn(64, 8))])
+    assert (found.samples, found.not_finite, found.base_not_finite, found.kind) == (0, 0, 0, "no verdict")
+    model, x = layers(), torch.randn(1, 256).bfloat16()
+    found = compare(model, x.expand(64, 256), chips={"h100": "h100", "F = 8": fraction_bits(8)}, noise_floor=False)
+    assert found.verdict.findings == {"F = 8": "no verdict"} and "1 sample, 8 or more are needed" in found.verdict
+
+
+@pytest.mark.parametrize("count", [32, 64, 256])
+def test_samples_that_depend_on_their_neighbours(count):
+    """Differences of mean zero with a correlation of 0.9 from sample to sample, as of tokens that read the same tokens before."""
+    generator, called = torch.Generator().manual_seed(0), 0
+    for _ in range(200):
+        steps = torch.randn(count, generator=generator).double()
+        for place in range(1, count):
+            steps[place] = 0.9 * steps[place - 1] + math.sqrt(1 - 0.9**2) * steps[place]
+        base = torch.full((count,), 10.0).double()
+        called += accuracy([base], [base + steps]).kind != "no difference seen"
+    assert called <= 200 * LEVEL, called
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("factor", [1e30, 3e38, 1e-38])
+def test_very_large_and_very_small_outputs(factor):
+    """Their squares overflow or vanish in FP32; JSON has numbers all the same."""
+
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = layers(128, 16)
+
+        def forward(self, x):
+            return self.layer(x) * factor
+
+    torch.manual_seed(0)
+    found = compare(Scaled(), torch.randn(64, 128).bfloat16(), chips={"h100": "h100", "F = 10": fraction_bits(10)}, noise_floor=False)
+    json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    if factor == 1e30:
+        whole = next(row for row in found.modules if not row.name)
+        assert 0 < whole.errors["h100"] < 0.1 and found.verdict.findings["F = 10"] == "less accurate"
+
+
+def test_nothing_compared_is_no_agreement():
+    found = compare(layers(), torch.randn(0, 256).bfloat16(), chips=["h100", "mi300x"])
+    assert found.verdict == "no verdict: no tensor that was compared has an element" and found.verdict.exit_code == 3
+
+
 def test_probabilities_are_those_of_tables():
     """Two-sided points of Student's t (any textbook), and the binomial of a coin."""
     for freedom, point, expected in ((6, 2.447, 0.05), (6, 3.707, 0.01), (31, 2.040, 0.05), (31, 2.744, 0.01), (1, 12.706, 0.05), (2, 4.303, 0.05)):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from .accuracy import Accuracy
 from .account import Account
@@ -164,9 +165,9 @@ class Comparison:
         return f"first differs in {parted.title} {parted.operation}, which was not emulated on both"
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain data, as JSON takes it."""
+        """All of it as plain data, as JSON takes it: numbers that are not finite are None."""
         lists = ("modules", "products", "local", "gradients", "parameters")
-        return {
+        found = {
             "chips": self.chips,
             **{name: [row.to_dict() for row in getattr(self, name)] for name in lists},
             **{name: {label: one.to_dict() for label, one in getattr(self, name).items()} for name in ("first", "outcomes", "exactness", "floor", "accounts", "accuracy")},
@@ -176,6 +177,7 @@ class Comparison:
             "criterion": self.verdict.criterion,
             **{name: getattr(self, name) for name in ("losses", "emulated", "left", "notes", "seconds")},
         }
+        return cast("dict[str, Any]", _finite(found))
 
     def frame(self) -> Any:
         """A pandas.DataFrame: a line for each tensor and chip."""
@@ -299,3 +301,12 @@ def percent(share: float) -> str:
     digits = 2 if share < 0.01 else 1
     text = f"{100 * share:.{digits}f}"
     return "< 0.01%" if float(text) == 0 else "> 99.9%" if float(text) == 100 else f"{text}%"
+
+
+def _finite(value: Any) -> Any:
+    """Plain data with None for numbers that are not finite: JSON has none."""
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_finite, value))
+    return None if isinstance(value, float) and not math.isfinite(value) else value

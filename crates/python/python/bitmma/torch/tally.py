@@ -128,10 +128,14 @@ def place_of(place: int, shape: torch.Size) -> tuple[int, ...]:
 
 
 def norm(tensor: torch.Tensor) -> float:
-    """The norm of a tensor's finite elements; in FP32 for those of 16 bits and fewer."""
+    """The norm of a tensor's finite elements; in FP32 for those of 16 bits and fewer, unless its squares overflow or vanish there."""
     wide = tensor if tensor.is_floating_point() and tensor.element_size() >= 4 else tensor.float() if tensor.is_floating_point() else tensor.double()
     found: float = torch.linalg.vector_norm(wide).item()
-    return found if found < math.inf else torch.linalg.vector_norm(wide[wide.isfinite()]).item()
+    if 0 < found < math.inf or not wide.numel():
+        return found
+    finite = wide[wide.isfinite()].double()
+    largest = finite.abs().max().item() if finite.numel() else 0.0
+    return torch.linalg.vector_norm(finite / largest).item() * largest if largest else 0.0
 
 
 def _kind(tensor: torch.Tensor) -> str:

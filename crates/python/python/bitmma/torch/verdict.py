@@ -51,6 +51,8 @@ def verdict(comparison: Comparison) -> Verdict:
     if not comparison.products:
         return _none(comparison, "each product had the operands of the first chip; run mode='propagated'")
     alike = [chip for chip in others if _agrees(comparison, chip)]
+    if not any(one.elements or one.problem for row in comparison.rows for one in row.differences.values()):
+        return _none(comparison, "no tensor that was compared has an element")
     if alike == others:
         return Verdict(f"{_named(others)} and {base} agree in every bit", dict.fromkeys(others, "agrees"), "bits")
     accuracy = {chip: one for chip, one in comparison.accuracy.items() if one.kind != "no verdict" and chip not in alike}
@@ -199,7 +201,7 @@ def _why_no_accuracy(comparison: Comparison) -> str:
     """Why the verdict does not rest on errors against FP64."""
     few = [one for one in comparison.accuracy.values() if one.kind == "no verdict"]
     if few:
-        return f"{few[0].samples} samples, {FEWEST} or more are needed"
+        return f"{few[0].samples} {'sample' if few[0].samples == 1 else 'samples'}, {FEWEST} or more are needed"
     return "there is no reference in FP64" if not comparison.accuracy else "some outputs have another shape"
 
 
