@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -129,3 +130,16 @@ def test_an_element_of_a_whole_product():
     assert "A100" in departs.computed_by["chips"] and "they part at step" in str(departs)
     with pytest.raises(OptionError, match="element"):
         bitmma.explain_element(HOPPER, A, B, element=(16, 0))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="devices and named pipes")
+@pytest.mark.parametrize("kind", ["a device", "a named pipe", "a folder"])
+def test_files_without_an_end_are_not_read(kind, tmp_path):
+    path = tmp_path / "it.toml"
+    {"a device": lambda: path.symlink_to("/dev/zero"), "a named pipe": lambda: os.mkfifo(path), "a folder": path.mkdir}[kind]()
+    with pytest.raises(OSError, match=f"it.toml: it is {kind}; a plan was expected"):
+        bitmma.diff(path, HOPPER)
+    if kind == "a device":
+        arithmetic = pytest.importorskip("bitmma.torch.arithmetic")
+        with pytest.raises(bitmma.errors.ModelError, match="it is a device; a model file"):
+            arithmetic._unit(path)

@@ -6,10 +6,9 @@ import json
 import os
 from dataclasses import dataclass, field
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from . import _arrays, _bitmma, _dtypes, _page
+from . import _arrays, _bitmma, _dtypes, _page, _reading
 from ._lazy import numpy as np
 from ._options import whole
 from ._product import Target, _unit
@@ -139,14 +138,14 @@ def _path(side: Side) -> str:
 
 def _is_plan(side: Side) -> bool:
     path = _path(side)
-    return path.endswith((".toml", ".json")) and "bitmma-plan/" in Path(path).read_text(encoding="utf-8")
+    return path.endswith((".toml", ".json")) and "bitmma-plan/" in _reading.text(path, "a plan")
 
 
 def _side(side: Side, format: str | None) -> tuple[Unit, str]:
     """A unit and its name."""
     path = _path(side)
     if path.endswith(".toml"):
-        return Unit.from_toml(Path(path).read_text(encoding="utf-8")), path
+        return Unit.from_toml(_reading.text(path, "a model file (TOML)")), path
     if path:
         if format is None:
             raise OptionError(f"{path} has no instruction; give (architecture, instruction), or type")

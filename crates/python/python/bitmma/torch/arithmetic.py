@@ -6,12 +6,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Callable, Union
 
 import torch
 
-from .. import _bitmma
+from .. import _bitmma, _reading
 from ..calls import CallPlan
 from ..errors import Error, ModelError, OptionError
 from ..simulate import Unit, mma
@@ -211,6 +210,6 @@ def _unit(target: Any) -> Unit:
 
 def _read(path: str | os.PathLike[str]) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return _reading.text(path, "a model file (TOML)")
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError(f"{os.fspath(path)} is not a model file: {error}; Unit.toml writes one, and a chip is named without .toml") from None
