@@ -96,13 +96,9 @@ fn is_stdin(path: &Path) -> bool {
 }
 
 fn read(path: &Path, model: Option<&Model>) -> Result<Vec<Record>, Failure> {
-    let mut bytes = Vec::new();
-    if is_stdin(path) {
-        io::stdin().lock().read_to_end(&mut bytes)?;
-    } else {
-        recording::open(path)?.read_to_end(&mut bytes)?;
-    }
-    Ok(recording::read_with(&bytes[..], model)?)
+    let source: Box<dyn Read> =
+        if is_stdin(path) { Box::new(io::stdin().lock()) } else { Box::new(recording::open(path)?) };
+    Ok(recording::read_with(source, model)?)
 }
 
 fn totals(lines: &[Joined]) -> (usize, usize) {

@@ -47,6 +47,9 @@ pub struct Record {
     pub line: u64,
 }
 
+/// Bytes that a line may have: those of a dot product of a million elements are fewer. What has no end has no lines either.
+const MOST_LINE: u64 = 1 << 26;
+
 /// Opens the file of a recording, if it may be one.
 pub fn open(path: &Path) -> io::Result<impl Read + use<>> {
     reading::lines(path, "a recording (CSV)")
@@ -122,13 +125,22 @@ fn each_line(
 ) -> Result<(), Error> {
     let mut header_seen = false;
     let mut last = 0;
-    for (index, text) in BufReader::new(source).split(b'\n').enumerate() {
-        let line = index as u64 + 1;
+    let (mut source, mut bytes) = (BufReader::new(source), Vec::new());
+    for line in 1.. {
+        bytes.clear();
+        if source.by_ref().take(MOST_LINE + 1).read_until(b'\n', &mut bytes)? == 0 {
+            break;
+        }
         last = line;
         let problem = |problem| Error::Recording { line, problem };
-        let text = text?;
-        let text = std::str::from_utf8(&text).map_err(|_| match line {
-            1 => problem(content::unexpected(&text, "a recording (CSV)")),
+        if line == 1 && bytes.contains(&0) {
+            return Err(problem(content::unexpected(&bytes, "a recording (CSV)")));
+        }
+        if bytes.len() as u64 > MOST_LINE {
+            return Err(problem(format!("the line has more than {MOST_LINE} bytes")));
+        }
+        let text = std::str::from_utf8(&bytes).map_err(|_| match line {
+            1 => problem(content::unexpected(&bytes, "a recording (CSV)")),
             _ => problem("the text is not UTF-8".to_owned()),
         })?;
         let text = text.trim_start_matches('\u{feff}').trim(); // a byte order mark some editors leave

@@ -99,6 +99,24 @@ fn no_command_reads_without_an_end() {
 }
 
 #[test]
+fn standard_input_without_an_end_is_refused_at_its_first_line() {
+    let folder = folder();
+    let cases = [
+        ("</dev/zero", "it looks like a binary file"),
+        ("< <(yes 1,2,3)", "line 1"),
+        ("< <(yes | tr -d '\\n')", "the line has more than"),
+    ];
+    for (source, what) in cases {
+        let line = format!("ulimit -v {MEMORY}; exec timeout {SECONDS} \"$0\" replay - {source}");
+        let ended = end(Command::new("bash")
+            .args(["-c", &line, assert_cmd::cargo::cargo_bin!("bitmma").to_str().unwrap()])
+            .current_dir(&folder));
+        let text = ended.refused();
+        assert!(text.contains("standard input") && text.contains(what), "{source}: {text}");
+    }
+}
+
+#[test]
 fn a_pipe_of_the_shell_is_read() {
     let folder = folder();
     let line = "\"$0\" function --check <(echo function,x,y; echo ex2,0x3f800000,0x40000000)";
