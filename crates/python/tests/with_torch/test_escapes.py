@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+from contextlib import nullcontext
 
 import pytest
 
@@ -245,6 +246,68 @@ def test_packages_of_aotinductor_are_counted(monkeypatch, tmp_path):
         assert result == (3,) and runner.run is stand_in
 
 
+# -- past the emulation -----------------------------------------------------------------------------------------
+
+
+def without_dispatch(x):
+    with torch._C._DisableTorchDispatch():
+        return torch.addbmm(x, x[None], x[None])
+
+
+def without_modes(x):
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    with _disable_current_modes():
+        return nn.functional.linear(x, x)
+
+
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
+@pytest.mark.parametrize("call", [without_dispatch, without_modes])
+@pytest.mark.parametrize("thread", [False, True])
+def test_products_past_the_dispatch_modes_are_counted(call, mode, thread):
+    x = half(16, 16)
+    with mode():
+        expected = call(x)
+    found = []
+
+    def run():
+        with mode():
+            found.append(call(x))
+
+    with pytest.warns(bitmma.errors.LeftAlone) if call is without_dispatch or not thread else nullcontext(), emulate("h100") as emulation:
+        if thread:
+            other = threading.Thread(target=run)
+            other.start()
+            other.join()
+        else:
+            run()
+    if call is without_modes and thread:  # this thread had no modes: it takes part
+        assert len(emulation.products) == 1 and not emulation.left
+        return
+    assert torch.equal(found[0], expected) and not emulation.products
+    ((what, count),) = emulation.left.items()
+    assert "called where PyTorch's dispatch modes are turned off" in what and count == 1
+
+
+@pytest.mark.skipif("fbgemm" not in torch.backends.quantized.supported_engines, reason="this PyTorch has no FBGEMM")
+@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, torch.enable_grad])
+@pytest.mark.filterwarnings("ignore:.*fbgemm.*")
+def test_products_of_fbgemm_are_counted(mode):
+    x = torch.randn(16, 16)
+    packed = torch.fbgemm_pack_gemm_matrix_fp16(x)
+    with mode(), pytest.warns(bitmma.errors.LeftAlone, match="1 × fbgemm_linear_fp16_weight"), emulate("h100") as emulation:
+        torch.fbgemm_linear_fp16_weight(x, packed, x[0])
+    assert sum(emulation.left.values()) == 1
+
+
+def test_names_of_packed_operations():
+    """What packs weights has no products; what takes packed ones has."""
+    from bitmma.torch import operations
+
+    assert operations._why_left("_wrapped_quantized_linear_prepacked") and operations._why_left("linear_dynamic_fp16_unpacked_weight")
+    assert not operations._why_left("linear_prepack") and not operations._why_left("conv2d_unpack_sizes")
+
+
 # -- after the emulation ----------------------------------------------------------------------------------------
 
 
@@ -268,6 +331,11 @@ FORWARD = {
     "module": nn.Linear(16, 16, bias=False).half(),
     "a function of autograd": Squares.apply,
     "checkpoint": lambda x: checkpoint(torch.mm, x, x, use_reentrant=True),
+    "addbmm": lambda x: torch.addbmm(x, x[None], x[None]),
+    "bilinear": lambda x: F.bilinear(x, x, x[None].expand(2, -1, -1)),
+    "nested": lambda x: F.linear(torch.nested.as_nested_tensor([x, x[:5]]), x).unbind()[0],
+    "jagged": lambda x: F.linear(torch.nested.as_nested_tensor([x, x[:5]], layout=torch.jagged), x).values(),
+    "nested matmul": lambda x: torch.matmul(*2 * [torch.nested.as_nested_tensor([x, x])]).unbind()[0],
 }
 
 
@@ -298,6 +366,16 @@ def test_a_backward_pass_after_it_without_products():
             x @ x
         w = (x * 2).sum()
     (y + z + w).backward()
+
+
+def test_a_backward_pass_after_it_of_a_product_that_was_left():
+    """Its products are PyTorch's own on both sides, whatever was emulated before."""
+    x = torch.randn(16, 16, requires_grad=True)
+    with pytest.warns(bitmma.errors.LeftAlone), emulate("h100"):
+        with torch.no_grad():
+            half(16, 16) @ half(16, 16)
+        y = x @ x
+    y.sum().backward()
 
 
 def test_where_autograd_does_not_tell(monkeypatch):

@@ -46,16 +46,69 @@ with torch.no_grad(), bitmma.torch.emulate("h100"):
 bitmma.kernels.on(rms_norm, "h100")[(5,)](middle, model[1].weight.detach(), norm, 96, BLOCK=128)
 with torch.no_grad(), bitmma.torch.emulate("h100"):
     assert torch.equal(model[2](norm), found)
+
+@triton.autotune([triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])
+@triton.jit
+def tuned(x, n, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    tl.store(x + column, column.to(tl.float32), mask=column < n)
+
+# however it comes to run on a chip; one that cannot run is not counted
+y = torch.zeros(64)
+with bitmma.torch.emulate("h100", kernels="h100") as emulation:
+    tuned[(1,)](y, 64)
+assert emulation.account.kernels == {"tuned: PTX for h100": 1}, emulation.account
+with bitmma.kernels.emulate("a100"), bitmma.torch.emulate("h100") as emulation:
+    tuned[(1,)](y, 64)
+    bitmma.kernels.on(rms_norm, "h100")[(5,)](middle, model[1].weight.detach(), norm, 96, BLOCK=128)
+assert emulation.account.kernels == {"tuned: PTX for a100": 1, "rms_norm: PTX for h100": 1}, emulation.account
+assert not emulation.account.host["other"] and not emulation.left
+print("done")
+'''
+
+#: Kernels that Triton runs itself, here by its interpreter.
+HOST = '''
+import warnings
+import bitmma, torch
+
+warnings.simplefilter("ignore")
+x, y = torch.ones(64), torch.ones(16, 16).half()
+with bitmma.torch.emulate("h100") as emulation:
+    import triton, triton.language as tl
+
+    @triton.jit
+    def twice(x, BLOCK: tl.constexpr):
+        column = tl.arange(0, BLOCK)
+        tl.store(x + column, tl.load(x + column) * 2)
+
+    @triton.jit
+    def product(x, BLOCK: tl.constexpr):
+        column = tl.arange(0, BLOCK)
+        places = x + column[:, None] * BLOCK + column[None, :]
+        tl.store(places, tl.dot(tl.load(places), tl.load(places)).to(tl.float16))
+
+    x + 1
+    twice[(1,)](x, BLOCK=64)
+    product[(1,)](y, BLOCK=16)
+assert x[0] == 2 and y[0, 0] == 16
+assert emulation.account.host["other"] == emulation.account.machine == {"Triton kernel twice": 1}, emulation.account
+(left,) = emulation.left
+assert left.startswith("Triton kernel product: "), left
+twice[(1,)](x, BLOCK=64)
+assert sum(emulation.account.machine.values()) == 1, "it is over"
 print("done")
 '''
 
 
-def test_a_kernel_inside_of_a_model(tmp_path):
+@pytest.mark.parametrize("interpret", [False, True])
+def test_a_kernel_inside_of_a_model(tmp_path, interpret):
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
+    program.write_text(HOST if interpret else PROGRAM)
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     package = Path(bitmma.__file__).parents[1]
     environment["PYTHONPATH"] = os.pathsep.join([str(package), environment.get("PYTHONPATH", "")])
+    if interpret:
+        environment["TRITON_INTERPRET"] = "1"
     environment["TRITON_CACHE_DIR"] = str(tmp_path / "cache")
     outcome = subprocess.run([sys.executable, program], capture_output=True, text=True, env=environment)
     assert outcome.returncode == 0 and outcome.stdout.strip() == "done", outcome.stderr

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -37,6 +37,9 @@ TYPES = {
     "float8_e4m3fn": "fp8e4nv",
     "float8_e5m2": "fp8e5",
 }
+
+#: Are told of every launch: the kernel and the chip.
+LISTENERS: list[Callable[[Any, str], None]] = []
 
 
 def capability(chip: str) -> int:
@@ -141,6 +144,8 @@ class OnChip:
 
     def run(self, grid: Any, *args: Any, **kwargs: Any) -> Launched:
         """Compiles the kernel for these arguments and runs it; arrays are written in place."""
+        for listener in LISTENERS:
+            listener(self.kernel, self.chip)
         with present(self.device, cuda=False) if self.device else contextlib.nullcontext():
             configurations = _configurations(self.kernel, args, kwargs)
             if self.autotune == "all" and len(configurations) > 1:

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Callable
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
 
 from ..catalogue import choose
 from ..errors import Error, OptionError
 from ..gemm import gemm
 from ..simulate import Unit, mma
+from .apart import plain
 from .choice import dtype_name, readings
 from .ways import Way
 from .fp32 import LN2, LOG2E, Scalar, fma, scalar
@@ -337,14 +337,14 @@ class _Call:
     """The chips that the emulation compares with."""
 
     def forward(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
-        with torch.no_grad(), _disable_current_modes():
+        with torch.no_grad(), plain():
             out, lse = self.kernel.forward(q, k, v, mask)
             theirs = {label: kernel.forward(q, k, v, mask)[0] for label, kernel in self.others.items()}
         self._tell(False, (len(q), q.shape[1], k.shape[1], self.kernel.dimension), q.dtype, 2, out, theirs)
         return out, lse
 
     def backward(self, gradient: torch.Tensor, q: Any, k: Any, v: Any, out: Any, lse: Any, mask: Any) -> tuple[torch.Tensor, ...]:
-        with torch.no_grad(), _disable_current_modes():
+        with torch.no_grad(), plain():
             found = self.kernel.backward(gradient, q, k, v, out, lse, mask)
             theirs = {label: kernel.backward(gradient, q, k, v, out, lse, mask) for label, kernel in self.others.items()}
             whole = torch.cat(found, 1)

@@ -19,6 +19,7 @@ from ..errors import LeftAlone, OptionError
 from . import noise
 from .accuracy import FP64, FP64_PRODUCTS, ORDERS, Accuracy, accuracy, errors
 from .account import Account
+from .apart import apart
 from .arithmetic import Arithmetic, arithmetics
 from .attention import Flash
 from .attention import parse as parse_attention
@@ -30,7 +31,6 @@ from .outcome import Logits, logits_of, outcome
 from .recorder import Recorder, Reference
 from .rows import firsts, local_rows, rows_of
 from .state import State
-from .threads import apart
 
 #: The modes of :func:`compare`.
 MODES = ("propagated", "local", "both")

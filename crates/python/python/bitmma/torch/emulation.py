@@ -18,6 +18,7 @@ from ..errors import CallDeclined, OptionError
 from . import attention as attentions
 from . import compiled, graph, launches, operations, planned, rewrites, settings, tasks, threads
 from .account import Account
+from .apart import apart
 from .arithmetic import Arithmetic, Target, arithmetics, resolve
 from .chip_functions import Functions
 from .choice import Policies, dtype_name
@@ -64,6 +65,11 @@ class _Here(threading.local):
         """A product was emulated."""
         self.products += 1
         self.emulated = True
+
+    def left(self) -> None:
+        """A product was left as it was: so is its backward pass."""
+        self.products += 1
+        self.emulated = False
 
     @contextmanager
     def attends(self) -> Iterator[None]:
@@ -242,9 +248,10 @@ class emulate(TorchDispatchMode):
 
     def __enter__(self) -> "emulate":
         with ExitStack() as stack:
-            launched = nullcontext() if self._kernels is None else launches.counted(self._kernels, self.account)
-            for context in (settings.EMULATING, compiled.LOOKED_AT, self._tracking, threads.owned(self), launched, self.here()):
+            launched = nullcontext() if self._kernels is None else launches.on_chip(self._kernels)
+            for context in (settings.EMULATING, compiled.LOOKED_AT, launches.WATCHED, self._tracking, threads.owned(self), launched, self.here()):
                 stack.enter_context(context)
+            launches.look()
             self._here.entered.append(stack.pop_all())
         tasks.entered(self)
         return self
@@ -285,11 +292,12 @@ class emulate(TorchDispatchMode):
     ) -> Any:
         if any(map(operations.unwraps_itself, types)):
             return NotImplemented  # the products inside come here
-        with threads.apart():
+        with apart():
             return self._dispatch(func, args, kwargs or {})
 
     def _dispatch(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         settings.look()
+        launches.look()
         packet = getattr(func, "overloadpacket", None)
         operation = operations.TABLE.get(packet)
         if operation is not None and operations.is_dense(args):
@@ -305,7 +313,7 @@ class emulate(TorchDispatchMode):
         if opened is not NotImplemented:
             return opened
         if reason := operations.why_left(func, args):
-            self._here.products += 1
+            self._here.left()
             self.left.count(f"{operations.name(func, args)}: {reason}")
             return func(*args, **kwargs)
         if operations.is_traced(args):
@@ -332,6 +340,7 @@ class emulate(TorchDispatchMode):
             result = operation(multiply, *args, **kwargs)
         if result is NotImplemented:
             reason, requested = reasons[-1] if reasons else ("operands of a kind that is not emulated", False)
+            self._here.left()
             self.left.count(f"{operations.name(func, args)}: {reason}", requested)
             return result
         if out is not None:

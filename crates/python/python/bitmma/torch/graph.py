@@ -69,4 +69,5 @@ def _has_products(node: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _names() -> frozenset[str]:
-    return frozenset(packet.__name__.replace("_", "").lower() for packet in operations.TABLE)
+    packets = (*operations.TABLE, *operations.OPENED, *operations.OF_NESTED)
+    return frozenset(packet.__name__.replace("_", "").lower() for packet in packets)

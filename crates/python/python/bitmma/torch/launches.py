@@ -1,35 +1,97 @@
-"""Triton kernels inside of a model: they run with the bits of a chip, and are counted (``kernels="h100"``)."""
+"""Launches of Triton kernels inside of a model: with the bits of a chip (``kernels="h100"``), or named as the host's."""
 
 from __future__ import annotations
 
+import inspect
+import re
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Callable
+from unittest import mock
 
 from ..errors import OptionError
-from .account import Account
+from ..kernels._triton import LISTENERS
+from . import threads
 from .lock import LOCK
+from .settings import Shared
+
+if TYPE_CHECKING:
+    from .emulation import emulate
+
+#: Where Triton launches kernels itself: on a GPU, and in its interpreter.
+_LAUNCHERS = (("triton.runtime.jit", "JITFunction"), ("triton.runtime.interpreter", "InterpretedFunction"))
 
 
-@contextmanager
-def counted(chip: str, account: Account) -> Iterator[None]:
-    """Every launch of a Triton kernel on CPU tensors as on the chip (:func:`bitmma.kernels.emulate`)."""
+def on_chip(chip: str) -> AbstractContextManager[None]:
+    """Every launch on CPU tensors as on the chip (:func:`bitmma.kernels.emulate`)."""
     try:
-        from triton.runtime import jit
+        import triton.runtime.jit  # noqa: F401
 
         from ..kernels._triton import emulate
     except ImportError as error:
         raise OptionError(f"kernels is {chip!r}: {error}; install Triton, or leave kernels out") from None
-    with emulate(chip):
-        before: Any = jit.JITFunction.run
+    return emulate(chip)
 
-        def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-            with LOCK:
-                account.kernels[f"{getattr(self, '__name__', 'kernel')}: PTX for {chip}"] += 1
-            return before(self, *args, **kwargs)
 
-        jit.JITFunction.run = run
-        try:
-            yield
-        finally:
-            jit.JITFunction.run = before
+def _ran_on_chip(kernel: Any, chip: str) -> None:
+    """A kernel runs with the bits of a chip."""
+    emulation: emulate | None = threads.acting()
+    if emulation is not None:
+        with LOCK:
+            emulation.account.kernels[f"{_name(kernel)}: PTX for {chip}"] += 1
+
+
+def _watched(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Triton's own launch, counted as the host's; one that multiplies matrices as a product that was left."""
+
+    def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = run(self, *args, **kwargs)
+        emulation: emulate | None = threads.acting()
+        if emulation is not None:
+            what = f"Triton kernel {_name(self)}"
+            if re.search(r"\bdot\w*\(", _source(self)):
+                emulation.left.count(f"{what}: Triton computes its products by itself; kernels= names a GPU on which it is emulated")
+            else:
+                with LOCK:
+                    emulation.account.host["other"][what] += 1
+                    emulation.account.machine[what] += 1
+        return result
+
+    return watched
+
+
+def _name(kernel: Any) -> str:
+    while not hasattr(kernel, "__name__") and hasattr(kernel, "fn"):
+        kernel = kernel.fn
+    return str(getattr(kernel, "__name__", "kernel"))
+
+
+def _source(kernel: Any) -> str:
+    try:
+        return inspect.getsource(kernel.fn)
+    except (OSError, TypeError):
+        return ""
+
+
+@contextmanager
+def _watching() -> Iterator[None]:
+    LISTENERS.append(_ran_on_chip)
+    try:
+        yield
+    finally:
+        LISTENERS.remove(_ran_on_chip)
+
+
+#: While some emulation is on.
+WATCHED = Shared(_watching)
+
+
+def look() -> None:
+    """Triton's own launches are watched from when it is imported, which takes seconds."""
+    for module, kind in _LAUNCHERS:
+        launcher = getattr(sys.modules.get(module), kind, None)
+        run = getattr(launcher, "run", None)
+        # what :func:`bitmma.kernels.emulate` has put there tells by itself
+        if run is not None and run.__module__ == module:
+            WATCHED.also(lambda launcher=launcher, run=run: mock.patch.object(launcher, "run", _watched(run)))  # type: ignore[misc]

@@ -86,6 +86,15 @@ _BY_NAME: dict[str, Callable[..., Any]] = {
 }
 TABLE = {getattr(aten, name): function for name, function in _BY_NAME.items() if hasattr(aten, name)}
 
+#: Operations whose own CPU code is made of products: it runs, and its products are emulated.
+OPENED = {
+    getattr(aten, name)
+    for name in ("addbmm", "addbmm_", "_trilinear", "conv_tbc", "_euclidean_dist", "linalg_matrix_exp")
+    if hasattr(aten, name)
+}
+#: The same of nested tensors, whose products are those of their parts.
+OF_NESTED = {getattr(aten, name) for name in ("bmm", "matmul", "matmul_backward", "linear", "linear_backward") if hasattr(aten, name)}
+
 #: Operations with products that are left as they are, by name, and why; the first row that matches counts.
 LEFT = (
     (r"dot|vdot|addr|ger", "libraries run products of two vectors outside of the matrix unit"),
@@ -103,7 +112,7 @@ LEFT = (
 )
 #: Of these, operations without products: they convert, pack and describe.
 _NO_PRODUCTS = re.compile(
-    r"upsample|interpolat|im2col|col2im|nonlinear|_nested_|convert|grid_sample|overrideable_meta|reorder|prepack|unpack|flatten_weight"
+    r"upsample|interpolat|im2col|col2im|nonlinear|_nested_|convert|grid_sample|overrideable_meta|reorder|prepack(?!ed)|unpack(?!ed)|flatten_weight"
     r"|_thnn_fused|linear_combination|(conv\d?d?|transpose\dd)_(stride|padding|output_padding|dilation|groups|transpose)$"
 )
 

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 
 from . import attention, graph, settings
 from .lock import LOCK
-from .operations import is_traced, name, why_left
+from .operations import OF_NESTED, OPENED, is_traced, name, why_left
 from .whole import WHOLE
 
 if TYPE_CHECKING:
@@ -22,13 +22,8 @@ aten = torch.ops.aten
 _SDPA = torch.nn.functional.scaled_dot_product_attention
 _Key: Any = torch._C.DispatchKey
 
-#: Operations whose own CPU code is made of products: it runs, and its products are emulated.
-_MADE_OF_PRODUCTS = ("addbmm", "addbmm_", "_trilinear", "conv_tbc", "_euclidean_dist", "linalg_matrix_exp")
-OPENED = {getattr(aten, name) for name in _MADE_OF_PRODUCTS if hasattr(aten, name)}
 #: Namespaces of PyTorch itself; operators of all others are code that someone wrote with PyTorch's.
 OWN = ("aten", "prim", "prims", "c10d", "_c10d_functional", "symm_mem", "profiler")
-#: The same of nested tensors, whose products are those of their parts.
-_OF_NESTED = {getattr(aten, name) for name in ("bmm", "matmul", "matmul_backward", "linear", "linear_backward") if hasattr(aten, name)}
 
 
 def _code_of(func: Any, args: tuple[Any, ...]) -> Any:
@@ -43,7 +38,7 @@ def _key(func: Any, nested: str | None) -> Any:
     if packet is None or not torch._C._dispatch_has_kernel(func.name()):  # prim::device, of which tracing asks
         return None
     keys = [_Key.CompositeImplicitAutograd]
-    if nested is not None and packet in _OF_NESTED:  # nested tensors have code of their own
+    if nested is not None and packet in OF_NESTED:  # nested tensors have code of their own
         keys.insert(0, getattr(_Key, f"NestedTensor{nested.upper()}", _Key.CompositeImplicitAutograd))
     if packet in OPENED:
         keys += [_Key.CPU, _Key.CompositeExplicitAutograd, _Key.CompositeExplicitAutogradNonFunctional]

@@ -8,10 +8,10 @@ from functools import wraps
 from typing import Any, Callable, TypeVar, cast
 
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import _bitmma
 from .._lazy import numpy as np
+from .apart import plain
 from .choice import dtype_name, readings
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -76,7 +76,7 @@ def aside(function: _F) -> _F:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            with torch._C.DisableTorchFunction(), _disable_current_modes():
+            with torch._C.DisableTorchFunction(), plain():
                 return function(*args, **kwargs)
         finally:
             torch.set_num_threads(threads)

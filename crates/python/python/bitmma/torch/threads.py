@@ -19,31 +19,15 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from ..errors import Error
 from . import operations
+from .apart import apart, is_apart
 from .lock import LOCK
 from .whole import WHOLE
 
 if TYPE_CHECKING:
     from .emulation import emulate
 
-
-class _Here(threading.local):
-    apart = 0
-    """How many of the contexts of :func:`apart` this thread is in."""
-
-
-_here = _Here()
 _owners: dict[int, tuple[emulate, ...]] = {}
 """Threads that entered emulations, the innermost last."""
-
-
-@contextmanager
-def apart() -> Iterator[None]:
-    """Products that reach PyTorch's kernels in this thread are meant to."""
-    _here.apart += 1
-    try:
-        yield
-    finally:
-        _here.apart -= 1
 
 
 @contextmanager
@@ -56,8 +40,7 @@ def owned(emulation: emulate) -> Iterator[None]:
             _Module.__call__ = _call  # type: ignore[method-assign]
         _owners[thread] = (*_owners.get(thread, ()), emulation)
     try:
-        with apart():
-            yield
+        yield
     finally:
         with LOCK:
             _owners[thread] = _owners[thread][:-1]
@@ -74,8 +57,16 @@ def is_on(emulation: emulate) -> bool:
     return any(emulation in emulations for emulations in list(_owners.values()))
 
 
+def _own() -> emulate | None:
+    """The emulation that this thread has entered, the innermost."""
+    entered = _owners.get(threading.get_ident())
+    return entered[-1] if entered else None
+
+
 def _others() -> tuple[emulate, ...]:
-    """The emulations in which a thread that entered none takes part."""
+    """The emulations in which this thread takes part, if it has entered none."""
+    if is_apart() or threading.get_ident() in _owners:
+        return ()
     found = [tuple(one for one in emulations if one.other_threads == "emulate") for emulations in list(_owners.values())]
     found = [emulations for emulations in found if emulations]
     if len(found) > 1:
@@ -95,7 +86,7 @@ def _inside() -> emulate | None:
 
 def acting() -> emulate | None:
     """The emulation that computes the products of this thread; None where they are plain."""
-    others = () if _here.apart else _others()
+    others = _others()
     return _inside() or (others[-1] if others else None)
 
 
@@ -114,7 +105,7 @@ _PLAIN_CALL: Any = _Module.__call__
 
 
 def _call(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
-    if not _here.apart and _inside() is None:
+    if _inside() is None:
         emulations = _others()
         if emulations:
             with _taking_part(emulations):
@@ -131,14 +122,21 @@ AUTOGRAD = ("AutogradCPU", "AutogradCUDA")
 
 
 def _kernel(operator: Any) -> Callable[..., Any]:
-    """An operation with products: in a thread outside of any emulation it enters that of the others."""
+    """An operation with products: in a thread outside of any emulation it enters that of the others; what comes here past an
+    emulation is counted."""
 
     def kernel(keys: Any, *args: Any, **kwargs: Any) -> Any:
-        if not _here.apart and not operations.is_traced(args):
-            emulations = _others()
+        if not is_apart() and not operations.is_traced(args):
+            inside = _inside()
+            emulations = _others() if inside is None else ()
             if emulations:
                 with _taking_part(emulations):
                     return operator(*args, **kwargs)
+            passed = inside or _own()
+            if passed is not None:  # or the product would have come to it first
+                passed.left.count(f"{operations.name(operator, args)}: called where PyTorch's dispatch modes are turned off")
+                with apart():  # what it is made of is not counted again
+                    return operator.redispatch(keys & _BELOW, *args, **kwargs)
         return operator.redispatch(keys & _BELOW, *args, **kwargs)
 
     return kernel
@@ -155,7 +153,7 @@ def _whole(operator: Any) -> Callable[..., Any]:
         inside = _inside()
         if inside is not None:
             return computed(inside, operator.decompose, args, kwargs)
-        emulations = () if _here.apart else _others()
+        emulations = _others()
         if not emulations:
             return operator.decompose(*args, **kwargs)
         with _taking_part(emulations):

@@ -1,5 +1,5 @@
 """Composite operations whose own code would choose a kernel without products: computed so that their products come to the
-emulation."""
+emulation, or counted where they cannot."""
 
 from __future__ import annotations
 
@@ -35,5 +35,32 @@ def _lstm(emulation: emulate, composite: Callable[..., Any], args: tuple[Any, ..
         return composite(*args, **kwargs)
 
 
+def _left(name: str) -> Callable[..., Any]:
+    """An operation that calls a library beside PyTorch's dispatcher: as it is, and counted."""
+
+    def run(emulation: emulate, composite: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        emulation._here.left()
+        emulation.left.count(f"{name}: FBGEMM computes its products by itself")
+        return composite(*args, **kwargs)
+
+    return run
+
+
+#: Operations of FBGEMM.
+_FBGEMM = (
+    "fbgemm_linear_fp16_weight",
+    "fbgemm_linear_fp16_weight_fp32_activation",
+    "fbgemm_linear_int8_weight",
+    "fbgemm_linear_int8_weight_fp32_activation",
+    "quantized_gru_cell",
+    "quantized_lstm_cell",
+    "quantized_rnn_relu_cell",
+    "quantized_rnn_tanh_cell",
+)
+
 #: How each is computed, by its name in PyTorch.
-WHOLE: dict[Any, Callable[..., Any]] = {aten.scaled_dot_product_attention: _attention, aten.lstm: _lstm}
+WHOLE: dict[Any, Callable[..., Any]] = {
+    aten.scaled_dot_product_attention: _attention,
+    aten.lstm: _lstm,
+    **{getattr(aten, name): _left(name) for name in _FBGEMM if hasattr(aten, name)},
+}
