@@ -271,3 +271,13 @@ def test_training_with_and_without(chip, dtype):
 
     (with_them, hits), (without, none) = losses(1.25), losses(0)
     assert with_them == without and hits > 0 and none == 0
+
+
+def test_views_that_overlap_count_once():
+    """Those of a cache that fills take no more than the cache, however many there are."""
+    cache, x = torch.randn(512, SIZE, dtype=torch.bfloat16), torch.randn(2, 512, dtype=torch.bfloat16)
+    with torch.no_grad(), bitmma.torch.emulate("h100") as emulation:
+        for _ in range(2):
+            for n in range(64, 512, 16):
+                x[:, :n] @ cache[:n]
+        assert 0 < emulation.weights.nbytes <= 1.25 * cache.nbytes

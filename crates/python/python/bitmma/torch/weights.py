@@ -11,6 +11,7 @@ does not tell. All is dropped when the ``with`` ends.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,6 +51,8 @@ class _Weight:
     version: int
     """PyTorch's count of writes. One that changed says that the weight is new; one that did not says nothing."""
     bytes: int
+    whole: int
+    """The bytes of its storage."""
     again: bool = False
     """Whether it came a second time."""
     kept: _Kept | None = None
@@ -106,7 +109,7 @@ class Weights:
         seen = self._all.get(key)
         if seen is None or seen.version != version or seen.storage.expired():
             self._forget_dead()
-            self._all[key] = _Weight(StorageWeakRef(storage), version, b.numel() * b.element_size())
+            self._all[key] = _Weight(StorageWeakRef(storage), version, b.numel() * b.element_size(), storage.nbytes())
             return None
         seen.again = True
         return seen
@@ -124,8 +127,12 @@ class Weights:
             del self._all[key]
 
     def _has_room(self, bytes: int) -> bool:
-        """Whether one more may be prepared: what has been stays, or weights that come in turn would drive each other out."""
-        own = {key[:4]: weight.bytes for key, weight in self._all.items() if weight.again}
+        """Whether one more may be prepared: what has been stays, or weights that come in turn would drive each other out. Views of
+        one storage that overlap, as those of a cache that fills, count as that storage at most."""
+        views = {key[:4]: weight for key, weight in self._all.items() if weight.again}
+        own: Counter[int] = Counter()
+        for key, weight in views.items():
+            own[key[0]] = min(own[key[0]] + weight.bytes, weight.whole)
         return self.nbytes + EXTRA * bytes <= self.most * sum(own.values())
 
     def clear(self) -> None:
