@@ -35,7 +35,9 @@ def apply(name: str, *xs: torch.Tensor, to: torch.dtype | None = None, parameter
     out = torch.empty_like(xs[0], dtype=to)
     if out.numel():
         held = [x if x.is_contiguous() and out.is_contiguous() and not x.is_neg() else _as(x, out) for x in xs]
-        _bitmma.portable_apply(name, out.numel(), _held(out), *map(_held, held), **dict(zip("pqr", parameters)))
+        arrays: Any = [_held(x) for x in held]
+        numbers: Any = dict(zip("pqr", parameters))
+        _bitmma.portable_apply(name, out.numel(), _held(out), *arrays, **numbers)
     return out
 
 
@@ -98,9 +100,11 @@ def layer_norm(
     x = x.contiguous()
     rows = x.numel() // length if length else 0
     out, means, factors = torch.empty_like(x), torch.empty(rows, dtype=moments), torch.empty(rows, dtype=moments)
-    columns = [(0, 0) if one is None else _held(one.contiguous()) for one in (weight, bias)]
+    # named, so that both live until the native half has read them
+    weight, bias = (None if one is None else one.contiguous() for one in (weight, bias))
+    held = [(0, 0) if one is None else _held(one) for one in (weight, bias)]
     if x.numel():
-        _bitmma.portable_layer_norm(rows, length, _held(out), _held(means), _held(factors), _held(x), *columns, epsilon)
+        _bitmma.portable_layer_norm(rows, length, _held(out), _held(means), _held(factors), _held(x), held[0], held[1], epsilon)
     return out, means, factors
 
 

@@ -12,7 +12,8 @@ from .native import add_at, known, reduce, rounded
 
 
 def _two(value: Any, default: Any = None) -> tuple[int, int]:
-    value = value or default
+    if value in (None, (), []):
+        value = default
     return (value, value) if isinstance(value, int) else (value[0], value[-1])
 
 
