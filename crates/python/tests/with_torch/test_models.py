@@ -111,9 +111,12 @@ def test_every_option(make):
         assert bool(account.functions) == ("functions" in options and make in (llama, t5, mixtral)), "RMS norms"
     assert torch.equal(results["math"], results["calls"]), "no shape was recorded"
     assert not torch.equal(results["math"], results["flash"])
+    # sums and functions that are one FP32 ulp off may vanish where so small a model rounds to 16 bits: all of that shows in FP32
     with torch.no_grad():
         found = bitmma.torch.compare(model, kwargs=given, chips=["h100", "mi250x"], reference=False)
-    assert not any(one.idle for one in found.variations) and len(found.floor) >= 3 and found.verdict
+        wide = bitmma.torch.compare(model.float(), kwargs=given, chips=["h100", "a100"], fp32="tf32", reference=False)
+    assert {one.name for one in found.variations if not one.idle} >= {"attention"} and found.verdict
+    assert [one.name for one in wide.variations if one.idle] == ["attention"] and len(wide.floor) >= 3 and wide.verdict
 
 
 class Model:
