@@ -40,7 +40,7 @@ def bits_on(script: str, *words: str) -> list:
 def test_operations_have_the_same_bits_with_every_instruction_set():
     """Each operation, over ordinary numbers, special ones and random bits; NaN, subnormals and the ends of vectors included."""
     found = bits_on("host_calls.py")
-    assert len(found[0]["digests"]) == len(host_calls.CALLS) * len(host_calls.DTYPES) * 2 * len(host_calls.LENGTHS)
+    assert len(found[0]["digests"]) == len(host_calls.EVERY) * len(host_calls.DTYPES) * 2 * len(host_calls.LENGTHS)
     for other in found[1:]:
         assert {key.rsplit(" ", 3)[0] for key, one in found[0]["digests"].items() if one != other["digests"][key]} <= set(found[0]["machine"])
     assert set(found[0]["machine"]) <= {"interpolate"}, "the gradient of an interpolation is PyTorch's, and counted"
@@ -51,22 +51,21 @@ def test_pytorch_itself_has_not():
     if torch.backends.cpu.get_cpu_capability() == "DEFAULT":
         pytest.skip("this machine has one instruction set")
     found = bits_on("host_calls.py", "plain")
-    different = {key.rpartition(" ")[0] for key, one in found[0]["digests"].items() if one != found[-1]["digests"][key]}
-    assert {"exp float32 False", "sum float32 False"} <= different
+    # which ones differ depends on the processor, too, as MKL looks at it
+    different = {key for key, one in found[0]["digests"].items() if one != found[-1]["digests"][key]}
+    assert len([key for key in different if " False " in key]) > 20
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_models_have_the_same_bits_with_every_instruction_set(threads):
-    """Logits, loss, gradients and a step of AdamW."""
+def test_models_have_the_same_bits_with_every_instruction_set():
+    """Logits, loss, gradients and a step of AdamW, with two threads; here with one."""
     pytest.importorskip("transformers", reason="no transformers: pip install 'bitmma[models]'")
-    found = bits_on("host_models.py", str(threads))
+    found = bits_on("host_models.py", "2")
     assert len(found[0]) == len(host_models.MODELS)
     for other in found[1:]:
         assert other == found[0]
     for name, one in found[0].items():
         assert not one["machine"] and not one["left"], name
-    # the other number of threads
-    assert host_models.digests(3 - threads) == found[0]
+    assert host_models.digests(1) == found[0]
 
 
 def test_smollm2_has_the_same_bits_with_every_instruction_set():
@@ -159,18 +158,120 @@ def test_what_depends_on_the_machine_is_counted():
         torch.erfinv(x.tanh())
         x.exp()
         F.dropout(x)
-    assert emulation.account.machine == {"erfinv": 1, "bernoulli": 1}
-    assert "erfinv 1" in str(emulation.account) and emulation.account.to_dict()["machine"] == {"erfinv": 1, "bernoulli": 1}
+    assert emulation.account.machine == {"erfinv": 1}, "random numbers are made of the generator's bits here"
+    assert "erfinv 1" in str(emulation.account) and emulation.account.to_dict()["machine"] == {"erfinv": 1}
     with emulate("h100", host="strict") as emulation:
         x.exp()
         torch.randint(5, (3,))
-        for call in (lambda: torch.erfinv(x), lambda: torch.randn(3), lambda: torch.special.i0(x)):
+        for call in (lambda: torch.erfinv(x), lambda: torch.poisson(x.abs()), lambda: torch.special.i0(x)):
             with pytest.raises(HostDependent, match="may give other bits on another machine"):
                 call()
     with emulate("h100", host="torch") as emulation:
         assert torch.equal(x.exp(), x.exp()) and not emulation.account.machine
     with pytest.raises(OptionError, match="host is 'mine'"):
         emulate("h100", host="mine")
+
+
+@pytest.mark.filterwarnings("ignore::bitmma.errors.LeftAlone")
+def test_products_that_pytorch_computes_are_counted():
+    """FP32 products on NVIDIA, and all where the target is PyTorch's own arithmetic; integers are exact."""
+    x = torch.ones(4, 4)
+    with emulate("h100") as emulation:
+        x @ x, x.long() @ x.long(), x.bfloat16() @ x.bfloat16()
+    assert emulation.account.machine == {"mm": 1}
+    with emulate(torch.float64) as emulation:
+        x.bfloat16() @ x.bfloat16()
+    assert emulation.account.machine == {"mm": 1}
+    for target, left in (("h100", x), (torch.float32, x.bfloat16())):
+        with emulate(target, host="strict"), pytest.raises(HostDependent, match="mm may give other bits"):
+            left @ left
+    with emulate("h100", host="torch") as emulation:
+        x @ x
+    assert not emulation.account.machine
+
+
+# -- calls that PyTorch refuses, and corners ------------------------------------------------------------------------
+
+Y = torch.linspace(-2, 2, 60).view(3, 4, 5)
+I = torch.arange(12).view(3, 4)
+REFUSED = {
+    "a sum along a missing dimension": lambda: Y.sum(5),
+    "a softmax along a missing dimension": lambda: Y.softmax(7),
+    "a sum along one dimension twice": lambda: Y.sum((0, 0)),
+    "a missing dimension of a number": lambda: torch.tensor(1.0).var(1),
+    "floating-point results into integers": lambda: torch.exp(Y, out=torch.empty(3, 4, 5, dtype=torch.int32)),
+    "floating-point results in place of integers": lambda: I.clone().atan2_(Y[0, :3, :4]),
+    "silu of integers": lambda: F.silu(I),
+    "hypot of integers": lambda: torch.hypot(I, I),
+    "a norm of integers": lambda: torch.linalg.vector_norm(I, dtype=torch.float32),
+    "weights of other classes": lambda: F.cross_entropy(Y[0], torch.zeros(4, dtype=torch.long), Y[0, 0, :3]),
+    "labels of another number": lambda: F.cross_entropy(Y[0], torch.zeros(3, dtype=torch.long)),
+    "half of an odd dimension": lambda: F.glu(Y),
+    "ends of another dtype": lambda: torch.lerp(Y, Y.bfloat16(), 0.3),
+    "probabilities above one": lambda: F.binary_cross_entropy(Y, Y),
+    "an index beyond the source": lambda: Y[0].scatter_add(0, torch.zeros(4, 7, dtype=torch.long), Y[0]),
+    "terms of another dtype": lambda: Y[0].index_add(0, torch.tensor([0]), Y[0, :1].bfloat16()),
+    "values of another dtype": lambda: Y[0].index_put((torch.tensor([0]),), Y[0, :1].bfloat16(), accumulate=True),
+    "a window larger than the image": lambda: F.avg_pool2d(Y, 9),
+    "a histogram of NaN": lambda: torch.tensor([1.0, float("nan")]).histc(3),
+    "a histogram without bins": lambda: Y.histc(0),
+}
+
+
+@pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
+def test_what_pytorch_refuses_is_refused(call):
+    """With its kind of error."""
+    with pytest.raises(Exception) as theirs:
+        call()
+    with emulate("h100"), pytest.raises(theirs.type):
+        call()
+
+
+CORNERS = {
+    "a window's stride is its size": lambda: F.avg_pool2d(Y, 2),
+    "a window in one dimension": lambda: F.avg_pool1d(Y, 2),
+    "channels last": lambda: F.avg_pool2d(Y.view(1, 3, 4, 5).contiguous(memory_format=torch.channels_last), 2),
+    "adaptive, channels last": lambda: F.adaptive_avg_pool2d(Y.view(1, 3, 4, 5).contiguous(memory_format=torch.channels_last), 2),
+    "integers and narrow numbers": lambda: torch.atan2(I, Y[0, :3, :4].bfloat16()),
+    "integers alone": lambda: torch.xlogy(I, I),
+    "layer norm of nothing": lambda: F.layer_norm(torch.ones(3, 0), (0,)),
+    "embedding of nothing": lambda: torch.autograd.grad(
+        F.embedding(torch.empty(0, dtype=torch.long), w := torch.ones(5, 3, requires_grad=True)).sum(), w
+    )[0],
+    "complex ends": lambda: torch.linspace(0, 1j, 4),
+    "a base beyond the dtype": lambda: torch.pow(1e300, torch.tensor([-0.5, 0.0, 0.1])),
+    "a list of maxima": lambda: torch._foreach_maximum([Y], [Y.flip(0)])[0],
+    "a list of maxima in place": lambda: (lambda x: (torch._foreach_maximum_([x], [Y.flip(0)]), x)[1])(Y.clone()),
+}
+
+
+@pytest.mark.parametrize("call", CORNERS.values(), ids=CORNERS)
+def test_corners_are_like_pytorchs(call):
+    theirs = call()
+    with emulate("h100"):
+        own = call()
+    assert (own.dtype, own.shape, own.stride()) == (theirs.dtype, theirs.shape, theirs.stride())
+    assert torch.allclose(own, theirs, rtol=1e-2 if own.dtype == torch.bfloat16 else 1e-6, equal_nan=True)
+
+
+def test_random_numbers_have_their_distributions():
+    """Moments of 100,000 numbers, within five standard errors; the same seed gives the same numbers."""
+    n = 100_000
+    with emulate("h100", host="strict"):
+        torch.manual_seed(0)
+        draws = {
+            "randn": (torch.randn(n), 0, 1), "normal": (torch.empty(n).normal_(1, 3), 1, 3), "of means": (torch.normal(torch.ones(n), 2.0), 1, 2),
+            "uniform": (torch.empty(n).uniform_(-1, 2), 0.5, 3 / 12**0.5), "exponential": (torch.empty(n).exponential_(2), 0.5, 0.5),
+            "bernoulli": (torch.empty(n).bernoulli_(0.3), 0.3, 0.21**0.5), "half": (torch.empty(n).bernoulli_(), 0.5, 0.5),
+            "dropout": (F.dropout(torch.ones(n), 0.3), 1, (0.3 / 0.7) ** 0.5),
+            "multinomial": (torch.multinomial(torch.tensor([0.2, 0.0, 0.8]), n, True).float(), 1.6, 0.8),
+        }  # fmt: skip
+        torch.manual_seed(0)
+        assert torch.equal(torch.randn(n), draws["randn"][0])
+        assert sorted(torch.multinomial(torch.tensor([0.5, 0.0, 1.0, 2.0]), 3).tolist()) == [0, 2, 3]
+    for name, (x, mean, deviation) in draws.items():
+        assert abs(float(x.double().mean()) - mean) < 5 * deviation / n**0.5, name
+        assert abs(float(x.double().std()) / deviation - 1) < 0.03, name
 
 
 # -- functions and sums against second writings ---------------------------------------------------------------------

@@ -30,7 +30,7 @@ from .portable import Portable
 from .portable.native import canonical, known
 from .product import Operands, Product, elements
 from .report import table
-from .ways import Chain, Way
+from .ways import Chain, InDtype, Way
 from .weights import Weights
 
 #: What is told of each product: what it is, how it was computed, its operands, its sums and its result; for those that
@@ -304,7 +304,7 @@ class emulate(TorchDispatchMode):
             result = self._operate(operation, func, args, kwargs)
             if result is not NotImplemented:
                 return result
-            result = func(*args, **kwargs)
+            result = self._portable.product(func, args, kwargs)
             if self._listener is not None and isinstance(result, torch.Tensor):
                 with LOCK:
                     self._listener(self._product_left(func, result), None, None, None, result)
@@ -315,7 +315,7 @@ class emulate(TorchDispatchMode):
         if reason := operations.why_left(func, args):
             self._here.left()
             self.left.count(f"{operations.name(func, args)}: {reason}")
-            return func(*args, **kwargs)
+            return self._portable.product(func, args, kwargs)
         if operations.is_traced(args):
             return func(*args, **kwargs)
         for own in self._host:
@@ -400,6 +400,8 @@ class emulate(TorchDispatchMode):
         if way is None:
             reasons.append((self.arithmetic.why_none(product), False))
             return NotImplemented
+        if isinstance(way, InDtype):
+            self._portable.count(operation)
         sums = finish(way.sums(self._ready(way, operands), self._threads, self._device))
         result = sums.to(to)
         if known(result):

@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...errors import HostDependent, OptionError
 from ..account import Account, _floating, base_name, kind_of
 from ..lock import LOCK
-from . import norms, optimizers, other, pooling, sums  # noqa: F401  they fill the table
+from . import norms, optimizers, other, pooling, random, sums  # noqa: F401  they fill the table
 from .alike import is_move, is_single
 from .elementwise import TABLE
 from .native import CODE, canonical
@@ -55,8 +55,9 @@ class Portable:
             return _as_it_is
         if func.namespace != "aten":
             return _as_it_is if kind_of(func) == "exact" or func.namespace in ("profiler", "prim") else self._left
-        if name in TABLE:
-            return _Own(self, func, name)
+        packet = func.overloadpacket.__name__
+        if packet in TABLE or name in TABLE:
+            return _Own(self, func, packet if packet in TABLE else name)
         if name.startswith("_foreach_"):
             return self._each
         if name in other.DECOMPOSED:
@@ -79,19 +80,33 @@ class Portable:
         if found.dtype in CODE and found.device.type == "cpu" and found.layout is torch.strided:
             return canonical(found)
         if found.is_complex() or (found.dtype in CODE and found.device.type != "meta"):
-            self.count(func, (found,))
+            self.count(func)
         return found
 
     def _left(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], results_only: bool = False) -> Any:
         """What nobody has described: PyTorch's own. Of integers it is exact; so is what is made integers first."""
         found = func(*args, **kwargs)
         results = found if isinstance(found, (tuple, list)) else (found,)
+        if all(isinstance(one, torch.Tensor) and not one.numel() for one in results):
+            return found  # nothing was computed
         if kind_of(func) == "random" or _floating(results) or (not results_only and _floating(args)):
-            self.count(func, args)
+            self.count(func)
         return found
 
-    def count(self, func: Any, args: tuple[Any, ...]) -> None:
+    def product(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A product that the emulation leaves to PyTorch."""
+        self.own_product(func, args)
+        return func(*args, **kwargs)
+
+    def own_product(self, func: Any, args: tuple[Any, ...]) -> None:
+        """Counts a product that PyTorch computes; of integers it is exact."""
+        if _floating(args) and not any(isinstance(one, torch.Tensor) and one.device.type == "meta" for one in args):
+            self.count(func)
+
+    def count(self, func: Any) -> None:
         """An operation whose bits may depend on the machine."""
+        if self._host == "torch":
+            return
         name = base_name(func)
         if self._host == "strict":
             raise HostDependent(f"{name} may give other bits on another machine; host='portable' leaves it to PyTorch and counts it")
@@ -126,7 +141,7 @@ class _Own:
             # of integers, and with other arguments, some are exact
             return func(*args, **kwargs) if is_move(func, self._name) else self._portable._left(func, args, kwargs, results_only=True)
         if self._in_place and found is not None:
-            return args[0].copy_(found)
+            return _into(args[0], found)
         return _put(func, args, [kwargs[name] for name in self._outs], found) if self._outs else found
 
 
@@ -138,13 +153,23 @@ def _without_outs(func: Any, kwargs: dict[str, Any]) -> tuple[dict[str, Any], li
 def _put(func: Any, args: tuple[Any, ...], outs: list[torch.Tensor], found: Any) -> Any:
     """The result where it is wanted."""
     if func.overloadpacket.__name__.endswith("_"):
-        return args[0].copy_(found)
+        return _into(args[0], found)
     if not outs:
         return found
     results = found if isinstance(found, tuple) else (found,)
     for out, one in zip(outs, results):
-        out.resize_(one.shape).copy_(one)
+        if out.shape != one.shape:
+            out.resize_(one.shape)
+        _into(out, one)
     return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+def _into(place: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
+    """A result where it is wanted, if PyTorch converts it to the dtype of that."""
+    if not torch.can_cast(found.dtype, place.dtype):
+        name = str(found.dtype)[6:].capitalize(), {torch.int64: "Long", torch.int32: "Int"}.get(place.dtype, str(place.dtype)[6:].capitalize())
+        raise RuntimeError(f"result type {name[0]} can't be cast to the desired output type {name[1]}")
+    return place.copy_(found)
 
 
 def _as_it_is(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

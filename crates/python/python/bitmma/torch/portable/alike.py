@@ -21,8 +21,8 @@ _SINGLE = re.compile(
 )
 #: Operations of the kind "exact" of which something is not alike, whatever the arguments.
 _NOT_MOVES = re.compile(r"linspace|arange|logspace|max_pool\w*_backward|sparse_\w+|replication_pad\w*_backward|reflection_pad\w*_backward")
-#: Random integers, which come from the generator as they are.
-_WHOLE_RANDOM = re.compile(r"randint(_like)?|randperm|random")
+#: Random integers, which come from the generator as they are, and these times a power of two.
+_WHOLE_RANDOM = re.compile(r"randint(_like)?|randperm|random|rand(_like)?")
 
 
 def is_single(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -16,12 +16,15 @@ TABLE: dict[str, Handler] = {}
 #: Functions of one element without parameters.
 PLAIN = (
     "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc lgamma rsqrt"
-    " sigmoid silu mish hardswish hardsigmoid"
+    " sigmoid"
 ).split()
+#: The same, which PyTorch has not of integers.
+FLOATING_ONLY = "silu mish hardswish hardsigmoid".split()
 #: Functions of two elements without parameters that are exact for integers.
 PAIRS = "fmod remainder maximum minimum fmax fmin".split()
-#: The same, which of integers give floating-point numbers.
-FLOATING_PAIRS = "atan2 hypot logaddexp logaddexp2 xlogy".split()
+#: The same, which PyTorch has of floating-point numbers alone, or which give them of integers.
+FLOATING_PAIRS = "hypot logaddexp logaddexp2".split()
+PROMOTING_PAIRS = "atan2 xlogy".split()
 #: Of a gradient and what the forward function took or gave.
 BACKWARD = "sigmoid_backward tanh_backward silu_backward mish_backward hardswish_backward hardsigmoid_backward".split()
 
@@ -36,14 +39,17 @@ def operation(name: str) -> Callable[[Handler], Handler]:
     return put
 
 
-def common(*values: Any) -> Any:
-    """Tensors and numbers as tensors of the dtype in which PyTorch computes them; NotImplemented where that is none of ours."""
+def common(*values: Any, promotes: bool = False) -> Any:
+    """Tensors and numbers as tensors of the dtype in which PyTorch computes them; NotImplemented where that is none of ours. With
+    ``promotes`` integers are computed in the default dtype."""
     tensors = [one for one in values if isinstance(one, torch.Tensor)]
     dtype = tensors[0].dtype
     if len(tensors) != len(values) or any(one.dtype != dtype for one in tensors):
         dtype = torch.result_type(values[0], values[1])
         if len(values) == 3:
             dtype = torch.promote_types(dtype, torch.result_type(values[0], values[2]))
+    if promotes and not dtype.is_floating_point and not dtype.is_complex:
+        dtype = torch.get_default_dtype()
     if dtype not in CODE or any(one.device.type != "cpu" or one.layout != torch.strided for one in tensors):
         return NotImplemented
     return [_of(one, dtype) for one in values]
@@ -68,27 +74,28 @@ def floating(x: Any) -> Any:
     return x.to(torch.get_default_dtype()) if isinstance(x, torch.Tensor) and not x.is_floating_point() and not x.is_complex() else x
 
 
-def _plain(name: str) -> Handler:
+def _plain(name: str, whole: bool = True) -> Handler:
     def compute(x: Any) -> Any:
-        x = floating(x)
+        x = floating(x) if whole else x
         return apply(name, x) if known(x) else NotImplemented
 
     return compute
 
 
-def pair(name: str, *parameters: float, whole: bool = True) -> Handler:
+def pair(name: str, *parameters: float, promotes: bool = False) -> Handler:
     """A function of two tensors, or of a tensor and a number."""
 
     def compute(x: Any, y: Any) -> Any:
-        xs = common(x, y) if whole else common(floating(x), floating(y))
+        xs = common(x, y, promotes=promotes)
         return xs if xs is NotImplemented else apply(name, *xs, parameters=parameters)
 
     return compute
 
 
 TABLE.update({name: _plain(name) for name in PLAIN})
-TABLE.update({name: pair(name) for name in [*PAIRS, *BACKWARD]})
-TABLE.update({name: pair(name, whole=False) for name in FLOATING_PAIRS})
+TABLE.update({name: _plain(name, whole=False) for name in FLOATING_ONLY})
+TABLE.update({name: pair(name) for name in [*PAIRS, *FLOATING_PAIRS, *BACKWARD]})
+TABLE.update({name: pair(name, promotes=True) for name in PROMOTING_PAIRS})
 
 
 @operation("gelu")
@@ -144,7 +151,7 @@ def _elu_backward(gradient: Any, alpha: float, scale: float, input_scale: float,
 
 @operation("glu")
 def _glu(x: Any, dim: int = -1) -> Any:
-    if not known(x):
+    if not known(x) or not x.dim() or x.shape[dim] % 2:
         return NotImplemented
     a, b = x.double().chunk(2, dim)
     return apply("round_to", a * apply("sigmoid", b), to=x.dtype)
@@ -163,7 +170,8 @@ def _pow(x: Any, exponent: Any) -> Any:
         if dtype not in CODE or not isinstance(exponent, torch.Tensor):
             return NotImplemented
         exponent = exponent.to(dtype)
-        return apply("power_of", exponent, parameters=(float(x),)) if known(exponent) else NotImplemented
+        # PyTorch converts the base to the dtype
+        return apply("power_of", exponent, parameters=(torch.tensor(x, dtype=dtype).item(),)) if known(exponent) else NotImplemented
     return pair("pow")(x, exponent)
 
 
@@ -199,6 +207,8 @@ def _div(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
 
 @operation("lerp")
 def _lerp(x: Any, end: Any, weight: Any) -> Any:
+    if x.dtype != end.dtype:
+        return NotImplemented  # PyTorch refuses it
     if isinstance(weight, torch.Tensor) and weight.dim():
         xs = common(x, end, weight)
         return xs if xs is NotImplemented else apply("lerp_by", *xs)

@@ -60,7 +60,15 @@ def axes(x: torch.Tensor, dims: Any) -> list[int]:
     """Dimensions as numbers from 0, in order; all of them for None and for an empty list."""
     if dims is None or (isinstance(dims, (list, tuple)) and not dims):
         return list(range(x.dim()))
-    return sorted(one % max(x.dim(), 1) for one in ([dims] if isinstance(dims, int) else dims)) if x.dim() else []
+    end = max(x.dim(), 1)
+    named = [dims] if isinstance(dims, int) else list(dims)
+    for one in named:
+        if not -end <= one < end:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-end}, {end - 1}], but got {one})")
+    found = sorted(one % end for one in named)
+    if len(set(found)) < len(found):
+        raise RuntimeError(f"dim {next(one for one in found if found.count(one) > 1)} appears multiple times in the list of dims")
+    return found if x.dim() else []
 
 
 def _last(x: torch.Tensor, dims: list[int]) -> torch.Tensor:

@@ -24,7 +24,7 @@ def _in(found: torch.Tensor | None, like: torch.Tensor | None, wanted: bool = Tr
 
 @operation("native_layer_norm")
 def _layer_norm(x: Any, shape: Any, weight: Any, bias: Any, eps: float) -> Any:
-    if not known(x) or any(one is not None and not known(one) for one in (weight, bias)):
+    if not known(x) or any(one is not None and not known(one) for one in (weight, bias)) or not x.numel():
         return NotImplemented
     # CPU kernels of PyTorch keep moments of narrow operands with FP32 weights in FP32
     held = weight if weight is not None else bias
@@ -237,8 +237,10 @@ def _classes(x: torch.Tensor, target: torch.Tensor, weight: torch.Tensor | None,
 
 
 def _nll_loss(x: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
-    if not known(x) or target.dtype != torch.int64:
+    if not known(x) or target.dtype != torch.int64 or (weight is not None and weight.numel() != x.shape[1 if x.dim() > 1 else 0]):
         return NotImplemented
+    if target.dim() != max(x.dim() - 1, 0) or (target.dim() and (target.shape[0] != x.shape[0] or target.shape[1:] != x.shape[2:])):
+        return NotImplemented  # PyTorch refuses it
     place, weights, dim = _classes(x, target, weight, ignore_index)
     if place.numel() and (int(place.min()) < 0 or int(place.max()) >= x.shape[dim]):
         raise IndexError(f"Target {int(target.max())} is out of bounds.")

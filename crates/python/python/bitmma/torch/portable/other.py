@@ -32,6 +32,8 @@ def decomposed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     dtypes = [one.dtype for one in args if isinstance(one, torch.Tensor) and one.dtype in CODE]
     if not dtypes:
         return NotImplemented
+    if func.overloadpacket.__name__ == "binary_cross_entropy" and not ((args[0] >= 0) & (args[0] <= 1)).all():
+        raise RuntimeError("all elements of input should be between 0 and 1")
     found = parts(*map(_wide, args), **{name: _wide(one) for name, one in kwargs.items()})
     if isinstance(found, tuple):
         return tuple(rounded(one, dtypes[0]) if isinstance(one, torch.Tensor) and one.dtype in CODE else one for one in found)
@@ -56,6 +58,8 @@ def each(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             found = aten.linalg_vector_norm(given[0], *given[1:2], dtype=given[2] if len(given) > 2 else kwargs.get("dtype"))
         elif own in ("minimum", "maximum", "clamp_min", "clamp_max") and not isinstance(given[1], torch.Tensor):
             found = getattr(aten, {"min": "clamp_max", "max": "clamp_min"}.get(own[:3], own) + base[len(own) :])(*given)
+        elif not hasattr(aten, base):  # maximum_, minimum_
+            found = given[0].copy_(getattr(aten, own)(*given[:2]))
         else:
             found = getattr(aten, base)(*given, **kwargs)
         results.append(found)
@@ -81,6 +85,8 @@ def _linspace(start: Any, end: Any, steps: int, **options: Any) -> Any:
     dtype = options.get("dtype") or torch.get_default_dtype()
     if dtype not in CODE:
         return NotImplemented
+    if steps < 0 or any(isinstance(one, complex) for one in (start, end)):
+        return NotImplemented
     start, end = float(start), float(end)
     if steps == 1:
         return torch.full((1,), start, dtype=dtype)
@@ -91,8 +97,10 @@ def _linspace(start: Any, end: Any, steps: int, **options: Any) -> Any:
 
 @operation("histc")
 def _histc(x: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
-    if not isinstance(x, torch.Tensor) or x.dtype not in CODE:
+    if not isinstance(x, torch.Tensor) or x.dtype not in CODE or bins <= 0 or float(min) > float(max):
         return NotImplemented
+    if float(min) == float(max) and not x.isfinite().all():
+        return NotImplemented  # PyTorch refuses it
     wide, low, high = x.reshape(-1).double(), float(min), float(max)
     if low == high and wide.numel():
         low, high = float(wide.amin()), float(wide.amax())

@@ -49,10 +49,14 @@ def _avg_pool(
 ) -> Any:
     if not known(x) or not x.numel():
         return NotImplemented
+    # PyTorch checks the arguments, and says how the result lies in memory
+    shape = torch.ops.aten.avg_pool2d(
+        torch.empty_like(x, device="meta"), kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
     places, divisors = _windows(x.shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     planes = torch.nn.functional.pad(x.double().flatten(-2), (0, 1))  # the zero that −1 names
     found = reduce("sum", planes[..., places], -1) / divisors
-    return rounded(found, x.dtype)
+    return torch.empty_like(shape, device="cpu").copy_(rounded(found, x.dtype).reshape(shape.shape))
 
 
 @operation("avg_pool2d_backward")
@@ -86,7 +90,7 @@ def _parts(x: torch.Tensor, size: Any) -> Iterator[tuple[int, int, slice, slice]
 def _adaptive(x: Any, output_size: Any) -> Any:
     if not known(x) or not x.numel():
         return NotImplemented
-    out = x.new_empty([*x.shape[:-2], *_two(output_size)])
+    out = torch.empty_like(torch.ops.aten._adaptive_avg_pool2d(torch.empty_like(x, device="meta"), output_size), device="cpu")
     for row, column, rows, columns in _parts(x, out.shape[-2:]):
         out[..., row, column] = reduce("mean", x[..., rows, columns], (-2, -1))
     return out

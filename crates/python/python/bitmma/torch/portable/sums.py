@@ -80,14 +80,20 @@ _spread("var")
 _spread("std")
 
 
+def _norm_of(x: Any, order: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if not known(x) or (dtype is not None and dtype.itemsize < x.element_size()):
+        return NotImplemented  # PyTorch refuses it
+    return _reduced("norm", x, dim, keepdim, dtype, float(order))
+
+
 @operation("linalg_vector_norm")
 def _vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    return _reduced("norm", x, dim, keepdim, dtype, float(ord))
+    return _norm_of(x, ord, dim, keepdim, dtype)
 
 
 @operation("norm")
 def _norm(x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    return _reduced("norm", x, dim, keepdim, dtype, 2.0 if p is None else float(p))
+    return _norm_of(x, 2 if p is None else p, dim, keepdim, dtype)
 
 
 @operation("dist")
@@ -149,7 +155,9 @@ def _safe_softmax(x: Any, dim: int, dtype: Any = None) -> Any:
 def _embedding_backward(gradient: Any, indices: Any, rows: int, padding: int, by_frequency: bool) -> Any:
     if not known(gradient):
         return NotImplemented
-    flat, source = indices.reshape(-1), gradient.reshape(indices.numel(), -1)
+    flat, source = indices.reshape(-1), gradient.reshape(indices.numel(), gradient.shape[-1])
+    if not source.numel():
+        return torch.zeros(rows, gradient.shape[-1], dtype=gradient.dtype)
     kept = flat != padding
     if by_frequency:
         counts = torch.bincount(flat, minlength=rows)
@@ -161,8 +169,11 @@ def _embedding_backward(gradient: Any, indices: Any, rows: int, padding: int, by
 
 @operation("index_add")
 def _index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
-    if not known(x) or not known(source) or not x.dim() or not x.numel():
+    if not known(x) or not known(source) or not x.dim() or not x.numel() or x.dtype != source.dtype or index.dim() > 1:
         return NotImplemented
+    here = source.shape[dim] if source.dim() else 1
+    if here != index.numel() or x.numel() // x.shape[dim] * here != source.numel():
+        return NotImplemented  # PyTorch refuses it
     lines, terms = x.movedim(dim, 0), source.movedim(dim, 0) if source.dim() else source.reshape(1)
     if alpha != 1:
         terms = terms.double() * float(alpha)
@@ -172,8 +183,10 @@ def _index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> 
 
 @operation("scatter_add")
 def _scatter_add(x: Any, dim: int, index: Any, source: Any) -> Any:
-    if not known(x) or not known(source):
+    if not known(x) or not known(source) or x.dtype != source.dtype or not index.dim() == x.dim() == source.dim():
         return NotImplemented
+    if any(size > source.shape[one] or (one != dim % x.dim() and size > x.shape[one]) for one, size in enumerate(index.shape)):
+        return NotImplemented  # PyTorch refuses it
     if not x.dim() or not index.numel():
         return NotImplemented if index.numel() else x.clone()
     dim %= x.dim()
@@ -188,7 +201,7 @@ def _scatter_add(x: Any, dim: int, index: Any, source: Any) -> Any:
 
 
 def _index_put(x: Any, indices: Any, values: Any, accumulate: bool = False, unsafe: bool = False) -> Any:
-    if not accumulate or not known(x) or not known(values) or not x.numel():
+    if not accumulate or not known(x) or not known(values) or not x.numel() or x.dtype != values.dtype:
         return NotImplemented
     # where each element comes from: the positions of the elements, indexed as the tensor is
     places = torch.arange(x.numel()).reshape(x.shape)
