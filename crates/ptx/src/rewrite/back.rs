@@ -37,12 +37,19 @@ pub(super) fn rewrite(
     for (product, addition) in &decisions.doubtful {
         let instruction = &function.instructions[normal.origin[*product]];
         let why = format!(
-            "its result reaches the addition of line {} around a loop or from a branch: whether ptxas fuses the two \
-             differs from turn to turn, unless the kernel is compiled without fusion (Triton: enable_fp_fusion=False, \
-             nvcc: -fmad=false)",
+            "whether ptxas fuses its result with the addition of line {} is not known: one is in another turn of a loop \
+             or in a branch, or the result has uses that decide. A kernel that is compiled without fusion has no such \
+             doubt (Triton: enable_fp_fusion=False, nvcc: -fmad=false)",
             line(normal.origin[*addition])
         );
         let doubt = Doubt { line: instruction.line, form: instruction.form.clone(), why };
+        if !rewrites.doubts.contains(&doubt) {
+            rewrites.doubts.push(doubt);
+        }
+    }
+    for (at, why) in &normal.unsure {
+        let instruction = &function.instructions[*at];
+        let doubt = Doubt { line: instruction.line, form: instruction.form.clone(), why: (*why).to_owned() };
         if !rewrites.doubts.contains(&doubt) {
             rewrites.doubts.push(doubt);
         }

@@ -1,9 +1,12 @@
 //! What ptxas knows of constants before it fuses: values that are computed, and operations that change nothing.
 
+use std::collections::HashSet;
+
 use super::dead::{computes, drop_instruction, is_nothing};
 use super::evaluate::{evaluate, is_approximate, kind, reciprocal};
 use super::uses::Uses;
-use crate::program::Type;
+use crate::flow::effects;
+use crate::program::{Number, Type};
 use crate::text::{Function, Instruction, Operand, RegisterId, Width};
 
 /// The bits of an operand of a type, where they are known.
@@ -127,6 +130,13 @@ pub(super) fn simpler(function: &Function, uses: &Uses, at: usize) -> Option<Rep
             let equal = evaluate(instruction, &[0, 0])?;
             replaced(plain.to_owned(), Operand::Integer(equal))
         }
+        // nothing is less than itself, and a NaN is not even unequal to itself in order
+        ("setp", 2)
+            if sources[0] == sources[1]
+                && matches!(instruction.form.split('.').nth(1), Some("lt" | "gt" | "ne")) =>
+        {
+            replaced(plain.to_owned(), Operand::Integer(0))
+        }
         ("mov", 1) if register(&sources[0]) && width != Width::Predicate => same(0),
         ("cvt", 1)
             if matches!(instruction.form.as_str(), "cvt.f32.f32" | "cvt.ftz.f32.f32" | "cvt.f64.f64")
@@ -150,7 +160,10 @@ pub(super) fn simpler(function: &Function, uses: &Uses, at: usize) -> Option<Rep
         ("mul", 2) if float && is(0, minus_one) && !packed(instruction) && flushed(1) => {
             negated(instruction, *d, &sources[1])
         }
-        ("max" | "min", 2) if sources[0] == sources[1] && flushed(0) => same(0),
+        // of halves it is not always seen
+        ("max" | "min", 2) if sources[0] == sources[1] && flushed(0) && !(float && half(instruction)) => {
+            same(0)
+        }
         ("selp", 3) if sources[0] == sources[1] => same(0),
         ("selp", 3) => match values[2] {
             Some(0) => same(1),
@@ -175,6 +188,13 @@ fn is_all(value: Option<u64>, ones: u64) -> bool {
     value.is_some_and(|value| value & ones == ones)
 }
 
+/// Whether the numbers of an instruction have 16 bits, or are pairs of such.
+pub(super) fn half(instruction: &Instruction) -> bool {
+    kind(instruction)
+        .and_then(Type::float)
+        .is_some_and(|float| matches!(float.number, Number::Half | Number::Brain))
+}
+
 fn packed(instruction: &Instruction) -> bool {
     kind(instruction).and_then(Type::float).is_some_and(|float| float.packed)
 }
@@ -189,8 +209,8 @@ fn negated(instruction: &Instruction, d: RegisterId, source: &Operand) -> Option
     })
 }
 
-/// Decides guards that are constants. Whether any was.
-pub(super) fn decide_guards(function: &mut Function, uses: &Uses) -> bool {
+/// Decides guards that are constants. Whether any was. `shadows`: what the instructions that are never executed depend on.
+pub(super) fn decide_guards(function: &mut Function, uses: &Uses, shadows: &mut HashSet<usize>) -> bool {
     let mut changed = false;
     for at in 0..function.instructions.len() {
         let Some((id, negated)) = function.instructions[at].guard else { continue };
@@ -198,6 +218,13 @@ pub(super) fn decide_guards(function: &mut Function, uses: &Uses) -> bool {
         if (known & 1 == 1) != negated {
             function.instructions[at].guard = None;
         } else if !is_nothing(&function.instructions[at]) {
+            let mut pending = vec![at];
+            while let Some(at) = pending.pop() {
+                for register in effects(&function.instructions[at]).1 {
+                    let all = uses.reaching.get(&(at, register)).into_iter().flatten();
+                    pending.extend(all.filter(|definition| shadows.insert(**definition)));
+                }
+            }
             drop_instruction(&mut function.instructions[at]);
         }
         changed = true;

@@ -12,7 +12,7 @@
 //! another use in its own stretch it is not: every copy of the product has that use, too.
 
 use super::choose::choose;
-use super::constants::value;
+use super::constants::{half, value};
 use super::copies::goes_around;
 use super::dead::is_nothing;
 use super::evaluate::kind;
@@ -21,7 +21,7 @@ use super::loops::Loop;
 use super::normal::Normal;
 use super::parts::{At, places};
 use super::unroll::Fate;
-use crate::program::{Number, Type};
+use crate::program::Type;
 use crate::text::{Base, Instruction, Operand, RegisterId};
 
 /// Uses in other stretches from which on it is not known whether a product is fused in its own.
@@ -38,7 +38,12 @@ pub(super) fn rounds(instruction: &Instruction) -> bool {
 }
 
 pub(super) fn is_product(instruction: &Instruction) -> bool {
-    if instruction.guard.is_some() || float(instruction).is_none() || rounds(instruction) {
+    instruction.guard.is_none() && multiplies(instruction)
+}
+
+/// Whether an instruction is a product where its guard, if it has one, is known to be true.
+pub(super) fn multiplies(instruction: &Instruction) -> bool {
+    if float(instruction).is_none() || rounds(instruction) {
         return false;
     }
     match instruction.name() {
@@ -68,10 +73,7 @@ fn is_computed(negation: &Instruction) -> bool {
 
 /// Whether on sm_8x an exchange of lanes comes between a product and its additions: of divisions, and of halves.
 fn is_parted_by_exchanges(product: &Instruction) -> bool {
-    let half = kind(product)
-        .and_then(Type::float)
-        .is_some_and(|float| matches!(float.number, Number::Half | Number::Brain));
-    product.name() != "mul" || half
+    product.name() != "mul" || half(product)
 }
 
 /// A product that may be fused or not: the two instructions.
@@ -117,8 +119,9 @@ impl Search<'_> {
         &self.normal.function.instructions[at]
     }
 
-    /// Whether a product has a factor that ptxas knows when it compiles, or finds in constant memory.
-    fn has_constant_factor(&self, product: usize) -> bool {
+    /// Whether a product has a factor that ptxas knows when it compiles, or finds in constant memory. From sm_90 on a load from
+    /// there is one for some uses: `loaded` says whether to count it.
+    fn has_constant_factor(&self, product: usize, loaded: bool) -> bool {
         let Normal { function, uses, .. } = self.normal;
         let instruction = self.instruction(product);
         instruction.name() == "mul"
@@ -132,7 +135,7 @@ impl Search<'_> {
                 };
                 let load = self.instruction(*definition);
                 let pairs = kind(instruction) == Some(Type::F32x2);
-                let constant = load.has("param") || load.has("const") && (self.sm_8x || pairs);
+                let constant = load.has("param") || load.has("const") && (loaded || self.sm_8x || pairs);
                 load.name() == "ld"
                     && constant
                     && load.guard.is_none()
@@ -160,10 +163,13 @@ impl Search<'_> {
                     && instruction.has("ftz") == original.has("ftz")
                     && !is_computed(instruction) =>
             {
-                // with .ftz it is computed for uses that are no additions, and fused with some that are
+                // with .ftz it is computed for uses that are no additions, or are subtracted, and fused with some others
                 let twice = |one: &super::uses::Use| {
                     let reads = |operand: &&Operand| **operand == Operand::Register(one.register);
-                    self.instruction(one.at).operands.iter().filter(reads).count() > 1
+                    let user = self.instruction(one.at);
+                    user.operands.iter().filter(reads).count() > 1
+                        || user.name() == "sub"
+                            && user.operands.get(2) == Some(&Operand::Register(one.register))
                 };
                 let uses = &self.normal.uses.of[at];
                 if instruction.has("ftz") && (uses.len() > 1 || uses.iter().any(twice)) {
@@ -198,6 +204,8 @@ impl Search<'_> {
             {
                 return Err(());
             }
+            // of halves it is looked through sometimes
+            ("min" | "max", [_, a, b]) if a == b && half(instruction) => return Err(()),
             // ptxas may see that it turns the sign
             ("xor", [_, _, _]) if float(original).is_some() => {
                 let signs = [0x8000, 1 << 31, 1 << 63, 0x8000_8000, 0xffff_ffff_8000_0000];
@@ -214,10 +222,11 @@ impl Search<'_> {
 
     fn fortune(&self, product: usize) -> Fortune {
         let original = self.instruction(product);
-        let anywhere = self.has_constant_factor(product);
+        let anywhere = self.has_constant_factor(product, false);
+        let perhaps = !anywhere && self.has_constant_factor(product, true);
         let mut fortune = Fortune { uses: vec![], only_added: true, doubtful: None };
         let mut used_as_it_is = false;
-        let mut elsewhere = 0;
+        let (mut elsewhere, mut added_elsewhere) = (0, 0);
         let Some(Operand::Register(register)) = original.operands.first() else {
             return Fortune { only_added: false, ..fortune };
         };
@@ -260,9 +269,10 @@ impl Search<'_> {
                     used_as_it_is |= beside;
                     continue;
                 }
+                added_elsewhere += usize::from(!beside);
                 if !(beside || anywhere && alone) {
                     fortune.only_added = false;
-                    if self.differs(held, one.at, product) {
+                    if perhaps || self.differs(held, one.at, product) {
                         fortune.doubtful.get_or_insert(one.at);
                     }
                     continue;
@@ -279,12 +289,34 @@ impl Search<'_> {
         // ptxas sometimes computes a product again that is used in several places
         if let Some(first) = fortune.uses.first()
             && !fortune.only_added
-            && elsewhere >= MANY_ELSEWHERE
+            && (elsewhere >= MANY_ELSEWHERE || added_elsewhere > 0 && !anywhere)
         {
             fortune.doubtful.get_or_insert(first.addition);
         }
         fortune.only_added &= !fortune.uses.is_empty();
+        if let Some(first) = self.may_be_needed(product, &fortune, added_elsewhere > 0) {
+            fortune.doubtful.get_or_insert(first);
+        }
         fortune
+    }
+
+    /// The first addition of a product that would be fused but for uses of which nothing comes, which ptxas sees too late: under a
+    /// guard that is never true, behind a branch that leads nowhere else, added to itself in another place or behind an exchange.
+    fn may_be_needed(&self, product: usize, fortune: &Fortune, elsewhere: bool) -> Option<usize> {
+        let first = fortune.uses.first().filter(|_| fortune.only_added)?.addition;
+        let Normal { shadows, merges, origin, .. } = self.normal;
+        let text = |at: usize| origin[at];
+        let between = |one: &Place| {
+            let range = text(product).min(text(one.addition))..text(product).max(text(one.addition));
+            merges.iter().any(|at| range.contains(at))
+        };
+        let twice =
+            |one: &Place| fortune.uses.iter().filter(|other| other.addition == one.addition).count() > 1;
+        let exchanged = |one: &Place| self.sm_8x && self.exchanges(one);
+        let doubtful = shadows.contains(&text(product))
+            || fortune.uses.len() > 1 && fortune.uses.iter().any(between)
+            || fortune.uses.iter().any(twice) && (elsewhere || fortune.uses.iter().any(exchanged));
+        doubtful.then_some(first)
     }
 
     /// Whether a use of a copy sees what the product gave last.
@@ -361,7 +393,9 @@ pub(super) fn contract(normal: &Normal, sm_8x: bool) -> Decisions {
         if let Some(addition) = fortune.doubtful {
             decisions.doubtful.push((product, addition));
         }
-        let parted = sm_8x && is_parted_by_exchanges(instruction);
+        // one with a single use is moved to it
+        let several = fortune.uses.len() > 1 && !search.has_constant_factor(product, false);
+        let parted = sm_8x && (several || is_parted_by_exchanges(instruction));
         if fortune.only_added && !(parted && fortune.uses.iter().any(|one| search.exchanges(one))) {
             uses.extend(fortune.uses);
         }

@@ -6,14 +6,10 @@ use super::uses::Uses;
 use crate::flow::{Flow, effects};
 use crate::text::{Base, Function, Instruction, Operand, RegisterId};
 
-/// The register that an unguarded move copies.
+/// The register that a move copies, be it guarded or not.
 fn source(instruction: &Instruction) -> Option<RegisterId> {
     match instruction.operands.as_slice() {
-        [Operand::Register(_), Operand::Register(source)]
-            if instruction.name() == "mov" && instruction.guard.is_none() =>
-        {
-            Some(*source)
-        }
+        [Operand::Register(_), Operand::Register(source)] if instruction.name() == "mov" => Some(*source),
         _ => None,
     }
 }
@@ -64,8 +60,10 @@ pub(super) fn forward(function: &mut Function, flow: &Flow, uses: &Uses) -> bool
         if !reaching.iter().all(|one| of(*one) == Some(definition)) {
             continue;
         }
-        // the use must not see a later value, be it of another definition or of the same
-        if writers[original].iter().any(|writer| goes_around(flow, *writer, *at, reaching)) {
+        // the use must not see a later value, be it of another definition or of the same; under a guard nothing may be copied
+        let sure = |one: &&usize| function.instructions[**one].guard.is_none();
+        let sure: Vec<usize> = reaching.iter().filter(sure).copied().collect();
+        if sure.is_empty() || writers[original].iter().any(|writer| goes_around(flow, *writer, *at, &sure)) {
             continue;
         }
         replaced.push((*at, *copy, *original));

@@ -87,13 +87,16 @@ fn resolve(function: &Function, from: usize) -> usize {
 }
 
 /// Drops branches that lead where their block goes anyway, what nothing reaches, and loops of which nothing comes. Whether
-/// anything was.
-pub(super) fn drop_branches(function: &mut Function) -> bool {
+/// anything was. `merged` is told of branches under a guard.
+pub(super) fn drop_branches(function: &mut Function, mut merged: impl FnMut(usize)) -> bool {
     let mut changed = false;
     for at in 0..function.instructions.len() {
         let Some(to) = target(&function.instructions[at]) else { continue };
         let resolved = resolve(function, to);
         if resolved == resolve(function, at + 1) {
+            if function.instructions[at].guard.is_some() {
+                merged(at);
+            }
             drop_instruction(&mut function.instructions[at]);
             changed = true;
         } else if resolved != to {

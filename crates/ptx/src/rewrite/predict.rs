@@ -1,7 +1,7 @@
 //! What ptxas fuses and folds, predicted from the text alone.
 
 use super::back::rewrite;
-use super::contract::{Decisions, contract, is_product};
+use super::contract::{Decisions, contract, multiplies};
 use super::evaluate::is_approximate;
 use super::normal::Normal;
 use super::{Rewrites, too_large};
@@ -10,7 +10,7 @@ use crate::text::Function;
 /// Rewrites a function as ptxas is expected to.
 pub(super) fn predict(function: &mut Function, sm_8x: bool, rewrites: &mut Rewrites) {
     let all = &function.instructions;
-    let product = all.iter().find(|instruction| is_product(instruction));
+    let product = all.iter().find(|instruction| multiplies(instruction));
     let approximate = all.iter().find(|instruction| is_approximate(instruction));
     if product.is_none() && approximate.is_none() {
         return;

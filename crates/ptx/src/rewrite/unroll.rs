@@ -122,8 +122,22 @@ fn ends(function: &Function, flow: &Flow, block: usize) -> bool {
     matches!(last.name(), "ret" | "exit" | "trap" | "brx")
 }
 
-/// What ptxas does with a loop.
-pub(super) fn fate(function: &Function, flow: &Flow, uses: &Uses, one: &Loop) -> Fate {
+/// What ptxas does with a loop. `rolled`: whether a pragma before an instruction forbids to unroll the loop that starts with it.
+pub(super) fn fate(
+    function: &Function,
+    flow: &Flow,
+    uses: &Uses,
+    one: &Loop,
+    rolled: impl Fn(usize) -> bool,
+) -> Fate {
+    // what was dropped before the header started with it
+    let nothing = |at: &usize| is_nothing(&function.instructions[*at]);
+    let header = flow.range(one.header);
+    let before = (0..header.start).rev().take_while(nothing);
+    let dropped = header.clone().take_while(nothing).count();
+    if before.chain(header.take(dropped + 1)).any(rolled) {
+        return Fate::Kept;
+    }
     let exits = exits(function, flow, one);
     // a loop that is entered in its middle of the text is not copied here
     let falls = |latch: &usize| flow.range(*latch).end == flow.range(one.header).start;

@@ -103,6 +103,8 @@ pub(crate) struct Function {
     /// Variables of its own.
     pub(crate) variables: Vec<Variable>,
     pub(crate) instructions: Vec<Instruction>,
+    /// Instructions that follow `.pragma "nounroll"`: a loop that starts with one is not unrolled.
+    pub(crate) rolled: Vec<usize>,
     /// Its bytes of the text.
     pub(crate) bytes: Range<usize>,
 }

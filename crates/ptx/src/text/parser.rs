@@ -22,6 +22,8 @@ pub(super) struct Parser {
     nesting: usize,
     /// As [`Module::remarks`].
     remarks: Vec<Range<usize>>,
+    /// Whether a pragma of the whole text forbids to unroll.
+    rolled: bool,
 }
 
 /// The names of one pair of braces.
@@ -48,7 +50,7 @@ struct Body {
 
 impl Parser {
     pub(super) fn new(tokens: Vec<Token>) -> Parser {
-        Parser { tokens, at: 0, nesting: 0, remarks: vec![] }
+        Parser { tokens, at: 0, nesting: 0, remarks: vec![], rolled: false }
     }
 
     fn line(&self) -> u32 {
@@ -127,6 +129,18 @@ impl Parser {
         Ok(())
     }
 
+    /// Passes a pragma. Whether it is one against unrolling.
+    fn pragma(&mut self) -> Result<bool, Error> {
+        let mut rolled = false;
+        loop {
+            match self.next()? {
+                Kind::Text(text) => rolled |= text == "nounroll",
+                Kind::Mark(';') => return Ok(rolled),
+                _ => {}
+            }
+        }
+    }
+
     /// Passes the rest of the line of the token before.
     fn skip_line(&mut self) {
         let line = self.tokens[self.at - 1].line;
@@ -185,7 +199,8 @@ impl Parser {
                     self.skip_line();
                     self.remarks.push(self.bytes_since(at));
                 }
-                ".pragma" | ".alias" => self.skip_past(';')?,
+                ".pragma" => self.rolled |= self.pragma()?,
+                ".alias" => self.skip_past(';')?,
                 ".section" => {
                     self.word()?;
                     self.skip_block()?;
@@ -333,6 +348,7 @@ impl Parser {
         let mut body = Body { scopes: vec![Scope::default()], ..Body::default() };
         body.function.line = self.line();
         body.function.name = self.word()?;
+        let mut rolled = self.rolled;
         if self.take('(') {
             while !self.take(')') {
                 let parameter = self.parameter()?;
@@ -352,7 +368,7 @@ impl Parser {
                         return Err(self.error("clusters of more than one block are not supported"));
                     }
                 }
-                ".pragma" => self.skip_past(';')?,
+                ".pragma" => rolled |= self.pragma()?,
                 _ => return Err(self.error(format!("'{word}' of an entry is not known"))),
             }
         }
@@ -360,6 +376,9 @@ impl Parser {
         let mut depth = 1;
         while depth > 0 {
             self.statement(&mut body, &mut depth)?;
+        }
+        if rolled {
+            body.function.rolled = (0..body.function.instructions.len()).collect();
         }
         body.finish()
     }
@@ -457,7 +476,13 @@ impl Parser {
                 self.remarks.push(self.bytes_since(first));
                 return Ok(());
             }
-            ".pragma" | ".branchtargets" | ".callprototype" | ".calltargets" | ".param" => {
+            ".pragma" => {
+                if self.pragma()? {
+                    body.function.rolled.push(body.function.instructions.len());
+                }
+                return Ok(());
+            }
+            ".branchtargets" | ".callprototype" | ".calltargets" | ".param" => {
                 return self.skip_past(';');
             }
             _ if self.is(':') => {

@@ -292,3 +292,84 @@ fn additions_of_packed_numbers_choose_in_one_visit() {
         }
     }
 }
+
+fn doubts(body: &str) -> [usize; 3] {
+    TARGETS.map(|target| kernel(target, Mode::Gpu, body).doubts().len())
+}
+
+#[test]
+fn a_product_under_a_guard_that_is_true_is_one() {
+    let guarded = "mov.u32 %r7, 3; setp.eq.s32 %p1, %r7, 3; mov.b32 %r5, %r3; @%p1 mul.f32 %r5, %r1, %r2;";
+    count(&[(&format!("{guarded} add.f32 %r9, %r5, %r4;"), 1)]);
+    // nothing is less than itself
+    let never = "setp.lt.f32 %p1, %r3, %r3; mov.b32 %r5, %r3; @!%p1 mul.f32 %r5, %r1, %r2;";
+    count(&[(&format!("{never} add.f32 %r9, %r5, %r4;"), 1)]);
+}
+
+#[test]
+fn a_copy_under_a_guard_of_what_is_there_anyway_changes_nothing() {
+    let copies = "setp.lt.f32 %p1, %r3, %r4; mul.f32 %r5, %r1, %r2; mov.b32 %r6, %r5; @%p1 mov.b32 %r6, %r5;";
+    count(&[(&format!("{copies} add.f32 %r9, %r6, %r4;"), 1)]);
+}
+
+#[test]
+fn what_a_use_that_is_never_executed_needs_is_doubtful() {
+    let body = "mul.f32 %r5, %r1, %r2; mov.u32 %r7, 3; setp.eq.s32 %p1, %r7, 3; mov.b32 %r8, %r3; \
+                @!%p1 mul.f32 %r8, %r5, %r5; add.f32 %r9, %r5, %r8;";
+    assert_eq!(doubts(body), [1, 1, 1]);
+}
+
+#[test]
+fn an_inverse_of_a_function_is_doubtful() {
+    for function in ["rcp", "ex2"] {
+        let body = format!("{function}.approx.ftz.f32 %r5, %r1; rcp.approx.ftz.f32 %r9, %r5;");
+        assert_eq!(doubts(&body), [1, 1, 1], "{function}");
+    }
+    assert_eq!(doubts("lg2.approx.ftz.f32 %r5, %r1; rcp.approx.ftz.f32 %r9, %r5;"), [0, 0, 0]);
+}
+
+#[test]
+fn a_sum_of_constants_in_the_middle_of_two_numbers_is_doubtful() {
+    let sum = |b: &str| {
+        format!(
+            "mul.f32 %r7, %r1, %r2; mov.b32 %r5, 0f3F511967; mov.b32 %r6, {b}; sub.f32 %r8, %r5, %r6; max.f32 %r9, %r7, %r8;"
+        )
+    };
+    assert_eq!(doubts(&sum("0f3E258D7E")), [1, 1, 1]);
+    assert_eq!(doubts(&sum("0f3E258D7D")), [0, 0, 0]);
+    assert_eq!(doubts(&sum("0fBE258D7E")), [0, 0, 0]);
+}
+
+#[test]
+fn an_exchange_parts_a_product_of_several_uses() {
+    let body = "mul.f32 %r5, %r1, %r2; sub.f32 %r6, %r3, %r5; shfl.sync.bfly.b32 %r7, %r4, 4, 31, -1; \
+                add.f32 %r8, %r5, %r4; max.f32 %r9, %r6, %r8; max.f32 %r9, %r9, %r7;";
+    assert_eq!(TARGETS.map(|target| fused(target, body)), [0, 2, 2]);
+    // added to itself it is needed in one way or the other
+    let twice = "mul.f32 %r5, %r1, %r2; sub.f32 %r6, %r3, %r5; bar.warp.sync -1; add.f32 %r8, %r5, %r5; max.f32 %r9, %r6, %r8;";
+    assert_eq!(doubts(twice), [1, 0, 0]);
+}
+
+#[test]
+fn a_loop_that_a_pragma_keeps_is_not_unrolled() {
+    let turns = |pragma: &str| {
+        format!(
+            "mul.f32 %r5, %r1, %r2; mov.b32 %r6, %r3; mov.u32 %r7, 0; $L: {pragma} add.f32 %r6, %r5, %r6; \
+             add.s32 %r7, %r7, 1; setp.lt.s32 %p1, %r7, 4; @%p1 bra $L; mov.b32 %r9, %r6;"
+        )
+    };
+    count(&[(&turns(""), 1), (&turns(".pragma \"nounroll\";"), 0)]);
+}
+
+#[test]
+fn halves_compared_with_themselves_are_doubtful() {
+    let body = "mul.f16x2 %r5, %r1, %r2; min.f16x2 %r6, %r5, %r5; sub.f16x2 %r9, %r6, %r3;";
+    assert_eq!(doubts(body), [1, 1, 1]);
+    assert_eq!(doubts("mul.f32 %r5, %r1, %r2; min.f32 %r6, %r5, %r5; sub.f32 %r9, %r6, %r3;"), [0, 0, 0]);
+}
+
+#[test]
+fn a_negation_with_ftz_that_is_subtracted_is_doubtful() {
+    let body = "mul.ftz.f32 %r5, %r1, %r2; neg.ftz.f32 %r6, %r5; sub.ftz.f32 %r9, %r3, %r6;";
+    assert_eq!(doubts(body), [1, 1, 1]);
+}
