@@ -149,7 +149,7 @@ fn is_halfway(function: &Function, uses: &Uses, at: usize) -> bool {
     let near = sum as f32;
     let rest = sum - f64::from(near);
     let other = if rest > 0.0 { near.next_up() } else { near.next_down() };
-    a * b < 0.0 && rest != 0.0 && (f64::from(other) - sum).abs() == rest.abs()
+    a * b < 0.0 && rest != 0.0 && (f64::from(other) - sum).abs().to_bits() == rest.abs().to_bits()
 }
 
 /// Makes instructions simpler whose operands are known. Whether any was. `halfway` is told of sums of constants that are halfway
