@@ -334,6 +334,10 @@ fn runs_here(line: &str) -> bool {
     survey.is_ok_and(|survey| survey.forms.iter().all(|form| !matches!(form.standing, Standing::Refused(_))))
 }
 
+/// Of so many instructions one is tried, unless `BITMMA_TESTS=all`: all take a minute or two. A prime, so that no word of a family
+/// always falls between.
+const SAMPLED: usize = 5;
+
 #[test]
 fn forms_that_ptxas_rejects_for_every_target_are_refused() {
     let found = ptxas();
@@ -341,11 +345,12 @@ fn forms_that_ptxas_rejects_for_every_target_are_refused() {
         eprintln!("skipped: no ptxas; set BITMMA_PTXAS to its path, or add it to PATH");
         return;
     }
+    let all = std::env::var("BITMMA_TESTS").is_ok_and(|tests| tests == "all");
     let (mut here, mut tried) = (vec![], 0);
     for family in FAMILIES {
         instructions(family, |line| {
             tried += 1;
-            if runs_here(&line) {
+            if (all || tried % SAMPLED == 0) && runs_here(&line) {
                 here.push(line);
             }
         });
@@ -371,7 +376,8 @@ fn forms_that_ptxas_rejects_for_every_target_are_refused() {
         return;
     }
     eprintln!(
-        "{tried} instructions tried, {} of them run here, {} rejected by ptxas",
+        "{} instructions tried, {} of them run here, {} rejected by ptxas",
+        if all { tried } else { tried / SAMPLED },
         here.len(),
         rejected.len()
     );
