@@ -11,7 +11,7 @@ use super::warp::Warp;
 use crate::decode::{LOCAL_WINDOW, REGION_BITS, SHARED_WINDOW};
 use crate::instruction::{double, float, single};
 use crate::lanes::{LANES, WideLanes, each};
-use crate::program::{Access, Atomic, AtomicOp, Float, Float2, Mode, Number, Region, Slot, Type};
+use crate::program::{Access, Atomic, AtomicOp, Float, Float2, Mode, Number, Order, Region, Slot, Type};
 
 /// The space of an address of generic memory.
 pub(super) fn resolve(region: Region, address: u64) -> (Region, u64) {
@@ -83,7 +83,8 @@ impl Warp {
                 (_, at) => {
                     let launch = block.launch;
                     let (memory, offset) = launch.global.checked(at, size, "reads").map_err(fault)?;
-                    let kind = if order.is_some() { Reach::StrongRead } else { Reach::Read };
+                    let strong = |order: Order| Reach::StrongRead { in_block: order.in_block };
+                    let kind = order.map_or(Reach::Read, strong);
                     self.note_global(memory, kind, (1 << lane, |_| offset, size as u8), |_| false, block)?;
                     for (index, value) in values[..elements.len()].iter_mut().enumerate() {
                         let offset = offset + index as u64 * u64::from(bytes);
@@ -206,7 +207,7 @@ impl Warp {
                     let by = block.clocks.by(self.number);
                     let kind = if order.is_some() { Kind::Strong } else { Kind::Write };
                     let changes = launch.may_spin && !same(&block.shared);
-                    let noted = block.shared.note_write(at, size as usize, kind, by, same);
+                    let noted = block.shared.note_write(at, size as usize, (kind, false), by, same);
                     noted.map_err(|race| Fault::new(lane, race))?;
                     if let Some(order) = order {
                         block.clocks.release((self.number, SHARED_WINDOW + at as u64), order, false, None);
@@ -268,7 +269,8 @@ impl Warp {
                 memory.load(offset, bytes) == self.registers.any_lane(*element, lane) & keep
             })
         };
-        let reach = if order.is_some() { Reach::StrongWrite } else { Reach::Write };
+        let strong = |order: Order| Reach::StrongWrite { in_block: order.in_block, follows: false };
+        let reach = order.map_or(Reach::Write, strong);
         let size = bytes * elements.len() as u8;
         self.note_global(memory, reach, (lanes, &offset, size), same, block)
     }
@@ -291,13 +293,14 @@ impl Warp {
                 let old = match space {
                     Region::Shared => {
                         let at = block.shared.checked(at, size, "changes").map_err(fault)? + step as usize;
+                        let flag = (self.number, SHARED_WINDOW + at as u64);
+                        let follows = block.clocks.acquire(flag, order, true, None);
                         let by = block.clocks.by(self.number);
                         let race = |race: Race| Fault::new(lane, race);
                         block.shared.note_read(at, bytes.into(), true, by).map_err(race)?;
-                        let noted = block.shared.note_write(at, bytes.into(), Kind::Strong, by, |_| false);
+                        let kind = (Kind::Strong, follows);
+                        let noted = block.shared.note_write(at, bytes.into(), kind, by, |_| false);
                         noted.map_err(race)?;
-                        let flag = (self.number, SHARED_WINDOW + at as u64);
-                        block.clocks.acquire(flag, order, true, None);
                         block.clocks.release(flag, order, true, None);
                         let old = block.shared.get(at, bytes);
                         let new = apply(old);
@@ -309,10 +312,11 @@ impl Warp {
                     _ => {
                         let launch = block.launch;
                         let (memory, offset) = launch.global.checked(at, size, "changes").map_err(fault)?;
-                        let lanes = (1 << lane, |_| offset + step, bytes);
-                        self.note_global(memory, Reach::StrongWrite, lanes, |_| false, block)?;
                         let flags = Some(&launch.global.flags);
-                        block.clocks.acquire((self.number, at + step), order, true, flags);
+                        let follows = block.clocks.acquire((self.number, at + step), order, true, flags);
+                        let reach = Reach::StrongWrite { in_block: order.in_block, follows };
+                        let lanes = (1 << lane, |_| offset + step, bytes);
+                        self.note_global(memory, reach, lanes, |_| false, block)?;
                         block.clocks.release((self.number, at + step), order, true, flags);
                         let old = memory.load(offset + step, bytes);
                         let new = apply(old);

@@ -48,7 +48,7 @@ const BARRIERS: u32 = 16;
 
 impl<'l> Block<'l> {
     pub(crate) fn new(launch: &'l Running<'l>) -> Block<'l> {
-        let shared = Shared::new(launch.shared_bytes, launch.filling);
+        let shared = Shared::new(launch.shared_bytes);
         let barriers = Default::default();
         let followed = if launch.undefined.is_some() { launch.shared_bytes } else { 0 };
         let undefined = Bytes::undefined(followed as usize);

@@ -82,7 +82,7 @@ pub(super) fn run_all(
 impl<'l> Live<'l> {
     fn new(running: &'l Running<'l>) -> Live<'l> {
         let count = running.threads().div_ceil(LANES);
-        let warps = (0..count).map(|_| Warp::new(running.kernel, running.filling)).collect();
+        let warps = (0..count).map(|_| Warp::new(running.kernel)).collect();
         Live { number: 0, block: Block::new(running), warps }
     }
 }

@@ -23,7 +23,12 @@ pub(super) enum Kind {
     Write,
     /// A strong write or an atomic operation: they race with weak accesses only.
     Strong,
+    /// The same with the scope of its block: for other blocks it is as good as weak.
+    StrongInBlock,
 }
+
+/// Kinds of accesses.
+pub(super) const KINDS: usize = 4;
 
 /// Who accesses.
 #[derive(Clone, Copy)]
@@ -266,14 +271,14 @@ impl Clocks {
     }
 
     /// A strong read at an address. An atomic operation acquires what it reads, as it does on every GPU, where what depends on it
-    /// comes after it; another read does with `.acquire`, or at the next fence.
+    /// comes after it; another read does with `.acquire`, or at the next fence. Whether something was released there.
     pub(super) fn acquire(
         &mut self,
         (warp, at): (usize, u64),
         order: Order,
         changes: bool,
         flags: Option<&Flags>,
-    ) {
+    ) -> bool {
         let mut all: Option<Known> = self.flags.get(&at).cloned();
         if let Some(known) = flags.filter(|_| !order.in_block).and_then(|flags| flags.get(at)) {
             match &mut all {
@@ -281,12 +286,13 @@ impl Clocks {
                 None => all = Some(known),
             }
         }
-        let Some(known) = all else { return };
+        let Some(known) = all else { return false };
         if order.acquire || changes {
             self.learn(warp, &known);
         } else {
             join(self.warps[warp].read.get_or_insert_default(), &known);
         }
+        true
     }
 
     /// The group of asynchronous products that a warp has not committed yet.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use super::clocks::{Agent, By, Kind};
 use super::fault::{Race, Where};
 use super::flags::Flags;
-use super::shadow::Shadow;
+use super::shadow::{Check, Shadow};
 use crate::decode::{FIRST_STATIC, REGION_BITS};
 use crate::error::{Error, Thread};
 use crate::lanes::{LANES, WideLanes, each};
@@ -168,15 +168,22 @@ pub(super) type Place = (u32, Thread, u32);
 pub(super) enum Access {
     Read,
     Write,
-    StrongRead,
-    StrongWrite,
+    StrongRead {
+        /// Whether its scope is the block.
+        in_block: bool,
+    },
+    StrongWrite {
+        in_block: bool,
+        /// Whether it has read what others released there: it comes after their strong writes to that address.
+        follows: bool,
+    },
 }
 
 impl Access {
     fn verb(self) -> &'static str {
         match self {
-            Access::Read | Access::StrongRead => "reads",
-            Access::Write | Access::StrongWrite => "writes",
+            Access::Read | Access::StrongRead { .. } => "reads",
+            Access::Write | Access::StrongWrite { .. } => "writes",
         }
     }
 }
@@ -197,7 +204,7 @@ impl Global {
         if !self.looks {
             return Ok(());
         }
-        let reads = matches!(access, Access::Read | Access::StrongRead);
+        let reads = access.verb() == "reads";
         if !memory.is_watched {
             let (own, other) =
                 if reads { (&memory.read, &memory.written) } else { (&memory.written, &memory.read) };
@@ -215,14 +222,29 @@ impl Global {
             return Ok(());
         }
         let (mask, offset, bytes) = lanes;
-        let check = |lane: usize| -> (&'static [Kind], Option<Kind>) {
+        const STRONG: &[Kind] = &[Kind::Strong, Kind::StrongInBlock];
+        let weak = |all, kind| Check { all, foreign: &[], leaves: Some(kind), follows: false };
+        let check = |lane: usize| -> Check {
             match access {
-                Access::Read => (&[Kind::Write, Kind::Strong], Some(Kind::Read)),
-                Access::StrongRead => (&[Kind::Write], None),
-                Access::StrongWrite => (&[Kind::Write, Kind::Read], Some(Kind::Strong)),
+                Access::Read => weak(&[Kind::Write, Kind::Strong, Kind::StrongInBlock], Kind::Read),
                 // what changes nothing races with what others change, as a read does
-                Access::Write if memory.is_watched && same(lane) => (&[Kind::Strong], Some(Kind::Read)),
-                Access::Write => (&[Kind::Write, Kind::Read, Kind::Strong], Some(Kind::Write)),
+                Access::Write if memory.is_watched && same(lane) => weak(STRONG, Kind::Read),
+                Access::Write => {
+                    weak(&[Kind::Write, Kind::Read, Kind::Strong, Kind::StrongInBlock], Kind::Write)
+                }
+                // strong accesses do not race with each other if the scope of each has both
+                Access::StrongRead { in_block } => Check {
+                    all: &[Kind::Write],
+                    foreign: if in_block { STRONG } else { &STRONG[1..] },
+                    leaves: None,
+                    follows: false,
+                },
+                Access::StrongWrite { in_block, follows } => Check {
+                    all: &[Kind::Write, Kind::Read],
+                    foreign: if in_block { STRONG } else { &STRONG[1..] },
+                    leaves: Some(if in_block { Kind::StrongInBlock } else { Kind::Strong }),
+                    follows,
+                },
             }
         };
         let found = |lane: usize, kind: Kind, agent: Agent| {

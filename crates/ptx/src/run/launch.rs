@@ -17,7 +17,6 @@ use crate::decode::FIRST_STATIC;
 use crate::error::{Error, Thread};
 use crate::lanes::LANES;
 use crate::program::{Kernel, Op};
-use crate::text::Width;
 
 /// A kernel with everything a launch says.
 pub struct Launch<'k> {
@@ -53,9 +52,6 @@ pub struct Report {
     /// Whether there was more to record than is kept.
     pub is_cut: bool,
 }
-
-/// What memory and registers hold that nobody wrote.
-const FILLING: u8 = 0;
 
 /// Threads of a block, and its dimensions, as CUDA bounds them.
 const MOST_THREADS: u64 = 1024;
@@ -229,19 +225,32 @@ impl Launch<'_> {
         mut witness: Option<&mut WitnessOf>,
         stop: &mut dyn FnMut() -> bool,
     ) -> Result<Done, Error> {
-        let mut how = How { order: Order::Together, follow, watched: BTreeSet::new(), sought: None };
+        let mut how = How { follow, ..How::new(Order::Together) };
+        // which error comes first must not depend on the threads of this machine
+        let mut first = None;
         loop {
-            match self.watching(&how, given, witness.as_deref_mut(), stop)? {
-                Outcome::Done(done) => return Ok(*done),
-                Outcome::Again(more) => how.watched.extend(more),
-                Outcome::Failed(error, None) => return Err(error),
-                Outcome::Found(_) => return Err(Error::Stopped), // nothing is sought
-                Outcome::Failed(error, Some(other)) => {
+            match (self.watching(&how, given, witness.as_deref_mut(), stop)?, first.take()) {
+                (Outcome::Done(_), Some(error)) => return Err(error),
+                (Outcome::Done(done), None) => return Ok(*done),
+                (Outcome::Again(more), _) => how.watched.extend(more),
+                (Outcome::Failed(error, _), _) if !self.is_alone(&how) => {
+                    first = Some(error);
+                    how.alone = true;
+                }
+                (Outcome::Failed(error, None), _) => return Err(error),
+                (Outcome::Found(_), _) => return Err(Error::Stopped), // nothing is sought
+                (Outcome::Failed(error, Some(other)), _) => {
                     how.sought = Some(other);
                     return Err(self.with_other(error, &how, given, stop));
                 }
             }
         }
+    }
+
+    /// Whether blocks run one after the other: atomic operations on global memory come in their order.
+    fn is_alone(&self, how: &How<'_>) -> bool {
+        let one = self.grid == [1; 3] || self.limits.threads == 1;
+        one || self.kernel.ordered || self.allow_doubtful || how.alone || how.sought.is_some()
     }
 
     /// The error of a race with the line and thread of the earlier access, which another run finds.
@@ -281,7 +290,7 @@ impl Launch<'_> {
             bytes
         };
         for order in [Order::Ascending, Order::Descending] {
-            let how = How { order, follow: None, watched: BTreeSet::new(), sought: None };
+            let how = How::new(order);
             let is_same = match self.watching(&how, given, None, stop)? {
                 Outcome::Done(other) => given.buffers.iter().enumerate().all(|(index, buffer)| {
                     let length = buffer.bytes.len();
@@ -292,7 +301,7 @@ impl Launch<'_> {
             if !is_same {
                 let error = Error::Kernel { line, what: race.what, thread };
                 let watched = global.watched();
-                let how = How { order: Order::Together, follow: None, watched, sought: race.other };
+                let how = How { watched, sought: race.other, ..How::new(Order::Together) };
                 return Err(self.with_other(error, &how, given, stop));
             }
         }
@@ -339,17 +348,7 @@ impl Launch<'_> {
             doubt: Mutex::new(None),
         };
         global.buffers.iter().filter(|region| region.is_watched).try_for_each(Region::check_marks)?;
-        let (mut next, flag) = (0, AtomicBool::new(false));
-        let narrow = kernel
-            .registers
-            .iter()
-            .map(|register| {
-                matches!(register.width, Width::Word(_)).then(|| {
-                    next += 1;
-                    next - 1
-                })
-            })
-            .collect();
+        let flag = AtomicBool::new(false);
         let running = Running {
             kernel,
             global,
@@ -358,9 +357,7 @@ impl Launch<'_> {
             block,
             shared_bytes,
             dynamic_shared,
-            filling: FILLING,
             limits: self.limits,
-            narrow,
             recorder: self
                 .trace
                 .as_ref()
@@ -378,13 +375,11 @@ impl Launch<'_> {
             raced: Mutex::new(vec![]),
             sought: how.sought.map(|access| Sought { access, found: Mutex::new(None) }),
         };
-        // atomic operations on global memory come in the order of blocks
-        let alone = kernel.ordered || self.allow_doubtful || how.sought.is_some();
         let cores = match self.limits.threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        let threads = if alone { 1 } else { cores.min(blocks.min(256) as usize).max(1) };
+        let threads = if self.is_alone(how) { 1 } else { cores.min(blocks.min(256) as usize).max(1) };
         let next = AtomicU64::new(0);
         let failed: Mutex<Option<(u64, Error)>> = Mutex::new(None);
         let unwritten = AtomicBool::new(false);
@@ -464,12 +459,20 @@ type Done = (Global, Report, bool);
 /// How a run differs from others of a launch.
 struct How<'f> {
     order: Order,
+    /// Whether blocks run one after the other.
+    alone: bool,
     /// Where undefined data is followed.
     follow: Option<&'f Found>,
     /// Numbers of buffers, and behind them of variables, that are read and written.
     watched: BTreeSet<usize>,
     /// The earlier access of a race, to be found.
     sought: Option<Where>,
+}
+
+impl How<'_> {
+    fn new(order: Order) -> How<'static> {
+        How { order, alone: false, follow: None, watched: BTreeSet::new(), sought: None }
+    }
 }
 
 /// How a run ended.

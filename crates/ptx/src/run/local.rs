@@ -10,9 +10,9 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    pub(crate) fn new(size: u64, filling: u8) -> Local {
+    pub(crate) fn new(size: u64) -> Local {
         let size = size as usize;
-        Local { size, bytes: vec![filling; size * LANES], filled: vec![false; size * LANES] }
+        Local { size, bytes: vec![0; size * LANES], filled: vec![false; size * LANES] }
     }
 
     pub(crate) fn checked(&self, address: u64, bytes: u64, verb: &str) -> Result<usize, String> {

@@ -100,7 +100,10 @@ impl Warp {
                         let mut codes = contents[lane].iter().enumerate();
                         codes.all(|(column, code)| shared.get(at + 2 * column, 2) == u64::from(*code))
                     };
-                    block.shared.note_write(at, ROW as usize, Kind::Write, by, same).map_err(race)?;
+                    block
+                        .shared
+                        .note_write(at, ROW as usize, (Kind::Write, false), by, same)
+                        .map_err(race)?;
                 }
                 None => block.shared.note_read(at, ROW as usize, false, by).map_err(race)?,
             }

@@ -47,10 +47,7 @@ pub(crate) struct Running<'l> {
     pub(crate) block: [u32; 3],
     pub(crate) shared_bytes: u64,
     pub(crate) dynamic_shared: u64,
-    pub(crate) filling: u8,
     pub(crate) limits: Limits,
-    /// Slot of each register that is a word.
-    pub(crate) narrow: Vec<Option<u32>>,
     pub(crate) recorder: Option<Recorder>,
     pub(super) stop: &'l AtomicBool,
     pub(super) witness: Option<Witness>,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::clocks::{Agent, By, Kind};
+use super::clocks::{Agent, By, KINDS, Kind};
 use crate::lanes::each;
 
 /// Words of a piece of a shadow.
@@ -18,7 +18,7 @@ pub(super) struct Shadow(Box<[OnceLock<Mutex<Piece>>]>);
 #[derive(Default)]
 struct Piece {
     /// The last touch of each kind of each word, packed; empty where there was none.
-    last: [Box<[u64]>; 3],
+    last: [Box<[u64]>; KINDS],
     /// Earlier ones that still matter.
     more: HashMap<usize, Vec<(Kind, Touch)>>,
 }
@@ -29,6 +29,19 @@ struct Touch {
     time: u32,
     agent: Agent,
     bytes: u8,
+}
+
+/// What an access meets and leaves.
+#[derive(Clone, Copy)]
+pub(super) struct Check {
+    /// Accesses that it races with, whoever did them.
+    pub(super) all: &'static [Kind],
+    /// Those of other blocks that it races with, too.
+    pub(super) foreign: &'static [Kind],
+    /// The mark that it leaves.
+    pub(super) leaves: Option<Kind>,
+    /// Whether it knows of all earlier accesses that left such a mark.
+    pub(super) follows: bool,
 }
 
 impl Touch {
@@ -59,7 +72,7 @@ impl Shadow {
 
     /// Whether there is memory for the marks of all words.
     pub(super) fn fits(&self) -> bool {
-        let marks = 3 * PIECE * self.0.len();
+        let marks = KINDS * PIECE * self.0.len();
         Vec::<u64>::new().try_reserve_exact(marks).is_ok()
     }
 
@@ -68,15 +81,15 @@ impl Shadow {
         piece.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes an access; `check` says with which kinds of accesses it races, and what mark each lane leaves. Of each lane the first
-    /// access that is not ordered before it is given to `found`, which says whether to go on.
+    /// Notes an access; `check` says what each lane races with, and what mark it leaves. Of each lane the first access that is not
+    /// ordered before it is given to `found`, which says whether to go on.
     #[inline(always)]
     pub(super) fn note<E>(
         &self,
         lanes: (u32, impl Fn(usize) -> u64, u8),
         by: By<'_>,
         orders_blocks: bool,
-        check: impl Fn(usize) -> (&'static [Kind], Option<Kind>),
+        check: impl Fn(usize) -> Check,
         mut found: impl FnMut(usize, Kind, Agent) -> Result<(), E>,
     ) -> Result<(), E> {
         let (mask, offset, bytes) = lanes;
@@ -96,18 +109,18 @@ impl Shadow {
                 2 => 3 << (offset % 4),
                 _ => 15,
             };
-            let (kinds, mark) = check(lane);
+            let check = check(lane);
             let words = first % PIECE..first % PIECE + usize::from(bytes).div_ceil(4);
             let new = Touch { time: now, agent: (by.clocks.block, by.warp), bytes: touched };
             let mut other = None;
             for word in words.clone() {
-                other = other.or_else(|| piece.racer(word, kinds, new, by));
+                other = other.or_else(|| piece.racer(word, &check, new, by));
             }
             if let Some((kind, agent)) = other {
                 found(lane, kind, agent)?;
             }
-            if let Some(kind) = mark {
-                words.for_each(|word| piece.touch(word, kind, new, by, orders_blocks));
+            if let Some(kind) = check.leaves {
+                words.for_each(|word| piece.touch(word, (kind, check.follows), new, by, orders_blocks));
             }
         }
         Ok(())
@@ -117,13 +130,15 @@ impl Shadow {
 impl Piece {
     /// The first access of some kinds that is not ordered before a new one.
     #[inline(always)]
-    fn racer(&self, word: usize, kinds: &[Kind], new: Touch, by: By<'_>) -> Option<(Kind, Agent)> {
-        for kind in kinds {
-            let bits = self.last[*kind as usize].get(word).copied().unwrap_or(0);
-            if bits & u64::from(new.bytes) != 0 {
-                let old = Touch::unpack(bits);
-                if !old.is_known(by) {
-                    return Some((*kind, old.agent));
+    fn racer(&self, word: usize, check: &Check, new: Touch, by: By<'_>) -> Option<(Kind, Agent)> {
+        for (kinds, of_all) in [(check.all, true), (check.foreign, false)] {
+            for kind in kinds {
+                let bits = self.last[*kind as usize].get(word).copied().unwrap_or(0);
+                if bits & u64::from(new.bytes) != 0 {
+                    let old = Touch::unpack(bits);
+                    if (of_all || old.agent.0 != new.agent.0) && !old.is_known(by) {
+                        return Some((*kind, old.agent));
+                    }
                 }
             }
         }
@@ -132,13 +147,22 @@ impl Piece {
         }
         let mut others = self.more.get(&word)?.iter();
         let races = |(kind, old): &&(Kind, Touch)| {
-            kinds.contains(kind) && old.bytes & new.bytes != 0 && !old.is_known(by)
+            let meets =
+                check.all.contains(kind) || check.foreign.contains(kind) && old.agent.0 != new.agent.0;
+            meets && old.bytes & new.bytes != 0 && !old.is_known(by)
         };
         others.find(races).map(|(kind, old)| (*kind, old.agent))
     }
 
     #[inline(always)]
-    fn touch(&mut self, word: usize, kind: Kind, new: Touch, by: By<'_>, orders_blocks: bool) {
+    fn touch(
+        &mut self,
+        word: usize,
+        (kind, follows): (Kind, bool),
+        new: Touch,
+        by: By<'_>,
+        orders_blocks: bool,
+    ) {
         let last = &mut self.last[kind as usize];
         if last.is_empty() {
             *last = vec![0; PIECE].into();
@@ -156,7 +180,7 @@ impl Piece {
         last[word] = packed;
         let old = Touch::unpack(bits);
         // an access that knows of an earlier one to the same bytes represents it
-        if old.bytes & !new.bytes != 0 || !old.is_known(by) {
+        if old.bytes & !new.bytes != 0 || !follows && !old.is_known(by) {
             self.keep(word, kind, (old, new), by, orders_blocks);
         }
     }

@@ -18,9 +18,9 @@ struct Touch {
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Mark {
     /// By kind.
-    touches: [Touch; 3],
+    touches: [Touch; KINDS],
     /// The bytes that were touched.
-    bytes: [u8; 3],
+    bytes: [u8; KINDS],
     /// Bytes that hold something.
     filled: u8,
     /// Bytes that a copy will write that nobody has waited for.
@@ -55,15 +55,14 @@ pub(crate) struct Shared {
     limit: u64,
     /// Lines that were touched, from the first on.
     used: usize,
-    filling: u8,
     /// A read of bytes that nobody wrote.
     pub(crate) unwritten: Option<u64>,
 }
 
 impl Mark {
-    /// Notes an access; whether a touch had to make room that matters still.
+    /// Notes an access, which `follows` all earlier ones of its kind or not; whether a touch had to make room that matters still.
     #[inline(always)]
-    fn touch(&mut self, kind: Kind, bytes: u8, by: By<'_>) -> Option<More> {
+    fn touch(&mut self, (kind, follows): (Kind, bool), bytes: u8, by: By<'_>) -> Option<More> {
         let (touch, known) = (&mut self.touches[kind as usize], &mut self.bytes[kind as usize]);
         let now = by.now;
         let own = 1 << by.warp;
@@ -73,9 +72,8 @@ impl Mark {
             return None;
         }
         let old = More { kind, touch: *touch, bytes: *known };
-        let is_covered = by.is_old(touch.time)
-            || *known & !bytes == 0
-                && each(touch.warps).all(|warp| by.clocks.knows(by.warp, warp as u8, touch.time));
+        let is_covered =
+            by.is_old(touch.time) || *known & !bytes == 0 && (follows || touch.racer(by).is_none());
         *touch = Touch { time: now, warps: own };
         *known = bytes;
         (!is_covered).then_some(old)
@@ -98,11 +96,17 @@ impl Touch {
     }
 }
 
+/// What a weak write races with; without the first, what a weak read does.
+const WEAK: &[Kind; KINDS] = &[Kind::Read, Kind::Write, Kind::Strong];
+
+/// Kinds of accesses: the scope of any strong one has the block.
+const KINDS: usize = 3;
+
 /// A conflict in a word: with whom, by what kind of access; nobody if it is with a copy.
 type Conflict = Option<(u8, Kind)>;
 
 impl Shared {
-    pub(crate) fn new(limit: u64, filling: u8) -> Shared {
+    pub(crate) fn new(limit: u64) -> Shared {
         Shared {
             bytes: vec![],
             lines: vec![],
@@ -112,7 +116,6 @@ impl Shared {
             groups: 0,
             limit,
             used: 0,
-            filling,
             unwritten: None,
         }
     }
@@ -120,7 +123,7 @@ impl Shared {
     /// For the next block.
     pub(crate) fn reset(&mut self) {
         self.lines[..self.used].fill(Mark::default());
-        self.bytes[..LINE * self.used].fill(self.filling);
+        self.bytes[..LINE * self.used].fill(0);
         self.more.clear();
         self.products.clear();
         (self.used, self.unwritten) = (0, None);
@@ -158,7 +161,7 @@ impl Shared {
             let lines = lines.next_power_of_two().max(256);
             self.lines.resize(lines, Mark::default());
             self.words.resize(lines, Default::default());
-            self.bytes.resize(LINE * lines, self.filling);
+            self.bytes.resize(LINE * lines, 0);
             if !self.products.is_empty() {
                 self.products.resize(lines * self.groups, 0);
             }
@@ -262,12 +265,12 @@ impl Shared {
             if mark.pending & touched != 0 {
                 conflict = Some(None);
             }
-            let kinds: &[Kind] = if strong { &[Kind::Write] } else { &[Kind::Write, Kind::Strong] };
+            let kinds: &[Kind] = if strong { &[Kind::Write] } else { &WEAK[1..] };
             if let Some(found) = find(mark, kinds, touched, by, more, words) {
                 conflict.get_or_insert(Some(found));
             }
             if marks {
-                keep(mark, (Kind::Read, touched), by, more, words);
+                keep(mark, (Kind::Read, false), touched, by, more, words);
             }
         });
         if !all_filled {
@@ -279,18 +282,18 @@ impl Shared {
         }
     }
 
-    /// Notes a write of an aligned access by a warp. Warps may write what is there already (`same`): compilers let several
+    /// Notes a write of an aligned access by a warp: its kind, and whether it comes after all such ones. Warps may write what is there already (`same`): compilers let several
     /// warps store one value.
     #[inline(always)]
     pub(super) fn note_write(
         &mut self,
         at: usize,
         bytes: usize,
-        kind: Kind,
+        (kind, follows): (Kind, bool),
         by: By<'_>,
         same: impl Fn(&Shared) -> bool,
     ) -> Result<(), Race> {
-        self.writes((at, bytes), (kind, false), by, same)
+        self.writes((at, bytes), (kind, follows, false), by, same)
     }
 
     /// Notes that a copy which a warp waited for is written; an error if another wrote something else.
@@ -302,7 +305,7 @@ impl Shared {
         by: By<'_>,
         same: impl Fn(&Shared) -> bool,
     ) -> Result<(), Race> {
-        self.writes((at, bytes), (Kind::Write, true), by, same)
+        self.writes((at, bytes), (Kind::Write, false, true), by, same)
     }
 
     /// The same; `lands`: it is a copy's.
@@ -310,7 +313,7 @@ impl Shared {
     fn writes(
         &mut self,
         (at, bytes): (usize, usize),
-        (kind, lands): (Kind, bool),
+        (kind, follows, lands): (Kind, bool, bool),
         by: By<'_>,
         same: impl Fn(&Shared) -> bool,
     ) -> Result<(), Race> {
@@ -325,14 +328,14 @@ impl Shared {
             }
             let kinds: &[Kind] = match kind {
                 Kind::Strong => &[Kind::Write, Kind::Read],
-                _ => &[Kind::Write, Kind::Read, Kind::Strong],
+                _ => WEAK,
             };
             if let Some(found) = find(mark, kinds, touched, by, more, words) {
                 conflict.get_or_insert(Some(found));
             }
             is_filled &= mark.filled & touched == touched;
             mark.filled |= touched;
-            keep(mark, (kind, touched), by, more, words);
+            keep(mark, (kind, follows), touched, by, more, words);
         });
         match conflict {
             Some(None) => Err(refused((at, bytes), "writes", None, by)),
@@ -386,8 +389,7 @@ impl Shared {
         let more = &self.more;
         Shared::each_mark((&mut self.lines, &mut self.words), (at, bytes), |mark, touched, words| {
             mark.pending |= touched;
-            let kinds = [Kind::Read, Kind::Write, Kind::Strong];
-            if let Some(found) = find(mark, &kinds, touched, by, more, words) {
+            if let Some(found) = find(mark, WEAK, touched, by, more, words) {
                 conflict.get_or_insert(found);
             }
         });
@@ -422,15 +424,19 @@ fn find(
 #[inline(always)]
 fn keep(
     mark: &mut Mark,
-    (kind, bytes): (Kind, u8),
+    (kind, follows): (Kind, bool),
+    bytes: u8,
     by: By<'_>,
     more: &mut HashMap<usize, Vec<More>>,
     words: (usize, usize),
 ) {
-    if let Some(old) = mark.touch(kind, bytes, by) {
+    if let Some(old) = mark.touch((kind, follows), bytes, by) {
         mark.has_more = true;
         for word in words.0..words.0 + words.1 {
-            put(more.entry(word).or_default(), &old, by);
+            let list = more.entry(word).or_default();
+            // an access that knows of an earlier one to the same bytes represents it
+            list.retain(|old| old.kind != kind || old.bytes & !bytes != 0 || old.touch.racer(by).is_some());
+            put(list, &old, by);
         }
     }
 }

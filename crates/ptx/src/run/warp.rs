@@ -68,7 +68,7 @@ const PART_OF_THE_WARP: &str =
 const TURNS_AT_ONCE: u64 = 4096;
 
 impl Warp {
-    pub(crate) fn new(kernel: &Kernel, filling: u8) -> Warp {
+    pub(crate) fn new(kernel: &Kernel) -> Warp {
         Warp {
             number: 0,
             lanes: 0,
@@ -77,7 +77,7 @@ impl Warp {
                 wides: vec![[0; LANES]; kernel.wides],
                 predicates: vec![0; kernel.predicates],
             },
-            local: Local::new(kernel.local, filling),
+            local: Local::new(kernel.local),
             copies: super::copies::Copies::default(),
             products: Products::default(),
             state: State::Done,
@@ -95,23 +95,15 @@ impl Warp {
     /// Makes it that warp of a block.
     pub(crate) fn start(&mut self, block: &Block<'_>, number: usize) {
         let kernel = block.launch.kernel;
-        let filling = block.launch.filling;
         let threads = block.launch.threads();
         self.number = number;
         let left = threads - number * LANES;
         self.lanes = if left >= LANES { u32::MAX } else { (1 << left) - 1 };
-        let word = u32::from_le_bytes([filling; 4]);
         if !kernel.unwritten.is_empty() || kernel.local > 0 {
-            // registers of 16 bits hold 16 bits whatever they start with: the widths are those of the text
-            self.registers.words.fill([word; LANES]);
-            self.registers.wides.fill([u64::from_le_bytes([filling; 8]); LANES]);
-            self.registers.predicates.fill(if filling & 1 == 1 { u32::MAX } else { 0 });
-            for (register, slot) in kernel.registers.iter().zip(&block.launch.narrow) {
-                if let (crate::text::Width::Word(bits), Some(slot)) = (register.width, slot) {
-                    self.registers.words[*slot as usize] = [word & (u32::MAX >> (32 - bits)); LANES];
-                }
-            }
-            self.local = Local::new(kernel.local, filling);
+            self.registers.words.fill([0; LANES]);
+            self.registers.wides.fill([0; LANES]);
+            self.registers.predicates.fill(0);
+            self.local = Local::new(kernel.local);
         }
         self.registers.predicates[TRUE.0 as usize] = u32::MAX;
         self.registers.predicates[FALSE.0 as usize] = 0;

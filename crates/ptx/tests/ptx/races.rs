@@ -423,6 +423,25 @@ const CORRECT: &[Correct] = &[
         "atom.relaxed.gpu.global.max.u32 %r10, [%d1], %r1; ld.volatile.global.b32 %r11, [%d1]; ld.relaxed.gpu.global.b32 %r12, [%d1];",
         &[(0, 63)],
     ),
+    (
+        "the last block sets the counter back by a plain store",
+        8,
+        64,
+        "setp.ne.u32 %p1, %r1, 0; @%p1 bra end; mul.wide.u32 %d4, %r2, 4; add.s64 %d4, %d4, %d1; st.global.b32 [%d4+4096], %r2;
+         fence.acq_rel.gpu; atom.global.inc.u32 %r10, [%d1], 7; setp.ne.u32 %p2, %r10, 7; @%p2 bra end; fence.acq_rel.gpu;
+         ld.global.b32 %r11, [%d1+4096]; ld.global.b32 %r12, [%d1+4124]; add.u32 %r11, %r11, %r12; st.global.b32 [%d1+8], %r11;
+         st.global.b32 [%d1], %r9; end:",
+        &[(0, 1), (2, 7)],
+    ),
+    (
+        "a long ring of two consumers, which named barriers order",
+        1,
+        128,
+        "setp.eq.u32 %p1, %r3, 3; @%p1 bra end; shl.b32 %r10, %r4, 2; add.u32 %r10, %r10, %r7; mov.u32 %r11, 0; setp.ne.u32 %p2, %r3, 0;
+         again: @%p2 bra read; st.shared.b32 [%r10], %r11; read: bar.sync 1, 96; ld.shared.b32 %r12, [%r10]; bar.sync 1, 96;
+         add.u32 %r11, %r11, 1; setp.lt.u32 %p3, %r11, 20000; @%p3 bra again; st.global.b32 [%d2], %r12; end:",
+        &[(0, 19_999), (95, 19_999), (96, 96)],
+    ),
 ];
 
 #[test]
@@ -669,7 +688,7 @@ const RACES: &[Wrong] = &[
         "setp.eq.u32 %p1, %r2, 1; @%p1 bra produce;\nwait: ld.acquire.gpu.global.b32 %r10, [%d1]; setp.eq.u32 %p2, %r10, 0; @%p2 bra wait;\n\
          ld.global.b32 %r11, [%d2+4096]; bra end;\nproduce: add.u32 %r12, %r1, 5; st.global.b32 [%d2+4096], %r12;\n\
          st.release.cta.global.b32 [%d1], %r9;\nend:",
-        &["line 11: reads bytes 4096 to 4099 of argument 0", "the other access is line 12"],
+        &["line 10: reads bytes 0 to 3 of argument 0, which block number 1", "the other access is line 13"],
     ),
     (
         "a flag that a weak store sets",
@@ -725,7 +744,45 @@ const RACES: &[Wrong] = &[
          cvt.u16.u32 %h2, %r2; add.u16 %h2, %h2, 50;\nst.global.u8 [%d4], %h2;\nend:",
         &["line 11: writes bytes 13 to 13 of argument 0, which block number", "the other access is line 11"],
     ),
+    (
+        "atomic operations of two blocks, each for its own block",
+        2,
+        32,
+        "red.relaxed.cta.global.add.u32 [%d2], 1;",
+        &["line 9: writes bytes 0 to 3 of argument 0, which block number 0", "the other access is line 9"],
+    ),
+    (
+        "an atomic operation of one block that another has for itself",
+        2,
+        32,
+        "setp.eq.u32 %p1, %r2, 1; @%p1 bra other; red.relaxed.gpu.global.add.u32 [%d2], 1; bra end;\n\
+         other: red.relaxed.cta.global.add.u32 [%d2], 1;\nend:",
+        &["line 10: writes bytes 0 to 3 of argument 0, which block number 0", "the other access is line 9"],
+    ),
+    (
+        "a flag whose reader looks within its block",
+        2,
+        32,
+        "setp.eq.u32 %p1, %r2, 0; @%p1 bra other; ld.relaxed.cta.global.b32 %r10, [%d2]; bra end;\n\
+         other: st.relaxed.gpu.global.b32 [%d2], 1; ld.relaxed.cta.global.b32 %r11, [%d2]; st.relaxed.cta.global.b32 [%d2], 2;\nend:",
+        &["line 9: reads bytes 0 to 3 of argument 0, which block number 0", "the other access is line 10"],
+    ),
 ];
+
+#[test]
+fn the_error_does_not_depend_on_the_threads_of_this_machine() {
+    // every block races with all others, and those above 20 read beyond the buffer, too
+    let body = "setp.gt.u32 %p1, %r2, 20; cvt.u64.u32 %d4, %r2; shl.b64 %d4, %d4, 30; add.s64 %d4, %d4, %d1;
+                @%p1 ld.global.b32 %r10, [%d4];
+                st.global.b32 [%d2], %r2;";
+    let error = |threads: usize| {
+        run(body, 64, 64, |launch| launch.limits.threads = threads).expect_err("races").to_string()
+    };
+    let one = error(1);
+    for threads in [2, 3, 8].repeat(8) {
+        assert_eq!(error(threads), one, "{threads} threads");
+    }
+}
 
 #[test]
 fn each_race_is_an_error_with_both_lines() {
