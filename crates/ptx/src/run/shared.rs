@@ -352,10 +352,14 @@ impl Shared {
         if self.products.is_empty() {
             return Ok(());
         }
-        let lines = at / LINE * self.groups..(at + bytes).div_ceil(LINE) * self.groups;
-        let ended = by.clocks.products(by.warp);
-        let mut groups = self.products[lines].chunks(self.groups).flat_map(|line| line.iter().zip(ended));
-        let reads = groups.any(|(number, ended)| number > ended);
+        let ended = &by.clocks.products(by.warp)[..self.groups];
+        let mut reads = false;
+        for line in at / LINE..(at + bytes).div_ceil(LINE) {
+            let numbers = &self.products[line * self.groups..][..self.groups];
+            for (number, ended) in numbers.iter().zip(ended) {
+                reads |= number > ended;
+            }
+        }
         match reads {
             false => Ok(()),
             true => Err(Race::without_other(format!(
@@ -410,6 +414,9 @@ fn find(
     more: &HashMap<usize, Vec<More>>,
     words: (usize, usize),
 ) -> Option<(u8, Kind)> {
+    if !mark.has_more && mark.touches.iter().all(|touch| by.is_old(touch.time)) {
+        return None;
+    }
     let found = kinds.iter().find_map(|kind| Some((mark.racer(*kind, bytes, by)?, *kind)));
     if found.is_some() || !mark.has_more {
         return found;
