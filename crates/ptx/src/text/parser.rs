@@ -600,6 +600,7 @@ impl Parser {
             Kind::Single(bits) => Ok(Operand::Single(bits)),
             Kind::Double(bits) => Ok(Operand::Double(bits)),
             Kind::Word(word) if word == "_" => Ok(Operand::Sink),
+            Kind::Word(word) if word == "WARP_SZ" => Ok(Operand::Integer(crate::lanes::LANES as _)),
             Kind::Word(word) => {
                 if let Some(id) = body.register(&word) {
                     return Ok(Operand::Register(id));

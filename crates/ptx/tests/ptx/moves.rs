@@ -76,3 +76,8 @@ fn addresses_move_between_spaces() {
     check("mapa.shared::cluster.u32 $d, %r5, %r6;", 32, 32, &row, |row| Some(row[0]));
     check("mapa.u64 $d, %d5, %r7;", 64, 64, &row, |row| Some(row[0]));
 }
+
+#[test]
+fn the_number_of_lanes_is_a_constant() {
+    check("mov.u32 $d, WARP_SZ;", 32, 32, &pairs(&integers(32)), |_| Some(32));
+}
