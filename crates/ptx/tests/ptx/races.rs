@@ -745,6 +745,35 @@ const RACES: &[Wrong] = &[
         &["line 11: writes bytes 13 to 13 of argument 0, which block number", "the other access is line 11"],
     ),
     (
+        "cp.async of two warps to one place",
+        1,
+        64,
+        "shl.b32 %r10, %r4, 2; add.u32 %r10, %r10, %r7;\ncp.async.ca.shared.global [%r10], [%d2], 4; cp.async.wait_all;",
+        &["line 10: copies to shared memory at 0x0, which warp 0 writes", "the other access is line 10"],
+    ),
+    (
+        "a product's operand rewritten before its wait",
+        1,
+        128,
+        "shl.b32 %r10, %r1, 4; add.u32 %r10, %r10, %r7; st.shared.v4.b32 [%r10], {%r8, %r8, %r8, %r8}; bar.sync 0;\n\
+         mov.b64 %d5, 0x0000001000080000; wgmma.fence.sync.aligned;\n\
+         wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d5, %d5, 0, 1, 1, 0, 0;\n\
+         wgmma.commit_group.sync.aligned;\nst.shared.v4.b32 [%r10], {%r8, %r9, %r8, %r8};\nwgmma.wait_group.sync.aligned 0;",
+        &["line 13: writes shared memory at 0x0, which a wgmma reads that was not waited for"],
+    ),
+    (
+        "a flag before its fence",
+        2,
+        32,
+        "setp.eq.u32 %p1, %r2, 1; @%p1 bra other;\nst.global.b32 [%d2+512], %r1; st.relaxed.gpu.global.b32 [%d1+4000], %r9;\n\
+         fence.acq_rel.gpu; bra end;\nother: ld.relaxed.gpu.global.b32 %r10, [%d1+4000]; fence.acq_rel.gpu;\n\
+         ld.global.b32 %r11, [%d2+512];\nend:",
+        &[
+            "line 13: reads bytes 512 to 515 of argument 0, which block number 0",
+            "the other access is line 10",
+        ],
+    ),
+    (
         "atomic operations of two blocks, each for its own block",
         2,
         32,

@@ -230,6 +230,29 @@ const FAULTS: &[Fault] = &[
         32,
         "line 10: byte 2 of argument 0 depends on what was never written: register '%f9', which line 9 reads",
     ),
+    (
+        "setp.lt.u32 %p1, %r2, 30; @%p1 mov.u32 %r6, 3;\nadd.cc.u32 %r7, %r6, -1;\naddc.u32 %r8, 0, 0;\nst.global.b32 [%d3], %r8;",
+        32,
+        "line 12: byte 120 of argument 0 depends on what was never written: register '%r6', which line 10 reads",
+    ),
+    // what lanes vote on, and what barriers and matches count
+    (
+        "setp.lt.u32 %p1, %r2, 30; @%p1 setp.eq.u32 %p2, %r2, 99;\nvote.sync.any.pred %p3, %p2, -1; selp.b32 %r6, 1, 2, %p3;\nst.global.b32 [%d3], %r6;",
+        32,
+        "line 11: byte 0 of argument 0 depends on what was never written: register '%p2', which line 10 reads, may not have been \
+         written, in thread (30, 0, 0)",
+    ),
+    (
+        "setp.lt.u32 %p1, %r2, 30; @%p1 setp.eq.u32 %p2, %r2, 3;\nbar.red.popc.u32 %r6, 0, %p2;\nst.global.b32 [%d3], %r6;",
+        32,
+        "line 10: what the barrier counts depends on what was never written: register '%p2'",
+    ),
+    (
+        "setp.lt.u32 %p1, %r2, 30; @%p1 mov.u32 %r6, 3;\nmatch.any.sync.b32 %r7, %r6, -1;\nst.global.b32 [%d3], %r7;",
+        32,
+        "line 11: byte 0 of argument 0 depends on what was never written: register '%r6', which line 10 reads, may not have been \
+         written, in thread (30, 0, 0)",
+    ),
 ];
 
 #[test]

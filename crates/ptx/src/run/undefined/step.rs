@@ -183,6 +183,9 @@ impl Shadow {
                 let carry = self.condition(Condition { predicate: crate::program::CARRY, negated: false });
                 let (Op::Carry { f, .. } | Op::WideCarry { f, .. }) = op else { return Ok(()) };
                 let taken = if f.takes { carry } else { 0 };
+                if f.takes {
+                    now.reads.push(Place::Predicate(crate::program::CARRY));
+                }
                 self.mixed(now, undefined | taken & now.mask);
                 if f.gives {
                     let places = [Place::Predicate(crate::program::CARRY)];
