@@ -27,7 +27,7 @@ fn fused(body: &str, expected: &[(u32, u32)]) {
         let mut lines = kernel.rewrites().fused.clone();
         lines.sort_unstable();
         assert_eq!(lines, expected, "{target}: {body}");
-        assert_eq!(kernel.rewrites().fusion.word(), "asked");
+        assert_eq!(kernel.rewrites().fusion.word(), "asked", "{}", kernel.rewrites().fusion);
         assert!(kernel.rewrites().fusion.remark().starts_with("ptxas 1"), "{}", kernel.rewrites().fusion);
     }
 }
@@ -68,7 +68,8 @@ fn a_product_is_found_through_operations_that_change_nothing() {
         fused(&format!("mul.f32 %r5, %r1, %r2;\n{between}\nadd.f32 %r9, %r6, %r3;"), &[(8, 10)]);
     }
     // packed halves: a sum is written as a multiply-add by one
-    fused("mul.f16x2 %r5, %r1, %r2;\nadd.f16x2 %r6, %r5, %r3;\nadd.f16x2 %r9, %r6, %r5;", &[]);
+    fused("max.f16x2 %r5, %r1, %r2;\nadd.f16x2 %r6, %r5, %r3;\nadd.f16x2 %r9, %r6, %r5;", &[]);
+    fused("mul.f16x2 %r5, %r1, %r2;\nadd.f16x2 %r6, %r5, %r3;\nadd.f16x2 %r9, %r6, %r5;", &[(8, 9), (8, 10)]);
 }
 
 #[test]
@@ -140,6 +141,78 @@ fn each_kernel_says_how_its_fusion_is_known() {
 }
 
 #[test]
+fn of_a_product_and_itself_the_signs_say_which_is_fused() {
+    let body = "mul.f32 %r5, %r1, %r2;\nmul.f32 %r6, %r2, %r1;\nsub.f32 %r9, %r5, %r6;\nst.global.f32 [%d10+40], %r5;";
+    let (a, b) = (1.2345678f32, 0.8765432f32);
+    for (target, compiler) in compilers() {
+        let kernel = compiled(target, &compiler, body);
+        let expected = of((-a).mul_add(b, a * b));
+        assert_ne!(expected, of(a.mul_add(b, -(a * b))));
+        assert_eq!(result_of(&kernel, body, [of(a), of(b), 0, 0]), expected, "{target}");
+    }
+}
+
+#[test]
+fn a_sum_of_constants_that_is_a_tie_is_doubtful() {
+    // ptxas 12.9 makes it 3fb351c7, 13.4 3fb351c8
+    let body = "mov.b32 %r5, 0f3FE19264; mov.b32 %r6, 0fBEB90272;\nadd.f32 %r9, %r5, %r6;";
+    let product = format!("{body}\nmul.f32 %r7, %r1, %r2;\nst.global.f32 [%d10+40], %r7;");
+    let compilers = compilers().into_iter().map(|(target, compiler)| (target, compiler, body));
+    for (target, compiler, body) in compilers.chain([("sm_80", Compiler::Predicted, product.as_str())]) {
+        let kernel = compiled(target, &compiler, body);
+        assert_eq!(kernel.doubts().len(), 1, "{target}: {:?}", kernel.doubts());
+        assert_eq!(kernel.doubts()[0].line, 9);
+    }
+    // nothing is a tie where the magnitudes are added
+    let body = body.replace("BEB90272", "3EB90272");
+    for (target, compiler) in self::compilers() {
+        assert_eq!(compiled(target, &compiler, &body).doubts(), [], "{target}");
+    }
+}
+
+/// Executables that do other things than an assembler.
+#[cfg(unix)]
+#[test]
+fn tools_that_fail_say_so() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("tools-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let tool = |name: &str, script: &str, mode: u32| {
+        let path = folder.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("written");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set");
+        path
+    };
+    let code = "for last; do :; done; echo code > \"$last\"";
+    for (name, script, mode, why) in [
+        ("fails", "echo 'ptxas fatal: no' >&2; exit 3", 0o755, "ptxas fatal: no"),
+        ("dies", "kill -SEGV $$", 0o755, "signal"),
+        ("silent", "exit 0", 0o755, "nvdisasm"),
+        ("garbage", code, 0o755, "section"),
+        ("closed", code, 0o644, "denied"),
+    ] {
+        let assembler = tool(name, script, mode);
+        let shows = tool("shows", "echo ' .section .text.one'; echo garbage", 0o755);
+        let breaks = tool("breaks", "echo broken >&2; exit 1", 0o755);
+        let disassemblers = vec![if name == "silent" { breaks } else { shows }];
+        let tools = Tools { assemblers: vec![assembler], disassemblers, ..Tools::default() };
+        let body = "mul.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3;";
+        let fusion = compiled("sm_80", &Compiler::Asked(tools), body).rewrites().fusion.clone();
+        assert!(matches!(&fusion, Fusion::Predicted(Some(said)) if said.contains(why)), "{name}: {fusion}");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}
+
+#[test]
+fn an_assembler_may_be_named_itself() {
+    let file = std::env::current_exe().expect("a file");
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let Some(tools) = Tools::find(&[folder, file.clone()], "sm_80") else { return };
+    assert_eq!(tools.assemblers[0], file);
+}
+
+#[test]
 fn an_assembler_that_takes_the_text_is_looked_for() {
     let (Some(old), Some(new)) = (Found::find("sm_80"), Found::find("sm_90a")) else { return };
     let (old, new) = (old.asked(), new.asked());
@@ -153,7 +226,8 @@ fn an_assembler_that_takes_the_text_is_looked_for() {
     };
     assert_eq!(asked(old.clone()).word(), "predicted");
     let both = Tools { assemblers: [old.assemblers.clone(), new.assemblers.clone()].concat(), ..old };
-    assert_eq!(asked(both).word(), "asked");
+    let fusion = asked(both);
+    assert_eq!(fusion.word(), "asked", "{fusion}");
 }
 
 #[test]
@@ -161,10 +235,19 @@ fn listings_are_kept_in_a_folder() {
     let Some(tools) = Found::find("sm_80") else { return };
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("listings-{}", std::process::id()));
     let tools = Tools { cache: Some(folder.clone()), ..tools.asked() };
-    let compiler = Compiler::Asked(tools);
+    let compiler = Compiler::Asked(tools.clone());
     let body = "mul.f32 %r5, %r1, %r2; add.f32 %r9, %r5, %r3; // kept";
     assert_eq!(compiled("sm_80", &compiler, body).rewrites().fused, [(8, 8)]);
     let files: Vec<_> = std::fs::read_dir(&folder).expect("a folder").collect();
     assert_eq!(files.len(), 1);
+    // what has taken a listing's place, and is none, is not read
+    #[cfg(unix)]
+    {
+        let file = files[0].as_ref().expect("a file").path();
+        std::fs::remove_file(&file).expect("removed");
+        std::os::unix::fs::symlink("/dev/zero", &file).expect("linked");
+        let other = Tools { options: vec!["-O3".to_owned()], ..tools.clone() };
+        assert_eq!(compiled("sm_80", &Compiler::Asked(other), body).rewrites().fused, [(8, 8)]);
+    }
     std::fs::remove_dir_all(&folder).expect("removed");
 }

@@ -23,9 +23,11 @@ pub(crate) fn compiled(target: &str, compiler: &Compiler, body: &str) -> Kernel 
     } else {
         (32, 'r')
     };
+    // ptxas takes newer targets in newer versions only
+    let version = if target.starts_with("sm_10") { "8.7" } else { "8.4" };
     // the body starts on line 8
     let text = format!(
-        ".version 8.4\n.target {target}\n.address_size 64\n.visible .entry one(.param .u64 p)\n.reqntid 32\n{{\n\
+        ".version {version}\n.target {target}\n.address_size 64\n.visible .entry one(.param .u64 p)\n.reqntid 32\n{{\n\
          .reg .pred %p<9>; .reg .b16 %h<20>; .reg .b32 %r<20>; .reg .b64 %d<20>; ld.param.b64 %d10, [p]; {loads}\n\
          {body}\nst.global.b{bits} [%d10+32], %{letter}9;\nret;\n}}\n"
     );
@@ -46,7 +48,8 @@ pub(crate) fn result_on(target: &str, mode: Mode, body: &str, operands: [u64; 4]
 /// The result of a kernel of a body.
 pub(crate) fn result_of(kernel: &Kernel, body: &str, operands: [u64; 4]) -> u64 {
     let mut bytes: Vec<u8> = operands.iter().flat_map(|operand| operand.to_le_bytes()).collect();
-    bytes.extend([0; 8]);
+    // the result, and eight bytes for what a body stores itself
+    bytes.extend([0; 16]);
     let mut buffers = vec![Buffer { bytes, ..Buffer::default() }];
     let launch = Launch {
         kernel,
@@ -59,5 +62,5 @@ pub(crate) fn result_of(kernel: &Kernel, body: &str, operands: [u64; 4]) -> u64 
     };
     let arguments = [Argument::Pointer { buffer: 0, offset: 0 }];
     launch.run(&arguments, &mut buffers, &mut || false).unwrap_or_else(|error| panic!("{body}: {error}"));
-    u64::from_le_bytes(buffers[0].bytes[32..].try_into().expect("eight bytes"))
+    u64::from_le_bytes(buffers[0].bytes[32..40].try_into().expect("eight bytes"))
 }

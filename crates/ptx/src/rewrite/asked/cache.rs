@@ -120,6 +120,9 @@ fn file_name(key: &str) -> String {
 
 /// What a file says, if it is whole and for this key.
 fn read(path: &Path, key: &str) -> Option<Compiled> {
+    // what is no file, as a pipe or a device, may never end
+    let about = std::fs::metadata(path).ok().filter(|about| about.is_file())?;
+    (about.len() <= CACHE_BYTES).then_some(())?;
     let text = std::fs::read_to_string(path).ok()?;
     let rest = text.strip_prefix(FIRST_LINE)?.strip_prefix('\n')?;
     let rest = rest.strip_prefix(key)?.strip_prefix('\n')?;
@@ -130,7 +133,8 @@ fn read(path: &Path, key: &str) -> Option<Compiled> {
 
 fn write(folder: &Path, key: &str, compiled: &Compiled) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    make_room(folder)?;
+    // where it is not possible, the folder is the worse for it only by a few files
+    let _ = make_room(folder);
     let rest = format!("{}\n{}", compiled.by, compiled.listing);
     let path = folder.join(file_name(key));
     // another process sees the whole file or none
@@ -167,11 +171,15 @@ fn remove_oldest(folder: &Path, most: u64) -> std::io::Result<()> {
     }
     files.sort();
     let mut bytes: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+    if bytes <= most {
+        return Ok(());
+    }
     for (_, size, path) in files {
-        if bytes <= most / 4 * 3 || bytes <= most {
+        if bytes <= most / 4 * 3 {
             break;
         }
-        std::fs::remove_file(path)?;
+        // another process may have been faster
+        let _ = std::fs::remove_file(path);
         bytes -= size;
     }
     Ok(())

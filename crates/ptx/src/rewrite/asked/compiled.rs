@@ -19,18 +19,19 @@ pub(super) struct Compiled {
     pub(super) listing: String,
 }
 
-/// Compiles entries with the first assembler that takes the text. Else why none did.
+/// Compiles entries with the first assembler that takes the text. Else why none did, of each what it said first.
 pub(super) fn compile(
     tools: &Tools,
     module: &Module,
     entries: &[&Function],
     target: &str,
 ) -> Result<Vec<Result<Compiled, String>>, String> {
-    let mut first = None;
+    let mut said: Vec<(&Path, String)> = vec![];
+    let until = Instant::now() + TIME_LIMIT;
     for extent in [Extent::Entry, Extent::Whole] {
         for assembler in &tools.assemblers {
             let by = format!("ptxas {}", version(assembler));
-            let asking = Asking { tools, assembler, module, entries, target, extent };
+            let asking = Asking { tools, assembler, module, entries, target, extent, until };
             match asking.listings() {
                 Ok(listings) => {
                     let one = |listing: Result<String, String>| {
@@ -39,11 +40,16 @@ pub(super) fn compile(
                     };
                     return Ok(listings.into_iter().map(one).collect());
                 }
-                Err(why) => drop(first.get_or_insert(format!("{by}: {why}"))),
+                Err(why) => {
+                    if !said.iter().any(|(other, _)| other == assembler) {
+                        said.push((assembler, format!("{by}: {why}")));
+                    }
+                }
             }
         }
     }
-    Err(first.unwrap_or_else(|| "there is no ptxas".to_owned()))
+    let said: Vec<String> = said.into_iter().map(|(_, why)| why).collect();
+    Err(if said.is_empty() { "there is no ptxas".to_owned() } else { said.join("; ") })
 }
 
 struct Asking<'a> {
@@ -53,6 +59,7 @@ struct Asking<'a> {
     entries: &'a [&'a Function],
     target: &'a str,
     extent: Extent,
+    until: Instant,
 }
 
 impl Asking<'_> {
@@ -69,7 +76,7 @@ impl Asking<'_> {
 
     /// The listing of each entry.
     fn listings(&self) -> Result<Vec<Result<String, String>>, String> {
-        let until = Instant::now() + TIME_LIMIT;
+        let until = self.until;
         let folder = Folder::new().map_err(|error| error.to_string())?;
         let (with, code) = self.start(&folder, "numbered", true)?;
         let (without, plain) = self.start(&folder, "plain", false)?;

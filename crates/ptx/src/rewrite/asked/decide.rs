@@ -280,9 +280,38 @@ impl Deciding<'_> {
             [] => Copy::Unclear,
             [(operand, _)] => Copy::Fused(*operand),
             [(operand, first), (_, second)] if first > second => Copy::Fused(*operand),
-            // either is the same product
-            [(operand, _), ..] if self.same(&origins[0], &origins[1]) => Copy::Fused(*operand),
+            // either is the same product: of a difference the signs say which is multiplied again
+            [(operand, _), ..] if self.same(&origins[0], &origins[1]) => {
+                match self.function.instructions[addition].name() {
+                    "sub" => self.signs(at, origins).map_or(Copy::Unclear, Copy::Fused),
+                    _ => Copy::Fused(*operand),
+                }
+            }
             _ => Copy::Unclear,
+        }
+    }
+
+    /// Of a difference of a product and itself the operand that is fused: the first is multiplied again if the product is added to
+    /// what is negative. None where the signs are not known.
+    fn signs(&self, at: usize, origins: &[Origin; 2]) -> Option<usize> {
+        let is_plain =
+            |origin: &Origin| origin.steps.is_empty() && origin.leaves.iter().all(|(_, negated)| !negated);
+        if !origins.iter().all(is_plain) {
+            return None;
+        }
+        let (a, b, c) = self.factors(at);
+        let sources = self.listing.code[at].sources();
+        let Value::Register(register) = value(sources.get(c)?) else { return None };
+        let &[product] = self.listing.reaching(at, register).as_slice() else { return None };
+        let [x, y] = self.listing.code[product].sources() else { return None };
+        let is_product = matches!(self.listing.code[product].name(), "FMUL" | "DMUL" | "HMUL2" | "FMUL2");
+        let minus = |operand: &str| operand.starts_with('-');
+        let multiplied = minus(sources.get(a)?) != minus(sources.get(b)?);
+        let kept = minus(x) != minus(y);
+        match (multiplied == kept, minus(sources.get(c)?)) {
+            (true, true) if is_product => Some(1),
+            (false, false) if is_product => Some(2),
+            _ => None,
         }
     }
 
@@ -328,8 +357,14 @@ impl Deciding<'_> {
                         return all;
                     }
                     let one = &self.listing.code[*definition];
+                    if let Some(half) = self.packed(*definition, operand) {
+                        return half.is_some_and(|source| {
+                            self.is_of(*definition, source, accepted, origin, all, seen)
+                        });
+                    }
                     if one.number.is_some_and(|number| {
                         accepted.contains(&self.alike[number.min(self.alike.len() - 1)])
+                            && self.may_be(*definition, number)
                     }) {
                         return true;
                     }
@@ -356,6 +391,28 @@ impl Deciding<'_> {
             }
             Value::Other => false,
         }
+    }
+
+    /// Of a register into which the code packs two registers the one that an operand takes, where it takes one; None inside where that
+    /// is not known. ptxas computes two halves that have a register each in the text by one instruction.
+    fn packed(&self, definition: usize, operand: &str) -> Option<Option<&str>> {
+        let one = &self.listing.code[definition];
+        let half = [".H0_H0", ".H1_H1"].iter().position(|half| operand.contains(half))?;
+        let [first, how, second] = one.sources() else { return None };
+        let both = |operand: &str| matches!(value(operand), Value::Register(_));
+        (one.name() == "PRMT" && both(first) && both(second))
+            .then(|| (*how == "0x5410").then_some([*first, *second][half]))
+    }
+
+    /// Whether an instruction of the code can be what an instruction of the text has become: arithmetic on floats comes from no
+    /// load, and may have the number of one where ptxas computes two halves at once.
+    fn may_be(&self, at: usize, number: usize) -> bool {
+        !(self.adds(at) || matches!(self.listing.code[at].name(), "HMUL2" | "DMUL" | "FMUL2"))
+            || self
+                .function
+                .instructions
+                .get(number)
+                .is_some_and(|instruction| !matches!(instruction.name(), "ld" | "mov" | "cvta" | "setp"))
     }
 
     /// Whether an instruction of the text is not in the code.

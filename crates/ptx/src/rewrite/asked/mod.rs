@@ -18,8 +18,9 @@ use super::dead::{is_nothing, live};
 use super::normal::Normal;
 use super::uses::Uses;
 use super::{Rewrites, too_large};
+use crate::error::Doubt;
 use crate::flow::Flow;
-use crate::text::{Function, Module};
+use crate::text::{Function, Instruction, Module};
 
 pub use cache::CACHE_BYTES;
 pub use folder::CACHE_VARIABLE;
@@ -47,6 +48,26 @@ pub(super) fn apply(
         return Ok(compiled.by.clone());
     };
     let live = live(function, &uses);
+    // what ptxas computed in a way that no rule tells left no code, or another instruction than its own
+    let may_be_unsure = |at: usize| {
+        let one = &text.instructions[at];
+        matches!(one.name(), "add" | "sub" | "rcp")
+            && one.form.ends_with(".f32")
+            && live[at]
+            && !listing
+                .of(at)
+                .iter()
+                .any(|code| matches!(listing.code[*code].name(), "FADD" | "FFMA" | "MUFU"))
+    };
+    if (0..text.instructions.len()).any(may_be_unsure)
+        && let Some(normal) = normal()
+    {
+        let unsure = normal.unsure.iter().filter(|(at, _)| may_be_unsure(*at));
+        rewrites.doubts.extend(unsure.map(|(at, why)| {
+            let Instruction { line, form, .. } = &text.instructions[*at];
+            Doubt { line: *line, form: form.clone(), why: (*why).to_owned() }
+        }));
+    }
     let mut decisions = decide::decide(function, &uses, &live, &listing, &|at| dropped(normal(), at));
     decisions.doubts.extend(doubts);
     decisions.doubts.sort_by_key(|doubt| doubt.line);

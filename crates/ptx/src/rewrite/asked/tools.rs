@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Folders that are searched before all others, separated as those of PATH are.
 pub const FOLDERS_VARIABLE: &str = "BITMMA_CUDA_TOOLS";
 
-/// How long ptxas and nvdisasm may take together for one entry.
+/// How long ptxas and nvdisasm may take together for a text, all tries included.
 pub const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// What compiles a text and shows the code.
@@ -26,7 +26,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    /// The tools in these folders, then in those of the variable `BITMMA_CUDA_TOOLS`, of PATH, and of CUDA_HOME and CUDA_PATH
+    /// The tools in these folders, of which one that is a file is an assembler itself, then in those of the variable `BITMMA_CUDA_TOOLS`, of PATH, and of CUDA_HOME and CUDA_PATH
     /// (`bin`). None where an assembler or the disassembler is missing. Triton has a second assembler for what is newer than
     /// `sm_90`, `ptxas-blackwell`; it comes first for those targets.
     pub fn find(folders: &[PathBuf], target: &str) -> Option<Tools> {
@@ -55,7 +55,12 @@ impl Tools {
             }
             paths
         };
-        let assemblers: Vec<PathBuf> = names.into_iter().flat_map(found).collect();
+        let mut assemblers: Vec<PathBuf> = folders.iter().filter(|path| path.is_file()).cloned().collect();
+        for path in names.into_iter().flat_map(found) {
+            if !assemblers.contains(&path) {
+                assemblers.push(path);
+            }
+        }
         let disassemblers = found("nvdisasm");
         (!assemblers.is_empty() && !disassemblers.is_empty()).then_some(Tools {
             assemblers,
@@ -66,22 +71,33 @@ impl Tools {
     }
 }
 
+/// What tells a file from another that takes its place: its size, and when it was written.
+type Mark = Option<(u64, Option<SystemTime>)>;
+
+/// How long a tool may take to name its release.
+const VERSION_LIMIT: Duration = Duration::from_secs(20);
+
 /// The release that a tool names, as in `12.9.86`; empty where it names none. Asked once for each file.
 pub(super) fn version(tool: &Path) -> String {
-    static KNOWN: OnceLock<Mutex<HashMap<PathBuf, String>>> = OnceLock::new();
+    static KNOWN: OnceLock<Mutex<HashMap<(PathBuf, Mark), String>>> = OnceLock::new();
     let known = KNOWN.get_or_init(Mutex::default);
-    if let Some(version) = known.lock().ok().and_then(|known| known.get(tool).cloned()) {
+    let mark = std::fs::metadata(tool).ok().map(|about| (about.len(), about.modified().ok()));
+    let key = (tool.to_owned(), mark);
+    if let Some(version) = known.lock().ok().and_then(|known| known.get(&key).cloned()) {
         return version;
     }
-    let output = Command::new(tool).arg("--version").stdin(Stdio::null()).output();
-    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let text = Folder::new().map_err(|error| error.to_string()).and_then(|folder| {
+        let running = Running::start(Command::new(tool).arg("--version"), &folder.0, "version")?;
+        running.end(Instant::now() + VERSION_LIMIT)
+    });
+    let text = text.unwrap_or_default();
     let version = text
         .split([' ', ',', '\n'])
         .find_map(|word| word.strip_prefix('V').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())))
         .unwrap_or("")
         .to_owned();
     if let Ok(mut known) = known.lock() {
-        known.insert(tool.to_owned(), version.clone());
+        known.insert(key, version.clone());
     }
     version
 }
@@ -138,7 +154,7 @@ impl Running {
                 Ok(Some(status)) => break status,
                 Ok(None) if Instant::now() < until => std::thread::sleep(pause),
                 Ok(None) => {
-                    return Err(format!("{} was stopped after {} seconds", self.name, TIME_LIMIT.as_secs()));
+                    return Err(format!("{} took too long and was stopped", self.name));
                 }
                 Err(error) => return Err(format!("{}: {error}", self.name)),
             }

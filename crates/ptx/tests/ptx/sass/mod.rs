@@ -102,6 +102,18 @@ fn asked() {
     }
 }
 
+/// Kernels that were wrong without a word when ptxas was asked: a product less itself, halves computed two at a time, sums of
+/// constants that are ties.
+#[test]
+fn found() {
+    let Some(tools) = Tools::find("sm_80") else { return };
+    let wish = every("sm_80", Way::ASKED);
+    for seed in [998, 1629, 2397, 2671, 3938, 5955] {
+        let outcome = &compare::outcomes(&tools, &[Entry::of(seed, &wish)], "sm_80", Way::ASKED)[0];
+        assert!(!outcome.differs(), "seed {seed}");
+    }
+}
+
 /// A campaign that `BITMMA_PTX_FUZZ` describes.
 #[test]
 fn described() {

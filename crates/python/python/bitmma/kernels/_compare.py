@@ -134,7 +134,7 @@ class _Lines(NamedTuple):
 def _traced(compiled: Compiled, value: Any, byte: int, options: dict[str, Any]) -> _Lines:
     """All results of floating-point instructions in the block that wrote a byte."""
     ptx = _Ptx(compiled.text)
-    how = _sass.compiled(options.get("mode", "gpu"), compiled.fusion, compiled.ptxas_options)
+    how = _sass.compiled(options.get("mode", "gpu"), compiled.fusion, compiled.ptxas_options, compiled.ptxas)
     about = ptx.describe(how)
     common = {"allow_doubtful": options.get("allow_doubtful", False), "shared": compiled.shared}
 

@@ -87,6 +87,7 @@ def launch_ptx(
     mode: str = "gpu",
     fusion: str | None = None,
     ptxas_options: Sequence[str] = (),
+    ptxas: str | None = None,
     allow_doubtful: bool = False,
     shared: int | None = None,
     loop_limit: int | None = None,
@@ -100,7 +101,8 @@ def launch_ptx(
     ``.reqntid`` where the entry has one. ``mode="gpu"`` runs what ptxas makes of the text, ``"text"`` the text as written.
     ``fusion`` says how it is found out which products ptxas fuses with additions: ``"ask"`` compiles the text and reads the
     code, ``"predict"`` goes by a rule, ``"off"`` is for kernels that are compiled without; None asks where ptxas and nvdisasm are
-    installed, and else predicts. ``ptxas_options`` are further options of ptxas.
+    installed, and else predicts. ``ptxas_options`` are further options of ptxas; ``ptxas`` is
+    the file of the one that is asked first.
     A kernel whose results on a GPU are not known for sure is refused unless ``allow_doubtful``; with it, blocks run one
     after the other, and may touch the same addresses. ``shared`` is the size of dynamic shared memory, by default all that
     the architecture has; ``loop_limit`` the turns that the loops of a warp may make; ``threads`` those of this machine.
@@ -113,7 +115,7 @@ def launch_ptx(
     sizes = _dimensions("grid", grid)
     memory = Memory(names)
     given = [memory.argument(index, argument) for index, argument in enumerate(args)]
-    compiled = _sass.compiled(mode, fusion, list(ptxas_options))
+    compiled = _sass.compiled(mode, fusion, list(ptxas_options), ptxas)
     with _located(text):
         about = ptx.describe(compiled, entry, target)
     missing = about["parameters"][len(given) :]

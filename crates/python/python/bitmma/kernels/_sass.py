@@ -28,6 +28,20 @@ def folders() -> list[str]:
     return found
 
 
-def compiled(mode: str, fusion: str | None, options: list[str] | None = None) -> tuple[str, str | None, list[str], list[str]]:
-    """A mode and a fusion with what they need."""
-    return mode, fusion, folders(), options or []
+def compiled(
+    mode: str, fusion: str | None, options: list[str] | None = None, ptxas: str | None = None
+) -> tuple[str, str | None, list[str], list[str]]:
+    """A mode and a fusion with what they need. ``ptxas``: the one that is asked first."""
+    return mode, fusion, [*([ptxas] if ptxas else []), *folders()], options or []
+
+
+def of_triton(capability: int) -> str | None:
+    """The ptxas that Triton itself calls for a compute capability, by its knobs and variables (``TRITON_PTXAS_PATH``)."""
+    from triton.backends.nvidia import compiler
+
+    try:
+        path: str = compiler.get_ptxas(capability).path
+    # one that is named and missing, or of a Triton that chooses otherwise: the folders have others
+    except (AttributeError, RuntimeError, OSError, TypeError):
+        return None
+    return path

@@ -12,6 +12,7 @@ from unittest import mock
 from .._bitmma import architecture as _architecture
 from .._lazy import numpy as np
 from ..errors import OptionError, PtxError
+from . import _sass
 from ._device import Device, present
 from ._launch import Launched, launch_ptx
 from ._memory import Memory
@@ -98,7 +99,11 @@ def _address(value: Any) -> int:
 
 def _ptxas_options(metadata: Any) -> list[str]:
     """The options with which Triton calls ptxas, as far as they may change code."""
+    from triton import knobs
+
     options = (getattr(metadata, "ptx_options", None) or "").split()
+    if knobs.nvidia.disable_ptxas_opt:  # the variable DISABLE_PTXAS_OPT
+        options = ["-g", "--opt-level", "0", *options]
     return [*options, "--regAllocOptLevel=2"]
 
 
@@ -115,6 +120,7 @@ class Compiled(NamedTuple):
     #: As ``launch_ptx`` has them.
     fusion: str | None
     ptxas_options: list[str]
+    ptxas: str | None
 
 
 class OnChip:
@@ -199,12 +205,17 @@ class OnChip:
         sizes = grid(bound) if callable(grid) else grid
         if isinstance(sizes, (tuple, list)) and 0 in sizes:
             return Launched(0, [], [], [])  # no block: Triton launches nothing
-        how = {"fusion": None, "ptxas_options": _ptxas_options(compiled.metadata), **self.options}
+        how = {
+            "fusion": None,
+            "ptxas_options": _ptxas_options(compiled.metadata),
+            "ptxas": _sass.of_triton(self.capability),
+            **self.options,
+        }
         if not getattr(compiled.metadata, "enable_fp_fusion", True):
             how["fusion"] = "off"
         shared = int(compiled.metadata.shared)
         self.last = Compiled(
-            compiled.asm["ptx"], sizes, ordered, shared, list(bound), kernel, how["fusion"], how["ptxas_options"]
+            compiled.asm["ptx"], sizes, ordered, shared, list(bound), kernel, how["fusion"], how["ptxas_options"], how["ptxas"]
         )
         scratch = int(getattr(compiled.metadata, "global_scratch_size", 0) or 0)
         if scratch:
