@@ -54,8 +54,10 @@ pub(super) fn numbered(module: &Module, entries: &[&Function], extent: Extent, n
             break;
         }
     }
+    // ptxas 13.4 crashes where the last line has no end
+    result.push('\n');
     if numbered {
-        result.push_str("\n.file 1 \"kernel.ptx\"\n");
+        result.push_str(".file 1 \"kernel.ptx\"\n");
     }
     result
 }
