@@ -1,7 +1,9 @@
 //! Instructions of the text that compute the same: ptxas keeps one of them, under its number.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use super::super::dead::is_nothing;
+use super::super::normal::Normal;
 use super::super::uses::Uses;
 use crate::flow::effects;
 use crate::text::{Base, Function, Operand};
@@ -34,6 +36,29 @@ pub(super) fn alike(function: &Function, uses: &Uses) -> Vec<usize> {
         first[at] = *known.entry(key).or_insert(at);
     }
     first
+}
+
+/// Of each instruction of the text in an unrolled loop how many turns it has, and the other instructions that compute the same as it
+/// does in one of them.
+pub(super) fn alike_in_turns(normal: &Normal) -> HashMap<usize, (usize, BTreeSet<usize>)> {
+    let first = alike(&normal.function, &normal.uses);
+    let mut classes: HashMap<usize, BTreeSet<usize>> = HashMap::new();
+    let mut turns: HashMap<usize, (usize, BTreeSet<usize>)> = HashMap::new();
+    for (copy, origin) in normal.origin.iter().enumerate() {
+        if !is_nothing(&normal.function.instructions[copy]) {
+            classes.entry(first[copy]).or_default().insert(*origin);
+            turns.entry(*origin).or_default().0 += 1;
+        }
+    }
+    turns.retain(|_, (count, _)| *count > 1);
+    for class in classes.values().filter(|class| class.len() > 1) {
+        for origin in class {
+            if let Some((_, others)) = turns.get_mut(origin) {
+                others.extend(class.iter().filter(|other| *other != origin));
+            }
+        }
+    }
+    turns
 }
 
 fn named(uses: &Uses, first: &[usize], at: usize, operand: &Operand, function: &Function) -> String {

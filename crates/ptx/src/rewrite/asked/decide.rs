@@ -1,11 +1,12 @@
 //! What the code says of each addition: whether it is fused, and with which product.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::super::contract::{is_product, rounds};
 use super::super::evaluate;
+use super::super::normal::Normal;
 use super::super::uses::Uses;
-use super::alike::alike;
+use super::alike::{alike, alike_in_turns};
 use super::origin::{Origin, kind, known, origin};
 use super::sass::{Listing, Value, value};
 use crate::error::Doubt;
@@ -44,17 +45,21 @@ struct Deciding<'d> {
     uses: &'d Uses,
     listing: &'d Listing<'d>,
     alike: Vec<usize>,
+    turns: HashMap<usize, (usize, BTreeSet<usize>)>,
 }
 
-/// `dropped`: whether an instruction is known to be nothing in the code, because it is never reached.
+/// `dropped`: whether an instruction is known to be nothing in the code, because it is never reached. `normal`: the function with
+/// its loops unrolled, if it has any.
 pub(super) fn decide(
     function: &Function,
     uses: &Uses,
     live: &[bool],
     listing: &Listing<'_>,
     dropped: &dyn Fn(usize) -> bool,
+    normal: Option<&Normal>,
 ) -> Decisions {
-    let deciding = Deciding { function, uses, listing, alike: alike(function, uses) };
+    let turns = normal.map(alike_in_turns).unwrap_or_default();
+    let deciding = Deciding { function, uses, listing, alike: alike(function, uses), turns };
     let mut decisions = Decisions::default();
     for addition in 0..function.instructions.len() {
         let instruction = &function.instructions[addition];
@@ -111,7 +116,11 @@ impl Deciding<'_> {
             merged = self.merged(addition);
             &merged
         };
-        for at in all.iter().copied().filter(|at| self.adds(*at)) {
+        // of a turn that computes what another instruction does, too, the code may have that one only
+        let own = all.iter().filter(|at| self.adds(**at)).count();
+        let turns = self.turns.get(&addition).filter(|(count, _)| own < *count);
+        let merged = turns.into_iter().flat_map(|(_, others)| others).flat_map(|one| self.listing.of(*one));
+        for at in all.iter().chain(merged).copied().filter(|at| self.adds(*at)) {
             copies.insert(self.copy(at, addition, &origins, &candidates));
         }
         let copies: Vec<Copy> = copies.into_iter().collect();

@@ -15,6 +15,7 @@ mod sass;
 mod tools;
 
 use super::dead::{is_nothing, live};
+use super::loops::loops;
 use super::normal::Normal;
 use super::uses::Uses;
 use super::{Rewrites, too_large};
@@ -68,7 +69,9 @@ pub(super) fn apply(
             Doubt { line: *line, form: form.clone(), why: (*why).to_owned() }
         }));
     }
-    let mut decisions = decide::decide(function, &uses, &live, &listing, &|at| dropped(normal(), at));
+    let in_turns = if loops(&flow).is_empty() { None } else { normal() };
+    let dropped = |at: usize| dropped(normal(), at);
+    let mut decisions = decide::decide(function, &uses, &live, &listing, &dropped, in_turns);
     decisions.doubts.extend(doubts);
     decisions.doubts.sort_by_key(|doubt| doubt.line);
     rewrites.doubts.extend(decisions.doubts);
