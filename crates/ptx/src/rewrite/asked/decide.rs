@@ -99,6 +99,14 @@ impl Deciding<'_> {
         let candidates = [0, 1].map(|index| is_candidate(&origins[index]));
         if candidates == [None, None] {
             let fused = self.listing.of(addition).iter().any(|at| self.multiply_add(*at));
+            // what is packed again may be a product, and the code may have the addition under another number
+            let is_packed = |origin: &Origin| {
+                origin.leaves.iter().any(|(at, _)| self.function.instructions[*at].name() == "mov")
+            };
+            if self.listing.of(addition).is_empty() && origins.iter().any(is_packed) {
+                return Err("nothing in the code that ptxas makes of the text is known to be this addition"
+                    .to_owned());
+            }
             return match fused {
                 true => {
                     Err("ptxas makes it a multiply-add, though none of its operands is known to be a product"
@@ -215,8 +223,13 @@ impl Deciding<'_> {
             _ => bits & 0x7fff_ffff == 0x3f80_0000,
         };
         match value(operand) {
-            // bits, as a listing prints one exactly
-            Value::Number(number) => number.abs().to_bits() == 1f64.to_bits(),
+            // bits, as a listing prints one exactly; of packed halves both
+            Value::Number(number) => {
+                let second = one.sources().get(index + 1).map(|operand| value(operand));
+                let is_one = |number: f64| number.abs().to_bits() == 1f64.to_bits();
+                is_one(number)
+                    && !matches!(second, Some(Value::Number(second)) if name == "HFMA2" && !is_one(second))
+            }
             Value::Bits(value) => bits(value),
             Value::Register(register) => {
                 let reaching = self.listing.reaching(at, register);
