@@ -77,7 +77,7 @@ class Portable:
         return self._clean(func, found) if isinstance(found, torch.Tensor) else found
 
     def _clean(self, func: Any, found: torch.Tensor) -> torch.Tensor:
-        if found.dtype in CODE and found.device.type == "cpu" and found.layout is torch.strided:
+        if found.dtype in CODE and found.device.type == "cpu" and found.layout is torch.strided and not found.is_nested:
             return canonical(found)
         if found.is_complex() or (found.dtype in CODE and found.device.type != "meta"):
             self.count(func)

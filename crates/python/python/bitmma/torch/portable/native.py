@@ -14,7 +14,7 @@ CODE = {torch.float64: 0, torch.float32: 1, torch.float16: 2, torch.bfloat16: 3}
 
 def known(x: Any) -> bool:
     """Whether it is a plain tensor of numbers that are computed here."""
-    return isinstance(x, torch.Tensor) and x.dtype in CODE and x.device.type == "cpu" and x.layout == torch.strided
+    return isinstance(x, torch.Tensor) and x.dtype in CODE and x.device.type == "cpu" and x.layout == torch.strided and not x.is_nested
 
 
 def _held(x: torch.Tensor) -> tuple[int, int]:
