@@ -32,7 +32,7 @@ pub fn text(bytes: Vec<u8>, expected: &str) -> Result<String, String> {
         Ok(text) if !text.trim_ascii().is_empty() => Ok(text),
         Ok(text) => Err(unexpected(text.as_bytes(), expected)),
         Err(error) if kind(error.as_bytes()) == "a binary file" => {
-            Err(format!("it is not UTF-8 text; {expected} was expected"))
+            Err(format!("{} (it is not UTF-8 text)", unexpected(error.as_bytes(), expected)))
         }
         Err(error) => Err(unexpected(error.as_bytes(), expected)),
     }
