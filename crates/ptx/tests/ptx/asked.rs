@@ -184,7 +184,7 @@ fn tools_that_fail_say_so() {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("set");
         path
     };
-    let code = "for last; do :; done; echo code > \"$last\"";
+    let code = "for last; do :; done; [ \"$last\" = --version ] || echo code > \"$last\"";
     for (name, script, mode, why) in [
         ("fails", "echo 'ptxas fatal: no' >&2; exit 3", 0o755, "ptxas fatal: no"),
         ("dies", "kill -SEGV $$", 0o755, "signal"),

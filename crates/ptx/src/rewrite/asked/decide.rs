@@ -391,7 +391,10 @@ impl Deciding<'_> {
                         return true;
                     }
                     let moves = match one.name() {
-                        "MOV" | "UMOV" | "R2UR" | "MOV32I" => one.sources().get(..1),
+                        // a parameter or a constant may be loaded first
+                        "MOV" | "UMOV" | "R2UR" | "MOV32I" | "LDC" | "ULDC" | "LDCU" => {
+                            one.sources().get(..1)
+                        }
                         "IMAD" if one.has("MOV") => one.sources().get(2..3),
                         "SEL" | "FSEL" | "USEL" => one.sources().get(..2),
                         _ => None,
