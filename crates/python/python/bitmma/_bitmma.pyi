@@ -1565,7 +1565,7 @@ def portable_along(name: str, rows: SupportsIndex, length: SupportsIndex, output
     A row from each row, or from each two rows.
     """
 
-def portable_apply(name: str, length: SupportsIndex, output: tuple[SupportsIndex, SupportsIndex], x: tuple[SupportsIndex, SupportsIndex], y: tuple[SupportsIndex, SupportsIndex] = ..., z: tuple[SupportsIndex, SupportsIndex] = ..., p: float = 0.0, q: float = 0.0, r: float = 0.0) -> None:
+def portable_apply(name: str, length: SupportsIndex, output: tuple[SupportsIndex, SupportsIndex], x: tuple[SupportsIndex, SupportsIndex], y: tuple[SupportsIndex, SupportsIndex] = ..., z: tuple[SupportsIndex, SupportsIndex] = ..., p: SupportsFloat | SupportsIndex = 0.0, q: SupportsFloat | SupportsIndex = 0.0, r: SupportsFloat | SupportsIndex = 0.0) -> None:
     """
     The values of a function for each element of arrays of one length.
     """
@@ -1575,12 +1575,12 @@ def portable_canonical(length: SupportsIndex, array: tuple[SupportsIndex, Suppor
     Gives every NaN of an array the positive sign and no payload.
     """
 
-def portable_layer_norm(rows: SupportsIndex, length: SupportsIndex, output: tuple[SupportsIndex, SupportsIndex], means: tuple[SupportsIndex, SupportsIndex], factors: tuple[SupportsIndex, SupportsIndex], input: tuple[SupportsIndex, SupportsIndex], weight: tuple[SupportsIndex, SupportsIndex], bias: tuple[SupportsIndex, SupportsIndex], epsilon: float) -> None:
+def portable_layer_norm(rows: SupportsIndex, length: SupportsIndex, output: tuple[SupportsIndex, SupportsIndex], means: tuple[SupportsIndex, SupportsIndex], factors: tuple[SupportsIndex, SupportsIndex], input: tuple[SupportsIndex, SupportsIndex], weight: tuple[SupportsIndex, SupportsIndex], bias: tuple[SupportsIndex, SupportsIndex], epsilon: SupportsFloat | SupportsIndex) -> None:
     """
     The layer norm of rows: results, means and factors; weight and bias have address 0 where there are none.
     """
 
-def portable_reduce(name: str, rows: SupportsIndex, length: SupportsIndex, output: tuple[SupportsIndex, SupportsIndex], input: tuple[SupportsIndex, SupportsIndex], parameter: float = 0.0) -> None:
+def portable_reduce(name: str, rows: SupportsIndex, length: SupportsIndex, output: tuple[SupportsIndex, SupportsIndex], input: tuple[SupportsIndex, SupportsIndex], parameter: SupportsFloat | SupportsIndex = 0.0) -> None:
     """
     One number from each row.
     """
