@@ -124,7 +124,7 @@ impl Groups {
         }
     }
 
-    /// The group has ended, or is where it waits for others: goes on with lanes that can; whether there are any.
+    /// The group has ended, or waits for others: runs lanes that can run next. Whether there are any.
     pub(super) fn resume(&mut self) -> bool {
         if self.active != 0
             && let Some(join) = self.join

@@ -34,7 +34,7 @@ struct Touch {
 /// What an access meets and leaves.
 #[derive(Clone, Copy)]
 pub(super) struct Check {
-    /// Accesses that it races with, whoever did them.
+    /// Accesses that it races with, of any warp or block.
     pub(super) all: &'static [Kind],
     /// Those of other blocks that it races with, too.
     pub(super) foreign: &'static [Kind],

@@ -40,7 +40,7 @@ def operation(name: str) -> Callable[[Handler], Handler]:
 
 
 def common(*values: Any, promotes: bool = False) -> Any:
-    """Tensors and numbers as tensors of the dtype in which PyTorch computes them; NotImplemented where that is none of ours. With
+    """Tensors and numbers as tensors of the dtype in which PyTorch computes them; NotImplemented for dtypes other than ours. With
     ``promotes`` integers are computed in the default dtype."""
     tensors = [one for one in values if isinstance(one, torch.Tensor)]
     dtype = tensors[0].dtype
