@@ -61,7 +61,14 @@ pub(super) fn alike_in_turns(normal: &Normal) -> HashMap<usize, (usize, BTreeSet
     turns
 }
 
-fn named(uses: &Uses, first: &[usize], at: usize, operand: &Operand, function: &Function) -> String {
+/// What an operand is: the same name is the same value.
+pub(super) fn named(
+    uses: &Uses,
+    first: &[usize],
+    at: usize,
+    operand: &Operand,
+    function: &Function,
+) -> String {
     match operand {
         Operand::Register(id) | Operand::Not(id) | Operand::Address(Base::Register(id), _) => {
             let mut reaching: Vec<usize> = uses

@@ -1,4 +1,4 @@
-//! Operations on constants that ptxas has computed: the code has no special function for them.
+//! What the code says of special functions: those of constants ptxas has computed, of the others each is there.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,34 +7,54 @@ use super::super::dead::{computes, live};
 use super::super::evaluate::is_approximate;
 use super::super::normal::{Folded, Normal};
 use super::super::uses::Uses;
+use super::alike::{alike, named};
 use super::dropped;
 use super::sass::Listing;
 use crate::error::Doubt;
 use crate::flow::{Flow, effects};
 use crate::text::{Function, Instruction, Operand};
 
-/// Folds what the code has folded, with the values that are known to be the text's. Doubts about what it has not, and is not known.
+/// Folds what the code has folded, with the values that are known to be the text's. Doubts about what it has not, and is not known,
+/// and about functions that it does not have.
 pub(super) fn fold<'n>(
     function: &mut Function,
     listing: &Listing<'_>,
     normal: &dyn Fn() -> Option<&'n Normal>,
     rewrites: &mut Rewrites,
 ) -> Vec<Doubt> {
-    let special =
-        |at: usize| listing.of(at).iter().any(|one| matches!(listing.code[*one].name(), "MUFU" | "UMUFU"));
-    let candidates: Vec<usize> = (0..function.instructions.len())
-        .filter(|at| is_approximate(&function.instructions[*at]) && !special(*at))
+    let special = |at: usize, number: usize| {
+        let unit = unit(&function.instructions[at]);
+        listing.of(number).iter().any(|one| {
+            let code = &listing.code[*one];
+            matches!(code.name(), "MUFU" | "UMUFU") && unit.iter().any(|name| code.has(name))
+        })
+    };
+    let mut candidates: Vec<usize> = (0..function.instructions.len())
+        .filter(|at| is_approximate(&function.instructions[*at]) && !special(*at, *at))
         .collect();
     if candidates.is_empty() {
         return vec![];
     }
     let flow = Flow::of(&function.instructions);
-    let varying: Option<Vec<bool>> = Uses::of(function, &flow).map(|uses| {
+    let mut varying = BTreeSet::new();
+    if let Some(uses) = Uses::of(function, &flow) {
         let live = live(function, &uses);
-        (0..function.instructions.len()).map(|at| !live[at] || varies(function, &uses, at)).collect()
-    });
-    let is_constant = |at: &usize| varying.as_ref().is_none_or(|varying| !varying[*at]);
-    let candidates: Vec<usize> = candidates.into_iter().filter(is_constant).collect();
+        let alike = alike(function, &uses);
+        let operand = |at: usize| {
+            decisive(&function.instructions[at]).map(|operand| named(&uses, &alike, at, operand, function))
+        };
+        // the code may have one for several of the same operand: a reciprocal for a division, too
+        let merged = |at: usize| {
+            (0..alike.len()).any(|other| {
+                unit(&function.instructions[other]) == unit(&function.instructions[at])
+                    && special(at, other)
+                    && operand(other) == operand(at)
+            })
+        };
+        candidates.retain(|at| live[*at]);
+        varying = candidates.iter().copied().filter(|at| varies(function, &uses, *at)).collect();
+        candidates.retain(|at| !varying.contains(at) || !merged(*at));
+    }
     if candidates.is_empty() {
         return vec![];
     }
@@ -54,6 +74,14 @@ pub(super) fn fold<'n>(
                 doubts.push(Doubt { line: instruction.line, form: instruction.form.clone(), why });
             }
             None if gone || divides_by_one(instruction) => {}
+            None if varying.contains(&at) => {
+                let why = "the code that ptxas makes of the text has another function in its place, or none";
+                doubts.push(Doubt {
+                    line: instruction.line,
+                    form: instruction.form.clone(),
+                    why: why.to_owned(),
+                });
+            }
             None => {
                 let why = "ptxas computes it without the special function".to_owned();
                 doubts.push(Doubt { line: instruction.line, form: instruction.form.clone(), why });
@@ -61,6 +89,20 @@ pub(super) fn fold<'n>(
         }
     }
     doubts
+}
+
+/// The operations of the special function unit, one of which each function becomes.
+fn unit(instruction: &Instruction) -> &'static [&'static str] {
+    match instruction.name() {
+        "rcp" | "div" => &["RCP"],
+        "sqrt" => &["SQRT", "RSQ"],
+        "rsqrt" => &["RSQ"],
+        "ex2" => &["EX2"],
+        "lg2" => &["LG2"],
+        "sin" => &["SIN"],
+        "cos" => &["COS"],
+        _ => &[],
+    }
 }
 
 /// What the normal function has folded; None where its copies differ.
@@ -76,15 +118,14 @@ fn folds(normal: &Normal) -> HashMap<usize, Option<&Folded>> {
     folds
 }
 
-/// Whether what decides if an instruction can be folded is no constant: its operand, or its divisor, comes from a load or from the
-/// thread's place.
+/// The operand that decides if an instruction can be folded: a function's, or the divisor.
+fn decisive(instruction: &Instruction) -> Option<&Operand> {
+    instruction.operands.get(if instruction.name() == "div" { 2 } else { 1 })
+}
+
+/// Whether what decides if an instruction can be folded is no constant, but comes from a load or from the thread's place.
 fn varies(function: &Function, uses: &Uses, at: usize) -> bool {
-    let instruction = &function.instructions[at];
-    let decisive = match instruction.name() {
-        "div" => instruction.operands.get(2),
-        _ => instruction.operands.get(1),
-    };
-    let Some(Operand::Register(id)) = decisive else { return false };
+    let Some(Operand::Register(id)) = decisive(&function.instructions[at]) else { return false };
     let mut seen = BTreeSet::new();
     let mut pending = vec![(at, *id)];
     while let Some((at, id)) = pending.pop() {

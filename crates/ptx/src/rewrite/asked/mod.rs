@@ -52,13 +52,10 @@ pub(super) fn apply(
     // what ptxas computed in a way that no rule tells left no code, or another instruction than its own
     let may_be_unsure = |at: usize| {
         let one = &text.instructions[at];
-        matches!(one.name(), "add" | "sub" | "rcp")
+        matches!(one.name(), "add" | "sub")
             && one.form.ends_with(".f32")
             && live[at]
-            && !listing
-                .of(at)
-                .iter()
-                .any(|code| matches!(listing.code[*code].name(), "FADD" | "FFMA" | "MUFU"))
+            && !listing.of(at).iter().any(|code| matches!(listing.code[*code].name(), "FADD" | "FFMA"))
     };
     if (0..text.instructions.len()).any(may_be_unsure)
         && let Some(normal) = normal()
