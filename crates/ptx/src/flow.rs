@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::instruction::row;
 use crate::text::{Function, Instruction, Operand, RegisterId};
 
 pub(crate) struct Flow {
@@ -236,31 +237,7 @@ fn post_dominators(successors: &[Vec<usize>], end: usize) -> Vec<usize> {
 /// Registers that an instruction writes and that it reads.
 pub(crate) fn effects(instruction: &Instruction) -> (Vec<RegisterId>, Vec<RegisterId>) {
     let (mut writes, mut reads) = (vec![], vec![]);
-    let none = matches!(
-        instruction.name(),
-        "st" | "red"
-            | "bra"
-            | "membar"
-            | "fence"
-            | "ret"
-            | "exit"
-            | "trap"
-            | "stmatrix"
-            | "prefetch"
-            | "prefetchu"
-            | "cp"
-            | "nanosleep"
-            | "discard"
-            | "applypriority"
-            | "mbarrier"
-            | "tcgen05"
-    ) || matches!(instruction.name(), "bar" | "barrier") && !instruction.has("red")
-        || instruction.name() == "wgmma" && !instruction.has("mma_async");
-    let results = match instruction.name() {
-        "%div" | "%rcp" | "%copy" => 2,
-        _ if none => 0,
-        _ => 1,
-    };
+    let results = row::results(instruction);
     for (index, operand) in instruction.operands.iter().enumerate() {
         let list = if index < results { &mut writes } else { &mut reads };
         // the address of a load is read, wherever it is

@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use bitmma_engine::formats::Rounding;
-
+use crate::instruction::compare::Compare;
+use crate::instruction::compute::Computed;
+use crate::instruction::convert::Convert;
+use crate::instruction::float::{Float, Number};
+use crate::instruction::integer::Carry;
+use crate::instruction::warp::{Reduction, Shuffle, Vote};
 use crate::matrix::{Multiplier, Sizes};
 use crate::text::{self, Register};
 
@@ -60,6 +64,8 @@ pub(crate) enum Type {
     F16,
     BF16,
     TF32,
+    U16x2,
+    S16x2,
     F16x2,
     BF16x2,
     F32,
@@ -87,185 +93,10 @@ pub(crate) struct Address {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Integer1 {
-    Move,
-    Not,
-    Negate,
-    Absolute,
-    Population,
-    LeadingZeros,
-    Reverse,
-    /// Position of the highest bit that differs from the sign.
-    Find,
-    /// The shift that brings it to the top.
-    FindShift,
-    LogicalNot,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Integer2 {
-    Add,
-    Subtract,
-    AddSaturating,
-    SubtractSaturating,
-    MultiplyLow,
-    MultiplyHigh,
-    Divide,
-    Remainder,
-    Minimum,
-    Maximum,
-    And,
-    Or,
-    Xor,
-    ShiftLeft,
-    ShiftRight,
-    BitMaskClamp,
-    BitMaskWrap,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Integer3 {
-    MultiplyAddLow,
-    MultiplyAddHigh,
-    Extract,
-    /// With its table.
-    Logic(u8),
-    Permute(Permute),
-    FunnelLeftWrap,
-    FunnelLeftClamp,
-    FunnelRightWrap,
-    FunnelRightClamp,
-    AbsoluteDifference,
-    /// Signs of a and b.
-    Dot4(bool, bool),
-    /// Signs of a and b, the upper half of b.
-    Dot2(bool, bool, bool),
-    /// a if c is not negative.
-    Select,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Permute {
-    Index,
-    Forward4,
-    Backward4,
-    Replicate8,
-    EdgeLeft,
-    EdgeRight,
-    Replicate16,
-}
-
-/// An addition, subtraction or multiply-add with carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Carry {
-    pub(crate) subtract: bool,
-    /// None: no product. Else whether its upper half is taken, and whether it is signed.
-    pub(crate) product: Option<(bool, bool)>,
-    pub(crate) takes: bool,
-    pub(crate) gives: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Float2 {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Minimum { nan: bool, xorsign: bool, absolute: bool },
-    Maximum { nan: bool, xorsign: bool, absolute: bool },
-    CopySign,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Float1 {
-    Absolute,
-    Negate,
-    SquareRoot,
-    Reciprocal,
-}
-
-/// What the modifiers of a float operation say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mode {
-    pub(crate) rounding: Rounding,
-    /// Subnormal inputs and results become zero.
-    pub(crate) flush: bool,
-    /// Clamped to [0, 1], NaN to 0.
-    pub(crate) saturate: bool,
-    /// Below zero becomes zero.
-    pub(crate) relu: bool,
-}
-
-/// Formats of float operations, packed ones lane by lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Number {
-    Half,
-    Brain,
-    Single,
-    Double,
-}
-
-/// Float operands: one in a word, two in a word, one or two in 64 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Float {
-    pub(crate) number: Number,
-    pub(crate) packed: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Comparison {
-    Equal,
-    NotEqual,
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
-    EqualUnordered,
-    NotEqualUnordered,
-    LessUnordered,
-    LessEqualUnordered,
-    GreaterUnordered,
-    GreaterEqualUnordered,
-    Ordered,
-    Unordered,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Logic {
     And,
     Or,
     Xor,
-}
-
-/// A comparison and what is done with its outcome.
-#[derive(Clone, Debug)]
-pub(crate) struct Compare {
-    pub(crate) comparison: Comparison,
-    pub(crate) kind: Type,
-    pub(crate) flush: bool,
-    pub(crate) a: Slot,
-    pub(crate) b: Slot,
-    pub(crate) combine: Option<(Logic, Condition)>,
-}
-
-/// A conversion.
-#[derive(Clone, Debug)]
-pub(crate) struct Convert {
-    pub(crate) to: Type,
-    pub(crate) from: Type,
-    /// None: the value is exact, or is an integer's.
-    pub(crate) rounding: Option<Rounding>,
-    /// The result is a number without a fraction.
-    pub(crate) integral: bool,
-    /// To nearest, ties away, as in `.rna.tf32`.
-    pub(crate) flush: bool,
-    pub(crate) saturate: bool,
-    pub(crate) finite: bool,
-    pub(crate) relu: bool,
-    pub(crate) d: Slot,
-    pub(crate) a: Slot,
-    /// The lower half of a packed result.
-    pub(crate) b: Option<Slot>,
 }
 
 /// How a strong access (volatile, relaxed, acquire, release, atomic) orders others (PTX ISA, "Memory Consistency Model").
@@ -317,33 +148,6 @@ pub(crate) struct Atomic {
     pub(crate) d: Box<[Slot]>,
     pub(crate) b: Box<[Slot]>,
     pub(crate) c: Slot,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shuffle {
-    Up,
-    Down,
-    Butterfly,
-    Index,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Vote {
-    All,
-    Any,
-    Uniform,
-}
-
-/// The special functions, as the multi-function unit has them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Special {
-    Reciprocal,
-    SquareRoot,
-    ReciprocalSquareRoot,
-    Exponential,
-    Logarithm,
-    Sine,
-    Cosine,
 }
 
 /// A multiplication of matrices by a warp.
@@ -441,159 +245,14 @@ pub(crate) enum WgmmaA {
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Nothing,
-    /// On 32 bits, or on 16 where the type says so.
-    Word1 {
-        f: Integer1,
-        kind: Type,
-        d: Word,
-        a: Word,
-    },
-    Word2 {
-        f: Integer2,
-        kind: Type,
-        d: Word,
-        a: Word,
-        b: Word,
-    },
-    Word3 {
-        f: Integer3,
-        kind: Type,
-        d: Word,
-        a: Word,
-        b: Word,
-        c: Word,
-    },
-    /// Bits of b put into c.
-    Insert {
-        d: Word,
-        a: Word,
-        b: Word,
-        c: Word,
-        e: Word,
-    },
-    WideInsert {
-        d: Wide,
-        a: Wide,
-        b: Wide,
-        c: Word,
-        e: Word,
-    },
-    /// Counts and positions, which are words, of 64 bits.
-    WideCount {
-        f: Integer1,
-        kind: Type,
-        d: Word,
-        a: Wide,
-    },
-    Wide1 {
-        f: Integer1,
-        d: Wide,
-        a: Wide,
-    },
-    Wide2 {
-        f: Integer2,
-        kind: Type,
-        d: Wide,
-        a: Wide,
-        b: Wide,
-    },
-    WideShift {
-        f: Integer2,
-        kind: Type,
-        d: Wide,
-        a: Wide,
-        b: Word,
-    },
-    WideExtract {
-        signed: bool,
-        d: Wide,
-        a: Wide,
-        b: Word,
-        c: Word,
-    },
-    WideMad {
-        high: bool,
-        signed: bool,
-        d: Wide,
-        a: Wide,
-        b: Wide,
-        c: Wide,
-    },
-    /// Products of words.
-    MultiplyWide {
-        signed: bool,
-        bits: u32,
-        d: Slot,
-        a: Word,
-        b: Word,
-    },
-    MadWide {
-        signed: bool,
-        bits: u32,
-        d: Slot,
-        a: Word,
-        b: Word,
-        c: Slot,
-    },
-    Carry {
-        f: Carry,
-        d: Word,
-        a: Word,
-        b: Word,
-        c: Word,
-    },
-    WideCarry {
-        f: Carry,
-        d: Wide,
-        a: Wide,
-        b: Wide,
-        c: Wide,
-    },
-
-    Float1 {
-        f: Float1,
-        float: Float,
-        mode: Mode,
-        d: Slot,
-        a: Slot,
-    },
-    Float2 {
-        f: Float2,
-        float: Float,
-        mode: Mode,
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
-    /// `negate`: the product, the addend.
-    Fma {
-        float: Float,
-        mode: Mode,
-        negate: [bool; 2],
-        d: Slot,
-        a: Slot,
-        b: Slot,
-        c: Slot,
-    },
+    Computed(Box<Computed>),
+    Carry(Box<Carry>),
     /// Class of a number.
     Test {
         class: u8,
         kind: Type,
         d: Predicate,
         a: Slot,
-    },
-    Special {
-        f: Special,
-        flush: bool,
-        d: Word,
-        a: Word,
-    },
-    Divide {
-        full: bool,
-        flush: bool,
-        d: Word,
-        a: Word,
-        b: Word,
     },
     /// Two moves.
     Copy {
@@ -722,23 +381,17 @@ pub(crate) enum Op {
         mask: Word,
     },
     Reduce {
-        f: Integer2,
-        signed: bool,
-        d: Word,
-        a: Word,
-        mask: Word,
-    },
-    ReduceFloat {
-        maximum: bool,
+        f: fn(u32, u32) -> u32,
+        /// Without their signs.
         absolute: bool,
-        nan: bool,
+        float: bool,
         d: Word,
         a: Word,
         mask: Word,
     },
     Elect {
         d: Slot,
-        p: Option<Predicate>,
+        p: Predicate,
         mask: Word,
     },
     /// All lanes of the mask must be here.
@@ -776,16 +429,6 @@ pub(crate) enum Op {
     CommitProducts,
     /// `wgmma.wait_group`: until at most that many groups are left.
     WaitProducts(u32),
-}
-
-/// `bar.red`
-#[derive(Clone, Debug)]
-pub(crate) struct Reduction {
-    /// None counts.
-    pub(crate) f: Option<Logic>,
-    pub(crate) d: Slot,
-    pub(crate) p: Option<Predicate>,
-    pub(crate) a: Condition,
 }
 
 /// An instruction with its guard and line.
@@ -889,28 +532,6 @@ pub(crate) enum Members {
     All,
 }
 
-impl Shuffle {
-    /// The lane that a lane reads, and whether it is inside of its segment.
-    #[inline(always)]
-    pub(crate) fn source(self, lane: usize, b: u32, control: u32) -> (usize, bool) {
-        let (here, amount) = (lane as u32, b & 31);
-        let segment = control >> 8 & 31;
-        let clamp = control & 31;
-        let greatest = here & segment | clamp & !segment & 31;
-        let least = here & segment;
-        let (from, inside) = match self {
-            Shuffle::Up => (here.wrapping_sub(amount), here as i32 - amount as i32 >= greatest as i32),
-            Shuffle::Down => (here + amount, here + amount <= greatest),
-            Shuffle::Butterfly => (here ^ amount, here ^ amount <= greatest),
-            Shuffle::Index => {
-                let from = least | amount & !segment & 31;
-                (from, from <= greatest)
-            }
-        };
-        (if inside { from as usize } else { lane }, inside)
-    }
-}
-
 impl Op {
     /// The lanes that take part, where the instruction says so.
     pub(crate) fn members(&self) -> Option<Members> {
@@ -920,7 +541,6 @@ impl Op {
             | Op::Ballot { mask, .. }
             | Op::Match { mask, .. }
             | Op::Reduce { mask, .. }
-            | Op::ReduceFloat { mask, .. }
             | Op::Elect { mask, .. }
             | Op::SyncWarp { mask } => Some(Members::Named(*mask)),
             Op::LoadMatrix { .. }
@@ -945,16 +565,9 @@ impl Op {
     /// Whether it computes with floating-point numbers.
     pub(crate) fn is_float(&self) -> bool {
         match self {
-            Op::Float1 { .. }
-            | Op::Float2 { .. }
-            | Op::Fma { .. }
-            | Op::Special { .. }
-            | Op::Divide { .. }
-            | Op::ReduceFloat { .. }
-            | Op::Mma(_)
-            | Op::Nest(..)
-            | Op::OfNest(_)
-            | Op::Wgmma(_) => true,
+            Op::Mma(_) | Op::Nest(..) | Op::OfNest(_) | Op::Wgmma(_) => true,
+            Op::Reduce { float, .. } => *float,
+            Op::Computed(computed) => computed.computation.d.float().is_some(),
             Op::Convert(convert) => !convert.to.is_integer(),
             _ => false,
         }
@@ -981,6 +594,8 @@ impl Type {
             "f16" => Type::F16,
             "bf16" => Type::BF16,
             "tf32" => Type::TF32,
+            "u16x2" => Type::U16x2,
+            "s16x2" => Type::S16x2,
             "f16x2" => Type::F16x2,
             "bf16x2" => Type::BF16x2,
             "f32" => Type::F32,
@@ -997,7 +612,8 @@ impl Type {
             Type::Pred => 1,
             Type::B8 | Type::U8 | Type::S8 => 8,
             Type::B16 | Type::U16 | Type::S16 | Type::F16 | Type::BF16 | Type::E4M3x2 | Type::E5M2x2 => 16,
-            Type::B32 | Type::U32 | Type::S32 | Type::F32 | Type::TF32 | Type::F16x2 | Type::BF16x2 => 32,
+            Type::B32 | Type::U32 | Type::S32 | Type::F32 | Type::TF32 => 32,
+            Type::U16x2 | Type::S16x2 | Type::F16x2 | Type::BF16x2 => 32,
             Type::B64 | Type::U64 | Type::S64 | Type::F64 | Type::F32x2 => 64,
         }
     }
@@ -1021,14 +637,24 @@ impl Type {
         Some(Float { number, packed })
     }
 
+    /// Whether it is two halves.
+    pub(crate) fn is_packed(self) -> bool {
+        matches!(self, Type::F16x2 | Type::BF16x2)
+    }
+
     pub(crate) fn is_integer(self) -> bool {
         self.float().is_none() && !matches!(self, Type::Pred | Type::TF32 | Type::E4M3x2 | Type::E5M2x2)
     }
 }
 
-impl Mode {
-    pub(crate) const NEAREST: Mode =
-        Mode { rounding: Rounding::NearestEven, flush: false, saturate: false, relu: false };
+impl Logic {
+    pub(crate) fn of(self, a: u32, b: u32) -> u32 {
+        match self {
+            Logic::And => a & b,
+            Logic::Or => a | b,
+            Logic::Xor => a ^ b,
+        }
+    }
 }
 
 impl Condition {

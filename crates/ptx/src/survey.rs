@@ -7,7 +7,7 @@ use bitmma_functions::Function;
 
 use crate::decode::{Decoder, architecture};
 use crate::error::Error;
-use crate::program::{Op, Region, Special};
+use crate::program::{Op, Region};
 use crate::text::{Function as Entry, Module};
 
 /// How the result of a form is known.
@@ -104,8 +104,7 @@ fn standing(op: &Op, architecture: Architecture, form: &str) -> Standing {
         Standing::Function(function, function_evidence(architecture, function).to_string())
     };
     match op {
-        Op::Special { f, .. } => table(f.function()),
-        Op::Divide { .. } => table(Special::Reciprocal.function()),
+        Op::Computed(computed) => computed.computation.table.map_or(Standing::Exact, table),
         Op::Mma(_) | Op::Nest(..) | Op::OfNest(_) | Op::Wgmma(_) => match find(architecture, form) {
             Ok(found) => Standing::Matrix(found.instruction.evidence.to_string()),
             Err(_) => Standing::Exact, // integers

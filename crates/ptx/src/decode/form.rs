@@ -63,6 +63,11 @@ impl<'f> Form<'f> {
         Error::unsupported(self.line, self.full, why)
     }
 
+    /// An error if a check says what is wrong with its name and words.
+    pub(crate) fn check(&self, wrong: impl Fn(&str, &[&str]) -> Option<String>) -> Result<(), Error> {
+        wrong(self.name, &self.words).map_or(Ok(()), |why| Err(self.refuse(&why)))
+    }
+
     /// An error if a modifier was not taken.
     pub(crate) fn finish(self) -> Result<(), Error> {
         match self.words.first() {

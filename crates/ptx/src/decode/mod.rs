@@ -1,15 +1,7 @@
 //! Instructions of the text into typed operations, once.
 
-mod compare;
-mod convert;
-mod float;
-mod form;
-mod integer;
-mod legal;
-mod matrix;
-mod memory;
+pub(crate) mod form;
 mod nest;
-mod warp;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,6 +9,8 @@ use bitmma_engine::catalogue::Architecture;
 
 use crate::error::Error;
 use crate::flow::{Flow, effects};
+use crate::instruction::compute::{Computation, Computed};
+use crate::instruction::row::{self, Made};
 use crate::program::{
     Address, Condition, Effects, FALSE, FIRST_PREDICATE, Kernel, Op, Predicate, Preset, Slot, Static, Step,
     TRUE, Type, Wide, Word,
@@ -112,7 +106,7 @@ fn count(function: &Function) -> Vec<(String, u32)> {
 }
 
 pub(crate) struct Decoder<'d> {
-    function: &'d Function,
+    pub(crate) function: &'d Function,
     pub(crate) architecture: Architecture,
     /// Slot of each register.
     slots: Vec<u32>,
@@ -129,8 +123,8 @@ pub(crate) struct Decoder<'d> {
     dynamic_shared: bool,
     local: u64,
     statics: Vec<Static>,
-    multipliers: HashMap<String, std::sync::Arc<crate::matrix::Multiplier>>,
-    ordered: bool,
+    pub(crate) multipliers: HashMap<String, std::sync::Arc<crate::matrix::Multiplier>>,
+    pub(crate) ordered: bool,
 }
 
 impl<'d> Decoder<'d> {
@@ -280,30 +274,38 @@ impl<'d> Decoder<'d> {
     }
 
     pub(crate) fn operation(&mut self, instruction: &Instruction) -> Result<Op, Error> {
-        let mut form = Form::of(instruction);
-        let decoded = match self.integer(&mut form, instruction)? {
-            Some(op) => Some(op),
-            None => match self.float(&mut form, instruction)? {
-                Some(op) => Some(op),
-                None => match self.compare(&mut form, instruction)? {
-                    Some(op) => Some(op),
-                    None => match self.convert(&mut form, instruction)? {
-                        Some(op) => Some(op),
-                        None => match self.memory(&mut form, instruction)? {
-                            Some(op) => Some(op),
-                            None => match self.warp(&mut form, instruction)? {
-                                Some(op) => Some(op),
-                                None => self.matrix(&mut form, instruction)?,
-                            },
-                        },
-                    },
-                },
-            },
-        };
-        let op = decoded.ok_or_else(|| form.unsupported())?;
-        form.finish()?;
-        legal::check(instruction, self.architecture)?;
-        Ok(op)
+        match row::find(instruction)?.made {
+            Made::Computed(computation) => self.computed(computation(instruction), instruction),
+            Made::Refused(why) => Err(Error::unsupported(instruction.line, &instruction.form, why)),
+            Made::Decoded(decode) => decode(self, instruction),
+            Made::Free(decode) => {
+                let mut form = Form::of(instruction);
+                let op = decode(self, &mut form, instruction)?;
+                form.finish()?;
+                Ok(op)
+            }
+        }
+    }
+
+    /// A computation of the operands of an instruction.
+    fn computed(&mut self, computation: Computation, at: &Instruction) -> Result<Op, Error> {
+        let Computation { d, a: types, constants, .. } = &computation;
+        let (wanted, given) = (1 + types.len() + constants, at.operands.len());
+        if wanted != given {
+            let what = format!("'{}' takes {wanted} operands, not {given}", at.form);
+            return Err(Error::syntax(at.line, what));
+        }
+        if let Some(why) = computation.since.missing(self.architecture) {
+            return Err(Error::unsupported(at.line, &at.form, why));
+        }
+        let (operands, rest) = at.operands.split_at(1 + types.len());
+        if !rest.iter().all(|operand| matches!(operand, Operand::Integer(_))) {
+            return Err(Error::unsupported(at.line, &at.form, "its last operand must be a constant"));
+        }
+        let d = self.typed(&operands[0], *d, at)?;
+        let a: Result<_, _> =
+            operands[1..].iter().zip(types).map(|(operand, kind)| self.typed(operand, *kind, at)).collect();
+        Ok(Op::Computed(Box::new(Computed { a: a?, d, computation })))
     }
 
     fn wrong(&self, operand: &Operand, expected: &str, instruction: &Instruction) -> Error {
@@ -434,6 +436,11 @@ impl<'d> Decoder<'d> {
         self.address_of(name, *offset, instruction).map(|(_, at)| at)
     }
 
+    /// The space that a variable is in, for addresses without a space.
+    pub(crate) fn space_of(&self, name: &str) -> Option<Space> {
+        self.symbols.get(name).map(|(space, _)| *space)
+    }
+
     fn address_of(&self, name: &str, offset: i64, instruction: &Instruction) -> Result<(Space, u64), Error> {
         match self.symbols.get(name) {
             Some((space, at)) => Ok((*space, at.wrapping_add_signed(offset))),
@@ -483,6 +490,12 @@ impl<'d> Decoder<'d> {
             }
             _ => Err(self.wrong(operand, "a predicate", at)),
         }
+    }
+
+    /// A predicate that nothing reads.
+    pub(crate) fn unused(&mut self) -> Predicate {
+        self.predicates += 1;
+        Predicate(self.predicates - 1)
     }
 
     /// A predicate to read: a constant and `!%p` too.

@@ -1,15 +1,213 @@
-//! Comparisons.
+//! Comparisons and selections (PTX ISA, "Comparison and Selection Instructions").
 
 use bitmma_engine::formats::F16;
 use bitmma_functions::float::flush as flush_code;
 
 use super::narrow::from_half;
+use super::row::{Row, decoded, types};
 use super::{double, single};
-use crate::lanes::{Lanes, Registers, WideLanes, map1, test2};
-use crate::program::{Compare, Comparison, Slot, Type};
+use crate::decode::Decoder;
+use crate::decode::form::operands;
+use crate::error::Error;
+use crate::lanes::{LANES, Lanes, Registers, WideLanes, map1, test2};
+use crate::program::{Condition, Logic, Op, Predicate, Slot, Type, Word};
+use crate::text::{Instruction, Operand};
+
+const BITS: &str = "b16 b32 b64";
+const SET: &str = "u32 s32 f16 bf16 f32";
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    decoded("setp", &[BITS], "eq|ne and|or|xor?", compares).pure(),
+    decoded("setp", &["u16 u32 u64"], "eq|ne|lt|le|gt|ge|lo|ls|hi|hs and|or|xor?", compares).pure(),
+    decoded("setp", &["s16 s32 s64"], "eq|ne|lt|le|gt|ge and|or|xor?", compares).pure(),
+    decoded("setp", &["f16 f16x2 f32"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan and|or|xor? ftz?", compares).pure(),
+    decoded("setp", &["bf16 bf16x2 f64"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan and|or|xor?", compares).pure(),
+    decoded("set", &[SET, BITS], "eq|ne", sets).pure(),
+    decoded("set", &[SET, "u16 u32 u64"], "eq|ne|lt|le|gt|ge|lo|ls|hi|hs", sets).pure(),
+    decoded("set", &[SET, "s16 s32 s64"], "eq|ne|lt|le|gt|ge", sets).pure(),
+    decoded("set", &[SET, "f64"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan", sets).pure(),
+    decoded("set", &["u32 s32 f16 f32", "f32"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan ftz?", sets).pure(),
+    decoded("set", &["bf16", "f32"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan", sets).pure(),
+    decoded("set", &["bf16", "f16"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan", sets).pure(),
+    decoded("set", &["u16 s16 u32 s32 f16", "f16"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan ftz?", sets).pure(),
+    decoded("set", &["u16 s16 u32 s32 bf16", "bf16"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan", sets).pure(),
+    decoded("set", &["u32 s32 f16x2", "f16x2"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan ftz?", sets).pure(),
+    decoded("set", &["u32 s32 bf16x2", "bf16x2"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan", sets).pure(),
+    decoded("selp", &["b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"], "", |decoder, at| {
+        let [d, a, b, c] = operands(at)?;
+        let condition = decoder.condition(c, at)?;
+        let mut slot = |operand| decoder.typed(operand, super::row::kind(at), at);
+        Ok(Op::Select { d: slot(d)?, a: slot(a)?, b: slot(b)?, condition })
+    }).pure(),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    EqualUnordered,
+    NotEqualUnordered,
+    LessUnordered,
+    LessEqualUnordered,
+    GreaterUnordered,
+    GreaterEqualUnordered,
+    Ordered,
+    Unordered,
+}
+
+const COMPARISONS: [(&str, Comparison); 18] = [
+    ("eq", Comparison::Equal),
+    ("ne", Comparison::NotEqual),
+    ("lt", Comparison::Less),
+    ("le", Comparison::LessEqual),
+    ("gt", Comparison::Greater),
+    ("ge", Comparison::GreaterEqual),
+    ("lo", Comparison::Less),
+    ("ls", Comparison::LessEqual),
+    ("hi", Comparison::Greater),
+    ("hs", Comparison::GreaterEqual),
+    ("equ", Comparison::EqualUnordered),
+    ("neu", Comparison::NotEqualUnordered),
+    ("ltu", Comparison::LessUnordered),
+    ("leu", Comparison::LessEqualUnordered),
+    ("gtu", Comparison::GreaterUnordered),
+    ("geu", Comparison::GreaterEqualUnordered),
+    ("num", Comparison::Ordered),
+    ("nan", Comparison::Unordered),
+];
+
+/// A comparison and what is done with its outcome.
+#[derive(Clone, Debug)]
+pub(crate) struct Compare {
+    pub(crate) comparison: Comparison,
+    pub(crate) kind: Type,
+    flush: bool,
+    pub(crate) a: Slot,
+    pub(crate) b: Slot,
+    pub(crate) combine: Option<(Logic, Condition)>,
+}
+
+fn compares(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    let logic = [("and", Logic::And), ("or", Logic::Or), ("xor", Logic::Xor)];
+    let logic = logic.into_iter().find(|(word, _)| at.has(word)).map(|(_, logic)| logic);
+    let (d, a, b, combine) = match (at.operands.as_slice(), logic) {
+        ([d, a, b], None) => (d, a, b, None),
+        ([d, a, b, c], Some(logic)) => (d, a, b, Some((logic, decoder.condition(c, at)?))),
+        _ => return Err(Error::unsupported(at.line, &at.form, "")),
+    };
+    let kind = super::row::kind(at);
+    let (d, q) = match d {
+        Operand::Pair(..) if matches!(kind, Type::F16 | Type::BF16) => {
+            return Err(Error::unsupported(at.line, &at.form, "of one half it has one result"));
+        }
+        // setp.gt.f16x2 p|q: the lower half's outcome and the upper's
+        Operand::Pair(d, q) => (d.as_ref(), Some(q.as_ref())),
+        d => (d, None),
+    };
+    let mut outcome = |operand: &Operand| match operand {
+        // nobody looks at it
+        Operand::Sink => Ok(decoder.unused()),
+        _ => decoder.predicate(operand, at),
+    };
+    let (d, q) = (outcome(d)?, q.map(outcome).transpose()?);
+    let compare = Box::new(comparison(decoder, at, [a, b], kind, combine)?);
+    Ok(Op::Compare { compare, d, q })
+}
+
+fn sets(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    let [d, a, b] = operands(at)?;
+    let (kind, from) = (types(at).next().unwrap_or(Type::U32), super::row::kind(at));
+    let compare = Box::new(comparison(decoder, at, [a, b], from, None)?);
+    Ok(Op::Set { compare, kind, d: decoder.word(d, at)? })
+}
+
+fn comparison(
+    decoder: &mut Decoder<'_>,
+    at: &Instruction,
+    [a, b]: [&Operand; 2],
+    kind: Type,
+    combine: Option<(Logic, Condition)>,
+) -> Result<Compare, Error> {
+    let comparison = COMPARISONS.iter().find(|(word, _)| at.has(word));
+    let comparison = comparison.map_or(Comparison::Equal, |(_, comparison)| *comparison);
+    let (a, b) = (decoder.typed(a, kind, at)?, decoder.typed(b, kind, at)?);
+    Ok(Compare { comparison, kind, flush: at.has("ftz"), a, b, combine })
+}
+
+/// `setp`
+pub(crate) fn set_predicates(
+    registers: &mut Registers,
+    mask: u32,
+    compare: &Compare,
+    d: Predicate,
+    q: Option<Predicate>,
+) {
+    let [low, high] = outcomes(registers, compare);
+    let combined = |bits: u32| match compare.combine {
+        None => bits,
+        Some((f, with)) => f.of(bits, registers.condition(with)),
+    };
+    // the second result is the upper half's, or the outcome turned over
+    let (first, second) = (combined(low), combined(if compare.kind.is_packed() { high } else { !low }));
+    registers.set_predicate(d, mask, first);
+    if let Some(q) = q {
+        registers.set_predicate(q, mask, second);
+    }
+}
+
+/// `set`: one, or all bits, where it holds.
+pub(crate) fn set(registers: &mut Registers, mask: u32, compare: &Compare, kind: Type, d: Word) {
+    let [low, high] = outcomes(registers, compare);
+    let packed = kind.is_packed() || compare.kind.is_packed();
+    let one = match kind {
+        Type::F32 => 0x3f80_0000,
+        Type::F16 | Type::F16x2 => 0x3c00,
+        Type::BF16 | Type::BF16x2 => 0x3f80,
+        kind if packed || kind.bits() == 16 => 0xffff,
+        _ => u32::MAX,
+    };
+    let mut value = [0; LANES];
+    for lane in 0..LANES {
+        value[lane] = (low >> lane & 1) * one;
+        if packed {
+            value[lane] |= ((high >> lane & 1) * one) << 16;
+        }
+    }
+    registers.set_word(d, mask, &value);
+}
+
+/// `selp`
+pub(crate) fn select(registers: &mut Registers, mask: u32, [d, a, b]: [Slot; 3], condition: Condition) {
+    let bits = registers.condition(condition);
+    match (d, a, b) {
+        (Slot::Word(d, _), Slot::Word(a, _), Slot::Word(b, _)) => {
+            let value = chosen(bits, registers.word(a), registers.word(b));
+            registers.set_word(d, mask, &value);
+        }
+        (Slot::Wide(d), Slot::Wide(a), Slot::Wide(b)) => {
+            let value = chosen(bits, registers.wide(a), registers.wide(b));
+            registers.set_wide(d, mask, &value);
+        }
+        _ => {}
+    }
+}
+
+#[inline(always)]
+fn chosen<T: Copy>(bits: u32, a: &[T; LANES], b: &[T; LANES]) -> [T; LANES] {
+    let mut value = *b;
+    for lane in 0..LANES {
+        value[lane] = if bits >> lane & 1 == 1 { a[lane] } else { value[lane] };
+    }
+    value
+}
 
 /// Outcomes of a comparison, the second those of the upper halves of packed operands.
-pub(crate) fn compare(registers: &Registers, compare: &Compare) -> [u32; 2] {
+pub(crate) fn outcomes(registers: &Registers, compare: &Compare) -> [u32; 2] {
     let Compare { comparison, kind, flush, a, b, .. } = *compare;
     match (a, b) {
         (Slot::Wide(a), Slot::Wide(b)) => {

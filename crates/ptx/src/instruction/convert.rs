@@ -1,4 +1,4 @@
-//! Conversions.
+//! Moves and conversions (PTX ISA, "Data Movement and Conversion Instructions").
 
 use bitmma_engine::formats::{
     BF16, Class, E4M3, E5M2, F16, F32, F64, Format, Overflow, Real, Rounding, TF32, decode, encode,
@@ -6,10 +6,226 @@ use bitmma_engine::formats::{
 use bitmma_functions::convert::{Modifiers, convert as convert_code};
 use bitmma_functions::float::{flush as flush_code, nan};
 
+use super::compute::Computed;
 use super::narrow::{from_half, to_brain, to_half};
+use super::row::{Row, decoded, free, kind, types};
 use super::single;
+use crate::decode::Decoder;
+use crate::decode::form::{Form, operands};
+use crate::error::Error;
 use crate::lanes::{Registers, WideLanes, map1, map2};
-use crate::program::{Convert, Slot, Type};
+use crate::program::{Condition, Logic, Op, Region, Slot, Type};
+use crate::text::{Instruction, Operand};
+
+const WHOLE: &str = "u16 u32 u64 s16 s32 s64";
+const INTEGERS: &str = "u8 u16 u32 u64 s8 s16 s32 s64";
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    decoded("mov", &["pred b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"], "", moved).pure(),
+    decoded("cvta", &["u64"], "to? global|shared|shared::cta|shared::cluster|local|const|param|param::entry", window).pure(),
+    decoded("cvt", &[INTEGERS, INTEGERS], "sat?", conversion).pure(),
+    decoded("cvt", &[INTEGERS, "f16 f64"], "rni|rzi|rmi|rpi sat?", conversion).pure(),
+    decoded("cvt", &[INTEGERS, "f32"], "rni|rzi|rmi|rpi ftz? sat?", conversion).pure(),
+    decoded("cvt", &[WHOLE, "bf16"], "rni|rzi|rmi|rpi", conversion).pure(),
+    decoded("cvt", &["f16 f64", INTEGERS], "rn|rz|rm|rp sat?", conversion).pure(),
+    decoded("cvt", &["f32", "u8 u16 u32 u64 s8 s16 s32 s64 f64"], "rn|rz|rm|rp ftz? sat?", conversion).pure(),
+    decoded("cvt", &["bf16", "u16 u32 u64 s16 s32 s64 f64"], "rn|rz|rm|rp", conversion).pure(),
+    decoded("cvt", &["f16", "f64"], "rn|rz|rm|rp sat?", conversion).pure(),
+    decoded("cvt", &["f16", "f32"], "rn|rz|rm|rp ftz? sat?", conversion).pure(),
+    decoded("cvt", &["f16 bf16", "f32"], "rn|rz satfinite? relu?", conversion).pure(),
+    decoded("cvt", &["bf16", "f32"], "rn|rz|rm|rp ftz?", conversion).pure(),
+    decoded("cvt", &["f16", "f16"], "rni|rzi|rmi|rpi? sat?", conversion).pure(),
+    decoded("cvt", &["f64", "f64"], "rni|rzi|rmi|rpi? sat?", conversion).pure(),
+    decoded("cvt", &["f32", "f32"], "rni|rzi|rmi|rpi? ftz? sat?", conversion).pure(),
+    decoded("cvt", &["bf16", "bf16"], "rni|rzi|rmi|rpi?", conversion).pure(),
+    decoded("cvt", &["f32", "f16"], "ftz? sat?", conversion).pure(),
+    decoded("cvt", &["f64", "f32"], "ftz? sat?", conversion).pure(),
+    decoded("cvt", &["f64", "f16"], "sat?", conversion).pure(),
+    decoded("cvt", &["f32", "bf16"], "rn|rz|rm|rp? ftz?", conversion).pure(),
+    decoded("cvt", &["f16 f64", "bf16"], "rn|rz|rm|rp?", conversion).pure(),
+    decoded("cvt", &["bf16", "f16"], "rn|rz|rm|rp?", conversion).pure(),
+    decoded("cvt", &["tf32", "f32"], "rn|rz satfinite? relu?", conversion).pure(),
+    decoded("cvt", &["tf32", "f32"], "rna satfinite?", conversion).pure(),
+    decoded("cvt", &["f16x2 bf16x2", "f32"], "rn|rz satfinite? relu?", conversion).pure(),
+    decoded("cvt", &["e4m3x2 e5m2x2", "f32 f16x2"], "rn satfinite relu?", conversion).pure(),
+    decoded("cvt", &["f16x2", "e4m3x2 e5m2x2"], "rn relu?", conversion).pure(),
+    free("isspacep", |decoder, form, at| {
+        let region = region(form).ok_or_else(|| form.unsupported())?;
+        let [d, a] = operands(at)?;
+        Ok(Op::IsSpace { region, d: decoder.predicate(d, at)?, a: decoder.wide(a, at)? })
+    }).pure(),
+    free("mapa", |decoder, form, at| {
+        form.drop_if(|word| word == "shared::cluster");
+        form.need_kind()?;
+        let [d, a, _] = operands(at)?;
+        // clusters have one block
+        let (d, a) = (decoder.any(d, Type::B64, at)?, decoder.any(a, Type::B64, at)?);
+        copied(d, a).ok_or_else(|| form.unsupported())
+    }),
+];
+
+/// A conversion.
+#[derive(Clone, Debug)]
+pub(crate) struct Convert {
+    pub(crate) to: Type,
+    pub(crate) from: Type,
+    /// None: the value is exact, or is an integer's.
+    rounding: Option<Rounding>,
+    /// The result is a number without a fraction.
+    integral: bool,
+    flush: bool,
+    pub(crate) saturate: bool,
+    finite: bool,
+    relu: bool,
+    d: Slot,
+    pub(crate) a: Slot,
+    /// The lower half of a packed result.
+    pub(crate) b: Option<Slot>,
+}
+
+impl Convert {
+    fn plain(to: Type, from: Type, d: Slot) -> Convert {
+        Convert {
+            to,
+            from,
+            rounding: None,
+            integral: false,
+            flush: false,
+            saturate: false,
+            finite: false,
+            relu: false,
+            d,
+            a: Slot::Sink,
+            b: None,
+        }
+    }
+}
+
+fn moved(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    let kind = kind(at);
+    let [d, a] = operands(at)?;
+    if kind == Type::Pred {
+        let a = decoder.condition(a, at)?;
+        return Ok(Op::Logic { f: Logic::And, d: decoder.predicate(d, at)?, a, b: Condition::TRUE });
+    }
+    let parts = |count: usize| match kind.bits() as usize / count {
+        bits @ (8 | 16 | 32) if kind.bits() as usize == bits * count => Ok(bits as u32),
+        _ => Err(Error::syntax(at.line, format!("'{}' cannot have {count} parts", at.form))),
+    };
+    let part_kind = |bits: u32| match bits {
+        8 => Type::B8,
+        16 => Type::B16,
+        _ => Type::B32,
+    };
+    match (d, a) {
+        (Operand::Vector(_), Operand::Vector(_)) => Err(Error::unsupported(at.line, &at.form, "")),
+        (d, Operand::Vector(list)) => {
+            let bits = parts(list.len())?;
+            let parts = decoder.list(a, part_kind(bits), at)?;
+            Ok(Op::Pack { d: decoder.typed(d, kind, at)?, bits, parts })
+        }
+        (Operand::Vector(list), a) => {
+            let bits = parts(list.len())?;
+            let parts = decoder.list(d, part_kind(bits), at)?;
+            Ok(Op::Unpack { a: decoder.typed(a, kind, at)?, bits, parts })
+        }
+        (d, Operand::Special(_)) if kind.bits() == 64 => {
+            // a special register of 32 bits, widened
+            let a = Slot::Word(decoder.word(a, at)?, 32);
+            Ok(Op::Convert(Box::new(Convert {
+                a,
+                ..Convert::plain(Type::U64, Type::U32, decoder.typed(d, kind, at)?)
+            })))
+        }
+        _ => {
+            let (d, a) = (decoder.typed(d, kind, at)?, decoder.typed(a, kind, at)?);
+            copied(d, a).ok_or_else(|| Error::unsupported(at.line, &at.form, ""))
+        }
+    }
+}
+
+fn conversion(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    let unsupported = |why: &str| Error::unsupported(at.line, &at.form, why);
+    let mut kinds = types(at);
+    let (Some(to), Some(from)) = (kinds.next(), kinds.next()) else { return Err(unsupported("")) };
+    if at.has("sat") && holds(to, from) {
+        return Err(unsupported("every value of the second type is one of the first: there is no .sat"));
+    }
+    let roundings = [
+        ("rn", Rounding::NearestEven),
+        ("rz", Rounding::TowardZero),
+        ("rm", Rounding::Down),
+        ("rp", Rounding::Up),
+        ("rna", Rounding::NearestAway),
+    ];
+    let integral = [
+        ("rni", Rounding::NearestEven),
+        ("rzi", Rounding::TowardZero),
+        ("rmi", Rounding::Down),
+        ("rpi", Rounding::Up),
+    ];
+    let named = |roundings: &[(&str, Rounding)]| {
+        roundings.iter().find(|(word, _)| at.has(word)).map(|(_, rounding)| *rounding)
+    };
+    let (rounding, whole) = (named(&roundings), named(&integral));
+    let packs = matches!(to, Type::F16x2 | Type::BF16x2 | Type::E4M3x2 | Type::E5M2x2) && from == Type::F32;
+    let (d, a, b) = match at.operands.as_slice() {
+        [d, a, b] if packs => (d, a, Some(b)),
+        [d, a] if !packs => (d, a, None),
+        _ => return Err(unsupported("")),
+    };
+    Ok(Op::Convert(Box::new(Convert {
+        rounding: rounding.or(whole),
+        integral: whole.is_some(),
+        flush: at.has("ftz"),
+        saturate: at.has("sat"),
+        finite: at.has("satfinite"),
+        relu: at.has("relu"),
+        a: decoder.any(a, from, at)?,
+        b: b.map(|b| decoder.any(b, from, at)).transpose()?,
+        ..Convert::plain(to, from, decoder.any(d, to, at)?)
+    })))
+}
+
+/// Whether an integer type holds every value of another one.
+fn holds(to: Type, from: Type) -> bool {
+    let unsigned = !from.is_signed();
+    to.is_integer()
+        && from.is_integer()
+        && match to.is_signed() {
+            true => from.bits() < to.bits() || !unsigned && from.bits() == to.bits(),
+            false => unsigned && from.bits() <= to.bits(),
+        }
+}
+
+/// One register into another of the same width.
+pub(super) fn copied(d: Slot, a: Slot) -> Option<Op> {
+    Some(Op::Computed(Computed::copy(d, a)?.into()))
+}
+
+/// From an address of a window to a generic one, or back.
+fn window(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
+    let mut form = Form::of(at);
+    let region = region(&mut form).ok_or_else(|| form.unsupported())?;
+    let [d, a] = operands(at)?;
+    let (d, a) = (decoder.any(d, Type::B64, at)?, decoder.any(a, Type::B64, at)?);
+    Ok(Op::Window { to_generic: !at.has("to"), region, d, a })
+}
+
+/// The space that a form names.
+pub(super) fn region(form: &mut Form<'_>) -> Option<Region> {
+    form.one_of(&[
+        ("global", Region::Global),
+        ("const", Region::Global),
+        ("shared", Region::Shared),
+        ("shared::cta", Region::Shared),
+        ("shared::cluster", Region::Shared),
+        ("local", Region::Local),
+        ("param", Region::Parameter),
+        ("param::entry", Region::Parameter),
+    ])
+}
 
 fn format(kind: Type) -> Option<&'static Format> {
     Some(match kind {

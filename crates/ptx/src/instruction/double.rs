@@ -3,7 +3,7 @@
 use bitmma_engine::formats::{Class, F64, Format, Overflow, Real, Rounding, decode, encode};
 use bitmma_functions::float::{self, nan};
 
-use crate::program::Mode;
+use super::float::Mode;
 
 /// The NaN that arithmetic returns in FP64.
 pub(crate) const NAN: u64 = 0xfff8_0000_0000_0000;

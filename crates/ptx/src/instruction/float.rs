@@ -1,12 +1,222 @@
-//! Which of the ways to compute a float operation takes.
+//! Floating-point numbers (PTX ISA, "Floating Point Instructions", "Half Precision Floating Point Instructions").
 
 use bitmma_engine::formats::{BF16, F16, F32, F64, Format, Rounding};
 use bitmma_functions::float::flush as flush_code;
 
+use super::compute::{Computation, Spread, lanes1, lanes2, lanes3};
 use super::narrow::{from_half, half_fma, to_brain, to_half};
+use super::row::{Row, computed, decoded, kind, refused};
+use super::special::{self, UNKNOWN};
 use super::{double, single};
+use crate::decode::form::operands;
 use crate::lanes::{Lanes, WideLanes, map1, map2, map3};
-use crate::program::{Float, Float1, Float2, Mode, Number};
+use crate::program::{Op, Type};
+use crate::text::Instruction;
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    computed("add", &["f16 f16x2"], "rn? ftz? sat?", |at| two(at, Float2::Add)),
+    computed("add", &["bf16 bf16x2"], "rn?", |at| two(at, Float2::Add)),
+    computed("add", &["f32"], "rn|rz|rm|rp? ftz? sat?", |at| two(at, Float2::Add)),
+    computed("add", &["f32x2"], "rn|rz|rm|rp? ftz?", |at| two(at, Float2::Add)),
+    computed("add", &["f64"], "rn|rz|rm|rp?", |at| two(at, Float2::Add)),
+    computed("sub", &["f16 f16x2"], "rn? ftz? sat?", |at| two(at, Float2::Subtract)),
+    computed("sub", &["bf16 bf16x2"], "rn?", |at| two(at, Float2::Subtract)),
+    computed("sub", &["f32"], "rn|rz|rm|rp? ftz? sat?", |at| two(at, Float2::Subtract)),
+    computed("sub", &["f32x2"], "rn|rz|rm|rp? ftz?", |at| two(at, Float2::Subtract)),
+    computed("sub", &["f64"], "rn|rz|rm|rp?", |at| two(at, Float2::Subtract)),
+    computed("mul", &["f16 f16x2"], "rn? ftz? sat?", |at| two(at, Float2::Multiply)),
+    computed("mul", &["bf16 bf16x2"], "rn?", |at| two(at, Float2::Multiply)),
+    computed("mul", &["f32"], "rn|rz|rm|rp? ftz? sat?", |at| two(at, Float2::Multiply)),
+    computed("mul", &["f32x2"], "rn|rz|rm|rp? ftz?", |at| two(at, Float2::Multiply)),
+    computed("mul", &["f64"], "rn|rz|rm|rp?", |at| two(at, Float2::Multiply)),
+    computed("fma", &["f16 f16x2"], "rn ftz? sat|relu?", fused),
+    computed("fma", &["bf16 bf16x2"], "rn|rz|rm|rp relu?", fused),
+    computed("fma", &["f32"], "rn|rz|rm|rp ftz? sat?", fused),
+    computed("fma", &["f32x2"], "rn|rz|rm|rp ftz?", fused),
+    computed("fma", &["f64"], "rn|rz|rm|rp", fused),
+    computed("mad", &["f32"], "rn|rz|rm|rp ftz? sat?", fused),
+    computed("mad", &["f64"], "rn|rz|rm|rp", fused),
+    computed("div", &["f32"], "rn|rz|rm|rp ftz?", |at| two(at, Float2::Divide)),
+    computed("div", &["f64"], "rn|rz|rm|rp", |at| two(at, Float2::Divide)),
+    computed("div", &["f32"], "approx|full ftz?", special::division),
+    computed("min", &["f64"], "", extreme),
+    computed("min", &["f16 f16x2"], "ftz? NaN? xorsign&abs?", extreme),
+    computed("min", &["f32"], "ftz? NaN? xorsign&abs|abs?", extreme),
+    computed("min", &["bf16 bf16x2"], "NaN? xorsign&abs?", extreme),
+    computed("max", &["f64"], "", extreme),
+    computed("max", &["f16 f16x2"], "ftz? NaN? xorsign&abs?", extreme),
+    computed("max", &["f32"], "ftz? NaN? xorsign&abs|abs?", extreme),
+    computed("max", &["bf16 bf16x2"], "NaN? xorsign&abs?", extreme),
+    computed("abs", &["bf16 bf16x2 f64"], "", |at| one(at, Float1::Absolute).spreads(Spread::Same)),
+    computed("abs", &["f16 f16x2 f32"], "ftz?", |at| one(at, Float1::Absolute).spreads(Spread::Same)),
+    computed("neg", &["bf16 bf16x2 f64"], "", |at| one(at, Float1::Negate).spreads(Spread::Same)),
+    computed("neg", &["f16 f16x2 f32"], "ftz?", |at| one(at, Float1::Negate).spreads(Spread::Same)),
+    // b with the sign of a
+    computed("copysign", &["f32 f64"], "", |at| two(at, Float2::CopySign)),
+    computed("rcp", &["f32"], "rn|rz|rm|rp ftz?", |at| one(at, Float1::Reciprocal)),
+    computed("rcp", &["f64"], "rn|rz|rm|rp", |at| one(at, Float1::Reciprocal)),
+    computed("sqrt", &["f32"], "rn|rz|rm|rp ftz?", |at| one(at, Float1::SquareRoot)),
+    computed("sqrt", &["f64"], "rn|rz|rm|rp", |at| one(at, Float1::SquareRoot)),
+    computed("rcp", &["f32"], "approx ftz?", special::function),
+    computed("sqrt", &["f32"], "approx ftz?", special::function),
+    computed("rsqrt", &["f32"], "approx ftz?", special::function),
+    computed("ex2", &["f32"], "approx ftz?", special::function),
+    computed("lg2", &["f32"], "approx ftz?", special::function),
+    computed("sin", &["f32"], "approx ftz?", special::function),
+    computed("cos", &["f32"], "approx ftz?", special::function),
+    decoded("testp", &["f32 f64"], "finite|infinite|number|notanumber|normal|subnormal", |decoder, at| {
+        let [d, a] = operands(at)?;
+        let classes = ["finite", "infinite", "number", "notanumber", "normal", "subnormal"];
+        let class = classes.iter().position(|class| at.has(class)).unwrap_or(0) as u8;
+        let kind = kind(at);
+        Ok(Op::Test { class, kind, d: decoder.predicate(d, at)?, a: decoder.typed(a, kind, at)? })
+    }).pure(),
+    // what contraction leaves of a division or reciprocal whose last multiplication is fused
+    decoded("%div", &["f32"], "approx|full ftz?", |decoder, at| {
+        let [d, e, a, b] = operands(at)?;
+        let d = [decoder.word(d, at)?, decoder.word(e, at)?];
+        let (a, b) = (decoder.word(a, at)?, decoder.word(b, at)?);
+        Ok(Op::DivideFactors { full: at.has("full"), flush: at.has("ftz"), d, a, b })
+    }).pure().results(2),
+    decoded("%rcp", &["f32"], "approx ftz?", |decoder, at| {
+        let [d, e, a] = operands(at)?;
+        let d = [decoder.word(d, at)?, decoder.word(e, at)?];
+        Ok(Op::ReciprocalFactors { flush: at.has("ftz"), d, a: decoder.word(a, at)? })
+    }).pure().results(2),
+    refused("rcp", &["f64"], "approx ftz", UNKNOWN),
+    refused("rsqrt", &["f64"], "approx ftz?", UNKNOWN),
+    refused("ex2", &["f16 f16x2"], "approx ftz?", UNKNOWN),
+    refused("ex2", &["bf16 bf16x2"], "approx ftz", UNKNOWN),
+    refused("tanh", &["f32 f16 f16x2 bf16 bf16x2"], "approx", UNKNOWN),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Float1 {
+    Absolute,
+    Negate,
+    SquareRoot,
+    Reciprocal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Float2 {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Minimum { nan: bool, xorsign: bool, absolute: bool },
+    Maximum { nan: bool, xorsign: bool, absolute: bool },
+    CopySign,
+}
+
+/// What the modifiers of a float operation say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mode {
+    pub(crate) rounding: Rounding,
+    /// Subnormal inputs and results become zero.
+    pub(crate) flush: bool,
+    /// Clamped to [0, 1], NaN to 0.
+    pub(crate) saturate: bool,
+    /// Below zero becomes zero.
+    pub(crate) relu: bool,
+}
+
+impl Mode {
+    pub(crate) const NEAREST: Mode =
+        Mode { rounding: Rounding::NearestEven, flush: false, saturate: false, relu: false };
+
+    fn of(at: &Instruction) -> Mode {
+        let rounding = match at {
+            _ if at.has("rz") => Rounding::TowardZero,
+            _ if at.has("rm") => Rounding::Down,
+            _ if at.has("rp") => Rounding::Up,
+            _ => Rounding::NearestEven,
+        };
+        Mode { rounding, flush: at.has("ftz"), saturate: at.has("sat"), relu: at.has("relu") }
+    }
+}
+
+/// Formats of float operations, packed ones lane by lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Number {
+    Half,
+    Brain,
+    Single,
+    Double,
+}
+
+/// Float operands: one in a word, two in a word, one or two in 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Float {
+    pub(crate) number: Number,
+    pub(crate) packed: bool,
+}
+
+impl Float {
+    fn of(at: &Instruction) -> Float {
+        kind(at).float().unwrap_or(Float { number: Number::Single, packed: false })
+    }
+
+    /// How what is undefined spreads: to the element that it is in.
+    fn spread(self) -> Spread {
+        match (self.packed, self.number) {
+            (false, _) => Spread::Whole,
+            (true, Number::Single) => Spread::Elements(32),
+            (true, _) => Spread::Elements(16),
+        }
+    }
+}
+
+fn one(at: &Instruction, f: Float1) -> Computation {
+    let (float, mode, kind) = (Float::of(at), Mode::of(at), kind(at));
+    match kind.bits() {
+        64 => lanes1(move |a: &WideLanes| wides1(f, float, mode, a), kind, [kind]),
+        _ => lanes1(move |a: &Lanes| words1(f, float, mode, a), kind, [kind]),
+    }
+}
+
+fn two(at: &Instruction, f: Float2) -> Computation {
+    let (float, mode, kind) = (Float::of(at), Mode::of(at), kind(at));
+    let made = match kind.bits() {
+        64 => lanes2(move |a: &WideLanes, b: &WideLanes| wides2(f, float, mode, a, b), kind, [kind; 2]),
+        _ => lanes2(move |a: &Lanes, b: &Lanes| words2(f, float, mode, a, b), kind, [kind; 2]),
+    };
+    made.spreads(float.spread())
+}
+
+fn fused(at: &Instruction) -> Computation {
+    let (float, mode, negate, kind) = (Float::of(at), Mode::of(at), at.negate, kind(at));
+    let made = match kind.bits() {
+        64 => lanes3(
+            move |a: &WideLanes, b: &WideLanes, c: &WideLanes| wides_fma(float, mode, negate, a, b, c),
+            kind,
+            [kind; 3],
+        ),
+        _ => lanes3(
+            move |a: &Lanes, b: &Lanes, c: &Lanes| words_fma(float, mode, negate, a, b, c),
+            kind,
+            [kind; 3],
+        ),
+    };
+    made.spreads(float.spread())
+}
+
+/// Of FP32 numbers that of three, too: with `.abs` alone there are always three.
+fn extreme(at: &Instruction) -> Computation {
+    let (nan, xorsign, absolute) = (at.has("NaN"), at.has("xorsign"), at.has("abs"));
+    let f = match at.name() {
+        "min" => Float2::Minimum { nan, xorsign, absolute },
+        _ => Float2::Maximum { nan, xorsign, absolute },
+    };
+    if xorsign || kind(at) != Type::F32 || !absolute && at.operands.len() < 4 {
+        return two(at, f);
+    }
+    let (float, mode) = (Float::of(at), Mode::of(at));
+    let of = move |a: &Lanes, b: &Lanes| words2(f, float, mode, a, b);
+    let three = move |a: &Lanes, b: &Lanes, c: &Lanes| of(&of(a, b), c);
+    lanes3(three, Type::F32, [Type::F32; 3]).for_blackwell()
+}
 
 fn format(number: Number) -> &'static Format {
     match number {

@@ -5,35 +5,45 @@ use bitmma_functions::Function;
 use bitmma_functions::ptx::{Form, division_scale};
 use bitmma_kernel::functions::fill;
 
+use super::compute::{Computation, lanes1, lanes2};
 use super::single;
 use crate::lanes::{Lanes, map1, map2};
-use crate::program::Special;
+use crate::program::Type;
+use crate::text::Instruction;
 
-impl Special {
-    pub(crate) fn function(self) -> Function {
-        match self {
-            Special::Reciprocal => Function::Rcp,
-            Special::SquareRoot => Function::Sqrt,
-            Special::ReciprocalSquareRoot => Function::Rsqrt,
-            Special::Exponential => Function::Ex2,
-            Special::Logarithm => Function::Lg2,
-            Special::Sine => Function::Sin,
-            Special::Cosine => Function::Cos,
-        }
-    }
-}
+pub(super) const UNKNOWN: &str = "how a GPU computes it is not known";
 
-/// `FUNCTION.approx.f32`; with `.ftz` subnormal inputs and results become zero, as the unit itself has it.
-pub(crate) fn evaluate(f: Special, flush: bool, x: &Lanes) -> Lanes {
-    let mut y = [0; 32];
-    fill(Level::best(), Form { function: f.function(), ftz: flush }, x, &mut y);
-    y
+/// A function of the unit, which a form names.
+pub(super) fn function(at: &Instruction) -> Computation {
+    let function = match at.name() {
+        "rcp" => Function::Rcp,
+        "sqrt" => Function::Sqrt,
+        "rsqrt" => Function::Rsqrt,
+        "ex2" => Function::Ex2,
+        "lg2" => Function::Lg2,
+        "sin" => Function::Sin,
+        _ => Function::Cos,
+    };
+    let flush = at.has("ftz");
+    let evaluated = move |x: &Lanes| evaluate(function, flush, x);
+    lanes1(evaluated, Type::F32, [Type::F32]).from_table(function)
 }
 
 /// `div.full` and `div.approx`.
-pub(crate) fn divide(full: bool, flush: bool, x: &Lanes, y: &Lanes) -> Lanes {
-    let [reciprocal, x] = division_factors(full, flush, x, y);
-    single::multiply(flush, &reciprocal, &x)
+pub(super) fn division(at: &Instruction) -> Computation {
+    let (full, flush) = (at.has("full"), at.has("ftz"));
+    let divided = move |x: &Lanes, y: &Lanes| {
+        let [reciprocal, x] = division_factors(full, flush, x, y);
+        single::multiply(flush, &reciprocal, &x)
+    };
+    lanes2(divided, Type::F32, [Type::F32; 2]).from_table(Function::Rcp)
+}
+
+/// `FUNCTION.approx.f32`; with `.ftz` subnormal inputs and results become zero, as the unit itself has it.
+fn evaluate(function: Function, flush: bool, x: &Lanes) -> Lanes {
+    let mut y = [0; 32];
+    fill(Level::best(), Form { function, ftz: flush }, x, &mut y);
+    y
 }
 
 const ONE: u32 = 0x3f80_0000;
@@ -55,7 +65,7 @@ pub(crate) fn division_factors(full: bool, flush: bool, x: &Lanes, y: &Lanes) ->
         };
         (x, y) = (scaled(&x), scaled(&y));
     }
-    [evaluate(Special::Reciprocal, true, &y), x]
+    [evaluate(Function::Rcp, true, &y), x]
 }
 
 /// The factors of the last multiplication of `rcp.approx`: MUFU.RCP of x, scaled, and the scale; one where there is none.
@@ -69,5 +79,5 @@ pub(crate) fn reciprocal_factors(flush: bool, x: &Lanes) -> [Lanes; 2] {
         _ => ONE,
     });
     let scaled = map2(x, &scales, |x, scale| (f32::from_bits(x) * f32::from_bits(scale)).to_bits());
-    [evaluate(Special::Reciprocal, true, &scaled), scales]
+    [evaluate(Function::Rcp, true, &scaled), scales]
 }

@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
-use super::dead::{computes, drop_instruction, is_nothing};
+use super::dead::{drop_instruction, is_nothing};
 use super::evaluate::{evaluate, is_approximate, kind, reciprocal};
 use super::uses::Uses;
 use crate::flow::effects;
-use crate::program::{Number, Type};
+use crate::instruction::float::Number;
+use crate::instruction::row::is_pure;
+use crate::program::Type;
 use crate::text::{Function, Instruction, Operand, RegisterId, Width};
 
 /// The bits of an operand of a type, where they are known.
@@ -62,7 +64,7 @@ pub(super) struct Replacement {
 pub(super) fn simpler(function: &Function, uses: &Uses, at: usize) -> Option<Replacement> {
     let instruction = &function.instructions[at];
     let [Operand::Register(d), sources @ ..] = instruction.operands.as_slice() else { return None };
-    if !computes(instruction) || sources.is_empty() || sources.len() > 3 {
+    if !is_pure(instruction) || sources.is_empty() || sources.len() > 3 {
         return None;
     }
     let width = function.registers[*d as usize].width;

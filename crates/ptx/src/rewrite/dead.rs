@@ -3,21 +3,8 @@
 use super::loops::{loops, reached};
 use super::uses::Uses;
 use crate::flow::{Flow, effects};
+use crate::instruction::row::is_pure;
 use crate::text::{Function, Instruction, Operand};
-
-/// Instructions that compute registers from registers, and are executed under a guard without a branch.
-const COMPUTE: [&str; 53] = [
-    "mov", "add", "sub", "mul", "mad", "mul24", "mad24", "fma", "div", "rem", "abs", "neg", "min", "max",
-    "sad", "popc", "clz", "bfind", "fns", "brev", "bfe", "bfi", "bmsk", "szext", "dp4a", "dp2a", "and", "or",
-    "xor", "not", "cnot", "lop3", "shf", "shl", "shr", "prmt", "setp", "set", "selp", "slct", "testp",
-    "copysign", "cvt", "cvta", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh", "isspacep",
-];
-
-/// Whether an instruction does no more than compute its results.
-pub(super) fn computes(instruction: &Instruction) -> bool {
-    let name = instruction.name();
-    COMPUTE.contains(&name) || name.starts_with('%')
-}
 
 /// Whether an instruction was dropped.
 pub(super) fn is_nothing(instruction: &Instruction) -> bool {
@@ -34,7 +21,7 @@ pub(super) fn drop_instruction(instruction: &mut Instruction) {
 /// too, unless it is volatile.
 pub(super) fn live(function: &Function, uses: &Uses) -> Vec<bool> {
     let droppable = |instruction: &Instruction| {
-        computes(instruction) || matches!(instruction.name(), "ld" | "ldu") && !instruction.has("volatile")
+        is_pure(instruction) || matches!(instruction.name(), "ld" | "ldu") && !instruction.has("volatile")
     };
     let mut live: Vec<bool> =
         function.instructions.iter().map(|instruction| !droppable(instruction)).collect();
@@ -123,7 +110,7 @@ pub(super) fn drop_empty_loops(function: &mut Function, flow: &Flow, uses: &Uses
         let inside = |at: usize| one.has(flow.block(at));
         let pure = one.blocks.iter().flat_map(|block| flow.range(*block)).all(|at| {
             let instruction = &function.instructions[at];
-            (computes(instruction) || target(instruction).is_some())
+            (is_pure(instruction) || target(instruction).is_some())
                 && uses.of[at].iter().all(|one| inside(one.at))
         });
         let mut exits: Vec<usize> = one

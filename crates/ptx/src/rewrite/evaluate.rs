@@ -5,8 +5,11 @@ use bitmma_functions::Function as Special;
 use bitmma_functions::nearest::nearest;
 use bitmma_functions::ptx::division_scale;
 
-use crate::instruction::{double, float, integer, single};
-use crate::program::{Float, Float1, Float2, Integer2, Mode, Type};
+use crate::instruction::float::Mode;
+use crate::instruction::row::{self, Made};
+use crate::instruction::{double, single};
+use crate::lanes::{LANES, WideLanes};
+use crate::program::Type;
 use crate::text::Instruction;
 
 /// Functions that the multi-function unit computes, and that ptxas computes correctly rounded where the operand is a constant.
@@ -46,47 +49,25 @@ pub(super) fn evaluate(instruction: &Instruction, values: &[u64]) -> Option<u64>
         ("setp", [a, b]) => compares(instruction, kind, narrow(*a), narrow(*b)).map(u64::from),
         ("selp", [a, b, p]) => Some(narrow(if *p & 1 == 1 { *a } else { *b })),
         ("cvt", [a]) => converts(instruction, *a),
-        _ if kind.float().is_some() => floats(instruction, kind.float()?, values),
-        (_, [a]) => match instruction.name() {
-            "neg" if kind.is_integer() => Some(narrow(a.wrapping_neg())),
-            "not" if kind == Type::Pred => Some(!a & 1),
-            "not" => Some(narrow(!a)),
-            _ => None,
-        },
-        (_, [a, b]) => integers(instruction, kind, *a, *b).map(narrow),
+        _ if kind.float().is_some() => floats(instruction, values),
+        ("not", [a]) if kind == Type::Pred => Some(!a & 1),
+        ("and", [a, b]) if kind == Type::Pred => Some(a & b & 1),
+        ("or", [a, b]) if kind == Type::Pred => Some((a | b) & 1),
+        ("xor", [a, b]) if kind == Type::Pred => Some((a ^ b) & 1),
+        (name, _) if WHOLE.contains(&name) => computes(instruction, values).map(narrow),
         _ => None,
     }
 }
 
-fn integers(instruction: &Instruction, kind: Type, a: u64, b: u64) -> Option<u64> {
-    if kind == Type::Pred {
-        return match instruction.name() {
-            "and" => Some(a & b & 1),
-            "or" => Some((a | b) & 1),
-            "xor" => Some((a ^ b) & 1),
-            _ => None,
-        };
-    }
-    let f = match instruction.name() {
-        "add" => Integer2::Add,
-        "sub" => Integer2::Subtract,
-        "mul" if instruction.has("lo") => Integer2::MultiplyLow,
-        "and" => Integer2::And,
-        "or" => Integer2::Or,
-        "xor" => Integer2::Xor,
-        "min" => Integer2::Minimum,
-        "max" => Integer2::Maximum,
-        "shl" => Integer2::ShiftLeft,
-        "shr" => Integer2::ShiftRight,
-        _ => return None,
-    };
-    Some(match (kind.bits(), f) {
-        (64, Integer2::ShiftLeft | Integer2::ShiftRight) => {
-            integer::wide_shift(f, kind, &[a; 32], &[b as u32; 32])[0]
-        }
-        (64, _) => integer::wide2(f, kind, &[a; 32], &[b; 32])[0],
-        _ => integer::word2(f, kind, &[a as u32; 32], &[b as u32; 32])[0].into(),
-    })
+/// Operations on integers that ptxas computes before it fuses.
+const WHOLE: [&str; 12] = ["add", "sub", "mul", "neg", "and", "or", "xor", "not", "min", "max", "shl", "shr"];
+
+/// What the row of an instruction computes.
+fn computes(instruction: &Instruction, values: &[u64]) -> Option<u64> {
+    let Made::Computed(computation) = row::find(instruction).ok()?.made else { return None };
+    let computation = computation(instruction);
+    let operands: Vec<WideLanes> = values.iter().map(|value| [*value; LANES]).collect();
+    (operands.len() == computation.a.len()).then(|| computation.f.of(&operands)[0])
 }
 
 fn compares(instruction: &Instruction, kind: Type, a: u64, b: u64) -> Option<bool> {
@@ -127,58 +108,29 @@ fn converts(instruction: &Instruction, a: u64) -> Option<u64> {
     }
 }
 
-/// An operation on floats, as [`float`] computes it.
-fn floats(instruction: &Instruction, float: Float, values: &[u64]) -> Option<u64> {
-    let (flush, saturate) = (instruction.has("ftz"), instruction.has("sat"));
-    let mode = Mode { flush, saturate, ..Mode::NEAREST };
-    let nan = instruction.has("NaN");
-    let name = instruction.name();
-    if is_approximate(instruction) {
-        let in_place = |code: u64| if flush { single::flush(code as u32) } else { code as u32 };
-        return match (name, values) {
-            ("div", [a, b]) => {
-                let quotient = double::divide(&F32, mode, in_place(*a).into(), in_place(*b).into());
-                Some(in_place(quotient).into())
-            }
-            (_, [a]) => {
-                let (_, function) = FUNCTIONS.iter().find(|(known, _)| *known == name)?;
-                Some(in_place(nearest(*function, in_place(*a)).into()).into())
-            }
-            _ => None,
-        };
+/// An operation on floats.
+fn floats(instruction: &Instruction, values: &[u64]) -> Option<u64> {
+    let flush = instruction.has("ftz");
+    let in_place = |code: u64| if flush { single::flush(code as u32) } else { code as u32 };
+    match (instruction.name(), values) {
+        _ if !is_approximate(instruction) => {
+            FLOAT.contains(&instruction.name()).then(|| computes(instruction, values))?
+        }
+        ("div", [a, b]) => {
+            let mode = Mode { flush, ..Mode::NEAREST };
+            let quotient = double::divide(&F32, mode, in_place(*a).into(), in_place(*b).into());
+            Some(in_place(quotient).into())
+        }
+        (name, [a]) => {
+            let (_, function) = FUNCTIONS.iter().find(|(known, _)| *known == name)?;
+            Some(in_place(nearest(*function, in_place(*a)).into()).into())
+        }
+        _ => None,
     }
-    let wide = kind(instruction)?.bits() == 64;
-    let two = |f: Float2, a: u64, b: u64| match wide {
-        true => float::wides2(f, float, mode, &[a; 32], &[b; 32])[0],
-        false => float::words2(f, float, mode, &[a as u32; 32], &[b as u32; 32])[0].into(),
-    };
-    let one = |f: Float1, a: u64| match wide {
-        true => float::wides1(f, float, mode, &[a; 32])[0],
-        false => float::words1(f, float, mode, &[a as u32; 32])[0].into(),
-    };
-    let rounded = instruction.has("rn");
-    let plain = |all: bool| Float2::Minimum { nan: all, xorsign: false, absolute: false };
-    Some(match (name, values) {
-        ("add", [a, b]) => two(Float2::Add, *a, *b),
-        ("sub", [a, b]) => two(Float2::Subtract, *a, *b),
-        ("mul", [a, b]) => two(Float2::Multiply, *a, *b),
-        ("div", [a, b]) if rounded => two(Float2::Divide, *a, *b),
-        ("min", [a, b]) => two(plain(nan), *a, *b),
-        ("max", [a, b]) => two(Float2::Maximum { nan, xorsign: false, absolute: false }, *a, *b),
-        ("neg", [a]) => one(Float1::Negate, *a),
-        ("abs", [a]) => one(Float1::Absolute, *a),
-        ("sqrt", [a]) if rounded => one(Float1::SquareRoot, *a),
-        ("rcp", [a]) if rounded => one(Float1::Reciprocal, *a),
-        ("fma", [a, b, c]) if wide => {
-            float::wides_fma(float, mode, [false; 2], &[*a; 32], &[*b; 32], &[*c; 32])[0]
-        }
-        ("fma", [a, b, c]) => {
-            let [a, b, c] = [a, b, c].map(|value| [*value as u32; 32]);
-            float::words_fma(float, mode, [false; 2], &a, &b, &c)[0].into()
-        }
-        _ => return None,
-    })
 }
+
+/// Operations on floats that ptxas computes, where they are rounded to nearest.
+const FLOAT: [&str; 11] = ["add", "sub", "mul", "div", "min", "max", "neg", "abs", "sqrt", "rcp", "fma"];
 
 /// The reciprocal, correctly rounded, by which ptxas multiplies where a divisor is a constant; `None` where it scales first.
 pub(super) fn reciprocal(division: &Instruction, divisor: u32) -> Option<u32> {

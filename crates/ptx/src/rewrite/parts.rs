@@ -5,9 +5,10 @@
 //! guarded instruction that does more than compute becomes a branch, unless its guard is a constant; so do fences, and divisions
 //! and roots that have a path of their own for hard operands.
 
-use super::dead::{computes, is_nothing};
+use super::dead::is_nothing;
 use super::loops::{predecessors, reached};
 use crate::flow::Flow;
+use crate::instruction::row::is_pure;
 use crate::text::{Function, Instruction};
 
 /// Where an instruction is.
@@ -60,7 +61,7 @@ pub(super) fn places(function: &Function, flow: &Flow) -> Vec<At> {
 fn parts(instruction: &Instruction) -> bool {
     let name = instruction.name();
     !is_nothing(instruction)
-        && (instruction.guard.is_some() && !computes(instruction)
+        && (instruction.guard.is_some() && !is_pure(instruction)
             || name == "membar"
             || name == "fence" && !instruction.has("proxy")
             || has_a_slow_path(instruction))

@@ -9,11 +9,11 @@ use super::running::Running;
 use super::spin::Spin;
 use super::undefined::Shadow;
 use crate::error::{Error, Thread};
-use crate::instruction::{compare, convert, float, integer, special};
+use crate::instruction::warp::{agreeing, shuffled};
+use crate::instruction::{compare, convert, special};
 use crate::lanes::{LANES, Lanes, Registers, each, map1, map2};
 use crate::program::{
-    AccumulatorSet, Condition, FALSE, Integer2, Kernel, Logic, Members, Op, Preset, Region, Slot, TRUE, Vote,
-    accumulator_bit,
+    AccumulatorSet, FALSE, Kernel, Members, Op, Preset, Region, Slot, TRUE, accumulator_bit,
 };
 
 /// Why a warp stopped.
@@ -331,155 +331,14 @@ impl Warp {
         let registers = &mut self.registers;
         match op {
             Op::Nothing | Op::Branch { .. } | Op::Exit | Op::Barrier { .. } => {}
-            Op::Word2 { f, kind, d, a, b } => {
-                let value = integer::word2(*f, *kind, registers.word(*a), registers.word(*b));
-                registers.set_word(*d, mask, &value);
-            }
-            Op::Word1 { f, kind, d, a } => {
-                let value = integer::word1(*f, *kind, registers.word(*a));
-                registers.set_word(*d, mask, &value);
-            }
-            Op::Word3 { f, kind, d, a, b, c } => {
-                let (a, b, c) = (registers.word(*a), registers.word(*b), registers.word(*c));
-                let value = integer::word3(*f, *kind, a, b, c);
-                registers.set_word(*d, mask, &value);
-            }
-            Op::Insert { d, a, b, c, e } => {
-                let (place, length) = (*registers.word(*c), *registers.word(*e));
-                let (a, b) = (*registers.word(*a), *registers.word(*b));
-                let mut value = [0; LANES];
-                for lane in 0..LANES {
-                    let whole =
-                        integer::insert(a[lane].into(), b[lane].into(), place[lane], length[lane], 32);
-                    value[lane] = whole as u32;
-                }
-                registers.set_word(*d, mask, &value);
-            }
-            Op::WideInsert { d, a, b, c, e } => {
-                let (place, length) = (*registers.word(*c), *registers.word(*e));
-                let (a, b) = (*registers.wide(*a), *registers.wide(*b));
-                let mut value = [0; LANES];
-                for lane in 0..LANES {
-                    value[lane] = integer::insert(a[lane], b[lane], place[lane], length[lane], 64);
-                }
-                registers.set_wide(*d, mask, &value);
-            }
-            Op::WideCount { f, kind, d, a } => {
-                let value = integer::wide_count(*f, *kind, registers.wide(*a));
-                registers.set_word(*d, mask, &value);
-            }
-            Op::Wide1 { f, d, a } => {
-                let value = integer::wide1(*f, registers.wide(*a));
-                registers.set_wide(*d, mask, &value);
-            }
-            Op::Wide2 { f, kind, d, a, b } => {
-                let value = integer::wide2(*f, *kind, registers.wide(*a), registers.wide(*b));
-                registers.set_wide(*d, mask, &value);
-            }
-            Op::WideShift { f, kind, d, a, b } => {
-                let value = integer::wide_shift(*f, *kind, registers.wide(*a), registers.word(*b));
-                registers.set_wide(*d, mask, &value);
-            }
-            Op::WideExtract { signed, d, a, b, c } => {
-                let (b, c) = (registers.word(*b), registers.word(*c));
-                let value = integer::wide_extract(*signed, registers.wide(*a), b, c);
-                registers.set_wide(*d, mask, &value);
-            }
-            Op::WideMad { high, signed, d, a, b, c } => {
-                let (a, b, c) = (registers.wide(*a), registers.wide(*b), registers.wide(*c));
-                let value = integer::wide_mad(*high, *signed, a, b, c);
-                registers.set_wide(*d, mask, &value);
-            }
-            Op::MultiplyWide { signed, bits, d, a, b } => {
-                let value = integer::multiply_wide(*signed, *bits, registers.word(*a), registers.word(*b));
-                registers.set_any(*d, mask, &value);
-            }
-            Op::MadWide { signed, bits, d, a, b, c } => {
-                let value = integer::multiply_wide(*signed, *bits, registers.word(*a), registers.word(*b));
-                let value = map2(&value, &registers.any(*c), u64::wrapping_add);
-                registers.set_any(*d, mask, &value);
-            }
-            Op::Carry { f, d, a, b, c } => {
-                let carries =
-                    registers.condition(Condition { predicate: crate::program::CARRY, negated: false });
-                let (a, b, c) = (*registers.word(*a), *registers.word(*b), *registers.word(*c));
-                let (mut value, mut out) = ([0; LANES], 0);
-                for lane in 0..LANES {
-                    let (a, b, c) = (a[lane].into(), b[lane].into(), c[lane].into());
-                    let (whole, carry) = integer::carry(*f, a, b, c, carries >> lane & 1 == 1, 32);
-                    value[lane] = whole as u32;
-                    out |= u32::from(carry) << lane;
-                }
-                registers.set_word(*d, mask, &value);
-                if f.gives {
-                    registers.set_predicate(crate::program::CARRY, mask, out);
-                }
-            }
-            Op::WideCarry { f, d, a, b, c } => {
-                let carries =
-                    registers.condition(Condition { predicate: crate::program::CARRY, negated: false });
-                let (a, b, c) = (*registers.wide(*a), *registers.wide(*b), *registers.wide(*c));
-                let (mut value, mut out) = ([0; LANES], 0);
-                for lane in 0..LANES {
-                    let (whole, carry) =
-                        integer::carry(*f, a[lane], b[lane], c[lane], carries >> lane & 1 == 1, 64);
-                    value[lane] = whole;
-                    out |= u32::from(carry) << lane;
-                }
-                registers.set_wide(*d, mask, &value);
-                if f.gives {
-                    registers.set_predicate(crate::program::CARRY, mask, out);
-                }
-            }
-            Op::Float2 { f, float, mode, d, a, b } => match (*d, *a, *b) {
-                (Slot::Word(d, _), Slot::Word(a, _), Slot::Word(b, _)) => {
-                    let value = float::words2(*f, *float, *mode, registers.word(a), registers.word(b));
-                    registers.set_word(d, mask, &value);
-                }
-                (Slot::Wide(d), Slot::Wide(a), Slot::Wide(b)) => {
-                    let value = float::wides2(*f, *float, *mode, registers.wide(a), registers.wide(b));
-                    registers.set_wide(d, mask, &value);
-                }
-                _ => {}
-            },
-            Op::Fma { float, mode, negate, d, a, b, c } => match (*d, *a, *b, *c) {
-                (Slot::Word(d, _), Slot::Word(a, _), Slot::Word(b, _), Slot::Word(c, _)) => {
-                    let (a, b, c) = (registers.word(a), registers.word(b), registers.word(c));
-                    let value = float::words_fma(*float, *mode, *negate, a, b, c);
-                    registers.set_word(d, mask, &value);
-                }
-                (Slot::Wide(d), Slot::Wide(a), Slot::Wide(b), Slot::Wide(c)) => {
-                    let (a, b, c) = (registers.wide(a), registers.wide(b), registers.wide(c));
-                    let value = float::wides_fma(*float, *mode, *negate, a, b, c);
-                    registers.set_wide(d, mask, &value);
-                }
-                _ => {}
-            },
-            Op::Float1 { f, float, mode, d, a } => match (*d, *a) {
-                (Slot::Word(d, _), Slot::Word(a, _)) => {
-                    let value = float::words1(*f, *float, *mode, registers.word(a));
-                    registers.set_word(d, mask, &value);
-                }
-                (Slot::Wide(d), Slot::Wide(a)) => {
-                    let value = float::wides1(*f, *float, *mode, registers.wide(a));
-                    registers.set_wide(d, mask, &value);
-                }
-                _ => {}
-            },
+            Op::Computed(computed) => computed.run(registers, mask),
+            Op::Carry(carry) => carry.run(registers, mask),
             Op::Test { class, kind, d, a } => {
                 let codes = registers.any(*a);
                 let bits = (0..LANES).fold(0, |bits, lane| {
                     bits | u32::from(compare::test(*class, *kind, codes[lane])) << lane
                 });
                 registers.set_predicate(*d, mask, bits);
-            }
-            Op::Special { f, flush, d, a } => {
-                let value = special::evaluate(*f, *flush, registers.word(*a));
-                registers.set_word(*d, mask, &value);
-            }
-            Op::Divide { full, flush, d, a, b } => {
-                let value = special::divide(*full, *flush, registers.word(*a), registers.word(*b));
-                registers.set_word(*d, mask, &value);
             }
             Op::Copy { d, a } => {
                 for (d, a) in d.iter().zip(a) {
@@ -498,100 +357,13 @@ impl Warp {
                 registers.set_word(d[0], mask, &factors[0]);
                 registers.set_word(d[1], mask, &factors[1]);
             }
-            Op::Compare { compare, d, q } => {
-                let packed =
-                    matches!(compare.kind, crate::program::Type::F16x2 | crate::program::Type::BF16x2);
-                let [low, high] = compare::compare(registers, compare);
-                let combined = |bits: u32, with: u32| match compare.combine {
-                    None => bits,
-                    Some((Logic::And, _)) => bits & with,
-                    Some((Logic::Or, _)) => bits | with,
-                    Some((Logic::Xor, _)) => bits ^ with,
-                };
-                let with = compare.combine.map_or(0, |(_, condition)| registers.condition(condition));
-                // the second result is the upper half's, or the outcome turned over
-                let second = if packed { high } else { !low };
-                registers.set_predicate(*d, mask, combined(low, with));
-                if let Some(q) = q {
-                    registers.set_predicate(*q, mask, combined(second, with));
-                }
-            }
-            Op::Set { compare, kind, d } => {
-                let [low, high] = compare::compare(registers, compare);
-                let value = |bits: u32, lane: usize| (bits >> lane & 1) == 1;
-                let mut result = [0; LANES];
-                for lane in 0..LANES {
-                    let (low, high) = (value(low, lane), value(high, lane));
-                    result[lane] = match kind {
-                        crate::program::Type::F32 => {
-                            if low {
-                                0x3f80_0000
-                            } else {
-                                0
-                            }
-                        }
-                        crate::program::Type::F16 => {
-                            if low {
-                                0x3c00
-                            } else {
-                                0
-                            }
-                        }
-                        crate::program::Type::BF16 => {
-                            if low {
-                                0x3f80
-                            } else {
-                                0
-                            }
-                        }
-                        crate::program::Type::F16x2 => {
-                            (u32::from(low) * 0x3c00) | (u32::from(high) * 0x3c00_0000)
-                        }
-                        crate::program::Type::BF16x2 => {
-                            (u32::from(low) * 0x3f80) | (u32::from(high) * 0x3f80_0000)
-                        }
-                        kind if kind.bits() == 16 => u32::from(low) * 0xffff,
-                        _ if matches!(
-                            compare.kind,
-                            crate::program::Type::F16x2 | crate::program::Type::BF16x2
-                        ) =>
-                        {
-                            (u32::from(low) * 0xffff) | (u32::from(high) * 0xffff_0000)
-                        }
-                        _ => u32::from(low) * u32::MAX,
-                    };
-                }
-                registers.set_word(*d, mask, &result);
-            }
+            Op::Compare { compare, d, q } => compare::set_predicates(registers, mask, compare, *d, *q),
+            Op::Set { compare, kind, d } => compare::set(registers, mask, compare, *kind, *d),
             Op::Select { d, a, b, condition } => {
-                let bits = registers.condition(*condition);
-                match (*d, *a, *b) {
-                    (Slot::Word(d, _), Slot::Word(a, _), Slot::Word(b, _)) => {
-                        let mut value = *registers.word(b);
-                        let a = registers.word(a);
-                        for lane in 0..LANES {
-                            value[lane] = if bits >> lane & 1 == 1 { a[lane] } else { value[lane] };
-                        }
-                        registers.set_word(d, mask, &value);
-                    }
-                    (Slot::Wide(d), Slot::Wide(a), Slot::Wide(b)) => {
-                        let mut value = *registers.wide(b);
-                        let a = registers.wide(a);
-                        for lane in 0..LANES {
-                            value[lane] = if bits >> lane & 1 == 1 { a[lane] } else { value[lane] };
-                        }
-                        registers.set_wide(d, mask, &value);
-                    }
-                    _ => {}
-                }
+                compare::select(registers, mask, [*d, *a, *b], *condition);
             }
             Op::Logic { f, d, a, b } => {
-                let (a, b) = (registers.condition(*a), registers.condition(*b));
-                let value = match f {
-                    Logic::And => a & b,
-                    Logic::Or => a | b,
-                    Logic::Xor => a ^ b,
-                };
+                let value = f.of(registers.condition(*a), registers.condition(*b));
                 registers.set_predicate(*d, mask, value);
             }
             Op::Convert(conversion) => convert::convert(registers, mask, conversion),
@@ -672,33 +444,20 @@ impl Warp {
             }
             Op::Shuffle { f, d, p, a, b, c, mask: members } => {
                 self.check_members(*members, mask)?;
-                let registers = &mut self.registers;
-                let (a, b, c) = (*registers.word(*a), *registers.word(*b), *registers.word(*c));
-                let (mut value, mut valid) = ([0; LANES], 0);
-                for lane in each(mask) {
-                    let (from, inside) = f.source(lane, b[lane], c[lane]);
-                    if mask >> from & 1 == 0 {
-                        let what = format!("shfl reads lane {from}, which does not take part");
-                        return Err(Fault::new(lane, what));
-                    }
-                    value[lane] = a[from];
-                    valid |= u32::from(inside) << lane;
-                }
-                registers.set_word(*d, mask, &value);
+                let shuffled = shuffled(&self.registers, mask, *f, [*a, *b, *c]);
+                let (value, valid) = shuffled.map_err(|(lane, from)| {
+                    Fault::new(lane, format!("shfl reads lane {from}, which does not take part"))
+                })?;
+                self.registers.set_word(*d, mask, &value);
                 if let Some(p) = p {
-                    registers.set_predicate(*p, mask, valid);
+                    self.registers.set_predicate(*p, mask, valid);
                 }
             }
             Op::Vote { f, d, a, mask: members } => {
                 self.check_members(*members, mask)?;
                 let registers = &mut self.registers;
                 let bits = registers.condition(*a) & mask;
-                let outcome = match f {
-                    Vote::All => bits == mask,
-                    Vote::Any => bits != 0,
-                    Vote::Uniform => bits == 0 || bits == mask,
-                };
-                registers.set_predicate(*d, mask, if outcome { u32::MAX } else { 0 });
+                registers.set_predicate(*d, mask, if f.of(bits, mask) { u32::MAX } else { 0 });
             }
             Op::Ballot { d, a, mask: members } => {
                 self.check_members(*members, mask)?;
@@ -709,56 +468,24 @@ impl Warp {
             Op::Match { all, d, p, a, mask: members } => {
                 self.check_members(*members, mask)?;
                 let registers = &mut self.registers;
-                let a = registers.any(*a);
-                let mut value = [0; LANES];
-                let mut same = 0;
-                for lane in each(mask) {
-                    let equal =
-                        each(mask).fold(0, |bits, other| bits | u32::from(a[other] == a[lane]) << other);
-                    value[lane] = if *all && equal != mask { 0 } else { equal };
-                    same |= u32::from(equal == mask) << lane;
-                }
+                let (value, same) = agreeing(&registers.any(*a), mask, *all);
                 registers.set_word(*d, mask, &value);
                 if let Some(p) = p {
                     registers.set_predicate(*p, mask, same);
                 }
             }
-            Op::Reduce { f, signed, d, a, mask: members } => {
+            Op::Reduce { f, absolute, d, a, mask: members, .. } => {
                 self.check_members(*members, mask)?;
                 let registers = &mut self.registers;
-                let a = *registers.word(*a);
-                let combine = |x: u32, y: u32| match (f, signed) {
-                    (Integer2::Add, _) => x.wrapping_add(y),
-                    (Integer2::And, _) => x & y,
-                    (Integer2::Or, _) => x | y,
-                    (Integer2::Xor, _) => x ^ y,
-                    (Integer2::Minimum, true) => (x as i32).min(y as i32) as u32,
-                    (Integer2::Minimum, false) => x.min(y),
-                    (_, true) => (x as i32).max(y as i32) as u32,
-                    (_, false) => x.max(y),
-                };
-                let value = each(mask).map(|lane| a[lane]).reduce(combine).unwrap_or(0);
-                registers.set_word(*d, mask, &[value; LANES]);
-            }
-            Op::ReduceFloat { maximum, absolute, nan, d, a, mask: members } => {
-                self.check_members(*members, mask)?;
-                let registers = &mut self.registers;
-                let a = *registers.word(*a);
-                let of = |lane: usize| if *absolute { a[lane] & 0x7fff_ffff } else { a[lane] };
-                let combine = |x: u32, y: u32| match maximum {
-                    true => crate::instruction::single::maximum(*nan, x, y),
-                    false => crate::instruction::single::minimum(*nan, x, y),
-                };
-                let value = each(mask).map(of).reduce(combine).unwrap_or(0);
+                let (a, keep) = (registers.word(*a), if *absolute { u32::MAX >> 1 } else { u32::MAX });
+                let value = each(mask).map(|lane| a[lane] & keep).reduce(f).unwrap_or(0);
                 registers.set_word(*d, mask, &[value; LANES]);
             }
             Op::Elect { d, p, mask: members } => {
                 self.check_members(*members, mask)?;
                 let leader = mask.trailing_zeros();
                 self.registers.set_any(*d, mask, &[leader.into(); LANES]);
-                if let Some(p) = p {
-                    self.registers.set_predicate(*p, mask, 1 << leader);
-                }
+                self.registers.set_predicate(*p, mask, 1 << leader);
             }
             Op::SyncWarp { mask: members } => self.check_members(*members, mask)?,
             Op::OfNest(_) if !block.launch.multiplies_at_once() => {}

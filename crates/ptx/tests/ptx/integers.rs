@@ -272,3 +272,61 @@ fn sums_of_products_of_bytes() {
         Some(if read(row[2], 's', 32) >= 0 { row[0] } else { row[1] })
     });
 }
+
+/// `mul24` and `mad24`, as the PTX ISA has them.
+#[test]
+fn products_of_24_bits() {
+    let rows = pairs(&integers(32));
+    for letter in ['s', 'u'] {
+        let product = |row: Row| {
+            let part = |code: u64| match letter {
+                's' => (read(code, 's', 32) << 104) >> 104,
+                _ => i128::from(code & 0xff_ffff),
+            };
+            part(row[0]) * part(row[1])
+        };
+        let c = |row: Row| read(row[2], letter, 32);
+        for (part, shift) in [("lo", 0), ("hi", 16)] {
+            check(&format!("mul24.{part}.{letter}32 $d, $a, $b;"), 32, 32, &rows, |row| {
+                Some(cut(product(row) >> shift, 32))
+            });
+            check(&format!("mad24.{part}.{letter}32 $d, $a, $b, $c;"), 32, 32, &rows, |row| {
+                Some(cut((product(row) >> shift) + c(row), 32))
+            });
+        }
+    }
+    let part = |code: u64| (read(code, 's', 32) << 104) >> 104;
+    check("mad24.hi.sat.s32 $d, $a, $b, $c;", 32, 32, &rows, |row| {
+        let high = (part(row[0]) * part(row[1])) >> 16;
+        let sum = i128::from(high as i32) + read(row[2], 's', 32);
+        Some(cut(sum.clamp(i32::MIN.into(), i32::MAX.into()), 32))
+    });
+}
+
+#[test]
+fn differences_and_choices_of_every_width() {
+    for bits in [16, 64] {
+        let rows = pairs(&integers(bits));
+        for letter in ['s', 'u'] {
+            check(&format!("sad.{letter}{bits} $d, $a, $b, $c;"), bits, bits, &rows, |row| {
+                let [a, b, c, _] = row.map(|code| read(code, letter, bits));
+                Some(cut(c + (a - b).abs(), bits))
+            });
+        }
+    }
+    let numbers =
+        [0, 0x8000_0000, 1, 0x8000_0001, 0x3f80_0000, 0xbf80_0000, 0x7fc0_0000, 0xffc0_0000, 0xff80_0000];
+    for (bits, c) in [(32, "%r7"), (64, "%r7")] {
+        let rows: Vec<Row> = numbers.iter().map(|c| [5, 9, *c, 0]).collect();
+        check(&format!("slct.b{bits}.s32 $d, $a, $b, {c};"), bits, bits, &rows, |row| {
+            Some(if read(row[2], 's', 32) >= 0 { row[0] } else { row[1] })
+        });
+        for (ftz, least) in [("", 1), (".ftz", 0x0080_0000)] {
+            check(&format!("slct{ftz}.b{bits}.f32 $d, $a, $b, {c};"), bits, bits, &rows, |row| {
+                let (magnitude, negative) = (row[2] & 0x7fff_ffff, row[2] >> 31 == 1);
+                let below = negative && magnitude >= least;
+                Some(if magnitude > 0x7f80_0000 || below { row[1] } else { row[0] })
+            });
+        }
+    }
+}

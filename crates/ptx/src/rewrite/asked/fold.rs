@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::super::Rewrites;
-use super::super::dead::{computes, live};
+use super::super::dead::live;
 use super::super::evaluate::is_approximate;
 use super::super::normal::{Folded, Normal};
 use super::super::uses::Uses;
@@ -12,6 +12,7 @@ use super::dropped;
 use super::sass::Listing;
 use crate::error::Doubt;
 use crate::flow::{Flow, effects};
+use crate::instruction::row::is_pure;
 use crate::text::{Function, Instruction, Operand};
 
 /// Folds what the code has folded, with the values that are known to be the text's. Doubts about what it has not, and is not known,
@@ -135,7 +136,7 @@ fn varies(function: &Function, uses: &Uses, at: usize) -> bool {
             }
             let instruction = &function.instructions[*definition];
             let special = |operand: &Operand| matches!(operand, Operand::Special(_));
-            if !computes(instruction) || instruction.operands.iter().any(special) {
+            if !is_pure(instruction) || instruction.operands.iter().any(special) {
                 return true;
             }
             pending.extend(effects(instruction).1.into_iter().map(|register| (*definition, register)));

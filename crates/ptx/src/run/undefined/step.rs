@@ -2,10 +2,9 @@
 
 use super::{Origin, Shadow, fault, origin};
 use crate::decode::{LOCAL_WINDOW, REGION_BITS, SHARED_WINDOW};
+use crate::instruction::warp::Vote;
 use crate::lanes::{LANES, Lanes, WideLanes, each};
-use crate::program::{
-    Access, Address, Atomic, AtomicOp, Condition, FALSE, Members, Op, Region, Slot, Step, Vote,
-};
+use crate::program::{Access, Address, Atomic, AtomicOp, Condition, FALSE, Members, Op, Region, Slot, Step};
 use crate::run::block::Block;
 use crate::run::fault::Fault;
 use crate::run::trace::Place;
@@ -179,9 +178,8 @@ impl Shadow {
                 Ok(())
             }
             // the carry is no register of the text
-            Op::Carry { .. } | Op::WideCarry { .. } => {
+            Op::Carry(f) => {
                 let carry = self.condition(Condition { predicate: crate::program::CARRY, negated: false });
-                let (Op::Carry { f, .. } | Op::WideCarry { f, .. }) = op else { return Ok(()) };
                 let taken = if f.takes { carry } else { 0 };
                 if f.takes {
                     now.reads.push(Place::Predicate(crate::program::CARRY));
@@ -223,7 +221,7 @@ impl Shadow {
                 self.all_lanes(now, lanes, &[if known { 0 } else { u64::MAX }; LANES]);
                 Ok(())
             }
-            Op::Match { .. } | Op::Reduce { .. } | Op::ReduceFloat { .. } => {
+            Op::Match { .. } | Op::Reduce { .. } => {
                 self.all_lanes(now, undefined, &[u64::MAX; LANES]);
                 Ok(())
             }

@@ -1,36 +1,46 @@
 //! Loads, stores, copies and atomic operations.
 
-use super::Decoder;
-use super::convert::region;
-use super::form::{Form, operands};
+use bitmma_engine::catalogue::Architecture;
+
+use super::convert::{copied, region};
+use super::row::{Row, decoded, free};
+use crate::decode::Decoder;
+use crate::decode::form::{Form, operands};
 use crate::error::Error;
 use crate::program::{Access, Address, Atomic, AtomicOp, Condition, Op, Order, Region, Slot, Type};
 use crate::text::{Base, Instruction, Operand, Space};
 
-impl Decoder<'_> {
-    pub(super) fn memory(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Option<Op>, Error> {
-        let op = match form.name {
-            "ld" | "ldu" | "st" => self.access(form, at)?,
-            "atom" | "red" => self.atomic(form, at)?,
-            "cp" => self.copy(form, at)?,
-            "ldmatrix" | "stmatrix" => self.matrix_access(form, at)?,
-            // what only speeds up
-            "prefetch" | "prefetchu" | "applypriority" | "discard" => {
-                form.drop_if(|_| true);
-                Op::Nothing
-            }
-            "createpolicy" => {
-                form.drop_if(|_| true);
-                let Some(d) = at.operands.first() else { return Err(form.unsupported()) };
-                let d = self.any(d, Type::B64, at)?;
-                let zero = Slot::Wide(self.wide_constant(0));
-                super::convert::move_slot(d, zero).ok_or_else(|| form.unsupported())?
-            }
-            _ => return Ok(None),
-        };
-        Ok(Some(op))
-    }
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    free("ld", |decoder, form, at| decoder.access(form, at)),
+    free("ldu", |decoder, form, at| decoder.access(form, at)),
+    free("st", |decoder, form, at| decoder.access(form, at)).results(0),
+    free("atom", |decoder, form, at| decoder.atomic(form, at)),
+    free("red", |decoder, form, at| decoder.atomic(form, at)).results(0),
+    free("cp", |decoder, form, at| decoder.copy(form, at)).results(0),
+    free("ldmatrix", |decoder, form, at| decoder.matrix_access(form, at)),
+    free("stmatrix", |decoder, form, at| decoder.matrix_access(form, at)).results(0),
+    // what only speeds up
+    decoded("prefetch", &[], "global|local? L1|L2|L2::evict_last|L2::evict_normal", |_, _| Ok(Op::Nothing)).results(0),
+    free("prefetchu", nothing).results(0),
+    free("applypriority", nothing).results(0),
+    free("discard", nothing).results(0),
+    free("createpolicy", |decoder, form, at| {
+        form.drop_if(|_| true);
+        let Some(d) = at.operands.first() else { return Err(form.unsupported()) };
+        let d = decoder.any(d, Type::B64, at)?;
+        let zero = Slot::Wide(decoder.wide_constant(0));
+        copied(d, zero).ok_or_else(|| form.unsupported())
+    }),
+];
 
+/// An instruction that changes no result.
+pub(super) fn nothing(_: &mut Decoder<'_>, form: &mut Form<'_>, _: &Instruction) -> Result<Op, Error> {
+    form.drop_if(|_| true);
+    Ok(Op::Nothing)
+}
+
+impl Decoder<'_> {
     /// The region of an access: what the form says, or, of a variable's address, where the variable is.
     fn region(&self, form: &mut Form<'_>, address: &Operand) -> Region {
         if let Some(region) = region(form) {
@@ -49,6 +59,7 @@ impl Decoder<'_> {
     }
 
     fn access(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        form.check(wrong_access)?;
         let store = form.name == "st";
         let order = ordering(form);
         drop_hints(form);
@@ -84,6 +95,8 @@ impl Decoder<'_> {
     }
 
     fn atomic(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        let architecture = self.architecture;
+        form.check(|name, words| wrong_atomic(name, words, architecture))?;
         let returns = form.name == "atom";
         let order = ordering(form).unwrap_or_default();
         drop_hints(form);
@@ -248,4 +261,106 @@ fn drop_hints(form: &mut Form<'_>) {
             || (word.starts_with("L2::") && word != "L2::cache_hint")
             || word == "unified"
     });
+}
+
+const SCOPES: [&str; 4] = ["cta", "cluster", "gpu", "sys"];
+
+/// Whether one of the words is among some.
+pub(super) fn any(words: &[&str], known: &[&str]) -> bool {
+    words.iter().any(|word| known.contains(word))
+}
+
+/// Before sm_90.
+const OLDER: [Architecture; 4] =
+    [Architecture::Volta, Architecture::Turing, Architecture::Ampere, Architecture::Ada];
+
+const HALVES: [&str; 4] = ["f16", "bf16", "f16x2", "bf16x2"];
+
+fn vector(words: &[&str]) -> usize {
+    [("v2", 2), ("v4", 4), ("v8", 8)]
+        .iter()
+        .find(|(word, _)| words.contains(word))
+        .map_or(1, |(_, count)| *count)
+}
+
+/// Atomic operations: the types of each, and which come as vectors.
+fn wrong_atomic(name: &str, words: &[&str], architecture: Architecture) -> Option<String> {
+    let kind = *words.last()?;
+    let has = |word: &str| words.contains(&word);
+    let op = ["add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"]
+        .into_iter()
+        .find(|op| has(op))?;
+    let (count, half) = (vector(words), HALVES.contains(&kind));
+    let types: &[&str] = match op {
+        "add" => &["u32", "s32", "u64", "f32", "f64", "f16", "bf16", "f16x2", "bf16x2"],
+        "min" | "max" => &["u32", "s32", "u64", "s64", "f16", "bf16", "f16x2", "bf16x2"],
+        "and" | "or" | "xor" | "exch" => &["b32", "b64"],
+        "cas" => &["b16", "b32", "b64"],
+        _ => &["u32"],
+    };
+    if name == "red" && matches!(op, "exch" | "cas") {
+        return Some(format!("red has no .{op}"));
+    }
+    if !types.contains(&kind) {
+        return Some(format!(".{op} has no type {kind}"));
+    }
+    if half != has("noftz") {
+        return Some(if half { ".noftz is missing" } else { ".noftz is for halves" }.to_owned());
+    }
+    if any(words, &["volatile", "mmio", "weak"]) || name == "red" && any(words, &["acquire", "acq_rel"]) {
+        return Some("it is not ordered in this way".to_owned());
+    }
+    match count {
+        1 if half && op != "add" => Some(format!(".{op} of halves takes vectors")),
+        1 => None,
+        _ if any(words, &["shared", "shared::cta", "shared::cluster"]) => {
+            Some("vectors are for global memory".to_owned())
+        }
+        _ if !half && (kind != "f32" || op != "add") => Some(format!(".{op}.{kind} takes no vectors")),
+        8 if matches!(kind, "f32" | "f16x2" | "bf16x2") => {
+            Some(format!("a vector of {kind} has at most four"))
+        }
+        _ if OLDER.contains(&architecture) => Some("vectors need sm_90 or later".to_owned()),
+        _ => None,
+    }
+}
+
+/// Loads and stores: which orders and cache operators go together, and how long vectors are.
+fn wrong_access(name: &str, words: &[&str]) -> Option<String> {
+    let kind = *words.last()?;
+    let bits = Type::named(kind).map_or(0, Type::bits);
+    let global = words.contains(&"global");
+    if ["tf32", "f16", "bf16", "f16x2", "bf16x2", "f32x2", "e4m3x2", "e5m2x2"].contains(&kind) {
+        return Some(format!("it has no type {kind}"));
+    }
+    let count = vector(words);
+    if count == 8 && (bits != 32 || !global) || count == 4 && bits == 64 && !global {
+        return Some("such vectors are too long".to_owned());
+    }
+    let orders = ["weak", "volatile", "relaxed", "acquire", "release", "mmio"];
+    let order = words.iter().copied().find(|word| orders.contains(word));
+    let caches: &[&str] =
+        if name == "st" { &["wb", "cg", "cs", "wt"] } else { &["ca", "cg", "cs", "lu", "cv", "nc"] };
+    let cache = words.iter().find(|word| ["ca", "cg", "cs", "lu", "cv", "nc", "wb", "wt"].contains(word));
+    if let Some(cache) = cache {
+        let weak = matches!(order, None | Some("weak"));
+        if !caches.contains(cache) || !weak || *cache == "nc" && !global {
+            return Some(format!(".{cache} does not go with this"));
+        }
+    }
+    let scope = any(words, &SCOPES);
+    let needs = matches!(order, Some("relaxed" | "acquire" | "release" | "mmio"));
+    if scope != needs {
+        return Some(if needs { "a scope is missing" } else { "there is no scope" }.to_owned());
+    }
+    let own = any(words, &["local", "const", "param", "param::entry"]);
+    if own && !matches!(order, None | Some("weak")) {
+        return Some("this memory is not ordered".to_owned());
+    }
+    if name == "st" && (order == Some("acquire") || words.contains(&"const"))
+        || name == "ld" && order == Some("release")
+    {
+        return Some("it has no such form".to_owned());
+    }
+    None
 }

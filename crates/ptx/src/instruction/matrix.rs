@@ -2,26 +2,23 @@
 
 use std::sync::Arc;
 
-use super::Decoder;
-use super::form::Form;
+use super::row::{Row, free};
+use crate::decode::Decoder;
+use crate::decode::form::Form;
 use crate::error::Error;
 use crate::matrix::Multiplier;
 use crate::program::{Condition, Mma, Op, Slot, Type, Wgmma, WgmmaA};
 use crate::text::{Instruction, Operand};
 
-impl Decoder<'_> {
-    pub(super) fn matrix(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Option<Op>, Error> {
-        let op = match form.name {
-            "mma" => self.mma(form, at)?,
-            "wgmma" => self.wgmma(form, at)?,
-            "wmma" => return Err(form.refuse("compile for mma.sync")),
-            "mbarrier" => return Err(form.refuse("mbarrier objects are not")),
-            "tcgen05" => return Err(form.refuse("tensor memory is not")),
-            _ => return Ok(None),
-        };
-        Ok(Some(op))
-    }
+pub(super) const ROWS: &[Row] = &[
+    free("mma", |decoder, form, at| decoder.mma(form, at)),
+    free("wgmma", |decoder, form, at| decoder.wgmma(form, at)),
+    free("wmma", |_, form, _| Err(form.refuse("compile for mma.sync"))),
+    free("mbarrier", |_, form, _| Err(form.refuse("mbarrier objects are not"))).results(0),
+    free("tcgen05", |_, form, _| Err(form.refuse("tensor memory is not"))).results(0),
+];
 
+impl Decoder<'_> {
     fn multiplier(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Arc<Multiplier>, Error> {
         let text = form.text();
         form.drop_if(|_| true);
@@ -97,7 +94,7 @@ impl Decoder<'_> {
         };
         let b = self.wide(b, at)?;
         let accumulate = match accumulate {
-            Operand::Integer(value) => Condition { negated: *value == 0, ..Decoder::always() },
+            Operand::Integer(value) => Condition { negated: *value == 0, ..Condition::TRUE },
             _ => self.condition(accumulate, at)?,
         };
         let mut values = vec![];

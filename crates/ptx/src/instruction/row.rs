@@ -1,0 +1,170 @@
+//! What PTX has, as rows: a name, the types and modifiers that go with it, and what is made of it.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::compute::Computation;
+use super::{compare, convert, float, integer, matrix, memory, warp};
+use crate::decode::Decoder;
+use crate::decode::form::Form;
+use crate::error::Error;
+use crate::program::{Op, Type};
+use crate::text::Instruction;
+
+/// Forms of a name that have the same types and modifiers.
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
+    /// The types of each place, parted by spaces.
+    types: &'static [&'static str],
+    /// Those of which one is taken are parted by a bar, those that come together by `&`; those with a question mark may be missing.
+    modifiers: &'static str,
+    pub(crate) made: Made,
+    /// How many of its first operands are results.
+    results: usize,
+    /// Whether it does no more than compute its results.
+    is_pure: bool,
+}
+
+/// What an instruction of a row becomes.
+#[derive(Clone, Copy)]
+pub(crate) enum Made {
+    /// A computation, by its form.
+    Computed(fn(&Instruction) -> Computation),
+    /// Nothing: PTX has it, and it is not supported for this reason.
+    Refused(&'static str),
+    /// Something else.
+    Decoded(fn(&mut Decoder<'_>, &Instruction) -> Result<Op, Error>),
+    /// Something else, which checks its types and modifiers itself, and takes them from the form.
+    Free(fn(&mut Decoder<'_>, &mut Form<'_>, &Instruction) -> Result<Op, Error>),
+}
+
+pub(crate) const fn free(
+    name: &'static str,
+    made: fn(&mut Decoder<'_>, &mut Form<'_>, &Instruction) -> Result<Op, Error>,
+) -> Row {
+    Row { name, types: &[], modifiers: "", made: Made::Free(made), results: 1, is_pure: false }
+}
+
+pub(crate) const fn computed(
+    name: &'static str,
+    types: &'static [&'static str],
+    modifiers: &'static str,
+    made: fn(&Instruction) -> Computation,
+) -> Row {
+    Row { name, types, modifiers, made: Made::Computed(made), results: 1, is_pure: true }
+}
+
+pub(crate) const fn refused(
+    name: &'static str,
+    types: &'static [&'static str],
+    modifiers: &'static str,
+    why: &'static str,
+) -> Row {
+    Row { name, types, modifiers, made: Made::Refused(why), results: 1, is_pure: true }
+}
+
+pub(crate) const fn decoded(
+    name: &'static str,
+    types: &'static [&'static str],
+    modifiers: &'static str,
+    made: fn(&mut Decoder<'_>, &Instruction) -> Result<Op, Error>,
+) -> Row {
+    Row { name, types, modifiers, made: Made::Decoded(made), results: 1, is_pure: false }
+}
+
+const FAMILIES: &[&[Row]] =
+    &[integer::ROWS, float::ROWS, compare::ROWS, convert::ROWS, memory::ROWS, warp::ROWS, matrix::ROWS];
+
+static BY_NAME: LazyLock<HashMap<&'static str, Vec<&'static Row>>> = LazyLock::new(|| {
+    let mut names: HashMap<&str, Vec<&Row>> = HashMap::new();
+    FAMILIES
+        .iter()
+        .flat_map(|family| family.iter())
+        .for_each(|row| names.entry(row.name).or_default().push(row));
+    names
+});
+
+/// The row of a form. An error says why there is none.
+pub(crate) fn find(instruction: &Instruction) -> Result<&'static Row, Error> {
+    let unsupported = |why: &str| Err(Error::unsupported(instruction.line, &instruction.form, why));
+    let mut words = instruction.form.split('.');
+    let Some(all) = words.next().and_then(|name| BY_NAME.get(name)) else { return unsupported("") };
+    if let [row] = all.as_slice()
+        && matches!(row.made, Made::Free(_))
+    {
+        return Ok(row);
+    }
+    let (types, modifiers): (Vec<&str>, Vec<&str>) =
+        words.partition(|word| *word == "b128" || Type::named(word).is_some());
+    let mut rows = all.iter().filter(|row| row.has_types(&types)).peekable();
+    if rows.peek().is_none() {
+        return unsupported("PTX does not have these types");
+    }
+    match rows.find(|row| has_modifiers(row.modifiers, &modifiers)) {
+        Some(row) => Ok(row),
+        None => {
+            let known = |word: &str| {
+                all.iter().any(|row| row.modifiers.split([' ', '|', '&', '?']).any(|one| one == word))
+            };
+            match modifiers.iter().find(|word| !known(word)) {
+                Some(word) => unsupported(&format!("'.{word}' is not known here")),
+                None => unsupported("PTX does not have these modifiers for this type"),
+            }
+        }
+    }
+}
+
+/// How many of the first operands of an instruction are results.
+pub(crate) fn results(instruction: &Instruction) -> usize {
+    match instruction.name() {
+        "bar" | "barrier" if !instruction.has("red") => 0,
+        "wgmma" if !instruction.has("mma_async") => 0,
+        name => BY_NAME.get(name).map_or(1, |rows| rows[0].results),
+    }
+}
+
+/// Whether all that an instruction does is to compute its results.
+pub(crate) fn is_pure(instruction: &Instruction) -> bool {
+    BY_NAME.get(instruction.name()).is_some_and(|rows| rows[0].is_pure)
+}
+
+impl Row {
+    pub(crate) const fn results(self, results: usize) -> Row {
+        Row { results, ..self }
+    }
+
+    pub(crate) const fn pure(self) -> Row {
+        Row { is_pure: true, ..self }
+    }
+
+    fn has_types(&self, types: &[&str]) -> bool {
+        self.types.len() == types.len()
+            && self.types.iter().zip(types).all(|(place, kind)| place.split(' ').any(|one| one == *kind))
+    }
+}
+
+/// Whether modifiers are those of a row.
+fn has_modifiers(groups: &str, modifiers: &[&str]) -> bool {
+    let mut left = modifiers.to_vec();
+    for group in groups.split(' ').filter(|group| !group.is_empty()) {
+        let (choices, optional) = group.strip_suffix('?').map_or((group, false), |group| (group, true));
+        let choice = choices.split('|').map(|choice| choice.split('&').collect::<Vec<_>>());
+        let taken = choice.into_iter().find(|words| words.iter().all(|word| left.contains(word)));
+        match taken {
+            Some(words) => left.retain(|word| !words.contains(word)),
+            None if optional => {}
+            None => return false,
+        }
+    }
+    left.is_empty()
+}
+
+/// The types of a form, in order.
+pub(crate) fn types(instruction: &Instruction) -> impl Iterator<Item = Type> {
+    instruction.form.split('.').skip(1).filter_map(Type::named)
+}
+
+/// The last type of a form; every row that asks has one.
+pub(crate) fn kind(instruction: &Instruction) -> Type {
+    types(instruction).last().unwrap_or(Type::B32)
+}

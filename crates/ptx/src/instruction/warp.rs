@@ -1,0 +1,306 @@
+//! Branches, barriers, and what lanes exchange.
+
+use super::memory::{any, nothing};
+use super::row::{Row, decoded, free};
+use super::single;
+use crate::decode::Decoder;
+use crate::decode::form::{Form, operands};
+use crate::error::Error;
+use crate::lanes::{LANES, Lanes, Registers, WideLanes, each};
+use crate::program::{Condition, Logic, Op, Predicate, Slot, Type, Word};
+use crate::text::{Instruction, Operand};
+
+#[rustfmt::skip]
+pub(super) const ROWS: &[Row] = &[
+    free("bra", |_, form, at| {
+        form.flag("uni");
+        match at.operands.as_slice() {
+            [Operand::Label(target)] => {
+                Ok(Op::Branch { target: *target as u32, reconverge: u32::MAX, spins: false })
+            }
+            _ => Err(form.unsupported()),
+        }
+    }).results(0),
+    free("ret", exit).results(0),
+    free("exit", exit).results(0),
+    free("trap", |_, _, _| Ok(Op::Trap)).results(0),
+    free("brkpt", |_, _, _| Ok(Op::Trap)).results(0),
+    free("call", |_, form, _| Err(form.refuse("calls of functions are not"))),
+    free("brx", |_, form, _| Err(form.refuse("indirect branches are not"))),
+    decoded("nanosleep", &["u32"], "", |_, _| Ok(Op::Nothing)).results(0),
+    free("setmaxnreg", nothing).results(0),
+    free("griddepcontrol", nothing).results(0),
+    free("pmevent", nothing).results(0),
+    decoded("membar", &[], "cta|gl|sys", |_, at| Ok(Op::Fence { in_block: at.has("cta") })).results(0),
+    free("fence", |_, form, at| {
+        form.check(|_, words| {
+            let scopes = ["cta", "cluster", "gpu", "sys"];
+            let has = words.iter().any(|word| scopes.contains(word) || word.starts_with("proxy"));
+            (!has).then(|| "a scope is missing".to_owned())
+        })?;
+        form.drop_if(|_| true);
+        // fences of proxies, and of what a barrier object's start writes, order no accesses of threads
+        let orders = ["acq_rel", "sc", "acquire", "release"].into_iter().any(|word| at.has(word));
+        let in_block = at.has("cta");
+        Ok(if orders && !at.has("proxy") { Op::Fence { in_block } } else { Op::Nothing })
+    }).results(0),
+    free("bar", |decoder, form, at| decoder.barrier(form, at)),
+    free("barrier", |decoder, form, at| decoder.barrier(form, at)),
+    decoded("shfl", &["b32"], "sync up|down|bfly|idx", |decoder, at| decoder.shuffle(&mut Form::of(at), at)),
+    decoded("vote", &["pred"], "sync all|any|uni", |decoder, at| decoder.vote(&mut Form::of(at), at)),
+    decoded("vote", &["b32"], "sync ballot", |decoder, at| decoder.vote(&mut Form::of(at), at)),
+    decoded("activemask", &["b32"], "", |decoder, at| {
+        let [d] = operands(at)?;
+        Ok(Op::ActiveMask { d: decoder.word(d, at)? })
+    }),
+    decoded("match", &["b32 b64"], "all|any sync", |decoder, at| {
+        let [d, a, mask] = operands(at)?;
+        let all = at.has("all");
+        if !all && matches!(d, Operand::Pair(..)) {
+            return Err(Form::of(at).refuse("only .all says whether all agree"));
+        }
+        let (d, p) = decoder.with_predicate(d, at)?;
+        let (d, a) = (decoder.word(d, at)?, decoder.typed(a, super::row::kind(at), at)?);
+        Ok(Op::Match { all, d, p, a, mask: decoder.word(mask, at)? })
+    }),
+    decoded("redux", &["u32 s32"], "sync add|min|max", |decoder, at| decoder.reduce(&mut Form::of(at), at)),
+    decoded("redux", &["b32"], "sync and|or|xor", |decoder, at| decoder.reduce(&mut Form::of(at), at)),
+    decoded("redux", &["f32"], "sync min|max abs? NaN?", |decoder, at| decoder.reduce(&mut Form::of(at), at)),
+    decoded("elect", &[], "sync", |decoder, at| {
+        let [d, mask] = operands(at)?;
+        let (d, Some(p)) = decoder.with_predicate(d, at)? else {
+            return Err(Form::of(at).refuse("it needs a predicate"));
+        };
+        let d = decoder.any(d, Type::B32, at)?;
+        if matches!(d, Slot::Wide(_)) {
+            return Err(Form::of(at).refuse("its result has 32 bits"));
+        }
+        Ok(Op::Elect { d, p, mask: decoder.word(mask, at)? })
+    }),
+];
+
+fn exit(_: &mut Decoder<'_>, form: &mut Form<'_>, _: &Instruction) -> Result<Op, Error> {
+    form.flag("uni");
+    Ok(Op::Exit)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shuffle {
+    Up,
+    Down,
+    Butterfly,
+    Index,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Vote {
+    All,
+    Any,
+    Uniform,
+}
+
+/// `bar.red`
+#[derive(Clone, Debug)]
+pub(crate) struct Reduction {
+    /// None counts.
+    pub(crate) f: Option<Logic>,
+    pub(crate) d: Slot,
+    pub(crate) p: Option<Predicate>,
+    pub(crate) a: Condition,
+}
+
+impl Shuffle {
+    /// The lane that a lane reads, and whether it is inside of its segment.
+    #[inline(always)]
+    pub(crate) fn source(self, lane: usize, b: u32, control: u32) -> (usize, bool) {
+        let (here, amount) = (lane as u32, b & 31);
+        let segment = control >> 8 & 31;
+        let clamp = control & 31;
+        let greatest = here & segment | clamp & !segment & 31;
+        let least = here & segment;
+        let (from, inside) = match self {
+            Shuffle::Up => (here.wrapping_sub(amount), here as i32 - amount as i32 >= greatest as i32),
+            Shuffle::Down => (here + amount, here + amount <= greatest),
+            Shuffle::Butterfly => (here ^ amount, here ^ amount <= greatest),
+            Shuffle::Index => {
+                let from = least | amount & !segment & 31;
+                (from, from <= greatest)
+            }
+        };
+        (if inside { from as usize } else { lane }, inside)
+    }
+}
+
+impl Decoder<'_> {
+    fn barrier(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        form.check(|_, words| wrong_barrier(words, at))?;
+        form.drop_if(|word| matches!(word, "cta" | "aligned"));
+        if form.flag("cluster") {
+            // clusters have one block; its warps need no barrier to agree with themselves
+            form.drop_if(|word| matches!(word, "arrive" | "wait" | "acquire" | "release" | "relaxed"));
+            return Ok(Op::Nothing);
+        }
+        if form.flag("warp") {
+            form.flag("sync");
+            let [mask] = operands(at)?;
+            return Ok(Op::SyncWarp { mask: self.word(mask, at)? });
+        }
+        if form.flag("red") {
+            let f = form.one_of(&[("popc", None), ("and", Some(Logic::And)), ("or", Some(Logic::Or))]);
+            let f = f.ok_or_else(|| form.unsupported())?;
+            let kind = form.need_kind()?;
+            let (d, id, count, a) = match at.operands.as_slice() {
+                [d, id, a] => (d, id, None, a),
+                [d, id, count, a] => (d, id, Some(count), a),
+                _ => return Err(form.unsupported()),
+            };
+            let (d, p) = match kind {
+                Type::Pred => (Slot::Sink, Some(self.predicate(d, at)?)),
+                _ => (Slot::Word(self.word(d, at)?, 32), None),
+            };
+            let reduction = Reduction { f, d, p, a: self.condition(a, at)? };
+            let (id, count) = (self.word(id, at)?, count.map(|count| self.word(count, at)).transpose()?);
+            return Ok(Op::Barrier { id, count, arrive: false, reduce: Some(Box::new(reduction)) });
+        }
+        let arrive = form.one_of(&[("sync", false), ("arrive", true)]).ok_or_else(|| form.unsupported())?;
+        let (id, count) = match at.operands.as_slice() {
+            [] => (&Operand::Integer(0), None),
+            [id] => (id, None),
+            [id, count] => (id, Some(count)),
+            _ => return Err(form.unsupported()),
+        };
+        let (id, count) = (self.word(id, at)?, count.map(|count| self.word(count, at)).transpose()?);
+        Ok(Op::Barrier { id, count, arrive, reduce: None })
+    }
+
+    fn shuffle(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        if !form.flag("sync") {
+            return Err(form.refuse("only shfl.sync is"));
+        }
+        let modes = [
+            ("up", Shuffle::Up),
+            ("down", Shuffle::Down),
+            ("bfly", Shuffle::Butterfly),
+            ("idx", Shuffle::Index),
+        ];
+        let f = form.one_of(&modes).ok_or_else(|| form.unsupported())?;
+        if form.need_kind()? != Type::B32 {
+            return Err(form.unsupported());
+        }
+        let [d, a, b, c, mask] = operands(at)?;
+        let (d, p) = self.with_predicate(d, at)?;
+        Ok(Op::Shuffle {
+            f,
+            d: self.word(d, at)?,
+            p,
+            a: self.word(a, at)?,
+            b: self.word(b, at)?,
+            c: self.word(c, at)?,
+            mask: self.word(mask, at)?,
+        })
+    }
+
+    fn vote(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        if !form.flag("sync") {
+            return Err(form.refuse("only vote.sync is"));
+        }
+        let ballot = form.flag("ballot");
+        let f = form.one_of(&[("all", Vote::All), ("any", Vote::Any), ("uni", Vote::Uniform)]);
+        form.need_kind()?;
+        let [d, a, mask] = operands(at)?;
+        let (a, mask) = (self.condition(a, at)?, self.word(mask, at)?);
+        match (ballot, f) {
+            (true, None) => Ok(Op::Ballot { d: self.word(d, at)?, a, mask }),
+            (false, Some(f)) => Ok(Op::Vote { f, d: self.predicate(d, at)?, a, mask }),
+            _ => Err(form.unsupported()),
+        }
+    }
+
+    fn reduce(&mut self, form: &mut Form<'_>, at: &Instruction) -> Result<Op, Error> {
+        form.flag("sync");
+        let name = ["add", "min", "max", "and", "or", "xor"].into_iter().find(|name| form.flag(name));
+        let name = name.ok_or_else(|| form.unsupported())?;
+        let (absolute, nan) = (form.flag("abs"), form.flag("NaN"));
+        let kind = form.need_kind()?;
+        let [d, a, mask] = operands(at)?;
+        let (d, a, mask) = (self.word(d, at)?, self.word(a, at)?, self.word(mask, at)?);
+        let f: fn(u32, u32) -> u32 = match (name, kind) {
+            ("min", Type::F32) if nan => |a, b| single::minimum(true, a, b),
+            ("min", Type::F32) => |a, b| single::minimum(false, a, b),
+            (_, Type::F32) if nan => |a, b| single::maximum(true, a, b),
+            (_, Type::F32) => |a, b| single::maximum(false, a, b),
+            ("add", _) => u32::wrapping_add,
+            ("and", _) => |a, b| a & b,
+            ("or", _) => |a, b| a | b,
+            ("xor", _) => |a, b| a ^ b,
+            ("min", Type::S32) => |a, b| (a as i32).min(b as i32) as u32,
+            ("min", _) => u32::min,
+            (_, Type::S32) => |a, b| (a as i32).max(b as i32) as u32,
+            _ => u32::max,
+        };
+        Ok(Op::Reduce { f, absolute, float: kind == Type::F32, d, a, mask })
+    }
+}
+
+/// Barriers: their numbers, the types of what they count, and for how many threads an arrival counts.
+fn wrong_barrier(words: &[&str], instruction: &Instruction) -> Option<String> {
+    if any(words, &["cluster", "warp"]) {
+        return None;
+    }
+    let reduces = words.contains(&"red");
+    if reduces {
+        let kind = if words.contains(&"popc") { "u32" } else { "pred" };
+        if words.last() != Some(&kind) {
+            return Some(format!("its result has the type {kind}"));
+        }
+    }
+    if let Some(Operand::Integer(id)) = instruction.operands.get(usize::from(reduces))
+        && *id > 15
+    {
+        return Some(format!("there is no barrier {id}: a block has 16"));
+    }
+    let alone = words.contains(&"arrive") && instruction.operands.len() < 2;
+    alone.then(|| "an arrival needs the number of threads".to_owned())
+}
+
+/// `shfl`: the result, and the lanes that read inside of their segment; an error names a lane that reads one that does not take part,
+/// and that one.
+pub(crate) fn shuffled(
+    registers: &Registers,
+    mask: u32,
+    f: Shuffle,
+    [a, b, c]: [Word; 3],
+) -> Result<(Lanes, u32), (usize, usize)> {
+    let [a, b, c] = [a, b, c].map(|word| registers.word(word));
+    let (mut value, mut valid) = ([0; LANES], 0);
+    for lane in each(mask) {
+        let (from, inside) = f.source(lane, b[lane], c[lane]);
+        if mask >> from & 1 == 0 {
+            return Err((lane, from));
+        }
+        value[lane] = a[from];
+        valid |= u32::from(inside) << lane;
+    }
+    Ok((value, valid))
+}
+
+/// `match`: the lanes that hold the same value, and the lanes where all do.
+pub(crate) fn agreeing(a: &WideLanes, mask: u32, all: bool) -> (Lanes, u32) {
+    let (mut value, mut same) = ([0; LANES], 0);
+    for lane in each(mask) {
+        let equal = each(mask).fold(0, |bits, other| bits | u32::from(a[other] == a[lane]) << other);
+        value[lane] = if all && equal != mask { 0 } else { equal };
+        same |= u32::from(equal == mask) << lane;
+    }
+    (value, same)
+}
+
+impl Vote {
+    pub(crate) fn of(self, bits: u32, mask: u32) -> bool {
+        match self {
+            Vote::All => bits == mask,
+            Vote::Any => bits != 0,
+            Vote::Uniform => bits == 0 || bits == mask,
+        }
+    }
+}
