@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bitmma_ptx::{Argument, Buffer, Compiler, Error, Launch, Limits, Mode, Program, Scalar};
+use bitmma_ptx::{Argument, Buffer, Compiler, Error, Launch, Limits, Program, Scalar};
 
 use super::assemble::{Compiled, Tools};
 use super::evaluate::{Memory, run};
@@ -24,25 +24,36 @@ fn parameters_at(target: &str) -> usize {
 /// How bitmma decides what ptxas fuses: what a campaign measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Way {
-    pub(super) mode: Mode,
+    how: How,
     /// Options of ptxas.
     pub(super) options: &'static [&'static str],
-    /// Whether ptxas is asked.
-    pub(super) asks: bool,
+}
+
+/// How bitmma knows what ptxas makes of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    Predicted,
+    Asked,
+    Text,
+    Off,
 }
 
 impl Way {
     /// By the rule, without asking.
-    pub(super) const PREDICTED: Way = Way { mode: Mode::Gpu, options: &[], asks: false };
+    pub(super) const PREDICTED: Way = Way { how: How::Predicted, options: &[] };
     /// By ptxas's code of the text.
-    pub(super) const ASKED: Way = Way { mode: Mode::Gpu, options: &[], asks: true };
-    /// Nothing is fused on either side.
-    pub(super) const TEXT: Way = Way { mode: Mode::Text, options: &["--fmad=false"], asks: false };
+    pub(super) const ASKED: Way = Way { how: How::Asked, options: &[] };
+    /// Nothing is fused or folded on either side.
+    pub(super) const TEXT: Way = Way { how: How::Text, options: &["--fmad=false"] };
+    /// Nothing is fused; constants are folded by the rule.
+    pub(super) const OFF: Way = Way { how: How::Off, options: &["--fmad=false"] };
 
     fn compiler(self, tools: &Tools) -> Compiler {
-        match self.asks {
-            true => Compiler::Asked(tools.asked()),
-            false => self.mode.into(),
+        match self.how {
+            How::Asked => Compiler::Asked(tools.asked()),
+            How::Predicted => Compiler::Predicted,
+            How::Text => Compiler::Text,
+            How::Off => Compiler::Off,
         }
     }
 }
