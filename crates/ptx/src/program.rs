@@ -283,7 +283,7 @@ pub(crate) enum Op {
     Set {
         compare: Box<Compare>,
         kind: Type,
-        d: Word,
+        d: Slot,
     },
     Select {
         d: Slot,
@@ -620,6 +620,11 @@ impl Type {
 
     pub(crate) fn is_signed(self) -> bool {
         matches!(self, Type::S8 | Type::S16 | Type::S32 | Type::S64)
+    }
+
+    /// Whether it is an integer that is more than bits.
+    pub(crate) fn is_number(self) -> bool {
+        self.is_integer() && !matches!(self, Type::B8 | Type::B16 | Type::B32 | Type::B64)
     }
 
     /// The type as a float, if it is one.

@@ -274,7 +274,9 @@ impl<'d> Decoder<'d> {
     }
 
     pub(crate) fn operation(&mut self, instruction: &Instruction) -> Result<Op, Error> {
-        match row::find(instruction)?.made {
+        let row = row::find(instruction)?;
+        row.check(instruction, self.architecture)?;
+        match row.made {
             Made::Computed(computation) => self.computed(computation(instruction), instruction),
             Made::Refused(why) => Err(Error::unsupported(instruction.line, &instruction.form, why)),
             Made::Decoded(decode) => decode(self, instruction),
@@ -294,9 +296,6 @@ impl<'d> Decoder<'d> {
         if wanted != given {
             let what = format!("'{}' takes {wanted} operands, not {given}", at.form);
             return Err(Error::syntax(at.line, what));
-        }
-        if let Some(why) = computation.since.missing(self.architecture) {
-            return Err(Error::unsupported(at.line, &at.form, why));
         }
         let (operands, rest) = at.operands.split_at(1 + types.len());
         if !rest.iter().all(|operand| matches!(operand, Operand::Integer(_))) {
@@ -450,6 +449,15 @@ impl<'d> Decoder<'d> {
 
     /// An operand of a type, whatever its width.
     pub(crate) fn typed(&mut self, operand: &Operand, kind: Type, at: &Instruction) -> Result<Slot, Error> {
+        match (operand, kind) {
+            (Operand::Integer(_), kind) if kind.float().is_some() => {
+                return Err(self.wrong(operand, "a constant of its type, as in 0f3F800000", at));
+            }
+            (Operand::Single(_) | Operand::Double(_), kind) if kind.is_number() => {
+                return Err(self.wrong(operand, "a whole number", at));
+            }
+            _ => {}
+        }
         match kind.bits() {
             64 => Ok(Slot::Wide(self.wide(operand, at)?)),
             32 => Ok(Slot::Word(self.word(operand, at)?, 32)),
@@ -537,6 +545,7 @@ impl<'d> Decoder<'d> {
         at: &Instruction,
     ) -> Result<(&'o Operand, Option<Predicate>), Error> {
         match operand {
+            Operand::Pair(d, p) if **p == Operand::Sink => Ok((d, None)),
             Operand::Pair(d, p) => Ok((d, Some(self.predicate(p, at)?))),
             _ => Ok((operand, None)),
         }

@@ -10,7 +10,7 @@ use crate::decode::Decoder;
 use crate::decode::form::operands;
 use crate::error::Error;
 use crate::lanes::{LANES, Lanes, Registers, WideLanes, map1, test2};
-use crate::program::{Condition, Logic, Op, Predicate, Slot, Type, Word};
+use crate::program::{Condition, Logic, Op, Predicate, Slot, Type};
 use crate::text::{Instruction, Operand};
 
 const BITS: &str = "b16 b32 b64";
@@ -23,17 +23,17 @@ pub(super) const ROWS: &[Row] = &[
     decoded("setp", &["s16 s32 s64"], "eq|ne|lt|le|gt|ge and|or|xor?", compares).pure(),
     decoded("setp", &["f16 f16x2 f32"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan and|or|xor? ftz?", compares).pure(),
     decoded("setp", &["bf16 bf16x2 f64"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan and|or|xor?", compares).pure(),
-    decoded("set", &[SET, BITS], "eq|ne", sets).pure(),
-    decoded("set", &[SET, "u16 u32 u64"], "eq|ne|lt|le|gt|ge|lo|ls|hi|hs", sets).pure(),
-    decoded("set", &[SET, "s16 s32 s64"], "eq|ne|lt|le|gt|ge", sets).pure(),
-    decoded("set", &[SET, "f64"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan", sets).pure(),
-    decoded("set", &["u32 s32 f16 f32", "f32"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan ftz?", sets).pure(),
-    decoded("set", &["bf16", "f32"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan", sets).pure(),
-    decoded("set", &["bf16", "f16"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan", sets).pure(),
-    decoded("set", &["u16 s16 u32 s32 f16", "f16"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan ftz?", sets).pure(),
-    decoded("set", &["u16 s16 u32 s32 bf16", "bf16"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan", sets).pure(),
-    decoded("set", &["u32 s32 f16x2", "f16x2"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan ftz?", sets).pure(),
-    decoded("set", &["u32 s32 bf16x2", "bf16x2"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan", sets).pure(),
+    decoded("set", &[SET, BITS], "eq|ne and|or|xor?", sets).pure(),
+    decoded("set", &[SET, "u16 u32 u64"], "eq|ne|lt|le|gt|ge|lo|ls|hi|hs and|or|xor?", sets).pure(),
+    decoded("set", &[SET, "s16 s32 s64"], "eq|ne|lt|le|gt|ge and|or|xor?", sets).pure(),
+    decoded("set", &[SET, "f64"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan and|or|xor?", sets).pure(),
+    decoded("set", &["u32 s32 f16 f32", "f32"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan and|or|xor? ftz?", sets).pure(),
+    decoded("set", &["bf16", "f32"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan and|or|xor?", sets).pure(),
+    decoded("set", &["bf16", "f16"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan and|or|xor?", sets).pure(),
+    decoded("set", &["u16 s16 u32 s32 f16", "f16"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan and|or|xor? ftz?", sets).pure(),
+    decoded("set", &["u16 s16 u32 s32 bf16", "bf16"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan and|or|xor?", sets).pure(),
+    decoded("set", &["u32 s32 f16x2", "f16x2"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan and|or|xor? ftz?", sets).pure(),
+    decoded("set", &["u32 s32 bf16x2", "bf16x2"], "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan and|or|xor?", sets).pure(),
     decoded("selp", &["b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"], "", |decoder, at| {
         let [d, a, b, c] = operands(at)?;
         let condition = decoder.condition(c, at)?;
@@ -93,13 +93,7 @@ pub(crate) struct Compare {
 }
 
 fn compares(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
-    let logic = [("and", Logic::And), ("or", Logic::Or), ("xor", Logic::Xor)];
-    let logic = logic.into_iter().find(|(word, _)| at.has(word)).map(|(_, logic)| logic);
-    let (d, a, b, combine) = match (at.operands.as_slice(), logic) {
-        ([d, a, b], None) => (d, a, b, None),
-        ([d, a, b, c], Some(logic)) => (d, a, b, Some((logic, decoder.condition(c, at)?))),
-        _ => return Err(Error::unsupported(at.line, &at.form, "")),
-    };
+    let (d, [a, b], combine) = combined(decoder, at)?;
     let kind = super::row::kind(at);
     let (d, q) = match d {
         Operand::Pair(..) if matches!(kind, Type::F16 | Type::BF16) => {
@@ -120,10 +114,30 @@ fn compares(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
 }
 
 fn sets(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
-    let [d, a, b] = operands(at)?;
+    let (d, operands, combine) = combined(decoder, at)?;
     let (kind, from) = (types(at).next().unwrap_or(Type::U32), super::row::kind(at));
-    let compare = Box::new(comparison(decoder, at, [a, b], from, None)?);
-    Ok(Op::Set { compare, kind, d: decoder.word(d, at)? })
+    let compare = Box::new(comparison(decoder, at, operands, from, combine)?);
+    Ok(Op::Set { compare, kind, d: decoder.typed(d, kind, at)? })
+}
+
+/// The result, the operands of a comparison, and what its outcome is combined with.
+#[expect(clippy::type_complexity)]
+fn combined<'i>(
+    decoder: &mut Decoder<'_>,
+    at: &'i Instruction,
+) -> Result<(&'i Operand, [&'i Operand; 2], Option<(Logic, Condition)>), Error> {
+    let logic = [("and", Logic::And), ("or", Logic::Or), ("xor", Logic::Xor)];
+    let logic = logic.into_iter().find(|(word, _)| at.has(word)).map(|(_, logic)| logic);
+    match logic {
+        None => {
+            let [d, a, b] = operands(at)?;
+            Ok((d, [a, b], None))
+        }
+        Some(logic) => {
+            let [d, a, b, c] = operands(at)?;
+            Ok((d, [a, b], Some((logic, decoder.condition(c, at)?))))
+        }
+    }
 }
 
 fn comparison(
@@ -148,10 +162,7 @@ pub(crate) fn set_predicates(
     q: Option<Predicate>,
 ) {
     let [low, high] = outcomes(registers, compare);
-    let combined = |bits: u32| match compare.combine {
-        None => bits,
-        Some((f, with)) => f.of(bits, registers.condition(with)),
-    };
+    let combined = |bits: u32| compare.combined(registers, bits);
     // the second result is the upper half's, or the outcome turned over
     let (first, second) = (combined(low), combined(if compare.kind.is_packed() { high } else { !low }));
     registers.set_predicate(d, mask, first);
@@ -161,8 +172,8 @@ pub(crate) fn set_predicates(
 }
 
 /// `set`: one, or all bits, where it holds.
-pub(crate) fn set(registers: &mut Registers, mask: u32, compare: &Compare, kind: Type, d: Word) {
-    let [low, high] = outcomes(registers, compare);
+pub(crate) fn set(registers: &mut Registers, mask: u32, compare: &Compare, kind: Type, d: Slot) {
+    let [low, high] = outcomes(registers, compare).map(|bits| compare.combined(registers, bits));
     let packed = kind.is_packed() || compare.kind.is_packed();
     let one = match kind {
         Type::F32 => 0x3f80_0000,
@@ -178,7 +189,13 @@ pub(crate) fn set(registers: &mut Registers, mask: u32, compare: &Compare, kind:
             value[lane] |= ((high >> lane & 1) * one) << 16;
         }
     }
-    registers.set_word(d, mask, &value);
+    registers.set_any(d, mask, &map1(&value, u64::from));
+}
+
+impl Compare {
+    fn combined(&self, registers: &Registers, bits: u32) -> u32 {
+        self.combine.map_or(bits, |(f, with)| f.of(bits, registers.condition(with)))
+    }
 }
 
 /// `selp`
@@ -323,7 +340,8 @@ pub(crate) fn test(class: u8, kind: Type, code: u64) -> bool {
         1 => magnitude == infinity,
         2 => magnitude <= infinity,
         3 => magnitude > infinity,
-        4 => magnitude < infinity && magnitude >= normal,
+        // zeros count as normal
+        4 => magnitude < infinity && (magnitude >= normal || magnitude == 0),
         _ => magnitude < normal && magnitude != 0,
     }
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bitmma_engine::catalogue::Architecture;
 use bitmma_functions::Function;
 
 use crate::lanes::{LANES, Registers, WideLanes, map1, map2, map3};
@@ -155,28 +154,6 @@ evaluated!(F2: A 0, B 1);
 evaluated!(F3: A 0, B 1, C 2);
 evaluated!(F4: A 0, B 1, C 2, E 3);
 
-/// From which target on there is a form.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Since {
-    Always,
-    Hopper,
-    Blackwell,
-}
-
-impl Since {
-    /// Why a target does not have it.
-    pub(crate) fn missing(self, architecture: Architecture) -> Option<&'static str> {
-        let blackwell = matches!(architecture, Architecture::Blackwell | Architecture::RtxBlackwell);
-        match self {
-            Since::Hopper if !blackwell && architecture != Architecture::Hopper => {
-                Some("it needs sm_90 or later")
-            }
-            Since::Blackwell if !blackwell => Some("it needs sm_100 or later"),
-            _ => None,
-        }
-    }
-}
-
 /// What a form computes.
 #[derive(Clone)]
 pub(crate) struct Computation {
@@ -189,8 +166,6 @@ pub(crate) struct Computation {
     pub(crate) spread: Spread,
     /// The function whose table it is from.
     pub(crate) table: Option<Function>,
-    /// The oldest target that has it.
-    pub(crate) since: Since,
 }
 
 impl fmt::Debug for Computation {
@@ -201,27 +176,11 @@ impl fmt::Debug for Computation {
 
 impl Computation {
     fn new(f: impl Evaluate + 'static, d: Type, a: Vec<Type>) -> Computation {
-        Computation {
-            f: Arc::new(f),
-            d,
-            a,
-            constants: 0,
-            spread: Spread::Whole,
-            table: None,
-            since: Since::Always,
-        }
-    }
-
-    pub(crate) fn for_hopper(self) -> Computation {
-        Computation { since: Since::Hopper, ..self }
-    }
-
-    pub(crate) fn for_blackwell(self) -> Computation {
-        Computation { since: Since::Blackwell, ..self }
+        Computation { f: Arc::new(f), d, a, constants: 0, spread: Spread::Whole, table: None }
     }
 
     /// It takes its results from the table of a function.
-    pub(crate) fn from_table(self, function: Function) -> Computation {
+    pub(crate) fn by_table(self, function: Function) -> Computation {
         Computation { table: Some(function), ..self }
     }
 

@@ -8,7 +8,7 @@ use bitmma_functions::float::{flush as flush_code, nan};
 
 use super::compute::Computed;
 use super::narrow::{from_half, to_brain, to_half};
-use super::row::{Row, decoded, free, kind, types};
+use super::row::{Row, Since, decoded, free, kind, types};
 use super::single;
 use crate::decode::Decoder;
 use crate::decode::form::{Form, operands};
@@ -45,11 +45,11 @@ pub(super) const ROWS: &[Row] = &[
     decoded("cvt", &["f32", "bf16"], "rn|rz|rm|rp? ftz?", conversion).pure(),
     decoded("cvt", &["f16 f64", "bf16"], "rn|rz|rm|rp?", conversion).pure(),
     decoded("cvt", &["bf16", "f16"], "rn|rz|rm|rp?", conversion).pure(),
-    decoded("cvt", &["tf32", "f32"], "rn|rz satfinite? relu?", conversion).pure(),
+    decoded("cvt", &["tf32", "f32"], "rn|rz satfinite? relu?", conversion).pure().since(Since::Hopper),
     decoded("cvt", &["tf32", "f32"], "rna satfinite?", conversion).pure(),
     decoded("cvt", &["f16x2 bf16x2", "f32"], "rn|rz satfinite? relu?", conversion).pure(),
-    decoded("cvt", &["e4m3x2 e5m2x2", "f32 f16x2"], "rn satfinite relu?", conversion).pure(),
-    decoded("cvt", &["f16x2", "e4m3x2 e5m2x2"], "rn relu?", conversion).pure(),
+    decoded("cvt", &["e4m3x2 e5m2x2", "f32 f16x2"], "rn satfinite relu?", conversion).pure().since(Since::Ada),
+    decoded("cvt", &["f16x2", "e4m3x2 e5m2x2"], "rn relu?", conversion).pure().since(Since::Ada),
     free("isspacep", |decoder, form, at| {
         let region = region(form).ok_or_else(|| form.unsupported())?;
         let [d, a] = operands(at)?;
@@ -122,12 +122,12 @@ fn moved(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
         (Operand::Vector(_), Operand::Vector(_)) => Err(Error::unsupported(at.line, &at.form, "")),
         (d, Operand::Vector(list)) => {
             let bits = parts(list.len())?;
-            let parts = decoder.list(a, part_kind(bits), at)?;
+            let parts = fitting(decoder.list(a, part_kind(bits), at)?, bits, at)?;
             Ok(Op::Pack { d: decoder.typed(d, kind, at)?, bits, parts })
         }
         (Operand::Vector(list), a) => {
             let bits = parts(list.len())?;
-            let parts = decoder.list(d, part_kind(bits), at)?;
+            let parts = fitting(decoder.list(d, part_kind(bits), at)?, bits, at)?;
             Ok(Op::Unpack { a: decoder.typed(a, kind, at)?, bits, parts })
         }
         (d, Operand::Special(_)) if kind.bits() == 64 => {
@@ -142,6 +142,19 @@ fn moved(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> {
             let (d, a) = (decoder.typed(d, kind, at)?, decoder.typed(a, kind, at)?);
             copied(d, a).ok_or_else(|| Error::unsupported(at.line, &at.form, ""))
         }
+    }
+}
+
+/// The parts of a register, each of so many bits.
+fn fitting(parts: Box<[Slot]>, bits: u32, at: &Instruction) -> Result<Box<[Slot]>, Error> {
+    let fits = |part: &Slot| match part {
+        Slot::Word(_, width) => *width == bits,
+        Slot::Wide(_) => false,
+        Slot::Sink => true,
+    };
+    match parts.iter().all(fits) {
+        true => Ok(parts),
+        false => Err(Error::syntax(at.line, format!("'{}' takes parts of {bits} bits here", at.form))),
     }
 }
 
@@ -175,6 +188,13 @@ fn conversion(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> 
         [d, a] if !packs => (d, a, None),
         _ => return Err(unsupported("")),
     };
+    let d = decoder.any(d, to, at)?;
+    if let Slot::Word(_, bits) = d
+        && bits < to.bits()
+    {
+        let what = format!("'{}' takes a register of {} bits or more, not of {bits}", at.form, to.bits());
+        return Err(Error::syntax(at.line, what));
+    }
     Ok(Op::Convert(Box::new(Convert {
         rounding: rounding.or(whole),
         integral: whole.is_some(),
@@ -184,7 +204,7 @@ fn conversion(decoder: &mut Decoder<'_>, at: &Instruction) -> Result<Op, Error> 
         relu: at.has("relu"),
         a: decoder.any(a, from, at)?,
         b: b.map(|b| decoder.any(b, from, at)).transpose()?,
-        ..Convert::plain(to, from, decoder.any(d, to, at)?)
+        ..Convert::plain(to, from, d)
     })))
 }
 

@@ -5,7 +5,7 @@ use bitmma_functions::float::flush as flush_code;
 
 use super::compute::{Computation, Spread, lanes1, lanes2, lanes3};
 use super::narrow::{from_half, half_fma, to_brain, to_half};
-use super::row::{Row, computed, decoded, kind, refused};
+use super::row::{Row, Since, computed, decoded, kind, refused};
 use super::special::{self, UNKNOWN};
 use super::{double, single};
 use crate::decode::form::operands;
@@ -16,24 +16,24 @@ use crate::text::Instruction;
 #[rustfmt::skip]
 pub(super) const ROWS: &[Row] = &[
     computed("add", &["f16 f16x2"], "rn? ftz? sat?", |at| two(at, Float2::Add)),
-    computed("add", &["bf16 bf16x2"], "rn?", |at| two(at, Float2::Add)),
+    computed("add", &["bf16 bf16x2"], "rn?", |at| two(at, Float2::Add)).since(Since::Hopper),
     computed("add", &["f32"], "rn|rz|rm|rp? ftz? sat?", |at| two(at, Float2::Add)),
-    computed("add", &["f32x2"], "rn|rz|rm|rp? ftz?", |at| two(at, Float2::Add)),
+    computed("add", &["f32x2"], "rn|rz|rm|rp? ftz?", |at| two(at, Float2::Add)).since(Since::Blackwell),
     computed("add", &["f64"], "rn|rz|rm|rp?", |at| two(at, Float2::Add)),
     computed("sub", &["f16 f16x2"], "rn? ftz? sat?", |at| two(at, Float2::Subtract)),
-    computed("sub", &["bf16 bf16x2"], "rn?", |at| two(at, Float2::Subtract)),
+    computed("sub", &["bf16 bf16x2"], "rn?", |at| two(at, Float2::Subtract)).since(Since::Hopper),
     computed("sub", &["f32"], "rn|rz|rm|rp? ftz? sat?", |at| two(at, Float2::Subtract)),
-    computed("sub", &["f32x2"], "rn|rz|rm|rp? ftz?", |at| two(at, Float2::Subtract)),
+    computed("sub", &["f32x2"], "rn|rz|rm|rp? ftz?", |at| two(at, Float2::Subtract)).since(Since::Blackwell),
     computed("sub", &["f64"], "rn|rz|rm|rp?", |at| two(at, Float2::Subtract)),
     computed("mul", &["f16 f16x2"], "rn? ftz? sat?", |at| two(at, Float2::Multiply)),
-    computed("mul", &["bf16 bf16x2"], "rn?", |at| two(at, Float2::Multiply)),
+    computed("mul", &["bf16 bf16x2"], "rn?", |at| two(at, Float2::Multiply)).since(Since::Hopper),
     computed("mul", &["f32"], "rn|rz|rm|rp? ftz? sat?", |at| two(at, Float2::Multiply)),
-    computed("mul", &["f32x2"], "rn|rz|rm|rp? ftz?", |at| two(at, Float2::Multiply)),
+    computed("mul", &["f32x2"], "rn|rz|rm|rp? ftz?", |at| two(at, Float2::Multiply)).since(Since::Blackwell),
     computed("mul", &["f64"], "rn|rz|rm|rp?", |at| two(at, Float2::Multiply)),
     computed("fma", &["f16 f16x2"], "rn ftz? sat|relu?", fused),
     computed("fma", &["bf16 bf16x2"], "rn|rz|rm|rp relu?", fused),
     computed("fma", &["f32"], "rn|rz|rm|rp ftz? sat?", fused),
-    computed("fma", &["f32x2"], "rn|rz|rm|rp ftz?", fused),
+    computed("fma", &["f32x2"], "rn|rz|rm|rp ftz?", fused).since(Since::Blackwell),
     computed("fma", &["f64"], "rn|rz|rm|rp", fused),
     computed("mad", &["f32"], "rn|rz|rm|rp ftz? sat?", fused),
     computed("mad", &["f64"], "rn|rz|rm|rp", fused),
@@ -215,7 +215,7 @@ fn extreme(at: &Instruction) -> Computation {
     let (float, mode) = (Float::of(at), Mode::of(at));
     let of = move |a: &Lanes, b: &Lanes| words2(f, float, mode, a, b);
     let three = move |a: &Lanes, b: &Lanes, c: &Lanes| of(&of(a, b), c);
-    lanes3(three, Type::F32, [Type::F32; 3]).for_blackwell()
+    lanes3(three, Type::F32, [Type::F32; 3])
 }
 
 fn format(number: Number) -> &'static Format {

@@ -1,7 +1,7 @@
 //! Integers and bits (PTX ISA, "Integer Arithmetic Instructions", "Logic and Shift Instructions").
 
 use super::compute::{Computation, Element, Spread, of1, of2, of3, of4};
-use super::row::{Row, computed, decoded, kind, types};
+use super::row::{Row, Since, computed, decoded, kind, types};
 use crate::decode::Decoder;
 use crate::decode::form::operands;
 use crate::error::Error;
@@ -127,18 +127,18 @@ pub(super) const ROWS: &[Row] = &[
     computed("mad", &["u16 u32 s16 s32"], "wide", |at| with_double!(at, T, D => of3(|a: T, b: T, c: D| (D::from(a) * D::from(b)).wrapping_add(c)))),
     computed("mad24", &["u32 s32"], "lo|hi", mad24),
     computed("mad24", &["s32"], "hi&sat", |_| of3(|a: i32, b: i32, c: i32| product24(a, b, true).saturating_add(c))),
-    // a division by zero gives all ones, its remainder the dividend
+    // a division by zero gives all ones, and so does its remainder, as in ptxas's code of both
     computed("div", &[WHOLE], "", |at| by_type!(at, T => of2(|a: T, b: T| if b == 0 { !0 } else { a.wrapping_div(b) }))),
-    computed("rem", &[WHOLE], "", |at| by_type!(at, T => of2(|a: T, b: T| if b == 0 { a } else { a.wrapping_rem(b) }))),
+    computed("rem", &[WHOLE], "", |at| by_type!(at, T => of2(|a: T, b: T| if b == 0 { !0 } else { a.wrapping_rem(b) }))),
     computed("min", &[WHOLE], "", |at| by_type!(at, T => of2(<T as Ord>::min))),
     computed("max", &[WHOLE], "", |at| by_type!(at, T => of2(<T as Ord>::max))),
-    computed("add", &["u16x2 s16x2"], "", |_| halves(u16::wrapping_add)),
-    computed("min", &["u16x2"], "", |_| halves(u16::min)),
-    computed("max", &["u16x2"], "", |_| halves(u16::max)),
-    computed("min", &["s16x2"], "relu?", |at| signed_halves(at, i16::min)),
-    computed("max", &["s16x2"], "relu?", |at| signed_halves(at, i16::max)),
-    computed("min", &["s32"], "relu", |_| of2(|a: i32, b: i32| a.min(b).max(0)).for_hopper()),
-    computed("max", &["s32"], "relu", |_| of2(|a: i32, b: i32| a.max(b).max(0)).for_hopper()),
+    computed("add", &["u16x2 s16x2"], "", |_| halves(u16::wrapping_add)).since(Since::Hopper),
+    computed("min", &["u16x2"], "", |_| halves(u16::min)).since(Since::Hopper),
+    computed("max", &["u16x2"], "", |_| halves(u16::max)).since(Since::Hopper),
+    computed("min", &["s16x2"], "relu?", |at| signed_halves(at, i16::min)).since(Since::Hopper),
+    computed("max", &["s16x2"], "relu?", |at| signed_halves(at, i16::max)).since(Since::Hopper),
+    computed("min", &["s32"], "relu", |_| of2(|a: i32, b: i32| a.min(b).max(0))).since(Since::Hopper),
+    computed("max", &["s32"], "relu", |_| of2(|a: i32, b: i32| a.max(b).max(0))).since(Since::Hopper),
     computed("abs", &["s16 s32 s64"], "", |at| by_signed!(at, T => of1(T::wrapping_abs))),
     computed("neg", &["s16 s32 s64"], "", |at| by_signed!(at, T => of1(T::wrapping_neg)).spreads(Spread::Upward)),
     computed("sad", &[WHOLE], "", |at| by_type!(at, T => of3(|a: T, b: T, c: T| c.wrapping_add(a.abs_diff(b) as T)))),
@@ -160,9 +160,12 @@ pub(super) const ROWS: &[Row] = &[
     computed("brev", &["b32 b64"], "", |at| by_width!(at, T => of1(T::reverse_bits)).spreads(Spread::Moves(1))),
     computed("bfind", &["u32 u64 s32 s64"], "shiftamt?", find),
     computed("bfe", &["u32 u64 s32 s64"], "", extract),
-    computed("bfi", &["b32 b64"], "", |at| by_width!(at, T => of4(|a: T, b: T, place, length| {
-        insert(u64::from(a), u64::from(b), place, length, T::BITS) as T
-    })).spreads(Spread::Moves(2))),
+    computed("bfi", &["b32"], "", |_| of4(|a: u32, b: u32, place, length| {
+        insert(a.into(), b.into(), place, length, 32) as u32
+    }).spreads(Spread::Moves(2))),
+    computed("bfi", &["b64"], "", |_| of4(|a: u64, b: u64, place, length| {
+        insert(a, b, place, length, 64)
+    }).spreads(Spread::Moves(2))),
     computed("bmsk", &["b32"], "wrap|clamp", |at| match at.has("wrap") {
         true => of2(|a: u32, b: u32| ones(a & 31, b & 31)),
         false => of2(ones),
@@ -205,7 +208,7 @@ fn halves(f: fn(u16, u16) -> u16) -> Computation {
         let upper = f((a >> 16) as u16, (b >> 16) as u16);
         u32::from(upper) << 16 | u32::from(f(a as u16, b as u16))
     };
-    of2(both).spreads(Spread::Elements(16)).for_hopper()
+    of2(both).spreads(Spread::Elements(16))
 }
 
 /// The same of signed halves, with `.relu` at least zero.
@@ -215,7 +218,7 @@ fn signed_halves(at: &Instruction, f: fn(i16, i16) -> i16) -> Computation {
         let one = |shift: u32| f((a >> shift) as u16 as i16, (b >> shift) as u16 as i16).max(least) as u16;
         u32::from(one(16)) << 16 | u32::from(one(0))
     };
-    of2(both).spreads(Spread::Elements(16)).for_hopper()
+    of2(both).spreads(Spread::Elements(16))
 }
 
 /// The upper half of a product.

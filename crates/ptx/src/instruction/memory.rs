@@ -3,7 +3,7 @@
 use bitmma_engine::catalogue::Architecture;
 
 use super::convert::{copied, region};
-use super::row::{Row, decoded, free};
+use super::row::{Row, Since, decoded, free};
 use crate::decode::Decoder;
 use crate::decode::form::{Form, operands};
 use crate::error::Error;
@@ -19,7 +19,7 @@ pub(super) const ROWS: &[Row] = &[
     free("red", |decoder, form, at| decoder.atomic(form, at)).results(0),
     free("cp", |decoder, form, at| decoder.copy(form, at)).results(0),
     free("ldmatrix", |decoder, form, at| decoder.matrix_access(form, at)),
-    free("stmatrix", |decoder, form, at| decoder.matrix_access(form, at)).results(0),
+    free("stmatrix", |decoder, form, at| decoder.matrix_access(form, at)).results(0).since(Since::Hopper),
     // what only speeds up
     decoded("prefetch", &[], "global|local? L1|L2|L2::evict_last|L2::evict_normal", |_, _| Ok(Op::Nothing)).results(0),
     free("prefetchu", nothing).results(0),
@@ -84,6 +84,12 @@ impl Decoder<'_> {
                 at.line,
                 format!("'{}' takes {elements} registers, not {given}", at.form),
             ));
+        }
+        let width = |slot: &Slot| if let Slot::Word(_, bits) = slot { *bits } else { 64 };
+        if let Some(slot) = list.iter().find(|slot| width(slot) < kind.bits()) {
+            let (wanted, given) = (kind.bits(), width(slot));
+            let what = format!("'{}' takes registers of {wanted} bits or more, not of {given}", at.form);
+            return Err(Error::syntax(at.line, what));
         }
         let address = self.address(&at.operands[address], at)?;
         self.ordered |= order.is_some() && matches!(region, Region::Global | Region::Generic);
@@ -285,7 +291,7 @@ fn vector(words: &[&str]) -> usize {
 
 /// Atomic operations: the types of each, and which come as vectors.
 fn wrong_atomic(name: &str, words: &[&str], architecture: Architecture) -> Option<String> {
-    let kind = *words.last()?;
+    let kind = *words.iter().rfind(|word| Type::named(word).is_some())?;
     let has = |word: &str| words.contains(&word);
     let op = ["add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "dec"]
         .into_iter()
@@ -330,7 +336,9 @@ fn wrong_access(name: &str, words: &[&str]) -> Option<String> {
     let kind = *words.last()?;
     let bits = Type::named(kind).map_or(0, Type::bits);
     let global = words.contains(&"global");
-    if ["tf32", "f16", "bf16", "f16x2", "bf16x2", "f32x2", "e4m3x2", "e5m2x2"].contains(&kind) {
+    if ["tf32", "f16", "bf16", "u16x2", "s16x2", "f16x2", "bf16x2", "f32x2", "e4m3x2", "e5m2x2"]
+        .contains(&kind)
+    {
         return Some(format!("it has no type {kind}"));
     }
     let count = vector(words);

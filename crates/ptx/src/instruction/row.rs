@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use bitmma_engine::catalogue::Architecture;
+
 use super::compute::Computation;
 use super::{compare, convert, float, integer, matrix, memory, warp};
 use crate::decode::Decoder;
@@ -23,6 +25,8 @@ pub(crate) struct Row {
     results: usize,
     /// Whether it does no more than compute its results.
     is_pure: bool,
+    /// The oldest target that has it.
+    since: Since,
 }
 
 /// What an instruction of a row becomes.
@@ -42,7 +46,46 @@ pub(crate) const fn free(
     name: &'static str,
     made: fn(&mut Decoder<'_>, &mut Form<'_>, &Instruction) -> Result<Op, Error>,
 ) -> Row {
-    Row { name, types: &[], modifiers: "", made: Made::Free(made), results: 1, is_pure: false }
+    Row {
+        name,
+        types: &[],
+        modifiers: "",
+        made: Made::Free(made),
+        results: 1,
+        is_pure: false,
+        since: Since::Always,
+    }
+}
+
+/// From which target on there is a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Since {
+    Always,
+    /// sm_89
+    Ada,
+    /// sm_90
+    Hopper,
+    /// sm_100
+    Blackwell,
+}
+
+impl Since {
+    /// Why a target does not have it.
+    fn missing(self, architecture: Architecture) -> Option<&'static str> {
+        let rank = match architecture {
+            Architecture::Blackwell | Architecture::RtxBlackwell => Since::Blackwell,
+            Architecture::Hopper => Since::Hopper,
+            Architecture::Ada => Since::Ada,
+            _ => Since::Always,
+        };
+        let why = match self {
+            Since::Always => "",
+            Since::Ada => "it needs sm_89 or later",
+            Since::Hopper => "it needs sm_90 or later",
+            Since::Blackwell => "it needs sm_100 or later",
+        };
+        (rank < self).then_some(why)
+    }
 }
 
 pub(crate) const fn computed(
@@ -51,7 +94,15 @@ pub(crate) const fn computed(
     modifiers: &'static str,
     made: fn(&Instruction) -> Computation,
 ) -> Row {
-    Row { name, types, modifiers, made: Made::Computed(made), results: 1, is_pure: true }
+    Row {
+        name,
+        types,
+        modifiers,
+        made: Made::Computed(made),
+        results: 1,
+        is_pure: true,
+        since: Since::Always,
+    }
 }
 
 pub(crate) const fn refused(
@@ -60,7 +111,7 @@ pub(crate) const fn refused(
     modifiers: &'static str,
     why: &'static str,
 ) -> Row {
-    Row { name, types, modifiers, made: Made::Refused(why), results: 1, is_pure: true }
+    Row { name, types, modifiers, made: Made::Refused(why), results: 1, is_pure: true, since: Since::Always }
 }
 
 pub(crate) const fn decoded(
@@ -69,7 +120,15 @@ pub(crate) const fn decoded(
     modifiers: &'static str,
     made: fn(&mut Decoder<'_>, &Instruction) -> Result<Op, Error>,
 ) -> Row {
-    Row { name, types, modifiers, made: Made::Decoded(made), results: 1, is_pure: false }
+    Row {
+        name,
+        types,
+        modifiers,
+        made: Made::Decoded(made),
+        results: 1,
+        is_pure: false,
+        since: Since::Always,
+    }
 }
 
 const FAMILIES: &[&[Row]] =
@@ -131,6 +190,18 @@ pub(crate) fn is_pure(instruction: &Instruction) -> bool {
 impl Row {
     pub(crate) const fn results(self, results: usize) -> Row {
         Row { results, ..self }
+    }
+
+    pub(crate) const fn since(self, since: Since) -> Row {
+        Row { since, ..self }
+    }
+
+    /// An error if a target does not have it.
+    pub(crate) fn check(&self, at: &Instruction, architecture: Architecture) -> Result<(), Error> {
+        // what a row lets through for two kinds of operands: of three there is a minimum from Blackwell on
+        let three = matches!(self.name, "min" | "max") && at.operands.len() == 4;
+        let since = if three { Since::Blackwell } else { self.since };
+        since.missing(architecture).map_or(Ok(()), |why| Err(Error::unsupported(at.line, &at.form, why)))
     }
 
     pub(crate) const fn pure(self) -> Row {

@@ -26,7 +26,7 @@ pub(super) fn function(at: &Instruction) -> Computation {
     };
     let flush = at.has("ftz");
     let evaluated = move |x: &Lanes| evaluate(function, flush, x);
-    lanes1(evaluated, Type::F32, [Type::F32]).from_table(function)
+    lanes1(evaluated, Type::F32, [Type::F32]).by_table(function)
 }
 
 /// `div.full` and `div.approx`.
@@ -36,7 +36,7 @@ pub(super) fn division(at: &Instruction) -> Computation {
         let [reciprocal, x] = division_factors(full, flush, x, y);
         single::multiply(flush, &reciprocal, &x)
     };
-    lanes2(divided, Type::F32, [Type::F32; 2]).from_table(Function::Rcp)
+    lanes2(divided, Type::F32, [Type::F32; 2]).by_table(Function::Rcp)
 }
 
 /// `FUNCTION.approx.f32`; with `.ftz` subnormal inputs and results become zero, as the unit itself has it.

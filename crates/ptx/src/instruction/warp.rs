@@ -1,7 +1,7 @@
 //! Branches, barriers, and what lanes exchange.
 
 use super::memory::{any, nothing};
-use super::row::{Row, decoded, free};
+use super::row::{Row, Since, decoded, free};
 use super::single;
 use crate::decode::Decoder;
 use crate::decode::form::{Form, operands};
@@ -65,7 +65,7 @@ pub(super) const ROWS: &[Row] = &[
     }),
     decoded("redux", &["u32 s32"], "sync add|min|max", |decoder, at| decoder.reduce(&mut Form::of(at), at)),
     decoded("redux", &["b32"], "sync and|or|xor", |decoder, at| decoder.reduce(&mut Form::of(at), at)),
-    decoded("redux", &["f32"], "sync min|max abs? NaN?", |decoder, at| decoder.reduce(&mut Form::of(at), at)),
+    decoded("redux", &["f32"], "sync min|max abs? NaN?", |decoder, at| decoder.reduce(&mut Form::of(at), at)).since(Since::Blackwell),
     decoded("elect", &[], "sync", |decoder, at| {
         let [d, mask] = operands(at)?;
         let (d, Some(p)) = decoder.with_predicate(d, at)? else {

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::constants::{decide_guards, simpler, value};
+use super::constants::{Replacement, decide_guards, simpler, value};
 use super::copies::forward;
 use super::dead::{drop_branches, drop_dead, drop_empty_loops};
 use super::evaluate::is_approximate;
@@ -11,6 +11,8 @@ use super::loops::{Loop, loops};
 use super::unroll::{Fate, fate, unroll};
 use super::uses::Uses;
 use crate::flow::Flow;
+use crate::instruction::row;
+use crate::program::Type;
 use crate::text::{Function, Instruction, Operand};
 
 /// Instructions that a function may grow to.
@@ -20,6 +22,8 @@ const INVERSE: &str =
     "ptxas may drop a reciprocal of a reciprocal, and negate the exponent for one of a power";
 const HALFWAY: &str =
     "a sum of constants halfway between two numbers: ptxas 12 rounds it towards zero, ptxas 13 to even";
+
+const NAN: &str = "ptxas may compute it, and give the NaN other bits";
 
 /// An operation of which ptxas computed something.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +64,7 @@ impl Normal {
             let uses = Uses::of(&function, &flow)?;
             unsure.extend(inverses(&function, &uses).map(|at| (origin[at], INVERSE)));
             let simplified =
-                simplify(&mut function, &uses, &mut folded, |at| unsure.push((origin[at], HALFWAY)));
+                simplify(&mut function, &uses, &mut folded, |at, why| unsure.push((origin[at], why)));
             let mut hidden = HashSet::new();
             let decided = decide_guards(&mut function, &uses, &mut hidden);
             shadows.extend(hidden.into_iter().map(|at| origin[at]));
@@ -152,20 +156,44 @@ fn is_halfway(function: &Function, uses: &Uses, at: usize) -> bool {
     a * b < 0.0 && rest != 0.0 && (f64::from(other) - sum).abs().to_bits() == rest.abs().to_bits()
 }
 
-/// Makes instructions simpler whose operands are known. Whether any was. `halfway` is told of sums of constants that are halfway
-/// between two numbers.
+/// Whether an operation on constants gives NaN: the unit has one, and ptxas may have others.
+fn is_nan(instruction: &Instruction, found: &Replacement) -> bool {
+    let bits = match found.operands.as_slice() {
+        [_, Operand::Integer(bits)] => *bits,
+        [_, Operand::Single(bits)] => u64::from(*bits),
+        _ => return false,
+    };
+    let half = |bits: u64, infinity: u64| bits & 0x7fff > infinity;
+    instruction.name() != "mov"
+        && !is_approximate(instruction)
+        && match row::types(instruction).next() {
+            Some(Type::F32) => bits & 0x7fff_ffff > 0x7f80_0000,
+            Some(Type::F64) => bits & (u64::MAX >> 1) > 0x7ff << 52,
+            Some(Type::F16) => half(bits, 0x7c00),
+            Some(Type::BF16) => half(bits, 0x7f80),
+            Some(Type::F16x2) => half(bits, 0x7c00) || half(bits >> 16, 0x7c00),
+            Some(Type::BF16x2) => half(bits, 0x7f80) || half(bits >> 16, 0x7f80),
+            _ => false,
+        }
+}
+
+/// Makes instructions simpler whose operands are known. Whether any was. `unsure` is told of those that ptxas may compute in another
+/// way, and why.
 fn simplify(
     function: &mut Function,
     uses: &Uses,
     folded: &mut [Option<Folded>],
-    mut halfway: impl FnMut(usize),
+    mut unsure: impl FnMut(usize, &'static str),
 ) -> bool {
     let mut changed = false;
     let mut order = folded.iter().flatten().map(|one| one.order + 1).max().unwrap_or(0);
     for at in 0..function.instructions.len() {
         while let Some(found) = simpler(function, uses, at) {
             if is_halfway(function, uses, at) {
-                halfway(at);
+                unsure(at, HALFWAY);
+            }
+            if is_nan(&function.instructions[at], &found) {
+                unsure(at, NAN);
             }
             let instruction: &mut Instruction = &mut function.instructions[at];
             debug_assert!(found.rounds <= is_approximate(instruction));

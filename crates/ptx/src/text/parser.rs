@@ -593,7 +593,15 @@ impl Parser {
             return Ok(Operand::Not(body.register(&name).ok_or_else(|| self.undeclared(&name))?));
         }
         if self.is('-') {
+            if let Some(Token { kind: Kind::Double(bits), .. }) = self.tokens.get(self.at + 1) {
+                let bits = *bits ^ 1 << 63;
+                self.at += 2;
+                return Ok(Operand::Double(bits));
+            }
             return Ok(Operand::Integer(self.integer()?));
+        }
+        if self.take('~') {
+            return Ok(Operand::Integer(!self.integer()?));
         }
         match self.next()? {
             Kind::Integer(value) => Ok(Operand::Integer(value)),

@@ -23,6 +23,12 @@ pub(crate) fn compiled(target: &str, compiler: &Compiler, body: &str) -> Kernel 
     } else {
         (32, 'r')
     };
+    // what came later is for the first target that has it
+    let target = match target {
+        _ if body.contains("f32x2") => "sm_100a",
+        target if body.contains(".bf16") && target < "sm_90" && !target.starts_with("sm_1") => "sm_90a",
+        target => target,
+    };
     // ptxas takes newer targets in newer versions only
     let version = if target.starts_with("sm_10") { "8.7" } else { "8.4" };
     // the body starts on line 8

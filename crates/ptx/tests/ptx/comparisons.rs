@@ -155,7 +155,7 @@ fn floats_are_classified() {
             ("infinite", &|size| size == infinity),
             ("number", &|size| size <= infinity),
             ("notanumber", &|size| size > infinity),
-            ("normal", &|size| (unit..infinity).contains(&size)),
+            ("normal", &|size| size == 0 || (unit..infinity).contains(&size)),
             ("subnormal", &|size| (1..unit).contains(&size)),
         ];
         for (name, is) in classes {
@@ -175,5 +175,29 @@ fn selections() {
             let line = format!("setp.lt.u32 %p1, %r7, %r8; selp.{kind} $d, $a, $b, %p1;");
             check(&line, bits, bits, &rows, |[a, b, c, e]| Some(if (c as u32) < e as u32 { a } else { b }));
         }
+    }
+}
+
+#[test]
+fn outcomes_of_16_bits_and_outcomes_with_a_predicate() {
+    let rows = pairs(&F32.codes());
+    let less = |a, b| order(F32, a, b) == Some(Ordering::Less);
+    for (kind, one) in [("f16", 0x3c00), ("bf16", 0x3f80)] {
+        check(&format!("set.lt.{kind}.f32 $d, %r5, %r6;"), 32, 16, &rows, |[a, b, ..]| {
+            Some(if less(a, b) { one } else { 0 })
+        });
+    }
+    let halves = pairs(&F16.codes());
+    for kind in ["u16", "s16"] {
+        check(&format!("set.lt.{kind}.f16 $d, $a, $b;"), 16, 16, &halves, |[a, b, ..]| {
+            Some(if order(F16, a, b) == Some(Ordering::Less) { 0xffff } else { 0 })
+        });
+    }
+    // with whether c is less than 7
+    for (word, f) in
+        [("and", (|x, y| x && y) as fn(bool, bool) -> bool), ("or", |x, y| x || y), ("xor", |x, y| x != y)]
+    {
+        let line = format!("setp.lt.u32 %p1, $c, 7; set.lt.{word}.u32.f32 $d, $a, $b, !%p1;");
+        check(&line, 32, 32, &rows, |[a, b, c, _]| Some(if f(less(a, b), c >= 7) { 0xffff_ffff } else { 0 }));
     }
 }

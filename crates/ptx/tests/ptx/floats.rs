@@ -3,7 +3,7 @@
 use rustc_apfloat::ieee::{BFloat, Double, Half, Single};
 use rustc_apfloat::{Float, Round};
 
-use crate::line::{Row, check, floats, pairs};
+use crate::line::{Row, check, floats, pairs, results, results_on};
 
 /// A format with its NaN of arithmetic: all bits below the sign, in FP64 the quiet one with the sign.
 #[derive(Clone, Copy, PartialEq)]
@@ -358,4 +358,29 @@ fn multiply_adds_next_to_ties_are_rounded_once() {
     check("fma.rn.f16 $d, $a, $b, $c;", 16, 16, &rows, |row| {
         Some(arithmetic(F16, "fma", Round::NearestTiesToEven, PLAIN, row))
     });
+}
+
+#[test]
+fn extremes_of_three_numbers() {
+    let codes = F32.codes();
+    let rows: Vec<Row> = codes
+        .iter()
+        .enumerate()
+        .flat_map(|(at, a)| codes.iter().map(move |b| (at, *a, *b)))
+        .map(|(at, a, b)| [a, b, codes[(3 * at + 1) % codes.len()], 0])
+        .collect();
+    for name in ["min", "max"] {
+        for words in ["", ".ftz", ".NaN", ".ftz.NaN"] {
+            let two = |a: Vec<Row>| results(&format!("{name}{words}.f32 $d, $a, $b;"), 32, 32, &a);
+            let first = two(rows.clone());
+            let second = rows.iter().zip(first).map(|(row, first)| [first, row[2], 0, 0]).collect();
+            let line = format!("{name}{words}.f32 $d, $a, $b, $c;");
+            assert_eq!(results_on("sm_100a", &line, 32, 32, &rows), two(second), "{line}");
+        }
+        // of their magnitudes
+        let plain: Vec<Row> = rows.iter().map(|row| row.map(|code| code & 0x7fff_ffff)).collect();
+        let magnitudes = results_on("sm_100a", &format!("{name}.f32 $d, $a, $b, $c;"), 32, 32, &plain);
+        let line = format!("{name}.abs.f32 $d, $a, $b, $c;");
+        assert_eq!(results_on("sm_100a", &line, 32, 32, &rows), magnitudes, "{line}");
+    }
 }

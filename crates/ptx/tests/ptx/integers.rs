@@ -10,7 +10,7 @@ fn amount(b: i128) -> u32 {
 type Formula = fn(i128, i128, i128, u32) -> i128;
 
 /// A form, the letters of its types, its operands, and its result by the operands and the width. A division by zero gives all
-/// ones, its remainder the dividend.
+/// ones, and so does its remainder.
 const ARITHMETIC: &[(&str, &str, &str, Formula)] = &[
     ("add", "su", "$a, $b", |a, b, _, _| a + b),
     ("sub", "su", "$a, $b", |a, b, _, _| a - b),
@@ -21,7 +21,7 @@ const ARITHMETIC: &[(&str, &str, &str, Formula)] = &[
     ("min", "su", "$a, $b", |a, b, _, _| a.min(b)),
     ("max", "su", "$a, $b", |a, b, _, _| a.max(b)),
     ("div", "su", "$a, $b", |a, b, _, _| a.checked_div(b).unwrap_or(-1)),
-    ("rem", "su", "$a, $b", |a, b, _, _| a.checked_rem(b).unwrap_or(a)),
+    ("rem", "su", "$a, $b", |a, b, _, _| a.checked_rem(b).unwrap_or(-1)),
     ("abs", "s", "$a", |a, _, _, _| a.abs()),
     ("neg", "s", "$a", |a, _, _, _| -a),
     ("and", "b", "$a, $b", |a, b, _, _| a & b),
@@ -326,6 +326,33 @@ fn differences_and_choices_of_every_width() {
                 let (magnitude, negative) = (row[2] & 0x7fff_ffff, row[2] >> 31 == 1);
                 let below = negative && magnitude >= least;
                 Some(if magnitude > 0x7f80_0000 || below { row[1] } else { row[0] })
+            });
+        }
+    }
+}
+
+#[test]
+fn halves_of_words() {
+    let rows = pairs(&integers(32));
+    type Half = fn(i128, i128) -> i128;
+    let forms: [(&str, &str, Half); 5] = [
+        ("add", "su", |a, b| a + b),
+        ("min", "su", i128::min),
+        ("max", "su", i128::max),
+        ("min.relu", "s", |a, b| a.min(b).max(0)),
+        ("max.relu", "s", |a, b| a.max(b).max(0)),
+    ];
+    for (name, letters, f) in forms {
+        for letter in letters.chars() {
+            check(&format!("{name}.{letter}16x2 $d, $a, $b;"), 32, 32, &rows, |[a, b, ..]| {
+                let half = |code: u64, shift: u32| read(code >> shift & 0xffff, letter, 16);
+                let one = |shift: u32| cut(f(half(a, shift), half(b, shift)), 16);
+                Some(one(16) << 16 | one(0))
+            });
+        }
+        if name.ends_with("relu") {
+            check(&format!("{name}.s32 $d, $a, $b;"), 32, 32, &rows, |[a, b, ..]| {
+                Some(cut(f(read(a, 's', 32), read(b, 's', 32)), 32))
             });
         }
     }

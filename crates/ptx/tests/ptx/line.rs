@@ -8,6 +8,12 @@ pub(crate) type Row = [u64; 4];
 /// The results of a line as it is written. `$d` is a register of `result` bits; `$a`, `$b`, `$c` and `$e` are registers of
 /// `source` bits, which are also `%h5` to `%h8`, `%r5` to `%r8` and `%d5` to `%d8` in their own widths.
 pub(crate) fn results(line: &str, source: u32, result: u32, rows: &[Row]) -> Vec<u64> {
+    let target = if line.contains("f32x2") { "sm_100a" } else { "sm_90a" };
+    results_on(target, line, source, result, rows)
+}
+
+/// The same on a target.
+pub(crate) fn results_on(target: &str, line: &str, source: u32, result: u32, rows: &[Row]) -> Vec<u64> {
     let letter = |bits: u32| match bits {
         16 => 'h',
         32 => 'r',
@@ -25,7 +31,7 @@ pub(crate) fn results(line: &str, source: u32, result: u32, rows: &[Row]) -> Vec
         })
         .collect();
     let text = format!(
-        ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry one(.param .u64 x, .param .u64 y)\n\
+        ".version 8.8\n.target {target}\n.address_size 64\n.visible .entry one(.param .u64 x, .param .u64 y)\n\
          .reqntid 32\n{{\n.reg .pred %p<9>; .reg .b16 %h<30>; .reg .b32 %r<30>; .reg .b64 %d<30>;\n\
          ld.param.b64 %d1, [x]; ld.param.b64 %d2, [y]; mov.u32 %r2, %tid.x; mov.u32 %r3, %ctaid.x;\n\
          shl.b32 %r3, %r3, 5; add.s32 %r2, %r2, %r3; mul.wide.u32 %d3, %r2, 32; add.s64 %d3, %d1, %d3;\n\

@@ -18,9 +18,9 @@ struct Family {
     operands: &'static [&'static str],
 }
 
-const TYPES: [&str; 23] = [
+const TYPES: [&str; 25] = [
     "pred", "b8", "b16", "b32", "b64", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "bf16",
-    "tf32", "f16x2", "bf16x2", "f32", "f32x2", "f64", "e4m3x2", "e5m2x2",
+    "tf32", "f16x2", "bf16x2", "u16x2", "s16x2", "f32", "f32x2", "f64", "e4m3x2", "e5m2x2",
 ];
 
 const ROUNDING: &[&str] = &["", "rn", "rz", "rm", "rp"];
@@ -61,12 +61,24 @@ const FAMILIES: &[Family] = &[
     family("subc", &[CARRY], 1, &["1, 1, 1"]),
     family("mul", &[PART, ROUNDING, FTZ, SAT], 1, &["1, 1, 1", "l, 1, 1"]),
     family("mad", &[PART, ROUNDING, FTZ, SAT, CARRY], 1, &["1, 1, 1, 1", "l, 1, 1, l"]),
+    family("mul24", &[PART, SAT], 1, &["1, 1, 1"]),
+    family("mad24", &[PART, SAT], 1, &["1, 1, 1, 1"]),
     family("madc", &[PART, CARRY], 1, &["1, 1, 1, 1"]),
     family("fma", &[ROUNDING, FTZ, SAT, RELU], 1, &["1, 1, 1, 1"]),
     family("div", &[APPROXIMATE, FTZ, SAT], 1, &["1, 1, 1"]),
     family("rem", &[FTZ], 1, &["1, 1, 1"]),
-    family("min", &[FTZ, &["", "NaN"], &["", "xorsign.abs", "xorsign", "abs"], RELU, SAT], 1, &["1, 1, 1"]),
-    family("max", &[FTZ, &["", "NaN"], &["", "xorsign.abs", "xorsign", "abs"], RELU, SAT], 1, &["1, 1, 1"]),
+    family(
+        "min",
+        &[FTZ, &["", "NaN"], &["", "xorsign.abs", "xorsign", "abs"], RELU, SAT],
+        1,
+        &["1, 1, 1", "1, 1, 1, 1"],
+    ),
+    family(
+        "max",
+        &[FTZ, &["", "NaN"], &["", "xorsign.abs", "xorsign", "abs"], RELU, SAT],
+        1,
+        &["1, 1, 1", "1, 1, 1, 1"],
+    ),
     family("abs", &[FTZ], 1, &["1, 1"]),
     family("neg", &[FTZ], 1, &["1, 1"]),
     family("rcp", &[APPROXIMATE, FTZ, SAT], 1, &["1, 1"]),
@@ -101,7 +113,7 @@ const FAMILIES: &[Family] = &[
     family("dp2a", &[&["lo", "hi"]], 2, &["w, w, w, w"]),
     family("slct", &[FTZ], 2, &["1, 1, 1, 2"]),
     family("setp", &[COMPARISONS, LOGIC, FTZ], 1, &["p, 1, 1", "p, 1, 1, p", "p|p, 1, 1"]),
-    family("set", &[COMPARISONS, FTZ], 2, &["1, 2, 2"]),
+    family("set", &[COMPARISONS, LOGIC, FTZ], 2, &["1, 2, 2", "1, 2, 2, p"]),
     family("selp", &[], 1, &["1, 1, 1, p"]),
     family("mov", &[FTZ], 1, &["1, 1"]),
     family("cvt", &[CONVERSIONS, FTZ, SAT], 2, &["1, 2"]),

@@ -47,8 +47,6 @@ fn forms_that_are_not_supported() {
         "mov.b32 {%h1, %h2}, {%h3, %h4};",
         // comparisons
         "setp.f32 %p1, %r2, %r3;",
-        "setp.eq.and.f32 %p1, %r2, %r3;",
-        "setp.eq.f32 %p1, %r2, %r3, %p2;",
         "setp.eq.u8 %p1, %r2, %r3;",
         "setp.eq.pred %p1, %p2, %p3;",
         "set.eq.u64.f32 %d1, %r2, %r3;",
@@ -77,6 +75,9 @@ fn forms_that_are_not_supported() {
         "bfe.u16 %h1, %h2, %r3, %r4;",
         "cvta.u64 %d1, %d2;",
         "isspacep %p1, %d2;",
+        // newer than the target
+        "add.rn.f32x2 %d1, %d2, %d3;",
+        "redux.sync.min.f32 %r1, %r2, -1;",
     ];
     for line in lines {
         let text = format!(
@@ -86,5 +87,33 @@ fn forms_that_are_not_supported() {
         let form = line.split(' ').next().expect("a form");
         let error = Program::parse(&text).expect(line).kernel(None, None, Mode::Text).expect_err(line);
         assert!(error.to_string().contains(&format!("line 7: '{form}' is not supported")), "{line}: {error}");
+    }
+}
+
+/// Constants and registers that ptxas does not take for the type.
+#[test]
+fn operands_of_another_type() {
+    for line in [
+        "setp.eq.and.f32 %p1, %r2, %r3;",
+        "setp.eq.f32 %p1, %r2, %r3, %p2;",
+        "add.f32 %r1, %r2, 1;",
+        "add.f64 %d1, %d2, 1;",
+        "fma.rn.f16 %h1, %h2, %h3, 0x3c00;",
+        "setp.lt.f32 %p1, %r2, 0;",
+        "selp.f32 %r1, 1, 0, %p1;",
+        "st.global.f32 [%d1], 1;",
+        "add.u32 %r1, %r2, 1.5;",
+        "mov.u32 %r1, 0f3F800000;",
+        "ld.global.u32 %h1, [%d1];",
+        "st.global.u64 [%d1], %r1;",
+        "cvt.u64.u32 %r1, %r2;",
+        "mov.b32 %r1, {%r2, %r3};",
+    ] {
+        let text = format!(
+            ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry one(.param .u64 p)\n{{\n\
+             .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>;\n{line}\nret;\n}}\n"
+        );
+        let error = Program::parse(&text).expect(line).kernel(None, None, Mode::Text).expect_err(line);
+        assert!(error.to_string().contains("takes"), "{line}: {error}");
     }
 }

@@ -15,17 +15,23 @@ mod sass;
 mod tools;
 
 use super::dead::{is_nothing, live};
+use super::evaluate::kind;
 use super::loops::loops;
 use super::normal::Normal;
 use super::uses::Uses;
 use super::{Rewrites, too_large};
 use crate::error::Doubt;
 use crate::flow::Flow;
+use crate::instruction::row::is_pure;
 use crate::text::{Function, Instruction, Module};
 
 pub use cache::CACHE_BYTES;
 pub use folder::CACHE_VARIABLE;
 pub use tools::{FOLDERS_VARIABLE, TIME_LIMIT, Tools};
+
+/// Operations on floats.
+const COMPUTES: [&str; 12] =
+    ["FADD", "FMUL", "FFMA", "FMNMX", "FRND", "F2F", "MUFU", "DADD", "DMUL", "DFMA", "HADD2", "HMUL2"];
 
 /// Rewrites a function as the tools compile it. The assembler that was asked, as in `ptxas 12.9.86`; else why none has answered, and
 /// the function is as it was.
@@ -49,13 +55,14 @@ pub(super) fn apply(
         return Ok(compiled.by.clone());
     };
     let live = live(function, &uses);
-    // what ptxas computed in a way that no rule tells left no code, or another instruction than its own
+    // what ptxas computed in a way that no rule tells left no code that computes
     let may_be_unsure = |at: usize| {
         let one = &text.instructions[at];
-        matches!(one.name(), "add" | "sub")
-            && one.form.ends_with(".f32")
-            && live[at]
-            && !listing.of(at).iter().any(|code| matches!(listing.code[*code].name(), "FADD" | "FFMA"))
+        live[at]
+            && is_pure(one)
+            && !matches!(one.name(), "mov" | "selp")
+            && kind(one).is_some_and(|kind| !kind.is_integer())
+            && !listing.of(at).iter().any(|code| COMPUTES.contains(&listing.code[*code].name()))
     };
     if (0..text.instructions.len()).any(may_be_unsure)
         && let Some(normal) = normal()
