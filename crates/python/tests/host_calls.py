@@ -1,6 +1,7 @@
 """Calls of operations that an emulation leaves to the host, and a digest of their results: ``python host_calls.py``.
 
-Run by itself it prints, for each call and dtype, a digest of the bits under :class:`bitmma.torch.emulate`; with ``plain`` without it.
+Run by itself it prints, for each call and dtype, a digest of the bits under :class:`bitmma.torch.emulate`; with ``plain`` without it;
+with ``drawn`` both, of random numbers that PyTorch draws with the same bits.
 """
 
 from __future__ import annotations
@@ -206,31 +207,58 @@ def _batch_norm(s: Source, n: int, training: bool) -> list[torch.Tensor]:
     return [*found, mean, variance]
 
 
-def _drawn(draw: Callable[[], torch.Tensor]) -> torch.Tensor:
+def _drawn(draw: Callable[[], torch.Tensor]) -> list[torch.Tensor]:
+    """Numbers of one seed, and the state of the generator after them."""
     torch.manual_seed(1)
-    return draw()
+    return [draw(), torch.get_rng_state()]
 
 
-#: Random numbers of one seed.
-RANDOM: dict[str, Callable[[Source, int], Any]] = {
+def _flipped(s: Source, n: int) -> torch.Tensor:
+    """A place for numbers that is no row of them."""
+    return torch.empty(3, n, dtype=s.dtype).t()
+
+
+#: Random numbers that PyTorch draws with the same bits: made of the generator's by single operations.
+DRAWN: dict[str, Callable[[Source, int], Any]] = {
     "rand": lambda s, n: _drawn(lambda: torch.rand(n, dtype=s.dtype)),
+    "randint": lambda s, n: _drawn(lambda: torch.randint(-9, 9, (n,), dtype=s.dtype)),
+    "uniform": lambda s, n: _drawn(lambda: s(n).uniform_(-1, 2.3)),
+    "uniform transposed": lambda s, n: _drawn(lambda: _flipped(s, n).uniform_(-1, 2.3)),
+    "bernoulli": lambda s, n: _drawn(lambda: torch.bernoulli(torch.rand(n, dtype=s.dtype))),
+    "bernoulli out": lambda s, n: _drawn(lambda: torch.bernoulli(torch.rand(n, 3, dtype=s.dtype), out=_flipped(s, n))),
+    "bernoulli in place": lambda s, n: _drawn(lambda: s(n).bernoulli_(0.3)),
+    "bernoulli of chances": lambda s, n: _drawn(lambda: _flipped(s, n).bernoulli_(torch.rand(n, 3).to(s.dtype))),
+    "bernoulli of integers": lambda s, n: _drawn(lambda: torch.empty(n, dtype=torch.uint8).bernoulli_(0.3)),
+    "dropout": lambda s, n: _drawn(lambda: F.dropout(s(n), 0.3)),
+    "native dropout": lambda s, n: _drawn(lambda: torch.native_dropout(s(n), 0.3, True)[1]),
+    "geometric": lambda s, n: _drawn(lambda: s(n).geometric_(0.3)),
+    "multinomial": lambda s, n: _drawn(lambda: torch.multinomial(torch.rand(3, n, dtype=s.dtype), 3)),
+    "multinomial one": lambda s, n: _drawn(lambda: torch.multinomial(torch.rand(3, n, dtype=s.dtype), 1)),
+    "multinomial replaced": lambda s, n: _drawn(lambda: torch.multinomial(torch.rand(n, dtype=s.dtype), 50, True)),
+}
+#: And those that PyTorch makes with the machine's functions.
+MADE: dict[str, Callable[[Source, int], Any]] = {
     "randn": lambda s, n: _drawn(lambda: torch.randn(n, dtype=s.dtype)),
     "randn_like": lambda s, n: _drawn(lambda: torch.randn_like(s(n))),
+    "randn_like transposed": lambda s, n: _drawn(lambda: torch.randn_like(_flipped(s, n))),
+    "randn out": lambda s, n: _drawn(lambda: torch.randn(n, 3, out=_flipped(s, n))),
+    "randn of a generator": lambda s, n: _drawn(lambda: torch.randn(n, dtype=s.dtype, generator=torch.Generator().manual_seed(n))),
+    "randn in parts": lambda s, n: _drawn(lambda: torch.cat([torch.randn(3, dtype=s.dtype), torch.randn(n, dtype=s.dtype), torch.randn(4, dtype=s.dtype)])),
     "normal": lambda s, n: _drawn(lambda: torch.normal(s(n), 2.0)),
-    "normal in place": lambda s, n: _drawn(lambda: s(n).normal_()),
-    "uniform": lambda s, n: _drawn(lambda: s(n).uniform_(-1, 2.3)),
-    "bernoulli": lambda s, n: _drawn(lambda: torch.bernoulli(torch.rand(n, dtype=s.dtype))),
-    "bernoulli in place": lambda s, n: _drawn(lambda: s(n).bernoulli_(0.3)),
-    "dropout": lambda s, n: _drawn(lambda: F.dropout(s(n), 0.3)),
+    "normal of deviations": lambda s, n: _drawn(lambda: torch.normal(2.0, torch.rand(n, dtype=s.dtype))),
+    "normal of both": lambda s, n: _drawn(lambda: torch.normal(s(n, 1), torch.rand(3, dtype=s.dtype))),
+    "normal of a size": lambda s, n: _drawn(lambda: torch.normal(0.5, 2.0, (n,), dtype=s.dtype)),
+    "normal in place": lambda s, n: _drawn(lambda: s(n).normal_(1, 3)),
     "exponential": lambda s, n: _drawn(lambda: s(n).exponential_(2)),
     "log_normal": lambda s, n: _drawn(lambda: s(n).log_normal_(0, 0.5)),
-    "multinomial": lambda s, n: _drawn(lambda: torch.multinomial(torch.rand(3, n, dtype=s.dtype), 3)),
-    "multinomial replaced": lambda s, n: _drawn(lambda: torch.multinomial(torch.rand(n, dtype=s.dtype), 50, True)),
+    "cauchy": lambda s, n: _drawn(lambda: s(n).cauchy_(1, 2)),
 }
 #: What is compared with PyTorch's results, too.
 CALLS = {**SINGLE, **FUNCTIONS, **SUMS}
-EVERY = {**CALLS, **RANDOM}
+EVERY = {**CALLS, **DRAWN, **MADE}
 LENGTHS = (7, 259)
+#: How many random numbers: PyTorch draws them otherwise from 16 on.
+SIZES = (1, 5, 15, 16, 19, 259)
 
 
 def results(call: Callable[[Source, int], Any], dtype: torch.dtype, special: bool, n: int) -> list[torch.Tensor]:
@@ -259,5 +287,19 @@ def digests(emulated: bool) -> dict[str, Any]:
     return {"digests": found, "machine": machine}
 
 
+def drawn() -> dict[str, Any]:
+    """Random numbers without an emulation and in one: digests and layouts."""
+    found: dict[str, Any] = {}
+    for name, call in DRAWN.items():
+        for dtype in DTYPES:
+            for n in SIZES if "multinomial" not in name else SIZES[1:]:
+                both = []
+                for context in (nullcontext(), bitmma.torch.emulate("h100", host="strict")):
+                    with context:
+                        both.append([(digest(one), str(one.dtype), one.shape, one.stride()) for one in results(call, dtype, False, n)])
+                found[f"{name} {dtype} {n}"] = both
+    return found
+
+
 if __name__ == "__main__":
-    print(json.dumps(digests("plain" not in sys.argv[1:])))
+    print(json.dumps(drawn() if "drawn" in sys.argv[1:] else digests("plain" not in sys.argv[1:])))

@@ -11,6 +11,7 @@ An operation of PyTorch that is no product of matrices is
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Callable
 
 import torch
@@ -130,7 +131,8 @@ class _Own:
     def __init__(self, portable: Portable, func: Any, name: str) -> None:
         self._portable, self._name, self._function = portable, name, TABLE[name]
         self._in_place = func.overloadpacket.__name__.endswith("_") or func.overloadpacket.__name__.startswith("__i")
-        self._outs = tuple(one.name for one in func._schema.arguments if one.is_out)
+        taken = inspect.signature(self._function).parameters
+        self._outs = tuple(one.name for one in func._schema.arguments if one.is_out and one.name not in taken)
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if is_single(self._name, args, kwargs):

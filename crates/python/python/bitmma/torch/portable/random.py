@@ -1,8 +1,8 @@
-"""Random numbers: the generator's bits are PyTorch's and alike everywhere, what is made of them is computed here.
+"""Random numbers: those that PyTorch draws on the CPU for a seed, and the same on every machine.
 
-PyTorch's uniform numbers in [0, 1) are whole numbers times a power of two. Normal, exponential and other numbers are functions of
-them, which PyTorch computes with the machine's vectors or MKL, if it has that. Here they are functions in FP64, rounded once. The
-same seed gives the same numbers on every machine; they are not those that PyTorch itself makes of the seed.
+PyTorch's generator is a Mersenne Twister, whose 24 or 53 bits are a uniform number in [0, 1): these come from PyTorch (``rand``). What
+becomes of them is PyTorch's formula too (ATen's ``DistributionTemplates.h`` and ``DistributionsHelper.h`` of 2.15), with the functions
+of this package where PyTorch calls those of the machine. Each formula takes as many numbers from the generator as PyTorch does.
 """
 
 from __future__ import annotations
@@ -12,97 +12,186 @@ from typing import Any
 
 import torch
 
+from ..._lazy import numpy as np
+from ..lock import LOCK
 from .elementwise import operation
-from .native import CODE, apply, known, rounded
+from .native import CODE, apply, canonical, known
+
+#: Where the state of a generator keeps the normal number that it has left, in words of 8 bytes, and whether it has one, in words of 4.
+_KEPT, _HAS_KEPT = 628, 1260
+#: Contiguous tensors from this size on are filled by blocks of this size.
+_BLOCK = 16
 
 
-def _uniform(size: Any, generator: Any, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    return torch.rand(tuple(size), dtype=dtype, generator=generator)
+def _fillable(x: Any) -> bool:
+    """Whether it is a plain tensor, of whatever real dtype."""
+    return isinstance(x, torch.Tensor) and x.device.type == "cpu" and x.layout == torch.strided and not x.is_nested and not x.is_complex()
 
 
-def _normal(size: Any, generator: Any) -> torch.Tensor:
-    """By Box and Muller: a sine and a cosine of each pair of uniform numbers."""
-    count = math.prod(size)
-    radii, angles = _uniform((2, -(-count // 2)), generator)
-    radius = (apply("log1p", -radii) * -2).sqrt()
-    angle = angles * (2 * math.pi)
-    pairs = torch.stack([radius * apply("cos", angle), radius * apply("sin", angle)], 1)
-    return pairs.reshape(-1)[:count].reshape(tuple(size))
+def _uniform(count: int, generator: Any, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    return torch.rand(count, dtype=dtype, generator=generator)
 
 
-def _exponential(size: Any, generator: Any) -> torch.Tensor:
-    """With rate 1, and never zero."""
-    return -apply("log1p", -_uniform(size, generator).clamp(min=2.0**-54))
+def _computed_in(dtype: torch.dtype) -> torch.dtype:
+    return torch.float64 if dtype == torch.float64 else torch.float32
 
 
-@operation("uniform")
-def _uniform_(x: Any, low: float = 0, high: float = 1, *, generator: Any = None) -> Any:
-    if not known(x) or not low <= high:
-        return NotImplemented
-    found = rounded(_uniform(x.shape, generator, x.dtype).double() * (high - low) + low, x.dtype)
-    return torch.where(found >= high, torch.full_like(found, low), found) if high > low else found
+def _to(found: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Numbers in FP64 as PyTorch converts them: to FP16 and BF16 by way of FP32."""
+    found = found.to(_computed_in(dtype)).to(dtype)
+    return canonical(found) if dtype in CODE else found
+
+
+def _placed(found: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """One number after the other, in the order in which PyTorch fills a tensor: that of its memory."""
+    order = list(range(x.dim())) if x.is_contiguous() else sorted(range(x.dim()), key=lambda one: -x.stride(one))
+    return found.reshape([x.shape[one] for one in order]).permute([order.index(one) for one in range(x.dim())])
+
+
+def _pairs(radius: torch.Tensor, angle: torch.Tensor) -> torch.Tensor:
+    """Box and Muller: a cosine and a sine of each angle, times the radius."""
+    return torch.stack([radius * apply("cos", angle), radius * apply("sin", angle)], 1)
+
+
+def _one_by_one(count: int, generator: Any) -> torch.Tensor:
+    """Normal numbers in FP64. They come in pairs: the generator keeps the second of the last pair for the next call."""
+    generator = torch.default_generator if generator is None else generator
+    with LOCK:
+        kept, has_kept = _kept(generator.get_state())
+        before = kept.clone() if has_kept and count else kept[:0]
+        uniform = _uniform(2 * max(-(-(count - len(before)) // 2), 0), generator).reshape(-1, 2)
+        drawn = torch.cat([before, _pairs((apply("log1p", -uniform[:, 1]) * -2).sqrt(), uniform[:, 0] * (2 * math.pi)).reshape(-1)])
+        if len(before) or len(drawn) > count:
+            state = generator.get_state()
+            kept, has_kept = _kept(state)
+            has_kept.fill_(len(drawn) > count)
+            kept[: len(drawn) - count] = drawn[count:]
+            generator.set_state(state)
+    return drawn[:count]
+
+
+def _kept(state: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return state.view(torch.float64)[_KEPT : _KEPT + 1], state.view(torch.int32)[_HAS_KEPT]
+
+
+def _in_blocks(count: int, dtype: torch.dtype, mean: float, std: float, generator: Any) -> torch.Tensor:
+    """Normal numbers by blocks of 16, each of 8 radii and 8 angles; what is left over is a block that replaces the last 16 numbers."""
+    wide = _computed_in(dtype)
+    rest = count % _BLOCK
+    # in FP32 and FP64 the numbers that are replaced are drawn, too
+    uniform = _uniform(count if dtype == wide else count - rest, generator, wide)[: count - rest]
+    uniform = torch.cat([uniform, _uniform(_BLOCK if rest else 0, generator, wide)]).reshape(-1, 2, _BLOCK // 2)
+    radius = (apply("log", 1 - uniform[:, 0]) * -2).sqrt()
+    pairs = _pairs(radius, (uniform[:, 1].double() * (2 * math.pi)).to(wide))
+    blocks = _to(pairs.double() * _rounded(std, wide) + _rounded(mean, wide), dtype).reshape(-1)
+    return torch.cat([blocks[: count - _BLOCK], blocks[-_BLOCK:]]) if rest else blocks
+
+
+def _rounded(number: float, dtype: torch.dtype) -> float:
+    return float(torch.tensor(number, dtype=dtype))
+
+
+def _normals(x: torch.Tensor, mean: float, std: float, generator: Any) -> torch.Tensor:
+    """What ``x.normal_(mean, std)`` is."""
+    if x.numel() >= _BLOCK and x.is_contiguous():
+        return _in_blocks(x.numel(), x.dtype, mean, std, generator).reshape(x.shape)
+    return _placed(_to(_one_by_one(x.numel(), generator) * std + mean, x.dtype), x)
 
 
 @operation("normal_")
 def _normal_(x: Any, mean: float = 0, std: float = 1, *, generator: Any = None) -> Any:
-    if not known(x) or std < 0:
-        return NotImplemented
-    return rounded(_normal(x.shape, generator) * std + mean, x.dtype)
+    return _normals(x, mean, std, generator) if known(x) and std >= 0 else NotImplemented
 
 
 @operation("normal")
-def _normal_of(mean: Any, std: Any = 1, size: Any = None, *, generator: Any = None, **options: Any) -> Any:
+@operation("normal_functional")
+def _normal(mean: Any, std: Any = 1, size: Any = None, *, generator: Any = None, out: Any = None, **options: Any) -> Any:
     """Of means and deviations: tensors, or numbers and a size."""
     tensors = [one for one in (mean, std) if isinstance(one, torch.Tensor)]
-    if not all(map(known, tensors)) or any((one < 0).any() if isinstance(one, torch.Tensor) else one < 0 for one in (std,)):
+    if not all(map(known, tensors)) or (isinstance(std, torch.Tensor) and not (std >= 0).all()):
+        return NotImplemented
+    if not isinstance(std, torch.Tensor) and not std >= 0:
+        return NotImplemented
+    if size is None and tensors:
+        size = torch.broadcast_shapes(*(one.shape for one in tensors))
+        options = {"dtype": tensors[0].dtype}
+    place = _new(size, out, options)
+    if place is None:
         return NotImplemented
     if not tensors:
-        found = _made(size, {**options, "dtype": torch.float64, "generator": generator})
-        dtype = options.get("dtype") or torch.get_default_dtype()
-        return found if found is NotImplemented or dtype not in CODE else rounded(found * std + mean, dtype)
-    shape = torch.broadcast_shapes(*(one.shape for one in tensors))
-    wide = [one.double() if isinstance(one, torch.Tensor) else one for one in (mean, std)]
-    return rounded(_normal(shape, generator) * wide[1] + wide[0], tensors[0].dtype)
+        return _written(_normals(place, mean, std, generator), out)
+    if not isinstance(std, torch.Tensor):
+        return _written(_normals(place, 0, std, generator) + mean, out)
+    return _written(_normals(place, 0, 1, generator) * std + mean, out)
 
 
-def _made(size: Any, options: dict[str, Any]) -> Any:
-    """Normal numbers as a new tensor; NotImplemented where it is none of ours."""
-    dtype = options.get("dtype") or torch.get_default_dtype()
-    device, layout = options.get("device"), options.get("layout")
-    if dtype not in CODE or (device is not None and torch.device(device).type != "cpu") or layout not in (None, torch.strided):
-        return NotImplemented
-    return rounded(_normal(size, options.get("generator")), dtype)
+def _new(size: Any, out: Any, options: dict[str, Any]) -> torch.Tensor | None:
+    """A tensor of a size, or the one that is given for the result; None where it is none of ours."""
+    if size is None or "names" in options:
+        return None
+    new = torch.empty(tuple(size), **options) if out is None else out
+    if not known(new):
+        return None
+    return new if new.shape == tuple(size) else new.resize_(tuple(size))
+
+
+def _written(found: torch.Tensor, out: torch.Tensor | None) -> torch.Tensor:
+    found = canonical(found)
+    return found if out is None else out.copy_(found)
 
 
 @operation("randn")
-def _randn(size: Any, **options: Any) -> Any:
-    return _made(size, options) if "names" not in options else NotImplemented
+def _randn(size: Any, *, generator: Any = None, out: Any = None, **options: Any) -> Any:
+    place = _new(size, out, options)
+    return NotImplemented if place is None else _written(_normals(place, 0, 1, generator), out)
 
 
 @operation("randn_like")
-def _randn_like(x: Any, **options: Any) -> Any:
-    if not known(x) or set(options) - {"dtype", "layout", "device", "pin_memory"}:
+def _randn_like(x: Any, *, generator: Any = None, **options: Any) -> Any:
+    place = torch.empty_like(x, **options) if known(x) else None
+    return place.copy_(_normals(place, 0, 1, generator)) if place is not None and known(place) else NotImplemented
+
+
+@operation("log_normal")
+def _log_normal(x: Any, mean: float = 1, std: float = 2, *, generator: Any = None) -> Any:
+    if not known(x) or not std > 0:
         return NotImplemented
-    found = _made(x.shape, {**options, "dtype": options.get("dtype") or x.dtype})
-    return found if found is NotImplemented else torch.empty_like(x, dtype=found.dtype).copy_(found)
+    return _placed(_to(apply("exp", _one_by_one(x.numel(), generator) * std + mean), x.dtype), x)
+
+
+@operation("uniform")
+def _uniform_(x: Any, low: float = 0, high: float = 1, *, generator: Any = None) -> Any:
+    """In [low, high): a result that is rounded up to the end is the start instead."""
+    if not known(x) or not low <= high or not -torch.finfo(x.dtype).max <= low <= high <= torch.finfo(x.dtype).max:
+        return NotImplemented
+    wide = _computed_in(x.dtype)
+    first, last = torch.tensor(low, dtype=wide), torch.tensor(high, dtype=wide)
+    if not last - first <= torch.finfo(x.dtype).max:
+        return NotImplemented
+    found = (_uniform(x.numel(), generator, wide) * (last - first) + first).to(x.dtype)
+    return _placed(torch.where(found == last.to(x.dtype), first.to(x.dtype), found), x)
 
 
 @operation("bernoulli_")
 def _bernoulli_(x: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
-    return _bernoulli(x, p, generator=generator)
+    """Ones with the probability p, or with those in the tensor p."""
+    if not _fillable(x):
+        return NotImplemented
+    if not isinstance(p, torch.Tensor):
+        return _placed(_uniform(x.numel(), generator) < p, x).to(x.dtype) if 0 <= p <= 1 else NotImplemented
+    if not known(p) or not ((p >= 0) & (p <= 1)).all():
+        return NotImplemented
+    wide = _computed_in(p.dtype)
+    return (_placed(_uniform(x.numel(), generator, wide), x) < p.to(wide)).to(x.dtype)
 
 
 @operation("bernoulli")
-def _bernoulli(x: Any, p: Any = None, *, generator: Any = None) -> Any:
-    """Ones with the probability p, or with those in the tensor."""
-    chances = x if p is None else p
-    if not isinstance(chances, torch.Tensor):
-        if not known(x) or not 0 <= chances <= 1:
-            return NotImplemented
-        return (_uniform(x.shape, generator) < chances).to(x.dtype)
-    if not known(x) or not known(chances) or not ((chances >= 0) & (chances <= 1)).all():
+def _bernoulli(x: Any, p: Any = None, *, generator: Any = None, out: Any = None) -> Any:
+    if not _fillable(x):
         return NotImplemented
-    return (_uniform(x.shape, generator) < chances.double()).to(x.dtype)
+    place = torch.empty(x.shape, dtype=x.dtype) if out is None else out.resize_(x.shape)
+    found = _bernoulli_(place, x if p is None else p, generator=generator)
+    return found if found is NotImplemented or out is None else out.copy_(found)
 
 
 @operation("native_dropout")
@@ -110,33 +199,48 @@ def _dropout(x: Any, p: float, train: bool | None) -> Any:
     if not known(x) or not 0 <= p <= 1:
         return NotImplemented
     if train is False or not x.numel():
-        return x.clone(), torch.ones_like(x, dtype=torch.bool)
-    kept = _uniform(x.shape, None) < 1 - p
-    scale = 0.0 if p == 1 else 1 / (1 - p)
-    return rounded(torch.where(kept, x.double() * scale, 0.0), x.dtype), kept
+        return x.clone(), torch.ones_like(x, dtype=torch.bool if x.numel() else x.dtype)
+    kept = _bernoulli_(torch.empty_like(x, dtype=torch.bool), 1 - p)
+    return canonical(x * kept * (0.0 if p == 1 else 1 / (1 - p))), kept
 
 
 @operation("exponential")
 def _exponential_(x: Any, rate: float = 1, *, generator: Any = None) -> Any:
-    return rounded(_exponential(x.shape, generator) / rate, x.dtype) if known(x) and rate > 0 else NotImplemented
+    if not known(x) or not 0 < rate < math.inf:
+        return NotImplemented
+    return _placed(_to(apply("log1p", -_uniform(x.numel(), generator)) * (-1 / rate), x.dtype), x)
 
 
-@operation("log_normal")
-def _log_normal(x: Any, mean: float = 1, std: float = 2, *, generator: Any = None) -> Any:
-    return apply("exp", _normal(x.shape, generator) * std + mean, to=x.dtype) if known(x) and std > 0 else NotImplemented
+@operation("cauchy")
+def _cauchy_(x: Any, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Any:
+    if not known(x) or not sigma > 0:
+        return NotImplemented
+    return _placed(_to(apply("tan", (_uniform(x.numel(), generator) - 0.5) * math.pi) * sigma + median, x.dtype), x)
+
+
+@operation("geometric")
+def _geometric_(x: Any, p: float, *, generator: Any = None) -> Any:
+    if not known(x) or not 0 < p < 1:
+        return NotImplemented
+    failing = apply("log1p", torch.tensor(-p, dtype=torch.float64))
+    return _placed(_to((apply("log", _uniform(x.numel(), generator)) / failing).ceil(), x.dtype), x)
 
 
 @operation("multinomial")
 def _multinomial(chances: Any, count: int, replacement: bool = False, *, generator: Any = None) -> Any:
-    """Places drawn by their chances: without replacement those of the smallest exponential numbers divided by the chances."""
+    """Places drawn by their chances: without replacement, or only one, those of the largest chances divided by exponential numbers;
+    otherwise those where the running sum of the chances reaches a uniform number."""
     if not known(chances) or chances.dim() not in (1, 2) or count <= 0 or not chances.numel():
         return NotImplemented
-    wide = chances.double()
-    positive = (wide > 0).sum(-1)
-    if not wide.isfinite().all() or (wide < 0).any() or not (positive >= (1 if replacement else count)).all():
+    positive = (chances > 0).sum(-1)
+    if not chances.isfinite().all() or (chances < 0).any() or not (positive >= (1 if replacement else count)).all():
         return NotImplemented  # PyTorch refuses it, or takes places without a chance
-    draws = count if replacement else 1
-    times = _exponential((draws, *wide.shape), generator) / wide
-    if replacement:
-        return times.argmin(-1).movedim(0, -1).contiguous()
-    return times[0].sort(dim=-1, stable=True).indices[..., :count].contiguous()
+    if count == 1 or not replacement:
+        shares = chances / _exponential_(torch.empty_like(chances), generator=generator)
+        # of equal shares the first
+        return shares.argmax(-1, keepdim=True) if count == 1 else shares.sort(dim=-1, stable=True, descending=True).indices[..., :count].contiguous()
+    sums = torch.from_numpy(np.add.accumulate(chances.to(_computed_in(chances.dtype)).reshape(-1, chances.shape[-1]).numpy(), axis=-1))
+    reached = (sums / sums[:, -1:]).double()
+    reached[:, -1] = 1
+    found = torch.searchsorted(reached, _uniform(len(sums) * count, generator).reshape(-1, count))
+    return found.reshape(*chances.shape[:-1], count)
