@@ -207,6 +207,43 @@ def _batch_norm(s: Source, n: int, training: bool) -> list[torch.Tensor]:
     return [*found, mean, variance]
 
 
+def _module(s: Source, module: torch.nn.Module, *xs: torch.Tensor) -> list[torch.Tensor]:
+    """Results and gradients of a module whose parameters come from the source."""
+    names = dict(module.named_parameters())
+    parameters = [s(*one.shape, low=-1, high=1) for one in names.values()]
+
+    def call(*given: torch.Tensor) -> Any:
+        found = torch.func.functional_call(module, dict(zip(names, given)), given[len(names) :])
+        return found[0] if isinstance(found, tuple) else found
+
+    return _with_gradients(call, *parameters, *xs)
+
+
+#: Products of matrices: by the chip, or left alone.
+PRODUCTS: dict[str, Callable[[Source, int], Any]] = {
+    "mm": lambda s, n: s(5, n) @ s(n, 3),
+    "mm transposed": lambda s, n: s(n, 5).t() @ s(3, n).t(),
+    "mm out": lambda s, n: torch.mm(s(5, n), s(n, 3), out=torch.empty(0, dtype=s.dtype)),
+    "addmm": lambda s, n: torch.addmm(s(3), s(5, n), s(n, 3), beta=0.3, alpha=1.7),
+    "addmm in place": lambda s, n: s(5, 3).addmm_(s(5, n), s(n, 3)),
+    "bmm": lambda s, n: torch.bmm(s(2, 5, n), s(2, n, 3)),
+    "baddbmm": lambda s, n: torch.baddbmm(s(2, 5, 3), s(2, 5, n), s(2, n, 3), beta=0.3),
+    "matmul": lambda s, n: _with_gradients(torch.matmul, s(2, 1, 5, n), s(3, n, 4)),
+    "linear": lambda s, n: _with_gradients(F.linear, s(5, n), s(3, n), s(3)),
+    "einsum": lambda s, n: torch.einsum("bij,bkj->bik", s(2, 5, n), s(2, 3, n)),
+    "mv": lambda s, n: torch.mv(s(5, n), s(n)),
+    "addmv": lambda s, n: torch.addmv(s(5), s(5, n), s(n), alpha=0.3),
+    "dot": lambda s, n: torch.dot(s(n), s(n)),
+    "addr": lambda s, n: torch.addr(s(5, n), s(5), s(n), beta=0.3, alpha=1.7),
+    "bilinear": lambda s, n: F.bilinear(s(5, n), s(5, 3), s(2, n, 3), s(2)),
+    "conv1d": lambda s, n: _with_gradients(lambda x, w, b: F.conv1d(x, w, b, 2, 1), s(2, 4, n), s(3, 4, 3), s(3)),
+    "conv2d in groups": lambda s, n: _with_gradients(lambda x, w, b: F.conv2d(x, w, b, 1, 1, 2, 2), s(2, 4, n, 5), s(6, 2, 3, 3), s(6)),
+    "conv transposed": lambda s, n: _with_gradients(lambda x, w, b: F.conv_transpose1d(x, w, b, 2), s(2, 4, n), s(4, 3, 3), s(3)),
+    "attention": lambda s, n: _with_gradients(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), s(1, 2, 5, n), s(1, 2, 5, n), s(1, 2, 5, 4)),
+    "lstm": lambda s, n: _module(s, torch.nn.LSTM(n, 4), s(3, 2, n)),
+}
+
+
 def _drawn(draw: Callable[[], torch.Tensor]) -> list[torch.Tensor]:
     """Numbers of one seed, and the state of the generator after them."""
     torch.manual_seed(1)
@@ -254,7 +291,7 @@ MADE: dict[str, Callable[[Source, int], Any]] = {
     "cauchy": lambda s, n: _drawn(lambda: s(n).cauchy_(1, 2)),
 }
 #: What is compared with PyTorch's results, too.
-CALLS = {**SINGLE, **FUNCTIONS, **SUMS}
+CALLS = {**SINGLE, **FUNCTIONS, **SUMS, **PRODUCTS}
 EVERY = {**CALLS, **DRAWN, **MADE}
 LENGTHS = (7, 259)
 #: How many random numbers: PyTorch draws them otherwise from 16 on.
@@ -276,7 +313,7 @@ def digests(emulated: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     machine: dict[str, Any] = {}
     for name, call in list(EVERY.items())[:: 1 if emulated else 6]:
-        emulation = bitmma.torch.emulate("h100")
+        emulation = bitmma.torch.emulate("h100", fp64=None)
         with emulation if emulated else nullcontext():
             for dtype in DTYPES:
                 for special in (False, True):

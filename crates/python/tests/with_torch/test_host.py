@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,7 @@ def test_smollm2_has_the_same_bits_with_every_instruction_set():
 # -- PyTorch's semantics ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::bitmma.errors.LeftAlone")
 @pytest.mark.parametrize("dtype", host_calls.DTYPES, ids=str)
 def test_results_are_like_pytorchs(dtype):
     """Dtype, shape and layout are PyTorch's, values nearly; against FP64 the error is no larger."""
@@ -176,20 +178,65 @@ def test_what_depends_on_the_machine_is_counted():
 
 @pytest.mark.filterwarnings("ignore::bitmma.errors.LeftAlone")
 def test_products_that_pytorch_computes_are_counted():
-    """FP32 products on NVIDIA, and all where the target is PyTorch's own arithmetic; integers are exact."""
-    x = torch.ones(4, 4)
+    """Of complex numbers, factorizations, and all with ``host="torch"``, which counts nothing; integers are exact."""
+    x, z = torch.ones(4, 4), torch.ones(4, 4, dtype=torch.complex64)
     with emulate("h100") as emulation:
-        x @ x, x.long() @ x.long(), x.bfloat16() @ x.bfloat16()
-    assert emulation.account.machine == {"mm": 1}
-    with emulate(torch.float64) as emulation:
-        x.bfloat16() @ x.bfloat16()
-    assert emulation.account.machine == {"mm": 1}
-    for target, left in (("h100", x), (torch.float32, x.bfloat16())):
-        with emulate(target, host="strict"), pytest.raises(HostDependent, match="mm may give other bits"):
-            left @ left
-    with emulate("h100", host="torch") as emulation:
-        x @ x
-    assert not emulation.account.machine
+        x @ x, x.long() @ x.long(), x.bfloat16() @ x.bfloat16(), x[0] @ x[0]
+        assert not emulation.account.machine
+        z @ z, torch.linalg.inv(torch.eye(3))
+    assert emulation.account.machine == {"mm": 1, "linalg_inv_ex": 1}
+    with emulate("h100", host="strict"), pytest.raises(HostDependent, match="mm may give other bits"):
+        z @ z
+    for target in ("h100", torch.float32):
+        with emulate(target, host="torch") as emulation:
+            assert torch.equal(Y[0] @ Y[0].t(), _plain(torch.mm, Y[0], Y[0].t()))
+        assert not emulation.account.machine
+
+
+def _plain(function, *xs):
+    """Outside of the emulation."""
+    with bitmma.torch.apart.plain():
+        return function(*xs)
+
+
+def fma_chain(row, column, dtype) -> float:
+    """From +0, one term after the other, each sum of a product rounded once: on exact rationals."""
+    total = 0.0
+    for x, y in zip(row.tolist(), column.tolist()):
+        total = rounded_once(Fraction(x) * Fraction(y) + Fraction(total), dtype)
+    return total
+
+
+def rounded_once(exact: Fraction, dtype) -> float:
+    digits, smallest = {torch.float32: (24, -126), torch.float64: (53, -1022)}[dtype]
+    if not exact:
+        return 0.0
+    exponent = max(exact.numerator.bit_length() - exact.denominator.bit_length(), smallest)
+    exponent -= abs(exact) < Fraction(2) ** exponent and exponent > smallest
+    unit = Fraction(2) ** (exponent - digits + 1)
+    return float(round(exact / unit) * unit)  # to even
+
+
+@pytest.mark.filterwarnings("ignore::bitmma.errors.LeftAlone")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_products_that_are_left_alone_have_the_stated_order(dtype):
+    """One FMA after another along K; narrower operands are multiplied in FP32; a convolution runs over kernel positions, then channels."""
+    source = host_calls.Source(dtype, False)
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    for k in (1, 2, 7, 40):
+        a, b, bias = source(3, k), source(k, 4), source(4)
+        sums = torch.tensor([[fma_chain(row, column, wide) for column in b.t()] for row in a], dtype=wide)
+        with emulate("h100", fp64=None, bf16=None, host="strict"):
+            assert torch.equal(a @ b, sums.to(dtype))
+            assert torch.equal(torch.stack([a, a]) @ b, torch.stack([sums, sums]).to(dtype))
+            assert torch.equal(F.linear(a, b.t(), bias), (sums + bias.to(wide)).to(dtype))
+            assert torch.equal(a[0] @ b[:, 1], sums[0, 1].to(dtype))
+        with emulate(wide, host="strict"):
+            assert torch.equal(a @ b, sums.to(dtype))
+    x, weight = source(1, 3, 5), source(2, 3, 3)
+    expected = [[fma_chain(x[0, :, at : at + 3].t().reshape(-1), one.t().reshape(-1), wide) for at in range(3)] for one in weight]
+    with emulate("h100", fp64=None, bf16=None, host="strict"):
+        assert torch.equal(F.conv1d(x, weight)[0], torch.tensor(expected, dtype=wide).to(dtype))
 
 
 # -- calls that PyTorch refuses, and corners ------------------------------------------------------------------------

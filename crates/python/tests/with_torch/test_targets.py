@@ -80,10 +80,13 @@ def test_plans():
     assert emulation.products[0].instruction == "hopper wgmma.m64n256k32.f32.e4m3.e4m3 by a plan"
 
 
-def test_dtypes_are_products_of_pytorch():
-    result, emulation = product(torch.float64)
-    assert torch.equal(result, (A.double() @ B.double()).bfloat16())
-    assert emulation.products[0].instruction == "PyTorch in float64"
+def test_dtypes_are_chains_of_fma():
+    """Products of FP16 and BF16 are exact in FP64, and so are sums of a few; with ``host="torch"`` it is PyTorch's product."""
+    expected = (A.double() @ B.double()).bfloat16()
+    for host, name in (("portable", "FMA in float64"), ("torch", "PyTorch in float64")):
+        with bitmma.torch.emulate(torch.float64, host=host) as emulation:
+            assert torch.equal(torch.mm(A, B), expected)
+        assert emulation.products[0].instruction == name
     with pytest.raises(bitmma.OptionError, match="torch.float16 as arithmetic; torch.float32 or torch.float64"):
         product(torch.float16)
 
@@ -113,9 +116,9 @@ def test_chips_with_policies_of_their_own():
     assert emulation.products[0].compared["cast"].rounded.differing > 100
     found = bitmma.torch.compare(torch.mm, a.float(), b.float(), chips={"TF32": Chip("a100", fp32="tf32"), "FP32": torch.float32})
     row = found.products[0]
-    assert row.instructions == {"TF32": "ampere mma.m16n8k8.f32.tf32.tf32.f32", "FP32": "PyTorch in float32"}
+    assert row.instructions == {"TF32": "ampere mma.m16n8k8.f32.tf32.tf32.f32", "FP32": "FMA in float32"}
     unit = ("a100", "mma.m16n8k8.f32.tf32.tf32.f32")
-    assert row.differences["FP32"].differing == int((bitmma.gemm(unit, a.float(), b.float()) != a.float() @ b.float()).sum())
+    assert row.differences["FP32"].differing == int((bitmma.gemm(unit, a.float(), b.float()) != bitmma.gemm(("mi300x", "v_mfma_f32_16x16x4_f32"), a.float(), b.float())).sum())
 
 
 def test_what_is_not_an_arithmetic():

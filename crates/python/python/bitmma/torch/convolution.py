@@ -5,12 +5,12 @@ A column of the image matrix holds what one output pixel sees: kernel positions,
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Sequence
 
 import torch
 import torch.nn.functional as F
 
-Multiply = Callable[..., Any]
+Multiply = Any
 Sizes = Sequence[int]
 
 
@@ -73,7 +73,7 @@ def backward(
         few, many = (x, gradient) if transposed else (gradient, x)
         to_weight = _correlate(multiply, few, many, weight, stride, pads, dilation, groups)
     if output_mask[2]:
-        to_bias = gradient.sum(dim=[0, *range(2, gradient.dim())])
+        to_bias = multiply.host(torch.ops.aten.sum.dim_IntList, gradient, [0, *range(2, gradient.dim())])
     if to_input is NotImplemented or to_weight is NotImplemented:
         return NotImplemented
     return to_input, to_weight, to_bias

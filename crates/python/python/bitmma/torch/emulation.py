@@ -30,7 +30,7 @@ from .portable import Portable
 from .portable.native import canonical, known
 from .product import Operands, Product, elements
 from .report import table
-from .ways import Chain, InDtype, Way
+from .ways import Chain, InDtype, Way, fma
 from .weights import Weights
 
 #: What is told of each product: what it is, how it was computed, its operands, its sums and its result; for those that
@@ -43,6 +43,22 @@ HostOperation = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]"], Any]
 
 #: What becomes of products in threads that have entered no emulation; the first is the default.
 OTHER_THREADS = ("emulate", "plain")
+
+
+class _Multiply:
+    """What operations are made of: products by the emulation, and operations of the host."""
+
+    def __init__(self, emulation: emulate, operation: str) -> None:
+        self._emulation, self._operation = emulation, operation
+        self.reasons: list[tuple[str, bool]] = []
+        """Why products have no way, and whether that was asked for."""
+
+    def __call__(self, a: torch.Tensor, b: torch.Tensor, **options: Any) -> Any:
+        return self._emulation._multiply(self._operation, a, b, self.reasons, **options)
+
+    def host(self, func: Any, *args: Any) -> Any:
+        """An operation that is no product."""
+        return self._emulation._portable(func, args, {})
 
 
 class _Here(threading.local):
@@ -92,7 +108,7 @@ class emulate(TorchDispatchMode):
     **Target.** A chip (``"mi250x"``): the instruction that :func:`bitmma.catalogue.choose` names for it and the dtypes.
     Or an instruction, ``("a100", "mma.m16n8k8.f32.bf16.bf16.f32")`` or a :class:`~bitmma.Unit`; a model, as TOML text or the
     path of a file; a :class:`~bitmma.torch.Gemm`, which adds ``split_k`` and ``promote_every`` to any of these; a plan of
-    :func:`bitmma.calls.plan_call`; ``torch.float32`` or ``torch.float64``, PyTorch's own products in that dtype; or a
+    :func:`bitmma.calls.plan_call`; ``torch.float32`` or ``torch.float64``, one FMA after another in that dtype; or a
     function from :class:`~bitmma.torch.Product` to any of these or None.
 
     **Order.** The accumulator starts from +0 and takes the instruction's K elements at a time, in order; K
@@ -139,8 +155,8 @@ class emulate(TorchDispatchMode):
     :class:`~bitmma.CallRejected`.
 
     **The host.** Operations between the products are computed in FP64, sums in an order that only shapes decide, and rounded once
-    (:mod:`bitmma.torch.portable`), so that a run has the same bits on every machine. What PyTorch computes in its own way all the same
-    (random numbers, rare operations) is counted in ``account.machine``; with ``host="strict"`` it raises
+    (:mod:`bitmma.torch.portable`), so that a run has the same bits on every machine. Products that are left alone are one FMA after
+    another along K, in FP32 (FP64 in FP64). What PyTorch computes in its own way all the same (rare operations) is counted in ``account.machine``; with ``host="strict"`` it raises
     :class:`~bitmma.errors.HostDependent`. ``host="torch"`` leaves all of it to PyTorch, whose bits depend on the
     machine's instructions and threads.
     """
@@ -203,7 +219,7 @@ class emulate(TorchDispatchMode):
         """Weights that were packed once, and how often that was of use."""
         self._host: list[HostOperation] = [Functions(functions, self.account)] if functions is not None else []
         """What computes operations of the host otherwise."""
-        self._portable = Portable(host, self.account)
+        self._portable = Portable(host, self.account, threads)
         self._kernels = kernels
         self._calls = calls
         self._call_options = call_options or {}
@@ -330,16 +346,12 @@ class emulate(TorchDispatchMode):
         tasks.check(self)
         kwargs = dict(kwargs)
         out = kwargs.pop("out", None)
-        reasons: list[tuple[str, bool]] = []
-
-        def multiply(a: torch.Tensor, b: torch.Tensor, **options: Any) -> Any:
-            return self._multiply(func.overloadpacket.__name__, a, b, reasons, **options)
-
+        multiply = _Multiply(self, func.overloadpacket.__name__)
         result = self._planned(func, args, kwargs)
         if result is NotImplemented:
             result = operation(multiply, *args, **kwargs)
         if result is NotImplemented:
-            reason, requested = reasons[-1] if reasons else ("operands of a kind that is not emulated", False)
+            reason, requested = multiply.reasons[-1] if multiply.reasons else ("operands of a kind that is not emulated", False)
             self._here.left()
             self.left.count(f"{operations.name(func, args)}: {reason}", requested)
             return result
@@ -425,7 +437,7 @@ class emulate(TorchDispatchMode):
 
     def _ready(self, way: Way, operands: Operands) -> Operands:
         """The operands, B prepared where it is a weight that a kernel streams."""
-        if not isinstance(way, Chain) or self._device is not None or operands.blocks is not None or operands.a.dim() != 2:
+        if type(way) is not Chain or self._device is not None or operands.blocks is not None or operands.a.dim() != 2:
             return operands
         b = self.weights.ready(way.unit, operands.b, operands.a.shape[0])
         return operands._replace(b=b)  # type: ignore[arg-type]  # gemm takes either
@@ -439,6 +451,8 @@ class emulate(TorchDispatchMode):
         way, dtypes = None, (a.dtype, b.dtype)
         if not arithmetic.policies.leaves(a.dtype):
             way = arithmetic.choose(Product(*place, dtypes, shape, scale), fast)
+        if isinstance(way, InDtype) and given.blocks is None and self._device is None and self._portable.multiplies(a, b):
+            way = fma(way.label, way.dtype)
         product = Product(*place, dtypes, shape, scale, way.name if way else "")
         c = given.c if way is None or given.c is None else given.c.to(way.wide)
         return way, given._replace(a=a, b=b, c=c), product
@@ -449,10 +463,10 @@ class emulate(TorchDispatchMode):
         operation, dtypes = func.overloadpacket.__name__, (result.dtype, result.dtype)
         return Product(len(self.products), self._layers.current(), operation, backward, dtypes, (0, 0, 0, 0), instruction="left as it was")
 
-    def takes(self, dtype: torch.dtype) -> bool:
-        """Whether a product of matrices of this dtype is emulated here."""
+    def multiplies(self, dtype: torch.dtype) -> bool:
+        """Whether a product of matrices of this dtype is emulated here, or computed in an order of our own."""
         a = torch.empty(1, 1, dtype=dtype)
-        return self._way(self.arithmetic, Operands(a, a), (len(self.products), self._layers.current(), "mm", False), None, True)[0] is not None
+        return self._portable.multiplies(a) or self._way(self.arithmetic, Operands(a, a), (len(self.products), self._layers.current(), "mm", False), None, True)[0] is not None
 
     # -- results ----------------------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
-"""How each operation is made of products. ``multiply`` is the emulation's; the rest is moving data."""
+"""How each operation is made of products. ``multiply`` is the emulation's, as is ``multiply.host``, which computes what is no product;
+the rest is moving data."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from . import convolution, grouped, scaled
 from .choice import dtype_name
 
 aten = torch.ops.aten
-Multiply = Callable[..., Any]
+Multiply = Any
 
 
 def mm(multiply: Multiply, a: torch.Tensor, b: torch.Tensor, out_dtype: torch.dtype | None = None) -> Any:
@@ -50,7 +51,7 @@ def addmm_activation(
     result = addmm(multiply, c, a, b, beta=beta, alpha=alpha)
     if result is NotImplemented:
         return result
-    return torch.nn.functional.gelu(result) if use_gelu else result.relu()
+    return multiply.host(aten.gelu.default, result) if use_gelu else result.relu()
 
 
 def mv(multiply: Multiply, a: torch.Tensor, x: torch.Tensor) -> Any:

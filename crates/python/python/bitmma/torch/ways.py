@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -92,6 +93,32 @@ class Chain(Way):
         row, column = element.a.new_zeros(size), element.b.new_zeros(size)
         row[:end], column[:end] = element.a[0, :end], element.b[:end, 0]
         return explain(self.unit, row, column)
+
+
+@dataclass(frozen=True)
+class Fma(Chain):
+    """One fused multiply-add after another along K, from +0, of operands cast to FP32 or FP64; C is added to the sum at the end."""
+
+    @property
+    def name(self) -> str:
+        return f"FMA in {str(self.wide).rpartition('.')[2]}"
+
+    def sums(self, product: Operands, threads: int | None, device: str | None = None) -> torch.Tensor:
+        return super().sums(self._cast(product), threads, device)
+
+    def explain(self, element: Operands, end: int) -> Explanation | None:
+        return super().explain(self._cast(element), end)
+
+    def _cast(self, product: Operands) -> Operands:
+        return product._replace(a=product.a.to(self.wide), b=product.b.to(self.wide))
+
+
+@lru_cache(maxsize=64)
+def fma(label: str, dtype: torch.dtype) -> Fma:
+    """The chain in FP64, or else in FP32."""
+    name = "f64" if dtype == torch.float64 else "f32"
+    formats = "".join(f'{one} = "{name}"\n' for one in "ABCD")
+    return Fma(label, Unit.from_toml(f'model = "FMA"\n{formats}rho = "RNE-{name.replace("f", "FP")}"\n'))
 
 
 @dataclass(frozen=True)

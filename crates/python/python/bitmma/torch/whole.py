@@ -29,7 +29,7 @@ def _attention(emulation: emulate, composite: Callable[..., Any], args: tuple[An
 
 def _lstm(emulation: emulate, composite: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """By its products and not by oneDNN."""
-    if not emulation.takes(args[0].dtype):
+    if not emulation.multiplies(args[0].dtype):
         return composite(*args, **kwargs)
     with settings.WITHOUT_ONEDNN:
         return composite(*args, **kwargs)

@@ -20,7 +20,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ...errors import HostDependent, OptionError
 from ..account import Account, _floating, base_name, kind_of
 from ..lock import LOCK
-from . import norms, optimizers, other, pooling, random, sums  # noqa: F401  they fill the table
+from ..operations import is_dense
+from . import norms, optimizers, other, pooling, products, random, sums  # noqa: F401  they fill the table
 from .alike import is_move, is_single
 from .elementwise import TABLE
 from .native import CODE, canonical
@@ -36,11 +37,12 @@ Plan = Callable[[Any, "tuple[Any, ...]", "dict[str, Any]"], Any]
 class Portable:
     """Computes the operations of the host."""
 
-    def __init__(self, host: str, account: Account) -> None:
+    def __init__(self, host: str, account: Account, threads: int | None = None) -> None:
         if host not in HOSTS:
             raise OptionError(f"host is {host!r}; one of {', '.join(map(repr, HOSTS))}")
         self._host, self._account = host, account
         self._plans: dict[Any, Plan] = {}
+        self._multiply = products.Own(self, threads)
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of an operation."""
@@ -95,9 +97,20 @@ class Portable:
         return found
 
     def product(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A product that the emulation leaves to PyTorch."""
+        """A product that the emulation leaves alone."""
+        operation = products.TABLE.get(getattr(func, "overloadpacket", None))
+        if operation is not None and self.multiplies(*args):
+            given, outs = _without_outs(func, kwargs)
+            found = operation(self._multiply, *args, **given)
+            if found is not NotImplemented:
+                return _put(func, args, outs, found)
         self.own_product(func, args)
         return func(*args, **kwargs)
+
+    def multiplies(self, *operands: Any) -> bool:
+        """Whether products of such operands that are left alone are computed here."""
+        tensors = [one for one in operands if isinstance(one, torch.Tensor)]
+        return self._host != "torch" and is_dense(operands) and all(one.dtype in CODE and one.device.type == "cpu" for one in tensors)
 
     def own_product(self, func: Any, args: tuple[Any, ...]) -> None:
         """Counts a product that PyTorch computes; of integers it is exact."""
