@@ -79,6 +79,15 @@ def test_smollm2_has_the_same_bits_with_every_instruction_set():
     assert found[0] == found[1] == found[2] and not found[0]["smollm2"]["machine"]
 
 
+def test_comparisons_have_the_same_numbers_with_every_instruction_set():
+    """Differences, errors against FP64, the noise floor with all its variations, statistics of the logits, and the verdict."""
+    found = bits_on("host_compare.py")
+    assert found[0] == found[1] == found[2]
+    varied = {one["name"] for comparison in found[0] for one in comparison["data"]["variations"] if one["runs"]}
+    assert varied == {"functions", "sums", "attention", "products"}
+    assert all(found[0][1]["data"][name] for name in ("exactness", "accuracy", "floor", "gradients", "parameters"))
+
+
 # -- PyTorch's semantics ------------------------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 
+from .portable.native import apply, reduce
 from .tally import aside
 
 #: The references: the model and its inputs in FP64; the model as it is with its products summed in FP64, where it cannot be cast.
@@ -108,8 +109,8 @@ def errors(reference: torch.Tensor, output: torch.Tensor) -> torch.Tensor | None
     own = _own_samples(exact, finite)
     exact = exact.where(finite, 0)
     distance = (output.detach().double().reshape(exact.shape) - exact).where(finite, 0)
-    found = torch.linalg.vector_norm(distance, dim=1)
-    scale = torch.linalg.vector_norm(exact).item() / math.sqrt(len(exact))
+    found = reduce("norm", distance, 1, parameter=2.0)
+    scale = reduce("norm", exact, None, parameter=2.0).item() / math.sqrt(len(exact))
     found = found / scale if scale else found
     return found.where(found.isfinite() & own, math.nan)
 
@@ -134,23 +135,23 @@ def accuracy(base: Sequence[torch.Tensor], other: Sequence[torch.Tensor], refere
     both = ~(ours.isnan().any(0) | theirs.isnan().any(0))
     ours, theirs = ours[:, both], theirs[:, both]
     orders, count = ours.shape
-    differences = theirs.mean(0) - ours.mean(0)
+    differences = reduce("mean", theirs, 0) - reduce("mean", ours, 0)
     blocks = min(count, BLOCKS)
     variance, freedom = math.nan, 0.0
     if blocks > 1:
-        means = torch.stack([one.mean() for one in differences.tensor_split(blocks)])
+        means = torch.stack([reduce("mean", one, None) for one in differences.tensor_split(blocks)])
         larger = _dependence(means)
-        variance, freedom = means.var().item() / blocks * larger, max(blocks / larger - 1, 1.0)
+        variance, freedom = _variance(means) / blocks * larger, max(blocks / larger - 1, 1.0)
     if blocks > 1 and orders > 1:
-        of_orders = (ours.mean(1).var() + theirs.mean(1).var()).item() / orders
+        of_orders = (_variance(reduce("mean", ours, 1)) + _variance(reduce("mean", theirs, 1))) / orders
         # Welch and Satterthwaite: the degrees of freedom of a sum of two variances
         parts = variance**2 / freedom + of_orders**2 / (2 * (orders - 1))
         variance += of_orders
         freedom = variance**2 / parts if parts else freedom
-    mean = differences.mean().item() if count else math.nan
+    mean = _mean(differences) if count else math.nan
     return Accuracy(
-        error=theirs.mean().item() if count else math.nan,
-        base_error=ours.mean().item() if count else math.nan,
+        error=_mean(theirs) if count else math.nan,
+        base_error=_mean(ours) if count else math.nan,
         difference=mean,
         standard_error=math.sqrt(variance) if blocks > 1 else math.nan,
         samples=count,
@@ -163,19 +164,28 @@ def accuracy(base: Sequence[torch.Tensor], other: Sequence[torch.Tensor], refere
     )
 
 
+def _mean(x: torch.Tensor) -> float:
+    return reduce("mean", x, None).item()
+
+
+def _variance(x: torch.Tensor) -> float:
+    return reduce("var", x, None, parameter=1.0).item()
+
+
 def _dependence(means: torch.Tensor) -> float:
     """How much larger than of independent blocks the variance of their mean is, 1 or more: (1 + r) / (1 - r) where r is the
     correlation of neighboring blocks, as of a first-order autoregressive series. What is measured of r is too low by about
     (1 + 3r) / n (Kendall 1954)."""
-    centred = means - means.mean()
-    squares = centred.square().sum().item()
+    centred = means - _mean(means)
+    squares = reduce("sum", centred.square(), None).item()
     if not squares:
         return 1.0
-    found = (centred[1:] * centred[:-1]).sum().item() / squares
+    found = reduce("sum", centred[1:] * centred[:-1], None).item() / squares
     found = min(max(found + (1 + 3 * found) / len(means), 0.0), 0.99)
     return (1 + found) / (1 - found)
 
 
+@aside
 def student(mean: float, deviation: float, freedom: int) -> float:
     """The probability that a mean whose expectation is zero is so far from it, on either side: Student's t distribution.
 
@@ -188,10 +198,11 @@ def student(mean: float, deviation: float, freedom: int) -> float:
 
     def area(start: float, end: float, steps: int = 1000) -> float:
         width = (end - start) / (2 * steps)
-        heights = [math.cos(start + width * step) ** (freedom - 1) for step in range(2 * steps + 1)]
+        angles = torch.arange(2 * steps + 1).double() * width + start
+        heights = apply("power", apply("cos", angles), parameters=(freedom - 1.0,)).tolist()
         return width / 3 * (heights[0] + heights[-1] + 4 * sum(heights[1:-1:2]) + 2 * sum(heights[2:-1:2]))
 
-    place = math.atan(abs(mean) / deviation / math.sqrt(freedom))
+    place = apply("atan", torch.tensor(abs(mean) / deviation / math.sqrt(freedom), dtype=torch.float64)).item()
     return min(1.0, max(0.0, area(place, math.pi / 2)) / area(0, math.pi / 2))
 
 

@@ -28,6 +28,7 @@ from .comparison import FP32, Comparison
 from .emulation import emulate
 from .orders import reordered
 from .outcome import Logits, logits_of, outcome
+from .product import Product
 from .recorder import Recorder, Reference
 from .rows import firsts, local_rows, rows_of
 from .state import State
@@ -77,7 +78,7 @@ def compare(
     bar where tqdm is installed and standard error is a terminal or a notebook shows it (True: always, False: never).
 
     ``logits`` finds the tensor whose last dimension is classes (else the output, or its ``logits``). ``reference`` also
-    runs a copy of the model in FP32 and in FP64 by PyTorch's own products, so that a difference has a scale; of a model that
+    runs a copy of the model in FP32 and in FP64, whose products are chains of FMAs, so that a difference has a scale; of a model that
     cannot be cast, the model as it is with products summed in FP64. ``device``, ``attention``, ``functions`` and ``kernels`` are
     those of emulate.
 
@@ -107,7 +108,7 @@ def compare(
     variations = noise.parse(noise_floor) if mode != "local" else []
     options = {"threads": threads, "device": device, "attention": attention, "functions": functions, "kernels": kernels}
     run = _Runs(model, inputs, dict(kwargs or {}), backward, loss, optimizer, logits or logits_of, options, variations, noise_draws)
-    # the references are PyTorch's own, whatever other threads emulate
+    # what is done between the runs is PyTorch's own, whatever other threads emulate
     with listening(progress) as run.listener, apart():
         run.count = (1 if mode == "local" else len(found)) + 2 * reference + len(variations) * noise_draws
         return run.compare(found, mode, top_k, reference)
@@ -246,7 +247,7 @@ class _Runs:
         state.restore()
         recorder = Recorder(label, self._root, {}, first)
         context = emulate(reordered(chip, draw + 1) if name == "products" else chip, **options)  # type: ignore[arg-type]
-        varied = noise.Varied(name, draw) if name in ("functions", "sums") else None
+        varied = noise.Varied(name, draw, inside=context._portable.inside) if name in ("functions", "sums") else None
         if varied is not None:
             context._host.append(varied)
         context._listener = recorder.product
@@ -338,7 +339,7 @@ class _Runs:
                 with warnings.catch_warnings(), _default_dtype(dtype):
                     model = _cast_copy(self.model, dtype)
                     inputs, kwargs = pytree.tree_map(lambda one: _cast(one, dtype), (self.inputs, self.kwargs))
-                    self._run(label, model, inputs, kwargs, recorder, None)
+                    self._run(label, model, inputs, kwargs, recorder, emulate(_as_it_is, threads=self.options["threads"]))
             except Exception as error:  # a model may insist on its dtype in many ways
                 self.notes.append(f"no reference in {label.upper()}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
                 self.outputs.pop(label, None)
@@ -353,7 +354,7 @@ class _Runs:
         return references
 
     def _run(
-        self, label: str, model: Any, inputs: Any, kwargs: Any, recorder: Recorder, context: emulate | None
+        self, label: str, model: Any, inputs: Any, kwargs: Any, recorder: Recorder, context: emulate
     ) -> None:
         """One run; what it hands from layer to layer goes to the recorder."""
         if self.listener is not None:
@@ -361,9 +362,8 @@ class _Runs:
         start = time.perf_counter()
         inputs, kwargs = _copies((inputs, kwargs))
         grad = nullcontext() if self.backward else torch.no_grad()
-        with warnings.catch_warnings(), grad, _hooks(model, recorder), context or nullcontext():
-            if context is not None:  # what was left is in the result
-                warnings.simplefilter("ignore", LeftAlone)
+        with warnings.catch_warnings(), grad, _hooks(model, recorder), context:
+            warnings.simplefilter("ignore", LeftAlone)  # what was left is in the result
             output = model(*inputs, **kwargs)
             loss = self._loss(output)
             if self.backward:
@@ -404,6 +404,10 @@ class _Runs:
         if found is None and isinstance(output, torch.Tensor) and output.dim() == 0:
             found = output
         return found if isinstance(found, torch.Tensor) else None
+
+
+def _as_it_is(product: Product) -> None:
+    """The target of the references: each product in its own dtype."""
 
 
 class _Keeper(Recorder):

@@ -26,7 +26,7 @@ from .difference import Difference, compare_sums
 from .layers import Layers
 from .left import Left
 from .lock import LOCK
-from .portable import Portable
+from .portable.host import Portable
 from .portable.native import canonical, known
 from .product import Operands, Product, elements
 from .report import table
@@ -320,7 +320,7 @@ class emulate(TorchDispatchMode):
             result = self._operate(operation, func, args, kwargs)
             if result is not NotImplemented:
                 return result
-            result = self._portable.product(func, args, kwargs)
+            result = self._left_alone(func, args, kwargs)
             if self._listener is not None and isinstance(result, torch.Tensor):
                 with LOCK:
                     self._listener(self._product_left(func, result), None, None, None, result)
@@ -331,7 +331,7 @@ class emulate(TorchDispatchMode):
         if reason := operations.why_left(func, args):
             self._here.left()
             self.left.count(f"{operations.name(func, args)}: {reason}")
-            return self._portable.product(func, args, kwargs)
+            return self._left_alone(func, args, kwargs)
         if operations.is_traced(args):
             return func(*args, **kwargs)
         for own in self._host:
@@ -340,6 +340,12 @@ class emulate(TorchDispatchMode):
                 return result
         self._here.operations += self.account.operation(func, args) != "exact"
         return self._portable(func, args, kwargs)
+
+    def _left_alone(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a product that is not emulated here: of the emulation around this one, or of the host."""
+        if any(isinstance(one, emulate) for one in _python_dispatch._get_current_dispatch_mode_stack()):
+            return func(*args, **kwargs)
+        return self._portable.product(func, args, kwargs)
 
     def _operate(self, operation: Callable[..., Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result by the emulation; NotImplemented, counted, where it has none."""

@@ -8,6 +8,7 @@ Each variation is drawn several times.
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
@@ -91,6 +92,8 @@ class Varied:
     """What was varied."""
     left: Counter[str] = field(default_factory=Counter)
     """Of the same kind, what was not."""
+    inside: Callable[[], AbstractContextManager[Any]] = nullcontext
+    """What computes the functions and sums from which it is made."""
 
     def __call__(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         wanted = {"functions": "functions", "sums": "reductions"}[self.name]
@@ -101,7 +104,8 @@ class Varied:
             return NotImplemented
         if own is None and self.name == "functions":
             own = _one_off
-        result = NotImplemented if own is None else own(self.draw, func, args, kwargs)
+        with self.inside():
+            result = NotImplemented if own is None else own(self.draw, func, args, kwargs)
         with LOCK:
             (self.left if result is NotImplemented else self.counts)[name] += 1
         return result

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from .portable.native import along, apply, reduce
 from .tally import Tally, aside, place_of, tally
 
 
@@ -105,7 +106,7 @@ class Logits:
         self.highest = best[:, 0].double()
         self.gaps = self.highest - best[:, 1].double()
         """How far the two best logits are apart."""
-        self.logarithms = flat.double().log_softmax(-1)
+        self.logarithms = along("log_softmax", flat, -1, to=torch.float64)
         """Of the probabilities, in FP64."""
 
 
@@ -116,7 +117,7 @@ def outcome(ours: Logits, theirs: Logits) -> Outcome | None:
         return None
     shared = (ours.leading[:, :, None] == theirs.leading[:, None, :]).any(-1).double().mean().item()
     first, second = ours.logarithms, theirs.logarithms
-    divergence = (first.exp() * (first - second)).nan_to_num_(0, 0, 0).sum(-1).clamp_(min=0)
+    divergence = reduce("sum", (apply("exp", first) * (first - second)).nan_to_num_(0, 0, 0), -1).clamp_(min=0)
     both = [ours.tensor, theirs.tensor]
     wide = both if both[0].dtype == both[1].dtype else [one.double() for one in both]
     flipped = [
@@ -134,7 +135,7 @@ def outcome(ours: Logits, theirs: Logits) -> Outcome | None:
         flips=len(flipped),
         top_k=ours.leading.shape[1],
         overlap=shared,
-        divergence=divergence.mean().item(),
+        divergence=reduce("mean", divergence, None).item(),
         largest_divergence=divergence.max().item(),
         ties=int((ours.gaps == 0).sum()),
         flipped=flipped,

@@ -13,6 +13,7 @@ from .. import _bitmma
 from .._lazy import numpy as np
 from .apart import plain
 from .choice import dtype_name, readings
+from .portable.native import CODE, reduce
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 #: Integers as wide as the elements of a tensor, by their bytes.
@@ -128,14 +129,15 @@ def place_of(place: int, shape: torch.Size) -> tuple[int, ...]:
 
 
 def norm(tensor: torch.Tensor) -> float:
-    """The norm of a tensor's finite elements; in FP32 for those of 16 bits and fewer, unless its squares overflow or vanish there."""
-    wide = tensor if tensor.is_floating_point() and tensor.element_size() >= 4 else tensor.float() if tensor.is_floating_point() else tensor.double()
-    found: float = torch.linalg.vector_norm(wide).item()
+    """The norm of a tensor's finite elements."""
+    wide = tensor.detach().cpu()
+    wide = wide if wide.dtype in CODE else wide.double()
+    found: float = reduce("norm", wide, None, to=torch.float64, parameter=2.0).item()
     if 0 < found < math.inf or not wide.numel():
         return found
     finite = wide[wide.isfinite()].double()
     largest = finite.abs().max().item() if finite.numel() else 0.0
-    return torch.linalg.vector_norm(finite / largest).item() * largest if largest else 0.0
+    return reduce("norm", finite / largest, None, parameter=2.0).item() * largest if largest else 0.0
 
 
 def _kind(tensor: torch.Tensor) -> str:

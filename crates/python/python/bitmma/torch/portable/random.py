@@ -44,7 +44,7 @@ def _to(found: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 def _placed(found: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """One number after the other, in the order in which PyTorch fills a tensor: that of its memory."""
-    order = list(range(x.dim())) if x.is_contiguous() else sorted(range(x.dim()), key=lambda one: -x.stride(one))
+    order = list(range(x.dim())) if x.is_contiguous() else sorted(range(x.dim()), key=x.stride, reverse=True)
     return found.reshape([x.shape[one] for one in order]).permute([order.index(one) for one in range(x.dim())])
 
 
